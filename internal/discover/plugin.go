@@ -165,7 +165,7 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) 
 	return t
 }
 
-// reads reads how a tool runs, and on which conditions it is enabled.
+// reads reads how a tool runs, and under which conditions it is enabled.
 func (p *plugin) reads(d *declaration) (argv []string, r running, c condition, err error) {
 	if argv, err = p.command(d); err != nil {
 		return nil, r, c, err

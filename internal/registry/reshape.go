@@ -6,34 +6,34 @@ import (
 	"slices"
 )
 
-// Reshaped says what an override of the settings made of a tool (spec section 13):
-// the definition that holds it is the new shape.
+// Reshaped describes how an override of the settings changed a tool (spec section 13). The
+// definition that contains it is the changed one.
 type Reshaped struct {
 	// Upstream is the definition as the source gave it, under the name that the tool
 	// has without the override.
 	Upstream Definition
-	// Name is the tool's name in the new shape, without its server; "" where the
-	// override leaves it as it is.
+	// Name is the tool's new name, without its server; "" if the override does not change
+	// it.
 	Name string
-	// Hidden keeps the tool from everybody but the steps of composites.
+	// Hidden restricts the tool to the steps of composites.
 	Hidden bool
-	// Override is the entry of the settings, Shown the same with secrets masked.
-	// Origin is its file:line, and Personal is set where it stands in the user's own
-	// settings, which others do not have.
+	// Override is the entry of the settings, and Shown the same with secrets masked. Origin
+	// is its file:line. Personal is set if it is in the user's own settings, which others
+	// do not have.
 	Override, Shown json.RawMessage
 	Origin          string
 	Personal        bool
 }
 
-// Overrides are those of the settings. Tools are asked for under several names: a
-// tool is reshaped by the override that goes by any of them.
+// Overrides are the overrides of the settings. A tool has several names, and an override
+// may use any of them.
 type Overrides interface {
 	// Has reports whether there is an override of that name.
 	Has(name string) bool
-	// NewName returns the name that the override gives its tool, "" if it gives none.
+	// NewName returns the name that the override gives its tool; "" for none.
 	NewName(name string) string
-	// Reshape returns a tool in the shape that the overrides of these names give it.
-	// Several are a mistake. A tool that cannot have its shape is quarantined.
+	// Reshape returns a tool as changed by the override with one of these names. More than
+	// one override is a mistake. A tool that its override does not match is quarantined.
 	Reshape(ctx context.Context, t *Tool, names []string) Tool
 }
 
@@ -49,8 +49,8 @@ func (d *Definition) Upstream() *Definition {
 // IsRenamed reports whether an override gave the tool another name.
 func (d *Definition) IsRenamed() bool { return d.Reshaped != nil && d.Reshaped.Name != "" }
 
-// PlainName returns the name of a tool without its server: that of the override or
-// else that of the server.
+// PlainName returns the name of a tool without its server: the one that an override gives
+// it, or else the server's.
 func (d *Definition) PlainName() string {
 	switch {
 	case d.IsRenamed():
@@ -61,8 +61,8 @@ func (d *Definition) PlainName() string {
 	return d.Name
 }
 
-// overrides returns the names of the overrides that mean a tool which is
-// registered as it is. other tells which further names belong to another tool.
+// overrides returns the names of the overrides of a registered tool. other reports whether
+// a further name belongs to another tool.
 func (b *builder) overrides(t *Tool, other func(name string) bool) []string {
 	var out []string
 	t.eachName(t.Name, func(name string) {
@@ -109,8 +109,8 @@ func newNames(o Overrides, t *Tool, name string) []string {
 	return out
 }
 
-// isUnsettled reports whether only the whole registry tells if an override means
-// a tool: it goes by the tool's plain name, which may belong to another server.
+// isUnsettled reports whether the whole registry is needed to decide if an override applies
+// to a tool: it has the tool's plain name, which may belong to another server.
 func (b *builder) isUnsettled(t *Tool) bool {
 	if !b.partial || !t.IsMCP() || b.opts.Overrides == nil || !b.opts.Overrides.Has(t.Name) {
 		return false
@@ -119,10 +119,9 @@ func (b *builder) isUnsettled(t *Tool) bool {
 	return !taken
 }
 
-// reshaped returns a builder that holds the same tools in the shapes that the
-// overrides give them. Names are given out once more, in the same order and by the
-// same rules, so that a new name can meet one that is taken. A name that a rename
-// leaves stays free: no tool gets it without asking for it.
+// reshaped returns a builder with the same tools as changed by their overrides. Names are
+// assigned again, in the same order and by the same rules, since a new name may be taken.
+// The old name of a renamed tool stays free, so that it never means another tool.
 func (b *builder) reshaped(ctx context.Context) *builder {
 	if b.opts.Overrides == nil && b.opts.LastShaped == nil {
 		return b
@@ -140,8 +139,8 @@ func (b *builder) reshaped(ctx context.Context) *builder {
 	return next
 }
 
-// shape returns a tool in the shape that its override gives it; taken tells which
-// names belong to tools.
+// shape returns a tool as changed by its override; taken reports which names belong to
+// tools.
 func (b *builder) shape(ctx context.Context, t *Tool, taken func(name string) bool) *Tool {
 	if b.opts.Overrides == nil {
 		return t
@@ -164,7 +163,7 @@ func (b *builder) versionsOf(t *Tool) []*Tool {
 	return []*Tool{t}
 }
 
-// registerShaped registers a tool that is known under its upstream name.
+// registerShaped registers a tool whose name without the override is given.
 func (b *builder) registerShaped(upstream, t *Tool) {
 	h := b.hidesShaped(t)
 	if h != nil {
@@ -187,8 +186,8 @@ func (b *builder) registerShaped(upstream, t *Tool) {
 	b.give(t)
 }
 
-// hidesShaped returns why a tool is not registered in its shape; nil: it is. The
-// filters have let it in as its source gave it, by the names that it might get.
+// hidesShaped returns why a changed tool is not registered, or nil if it is. The filters
+// have already admitted it as its source declared it, by all names that it might get.
 func (b *builder) hidesShaped(t *Tool) *Hidden {
 	if t.Reshaped != nil || t.maybe != nil {
 		t.maybe = nil
@@ -202,8 +201,8 @@ func (b *builder) hidesShaped(t *Tool) *Hidden {
 	return nil
 }
 
-// withdraw takes the tools that overrides hide out of a registry: they have kept
-// their names from others, and only steps find them.
+// withdraw removes the tools that overrides hide from a registry. Their names stay
+// reserved, and only steps of composites find them.
 func (b *builder) withdraw() {
 	isHidden := func(t *Tool) bool { return t.Reshaped != nil && t.Reshaped.Hidden }
 	b.reg.tools = slices.DeleteFunc(b.reg.tools, func(t *Tool) bool {

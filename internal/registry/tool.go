@@ -49,7 +49,7 @@ type Tool struct {
 
 	// given is the name that the source gave the tool.
 	given string
-	// maybe holds the names that an override may give the tool, until that is known.
+	// maybe has the names that an override may give the tool, until that is known.
 	maybe []string
 
 	// Wire converts a call to the params that the tool's source expects, if an

@@ -15,11 +15,11 @@ type Place struct {
 	Environ   []string // its environment: PATH, GOPATH, CARGO_HOME and so on
 }
 
-// Default returns the profile of a program without any settings: it reads the
-// system's programs and libraries, the folders on PATH and the installations
-// behind them, its own folders and git's settings, reads the caches of go, npm,
-// pip and cargo as they are, and writes the workspace. Credentials and the files
-// of browsers and of toolreg are hidden. The network is a private loopback.
+// Default returns the profile of a program without any settings. The program can read the
+// system's programs and libraries, the folders on PATH and the installations behind them,
+// its own folders and git's settings, read the caches of go, npm, pip and cargo without
+// changing them, and write to the workspace. Credentials and the files of browsers and of
+// toolreg are hidden. The network is a private loopback.
 //
 // The caller adds the paths of its settings, guarded names and the network.
 func Default(p Place) Profile {
@@ -34,8 +34,8 @@ func Default(p Place) Profile {
 	return profile
 }
 
-// HoldsHome reports whether a folder is or holds the home, or whether that cannot
-// be found out. Most of what would be hidden is in such a folder.
+// HoldsHome reports whether a folder is or contains the home folder, or whether that cannot
+// be determined. Most of what should be hidden is in such a folder.
 func HoldsHome(folder, home string) bool {
 	if home == "" {
 		return false
@@ -66,7 +66,7 @@ func newHome(p Place) *home {
 	return h
 }
 
-// paths returns paths below the home; none without one.
+// paths returns paths below the home folder; none if there is no home folder.
 func (h *home) paths(names ...string) []string {
 	if h.dir == "" {
 		return nil
@@ -78,8 +78,8 @@ func (h *home) paths(names ...string) []string {
 	return out
 }
 
-// or returns the folder that a variable names, and otherwise a path below the
-// home. A folder that holds the home is no such folder.
+// or returns the folder that a variable names, or else a path below the home folder. A
+// variable that names a folder containing the home folder is ignored.
 func (h *home) or(variable, name string) []string {
 	if value := h.environ[variable]; filepath.IsAbs(value) && !h.holds(filepath.Clean(value)) {
 		return []string{filepath.Clean(value)}
@@ -87,7 +87,7 @@ func (h *home) or(variable, name string) []string {
 	return h.paths(name)
 }
 
-// holds reports whether a path is the home or above it.
+// holds reports whether a path is or contains the home folder.
 func (h *home) holds(path string) bool { return path == "/" || h.dir != "" && within(h.dir, path) }
 
 // in returns names in folders.
@@ -101,7 +101,7 @@ func in(folders []string, names ...string) []string {
 	return out
 }
 
-// settings returns what git and go read of a person's settings.
+// settings returns the user's settings of git and go.
 func (h *home) settings() []string {
 	return append(h.paths(".gitconfig", ".rustup"), in(h.or("XDG_CONFIG_HOME", ".config"), "git", "go")...)
 }
@@ -120,7 +120,7 @@ func (h *home) caches() []string {
 	return out
 }
 
-// secrets returns what no program may read unless a setting names it.
+// secrets returns the paths that no program may read unless a setting names them.
 func (h *home) secrets() []string {
 	out := h.paths(".ssh", ".aws", ".gnupg", ".npmrc", ".yarnrc.yml", ".netrc", ".docker", ".kube", ".azure", ".oci", ".git-credentials",
 		".pypirc", ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".password-store", ".terraform.d",
@@ -134,19 +134,19 @@ func (h *home) secrets() []string {
 	return append(out, in(h.or("XDG_DATA_HOME", ".local/share"), "toolreg", "keyrings")...)
 }
 
-// installers returns folders of the home that hold nothing but installed programs,
-// so that all of them is opened if one of their folders is on PATH.
+// installers returns folders below the home folder that contain only installed programs. If
+// one of their subfolders is on PATH, all of it is readable.
 func installers() []string {
 	return []string{".cargo", ".rustup", ".nvm", ".pyenv", ".rbenv", ".asdf", ".volta", ".sdkman", ".bun", ".deno", ".fnm", ".jenv",
 		".nodenv", ".goenv", ".phpenv", ".rye", ".juliaup", ".opam", ".ghcup", ".dotnet", ".local/share/mise", ".local/share/fnm",
 		".local/share/pnpm", ".local/share/uv", ".local/share/pipx"}
 }
 
-// maxEntries limits how many entries of a folder on PATH are looked at.
+// maxEntries limits how many entries of a folder on PATH are examined.
 const maxEntries = 500
 
-// installations returns the folders on PATH outside the system's, what is
-// installed behind them, and where the links in them lead.
+// installations returns the folders on PATH outside the system's, the installations that
+// they belong to, and the targets of the links in them.
 func (h *home) installations() []string {
 	var out []string
 	paths, known := resolver{}, systemPaths()
@@ -175,13 +175,13 @@ func (h *home) installations() []string {
 	return out
 }
 
-// isLocal reports whether people, and not the system, link programs in a folder of
-// the system.
+// isLocal reports whether users, and not the system, link programs in a folder of the
+// system.
 func isLocal(dir string) bool {
 	return dir == "/usr/local/bin" || !isWithinAny(dir, []string{"/usr", "/bin", "/sbin"})
 }
 
-// behind returns what is installed around a folder on PATH.
+// behind returns the installation to which a folder on PATH belongs.
 func (h *home) behind(dir string) []string {
 	for _, installer := range h.paths(installers()...) {
 		if within(dir, installer) {
@@ -199,7 +199,7 @@ func (h *home) behind(dir string) []string {
 	return []string{dir}
 }
 
-// behindFile returns what is installed around the target of a link on PATH.
+// behindFile returns the installation to which the target of a link on PATH belongs.
 func (h *home) behindFile(target string) []string {
 	if dir := filepath.Dir(target); filepath.Base(dir) == "bin" {
 		return h.behind(dir)
@@ -207,8 +207,8 @@ func (h *home) behindFile(target string) []string {
 	return []string{target}
 }
 
-// installed returns what a program's own folder is installed in and needs: all of
-// the packages of Node.js, or the virtual environment of Python.
+// installed returns the installation that a program's own folder is part of, such as all
+// packages of Node.js or the virtual environment of Python.
 func installed(folder string) string {
 	const packages = "/node_modules"
 	if at := strings.Index(folder+"/", packages+"/"); at >= 0 {
@@ -222,7 +222,7 @@ func installed(folder string) string {
 	return folder
 }
 
-// isHub reports whether a folder holds much beside one installation.
+// isHub reports whether a folder contains much besides one installation.
 func (h *home) isHub(dir string) bool {
 	if h.holds(dir) || filepath.Dir(dir) == "/" {
 		return true
@@ -231,7 +231,7 @@ func (h *home) isHub(dir string) bool {
 	return slices.Contains(append(hubs, h.or("GOPATH", "go")...), dir)
 }
 
-// linksIn returns where the symbolic links in a folder lead.
+// linksIn returns the targets of the symbolic links in a folder.
 func linksIn(dir string, paths resolver) []string {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lastCall is the last system call that was looked at (file_setattr, Linux 6.17).
-// Newer ones do not exist for a confined program.
+// lastCall is the newest system call that was reviewed (file_setattr, Linux 6.17). Newer
+// ones do not exist for a sandboxed program.
 const lastCall = 469
 
 // refused lists the system calls that fail with EPERM on every architecture.
@@ -35,23 +35,22 @@ func refused() []uint32 {
 	}, refusedHere()...)
 }
 
-// missing lists the system calls that fail with ENOSYS, so that programs use
-// others. The arguments of clone3 and openat2 are in memory, where no filter can
-// read them.
+// missing lists the system calls that fail with ENOSYS, so that programs fall back to older
+// ones. The arguments of clone3 and openat2 are in memory, which filters cannot read.
 func missing() []uint32 {
 	return []uint32{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
 }
 
-// anyNamespace has the flags of clone that create namespaces, without
-// CLONE_NEWTIME, which clone takes for a signal.
+// anyNamespace has the flags of clone that create namespaces, except CLONE_NEWTIME, which
+// clone interprets as a signal.
 const anyNamespace = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// setIDs are the bits of a mode that make a program run as its owner or group. The
-// mounts of the sandbox ignore them, but a file in the workspace would keep them.
+// setIDs are the mode bits that make a program run as its owner or group. The sandbox's
+// mounts ignore them, but a file in the workspace would keep them.
 const setIDs = unix.S_ISUID | unix.S_ISGID
 
-// filter returns the seccomp filter of confined programs, as the kernel reads it.
+// filter returns the seccomp filter of sandboxed programs in the kernel's format.
 func filter() []byte {
 	var a assembler
 	a.load(offsetArch)
@@ -85,9 +84,9 @@ func filter() []byte {
 	return a.out
 }
 
-// families allows the socket families unix, inet and inet6 with the protocols of
-// every day, and netlink for addresses and routes alone. Others would load modules
-// into the kernel that nobody needs.
+// families allows the socket families unix, inet and inet6 with the usual protocols, and
+// netlink for addresses and routes only. Other families would load kernel modules that
+// nobody needs.
 func (a *assembler) families() {
 	a.load(offsetArg(0))
 	a.when(jumpEqual, unix.AF_UNIX, returnAllow)
@@ -98,8 +97,8 @@ func (a *assembler) families() {
 	a.ret(failWith(unix.EAFNOSUPPORT))
 }
 
-// onlyProtocols allows some protocols of a family, which was loaded. For other
-// families it does nothing.
+// onlyProtocols allows some protocols of a family, which was loaded. It has no effect on
+// other families.
 func (a *assembler) onlyProtocols(family uint32, protocols ...uint32) {
 	a.block(family, func() {
 		a.load(offsetArg(2))
@@ -110,8 +109,8 @@ func (a *assembler) onlyProtocols(family uint32, protocols ...uint32) {
 	})
 }
 
-// Offsets in struct seccomp_data; of arguments the lower half, which has all bits
-// that the filter looks at. Both architectures are little-endian.
+// Offsets in struct seccomp_data. For arguments, the offset of the lower half, which has
+// all bits that the filter examines. Both architectures are little-endian.
 const (
 	offsetCall = 0
 	offsetArch = 4
@@ -158,8 +157,8 @@ func (a *assembler) unless(jump uint16, k, result uint32) {
 	a.ret(result)
 }
 
-// block adds instructions for one value of what is loaded. They may load something
-// else, and must end by returning.
+// block adds instructions for one value of the loaded field. They may load another field,
+// and must end by returning.
 func (a *assembler) block(value uint32, body func()) {
 	start := len(a.out)
 	a.emit(jumpEqual, 0, 0, value)
@@ -167,7 +166,8 @@ func (a *assembler) block(value uint32, body func()) {
 	a.out[start+3] = byte((len(a.out)-start)/8 - 1) // otherwise over them
 }
 
-// call adds instructions for one system call, which is allowed at their end.
+// call adds instructions for one system call, which is allowed if they do not return before
+// their end.
 func (a *assembler) call(number uint32, body func()) {
 	a.block(number, func() {
 		body()
@@ -175,7 +175,7 @@ func (a *assembler) call(number uint32, body func()) {
 	})
 }
 
-// refuseBits refuses a system call if an argument has one of these bits.
+// refuseBits rejects a system call if an argument has one of these bits.
 func (a *assembler) refuseBits(number, arg, bits uint32) {
 	a.call(number, func() {
 		a.load(offsetArg(arg))
@@ -183,7 +183,7 @@ func (a *assembler) refuseBits(number, arg, bits uint32) {
 	})
 }
 
-// refuseCreating refuses a system call that creates a file with setIDs.
+// refuseCreating rejects a system call that creates a file with setIDs.
 func (a *assembler) refuseCreating(number, flags, mode uint32) {
 	const temporary = unix.O_TMPFILE &^ unix.O_DIRECTORY
 	a.call(number, func() {

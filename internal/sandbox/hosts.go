@@ -18,7 +18,7 @@ type host struct {
 	port   int // 0 = every port, unset = 80 and 443
 }
 
-// unset is the port of an entry that names none.
+// unset is the port of an entry without one.
 const unset = -1
 
 // CheckHost returns what is wrong with an entry of [Network].
@@ -50,7 +50,7 @@ func parseHost(entry string) (host, error) {
 	return h, nil
 }
 
-// canonicalHost returns a host in the spelling in which hosts are compared.
+// canonicalHost returns a host in a form that can be compared.
 func canonicalHost(name string) string {
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
 	if addr, err := netip.ParseAddr(name); err == nil {
@@ -70,10 +70,10 @@ func (h host) matches(name string, port int) bool {
 	return name == h.name
 }
 
-// mayReach reports whether a connection to a host that the entry names may go to
-// an address. Whoever answers for the name chooses the address: a pattern leads to
-// public addresses alone, a name also into private networks, and only an entry
-// that says so to this machine.
+// mayReach reports whether a connection to a host that matches the entry may go to an
+// address. Whoever controls the name chooses the address. Therefore a pattern gives access
+// only to public addresses, a name also to private networks, and only an entry that names
+// it to this machine.
 func (h host) mayReach(addr netip.Addr) bool {
 	addr = addr.Unmap()
 	if literal, err := netip.ParseAddr(h.name); err == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/toolreg/toolreg/internal/sorted"
 )
 
-// kind is what a program may do with an entry of the layout. If lists of a
-// profile name the same path, the larger kind applies.
+// kind is what a program may do with an entry of the layout. If several lists of a profile
+// have the same path, the largest kind applies.
 type kind int
 
 const (
@@ -30,7 +30,7 @@ const (
 	guarded // readable in what is writable
 )
 
-// layout is the file system of a sandbox in the making.
+// layout is the file system of a sandbox while it is being planned.
 type layout struct {
 	paths   resolver
 	entries map[string]entry
@@ -48,16 +48,16 @@ type entry struct {
 	isDir bool
 }
 
-// cover is an entry that is shown at a path and all below it.
+// cover is an entry that shows a path and everything below it.
 type cover struct {
 	path string
 	kind kind
 	base string // where it is in the base; "" = not there
 }
 
-// systemFolder holds what all programs read beside what none may. It is shown as a
-// whole, because a mount for each of its files would take long, and Landlock opens
-// the files alone.
+// systemFolder is a folder with files that all programs read next to files that none may
+// read. It is mounted as a whole, because a mount for each file would take long; Landlock
+// allows only the former.
 const systemFolder = "/etc"
 
 // layOut returns the steps and the rules for a profile.
@@ -92,7 +92,7 @@ func emptyLayout() []launcher.Op {
 	return l.ops
 }
 
-// ownRules grants what every sandbox has.
+// ownRules grants access to what every sandbox has.
 func ownRules() []launcher.Rule {
 	return []launcher.Rule{
 		{Path: "/", Access: launcher.ReadDir}, // names, where they can be seen
@@ -104,8 +104,8 @@ func ownRules() []launcher.Rule {
 	}
 }
 
-// add resolves a path and records its entry. A missing one is left out, unless it
-// is to be written.
+// add resolves a path and records its entry. A path that does not exist is skipped, unless
+// it should be writable.
 func (l *layout) add(path string, k kind) error {
 	if !filepath.IsAbs(path) {
 		return errors.New("the path is not absolute")
@@ -145,7 +145,7 @@ func (l *layout) add(path string, k kind) error {
 	return nil
 }
 
-// devices adds a small /dev and the place of /proc.
+// devices adds a small /dev and the mount point of /proc.
 func (l *layout) devices() {
 	l.makeDir("root/proc")
 	l.op(launcher.Op{Kind: launcher.MountPro, A: "/proc"})
@@ -165,8 +165,8 @@ func (l *layout) devices() {
 	}
 }
 
-// arrange makes steps of the entries, parents first: everything in the base is
-// made before the first mount.
+// arrange converts the entries to steps, parents first. Everything in the base is created
+// before the first mount.
 func (l *layout) arrange() {
 	paths := make([]string, 0, len(l.entries))
 	for path := range l.entries {
@@ -181,7 +181,7 @@ func (l *layout) arrange() {
 	sorted.Stable(l.ops, func(a, b launcher.Op) int { return order(a) - order(b) })
 }
 
-// order tells what is made in the base from what is mounted.
+// order separates what is created in the base from what is mounted.
 func order(op launcher.Op) int {
 	switch op.Kind {
 	case launcher.MakeDir, launcher.MakeFile:
@@ -192,7 +192,7 @@ func order(op launcher.Op) int {
 	return 2
 }
 
-// coverOf drops the covers that do not hold a path and returns the last that does.
+// coverOf removes the covers that do not contain a path and returns the last one that does.
 func (l *layout) coverOf(path string) cover {
 	for !within(path, l.covers[len(l.covers)-1].path) {
 		l.covers = l.covers[:len(l.covers)-1]
@@ -200,7 +200,7 @@ func (l *layout) coverOf(path string) cover {
 	return l.covers[len(l.covers)-1]
 }
 
-// place adds one entry, unless what covers it makes it so already.
+// place adds one entry, unless its cover already has the same effect.
 func (l *layout) place(path string, e entry) {
 	parent := l.coverOf(path)
 	if isCovered(parent.kind, e.kind) {
@@ -237,7 +237,7 @@ func (l *layout) place(path string, e entry) {
 	l.covers = append(l.covers, c)
 }
 
-// isCovered reports whether an entry below another says nothing new.
+// isCovered reports whether an entry below another one has no further effect.
 func isCovered(parent, k kind) bool {
 	switch k {
 	case hidden:
@@ -288,7 +288,7 @@ func (l *layout) scratch() string {
 	return at
 }
 
-// addLinks makes the symbolic links that lie in the base.
+// addLinks creates the symbolic links that are in the base.
 func (l *layout) addLinks() {
 	for at, to := range l.links {
 		parent := l.coverIn(at)
@@ -337,7 +337,7 @@ func (l *layout) makeDir(at string) {
 	l.op(launcher.Op{Kind: launcher.MakeDir, A: at, Flags: mode})
 }
 
-// makeFile makes an empty file of the base, to show another in its place.
+// makeFile creates an empty file in the base, on which another one is mounted.
 func (l *layout) makeFile(at string) {
 	l.makeDir(filepath.Dir(at))
 	l.made[at] = true

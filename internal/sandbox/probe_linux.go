@@ -16,14 +16,13 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox/launcher"
 )
 
-// Probe tries what a sandbox in full needs. It does not rely on what the kernel
-// says to allow, because security modules of some distributions allow a user
-// namespace but nothing in it. Where something may be special about this process,
-// it sets up a whole sandbox in which nothing runs. The first call takes a
-// millisecond, or five; its answer is kept.
+// Probe tests what the sandbox needs. It tries instead of relying on what the kernel says,
+// because security modules of some distributions allow a user namespace but nothing in it.
+// If this process may be restricted itself, it sets up a complete sandbox without a
+// program. The first call takes between one and five milliseconds, and its result is kept.
 func Probe() Support { return probed() }
 
-// probed keeps the answer: the kernel does not change while toolreg runs.
+// probed keeps the result, since the kernel does not change while toolreg runs.
 var probed = sync.OnceValue(probe)
 
 func probe() Support {
@@ -74,7 +73,7 @@ func partOf(name string, err error) Part {
 	return Part{Name: name, OK: true}
 }
 
-// try sets up a sandbox in which nothing runs.
+// try sets up a sandbox without a program.
 func try() error {
 	s, err := prepare(&launcher.Plan{UID: os.Geteuid(), GID: os.Getegid(), Loopback: true, Ops: emptyLayout(), Filter: filter(), Dir: "/"}, Network{})
 	if err != nil {
@@ -93,9 +92,9 @@ func try() error {
 	return err
 }
 
-// isOrdinary reports whether nothing but the kernel decides what this process may
-// do: no filter of system calls is upon it, and no container hides parts of /proc,
-// without all of which no new one can be mounted.
+// isOrdinary reports whether only the kernel decides what this process may do: it has no
+// filter of system calls, and no container hides parts of /proc, which would prevent
+// mounting a new one.
 func isOrdinary() bool {
 	if mode, err := unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0); err != nil || mode != 0 {
 		return false
@@ -140,7 +139,7 @@ func start(attr *syscall.SysProcAttr) error {
 	return errnoOf(err)
 }
 
-// errnoOf returns the kernel's reason without what os says of it.
+// errnoOf returns the kernel's reason without the text that package os adds.
 func errnoOf(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
@@ -165,7 +164,7 @@ func prctlKnows(operation int) error {
 	return err
 }
 
-// filterKnown asks for the action of the filter that came last to the kernel.
+// filterKnown asks the kernel for the newest action of a filter.
 func filterKnown() error {
 	action := uint32(returnKill)
 	const actionAvailable = 2

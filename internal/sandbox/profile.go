@@ -1,13 +1,13 @@
 package sandbox
 
-// Profile says what a confined program can reach. Paths are absolute and clean;
-// missing ones and duplicates are ignored, except that a path in Write that is
-// missing is an error. Symbolic links are followed when the program is started:
-// both the link and what it leads to are visible, with the rights of the entry.
+// Profile describes what a sandboxed program can access. Paths are absolute and clean.
+// Paths that do not exist and duplicates are ignored, except that a path in Write must
+// exist. Symbolic links are followed when the program is started: both the link and its
+// target are visible, with the rights of the entry.
 //
-// Nothing else of the file system is visible. The program always has a /tmp,
-// /var/tmp and /dev/shm of its own, which vanish with it, a small /dev, and a
-// read-only /proc that shows only its own processes.
+// Nothing else of the file system is visible. The program always has a private /tmp,
+// /var/tmp and /dev/shm, which are removed when it ends, a small /dev, and a read-only
+// /proc that shows only its own processes.
 type Profile struct {
 	// Read lists files and folders that the program can read and execute.
 	Read []string
@@ -15,30 +15,27 @@ type Profile struct {
 	// Write lists files and folders that the program can also change.
 	Write []string
 
-	// Scratch lists folders that the program reads as they are and may write to;
-	// what it writes is not kept. Caches are such: programs that run outside
-	// trust them.
+	// Scratch lists folders that the program can read and write, but whose changes are
+	// discarded. It is for caches, which programs outside the sandbox trust.
 	Scratch []string
 
-	// ReadOnly lists files and folders within Write that the program cannot
-	// change, remove or rename. Two things are beyond the kernel: a symbolic link
-	// can be replaced, while what it leads to is protected; and if somebody outside
-	// renames another file over an entry, the new one is not protected.
+	// ReadOnly lists files and folders within Write that the program cannot change, remove
+	// or rename. The kernel cannot prevent two things: a symbolic link can be replaced,
+	// although its target is protected; and if another program renames a file over an
+	// entry, the new file is not protected.
 	ReadOnly []string
 
-	// Fixed lists folders within Write that the program cannot remove or rename,
-	// while what they hold may be changed. A folder that holds entries of
-	// ReadOnly belongs here if renaming it would give its name to another.
+	// Fixed lists folders within Write that the program cannot remove or rename, although
+	// their content may be changed. List a folder with entries of ReadOnly here if a
+	// renamed folder could be replaced by another one of that name.
 	Fixed []string
 
-	// Hide lists files and folders that are never readable, even below an entry
-	// of Read, Write or Scratch: the program sees an empty file or folder. An
-	// entry of these lists that is such a path or lies in it is visible all the
-	// same.
+	// Hide lists files and folders that are never readable, even below an entry of Read,
+	// Write or Scratch: the program sees an empty file or folder. Only an entry of these
+	// lists that is such a path, or is inside it, is visible.
 	Hide []string
 
-	// Network is what the program can connect to; the zero value is a loopback
-	// of its own.
+	// Network is what the program can connect to; the zero value is a private loopback.
 	Network Network
 }
 
@@ -46,9 +43,9 @@ type Profile struct {
 type Network struct {
 	Mode NetworkMode
 
-	// Hosts are what [NetworkHosts] opens: "host:port" or "*.domain:port", where
-	// the port may be "*" and an address of IPv6 has brackets. Without a port,
-	// 80 and 443 are open. "*.example.org" does not include example.org itself.
+	// Hosts are the hosts of [NetworkHosts]: "host:port" or "*.domain:port", where the port
+	// may be "*" and IPv6 addresses have brackets. Without a port, 80 and 443 are allowed.
+	// "*.example.org" does not include example.org itself.
 	Hosts []string
 }
 

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// proxyPort is where confined programs find the proxy on Linux. The loopback
-	// is the program's own; the port is outside of the range from which systems
-	// give ports to connections, and of those that servers use.
+	// proxyPort is the port on which sandboxed programs find the proxy on Linux. The
+	// loopback is the program's own. The port is outside the range that systems assign to
+	// connections and of those that servers commonly use.
 	proxyPort = 61080
 
 	maxRefusals = 20  // refused connections that are remembered
@@ -29,7 +29,7 @@ const (
 	proxyWait   = 30 * time.Second
 )
 
-// proxyVariables returns the variables that lead programs to the proxy.
+// proxyVariables returns the variables that make programs use the proxy.
 func proxyVariables(port int) []string {
 	var out []string
 	for _, name := range []string{"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"} {
@@ -38,9 +38,9 @@ func proxyVariables(port int) []string {
 	return append(out, "no_proxy=localhost,127.0.0.1,::1", "NO_PROXY=localhost,127.0.0.1,::1")
 }
 
-// proxy forwards connections of one confined program to the hosts that it may
-// reach. It resolves their names itself; the program can ask no name server. A nil
-// proxy refuses nothing, because nothing arrives.
+// proxy forwards connections of one sandboxed program to the hosts that it may reach. It
+// resolves their names itself, because the program cannot reach a name server. A nil proxy
+// refuses nothing, because nothing reaches it.
 type proxy struct {
 	hosts     []host
 	server    *http.Server
@@ -54,8 +54,8 @@ type proxy struct {
 	refused []string
 }
 
-// serveProxy serves a listening socket and closes f. Entries that cannot be parsed
-// open nothing.
+// serveProxy serves a listening socket and closes f. Entries that cannot be parsed match
+// nothing.
 func serveProxy(f *os.File, entries []string) (*proxy, error) {
 	defer f.Close()
 	listener, err := net.FileListener(f)
@@ -74,7 +74,7 @@ func serveProxy(f *os.File, entries []string) (*proxy, error) {
 	return p, nil
 }
 
-// close ends all connections and waits until they are gone.
+// close ends all connections and waits for them.
 func (p *proxy) close() {
 	if p == nil {
 		return
@@ -100,7 +100,7 @@ func (p *proxy) refusals() []string {
 	return slices.Clone(p.refused)
 }
 
-// ServeHTTP answers one request: CONNECT, or a request with a whole URL.
+// ServeHTTP answers one request: CONNECT, or a request with an absolute URL.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !p.enter() {
 		http.Error(w, "too many connections at once", http.StatusServiceUnavailable)
@@ -142,7 +142,7 @@ func (e *refusedError) Error() string {
 	return "the sandbox does not allow connections to " + e.address
 }
 
-// dial connects to a host that the profile opens.
+// dial connects to a host that the profile allows.
 func (p *proxy) dial(ctx context.Context, address string) (net.Conn, error) {
 	entries := p.entriesFor(address)
 	if len(entries) == 0 {
@@ -158,7 +158,7 @@ func (p *proxy) dial(ctx context.Context, address string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", address)
 }
 
-// entriesFor returns the entries that open an address.
+// entriesFor returns the entries that allow an address.
 func (p *proxy) entriesFor(address string) []host {
 	name, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -181,7 +181,7 @@ func (p *proxy) refuse(address string) error {
 	return &refusedError{address}
 }
 
-// answer tells the program why there is no connection.
+// answer tells the program why it was not connected.
 func answer(w http.ResponseWriter, err error) {
 	var refused *refusedError
 	if errors.As(err, &refused) {
@@ -191,7 +191,7 @@ func answer(w http.ResponseWriter, err error) {
 	http.Error(w, fmt.Sprintf("connecting failed: %v", err), http.StatusBadGateway)
 }
 
-// forward sends one request on, without what belongs to the connection.
+// forward sends one request without the headers that concern only the connection.
 func (p *proxy) forward(w http.ResponseWriter, r *http.Request) {
 	proxy := httputil.ReverseProxy{
 		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.Host = r.In.URL.Host },
@@ -231,14 +231,14 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	sending.Wait()
 }
 
-// closeWriting says that no more comes, while the other direction stays open.
+// closeWriting ends one direction of a connection while the other stays open.
 func closeWriting(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.CloseWrite()
 	}
 }
 
-// remember makes close end the connections; false if it was called already.
+// remember registers connections for close; it returns false if close was called already.
 func (p *proxy) remember(conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,10 +18,10 @@ type resolved struct {
 	links map[string]string // the links on the way and what each leads to, both without links before them
 }
 
-// resolver resolves many paths and looks at each folder on the way once.
+// resolver resolves many paths and examines each folder on the way only once.
 type resolver map[string]component
 
-// component is what is at a path without links before it.
+// component is what exists at a path whose parents are not links.
 type component struct {
 	mode fs.FileMode
 	to   string // of a link

@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// seatbelt returns a profile for macOS's sandbox-exec. Of rules on one path the
-// last applies, so folders come before what they hold. There are no mounts: what
-// is hidden is refused, and caches of Scratch are read-only. The loopback of the
-// machine is the only one, so a program has none. tmp is a folder of its own, and
-// port is that of the proxy.
+// seatbelt returns a profile for macOS's sandbox-exec. The last of several rules for a path
+// applies, so folders come before their content. There are no mounts: access to hidden
+// paths is denied, and caches of Scratch are read-only. There is no private loopback, so
+// the program has none. tmp is the program's own folder, and port is that of the proxy.
 //
-// The text is tested, and was never tried on a Mac.
+// The tests check the text, but it has never been tried on a Mac.
 func seatbelt(p Profile, tmp string, port int) string {
 	var b strings.Builder
 	b.WriteString(seatbeltStart)

@@ -11,9 +11,9 @@ type Program struct {
 	Folder *os.File // Dir as an open folder: the start fails if Dir is another one by now; nil: not checked
 }
 
-// Start is a prepared start. The caller starts Path with Argv, Env and Files as
-// descriptors 3 and following, after Attributes, and then calls Started, Ended
-// and Close, each once and in this order, the first two only if it could.
+// Start is a prepared start. The caller calls Attributes and starts Path with Argv, Env and
+// Files as descriptors 3 and following. If that succeeds, it calls Started and Ended, each
+// once and in this order, and in any case Close at the end.
 type Start struct {
 	Path  string
 	Argv  []string

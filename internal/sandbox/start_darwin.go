@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// state is the part of a [Start] for macOS.
+// state is the part of a [Start] that is specific to macOS.
 type state struct {
 	tmp   string // a folder of the program's own, removed by Close
 	proxy *proxy
@@ -63,7 +63,7 @@ func (*Start) Attributes(*syscall.SysProcAttr) {}
 // Started waits until the program runs.
 func (*Start) Started() error { return nil }
 
-// Ended reports that the process itself tells how it ended.
+// Ended returns nothing: the process itself reports how it ended.
 func (*Start) Ended() (status int, ok bool) { return 0, false }
 
 // Refused returns the connections that the proxy has refused.

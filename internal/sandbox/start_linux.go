@@ -16,14 +16,14 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox/launcher"
 )
 
-// settingUp limits how long a launcher may take until the program runs. Only a
-// file system that hangs takes so long.
+// settingUp limits how long a launcher may take until the program runs. Only a hanging file
+// system takes so long.
 const settingUp = 30 * time.Second
 
-// namespaces are those of a confined program.
+// namespaces are the new namespaces of a sandboxed program.
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWNET
 
-// state is the part of a [Start] for Linux.
+// state is the part of a [Start] that is specific to Linux.
 type state struct {
 	status  *os.File // our end of the socket for reports
 	mounts  *os.File // the mount namespace; nil before the program runs
@@ -93,8 +93,8 @@ func (s *Start) Attributes(attr *syscall.SysProcAttr) {
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
 }
 
-// Started waits until the program runs. If it does not, the error is an *Error, or
-// what the system said about the program itself.
+// Started waits until the program runs. If it does not, the error is an *Error, or the
+// system's error about the program itself.
 func (s *Start) Started() error {
 	closeFiles(s.Files)
 	limit := unix.NsecToTimeval(settingUp.Nanoseconds())
@@ -134,9 +134,8 @@ func (s *Start) Ended() (status int, ok bool) {
 // Refused returns the connections that the proxy has refused.
 func (s *Start) Refused() []string { return s.proxy.refusals() }
 
-// Close releases what belongs to the start, and ends connections of the proxy. The
-// mounts, in which no process is left, go away by themselves some time after: this
-// takes the kernel longer than the program took to start, and nobody needs it.
+// Close releases what belongs to the start, and ends connections of the proxy. The kernel
+// removes the mounts later by itself, which takes longer than the program took to start.
 func (s *Start) Close() {
 	closeFiles(s.Files)
 	_ = s.status.Close()

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// state is the part of a [Start] that systems differ in.
+// state is the part of a [Start] that is specific to a system.
 type state struct{}
 
 // Prepare fails: this system has no sandbox.
@@ -21,7 +21,7 @@ func (*Start) Attributes(*syscall.SysProcAttr) {}
 // Started waits until the program runs.
 func (*Start) Started() error { return nil }
 
-// Ended reports that the process itself tells how it ended.
+// Ended returns nothing: the process itself reports how it ended.
 func (*Start) Ended() (status int, ok bool) { return 0, false }
 
 // Refused returns nothing: there is no proxy.

@@ -1,22 +1,22 @@
 package sandbox
 
-// Support is what the system has for a sandbox.
+// Support is what the system supports of the sandbox.
 type Support struct {
 	Parts []Part
 }
 
-// Part is one thing that a sandbox in full needs.
+// Part is one requirement of the sandbox.
 type Part struct {
 	Name   string // such as "user namespaces" or "Landlock"
 	OK     bool
 	Detail string // such as "ABI 7", or why it is missing: "operation not permitted"
 }
 
-// Full reports whether programs can be confined in full.
+// Full reports whether the system fully supports the sandbox.
 func (s Support) Full() bool { return len(s.Parts) > 0 && len(s.Missing()) == 0 }
 
-// Missing names what a sandbox in full lacks, such as "user namespaces
-// (operation not permitted)"; empty if nothing is missing.
+// Missing names the requirements that the system lacks, such as "user namespaces (operation
+// not permitted)".
 func (s Support) Missing() []string {
 	var out []string
 	for _, p := range s.Parts {

@@ -2,9 +2,9 @@ package sandbox
 
 import "runtime"
 
-// systemPaths returns what programs of the system need, and nothing that is
-// anybody's in particular. Of the system's settings these are single files,
-// because password hashes and keys lie beside them.
+// systemPaths returns the paths that programs of the system need and that contain nothing
+// personal. Of the system's settings these are single files, because password hashes and
+// keys are next to them.
 func systemPaths() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{"/System", "/Library", "/usr", "/bin", "/sbin", "/opt", "/Applications/Xcode.app", "/private/etc",

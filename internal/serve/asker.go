@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// Asking says what the clients of a server may be asked. A server that a tool has
+// Asking says whether the clients of a server may be asked. A server that a tool has
 // started must not let the tool approve its own calls.
 type Asking int
 

@@ -13,9 +13,9 @@ import (
 const (
 	// smallBody is the size up to which bodies are read without waiting.
 	smallBody = 256 << 10
-	// largeAtOnce is how many larger ones of one client are read at once.
+	// largeAtOnce is how many larger bodies of one client are read at the same time.
 	largeAtOnce = 4
-	// largePause is how long a client whose body is too large keeps its place.
+	// largePause is how long a client whose body is too large keeps its turn.
 	largePause = time.Second
 )
 

@@ -17,8 +17,8 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// callTool makes the call of a client. Errors are results for the model, unless
-// the request itself has ended.
+// callTool makes a client's call. Errors become results for the model, unless the request
+// itself has ended.
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	c := clientFrom(ctx)
 	done, err := s.admit(ctx, c)
@@ -117,14 +117,15 @@ func contentOf(parts []registry.Content) []mcp.Content {
 }
 
 const (
-	// clientsAtOnce is how many times the calls of one client may run for all together.
+	// clientsAtOnce is the factor by which the limit of all clients' calls exceeds that of
+	// one client.
 	clientsAtOnce = 16
 	// refusalPause is how long it takes to refuse a call.
 	refusalPause = 100 * time.Millisecond
 )
 
-// admit counts a call of a client. If too many are running, it fails, and not at
-// once: a client that floods the server is not answered as fast as it sends.
+// admit counts a call of a client. If too many are running, it fails after a pause, so that
+// a client that floods the server is slowed down.
 func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) {
 	if err := s.calls.add(c, s.opts.MaxCalls); err != nil {
 		pause := time.NewTimer(refusalPause)

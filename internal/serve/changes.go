@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// changePause is the least time between two looks at what has changed, so that a
-	// server that reports changes all the time costs little.
+	// changePause is the minimum time between two checks for changes, so that a server that
+	// reports changes all the time costs little.
 	changePause = 500 * time.Millisecond
 	// maxChanged limits how many changed resources are remembered at once.
 	maxChanged = 1000
 )
 
-// changes is what servers have reported since it was last taken. It is safe for
+// changes collects what servers have reported since it was last read. It is safe for
 // concurrent use.
 type changes struct {
 	wake chan struct{}
@@ -95,8 +95,8 @@ func (s *Server) followChanges(ctx context.Context) {
 	}
 }
 
-// refresh asks servers again what they have, and offers that. A server that fails
-// keeps what it had.
+// refresh lists what servers offer again and offers it to clients. If a server fails, what
+// it listed before is kept.
 func (s *Server) refresh(ctx context.Context, servers []*mcpclient.Source) {
 	s.loading.Lock()
 	defer s.loading.Unlock()

@@ -49,7 +49,7 @@ func clientFrom(ctx context.Context) *client {
 	return nil
 }
 
-// sender is the information in a request about its sender.
+// sender describes the sender of a request.
 type sender interface {
 	ProtocolVersion() string
 	ClientInfo() *mcp.Implementation
@@ -77,9 +77,9 @@ func (s *Server) withClient(ctx context.Context, name string, session *mcp.Serve
 	return caller.With(ctx, who)
 }
 
-// declared returns what the sender of a request has declared. Over HTTP its session
-// has that, also if it was made for this request alone. To read it from the request
-// takes the SDK 64 KiB, but on stdin every request of a modern client can differ.
+// declared returns what the sender of a request declared. Over HTTP its session has it,
+// even if the session was created for this request only. Reading it from the request costs
+// the SDK 64 KiB, but on stdin every request of a modern client can differ.
 func (c *client) declared(req sender) (*mcp.Implementation, *mcp.ClientCapabilities) {
 	if p := c.session.InitializeParams(); p != nil && c.name != StdioName {
 		return p.ClientInfo, p.Capabilities
@@ -87,9 +87,9 @@ func (c *client) declared(req sender) (*mcp.Implementation, *mcp.ClientCapabilit
 	return req.ClientInfo(), req.ClientCapabilities()
 }
 
-// outgoing is the context of a request without what the SDK's server has put there:
-// the SDK's clients, which servers are called through, would read the same values, such
-// as the revision.
+// outgoing is the context of a request without the values that the SDK's server has added,
+// such as the revision: the SDK's clients, through which servers are called, would use
+// them.
 type outgoing struct{ context.Context }
 
 // Value implements context.Context.
@@ -151,8 +151,8 @@ func (c *client) answers(q mcp.InputRequest) bool {
 	return false
 }
 
-// carrier is the sender of the request that carries the client's call now: a modern
-// client continues it by another request.
+// carrier is the sender of the request that the client's call currently belongs to: a
+// modern client continues a call with another request.
 func (c *client) carrier() *client {
 	if c.call != nil {
 		return c.call.carrier.Load()
@@ -211,8 +211,8 @@ func (c *client) send(until context.Context, q mcp.InputRequest) (mcp.InputRespo
 // maxInputs limits how many questions a server can ask at once.
 const maxInputs = 20
 
-// input is the Input of the client's [caller.Caller]: it hands on what a server
-// asks for, under the server's keys.
+// input is the Input of the client's [caller.Caller]: it passes on what a server asks for,
+// under the server's keys.
 func (c *client) input(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error) {
 	var wanted struct {
 		Requests mcp.InputRequestMap `json:"inputRequests"`
@@ -256,12 +256,12 @@ func messageOf(server, message string) string {
 	return fmt.Sprintf("MCP server %q asks: %s", server, message)
 }
 
-// newSessionID returns the id of a session, which begins with the mark of the name
-// that it belongs to.
+// newSessionID returns the id of a new session, which begins with the mark of its owner's
+// name.
 func (s *Server) newSessionID(name string) string { return s.sessionMark(name) + rand.Text() }
 
-// sessionMark is how ids of the sessions of a name begin. Nobody outside can make
-// one up.
+// sessionMark is the beginning of the ids of sessions that belong to a name. It cannot be
+// guessed.
 func (s *Server) sessionMark(name string) string {
 	mac := hmac.New(sha256.New, s.key)
 	mac.Write([]byte(name))

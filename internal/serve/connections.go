@@ -11,7 +11,7 @@ import (
 // stallTime is how long a client may leave an answer unread.
 const stallTime = 30 * time.Second
 
-// steady is an answer that ends with its connection if the client does not read it.
+// steady is a response that closes its connection if the client does not read it.
 type steady struct {
 	http.ResponseWriter
 	timing *http.ResponseController
@@ -19,7 +19,7 @@ type steady struct {
 
 func newSteady(w http.ResponseWriter) steady { return steady{w, http.NewResponseController(w)} }
 
-// limit limits the time of one write. The returned function ends that, because a
+// limit limits the time of one write. The returned function lifts the limit, because a
 // stream may be silent for longer.
 func (s steady) limit() func() {
 	_ = s.timing.SetWriteDeadline(time.Now().Add(stallTime))
@@ -83,7 +83,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 }
 
 // admit counts the connection of a request, and reports whether its token may have that
-// many, if there can be most.
+// many; most is the limit of all tokens.
 func (c *connections) admit(ctx context.Context, token string, most int) bool {
 	conn, _ := ctx.Value(connectionKey{}).(*connection)
 	c.mu.Lock()

@@ -10,7 +10,7 @@ import (
 
 const (
 	// noticeTime is how long requests are accepted after the health check has begun to
-	// fail: by then a load balancer has noticed and sends no more.
+	// fail. A load balancer should have noticed by then.
 	noticeTime = 5 * time.Second
 	// checksWithin is the time within which the latest two health checks must have
 	// arrived for a load balancer to be assumed.
@@ -29,7 +29,7 @@ func (c *healthChecks) add(now time.Time) {
 	c.before, c.latest = c.latest, now
 }
 
-// regular reports whether a load balancer seems to check.
+// regular reports whether a load balancer appears to check.
 func (c *healthChecks) regular(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,10 +7,10 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 )
 
-// headerSchema returns the part of a tool's input schema that the SDK needs: the
-// params that clients repeat in HTTP headers (revision 2026-07-28, x-mcp-header),
-// which it compares with the headers of each call. It would not accept every schema,
-// and reads this one at each call.
+// headerSchema returns the part of a tool's input schema that the SDK needs: the params
+// that clients repeat in HTTP headers (revision 2026-07-28, x-mcp-header), which the SDK
+// compares with the headers of each call. The SDK would not accept every schema, and it
+// reads the schema at each call.
 func headerSchema(declaration json.RawMessage) any {
 	schema := headerParams{Type: "object"}
 	input := jsonx.Get(declaration, "inputSchema")
@@ -22,7 +22,7 @@ func headerSchema(declaration json.RawMessage) any {
 	return &schema
 }
 
-// headerParams is a schema with only the params that are repeated in headers.
+// headerParams is a schema that has only the params repeated in headers.
 type headerParams struct {
 	Type       string                   `json:"type"`
 	Header     string                   `json:"x-mcp-header,omitempty"`

@@ -124,7 +124,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lastAnswer closes the connection after the answer, whatever its handler says.
+// lastAnswer closes the connection after the response, whatever its handler does.
 type lastAnswer struct{ http.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
@@ -142,8 +142,8 @@ func (l lastAnswer) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (l lastAnswer) Unwrap() http.ResponseWriter { return l.ResponseWriter }
 
-// checkOrigin refuses requests of web pages from other origins, and requests
-// for a host whose name was pointed at this machine (DNS rebinding).
+// checkOrigin rejects requests of web pages from other origins, and requests for a host
+// whose name was made to resolve to this machine (DNS rebinding).
 func (h *HTTP) checkOrigin(r *http.Request) error {
 	if h.opts.Loopback && !isLoopback(r.Host) {
 		return errors.New("forbidden: this server accepts only requests for localhost")
@@ -280,7 +280,8 @@ func decodeName(h http.Header) {
 	}
 }
 
-// checkHeaders refuses requests that a proxy in front may have read differently.
+// checkHeaders rejects requests that a proxy in front of the server may have interpreted
+// differently.
 func checkHeaders(r *http.Request) error {
 	for _, name := range []string{"Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Content-Type"} {
 		if len(r.Header.Values(name)) > 1 {

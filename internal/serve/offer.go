@@ -16,9 +16,9 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// offer holds what clients are offered: the tools, prompts and resources of one
-// session. When the settings change, another replaces it, and its session is closed
-// after its last request.
+// offer has what clients are offered: the tools, prompts and resources of one session. When
+// the settings change, a new offer replaces it, and its session is closed after its last
+// request.
 type offer struct {
 	*held
 	registry *registry.Registry

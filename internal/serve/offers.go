@@ -24,7 +24,7 @@ type offers struct {
 	listed    map[*mcpclient.Source]listed
 }
 
-// listed is what one server lists beside tools.
+// listed is what one server offers besides tools.
 type listed struct {
 	prompts   []mcpclient.Prompt
 	resources []mcpclient.Resource
@@ -45,8 +45,8 @@ type resource struct {
 	like   *mcp.ResourceTemplate
 }
 
-// loadOffers asks the connected servers what they offer beside tools. Those in earlier
-// are asked only if they are in again, and keep what they had if they fail. A server that
+// loadOffers lists what the connected servers offer besides tools. Servers in earlier are
+// asked only if they are also in again, and keep what they had if they fail. A server that
 // fails does not affect the others.
 func (s *Server) loadOffers(ctx context.Context, from *session.Session, earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
 	o := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}, templates: map[string]*resource{}, listed: map[*mcpclient.Source]listed{}}
@@ -78,7 +78,8 @@ func (s *Server) loadOffers(ctx context.Context, from *session.Session, earlier 
 	return o
 }
 
-// list asks a server for its prompts and resources. What it does not answer stays.
+// list asks a server for its prompts and resources. What it does not answer is kept from
+// before.
 func (s *Server) list(ctx context.Context, server *mcpclient.Source, l *listed) {
 	prompts, _, err := server.Prompts(ctx)
 	if err == nil {
@@ -92,7 +93,7 @@ func (s *Server) list(ctx context.Context, server *mcpclient.Source, l *listed) 
 	s.noteFailure(server, err)
 }
 
-// wants reports whether what a server offers is offered on.
+// wants reports whether the prompts and resources of a server are offered to clients.
 func (s *Server) wants(server string) bool { return s.opts.Servers == nil || s.opts.Servers(server) }
 
 func (s *Server) noteFailure(server *mcpclient.Source, err error) {
@@ -101,7 +102,7 @@ func (s *Server) noteFailure(server *mcpclient.Source, err error) {
 	}
 }
 
-// addPrompt takes a prompt under its own name where that is free, else under
+// addPrompt adds a prompt under its own name if that is free, or else only under
 // server__name, which always works.
 func (s *Server) addPrompt(o *offers, server *mcpclient.Source, is mcpclient.Prompt) {
 	p := &prompt{server: server, is: is, declared: is.Name}
@@ -116,7 +117,7 @@ func (s *Server) addPrompt(o *offers, server *mcpclient.Source, is mcpclient.Pro
 	}
 }
 
-// addResource takes a resource, unless an earlier server has one of its URI.
+// addResource adds a resource, unless an earlier server has one with its URI.
 func (s *Server) addResource(to map[string]*resource, uri string, r *resource) {
 	if first, taken := to[uri]; taken {
 		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "resource_taken", Source: r.server.Name(),
@@ -128,8 +129,7 @@ func (s *Server) addResource(to map[string]*resource, uri string, r *resource) {
 	}
 }
 
-// convert turns what a server listed into the SDK's type; nil where it does not
-// fit.
+// convert converts what a server listed to the SDK's type; nil if it does not match.
 func convert[T any](from any) *T {
 	data, err := json.Marshal(from)
 	if err != nil {
@@ -142,8 +142,7 @@ func convert[T any](from any) *T {
 	return &to
 }
 
-// changeOffers registers prompts and resources with the SDK, which panics at URIs
-// that are none.
+// changeOffers registers prompts and resources with the SDK, which panics on invalid URIs.
 func (s *Server) changeOffers(server *mcp.Server, old, o *offers) {
 	server.RemovePrompts(gone(old.prompts, o.prompts)...)
 	server.RemoveResources(gone(old.resources, o.resources)...)
@@ -221,7 +220,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 	return out, nil
 }
 
-// errReplaced tells that what a request is about went away with a change of the
+// errReplaced reports that what a request is about no longer exists after a change of the
 // settings.
 var errReplaced = errors.New("the settings have changed, and this is not offered any more")
 
@@ -268,7 +267,7 @@ func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest, find fu
 	return out, nil
 }
 
-// refusal is an error for a client. That of a server keeps its code.
+// refusal returns an error for a client. The code of a server's error is kept.
 func refusal(err error) error {
 	if refused, ok := errors.AsType[*mcpclient.RefusedError](err); ok {
 		return &jsonrpc.Error{Code: cmp.Or(refused.Code, jsonrpc.CodeInternalError), Message: refused.Message}

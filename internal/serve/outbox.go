@@ -5,9 +5,9 @@ import "sync"
 // outboxSize is how many notifications may wait for a client that reads slowly.
 const outboxSize = 256
 
-// outbox sends a client what comes during its request, in order. Who fills it does not
-// wait: it reads from a server that works for other clients, too. The zero value is
-// ready to use.
+// outbox sends a client the notifications that belong to its request, in order. Adding one
+// never blocks, because it happens while reading from a server that other clients use too.
+// The zero value is ready to use.
 type outbox struct {
 	mu      sync.Mutex
 	queue   chan func()
@@ -15,8 +15,8 @@ type outbox struct {
 	sending sync.WaitGroup
 }
 
-// post queues what sends a notification. It is dropped if the request has ended, or
-// the client does not read: notifications need not arrive.
+// post queues a function that sends a notification. It is dropped if the request has ended
+// or the client reads too slowly: notifications may be lost.
 func (o *outbox) post(send func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

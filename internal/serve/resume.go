@@ -20,18 +20,17 @@ import (
 // With a longer one the call can only continue here.
 const maxServerState = 256 << 10
 
-// given is what a client has answered to questions of another process, where its call
-// cannot be continued. The call runs again from its beginning, and these questions are
-// not asked again.
+// given is what a client answered to questions of another process whose call cannot be
+// continued. The call runs again from its beginning, and these questions are not repeated.
 type given struct {
 	progress requeststate.Progress
 	answers  mcp.InputResponseMap // to the last question
 }
 
 var (
-	// errElsewhere refuses an answer to a call that has begun to run in another process.
+	// errElsewhere rejects an answer to a call that has begun to run in another process.
 	errElsewhere = errors.New("this answer (requestState) belongs to a call that waits in another process of this server, or ended with it, and may have run in part; make the call again if that is safe")
-	// errOtherServer refuses an answer to a server that is not the one that is called.
+	// errOtherServer rejects an answer that is meant for another server.
 	errOtherServer = errors.New("this answer (requestState) belongs to a question of another MCP server; make the call again")
 )
 

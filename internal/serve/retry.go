@@ -14,10 +14,10 @@ type retry struct {
 	err  error         // set before
 }
 
-// retryFailed tries servers again that could not list their tools, and servers that have
-// ended while clients wait for changes of their resources. Each request of a client
-// triggers it: a server that nobody would notice is not started, and while no client does
-// anything, there is no timer that would start a broken program every 30 seconds.
+// retryFailed tries again to start or reach servers that could not list their tools, and
+// servers that have ended while clients wait for changes of their resources. Each request
+// of a client triggers it. There is no timer, which would start a broken program every 30
+// seconds even if no client is active.
 func (s *Server) retryFailed(o *offer) {
 	for _, server := range o.failed {
 		if !server.Paused() {

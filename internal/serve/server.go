@@ -43,9 +43,9 @@ type Options struct {
 	MaxCalls int
 	// Questions are options for questions to modern clients.
 	Questions QuestionOptions
-	// Log receives what the protocol's machinery has to say. nil: silent.
+	// Log receives log messages of the protocol implementation. nil: none.
 	Log *slog.Logger
-	// Warn reports what does not stop the server. It may be nil.
+	// Warn reports problems that do not stop the server. It may be nil.
 	Warn func(registry.Diagnostic)
 }
 

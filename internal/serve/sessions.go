@@ -9,9 +9,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// sessions are the sessions of clients over HTTP (revisions before 2026-07-28). The
-// SDK could close unused ones itself, but would wait for running calls, even if their
-// client has gone. The zero value has none.
+// sessions are the sessions of clients over HTTP (revisions before 2026-07-28). The SDK
+// could close unused ones itself, but it would wait for running calls even if their client
+// is gone. The zero value has none.
 type sessions struct {
 	mu   sync.Mutex
 	byID map[string]*clientSession

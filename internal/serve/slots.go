@@ -16,8 +16,8 @@ const (
 	slotsEach = 4
 )
 
-// slots decides which request is worked on next, so that a client that sends many
-// waits for its own, and the others do not wait for them.
+// slots decides which request is processed next, so that a client that sends many requests
+// delays only its own.
 type slots struct {
 	processors int
 

@@ -172,7 +172,7 @@ func (c *stdioConn) unanswered() bool {
 	return false
 }
 
-// refuse answers a line that is not a message.
+// refuse responds to a line that is not a message.
 func (c *stdioConn) refuse(err error) {
 	message, _ := json.Marshal(fmt.Sprintf("not a message of JSON-RPC 2.0: %v", err))
 	c.mu.Lock()

@@ -19,8 +19,7 @@ import (
 // its client wants notifications.
 const listenMethod = "subscriptions/listen"
 
-// listen handles a request that would never end by itself. Its client gets an answer
-// when the server stops.
+// listen handles a request that never ends by itself. It is answered when the server stops.
 func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -34,7 +33,7 @@ func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Req
 	return next(ctx, listenMethod, req)
 }
 
-// Stop ends what clients wait for that is no call. Calls go on.
+// Stop ends requests that only wait for notifications. Calls continue.
 func (s *Server) Stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
 
 func (s *Server) stopped() bool {
@@ -46,7 +45,7 @@ func (s *Server) stopped() bool {
 	}
 }
 
-// resourceServer returns the server of a resource; nil where none has it.
+// resourceServer returns the server of a resource; nil if no server has it.
 func (o *offers) resourceServer(uri string) *mcpclient.Source {
 	if r := o.resources[uri]; r != nil {
 		return r.server

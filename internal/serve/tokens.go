@@ -30,9 +30,9 @@ func NewTokens(name, token string) *Tokens {
 	return &Tokens{byName: map[string][sha256.Size]byte{name: sha256.Sum256([]byte(token))}}
 }
 
-// ReadTokens returns the tokens in a file with a line "NAME TOKEN" for each;
-// empty lines and those that begin with # are ignored. The file is read again
-// when it has changed. A file that others may read is an error.
+// ReadTokens returns the tokens in a file with one line "NAME TOKEN" for each; empty lines
+// and lines that begin with # are ignored. The file is read again after a change. A file
+// that other users may read is an error.
 func ReadTokens(path string) (*Tokens, error) {
 	t := &Tokens{path: path}
 	return t, t.refresh()

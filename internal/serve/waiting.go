@@ -19,8 +19,8 @@ const (
 	// maxWaitingOwn how many of one token.
 	maxWaiting    = 1000
 	maxWaitingOwn = 500
-	// The keys of our questions in the result of a call: about the call itself,
-	// and for those that a server asks by its own request.
+	// The keys of our questions in the result of a call: about the call itself, and for
+	// questions that a server asks by a request of its own.
 	approvalKey = "toolreg.approval"
 	questionKey = "toolreg.question"
 )
@@ -41,9 +41,9 @@ type asks struct {
 	state    string
 }
 
-// waitingCall is a call of a modern client. Such a client is asked in the
-// result of its request, which it then sends again with the answer (revision
-// 2026-07-28, multi round-trip requests), while the call waits here.
+// waitingCall is a call of a modern client. The client receives questions in the result of
+// its request and repeats the request with the answers (revision 2026-07-28, multi
+// round-trip requests), while the call waits here.
 type waitingCall struct {
 	owner     string // name of the client's token
 	request   requeststate.Digest
@@ -156,8 +156,7 @@ func (s *Server) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
 	return nil, a, err
 }
 
-// park stores a call until its client comes back, and returns what to ask the
-// client.
+// park stores a call until its client returns, and returns what to ask the client.
 func (s *Server) park(w *waitingCall) (*asks, error) {
 	id := rand.Text()
 	state, err := s.keys.Seal(&requeststate.State{ID: id, Owner: w.owner, Request: w.request, Progress: w.asked.progress})
@@ -215,7 +214,7 @@ func (s *Server) makeRoom(owner string) error {
 	return nil
 }
 
-// unpark returns the call of a state once.
+// unpark returns the call that belongs to a state, at most once.
 func (s *Server) unpark(id string) *waitingCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()

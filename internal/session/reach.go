@@ -15,15 +15,15 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// describing lets every call run: what only describes tools does nothing.
+// describing allows every call, because these tools only describe others.
 type describing struct{}
 
 func (describing) Decide(context.Context, *registry.Tool, registry.Call) policy.Verdict {
 	return policy.Verdict{Decision: policy.Allow, Reason: "it only describes tools", Origin: "default"}
 }
 
-// executor makes the calls of search_tools and describe_tools. Rules and hooks are
-// about tools of the registry; what these may not show is not offered.
+// executor makes the calls of search_tools and describe_tools. Rules and hooks apply only
+// to tools of the registry, and these tools do not show what must not be shown.
 func (r *reach) executor() *exec.Executor {
 	return &exec.Executor{Validate: r.registry.Validate, Decider: describing{}, Observe: r.audit.Call, Warn: r.deps.Warn, Wrap: []registry.Middleware{r.gate.runs.LimitOutput}}
 }
@@ -47,7 +47,7 @@ func (r *reach) answer(ctx context.Context, call registry.Call) (registry.Result
 	return registry.Result{Content: []registry.Content{registry.TextContent(text)}}, err
 }
 
-// checkQuery refuses a query of white space, which the schema lets pass.
+// checkQuery rejects a blank query, which the schema accepts.
 func (r *reach) checkQuery(_ context.Context, call registry.Call) error {
 	query, _ := jsonx.Text(jsonx.Get(call.Params, "query"))
 	if strings.TrimSpace(query) == "" {
@@ -90,7 +90,7 @@ func (r *reach) search(ctx context.Context, raw json.RawMessage) (deferred.Answe
 	return a, nil
 }
 
-// describe describes tools by the names that the model knows, or by any other that
+// describe describes tools by the names that the model knows, or by any other name that
 // they have.
 func (r *reach) describe(raw json.RawMessage) (deferred.Answer, error) {
 	var p struct{ Names []string }
@@ -129,7 +129,7 @@ func (r *reach) nameOf(t *registry.Tool) string {
 	return t.Name
 }
 
-// failedSources names the sources that gave no tools because they failed.
+// failedSources returns the names of the sources that failed.
 func failedSources(reg *registry.Registry) []string {
 	var failed []string
 	for _, r := range reg.Reports() {
@@ -140,11 +140,10 @@ func failedSources(reg *registry.Registry) []string {
 	return failed
 }
 
-// SearchDeclarations answers a search that a provider leaves to its client: with
-// the declarations of the tools that it finds, but for those that are declared in
-// any case. It is checked and logged as a call of search_tools. The registry comes
-// with it. The error is an *registry.ArgsError about raw, an *InputError, or the
-// cause of ctx.
+// SearchDeclarations answers a search that a provider leaves to its client, with the
+// declarations of the tools that it finds, except those that are always declared. It is
+// checked and logged as a call of search_tools. It also returns the registry. The error is
+// a *registry.ArgsError about raw, an *InputError, or the cause of ctx.
 func (s *Session) SearchDeclarations(ctx context.Context, format declare.Format, raw []byte) (whole *registry.Registry, tools []json.RawMessage, err error) {
 	if whole, err = s.All(ctx); err != nil {
 		return whole, nil, err
@@ -161,7 +160,7 @@ func (s *Session) SearchDeclarations(ctx context.Context, format declare.Format,
 	return whole, tools, err
 }
 
-// declarations declares what a search finds.
+// declarations declares the tools that a search finds.
 func (r *reach) declarations(ctx context.Context, format declare.Format, raw json.RawMessage) ([]json.RawMessage, error) {
 	p, err := readSearch(raw)
 	if err != nil {

@@ -30,13 +30,7 @@ type Options struct {
 	// start, handshake and listing together.
 	ConnectTimeout time.Duration
 
-	// Protocols remembers how the server was reached, which saves the probe. If nil,
-	// nothing is remembered.
-	Protocols Protocols
-	Failures  Failures // servers that failed recently; nil: ask every server
-
-	// Listings stores what the server lists. If nil, the server is asked each time.
-	Listings Listings
+	Remembered
 
 	// Counts makes Discover count prompts and resources too, which costs a
 	// request for each page of them.
@@ -71,6 +65,14 @@ type Options struct {
 
 	// Logging configures the log messages that servers send over the protocol.
 	Logging
+}
+
+// Remembered is what earlier runs left about the server. A nil field remembers
+// nothing.
+type Remembered struct {
+	Protocols Protocols // how the server was reached, which saves the probe
+	Failures  Failures  // that it failed recently
+	Listings  Listings  // what it listed
 }
 
 // Logging says which log messages of a server are wanted, and where they go.

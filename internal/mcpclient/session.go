@@ -44,6 +44,11 @@ type session struct {
 	once      sync.Once
 	logs      sync.Once // log messages were requested
 
+	usage
+}
+
+// usage says how a session is used, and whether it still is.
+type usage struct {
 	mu     sync.Mutex
 	serial int
 	calls  map[int]context.CancelCauseFunc // running calls

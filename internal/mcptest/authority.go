@@ -35,12 +35,10 @@ type Authority struct {
 }
 
 type authorityOptions struct {
+	registered
 	ttl       time.Duration
 	scopes    string
 	need      string
-	clientID  string
-	secret    string
-	method    string
 	fault     string
 	noDCR     bool
 	cimd      bool
@@ -52,6 +50,13 @@ type authorityOptions struct {
 	host      string
 	hang      string
 	mark      string
+}
+
+// registered is the client that the server knows from the beginning.
+type registered struct {
+	clientID string
+	secret   string
+	method   string
 }
 
 type client struct {

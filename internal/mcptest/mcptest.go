@@ -15,9 +15,26 @@ import (
 
 // options are the flags of the server.
 type options struct {
-	tools         int
-	names         string
-	pageSize      int
+	conduct
+	overHTTP
+	tools       int
+	names       string
+	pageSize    int
+	loopCursor  bool
+	badTools    bool
+	noTools     bool
+	extras      bool
+	dialogs     bool
+	changes     bool
+	offers      bool
+	description string
+	listing     string
+	steps       string
+	roots       bool
+}
+
+// conduct is how the process behaves, beside what it offers.
+type conduct struct {
 	delay         time.Duration
 	banner        string
 	stderr        string
@@ -29,23 +46,16 @@ type options struct {
 	grandchild    bool
 	pidFile       string
 	marker        string
-	httpAddr      string
-	addrFile      string
-	sse           bool
-	jsonResponse  bool
-	protocol      string
-	loopCursor    bool
-	badTools      bool
-	noTools       bool
-	extras        bool
-	dialogs       bool
-	changes       bool
-	offers        bool
 	started       string
-	description   string
-	listing       string
-	steps         string
-	roots         bool
+}
+
+// overHTTP is how the server is reached.
+type overHTTP struct {
+	httpAddr     string
+	addrFile     string
+	sse          bool
+	jsonResponse bool
+	protocol     string
 }
 
 func parse(args []string, stderr io.Writer) (*options, error) {

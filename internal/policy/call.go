@@ -33,7 +33,11 @@ type decision struct {
 	whole   bool // the decision is about the tool, not about a call
 	params  json.RawMessage
 
-	// Computed at most once:
+	computed
+}
+
+// computed has what a decision computes at most once.
+type computed struct {
 	spellings, names []string // of the tool, for rules that match widely (in lower case) and narrowly
 	paths            []pathname
 	decoded          any // the params, for expressions

@@ -196,7 +196,7 @@ func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcp
 		Server:      server,
 		Expand:      s.expander.Server,
 		ProjectRoot: s.set.ProjectRoot, Workspace: s.set.Workspace, Environ: process.ChildEnviron(s.deps.Environ), Version: s.deps.Version,
-		Logger: s.deps.Log, OnState: s.deps.Screen.ServerState, Counts: s.opts.Counts, ListOnly: s.opts.List, Listings: kept, Protocols: kept, Failures: kept,
+		Logger: s.deps.Log, OnState: s.deps.Screen.ServerState, Counts: s.opts.Counts, ListOnly: s.opts.List, Remembered: mcpclient.Remembered{Protocols: kept, Failures: kept, Listings: kept},
 		Auth: func(expanded settings.Server) transport.Authorizer { return s.OAuthClient(expanded, logins) },
 		Limits: mcpclient.Limits{
 			Frame: s.set.Limits.Frame, Result: s.set.Limits.Result, Tools: s.set.Limits.Tools, Pages: s.set.Limits.Pages, Schema: s.set.Limits.Schema,

@@ -63,7 +63,7 @@ type Entry struct {
 	// WaitedMs is how long a person took to answer questions before and during
 	// the call.
 	WaitedMs float64 `json:"waitedMs,omitempty"`
-	// BrokenOff says that the call ended at the question whether to make it.
+	// BrokenOff says that the call was canceled while it waited for confirmation.
 	BrokenOff    bool   `json:"brokenOff,omitempty"`
 	ParamsBytes  int    `json:"paramsBytes"`            // size of the params in bytes
 	ResultBytes  int64  `json:"resultBytes"`            // size of the result's content in bytes

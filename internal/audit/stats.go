@@ -26,12 +26,12 @@ type Count struct {
 	Calls     int     `json:"calls"`            // calls that were made
 	Successes int     `json:"successes"`
 	Errors    int     `json:"errors"`
-	Refused   int     `json:"refused"` // calls that were not made: denied, invalid or broken off
+	Refused   int     `json:"refused"` // calls that were not made: denied, invalid or not confirmed
 	TotalMs   float64 `json:"totalMs"`
 	AverageMs float64 `json:"averageMs"`
 	P50Ms     float64 `json:"p50Ms"` // median
 	P95Ms     float64 `json:"p95Ms"` // 95th percentile
-	// SavedTokens is what overrides of results saved, estimated.
+	// SavedTokens estimates the tokens that overrides of results saved.
 	SavedTokens int       `json:"savedTokens,omitempty"`
 	Last        time.Time `json:"last"` // time of the last call or refusal
 

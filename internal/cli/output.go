@@ -254,7 +254,7 @@ type ErrorBody struct {
 	Exit    int                  `json:"exit"` // exit code
 	Message string               `json:"message"`
 	Hint    string               `json:"hint,omitempty"`    // what to do
-	Details []registry.Violation `json:"details,omitempty"` // of code invalid_params: what is wrong with the params
+	Details []registry.Violation `json:"details,omitempty"` // for code invalid_params: what is wrong with the params
 }
 
 func newErrorBody(f failure) ErrorBody {

@@ -18,8 +18,8 @@ type Change struct {
 	Source  string   `json:"source"`
 	Name    string   `json:"name"`
 	Version string   `json:"version,omitempty"`
-	Parts   []string `json:"parts,omitempty"` // of changed: parts of the definition
-	Diff    string   `json:"diff,omitempty"`  // of changed: unified, of the definition
+	Parts   []string `json:"parts,omitempty"` // for kind changed: parts of the definition
+	Diff    string   `json:"diff,omitempty"`  // for kind changed: unified diff of the definition
 }
 
 // Kinds of changes.

@@ -45,8 +45,8 @@ type Info struct {
 	ConnectMs       int64           `json:"connectMs,omitempty"`       // milliseconds to connect
 	Origin          string          `json:"origin,omitempty"`          // file:line of the setting
 	Error           string          `json:"error,omitempty"`           // why it failed
-	CachedAt        *time.Time      `json:"cachedAt,omitempty"`        // of state cached: when the server was asked
-	AgeMs           int64           `json:"ageMs,omitempty"`           // of state cached: milliseconds since then
+	CachedAt        *time.Time      `json:"cachedAt,omitempty"`        // for state cached: when the server was queried
+	AgeMs           int64           `json:"ageMs,omitempty"`           // for state cached: milliseconds since then
 
 	// Protocol is the generation in use, "legacy" or "modern" (2026-07-28 and later),
 	// or "sse".

@@ -62,7 +62,7 @@ type Definition struct {
 	Author          string          `json:"author,omitempty"`
 	Icon            string          `json:"icon,omitempty"`
 	Optional        bool            `json:"optional,omitempty"`    // registered only if tools.allow names it
-	Permissions     []string        `json:"permissions,omitempty"` // of the setting permissions that it needs
+	Permissions     []string        `json:"permissions,omitempty"` // entries of the setting permissions that it needs
 	Examples        []Example       `json:"examples,omitempty"`
 	Aliases         []string        `json:"aliases,omitempty"`          // other names that calls may use
 	Annotations     json.RawMessage `json:"annotations,omitempty"`      // the server's hints, as sent

@@ -11,8 +11,8 @@ import (
 // the source of a tool. Fields that are not set, or that a provider does not
 // support, are not declared.
 type ProviderFields struct {
-	// DeferLoading says that the model finds the tool by a search instead of
-	// reading its declaration at the start; false says that it never has to.
+	// DeferLoading says that the model has to search for the tool instead of seeing its
+	// declaration from the start; false says that it never has to.
 	DeferLoading *bool `json:"deferLoading,omitempty"`
 	// Strict requires calls to follow the schema exactly.
 	Strict *bool `json:"strict,omitempty"`
@@ -21,13 +21,12 @@ type ProviderFields struct {
 	// CacheControl marks the end of a part of the request that the provider
 	// caches.
 	CacheControl *CacheControl `json:"cacheControl,omitempty"`
-	// AllowedCallers says who may call the tool, in the provider's words.
+	// AllowedCallers says who may call the tool, in the provider's terms.
 	AllowedCallers []string `json:"allowedCallers,omitempty"`
 	// OutputSchema is true to declare the tool's own output schema, false never
 	// to declare one, or the JSON Schema to declare instead.
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	// EagerInputStreaming says whether params are streamed as the model writes
-	// them.
+	// EagerInputStreaming says whether params are streamed while the model writes them.
 	EagerInputStreaming *bool `json:"eagerInputStreaming,omitempty"`
 	// Behavior is BLOCKING or NON_BLOCKING, for Gemini's Live API.
 	Behavior string `json:"behavior,omitempty"`

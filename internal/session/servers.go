@@ -144,8 +144,8 @@ type SourceReport struct {
 	Tools      int            `json:"tools"`              // tools found, before filters and conflicts
 	DurationMs int64          `json:"durationMs"`         // time that it took
 	Error      string         `json:"error,omitempty"`    // why it failed
-	CachedAt   *time.Time     `json:"cachedAt,omitempty"` // of a cached list: when the source was asked
-	AgeMs      int64          `json:"ageMs,omitempty"`    // of a cached list: milliseconds since then
+	CachedAt   *time.Time     `json:"cachedAt,omitempty"` // for a cached list: when the source was queried
+	AgeMs      int64          `json:"ageMs,omitempty"`    // for a cached list: milliseconds since then
 }
 
 // Reports returns the outcome of each source of a registry, with servers that

@@ -102,7 +102,7 @@ type trustDocument struct {
 	Root     string         `json:"root"` // project root
 	Trusted  bool           `json:"trusted"`
 	Granted  *time.Time     `json:"granted,omitempty"`  // when trust was granted
-	Declined bool           `json:"declined,omitempty"` // the person refused to trust it in its current state
+	Declined bool           `json:"declined,omitempty"` // the user refused to trust it in its current state
 	Hash     string         `json:"hash"`               // hash of the files below
 	Files    []string       `json:"files"`              // files that trust covers
 	Runs     []string       `json:"runs"`               // what the settings would run and contact

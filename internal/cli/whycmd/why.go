@@ -71,16 +71,16 @@ type whyDocument struct {
 	Registered  bool                    `json:"registered"` // it can be called
 	Source      string                  `json:"source,omitempty"`
 	Hidden      *registry.Hidden        `json:"hidden,omitempty"`   // if not, why
-	Decision    *policy.Decision        `json:"decision,omitempty"` // of policy about the call
+	Decision    *policy.Decision        `json:"decision,omitempty"` // the policy's decision about the call
 	Rule        *whyRule                `json:"rule,omitempty"`     // what decided
-	Commands    []policy.CommandVerdict `json:"commands,omitempty"` // of a shell command line: each command in it
+	Commands    []policy.CommandVerdict `json:"commands,omitempty"` // for a shell command line: each command in it
 	Approval    *approvalscmd.Approval  `json:"approval,omitempty"` // the approval that applies, or no longer does
 	Changes     []whyChange             `json:"changes,omitempty"`  // why an approval no longer applies
 	Override    *content.Override       `json:"override,omitempty"` // the override that changes the tool
 	Hint        string                  `json:"hint,omitempty"`     // what would allow the call
 	Note        string                  `json:"note,omitempty"`
 	Rules       []ruleReport            `json:"rules,omitempty"`       // with --explain
-	Sandbox     *whySandbox             `json:"sandbox,omitempty"`     // of a tool that starts a program: how it would run
+	Sandbox     *whySandbox             `json:"sandbox,omitempty"`     // for a tool that starts a program: how it would run
 	Description string                  `json:"description,omitempty"` // what the call would do
 	Locations   []registry.Location     `json:"locations,omitempty"`   // files that the call would touch
 }
@@ -105,8 +105,8 @@ func newWhyRule(v policy.Verdict) *whyRule {
 // whySandbox says how the program of a call would run.
 type whySandbox struct {
 	Confined bool   `json:"confined"`
-	By       string `json:"by,omitempty"`      // the rule, setting or flag that confines it
-	Missing  string `json:"missing,omitempty"` // why it is not confined although that asks for it
+	By       string `json:"by,omitempty"`      // the rule, setting or flag that selects the sandbox
+	Missing  string `json:"missing,omitempty"` // why the sandbox is not possible
 	Allows   string `json:"allows,omitempty"`  // what it may do, or could do in a sandbox
 	text     string
 }

@@ -85,6 +85,7 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)
 	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.DisableDefaultCmd = true // completioncmd has ours
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	globalFlags(root)
 	root.Flags().Bool("version", false, "print the version")

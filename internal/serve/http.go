@@ -187,12 +187,9 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), nameKey{}, name))
-	switch r.Method {
-	case http.MethodPost:
+	if r.Method == http.MethodPost {
 		h.post(w, r, name, id)
 		return
-	case http.MethodDelete:
-		h.server.sessions.end(id)
 	}
 	h.pass(w, r, isModern(r), id)
 }
@@ -237,6 +234,9 @@ func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, modern bool, id stri
 	if modern {
 		h.modern.ServeHTTP(w, r)
 		return
+	}
+	if r.Method == http.MethodDelete {
+		h.server.sessions.end(id)
 	}
 	defer h.server.sessions.request(id)()
 	h.sessions.ServeHTTP(w, r)

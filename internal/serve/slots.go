@@ -19,26 +19,20 @@ const (
 // slots decides which request is processed next, so that a client that sends many requests
 // delays only its own.
 type slots struct {
-	processors int
+	processors int // that requests are worked on
 
 	mu      sync.Mutex
-	working int
-	waiting int // in queue
+	working int // tickets that have a slot
+	waiting int // tickets in queue
 	queue   queue
 }
 
-// ticket is a request that waits for a slot or has one. slots.mu guards its state.
+// ticket is a request that waits for a slot or has one. slots.mu guards given and over.
 type ticket struct {
 	ready chan struct{} // closed when it gets a slot
-	state int           // waiting, working, over
+	given bool          // it got one
+	over  bool          // it has given it back, or waits no longer
 }
-
-// The states of a ticket.
-const (
-	waiting = iota
-	working
-	over
-)
 
 // take waits for a slot. from is the path to the sender, such as a token and one of its
 // sessions: all tokens have the same share, and so have all sessions of one token. The
@@ -69,9 +63,9 @@ func (s *slots) take(ctx context.Context, from ...string) (done func(), err erro
 func (s *slots) end(t *ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	had := t.state == working
-	t.state = over
-	if had {
+	working := t.given && !t.over
+	t.over = true
+	if working {
 		s.working--
 		s.grant()
 	}
@@ -88,8 +82,8 @@ func (s *slots) grant() {
 			return
 		}
 		s.waiting--
-		if t := s.queue.next(); t.state == waiting {
-			t.state = working
+		if t := s.queue.next(); !t.over {
+			t.given = true
 			s.working++
 			close(t.ready)
 		}

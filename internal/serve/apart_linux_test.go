@@ -147,3 +147,29 @@ func TestLargeBodies(t *testing.T) {
 	cancel()
 	attack.Wait()
 }
+
+// A DELETE of a revision without sessions ends none.
+func TestDeleteWithoutSessions(t *testing.T) {
+	s := newServer(t, nil)
+	h := listen(t, s, nil)
+	c := &soaking{url: h.URL + path, revision: "2025-11-25", http: h.Client()}
+	if err := c.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, c.url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Mcp-Session-Id": {c.session}, "Mcp-Protocol-Version": {firstModern}}
+	resp, err := h.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusMethodNotAllowed || s.sessions.count() != 1 {
+		t.Errorf("status %d, %d sessions", resp.StatusCode, s.sessions.count())
+	}
+	if err := c.end(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -39,18 +39,20 @@ var attacks = []attack{
 // each twenty milliseconds: in turn with them and without. They are processes of their
 // own with the lowest priority: what is measured is the work that serve does for
 // them, not theirs, which a machine of their own would do.
-func noise(d time.Duration) {
-	serve := newServe(1, []string{"stub"})
+func noise(d time.Duration, do func(row string, f func())) {
+	serve := sync.OnceValue(func() gateway { return newServe(1, []string{"stub"}) })
 	for i, kind := range attacks {
-		var quiet, noisy, made int
-		const rounds = 8
-		for range rounds {
-			quiet += paced(serve.url, d/rounds)
-			stop := startAttack(i, serve.url)
-			noisy += paced(serve.url, d/rounds)
-			made += stop()
-		}
-		fmt.Printf("| others' calls while another client %s (%d requests a second) | | | | %.1f %% | |\n", kind.name, made*int(time.Second)/int(d), 100*float64(noisy)/float64(quiet))
+		do("noise: "+kind.name, func() {
+			var quiet, noisy, made int
+			const rounds = 8
+			for range rounds {
+				quiet += paced(serve().url, d/rounds)
+				stop := startAttack(i, serve().url)
+				noisy += paced(serve().url, d/rounds)
+				made += stop()
+			}
+			fmt.Printf("| others' calls while another client %s (%d requests a second) | | | | %.1f %% | |\n", kind.name, made*int(time.Second)/int(d), 100*float64(noisy)/float64(quiet))
+		})
 	}
 }
 

@@ -21,13 +21,21 @@ import (
 // EncodeJSON encodes without HTML escapes and with invisible characters
 // escaped.
 func EncodeJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+	var data encoded
+	enc := json.NewEncoder(&data)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return text.EscapeJSON(b.Bytes()), nil
+	return text.EscapeJSON(data), nil
+}
+
+// encoded receives all of a document in one call, and is no larger.
+type encoded []byte
+
+func (d *encoded) Write(p []byte) (int, error) {
+	*d = append(*d, p...)
+	return len(p), nil
 }
 
 // PrintJSON prints one document, filtered by --jq. On a terminal it is

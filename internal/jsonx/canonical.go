@@ -15,20 +15,23 @@ import (
 //
 // The result is the same as of decoding and encoding, at a fraction of the
 // cost, which matters because listings canonicalize every schema.
-func Canonical(raw json.RawMessage) string {
+func Canonical(raw json.RawMessage) string { return string(AppendCanonical(nil, raw)) }
+
+// AppendCanonical appends what [Canonical] returns to dst.
+func AppendCanonical(dst []byte, raw json.RawMessage) []byte {
 	if len(raw) == 0 {
-		return ""
+		return dst
 	}
 	if !Valid(raw) {
 		var first json.RawMessage
 		if json.NewDecoder(bytes.NewReader(raw)).Decode(&first) != nil {
-			return string(raw)
+			return append(dst, raw...)
 		}
 		raw = first
 	}
-	c := canonizer{raw: raw, out: make([]byte, 0, len(raw)+1)}
+	c := canonizer{raw: raw, out: slices.Grow(dst, len(raw)+1)}
 	c.value()
-	return string(c.out)
+	return c.out
 }
 
 // canonizer rewrites valid JSON; pos is the position in raw.

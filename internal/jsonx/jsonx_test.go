@@ -283,6 +283,7 @@ func FuzzJSON(f *testing.F) {
 		``, `{}`, `[]`, ` [ 1 , [ ] , { } ] `, `{"b":1,"a":{"d":[1,2],"c":null}}`, `{"a":1,"a":2,"A":3}`, `{"\u0061":1,"a":2}`,
 		`"\/\u00e9\ud83d\ude00\ud800x"`, "\"\xff\u2028\"", `12345678901234567890.10e+5`, `{"a":1} trailing`, `{"a":`, `nonsense`, `{"a" : true , "b" : -0}`,
 		`"<&>"`, `"\u007f` + "\x7f" + `"`, `{"":{"":{}}}`, `[{"b":"\\","a":"\""}]`,
+		`{"a":[{"b":1},{"b":{"c":1,"b":2}}],"x":{"\ud800":1,"\ufffd":2}}`, "{\"\xff\":1,\"\xfe\":2}", `{"a":{},"b":[{"a":"\"a\":"}],"a\"":1}`, `[{"a":1},{"a":1,"a":1}]`,
 		"a\"\\\b\f\n\r\t\x00\x7f\u2028\u2029\uFFFD\xff<&>😀",
 	} {
 		f.Add([]byte(s))
@@ -300,6 +301,11 @@ func FuzzJSON(f *testing.F) {
 		}
 		if refused := Check(data, Options{}); (refused == nil) != (err == nil) || refused != nil && *refused != *(err.(*SyntaxError)) {
 			t.Fatalf("Check says %v, Parse %v", refused, err)
+		}
+		p := Parser{}
+		_, _ = p.Parse(data)
+		if _, twice := DuplicateKey(data); twice != (err == nil && p.Duplicate) {
+			t.Fatalf("duplicate key: %v", twice)
 		}
 		if err != nil { // looking must end without a panic all the same
 			Elements(data)

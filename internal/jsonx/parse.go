@@ -40,14 +40,6 @@ func Check(data []byte, o Options) *SyntaxError {
 	return err
 }
 
-// DuplicateKey returns the first duplicate key in a JSON text at any depth; ok
-// is false if there is none or the text is not JSON.
-func DuplicateKey(data []byte) (key string, ok bool) {
-	p := Parser{checks: true}
-	_, err := p.parse(data)
-	return p.twice, err == nil && p.Duplicate
-}
-
 // Parser parses JSON texts and reuses its memory: the tree that Parse returns
 // is valid until the next call. The zero value is ready to use.
 type Parser struct {

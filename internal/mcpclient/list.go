@@ -22,6 +22,8 @@ type listing struct {
 	items []json.RawMessage
 	cut   string // why the list is incomplete, "" if it is complete
 	loop  bool   // the server repeated a cursor
+
+	pages []*reading // of tools
 }
 
 // The lists of a server, each named by the key of its items in a result.
@@ -61,6 +63,9 @@ func (s *Source) list(ctx context.Context, sess *session, key string) (listing, 
 	l, err := s.listPages(ctx, sess, key)
 	if err == nil {
 		return l, nil
+	}
+	for _, page := range l.pages {
+		page.Wait()
 	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -111,6 +116,9 @@ func (s *Source) listPages(ctx context.Context, sess *session, key string) (list
 			return l, err
 		}
 		l.items = append(l.items, items...)
+		if key == listTools {
+			l.pages = append(l.pages, s.read(items)) // while the server makes the next page
+		}
 		switch {
 		case len(l.items) > limits.Tools:
 			l.items = l.items[:limits.Tools]

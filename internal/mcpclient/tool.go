@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
@@ -21,6 +23,54 @@ var errNeedsTask = errors.New("it requires MCP tasks, which toolreg does not sup
 // noParams is the input schema of a tool that declares none.
 const noParams = `{"type":"object","properties":{}}`
 
+// reading are the definitions of a page, complete after Wait.
+type reading struct {
+	sync.WaitGroup
+	definitions []definition
+}
+
+// definition is a tool as it is listed, or why it cannot be used.
+type definition struct {
+	registry.Definition
+	err error
+}
+
+// read reads the definitions of a page, those of a large one in the background.
+func (s *Source) read(items []json.RawMessage) *reading {
+	r := &reading{definitions: make([]definition, len(items))}
+	some := func(from, to int) {
+		for i := from; i < to; i++ {
+			d := &r.definitions[i]
+			d.Definition, d.err = s.definition(items[i])
+		}
+	}
+	const share = 64
+	if len(items) <= share {
+		some(0, len(items))
+		return r
+	}
+	for from := 0; from < len(items); from += share {
+		r.Go(func() { some(from, min(from+share, len(items))) })
+	}
+	return r
+}
+
+// definitions yields the definitions of all items by their index.
+func (l *listing) definitions() iter.Seq2[int, *definition] {
+	return func(yield func(int, *definition) bool) {
+		i := 0
+		for _, page := range l.pages {
+			page.Wait()
+			for j := range page.definitions {
+				if i == len(l.items) || !yield(i, &page.definitions[j]) {
+					return
+				}
+				i++
+			}
+		}
+	}
+}
+
 // tools converts listed tools to registry tools. A tool that cannot be used
 // gets a diagnostic, and is quarantined if its name is unique; headers says
 // that params may be sent in HTTP headers.
@@ -36,8 +86,11 @@ func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Dia
 	}
 	identity := identityOf(s.opts.Server)
 	seen := make(map[string]bool, len(l.items))
-	for i, raw := range l.items {
-		d, err := s.definition(raw)
+	if l.pages == nil { // it is no server's answer
+		l.pages = []*reading{s.read(l.items)}
+	}
+	for i, listed := range l.definitions() {
+		d, err := listed.Definition, listed.err
 		if err == nil && headers {
 			err = transport.CheckParamHeaders(d.InputSchema)
 		}

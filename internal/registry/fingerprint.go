@@ -3,6 +3,7 @@ package registry
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
@@ -17,20 +18,38 @@ type Part struct {
 // as the source sent it, the command or server that provides it ("behind") and
 // the override of the settings. Values are canonical JSON or text without secrets.
 func (t *Tool) Parts() []Part {
+	var out []Part
+	for _, p := range t.aspects() {
+		out = append(out, Part{p.name, string(p.appendTo(nil))})
+	}
+	return out
+}
+
+// aspect is a [Part] before its JSON is in canonical form.
+type aspect struct {
+	name, text string
+	json       json.RawMessage // the value if text is empty
+}
+
+func (p *aspect) appendTo(b []byte) []byte {
+	return jsonx.AppendCanonical(append(b, p.text...), p.json)
+}
+
+func (t *Tool) aspects() []aspect {
 	d := t.Upstream()
-	parts := []Part{
-		{"source", d.Source},
-		{"name", d.OriginalName()},
-		{"description", d.Description},
-		{"inputSchema", jsonx.Canonical(d.InputSchema)},
-		{"outputSchema", jsonx.Canonical(d.OutputSchema)},
-		{"annotations", jsonx.Canonical(d.Annotations)},
-		{"behind", jsonx.Canonical(t.Identity)},
+	out := []aspect{
+		{name: "source", text: d.Source},
+		{name: "name", text: d.OriginalName()},
+		{name: "description", text: d.Description},
+		{name: "inputSchema", json: d.InputSchema},
+		{name: "outputSchema", json: d.OutputSchema},
+		{name: "annotations", json: d.Annotations},
+		{name: "behind", json: t.Identity},
 	}
 	if t.Reshaped != nil {
-		parts = append(parts, Part{PartOverride, jsonx.Canonical(t.Reshaped.Shown)})
+		out = append(out, aspect{name: PartOverride, json: t.Reshaped.Shown})
 	}
-	return parts
+	return out
 }
 
 // PartOverride is the name of the part with a tool's override.
@@ -42,9 +61,9 @@ const PartOverride = "override"
 func (t *Tool) Fingerprint() string {
 	h := sha256.New()
 	var b []byte
-	for _, p := range t.Parts() {
-		b = append(append(b[:0], p.Name...), 0)
-		b = append(append(b, p.Value...), 0)
+	for _, p := range t.aspects() {
+		b = append(append(b[:0], p.name...), 0)
+		b = append(p.appendTo(b), 0)
 		h.Write(b)
 	}
 	if t.Reshaped != nil { // with the secrets that its part masks

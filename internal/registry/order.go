@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/mod/semver"
 )
@@ -16,14 +17,21 @@ const collation = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnop
 // compareNames compares display names in the order of listings (spec section
 // 5).
 func compareNames(a, b string) int {
-	ar, br := []rune(a), []rune(b)
-	for i := range min(len(ar), len(br)) {
-		if c := cmp.Compare(weight(ar[i]), weight(br[i])); c != 0 {
+	at := 0 // in both: names of one server have much in common
+	for at < min(len(a), len(b)) && a[at] == b[at] && a[at] < utf8.RuneSelf {
+		at++
+	}
+	ar, br := a[at:], b[at:]
+	for ar != "" && br != "" {
+		r, n := utf8.DecodeRuneInString(ar)
+		s, m := utf8.DecodeRuneInString(br)
+		if c := cmp.Compare(weight(r), weight(s)); c != 0 {
 			return c
 		}
+		ar, br = ar[n:], br[m:]
 	}
-	if c := cmp.Compare(len(ar), len(br)); c != 0 {
-		return c
+	if ar != br {
+		return cmp.Compare(len(ar), len(br)) // one of them is empty
 	}
 	return -strings.Compare(a, b) // lower case before upper case
 }

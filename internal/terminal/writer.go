@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"bytes"
 	"io"
 	"slices"
 	"strings"
@@ -76,7 +77,7 @@ func firstHidden(p []byte) int {
 	if i := text.FirstInvisible(p); i >= 0 {
 		return i
 	}
-	return slices.Index(p, '\r') // legal in JSON
+	return bytes.IndexByte(p, '\r') // legal in JSON
 }
 
 // partAtEnd returns the length of an incomplete character at the end of p.

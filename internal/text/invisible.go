@@ -1,6 +1,7 @@
 package text
 
 import (
+	"encoding/binary"
 	"fmt"
 	"unicode"
 	"unicode/utf8"
@@ -58,6 +59,10 @@ func EscapeJSON(data []byte) []byte {
 // there is none.
 func FirstInvisible(data []byte) int {
 	for i := 0; i < len(data); {
+		if i+8 <= len(data) && printable(binary.LittleEndian.Uint64(data[i:])) {
+			i += 8
+			continue
+		}
 		if c := data[i]; c >= ' ' && c < 0x7f || c == '\n' || c == '\t' || c == '\r' {
 			i++
 			continue
@@ -69,4 +74,12 @@ func FirstInvisible(data []byte) int {
 		i += n
 	}
 	return -1
+}
+
+// printable reports whether eight bytes are printable ASCII: none has its highest
+// bit, and neither does one after 1 is added or a space subtracted. It may be false
+// for some that are.
+func printable(w uint64) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	return (w|(w+ones)|(w-ones*' '))&highs == 0
 }

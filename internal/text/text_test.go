@@ -1,6 +1,9 @@
 package text
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestHeadAndTail(t *testing.T) {
 	for _, tt := range []struct {
@@ -95,5 +98,24 @@ func TestFirstSentence(t *testing.T) {
 		if got := FirstSentence(s); got != want {
 			t.Errorf("%q: %q, want %q", s, got, want)
 		}
+	}
+}
+
+// What is looked at eight bytes at a time is found like what is looked at alone.
+func TestFirstInvisibleInLongText(t *testing.T) {
+	for r := range rune(0x300) {
+		for before := range 17 {
+			s := strings.Repeat("~ ", 9)[:before] + string(r) + "some more text"
+			want := -1
+			if Invisible(r) && !strings.ContainsRune("\n\t\r", r) {
+				want = before
+			}
+			if got := FirstInvisible([]byte(s)); got != want {
+				t.Fatalf("%q: %d, want %d", s, got, want)
+			}
+		}
+	}
+	if got := FirstInvisible([]byte("0123456\xff89012345")); got != 7 {
+		t.Errorf("a byte that is not UTF-8: %d", got)
 	}
 }

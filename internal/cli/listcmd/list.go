@@ -1,6 +1,7 @@
 package listcmd
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -141,11 +142,11 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 		hidden = denied
 	}
 	if e.Globals.JSON {
-		doc := document{Tools: listedTools(tools, o.all), Diagnostics: cli.OrEmpty(noticed)}
+		doc := document{Diagnostics: cli.OrEmpty(noticed)}
 		if o.all {
 			doc.Hidden = hidden
 		}
-		err = e.PrintJSON(doc)
+		err = doc.print(e, tools, o.all)
 	} else {
 		err = printTools(e, tools, hidden, o.all)
 		e.NoteGeminiSettings(s.Settings())
@@ -168,22 +169,41 @@ func (o *options) tools(ctx context.Context, s *session.Session, globs []string)
 	return reg, slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(matched, t) }), err
 }
 
-func listedTools(tools []*registry.Tool, all bool) []listed {
-	out := make([]listed, len(tools))
-	var wg sync.WaitGroup
+// print prints the document with the tools; all says to add what overrides change.
+func (d document) print(e *cli.Env, tools []*registry.Tool, all bool) error {
 	const share = 64
-	for from := 0; from < len(tools); from += share {
-		wg.Go(func() { // computing fingerprints takes most of the time
-			for i := from; i < min(from+share, len(tools)); i++ {
-				out[i] = listed{Definition: &tools[i].Definition, Fingerprint: tools[i].Fingerprint()}
-				if all {
-					out[i].Override = content.NewOverride(tools[i])
-				}
-			}
+	shares := make([][]byte, (len(tools)+share-1)/share)
+	errs := make([]error, len(shares))
+	var wg sync.WaitGroup
+	for i := range shares {
+		wg.Go(func() { // fingerprints and JSON take most of the time of a long list
+			shares[i], errs[i] = encode(tools[i*share:min((i+1)*share, len(tools))], all)
 		})
 	}
+	rest, err := cli.EncodeJSON(d)
 	wg.Wait()
-	return out
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return fmt.Errorf("encoding the list: %w", err)
+	}
+	rest = bytes.TrimPrefix(rest, []byte(`{"tools":null`))
+	data := slices.Concat([]byte(`{"tools":[`), bytes.Join(shares, []byte(",")), []byte("]"), rest)
+	if e.JQ != nil {
+		return e.PrintFiltered(data)
+	}
+	return e.PrintEncoded(data)
+}
+
+// encode returns the JSON of tools with commas between them.
+func encode(tools []*registry.Tool, all bool) ([]byte, error) {
+	out := make([]listed, len(tools))
+	for i, t := range tools {
+		out[i] = listed{Definition: &t.Definition, Fingerprint: t.Fingerprint()}
+		if all {
+			out[i].Override = content.NewOverride(t)
+		}
+	}
+	data, err := cli.EncodeJSON(out)
+	return bytes.TrimSuffix(bytes.TrimPrefix(data, []byte("[")), []byte("]\n")), err
 }
 
 // printTools prints a line for each tool, sorted by name, which is the first
@@ -241,7 +261,7 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 		}
 	}
 	if e.Globals.JSON {
-		return e.PrintJSON(document{Tools: listedTools(tools, o.all), Diagnostics: cli.OrEmpty(s.Diagnostics(reg))})
+		return document{Diagnostics: cli.OrEmpty(s.Diagnostics(reg))}.print(e, tools, o.all)
 	}
 	if o.examples {
 		return printExamples(e, reg, tools)

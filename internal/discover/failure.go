@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -39,18 +40,28 @@ func (c *command) fail(cause error) error {
 	}
 }
 
-// ended returns the error of a discovery command that failed.
+// ended returns the error of the discovery command when it failed.
 func (c *command) ended(o process.Outcome, err error) error {
+	return discoveryError(o, err, c.opts.Timeout,
+		func(start *process.StartError) string {
+			return fmt.Sprintf("it cannot be started in %s: %s", c.opts.ProjectRoot, start.Err)
+		},
+		fmt.Sprintf("%d bytes on %s; print only the declarations", c.opts.MaxDiscovery, overflowed(o, c.opts.MaxDiscovery)))
+}
+
+// discoveryError returns the error of a program that was to declare tools within a time
+// limit, and failed. unstarted describes why it did not start; tooMuch says how
+// much it printed, with the remedy.
+func discoveryError(o process.Outcome, err error, limit time.Duration, unstarted func(*process.StartError) string, tooMuch string) error {
 	said := stderrSaid(o.Stderr)
 	var start *process.StartError
 	switch {
 	case errors.As(err, &start):
-		return &failure{cause: err, text: fmt.Sprintf("it cannot be started in %s: %s", c.opts.ProjectRoot, start.Err)}
+		return &failure{cause: err, text: unstarted(start)}
 	case errors.Is(err, errDiscoveryTimeout):
-		return fmt.Errorf("it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", c.opts.Timeout, said)
+		return fmt.Errorf("it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", limit, said)
 	case errors.Is(err, process.ErrOutputLimit):
-		return fmt.Errorf("it was killed at the size limit of %d bytes on %s; print only the declarations%s",
-			c.opts.MaxDiscovery, overflowed(o, c.opts.MaxDiscovery), said)
+		return fmt.Errorf("it was killed at the size limit of %s%s", tooMuch, said)
 	case errors.Is(err, registry.ErrDenied): // it was not started
 		return err
 	case err != nil:

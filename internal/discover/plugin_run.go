@@ -91,24 +91,11 @@ func (p *plugin) environ(tool string) []string {
 
 // ended returns the error of a factory that failed.
 func (p *plugin) ended(o process.Outcome, err error) error {
-	said := stderrSaid(o.Stderr)
-	var start *process.StartError
-	switch {
-	case errors.As(err, &start):
-		return &failure{cause: err, text: fmt.Sprintf("cannot start %q in %s: %s", start.Program, p.Dir, start.Err)}
-	case errors.Is(err, errDiscoveryTimeout):
-		return fmt.Errorf("it was stopped after %v; raise toolDiscoveryTimeout if it needs longer%s", p.opts.Timeout, said)
-	case errors.Is(err, process.ErrOutputLimit):
-		return fmt.Errorf("it was killed at the size limit of %d bytes on %s (limits.discoveryOutput)%s",
-			p.opts.MaxDiscovery, overflowed(o, p.opts.MaxDiscovery), said)
-	case errors.Is(err, registry.ErrDenied): // it was not started
-		return err
-	case err != nil:
-		return fmt.Errorf("it was stopped: %w%s", err, said)
-	case o.Signal != "":
-		return fmt.Errorf("it was ended by %s%s", o.Signal, said)
-	}
-	return fmt.Errorf("it ended with exit code %d%s%s", o.ExitCode, exitHint(o.ExitCode), said)
+	return discoveryError(o, err, p.opts.Timeout,
+		func(start *process.StartError) string {
+			return fmt.Sprintf("cannot start %q in %s: %s", start.Program, p.Dir, start.Err)
+		},
+		fmt.Sprintf("%d bytes on %s (limits.discoveryOutput)", p.opts.MaxDiscovery, overflowed(o, p.opts.MaxDiscovery)))
 }
 
 // printed adds the declarations in a factory's output: one, a list, or null for

@@ -56,7 +56,7 @@ type editParams struct {
 
 // NewEdit returns the tool edit, which replaces texts in a file.
 func NewEdit(w *workspace.Dir) registry.Tool {
-	e := &edit{workspace: w}
+	e := &edit{changes{workspace: w}}
 	t := tool.New(registry.Definition{
 		Name:        "edit",
 		Description: editDescription,
@@ -74,10 +74,7 @@ func NewEdit(w *workspace.Dir) registry.Tool {
 	return t
 }
 
-type edit struct {
-	workspace *workspace.Dir
-	shown     previews
-}
+type edit struct{ changes }
 
 // editCall is a call with its params checked.
 type editCall struct {
@@ -137,17 +134,6 @@ func (e *edit) subject(c *editCall) (registry.Subject, error) {
 	return registry.Subject{Paths: paths}, err
 }
 
-// misfit reports that the params do not match the current files.
-type misfit struct{ error }
-
-// failed is the result of a change that could not be computed.
-func failed(text string, err error) registry.Result {
-	if _, ok := errors.AsType[misfit](err); ok {
-		return tool.Misfit(text)
-	}
-	return tool.Failed(text)
-}
-
 // change computes what the call does to the current file.
 func (e *edit) change(p *editCall) (*fileChange, error) {
 	before, err := stateOf(e.workspace, p.rel)
@@ -182,20 +168,9 @@ func (e *edit) change(p *editCall) (*fileChange, error) {
 	return newChange(p.rel, before, old, changed, "", data), nil
 }
 
-func explainEdit(name string, err error) string {
-	if m, ok := errors.AsType[misfit](err); ok {
-		return m.Error()
-	}
-	return explainWrite(name, err)
-}
-
 func (e *edit) preview(call registry.Call, p *editCall) (registry.Preview, error) {
 	c, err := e.change(p)
-	if err != nil {
-		return registry.Preview{}, &registry.FailedError{Result: failed(explainEdit(p.FilePath, err), err)}
-	}
-	e.shown.remember(call, c.before.sum())
-	return c.preview(), nil
+	return e.changes.preview(call, p.FilePath, c, err)
 }
 
 // revise replaces the whole current text of the file with the person's.
@@ -206,7 +181,7 @@ func (e *edit) revise(_ context.Context, call registry.Call, content string) (re
 	}
 	c, err := e.change(p)
 	if err != nil {
-		return call, registry.Invalid("edit", "", "%s", explainEdit(p.FilePath, err))
+		return call, registry.Invalid("edit", "", "%s", explain(p.FilePath, err))
 	}
 	if c.before.exists && c.old == content {
 		return call, registry.Invalid("edit", "/new_string", "%s already has the edited content: there is nothing to change", text.Quote(p.FilePath))
@@ -218,18 +193,9 @@ func (e *edit) revise(_ context.Context, call registry.Call, content string) (re
 func (e *edit) run(ctx context.Context, call registry.Call, p *editCall) (registry.Result, error) {
 	return e.workspace.Locked(ctx, func() registry.Result {
 		c, err := e.change(p)
-		switch {
-		case err != nil:
-			return failed(explainEdit(p.FilePath, err), err)
-		case e.shown.changed(call, c.before.sum()):
-			return changedMeanwhile(p.FilePath)
+		if refusal, refused := e.refusal(call, p.FilePath, c, err); refused {
+			return refusal
 		}
-		if err := e.workspace.WriteFile(p.rel, c.data, 0); err != nil {
-			return tool.Failed(explainWrite(p.FilePath, err))
-		}
-		if c.before.exists {
-			return c.result("Edited")
-		}
-		return c.result("Created")
+		return e.write(p.FilePath, p.rel, c, "Edited")
 	})
 }

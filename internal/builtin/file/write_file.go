@@ -35,7 +35,7 @@ type writeFileParams struct {
 // NewWriteFile returns the tool write_file, which replaces the content of a
 // file.
 func NewWriteFile(w *workspace.Dir) registry.Tool {
-	f := &writeFile{workspace: w}
+	f := &writeFile{changes{workspace: w}}
 	t := tool.New(registry.Definition{
 		Name:        "write_file",
 		Description: writeFileDescription,
@@ -52,10 +52,7 @@ func NewWriteFile(w *workspace.Dir) registry.Tool {
 	return t
 }
 
-type writeFile struct {
-	workspace *workspace.Dir
-	shown     previews
-}
+type writeFile struct{ changes }
 
 // writeCall is a call with its params checked.
 type writeCall struct {
@@ -118,11 +115,7 @@ func withFinalNewline(s string) string {
 
 func (f *writeFile) preview(call registry.Call, p *writeCall) (registry.Preview, error) {
 	c, err := f.change(p.rel, *p.Content)
-	if err != nil {
-		return registry.Preview{}, &registry.FailedError{Result: tool.Failed(explainWrite(p.FilePath, err))}
-	}
-	f.shown.remember(call, c.before.sum())
-	return c.preview(), nil
+	return f.changes.preview(call, p.FilePath, c, err)
 }
 
 func (f *writeFile) revise(_ context.Context, call registry.Call, content string) (registry.Call, error) {
@@ -138,23 +131,15 @@ func (f *writeFile) revise(_ context.Context, call registry.Call, content string
 func (f *writeFile) run(ctx context.Context, call registry.Call, p *writeCall) (registry.Result, error) {
 	return f.workspace.Locked(ctx, func() registry.Result {
 		c, err := f.change(p.rel, *p.Content)
-		switch {
-		case err != nil:
-			return tool.Failed(explainWrite(p.FilePath, err))
-		case f.shown.changed(call, c.before.sum()):
-			return changedMeanwhile(p.FilePath)
-		case c.same():
+		if refusal, refused := f.refusal(call, p.FilePath, c, err); refused {
+			return refusal
+		}
+		if c.same() {
 			r := registry.TextResult(fmt.Sprintf("%q already has this content; nothing was changed.", p.rel))
 			r.Summary = "nothing to change"
 			r.Locations = []registry.Location{{Path: p.rel}}
 			return r
 		}
-		if err := f.workspace.WriteFile(p.rel, c.data, 0); err != nil {
-			return tool.Failed(explainWrite(p.FilePath, err))
-		}
-		if c.before.exists {
-			return c.result("Replaced the content of")
-		}
-		return c.result("Created")
+		return f.write(p.FilePath, p.rel, c, "Replaced the content of")
 	})
 }

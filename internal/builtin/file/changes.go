@@ -1,0 +1,67 @@
+package file
+
+import (
+	"errors"
+
+	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// misfit reports that the params do not match the current files.
+type misfit struct{ error }
+
+// failed is the result of a change that could not be computed.
+func failed(text string, err error) registry.Result {
+	if _, ok := errors.AsType[misfit](err); ok {
+		return tool.Misfit(text)
+	}
+	return tool.Failed(text)
+}
+
+// explain says why a change of the file that a model names cannot be made.
+func explain(name string, err error) string {
+	if m, ok := errors.AsType[misfit](err); ok {
+		return m.Error()
+	}
+	return explainWrite(name, err)
+}
+
+// changes makes the changes of a tool to single files. Each is computed twice, for
+// the person and for the call; err is why it could not be.
+type changes struct {
+	workspace *workspace.Dir
+	shown     previews
+}
+
+// preview returns what a person is shown of a change, and remembers it.
+func (x *changes) preview(call registry.Call, name string, c *fileChange, err error) (registry.Preview, error) {
+	if err != nil {
+		return registry.Preview{}, &registry.FailedError{Result: failed(explain(name, err), err)}
+	}
+	x.shown.remember(call, c.before.sum())
+	return c.preview(), nil
+}
+
+// refusal returns the result of a call whose change is not made.
+func (x *changes) refusal(call registry.Call, name string, c *fileChange, err error) (r registry.Result, refused bool) {
+	switch {
+	case err != nil:
+		return failed(explain(name, err), err), true
+	case x.shown.changed(call, c.before.sum()):
+		return changedMeanwhile(name), true
+	}
+	return r, false
+}
+
+// write makes a change; done is what it does to a file that exists, such as
+// "Edited".
+func (x *changes) write(name, rel string, c *fileChange, done string) registry.Result {
+	if err := x.workspace.WriteFile(rel, c.data, 0); err != nil {
+		return tool.Failed(explainWrite(name, err))
+	}
+	if c.before.exists {
+		return c.result(done)
+	}
+	return c.result("Created")
+}

@@ -78,7 +78,7 @@ func (c *Conn) handshakeAnswer(id jsonrpc.ID, r *jsonrpc.Response) {
 // decide returns what to tell the SDK now, or that it should wait another
 // window for the missing answer.
 func (h *handshake) decide() (answer *jsonrpc.Response, wait bool) {
-	initialized := h.initializeAnswer != nil && h.initializeAnswer.Error == nil
+	initialized := h.initializeAnswer != nil && h.initializeAnswer.Error == nil && jsonx.Get(h.initializeAnswer.Result, "protocolVersion") != nil // else it only looks like success
 	switch {
 	case h.probeOver:
 		if h.initializeAnswer == nil || !h.sdkInitializeID.IsValid() {

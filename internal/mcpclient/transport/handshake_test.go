@@ -159,3 +159,22 @@ func TestHandshake(t *testing.T) {
 		})
 	}
 }
+
+// A slow modern server that answers our initialize with nothing in particular is modern.
+func TestProbeOutweighsEmptyInitialize(t *testing.T) {
+	id := func(v any) jsonrpc.ID {
+		id, err := jsonrpc.MakeID(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	for result, legacy := range map[string]bool{`{}`: false, `{"protocolVersion":"2025-11-25"}`: true} {
+		h := &handshake{probeID: id("probe"), initializeID: id(initializeID)}
+		h.initializeAnswer = &jsonrpc.Response{ID: h.initializeID, Result: json.RawMessage(result)}
+		h.probeAnswer = &jsonrpc.Response{ID: h.probeID, Result: json.RawMessage(`{"supportedVersions":["2026-07-28"]}`)}
+		if answer, _ := h.decide(); answer == nil || (answer.Error != nil) != legacy {
+			t.Errorf("initialize gave %s: %+v", result, answer)
+		}
+	}
+}

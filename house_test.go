@@ -63,7 +63,7 @@ func rooms() map[string][]string {
 		"internal/session/sampling":    {"internal/exec", "internal/mcpclient/ask", "internal/policy", "internal/process", "internal/registry", "internal/settings"},
 		"internal/session/unmatched":   {"internal/hooks", "internal/registry", "internal/session/plugins", "internal/settings"},
 		"internal/serve":               {"internal/declare", "internal/exec", "internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/transport", "internal/registry", "internal/serve/requeststate", "internal/session", "internal/state", "internal/terminal"},
-		"internal/serve/requeststate":  {},
+		"internal/serve/requeststate":  {"internal/state"},
 		"internal/search":              {"internal/process", "internal/registry"},
 		"internal/caller":              {},
 		"internal/expand":              {},

@@ -138,6 +138,11 @@ func (c *client) canOpen() bool {
 	return e != nil && e.URL != nil
 }
 
+// continues reports whether the client may have to continue its request by another one.
+func (c *client) continues() bool {
+	return c.modern && (c.can.Elicitation != nil || c.can.Sampling != nil)
+}
+
 // answers reports whether the client declared that it answers such a question.
 func (c *client) answers(q mcp.InputRequest) bool {
 	switch q := q.(type) {
@@ -160,9 +165,9 @@ func (c *client) carrier() *client {
 	return c
 }
 
-// elicit asks the client's user a question. progress is that of [client.ask].
-func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams, progress *requeststate.Progress) (*mcp.ElicitResult, error) {
-	answers, err := c.ask(ctx, mcp.InputRequestMap{key: q}, progress)
+// elicit asks the client's user a question. stage is that of [client.ask].
+func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams, stage *requeststate.Stage) (*mcp.ElicitResult, error) {
+	answers, err := c.ask(ctx, mcp.InputRequestMap{key: q}, stage)
 	if err != nil {
 		return nil, err
 	}
@@ -173,14 +178,14 @@ func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams, pr
 }
 
 // ask asks the client questions: in the result of its request or, before
-// 2026-07-28, by requests, one after the other. progress is what another process would
+// 2026-07-28, by requests, one after the other. stage is what another process would
 // need to continue the call; nil: it can only continue here.
-func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap, progress *requeststate.Progress) (mcp.InputResponseMap, error) {
+func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap, stage *requeststate.Stage) (mcp.InputResponseMap, error) {
 	switch {
 	case c.modern && c.call == nil: // such as a completion, whose result has no place for questions
 		return nil, errors.New("the client cannot be asked during this request")
 	case c.modern:
-		return c.call.ask(ctx, questions, progress)
+		return c.call.ask(ctx, questions, stage)
 	}
 	out := mcp.InputResponseMap{}
 	for _, key := range slices.Sorted(maps.Keys(questions)) {

@@ -173,7 +173,7 @@ func (s *Server) changeOffers(server *mcp.Server, old, o *offers) {
 // the request that it answers with may want progress, too.
 func progressOf(ctx context.Context) func(registry.Progress) {
 	c := clientFrom(ctx)
-	if c == nil || c.progress == nil && (!c.modern || c.can.Elicitation == nil && c.can.Sampling == nil) {
+	if c == nil || c.progress == nil && !c.continues() {
 		return nil
 	}
 	return func(p registry.Progress) {

@@ -23,8 +23,8 @@ const maxServerState = 256 << 10
 // given is what a client answered to questions of another process whose call cannot be
 // continued. The call runs again from its beginning, and these questions are not repeated.
 type given struct {
-	progress requeststate.Progress
-	answers  mcp.InputResponseMap // to the last question
+	stage   requeststate.Stage
+	answers mcp.InputResponseMap // to the last question
 }
 
 var (
@@ -57,36 +57,31 @@ func (s *Server) resume(ctx context.Context, t turn, run func(context.Context) (
 	switch {
 	case waits && !answersAll(asked, t.answers):
 		return nil, &asks{asked, t.state}, nil
-	case !waits && state.Progress == nil && !s.answered.has(state.ID):
+	case !waits && state.Stage == nil && !s.answered.Has(state.ID):
 		return nil, nil, errElsewhere
 	}
-	if err := s.answered.claim(c.name, state.ID, s.keys.Shared()); err != nil {
-		if w := s.unpark(state.ID); w != nil {
-			w.cancel(caller.ErrContinued)
-		}
-		return nil, nil, err
+	if err := s.answered.Claim(c.name, state.ID); err != nil {
+		return nil, nil, refusedState(err.Error())
 	}
 	w := s.unpark(state.ID)
+	if s.keys.Shared() {
+		err = s.answered.Record(state.ID)
+	}
+	if err != nil {
+		if w != nil {
+			w.cancel(caller.ErrContinued)
+		}
+		return nil, nil, refusedState(err.Error())
+	}
 	switch {
 	case w != nil:
 		w.carrier.Store(c)
 		w.asked.answer <- t.answers
 		return w, nil, nil
-	case state.Progress == nil: // its time ran out just now
+	case state.Stage == nil: // its time ran out just now
 		return nil, nil, refusedState(requeststate.ErrExpired.Error())
 	}
-	return s.start(ctx, t, &given{*state.Progress, t.answers}, run), nil, nil
-}
-
-// waitsFor returns what a call that waits here has asked.
-func (s *Server) waitsFor(id string) (mcp.InputRequestMap, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := s.waiting[id]
-	if w == nil {
-		return nil, false
-	}
-	return w.asked.requests, true
+	return s.start(ctx, t, &given{*state.Stage, t.answers}, run), nil, nil
 }
 
 func answersAll(asked mcp.InputRequestMap, answers mcp.InputResponseMap) bool {
@@ -109,7 +104,7 @@ func (c *client) concerns(tool *registry.Tool, source string) error {
 	if server, ok := strings.CutPrefix(source, registry.MCPPrefix); ok {
 		w.server = server
 	}
-	if g := w.given; g != nil && g.progress.Server != nil && g.progress.Server.Name != w.server {
+	if g := w.given; g != nil && g.stage.Server != nil && g.stage.Server.Name != w.server {
 		return errOtherServer
 	}
 	return nil
@@ -125,7 +120,7 @@ func (c *client) approve(ctx context.Context, tool *registry.Tool, q *mcp.Elicit
 	result := w.given.approval(w.approval.Question)
 	if result == nil {
 		var err error
-		if result, err = c.elicit(ctx, approvalKey, q, &requeststate.Progress{Approval: w.approval}); err != nil {
+		if result, err = c.elicit(ctx, approvalKey, q, &requeststate.Stage{Approval: w.approval}); err != nil {
 			return nil, err
 		}
 	}
@@ -137,10 +132,10 @@ func (c *client) approve(ctx context.Context, tool *registry.Tool, q *mcp.Elicit
 // approval returns the answer to a question about the call; nil if there is none, or
 // it was another question.
 func (g *given) approval(question requeststate.Digest) *mcp.ElicitResult {
-	if g == nil || g.progress.Approval == nil || !g.progress.Approval.Question.Equal(question) {
+	if g == nil || g.stage.Approval == nil || !g.stage.Approval.Question.Equal(question) {
 		return nil
 	}
-	if decision := g.progress.Approval.Decision; decision != "" {
+	if decision := g.stage.Approval.Decision; decision != "" {
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": decision}}
 	}
 	answer, _ := g.answers[approvalKey].(*mcp.ElicitResult)
@@ -149,21 +144,21 @@ func (g *given) approval(question requeststate.Digest) *mcp.ElicitResult {
 
 // atServer returns how far a call has got whose server asks for input; nil if the call
 // can only continue here. What such a server needs to go on is in its own state.
-func (w *waitingCall) atServer(name string, requests mcp.InputRequestMap, state json.RawMessage) *requeststate.Progress {
+func (w *waitingCall) atServer(name string, requests mcp.InputRequestMap, state json.RawMessage) *requeststate.Stage {
 	if w == nil || w.server != name || len(state) > maxServerState {
 		return nil
 	}
 	w.rounds++
-	return &requeststate.Progress{Approval: w.approval, Server: &requeststate.Server{Name: name, State: state, Keys: slices.Sorted(maps.Keys(requests)), Round: w.rounds}}
+	return &requeststate.Stage{Approval: w.approval, Server: &requeststate.Server{Name: name, State: state, Keys: slices.Sorted(maps.Keys(requests)), Round: w.rounds}}
 }
 
 // answered is the Answered of the client's [caller.Caller].
 func (c *client) answered(server string) (members json.RawMessage, rounds int, err error) {
-	if c.call == nil || c.call.given == nil || c.call.given.progress.Server == nil || c.call.server != server {
+	if c.call == nil || c.call.given == nil || c.call.given.stage.Server == nil || c.call.server != server {
 		return nil, 0, nil
 	}
-	asked := c.call.given.progress.Server
-	c.call.given.progress.Server = nil // once
+	asked := c.call.given.stage.Server
+	c.call.given.stage.Server = nil // once
 	answers := mcp.InputResponseMap{}
 	for _, key := range asked.Keys {
 		if a := c.call.given.answers[key]; a != nil {

@@ -1,11 +1,9 @@
 package serve
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -18,134 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/session"
-	"github.com/toolreg/toolreg/internal/state"
 )
-
-const (
-	stateKey   = "0123456789abcdef0123456789abcdef"
-	aliceToken = "0123456789abcdef"
-	bobToken   = "fedcba9876543210"
-)
-
-// newReplicas starts n servers with the same settings and the same key, "" a random one. With shared they
-// also share the folder in which they record what was answered.
-func newReplicas(t *testing.T, n int, key string, servers map[string]string, shared bool) []*httptest.Server {
-	t.Helper()
-	tokens := NewTokens("alice", aliceToken)
-	tokens.byName["bob"] = NewTokens("", bobToken).byName[""]
-	dir := filepath.Join(t.TempDir(), "answered")
-	out := make([]*httptest.Server, n)
-	for i := range out {
-		from := newSession(t, servers)
-		t.Cleanup(from.Close)
-		q := QuestionOptions{Key: key, Warn: func(err error) { t.Error(err) }}
-		if shared {
-			folder, err := state.OpenDir(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			q.Answered = folder
-		}
-		out[i] = listen(t, serverWith(t, from, q), tokens)
-	}
-	return out
-}
-
-// sent is one request of a client that answers by itself, unlike those of the SDK.
-type sent struct {
-	tool, args, state, answers string
-	progress                   string // its token
-	token                      string // "" = alice's
-}
-
-// reply is what came back. code is that of a protocol error.
-type reply struct {
-	result  map[string]json.RawMessage
-	code    int
-	message string
-	stream  string
-}
-
-func (r *reply) state(t *testing.T) string {
-	t.Helper()
-	var state string
-	if err := json.Unmarshal(r.result["requestState"], &state); err != nil {
-		t.Fatalf("no state in %s", r.stream)
-	}
-	return state
-}
-
-const (
-	allowOnce = `{"toolreg.approval":{"action":"accept","content":{"decision":"once"}}}`
-	refuse    = `{"toolreg.approval":{"action":"accept","content":{"decision":"no"}}}`
-	filledIn  = `{"it":{"action":"accept","content":{}}}`
-)
-
-// send sends a request to a replica.
-func send(t *testing.T, to *httptest.Server, s sent) *reply {
-	t.Helper()
-	params := map[string]any{"name": s.tool, "arguments": json.RawMessage(s.args)}
-	meta := map[string]any{"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": map[string]any{"name": "x", "version": "1"},
-		"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{"form": map[string]any{}}}, mcp.MetaKeyLogLevel: "debug"}
-	if s.progress != "" {
-		meta["progressToken"] = s.progress
-	}
-	params["_meta"] = meta
-	if s.state != "" {
-		params["requestState"] = s.state
-	}
-	if s.answers != "" {
-		params["inputResponses"] = json.RawMessage(s.answers)
-	}
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to.URL+"/mcp", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.token == "" {
-		s.token = aliceToken
-	}
-	for k, v := range map[string]string{"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": s.tool} {
-		req.Header.Set(k, v)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var stream bytes.Buffer
-	if _, err := stream.ReadFrom(resp.Body); err != nil {
-		t.Fatal(err)
-	}
-	r := &reply{stream: stream.String()}
-	for line := range strings.Lines(r.stream) {
-		var message struct {
-			Result map[string]json.RawMessage `json:"result"`
-			Error  *jsonrpc.Error             `json:"error"`
-		}
-		if i := strings.Index(line, `{"jsonrpc"`); i < 0 || json.Unmarshal([]byte(line[i:]), &message) != nil {
-			continue
-		}
-		if r.result = message.Result; message.Error != nil {
-			r.code, r.message = int(message.Error.Code), message.Error.Message
-		}
-	}
-	return r
-}
-
-// inTurn sends each request to another replica.
-type inTurn struct {
-	replicas []*httptest.Server
-	n        atomic.Int64
-}
-
-func (i *inTurn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	i.replicas[int(i.n.Add(1))%len(i.replicas)].Config.Handler.ServeHTTP(w, r)
-}
 
 // A client whose every request reaches another replica is asked as by one server: for
 // approval, by a server that keeps nothing between the questions and by one that sends a
@@ -227,6 +98,32 @@ func TestStateBelongsToItsCall(t *testing.T) {
 	}
 	if r := send(t, replicas[1], slow); !strings.Contains(r.stream, "slept") {
 		t.Errorf("the call itself: %s", r.stream)
+	}
+}
+
+// Of many that bring the same answer at once, to any replica, one is served.
+func TestOneOfManyAnswersIsTaken(t *testing.T) {
+	replicas := newReplicas(t, 2, stateKey, map[string]string{"n": ";modern asks"}, true)
+	for i := range 8 {
+		marker := filepath.Join(t.TempDir(), "runs")
+		s := sent{tool: "slow", args: fmt.Sprintf(`{"seconds":0,"started":%q}`, marker)}
+		s.state, s.answers = send(t, replicas[0], s).state(t), allowOnce
+		var served atomic.Int64
+		var wg sync.WaitGroup
+		for n := range 10 {
+			wg.Go(func() {
+				switch r := send(t, replicas[n%(i%2+1)], s); {
+				case strings.Contains(r.stream, "slept"):
+					served.Add(1)
+				case r.code != jsonrpc.CodeInvalidParams:
+					t.Errorf("refused with %s", r.stream)
+				}
+			})
+		}
+		wg.Wait()
+		if runs, err := os.ReadFile(marker); err != nil || string(runs) != "started\n" || served.Load() != 1 {
+			t.Errorf("ran %q, %v; served %d", runs, err, served.Load())
+		}
 	}
 }
 
@@ -325,7 +222,7 @@ func TestProgressFollowsTheAnswer(t *testing.T) {
 // However many calls wait, those that any process can continue make room.
 func TestWaitingCallsMakeRoom(t *testing.T) {
 	replica := newReplicas(t, 1, stateKey, map[string]string{"m": "--dialogs;modern asks", "l": "--dialogs;legacy"}, true)[0]
-	s := replica.Config.Handler.(*HTTP).server
+	s := replica.Config.Handler.(*HTTP).server.states
 	older := sent{tool: "l__form", args: `{"message":"m","schema":{"type":"object","properties":{}}}`}
 	older.state = send(t, replica, older).state(t)
 	var first sent

@@ -74,7 +74,6 @@ type Server struct {
 	offer    *offer
 	failed   error                  // why there is no offer
 	servers  map[string]*mcp.Server // by the name of the caller
-	waiting  map[string]*waitingCall
 	retrying map[*mcpclient.Source]*retry
 
 	*states
@@ -91,7 +90,7 @@ func New(opts Options) *Server {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
 	return &Server{opts: opts, key: key, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), servers: map[string]*mcp.Server{},
-		waiting: map[string]*waitingCall{}, retrying: map[*mcpclient.Source]*retry{}, states: newStates(opts.Questions)}
+		retrying: map[*mcpclient.Source]*retry{}, states: newStates(opts.Questions)}
 }
 
 // Load runs the sources of a session and offers their tools instead of those of an

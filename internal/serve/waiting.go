@@ -2,14 +2,12 @@ package serve
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/requeststate"
 )
@@ -65,7 +63,7 @@ type waitingCall struct {
 
 type question struct {
 	requests mcp.InputRequestMap
-	progress *requeststate.Progress // nil: the call can only continue here
+	stage    *requeststate.Stage // nil: the call can only continue here
 	answer   chan<- mcp.InputResponseMap
 }
 
@@ -81,10 +79,10 @@ var (
 )
 
 // ask waits for the client's answer.
-func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap, progress *requeststate.Progress) (mcp.InputResponseMap, error) {
+func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap, stage *requeststate.Stage) (mcp.InputResponseMap, error) {
 	answer := make(chan mcp.InputResponseMap, 1)
 	select {
-	case w.questions <- question{requests, progress, answer}:
+	case w.questions <- question{requests, stage, answer}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -156,99 +154,11 @@ func (s *Server) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
 	return nil, a, err
 }
 
-// park stores a call until its client returns, and returns what to ask the client.
-func (s *Server) park(w *waitingCall) (*asks, error) {
-	id := rand.Text()
-	state, err := s.keys.Seal(&requeststate.State{ID: id, Owner: w.owner, Request: w.request, Progress: w.asked.progress})
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.makeRoom(w.owner); err != nil {
-		return nil, err
-	}
-	s.waiting[id], w.since = w, time.Now()
-	w.expiry = time.AfterFunc(requeststate.Lifetime, func() {
-		switch {
-		case s.unpark(id) == nil:
-		case s.answered.has(id):
-			w.cancel(caller.ErrContinued)
-		default:
-			w.cancel(errNoAnswer)
-		}
-	})
-	return &asks{w.asked.requests, state}, nil
-}
-
-// makeRoom lets another call of an owner wait. If there are too many, the oldest that
-// any process can continue no longer waits here. s.mu is held.
-func (s *Server) makeRoom(owner string) error {
-	own := 0
-	oldest, oldestOwn := "", ""
-	older := func(id, than string) bool { return than == "" || s.waiting[id].since.Before(s.waiting[than].since) }
-	for id, w := range s.waiting {
-		if w.owner == owner {
-			own++
-		}
-		if w.asked.progress == nil {
-			continue
-		}
-		if older(id, oldest) {
-			oldest = id
-		}
-		if w.owner == owner && older(id, oldestOwn) {
-			oldestOwn = id
-		}
-	}
-	switch {
-	case own >= maxWaitingOwn:
-		oldest = oldestOwn
-	case len(s.waiting) < maxWaiting:
-		return nil
-	}
-	if oldest == "" {
-		return errTooMany
-	}
-	s.unparkLocked(oldest).cancel(caller.ErrContinued)
-	return nil
-}
-
-// unpark returns the call that belongs to a state, at most once.
-func (s *Server) unpark(id string) *waitingCall {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.unparkLocked(id)
-}
-
-func (s *Server) unparkLocked(id string) *waitingCall {
-	w := s.waiting[id]
-	if w != nil {
-		w.expiry.Stop()
-		delete(s.waiting, id)
-	}
-	return w
-}
-
 // Wait ends the calls that wait for answers, which can no longer arrive, and waits until
 // the sessions that were replaced are closed.
 func (s *Server) Wait() {
-	s.endWaiting()
-	s.closing.Wait()
-}
-
-// endWaiting ends the calls that wait for answers. Another process may continue those
-// that it can.
-func (s *Server) endWaiting() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, w := range s.waiting {
-		s.unparkLocked(id)
-		if w.asked.progress != nil && s.keys.Shared() {
-			w.cancel(caller.ErrContinued)
-		} else {
-			w.cancel(errNoAnswer)
-		}
-		s.closing.Go(func() { <-w.done })
+	for _, w := range s.endAll() {
+		<-w.done
 	}
+	s.closing.Wait()
 }

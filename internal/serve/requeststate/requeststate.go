@@ -5,7 +5,7 @@
 // secret that all processes of a service share: each of them can read what another
 // one has made, and nobody else can read or change it. It is encrypted because it
 // may hold what the client must not see: a server's own state may have params in it
-// that the settings hide. The package imports no other package of this module.
+// that the settings hide. Each state is good for one answer, see [Answered].
 package requeststate
 
 import (
@@ -49,14 +49,14 @@ type State struct {
 	Request Digest `json:"request"`
 	// Expires is set by [Keys.Seal].
 	Expires int64 `json:"expires"` // Unix time in seconds
-	// Progress is what a process needs to run the call from its beginning. nil: only
-	// the process in which it waits can continue it.
-	Progress *Progress `json:"progress,omitempty"`
+	// Stage is what a process needs to run the call from its beginning. nil: only the
+	// process in which it waits can continue it.
+	Stage *Stage `json:"stage,omitempty"`
 }
 
-// Progress is how far a call has got that has had no effect yet. The client was asked
+// Stage is how far a call has got that has had no effect yet. The client was asked
 // Server's question or, if that is nil, whether to allow the call.
-type Progress struct {
+type Stage struct {
 	Approval *Approval `json:"approval,omitempty"`
 	Server   *Server   `json:"server,omitempty"`
 }

@@ -14,7 +14,7 @@ import (
 const secret = "0123456789abcdef0123456789abcdef"
 
 func example() *State {
-	return &State{ID: "one", Owner: "alice", Request: DigestOf("tools/call", "x", "{}"), Progress: &Progress{
+	return &State{ID: "one", Owner: "alice", Request: DigestOf("tools/call", "x", "{}"), Stage: &Stage{
 		Approval: &Approval{Question: DigestOf("sure?"), Decision: "once"},
 		Server:   &Server{Name: "m", State: []byte(`"<opaque> \u0041"`), Keys: []string{"it"}, Round: 2},
 	}}

@@ -1,0 +1,145 @@
+//lint:file-ignore SA1019 what a later revision deprecates, clients of today still do: logging
+
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+const (
+	stateKey   = "0123456789abcdef0123456789abcdef"
+	aliceToken = "0123456789abcdef"
+	bobToken   = "fedcba9876543210"
+)
+
+// newReplicas starts n servers with the same settings and the same key, "" a random one. With shared they
+// also share the folder in which they record what was answered.
+func newReplicas(t *testing.T, n int, key string, servers map[string]string, shared bool) []*httptest.Server {
+	t.Helper()
+	tokens := NewTokens("alice", aliceToken)
+	tokens.byName["bob"] = NewTokens("", bobToken).byName[""]
+	dir := filepath.Join(t.TempDir(), "answered")
+	out := make([]*httptest.Server, n)
+	for i := range out {
+		from := newSession(t, servers)
+		t.Cleanup(from.Close)
+		q := QuestionOptions{Key: key, Warn: func(err error) { t.Error(err) }}
+		if shared {
+			folder, err := state.OpenDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Answered = folder
+		}
+		out[i] = listen(t, serverWith(t, from, q), tokens)
+	}
+	return out
+}
+
+// sent is one request of a client that answers by itself, unlike those of the SDK.
+type sent struct {
+	tool, args, state, answers string
+	progress                   string // its token
+	token                      string // "" = alice's
+}
+
+// reply is what came back. code is that of a protocol error.
+type reply struct {
+	result  map[string]json.RawMessage
+	code    int
+	message string
+	stream  string
+}
+
+func (r *reply) state(t *testing.T) string {
+	t.Helper()
+	var state string
+	if err := json.Unmarshal(r.result["requestState"], &state); err != nil {
+		t.Fatalf("no state in %s", r.stream)
+	}
+	return state
+}
+
+const (
+	allowOnce = `{"toolreg.approval":{"action":"accept","content":{"decision":"once"}}}`
+	refuse    = `{"toolreg.approval":{"action":"accept","content":{"decision":"no"}}}`
+	filledIn  = `{"it":{"action":"accept","content":{}}}`
+)
+
+// send sends a request to a replica.
+func send(t *testing.T, to *httptest.Server, s sent) *reply {
+	t.Helper()
+	params := map[string]any{"name": s.tool, "arguments": json.RawMessage(s.args)}
+	meta := map[string]any{"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": map[string]any{"name": "x", "version": "1"},
+		"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{"form": map[string]any{}}}, mcp.MetaKeyLogLevel: "debug"}
+	if s.progress != "" {
+		meta["progressToken"] = s.progress
+	}
+	params["_meta"] = meta
+	if s.state != "" {
+		params["requestState"] = s.state
+	}
+	if s.answers != "" {
+		params["inputResponses"] = json.RawMessage(s.answers)
+	}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to.URL+"/mcp", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.token == "" {
+		s.token = aliceToken
+	}
+	for k, v := range map[string]string{"Authorization": "Bearer " + s.token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": s.tool} {
+		req.Header.Set(k, v)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var stream bytes.Buffer
+	if _, err := stream.ReadFrom(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	r := &reply{stream: stream.String()}
+	for line := range strings.Lines(r.stream) {
+		var message struct {
+			Result map[string]json.RawMessage `json:"result"`
+			Error  *jsonrpc.Error             `json:"error"`
+		}
+		if i := strings.Index(line, `{"jsonrpc"`); i < 0 || json.Unmarshal([]byte(line[i:]), &message) != nil {
+			continue
+		}
+		if r.result = message.Result; message.Error != nil {
+			r.code, r.message = int(message.Error.Code), message.Error.Message
+		}
+	}
+	return r
+}
+
+// inTurn sends each request to another replica.
+type inTurn struct {
+	replicas []*httptest.Server
+	n        atomic.Int64
+}
+
+func (i *inTurn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	i.replicas[int(i.n.Add(1))%len(i.replicas)].Config.Handler.ServeHTTP(w, r)
+}

@@ -1,0 +1,148 @@
+package serve
+
+import (
+	"crypto/rand"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/serve/requeststate"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// QuestionOptions are options for questions to modern clients, which carry a state from
+// each question to its answer.
+type QuestionOptions struct {
+	// Key is the secret that protects the states. Processes with the same one can
+	// continue each other's calls. "": no other process can.
+	Key string
+	// Answered is the folder in which such processes record what was answered. nil:
+	// each knows only what was answered there.
+	Answered *state.Dir
+	// Warn reports, once, that this cannot be recorded. Required with Answered.
+	Warn func(error)
+}
+
+// states are the questions that modern clients were asked, and the calls that wait for
+// the answers.
+type states struct {
+	keys     *requeststate.Keys
+	answered *requeststate.Answered
+
+	mu      sync.Mutex
+	waiting map[string]*waitingCall // by the ID of the question
+}
+
+func newStates(o QuestionOptions) *states {
+	return &states{keys: requeststate.New(o.Key), answered: requeststate.NewAnswered(o.Answered, o.Warn), waiting: map[string]*waitingCall{}}
+}
+
+// ChangeStateKey replaces the Key of [QuestionOptions]. Questions that were asked before can
+// still be answered.
+func (s *states) ChangeStateKey(secret string) { s.keys.Change(secret) }
+
+// park stores a call until its client returns, and returns what to ask the client.
+func (s *states) park(w *waitingCall) (*asks, error) {
+	id := rand.Text()
+	state, err := s.keys.Seal(&requeststate.State{ID: id, Owner: w.owner, Request: w.request, Stage: w.asked.stage})
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.makeRoom(w.owner); err != nil {
+		return nil, err
+	}
+	s.waiting[id], w.since = w, time.Now()
+	w.expiry = time.AfterFunc(requeststate.Lifetime, func() {
+		switch {
+		case s.unpark(id) == nil:
+		case s.answered.Has(id):
+			w.cancel(caller.ErrContinued)
+		default:
+			w.cancel(errNoAnswer)
+		}
+	})
+	return &asks{w.asked.requests, state}, nil
+}
+
+// makeRoom lets another call of an owner wait. If there are too many, the oldest that
+// any process can continue no longer waits here. s.mu is held.
+func (s *states) makeRoom(owner string) error {
+	own := 0
+	oldest, oldestOwn := "", ""
+	older := func(id, than string) bool { return than == "" || s.waiting[id].since.Before(s.waiting[than].since) }
+	for id, w := range s.waiting {
+		if w.owner == owner {
+			own++
+		}
+		if w.asked.stage == nil {
+			continue
+		}
+		if older(id, oldest) {
+			oldest = id
+		}
+		if w.owner == owner && older(id, oldestOwn) {
+			oldestOwn = id
+		}
+	}
+	switch {
+	case own >= maxWaitingOwn:
+		oldest = oldestOwn
+	case len(s.waiting) < maxWaiting:
+		return nil
+	}
+	if oldest == "" {
+		return errTooMany
+	}
+	s.unparkLocked(oldest).cancel(caller.ErrContinued)
+	return nil
+}
+
+// unpark returns the call that belongs to a state, at most once.
+func (s *states) unpark(id string) *waitingCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unparkLocked(id)
+}
+
+func (s *states) unparkLocked(id string) *waitingCall {
+	w := s.waiting[id]
+	if w != nil {
+		w.expiry.Stop()
+		delete(s.waiting, id)
+	}
+	return w
+}
+
+// endAll ends the calls that wait for answers, and returns them. Another process may
+// continue those that it can.
+func (s *states) endAll() []*waitingCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.Collect(maps.Values(s.waiting))
+	for id, w := range s.waiting {
+		s.unparkLocked(id)
+		if w.asked.stage != nil && s.keys.Shared() {
+			w.cancel(caller.ErrContinued)
+		} else {
+			w.cancel(errNoAnswer)
+		}
+	}
+	return all
+}
+
+// waitsFor returns what a call that waits here has asked.
+func (s *states) waitsFor(id string) (mcp.InputRequestMap, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.waiting[id]
+	if w == nil {
+		return nil, false
+	}
+	return w.asked.requests, true
+}

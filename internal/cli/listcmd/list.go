@@ -202,7 +202,7 @@ func encode(tools []*registry.Tool, all bool) ([]byte, error) {
 			out[i].Override = content.NewOverride(t)
 		}
 	}
-	data, err := cli.EncodeJSON(out)
+	data, err := cli.EncodeJSON(any(out)) // any: a part of a document, not one of its own
 	return bytes.TrimSuffix(bytes.TrimPrefix(data, []byte("[")), []byte("]\n")), err
 }
 

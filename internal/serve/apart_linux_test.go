@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/serve/bearer"
 )
 
 // A client that does not read what it is sent delays no other client of the same
@@ -71,7 +73,9 @@ func TestTooManyCalls(t *testing.T) {
 		t.Errorf("another client: %q, %v", textOf(r), err)
 	}
 	s.calls.mu.Lock()
-	s.calls.held.all += 2 * clientsAtOnce
+	for range 2 * clientsAtOnce {
+		s.calls.held.Add("")
+	}
 	s.calls.mu.Unlock()
 	if r, err := other.CallTool(t.Context(), echo); err != nil || !strings.Contains(textOf(r), "calls of all clients are running") {
 		t.Errorf("all clients: %q, %v", textOf(r), err)
@@ -103,7 +107,7 @@ func TestTooManyConnections(t *testing.T) {
 	waitFor(t, func() bool {
 		handler.connections.mu.Lock()
 		defer handler.connections.mu.Unlock()
-		return handler.connections.held.all == 1
+		return handler.connections.held.All() == 1
 	})
 	if err := call(clients[2]); err != nil {
 		t.Error(err)
@@ -117,9 +121,7 @@ func TestTooManyConnections(t *testing.T) {
 // token is not, and large bodies that are allowed arrive.
 func TestLargeBodies(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
-	tokens := NewTokens("greedy", "0123456789abcdef")
-	tokens.byName["other"] = NewTokens("", "fedcba9876543210").byName[""]
-	h := listen(t, s, tokens)
+	h := listen(t, s, bearer.New(map[string]string{"greedy": "0123456789abcdef", "other": "fedcba9876543210"}))
 	send := func(ctx context.Context, token string, size int) (int, error) {
 		body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pad":"` + strings.Repeat("x", size) + `","protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+path, struct{ io.Reader }{strings.NewReader(body)}) // its length is not sent
@@ -132,7 +134,7 @@ func TestLargeBodies(t *testing.T) {
 			return 0, err
 		}
 		if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
-			_ = (&soaking{url: h.URL + path, session: id, http: &http.Client{Transport: bearer(token)}}).end(ctx)
+			_ = (&soaking{url: h.URL + path, session: id, http: &http.Client{Transport: withToken(token)}}).end(ctx)
 		}
 		return resp.StatusCode, resp.Body.Close()
 	}

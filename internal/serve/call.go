@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/fair"
 	"github.com/toolreg/toolreg/internal/session"
 )
 
@@ -142,7 +143,7 @@ func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) 
 // runningCalls counts calls. The zero value has none. It is safe for concurrent use.
 type runningCalls struct {
 	mu       sync.Mutex
-	held     shares
+	held     fair.Shares
 	byClient map[any]int
 }
 
@@ -155,15 +156,15 @@ func (r *runningCalls) add(c *client, limit int) error {
 	switch {
 	case limit > 0 && r.byClient[key] >= limit:
 		return fmt.Errorf("%d calls of this client are running (serve.maxCalls); wait for one of them to end", limit)
-	case !r.held.room(c.name, limit*clientsAtOnce):
+	case !r.held.Room(c.name, limit*clientsAtOnce):
 		return fmt.Errorf("%d calls of all clients are running, %d of them with this token (the limit is %d times serve.maxCalls); wait for one of them to end",
-			r.held.all, r.held.of[c.name], clientsAtOnce)
+			r.held.All(), r.held.Of(c.name), clientsAtOnce)
 	}
 	if r.byClient == nil {
 		r.byClient = map[any]int{}
 	}
 	r.byClient[key]++
-	r.held.add(c.name)
+	r.held.Add(c.name)
 	return nil
 }
 
@@ -171,7 +172,7 @@ func (r *runningCalls) remove(c *client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := c.countedAs()
-	r.held.remove(c.name)
+	r.held.Remove(c.name)
 	if r.byClient[key]--; r.byClient[key] == 0 {
 		delete(r.byClient, key)
 	}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/serve/fair"
 )
 
 // stallTime is how long a client may leave an answer unread.
@@ -47,7 +49,7 @@ func (s steady) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 type connections struct {
 	mu   sync.Mutex
 	open map[net.Conn]*connection
-	held shares
+	held fair.Shares
 }
 
 type connection struct {
@@ -77,7 +79,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if closed := c.open[conn]; closed != nil && closed.counted {
-		c.held.remove(closed.token)
+		c.held.Remove(closed.token)
 	}
 	delete(c.open, conn)
 }
@@ -91,10 +93,10 @@ func (c *connections) admit(ctx context.Context, token string, most int) bool {
 	if conn == nil || conn.counted {
 		return true
 	}
-	if !c.held.room(token, most) {
+	if !c.held.Room(token, most) {
 		return false
 	}
 	conn.counted, conn.token = true, token
-	c.held.add(token)
+	c.held.Add(token)
 	return true
 }

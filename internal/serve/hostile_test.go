@@ -2,14 +2,18 @@ package serve
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/serve/bearer"
 )
 
 const (
@@ -21,7 +25,7 @@ const (
 func hostileServer(t *testing.T, headers, body time.Duration) (address string) {
 	t.Helper()
 	s := newServer(t, nil)
-	h := s.HTTP(HTTPOptions{Tokens: NewTokens("me", hostileToken), Loopback: true, Warn: func(error) {}})
+	h := s.HTTP(HTTPOptions{Tokens: bearer.New(map[string]string{"me": hostileToken}), Loopback: true, Warn: func(error) {}})
 	h.bodyTime = body
 	hs := h.Server()
 	hs.ReadHeaderTimeout = headers
@@ -173,5 +177,25 @@ func TestSlowRequests(t *testing.T) {
 				t.Errorf("answers %v, want %v", codes, tt.want)
 			}
 		})
+	}
+}
+
+// Messages wait for a slot; a health check does not.
+func TestMessagesTakeSlots(t *testing.T) {
+	h := newServer(t, nil).HTTP(HTTPOptions{})
+	h.slots.Processors = 0
+	answer := func(method, target string) int {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		w := httptest.NewRecorder()
+		w.Code = 0
+		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, method, target, strings.NewReader(ping)))
+		return w.Code
+	}
+	if code := answer(http.MethodGet, "/healthz"); code != http.StatusOK {
+		t.Errorf("healthz: %d", code)
+	}
+	if code := answer(http.MethodPost, path); code != 0 {
+		t.Errorf("a message was answered with %d, without a slot", code)
 	}
 }

@@ -22,6 +22,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/serve/bearer"
+	"github.com/toolreg/toolreg/internal/serve/fair"
 )
 
 const (
@@ -39,7 +41,7 @@ const (
 type HTTPOptions struct {
 	// Tokens are the tokens that clients need; nil means that no token is
 	// needed.
-	Tokens *Tokens
+	Tokens *bearer.Tokens
 	// Loopback says that only this machine can reach the address: then requests
 	// for other hosts are refused, because a web page could reach it in that
 	// way.
@@ -66,7 +68,7 @@ type HTTP struct {
 	draining    atomic.Bool // new requests are refused
 	connections connections
 	large       largeBodies
-	slots       slots
+	slots       fair.Slots
 	calls       atomic.Int64 // number of running POST requests
 	bodyTime    time.Duration
 }
@@ -83,7 +85,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	s.sessionTime.Store(int64(opts.Session))
-	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime, slots: slots{processors: runtime.GOMAXPROCS(0)}}
+	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime, slots: fair.Slots{Processors: runtime.GOMAXPROCS(0)}}
 	pick := func(r *http.Request) *mcp.Server {
 		name, _ := r.Context().Value(nameKey{}).(string)
 		return s.For(name)
@@ -208,7 +210,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name, id string) {
 		http.Error(w, err.Error(), status)
 		return
 	}
-	done, err := h.slots.take(r.Context(), name, cmp.Or(id, r.RemoteAddr))
+	done, err := h.slots.Take(r.Context(), name, cmp.Or(id, r.RemoteAddr))
 	if err != nil {
 		return // nobody waits for the answer
 	}

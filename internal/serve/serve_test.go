@@ -23,6 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve/bearer"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
@@ -160,7 +161,7 @@ func newClient(t testing.TB, url, token, name, revision string) *testClient {
 	})
 	var err error
 	c.ClientSession, err = client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url + "/mcp", DisableStandaloneSSE: true,
-		HTTPClient: &http.Client{Transport: bearer(token)}, MaxRetries: -1}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+		HTTPClient: &http.Client{Transport: withToken(token)}, MaxRetries: -1}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,16 +174,16 @@ func newClient(t testing.TB, url, token, name, revision string) *testClient {
 	return c
 }
 
-// bearer adds a token to requests.
-type bearer string
+// withToken adds a token to requests.
+type withToken string
 
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+string(b))
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func listen(t testing.TB, s *Server, tokens *Tokens) *httptest.Server {
+func listen(t testing.TB, s *Server, tokens *bearer.Tokens) *httptest.Server {
 	t.Helper()
 	return serveHandler(t, s.HTTP(HTTPOptions{Tokens: tokens, Loopback: true, Warn: func(error) {}}))
 }
@@ -201,12 +202,12 @@ func TestClientsAreApart(t *testing.T) {
 	s := newServer(t, map[string]string{"m": "--dialogs;modern", "own": "--dialogs;legacy perClient"})
 	const owners = 8
 	clients := make([]*testClient, 50)
-	tokens := NewTokens("nobody", "0123456789abcdef")
+	tokens := map[string]string{"nobody": "0123456789abcdef"}
 	for i := range clients {
 		name, token := clientWord(i), fmt.Sprintf("0123456789abcdef-%d", i)
-		tokens.byName[name] = NewTokens("", token).byName[""]
+		tokens[name] = token
 	}
-	h := listen(t, s, tokens)
+	h := listen(t, s, bearer.New(tokens))
 	var wg sync.WaitGroup
 	for i := range clients {
 		revision := ""
@@ -371,7 +372,7 @@ func TestBrokenOffCallsEnd(t *testing.T) {
 func (s *Server) running() int {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
-	return s.calls.held.all
+	return s.calls.held.All()
 }
 
 // waitFor waits until something holds.
@@ -419,4 +420,11 @@ func BenchmarkEcho(b *testing.B) {
 			})
 		})
 	}
+}
+
+// count returns how many sessions there are.
+func (s *sessions) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byID)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/serve/fair"
 )
 
 // sessions are the sessions of clients over HTTP (revisions before 2026-07-28). The SDK
@@ -15,7 +17,7 @@ import (
 type sessions struct {
 	mu   sync.Mutex
 	byID map[string]*clientSession
-	held shares
+	held fair.Shares
 }
 
 type clientSession struct {
@@ -39,7 +41,7 @@ func (s *sessions) add(token string, session *mcp.ServerSession) {
 	}
 	if s.byID[session.ID()] == nil {
 		s.byID[session.ID()] = &clientSession{token: token, session: session, used: time.Now()}
-		s.held.add(token)
+		s.held.Add(token)
 	}
 }
 
@@ -47,7 +49,7 @@ func (s *sessions) add(token string, session *mcp.ServerSession) {
 func (s *sessions) room(token string, most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.held.room(token, most)
+	return s.held.Room(token, most)
 }
 
 // has reports whether a session has not ended.
@@ -109,7 +111,7 @@ func (s *sessions) end(id string) {
 
 func (s *sessions) endLocked(id string, c *clientSession) {
 	delete(s.byID, id)
-	s.held.remove(c.token)
+	s.held.Remove(c.token)
 	for _, cancel := range c.calls {
 		cancel(errSessionOver)
 	}

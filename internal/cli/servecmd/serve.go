@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve"
+	"github.com/toolreg/toolreg/internal/serve/bearer"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -293,21 +294,21 @@ func (o *options) listen(ctx context.Context) (net.Listener, error) {
 }
 
 // tokens reads the file of tokens, or makes one token.
-func (o *options) tokens(loopback bool) (tokens *serve.Tokens, made string, err error) {
+func (o *options) tokens(loopback bool) (tokens *bearer.Tokens, made string, err error) {
 	switch {
 	case o.noAuth && !loopback:
 		return nil, "", &cli.UsageError{Err: errors.New("--no-auth: the address can be reached from other machines"), Hint: "listen on 127.0.0.1, or use --token-file"}
 	case o.noAuth:
 		return nil, "", nil
 	case o.tokenFile != "":
-		tokens, err := serve.ReadTokens(o.tokenFile)
+		tokens, err := bearer.Read(o.tokenFile)
 		if err != nil {
 			return nil, "", &cli.UsageError{Err: err}
 		}
 		return tokens, "", nil
 	}
 	made = rand.Text()
-	return serve.NewTokens(serve.LocalName, made), made, nil
+	return bearer.New(map[string]string{serve.LocalName: made}), made, nil
 }
 
 // printConfig prints a client's settings entry.

@@ -1,14 +1,14 @@
-package serve
+package fair
 
 import "testing"
 
 // A token can take nine tenths, also of a small number, and the others get the rest.
 func TestShares(t *testing.T) {
 	for _, tt := range []struct{ most, one, all int }{{1, 1, 1}, {9, 9, 9}, {10, 9, 10}, {1000, 900, 1000}} {
-		var s shares
+		var s Shares
 		take := func(token string) (n int) {
-			for n < tt.most+1 && s.room(token, tt.most) {
-				s.add(token)
+			for n < tt.most+1 && s.Room(token, tt.most) {
+				s.Add(token)
 				n++
 			}
 			return n
@@ -19,16 +19,9 @@ func TestShares(t *testing.T) {
 		if got := take("b"); got != tt.all-tt.one {
 			t.Errorf("another can take %d of %d", got, tt.most)
 		}
-		s.remove("a")
-		if !s.room("b", tt.most) || !s.room("a", 0) {
+		s.Remove("a")
+		if !s.Room("b", tt.most) || !s.Room("a", 0) {
 			t.Errorf("of %d, another cannot take what was given back", tt.most)
 		}
 	}
-}
-
-// count returns how many sessions there are.
-func (s *sessions) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.byID)
 }

@@ -1,4 +1,7 @@
-package serve
+// Package fair divides among the clients of serve what all of them use: the
+// processors, and numbers such as those of sessions and calls (spec section 11,
+// limits).
+package fair
 
 import (
 	"context"
@@ -16,10 +19,11 @@ const (
 	slotsEach = 4
 )
 
-// slots decides which request is processed next, so that a client that sends many requests
-// delays only its own.
-type slots struct {
-	processors int // that requests are worked on
+// Slots decides which request is processed next, so that a client that sends many requests
+// delays only its own. It is safe for concurrent use.
+type Slots struct {
+	// Processors is how many processors requests are worked on. With 0, none is.
+	Processors int
 
 	mu      sync.Mutex
 	working int // tickets that have a slot
@@ -27,18 +31,18 @@ type slots struct {
 	queue   queue
 }
 
-// ticket is a request that waits for a slot or has one. slots.mu guards given and over.
+// ticket is a request that waits for a slot or has one. Slots.mu guards given and over.
 type ticket struct {
 	ready chan struct{} // closed when it gets a slot
 	given bool          // it got one
 	over  bool          // it has given it back, or waits no longer
 }
 
-// take waits for a slot. from is the path to the sender, such as a token and one of its
+// Take waits for a slot. from is the path to the sender, such as a token and one of its
 // sessions: all tokens have the same share, and so have all sessions of one token. The
 // slot is given back by done, or after slotTime. done leaves it to that if ctx is
 // canceled: a call goes on for a while after its client has broken off.
-func (s *slots) take(ctx context.Context, from ...string) (done func(), err error) {
+func (s *Slots) Take(ctx context.Context, from ...string) (done func(), err error) {
 	t := &ticket{ready: make(chan struct{})}
 	s.mu.Lock()
 	s.queue.add(t, from)
@@ -60,7 +64,7 @@ func (s *slots) take(ctx context.Context, from ...string) (done func(), err erro
 }
 
 // end gives a slot back, or gives up waiting for one.
-func (s *slots) end(t *ticket) {
+func (s *Slots) end(t *ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	working := t.given && !t.over
@@ -72,11 +76,11 @@ func (s *slots) end(t *ticket) {
 }
 
 // grant gives free slots to those who wait. s.mu is held.
-func (s *slots) grant() {
+func (s *Slots) grant() {
 	for s.waiting > 0 {
-		most := s.processors * slotsEach
+		most := s.Processors * slotsEach
 		if s.waiting > most {
-			most = s.processors
+			most = s.Processors
 		}
 		if s.working >= most {
 			return

@@ -1,4 +1,6 @@
-package serve
+// Package bearer knows the bearer tokens of serve's HTTP clients (spec section 11).
+// The name of a token is the client's for approvals, limits and the audit log.
+package bearer
 
 import (
 	"bufio"
@@ -15,7 +17,8 @@ import (
 // minToken is the minimum length of a token: a shorter one can be guessed.
 const minToken = 16
 
-// Tokens are the bearer tokens of HTTP clients. It is safe for concurrent use.
+// Tokens are the tokens of HTTP clients. Create it with [New] or [Read]. It is safe
+// for concurrent use.
 type Tokens struct {
 	path string // "" if they are not from a file
 
@@ -25,15 +28,19 @@ type Tokens struct {
 	byName map[string][sha256.Size]byte
 }
 
-// NewTokens returns Tokens with one token and its name.
-func NewTokens(name, token string) *Tokens {
-	return &Tokens{byName: map[string][sha256.Size]byte{name: sha256.Sum256([]byte(token))}}
+// New returns Tokens, given by their names.
+func New(byName map[string]string) *Tokens {
+	t := &Tokens{byName: map[string][sha256.Size]byte{}}
+	for name, token := range byName {
+		t.byName[name] = sha256.Sum256([]byte(token))
+	}
+	return t
 }
 
-// ReadTokens returns the tokens in a file with one line "NAME TOKEN" for each; empty lines
+// Read returns the tokens in a file with one line "NAME TOKEN" for each; empty lines
 // and lines that begin with # are ignored. The file is read again after a change. A file
 // that other users may read is an error.
-func ReadTokens(path string) (*Tokens, error) {
+func Read(path string) (*Tokens, error) {
 	t := &Tokens{path: path}
 	return t, t.refresh()
 }

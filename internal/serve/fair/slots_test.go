@@ -1,10 +1,8 @@
-package serve
+package fair
 
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +12,7 @@ import (
 )
 
 // taken returns how many requests have a slot and how many wait for one.
-func (s *slots) taken() [2]int {
+func (s *Slots) taken() [2]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return [2]int{s.working, s.waiting}
@@ -46,14 +44,14 @@ func TestSlotsAreShared(t *testing.T) {
 // worked on at a time.
 func TestSlotsAreNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &slots{processors: 1}
+		s := &Slots{Processors: 1}
 		begin := time.Now()
 		var waited []time.Duration // in multiples of slotTime
 		var mu sync.Mutex
 		var requests sync.WaitGroup
 		for range 3*slotsEach + 1 {
 			requests.Go(func() {
-				if _, err := s.take(t.Context(), "a"); err != nil {
+				if _, err := s.Take(t.Context(), "a"); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
@@ -74,15 +72,15 @@ func TestSlotsAreNotKept(t *testing.T) {
 // away later keeps its slot, as its call goes on.
 func TestSlotsOfClientsThatGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &slots{processors: 1}
+		s := &Slots{Processors: 1}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
-		done, err := s.take(ctx, "a")
+		done, err := s.Take(ctx, "a")
 		for range slotsEach - 1 {
-			_, _ = s.take(t.Context(), "a")
+			_, _ = s.Take(t.Context(), "a")
 		}
 		go func() {
-			if _, err := s.take(ctx, "b"); !errors.Is(err, gone) {
+			if _, err := s.Take(ctx, "b"); !errors.Is(err, gone) {
 				t.Error(err)
 			}
 		}()
@@ -97,24 +95,4 @@ func TestSlotsOfClientsThatGo(t *testing.T) {
 			t.Errorf("taken and waiting at the end: %d", s.taken())
 		}
 	})
-}
-
-// Messages wait for a slot; a health check does not.
-func TestMessagesTakeSlots(t *testing.T) {
-	h := newServer(t, nil).HTTP(HTTPOptions{})
-	h.slots.processors = 0
-	answer := func(method, target string) int {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		w := httptest.NewRecorder()
-		w.Code = 0
-		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, method, target, strings.NewReader(ping)))
-		return w.Code
-	}
-	if code := answer(http.MethodGet, "/healthz"); code != http.StatusOK {
-		t.Errorf("healthz: %d", code)
-	}
-	if code := answer(http.MethodPost, path); code != 0 {
-		t.Errorf("a message was answered with %d, without a slot", code)
-	}
 }

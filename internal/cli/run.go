@@ -33,6 +33,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	defer cancel(nil)
 	// The signals stay caught until the process ends: a signal takes about 20 µs to
 	// catch or release, and the first one starts two threads.
+	running := ctx.Done()
 	caught, ignored, watching := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan struct{})
 	go func() {
 		signal.Notify(caught, endingSignals()...)
@@ -43,7 +44,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 		select {
 		case sig := <-caught:
 			cancel(errSignal{sig})
-		case <-ctx.Done():
+		case <-running:
 		}
 		endAtOnce(<-caught)
 	}()

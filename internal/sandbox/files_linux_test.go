@@ -119,11 +119,11 @@ func TestNothingIsInherited(t *testing.T) {
 func TestProfileErrors(t *testing.T) {
 	needFull(t)
 	for what, profile := range map[string]sandbox.Profile{
-		"relative":               {Read: []string{"here"}},
-		"root folder":            {Read: []string{"/"}},
-		"gets one of its own":    {Read: []string{"/proc/sys"}},
-		"no such file":           {Write: []string{"/no/such/folder"}},
-		"cannot be opened; name": {Write: []string{"/usr/.."}},
+		"relative":                      {Read: []string{"here"}},
+		"root folder":                   {Read: []string{"/"}},
+		"the program has a private one": {Read: []string{"/proc/sys"}},
+		"no such file":                  {Write: []string{"/no/such/folder"}},
+		"cannot be opened; name":        {Write: []string{"/usr/.."}},
 	} {
 		_, err := sandbox.Prepare(profile, sandbox.Program{Path: "/bin/true", Dir: "/"})
 		if what == "relative" {

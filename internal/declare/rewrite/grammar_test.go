@@ -120,13 +120,13 @@ func TestStrictGrammarLimits(t *testing.T) {
 	for i := range many {
 		many[i] = `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`
 	}
-	if n, diags := strict(many); n != 20 || strings.Count(diags, "a request takes 20 strict tools") != 5 {
+	if n, diags := strict(many); n != 20 || strings.Count(diags, "a request may have at most 20 strict tools") != 5 {
 		t.Errorf("%d of 25 tools are strict: %s", n, diags)
 	}
 	for i := range many {
 		many[i] = `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"}}}`
 	}
-	if n, diags := strict(many); n != 8 || !strings.Contains(diags, "24 optional params in all") {
+	if n, diags := strict(many); n != 8 || !strings.Contains(diags, "at most 24 optional params in total") {
 		t.Errorf("%d of 25 tools with three optional params are strict: %s", n, diags)
 	}
 }

@@ -17,6 +17,7 @@ import (
 // Nor does what the server has started outlive a toolreg that cannot react,
 // though it heeds no signal, and holds no pipe of ours that would tell it.
 func TestGroupDiesWithAKilledParent(t *testing.T) {
+	defer EndOrphans() // which this process adopts
 	file := filepath.Join(t.TempDir(), "pid")
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), "PROCESS_TEST_PARENT=1",
@@ -98,6 +99,7 @@ const stubborn = "(trap '' TERM HUP INT; exec sleep 600 </dev/null >/dev/null 2>
 
 // It makes no difference when toolreg is killed, even while it starts the child.
 func TestGroupDiesWithAParentKilledAtAnyMoment(t *testing.T) {
+	defer EndOrphans() // which this process adopts
 	for i := range 24 {
 		mark := fmt.Sprintf("PROCESS_TEST_MARK=%d-%d", os.Getpid(), i)
 		parent := exec.Command(os.Args[0])
@@ -115,6 +117,7 @@ func TestGroupDiesWithAParentKilledAtAnyMoment(t *testing.T) {
 // A guard that was not told the group ends what has the mark, in every shell that may be
 // /bin/sh.
 func TestGuardFindsTheMark(t *testing.T) {
+	defer EndOrphans() // which this process adopts
 	for _, shell := range []string{"/bin/sh", "bash", "busybox sh"} {
 		t.Run(shell, func(t *testing.T) {
 			words := strings.Fields(shell)

@@ -66,7 +66,7 @@ func TestStateBelongsToItsCall(t *testing.T) {
 		reason string
 	}{
 		{"another token", func(s sent, to *httptest.Server) *reply { s.token = bobToken; return send(t, to, s) }, "another token"},
-		{"other params", func(s sent, to *httptest.Server) *reply { s.args = `{"seconds":0.0}`; return send(t, to, s) }, "another request"},
+		{"other params", func(s sent, to *httptest.Server) *reply { s.args = `{"seconds":0.1}`; return send(t, to, s) }, "another request"},
 		{"another tool", func(s sent, to *httptest.Server) *reply { s.tool = "n__crash"; return send(t, to, s) }, "another request"},
 		{"altered", func(s sent, to *httptest.Server) *reply { s.state += "AAAA"; return send(t, to, s) }, "altered"},
 		{"made up", func(s sent, to *httptest.Server) *reply { s.state = "x"; return send(t, to, s) }, "altered"},
@@ -96,6 +96,7 @@ func TestStateBelongsToItsCall(t *testing.T) {
 	if r := send(t, other, slow); r.code != jsonrpc.CodeInvalidParams || !strings.Contains(r.message, "serve.stateKey") {
 		t.Errorf("another key: error %d %q", r.code, r.message)
 	}
+	slow.args = `{ "seconds": 0 }` // as another program would write it
 	if r := send(t, replicas[1], slow); !strings.Contains(r.stream, "slept") {
 		t.Errorf("the call itself: %s", r.stream)
 	}

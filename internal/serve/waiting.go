@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/requeststate"
 )
@@ -94,9 +95,10 @@ func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap, sta
 	}
 }
 
-// digest is the same for a request and for its repetition with answers.
+// digest is the same for a request and for its repetition with answers, which a client
+// may have encoded anew.
 func (t *turn) digest() requeststate.Digest {
-	return requeststate.DigestOf(t.method, t.name, string(t.params))
+	return requeststate.DigestOf(t.method, t.name, jsonx.Canonical(t.params))
 }
 
 // make handles a request of a client, or continues one that waits for the

@@ -323,6 +323,7 @@ func TestRunPassesOutputOnInOrder(t *testing.T) {
 }
 
 func TestRunManyAtOnceKeepsNoDescriptor(t *testing.T) {
+	EndOrphans() // which this process adopted in other tests
 	fds := func() int {
 		list, err := os.ReadDir("/proc/self/fd")
 		if err != nil {

@@ -53,7 +53,7 @@ func NewValidator(schema json.RawMessage) *Validator { return &Validator{raw: sc
 // Compile compiles the schema and returns notes on what is not checked. An
 // error means that the schema cannot be used at all.
 func (v *Validator) Compile(ctx context.Context) (notes []string, err error) {
-	v.once.Do(func() { v.err = v.compile(ctx) })
+	v.once.Do(func() { v.err = v.compile(context.WithoutCancel(ctx)) }) // for all who wait, whoever goes away
 	return v.notes, v.err
 }
 
@@ -94,8 +94,10 @@ func (v *Validator) compile(ctx context.Context) error {
 	v.refs, v.notes = schema.NewRefs(tree), notes
 	text := tree.AppendTo(nil)
 	for _, draft := range draftsFor(tree) {
-		e := withTimeLimit(ctx, func() (err error) { v.compiled, err = compileDraft(text, draft); return err })
+		var compiled *jsonschema.Schema // belongs to the goroutine if that is abandoned
+		e := withTimeLimit(ctx, func() (err error) { compiled, err = compileDraft(text, draft); return err })
 		if e == nil {
+			v.compiled = compiled
 			return nil
 		}
 		if err == nil { // report the error of the newest draft

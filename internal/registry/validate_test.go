@@ -230,3 +230,14 @@ func FuzzGuardSchema(f *testing.F) {
 		}
 	})
 }
+
+// Who goes away while a schema is compiled leaves it usable for others.
+func TestCompileOutlivesItsCaller(t *testing.T) {
+	v := NewValidator(json.RawMessage(`{"type":"string"}`))
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _ = v.Compile(gone)
+	if got, err := v.Validate(t.Context(), json.RawMessage(`"x"`)); err != nil || len(got) > 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+}

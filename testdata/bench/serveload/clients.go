@@ -29,7 +29,7 @@ const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","i
 
 const initialize = `"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"load","version":"1"}`
 
-var errNoResult = errors.New("the answer is no result")
+var errNoResult = errors.New("the answer has no result")
 
 func message(method, params string, version string) []byte {
 	if version == modern {
@@ -45,8 +45,8 @@ type stdioClient struct {
 	out *bufio.Reader
 }
 
-func newStdio(command ...string) *stdioClient {
-	cmd := exec.Command(command[0], command[1:]...)
+// startPiped starts a program and returns its stdin and stdout.
+func startPiped(cmd *exec.Cmd) (io.WriteCloser, io.Reader) {
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -59,6 +59,12 @@ func newStdio(command ...string) *stdioClient {
 	if err := cmd.Start(); err != nil {
 		log.Fatal(err)
 	}
+	return in, out
+}
+
+func newStdio(command ...string) *stdioClient {
+	cmd := exec.Command(command[0], command[1:]...)
+	in, out := startPiped(cmd)
 	c := &stdioClient{cmd.Process.Pid, in, bufio.NewReaderSize(out, 1<<20)}
 	if err := c.request("initialize", initialize); err != nil {
 		log.Fatal(command, err)

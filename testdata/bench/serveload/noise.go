@@ -60,18 +60,7 @@ func noise(d time.Duration, do func(row string, f func())) {
 // requests it has made.
 func startAttack(kind int, url string) (stop func() int) {
 	cmd := exec.Command("nice", "-n", "19", os.Args[0], "-attack", strconv.Itoa(kind), url)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		log.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		log.Fatal(err)
-	}
+	in, out := startPiped(cmd)
 	lines := bufio.NewReader(out)
 	if _, err := lines.ReadString('\n'); err != nil { // it has begun
 		log.Fatal(err)

@@ -39,7 +39,7 @@ func (r *compositeReader) read(ctx context.Context) *composite {
 		return c
 	}
 	for _, v := range violations {
-		r.fail(v.Pointer, v.Message, expected(v))
+		r.fail(v.Pointer, v.Message, remedy(v))
 	}
 	o, err := readObject(r.named.JSON())
 	if err != nil {

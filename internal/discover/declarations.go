@@ -192,7 +192,7 @@ func (d *declarations) diagnostics() []registry.Diagnostic {
 	if d.left > 0 {
 		out = append(out, registry.Diagnostic{
 			Severity: registry.SeverityError, Code: "too_many_tools", Source: d.source,
-			Message: fmt.Sprintf("%d tools were declared; the last %d are over the limit of %d and were left out", d.maxTools+d.left, d.left, d.maxTools),
+			Message: fmt.Sprintf("%d tools were declared, which is over the limit of %d (limits.tools); the others were left out", d.maxTools+d.left, d.maxTools),
 		})
 	}
 	if d.dropped > 0 {

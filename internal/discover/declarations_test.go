@@ -169,7 +169,7 @@ func TestTooManyTools(t *testing.T) {
 		t.Fatalf("%d tools, %v", len(d.tools), err)
 	}
 	diags := d.diagnostics()
-	if last := diags[len(diags)-1]; last.Code != "too_many_tools" || !strings.Contains(last.Message, "11 tools were declared; the last 1") {
+	if last := diags[len(diags)-1]; last.Code != "too_many_tools" || !strings.Contains(last.Message, "11 tools were declared, which is over the limit of 10 (limits.tools)") {
 		t.Errorf("diagnostics %+v", diags)
 	}
 }

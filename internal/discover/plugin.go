@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/process"
@@ -184,6 +185,10 @@ func (p *plugin) command(d *declaration) ([]string, error) {
 		var argv []string
 		if json.Unmarshal(raw, &argv) != nil || len(argv) == 0 || argv[0] == "" {
 			return nil, fmt.Errorf("its command is not a list of words")
+		}
+		// Trust does not cover what a factory names outside the folder.
+		if i := slices.IndexFunc(argv, leadsOutside); i >= 0 {
+			return nil, fmt.Errorf("its command: %q leads outside the plugin's folder", argv[i])
 		}
 		return argv, nil
 	}

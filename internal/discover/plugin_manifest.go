@@ -43,7 +43,7 @@ func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
 		return
 	}
 	for _, v := range violations {
-		p.problem(doc, v.Pointer, v.Message, expected(v))
+		p.problem(doc, v.Pointer, v.Message, remedy(v))
 	}
 	p.adopt(raw)
 	p.checkCommands(doc)
@@ -117,11 +117,15 @@ func place(pointer string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".") + ": "
 }
 
-func expected(v registry.Violation) string {
-	if v.Expected == "" {
-		return ""
+// remedy says what to write instead, where the message of a violation does not.
+func remedy(v registry.Violation) string {
+	switch {
+	case strings.HasPrefix(v.Expected, "one of "): // the names of properties
+		return "expected " + v.Expected
+	case strings.HasPrefix(v.Message, "expected string, but got number"), strings.HasPrefix(v.Message, "expected string, but got boolean"):
+		return "put it in quotes"
 	}
-	return "expected " + v.Expected
+	return ""
 }
 
 // checkCommands checks what the schema cannot: a plugin's programs must be in
@@ -133,7 +137,7 @@ func (p *Plugin) checkCommands(doc *document.Document) {
 			switch {
 			case i == 0 && word == "":
 				p.problem(doc, at, "the program's name is empty", "")
-			case strings.Contains(word, "..") && strings.ContainsAny(word, `/\`) && !filepath.IsAbs(word) && !filepath.IsLocal(filepath.FromSlash(word)):
+			case leadsOutside(word):
 				p.problem(doc, at, fmt.Sprintf("%q leads outside the plugin's folder", word), "keep what the plugin runs inside it")
 			}
 		}
@@ -156,6 +160,12 @@ func (p *Plugin) checkCommands(doc *document.Document) {
 	}
 }
 
+// leadsOutside reports whether a word of a command is a relative path that
+// leaves the folder.
+func leadsOutside(word string) bool {
+	return strings.Contains(word, "..") && strings.ContainsAny(word, `/\`) && !filepath.IsAbs(word) && !filepath.IsLocal(filepath.FromSlash(word))
+}
+
 // checkTools finds unusable schemas, examples that violate them, invalid
 // conditions, and name conflicts.
 func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
@@ -172,11 +182,15 @@ func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 		} else {
 			seen[key] = true
 		}
-		if _, err := readCondition(o); err != nil {
-			p.further(doc, at+"/when", err.Error())
-		}
-		if _, err := readRunning(o, p.timeout); err != nil {
-			p.problem(doc, at+"/confirm", err.Error(), "") // the schema reports the others
+		for _, field := range []string{"channels", "when", "timeout", "output", "confirm"} {
+			alone := object{field: o[field]}
+			_, err := readCondition(alone)
+			if err == nil {
+				_, err = readRunning(alone, 0)
+			}
+			if err != nil {
+				p.further(doc, at+"/"+field, err.Error())
+			}
 		}
 		p.checkSchemas(ctx, doc, at, o)
 	}
@@ -196,15 +210,15 @@ func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at st
 	examples, _ := readList(o["examples"])
 	for i, raw := range examples {
 		e, err := readObject(raw)
-		if err != nil {
-			continue
+		if err != nil || !present(e["params"]) {
+			continue // reported by the manifest's schema
 		}
 		violations, err := validator.Validate(ctx, e["params"])
 		if err != nil {
 			p.problem(doc, at+"/examples", err.Error(), "")
 		}
 		for _, v := range violations {
-			p.problem(doc, fmt.Sprintf("%s/examples/%d/params%s", at, i, v.Pointer), "the example does not match the tool's own schema: "+place(v.Pointer)+v.Message, expected(v))
+			p.problem(doc, fmt.Sprintf("%s/examples/%d/params%s", at, i, v.Pointer), "the example does not match the tool's own schema: "+place(v.Pointer)+v.Message, remedy(v))
 		}
 	}
 }
@@ -262,9 +276,10 @@ func (p *Plugin) LeftOut() []document.Problem {
 }
 
 // Lint reports problems that do not disable a plugin but may cause failures:
-// programs that are not found in env, and tools that a model will not
-// understand. It runs nothing.
-func (p *Plugin) Lint(env []string) []document.Problem {
+// programs that are not found in env, tools that a model will not understand,
+// and names of built-in tools, for which builtin returns the tool. It runs
+// nothing.
+func (p *Plugin) Lint(env []string, builtin func(name string) string) []document.Problem {
 	var out []document.Problem
 	doc, _ := document.ReadParts(p.Path)
 	tell := func(pointer, message, hint string) {
@@ -286,10 +301,16 @@ func (p *Plugin) Lint(env []string) []document.Problem {
 	program("/factory", p.factory)
 	program("/call", p.call)
 	for i, o := range p.tools {
+		if o == nil {
+			continue // not an object
+		}
 		at := fmt.Sprintf("/tools/%d", i)
 		var argv []string
 		if json.Unmarshal(o["command"], &argv) == nil {
 			program(at+"/command", argv)
+		}
+		if name, _ := stringIn(o, "name"); builtin(name) != "" {
+			tell(at+"/name", fmt.Sprintf("%q is a name of the built-in tool %s, so the tool is ignored unless excludeTools lists that one", name, builtin(name)), "give it another name")
 		}
 		for _, field := range []string{"description", "parameters"} {
 			if !present(o[field]) {

@@ -37,15 +37,15 @@ tools:
     permissions: [root]
 `)
 	want := []string{
-		`plugin.yaml:1:1: property 'call' is required, if 'factory' property exists (expected call)`,
-		`plugin.yaml:1:1: id: does not match pattern '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$' (expected ^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$)`,
+		`plugin.yaml:1:1: property 'call' is required, if 'factory' property exists`,
+		`plugin.yaml:1:1: id: does not match pattern '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'`,
 		`plugin.yaml:2:1: versoin: unknown property "versoin", did you mean "version"?`,
 		`plugin.yaml:4:1: timeout: does not match pattern`,
 		`plugin.yaml:7:5: tools.0.categry: unknown property "categry", did you mean "category"?`,
-		`plugin.yaml:9:5: tools.0.command: minimum 1 items required, but found 0 items (expected 1)`,
+		`plugin.yaml:9:5: tools.0.command: minimum 1 items required, but found 0 items`,
 		`plugin.yaml:10:5: tools.1: missing property "name"`,
 		`plugin.yaml:10:5: tools.1: the tool has no command, and the plugin has no call command`,
-		`plugin.yaml:11:5: tools.1.optional: expected boolean, but got string (expected boolean)`,
+		`plugin.yaml:11:5: tools.1.optional: expected boolean, but got string`,
 		`plugin.yaml:12:5: tools.1.icon: value must be one of`,
 		`plugin.yaml:13:19: tools.1.permissions.0: value must be one of`,
 	}
@@ -67,9 +67,9 @@ tools:
 }
 
 func TestOneBadToolCostsItselfAlone(t *testing.T) {
-	p := manifestPlugin(t, "id: x\ncall: [cat]\ntools:\n- {name: good}\n- {name: bad, categry: read}\n- 7\n- {name: out, command: [../x]}\n- {name: when, when: '('}\n- {name: fine}\n")
+	p := manifestPlugin(t, "id: x\ncall: [cat]\ntools:\n- {name: good}\n- {name: bad, categry: read}\n- 7\n- {name: out, command: [../x]}\n- {name: when, when: '('}\n- {name: hex, timeout: 0x10}\n- {name: fine}\n")
 	tools, diags := toolsOf(t, p, PluginOptions{})
-	if len(tools) != 5 || len(p.Problems) > 0 {
+	if len(tools) != 6 || len(p.Problems) > 0 {
 		t.Errorf("tools %v, problems %v", tools, p.Problems)
 	}
 	for name, tool := range tools {
@@ -78,7 +78,7 @@ func TestOneBadToolCostsItselfAlone(t *testing.T) {
 		}
 	}
 	all := strings.Join(diags, "\n")
-	for _, want := range []string{`:5:15: tools.1.categry: unknown property "categry"`, ":6:3: tools.2: expected object", `:7:25: tools.3.command.0: "../x" leads out`, "its when is not a jq expression"} {
+	for _, want := range []string{`:5:15: tools.1.categry: unknown property "categry"`, ":6:3: tools.2: expected object", `:7:25: tools.3.command.0: "../x" leads out`, "its when is not a jq expression", ":9:24: 0x10 is not a decimal number"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("told %s\nwant %s", all, want)
 		}
@@ -95,10 +95,11 @@ func TestMistakesBeyondTheSchema(t *testing.T) {
 		"twice":          {"id: x\ncall: [c]\ntools:\n- name: a\n- name: a\n", `plugin.yaml:5:3: tools.1.name: a second tool "a" of version ""`},
 		"twice by clean": {"id: x\ncall: [c]\ntools:\n- name: a b\n- name: a_b\n", `plugin.yaml:5:3: tools.1.name: a second tool`},
 		"bad schema":     {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {type: 7}\n", "plugin.yaml:5:3: tools.0.parameters: the schema cannot be used"},
-		"remote schema":  {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {$ref: 'http://127.0.0.1/x'}\n", ""},
+		"remote schema":  {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {$ref: 'http://127.0.0.1/x'}\n", "plugin.yaml:5:3: tools.0.parameters: the schema cannot be used: references outside the schema are not followed"},
 		"bad output":     {"id: x\ncall: [c]\ntools:\n- name: a\n  outputSchema: {type: 7}\n", "plugin.yaml:5:3: tools.0.outputSchema: the schema cannot be used"},
 		"bad example": {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {type: object, properties: {n: {type: integer}}}\n  examples:\n  - params:\n      n: x\n",
 			"plugin.yaml:8:7: tools.0.examples.0.params.n: the example does not match the tool's own schema"},
+		"number as id":   {"id: 5\ncall: [c]\ntools: [{name: a}]\n", "plugin.yaml:1:1: id: expected string, but got number (put it in quotes)"},
 		"bad condition":  {"id: x\ncall: [c]\ntools:\n- name: a\n  when: '.a |'\n", "plugin.yaml:5:3: tools.0.when: its when is not a jq expression"},
 		"condition list": {"id: x\ncall: [c]\ntools:\n- name: a\n  when: [1]\n", "plugin.yaml:5:3: tools.0.when: expected object or string, but got array"},
 		"two formats":    {"", "keep one of them"},
@@ -117,14 +118,43 @@ func TestMistakesBeyondTheSchema(t *testing.T) {
 	}
 }
 
+// Each mistake in a field is reported once, where it is.
+func TestAFieldIsReportedOnce(t *testing.T) {
+	p := manifestPlugin(t, `id: x
+call: [c]
+tools:
+  - name: a
+    timeout: -1
+  - name: b
+    timeout: 99999999999h
+  - name: c
+    channels: slack
+  - name: d
+    output: json
+  - name: e
+    examples: [{description: none}]
+`)
+	want := []string{
+		"plugin.yaml:5:5: tools.0.timeout: must be >= 0 but found -1",
+		`plugin.yaml:7:5: tools.1.timeout: its timeout is not milliseconds, 0 or more, or a duration such as "30s"`,
+		"plugin.yaml:9:5: tools.2.channels: expected array, but got string",
+		`plugin.yaml:11:5: tools.3.output: value must be one of "text", "result"`,
+		`plugin.yaml:13:16: tools.4.examples.0: missing property "params"`,
+	}
+	if diff := cmp.Diff(want, told(p.Check(t.Context()), p.Dir)); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
 func TestLintTellsOfProgramsThatAreNotFound(t *testing.T) {
 	p := manifestPlugin(t, "id: x\nfactory: [no-such-program]\ncall: [./there.sh]\ntools:\n- {name: a, description: d, parameters: {}, command: [./gone.sh]}\n- name: b\n", "there.sh", "#!/bin/sh\n")
 	if len(p.Problems) > 0 {
 		t.Fatalf("problems %v", p.Problems)
 	}
-	got := strings.Join(told(p.Lint(environ()), p.Dir), "\n")
+	got := strings.Join(told(p.Lint(environ(), func(name string) string { return map[string]string{"b": "built"}[name] }), p.Dir), "\n")
 	for _, want := range []string{`2:1: factory: program "no-such-program": not found in its PATH`, `5:45: tools.0.command: program "./gone.sh": no such file`,
-		"6:3: tools.1: the tool has no description", "6:3: tools.1: the tool has no parameters"} {
+		"6:3: tools.1: the tool has no description", "6:3: tools.1: the tool has no parameters",
+		`6:3: tools.1.name: "b" is a name of the built-in tool built`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s\nwant %s", got, want)
 		}
@@ -227,7 +257,7 @@ func FuzzManifest(f *testing.F) {
 		if !IsPluginID(p.ID) && len(p.Problems) == 0 {
 			t.Errorf("id %q", p.ID)
 		}
-		p.Lint(nil)
+		p.Lint(nil, func(string) string { return "" })
 		p.Check(t.Context())
 		_, _, err := NewPlugin(p, PluginOptions{Disabled: true}).Discover(t.Context())
 		if (err == nil) != (len(p.Problems) == 0) {

@@ -1,7 +1,6 @@
 package discover
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -108,6 +107,10 @@ func (d *declarations) printed(stdout []byte) error {
 	case string(data) == "null":
 		return nil
 	case data[0] == '{':
+		var syntax *json.SyntaxError // in what was printed, without the brackets added here
+		if errors.As(json.Unmarshal(data, new(json.RawMessage)), &syntax) && jsonx.Depth(data) <= readable {
+			return notJSON(data, syntax)
+		}
 		data = slices.Concat([]byte("["), data, []byte("]"))
 	}
 	items, err := readArray(data)
@@ -151,12 +154,15 @@ func (p *plugin) run(ctx context.Context, argv []string, d *declaration, isResul
 
 // structured checks a tool's output against the output schema that it declares.
 func structured(ctx context.Context, schema json.RawMessage, stdout []byte, result registry.Result) registry.Result {
-	doc := bytes.TrimSpace(stdout)
+	doc := trim(stdout)
 	refused := func(format string, args ...any) registry.Result {
 		return refusedOutput(fmt.Sprintf(format, args...), result.Text())
 	}
-	if !jsonx.Valid(doc) || doc[0] != '{' {
-		return refused("the tool declares an outputSchema but did not print a JSON object")
+	if err := registry.CheckJSON(doc); err != nil {
+		return refused("the tool declares an outputSchema but did not print a JSON object: %s", err)
+	}
+	if doc[0] != '{' {
+		return refused("the tool declares an outputSchema but printed %s, not a JSON object", jsonx.KindOf(doc))
 	}
 	violations, err := registry.NewValidator(schema).Validate(ctx, doc)
 	switch {

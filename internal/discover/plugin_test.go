@@ -151,9 +151,11 @@ tools:
 		`{"n": 12345678901234567890}`: "",
 		`{"n": "x"}`:                  `does not match its outputSchema: "/n"`,
 		`{}`:                          "does not match its outputSchema",
-		`[1]`:                         "did not print a JSON object",
+		`[1]`:                         "printed an array, not a JSON object",
 		``:                            "did not print a JSON object",
 		`{"n": 1} tail`:               "did not print a JSON object",
+		`{"n": 1, "n": 2}`:            "did not print a JSON object: ",
+		"{\"n\": 1, \"s\": \"\xff\"}": "did not print a JSON object: ",
 	} {
 		tools, _ := toolsOf(t, p, PluginOptions{Env: []string{"OUT=" + out}})
 		r := run(t, tools["typed"], "{}")
@@ -163,6 +165,14 @@ tools:
 		case want != "" && (!r.IsError || !strings.Contains(r.Summary, want)):
 			t.Errorf("%s: %+v, want %q", out, r, want)
 		}
+	}
+}
+
+func TestAByteOrderMarkIsNotPartOfAnObject(t *testing.T) {
+	p := manifestPlugin(t, "id: p\ntools: [{name: typed, outputSchema: {type: object}, command: [cat, out]}]\n", "out", "\ufeff{\"n\": 1}\r\n")
+	tools, _ := toolsOf(t, p, PluginOptions{})
+	if r := run(t, tools["typed"], "{}"); r.IsError || string(r.Structured) != `{"n": 1}` {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -201,11 +211,12 @@ func TestWhatFactoriesPrint(t *testing.T) {
 		"nothing":     {prints: ``, err: "printed nothing"},
 		"text":        {prints: `hello`, err: "not JSON"},
 		"number":      {prints: `7`, err: "JSON array, not a number"},
-		"two objects": {prints: `{"name":"a"} {"name":"b"}`, err: "not JSON"},
+		"two objects": {prints: `{"name":"a"} {"name":"b"}`, err: `not JSON: invalid character '{' after top-level value at byte 14, line 1; the first line is "{`},
 		"nameless":    {prints: `[{"name":"a"},{"description":"x"},7,null]`, tools: []string{"a"}, told: "item 2 has no name"},
 		"bad when":    {prints: `[{"name":"a","when":"("},{"name":"b"}]`, tools: []string{"b"}, told: `"a"`},
 		"bad channel": {prints: `[{"name":"a","channels":7},{"name":"b"}]`, tools: []string{"b"}, told: "its channels: a number"},
 		"bad command": {prints: `[{"name":"a","command":"rm"},{"name":"b"}]`, tools: []string{"b"}, told: "its command is not a list"},
+		"leads out":   {prints: `[{"name":"a","command":["sh","../../run.sh"]},{"name":"b"}]`, tools: []string{"b"}, told: `leads outside the plugin's folder`},
 		"bad timeout": {prints: `[{"name":"a","timeout":-1},{"name":"b"}]`, tools: []string{"b"}, told: "its timeout is not"},
 		"deep schema": {prints: `[{"name":"a","parameters":` + strings.Repeat(`{"x":`, 200) + "1" + strings.Repeat("}", 200) + `},{"name":"b"}]`, tools: []string{"b"}, told: "nested deeper"},
 	} {

@@ -115,7 +115,11 @@ func explain(err error, path, dir string) error {
 	line := firstLine(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(line, "#!"):
-		return notFound("its interpreter %q was not found", strings.TrimSpace(line[2:]))
+		interpreter := strings.TrimSpace(line[2:])
+		if strings.HasSuffix(line, "\r") {
+			return notFound("its interpreter %q was not found; its lines end in CR LF, save it with LF", interpreter+"\r")
+		}
+		return notFound("its interpreter %q was not found", interpreter)
 	case errors.Is(err, fs.ErrNotExist):
 		return notFound("no such file, or the loader it needs is missing")
 	case isFormatError(err):

@@ -85,6 +85,7 @@ func TestRunSaysWhyAProgramCannotStart(t *testing.T) {
 	dir := t.TempDir()
 	writeProgram(t, filepath.Join(dir, "orphan.sh"), "#!/toolreg/no/such/interpreter -x\n", 0o755)
 	writeProgram(t, filepath.Join(dir, "text"), "just text\n", 0o755)
+	writeProgram(t, filepath.Join(dir, "windows.sh"), "#!/bin/sh\r\necho\r\n", 0o755)
 	tests := []struct {
 		name   string
 		spec   Spec
@@ -92,6 +93,7 @@ func TestRunSaysWhyAProgramCannotStart(t *testing.T) {
 		is     error
 	}{
 		{"interpreter", Spec{Argv: []string{dir + "/orphan.sh"}}, `its interpreter "/toolreg/no/such/interpreter -x" was not found`, fs.ErrNotExist},
+		{"Windows' line ends", Spec{Argv: []string{dir + "/windows.sh"}}, `its interpreter "/bin/sh\r" was not found; its lines end in CR LF`, fs.ErrNotExist},
 		{"no #! line", Spec{Argv: []string{dir + "/text"}}, "#! line", syscall.ENOEXEC},
 		{"working directory", Spec{Argv: []string{"/bin/true"}, Dir: dir + "/absent"}, "working directory", fs.ErrNotExist},
 		{"working directory is a file", Spec{Argv: []string{"/bin/true"}, Dir: dir + "/text"}, "is not a directory", nil},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/columns"
@@ -212,9 +213,19 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 	dir = e.Absolute(dir)
 	found := discover.FindPlugins(ctx, discover.PluginPlace{Path: dir, Name: "argument", Required: true})
 	checked := make([]checkedPlugin, len(found))
+	first := map[string]string{} // path by id
 	ok := true
 	for i, p := range found {
-		checked[i] = checkPlugin(ctx, s, p, o.run)
+		mistakes := p.Check(ctx)
+		if reserved, is := plugins.Reserved(p); is {
+			mistakes = append(mistakes, reserved)
+		}
+		if path, taken := first[p.ID]; taken {
+			mistakes = append(mistakes, plugins.Taken(p, path))
+		} else {
+			first[p.ID] = p.Path
+		}
+		checked[i] = checkPlugin(ctx, s, p, mistakes, o.run)
 		ok = ok && checked[i].OK
 	}
 	if len(found) == 0 {
@@ -229,9 +240,8 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 	return nil
 }
 
-func checkPlugin(ctx context.Context, s *session.Session, p *discover.Plugin, run bool) checkedPlugin {
+func checkPlugin(ctx context.Context, s *session.Session, p *discover.Plugin, mistakes []document.Problem, run bool) checkedPlugin {
 	n, _ := p.Tools()
-	mistakes := p.Check(ctx)
 	c := checkedPlugin{ID: p.ID, Path: p.Path, Tools: n, OK: len(mistakes) == 0, Problems: []pluginProblem{}}
 	add := func(severity registry.Severity, problems []document.Problem) {
 		for _, one := range problems {
@@ -239,7 +249,7 @@ func checkPlugin(ctx context.Context, s *session.Session, p *discover.Plugin, ru
 		}
 	}
 	add(registry.SeverityError, mistakes)
-	add(registry.SeverityWarning, p.Lint(s.ToolEnviron()))
+	add(registry.SeverityWarning, p.Lint(s.ToolEnviron(), builtin.Named))
 	if !run || !c.OK {
 		return c
 	}

@@ -209,18 +209,29 @@ func (f *finder) judge() {
 		if p.Untrusted || p.Disabled != nil || len(p.Problems) > 0 {
 			continue
 		}
-		if tool := builtin.Named(p.ID); tool != "" {
-			p.Problems = []document.Problem{{File: p.Path, Message: fmt.Sprintf("its id %q is a name of the built-in tool %s; none of its tools are registered", p.ID, tool),
-				Hint: "give the plugin another id"}}
+		if reserved, ok := Reserved(p.Plugin); ok {
+			p.Problems = []document.Problem{reserved}
 			continue
 		}
 		if path, taken := first[p.ID]; taken {
-			p.Problems = []document.Problem{{File: p.Path, Message: fmt.Sprintf("a plugin with the id %q already exists: %s", p.ID, path),
-				Hint: "give one of them another id, or remove it"}}
+			p.Problems = []document.Problem{Taken(p.Plugin, path)}
 			continue
 		}
 		first[p.ID] = p.Path
 	}
+}
+
+// Reserved reports that the id of a plugin is a name of a built-in tool.
+func Reserved(p *discover.Plugin) (document.Problem, bool) {
+	tool := builtin.Named(p.ID)
+	return document.Problem{File: p.Path, Message: fmt.Sprintf("its id %q is a name of the built-in tool %s; none of its tools are registered", p.ID, tool),
+		Hint: "give the plugin another id"}, tool != ""
+}
+
+// Taken reports that the plugin at path has the same id and comes first.
+func Taken(p *discover.Plugin, path string) document.Problem {
+	return document.Problem{File: p.Path, Message: fmt.Sprintf("a plugin with the id %q already exists: %s", p.ID, path),
+		Hint: "give one of them another id, or remove it"}
 }
 
 // Protected returns the paths of plugins that no tool may change: their folders,

@@ -159,6 +159,9 @@ func (n *Node) appendTo(out []byte) []byte {
 	case Bool:
 		return strconv.AppendBool(out, n.Bool)
 	case Number:
+		if !IsNumber(n.Text) { // rejected; the rest remains valid JSON
+			return jsonx.AppendQuote(out, n.Text)
+		}
 		return append(out, n.Text...)
 	case String:
 		return jsonx.AppendQuote(out, n.Text)

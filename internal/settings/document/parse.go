@@ -63,7 +63,7 @@ func (p *parser) root(data []byte) *Node {
 	case root.Kind == Null:
 		return &Node{Kind: Object, Line: 1, Col: 1}
 	case root.Kind != Object:
-		p.fail(root.Line, root.Col, "expected an object with settings, got "+root.Kind.String(), "")
+		p.fail(root.Line, root.Col, "expected an object, got "+root.Kind.String(), "")
 		return nil
 	}
 	return root

@@ -146,16 +146,19 @@ func blanksOfLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
+// styled measures text in which the color sequences of [Paint] take no columns.
+var styled = displaywidth.Options{ControlSequences: true}
+
 // Width returns the number of columns of text on a screen.
 func Width(s string) int {
 	if isPlain(s, false) {
 		return len(s)
 	}
-	return displaywidth.String(s)
+	return styled.String(s)
 }
 
 // Cut returns at most width columns of one line; if something was cut, the last
-// one is "…". The text must have passed [Line].
+// one is "…". The text must have passed [Line], and may then have been painted.
 func Cut(s string, width int) string {
 	if width <= 0 {
 		return ""
@@ -163,5 +166,5 @@ func Cut(s string, width int) string {
 	if len(s) <= width {
 		return s
 	}
-	return displaywidth.TruncateString(s, width, "…")
+	return styled.TruncateString(s, width, "…")
 }

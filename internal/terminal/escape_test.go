@@ -74,6 +74,7 @@ func TestCut(t *testing.T) {
 	}{
 		{"hello", 5, "hello"}, {"hello", 4, "hel…"}, {"hello", 1, "…"}, {"hello", 0, ""}, {"hello", -1, ""},
 		{"日本語", 6, "日本語"}, {"日本語", 5, "日本…"}, {"日本語", 4, "日…"}, {"", 3, ""},
+		{"\x1b[1mbold\x1b[0m", 4, "\x1b[1mbold\x1b[0m"}, {"\x1b[1mbold\x1b[0m", 3, "\x1b[1mbo…\x1b[0m"},
 	}
 	for _, tt := range tests {
 		got := Cut(tt.in, tt.width)

@@ -45,7 +45,7 @@ func rooms() map[string][]string {
 		"internal/cli/policycmd":       {"internal/cli", "internal/cli/complete", "internal/permissions", "internal/policy", "internal/settings", "internal/settings/document", "internal/trust"},
 		"internal/cli/schemacmd":       {"internal/cli", "internal/cli/complete", "internal/declare", "internal/declare/lint", "internal/deferred", "internal/registry", "internal/session", "internal/terminal"},
 		"internal/cli/searchcmd":       {"internal/cli", "internal/cli/complete", "internal/cli/schemacmd", "internal/columns", "internal/declare", "internal/registry", "internal/session"},
-		"internal/cli/servecmd":        {"internal/cli", "internal/lock", "internal/process", "internal/registry", "internal/serve", "internal/serve/bearer", "internal/session", "internal/settings", "internal/state"},
+		"internal/cli/servecmd":        {"internal/cli", "internal/cli/complete", "internal/lock", "internal/process", "internal/registry", "internal/serve", "internal/serve/bearer", "internal/session", "internal/settings", "internal/state"},
 		"internal/cli/serverscmd":      {"internal/args", "internal/cli", "internal/cli/complete", "internal/cli/content", "internal/cli/settingsfile", "internal/columns", "internal/exec", "internal/imports", "internal/jsonx", "internal/mcpclient", "internal/mcpclient/transport", "internal/oauth", "internal/registry", "internal/session", "internal/settings", "internal/settings/document", "internal/settings/edit", "internal/terminal"},
 		"internal/cli/settingscmd":     {"internal/cli", "internal/cli/complete", "internal/cli/settingsfile", "internal/columns", "internal/settings", "internal/settings/edit", "internal/settings/table"},
 		"internal/cli/settingsfile":    {"internal/cli", "internal/cli/complete", "internal/registry", "internal/settings", "internal/settings/edit", "internal/terminal", "internal/trust"},
@@ -137,7 +137,7 @@ func rooms() map[string][]string {
 		"internal/trust":               {"internal/registry", "internal/state"},
 		"internal/webaddr":             {},
 		"tools/measure":                {},
-		"tools/reference":              {"internal/builtin", "internal/cli", "internal/cli/commands", "internal/registry", "internal/settings/table"},
+		"tools/reference":              {"internal/builtin", "internal/cli", "internal/cli/commands", "internal/cli/helppage", "internal/registry", "internal/settings/table"},
 	}
 }
 

@@ -47,6 +47,8 @@ var completions = []struct{ typed, shown string }{
 	{"toolreg --approval-mode pl\t\n", "[--approval-mode][plan]"},
 	{"toolreg list --preset read-only,tod\t\n", "[list][--preset][read-only,todo]"},
 	{"toolreg list --category comm\t\n", "[list][--category][command]"},
+	{"toolreg serve --print-config cod\t\n", "[serve][--print-config][codex]"},
+	{"toolreg serve --expose se\t--always read_f\t\n", "[serve][--expose][search][--always][read_file]"},
 	{"toolreg settings show cache.dis\t\n", "[settings][show][cache.discovery]"},
 	// Tools, their params and values; no space behind "=".
 	{"toolreg call read_f\tlim\t7\n", "[call][read_file][limit=7]"},

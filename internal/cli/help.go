@@ -59,9 +59,20 @@ func newHelpCommand() *cobra.Command {
 	}
 }
 
-// newTopic returns a help page that is not about a command.
-func newTopic(name, title string, text func() string) *cobra.Command {
+// newTopic returns a help page that is not about a command. Its text is wrapped at
+// the width that it is called with.
+func newTopic(e *Env, name, title string, text func(width int) string) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: title}
-	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), title, "\n\n", text()) })
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		e.pageHelp(cmd)
+		fmt.Fprint(cmd.OutOrStdout(), title, "\n\n", text(e.WrapWidth()))
+	})
 	return cmd
+}
+
+// pageHelp shows the help of a command in a pager if it is long.
+func (e *Env) pageHelp(cmd *cobra.Command) {
+	if e.prepare(cmd) == nil { // ignore wrong flags with --help
+		e.Page()
+	}
 }

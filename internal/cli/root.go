@@ -90,13 +90,11 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 	globalFlags(root)
 	root.Flags().Bool("version", false, "print the version")
 	p.addCommands(root, e)
-	root.AddCommand(newTopic("exit-codes", "Exit codes", func() string { return exitCodesHelp }),
-		newTopic("flags", "Flags that every command takes", root.PersistentFlags().FlagUsages),
-		newTopic("params", "How to give params", func() string { return ParamsHelp }))
+	root.AddCommand(newTopic(e, "exit-codes", "Exit codes", func(int) string { return exitCodesHelp }),
+		newTopic(e, "flags", "Flags that every command takes", root.PersistentFlags().FlagUsagesWrapped),
+		newTopic(e, "params", "How to give params", func(int) string { return ParamsHelp }))
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		if e.prepare(cmd) == nil { // ignore wrong flags with --help
-			e.Page()
-		}
+		e.pageHelp(cmd)
 		_ = e.Out.WriteStyled(helppage.Of(cmd, e.WrapWidth(), e.Color(e.OutTTY))) // Program.Run reports write errors
 	})
 	root.SetHelpCommand(newHelpCommand())
@@ -113,11 +111,11 @@ func globalFlags(root *cobra.Command) {
 	f.StringArray("import", nil, "add the MCP servers of another `program`: gemini, claude, vscode, cursor, codex, windsurf, opencode, zed (repeatable)")
 	f.StringArray("mcp", nil, "add an MCP server for this run: a `URL` or a command line, after NAME= to name it (repeatable)")
 	f.Bool("trust-project", false, "trust the project's settings for this run")
-	f.String("root", "", "project root `dir`; default the nearest parent with .toolreg or .git")
+	f.String("root", "", "project root `folder`; default the nearest parent with .toolreg or .git")
 	f.Bool("json", false, "print JSON")
 	f.String("jq", "", "filter the JSON output with a jq `expression`")
 	f.BoolP("yes", "y", false, "answer yes to every question; what is denied stays denied")
-	f.String("approval-mode", "", "default, auto-edit, plan or yolo")
+	f.String("approval-mode", "", "approval `mode`: default, auto-edit, plan or yolo")
 	f.Bool("non-interactive", false, "never ask; calls that need an answer fail with exit code 6")
 	f.Duration("timeout", 0, "time limit of a call, such as 30s; 0 for none")
 	f.Duration("connect-timeout", 30*time.Second, "time limit to connect to each server; 0 for none")
@@ -129,7 +127,7 @@ func globalFlags(root *cobra.Command) {
 	f.BoolP("verbose", "v", false, "print progress and details on stderr")
 	f.BoolP("quiet", "q", false, "print no warnings on stderr")
 	f.BoolP("help", "h", false, "show the help of a command")
-	f.String("color", "auto", "auto, always or never")
+	f.String("color", "auto", "color output `when`: auto, always or never")
 	complete.Flag(root, "settings", complete.Files)
 	complete.Flag(root, "root", complete.Dirs)
 	complete.Flag(root, "mcp", complete.Words())

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -100,7 +101,7 @@ func (s *Selection) isFrom(source, server, plugin string) bool {
 // Local reports whether no tool of an MCP server can match, so that no server
 // has to be started.
 func (s *Selection) Local() bool {
-	return s.plugin != "" || s.server == "" && s.source != "" && !strings.ContainsAny(s.source, "*?[") && !strings.HasPrefix(s.source, registry.MCPPrefix)
+	return s.plugin != "" || s.server == "" && s.source != "" && !registry.IsGlob(s.source) && !strings.HasPrefix(s.source, registry.MCPPrefix)
 }
 
 // StrictFailure returns an error if Strict is set and a source failed.
@@ -123,6 +124,9 @@ func (s *Selection) StrictFailure(reg *registry.Registry) error {
 // Load loads what a selection needs: everything, so that names are the same in
 // all commands, unless no server can match.
 func (s *Selection) Load(ctx context.Context, from *session.Session) (*registry.Registry, error) {
+	if err := s.CheckSource(from); err != nil {
+		return nil, err
+	}
 	load := from.All
 	if s.Local() {
 		load = from.Local
@@ -132,6 +136,36 @@ func (s *Selection) Load(ctx context.Context, from *session.Session) (*registry.
 		return reg, err
 	}
 	return reg, s.CheckCategory(reg)
+}
+
+// CheckSource rejects the name of a server, plugin or source that does not exist: no
+// tool could match it.
+func (s *Selection) CheckSource(from *session.Session) error {
+	server, plugin := s.server, s.plugin
+	if name, ok := strings.CutPrefix(s.source, registry.MCPPrefix); ok {
+		server = cmp.Or(server, name)
+	} else if id, ok := strings.CutPrefix(s.source, registry.PluginPrefix); ok {
+		plugin = cmp.Or(plugin, id)
+	} else if !registry.IsGlob(s.source) && !slices.Contains([]string{"", registry.SourceBuiltin, registry.SourceCommand, registry.SourceComposite}, s.source) {
+		return &UsageError{Err: fmt.Errorf("unknown source %q", s.source), Hint: "one of builtin, command, composite, plugin:ID, mcp:SERVER, or a glob"}
+	}
+	if plugin != "" && !registry.IsGlob(plugin) && !hasPlugin(from, plugin) {
+		return &UsageError{Err: fmt.Errorf("no plugin named %q", plugin), Hint: "run toolreg plugins to see all plugins"}
+	}
+	if server == "" || registry.IsGlob(server) {
+		return nil
+	}
+	_, _, err := from.Servers(server)
+	return err
+}
+
+func hasPlugin(from *session.Session, id string) bool {
+	for _, p := range from.Plugins() {
+		if p.ID == id {
+			return true
+		}
+	}
+	return false
 }
 
 // NeedsRegistry reports whether only the registry can tell that the selection is

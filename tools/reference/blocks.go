@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/commands"
+	"github.com/toolreg/toolreg/internal/cli/helppage"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -23,13 +24,11 @@ var blockComment = regexp.MustCompile(`(?s)<!-- generated: ([^\n]*) -->\n(.*?)<!
 type generator struct {
 	*source
 	root  *cobra.Command
-	help  *bytes.Buffer // what root prints
 	tools []registry.Tool
 }
 
 func newGenerator(root string) (*generator, error) {
-	g := &generator{help: &bytes.Buffer{}}
-	g.root = commands.Program("").Tree(g.help)
+	g := &generator{root: commands.Program("").Tree(io.Discard)}
 	var err error
 	if g.source, err = loadSource(root); err != nil {
 		return nil, err
@@ -86,14 +85,22 @@ func (g *generator) commandReference() (string, error) {
 			path = "toolreg help " + cmd.Name()
 		}
 		fmt.Fprintf(&list, "| [%s](#%s) | %s |\n", path, strings.ReplaceAll(path, " ", "-"), cell(cmd.Short))
-		g.help.Reset()
-		if err := cmd.Help(); err != nil {
-			return err
-		}
-		fmt.Fprintf(&pages, "\n## %s\n\n```text\n%s\n```\n", path, strings.TrimRight(g.help.String(), "\n"))
+		fmt.Fprintf(&pages, "\n## %s\n\n```text\n%s\n```\n", path, strings.TrimRight(helpOf(cmd), "\n"))
 		return nil
 	})
 	return "| command | |\n|---|---|\n" + list.String() + pages.String(), err
+}
+
+// helpOf returns the help of a command or topic, wrapped as on a terminal.
+func helpOf(cmd *cobra.Command) string {
+	const width = 86
+	switch {
+	case !cmd.IsAdditionalHelpTopicCommand():
+		return helppage.Of(cmd, width, false)
+	case cmd.Name() == "flags":
+		return cmd.Short + "\n\n" + cmd.Root().PersistentFlags().FlagUsagesWrapped(width)
+	}
+	return cmd.Short + "\n\n" + topicText(cmd)
 }
 
 func (g *generator) exitCodeTable() string {

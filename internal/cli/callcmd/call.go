@@ -77,7 +77,7 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 	f.BoolVar(&o.raw, "raw", false, "write a text or binary result byte for byte (not to a terminal)")
 	f.BoolVar(&o.stream, "stream", false, "print output as it arrives; with --json one event per line")
 	f.StringVar(&o.images, "images", "", "show images on a terminal with this `protocol`: auto, kitty, iterm2, never")
-	f.StringVar(&o.outputDir, "output", "", "save images, audio and resources in this `dir` and print their paths")
+	f.StringVar(&o.outputDir, "output", "", "save images, audio and resources in this `folder` and print their paths")
 	complete.Flag(cmd, "images", complete.Words("auto", "kitty", "iterm2", "never"))
 	complete.Flag(cmd, "output", complete.Dirs)
 	return cmd

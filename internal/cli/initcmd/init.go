@@ -56,7 +56,7 @@ Exit codes: 0, 1, 2 (settings already exist), 5 (inside a tool's run).`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) },
 	}
 	cmd.Flags().BoolVar(&o.user, "user", false, "write your own settings, for all projects")
-	cmd.Flags().StringVar(&o.format, "format", "yaml", "yaml or json")
+	cmd.Flags().StringVar(&o.format, "format", "yaml", "`format` of the file: yaml or json")
 	complete.Flag(cmd, "format", complete.Words("yaml", "json"))
 	return cmd
 }

@@ -84,6 +84,9 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := o.CheckSource(s); err != nil {
+		return err
+	}
 	reg, err := s.All(ctx)
 	if err != nil {
 		return err

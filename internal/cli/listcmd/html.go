@@ -37,6 +37,9 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
+	if err := o.CheckSource(s); err != nil {
+		return err
+	}
 	reg, err := s.All(ctx) // all tools, because differences from the lock file concern all
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ name, source, category, display name and the first sentence of the description,
 separated by tabs; the whole description is in the JSON.
 
 ` + costHelp + `
-Exit codes: 0, 2, 3 (no such tool), 8 (a source failed that may have a
+Exit codes: 0, 2, 3 (no such tool or server), 8 (a source failed that may have a
 missing tool, or with --strict any).`,
 		Example: `  toolreg list
   toolreg list --cost --format openai --preset read-only

@@ -39,7 +39,7 @@ func New(e *cli.Env) *cobra.Command {
 		Use:   "schema [TOOL…]",
 		Short: "Print declarations for a model provider",
 		Long: "Print the declarations of all tools, or of those named, in registry order. A name\nmay be a glob such as 'read_*'.\n\nFormats:\n" + formatList() + "\n" + deferHelp + "\n" + lintHelp +
-			"\nExit codes: 0, 2, 3 (no such tool), 8 (a source failed that may have a\nmissing tool, or with --strict-sources any), 9 (--lint --strict).",
+			"\nExit codes: 0, 2, 3 (no such tool or server), 8 (a source failed that may\nhave a missing tool, or with --strict-sources any), 9 (--lint --strict).",
 		Example: `  toolreg schema --format gemini
   toolreg schema read_file grep --format openai --request
   toolreg schema --format anthropic --request --defer auto

@@ -48,7 +48,8 @@ search.command names a program that reorders the results, such as one that uses
 an embedding model: it reads {"query", "limit", "tools"} on stdin and prints a JSON
 list of names.
 
-Exit codes: 0 (also if nothing is found), 2, 8 (with --strict: a source failed).`,
+Exit codes: 0 (also if nothing is found), 2, 3 (no such server), 8 (with --strict:
+a source failed).`,
 		Example: `  toolreg search create a pull request
   toolreg search read pdf --json --limit 3
   toolreg search 'query a database' --format openai --request`,
@@ -59,7 +60,7 @@ Exit codes: 0 (also if nothing is found), 2, 8 (with --strict: a source failed).
 	}
 	o.Flags(e, cmd, "strict")
 	cli.PresetFlag(cmd, &o.preset)
-	cmd.Flags().IntVarP(&o.limit, "limit", "n", defaultLimit, "print at most this many tools")
+	cmd.Flags().IntVarP(&o.limit, "limit", "n", defaultLimit, "print at most `N` tools")
 	cmd.Flags().StringVarP(&o.format, "format", "f", "", "print the declarations of the tools in this `format`, as schema does")
 	complete.Flag(cmd, "format", complete.Formats)
 	cmd.Flags().BoolVar(&o.request, "request", false, "with --format: wrap them in the form of the API's tools field")

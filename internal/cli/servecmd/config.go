@@ -32,12 +32,12 @@ func clients() []clientConfig {
 	}
 }
 
-func clientNames() string {
+func clientNames() []string {
 	var names []string
 	for _, c := range clients() {
 		names = append(names, c.name)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // config returns the entry for a client, ready to be pasted, and the file that it
@@ -52,5 +52,5 @@ func config(client string) (text, file string, err error) {
 			return fmt.Sprintf(c.text, jsonx.Quote(self)) + "\n", c.file, nil
 		}
 	}
-	return "", "", &cli.UsageError{Err: fmt.Errorf("unknown client %q", client), Hint: "one of " + clientNames()}
+	return "", "", &cli.UsageError{Err: fmt.Errorf("unknown client %q", client), Hint: "one of " + strings.Join(clientNames(), ", ")}
 }

@@ -11,12 +11,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve"
@@ -60,7 +62,7 @@ default only of this machine, at the path /mcp, and clients send a bearer token.
 Without --token-file a token is generated and printed to stderr. GET /healthz says
 whether new calls are accepted. After SIGTERM running calls can finish.
 
-Exit codes: 0, 1, 2, 143.`,
+Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 		Example: `  toolreg serve
   toolreg serve --print-config claude
   toolreg serve --http 127.0.0.1:8080 --token-file ~/.config/toolreg/tokens
@@ -74,10 +76,14 @@ Exit codes: 0, 1, 2, 143.`,
 	f.StringVar(&o.http, "http", "", "listen on this `address`, such as 127.0.0.1:8080 or :0 for any port")
 	f.StringVar(&o.tokenFile, "token-file", "", "`file` of bearer tokens, one per line: NAME TOKEN")
 	f.BoolVar(&o.noAuth, "no-auth", false, "accept clients without a token; only on a loopback address")
-	f.StringVar(&o.expose, "expose", exposeAll, "what to offer: `all` tools, or search: three tools that find, describe and call the others")
+	f.StringVar(&o.expose, "expose", exposeAll, "offer these `tools`: all, or search (three tools that find, describe and call the others)")
 	f.StringArrayVar(&o.always, "always", nil, "with --expose search: offer tools that match this `glob` too")
 	f.DurationVar(&o.drain, "drain", 30*time.Second, "how long running calls may take after SIGTERM or the end of stdin")
-	f.StringVar(&o.printConfig, "print-config", "", "print the entry for this `client` and exit: "+clientNames())
+	f.StringVar(&o.printConfig, "print-config", "", "print the entry for this `client` and exit: "+strings.Join(clientNames(), ", "))
+	complete.Flag(cmd, "token-file", complete.Files)
+	complete.Flag(cmd, "expose", complete.Words(exposeAll+"\tevery tool", exposeSearch+"\tthree tools that find, describe and call the others"))
+	complete.Flag(cmd, "always", e.Complete().Tools)
+	complete.Flag(cmd, "print-config", complete.Words(clientNames()...))
 	return cmd
 }
 
@@ -113,6 +119,9 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		return err
 	}
 	watch.add(from)
+	if err := o.CheckSource(from); err != nil {
+		return err
+	}
 	if _, err := from.Policy(nil); err != nil {
 		return err
 	}

@@ -29,8 +29,8 @@ type Group struct {
 	Commands []Command
 }
 
-// Command builds a command. If the first word of the command line is Name, no
-// other command is built. It is empty for commands that need the others.
+// Command builds a command. If the command line begins with Name, after global
+// flags, no other command is built. It is empty for commands that need the others.
 type Command = struct {
 	Name string
 	New  func(*Env) *cobra.Command
@@ -39,7 +39,8 @@ type Command = struct {
 // addCommands adds the commands that a command line needs: building them all takes
 // a twentieth of a short run.
 func (p *Program) addCommands(root *cobra.Command, e *Env) {
-	wanted := func(c Command) bool { return len(e.Argv) > 0 && c.Name == e.Argv[0] && c.Name != "" }
+	name := firstWord(root.PersistentFlags(), e.Argv)
+	wanted := func(c Command) bool { return c.Name == name && name != "" }
 	all := !slices.ContainsFunc(p.Commands, func(g Group) bool { return slices.ContainsFunc(g.Commands, wanted) })
 	for _, g := range p.Commands {
 		if g.Title != "" {
@@ -53,6 +54,25 @@ func (p *Program) addCommands(root *cobra.Command, e *Env) {
 			}
 		}
 	}
+}
+
+// firstWord returns the first word of a command line that is neither a flag nor
+// the value of one; "" if there is none, or if a flag is unknown.
+func firstWord(flags *pflag.FlagSet, argv []string) string {
+	for i := 0; i < len(argv); i++ {
+		word := argv[i]
+		name, long := strings.CutPrefix(word, "--")
+		switch f := flags.Lookup(name); {
+		case !strings.HasPrefix(word, "-"):
+			return word
+		case long && strings.Contains(name, "="):
+		case long && f == nil:
+			return ""
+		case long && f.NoOptDefVal == "": // the next word is its value
+			i++
+		}
+	}
+	return ""
 }
 
 func newRootCommand(e *Env, p *Program) *cobra.Command {

@@ -135,11 +135,11 @@ func (c *Child) Stop(quiet, grace time.Duration) {
 	_ = c.ends.stdout.Close()
 }
 
-// endsUnlessIdle waits at most d for the child to exit. It returns early if the
-// child and its descendants sleep at two checks in a row: a program that exits
+// endsUnlessIdle waits at most d for the child to exit. It returns early if the child
+// and its descendants sleep through two pauses in a row: a program that exits
 // after its stdin is closed would be working on it.
 func (c *Child) endsUnlessIdle(d time.Duration) bool {
-	const look = 10 * time.Millisecond
+	const look = 5 * time.Millisecond
 	last, idle := int64(-1), 0
 	for range d / look {
 		if c.endsWithin(look) {

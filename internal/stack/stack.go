@@ -16,10 +16,6 @@ func Reserve() { reserve(0) }
 // ReserveMore makes it 128 KiB large, for recursion.
 func ReserveMore() { reserveMore(0) }
 
-// Packages are initialized on the main goroutine, where the schema library goes deep.
-// Go initializes this one before it, because it imports nothing.
-var _ = reserveMore(0)
-
 // reserve returns before it touches the frame, whose size is all that matters.
 //
 //go:noinline

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,9 +57,10 @@ func (l *Loader) build(ctx context.Context, findings []*finding, partial bool) *
 }
 
 // LoadFor is Load for a registry of all sources from which only one tool is
-// needed. It waits for the sources in order until one has the tool, since later
-// sources cannot take its name. The others continue until they finish or Close
-// stops them. lookup looks the tool up in a registry.
+// needed. It waits for the sources in order until a server has the tool, since
+// servers after it cannot take its name; a discovery command may take that of a
+// built-in tool. The others continue until they finish or Close stops them. lookup
+// looks the tool up in a registry.
 func (l *Loader) LoadFor(ctx context.Context, sources []Source, name string, lookup func(*Registry) error) *Registry {
 	findings := make([]*finding, len(sources))
 	for i, s := range sources {
@@ -67,7 +69,7 @@ func (l *Loader) LoadFor(ctx context.Context, sources []Source, name string, loo
 		l.later.Go(func() { f.once.Do(func() { l.discover(ctx, s, f) }) })
 	}
 	for i, f := range findings {
-		if <-f.done; !f.mayHave(name, l.opts.Overrides) {
+		if <-f.done; !strings.HasPrefix(f.report.Name, MCPPrefix) || !f.mayHave(name, l.opts.Overrides) {
 			continue
 		}
 		reg := l.build(ctx, findings[:i+1], false)

@@ -223,6 +223,7 @@ func TestFindWhatIsNotThere(t *testing.T) {
 		{"a setting hides it, whoever else failed", "excludeTools: [x]\n", []string{"a:x", "b:down"}, "x", false, true, `is not registered`, "a b"},
 		{"a setting hides it", "excludeTools: [y]\n", []string{"a:x", "b:y"}, "y", false, true, `is not registered`, "a b"},
 		{"a setting hides it from its own name", "excludeTools: [y]\n", []string{"a:x", "b:y"}, "b__y", false, true, `is not registered`, "a b"},
+		{"the alias of a built-in tool that was overwritten", "toolDiscoveryCommand: [echo, '[{\"name\":\"read_file\"}]']\ntoolCallCommand: cat\n", []string{"a:x"}, "read", false, true, `no tool named "read"`, "a"},
 		{"its server is not allowed", "mcp: {excluded: [b]}\n", []string{"a:x", "b:y"}, "b__y", false, true, `its server is not allowed`, "a"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -349,8 +349,13 @@ func TestLookup(t *testing.T) {
 	if !errors.As(err, &nf) || len(nf.Near) == 0 || nf.Near[0] != "read_file" || nf.Count != 2 {
 		t.Errorf("near names: %v", err)
 	}
-	if _, err := reg.Lookup("zzz"); err == nil || strings.Contains(err.Error(), "did you mean") {
-		t.Errorf("zzz: %v", err)
+	for name, want := range map[string]string{
+		"zzz": "", "*zzz": "", "[": "", "my.server__do it": "My.Server__do_it_", "grep@2.0.0": "grep",
+	} {
+		reg := load(t, Options{}, sourcesOf(builtinTool("grep"), mcpTool("My.Server", "do it!"))...)
+		if _, err := reg.Matching(name); !errors.As(err, &nf) || strings.Join(nf.Near, " ") != want {
+			t.Errorf("%s: %v, want near names %q", name, err, want)
+		}
 	}
 }
 

@@ -70,6 +70,9 @@ func Near(name string, candidates []string) []string {
 // character with the beginnings of the candidates.
 func nearGlob(glob string, candidates []string) []string {
 	stem := glob[:strings.IndexAny(glob, "*?[{")]
+	if stem == "" {
+		return nil
+	}
 	begins := map[string][]string{}
 	var cut []string
 	for _, c := range candidates {

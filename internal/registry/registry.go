@@ -138,18 +138,29 @@ func (r *Registry) notFound(name string) error {
 		e.Hidden = &Hidden{Name: name, Source: t.Source, Now: t.Name, Reason: fmt.Sprintf("an override renames it to %q", t.Name), Setting: t.Reshaped.Origin}
 		return e
 	}
+	e.Near = r.near(name)
+	return e
+}
+
+// near returns similar names. Spellings that a server chose freely are none, since
+// they could hold any text.
+func (r *Registry) near(name string) []string {
 	candidates := make([]string, 0, len(r.names)+len(r.other))
-	for n := range r.names {
-		candidates = append(candidates, n)
-	}
-	for n := range r.other {
-		candidates = append(candidates, n)
+	for _, names := range []map[string]*Tool{r.names, r.other} {
+		for n := range names {
+			if ValidName(n) == n {
+				candidates = append(candidates, n)
+			}
+		}
 	}
 	slices.Sort(candidates)
-	if e.Near = Near(name, candidates); IsGlob(name) {
-		e.Near = nearGlob(name, candidates)
+	if IsGlob(name) {
+		return nearGlob(name, candidates)
 	}
-	return e
+	if plain, _, ok := cutVersion(name); ok && slices.Contains(candidates, plain) {
+		name = plain // the tool has no version at all
+	}
+	return Near(name, candidates)
 }
 
 // Matching returns the tools whose name or server__tool a glob matches, in

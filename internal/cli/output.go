@@ -203,7 +203,7 @@ func diagnosticSpans(d registry.Diagnostic) []terminal.Span {
 // messages about servers, as server "fs".
 func namesSource(message, source string) bool {
 	server, isServer := strings.CutPrefix(source, registry.MCPPrefix)
-	return strings.Contains(message, source) || isServer && strings.Contains(message, strconv.Quote(server))
+	return hasWord(message, source, true) || isServer && strings.Contains(message, strconv.Quote(server))
 }
 
 // Beside returns the message of a failed source without the name of the source,
@@ -290,27 +290,28 @@ func (e *Env) HoldsDiagnostics() bool { return e.Globals.JSON && e.JQ == nil }
 // NamingTool returns the message of a diagnostic with the name of its tool. In
 // JSON the name is a field.
 func NamingTool(d registry.Diagnostic) string {
-	if d.Tool == "" || names(d.Message, d.Tool) {
+	if d.Tool == "" || hasWord(d.Message, d.Tool, false) {
 		return d.Message
 	}
 	return d.Tool + ": " + d.Message
 }
 
-// names reports whether a message has the name of a tool as a word, delimited
-// by a quote or the like, since a tool may be called "is".
-func names(message, tool string) bool {
+// hasWord reports whether a message has a name as a word. If it is not enough that
+// the word stands between blanks, because a tool may be called "is", a quote or the
+// like has to delimit it.
+func hasWord(message, name string, blanks bool) bool {
 	isWord := func(r rune) bool { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 	isBlank := func(r rune) bool { return r == ' ' || r == utf8.RuneError } // RuneError also means the end of the message
 	for at := 0; ; {
-		i := strings.Index(message[at:], tool)
+		i := strings.Index(message[at:], name)
 		if i < 0 {
 			return false
 		}
 		before, _ := utf8.DecodeLastRuneInString(message[:at+i])
-		after, _ := utf8.DecodeRuneInString(message[at+i+len(tool):])
-		if !isWord(before) && !isWord(after) && (!isBlank(before) || !isBlank(after)) {
+		after, _ := utf8.DecodeRuneInString(message[at+i+len(name):])
+		if !isWord(before) && !isWord(after) && (blanks || !isBlank(before) || !isBlank(after)) {
 			return true
 		}
-		at += i + len(tool)
+		at += i + len(name)
 	}
 }

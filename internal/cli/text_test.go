@@ -52,3 +52,25 @@ func TestColor(t *testing.T) {
 		}
 	}
 }
+
+// TestHasWord decides whether a diagnostic needs the name of its source or tool in
+// front.
+func TestHasWord(t *testing.T) {
+	for _, tt := range []struct {
+		message, name string
+		word, quoted  bool
+	}{
+		{`the name is taken by builtin tool "run_shell_command"`, "command", false, false},
+		{`registered as "command__dup"`, "command", false, false},
+		{"the discovery command failed", "command", true, false},
+		{`command: tool "is" is ignored`, "is", true, true},
+		{"this is new", "is", true, false},
+	} {
+		if got := hasWord(tt.message, tt.name, true); got != tt.word {
+			t.Errorf("%q in %q: %t", tt.name, tt.message, got)
+		}
+		if got := hasWord(tt.message, tt.name, false); got != tt.quoted {
+			t.Errorf("%q delimited in %q: %t", tt.name, tt.message, got)
+		}
+	}
+}

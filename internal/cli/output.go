@@ -200,10 +200,11 @@ func diagnosticSpans(d registry.Diagnostic) []terminal.Span {
 }
 
 // namesSource reports whether a message names its source: as "mcp:fs" or, as in
-// messages about servers, as server "fs".
+// messages about servers, as server "fs"; the source composite also as the setting
+// composites.
 func namesSource(message, source string) bool {
 	server, isServer := strings.CutPrefix(source, registry.MCPPrefix)
-	return hasWord(message, source, true) || isServer && strings.Contains(message, strconv.Quote(server))
+	return hasWord(message, source, true) || hasWord(message, source+"s", true) || isServer && strings.Contains(message, strconv.Quote(server))
 }
 
 // Beside returns the message of a failed source without the name of the source,

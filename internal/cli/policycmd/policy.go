@@ -169,6 +169,9 @@ func runImport(ctx context.Context, e *cli.Env, program string, names []string) 
 	if err != nil {
 		return err
 	}
+	if len(files) == 0 {
+		found.Unsaid = []string{program + " has no permissions here: none of its files exist"}
+	}
 	return result(e, permissions.YAML(found.Rules), imported{cli.OrEmpty(found.Rules), cli.OrEmpty(found.Unsaid)}, found.Unsaid)
 }
 
@@ -203,9 +206,6 @@ func read(e *cli.Env, program string, names []string) ([]permissions.File, error
 			f.Tier = place.Tier
 			files = append(files, f)
 		}
-	}
-	if len(files) == 0 {
-		e.Notef("%s has no permissions here: none of its files exist", program)
 	}
 	return files, nil
 }

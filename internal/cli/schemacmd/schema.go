@@ -86,6 +86,9 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
+	if format.Text && e.JQ != nil && !o.lint && !o.explain {
+		return &cli.UsageError{Err: fmt.Errorf("--jq cannot be used with format %s, which is text", format.Name), Hint: "format json-schema is JSON"}
+	}
 	if format.Name != "gemini" && !o.lint {
 		if o.encode.GeminiParameters {
 			warnIgnored(e, "gemini_parameters_ignored", "--gemini-parameters", format)

@@ -141,15 +141,24 @@ func (s *Session) matchAll(ctx context.Context, names []string) (*registry.Regis
 	}
 	wanted := map[*registry.Tool]bool{}
 	for _, name := range names {
-		tools, err := reg.Matching(name)
+		tools, err := s.Matching(reg, name)
 		if err != nil {
-			return reg, nil, s.finder.explain(reg, err)
+			return reg, nil, err
 		}
 		for _, t := range tools {
 			wanted[t] = true
 		}
 	}
 	return reg, inOrder(reg, wanted), nil
+}
+
+// Matching is [registry.Registry.Matching] with the errors of [Session.Find].
+func (s *Session) Matching(reg *registry.Registry, glob string) ([]*registry.Tool, error) {
+	tools, err := reg.Matching(glob)
+	if err != nil {
+		return nil, s.finder.explain(reg, err)
+	}
+	return tools, nil
 }
 
 // inOrder returns the wanted tools in the order of the registry.

@@ -100,8 +100,9 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	}
 	tools := slices.DeleteFunc(o.Apply(slices.Clone(all)), func(t *registry.Tool) bool { return !session.InPreset(o.preset, t) })
 	if name != "" {
-		named, err := reg.Matching(name)
+		named, err := s.Matching(reg, name)
 		if err != nil {
+			e.DiagnoseBeside(s.Diagnostics(reg), err)
 			return err
 		}
 		tools = slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(named, t) })

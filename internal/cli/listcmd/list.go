@@ -123,6 +123,9 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 	reg, tools, err := o.tools(ctx, s, globs)
 	interrupted := context.Cause(ctx) // list what was loaded before the interruption
 	if err != nil && interrupted == nil {
+		if reg != nil {
+			e.DiagnoseBeside(s.Diagnostics(reg), err)
+		}
 		return err
 	}
 	e.NoteSlowServer(s, reg)
@@ -165,7 +168,7 @@ func (o *options) tools(ctx context.Context, s *session.Session, globs []string)
 	if len(globs) == 0 || err != nil {
 		return reg, tools, err
 	}
-	matched, err := reg.Matching(globs[0])
+	matched, err := s.Matching(reg, globs[0])
 	return reg, slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(matched, t) }), err
 }
 

@@ -35,7 +35,11 @@ func (d *decision) command() Verdict {
 // readLine reads the command line and adds the files that it writes to the paths
 // of the call.
 func (d *decision) readLine() shellline.Line {
-	line := shellline.Read(d.policy.Shell, d.subject.Command)
+	dir := ""
+	if d.policy.Workspace != "" {
+		dir = absolutePath(d.policy.Workspace, d.subject.Directory)
+	}
+	line := shellline.Read(d.policy.Shell, d.subject.Command, dir)
 	for _, w := range line.Writes {
 		if !path.IsAbs(w) {
 			w = path.Join(d.subject.Directory, w)

@@ -1,6 +1,7 @@
 package shellline
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -8,9 +9,10 @@ import (
 	"sync"
 )
 
-// location is the folder that cd has led to so far in a line.
+// location is where in the file system a line is so far.
 type location struct {
-	dir string // "" if unknown
+	dir   string // where cd has led to; "" if there was none, or if it is unknown
+	start string // where the line began; "" if unknown, and after a cd to an unknown folder
 }
 
 // ruins says why a command would ruin the machine, "" if it would not: a
@@ -52,17 +54,18 @@ func (l *location) cd(args []word) {
 	case len(to) == 0:
 		l.dir = "~"
 	case to[0].gap || to[0].text == "":
-		l.dir = ""
+		*l = location{}
 	case path.IsAbs(to[0].text) || to[0].text[0] == '~':
 		l.dir = to[0].text
-	case l.dir != "":
-		l.dir = path.Join(l.dir, to[0].text)
+	case l.dir != "" || l.start != "":
+		l.dir = path.Join(cmp.Or(l.dir, l.start), to[0].text)
 	}
 }
 
 func (l *location) findRuins(args []word) string {
+	args = args[findOptions(args):]
 	end := slices.IndexFunc(args, func(w word) bool {
-		return len(w.text) > 1 && w.text[0] == '-' && !has("-H -L -P", w.text) || w.text == "(" || w.text == "!"
+		return len(w.text) > 1 && w.text[0] == '-' || w.text == "(" || w.text == "!"
 	})
 	if end < 0 {
 		return ""
@@ -78,6 +81,23 @@ func (l *location) findRuins(args []word) string {
 		return ""
 	}
 	return l.ruined("find changes all of", from)
+}
+
+// findOptions returns the number of words before the folders that find searches:
+// options of the GNU and the BSD version.
+func findOptions(args []word) int {
+	i := 0
+	for i < len(args) {
+		switch text := args[i].text; {
+		case text == "-D":
+			i++
+		case text == "--", strings.HasPrefix(text, "-O"), len(text) > 1 && text[0] == '-' && strings.Trim(text[1:], "HLPEXdfsx") == "":
+		default:
+			return i
+		}
+		i++
+	}
+	return len(args)
 }
 
 // ruined names the first word that is the root, a system folder or home.
@@ -132,8 +152,13 @@ func (l *location) isSystem(text string) bool {
 	if text == "" {
 		return false
 	}
-	if !path.IsAbs(text) && text[0] != '~' && l.dir != "" {
-		text = l.dir + "/" + text
+	if !path.IsAbs(text) && text[0] != '~' {
+		switch {
+		case l.dir != "":
+			text = l.dir + "/" + text
+		case l.start != "" && strings.HasPrefix(path.Clean(text), ".."): // a line may change all of the folder that it began in
+			text = l.start + "/" + text
+		}
 	}
 	return systemFolders().MatchString(path.Clean(text))
 }

@@ -28,6 +28,20 @@ func TestCatastrophic(t *testing.T) {
 	}
 }
 
+// A relative path may lead out of the workspace to such a folder.
+func TestCatastrophicAbove(t *testing.T) {
+	p := &policy.Policy{Mode: policy.ModeYolo, Workspace: "/home/jane/work"}
+	for line, want := range map[string]policy.Decision{
+		"chmod -R 777 ..": policy.Deny, "chmod -R 777 ../../..": policy.Deny, "find ../* -delete": policy.Deny, "mv ../../../etc x": policy.Deny,
+		"cd ..; chmod -R 777 .": policy.Deny, "cd sub/../..; find -delete": policy.Deny, "(cd ..); find . -delete": policy.Allow,
+		"chmod -R 777 ../other": policy.Allow, "chmod -R 777 .": policy.Allow, "cd sub; find .. -delete": policy.Allow,
+	} {
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != want {
+			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
+		}
+	}
+}
+
 // Nobody is asked under yolo, so that what may be a banned program is denied, if
 // anything is banned.
 func TestYoloDeniesWhatMayBeBanned(t *testing.T) {

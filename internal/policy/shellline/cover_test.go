@@ -7,7 +7,7 @@ import (
 
 func command(t *testing.T, line string) *Command {
 	t.Helper()
-	commands := Read(Bash, line).Commands
+	commands := Read(Bash, line, "").Commands
 	if len(commands) != 1 {
 		t.Fatalf("%q: %+v", line, commands)
 	}

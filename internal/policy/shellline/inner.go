@@ -132,7 +132,7 @@ func IsShell(program string) bool { return isShell(programName(program)) }
 
 func isShell(name string) bool {
 	switch name {
-	case "bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "pwsh", "powershell", "cmd":
+	case "bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "csh", "tcsh", "fish", "pwsh", "powershell", "cmd":
 		return true
 	}
 	return false

@@ -131,7 +131,7 @@ func FuzzShell(f *testing.F) {
 		if strings.HasPrefix(v.Reason, "the policy check failed") {
 			t.Fatalf("%q: %s", line, v.Reason)
 		}
-		commands := shellline.Read(shellline.Bash, line).Commands
+		commands := shellline.Read(shellline.Bash, line, "").Commands
 		unread := slices.ContainsFunc(commands, func(c shellline.Command) bool { return c.Unread })
 		if unread && v.Decision == policy.Allow {
 			t.Fatalf("%q cannot be read and is allowed", line)

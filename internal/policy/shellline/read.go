@@ -25,10 +25,10 @@ const (
 )
 
 // Read finds everything that a line in a grammar, "" for Bash, would run (spec
-// section 8.4), and the files that it writes. It never fails: what cannot be read
-// is a command that says so.
-func Read(grammar, line string) Line {
-	a := &analysis{findings: &findings{read: map[string]bool{}}}
+// section 8.4) in a folder, "" if that is not known, and the files that it writes.
+// It never fails: what cannot be read is a command that says so.
+func Read(grammar, line, dir string) Line {
+	a := &analysis{findings: &findings{read: map[string]bool{}, location: location{start: dir}}}
 	a.script(grammar, line)
 	a.evaluated()
 	return Line{Commands: a.commands, Writes: a.writes}
@@ -63,10 +63,10 @@ func (a *analysis) script(shell, line string) {
 	case "", Bash:
 		a.reading(Bash, syntax.LangBash, line)
 	case POSIX: // it may be dash, busybox or bash: the stricter reading counts
-		first, dir := len(a.commands), a.dir
+		first, start := len(a.commands), a.location
 		a.reading(POSIX, syntax.LangPOSIX, line)
 		second := len(a.commands)
-		a.dir = dir
+		a.location = start
 		a.reading(POSIX, syntax.LangBash, line)
 		if slices.EqualFunc(a.commands[first:second], a.commands[second:], Command.equal) {
 			a.commands = a.commands[:second]
@@ -139,13 +139,13 @@ func (a *analysis) foreign(shell, line string) {
 // applies only there.
 func (a *analysis) walk(root syntax.Node) {
 	type entered struct {
-		node syntax.Node
-		dir  string
+		node  syntax.Node
+		where location
 	}
 	var path []entered
 	syntax.Walk(root, func(n syntax.Node) bool {
 		if n != nil {
-			path = append(path, entered{n, a.dir})
+			path = append(path, entered{n, a.location})
 			a.node(n)
 			return true
 		}
@@ -153,7 +153,7 @@ func (a *analysis) walk(root syntax.Node) {
 		path = path[:len(path)-1]
 		switch last.node.(type) {
 		case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
-			a.dir = last.dir
+			a.location = last.where
 		}
 		return true
 	})

@@ -52,7 +52,7 @@ func (a *asker) Confirmer() exec.Confirmer {
 	a.opening.Lock()
 	defer a.opening.Unlock()
 	a.ttys = append(a.ttys, tty)
-	return &inTurn{a, &terminal.Confirmer{TTY: tty}}
+	return &inTurn{a, terminal.Confirmer{TTY: tty}}
 }
 
 // close closes the terminal.
@@ -67,17 +67,21 @@ func (a *asker) close() {
 // inTurn asks one question at a time.
 type inTurn struct {
 	*asker
-	exec.Confirmer
+	person terminal.Confirmer
+}
+
+// Turn implements [exec.Confirmer].
+func (c *inTurn) Turn() func() {
+	c.asking.Lock()
+	return c.asking.Unlock
 }
 
 // Confirm implements [exec.Confirmer].
 func (c *inTurn) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
-	c.asking.Lock()
-	defer c.asking.Unlock()
 	if err := context.Cause(ctx); err != nil {
 		return exec.Answer{}, err
 	}
-	answer, err := c.Confirmer.Confirm(ctx, q)
+	answer, err := c.person.Confirm(ctx, q)
 	if err == nil && answer.Choice != exec.No && q.Preview.Diff != "" {
 		c.approved = append(c.approved, q.Preview.Diff)
 	}

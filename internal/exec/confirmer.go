@@ -56,9 +56,12 @@ type Question struct {
 	Choices []Choice
 }
 
-// Confirmer asks a person. An error means that nobody could be asked; it never
-// means yes.
+// Confirmer asks a person.
 type Confirmer interface {
+	// Turn waits until a question may be asked, and returns what ends the turn.
+	Turn() (end func())
+	// Confirm asks in a turn. An error means that nobody could be asked; it never means
+	// yes.
 	Confirm(context.Context, Question) (Answer, error)
 }
 

@@ -143,6 +143,10 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 	if person == nil {
 		return call, nil, &NeedsConfirmation{Tool: t.Name, Verdict: v, Hint: Hint(t, v)}
 	}
+	defer person.Turn()()
+	if x.settled(ctx, t, call, v) {
+		return call, nil, nil
+	}
 	var edit *contentEdit
 	for {
 		sent, err := asSent(t, call)
@@ -169,6 +173,12 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 			return call, nil, err
 		}
 	}
+}
+
+// settled reports whether a call needs no confirmation any more, because another
+// one was answered with "always" while it waited for its turn.
+func (x *Executor) settled(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) bool {
+	return len(v.Scopes) > 0 && x.Decider.Decide(ctx, t, call).Decision == policy.Allow
 }
 
 // askPerson asks one question. Anything except a clear yes is an error.

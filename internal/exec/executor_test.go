@@ -28,6 +28,8 @@ type script struct {
 	err     error
 }
 
+func (s *script) Turn() func() { return func() {} }
+
 func (s *script) Confirm(_ context.Context, q Question) (Answer, error) {
 	s.tr.add("confirm")
 	s.asked = append(s.asked, q)

@@ -70,9 +70,6 @@ func (d *decision) part(s *shellline.Command) CommandVerdict {
 		case shellline.Yes:
 			c.Decision, c.Origin = Deny, b.Setting
 			c.Reason = fmt.Sprintf("setting shell.banned denies %q", b.Value)
-			if b.Setting == originDefault {
-				c.Reason += " by default"
-			}
 			return c
 		case shellline.Maybe:
 			doubt = fmt.Sprintf("%s, so setting shell.banned cannot be checked", s.Doubt)

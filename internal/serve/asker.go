@@ -46,6 +46,10 @@ const (
 	answerNo     = "no"
 )
 
+// Turn implements exec.Confirmer. Questions do not wait for each other: each client
+// has a user of its own.
+func (confirmer) Turn() func() { return func() {} }
+
 // Confirm implements exec.Confirmer. If the client cannot ask its user, the
 // error names what would allow the call.
 func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {

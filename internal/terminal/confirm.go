@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 )
 
-// Confirmer asks for confirmation of calls at the terminal (spec section 8.5).
-// It implements exec.Confirmer.
+// Confirmer asks for confirmation of calls at the terminal (spec section 8.5). Only
+// one question may be asked at a time.
 type Confirmer struct{ TTY *TTY }
 
 // Confirm shows the question and reads the answer. No answer, such as the end

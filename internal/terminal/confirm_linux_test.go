@@ -85,7 +85,7 @@ func TestAnswers(t *testing.T) {
 		{[]string{"t\n"}, all, exec.AlwaysTool, ""},
 		{[]string{"n\n"}, all, exec.No, ""},
 		{[]string{"\n"}, all, exec.No, ""},
-		{[]string{"\x04"}, all, exec.No, "no answer"},
+		{[]string{"\x04"}, all, exec.No, "no answer (end of input)"},
 		{[]string{"yes please\n", "y\n"}, all, exec.Yes, ""},
 		{[]string{"a\n", "s\n", "e\n", "n\n"}, few, exec.No, ""},
 		{[]string{"yy\n", "?\n", "\x7f1\n", "y\n"}, all, exec.Yes, ""},

@@ -181,7 +181,10 @@ func (t *TTY) readLine(ctx context.Context) (string, error) {
 	if cause := context.Cause(ctx); cause != nil {
 		return "", cause
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, io.EOF):
+		return "", fmt.Errorf("%w (end of input)", ErrNoAnswer)
+	case err != nil:
 		return "", fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
 	return line, nil

@@ -174,6 +174,9 @@ func (q *ParamsForm) field(name string) *form.Field {
 func (d *dialog) read(f *form.Field, typed string) (json.RawMessage, error) {
 	d.file = ""
 	file, named := strings.CutPrefix(typed, "@")
+	if strings.ContainsRune(typed, '\x1b') { // the keys echo as ^[[A, which nobody means
+		return nil, errors.New("arrow and function keys cannot be used here")
+	}
 	if d.readFile == nil || !named || f.Kind == form.Choice || f.Kind == form.Choices {
 		return f.Read(typed)
 	}

@@ -136,6 +136,10 @@ func print(e *cli.Env, infos []mcpclient.Info) error {
 	if e.OutTTY && len(infos) == 0 {
 		return nil
 	}
-	e.Summary("%s", cli.WithFailed(len(infos), "server", failed))
+	summary := cli.WithFailed(len(infos), "server", failed)
+	if failed > 0 {
+		summary += "; toolreg doctor shows what to do"
+	}
+	e.Summary("%s", summary)
 	return e.PrintTable(t.For(e.OutTTY))
 }

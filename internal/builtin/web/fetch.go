@@ -170,11 +170,11 @@ func (f *webFetch) fetch(ctx context.Context, c *fetchCall) registry.Result {
 		return tool.Failed(f.explain(c.url, err))
 	}
 	shown, err := render(ctx, p, c.Format)
-	if err != nil {
-		return tool.Failed(fmt.Sprintf("%s: %v", p.url.Redacted(), err))
-	}
-	if p.Status >= 300 {
+	switch {
+	case p.Status >= 300:
 		return tool.Failed(statusFailure(p, shown))
+	case err != nil:
+		return tool.Failed(fmt.Sprintf("%s %v", p.url.Redacted(), err))
 	}
 	return shown.result(c, p)
 }

@@ -78,6 +78,7 @@ func TestFetchFormats(t *testing.T) {
 		"/none":    {"", "just words"},
 		"/bytes":   {"application/octet-stream", "just words"},
 		"/empty":   {"text/html", ""},
+		"/lists":   {"text/html", "<ul><li>a</ul><ol><li>b</ol>"},
 	})
 	for _, c := range []struct{ path, format, want string }{
 		{"/html", "", "# Head & shoulders\n\nOne **bold** [link](" + s.URL + "/a?b=1), two\u00a0~~gone~~.\n\n- x\n- y\n\n| A | B |\n|---|---|\n| 1 | 2\\|3 |\n\n```\na  b\nc\n```\n\n[no]()"},
@@ -100,6 +101,7 @@ func TestFetchFormats(t *testing.T) {
 		{"/none", "", "just words"},
 		{"/bytes", "", "just words"},
 		{"/empty", "", "[the page is empty]"},
+		{"/lists", "", "- a\n\n1. b"},
 	} {
 		r := fetch(t, opts, s.URL+c.path, fmt.Sprintf(`,"format":%q`, orMarkdown(c.format)))
 		if diff := cmp.Diff(c.want, r.Text()); diff != "" || r.IsError {
@@ -143,7 +145,7 @@ func TestFetchMedia(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/zip", "/fake"} {
-		if r := fetch(t, opts, s.URL+path); !r.IsError || !strings.Contains(r.Text(), "is binary") || !strings.Contains(r.Text(), "format: raw") {
+		if r := fetch(t, opts, s.URL+path); !r.IsError || !strings.Contains(r.Text(), s.URL+path+" is binary") || !strings.Contains(r.Text(), "format: raw") {
 			t.Errorf("%s: %s", path, r.Text())
 		}
 	}
@@ -232,6 +234,12 @@ func TestFetchStatus(t *testing.T) {
 		case "/busy":
 			w.Header().Set("Retry-After", "86400")
 			http.Error(w, strings.Repeat("x", 5000), http.StatusServiceUnavailable)
+		case "/closed":
+			w.Header().Set("Retry-After", "Fri, 31 Dec 1999 23:59:59 GMT")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/binary":
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, "\x00\x01")
 		case "/secret":
 			w.WriteHeader(http.StatusUnauthorized)
 		case "/nowhere":
@@ -244,6 +252,8 @@ func TestFetchStatus(t *testing.T) {
 	})
 	for path, want := range map[string]string{
 		"/":        s.URL + "/ answered 404 Not Found; check the address\n\n# Gone fishing",
+		"/binary":  s.URL + "/binary answered 404 Not Found; check the address",
+		"/closed":  s.URL + "/closed answered 503 Service Unavailable; try again after Fri, 31 Dec 1999 23:59:59 GMT",
 		"/secret":  s.URL + "/secret answered 401 Unauthorized; use the setting fetch.headers to send credentials",
 		"/nowhere": s.URL + "/nowhere answered 302 Found",
 	} {
@@ -253,7 +263,7 @@ func TestFetchStatus(t *testing.T) {
 		}
 	}
 	r := fetch(t, opts, s.URL+"/busy")
-	if !strings.Contains(r.Text(), "503 Service Unavailable; try again after 86400") || len(r.Text()) > 3000 {
+	if !strings.Contains(r.Text(), "503 Service Unavailable; try again after 86400 seconds\n") || len(r.Text()) > 3000 {
 		t.Errorf("busy: %d bytes: %.200s", len(r.Text()), r.Text())
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -223,7 +224,7 @@ func (f *webFetch) explain(u *url.URL, err error) string {
 }
 
 // statusFailure describes an error status, with the beginning of the server's
-// text about it.
+// text about it; shown is nil if the server sent no text.
 func statusFailure(p *webPage, shown *renderedPage) string {
 	text := fmt.Sprintf("%s answered %d %s", p.url.Redacted(), p.Status, http.StatusText(p.Status))
 	switch {
@@ -232,9 +233,15 @@ func statusFailure(p *webPage, shown *renderedPage) string {
 	case p.Status == http.StatusNotFound || p.Status == http.StatusGone:
 		text += "; check the address"
 	case p.Retry != "":
-		text += "; try again after " + tool.OneLine(p.Retry) // seconds or a date
+		text += "; try again after " + tool.OneLine(p.Retry)
+		if _, err := strconv.Atoi(p.Retry); err == nil {
+			text += " seconds" // otherwise it is a date
+		}
 	case p.Status >= 500:
 		text += "; try again later"
+	}
+	if shown == nil {
+		return text
 	}
 	if said := strings.TrimSpace(shown.text); said != "" {
 		if end := tool.RuneIndex(said, fetchErrorExtent); end < len(said) {

@@ -71,7 +71,7 @@ func convert(source string, at *url.URL) (string, error) {
 	}
 	c := converter.NewConverter(converter.WithPlugins(
 		base.NewBasePlugin(),
-		commonmark.NewCommonmarkPlugin(),
+		commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false)),
 		strikethrough.NewStrikethroughPlugin(),
 		table.NewTablePlugin(
 			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), // aligned columns grow with the square of the page size

@@ -59,6 +59,8 @@ func TestHTMLText(t *testing.T) {
 		"a<b>b</b> <i>c</i>d": "ab cd",
 		"<svg><svg></svg><text>no</text></svg>yes":             "yes",
 		"<template><p>no</template>yes<noscript>no</noscript>": "yes",
+		"<script/>no</script>yes<style/>no</style>":            "yes",
+		"<svg/>yes<script/><svg/>no</script>":                  "yes",
 		"<textarea><p>no</textarea>x":                          "x",
 		"<dl><dt>a<dd>b</dl>c":                                 "a\nb\n\nc",
 		"a</pre> b":                                            "a\n\nb",

@@ -22,8 +22,7 @@ func htmlText(source string) string {
 		case html.StartTagToken:
 			t.open(z)
 		case html.SelfClosingTagToken:
-			name, _ := z.TagName()
-			t.space(atom.Lookup(name))
+			t.openEmpty(z)
 		case html.EndTagToken:
 			t.close(z)
 		}
@@ -59,6 +58,18 @@ func (t *plainText) open(z *html.Tokenizer) {
 	if tag == atom.Li {
 		t.text("- ")
 	}
+}
+
+// openEmpty reads a tag such as <br/>. HTML ignores the slash, except that an SVG
+// image can end there.
+func (t *plainText) openEmpty(z *html.Tokenizer) {
+	name, _ := z.TagName()
+	tag := atom.Lookup(name)
+	if t.hidden == 0 && isHidden(tag) && tag != atom.Svg {
+		t.hidden, t.depth = tag, 1
+		return
+	}
+	t.space(tag)
 }
 
 func (t *plainText) close(z *html.Tokenizer) {

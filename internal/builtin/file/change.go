@@ -20,6 +20,8 @@ import (
 // change or to compare, in bytes.
 const maxChanged = 20 << 20
 
+var errTooBig = errors.New("too large to change")
+
 // fileState is the content and mode of a file at one moment.
 type fileState struct {
 	exists bool
@@ -140,7 +142,9 @@ func explainWrite(name string, err error) string {
 		return fmt.Sprintf("%s cannot be written: the disk is full; nothing was changed", text.Quote(name))
 	case errors.Is(err, textfile.ErrNotText):
 		return fmt.Sprintf("%s %v; edit only changes text", text.Quote(name), err)
-	case errors.Is(err, workspace.ErrKind), errors.Is(err, textfile.ErrRoundTrip):
+	case errors.Is(err, errTooBig):
+		return fmt.Sprintf("%s is larger than %s; change it with a command", text.Quote(name), tool.Size(maxChanged))
+	case errors.Is(err, workspace.ErrKind), errors.Is(err, textfile.ErrRoundTrip), errors.Is(err, textfile.ErrEncoding):
 		return fmt.Sprintf("%s %v", text.Quote(name), err)
 	}
 	return fmt.Sprintf("%s: %v", text.Quote(name), err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
@@ -141,7 +142,7 @@ func (e *edit) change(p *editCall) (*fileChange, error) {
 	case err != nil:
 		return nil, err
 	case before.tooBig:
-		return nil, fmt.Errorf("is larger than %s; change it with a command", tool.Size(maxChanged))
+		return nil, errTooBig
 	}
 	list := p.Edits
 	if !before.exists && list[0].Old != "" {
@@ -182,6 +183,9 @@ func (e *edit) revise(_ context.Context, call registry.Call, content string) (re
 	c, err := e.change(p)
 	if err != nil {
 		return call, registry.Invalid("edit", "", "%s", explain(p.FilePath, err))
+	}
+	if !utf8.ValidString(c.old) { // params are JSON, which cannot hold it
+		return call, registry.Invalid("edit", "", "%s contains bytes that are not UTF-8; answer yes or no to the edit as it is", text.Quote(p.FilePath))
 	}
 	if c.before.exists && c.old == content {
 		return call, registry.Invalid("edit", "/new_string", "%s already has the edited content: there is nothing to change", text.Quote(p.FilePath))

@@ -37,6 +37,7 @@ func TestEdit(t *testing.T) {
 		{"byte order mark", textfile.BOM + "a\n", textfile.BOM + "b\n", one{"old_string": "a", "new_string": "b"}},
 		{"UTF-16 little endian", "\xff\xfea\x00\r\x00\n\x00", "\xff\xfe\xac\x20\r\x00\n\x00", one{"old_string": "a", "new_string": "€"}},
 		{"UTF-16 big endian", "\xfe\xff\x00a\x00b", "\xfe\xff\x00a\xd8\x3d\xde\x00", one{"old_string": "b", "new_string": "😀"}},
+		{"bytes that are not UTF-8", "ünd \n\xff\xe9\n", "日本 \n\xff\xe9\n", one{"old_string": "ünd", "new_string": "日本"}},
 		{"Windows-1252", "caf\xe9 \x80\x81\n", "th\xe9 \x80\x81\n", one{"old_string": "café", "new_string": "thé"}},
 		{"characters of several bytes", "日本語\n", "日x語\n", one{"old_string": "本", "new_string": "x"}},
 		{"several, each on what the one before left", "a b\n", "c d\n", one{"edits": []one{
@@ -112,7 +113,7 @@ func TestEditRefusals(t *testing.T) {
 		{"binary", `{"file_path":"b.bin","old_string":"a","new_string":"x"}`, []string{`"b.bin" is not a text file`}},
 		{"half a character of UTF-16", `{"file_path":"half.txt","old_string":"a","new_string":"x"}`, []string{"cannot be written back"}},
 		{"a character the encoding lacks", `{"file_path":"latin.txt","old_string":"caf","new_string":"→"}`,
-			[]string{"Windows-1252", "U+2192"}},
+			[]string{`"latin.txt" is Windows-1252 text, which cannot encode '→' (U+2192); leave it out`}},
 		{"a directory", `{"file_path":"sub","old_string":"a","new_string":"x"}`, []string{"is a directory"}},
 		{"a file as a folder", `{"file_path":"f.go/x","old_string":"","new_string":"x"}`, []string{"a part of the path is a file"}},
 	}
@@ -212,6 +213,14 @@ func TestEditRevisedToWhatIsThere(t *testing.T) {
 	opts, _ := place(t, map[string]string{"f": "a\n"})
 	_, err := find(t, opts, "edit").Revise(t.Context(), tooltest.Call(`{"file_path":"f","old_string":"a","new_string":"b"}`), "a\n")
 	if err == nil || !strings.Contains(err.Error(), "nothing to change") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestEditOfBrokenTextIsNotRevised(t *testing.T) {
+	opts, _ := place(t, map[string]string{"f": "é\n\xff\n"})
+	_, err := find(t, opts, "edit").Revise(t.Context(), tooltest.Call(`{"file_path":"f","old_string":"é","new_string":"b"}`), "c\n\xff\n")
+	if err == nil || !strings.Contains(err.Error(), "not UTF-8") {
 		t.Errorf("got %v", err)
 	}
 }

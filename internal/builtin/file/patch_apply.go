@@ -81,7 +81,7 @@ func (p *patching) file(name string) (*patched, error) {
 	}
 	before, err := stateOf(p.workspace, rel)
 	if err == nil && before.tooBig {
-		err = fmt.Errorf("is larger than %s", tool.Size(maxChanged))
+		err = errTooBig
 	}
 	f := &patched{rel: rel, before: before}
 	if err == nil {

@@ -42,7 +42,8 @@ type excerpt struct {
 	long    int  // lines cut
 	ended   bool // the last line collected has a line break
 	tooMuch bool // the text grew over its limit
-	foreign bool // the text contains bytes that are not UTF-8
+	foreign bool // a line is not UTF-8
+	native  bool // a line is, with characters beyond ASCII
 }
 
 func newExcerpt(first, limit int, e textfile.Encoding) *excerpt {
@@ -140,6 +141,9 @@ func (x *excerpt) add(line []byte, ended, cut bool) {
 	if ended && !cut {
 		line = line[:len(line)-1]
 	}
+	if cut { // perhaps in the middle of a character
+		line, _ = text.WholeRunes(line)
+	}
 	text := x.decode(line)
 	if i := tool.RuneIndex(text, readMaxColumns); i < len(text) || cut {
 		text = text[:i] + "... [truncated]"
@@ -156,8 +160,9 @@ func (x *excerpt) add(line []byte, ended, cut bool) {
 // decode converts a line to UTF-8. A file that looked like ASCII may still turn
 // out to be Windows-1252.
 func (x *excerpt) decode(line []byte) string {
-	if utf8.Valid(line) {
-		return string(line)
+	if text := string(line); utf8.ValidString(text) {
+		x.native = x.native || textfile.BeyondASCII(text)
+		return text
 	}
 	x.foreign = true
 	if x.encoding == textfile.UTF8 || x.encoding == textfile.Windows1252 {
@@ -274,13 +279,13 @@ func (x *excerpt) note() string {
 	if x.long > 0 {
 		notes = append(notes, fmt.Sprintf("%s cut at %d characters", tool.Count(x.long, "line"), readMaxColumns))
 	}
-	switch x.encoding {
-	case textfile.UTF8, textfile.UTF8WithBOM:
-		if x.foreign {
-			notes = append(notes, "it contains bytes that are not UTF-8")
-		}
-	default:
+	switch {
+	case x.encoding == textfile.UTF16LE || x.encoding == textfile.UTF16BE:
 		notes = append(notes, "decoded from "+x.encoding.String())
+	case x.foreign && (x.native || x.encoding == textfile.UTF8WithBOM):
+		notes = append(notes, "it contains bytes that are not UTF-8")
+	case x.foreign:
+		notes = append(notes, "decoded from "+textfile.Windows1252.String())
 	}
 	return strings.Join(notes, "; ")
 }

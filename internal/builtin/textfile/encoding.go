@@ -56,9 +56,15 @@ var (
 	ErrRoundTrip = errors.New("is text that cannot be written back unchanged: it contains invalid characters")
 )
 
+// ErrEncoding is the error of [Encoding.Bytes]. Put the name of the file before
+// its text too.
+var ErrEncoding = errors.New("cannot encode")
+
 // Decode decodes the content of a file, without its byte order mark. Encoding
 // the same text again gives the same bytes: if it would not, as with partial
 // characters, the error says so. ErrNotText means that the content is not text.
+// UTF-8 with some other bytes in it stays as it is, so that its valid lines can be
+// changed and the others are kept.
 func Decode(data []byte) (string, Encoding, error) {
 	text, enc, err := decodeBytes(data)
 	if err != nil {
@@ -85,14 +91,35 @@ func decodeBytes(data []byte) (string, Encoding, error) {
 	case strings.IndexByte(s, 0) >= 0:
 		return "", 0, ErrNotText
 	case utf8.ValidString(s):
-		if rest, ok := strings.CutPrefix(s, BOM); ok {
-			return rest, UTF8WithBOM, nil
-		}
-		return s, UTF8, nil
+		return withoutBOM(s)
 	case MostlyControl(data):
 		return "", 0, ErrNotText
+	case hasUTF8Line(s):
+		return withoutBOM(s)
 	}
 	return decodeWindows1252(data), Windows1252, nil
+}
+
+func withoutBOM(s string) (string, Encoding, error) {
+	if rest, ok := strings.CutPrefix(s, BOM); ok {
+		return rest, UTF8WithBOM, nil
+	}
+	return s, UTF8, nil
+}
+
+// hasUTF8Line reports whether a line with characters beyond ASCII is valid UTF-8.
+func hasUTF8Line(s string) bool {
+	for line := range strings.Lines(s) {
+		if BeyondASCII(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// BeyondASCII reports whether a text is valid UTF-8 with characters beyond ASCII.
+func BeyondASCII(text string) bool {
+	return utf8.ValidString(text) && utf8.RuneCountInString(text) < len(text)
 }
 
 // decodeWindows1252 maps the five undefined bytes to the code points with the
@@ -165,8 +192,8 @@ func encodeWindows1252(text string) ([]byte, error) {
 			b, ok = byte(r), charmap.Windows1252.DecodeByte(byte(r)) == utf8.RuneError
 		}
 		if !ok {
-			return nil, fmt.Errorf("is %v text, which cannot encode %q (U+%04X); leave it out, or convert the file with write_file first",
-				Windows1252, r, r)
+			return nil, fmt.Errorf("is %v text, which %w %q (U+%04X); leave it out, or convert the file with write_file first",
+				Windows1252, ErrEncoding, r, r)
 		}
 		out = append(out, b)
 	}

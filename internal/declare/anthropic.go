@@ -1,8 +1,11 @@
 package declare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+
+	"github.com/toolreg/toolreg/internal/declare/rewrite"
 )
 
 // anthropic declares tools for Anthropic's Messages API. Names must match
@@ -17,7 +20,7 @@ func anthropic() Format {
 		rule:    dashedNames(),
 		layout:  list,
 		prepare: (*encoder).prepareFlat,
-		refuse:  refuseOddKeys,
+		refuse:  refuseFlat,
 		search:  anthropicSearch,
 		write: func(e *encoder, t *tool) {
 			e.named(t)
@@ -49,6 +52,11 @@ func (e *encoder) cacheControl(t *tool) {
 		e.ttl(point)
 		e.raw("}")
 	}
+}
+
+// refuseFlat rejects a tool for which the API would refuse the whole request.
+func refuseFlat(t *tool) error {
+	return cmp.Or(refuseOddKeys(t), rewrite.CheckValid(t.schema))
 }
 
 // refuseOddKeys rejects a tool with property names for which the API would

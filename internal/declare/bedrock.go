@@ -16,7 +16,7 @@ func bedrock() Format {
 			return list(o)
 		},
 		prepare: (*encoder).prepareFlat,
-		refuse:  refuseOddKeys,
+		refuse:  refuseFlat,
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"toolSpec":{"name":`)
 			e.string(t.name)

@@ -1,7 +1,9 @@
 package declare
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/declare/rewrite"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -20,6 +22,7 @@ func mcp() Format {
 			return layout{open: `{"tools":[`, between: ",", close: "]}", empty: `{"tools":[]}`}
 		},
 		prepare: (*encoder).prepareMCP,
+		refuse:  refuseForClients,
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"name":`)
 			e.string(t.name)
@@ -55,7 +58,21 @@ func mcpOutputSchema(d *registry.Definition) []byte {
 // prepareMCP adds type object to the root.
 func (e *encoder) prepareMCP(t *tool) {
 	e.noStrict()
-	e.changed(t, append(rewrite.LowerTypes(t.schema), rewrite.TypeRoot(t.schema)...))
+	e.changed(t, slices.Concat(rewrite.LowerTypes(t.schema), rewrite.TypeRoot(t.schema), rewrite.ObjectProperties(t.schema)))
+}
+
+// refuseForClients rejects a tool with an invalid schema: some clients check the whole
+// list, and APIs what clients pass on.
+func refuseForClients(t *tool) error { return checkAnyDraft(t.schema) }
+
+// checkAnyDraft returns why a schema is valid in no draft.
+func checkAnyDraft(s *jsonx.Value) error {
+	if required := s.Get("required"); required != nil && !required.Is(jsonx.Array) {
+		return errors.New("required in its schema is not a list")
+	}
+	modern := s.Clone()
+	rewrite.ModernWords(modern)
+	return rewrite.CheckValid(modern)
 }
 
 // further writes one more value of a definition, or reports why it is omitted.

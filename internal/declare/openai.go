@@ -16,6 +16,7 @@ func openai() Format {
 		rule:    dashedNames(),
 		layout:  list,
 		prepare: (*encoder).prepareOpenAI,
+		refuse:  refuseInvalid,
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"type":"function","function":`)
 			e.named(t)
@@ -41,6 +42,7 @@ func openaiResponses() Format {
 		rule:    dashedNames(),
 		layout:  list,
 		prepare: (*encoder).prepareOpenAI,
+		refuse:  refuseInvalid,
 		search:  responsesSearch, namespaces: true,
 		write: func(e *encoder, t *tool) {
 			e.raw(`{"type":"function","name":`)
@@ -75,6 +77,9 @@ func (e *encoder) prepareOpenAI(t *tool) {
 	}
 	e.changed(t, changes)
 }
+
+// refuseInvalid rejects a tool whose schema the API would refuse.
+func refuseInvalid(t *tool) error { return rewrite.CheckValid(t.schema) }
 
 func openAIRoot(t *tool) []string {
 	root := t.schema

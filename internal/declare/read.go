@@ -94,6 +94,8 @@ func (e *encoder) outputSchema(raw []byte) (*jsonx.Value, error) {
 	}
 	if err == nil {
 		rewrite.TypeRoot(n)
+		rewrite.ObjectProperties(n)
+		err = checkAnyDraft(n)
 	}
 	return n, err
 }

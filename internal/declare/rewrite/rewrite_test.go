@@ -162,7 +162,8 @@ func TestDeadReferences(t *testing.T) {
 			t.Errorf("%s declared %s, said %s", format, got, diags)
 		}
 	}
-	if got, diags := declaredSchema(t, "mcp", schema, declare.Options{}); got != schema || diags != "" {
+	valid := strings.Replace(schema, `"number":{"$ref":5},`, "", 1)
+	if got, diags := declaredSchema(t, "mcp", valid, declare.Options{}); got != valid || diags != "" {
 		t.Errorf("mcp declared %s, said %s", got, diags)
 	}
 }

@@ -12,13 +12,10 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
-
-// codeRejected is the SDK's code for a request that the HTTP server refused
-// without a JSON-RPC answer.
-const codeRejected = -32005
 
 // maxMessage is the maximum length of a server's error message as shown, in
 // bytes.
@@ -60,7 +57,7 @@ func (s *Source) result(ctx context.Context, sess *session, name string, request
 	start := time.Now()
 	raw, sess, err := s.do(ctx, sess, request)
 	if err != nil {
-		return s.callFailed(ctx, sess, name, start, err)
+		return s.callFailed(ctx, sess, request.exchange, name, start, err)
 	}
 	s.answered(ctx)
 	if last {
@@ -74,7 +71,7 @@ func (s *Source) result(ctx context.Context, sess *session, name string, request
 	return r, nil
 }
 
-func (s *Source) callFailed(ctx context.Context, sess *session, name string, start time.Time, err error) (registry.Result, error) {
+func (s *Source) callFailed(ctx context.Context, sess *session, x *transport.Exchange, name string, start time.Time, err error) (registry.Result, error) {
 	if ctx.Err() != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return registry.ErrorResult(registry.ErrorTimeout, s.errorf("tools/call", nil, fmt.Sprintf("no answer from tool %q within %s; the server was asked to stop it%s",
@@ -82,7 +79,7 @@ func (s *Source) callFailed(ctx context.Context, sess *session, name string, sta
 		}
 		return registry.Result{}, fmt.Errorf("calling %q on server %q: %w", name, s.opts.Server.Name, context.Cause(ctx))
 	}
-	if login := sess.http.LoginFailure(); login != nil {
+	if login := x.LoginFailure(); login != nil {
 		failed := s.loginError(login)
 		s.setState(failedState(failed), failed)
 		return registry.Result{}, failed
@@ -95,13 +92,16 @@ func (s *Source) callFailed(ctx context.Context, sess *session, name string, sta
 	if errors.As(err, &refused) && refused.Code == mcp.CodeMissingRequiredClientCapabilities && caller.From(ctx) != nil {
 		return registry.Result{}, refused // it is for the client, which declares too little
 	}
-	if errors.As(err, &refused) && refused.Code != codeRejected {
+	if errors.As(err, &refused) && refused.Code != transport.CodeRejected {
 		// Servers of the TypeScript SDK already begin their messages like this.
 		prefix := fmt.Sprintf("MCP error %d: ", refused.Code)
 		return registry.ErrorResult(registry.ErrorExecution, prefix+text.Valid(text.Head(strings.TrimPrefix(sess.hide(refused.Message), prefix), maxMessage))), nil
 	}
-	reason := sess.failure(err)
-	if isDisconnect(err) && caller.From(ctx) != nil { // others see how it ended by themselves
+	reason := sess.failure(x, err)
+	switch {
+	case errors.Is(err, mcp.ErrSessionMissing) && x.MayHaveRun():
+		reason = "the server ended the session; the call may have run, so it was not repeated"
+	case isDisconnect(err) && caller.From(ctx) != nil: // others see how it ended by themselves
 		reason += "; the call may have run, so it was not repeated; the next call starts the server again"
 	}
 	return registry.Result{}, s.errorf("tools/call", err, reason)

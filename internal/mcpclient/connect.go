@@ -115,6 +115,7 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 	if a.transport != transportStdio {
 		remember()
 	}
+	var refused error // how a server that may speak SSE refused streamable HTTP
 	for {
 		sess, err := s.dial(ctx, server, a.transport, func() attempt {
 			remember() // while the program starts
@@ -125,12 +126,19 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 		}
 		s.log().Debug("could not connect", "transport", a.transport, "mode", int(a.mode), "error", sess.hide(err.Error()))
 		next, again := s.nextAttempt(server, a, sess, err)
-		if !again || ctx.Err() != nil {
-			failed := s.connectError(sess, err)
-			sess.end()
-			return nil, failed
+		switch {
+		case refused != nil && isNotStreamable(sess.http.LastRefusal()): // it speaks neither
+			err = refused
+		case !again || ctx.Err() != nil || next.transport != a.transport:
+			err = s.connectError(sess, err)
 		}
 		sess.end()
+		if !again || ctx.Err() != nil {
+			return nil, err
+		}
+		if next.transport != a.transport {
+			refused = err
+		}
 		a = next
 	}
 }
@@ -189,7 +197,7 @@ func (s *Source) connectError(sess *session, err error) error {
 	case sess.conn == nil:
 		phase = "connect"
 	}
-	return s.errorf(phase, err, sess.failure(err))
+	return s.errorf(phase, err, sess.failure(nil, err))
 }
 
 // loginError says why there is no token that the server accepts.

@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -87,11 +89,12 @@ func (e *connectTimeoutError) Is(target error) bool { return target == context.D
 // errClosed reports that Close was called.
 var errClosed = errors.New("the connection was closed")
 
-// failure describes why a session failed, in words for the person who set the
-// server up, with the secrets of the settings masked.
-func (c *session) failure(err error) string {
+// failure describes why a request failed, or the handshake if x is nil, in words for the
+// person who set the server up, with the secrets of the settings masked.
+func (c *session) failure(x *transport.Exchange, err error) string {
 	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errClosed)
-	if r := c.http.LastRefusal(); r != nil && !late {
+	r := cmp.Or(x.Refusal(), c.http.LastRefusal())
+	if r != nil && !late {
 		return text.Escape(c.hide(r.Text))
 	}
 	return text.Escape(c.hide(c.ending(err))) + c.clues()

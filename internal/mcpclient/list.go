@@ -23,7 +23,8 @@ type listing struct {
 	cut   string // why the list is incomplete, "" if it is complete
 	loop  bool   // the server repeated a cursor
 
-	pages []*reading // of tools
+	pages []*reading          // of tools
+	last  *transport.Exchange // of the last request
 }
 
 // The lists of a server, each named by the key of its items in a result.
@@ -70,10 +71,10 @@ func (s *Source) list(ctx context.Context, sess *session, key string) (listing, 
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	if login := sess.http.LoginFailure(); login != nil {
+	if login := l.last.LoginFailure(); login != nil {
 		return l, s.loginError(login)
 	}
-	return l, s.errorf(listMethod(key), err, sess.failure(err))
+	return l, s.errorf(listMethod(key), err, sess.failure(l.last, err))
 }
 
 // relist is list, but starts again in a new session if the server has forgotten
@@ -98,12 +99,12 @@ func (s *Source) listPages(ctx context.Context, sess *session, key string) (list
 	seen := map[string]bool{"": true}
 	cursor := ""
 	for range limits.Pages {
-		x := transport.NewExchange(nil, nil)
-		raw, err := x.Outcome(askPage(x.Context(ctx), sess.client, key, cursor))
+		l.last = transport.NewExchange(nil, nil)
+		raw, err := l.last.Outcome(askPage(l.last.Context(ctx), sess.client, key, cursor))
 		var refused *jsonrpc.Error
-		if errors.As(err, &refused) && x.AwaitInitialized(ctx) {
-			x = transport.NewExchange(nil, nil)
-			raw, err = x.Outcome(askPage(x.Context(ctx), sess.client, key, cursor))
+		if errors.As(err, &refused) && l.last.AwaitInitialized(ctx) {
+			l.last = transport.NewExchange(nil, nil)
+			raw, err = l.last.Outcome(askPage(l.last.Context(ctx), sess.client, key, cursor))
 		}
 		if cursor == "" && errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound {
 			return l, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -133,14 +134,14 @@ func (s *Source) fetch(ctx context.Context, r *request, what, method string) (js
 		return nil, &NotOfferedError{Server: s.opts.Server.Name, What: what}
 	}
 	raw, sess, err := s.do(ctx, sess, r)
-	if err := s.answerError(ctx, sess, method, raw, err); err != nil {
+	if err := s.answerError(ctx, sess, r.exchange, method, raw, err); err != nil {
 		return nil, err
 	}
 	return raw, nil
 }
 
 // answerError returns what is wrong with the answer to a request that is no call.
-func (s *Source) answerError(ctx context.Context, sess *session, method string, raw json.RawMessage, err error) error {
+func (s *Source) answerError(ctx context.Context, sess *session, x *transport.Exchange, method string, raw json.RawMessage, err error) error {
 	switch {
 	case err == nil && jsonx.KindOf(raw) != jsonx.Object:
 		return s.malformed(method, "the server's answer is not a result object")
@@ -154,10 +155,10 @@ func (s *Source) answerError(ctx context.Context, sess *session, method string, 
 	switch {
 	case errors.As(err, &unmet):
 		return &RefusedError{Server: s.opts.Server.Name, Request: method, Message: unmet.Reason}
-	case errors.As(err, &refused) && refused.Code != codeRejected:
+	case errors.As(err, &refused) && refused.Code != transport.CodeRejected:
 		return &RefusedError{Server: s.opts.Server.Name, Request: method, Code: refused.Code, Message: text.Valid(text.Head(sess.hide(refused.Message), maxMessage))}
 	}
-	return s.errorf(method, err, sess.failure(err))
+	return s.errorf(method, err, sess.failure(x, err))
 }
 
 func (s *Source) malformed(phase, reason string) error { return s.errorf(phase, nil, reason) }

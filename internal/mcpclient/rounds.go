@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -41,15 +42,16 @@ func newRequest(ctx context.Context, name string, progress func(registry.Progres
 	return &request{asked: asked, exchange: transport.NewExchange(asked, progress), send: send}
 }
 
-// do sends a request. If the server has forgotten the session and says that it
-// did nothing, do sends it once more over a new one. It returns the session
+// do sends a request. If the server has forgotten the session and refused the
+// request for that, do sends it once more over a new one. It returns the session
 // used last.
 func (s *Source) do(ctx context.Context, sess *session, r *request) (json.RawMessage, *session, error) {
 	raw, err := s.doOn(ctx, sess, r)
-	if !errors.Is(err, mcp.ErrSessionMissing) && !errors.Is(err, errIdled) {
+	missing := errors.Is(err, mcp.ErrSessionMissing)
+	if missing && r.exchange.MayHaveRun() || !missing && !errors.Is(err, errIdled) {
 		return raw, sess, err
 	}
-	sess.end()
+	sess.endWith(mcp.ErrSessionMissing) // to its other requests it is that, too
 	next, err := s.liveSession(ctx)
 	if err != nil {
 		return nil, sess, err
@@ -123,13 +125,37 @@ func answered(ctx context.Context, server string, r *request) (rounds int, err e
 	return rounds, err
 }
 
-// inputs answers what a modern server asks for.
+// inputs answers what a modern server asks for. One that asks for nothing is busy, and
+// gets the request again after a pause.
 func (s *Source) inputs(ctx context.Context, r *request, raw json.RawMessage, round int) (json.RawMessage, error) {
+	asks := false
+	for range jsonx.Members(jsonx.Get(raw, "inputRequests")) {
+		asks = true
+		break
+	}
+	if !asks {
+		pause(ctx, time.Duration(round+1)*busyPause)
+	}
 	if c := caller.From(ctx); c != nil && c.Input != nil {
-		r.asked.MarkAsked()
+		if asks {
+			r.asked.MarkAsked()
+		}
 		return c.Input(ctx, s.opts.Server.Name, raw)
 	}
-	return s.asker.Inputs(ctx, r.asked, raw, round)
+	return s.asker.Inputs(ctx, r.asked, raw)
+}
+
+// busyPause is how long to wait for a busy server, multiplied by the round.
+const busyPause = 100 * time.Millisecond
+
+// pause waits for d, or until ctx is done.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
 }
 
 // needsAddresses returns the error that refuses a request until the person has

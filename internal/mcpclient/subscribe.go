@@ -104,13 +104,13 @@ func (s *Source) control(ctx context.Context, sess *session, method string, send
 	}
 	if sess.modern() {
 		if err := send(ctx); err != nil {
-			return s.errorf("subscriptions/listen", err, sess.failure(err))
+			return s.errorf("subscriptions/listen", err, sess.failure(nil, err))
 		}
 		return nil
 	}
 	request := newRequest(ctx, method, nil, func(ctx context.Context, _ *session, _ string) error { return send(ctx) })
 	raw, err := s.doOn(ctx, sess, request)
-	return s.answerError(ctx, sess, method, raw, err)
+	return s.answerError(ctx, sess, request.exchange, method, raw, err)
 }
 
 // Unsubscribe ends what [Source.Subscribe] began. It starts no server.

@@ -59,10 +59,14 @@ func (s *Server) retry(server *mcpclient.Source) *retry {
 func (s *Server) resolve(ctx context.Context, o *offer, req mcp.Request) (*offer, error) {
 	err := o.resolve(req)
 	call, ok := req.(*mcp.CallToolRequest)
-	if err == nil || !ok {
+	if !ok {
 		return o, err
 	}
-	server := o.failedServerOf(call.Params.Name)
+	name := call.Params.Name
+	if err == nil {
+		name = o.tools[name].Inner(call.Params.Arguments)
+	}
+	server := o.failedServerOf(name)
 	if server == nil {
 		return o, err
 	}
@@ -84,6 +88,9 @@ func (s *Server) resolve(ctx context.Context, o *offer, req mcp.Request) (*offer
 // failedServerOf returns the server of a name server__tool if it could not list its
 // tools, else nil.
 func (o *offer) failedServerOf(name string) *mcpclient.Source {
+	if name == "" {
+		return nil
+	}
 	named := o.session.ServerOf(name)
 	for _, server := range o.failed {
 		if server == named {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/mcptest"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
 )
 
 // A server that is down at the start is tried again at requests of clients, no more often
@@ -108,5 +111,47 @@ func TestProgramsAreTriedAgain(t *testing.T) {
 				t.Errorf("%v, %v", r, err)
 			}
 		})
+	}
+}
+
+// call_tool waits for the next attempt of the server that it names, as a call of the tool by
+// its own name does.
+func TestCallToolWaitsForAnotherAttempt(t *testing.T) {
+	handler, err := mcptest.Handler("--protocol", "2025-11-25")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var up atomic.Bool
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !up.Load() {
+			http.Error(w, "being deployed", http.StatusServiceUnavailable)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		web.CloseClientConnections()
+		web.Close()
+	})
+	from := newSession(t, map[string]string{"down": web.URL + ";legacy"})
+	t.Cleanup(from.Close)
+	s := New(Options{Select: func(ctx context.Context, s *session.Session) (*registry.Registry, []session.Found, error) {
+		reg, err := s.All(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		tools, err := s.Reaching(ctx, reg, func(*registry.Definition) bool { return false })
+		return reg, tools, err
+	}})
+	t.Cleanup(s.Wait)
+	if err := s.Load(t.Context(), from); err != nil {
+		t.Fatal(err)
+	}
+	c, _, _ := newFollower(t, listen(t, s, nil).URL, "2025-11-25")
+	up.Store(true) // the second attempt is immediate
+	r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{
+		"name": "down__echo", "params": map[string]any{"text": "here"}}})
+	if err != nil || r.IsError || textOf(r) != "here" {
+		t.Errorf("%v, %v", r, err)
 	}
 }

@@ -145,6 +145,16 @@ func (s *Session) Resolve(ctx context.Context, f Found, name string, raw json.Ra
 	return found, inner, params, err
 }
 
+// Inner returns the name of the tool that call_tool with these params calls; "" for another
+// tool, or if the params are invalid.
+func (f Found) Inner(raw json.RawMessage) string {
+	if f.reach == nil || f.reach.kind != deferred.CallTool || !jsonx.Valid(raw) {
+		return ""
+	}
+	name, _ := jsonx.Text(jsonx.Get(raw, "name"))
+	return name
+}
+
 // called reads the params of call_tool.
 func (r *reach) called(ctx context.Context, t *registry.Tool, raw json.RawMessage) (name string, params json.RawMessage, err error) {
 	all, err := registry.DecodeParams(t.Name, raw)

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -174,7 +172,7 @@ func TestInputs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			h, _ := handler(func(o *Options) { accepting(`{"x":1}`)(o); o.Workspace = "/w" })
-			got, err := h.Inputs(t.Context(), NewRequest(t.Context(), "tool x"), json.RawMessage(tt.result), 0)
+			got, err := h.Inputs(t.Context(), NewRequest(t.Context(), "tool x"), json.RawMessage(tt.result))
 			if string(got) != tt.want || (err == nil) != (tt.fails == "") || err != nil && !strings.Contains(err.Error(), tt.fails) {
 				t.Errorf("got  %s, %v\nwant %s", got, err, tt.want)
 			}
@@ -183,18 +181,6 @@ func TestInputs(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A server that asks for nothing but patience is given more with each round.
-func TestInputsWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h, _ := handler(nil)
-		start := time.Now()
-		got, err := h.Inputs(t.Context(), NewRequest(t.Context(), "tool x"), json.RawMessage(`{"requestState":"s"}`), 2)
-		if err != nil || string(got) != `"inputResponses":{},"requestState":"s"` || time.Since(start) != 3*busyPause {
-			t.Errorf("got %s, %v after %s", got, err, time.Since(start))
-		}
-	})
 }
 
 func TestAddresses(t *testing.T) {

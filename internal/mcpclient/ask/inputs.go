@@ -5,15 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/text"
 )
-
-// busyPause is how long to wait for a server that is busy and asks for no
-// input, multiplied by the round.
-const busyPause = 100 * time.Millisecond
 
 // InputError reports that a server asked for input that it does not get. The
 // server is alive; the request has failed.
@@ -31,8 +26,8 @@ func WantsInput(result json.RawMessage) bool {
 
 // Inputs answers, in order, what a result for which [WantsInput] holds asks for.
 // It returns the members to add to the params of the request before sending it
-// again; round counts from 0. The error is an *InputError.
-func (h *Handler) Inputs(ctx context.Context, during *Request, result json.RawMessage, round int) (json.RawMessage, error) {
+// again. The error is an *InputError.
+func (h *Handler) Inputs(ctx context.Context, during *Request, result json.RawMessage) (json.RawMessage, error) {
 	requests := jsonx.Get(result, "inputRequests")
 	if !jsonx.IsNull(requests) && jsonx.KindOf(requests) != jsonx.Object {
 		return nil, &InputError{"its request for input is malformed"}
@@ -55,9 +50,6 @@ func (h *Handler) Inputs(ctx context.Context, during *Request, result json.RawMe
 		out.Write(response)
 	}
 	out.WriteByte('}')
-	if n == 0 {
-		wait(ctx, time.Duration(round+1)*busyPause)
-	}
 	if state := jsonx.Get(result, "requestState"); !jsonx.IsNull(state) {
 		out.WriteString(`,"requestState":`)
 		out.Write(state)
@@ -72,14 +64,4 @@ func (h *Handler) input(ctx context.Context, during *Request, request json.RawMe
 		return h.Handle(ctx, during, method, jsonx.Get(request, "params"))
 	}
 	return nil, fmt.Errorf("not a request that clients answer: %s", text.Quote(method))
-}
-
-// wait waits for d, or until ctx is done.
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

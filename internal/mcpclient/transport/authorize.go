@@ -30,17 +30,20 @@ func (h *HTTP) Authorize(a Authorizer, tokenParam string) { h.auth, h.tokenParam
 // HasAuthorization reports whether the settings give an Authorization header.
 func (h *HTTP) HasAuthorization() bool { return h.headers.Get("Authorization") != "" }
 
-// roundTripAuthorized sends a request with the current token, and once more if
-// its refusal led to a new one. r is ours and goes to the configured origin.
-func (h *HTTP) roundTripAuthorized(r *http.Request) (*http.Response, error) {
+// sendAuthorized sends a request with the current token, and once more if its refusal
+// led to a new one. r is ours and goes to the configured origin.
+func (h *HTTP) sendAuthorized(r *http.Request) (*http.Response, error) {
+	if h.auth == nil {
+		return h.send(r)
+	}
 	for again := false; ; again = true {
 		token, err := h.auth.Token(r.Context())
 		if err != nil {
-			return nil, h.noToken(err)
+			return nil, h.noToken(r, err)
 		}
 		if again && r.GetBody != nil {
 			if r.Body, err = r.GetBody(); err != nil {
-				return nil, h.refuse(err)
+				return nil, h.refuse(r, err)
 			}
 		}
 		resp, err := h.sendWith(r, token)
@@ -50,7 +53,7 @@ func (h *HTTP) roundTripAuthorized(r *http.Request) (*http.Response, error) {
 		another, err := h.auth.Refused(r.Context(), token, resp.StatusCode, resp.Header.Values("WWW-Authenticate"))
 		if err != nil {
 			// The SDK handles the answer, and we remember the reason.
-			_ = h.noToken(err)
+			_ = h.noToken(r, err)
 			return resp, nil
 		}
 		if again || !another || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
@@ -58,16 +61,24 @@ func (h *HTTP) roundTripAuthorized(r *http.Request) (*http.Response, error) {
 		}
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
 		_ = resp.Body.Close()
-		h.ForgetRefusal()
+		h.forgetRefusal(r)
 	}
+}
+
+// forgetRefusal forgets the refusal of a request that is sent again.
+func (h *HTTP) forgetRefusal(r *http.Request) {
+	if x := exchangeOf(r.Context()); x != nil {
+		x.refuse(nil)
+		return
+	}
+	h.ForgetRefusal()
 }
 
 func isRefusal(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
 }
 
-// sendWith sends a request with a token, and removes the token from the parts
-// of the answer that may be shown.
+// sendWith sends a request with a token.
 func (h *HTTP) sendWith(r *http.Request, token string) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	switch {
@@ -85,15 +96,22 @@ func (h *HTTP) sendWith(r *http.Request, token string) (*http.Response, error) {
 	if token != "" {
 		h.sent = token
 	}
-	if token != "" && h.refusal != nil {
-		masked := *h.refusal // others may read that one
-		masked.Text = strings.ReplaceAll(masked.Text, token, secret.Masked)
-		h.refusal = &masked
-	}
 	if err == nil && resp.StatusCode < 400 {
 		h.login = nil
 	}
 	return resp, err
+}
+
+// withoutToken masks the token of a request in a text that may be shown.
+func (h *HTTP) withoutToken(r *http.Request, s string) string {
+	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if h.tokenParam != "" {
+		token = r.URL.Query().Get(h.tokenParam)
+	}
+	if h.auth == nil || token == "" {
+		return s
+	}
+	return strings.ReplaceAll(s, token, secret.Masked)
 }
 
 // SentToken returns the token that a request carried last, "" for none.
@@ -106,16 +124,23 @@ func (h *HTTP) SentToken() string {
 	return h.sent
 }
 
-// noToken remembers why there is no token that the server accepts.
-func (h *HTTP) noToken(err error) error {
+// noToken remembers why there is no token that the server accepts, in the exchange of
+// the request or else for LoginFailure.
+func (h *HTTP) noToken(r *http.Request, err error) error {
+	if x := exchangeOf(r.Context()); x != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.login = err
+		return err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.login = err
 	return err
 }
 
-// LoginFailure returns why there is no token that the server accepts, nil if
-// there is one or none is needed.
+// LoginFailure returns why there was no token that the server accepts for the handshake,
+// nil if there was one or none is needed.
 func (h *HTTP) LoginFailure() error {
 	if h == nil {
 		return nil

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -165,14 +166,14 @@ func (c *Conn) Write(ctx context.Context, m jsonrpc.Message) error {
 		c.mu.Lock()
 		c.questions.waiting--
 		c.mu.Unlock()
-		return c.inner.Write(ctx, m)
+		return c.inner.Write(oneway(ctx), m)
 	case r.IsCall():
 		return c.request(ctx, r)
 	case r.Method == "notifications/initialized" && c.streamable():
 		c.sendInitialized(ctx, r)
 		return nil
 	}
-	err := c.inner.Write(ctx, m)
+	err := c.inner.Write(oneway(ctx), m)
 	if x := exchangeOf(ctx); x != nil && r.Method == "notifications/cancelled" {
 		x.cancelled.give()
 	}
@@ -193,7 +194,7 @@ func (c *Conn) sendInitialized(ctx context.Context, r *jsonrpc.Request) {
 	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.give() }}
 	c.spawn(func() {
 		defer close(answered)
-		if err := c.inner.Write(httptrace.WithClientTrace(ctx, trace), r); err != nil {
+		if err := c.inner.Write(httptrace.WithClientTrace(oneway(ctx), trace), r); err != nil {
 			c.opts.Logger.Debug("notifications/initialized was refused", "error", err)
 		}
 	})
@@ -238,6 +239,7 @@ func (c *Conn) trace(direction string, m jsonrpc.Message) {
 }
 
 func (c *Conn) request(ctx context.Context, r *jsonrpc.Request) error {
+	exchangeOf(ctx).begin()
 	c.mu.Lock()
 	c.requests.serial++
 	c.requests.pending[r.ID] = &pending{method: r.Method, exchange: exchangeOf(ctx), serial: c.requests.serial}
@@ -260,8 +262,12 @@ func (c *Conn) request(ctx context.Context, r *jsonrpc.Request) error {
 		r = exchangeOf(ctx).completed(r)
 	}
 	err := c.inner.Write(ctx, r)
-	if err != nil {
-		c.drop(r.ID)
+	if err == nil {
+		return nil
+	}
+	c.drop(r.ID)
+	if c.opts.HTTP != nil && exchangeOf(ctx) != nil && !errors.Is(err, errRejected) {
+		return &rejectedError{err}
 	}
 	return err
 }

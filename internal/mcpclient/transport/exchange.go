@@ -31,6 +31,10 @@ type Exchange struct {
 	raw   json.RawMessage
 	input json.RawMessage // members to add to the params: what the server asked for
 	early <-chan struct{} // see AwaitInitialized
+
+	refusal *Refusal // over HTTP, nil if there is none
+	login   error    // over HTTP: see LoginFailure
+	running bool     // over HTTP: the server may be working on it, or may have
 }
 
 // NewExchange returns an Exchange. request is the request during which the server
@@ -65,6 +69,62 @@ func (x *Exchange) Token(given string) string {
 // WaitCancelled waits up to limit until the server has been told that the
 // request is canceled.
 func (x *Exchange) WaitCancelled(limit time.Duration) { waitFor(x.cancelled.c, limit) }
+
+// Refusal returns why a server over HTTP, or the way to it, refused the request; nil if it
+// did not.
+func (x *Exchange) Refusal() *Refusal {
+	if x == nil {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.refusal
+}
+
+// LoginFailure returns why there was no token that the server accepts for the request, nil
+// if there was one or none is needed.
+func (x *Exchange) LoginFailure() error {
+	if x == nil {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.login
+}
+
+func (x *Exchange) refuse(r *Refusal) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.refusal = r
+}
+
+// MayHaveRun reports whether a server over HTTP may have done what was requested: the
+// request was sent and not refused.
+func (x *Exchange) MayHaveRun() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.running
+}
+
+// mayRun records that, for the request itself and not for the stream of its answer.
+func (x *Exchange) mayRun(itself, running bool) {
+	if x == nil || !itself {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.running = running
+}
+
+// begin forgets what happened when the request was sent before.
+func (x *Exchange) begin() {
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.refusal, x.login, x.running = nil, nil, false
+}
 
 func (x *Exchange) wasEarly(answered <-chan struct{}) {
 	x.mu.Lock()

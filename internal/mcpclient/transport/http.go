@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -35,8 +36,8 @@ const (
 
 // HTTP is the only way to a server over HTTP. It sends the settings' headers to
 // the configured origin and nothing to any other, limits what comes back after
-// decompression, and remembers the last refusal for error texts, since the SDK
-// keeps only the text of the status. It is safe for concurrent use.
+// decompression, and remembers refusals for error texts, since the SDK keeps only
+// the text of the status. It is safe for concurrent use.
 type HTTP struct {
 	endpoint   string
 	origin     string // scheme://host:port
@@ -50,9 +51,9 @@ type HTTP struct {
 	tokenParam string     // the query parameter that carries the token instead of the header, "" for none
 
 	mu      sync.Mutex
-	refusal *Refusal
-	sent    string // token of the last request
-	login   error  // why there is no token that the server accepts
+	refusal *Refusal // the last one of a request without an exchange
+	sent    string   // token of the last request
+	login   error    // why there is no token that the server accepts
 }
 
 // Refusal is an answer with an error status, or none at all.
@@ -121,10 +122,10 @@ func (h *HTTP) CloseIdleConnections() { h.base.CloseIdleConnections() }
 func (h *HTTP) client() *http.Client {
 	return &http.Client{Transport: h, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > maxRedirects {
-			return h.refuse(fmt.Errorf("more than %d redirects", maxRedirects))
+			return h.refuse(r, fmt.Errorf("more than %d redirects", maxRedirects))
 		}
 		if webaddr.Origin(r.URL) != h.origin {
-			return h.refuse(fmt.Errorf("it redirects to another origin, %s, to which toolreg sends nothing; if you trust it, set it as the server's URL", webaddr.Origin(r.URL)))
+			return h.refuse(r, fmt.Errorf("it redirects to another origin, %s, to which toolreg sends nothing; if you trust it, set it as the server's URL", webaddr.Origin(r.URL)))
 		}
 		return nil
 	}}
@@ -133,7 +134,7 @@ func (h *HTTP) client() *http.Client {
 // RoundTrip implements [http.RoundTripper].
 func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	if webaddr.Origin(r.URL) != h.origin {
-		return nil, h.refuse(fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there", webaddr.Origin(r.URL)))
+		return nil, h.refuse(r, fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there", webaddr.Origin(r.URL)))
 	}
 	r = r.Clone(r.Context())
 	for name, values := range h.headers {
@@ -142,44 +143,56 @@ func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	if v := h.version.Load(); v != nil && r.Header.Get("Mcp-Protocol-Version") == "" {
 		r.Header.Set("Mcp-Protocol-Version", *v)
 	}
-	if h.auth != nil {
-		return h.roundTripAuthorized(r)
+	resp, err := h.sendAuthorized(r)
+	if err != nil {
+		return nil, err
 	}
-	return h.send(r)
+	return h.apart(r, resp), nil
 }
 
 func (h *HTTP) send(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodDelete {
 		return h.sendDelete(r)
 	}
+	x := exchangeOf(r.Context())
+	x.mayRun(r.Method == http.MethodPost, true)
 	resp, err := h.base.RoundTrip(r)
 	switch {
 	case isListening(r.Context()):
 		return resp, err
 	case err != nil:
-		return nil, h.refuse(err)
+		return nil, h.refuse(r, err)
 	}
-	return h.received(resp)
+	x.mayRun(r.Method == http.MethodPost, resp.StatusCode < 400)
+	return h.received(r, resp)
 }
 
-func (h *HTTP) received(resp *http.Response) (*http.Response, error) {
+func (h *HTTP) received(r *http.Request, resp *http.Response) (*http.Response, error) {
 	if id := resp.Header.Get("Mcp-Session-Id"); !isVisible(id) {
 		_ = resp.Body.Close()
-		return nil, h.refuse(errors.New("its session id contains characters other than visible ASCII"))
+		return nil, h.refuse(r, errors.New("its session id contains characters other than visible ASCII"))
 	}
 	if resp.StatusCode >= 400 {
 		head, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-		h.noteRefusal(resp, head)
+		h.noteRefusal(r, resp, head)
 		resp.Body = limited(resp.Body, io.MultiReader(bytes.NewReader(head), resp.Body), h.limit.Load())
 		return resp, nil
 	}
 	// A stream may go on for long, so that each of its events is limited.
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		resp.Body = &limitedEvents{ReadCloser: resp.Body, limit: h.limit, failed: h.refuse}
+	if contentType(resp) == eventStreamType {
+		resp.Body = &limitedEvents{ReadCloser: resp.Body, limit: h.limit, failed: func(err error) error { return h.refuse(r, err) }}
 	} else {
 		resp.Body = limited(resp.Body, resp.Body, h.limit.Load())
 	}
 	return resp, nil
+}
+
+const eventStreamType = "text/event-stream"
+
+// contentType returns the media type of a body without its parameters.
+func contentType(resp *http.Response) string {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind
 }
 
 // sendDelete tells the server that the session is over and does not wait for
@@ -208,28 +221,41 @@ func (h *HTTP) sendDelete(r *http.Request) (*http.Response, error) {
 }
 
 // noteRefusal remembers an answer with an error status.
-func (h *HTTP) noteRefusal(resp *http.Response, body []byte) {
+func (h *HTTP) noteRefusal(r *http.Request, resp *http.Response, body []byte) {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
 	msg := resp.Status
 	if line = text.Valid(text.Head(strings.TrimSpace(line), 300)); line != "" {
 		msg += ": " + line
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.refusal = &Refusal{Status: resp.StatusCode, Text: msg, needsLogin: wantsLogin(resp)}
+	h.remember(r, &Refusal{Status: resp.StatusCode, Text: msg, needsLogin: wantsLogin(resp)})
 }
 
-func (h *HTTP) refuse(err error) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !errors.Is(err, context.Canceled) {
-		h.refusal = &Refusal{Text: err.Error()}
+func (h *HTTP) refuse(r *http.Request, err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		h.remember(r, &Refusal{Text: "it closed the connection in the middle of an exchange"})
+	default:
+		h.remember(r, &Refusal{Text: err.Error()})
 	}
 	return err
 }
 
-// LastRefusal returns the last refusal, nil if there was none since the last
-// ForgetRefusal.
+// remember keeps a refusal in the exchange of the request, so that it explains no other
+// request, or else for LastRefusal.
+func (h *HTTP) remember(r *http.Request, refusal *Refusal) {
+	refusal.Text = h.withoutToken(r, refusal.Text)
+	if x := exchangeOf(r.Context()); x != nil {
+		x.refuse(refusal)
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refusal = refusal
+}
+
+// LastRefusal returns the last refusal during the handshake, nil if there was none
+// since the last ForgetRefusal.
 func (h *HTTP) LastRefusal() *Refusal {
 	if h == nil {
 		return nil

@@ -151,7 +151,7 @@ func (c *Conn) reply(ctx context.Context, r *jsonrpc.Response) {
 		r.Result = nil
 	}
 	c.trace("to server", r)
-	if err := c.inner.Write(ctx, r); err != nil {
+	if err := c.inner.Write(oneway(ctx), r); err != nil {
 		c.opts.Logger.Debug("an answer was not delivered", "error", err)
 	}
 }

@@ -1,0 +1,177 @@
+package mcpclient
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// onCall answers calls of tools whose params contain a word, and passes on everything else.
+func onCall(word string, answer http.HandlerFunc) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+			if strings.Contains(string(body), `"tools/call"`) && strings.Contains(string(body), word) {
+				answer(w, r)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// TestRefusedCallsFailAlone: what a server answers to one call neither ends the others, which
+// may be those of other clients, nor explains them.
+func TestRefusedCallsFailAlone(t *testing.T) {
+	tests := []struct {
+		name   string
+		answer http.HandlerFunc
+		want   string
+	}{
+		{"400", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", 400) }, "400 Bad Request: private reason"},
+		{"401", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", 401) }, "401 Unauthorized: private reason"},
+		{"403", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", 403) }, "403 Forbidden: private reason"},
+		{"500", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", 500) }, "500 Internal Server Error: private reason"},
+		{"503", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", 503) }, "503 Service Unavailable: private reason"},
+		{"no message", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"private":`)
+		}, `its answer is not a JSON-RPC message: {"private":`},
+		{"a page", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, `<p>private`)
+		}, `its answer (200 OK) has the content type "text/html" instead of application/json`},
+		{"nothing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, `its answer (202 Accepted) has the content type ""`},
+		{"cut off", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", "100")
+			fmt.Fprint(w, `{"jsonrpc":`)
+		}, "it closed the connection in the middle of an exchange"},
+	}
+	for _, tt := range tests {
+		for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+			t.Run(tt.name+" "+revision, func(t *testing.T) {
+				reached, refused := make(chan struct{}), make(chan struct{})
+				web := serve(t, func(next http.Handler) http.Handler {
+					waiting := onCall("wait", func(w http.ResponseWriter, r *http.Request) {
+						close(reached)
+						<-refused
+						next.ServeHTTP(w, r)
+					})
+					return waiting(onCall("refuse", tt.answer)(next))
+				}, "--protocol", revision)
+				tools, _ := discovered(t, source(t, httpServer(web.URL)))
+				other := make(chan registry.Result, 1)
+				go func() {
+					r, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"wait"}`)})
+					if err != nil {
+						r = registry.TextResult(err.Error())
+					}
+					other <- r
+				}()
+				<-reached
+				_, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"refuse"}`)})
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("error %v, want %s", err, tt.want)
+				}
+				close(refused)
+				if got := said(<-other); got != "wait" {
+					t.Errorf("the other call: %s", got)
+				}
+			})
+		}
+	}
+}
+
+// TestRefusalExplainsNoLaterCall: an error names its own reason.
+func TestRefusalExplainsNoLaterCall(t *testing.T) {
+	web := serve(t, func(next http.Handler) http.Handler {
+		refusing := onCall("refuse", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", 503) })
+		return refusing(onCall("silent", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream") // and nothing in it
+		})(next))
+	}, "--protocol", "2025-11-25")
+	tools, _ := discovered(t, source(t, httpServer(web.URL)))
+	for _, tt := range []struct{ text, want string }{{"refuse", "private reason"}, {"silent", "request terminated without response"}} {
+		_, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"` + tt.text + `"}`)})
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error %v, want %s", err, tt.want)
+		}
+	}
+}
+
+// TestCallThatMayHaveRunIsNotRepeated: the server has begun to answer when it forgets the
+// session.
+func TestCallThatMayHaveRunIsNotRepeated(t *testing.T) {
+	var calls atomic.Int32
+	web := serve(t, func(next http.Handler) http.Handler {
+		calling := onCall("echo", func(w http.ResponseWriter, _ *http.Request) {
+			calls.Add(1)
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "retry: 1\nid: begun\ndata:\n\n")
+		})(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Last-Event-ID") == "begun" {
+				http.Error(w, "session not found", http.StatusNotFound)
+				return
+			}
+			calling.ServeHTTP(w, r)
+		})
+	}, "--protocol", "2025-11-25")
+	tools, _ := discovered(t, source(t, httpServer(web.URL)))
+	_, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"x"}`)})
+	if err == nil || !strings.Contains(err.Error(), "the server ended the session; the call may have run, so it was not repeated") {
+		t.Errorf("error %v", err)
+	}
+	if n := calls.Load(); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+// TestRefusedNotification: a server that refuses notifications can still be used.
+func TestRefusedNotification(t *testing.T) {
+	web := serve(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+			if strings.Contains(string(body), `"notifications/initialized"`) {
+				next.ServeHTTP(httptest.NewRecorder(), r)
+				http.Error(w, "no notifications", http.StatusBadRequest)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}, "--protocol", "2025-06-18")
+	tools, _ := discovered(t, source(t, httpServer(web.URL)))
+	if got := said(run(t, tools, "echo", `{"text":"hi"}`)); got != "hi" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestServerThatSpeaksNoTransport: the error is that of streamable HTTP, which was tried
+// first.
+func TestServerThatSpeaksNoTransport(t *testing.T) {
+	web := serve(t, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				http.Error(w, "no", http.StatusMethodNotAllowed)
+				return
+			}
+			http.Error(w, "no API key", http.StatusBadRequest)
+		})
+	})
+	server := httpServer(web.URL)
+	server.URL, server.HTTPURL = server.HTTPURL, ""
+	_, _, err := source(t, server).Discover(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "400 Bad Request: no API key") {
+		t.Errorf("error %v", err)
+	}
+}

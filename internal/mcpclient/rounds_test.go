@@ -1,0 +1,34 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+)
+
+// TestBusyServersAreGivenTime: one that asks for nothing gets more time with each round,
+// whoever the request is made for.
+func TestBusyServersAreGivenTime(t *testing.T) {
+	of := &caller.Caller{Input: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`"inputResponses":{}`), nil
+	}}
+	for name, who := range map[string]*caller.Caller{"command line": nil, "client": of} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, start := caller.With(t.Context(), who), time.Now()
+				r := &request{asked: ask.NewRequest(ctx, "tool x")}
+				if _, err := New(Options{}).inputs(ctx, r, json.RawMessage(`{"resultType":"input_required"}`), 2); err != nil {
+					t.Error(err)
+				}
+				if waited := time.Since(start); waited != 3*busyPause || r.asked.Asked() {
+					t.Errorf("waited %s, asked %v", waited, r.asked.Asked())
+				}
+			})
+		})
+	}
+}

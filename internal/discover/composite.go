@@ -136,6 +136,9 @@ func problemAt(n settings.Named, pointer, message, hint string) document.Problem
 		Message: "composites." + n.Name + ": " + place(pointer) + message, Hint: hint}
 }
 
+// noCycles is the hint of composites that call themselves.
+const noCycles = "a composite cannot call itself, directly or through others"
+
 // findCycles quarantines composites that would call themselves.
 func (c *Composites) findCycles() {
 	byName := map[string]*composite{}
@@ -154,7 +157,7 @@ func (c *Composites) findCycles() {
 			case next == nil || state[next] == done:
 			case state[next] == open:
 				one.problems = append(one.problems, one.problem(fmt.Sprintf("/steps/%d/tool", i),
-					fmt.Sprintf("%q leads back to a composite that is still running", s.tool), "a composite cannot call itself, directly or through others"))
+					fmt.Sprintf("%q calls this composite again", s.tool), noCycles))
 			default:
 				check(next)
 			}

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,6 +38,10 @@ const (
 // which nested composites share.
 type stepBudget struct{}
 
+// openRuns is the context key of the composites that are running, an
+// []*composite, outermost first.
+type openRuns struct{}
+
 // compositeRun is one run of a composite.
 type compositeRun struct {
 	*composite
@@ -55,6 +60,11 @@ func (c *Composites) run(ctx context.Context, one *composite, call registry.Call
 		left.Store(maxRun)
 		ctx = context.WithValue(ctx, stepBudget{}, left)
 	}
+	open, _ := ctx.Value(openRuns{}).([]*composite)
+	if slices.Contains(open, one) { // under a name that findCycles does not know, such as a new one
+		return registry.Result{}, &settings.Error{Problems: []document.Problem{one.problem("", "it calls itself again", noCycles)}}
+	}
+	ctx = context.WithValue(ctx, openRuns{}, append(slices.Clip(open), one))
 	start := time.Now()
 	r := &compositeRun{composite: one, call: c.opts.Call, asked: call, steps: []any{}}
 	var err error
@@ -171,7 +181,7 @@ func (r *compositeRun) step(ctx context.Context, i int, s *step) (failed *regist
 		t.State, t.DurationMs = stepSkipped, 0
 	}
 	if result.IsError {
-		t.State, t.Error = stepFailed, firstLine([]byte(result.Text()))
+		t.State, t.Error = stepFailed, firstLine([]byte(cmp.Or(result.Summary, result.Text())))
 		failed = &result
 	} else if wanted {
 		r.done = append(r.done, result)
@@ -220,9 +230,10 @@ func (r *compositeRun) attempt(ctx context.Context, i int, s *step) (wanted bool
 var errTooManySteps = errors.New("the call reached the limit on steps")
 
 // ends reports whether an error ends the whole composite even with
-// continueOnError: the call is over or was denied.
+// continueOnError: the call is over or was denied, or the settings are wrong.
 func ends(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, registry.ErrDenied) || errors.Is(err, registry.ErrNeedsConfirmation) ||
+	_, wrong := errors.AsType[*settings.Error](err)
+	return wrong || ctx.Err() != nil || errors.Is(err, registry.ErrDenied) || errors.Is(err, registry.ErrNeedsConfirmation) ||
 		errors.Is(err, registry.ErrNotFound) || errors.Is(err, registry.ErrSourceFailed) || errors.Is(err, errTooManySteps)
 }
 

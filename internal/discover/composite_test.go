@@ -205,8 +205,8 @@ func TestMistakesInComposites(t *testing.T) {
 		}},
 		"no steps":     {"composites:\n  a: {steps: []}\n", []string{":2:7: composites.a: steps: minimum 1 items required"}},
 		"not an entry": {"composites:\n  a: 7\n", []string{":2:3: composites.a: expected object, but got number"}},
-		"itself":       {"composites:\n  a: {steps: [{tool: a}]}\n", []string{`:2:16: composites.a: steps.0.tool: "a" leads back to a composite`}},
-		"a circle":     {"composites:\n  a:\n    steps: [{tool: b}]\n  b:\n    steps: [{tool: x}, {tool: 'a'}]\n", []string{`:5:25: composites.b: steps.1.tool: "a" leads back`}},
+		"itself":       {"composites:\n  a: {steps: [{tool: a}]}\n", []string{`:2:16: composites.a: steps.0.tool: "a" calls this composite again`}},
+		"a circle":     {"composites:\n  a:\n    steps: [{tool: b}]\n  b:\n    steps: [{tool: x}, {tool: 'a'}]\n", []string{`:5:25: composites.b: steps.1.tool: "a" calls this composite again`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseComposites(t, c.text, CompositeOptions{})

@@ -82,7 +82,7 @@ func (b *builder) register(found *Tool) {
 		}
 	}
 	if h := b.hides(&t); h != nil {
-		h.Name, h.Source = t.Name, t.Source
+		h.Name, h.Version, h.Source = t.Name, t.Version, t.Source
 		b.reg.hidden = append(b.reg.hidden, *h)
 		for _, name := range t.maybe {
 			b.reg.misfits[name] = *h

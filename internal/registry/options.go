@@ -28,6 +28,7 @@ type SourceReport struct {
 // quarantined.
 type Hidden struct {
 	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
 	Source  string `json:"source"`
 	Reason  string `json:"reason"`            // why it is not in the registry
 	Setting string `json:"setting,omitempty"` // what hides it: file:line, a flag or "default"
@@ -36,7 +37,7 @@ type Hidden struct {
 }
 
 // Filter decides whether a tool is registered; nil registers it. It may leave
-// Name and Source of Hidden empty; they are filled in.
+// Name, Version and Source of Hidden empty; they are filled in.
 type Filter func(*Tool) *Hidden
 
 // Conflict rules for discovered tools (setting conflicts.discovered).

@@ -157,10 +157,8 @@ func (r *Registry) near(name string) []string {
 	if IsGlob(name) {
 		return nearGlob(name, candidates)
 	}
-	if plain, _, ok := cutVersion(name); ok && slices.Contains(candidates, plain) {
-		name = plain // the tool has no version at all
-	}
-	return Near(name, candidates)
+	plain, _, _ := cutVersion(name)
+	return Near(plain, candidates)
 }
 
 // Matching returns the tools whose name or server__tool a glob matches, in

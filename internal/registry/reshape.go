@@ -210,7 +210,7 @@ func (b *builder) withdraw() {
 			return false
 		}
 		for _, v := range b.versionsOf(t) {
-			b.reg.hidden = append(b.reg.hidden, Hidden{Name: t.Name, Source: t.Source, Reason: "an override hides it", Setting: v.Reshaped.Origin})
+			b.reg.hidden = append(b.reg.hidden, Hidden{Name: t.Name, Version: v.Version, Source: t.Source, Reason: "an override hides it", Setting: v.Reshaped.Origin})
 		}
 		delete(b.reg.names, t.Name)
 		delete(b.reg.versions, t.Name)

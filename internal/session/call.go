@@ -78,7 +78,7 @@ func (s *Session) Offered(ctx context.Context, reg *registry.Registry, tools []*
 	offered := slices.DeleteFunc(slices.Clone(tools), func(t *registry.Tool) bool {
 		v, denied := p.DeniesAll(ctx, t)
 		if denied {
-			hidden = append(hidden, registry.Hidden{Name: t.Name, Source: t.Source, Reason: "every call is denied: " + v.Reason, Setting: v.Origin})
+			hidden = append(hidden, registry.Hidden{Name: t.Name, Version: t.Version, Source: t.Source, Reason: "every call is denied: " + v.Reason, Setting: v.Origin})
 		}
 		return denied
 	})

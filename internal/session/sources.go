@@ -69,20 +69,27 @@ func (s *sources) serverOf(name string) *mcpclient.Source {
 // hidden finds the tool that a name would refer to if no setting excluded it,
 // by name, alias, server__tool or name@version; nil if there is none.
 func (s *sources) hidden(reg *registry.Registry, name string) *registry.Hidden {
-	plain := name
+	plain, version := name, ""
 	if i := strings.LastIndexByte(name, '@'); i > 0 {
-		plain = name[:i]
+		plain, version = name[:i], name[i+1:]
 	}
 	canonical := builtin.Aliases()[plain]
+	var other *registry.Hidden // of another version
 	for _, h := range reg.Hidden() {
 		server, isMCP := strings.CutPrefix(h.Source, registry.MCPPrefix)
 		qualified := server + "__" + h.Name
+		meant := h.Name == name || h.Name == plain ||
+			canonical != "" && h.Source == registry.SourceBuiltin && h.Name == canonical ||
+			isMCP && (qualified == plain || registry.ValidName(qualified) == plain)
 		switch {
-		case h.Name == name, h.Name == plain,
-			canonical != "" && h.Source == registry.SourceBuiltin && h.Name == canonical,
-			isMCP && (qualified == plain || registry.ValidName(qualified) == plain):
+		case meant && (plain == name || h.Version == version):
 			return &h
+		case meant && other == nil:
+			other = &h
 		}
+	}
+	if other != nil && reg.Versions(plain) == nil {
+		return other
 	}
 	for _, off := range s.off {
 		if strings.HasPrefix(plain, off.Name+"__") || strings.HasPrefix(plain, registry.ValidName(off.Name+"__")) {

@@ -223,7 +223,17 @@ func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, al
 		sources[tool.Source] = true
 	}
 	if all {
+		several := map[string]int{} // tools by name
+		for _, tool := range tools {
+			several[tool.Name]++
+		}
 		for _, h := range hidden {
+			several[h.Name]++
+		}
+		for _, h := range hidden {
+			if several[h.Name] > 1 && h.Version != "" {
+				h.Name += "@" + h.Version
+			}
 			reason := "hidden: " + h.Reason
 			if h.Setting != "" {
 				reason += " (" + h.Setting + ")"

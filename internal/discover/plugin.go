@@ -215,13 +215,21 @@ func readDuration(raw json.RawMessage) (time.Duration, error) {
 }
 
 // identity returns the identity of a tool of this plugin, so that an approval
-// applies only to this command in this folder.
+// applies only to this command in this folder. A folder of the project is
+// relative to its root, because a lock file is for everybody's copy of it.
 func (p *plugin) identity(argv []string) json.RawMessage {
+	dir := p.Dir
+	if rel, err := filepath.Rel(p.opts.ProjectRoot, dir); err == nil && filepath.IsLocal(rel) {
+		dir = rel
+	}
+	if p.script && len(argv) > 0 && argv[0] == p.Path {
+		argv = append([]string{filepath.Base(p.Path)}, argv[1:]...)
+	}
 	data, err := json.Marshal(struct {
 		Plugin  string   `json:"plugin"`
 		Dir     string   `json:"dir"`
 		Command []string `json:"command"`
-	}{p.ID, filepath.ToSlash(p.Dir), argv})
+	}{p.ID, filepath.ToSlash(dir), argv})
 	if err != nil {
 		return json.RawMessage("null") // cannot happen: strings always encode
 	}

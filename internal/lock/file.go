@@ -46,31 +46,36 @@ type Entry struct {
 
 func (e *Entry) key() string { return e.Source + "\x00" + e.Name + "\x00" + e.Version }
 
-// isNamed reports whether one of the names or globs is the tool's, alone or as
-// server__tool.
-func (e *Entry) isNamed(names ...string) bool {
+// Is reports whether the entry is that of a tool.
+func (e *Entry) Is(t *registry.Tool) bool {
+	up := t.Upstream()
+	return e.Source == up.Source && e.Name == up.Name && e.Version == up.Version
+}
+
+// IsNamed reports whether one of the names or globs is the tool's, alone, with
+// its version, or as server__tool.
+func (e *Entry) IsNamed(names ...string) bool {
 	server, isServer := strings.CutPrefix(e.Source, registry.MCPPrefix)
 	return slices.ContainsFunc(names, func(name string) bool {
-		return registry.MatchName(name, e.Name) || isServer && registry.MatchName(name, registry.ValidName(server+"__"+e.Name))
+		return registry.MatchName(name, e.Name) || e.Version != "" && registry.MatchName(name, e.Name+"@"+e.Version) || isServer && registry.MatchName(name, registry.ValidName(server+"__"+e.Name))
 	})
 }
 
 // Has reports whether the file holds a tool with a name, or one that a glob matches.
 func (f *File) Has(name string) bool {
-	return slices.ContainsFunc(f.Tools, func(e Entry) bool { return e.isNamed(name) })
+	return slices.ContainsFunc(f.Tools, func(e Entry) bool { return e.IsNamed(name) })
 }
 
-// Keep leaves the tools with these names or globs.
-func (f *File) Keep(names []string) {
-	f.Tools = slices.DeleteFunc(f.Tools, func(e Entry) bool { return !e.isNamed(names...) })
+// Keep leaves the tools that are meant.
+func (f *File) Keep(meant func(*Entry) bool) {
+	f.Tools = slices.DeleteFunc(f.Tools, func(e Entry) bool { return !meant(&e) })
 }
 
-// KeepOver leaves the tools with these names or globs, and adds the others of an
-// older file.
-func (f *File) KeepOver(older *File, names []string) {
-	f.Keep(names)
+// KeepOver leaves the tools that are meant, and adds the others of an older file.
+func (f *File) KeepOver(older *File, meant func(*Entry) bool) {
+	f.Keep(meant)
 	for _, e := range older.Tools {
-		if !e.isNamed(names...) {
+		if !meant(&e) {
 			f.Tools = append(f.Tools, e)
 		}
 	}

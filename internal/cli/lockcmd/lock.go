@@ -132,18 +132,24 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 // them, and a check does not compare them. Every name must be that of a tool which
 // is or was pinned.
 func narrow(was, now *lock.File, reg *registry.Registry, names []string, check bool) error {
+	var tools []*registry.Tool // with names that the file does not have: an alias, that of an override
 	for _, name := range names {
-		if !was.Has(name) && !now.Has(name) {
-			_, err := reg.Matching(name)
+		if was.Has(name) || now.Has(name) {
+			continue
+		}
+		found, err := reg.Matching(name)
+		if err != nil {
 			return err
 		}
+		tools = append(tools, found...)
 	}
+	meant := func(e *lock.Entry) bool { return e.IsNamed(names...) || slices.ContainsFunc(tools, e.Is) }
 	if check {
-		was.Keep(names)
-		now.Keep(names)
+		was.Keep(meant)
+		now.Keep(meant)
 		return nil
 	}
-	now.KeepOver(was, names)
+	now.KeepOver(was, meant)
 	return nil
 }
 

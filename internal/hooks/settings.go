@@ -65,31 +65,25 @@ func (h *Hook) matches(t *registry.Tool) bool {
 	})
 }
 
-// Parse parses the setting hooks: an object of lists by event. unknown are keys
-// that are not events, which are ignored because other programs keep hooks
-// under the same name.
-func Parse(raw json.RawMessage) (found []Hook, unknown []string, err error) {
+// Parse parses the setting hooks: an object of lists by event. Other keys are
+// ignored, because other programs keep hooks under the same name.
+func Parse(raw json.RawMessage) (found []Hook, err error) {
 	var byEvent map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &byEvent); err != nil {
-		return nil, nil, fmt.Errorf("hooks: expected an object with the keys %s, %s, %s or %s", BeforeCall, AfterCall, OnRegister, OnDiagnostic)
+		return nil, fmt.Errorf("hooks: expected an object with the keys %s, %s, %s or %s", BeforeCall, AfterCall, OnRegister, OnDiagnostic)
 	}
 	for _, e := range Events() {
 		list, ok := byEvent[string(e)]
-		delete(byEvent, string(e))
 		if !ok || string(list) == "null" {
 			continue
 		}
 		hooks, err := parseList(e, list)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		found = append(found, hooks...)
 	}
-	for name := range byEvent {
-		unknown = append(unknown, name)
-	}
-	slices.Sort(unknown)
-	return found, unknown, nil
+	return found, nil
 }
 
 func parseList(e Event, list json.RawMessage) ([]Hook, error) {

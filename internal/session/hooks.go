@@ -8,45 +8,39 @@ import (
 
 	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/hooks"
-	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
 // hooks reads the setting hooks of all scopes. It returns nil if there are
 // none. The error is an *InputError.
 func (r *run) hooks(ctx context.Context) (*hooks.Set, error) {
-	set, unknown, err := ReadHooks(ctx, r.set, r.expander, r.deps.Environ)
+	set, err := ReadHooks(ctx, r.set, r.expander, r.deps.Environ)
 	if set != nil {
 		set.Confine = r.confiner.Programs(confine.Hooks)
-	}
-	for _, d := range unknown {
-		r.deps.Warn(d)
 	}
 	return set, err
 }
 
 // ReadHooks reads hooks without a session; environ is the environment of the
-// process. The diagnostics name unknown hooks.
-func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander, environ []string) (*hooks.Set, []registry.Diagnostic, error) {
+// process.
+func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander, environ []string) (*hooks.Set, error) {
 	var all []hooks.Hook
 	var origins []settings.Origin
-	var diags []registry.Diagnostic
 	for place, raw := range set.RawEach("hooks") {
-		found, unknown, err := hooks.Parse(raw.JSON())
+		found, err := hooks.Parse(raw.JSON())
 		if err != nil {
-			return nil, diags, &InputError{Err: fmt.Errorf("%s: %w", raw.Origin, err), Hint: "such as hooks: {beforeCall: [{command: [./check.sh], tools: [write_file]}]}"}
+			return nil, &InputError{Err: fmt.Errorf("%s: %w", raw.Origin, err), Hint: "such as hooks: {beforeCall: [{command: [./check.sh], tools: [write_file]}]}"}
 		}
-		for _, name := range unknown {
-			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "hook_unknown", Message: fmt.Sprintf("%s: unknown hook hooks.%s", raw.Origin, name),
-				Hint: "the hooks are beforeCall, afterCall, onRegister and onDiagnostic"})
-		}
+		position := map[hooks.Event]int{}
 		for i := range found {
-			found[i].Place, found[i].Origin = place, raw.Origin.String()
+			h := &found[i]
+			h.Place, h.Origin = place, raw.At(fmt.Sprintf("/%s/%d", h.Event, position[h.Event])).String()
+			position[h.Event]++
 		}
 		all, origins = append(all, found...), append(origins, raw.Origin)
 	}
 	if len(all) == 0 {
-		return nil, diags, nil
+		return nil, nil
 	}
 	env, envErr := set.ToolEnviron(ctx, x, environ)
 	return &hooks.Set{Hooks: all, Dir: set.ProjectRoot, Env: append(env, "TOOLREG_PROJECT_ROOT="+set.ProjectRoot),
@@ -55,7 +49,7 @@ func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander
 				return nil, envErr
 			}
 			return hookCommand(x, h, origins[h.Place])
-		}}, diags, nil
+		}}, nil
 }
 
 // hookCommand expands a hook's command. A relative program path in the system's

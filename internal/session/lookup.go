@@ -65,7 +65,7 @@ func (s *Session) checkNames(ctx context.Context, reg *registry.Registry) {
 	for _, off := range s.sources.off {
 		names.Off = append(names.Off, off.Name)
 	}
-	if set, _, err := ReadHooks(ctx, s.set, s.expander, s.deps.Environ); err == nil { // errors in hooks are reported when they run
+	if set, err := ReadHooks(ctx, s.set, s.expander, s.deps.Environ); err == nil { // errors in hooks are reported when they run
 		names.Hooks = set
 	}
 	names.Check()

@@ -53,7 +53,7 @@ func (m *merged) effective(row *table.Row) []Value {
 		n = m.listNode(row.Name)
 	} else if row.Name == rulesKey {
 		n = m.ruleNode()
-	} else if row.Type == table.Raw && row.Merge == table.Unite {
+	} else if row.Merge == table.Unite {
 		n = united(all)
 	}
 	return []Value{{Key: row.Name, JSON: row.Masked(n), Origin: last.origin}}

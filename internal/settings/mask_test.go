@@ -18,7 +18,9 @@ const secretive = `mcpServers:
     oauth: {clientId: me, clientSecret: S3CRET}
 env: {K: S3CRET}
 toolCallCommand: [run, "--secret=S3CRET"]
-hooks: [{command: run, env: {K: S3CRET}, password: S3CRET}]
+hooks:
+  afterCall: [{command: [run, --token, S3CRET]}]
+  BeforeTool: [{env: {K: S3CRET}, password: S3CRET}]
 context: {apiToken: S3CRET, channel: dev}
 `
 
@@ -33,7 +35,7 @@ func TestEffectiveShowsNoSecret(t *testing.T) {
 		`context.apiToken = "***"`,
 		`context.channel = "dev"`,
 		`env.K = "***"`,
-		`hooks = [{"command":"run","env":{"K":"***"},"password":"***"}]`,
+		`hooks = {"afterCall":[{"command":["run","--token","***"]}],"BeforeTool":[{"env":{"K":"***"},"password":"***"}]}`,
 	}
 	s := b.load(b.options())
 	if diff := cmp.Diff(want, effective(s)); diff != "" {

@@ -114,6 +114,8 @@ func (r *reader) group(n *document.Node, prefix string) {
 		case f.Value.Kind == document.Null && (row != nil || r.index.IsGroup(key)):
 		case r.index.IsGroup(key) && f.Value.Kind == document.Object:
 			r.group(f.Value, key+".")
+		case r.index.IsGroup(key) && row != nil && (f.Value.Kind == document.List || f.Value.Kind == document.Number):
+			r.wrongType(f.Value, key, "an object") // the other program has text or a boolean there
 		case row != nil && row.Foreign:
 			if key != "$schema" {
 				r.foreign = append(r.foreign, key)

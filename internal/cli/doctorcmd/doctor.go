@@ -198,8 +198,7 @@ func (x *examination) settings(ctx context.Context, s *settings.Settings, diags 
 			x.add(stateWarning, "toolOptions", "write the name as toolreg list shows it", "%s: %q matches no tool", o.Origin, o.Pattern)
 		}
 	}
-	set, unknown, err := session.ReadHooks(ctx, s, settings.NewExpander(s.ProjectRoot, x.env.Environ), x.env.Environ)
-	x.env.Diagnose(unknown)
+	set, err := session.ReadHooks(ctx, s, settings.NewExpander(s.ProjectRoot, x.env.Environ), x.env.Environ)
 	if err != nil {
 		remedy := ""
 		if bad, ok := errors.AsType[*session.InputError](err); ok {

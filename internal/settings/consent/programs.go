@@ -43,13 +43,13 @@ func Programs(f *File) []Program {
 			out = append(out, f.servers(s)...)
 		case s.Row.Name == "env":
 			run(nil, valuesOf(s.Value)) // for programs that run with it: BASH_ENV, NODE_OPTIONS
-		case s.Row.Runs && s.Row.Type == table.Raw:
-			for _, argv := range rawCommands(s.Value) {
-				run(argv, f.env())
-			}
-		case s.Row.Runs:
+		case s.Row.Runs && s.Row.Type == table.Strings:
 			for _, path := range s.Value.Strings() {
 				run([]string{path}, nil)
+			}
+		case s.Row.Runs:
+			for _, argv := range rawCommands(s.Value) {
+				run(argv, f.env())
 			}
 		}
 		out = append(out, f.references(s)...)

@@ -155,7 +155,7 @@ func callRows() []Row {
 			Doc: "Options of tools by name or glob. All entries that match a tool apply; later ones override earlier ones."},
 		{Name: "overrides", Type: Named, Merge: ByName, Strict: true, Fields: overrideFields(), Loosens: always,
 			Doc: "Changes to names, descriptions, params and results of tools, by registered name or server__tool. A project cannot replace an entry of yours that fixes or hides something."},
-		{Name: "hooks", Type: Raw, Merge: Unite, Runs: true, Doc: "Commands to run around each call. Those of all scopes run."},
+		{Name: "hooks", Type: Object, Merge: Unite, Runs: true, Fields: hookFields(), Doc: "Commands to run around each call. Those of all scopes run."},
 		{Name: "cache.discovery", Type: Duration, Default: "0", Doc: "How long a source's cached tools are used before asking it again; 0 = never."},
 		{Name: "cache.failures", Type: Duration, Default: `"1m"`, Doc: "With cache.discovery: how long a failed source is not started again; 0 = start it every time."},
 		{Name: "sampling.command", Type: Command, Doc: "Command that answers sampling requests of MCP servers; absent = declined."},
@@ -167,4 +167,21 @@ func callRows() []Row {
 		{Name: "search.always", Type: Strings, Doc: "Tools that schema --defer never defers: names or globs."},
 		{Name: "search.client", Type: Bool, Default: "false", Doc: "With schema --defer, format openai-responses: call --format answers the model's searches, not OpenAI's server."},
 	}
+}
+
+func hookFields() []Row {
+	var out []Row
+	for _, event := range [][2]string{
+		{"beforeCall", "Commands that run before a call and may deny it, ask about it or replace its params."},
+		{"afterCall", "Commands that run after a call and may replace its result."},
+		{"onRegister", "Commands that receive the list of registered tools."},
+		{"onDiagnostic", "Commands that receive the diagnostics of a run."},
+	} {
+		out = append(out, Row{Name: event[0], Type: Objects, Strict: true, Doc: event[1], Fields: []Row{
+			{Name: "command", Type: Command, Required: true, Doc: "The command: one string, split into words without a shell, or a list of words."},
+			{Name: "tools", Type: Strings, Doc: "The tools that it applies to: names or globs; absent = all."},
+			{Name: "timeout", Type: Duration, Default: `"10s"`, Doc: "Time limit of the command, at most 1h."},
+		}})
+	}
+	return out
 }

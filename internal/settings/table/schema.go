@@ -38,8 +38,8 @@ func place(object map[string]any, path []string, schema map[string]any) {
 		return
 	}
 	if len(path) == 1 {
-		if group := properties[path[0]]; group != nil { // another program's unless it is an object
-			schema["not"] = map[string]any{"type": "object"}
+		if group := properties[path[0]]; group != nil { // another program's if it is a boolean or text
+			schema["type"] = []string{"boolean", "string", "null"}
 			schema = map[string]any{"anyOf": []any{group, schema}}
 		}
 		properties[path[0]] = schema

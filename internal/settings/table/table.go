@@ -64,7 +64,7 @@ type Row struct {
 	Required bool
 	Strict   bool                      // an unknown, null or empty field is an error: an object that loses a field would mean more
 	Secret   bool                      // values are masked wherever they are shown
-	Runs     bool                      // a raw value whose commands run: the trust question shows them
+	Runs     bool                      // its paths, or the commands anywhere in it, run: the trust question shows them
 	Loosens  func(*document.Node) bool // whether a value allows more than the default does; nil = none does
 	Foreign  bool                      // of the Gemini CLI, ignored
 

@@ -87,6 +87,14 @@ func (d *Definition) eachName(name string, f func(string)) {
 	}
 }
 
+// OverrideNames returns the names by which an override of the settings can refer
+// to a tool of a source.
+func (d *Definition) OverrideNames() []string {
+	var out []string
+	d.eachName(ValidName(d.Name), func(name string) { out = append(out, name) })
+	return out
+}
+
 // hasName reports whether a name finds the tool.
 func (d *Definition) hasName(name string) bool {
 	found := false

@@ -18,6 +18,36 @@ type named struct {
 	setting string // such as excludeTools
 	value   string
 	origin  string // file:line, a variable or a flag
+	compare comparison
+}
+
+// comparison is how a setting compares its names with those that exist. What
+// only denies or asks compares without case, what allows or changes does not.
+type comparison int
+
+const (
+	exactGlob  comparison = iota // a name or glob
+	foldedGlob                   // a name or glob, ignoring case
+	exactName                    // a name
+)
+
+func (n named) matches(known string) bool {
+	switch n.compare {
+	case exactName:
+		return n.value == known
+	case foldedGlob:
+		return registry.MatchName(strings.ToLower(n.value), strings.ToLower(known))
+	default:
+		return registry.MatchName(n.value, known)
+	}
+}
+
+// ofRule returns how a rule compares its names.
+func ofRule(r settings.Rule) comparison {
+	if r.Decision == "deny" || r.Decision == "ask" {
+		return foldedGlob
+	}
+	return exactGlob
 }
 
 // Names are the names that exist, with the settings to compare with them.
@@ -41,23 +71,36 @@ type Names struct {
 // one of its tools, so that only probable typos are reported.
 func (m *Names) Check() {
 	m.checkServerLists()
-	tools, servers := append(m.namesOfTools(), m.unusedOverrides()...), m.namedServers()
-	if len(tools)+len(servers)+len(m.Settings.AllowOptional.Entries) == 0 {
+	tools, overrides, servers, sources := m.namesOfTools(), m.namedOverrides(), m.namedServers(), m.namedSources()
+	if len(tools)+len(overrides)+len(servers)+len(sources)+len(m.Settings.AllowOptional.Entries) == 0 {
 		return
 	}
 	failed := func(r registry.SourceReport) bool { return r.State == registry.StateFailed }
 	complete := len(m.Off) == 0 && !slices.ContainsFunc(m.Registry.Reports(), failed)
-	known := m.knownNames()
-	for _, n := range tools {
-		if !m.isOfAbsent(n.value) {
-			m.checkName(n, known, "tool", complete)
-		}
+	known := m.knownNames((*registry.Definition).Spellings)
+	m.checkTools(tools, known, complete)
+	if len(overrides) > 0 {
+		known := append(m.knownNames((*registry.Definition).OverrideNames), m.registeredNames()...)
+		slices.Sort(known)
+		m.checkTools(overrides, slices.Compact(known), complete)
 	}
 	for _, e := range m.Settings.AllowOptional.Entries {
-		m.checkName(named{"tools.allow", registry.Folded(e.Value), e.Origin.String()}, m.allowable(known), "tool and no plugin", complete)
+		m.checkName(named{"tools.allow", registry.Folded(e.Value), e.Origin.String(), foldedGlob}, m.allowable(known), "tool and no plugin", complete)
 	}
 	for _, n := range servers {
 		m.checkName(n, m.Servers, "server", true)
+	}
+	for _, n := range sources {
+		m.checkName(n, m.knownSources(), "source", true)
+	}
+}
+
+// checkTools warns about names that match none of the known tools.
+func (m *Names) checkTools(names []named, known []string, complete bool) {
+	for _, n := range names {
+		if !m.isOfAbsent(n.value) {
+			m.checkName(n, known, "tool", complete)
+		}
 	}
 }
 
@@ -76,11 +119,7 @@ func (m *Names) failed(source string) bool {
 
 // checkName warns if a name matches none of the known ones.
 func (m *Names) checkName(n named, known []string, what string, complete bool) {
-	if slices.Contains(known, n.value) {
-		return
-	}
-	pattern := strings.ToLower(n.value)
-	if slices.ContainsFunc(known, func(k string) bool { return registry.MatchName(pattern, strings.ToLower(k)) }) {
+	if slices.ContainsFunc(known, n.matches) {
 		return
 	}
 	near := registry.Near(n.value, known)
@@ -98,55 +137,67 @@ func (m *Names) checkName(n named, known []string, what string, complete bool) {
 // namesOfTools returns the names of tools that occur in the settings.
 func (m *Names) namesOfTools() []named {
 	var out []named
-	add := func(setting, value, origin string) {
+	add := func(setting, value, origin string, compare comparison) {
 		value, _, _ = strings.Cut(value, "(") // run_shell_command(git)
 		if value = strings.TrimSpace(value); value != "" && value != "*" {
-			out = append(out, named{setting, value, origin})
+			out = append(out, named{setting, value, origin, compare})
 		}
 	}
-	list := func(setting string, l settings.List) {
+	list := func(setting string, l settings.List, compare comparison) {
 		for _, e := range l.Entries {
-			add(setting, e.Value, e.Origin.String())
+			add(setting, e.Value, e.Origin.String(), compare)
 		}
 	}
-	list("excludeTools", m.Settings.ExcludeTools)
-	list("allowedTools", m.Settings.AllowedTools)
-	list("coreTools", m.Settings.CoreTools)
-	list("tools.only", m.Settings.OnlyTools)
-	list("search.always", m.Settings.Search.Always)
+	list("excludeTools", m.Settings.ExcludeTools, foldedGlob)
+	list("allowedTools", m.Settings.AllowedTools, exactGlob)
+	list("coreTools", m.Settings.CoreTools, exactGlob)
+	list("tools.only", m.Settings.OnlyTools, exactGlob)
+	list("search.always", m.Settings.Search.Always, exactGlob)
 	for _, r := range m.Settings.Rules {
-		add("policy.rules", r.Tool, r.Origin.String())
+		add("policy.rules", r.Tool, r.Origin.String(), ofRule(r))
 	}
 	for i := range m.Settings.ToolOptions {
-		add("toolOptions", m.Settings.ToolOptions[i].Pattern, m.Settings.ToolOptions[i].Origin.String())
+		add("toolOptions", m.Settings.ToolOptions[i].Pattern, m.Settings.ToolOptions[i].Origin.String(), exactGlob)
 	}
 	if m.Hooks != nil {
 		for i := range m.Hooks.Hooks {
 			for _, name := range m.Hooks.Hooks[i].Tools {
-				add("hooks", name, m.Hooks.Hooks[i].Origin)
+				add("hooks", name, m.Hooks.Hooks[i].Origin, foldedGlob)
 			}
 		}
 	}
 	return out
 }
 
-// unusedOverrides lists the overrides that changed no tool of a registry.
-func (m *Names) unusedOverrides() []named {
-	entries := m.Settings.RawNamed("overrides")
-	if len(entries) == 0 {
-		return nil
-	}
-	used := map[string]bool{}
-	for _, t := range m.Registry.Tools() {
-		if t.Reshaped != nil {
-			used[t.Reshaped.Origin] = true
-		}
-	}
+// namedOverrides returns the names of overrides.
+func (m *Names) namedOverrides() []named {
 	var out []named
-	for _, n := range entries {
-		if origin := n.Origin.String(); !used[origin] {
-			out = append(out, named{"overrides", n.Name, origin})
+	for _, n := range m.Settings.RawNamed("overrides") {
+		out = append(out, named{"overrides", n.Name, n.Origin.String(), exactName})
+	}
+	return out
+}
+
+// namedSources returns the sources that occur in rules.
+func (m *Names) namedSources() []named {
+	var out []named
+	for _, r := range m.Settings.Rules {
+		if r.Source != "" && r.Source != "*" {
+			out = append(out, named{"policy.rules", r.Source, r.Origin.String(), ofRule(r)})
 		}
+	}
+	return out
+}
+
+// knownSources returns the names of all sources, including those that are turned
+// off.
+func (m *Names) knownSources() []string {
+	out := []string{registry.SourceBuiltin, registry.SourceCommand, registry.SourceComposite}
+	for _, p := range m.Plugins {
+		out = append(out, registry.PluginPrefix+p.ID)
+	}
+	for _, server := range m.Servers {
+		out = append(out, registry.MCPPrefix+server)
 	}
 	return out
 }
@@ -157,27 +208,40 @@ func (m *Names) namedServers() []named {
 	var out []named
 	for _, r := range m.Settings.Rules {
 		if r.Server != "" && r.Server != "*" {
-			out = append(out, named{"policy.rules", r.Server, r.Origin.String()})
+			out = append(out, named{"policy.rules", r.Server, r.Origin.String(), ofRule(r)})
 		}
 	}
 	for _, n := range m.Settings.RawNamed("sandbox.servers") {
-		out = append(out, named{"sandbox.servers", n.Name, n.Origin.String()})
+		out = append(out, named{"sandbox.servers", n.Name, n.Origin.String(), exactName})
 	}
 	return out
 }
 
 // knownNames returns all names of the tools of all sources, including hidden
 // ones.
-func (m *Names) knownNames() []string {
+func (m *Names) knownNames(of func(*registry.Definition) []string) []string {
 	var out []string
 	for _, source := range m.Sources {
 		given := m.Given(source)
 		for i := range given {
-			out = append(out, given[i].Spellings()...)
+			out = append(out, of(&given[i].Definition)...)
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// registeredNames returns the names that tools have in the registry without their
+// overrides, which a conflict may have changed.
+func (m *Names) registeredNames() []string {
+	var out []string
+	for _, t := range m.Registry.Tools() {
+		out = append(out, t.Upstream().Name)
+	}
+	for _, h := range m.Registry.Hidden() {
+		out = append(out, h.Name)
+	}
+	return out
 }
 
 // allowable returns the valid values of tools.allow: tools, plugins and
@@ -208,10 +272,10 @@ func (m *Names) checkServerLists() {
 			}
 			for _, e := range set.IncludeTools.Entries {
 				name, _, _ := strings.Cut(e.Value, "(")
-				m.checkName(named{"includeTools of server " + set.Name, strings.TrimSpace(name), e.Origin.String()}, names, "tool of it", true)
+				m.checkName(named{"includeTools of server " + set.Name, strings.TrimSpace(name), e.Origin.String(), exactGlob}, names, "tool of it", true)
 			}
 			for _, e := range set.ExcludeTools.Entries {
-				m.checkName(named{"excludeTools of server " + set.Name, e.Value, e.Origin.String()}, names, "tool of it", true)
+				m.checkName(named{"excludeTools of server " + set.Name, e.Value, e.Origin.String(), exactGlob}, names, "tool of it", true)
 			}
 		}
 	}

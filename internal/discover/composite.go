@@ -105,8 +105,9 @@ func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diag
 
 // Resolve quarantines composites with a step whose tool does not exist, and
 // reports whether there are any. lookup looks up a name in the registry of all
-// sources. excused, unless nil, is called for each such step and may accept it.
-func (c *Composites) Resolve(lookup func(name string) error, excused func(document.Problem) bool) (missing bool) {
+// sources. excused, unless nil, is called for each such step with the error of
+// lookup and may accept it.
+func (c *Composites) Resolve(lookup func(name string) error, excused func(document.Problem, error) bool) (missing bool) {
 	for _, one := range c.list {
 		if one.err() != nil {
 			continue
@@ -117,7 +118,7 @@ func (c *Composites) Resolve(lookup func(name string) error, excused func(docume
 				continue
 			}
 			p := one.problem(fmt.Sprintf("/steps/%d/tool", i), err.Error(), "")
-			if excused == nil || !excused(p) {
+			if excused == nil || !excused(p, err) {
 				one.problems, missing = append(one.problems, p), true
 			}
 		}

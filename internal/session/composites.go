@@ -32,12 +32,14 @@ func (s *Session) resolveComposites(ctx context.Context, reg *registry.Registry)
 			failed = r.Name
 		}
 	}
-	excused := func(p document.Problem) bool {
-		if failed == "" {
+	excused := func(p document.Problem, err error) bool {
+		code, hint := "composite_unresolved", failed+" failed and may be the source of the tool"
+		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden != nil && missing.Hidden.Err == nil {
+			code, hint = "composite_step_hidden", ""
+		} else if failed == "" {
 			return false
 		}
-		s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "composite_unresolved", Source: registry.SourceComposite,
-			Message: p.String(), Hint: failed + " failed and may be the source of the tool"})
+		s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Source: registry.SourceComposite, Message: p.String(), Hint: hint})
 		return true
 	}
 	// Quarantining a composite affects those that use it as a step.
@@ -49,19 +51,11 @@ func (s *Session) resolveComposites(ctx context.Context, reg *registry.Registry)
 }
 
 // resolveStep returns an error if no tool has the name of a step. If a setting
-// hides the tool, it adds a diagnostic.
+// hides the tool, the error says so.
 func (s *Session) resolveStep(reg *registry.Registry, name string) error {
 	_, err := reg.LookupStep(name)
-	missing, ok := errors.AsType[*registry.NotFoundError](err)
-	if !ok {
-		return err
-	}
-	if missing.Hidden == nil {
+	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden == nil {
 		missing.Hidden = s.sources.hidden(reg, name)
 	}
-	if missing.Hidden == nil || missing.Hidden.Err != nil {
-		return err
-	}
-	s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "composite_step_hidden", Source: registry.SourceComposite, Message: err.Error()})
-	return nil
+	return err
 }

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,20 +29,30 @@ func Assign(key string, words []string) (Assignment, error) {
 		return Assignment{}, &UnknownKeyError{Key: key, Near: nearKeys(x, key)}
 	}
 	n, err := valueOf(row, words)
-	if err == nil {
-		r := reader{index: x, layer: &layer{}}
-		if r.check(row, key, n); len(r.layer.unknown) > 0 {
-			err = errors.New(strings.TrimPrefix(r.layer.unknown[0].Message, ":0:0: "))
-		}
-		for _, p := range r.layer.mistakes() {
-			p.File, p.Line, p.Col, p.Message = key, 0, 0, strings.TrimPrefix(p.Message, key+": ")
-			return Assignment{}, NewError([]document.Problem{p})
-		}
-	}
 	if err != nil {
 		return Assignment{}, NewError([]document.Problem{{File: key, Message: err.Error()}})
 	}
-	return Assignment{Paths: paths, Value: n.Encode()}, nil
+	r := reader{index: x, layer: &layer{}}
+	r.check(row, key, n)
+	var problems []document.Problem
+	for _, d := range r.layer.unknown {
+		_, message, _ := strings.Cut(d.Message, ": ") // after file:line
+		problems = append(problems, document.Problem{File: key, Message: message, Hint: d.Hint})
+	}
+	for _, p := range r.layer.mistakes() {
+		problems = append(problems, withoutPlace(p, key))
+	}
+	return Assignment{Paths: paths, Value: n.Encode()}, NewError(problems)
+}
+
+// withoutPlace moves the setting that a problem is about, key or a part of it,
+// to the place of the file: the value is in none.
+func withoutPlace(p document.Problem, key string) document.Problem {
+	p.File, p.Line, p.Col = key, 0, 0
+	if part, message, ok := strings.Cut(p.Message, ": "); ok && strings.HasPrefix(part, key) {
+		p.File, p.Message = part, message
+	}
+	return p
 }
 
 // assigned finds the row of a key, nil if there is none, and its possible paths
@@ -79,7 +88,7 @@ func partOf(row *table.Row, rest string) (part *table.Row, names []string) {
 		return row, nil
 	case row.Type == table.Pairs:
 		return &table.Row{Name: rest, Type: table.String}, []string{rest}
-	case row.Type == table.RawNamed:
+	case row.Type == table.RawNamed && (row.Name == headersKey || !strings.Contains(rest, ".")): // else it could be a part of an entry
 		return &table.Row{Name: rest, Type: table.Raw}, []string{rest}
 	case row.Type == table.Object:
 		name, below, _ := strings.Cut(rest, ".")
@@ -115,7 +124,9 @@ func nearKeys(x *table.Index, key string) []string {
 		rest, ok := strings.CutPrefix(key, x.Rows[i].Name+".")
 		if dot := strings.LastIndexByte(rest, '.'); ok && dot > 0 {
 			for _, name := range registry.Near(rest[dot+1:], fieldNames(&x.Rows[i])) {
-				near = append(near, x.Rows[i].Name+"."+rest[:dot+1]+name)
+				if name = x.Rows[i].Name + "." + rest[:dot+1] + name; name != key { // the field of a list's element has no key
+					near = append(near, name)
+				}
 			}
 		}
 	}

@@ -26,7 +26,9 @@ func TestWordsBecomeValues(t *testing.T) {
 		{"excludeTools", []string{"a", "b c"}, "excludeTools", `["a","b c"]`},
 		{"tools.exclude", []string{"a"}, "excludeTools", `["a"]`},
 		{"excludeTools", []string{`["a"]`}, "excludeTools", `["a"]`},
-		{"excludeTools", []string{`[1]`}, "", "excludeTools: excludeTools[0]: expected a string"},
+		{"excludeTools", []string{`[1]`}, "", "excludeTools[0]: expected a string"},
+		{"hooks", []string{`{"beforeCall": [{"comand": "x"}]}`}, "", "hooks.beforeCall[0]: command is missing\nhooks: unknown setting \"hooks.beforeCall[0].comand\" (did you mean \"hooks.beforeCall[0].command\"?)"},
+		{"mcpServers.a", []string{`{"command":"q","tim":1}`}, "", `mcpServers.a: unknown setting "mcpServers.a.tim" (did you mean "mcpServers.a.timeout"?)`},
 		{"toolCallCommand", []string{"./call --now"}, "toolCallCommand", `"./call --now"`},
 		{"toolCallCommand", []string{"./call", "a b"}, "toolCallCommand", `["./call","a b"]`},
 		{"mcpServers.a.b.connectTimeout", []string{"5s"}, "mcpServers/a.b/connectTimeout", `"5s"`},
@@ -35,6 +37,11 @@ func TestWordsBecomeValues(t *testing.T) {
 		{"mcpServers.a", []string{`{"command":"q"}`}, "mcpServers/a", `{"command":"q"}`},
 		{"mcpServers.a", []string{"q"}, "", `mcpServers.a: "q" is not JSON`},
 		{"mcpServers.a.comand", []string{"q"}, "", `unknown setting "mcpServers.a.comand"; did you mean "mcpServers.a.command"?`},
+		{"composites.x", []string{`{"steps":[]}`}, "composites/x", `{"steps":[]}`},
+		{"composites.x.steps", []string{"[]"}, "", `unknown setting "composites.x.steps"`},
+		{"plugins.settings.weather.key", []string{"k"}, "", `unknown setting "plugins.settings.weather.key"`},
+		{"fetch.headers.https://a.b", []string{`{"X":"y"}`}, "fetch/headers/https://a.b", `{"X":"y"}`},
+		{"policy.rules.0.decision", []string{"ask"}, "", "unknown setting \"policy.rules.0.decision\"\n"},
 		{"context.channel", []string{"mail"}, "context/channel", `"mail"`},
 		{"toolOptions.read_*.timeout", []string{"1s"}, "toolOptions/read_*/timeout", `"1s"`},
 		{"aprovalMode", []string{"plan"}, "", `unknown setting "aprovalMode"; did you mean "approvalMode"?`},
@@ -45,7 +52,7 @@ func TestWordsBecomeValues(t *testing.T) {
 	for _, test := range tests {
 		a, err := Assign(test.key, test.words)
 		if test.path == "" {
-			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			if err == nil || !strings.HasPrefix(err.Error()+"\n", test.want) {
 				t.Errorf("%s %q: %v; want an error that begins with %s", test.key, test.words, err, test.want)
 			}
 			continue

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -186,11 +187,14 @@ func (s *Settings) servers(m *merged) {
 	}
 }
 
-// excludedBy returns the setting that excludes a server. An
-// empty list of allowed servers allows all, as in the Gemini CLI.
+// excludedBy returns the setting that excludes a server. Case is ignored where
+// it would let a server through. An empty list of allowed servers allows all, as
+// in the Gemini CLI.
 func excludedBy(name string, allowed, excluded List) *Origin {
 	matches := func(e Entry) bool { return registry.MatchName(e.Value, name) }
-	if i := slices.IndexFunc(excluded.Entries, matches); i >= 0 {
+	if i := slices.IndexFunc(excluded.Entries, func(e Entry) bool {
+		return registry.MatchName(strings.ToLower(e.Value), strings.ToLower(name))
+	}); i >= 0 {
 		return &excluded.Entries[i].Origin
 	}
 	if len(allowed.Entries) == 0 || slices.ContainsFunc(allowed.Entries, matches) {

@@ -112,7 +112,7 @@ func (l *loader) unknownVariables() {
 		if !strings.HasPrefix(name, "TOOLREG_") || value == "" || slices.Contains(known, name) {
 			continue
 		}
-		hint := "toolreg settings show names the variables of settings"
+		hint := "variables are named after flags and settings: TOOLREG_JSON is --json, TOOLREG_SHELL_TIMEOUT is shell.timeout"
 		if near := registry.Near(name, known); len(near) > 0 {
 			hint = fmt.Sprintf("did you mean %q?", near[0])
 		}

@@ -50,7 +50,7 @@ func serverPlaces(s *Settings) []string {
 
 func TestImportsStandBehindOwnSettings(t *testing.T) {
 	b := newSandbox(t)
-	b.user("settings.yaml", "imports: [two, one]\nmcpServers: {mine: {url: 'http://h/'}}\nmcp: {excluded: [kept-out]}\n")
+	b.user("settings.yaml", "imports: [two, one]\nmcpServers: {mine: {url: 'http://h/'}}\nmcp: {excluded: [KEPT-out]}\n")
 	b.write(filepath.Join(b.home, "one.txt"), "a shared kept-out mine bad")
 	b.write(filepath.Join(b.home, "two.txt"), "shared odd b")
 	project := b.projectFile("one.txt", "p\nshared\n")

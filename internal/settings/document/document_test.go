@@ -54,6 +54,7 @@ func TestDocumentsWithMistakesAreNone(t *testing.T) {
 	for name, c := range map[string]struct{ file, text, want string }{
 		"syntax":    {"p.yaml", "a: [1,\nb: }", ":"},
 		"not a map": {"p.json", "[1]", ":1:1: expected an object"},
+		"anchor":    {"p.yaml", "a: 1\nb: *none\n", ":2:1: invalid YAML: unknown anchor 'none' referenced"},
 		"duplicate": {"p.yaml", "a: 1\na: 2\n", `:2:1: duplicate key "a", first on line 1`},
 		"tag":       {"p.yaml", "a: !!python/object x\n", ":1:"},
 		"big":       {"p.yaml", strings.Repeat("# x\n", 1<<19), ": is larger than 1 MiB"},

@@ -19,7 +19,7 @@ func (p *parser) yaml(data []byte) *Node {
 		return &Node{Kind: Null, Line: 1, Col: 1}
 	}
 	if err != nil {
-		p.yamlSyntax(err)
+		p.yamlSyntax(err, data)
 		return nil
 	}
 	var more yaml.Node
@@ -27,7 +27,7 @@ func (p *parser) yaml(data []byte) *Node {
 	case err == nil:
 		p.fail(max(more.Line, 1), 1, "a second YAML document", "keep one document; the rest would be ignored")
 	case !errors.Is(err, io.EOF):
-		p.yamlSyntax(err)
+		p.yamlSyntax(err, data)
 	}
 	if len(doc.Content) == 0 {
 		return &Node{Kind: Null, Line: 1, Col: 1}
@@ -35,9 +35,15 @@ func (p *parser) yaml(data []byte) *Node {
 	return p.fromYAML(doc.Content[0], map[*yaml.Node]bool{}, 0)
 }
 
-// yamlSyntax extracts the line from an error like "yaml: line 3: message".
-func (p *parser) yamlSyntax(err error) {
+// yamlSyntax extracts the line from an error like "yaml: line 3: message". The
+// error about an alias has none.
+func (p *parser) yamlSyntax(err error, data []byte) {
 	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
+	if rest, ok := strings.CutPrefix(message, "unknown anchor '"); ok {
+		name, _, _ := strings.Cut(rest, "'")
+		before, _, _ := bytes.Cut(data, []byte("*"+name))
+		line += bytes.Count(before, []byte("\n"))
+	}
 	if rest, ok := strings.CutPrefix(message, "line "); ok {
 		if number, text, ok := strings.Cut(rest, ": "); ok {
 			if n, err := strconv.Atoi(number); err == nil && n > 0 {

@@ -17,12 +17,12 @@ type analysis struct {
 	*findings
 }
 
-// findings is what all parts of an analysis add to.
+// findings are the results that the analyses of nested scripts share.
 type findings struct {
 	commands []Command
 	writes   []string        // files named by output redirections
 	inner    int             // commands found inside wrappers
-	read     map[string]bool // scripts that were analyzed, by grammar and text
+	read     map[string]bool // scripts that have been analyzed, by grammar and text
 	latent   []string        // quoted texts that would run something if they were evaluated
 	evaluate bool            // something evaluates the text of variables
 	location

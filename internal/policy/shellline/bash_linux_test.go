@@ -13,9 +13,9 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 )
 
-// TestBashAgrees runs every line of testdata/shell.txt that is allowed in a
-// real bash, with programs that only write down how they were called: nothing
-// may run that no rule allows, and no file may come into being.
+// TestBashAgrees runs every line of testdata/shell.txt that is allowed in a real bash,
+// with programs that only record how they were called. Nothing may run that no rule
+// allows, and no file may be created.
 func TestBashAgrees(t *testing.T) {
 	data, err := os.ReadFile("testdata/shell.txt")
 	if err != nil {
@@ -24,7 +24,7 @@ func TestBashAgrees(t *testing.T) {
 	bin := t.TempDir()
 	log := filepath.Join(bin, "log")
 	for _, name := range []string{"git", "id", "rm", "ls", "cat", "npm", "env", "sudo", "make"} {
-		// One write a call: the programs of a pipe run side by side.
+		// One write for each call, because the programs of a pipe run at the same time.
 		stub := "#!/bin/bash\nprintf '%s\\n' \"$(printf '%q ' " + name + ` "$@")" >> ` + log + "\n"
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(stub), 0o700); err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestBashAgrees(t *testing.T) {
 		if made, err := os.ReadDir(dir); err != nil || len(made) != 1 {
 			t.Errorf("%q made files: %v, %v", line, made, err)
 		}
-		calls, _ := os.ReadFile(log) // absent where nothing ran
+		calls, _ := os.ReadFile(log) // does not exist if nothing ran
 		for s := bufio.NewScanner(bytes.NewReader(calls)); s.Scan(); {
 			ran++
 			if !slices.ContainsFunc(rules, func(r string) bool { return strings.HasPrefix(s.Text()+" ", r+" ") }) {

@@ -9,14 +9,15 @@ import (
 	"sync"
 )
 
-// location is where in the file system a line is so far.
+// location is the working directory at one point of a line.
 type location struct {
-	dir   string // where cd has led to; "" if there was none, or if it is unknown
-	start string // where the line began; "" if unknown, and after a cd to an unknown folder
+	dir   string // the folder that cd changed to; "" if there was no cd or the folder is unknown
+	start string // the folder in which the line started; "" if it is unknown or a cd led to an unknown folder
 }
 
-// ruins says why a command would ruin the machine, "" if it would not: a
-// recursive change of the root, a system folder or home, or a write to a disk.
+// ruins returns the reason why a command would ruin the machine: it changes all of
+// the root, a system folder or a home folder, or it writes to a disk. It returns ""
+// for other commands.
 func (l *location) ruins(name string, args []word) string {
 	switch name {
 	case "cd", "pushd":
@@ -83,8 +84,8 @@ func (l *location) findRuins(args []word) string {
 	return l.ruined("find changes all of", from)
 }
 
-// findOptions returns the number of words before the folders that find searches:
-// options of the GNU and the BSD version.
+// findOptions returns how many words come before the folders that find searches:
+// the options of its GNU and BSD versions.
 func findOptions(args []word) int {
 	i := 0
 	for i < len(args) {
@@ -100,7 +101,8 @@ func findOptions(args []word) int {
 	return len(args)
 }
 
-// ruined names the first word that is the root, a system folder or home.
+// ruined returns what followed by the first word that names the root, a system folder
+// or a home folder, and "" if there is none.
 func (l *location) ruined(what string, words []word) string {
 	for _, w := range words {
 		if w.gap {
@@ -115,7 +117,7 @@ func (l *location) ruined(what string, words []word) string {
 	return ""
 }
 
-// alternatives expands the first braces of a word.
+// alternatives returns the expansions of the first pair of braces in a word.
 func alternatives(text string) []string {
 	before, rest, ok := strings.Cut(text, "{")
 	inside, after, closed := strings.Cut(rest, "}")
@@ -136,8 +138,8 @@ var systemFolders = sync.OnceValue(func() *regexp.Regexp {
 		`|/usr/(bin|include|lib|lib64|libexec|local|sbin|share)|/var/(cache|db|lib|log|spool)|/(home|Users)/[^/]+|~[^/]*|[A-Za-z]:/?(Windows|Users|Program Files)?)$`)
 })
 
-// isSystem reports whether a path, with globs for all that is in it, is such a
-// folder.
+// isSystem reports whether a path names a system folder, or everything in one by a
+// glob such as /etc/*.
 func (l *location) isSystem(text string) bool {
 	text = strings.ReplaceAll(text, `\`, "/")
 	for {
@@ -156,14 +158,14 @@ func (l *location) isSystem(text string) bool {
 		switch {
 		case l.dir != "":
 			text = l.dir + "/" + text
-		case l.start != "" && strings.HasPrefix(path.Clean(text), ".."): // a line may change all of the folder that it began in
+		case l.start != "" && strings.HasPrefix(path.Clean(text), ".."): // only paths that lead out of it: a line may change everything in its own folder
 			text = l.start + "/" + text
 		}
 	}
 	return systemFolders().MatchString(path.Clean(text))
 }
 
-// disks are block devices, memory, and how Windows names disks.
+// disks matches the paths of block devices, of memory and of disks on Windows.
 var disks = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(/dev/(sd[a-z]|hd[a-z]|vd[a-z]|xvd|nvme[0-9]|mmcblk|r?disk[0-9]|disk/|mapper/|dm-|md[0-9]|loop[0-9]|sr[0-9]|nbd|rbd|pmem|zram|ram[0-9]|block/|root$|mem$|kmem$|port$)|//\./PhysicalDrive)`)
 })
@@ -179,7 +181,8 @@ func isDisk(w word) bool {
 	return slices.ContainsFunc(alternatives(text), disks().MatchString)
 }
 
-// writesDisk reports a program that writes to a disk named among its arguments.
+// writesDisk returns the reason why a program writes to a disk that its arguments
+// name, and "" if it does not.
 func writesDisk(name string, args []word) string {
 	var targets []word
 	switch {
@@ -200,8 +203,8 @@ func writesDisk(name string, args []word) string {
 	return ""
 }
 
-// hasOption reports whether the words contain one of the letters, also in a
-// cluster, or the long name, also abbreviated.
+// hasOption reports whether an option in the words has one of the letters, alone or
+// in a cluster, or has the long name, in full or abbreviated.
 func hasOption(args []word, letters, long string) bool {
 	for _, w := range args {
 		switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// TestCatastrophic holds what ruins a machine against every way to allow it.
+// TestCatastrophic tries every way to allow commands that ruin a machine.
 func TestCatastrophic(t *testing.T) {
 	for _, text := range developerLines(t, "testdata/catastrophic.txt") {
 		want, line, _ := strings.Cut(text, " ")
@@ -28,7 +28,7 @@ func TestCatastrophic(t *testing.T) {
 	}
 }
 
-// A relative path may lead out of the workspace to such a folder.
+// A relative path can lead out of the workspace to a system folder.
 func TestCatastrophicAbove(t *testing.T) {
 	p := &policy.Policy{Mode: policy.ModeYolo, Workspace: "/home/jane/work"}
 	for line, want := range map[string]policy.Decision{
@@ -42,8 +42,8 @@ func TestCatastrophicAbove(t *testing.T) {
 	}
 }
 
-// Nobody is asked under yolo, so that what may be a banned program is denied, if
-// anything is banned.
+// Nobody is asked under yolo, so a program that may be a banned one is denied, unless
+// nothing is banned.
 func TestYoloDeniesWhatMayBeBanned(t *testing.T) {
 	for _, line := range []string{"$x y", `"$x" y`, "$(cat cmd)", "eval $x", "eval \"$(cat x)\"", "cat x | sh", "sh -c \"$x\"", "env $x", "echo x | xargs -I{} {}",
 		"echo $\\\n(id)", "echo \"${x:-'$(id)'}\"", "alias a=b", "set -o posix", "trap $x EXIT", "PS4=$x", "bash -c '$0' x", "zsh -c 'ls'"} {
@@ -58,7 +58,7 @@ func TestYoloDeniesWhatMayBeBanned(t *testing.T) {
 	}
 }
 
-// What a program is told to run or set is looked into, however it is told.
+// What a program is made to run or set is analyzed, whichever way it is given.
 func TestBannedInOptions(t *testing.T) {
 	for _, line := range []string{"PS4='$(rm x)'; set -x; ls", "export PS4='`rm x`'", "GIT_PAGER='rm x' git log", "PROMPT_COMMAND='rm x' bash", "git -c core.pager='rm x' log",
 		"git -c alias.x='!rm x' x", "tar --use-compress='rm x' -cf a b", "tar cfI a 'rm x' b", "sort --compress-prog 'rm x' y", "env -vS 'rm x'", "env -S 'sh -c' 'rm x'", "env --sp='rm x'",
@@ -71,8 +71,7 @@ func TestBannedInOptions(t *testing.T) {
 	}
 }
 
-// What a program reads from options that look like dangerous ones is not
-// asked about.
+// Options that only resemble dangerous ones do not lead to a question.
 func TestHarmlessOptions(t *testing.T) {
 	p := developerPolicy(t)
 	for _, line := range []string{"sort -t, -k2,2n a", "sort -to a", "git grep -e -O", "git grep -nA3 Ox", "git clean -fdx", "git push -u origin main", "git log --oneline -O", "rg -n pretty",
@@ -83,7 +82,7 @@ func TestHarmlessOptions(t *testing.T) {
 	}
 }
 
-// Ordinary lines of scripts are not taken for what may be banned.
+// Ordinary lines of scripts are not mistaken for banned programs.
 func TestYoloAllowsWhatIsKnown(t *testing.T) {
 	for _, line := range []string{"setsid sh -c 'echo $$ > stray; exec sleep 6' & until [ -s stray ]; do :; done; echo done", "set -euo pipefail; make", "for f in *.go; do gofmt -l \"$f\"; done",
 		"source .venv/bin/activate && pytest", "while read -r x; do echo \"$x\"; done < a", "X=1 make", "export A=b; make", "x=$(git describe) && echo \"$x\"", "if [ -f a ]; then cat a; fi",

@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// The grammars that are known. A line in any other grammar is Unread; the first
-// words of its pieces are taken as commands.
+// The supported grammars. A line in another grammar is Unread, and the first word of
+// each of its pieces counts as a command.
 const (
 	Bash  = "bash"
 	POSIX = "sh"
@@ -21,8 +21,8 @@ const (
 type Line struct {
 	// Commands are its parts in order; empty if the line has only comments.
 	Commands []Command
-	// Writes are the files that redirections and options name for output, as they
-	// are written.
+	// Writes are the names of the files that redirections and options write, as they
+	// are spelled in the line.
 	Writes []string
 }
 
@@ -30,14 +30,14 @@ type Line struct {
 // something else that has an effect.
 type Command struct {
 	Text string // as written
-	// Doubt says why no rule on commands covers the part, "" if one may.
+	// Doubt is the reason why no rule on commands covers the part; "" if a rule can.
 	Doubt string
-	// Unread is set if the part cannot be parsed reliably; Doubt says why.
+	// Unread is set if the part cannot be parsed reliably, for the reason in Doubt.
 	Unread bool
-	// Refused is set if the line is too large to be analyzed and must not run; Doubt
-	// says why.
+	// Refused is set if the line is too large to be analyzed and must not run, for the
+	// reason in Doubt.
 	Refused bool
-	// Catastrophic says why the part would ruin the machine, "" if it would not.
+	// Catastrophic is the reason why the part would ruin the machine; "" if it would not.
 	Catastrophic string
 
 	words   []word // empty if the part is not a command
@@ -48,7 +48,7 @@ func (c Command) equal(o Command) bool {
 	return c.Text == o.Text && c.Doubt == o.Doubt && slices.Equal(c.words, o.words) && c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Catastrophic == o.Catastrophic
 }
 
-// Root returns the program as written, "" if it is not known.
+// Root returns the program as it is spelled, or "" if it is not known.
 func (c *Command) Root() string {
 	if len(c.words) == 0 || c.dynamic {
 		return ""
@@ -56,8 +56,8 @@ func (c *Command) Root() string {
 	return c.words[0].text
 }
 
-// Coverable returns the program of a part that rules and approvals on commands
-// may cover, "" if there is a doubt.
+// Coverable returns the program of a part that rules and approvals on commands can
+// cover, or "" if there is a doubt.
 func (c *Command) Coverable() string {
 	if c.Doubt != "" || c.Unread || len(c.words) == 0 || !c.words[0].known {
 		return ""
@@ -94,9 +94,9 @@ func (c *Command) Begins(command string) bool {
 	return true
 }
 
-// Names reports whether the part is, or may be, what the rule's words name. It
-// compares the last path element of the program, ignoring case; options may
-// stand between the words.
+// Names reports whether the part is, or may be, the command that a rule names. It
+// compares the last path element of the program and ignores case. Options may stand
+// between the words.
 func (c *Command) Names(command string) Certainty {
 	if first, ok := firstWord(command); ok && c.isOther(first) {
 		return No
@@ -107,7 +107,7 @@ func (c *Command) Names(command string) Certainty {
 func (c *Command) names(command string) Certainty {
 	want, ok := ruleWords(command)
 	if !ok {
-		return Yes // a broken rule must not fail open
+		return Yes // a rule that cannot be read matches everything, so that it fails closed
 	}
 	unknown := No
 	if c.dynamic {
@@ -119,8 +119,8 @@ func (c *Command) names(command string) Certainty {
 	return max(unknown, restNamed(want[1:], c.words[1:]))
 }
 
-// firstWord returns the first word of a rule's command if it is plain. With it,
-// most rules of a long list are skipped without being parsed.
+// firstWord returns the first word of a rule's command if it is plain. Comparing it
+// first avoids parsing most rules of a long list.
 func firstWord(command string) (word string, ok bool) {
 	for i := range len(command) {
 		switch c := command[i]; {
@@ -134,8 +134,8 @@ func firstWord(command string) (word string, ok bool) {
 	return command, command != ""
 }
 
-// isOther reports whether the first letters show that a program is not the one of
-// the part.
+// isOther reports whether the first letters are enough to tell that a program is not
+// the one of the part.
 func (c *Command) isOther(program string) bool {
 	if c.dynamic || len(c.words) == 0 || c.words[0].braces || c.words[0].glob {
 		return false
@@ -144,8 +144,8 @@ func (c *Command) isOther(program string) bool {
 	return a != b && a != 0 && b != 0
 }
 
-// firstLetter is the first byte of a program's name in lower case, 0 unless it is
-// ASCII.
+// firstLetter returns the first byte of a program's name in lower case, or 0 if it is
+// not ASCII.
 func firstLetter(program string) byte {
 	name := program
 	for i := len(program) - 1; i >= 0; i-- {
@@ -163,9 +163,8 @@ func firstLetter(program string) byte {
 	return name[0]
 }
 
-// restNamed looks for the rule's further words, in order, among the words of
-// a command; what looks like an option, with or without a value, may stand
-// before each.
+// restNamed looks for the remaining words of a rule, in order, among the words of a
+// command. Options, with or without values, may stand before each of them.
 func restNamed(want []string, words []word) Certainty {
 	sure := Yes
 	for _, w := range want {
@@ -197,7 +196,7 @@ func restNamed(want []string, words []word) Certainty {
 	return sure
 }
 
-// programs returns the programs that a first word may name.
+// programs returns the programs that the word may name as the first of a command.
 func (w word) programs() []string {
 	names := []string{programName(w.text)}
 	if w.braces {
@@ -208,7 +207,7 @@ func (w word) programs() []string {
 	return names
 }
 
-// globs reports whether the word is a glob that the program's name matches.
+// globs reports whether the word is a glob that matches the name of the program.
 func (w word) globs(program string) bool {
 	if !w.glob {
 		return false
@@ -217,15 +216,15 @@ func (w word) globs(program string) bool {
 	return ok && err == nil
 }
 
-// IsPlain reports whether rules may name the command: one simple command of
-// plain words and globs.
+// IsPlain reports whether a rule can name the command: it must be one simple command
+// that consists of plain words and globs.
 func IsPlain(command string) bool {
 	_, ok := ruleWords(command)
 	return ok
 }
 
-// ruleWords splits the command of a rule into words. ok is false unless it is
-// one simple command of plain words.
+// ruleWords splits the command of a rule into words. ok is false if it is anything
+// but one simple command that consists of plain words and globs.
 func ruleWords(command string) (words []string, ok bool) {
 	if strings.Trim(command, ruleWordChars) == "" {
 		words = strings.Fields(command)
@@ -250,13 +249,13 @@ func ruleWords(command string) (words []string, ok bool) {
 	return words, true
 }
 
-// plainChars have no special meaning in a shell; ruleWordChars have none in the
-// command of a rule.
+// plainChars are the characters without a special meaning in shells, ruleWordChars
+// those without one in the command of a rule.
 const plainChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+@%"
 
 const ruleWordChars = plainChars + " *?"
 
-// foldMatch matches a glob ignoring case; nothing matches the empty text.
+// foldMatch reports whether a glob matches a text, ignoring case. No glob matches "".
 func foldMatch(pattern, text string) bool {
 	return text != "" && registry.MatchName(strings.ToLower(pattern), strings.ToLower(text))
 }

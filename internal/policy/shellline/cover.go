@@ -6,14 +6,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxCover is the longest text that Cover returns, in bytes: a person has to
-// read it.
+// maxCover is the length in bytes of the longest text that Cover returns, because a
+// person has to read it.
 const maxCover = 120
 
-// Cover returns the words with which commands begin that an answer of "always" to
-// this one allows: the program, with its subcommand if it has any, and the whole
-// command if options stand before that. "" means that there is no such answer,
-// since it would allow anything or cannot be read at a glance.
+// Cover returns the words that the answer "always" to this command covers: it allows
+// all commands that begin with them. They are the program and its subcommand, or the
+// whole command if options stand before the subcommand. Cover returns "" if "always"
+// cannot be offered, because it would allow anything or is too long to read at a
+// glance.
 func (c *Command) Cover() string {
 	if root := c.Coverable(); root == "" || IsShell(root) {
 		return ""
@@ -46,7 +47,7 @@ func (c *Command) Cover() string {
 	return ""
 }
 
-// Covered reports whether an answer for these words covers the command.
+// Covered reports whether the answer "always" for these words covers the command.
 func (c *Command) Covered(cover string) bool {
 	want, ok := coverWords(cover)
 	if !ok || c.Coverable() == "" || len(want) > len(c.words) {
@@ -60,9 +61,9 @@ func (c *Command) Covered(cover string) bool {
 	return true
 }
 
-// IsCover reports whether an answer for these words can cover a command. One that
-// stops before the subcommand covers nothing: it may be more than the person
-// was shown.
+// IsCover reports whether the answer "always" for these words can cover a command.
+// Words that end before the subcommand cover nothing, because they may allow more than
+// the person was shown.
 func IsCover(cover string) bool {
 	_, ok := coverWords(cover)
 	return ok
@@ -73,9 +74,9 @@ func coverWords(cover string) ([]string, bool) {
 	return words, ok && len(words) >= leading(words)
 }
 
-// leading returns how many words at the start of a command say what it does: the
-// program, and its subcommand if it has any. It is more than there are if the
-// subcommand is missing, and -1 if an option stands in its place.
+// leading returns how many words at the start of a command determine what it does:
+// the program, and its subcommand if it has one. The number is larger than that of the
+// words if the subcommand is missing, and -1 if an option stands in its place.
 func leading(words []string) int {
 	name := strings.TrimRight(programName(words[0]), "0123456789.") // python3.12
 	if !has(withSubcommands, name) {
@@ -95,15 +96,15 @@ func leading(words []string) int {
 	return len(words) + 1
 }
 
-// withSubcommands are the programs whose first argument says what they do, or
-// names the script, package or host.
+// withSubcommands are the programs whose first argument is a subcommand, or names a
+// script, package or host.
 const withSubcommands = "ansible apk apt apt-get awk aws az bazel brew bun bundle bunx cabal cargo composer conda dart deno dnf docker docker-compose dotnet dune elixir " +
 	"firebase flatpak flutter fly gawk gcloud gem gh git glab go gradle gradlew helm heroku hg ip java jj julia kubectl lein lua mawk mix mvn mvnw nawk nerdctl netlify nix node npm npx nx " +
 	"opam openssl osascript pdm perl php pip pipenv pipx pnpm pnpx podman poetry pulumi python rails rscript ruby rustup rye sbt serverless service snap ssh stack supabase svn " +
 	"swift symfony systemctl tclsh terraform tmux tofu toolreg tsx turbo uv uvx vagrant vercel wp wrangler yarn yum zig"
 
-// withNested are the subcommands that have their own subcommands, or that run a
-// script or a program; "*" stands for all subcommands of a program.
+// withNested are the subcommands that have subcommands themselves, or run a script or
+// a program. "*" stands for all subcommands of a program.
 const withNested = "aws/* az/* gcloud/* gh/* glab/* bun/run bun/x bundle/exec conda/run deno/run deno/task docker/compose dotnet/tool " +
 	"go/mod go/run go/tool go/work java/-jar npm/exec npm/run npm/x pipenv/run pipx/run pnpm/dlx pnpm/exec pnpm/run poetry/run python/-m " +
 	"toolreg/call uv/pip uv/run uv/tool yarn/dlx yarn/exec yarn/run"

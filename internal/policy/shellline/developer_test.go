@@ -11,12 +11,12 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// developerAllowed is how many lines of testdata/developer.txt were allowed when
-// the analysis trusted the parser alone. At least 95 of 100 of these must stay.
+// developerAllowed is the number of lines of testdata/developer.txt that were allowed
+// when the analysis relied on the parser alone. At least 95% of them must still be.
 const developerAllowed = 486
 
-// developerPrograms are those of testdata/developer.txt that have a rule; no
-// rule covers wrappers and what changes the shell.
+// developerPrograms are the programs in testdata/developer.txt that have a rule. No
+// rule can cover wrappers and builtins that change the shell.
 const developerPrograms = `git gh go gofmt golangci-lint staticcheck goimports npm npx yarn pnpm node tsc bun deno make cmake ctest ninja cargo rustc
 	gcc g++ clang-format mvn ./gradlew gradle bazel dotnet python3 python pip pytest ruff black mypy uv poetry tox bundle ruby php composer
 	docker docker-compose podman kubectl helm terraform aws gcloud ansible-playbook ls cd pwd cat head tail sed wc find fd tree du df file stat
@@ -33,8 +33,8 @@ func developerPolicy(t testing.TB) *policy.Policy {
 	return p
 }
 
-// developerLines returns the lines of a file of testdata; one in double quotes
-// is a Go string.
+// developerLines returns the lines of a file in testdata. A line in double quotes is a
+// Go string.
 func developerLines(t testing.TB, name string) []string {
 	f, err := os.Open(name)
 	if err != nil {
@@ -55,8 +55,8 @@ func developerLines(t testing.TB, name string) []string {
 	return out
 }
 
-// TestDeveloperLines counts the ordinary lines that rules on their programs
-// allow; -v tells what is not. A change of the analysis that asks more than it must shows here.
+// TestDeveloperLines counts the ordinary lines that rules for their programs allow, and
+// with -v lists the others. It fails if the analysis asks much more often than before.
 func TestDeveloperLines(t *testing.T) {
 	p := developerPolicy(t)
 	lines := developerLines(t, "testdata/developer.txt")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// lineMaker makes lines from a grammar, from loose tokens and by changing seeds.
+// lineMaker makes lines from a grammar, from random tokens, and by changing seeds.
 type lineMaker struct {
 	r     *rand.Rand
 	seeds []string
@@ -31,7 +31,7 @@ func (g *lineMaker) line() string {
 	return g.list()
 }
 
-// tokens are what shells and parsers trip over.
+// tokens are tokens that shells and parsers often read differently.
 var tokens = []string{"$(", ")", "'", "\"", "`", "${x:-", "${PATH#", "${PATH:", "${#", "${", "}", "$((", "))", "((", "(", "\\", "\n", "\\\n", "<<E\n", "<<'E'\n", "<<-E\n",
 	"\nE\n", "E", "<<<", " marker ", "marker", "$(marker)", "`marker`", "echo ", "cat ", ";", ";;", "|", "&", "&&", "<(", ">(", "#", " #", "[", "]", "a[", "a=", "a=(", "{", "} ",
 	" ", " ", " ", "$'", "$\"", "$", "x", "1", "+", "!", "case x in x)", "esac", "[[ ", " ]]", "if ", " then ", " fi", "~", "*", "{a,", "$[", "\t", "<", "&>", ">&", "2>&1", "/dev/null"}
@@ -45,7 +45,7 @@ func (g *lineMaker) soup(n int) string {
 	return b.String()
 }
 
-// changed puts tokens into a line, takes bytes out of it, or doubles a piece.
+// changed inserts tokens into a line, removes bytes from it, or repeats a piece of it.
 func (g *lineMaker) changed(line string) string {
 	for range 1 + g.r.IntN(3) {
 		i, j := g.r.IntN(len(line)+1), g.r.IntN(len(line)+1)
@@ -65,12 +65,12 @@ func (g *lineMaker) changed(line string) string {
 	return line
 }
 
-// noPID is a number that is no process of this machine: some of the programs change
-// processes.
+// noPID is an id that no process of this machine has, because some of the programs
+// change processes.
 const noPID = "4194304"
 
-// wrapped makes a program that may run another, with options that may be its own
-// or not.
+// wrapped makes a call of a program that may run another, with options that it may or
+// may not have.
 func (g *lineMaker) wrapped() string {
 	if g.r.IntN(4) == 0 {
 		return g.pick("sed ", "sed -n ", "sed -e ", "sed -ne p -e ", "sed --expr=") + "'" + g.sed() + "' f"
@@ -115,7 +115,7 @@ func (g *lineMaker) sed() string {
 	return strings.ReplaceAll(out, "'", "")
 }
 
-// evaluated makes text that would run the marker, and what may evaluate it.
+// evaluated makes text that would run the marker, and a command that may evaluate it.
 func (g *lineMaker) evaluated() string {
 	text := g.pick("'$(marker)'", "'a[$(marker)]'", "'a[`marker`]'", "marker", "'marker'", "'x;marker'", "\"a[\\$(marker)]\"", "a[\\`marker\\`]", "'$'", "'(marker)]'", "'a[$'")
 	hold := g.pick("x="+text+"; ", "x="+text+" && ", "export x="+text+"; ", "for x in "+text+"; do ", "read x <<< "+text+"; ", "set -- "+text+"; ", "x="+text+" ", "y="+text+"; x=$y; ",

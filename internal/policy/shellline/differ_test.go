@@ -22,17 +22,17 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// differLines is how many lines TestShellsAgree makes; TOOLREG_SHELL_LINES asks
-// for another number.
+// differLines is the number of lines that TestShellsAgree makes unless
+// TOOLREG_SHELL_LINES sets another.
 const differLines = 2000
 
-// lineTime is how long one line may run.
+// lineTime is the time limit of a line.
 const lineTime = 5 * time.Second
 
-// differPrograms have a rule that allows them in TestShellsAgree.
+// differPrograms are the programs that rules allow in TestShellsAgree.
 var differPrograms = []string{"echo", "cat", "printf", "test", "true", "false", "[", "sort", "uniq", "tar", "git", "jobs", "break", "sed", "find"}
 
-// differRun is a way to run a line, and the grammar that the policy then knows.
+// differRun is a way to run a line, and the grammar in which the policy reads it.
 type differRun struct {
 	name    string
 	argv    []string
@@ -57,7 +57,7 @@ func differRuns(t *testing.T) []differRun {
 	})
 }
 
-// TestMain lets the test binary play the program "marker".
+// TestMain makes the test binary the program "marker".
 func TestMain(m *testing.M) {
 	if self, err := os.Executable(); err == nil && filepath.Base(self) == "marker" {
 		if err := os.WriteFile(filepath.Join(filepath.Dir(self), "log"), nil, 0o600); err != nil {
@@ -68,10 +68,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestShellsAgree makes lines that name the program "marker" wherever a shell
-// might run one, and runs those that the policy allows in real shells. Where
-// rules allow other programs only, the marker does not run and no file changes;
-// where the marker is banned it does not run under yolo.
+// TestShellsAgree makes lines that name the program "marker" wherever a shell might
+// run it, and runs the lines that the policy allows in real shells. If rules allow only
+// other programs, the marker must not run and no file may change. If the marker is
+// banned, it must not run under yolo either.
 func TestShellsAgree(t *testing.T) {
 	n := differLines
 	if s := os.Getenv("TOOLREG_SHELL_LINES"); s != "" {
@@ -130,11 +130,11 @@ func differ(t *testing.T, r differRun, allowed []string, files bool) {
 	}
 }
 
-// shellRun is where lines run: bin holds the programs that they find.
+// shellRun runs lines in a folder; bin has the programs that they find.
 type shellRun struct {
 	t        *testing.T
 	how      differRun
-	files    bool // a changed file counts
+	files    bool // changed files count too
 	bin, dir string
 	before   string
 }
@@ -149,7 +149,7 @@ func newDifferRun(t *testing.T, how differRun, files bool) *shellRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(d.bin, "marker"), string(program), 0o700) // no script, which a shell could read
+	put(t, filepath.Join(d.bin, "marker"), string(program), 0o700) // not a script, because a shell could run that itself
 	for _, name := range strings.Fields(`bash sh cat sort uniq tar git sed env xargs find busybox nohup nice timeout setsid stdbuf setpriv prlimit setarch
 		linux64 choom sg chrt taskset ionice flock runuser chroot`) {
 		if path, err := exec.LookPath(name); err == nil {
@@ -163,7 +163,7 @@ func newDifferRun(t *testing.T, how differRun, files bool) *shellRun {
 
 func (d *shellRun) log() string { return filepath.Join(d.bin, "log") }
 
-// hits returns those of the lines that run the marker or change a file.
+// hits returns the lines that run the marker or change a file.
 func (d *shellRun) hits(lines []string) []string {
 	if len(lines) == 0 {
 		return nil
@@ -172,7 +172,7 @@ func (d *shellRun) hits(lines []string) []string {
 	switch {
 	case !ran && !changed:
 		return nil
-	case len(lines) == 1 && !ran && strings.Contains(lines[0], "tar "): // it is there to write archives
+	case len(lines) == 1 && !ran && strings.Contains(lines[0], "tar "): // tar may write archives
 		return nil
 	case len(lines) == 1:
 		return lines
@@ -181,9 +181,9 @@ func (d *shellRun) hits(lines []string) []string {
 	return append(d.hits(lines[:half]), d.hits(lines[half:])...)
 }
 
-// run runs lines, each in a subshell of one shell, and tells whether the marker
-// ran and whether a file changed that counts. A line that does not end is killed,
-// and those behind it run in another shell.
+// run runs each line in a subshell of one shell, and reports whether the marker ran
+// and whether a file changed. A line that does not end is killed, and those after it
+// run in another shell.
 func (d *shellRun) run(lines []string) (ran, changed bool) {
 	for len(lines) > 0 {
 		if d.dir == "" {
@@ -201,8 +201,8 @@ func (d *shellRun) run(lines []string) (ran, changed bool) {
 	return ran, changed && d.files
 }
 
-// start runs lines until all have ended, or one has not within a while, and
-// returns how many it began.
+// start runs lines until all have ended or one exceeds its time limit, and returns how
+// many were started.
 func (d *shellRun) start(lines []string) (begun int) {
 	t := d.t
 	var script strings.Builder
@@ -224,7 +224,7 @@ func (d *shellRun) start(lines []string) (begun int) {
 		t.Fatal(err)
 	}
 	defer alive.Close()
-	cmd.ExtraFiles = []*os.File{mark, hold} // whatever the lines leave running has the second open
+	cmd.ExtraFiles = []*os.File{mark, hold} // whatever the lines leave running keeps the second one open
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -245,11 +245,11 @@ func (d *shellRun) start(lines []string) (begun int) {
 		t.Logf("it does not end, or something before it: %q", lines[max(begun, 1)-1])
 		d.end(cmd.Process.Pid)
 	}
-	_ = cmd.Wait() // the last line may fail as it likes
+	_ = cmd.Wait() // the last line may fail
 	return max(begun, 1)
 }
 
-// end kills a group, and whatever left it.
+// end kills a process group, and the processes that left it.
 func (d *shellRun) end(group int) {
 	_ = syscall.Kill(-group, syscall.SIGKILL)
 	all, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -257,7 +257,7 @@ func (d *shellRun) end(group int) {
 		d.t.Fatal(err)
 	}
 	for _, name := range all {
-		environ, _ := os.ReadFile(name) // it may have ended
+		environ, _ := os.ReadFile(name) // the process may have ended
 		if bytes.Contains(environ, []byte("PATH="+d.bin+"\x00")) {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
 			if err == nil {
@@ -267,8 +267,7 @@ func (d *shellRun) end(group int) {
 	}
 }
 
-// place makes a repository with a file, so that the programs have something to
-// work on.
+// place makes a repository with a file for the programs to work on.
 func place(t *testing.T, dir string) {
 	put(t, filepath.Join(dir, "f"), "x\ny\n", 0o600)
 	put(t, filepath.Join(dir, "l"), "f\n", 0o600)
@@ -288,9 +287,9 @@ func put(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-// listing tells the names and texts of the files of a folder, and the
-// configuration of its repository. T is what a program may write: an archive of
-// tar, a clone.
+// listing returns the names and contents of the files in a folder, and the
+// configuration of its repository. It omits T, which programs may write: an archive of
+// tar, or a clone.
 func listing(t *testing.T, dir string) string {
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
@@ -299,7 +298,7 @@ func listing(t *testing.T, dir string) string {
 	var b bytes.Buffer
 	for _, name := range append(names, filepath.Join(dir, ".git", "config")) {
 		if filepath.Base(name) != "T" {
-			text, _ := os.ReadFile(name) // a folder has none
+			text, _ := os.ReadFile(name) // fails for a folder
 			fmt.Fprintf(&b, "%s %q\n", name, text)
 		}
 	}

@@ -4,11 +4,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxFunctions bounds how many functions are compared with each other.
+// maxFunctions is the maximum number of functions that are compared with each other.
 const maxFunctions = 100
 
-// forkBomb names a function of the statements that starts a second copy of
-// itself while it runs, "" if there is none.
+// forkBomb returns the name of a function that starts a second copy of itself while
+// it runs, or "" if the statements have none.
 func (r *reader) forkBomb(stmts []*syntax.Stmt) string {
 	bodies := map[string]*syntax.Stmt{}
 	for _, s := range stmts {
@@ -32,8 +32,8 @@ func (r *reader) forkBomb(stmts []*syntax.Stmt) string {
 	return ""
 }
 
-// calls returns the programs named in a statement; if beside is set, only those
-// that run concurrently, in the background or in a pipe.
+// calls returns the programs that a statement names. If beside is set, it returns
+// only those that run concurrently: in the background or in a pipe.
 func (r *reader) calls(root syntax.Node, beside bool) map[string]bool {
 	out := map[string]bool{}
 	if root == nil {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// gitGlobal describes the options before the subcommand of git.
+// gitGlobal describes the options of git that precede its subcommand.
 func gitGlobal() program {
 	return program{valued: "-C --git-dir --work-tree --namespace --super-prefix --attr-source", runs: "-c --config-env --exec-path", acts: "-p --paginate"}
 }
 
-// gitOptions returns the options of a subcommand of git.
+// gitOptions describes the options of a subcommand of git.
 func gitOptions(sub string) program {
 	p := program{runs: "--upload-pack --receive-pack --exec --extcmd --open-files-in-pager", acts: "--ext-diff", writes: "--output --output-directory"}
 	switch sub {
@@ -36,8 +36,8 @@ func gitOptions(sub string) program {
 	return p
 }
 
-// gitRuns reads the options of git and of its subcommand, and the subcommands
-// that run others or set what others run.
+// gitRuns returns what git runs because of its options and those of its subcommand,
+// and because of subcommands that run other programs or configure which ones are run.
 func gitRuns(args []word) runs {
 	global := gitGlobal().read(args, true)
 	r := global.runs("git")
@@ -49,9 +49,9 @@ func gitRuns(args []word) runs {
 	options := gitOptions(sub).read(rest, false)
 	if more := options.runs("git " + sub); more.doubt != "" {
 		r.doubt, r.scripts = more.doubt, append(r.scripts, more.scripts...)
-		for _, script := range more.scripts { // git appends a repository to some
+		for _, script := range more.scripts { // git appends the repository to some of them
 			r.scripts = append(r.scripts, script+" "+joined(operands(rest)))
-			r.dynamic = r.dynamic || strings.Contains(script, "=") // after an assignment it is the program
+			r.dynamic = r.dynamic || strings.Contains(script, "=") // after an assignment, the repository is the program
 		}
 		r.dynamic, r.writes = r.dynamic || more.dynamic, append(r.writes, more.writes...)
 	}
@@ -81,7 +81,7 @@ func gitRuns(args []word) runs {
 		}
 	}
 	for _, w := range rest {
-		if line, ok := strings.CutPrefix(w.text, "ext::"); ok { // an address that is a command line
+		if line, ok := strings.CutPrefix(w.text, "ext::"); ok { // this kind of URL is a command line
 			r.doubt, r.scripts = "git may run "+w.text, append(r.scripts, line)
 		}
 	}

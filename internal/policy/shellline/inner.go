@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// runsOf finds the commands inside a command of a line in a grammar. A rule that
-// allows never covers a wrapper; rules that deny look inside it.
+// runsOf finds the commands that a command runs in turn. Rules that allow never cover
+// a wrapper, and rules that deny also apply to what it runs.
 func runsOf(shell, name string, words []word, stdin *word) runs {
 	args := words[1:]
 	if isShell(name) {
@@ -52,9 +52,9 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 	return r
 }
 
-// dashed adds the dash that tar's old style omits from the first word. Its
-// letters take their values from the following words, in order, so no value is
-// read as attached.
+// dashed converts tar's old style, in which the first word is a cluster of options
+// without a dash, to separate options. Their values are the following words, in order,
+// and never the rest of the first word.
 func dashed(args []word) []word {
 	if len(args) == 0 || strings.HasPrefix(args[0].text, "-") || args[0].text == "" {
 		return args
@@ -69,14 +69,14 @@ func dashed(args []word) []word {
 	return append(out, values...)
 }
 
-// setsUp reads builtins that change what later commands do.
+// setsUp returns what builtins run that change the effect of later commands.
 func setsUp(name string, args []word, stdin *word) runs {
 	r := runs{doubt: name + " changes what later commands do", shell: Bash, evaluates: name != "trap"}
 	if name == "trap" && len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
 	}
 	switch {
-	case name == "hash": // -p gives a program another name
+	case name == "hash": // -p gives another name to a program
 		for i := range args {
 			r.commands = append(r.commands, args[i:])
 		}
@@ -102,8 +102,8 @@ func setsUp(name string, args []word, stdin *word) runs {
 	return r
 }
 
-// optionsOfShell reads set and shopt. Some options change how the rest of a line
-// is read.
+// optionsOfShell handles set and shopt, some of whose options change how the rest of
+// a line is read.
 func optionsOfShell(name string, args []word) runs {
 	r := runs{doubt: name + " changes what later commands do"}
 	harmless := "-- - pipefail errexit nounset xtrace errtrace functrace nullglob globstar dotglob failglob inherit_errexit lastpipe"
@@ -111,7 +111,7 @@ func optionsOfShell(name string, args []word) runs {
 		flags := strings.TrimLeft(a.text, "-+")
 		switch {
 		case !a.known:
-			r.rereads = name + "with an option that is not known before it runs"
+			r.rereads = name + " with an option that is not known before it runs"
 		case a.text == "--" && name == "set":
 			return r
 		case has(harmless, a.text):
@@ -126,8 +126,8 @@ func optionsOfShell(name string, args []word) runs {
 	return r
 }
 
-// IsShell reports whether a program, named by any path, runs lines of text:
-// allowing it means allowing anything.
+// IsShell reports whether a program, whatever path names it, runs lines of text, so
+// that to allow it would be to allow anything.
 func IsShell(program string) bool { return isShell(programName(program)) }
 
 func isShell(name string) bool {
@@ -138,8 +138,7 @@ func isShell(name string) bool {
 	return false
 }
 
-// shellRuns reads the arguments of a shell: -c with a script, a file, or
-// stdin.
+// shellRuns returns what a shell runs: the script after -c, a file, or its stdin.
 func shellRuns(name string, args []word, stdin *word) runs {
 	r := runs{doubt: name + " runs a script that no rule on commands covers", shell: Bash}
 	switch name {
@@ -166,10 +165,10 @@ words:
 		case strings.HasPrefix(a.text, "-") || strings.HasPrefix(a.text, "+"):
 			script = script || strings.ContainsRune(a.text, 'c')
 			reads = reads || strings.ContainsRune(a.text, 's')
-			i += strings.Count(a.text, "o") + strings.Count(a.text, "O") // each takes a name
+			i += strings.Count(a.text, "o") + strings.Count(a.text, "O") // each of these options takes a name
 			continue
 		case script:
-			// The words after it are parameters, which it may run.
+			// The words after the script are its parameters, which it may run.
 			r.dynamic = r.dynamic || !a.known || len(args) > i+1 && strings.ContainsAny(a.text, "$")
 			r.scripts = []string{a.text}
 			return r
@@ -178,7 +177,7 @@ words:
 			break words
 		}
 		if i == 0 {
-			r.doubt = "" // a script file: the words are all that is known
+			r.doubt = "" // a script file: rules apply to its name, since its content is not known
 		}
 		return r
 	}
@@ -195,7 +194,8 @@ func evalRuns(shell string, args []word) runs {
 	return r
 }
 
-// findRuns reads -exec and similar actions, and those that delete or write.
+// findRuns returns what find runs with -exec and similar actions. Actions that delete
+// or write files are doubts.
 func findRuns(name string, args []word) runs {
 	if name == "fd" || name == "fdfind" {
 		return fdRuns(name, args)
@@ -225,7 +225,8 @@ func findRuns(name string, args []word) runs {
 	return r
 }
 
-// fdRuns reads -x, -X and their long names, which end the options of fd.
+// fdRuns returns what fd runs with -x, -X or their long names, after which the command
+// follows.
 func fdRuns(name string, args []word) runs {
 	for i, a := range args {
 		at := -1
@@ -237,7 +238,7 @@ func fdRuns(name string, args []word) runs {
 		case strings.HasPrefix(a.text, "-"):
 			at = strings.IndexAny(a.text, "xX")
 		case !a.known && !a.plainStart:
-			return runs{doubt: "the options of " + name + "are not known before it runs"}
+			return runs{doubt: "the options of " + name + " are not known before it runs"}
 		}
 		if at < 0 {
 			continue
@@ -251,8 +252,8 @@ func fdRuns(name string, args []word) runs {
 	return runs{}
 }
 
-// evaluates reads shell builtins that evaluate subscripts or set variables with
-// some options.
+// evaluates handles builtins that evaluate subscripts, or set variables if they have
+// certain options.
 func evaluates(name string, args []word) runs {
 	letters := "vR"
 	if name == "wait" {
@@ -265,7 +266,7 @@ func evaluates(name string, args []word) runs {
 		}
 		unknown := !a.known && !a.plainStart
 		if unknown && !a.split && i > 0 && (name == "test" || name == "[") && len(args[i-1].text) == 2 && strings.ContainsAny(args[i-1].text[1:], "nzedfrwxsLhSp") {
-			unknown = false // test -f "$x": an operand
+			unknown = false // as in test -f "$x", where it is an operand
 		}
 		if option || unknown {
 			return runs{doubt: name + " may set variables or evaluate its operands", dynamic: slices.ContainsFunc(args, evaluated)}

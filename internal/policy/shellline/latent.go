@@ -6,12 +6,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Quoted text has no effect by itself. In a variable it may be run: arithmetic,
-// subscripts, declarations and ${x@P} evaluate the text of a variable,
-// including the substitutions in it. So if a line has one of these, what its
-// quoted texts would run is treated as run.
+// Quoted text has no effect by itself, but the line may store it in a variable, and
+// arithmetic, subscripts, declarations and ${x@P} evaluate the text of variables,
+// including the substitutions in it. If a line contains one of these, everything that
+// its quoted texts would run counts as run.
 
-// quoted notes a word with quoted text that would run something.
+// quoted records a word whose quoted text would run something if it were evaluated.
 func (a *analysis) quoted(n *syntax.Word) {
 	if lit := n.Lit(); lit != "" && !strings.ContainsAny(lit, "`$(") {
 		return
@@ -22,7 +22,8 @@ func (a *analysis) quoted(n *syntax.Word) {
 	}
 }
 
-// pieces notes values that would run something once they are put together.
+// pieces records values that end in a dollar sign: followed by a value that begins
+// with a parenthesis, they would run something.
 func (a *analysis) pieces(values ...*syntax.Word) {
 	for _, v := range values {
 		if w := a.word(v); strings.HasSuffix(w.text, "$") {
@@ -31,14 +32,14 @@ func (a *analysis) pieces(values ...*syntax.Word) {
 	}
 }
 
-// evaluated adds what the quoted texts of a line would run, if anything in it
+// evaluated adds what the quoted texts of a line would run, if anything in the line
 // evaluates them.
 func (a *analysis) evaluated() {
 	deeper := *a
 	deeper.depth++
 	for i := 0; i < len(a.latent) && a.evaluate; i++ { // one text may contain another
 		deeper.script(Bash, "cat <<TOOLREG\n"+a.latent[i]+"\nTOOLREG\n")
-		if strings.Contains(a.latent[i], "<(") || strings.Contains(a.latent[i], ">(") { // in a list
+		if strings.Contains(a.latent[i], "<(") || strings.Contains(a.latent[i], ">(") { // expanded where the text becomes a list, but not in a here-document
 			a.add(Command{Text: a.latent[i], Doubt: "its text may be run as a command", dynamic: true})
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// shellTool is a shell tool as the built-in one presents itself.
+// shellTool is defined like the built-in shell tool.
 func shellTool(command string) *registry.Tool {
 	return &registry.Tool{
 		Definition: registry.Definition{Name: "run_shell_command", Source: registry.SourceBuiltin, Category: registry.CategoryCommand},
@@ -45,7 +45,7 @@ func banned() []registry.Entry {
 	return out
 }
 
-// shellPolicy is the policy that testdata/shell.txt speaks about.
+// shellPolicy is the policy for the lines of testdata/shell.txt.
 func shellPolicy(t testing.TB) *policy.Policy {
 	rules := entries(t, policy.Deny, "run_shell_command(git push)", "ShellTool(curl)")
 	rules = append(rules, entries(t, policy.Allow, "run_shell_command(git status)", "run_shell_command(git log)", "ShellTool(ls)", "run_shell_command(echo)",
@@ -94,8 +94,8 @@ func TestShellLines(t *testing.T) {
 	}
 }
 
-// TestShellManyCommands guards against a limit behind which rules that deny no
-// longer count.
+// TestShellManyCommands checks that rules that deny apply to the last of very many
+// commands too.
 func TestShellManyCommands(t *testing.T) {
 	line := strings.Repeat("ls; ", 5000) + "rm x"
 	if v := shellPolicy(t).Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Deny {
@@ -103,15 +103,15 @@ func TestShellManyCommands(t *testing.T) {
 	}
 }
 
-// TestAGlobIsNoKnownWord: what the shell makes of a glob is not known before,
-// so that a rule that allows the same glob does not cover it.
+// TestAGlobIsNoKnownWord checks that a rule that allows a glob does not cover the same
+// glob in a line: what the shell expands that to is not known before the line runs.
 func TestAGlobIsNoKnownWord(t *testing.T) {
 	for line, want := range map[string]policy.Decision{
 		"npm run test-all": policy.Allow,
 		"npm run te*":      policy.Ask,
 		"npm run te?t":     policy.Ask,
 		"npm run te[sx]t":  policy.Ask,
-		"npm run 'te*'":    policy.Allow, // quoted it is no glob
+		"npm run 'te*'":    policy.Allow, // quoted, it is not a glob
 	} {
 		p := shellPolicy(t)
 		p.Rules = entries(t, policy.Allow, "run_shell_command(npm run te*)")

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// runs says what a program runs in turn.
+// runs is what a program runs in turn.
 type runs struct {
-	doubt    string   // why no rule on commands covers it
-	dynamic  bool     // what it runs is not known in advance
-	rereads  string   // why shells may read the following text differently
+	doubt    string   // why no rule on commands covers the program; "" if one can
+	dynamic  bool     // what it runs is not known before the line runs
+	rereads  string   // why shells may read the rest of the line differently
 	commands [][]word // commands among its arguments
-	scripts  []string // texts that it gives to a shell
+	scripts  []string // texts that it passes to a shell
 	shell    string   // the grammar of scripts
 	writes   []string // files that its options name
 
@@ -20,50 +20,50 @@ type runs struct {
 	variables []word // NAME=VALUE for what it runs
 }
 
-// program describes the options with which a program runs other programs or
-// writes files, and those that must be known to find them. Options are spelled
-// as on a command line, "-o --output"; a letter matches inside a cluster too,
-// and a long name matches its abbreviations.
+// program describes the options with which a program runs other programs or writes
+// files, and the options that must be known to find those. Each list has options as
+// on a command line, such as "-o --output". A letter is also found in a cluster, and
+// a long name in its abbreviations.
 type program struct {
-	valued   string // take the next word as their value, or the rest of theirs
-	attached string // take a value only in the same word
-	runs     string // run their value, or what their value sets
-	acts     string // run something or change a file, without a value
-	writes   string // write the file that is their value
-	operands int    // above 0: more operands than these name a file that is written
+	valued   string // have a value, in the next word or in the rest of their own
+	attached string // have a value only in the same word
+	runs     string // run their value, or set something that is run
+	acts     string // have no value, and run something or change a file
+	writes   string // write the file that their value names
+	operands int    // if not 0: any operand after this many names a file that is written
 
 	wraps   bool   // a command follows the options
-	flags   string // take no value; unknown options of a wrapper make the start of its command ambiguous
-	skip    int    // words before the command
-	vague   bool   // any word after the options may be the start of a command, or a line for a shell
-	assigns bool   // NAME=VALUE words may precede it
-	shell   bool   // without a command a shell reads stdin
-	extra   bool   // further words are added at run time
-	silent  string // with these options nothing is run
-	splits  string // options whose value is words of a command, as env reads them
+	flags   string // have no value; must be complete for wrappers, whose command could start anywhere after an unknown option
+	skip    int    // number of operands before the command
+	vague   bool   // any word after the options may start a command or be a line for a shell
+	assigns bool   // words NAME=VALUE may precede the command
+	shell   bool   // without a command it runs a shell, which reads stdin
+	extra   bool   // words are added to the command at run time
+	silent  string // options with which nothing is run
+	splits  string // options whose value env splits into the words of a command
 	scripts string // options whose value is a line for a shell
 }
 
-// option is one option as a program would take it.
+// option is an option as a program would interpret it.
 type option struct {
-	name  string // as the table spells it
+	name  string // as in the lists of program
 	value word
 }
 
-// optionsRead is the result of reading a program's arguments.
+// optionsRead are the arguments of a program, divided into options and operands.
 type optionsRead struct {
 	program *program
 	options []option
-	rest    int    // where the operands begin, if they end the options
+	rest    int    // index of the first operand, if the first operand ends the options
 	number  int    // number of operands
-	unknown string // a word that may be any option
-	strange bool   // an option that the table does not know stands before rest
+	unknown string // a word that is not known before the line runs and may be any option
+	strange bool   // an option before rest is in none of the lists
 
 	variables []word // NAME=VALUE before rest
 }
 
-// read splits words into options and operands. With first set, the first
-// operand ends the options, as in programs that run what follows.
+// read divides arguments into options and operands. If first is set, the first
+// operand ends the options, as in programs that run the words that follow.
 func (p program) read(args []word, first bool) optionsRead {
 	out := optionsRead{program: &p, rest: len(args)}
 	for i := 0; i < len(args); i++ {
@@ -101,12 +101,12 @@ func (p program) read(args []word, first bool) optionsRead {
 	return out
 }
 
-// isAssignment reports whether env takes a word for one, whatever its name.
+// isAssignment reports whether env interprets a word as an assignment. Any name will do.
 func isAssignment(text string) bool { return strings.Contains(text, "=") }
 
-// long reads --name or --name=value, abbreviated or not, and returns how many
-// of the following words are its value. An ambiguous name is taken as each
-// option that it may stand for.
+// long reads --name or --name=value, which may be abbreviated, and returns how many
+// of the following words belong to its value. An ambiguous abbreviation counts as
+// each of the options that it may stand for.
 func (p *program) long(out *optionsRead, args []word) int {
 	text := args[0].text
 	name, value, attached := strings.Cut(text, "=")
@@ -137,17 +137,18 @@ func (p *program) long(out *optionsRead, args []word) int {
 	if has(p.silent, name) {
 		out.options = append(out.options, option{name: name})
 	}
-	if has(p.flags+" "+p.attached, name) { // not an abbreviation of another
+	if has(p.flags+" "+p.attached, name) { // a complete name is no abbreviation of another one
 		return 0
 	}
 	out.strange = out.strange || !found && !known && !attached || found && known
 	return taken
 }
 
-// cluster reads -abc and returns how many of the following words are its value.
+// cluster reads a cluster of options such as -abc and returns how many of the
+// following words belong to their values.
 func (p *program) cluster(out *optionsRead, args []word) int {
 	text := args[0].text
-	if name, value, attached := strings.Cut(text, "="); len(name) > 2 && has(p.runs+" "+p.writes, name) { // -exec, as Go spells it
+	if name, value, attached := strings.Cut(text, "="); len(name) > 2 && has(p.runs+" "+p.writes, name) { // a long option with one dash, such as -exec
 		v := word{text: value, known: args[0].known}
 		if !attached && len(args) > 1 {
 			out.options = append(out.options, option{name, args[1]})
@@ -177,7 +178,7 @@ func (p *program) cluster(out *optionsRead, args []word) int {
 	return 0
 }
 
-// runs says what the options do.
+// runs returns what a program runs because of its options.
 func (o *optionsRead) runs(name string) runs {
 	r := runs{shell: POSIX, variables: o.variables}
 	p := o.program
@@ -189,7 +190,7 @@ func (o *optionsRead) runs(name string) runs {
 			if _, value, ok := strings.Cut(x.value.text, "="); ok {
 				r.scripts = append(r.scripts, strings.TrimPrefix(value, "!"))
 			}
-			r.dynamic = r.dynamic || !x.value.known || x.value.text == "" // what follows may take its place
+			r.dynamic = r.dynamic || !x.value.known || x.value.text == "" // if it is empty, the next word may take its place
 		case has(p.acts, x.name):
 			r.doubt = fmt.Sprintf("%s %s may run another command or change a file", name, x.name)
 		case has(p.writes, x.name) && (!x.value.known || x.value.text != "/dev/null" && x.value.text != "-"):
@@ -214,7 +215,7 @@ func (o *optionsRead) runs(name string) runs {
 	return r
 }
 
-// splits reads the value that env splits into words according to its own rules.
+// splits adds the command in a value that env splits into words by rules of its own.
 func (r *runs) splits(w word) {
 	text := strings.NewReplacer(`\_`, " ", `\t`, " ", `\n`, " ", `\v`, " ", `\f`, " ", `\r`, " ", `\c`, " ", `"`, "", "'", "").Replace(w.text)
 	command := []word{{text: "env", known: true}}
@@ -225,9 +226,9 @@ func (r *runs) splits(w word) {
 	r.dynamic = r.dynamic || !w.known || strings.ContainsAny(w.text, `\$#"'`)
 }
 
-// wrapped finds the commands that follow the options of a program that runs
-// them. If an option or a word is unknown, every word is taken as a possible
-// start, which may deny too much but never too little.
+// wrapped returns what a program runs that takes a command after its options. If an
+// option or a word is unknown, the command may start at any word, so each is tried:
+// this may deny too much, but never too little.
 func (p program) wrapped(name string, args []word, stdin *word) runs {
 	o := p.read(args, true)
 	r := o.runs(name)
@@ -245,17 +246,17 @@ func (p program) wrapped(name string, args []word, stdin *word) runs {
 	}
 	for i := start; i < last; i++ {
 		r.commands = append(r.commands, p.inner(o, args[i:]))
-		if p.vague && strings.Trim(args[i].text, plainChars) != "" { // a line for a shell
+		if p.vague && strings.Trim(args[i].text, plainChars) != "" { // it may be a line for a shell
 			r.scripts = append(r.scripts, args[i].text)
 		}
 	}
 	for _, x := range o.options {
 		if has(p.splits, x.name) {
 			r.splits(word{text: x.value.text + " " + joined(args[o.rest:]), known: x.value.known})
-			r.splits(word{text: x.value.text + " " + joined(args[min(1, len(args)):]), known: x.value.known}) // it may be an option
+			r.splits(word{text: x.value.text + " " + joined(args[min(1, len(args)):]), known: x.value.known}) // the first argument may be the option itself
 		}
 	}
-	if p.vague { // sg GROUP -c LINE
+	if p.vague { // options may also follow operands, as in sg GROUP -c LINE
 		all := p.read(args, false)
 		more := all.runs(name)
 		r.scripts, r.dynamic = append(r.scripts, more.scripts...), r.dynamic || more.dynamic
@@ -263,23 +264,23 @@ func (p program) wrapped(name string, args []word, stdin *word) runs {
 	return r
 }
 
-// readsScript adds what a shell reads if there is no command among so many
-// words.
+// readsScript adds what the shell of a wrapper reads from stdin if no command is
+// among the given number of operands.
 func (r *runs) readsScript(p program, words int, stdin *word) {
-	if p.vague { // the first may be a user, a group, a file
+	if p.vague { // the first may be a user, a group or a file
 		words--
 	}
 	switch {
 	case stdin != nil:
 		r.scripts = append(r.scripts, stdin.text)
 		r.dynamic = r.dynamic || !stdin.known
-	case words <= p.skip && len(r.scripts) == 0: // there may be a pipe
+	case words <= p.skip && len(r.scripts) == 0: // stdin may be a pipe
 		r.dynamic = true
 	}
 }
 
-// inner returns the command that a wrapper runs, with what is added to it when
-// it runs: words at its end, or input that replaces a placeholder.
+// inner returns the command that a wrapper runs. What is added to it at run time is
+// unknown: further words at the end, or input that replaces a placeholder.
 func (p program) inner(o optionsRead, args []word) []word {
 	inner := slices.Clone(args)
 	if !p.extra {

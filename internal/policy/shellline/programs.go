@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// programOf returns what is known about a program. The arguments of an unknown
-// program are never searched for commands: a rule on it allows it alone.
+// programOf describes a program, if it is known. The arguments of other programs are
+// not searched for commands.
 func programOf(name string) (program, bool) {
 	if p, ok := wrapperOf(name); ok {
 		return p, true
@@ -13,7 +13,7 @@ func programOf(name string) (program, bool) {
 	if p, ok := optionsOf(name); ok {
 		return p, true
 	}
-	if rest, ok := strings.CutPrefix(name, "g"); ok { // the GNU versions on systems that have their own
+	if rest, ok := strings.CutPrefix(name, "g"); ok { // the name of the GNU version on systems with versions of their own
 		if p, ok := wrapperOf(rest); ok {
 			return p, true
 		}
@@ -22,7 +22,7 @@ func programOf(name string) (program, bool) {
 	return program{}, false
 }
 
-// wrapperOf lists the programs that run a command given in their arguments.
+// wrapperOf describes a program that runs the command in its arguments.
 func wrapperOf(name string) (program, bool) {
 	p := program{}
 	switch name {
@@ -67,7 +67,7 @@ func wrapperOf(name string) (program, bool) {
 	case "gosu", "su-exec", "setuidgid", "s6-setuidgid", "setlock", "faketime":
 		p = program{skip: 1}
 	case "exec":
-		p = program{flags: "-a -c -l", vague: true} // ash takes the name of -a for the program
+		p = program{flags: "-a -c -l", vague: true} // vague because ash runs the name after -a
 	case "command":
 		p = program{flags: "-p", silent: "-v -V"}
 	case "jobs":
@@ -88,7 +88,7 @@ func wrapperOf(name string) (program, bool) {
 		p = program{valued: "-n --interval -j --jobs", vague: true}
 	case "unshare", "nsenter", "run0", "pkexec", "firejail", "bwrap", "fakeroot", "fakechroot", "parallel":
 		p = program{vague: true, shell: true}
-	case "at", "batch": // the words are a time
+	case "at", "batch": // the operands are a time
 		p = program{skip: 99, vague: true, shell: true}
 	case "nohup", "setsid", "builtin", "busybox", "toybox", "systemd-run", "systemd-inhibit", "systemd-cat",
 		"caffeinate", "unbuffer", "rlwrap", "chronic", "ccache", "sccache", "torsocks", "tsocks", "proxychains", "proxychains4", "xvfb-run", "dbus-run-session", "dbus-launch",
@@ -105,8 +105,8 @@ func wrapperOf(name string) (program, bool) {
 
 const archFlags = "-B -F -I -L -R -S -T -X -Z -3 -v --32bit --fdpic-funcptrs --short-inode --addr-compat-layout --addr-no-randomize --whole-seconds --sticky-timeouts --read-implies-exec --mmap-page-zero --3gb --4gb --uname-2.6 --verbose"
 
-// optionsOf lists programs that run other programs or write to other files only
-// with certain options.
+// optionsOf describes a program that runs other programs or writes files only with
+// certain options.
 func optionsOf(name string) (program, bool) {
 	switch name {
 	case "ag":

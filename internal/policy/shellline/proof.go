@@ -7,25 +7,25 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// proof reads a line a second time, byte by byte, in the part of the grammar on
-// which all shells agree, and compares the parser's tree with it: every quote,
-// expansion, substitution, here-document and word of the text has its node, and
-// every such node has its place in the text. A line outside that part, or one on
-// which the two readings differ, is not proven: a shell may read it in a third
-// way.
+// proof reads a line a second time, byte by byte, and compares it with the parser's
+// tree. It knows only the part of the grammar on which all shells agree. Every quote,
+// expansion, substitution, here-document and word in the text must have its node in
+// the tree, and every such node its place in the text. If the line goes beyond that
+// part, or the two readings differ, it is not proven, because some shell may read it
+// in yet another way.
 type proof struct {
 	src   string
 	posix bool
-	nodes map[int]node // by start; removed once the text has been seen to have them
-	lits  []bool       // the bytes covered by literals of the tree
-	// plain is above 0 inside expansions and backquotes, where shells differ on
-	// quotes, backslashes and here-documents.
+	nodes map[int]node // by position; each is removed when its place in the text is reached
+	lits  []bool       // the bytes that belong to literals of the tree
+	// plain is greater than 0 inside expansions and backquotes, where shells disagree
+	// about quotes, backslashes and here-documents.
 	plain int
-	// bodies counts the here-documents whose bodies are still to come.
+	// bodies is the number of here-documents whose bodies have not been reached.
 	bodies int
 }
 
-// node is what the tree has at a position.
+// node is a node of the tree that begins at a certain position.
 type node struct {
 	kind kind
 	end  int
@@ -49,8 +49,8 @@ const (
 	hereWord
 )
 
-// prove returns nil if the statements are all that a shell could see in the
-// line, otherwise the reason why that is not certain.
+// prove returns nil if no shell can read anything in the line but the statements, and
+// otherwise the reason why that is not certain.
 func prove(src string, stmts []*syntax.Stmt, posix bool) (err error) {
 	p := &proof{src: src, posix: posix, nodes: map[int]node{}, lits: make([]bool, len(src))}
 	for _, s := range stmts {
@@ -73,7 +73,7 @@ func prove(src string, stmts []*syntax.Stmt, posix bool) (err error) {
 	return nil
 }
 
-// register records the positions of the tree's nodes.
+// register records the position of a node of the tree.
 func (p *proof) register(n syntax.Node) error {
 	switch n := n.(type) {
 	case *syntax.Lit:
@@ -89,7 +89,7 @@ func (p *proof) register(n syntax.Node) error {
 	case *syntax.ProcSubst:
 		p.add(n, processSubst)
 	case *syntax.ParamExp:
-		if n.Dollar.IsValid() { // names in arithmetic have none
+		if n.Dollar.IsValid() { // names in arithmetic have no dollar sign
 			p.add(n, parameter)
 		}
 	case *syntax.ArithmExp:
@@ -133,7 +133,7 @@ func choose(dollar bool, yes, no kind) kind {
 	return no
 }
 
-// take removes the node of a kind at a position and returns its end.
+// take removes the node at a position, if it is of the given kind, and returns its end.
 func (p *proof) take(i int, k kind) (end int, ok bool) {
 	n, ok := p.nodes[i]
 	if !ok || n.kind != k {
@@ -145,8 +145,8 @@ func (p *proof) take(i int, k kind) (end int, ok bool) {
 
 var errDiffers = errors.New("quotes or expansions that shells may read differently")
 
-// code reads commands up to the byte that closes them, 0 for the end of the
-// text, and returns that position.
+// code reads commands up to the byte closer, or to the end of the text if closer is 0,
+// and returns the position at which they end.
 func (p *proof) code(i int, closer byte) (int, error) {
 	var bodies []*syntax.Redirect
 	depth := 0
@@ -187,7 +187,7 @@ func (p *proof) code(i int, closer byte) (int, error) {
 			depth++
 			i++
 		case c == ')':
-			depth-- // below 0 only after a pattern of case
+			depth-- // negative only after a pattern of case
 			i++
 		default:
 			i, err = p.word(i)
@@ -202,7 +202,7 @@ func (p *proof) code(i int, closer byte) (int, error) {
 	return i, nil
 }
 
-// word reads one piece of a word, or a byte between words.
+// word reads a piece of a word, or one byte between words.
 func (p *proof) word(i int) (int, error) {
 	c := p.src[i]
 	switch {
@@ -224,7 +224,7 @@ func (p *proof) word(i int) (int, error) {
 		for end < len(p.src) && isNameByte(p.src[end]) && !p.lits[end] {
 			end++
 		}
-		option := end-i <= 2 && i > 0 && p.src[i-1] == '-' // of [[ or time
+		option := end-i <= 2 && i > 0 && p.src[i-1] == '-' // an option, as [[ and time have them
 		if !option && !has(keywords, p.src[i:end]) {
 			return 0, errDiffers
 		}
@@ -235,7 +235,7 @@ func (p *proof) word(i int) (int, error) {
 
 const keywords = "if then elif else fi do done while until for in case esac select function time coproc declare typeset local export readonly nameref let"
 
-// startsWord reports whether a word may begin at i.
+// startsWord reports whether a word can begin at i.
 func (p *proof) startsWord(i int) bool {
 	return i == 0 || strings.IndexByte(" \t\n;&|()<>`", p.src[i-1]) >= 0
 }

@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// hereStart reads << and its delimiter, or <<<.
+// hereStart reads << and the delimiter after it, or <<<.
 func (p *proof) hereStart(i int) (int, error) {
 	if p.plain > 0 {
 		return 0, errors.New("a here-document inside an expansion")
@@ -59,7 +59,8 @@ func (p *proof) hereStart(i int) (int, error) {
 	return i, nil
 }
 
-// hereBodies reads the bodies that begin at i, in what the byte closer closes.
+// hereBodies reads the bodies of here-documents, the first of which begins at i, inside
+// the construct that the byte closer ends.
 func (p *proof) hereBodies(i int, bodies []*syntax.Redirect, closer byte) (int, error) {
 	for n, r := range bodies {
 		if n > 0 {
@@ -106,8 +107,8 @@ func (p *proof) hereBodies(i int, bodies []*syntax.Redirect, closer byte) (int, 
 	return i, nil
 }
 
-// hereEnd finds the line that is the delimiter, and what follows it; end is -1
-// if there is none.
+// hereEnd finds the line that consists of the delimiter. end is where this line begins,
+// or -1 if there is none, and next is where it ends.
 func hereEnd(src string, i int, delimiter string, tabs bool) (end, next int) {
 	for i < len(src) {
 		line, _, _ := strings.Cut(src[i:], "\n")
@@ -123,8 +124,8 @@ func hereEnd(src string, i int, delimiter string, tabs bool) (end, next int) {
 	return -1, i
 }
 
-// endsEarly reports whether a line of a body in a substitution only begins with the
-// delimiter. To bash it is the end if what closes the substitution follows.
+// endsEarly reports whether a line of a body begins with the delimiter. Inside a
+// substitution, bash ends the body there if the substitution is closed on that line.
 func endsEarly(body, delimiter string) bool {
 	for line := range strings.Lines(body) {
 		if strings.HasPrefix(strings.TrimLeft(line, "\t"), delimiter) {

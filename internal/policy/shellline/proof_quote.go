@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// special reads what begins with a quote, a dollar, a backquote or a backslash.
+// special reads the construct that begins with a quote, dollar sign, backquote or
+// backslash.
 func (p *proof) special(i int, quoted bool) (int, error) {
 	c := p.src[i]
 	switch {
@@ -29,7 +30,7 @@ func (p *proof) special(i int, quoted bool) (int, error) {
 	return p.quote(i, i+1, double)
 }
 
-// quote reads quoted text after the opening quote.
+// quote reads quoted text; i is the position after the opening quote.
 func (p *proof) quote(start, i int, k kind) (int, error) {
 	closer := byte('\'')
 	if k == double || k == localeQuoted {
@@ -60,7 +61,7 @@ func (p *proof) quote(start, i int, k kind) (int, error) {
 	return 0, errDiffers
 }
 
-// dollar reads what begins with a dollar.
+// dollar reads the construct that begins with a dollar sign.
 func (p *proof) dollar(i int, quoted bool) (int, error) {
 	next := byte(0)
 	if i+1 < len(p.src) {
@@ -93,7 +94,7 @@ func (p *proof) dollar(i int, quoted bool) (int, error) {
 	case next != 0 && strings.IndexByte("0123456789@*#?$!-", next) >= 0:
 		end++
 	default:
-		return end, nil // a dollar that stands for itself
+		return end, nil // a dollar sign that stands for itself
 	}
 	if nodeEnd, ok := p.take(i, parameter); !ok || nodeEnd != end {
 		return 0, errDiffers
@@ -101,7 +102,7 @@ func (p *proof) dollar(i int, quoted bool) (int, error) {
 	return end, nil
 }
 
-// enclosed reads a substitution after its opening.
+// enclosed reads a substitution; i is the position after what opens it.
 func (p *proof) enclosed(start, i int, k kind, closer byte) (int, error) {
 	end, ok := p.take(start, k)
 	if !ok {
@@ -117,8 +118,8 @@ func (p *proof) enclosed(start, i int, k kind, closer byte) (int, error) {
 	return end, nil
 }
 
-// parameter reads ${...}: a name and an operand of bytes that mean the same
-// everywhere.
+// parameter reads ${...}: a name, and an operand whose bytes mean the same in all
+// shells.
 func (p *proof) parameter(start int) (int, error) {
 	i := start + 2
 	if i >= len(p.src) || !isNameByte(p.src[i]) && strings.IndexByte("#!@*?-", p.src[i]) < 0 {
@@ -138,7 +139,7 @@ func (p *proof) parameter(start int) (int, error) {
 	return end, nil
 }
 
-// arithmetic reads $((...)), ((...)) and the head of a loop.
+// arithmetic reads $((...)), ((...)) or the head of a for loop.
 func (p *proof) arithmetic(start, i int, k kind) (int, error) {
 	end, ok := p.take(start, k)
 	if !ok {
@@ -167,8 +168,8 @@ func (p *proof) arithmetic(start, i int, k kind) (int, error) {
 	return end, nil
 }
 
-// operand reads letters, digits, the allowed bytes and expansions without quotes
-// until done reports true.
+// operand reads letters, digits, the allowed bytes and unquoted expansions, up to the
+// position for which done reports true.
 func (p *proof) operand(i int, allowed string, done func(int) bool) (int, error) {
 	p.plain++
 	defer func() { p.plain-- }()

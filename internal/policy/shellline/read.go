@@ -12,21 +12,22 @@ import (
 )
 
 const (
-	// maxCommandLine is the longest argument that Linux accepts. A longer line could
-	// not run; a lower limit would weaken the analysis.
+	// maxCommandLine is the length of the longest argument that Linux accepts, so no
+	// longer line can run.
 	maxCommandLine = 128 << 10
-	// maxNesting bounds shells within shells.
+	// maxNesting limits how deep shells may be nested.
 	maxNesting = 16
-	// maxParens bounds runs of "(", on which the parser takes quadratic time.
+	// maxParens limits runs of "(", which the parser reads in quadratic time.
 	maxParens = 64
-	// maxInner limits the commands found inside wrappers, which ambiguous
-	// options would multiply.
+	// maxInner limits the number of commands found inside wrappers, which ambiguous
+	// options can multiply.
 	maxInner = 2000
 )
 
-// Read finds everything that a line in a grammar, "" for Bash, would run (spec
-// section 8.4) in a folder, "" if that is not known, and the files that it writes.
-// It never fails: what cannot be read is a command that says so.
+// Read finds everything that a line would run, and the files that it would write
+// (spec section 8.4). The grammar "" means Bash; dir is the folder in which the line
+// runs, "" if that is not known. Read never fails: a part that it cannot read becomes
+// a command that is Unread.
 func Read(grammar, line, dir string) Line {
 	a := &analysis{findings: &findings{read: map[string]bool{}, location: location{start: dir}}}
 	a.script(grammar, line)
@@ -34,7 +35,7 @@ func Read(grammar, line, dir string) Line {
 	return Line{Commands: a.commands, Writes: a.writes}
 }
 
-// script analyzes a whole text.
+// script analyzes a complete script.
 func (a *analysis) script(shell, line string) {
 	switch {
 	case len(line) > maxCommandLine:
@@ -62,7 +63,7 @@ func (a *analysis) script(shell, line string) {
 	switch shell {
 	case "", Bash:
 		a.reading(Bash, syntax.LangBash, line)
-	case POSIX: // it may be dash, busybox or bash: the stricter reading counts
+	case POSIX: // sh may be dash, busybox or bash, so both readings count
 		first, start := len(a.commands), a.location
 		a.reading(POSIX, syntax.LangPOSIX, line)
 		second := len(a.commands)
@@ -76,8 +77,8 @@ func (a *analysis) script(shell, line string) {
 	}
 }
 
-// reading analyzes a text in one grammar. Commands before a syntax error are
-// included, since shells run them before they see the error.
+// reading analyzes a script in one grammar. Commands before a syntax error are
+// included, because shells run them before they reach the error.
 func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 	inner := *a
 	inner.src, inner.shell = line, shell
@@ -86,14 +87,14 @@ func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 	var stmts []*syntax.Stmt
 	broken := false
 	for stmt, err := range parser.StmtsSeq(strings.NewReader(line)) {
-		if err != nil { // no break: the parser may go on after an error and would panic
+		if err != nil { // do not break: the parser may continue after an error, and would panic
 			a.unread(line, "%v", err)
 			broken = true
 			continue
 		}
 		stmts = append(stmts, stmt)
 	}
-	for _, stmt := range stmts { // not before all is read: the bodies of here-documents come after their statements
+	for _, stmt := range stmts { // in a second loop, because the body of a here-document is read after its statement
 		inner.walk(stmt)
 	}
 	if name := inner.forkBomb(stmts); name != "" {
@@ -107,7 +108,8 @@ func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 	}
 }
 
-// oddBytes names bytes that shells and the parser may read differently.
+// oddBytes describes bytes that shells and the parser may read differently; "" if
+// there are none.
 func oddBytes(line string) string {
 	if !utf8.ValidString(line) {
 		return "invalid UTF-8"
@@ -120,8 +122,8 @@ func oddBytes(line string) string {
 	return ""
 }
 
-// foreign looks at the first word of each piece of a line in an unknown
-// grammar; this may deny and never allows.
+// foreign adds the first word of each piece of a line in an unsupported grammar as a
+// command. This may deny the line, but never allows it.
 func (a *analysis) foreign(shell, line string) {
 	for _, piece := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(";|&\n\r(){}`$", r) }) {
 		words := make([]word, 0, 4)
@@ -135,8 +137,8 @@ func (a *analysis) foreign(shell, line string) {
 	a.unread(line, "commands of %s are not analyzed", shell)
 }
 
-// walk adds what a statement and everything in it does. A cd inside a subshell
-// applies only there.
+// walk adds the effects of a statement and of everything in it. A cd in a subshell has
+// no effect outside it.
 func (a *analysis) walk(root syntax.Node) {
 	type entered struct {
 		node  syntax.Node
@@ -159,7 +161,7 @@ func (a *analysis) walk(root syntax.Node) {
 	})
 }
 
-// node adds what one node does. Every kind of node is listed; an unlisted one
+// node adds the effect of one node. It lists every kind of node, and any other kind
 // is a doubt.
 func (a *analysis) node(n syntax.Node) {
 	switch n := n.(type) {
@@ -171,7 +173,7 @@ func (a *analysis) node(n syntax.Node) {
 		a.assigns(n)
 	case *syntax.DeclClause:
 		a.doubt(a.textOf(n), "%s changes variables", n.Variant.Value)
-		a.evaluate = true // a subscript, an integer, a list
+		a.evaluate = true // in a subscript, an integer variable or a list
 		for _, as := range n.Args {
 			a.runVariable(as)
 		}
@@ -211,7 +213,7 @@ func (a *analysis) node(n syntax.Node) {
 	}
 }
 
-// stmt adds the simple command of a statement, with what it reads on stdin.
+// stmt adds the simple command of a statement, and what this reads from stdin.
 func (a *analysis) stmt(s *syntax.Stmt) {
 	if s.Coprocess || s.Disown {
 		a.doubt(a.textOf(s), "it is detached from the shell")
@@ -234,10 +236,10 @@ func (a *analysis) stmt(s *syntax.Stmt) {
 	a.command(a.textOf(call), a.words(call.Args), stdin)
 }
 
-// command adds a simple command and what it runs in turn.
+// command adds a simple command, and what it runs in turn.
 func (a *analysis) command(text string, words []word, stdin *word) {
 	c := Command{Text: text}
-	for len(words) > 1 && words[0].known && words[0].text == "--" { // time -- ls
+	for len(words) > 1 && words[0].known && words[0].text == "--" { // as in time -- ls
 		for words = words[1:]; len(words) > 1 && isAssignment(words[0].text); {
 			words = words[1:]
 		}
@@ -247,7 +249,7 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		if words[0].text != "" {
 			break
 		}
-		words = words[1:] // an empty expansion yields no word
+		words = words[1:] // an expansion that is empty is not a word
 	}
 	c.words = words
 	if len(words) == 0 {
@@ -286,7 +288,7 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	}
 }
 
-// assigns notes variables set before a command or alone.
+// assigns adds the assignments before a command, or without one.
 func (a *analysis) assigns(c *syntax.CallExpr) {
 	for _, as := range c.Assigns {
 		if as.Name == nil {
@@ -302,22 +304,22 @@ func (a *analysis) assigns(c *syntax.CallExpr) {
 	}
 }
 
-// runVariable reads an assignment.
+// runVariable adds what an assignment makes shells and programs run.
 func (a *analysis) runVariable(as *syntax.Assign) {
 	if as.Name != nil && as.Value != nil {
 		a.variable(a.textOf(as), as.Name.Value, a.word(as.Value))
 	}
 }
 
-// variable reads a variable whose value shells and programs run.
+// variable adds the value of a variable, if shells or programs run it.
 func (a *analysis) variable(text, name string, w word) {
 	if !runsText().MatchString(name) {
 		return
 	}
 	deeper := *a
 	deeper.depth++
-	deeper.script(Bash, strings.TrimPrefix(w.text, "!")) // as an alias of git
-	if strings.HasPrefix(name, "PS") {                   // what is in it is expanded
+	deeper.script(Bash, strings.TrimPrefix(w.text, "!")) // ! begins a shell line in git's settings
+	if strings.HasPrefix(name, "PS") {                   // prompts are expanded
 		deeper.script(Bash, "echo \""+w.text+"\"")
 	}
 	if !w.known || has("TAR_OPTIONS MAKEFLAGS BASH_ENV ENV GIT_CONFIG_PARAMETERS", name) || strings.HasPrefix(name, "BASH_FUNC_") {
@@ -325,8 +327,8 @@ func (a *analysis) variable(text, name string, w word) {
 	}
 }
 
-// runsText is compiled at first use: most runs of the program do not analyze a
-// command.
+// runsText matches variables whose values are run. It is compiled when it is first
+// used, because most runs of toolreg do not analyze a command.
 var runsText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|MANPAGER|` +
 		`GIT_.*(PAGER|EDITOR|COMMAND|SSH|ASKPASS|DIFF|CONFIG.*)|SSH_ASKPASS|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|BASH_FUNC_.*)$`)

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// sedPlain matches scripts for sed that only read, print and change text. sed's
-// e runs programs, and its w writes files.
+// sedPlain matches scripts for sed that only read, print and change text. sed can also
+// run programs (e) and write files (w).
 var sedPlain = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[\s;]*(` + sedAddress + `?(\s*,\s*[+~]?` + sedAddress + `)?\s*!?\s*([{}pdqQ=DPNnGgHhxl]|[:btT]\s*\w*|[aicr][^\n]*|` +
 		`[sy](` + sedTexts() + `)[gpiIm0-9]*)[\s;}]*)*$`)
@@ -15,12 +15,11 @@ var sedPlain = sync.OnceValue(func() *regexp.Regexp {
 
 const sedAddress = `([0-9]+(~[0-9]+)?|\$|/` + sedSlashed + `/I?)`
 
-// sedSlashed is a pattern between slashes. Some versions of sed read a
-// delimiter in brackets literally, others as the end, so brackets must not
-// contain one.
+// sedSlashed matches a pattern between slashes. Brackets must not contain a slash,
+// because it ends the pattern in some versions of sed and not in others.
 const sedSlashed = `(\\.|\[\^?(\]|\[:[a-z]+:\]|\\.|[^]^\[/\\\n])(\[:[a-z]+:\]|\\.|[^]\[/\\\n])*\]|[^/\\\n[])*`
 
-// sedTexts matches a pattern and a text in the same delimiters.
+// sedTexts matches a pattern and its replacement, with the same delimiter around both.
 func sedTexts() string {
 	var out []string
 	for _, delimiter := range "/|#,@:;!_~%+=" {
@@ -30,7 +29,7 @@ func sedTexts() string {
 	return strings.Join(out, "|")
 }
 
-// sedScripts compares the scripts for sed with the plain ones.
+// sedScripts adds a doubt if a script for sed may run programs or write files.
 func (r *runs) sedScripts(o *optionsRead, args []word) {
 	var scripts []word
 	for _, x := range o.options {
@@ -51,6 +50,6 @@ func (r *runs) sedScripts(o *optionsRead, args []word) {
 			continue
 		}
 		r.doubt = "the sed script may run commands or write files"
-		r.dynamic = r.dynamic || !plain // the script, if known only as a guess
+		r.dynamic = r.dynamic || !plain // a script that is only guessed, but plain, is just a doubt
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// redirect adds output that goes to a file and input that may
-// come from the network.
+// redirect adds output to files, and input that may come from the network.
 func (a *analysis) redirect(r *syntax.Redirect) {
 	text := a.textOf(r)
 	if r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
@@ -23,12 +22,12 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 		}
 		return
 	case syntax.DplIn, syntax.DplOut:
-		fd := strings.TrimSuffix(target.text, "-") // "-" closes, "3-" moves
+		fd := strings.TrimSuffix(target.text, "-") // "-" closes a descriptor, "3-" moves one
 		if target.known && target.text != "" && strings.Trim(fd, "0123456789") == "" {
 			return
 		}
-		// Bash expands the name of a file twice here, whatever is quoted in it, and to
-		// other shells the word begins after >&-.
+		// Bash expands the file name twice here, even if it is quoted, and other shells
+		// begin a new word after >&-.
 		if !target.known || strings.ContainsAny(target.text, "$`<>(") || strings.HasPrefix(target.text, "-") {
 			a.unread(text, "%s", text)
 			return
@@ -59,7 +58,7 @@ func (a *analysis) arithmetic(n syntax.Node) {
 	}
 }
 
-// param adds expansions that set variables or evaluate what they hold.
+// param adds expansions that set variables or evaluate their values.
 func (a *analysis) param(p *syntax.ParamExp) {
 	a.evaluate = a.evaluate || p.Excl || p.Index != nil || p.Slice != nil
 	if p.Excl {
@@ -77,8 +76,8 @@ func (a *analysis) param(p *syntax.ParamExp) {
 	}
 }
 
-// test adds conditions that evaluate their operands as arithmetic, where
-// a subscript may hold a command.
+// test adds conditions that evaluate their operands as arithmetic, in which a subscript
+// can contain a command.
 func (a *analysis) test(n syntax.Node) {
 	var operands []syntax.TestExpr
 	switch n := n.(type) {

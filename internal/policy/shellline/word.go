@@ -10,25 +10,24 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// word is one shell word as far as it can be determined without running the
-// line. If known is false, text is the best guess: unknown parts are taken as
-// empty, which is right for the usual disguises (r$@m, ${x}rm). A guess may
-// deny; it never allows.
+// word is a shell word, as far as it can be determined without running the line. If
+// known is false, text is a guess that treats unknown parts as empty, which is correct
+// for common disguises (r$@m, ${x}rm). A guess may deny, but never allows.
 type word struct {
 	text   string
 	known  bool
-	split  bool // the shell would split the result into words
-	braces bool // holds braces that the shell may expand
-	glob   bool // holds unquoted *, ? or [
-	// plainStart is set if the word begins with a known byte other than a dash and
-	// stays one word, so that it cannot turn out to be an option.
+	split  bool // the shell splits the result into words
+	braces bool // has braces that the shell may expand
+	glob   bool // has an unquoted *, ? or [
+	// plainStart is set if the word begins with a known byte other than a dash and is
+	// not split, so that it cannot be an option.
 	plainStart bool
-	gap        bool // has a part for which there is not even a guess
+	gap        bool // has a part that cannot even be guessed
 }
 
-// programName returns the last element of a program's path, in lower case and
-// without the extension of a Windows program: which is compared with banned
-// programs and rules that deny.
+// programName returns the last element of a program's path in lower case, without the
+// extension that programs have on Windows. Banned programs and rules that deny are
+// compared with it.
 func programName(text string) string {
 	name := strings.ToLower(path.Base(strings.ReplaceAll(text, `\`, "/")))
 	for _, ext := range []string{".exe", ".com", ".cmd", ".bat"} {
@@ -37,8 +36,8 @@ func programName(text string) string {
 	return name
 }
 
-// evaluated reports whether a shell that takes the word as a variable name may
-// run the content of its subscript.
+// evaluated reports whether a shell that uses the word as the name of a variable may
+// run something in its subscript.
 func evaluated(w word) bool {
 	return strings.Contains(w.text, "[") && (!w.known || strings.ContainsAny(w.text, "$`"))
 }
@@ -71,13 +70,13 @@ func lastOperand(args []word) []word {
 	return all[max(0, len(all)-1):]
 }
 
-// reader turns syntax into words; consts are the variables that the line itself
-// has set to plain text.
+// reader converts words of the syntax tree. consts are the variables that the line
+// itself has set to plain text.
 type reader struct {
 	consts map[string]string
 }
 
-// words resolves each syntax word; one that the shell would split becomes
+// words converts each word of the syntax tree; a word that the shell splits becomes
 // several.
 func (r *reader) words(args []*syntax.Word) []word {
 	out := make([]word, 0, len(args))
@@ -89,7 +88,7 @@ func (r *reader) words(args []*syntax.Word) []word {
 		}
 		fields := strings.Fields(w.text)
 		if len(fields) == 0 {
-			fields = []string{""} // a placeholder for something unknown
+			fields = []string{""} // stands for an unknown number of words
 		}
 		for _, f := range fields {
 			out = append(out, word{text: f})
@@ -103,7 +102,7 @@ func (r *reader) word(w *syntax.Word) word {
 	if w == nil {
 		return out
 	}
-	if w.Lit() == "[" { // [ as the program; a glob would have matched more
+	if w.Lit() == "[" { // the program [, not a glob
 		return word{text: "[", known: true, plainStart: true}
 	}
 	var b strings.Builder
@@ -115,8 +114,8 @@ func (r *reader) word(w *syntax.Word) word {
 	return out
 }
 
-// startsPlain reports whether the first byte is known, and neither a dash nor
-// anything that the shell replaces.
+// startsPlain reports whether the first byte is known, and is neither a dash nor the
+// beginning of something that the shell replaces.
 func startsPlain(parts []syntax.WordPart) bool {
 	if len(parts) == 0 {
 		return false
@@ -134,8 +133,8 @@ func startsPlain(parts []syntax.WordPart) bool {
 	return false
 }
 
-// printsCommit reports whether a substitution prints only ids of commits, or
-// arguments for which it found no id.
+// printsCommit reports whether a substitution prints nothing but ids of commits, and
+// arguments for which it finds no commit.
 func printsCommit(p *syntax.CmdSubst) bool {
 	if len(p.Stmts) != 1 {
 		return false
@@ -163,7 +162,7 @@ func (r *reader) part(b *strings.Builder, out *word, part syntax.WordPart, quote
 		out.known = out.known && ok
 		b.WriteString(text)
 	case *syntax.DblQuoted:
-		if p.Dollar { // $"..." is translated by the locale
+		if p.Dollar { // the locale determines what $"..." is translated to
 			out.known = false
 		}
 		for _, inner := range p.Parts {
@@ -186,8 +185,8 @@ func (r *reader) part(b *strings.Builder, out *word, part syntax.WordPart, quote
 	}
 }
 
-// literal appends a literal with its backslashes resolved, and records what the
-// shell would expand in it.
+// literal appends a literal without its backslashes, and records what the shell would
+// expand in it.
 func literal(b *strings.Builder, out *word, s string, quoted bool) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -213,8 +212,8 @@ func literal(b *strings.Builder, out *word, s string, quoted bool) {
 	}
 }
 
-// param guesses the value of a parameter: what the line has set, a default, or
-// empty.
+// param guesses the value of a parameter: the value that the line has set, a default,
+// or the empty text.
 func (r *reader) param(p *syntax.ParamExp) string {
 	if p.Param == nil || p.Length || p.Excl || p.Index != nil {
 		return ""
@@ -231,8 +230,7 @@ func (r *reader) param(p *syntax.ParamExp) string {
 	return ""
 }
 
-// echoed guesses what a command substitution prints if it is a single echo or
-// printf of plain words.
+// echoed guesses what a command substitution prints that is a single echo or printf.
 func (r *reader) echoed(p *syntax.CmdSubst) string {
 	if len(p.Stmts) != 1 {
 		return ""
@@ -252,8 +250,8 @@ func (r *reader) echoed(p *syntax.CmdSubst) string {
 	return strings.Join(texts, " ")
 }
 
-// ansiC decodes the inside of $'...' (bash manual, "ANSI-C Quoting"). ok is
-// false if the text has an unknown escape.
+// ansiC decodes the text inside $'...' (bash manual, "ANSI-C Quoting"). ok is false if
+// it has an unknown escape.
 func ansiC(s string) (text string, ok bool) {
 	var b strings.Builder
 	ok = true
@@ -273,7 +271,7 @@ func ansiC(s string) (text string, ok bool) {
 	return b.String(), ok
 }
 
-// ansiEscape decodes one escape after its backslash and returns its length, 0
+// ansiEscape decodes the escape that follows a backslash and returns its length, or 0
 // if it is unknown.
 func ansiEscape(b *strings.Builder, s string) int {
 	if i := strings.IndexByte("abeEfnrtv\\'\"?", s[0]); i >= 0 {

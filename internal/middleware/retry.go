@@ -32,13 +32,15 @@ func (r Retry) Wrap(t registry.Tool) registry.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		call.Keep, call.Spill = 0, nil // the file would have the output of every attempt
-		delay := cmp.Or(r.Delay, DefaultDelay)
+		delay, last := cmp.Or(r.Delay, DefaultDelay), call.Last
 		for attempt := 1; ; attempt++ {
+			final := attempt > min(r.Retries, maxRetries)
+			call.Last = last && final // a retry needs the same server
 			result, err := run(ctx, call)
 			if attempt > 1 {
 				result.Attempts = attempt
 			}
-			if attempt > min(r.Retries, maxRetries) || !transient(ctx, result, err) || !wait(ctx, min(delay, maxDelay)) {
+			if final || !transient(ctx, result, err) || !wait(ctx, min(delay, maxDelay)) {
 				return result, err
 			}
 			call.Progress(registry.Progress{Message: "failed, trying again"})

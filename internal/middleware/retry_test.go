@@ -67,6 +67,24 @@ func TestRetry(t *testing.T) {
 	}
 }
 
+// A server that is told to exit after the first attempt would have to start again
+// for the second.
+func TestOnlyTheFinalAttemptIsTheLastCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []bool
+		tool := Retry{Retries: 2}.Wrap(reader(func(_ context.Context, c registry.Call) (registry.Result, error) {
+			got = append(got, c.Last)
+			return registry.Result{}, errors.New("connection lost")
+		}))
+		c := call("{}")
+		c.Last = true
+		_, err := tool.Run(t.Context(), c)
+		if diff := cmp.Diff([]bool{false, false, true}, got); diff != "" || err == nil {
+			t.Errorf("%v, (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
 func TestNothingThatChangesIsRepeated(t *testing.T) {
 	var at []time.Duration
 	tool := reader(failing(5, registry.Result{}, errors.New("broken"), &at))

@@ -10,7 +10,7 @@ import (
 )
 
 // MaskKnown masks what is recognizable as a secret: tokens of known services,
-// the user part of URLs, and the values of query parameters with telling names,
+// private keys in PEM, the user part of URLs, and the values of query parameters with telling names,
 // except variables ($NAME).
 func MaskKnown(s string) string {
 	if strings.Contains(s, "://") {
@@ -19,6 +19,7 @@ func MaskKnown(s string) string {
 	if len(s) <= tokenBody {
 		return s
 	}
+	s = maskPrivateKeys(s)
 	words := strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"',;=&?|()[]{}<>", r) })
 	for _, word := range words {
 		if token(word) {
@@ -32,6 +33,28 @@ func MaskKnown(s string) string {
 // which it also masks values with a telling name: "PASSWORD=x", "--token x",
 // "Authorization: Bearer x".
 func Mask(s string) string { return MaskKnown(maskAssigned(s)) }
+
+// maskPrivateKeys masks private keys in PEM. A key without an end reaches to the end
+// of the text.
+func maskPrivateKeys(s string) string {
+	const begins, ends = "PRIVATE KEY-----", "-----END "
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(s, begins)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteString(begins + Masked)
+		i := strings.Index(after, ends)
+		if i < 0 {
+			return b.String()
+		}
+		label, rest, _ := strings.Cut(after[i:], begins)
+		b.WriteString(label + begins)
+		s = rest
+	}
+}
 
 // maskURLs masks all URLs in a text.
 func maskURLs(s string) string {
@@ -90,27 +113,53 @@ func maskAssigned(text string) string {
 			b.WriteString(rest)
 			return b.String()
 		}
-		name := strings.TrimRight(rest[:at], `"'`)
+		name := strings.TrimRight(rest[:at], `"'\`)
 		name = name[strings.LastIndexAny(name, " \t\r\n\"'`;|&(){}[],<>$")+1:]
 		mark := rest[at]
 		b.WriteString(rest[:at+1])
 		rest = rest[at+1:]
-		if Named(name) && (mark != ' ' || strings.HasPrefix(name, "-")) && !strings.Contains(name, "/") {
-			rest = maskNext(&b, rest)
+		switch {
+		case mark == ':' && strings.HasSuffix(strings.ToLower(name), "cookie"):
+			rest = maskNext(&b, rest, "\r\n\"'`")
+		case Named(name) && (mark != ' ' || strings.HasPrefix(name, "-")) && !strings.Contains(name, "/"):
+			rest = maskNext(&b, rest, " \t\r\n\"'`;|&)}],")
+		case mark != ':' && slices.Contains(userOptions(), name):
+			rest = maskPassword(&b, rest)
 		}
 	}
 }
 
-// maskNext writes the masked beginning of rest and returns what follows it. It
-// keeps a quote and the scheme of a header.
-func maskNext(b *strings.Builder, rest string) string {
+// maskPassword masks the second half of user:password at the beginning of rest, and
+// returns what follows it.
+func maskPassword(b *strings.Builder, rest string) string {
+	user, password, found := strings.Cut(rest, ":")
+	word := strings.TrimLeft(user, " \t")
+	if !found || strings.ContainsAny(word, " \t\r\n;|&") {
+		return rest
+	}
+	stops := " \t\r\n\"'`;|&)"
+	if strings.HasPrefix(word, `"`) || strings.HasPrefix(word, "'") {
+		stops = word[:1]
+	}
+	b.WriteString(user + ":")
+	return maskNext(b, password, stops)
+}
+
+// userOptions returns the options of curl whose value is user:password.
+func userOptions() []string { return []string{"-u", "--user", "--proxy-user", "-U"} }
+
+// maskNext writes the masked beginning of rest, up to a quote or one of the
+// characters in stops, and returns what follows it. It keeps quotes, also escaped
+// ones, and the scheme of a header.
+func maskNext(b *strings.Builder, rest, stops string) string {
 	after := strings.TrimLeft(rest, " \t")
-	value := strings.TrimLeft(after, `"'`)
-	quote := after[:min(1, len(after)-len(value))]
+	value := strings.TrimLeft(after, `"'\`)
+	opening := after[:len(after)-len(value)]
+	quote := opening[:strings.IndexAny(opening, `"'`)+1]
 	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic ", "token "} {
 		value = strings.TrimPrefix(value, scheme)
 	}
-	end := strings.IndexAny(value, " \t\r\n\"'`;|&)}],")
+	end := strings.IndexAny(value, stops)
 	if quote != "" {
 		end = strings.Index(value, quote)
 	}

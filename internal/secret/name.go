@@ -45,7 +45,7 @@ func unmistakable() []string {
 // part of a harmless longer word.
 func short(word string) bool {
 	switch word {
-	case "key", "pass", "pwd", "pw", "auth", "sig", "pat":
+	case "key", "pass", "pwd", "pw", "auth", "bearer", "sig", "pat":
 		return true
 	}
 	return false

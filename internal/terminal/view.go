@@ -172,12 +172,16 @@ func Changes(list []policy.Change, width int) string {
 // changes shows what has changed since the tool was approved.
 func (v *view) changes(changes []policy.Change) {
 	for _, c := range changes {
+		part := c.Part
+		if part == "behind" {
+			part = "command or server"
+		}
 		switch {
 		case c.Part == "tool":
 		case c.Old == "" && c.New == "":
-			v.printf("Changed: %s (too long to show, or not stored)", c.Part)
+			v.printf("Changed: %s (too long to show, or not stored)", part)
 		default:
-			v.printf("Changed: %s", c.Part)
+			v.printf("Changed: %s", part)
 			v.diff(udiff.Unified("when you allowed it", "now", lines(c.Old), lines(c.New)))
 		}
 	}

@@ -100,7 +100,7 @@ func TestViewServer(t *testing.T) {
 
 func TestChanges(t *testing.T) {
 	want(t, "\n"+Changes([]policy.Change{{Part: "tool"}, {Part: "behind", Old: "a", New: "b\x1b[2J"}, {Part: "definition"}}, 80),
-		`Changed: behind`,
+		`Changed: command or server`,
 		`  │ --- when you allowed it`,
 		`  │ +++ now`,
 		`  │ @@ -1 +1 @@`,

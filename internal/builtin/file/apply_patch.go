@@ -208,6 +208,8 @@ func (f *patched) outcome(c *fileChange) (text string, added, removed int) {
 		did = fmt.Sprintf("deleted %q", f.rel)
 	case !f.before.exists:
 		did = fmt.Sprintf("created %q", f.rel)
+	case f.mode != 0 && f.mode != f.before.mode && f.text == f.old:
+		return fmt.Sprintf("changed the mode of %q to %03o", f.rel, f.mode), 0, 0
 	}
 	return fmt.Sprintf("%s (+%d -%d)", did, added, removed), added, removed
 }

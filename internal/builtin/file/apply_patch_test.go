@@ -249,7 +249,7 @@ func TestApplyPatchModes(t *testing.T) {
 		"diff --git a/off b/off\nold mode 100755\nnew mode 100644\n"+
 		"diff --git a/moved b/here\nrename from moved\nrename to here\n"+
 		"diff --git a/new b/new\nnew file mode 100755\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+#!/bin/sh\n"))
-	if r.IsError {
+	if r.IsError || !strings.Contains(r.Text(), `changed the mode of "on" to 750`) {
 		t.Fatal(r.Text())
 	}
 	for name, want := range map[string]os.FileMode{"on": 0o750, "off": 0o644, "here": 0o750, "new": 0o755} {

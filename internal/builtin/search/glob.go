@@ -93,8 +93,8 @@ func (g *globTool) prepare(call registry.Call) (*globSearch, error) {
 	if err != nil {
 		return nil, registry.Invalid("glob", "/pattern", "%v", err)
 	}
-	if text != p.Pattern {
-		s.start = "."
+	if text != p.Pattern { // it is absolute
+		s.start, s.Path = ".", ""
 	}
 	if s.pattern, err = glob.CompilePattern(text, !p.CaseSensitive); err != nil {
 		return nil, registry.Invalid("glob", "/pattern", "%v", err)
@@ -127,14 +127,13 @@ func (g *globTool) run(ctx context.Context, call registry.Call, s *globSearch) (
 }
 
 func (g *globTool) find(ctx context.Context, s *globSearch, hides func(string) bool) ([]globbed, *workspace.LeftOut, error) {
-	respect := tool.OrTrue(s.Respect)
 	found := make([][]globbed, workspace.Workers())
 	walked, err := g.workspace.Walk(ctx, workspace.WalkOptions{
 		Start:   s.start,
-		Respect: respect,
+		Respect: tool.OrTrue(s.Respect),
 		Hides:   hides,
 		Enter: func(e *workspace.Entry) bool {
-			return s.pattern.MayContain(below(s.start, e.Path)) && (!skipped(e.Name, respect) || s.pattern.Names(e.Name))
+			return s.pattern.MayContain(below(s.start, e.Path)) && (e.Name != gitFolder || s.pattern.Names(e.Name))
 		},
 		Match:  func(e *workspace.Entry) bool { return s.pattern.Match(below(s.start, e.Path)) },
 		Forced: func(e *workspace.Entry) bool { return s.pattern.Names(e.Name) },

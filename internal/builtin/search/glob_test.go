@@ -67,6 +67,9 @@ func TestGlobFinds(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", params, diff)
 		}
 	}
+	if text := output(t, opts, "glob", `{"pattern":"index.ts"}`); text != `No files match "index.ts". (2 entries excluded by ignore files; respect_ignore_files: false shows them)` {
+		t.Error(text)
+	}
 	if text := output(t, opts, "glob", `{"pattern":"*.log"}`); !strings.Contains(text, `No files match "*.log". (`) || !strings.Contains(text, "excluded by ignore files") {
 		t.Error(text)
 	}

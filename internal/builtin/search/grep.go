@@ -28,7 +28,7 @@ const grepSchema = `{
   "properties": {
     "pattern": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "The regular expression (RE2 syntax) to search for within lines, such as func \\w+Error or TODO."},
     "path": {"type": "string", "minLength": 1, "description": "The folder or file to search, relative to the workspace or absolute inside it. Default: the whole workspace."},
-    "include": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "Search only files whose path matches this glob, such as *.go, *.{ts,tsx} or src/**/*.py."},
+    "include": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "Search only files whose path, relative to path, matches this glob, such as *.go, *.{ts,tsx} or src/**/*.py."},
     "case_sensitive": {"type": "boolean", "description": "Match case. Default: false."},
     "context": {"type": "integer", "minimum": 0, "maximum": 50, "description": "How many lines to show before and after each match. Default: 0."},
     "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "Maximum matching lines to return. Default: 200."},
@@ -94,8 +94,15 @@ func (g *grepTool) prepare(call registry.Call) (*grepSearch, error) {
 		return nil, err
 	}
 	if p.Include != "" {
-		if s.include, err = glob.CompilePattern(p.Include, !p.CaseSensitive); err != nil {
+		include, err := relativePattern(g.workspace, p.Include)
+		if err == nil {
+			s.include, err = glob.CompilePattern(include, !p.CaseSensitive)
+		}
+		if err != nil {
 			return nil, registry.Invalid("grep", "/include", "%v", err)
+		}
+		if include != p.Include { // it is absolute
+			s.start, s.Path = ".", ""
 		}
 	}
 	if s.expr, err = compileLineExpr(p.Pattern, !p.CaseSensitive); err != nil {
@@ -121,6 +128,7 @@ func (g *grepTool) run(ctx context.Context, call registry.Call, s *grepSearch) (
 	if info.IsDir() {
 		left, err = g.searchTree(ctx, s, rank, call.Hides)
 	} else {
+		s.include = nil // a file that is named is searched
 		err = s.searchOne(ctx, f, info, rank)
 	}
 	if err != nil {
@@ -130,20 +138,19 @@ func (g *grepTool) run(ctx context.Context, call registry.Call, s *grepSearch) (
 }
 
 func (g *grepTool) searchTree(ctx context.Context, s *grepSearch, rank *ranking, hides func(string) bool) (*workspace.LeftOut, error) {
-	respect := tool.OrTrue(s.Respect)
 	searchers := make([]*searcher, workspace.Workers())
 	for i := range searchers {
 		searchers[i] = s.newSearcher()
 	}
 	opts := workspace.WalkOptions{
 		Start:   s.start,
-		Respect: respect,
+		Respect: tool.OrTrue(s.Respect),
 		Hides:   hides,
 		Enter: func(e *workspace.Entry) bool {
 			if s.include == nil {
-				return !skipped(e.Name, respect)
+				return e.Name != gitFolder
 			}
-			return s.include.MayContain(below(s.start, e.Path)) && (!skipped(e.Name, respect) || s.include.Names(e.Name))
+			return s.include.MayContain(below(s.start, e.Path)) && (e.Name != gitFolder || s.include.Names(e.Name))
 		},
 		Match: func(e *workspace.Entry) bool {
 			return e.Kind == 0 && !workspace.IsLogin(e.Name) && (s.include == nil || s.include.Match(below(s.start, e.Path)))

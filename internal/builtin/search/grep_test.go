@@ -87,6 +87,9 @@ L2: Two needle
 ---
 `},
 		{`{"pattern":"absent"}`, `No matches for "absent".`},
+		{`{"pattern":"needle","include":"src/"}`, `No matches for "needle" (include "src/"). No file matches include, which is a glob of file paths such as src/** or *.{ts,tsx}.`},
+		{`{"pattern":"absent","include":"src/*"}`, `No matches for "absent" (include "src/*").`},
+		{`{"pattern":"needle","path":"bin","include":"*.go"}`, `No matches for "needle" in "bin" (include "*.go"). (the file is binary)`},
 		{`{"pattern":"needle","path":"bin"}`, `No matches for "needle" in "bin". (the file is binary)`},
 	}
 	for _, tt := range tests {
@@ -102,7 +105,7 @@ L2: Two needle
 }
 
 func TestGrepLeavesOut(t *testing.T) {
-	opts, _ := place(t, map[string]string{
+	opts, dir := place(t, map[string]string{
 		".gitignore": "ignored/\n*.log\n", "a": "x", ".hidden/b": "x", "ignored/c": "x", "d.log": "x", ".git/config": "x", "node_modules/p/e": "x",
 		"vendor/node_modules/f": "x",
 	})
@@ -127,12 +130,14 @@ func TestGrepLeavesOut(t *testing.T) {
 		`{"pattern":"^x$","include":"A","case_sensitive":true}`:   {},
 		`{"pattern":"^X$","include":"{A,zz}"}`:                    {"a"},
 	}
+	absolute := tooltest.Quoted(filepath.Join(dir, ".hidden", "*"))
+	tests[`{"pattern":"^x$","path":"ignored","include":`+absolute+`}`] = []string{".hidden/b"}
 	for params, want := range tests {
 		if diff := cmp.Diff(want, files(params)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", params, diff)
 		}
 	}
-	if text := output(t, opts, "grep", `{"pattern":"absent"}`); !strings.Contains(text, "2 entries excluded by ignore files") {
+	if text := output(t, opts, "grep", `{"pattern":"absent"}`); !strings.Contains(text, "4 entries excluded by ignore files") {
 		t.Error(text)
 	}
 }

@@ -69,7 +69,7 @@ func newTree(ctx context.Context, w *workspace.Dir, s *listing, hides func(strin
 			}
 			t.grow(root, s, b)
 			for _, c := range b.children {
-				if c.isDir && !skipped(c.label, tool.OrTrue(s.Respect)) {
+				if c.isDir && c.label != gitFolder && (c.label != workspace.Packages || !tool.OrTrue(s.Respect)) {
 					next = append(next, c)
 				}
 			}

@@ -31,11 +31,8 @@ func relativePattern(w *workspace.Dir, pattern string) (string, error) {
 	return "./" + path.Join(rel, pattern[len(fixed):]), nil
 }
 
-// skipped reports whether a search skips a folder that no pattern names: git's
-// own, and installed packages while ignore files are honored.
-func skipped(name string, respect bool) bool {
-	return name == ".git" || respect && name == "node_modules"
-}
+// gitFolder is the folder that a search skips if no pattern names it.
+const gitFolder = ".git"
 
 // below makes a path relative to the folder that a search began in.
 func below(start, path string) string {

@@ -36,7 +36,7 @@ const shellSchema = `{
     "command": {"type": "string", "minLength": 1, "maxLength": 100000, "description": "The command line, exactly as the shell gets it."},
     "description": {"type": "string", "description": "What the command does, in a few words, for the log."},
     "directory": {"type": "string", "minLength": 1, "description": "The folder to run it in, relative to the workspace or absolute inside it. Default: the workspace."},
-    "timeout": {"type": "integer", "minimum": 1, "description": "Seconds after which it is stopped. Default: 120."},
+    "timeout": {"type": "integer", "minimum": 1, "description": "Seconds after which it is stopped, unless it runs in the background. Default: 120."},
     "background": {"type": "boolean", "description": "Return at once and leave the command running; the process tool controls it. Default: false."}
   },
   "required": ["command"],

@@ -29,6 +29,9 @@ func (w *LeftOut) Note() string {
 	return out
 }
 
+// Nothing reports whether the walk visited no file.
+func (w *LeftOut) Nothing() bool { return w.visited.Load() == 0 }
+
 // Hidden reports entries that rules hide from the caller, as a sentence with a
 // space before it; "" if there are none.
 func Hidden(n int) string {

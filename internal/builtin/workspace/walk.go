@@ -11,7 +11,7 @@ import (
 // WalkOptions say what a walk through the workspace visits.
 type WalkOptions struct {
 	Start   string            // folder relative to the workspace, "." for itself
-	Respect bool              // honour ignore files
+	Respect bool              // honor ignore files, and skip installed packages
 	Enter   func(*Entry) bool // whether to enter a folder; nil: all
 	// Match says by the name whether to visit a file or link; nil: all.
 	Match func(*Entry) bool
@@ -32,8 +32,13 @@ type Entry struct {
 	Dir  *Folder     // the folder that contains it
 }
 
-// LeftOut counts what a walk skipped.
+// Packages is the folder of installed packages, which a walk skips as if an ignore
+// file excluded it.
+const Packages = "node_modules"
+
+// LeftOut counts what a walk skipped, and what it did not.
 type LeftOut struct {
+	visited    atomic.Int64 // files and links
 	ignored    atomic.Int64 // entries excluded by ignore files
 	hidden     atomic.Int64 // entries excluded by rules
 	unreadable atomic.Int64 // folders that could not be read
@@ -143,7 +148,7 @@ func (w *walker) read(worker int, f *folder) {
 		if wanted != nil && !wanted(&s) {
 			continue
 		}
-		if w.Respect && f.rules.Ignored(s.Path, isDir) && (w.Forced == nil || !w.Forced(&s)) {
+		if w.Respect && (isDir && s.Name == Packages || f.rules.Ignored(s.Path, isDir)) && (w.Forced == nil || !w.Forced(&s)) {
 			w.ignored.Add(1)
 			continue
 		}
@@ -160,6 +165,7 @@ func (w *walker) read(worker int, f *folder) {
 	if len(folders) > 0 {
 		w.push(folders...)
 	}
+	w.visited.Add(int64(len(files)))
 	for len(files) > batchSize {
 		w.push(task{folder: f, batch: files[:batchSize:batchSize]})
 		files = files[batchSize:]

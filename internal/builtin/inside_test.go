@@ -90,8 +90,7 @@ func TestSwappedLinksGiveNothingAway(t *testing.T) {
 		}
 	})
 	read := find(t, opts, "read_file")
-	w := workspace.New(opts.workspace())
-	t.Cleanup(func() { w.Close() })
+	w := tooltest.Open(t, workspace.New(opts.workspace()))
 	inside := 0
 	for i := range 2000 {
 		r, err := read.Run(t.Context(), tooltest.Call(`{"file_path":"flip/secret"}`))

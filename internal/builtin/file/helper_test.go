@@ -19,18 +19,10 @@ func place(t testing.TB, files map[string]string) (workspace.Options, string) {
 	return workspace.Options{Dir: dir, Home: t.TempDir(), ConfigHome: t.TempDir()}, dir
 }
 
-// open returns a workspace that is closed when the test ends.
-func open(t testing.TB, opts workspace.Options) *workspace.Dir {
-	t.Helper()
-	w := workspace.New(opts)
-	t.Cleanup(func() { w.Close() })
-	return w
-}
-
 // find returns a tool made with the options.
 func find(t testing.TB, opts workspace.Options, name string) registry.Tool {
 	t.Helper()
-	w := open(t, opts)
+	w := tooltest.Open(t, workspace.New(opts))
 	return tooltest.Find(t, name, NewReadFile(w), NewWriteFile(w), NewEdit(w), NewApplyPatch(w))
 }
 
@@ -41,7 +33,7 @@ func run(t testing.TB, opts workspace.Options, name, params string) registry.Res
 }
 
 func TestParamsAreThoseOfTheSchema(t *testing.T) {
-	w := open(t, workspace.Options{})
+	w := tooltest.Open(t, workspace.New(workspace.Options{}))
 	tooltest.SameParams[readParams](t, NewReadFile(w))
 	tooltest.SameParams[writeFileParams](t, NewWriteFile(w))
 	tooltest.SameParams[editParams](t, NewEdit(w))

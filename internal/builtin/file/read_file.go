@@ -148,7 +148,7 @@ func (r *readTool) media(rel, mime string, in io.Reader, info fs.FileInfo) (regi
 	}
 	if len(data) > readMaxMedia {
 		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf(
-			"%q is %s of %s; at most 20 MB can be returned", rel, tool.Size(max(info.Size(), readMaxMedia)), mime)), nil
+			"%q (%s, %d bytes) is larger than the limit of %s", rel, mime, max(info.Size(), int64(len(data))), tool.Size(readMaxMedia))), nil
 	}
 	c := registry.Content{Data: data, MIMEType: mime}
 	kind, _, _ := strings.Cut(mime, "/")

@@ -164,7 +164,7 @@ func TestReadFileMediaTooLarge(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dir, "a.png"), readMaxMedia+1); err != nil {
 		t.Fatal(err)
 	}
-	if r := run(t, opts, "read_file", `{"file_path":"a.png"}`); !r.IsError || !strings.Contains(r.Text(), "20 MB") {
+	if r := run(t, opts, "read_file", `{"file_path":"a.png"}`); !r.IsError || !strings.Contains(r.Text(), "is larger than the limit of 20.0 MiB") {
 		t.Errorf("%.200s", r.Text())
 	}
 }

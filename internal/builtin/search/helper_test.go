@@ -19,18 +19,10 @@ func place(t testing.TB, files map[string]string) (workspace.Options, string) {
 	return workspace.Options{Dir: dir, Home: t.TempDir(), ConfigHome: t.TempDir()}, dir
 }
 
-// open returns a workspace that is closed when the test ends.
-func open(t testing.TB, opts workspace.Options) *workspace.Dir {
-	t.Helper()
-	w := workspace.New(opts)
-	t.Cleanup(func() { w.Close() })
-	return w
-}
-
 // find returns a tool made with the options.
 func find(t testing.TB, opts workspace.Options, name string) registry.Tool {
 	t.Helper()
-	w := open(t, opts)
+	w := tooltest.Open(t, workspace.New(opts))
 	return tooltest.Find(t, name, NewGlob(w), NewGrep(w), NewListDirectory(w))
 }
 
@@ -53,7 +45,7 @@ func isArgs(err error, pointer string) bool {
 }
 
 func TestParamsAreThoseOfTheSchema(t *testing.T) {
-	w := open(t, workspace.Options{})
+	w := tooltest.Open(t, workspace.New(workspace.Options{}))
 	tooltest.SameParams[globParams](t, NewGlob(w))
 	tooltest.SameParams[grepParams](t, NewGrep(w))
 	tooltest.SameParams[listParams](t, NewListDirectory(w))

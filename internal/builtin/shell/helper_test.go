@@ -49,8 +49,7 @@ func testKeeper() []string {
 // find returns a tool made with the options.
 func find(t testing.TB, opts setup, name string) registry.Tool {
 	t.Helper()
-	w := workspace.New(workspace.Options{Dir: opts.Workspace})
-	t.Cleanup(func() { w.Close() })
+	w := tooltest.Open(t, workspace.New(workspace.Options{Dir: opts.Workspace}))
 	return tooltest.Find(t, name, NewRunShellCommand(opts.Options, w), NewProcess(opts.Options, w))
 }
 

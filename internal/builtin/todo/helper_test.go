@@ -28,8 +28,7 @@ func place(t testing.TB, files map[string]string) (setup, string) {
 // find returns a tool made with the options.
 func find(t testing.TB, opts setup, name string) registry.Tool {
 	t.Helper()
-	w := workspace.New(workspace.Options{Dir: opts.Workspace})
-	t.Cleanup(func() { w.Close() })
+	w := tooltest.Open(t, workspace.New(workspace.Options{Dir: opts.Workspace}))
 	return tooltest.Find(t, name, NewRead(opts.Options, w), NewWrite(opts.Options, w))
 }
 

@@ -4,6 +4,7 @@ package tooltest
 
 import (
 	"encoding/json"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -65,6 +66,12 @@ func Link(t testing.TB, target, path string) {
 	if err := os.Symlink(target, path); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Open returns c, such as a workspace, which is closed when the test ends.
+func Open[C io.Closer](t testing.TB, c C) C {
+	t.Cleanup(func() { c.Close() })
+	return c
 }
 
 // Find returns the tool with that name.

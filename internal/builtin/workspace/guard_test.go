@@ -39,8 +39,7 @@ func TestLoginsAreNotRead(t *testing.T) {
 	const name = "login-0123456789abcdef0123456789abcdef.json"
 	opts, dir := place(t, map[string]string{".local/state/toolreg/" + name: "access-secret", "login-form.json": "fine"})
 	tooltest.Link(t, ".local/state/toolreg/"+name, filepath.Join(dir, "innocent"))
-	w := New(opts)
-	t.Cleanup(func() { w.Close() })
+	w := tooltest.Open(t, New(opts))
 	for path, want := range map[string]bool{".local/state/toolreg/" + name: false, "innocent": false, "login-form.json": true} {
 		rel, err := w.resolve(path)
 		if err != nil {
@@ -61,8 +60,7 @@ func TestRepositoriesAreGuarded(t *testing.T) {
 		"real/git/HEAD": "", "real/git/objects/x": "", "real/git/refs/x": "", "real/git/hooks/pre-commit": "",
 		"real/git/config": "[core]\n\thooksPath = scripts\n\tfsmonitor = \"./tools/monitor --x\"\n[user]\n\tname = hooks.x\n[branch \"main\"]\n\tmerge = refs/heads/main\n\tremote = .\n",
 	})
-	w := New(opts)
-	t.Cleanup(func() { w.Close() })
+	w := tooltest.Open(t, New(opts))
 	for _, test := range []struct {
 		names []string
 		want  bool
@@ -120,7 +118,7 @@ func TestWhatGitIsConfiguredToUseIsGuarded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w := open(t, Options{Dir: dir, Home: home, ConfigHome: config})
+	w := tooltest.Open(t, New(Options{Dir: dir, Home: home, ConfigHome: config}))
 	for path, want := range map[string]bool{
 		"tools/hooks/pre-commit": true, "tools/a": false, "git/extra": true, "git/sometimes": true, "git/nested": true, "git/other": false,
 		"alias.sh": true, "textconv": true, "template/hooks/x": true, "template.txt": false, "inner/h/pre-commit": true, "inner/src/x": false, "h/x": false,
@@ -138,8 +136,7 @@ func TestSubjectNamesWhatIsBehindALink(t *testing.T) {
 	opts, dir := place(t, map[string]string{".git/hooks/x": "", "a.txt": ""})
 	tooltest.Link(t, ".git", filepath.Join(dir, "innocent"))
 	tooltest.Link(t, "../.git/hooks", filepath.Join(dir, ".git/h"))
-	w := New(opts)
-	t.Cleanup(func() { w.Close() })
+	w := tooltest.Open(t, New(opts))
 	tests := map[string][]string{
 		"a.txt":          {"a.txt"},
 		"./a.txt":        {"a.txt"},

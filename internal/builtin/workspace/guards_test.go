@@ -37,7 +37,7 @@ func TestGuardsNameWhatExists(t *testing.T) {
 		"bare/HEAD": "", "bare/objects/x": "", "bare/refs/x": "", "bare/config": "", "scripts/hooks/a": "", "mon.sh": "", "a.txt": "",
 		"sub/.envrc": "", ".vscode/tasks.json": "", ".vscode/x/y": "", "node_modules/p/.npmrc": "", "mcp.json": "", "x.code-workspace": "",
 	})
-	w := open(t, opts)
+	w := tooltest.Open(t, New(opts))
 	g, err := w.Guards(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestWhatIsNewIsCleaned(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "[core]\n\thooksPath = later\n", ".envrc": "mine", "old/.npmrc": "mine",
 	})
-	w := open(t, opts)
+	w := tooltest.Open(t, New(opts))
 	g, err := w.Guards(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestWhatIsNewIsCleaned(t *testing.T) {
 // Somebody outside saves a file while the program runs, which ends its protection.
 func TestWhatWasReplacedIsKept(t *testing.T) {
 	opts, dir := place(t, map[string]string{".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "mine", ".envrc": "mine", ".envrc.replaced": "earlier"})
-	g, err := open(t, opts).Guards(t.Context())
+	g, err := tooltest.Open(t, New(opts)).Guards(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestLinkedWorktreeIsMutual(t *testing.T) {
 	})
 	put(t, top, map[string]string{"tree/.git": "gitdir: " + top + "/main/.git/worktrees/w\n", "other/.git": "gitdir: ../main/.git/worktrees/w\n",
 		"main/.git/worktrees/w/gitdir": top + "/tree/.git\n"})
-	w := open(t, Options{Dir: filepath.Join(top, "tree")})
+	w := tooltest.Open(t, New(Options{Dir: filepath.Join(top, "tree")}))
 	g, err := w.Guards(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestLinkedWorktreeIsMutual(t *testing.T) {
 	if removed, err := g.Clean(t.Context()); !slices.Equal(removed, []string{common + "/config.worktree"}) || err != nil {
 		t.Errorf("removed %q, %v", removed, err)
 	}
-	w = open(t, Options{Dir: filepath.Join(top, "other")})
+	w = tooltest.Open(t, New(Options{Dir: filepath.Join(top, "other")}))
 	if g, err := w.Guards(t.Context()); err != nil || g.Common != "" {
 		t.Errorf("a folder that was not asked gives %q, %v", g.Common, err)
 	}

@@ -16,11 +16,3 @@ func place(t testing.TB, files map[string]string) (Options, string) {
 	dir := tooltest.Place(t, files)
 	return Options{Dir: dir, Home: t.TempDir(), ConfigHome: t.TempDir()}, dir
 }
-
-// open returns a workspace that is closed when the test ends.
-func open(t testing.TB, opts Options) *Dir {
-	t.Helper()
-	w := New(opts)
-	t.Cleanup(func() { w.Close() })
-	return w
-}

@@ -59,8 +59,7 @@ func TestResolve(t *testing.T) {
 		{name: "to-folder/far/x", refused: `through link "deep/er/far"`},
 		{name: "loop-a", refused: "loop of links"},
 	}
-	w := New(opts)
-	t.Cleanup(func() { w.Close() })
+	w := tooltest.Open(t, New(opts))
 	for _, tt := range tests {
 		got, err := w.resolve(tt.name)
 		switch {
@@ -77,8 +76,7 @@ func FuzzResolve(f *testing.F) {
 		f.Add(s)
 	}
 	opts, _, _ := linked(f)
-	w := New(opts)
-	f.Cleanup(func() { w.Close() })
+	w := tooltest.Open(f, New(opts))
 	f.Fuzz(func(t *testing.T, name string) {
 		rel, err := w.resolve(name)
 		if err == nil && !filepath.IsLocal(filepath.FromSlash(rel)) {

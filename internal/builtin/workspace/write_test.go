@@ -16,8 +16,7 @@ import (
 // write resolves the name and writes as the writing tools do.
 func write(t testing.TB, opts Options, name, text string) error {
 	t.Helper()
-	w := New(opts)
-	t.Cleanup(func() { w.Close() })
+	w := tooltest.Open(t, New(opts))
 	rel, err := w.resolve(name)
 	if err != nil {
 		return err
@@ -103,8 +102,7 @@ func TestWriteFileRefuses(t *testing.T) {
 
 func TestReadersSeeOldOrNew(t *testing.T) {
 	opts, dir := place(t, map[string]string{"f": strings.Repeat("a", 1<<16)})
-	w := New(opts)
-	t.Cleanup(func() { w.Close() })
+	w := tooltest.Open(t, New(opts))
 	var wg sync.WaitGroup
 	for _, letter := range []string{"a", "b"} {
 		wg.Go(func() {
@@ -146,8 +144,7 @@ func TestProtectedFilesAreNeverChanged(t *testing.T) {
 			t.Errorf("writing %s: %v", name, err)
 		}
 	}
-	w := New(opts)
-	t.Cleanup(func() { w.Close() })
+	w := tooltest.Open(t, New(opts))
 	if err := w.RemoveFile("state/approvals.json"); err == nil {
 		t.Error("a file of toolreg's own was removed")
 	}

@@ -137,13 +137,22 @@ func compileDraft(text []byte, draft *jsonschema.Draft) (*jsonschema.Schema, err
 func schemaError(err error) error {
 	se, ok := errors.AsType[*jsonschema.SchemaError](err)
 	if !ok || se.Err == nil {
-		return err
+		return libraryError(err)
 	}
 	if ve, ok := errors.AsType[*jsonschema.ValidationError](se.Err); ok {
 		leaves := leavesOf(ve, func(*jsonschema.ValidationError) bool { return false })
 		return fmt.Errorf("at %q: %s", pointerOf(leaves[0].InstanceLocation), leaves[0].Message)
 	}
-	return se.Err
+	return libraryError(se.Err)
+}
+
+// libraryError drops from an error what only says that the library has it.
+func libraryError(err error) error {
+	text := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "jsonschema: "), schemaURL, "")
+	if text == err.Error() {
+		return err
+	}
+	return errors.New(text)
 }
 
 // withTimeLimit runs f with a time limit and converts its panics to errors.

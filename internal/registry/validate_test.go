@@ -241,3 +241,13 @@ func TestCompileOutlivesItsCaller(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
+
+// TestSchemaErrorsNameNoResource says what is wrong without the name that the schema
+// has inside the library.
+func TestSchemaErrorsNameNoResource(t *testing.T) {
+	for schema, want := range map[string]string{`{"$ref":"#/$defs/a"}`: "#/$defs/a not found", `{"$ref":"#"}`: "infinite loop #/$ref"} {
+		if _, err := NewValidator(json.RawMessage(schema)).Compile(t.Context()); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", schema, err, want)
+		}
+	}
+}

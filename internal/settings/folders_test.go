@@ -83,7 +83,7 @@ func TestRootFlag(t *testing.T) {
 	}
 	o.Root = "missing"
 	_, _, err := Load(o)
-	if want := filepath.Join(b.project, "missing") + ": is not a project root: no such file or directory"; err == nil || err.Error() != want {
+	if want := filepath.Join(b.project, "missing") + ": not a project root: no such file or directory"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

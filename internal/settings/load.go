@@ -185,9 +185,9 @@ func (l *loader) findRoot() error {
 	info, err := os.Stat(l.root)
 	switch {
 	case err != nil:
-		return NewError([]document.Problem{{File: l.root, Message: "is not a project root: " + document.PlainError(err)}})
+		return NewError([]document.Problem{{File: l.root, Message: "not a project root: " + document.PlainError(err)}})
 	case !info.IsDir():
-		return NewError([]document.Problem{{File: l.root, Message: "is not a project root: not a directory"}})
+		return NewError([]document.Problem{{File: l.root, Message: "not a project root: not a directory"}})
 	}
 	return nil
 }

@@ -133,6 +133,16 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 	if !e.HoldsDiagnostics() {
 		e.Diagnose(noticed)
 	}
+	if o.all && len(globs) == 0 {
+		off, err := o.turnedOff(s)
+		if err != nil {
+			return err
+		}
+		noticed = append(noticed, off...)
+		if !e.HoldsDiagnostics() {
+			e.DiagnoseAll(off)
+		}
+	}
 	tools, denied, err := s.Offered(ctx, reg, tools)
 	if err != nil {
 		return err
@@ -155,6 +165,23 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 		e.NoteGeminiSettings(s.Settings())
 	}
 	return cmp.Or(err, interrupted, o.StrictFailure(reg))
+}
+
+// turnedOff returns a diagnostic for each server that a setting turns off, whose tools
+// are not known.
+func (o *options) turnedOff(s *session.Session) ([]registry.Diagnostic, error) {
+	_, off, err := s.Servers()
+	if err != nil {
+		return nil, err
+	}
+	var out []registry.Diagnostic
+	for _, server := range off {
+		if o.MatchesServer(server.Name) {
+			out = append(out, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "server_disabled", Source: registry.MCPPrefix + server.Name,
+				Message: fmt.Sprintf("server %q is %s", server.Name, server.Reason())})
+		}
+	}
+	return out, nil
 }
 
 // tools returns the tools of the selection in the order of listings, or those of

@@ -32,10 +32,12 @@ def ask(tools, messages):
             return response.read()
     except urllib.error.HTTPError as error:
         sys.exit(f"{error}: {error.read().decode(errors='replace')}")
+    except urllib.error.URLError as error:
+        sys.exit(f"{URL}: {error.reason}")
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or "ANTHROPIC_API_KEY" not in os.environ:
         sys.exit(__doc__)
     tools = json.loads(toolreg("schema", "--format", "anthropic", "--request", "--defer", "auto", stdin=b""))
     messages = [{"role": "user", "content": sys.argv[1]}]

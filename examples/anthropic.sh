@@ -3,7 +3,7 @@
 #
 #   ANTHROPIC_API_KEY=… examples/anthropic.sh 'What does go.mod say?'
 set -euo pipefail
-: "${ANTHROPIC_API_KEY:?}" "${1:?a prompt}"
+: "${ANTHROPIC_API_KEY:?}" "${1:?usage: anthropic.sh PROMPT}"
 url=${ANTHROPIC_BASE_URL:-https://api.anthropic.com}/v1/messages
 model=${ANTHROPIC_MODEL:-claude-sonnet-4-5}
 
@@ -17,7 +17,7 @@ while :; do
 	jq -n --arg model "$model" --slurpfile tools "$dir/tools.json" --slurpfile messages "$dir/messages.json" \
 		'{model: $model, max_tokens: 8192, tools: $tools[0], messages: $messages[0]}' |
 		curl -sS --fail-with-body -H @"$dir/headers" --data-binary @- -o "$dir/response.json" "$url" ||
-		{ cat "$dir/response.json" >&2; exit 1; }
+		{ cat "$dir/response.json" >&2 2>/dev/null; exit 1; }
 	toolreg call --format anthropic < "$dir/response.json" > "$dir/reply.jsonl"
 	[ -s "$dir/reply.jsonl" ] || break # no tool was called: the model is done
 	jq -s '.[0] + [.[1] | {role, content}] + .[2:]' \

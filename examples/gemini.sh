@@ -3,7 +3,7 @@
 #
 #   GEMINI_API_KEY=… examples/gemini.sh 'What does go.mod say?'
 set -euo pipefail
-: "${GEMINI_API_KEY:?}" "${1:?a prompt}"
+: "${GEMINI_API_KEY:?}" "${1:?usage: gemini.sh PROMPT}"
 model=${GEMINI_MODEL:-gemini-2.5-flash}
 url=${GEMINI_BASE_URL:-https://generativelanguage.googleapis.com}/v1beta/models/$model:generateContent
 
@@ -17,7 +17,7 @@ while :; do
 	jq -n --slurpfile tools "$dir/tools.json" --slurpfile contents "$dir/contents.json" \
 		'{tools: $tools[0], contents: $contents[0]}' |
 		curl -sS --fail-with-body -H @"$dir/headers" --data-binary @- -o "$dir/response.json" "$url" ||
-		{ cat "$dir/response.json" >&2; exit 1; }
+		{ cat "$dir/response.json" >&2 2>/dev/null; exit 1; }
 	toolreg call --format gemini < "$dir/response.json" > "$dir/reply.jsonl"
 	[ -s "$dir/reply.jsonl" ] || break # no function was called: the model is done
 	# The model's content goes back as it came, thought signatures included.

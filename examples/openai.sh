@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# An agent in bash with curl, jq and toolreg: OpenAI chat completions, and every
-# API that speaks them (set OPENAI_BASE_URL).
+# An agent in bash with curl, jq and toolreg: OpenAI chat completions and compatible
+# APIs (set OPENAI_BASE_URL).
 #
 #   OPENAI_API_KEY=… examples/openai.sh 'What does go.mod say?'
 set -euo pipefail
-: "${OPENAI_API_KEY:?}" "${1:?a prompt}"
+: "${OPENAI_API_KEY:?}" "${1:?usage: openai.sh PROMPT}"
 url=${OPENAI_BASE_URL:-https://api.openai.com/v1}/chat/completions
 model=${OPENAI_MODEL:-gpt-5-mini}
 
@@ -18,7 +18,7 @@ while :; do
 	jq -n --arg model "$model" --slurpfile tools "$dir/tools.json" --slurpfile messages "$dir/messages.json" \
 		'{model: $model, tools: $tools[0], messages: $messages[0]}' |
 		curl -sS --fail-with-body -H @"$dir/headers" --data-binary @- -o "$dir/response.json" "$url" ||
-		{ cat "$dir/response.json" >&2; exit 1; }
+		{ cat "$dir/response.json" >&2 2>/dev/null; exit 1; }
 	toolreg call --format openai < "$dir/response.json" > "$dir/reply.jsonl"
 	[ -s "$dir/reply.jsonl" ] || break # no tool was called: the model is done
 	jq -s '.[0] + [.[1].choices[0].message] + .[2:]' \

@@ -45,7 +45,7 @@ func (c *command) call(ctx context.Context, d *declaration, isResult bool, call 
 		Dir:       c.opts.ProjectRoot,
 		Env:       append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot, envTool+"="+d.original),
 		Stdin:     call.Params,
-		MaxOutput: c.opts.MaxOutput,
+		MaxOutput: c.opts.Limits.Output,
 		Grace:     callGrace,
 		Linger:    callLinger,
 	}
@@ -58,9 +58,12 @@ func (c *command) call(ctx context.Context, d *declaration, isResult bool, call 
 	if err == nil && isResult && ended(outcome) {
 		return wholeResult(ctx, outcome.Stdout, c.opts.ProjectRoot, d.definition.OutputSchema), nil
 	}
-	result := callResult(outcome, limited(err, c.opts.MaxOutput), d.definition.Name)
-	if result.IsError && ctx.Err() != nil {
+	result := callResult(outcome, limited(err, c.opts.Limits.Output), d.definition.Name)
+	switch {
+	case result.IsError && ctx.Err() != nil:
 		result.ErrorCategory = interrupted(ctx.Err())
+	case !result.IsError && len(d.definition.OutputSchema) > 0:
+		result = structured(ctx, d.definition.OutputSchema, outcome.Stdout, result)
 	}
 	result.Duration = time.Since(start)
 	return result, nil

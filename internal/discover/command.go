@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,8 @@ type CommandOptions struct {
 	// Expand expands the words of a command when it is used. nil: the words are
 	// used as they are.
 	Expand func(settings.Command) ([]string, error)
+	// Context is the JSON object that the conditions of tools refer to.
+	Context json.RawMessage
 	// ProjectRoot is the absolute path where both commands run.
 	ProjectRoot string
 	// Env is the whole environment of both commands, to which TOOLREG_TOOL and
@@ -33,14 +36,7 @@ type CommandOptions struct {
 	// toolDiscoveryTimeout). A call is limited by [DefaultTimeout] or the
 	// timeout of its tool.
 	Timeout time.Duration
-	// MaxDiscovery limits stdout and stderr of the discovery command each, in
-	// bytes; 0 means 10 MiB.
-	MaxDiscovery int64
-	// MaxOutput limits stdout and stderr of a call each, in bytes; 0 means 64
-	// MiB.
-	MaxOutput int64
-	// MaxTools limits the number of tools; 0 means 10,000.
-	MaxTools int
+	Limits  Limits
 	// Confine confines the discovery command; nil: it is not confined.
 	Confine process.Confiner
 	// Outputs caches the output of the discovery command. nil: it always runs.
@@ -85,11 +81,29 @@ func (i Invocation) read(ctx context.Context, outputs Outputs, run func(context.
 	return err
 }
 
-// Defaults of [CommandOptions].
-const (
-	DefaultMaxTools  = 10_000
-	DefaultMaxOutput = 64 << 20
-)
+// Limits are the limits of a source's programs and declarations.
+type Limits struct {
+	// Discovery limits stdout and stderr of a program that declares tools each,
+	// in bytes; 0 means 10 MiB (setting limits.discoveryOutput).
+	Discovery int64
+	// Output limits stdout and stderr of a call each, in bytes; 0 means 64 MiB
+	// (setting limits.result).
+	Output int64
+	// Tools limits the number of tools; 0 means 10,000 (setting limits.tools).
+	Tools int
+	// Schema limits a schema, in bytes; 0 means 1 MiB (setting limits.schema).
+	Schema int64
+}
+
+// orDefault returns the limits with the default in place of 0.
+func (l Limits) orDefault() Limits {
+	return Limits{
+		Discovery: cmp.Or(l.Discovery, process.DefaultMaxOutput),
+		Output:    cmp.Or(l.Output, 64<<20),
+		Tools:     cmp.Or(l.Tools, 10_000),
+		Schema:    cmp.Or(l.Schema, registry.MaxSchemaBytes),
+	}
+}
 
 // Environment variables of the commands (spec section 6.3).
 const (
@@ -102,14 +116,9 @@ const (
 // before Discover. If the command fails, the error wraps
 // [registry.ErrSourceFailed].
 func NewCommand(opts CommandOptions) registry.Source {
-	if opts.MaxTools == 0 {
-		opts.MaxTools = DefaultMaxTools
-	}
-	if opts.MaxOutput == 0 {
-		opts.MaxOutput = DefaultMaxOutput
-	}
-	if opts.MaxDiscovery == 0 {
-		opts.MaxDiscovery = process.DefaultMaxOutput
+	opts.Limits = opts.Limits.orDefault()
+	if len(opts.Context) == 0 {
+		opts.Context = json.RawMessage("{}")
 	}
 	if opts.Expand == nil {
 		opts.Expand = func(c settings.Command) ([]string, error) { return c.Argv, nil }
@@ -134,7 +143,7 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 	i := Invocation{Argv: argv, Dir: c.opts.ProjectRoot, Env: append(slices.Clone(c.opts.Env), envProjectRoot+"="+c.opts.ProjectRoot)}
 	var found *declarations
 	err = i.read(ctx, c.opts.Outputs, c.run, func(stdout []byte) (err error) {
-		found, err = parseDeclarations(stdout, c.opts.MaxTools)
+		found, err = parseDeclarations(stdout, c.opts.Limits)
 		return err
 	})
 	if err != nil {
@@ -148,10 +157,15 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 	for i := range found.tools {
 		d := &found.tools[i]
 		r, err := readRunning(d.fields, DefaultTimeout)
+		var when condition
+		if err == nil {
+			when, err = readCondition(d.fields)
+		}
 		if err != nil && d.quarantine == nil {
 			found.spoil(d, err)
 		}
 		tools[i] = c.tool(d, r)
+		tools[i].Unmet = when.unmet(ctx, c.opts.Context)
 	}
 	return tools, found.diagnostics(), nil
 }
@@ -195,7 +209,7 @@ func (c *command) run(ctx context.Context, i Invocation) ([]byte, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, c.opts.Timeout, errDiscoveryTimeout)
 		defer cancel()
 	}
-	outcome, err := c.opts.Confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, MaxOutput: c.opts.MaxDiscovery})
+	outcome, err := c.opts.Confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, MaxOutput: c.opts.Limits.Discovery})
 	if err != nil || outcome.ExitCode != 0 || outcome.Signal != "" {
 		return nil, c.ended(outcome, err)
 	}

@@ -54,8 +54,8 @@ func TestDiscoverySaysWhyItFailed(t *testing.T) {
 		{"signal", "kill -SEGV $$", nil, []string{"ended by SIGSEGV"}},
 		{"time limit", "exec sleep 600", func(o *CommandOptions) { o.Timeout = 200 * time.Millisecond },
 			[]string{"stopped after 200ms", "toolDiscoveryTimeout"}},
-		{"stdout limit", "yes", func(o *CommandOptions) { o.MaxDiscovery = 1000 }, []string{"killed at the size limit of 1000 bytes on stdout"}},
-		{"stderr limit", "yes >&2", func(o *CommandOptions) { o.MaxDiscovery = 1000 }, []string{"size limit of 1000 bytes on stderr"}},
+		{"stdout limit", "yes", func(o *CommandOptions) { o.Limits.Discovery = 1000 }, []string{"killed at the size limit of 1000 bytes on stdout"}},
+		{"stderr limit", "yes >&2", func(o *CommandOptions) { o.Limits.Discovery = 1000 }, []string{"size limit of 1000 bytes on stderr"}},
 		{"nothing", "", nil, []string{"printed nothing", "[] for none"}},
 		{"not JSON", `printf 'oops\n[]'`, nil, []string{"not JSON", "at byte 1, line 1", `first line is "oops"`}},
 		{"not JSON later", `printf '[\n{"name":1},\n}]'`, nil, []string{"line 3"}},
@@ -251,7 +251,7 @@ func TestCallThatTakesTooLong(t *testing.T) {
 }
 
 func TestCallIsKilledAtItsOutputLimit(t *testing.T) {
-	got := call(t, t.Context(), callable(t, `{"name":"a"}`, "yes", func(o *CommandOptions) { o.MaxOutput = 10 }), registry.Call{})
+	got := call(t, t.Context(), callable(t, `{"name":"a"}`, "yes", func(o *CommandOptions) { o.Limits.Output = 10 }), registry.Call{})
 	want := "Stdout: y\ny\ny\ny\ny\n\nStderr: (empty)\nError: output limit reached: more than 10 bytes on stdout or stderr (limits.result)\nExit Code: (none)\nSignal: SIGKILL"
 	if !got.IsError || got.ErrorCategory != registry.ErrorExecution || got.Text() != want {
 		t.Errorf("category %q, text %q", got.ErrorCategory, got.Text())

@@ -26,13 +26,13 @@ type object map[string]json.RawMessage
 
 // declarations collects the declarations in a program's output.
 type declarations struct {
-	source   string // of the tools and diagnostics
-	maxTools int
-	unnamed  string // name of a tool without a name; "" = skip it
-	tools    []declaration
-	left     int // tools beyond maxTools
-	diags    []registry.Diagnostic
-	dropped  int // diagnostics beyond maxDiagnostics
+	source  string // of the tools and diagnostics
+	limits  Limits
+	unnamed string // name of a tool without a name; "" = skip it
+	tools   []declaration
+	left    int // tools beyond the limit
+	diags   []registry.Diagnostic
+	dropped int // diagnostics beyond maxDiagnostics
 }
 
 // maxDiagnostics limits the number of diagnostics of one source.
@@ -42,13 +42,13 @@ const maxDiagnostics = 100
 // whose items are {function_declarations: […]}, {functionDeclarations: […]} or
 // one declaration with a name (spec section 6.3). An error means that the whole
 // output is unusable.
-func parseDeclarations(stdout []byte, maxTools int) (*declarations, error) {
+func parseDeclarations(stdout []byte, limits Limits) (*declarations, error) {
 	data := trim([]byte(decode(stdout)))
 	items, err := readArray(data)
 	if err != nil {
 		return nil, err
 	}
-	d := &declarations{source: registry.SourceCommand, maxTools: maxTools}
+	d := &declarations{source: registry.SourceCommand, limits: limits}
 	for i, item := range items {
 		d.item(i+1, item)
 	}
@@ -155,7 +155,7 @@ func (d *declarations) function(place string, raw json.RawMessage) {
 
 // quarantine adds a tool that cannot be used; name may be "".
 func (d *declarations) quarantine(name, reason, hint string) {
-	if name == "" || len(d.tools) >= d.maxTools {
+	if name == "" || len(d.tools) >= d.limits.Tools {
 		d.diagnose(registry.SeverityError, "tool_quarantined", "", "a tool was left out: "+reason, hint)
 		return
 	}
@@ -192,7 +192,7 @@ func (d *declarations) diagnostics() []registry.Diagnostic {
 	if d.left > 0 {
 		out = append(out, registry.Diagnostic{
 			Severity: registry.SeverityError, Code: "too_many_tools", Source: d.source,
-			Message: fmt.Sprintf("%d tools were declared, which is over the limit of %d (limits.tools); the others were left out", d.maxTools+d.left, d.maxTools),
+			Message: fmt.Sprintf("%d tools were declared, which is over the limit of %d (limits.tools); the others were left out", d.limits.Tools+d.left, d.limits.Tools),
 		})
 	}
 	if d.dropped > 0 {

@@ -14,7 +14,7 @@ import (
 
 func parse(t *testing.T, stdout string) *declarations {
 	t.Helper()
-	d, err := parseDeclarations([]byte(stdout), DefaultMaxTools)
+	d, err := parseDeclarations([]byte(stdout), Limits{}.orDefault())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestSchemaLimits(t *testing.T) {
 }
 
 func TestTooManyTools(t *testing.T) {
-	d, err := parseDeclarations([]byte("["+strings.Repeat(`{"name":"t"},`, 11)+`{"name":5}]`), 10)
+	d, err := parseDeclarations([]byte("["+strings.Repeat(`{"name":"t"},`, 11)+`{"name":5}]`), Limits{Tools: 10}.orDefault())
 	if err != nil || len(d.tools) != 10 {
 		t.Fatalf("%d tools, %v", len(d.tools), err)
 	}
@@ -193,7 +193,7 @@ func FuzzParseDeclarations(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, stdout []byte) {
-		d, err := parseDeclarations(stdout, 10)
+		d, err := parseDeclarations(stdout, Limits{Tools: 10}.orDefault())
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Fatalf("an error of several lines: %q", err)
@@ -224,7 +224,7 @@ func BenchmarkParseDeclarations(b *testing.B) {
 	data := []byte("[" + strings.Repeat(item+",", 999) + item + "]")
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if _, err := parseDeclarations(data, DefaultMaxTools); err != nil {
+		if _, err := parseDeclarations(data, Limits{}.orDefault()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -61,7 +61,7 @@ func checkExecute(t *testing.T, c executeCase, differ map[string]string) {
 		writeFile(t, dir, "bin/"+name, "#!/bin/sh\necho "+name+" \"$@\"\n")
 	}
 	source := &command{opts: CommandOptions{
-		Call: callCommand(t, c, dir), ProjectRoot: dir, MaxOutput: DefaultMaxOutput,
+		Call: callCommand(t, c, dir), ProjectRoot: dir, Limits: Limits{}.orDefault(),
 		Env:    []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")},
 		Expand: func(cmd settings.Command) ([]string, error) { return cmd.Argv, nil },
 	}}

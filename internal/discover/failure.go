@@ -46,7 +46,7 @@ func (c *command) ended(o process.Outcome, err error) error {
 		func(start *process.StartError) string {
 			return fmt.Sprintf("it cannot be started in %s: %s", c.opts.ProjectRoot, start.Err)
 		},
-		fmt.Sprintf("%d bytes on %s; print only the declarations", c.opts.MaxDiscovery, overflowed(o, c.opts.MaxDiscovery)))
+		fmt.Sprintf("%d bytes on %s (limits.discoveryOutput)", c.opts.Limits.Discovery, overflowed(o, c.opts.Limits.Discovery)))
 }
 
 // discoveryError returns the error of a program that was to declare tools within a time

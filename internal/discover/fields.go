@@ -28,7 +28,7 @@ func (d *declarations) declare(place string, o object, raw json.RawMessage) {
 		d.skip(place, "has a name that cannot be an argument of the call command (a NUL byte, or over %d bytes)", maxOriginal)
 		return
 	}
-	if len(d.tools) >= d.maxTools {
+	if len(d.tools) >= d.limits.Tools {
 		d.left++
 		return
 	}
@@ -51,7 +51,7 @@ func (d *declarations) declare(place string, o object, raw json.RawMessage) {
 		InputSchema:     r.parameters(),
 		OutputSchema:    r.objectOf("outputSchema"),
 	}
-	quarantine := unusable(&def, raw)
+	quarantine := unusable(&def, raw, d.limits.Schema)
 	if quarantine != nil {
 		d.diagnose(registry.SeverityError, "tool_quarantined", r.tool, quarantine.Error()+"; the tool was left out", "")
 		def.InputSchema, def.OutputSchema, def.Annotations = json.RawMessage(noParams), nil, nil
@@ -64,9 +64,9 @@ const noParams = `{"type":"object","properties":{}}`
 
 // unusable returns why a definition parsed from raw cannot be used; nil if it
 // can.
-func unusable(def *registry.Definition, raw json.RawMessage) error {
+func unusable(def *registry.Definition, raw json.RawMessage, max int64) error {
 	for _, schema := range []json.RawMessage{def.InputSchema, def.OutputSchema, def.Annotations} {
-		if reason := overLimit(schema); reason != "" {
+		if reason := overLimit(schema, max); reason != "" {
 			return errors.New("its schema " + reason)
 		}
 	}
@@ -77,9 +77,9 @@ func unusable(def *registry.Definition, raw json.RawMessage) error {
 }
 
 // overLimit returns which limit a schema exceeds; "" if none.
-func overLimit(schema json.RawMessage) string {
-	if len(schema) > registry.MaxSchemaBytes {
-		return fmt.Sprintf("has %d bytes, over the limit of %d", len(schema), registry.MaxSchemaBytes)
+func overLimit(schema json.RawMessage, max int64) string {
+	if int64(len(schema)) > max {
+		return fmt.Sprintf("has %d bytes, over the limit of %d (limits.schema)", len(schema), max)
 	}
 	if jsonx.Depth(schema) > registry.MaxDepth {
 		return fmt.Sprintf("is nested deeper than %d", registry.MaxDepth)

@@ -61,15 +61,7 @@ type PluginOptions struct {
 	// Timeout limits a factory or description; 0 means no limit (setting
 	// toolDiscoveryTimeout).
 	Timeout time.Duration
-	// MaxDiscovery limits stdout and stderr of a factory each, in bytes; 0
-	// means 10 MiB (setting limits.discoveryOutput).
-	MaxDiscovery int64
-	// MaxOutput limits stdout and stderr of a call each, in bytes; 0 means 64
-	// MiB (setting limits.result).
-	MaxOutput int64
-	// MaxTools limits the number of tools; 0 means 10,000 (setting
-	// limits.tools).
-	MaxTools int
+	Limits  Limits
 	// Confine confines factories and scripts; nil: they are not confined.
 	Confine process.Confiner
 	// Outputs caches the output of factories and scripts. nil: they always run.
@@ -80,15 +72,7 @@ type PluginOptions struct {
 // holds no resources and starts nothing before Discover. A plugin with problems
 // fails with all of them, one per line.
 func NewPlugin(p *Plugin, opts PluginOptions) registry.Source {
-	if opts.MaxTools == 0 {
-		opts.MaxTools = DefaultMaxTools
-	}
-	if opts.MaxOutput == 0 {
-		opts.MaxOutput = DefaultMaxOutput
-	}
-	if opts.MaxDiscovery == 0 {
-		opts.MaxDiscovery = process.DefaultMaxOutput
-	}
+	opts.Limits = opts.Limits.orDefault()
 	if len(opts.Context) == 0 {
 		opts.Context = json.RawMessage("{}")
 	}
@@ -111,7 +95,7 @@ func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 		cause := &settings.Error{Problems: p.Problems} // each problem names its file
 		return nil, nil, &failure{text: fmt.Sprintf("%s: %s", p.Name(), cause), cause: cause}
 	}
-	found := &declarations{source: p.Name(), maxTools: p.opts.MaxTools}
+	found := &declarations{source: p.Name(), limits: p.opts.Limits}
 	for i, o := range p.tools {
 		if problems := p.bad[i]; len(problems) > 0 {
 			var name string

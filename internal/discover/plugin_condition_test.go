@@ -53,7 +53,7 @@ func TestConditions(t *testing.T) {
 	if got := (condition{channels: []string{"a"}}).unmet(t.Context(), json.RawMessage("{}")); !strings.Contains(got, "no channel (--channel)") {
 		t.Errorf("without a channel: %q", got)
 	}
-	if got := (condition{}).unmet(t.Context(), json.RawMessage("{")); got == "" {
+	if got := (condition{channels: []string{"a"}}).unmet(t.Context(), json.RawMessage("{")); got == "" {
 		t.Error("a context that cannot be read lets everything in")
 	}
 }

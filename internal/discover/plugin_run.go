@@ -49,7 +49,7 @@ func (p *plugin) describe(ctx context.Context, i Invocation) ([]byte, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, p.opts.Timeout, errDiscoveryTimeout)
 		defer cancel()
 	}
-	o, err := p.opts.Confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin, MaxOutput: p.opts.MaxDiscovery})
+	o, err := p.opts.Confine.Run(ctx, process.Spec{Argv: i.Argv, Dir: i.Dir, Env: i.Env, Stdin: i.Stdin, MaxOutput: p.opts.Limits.Discovery})
 	if err != nil || o.ExitCode != 0 || o.Signal != "" {
 		return nil, p.ended(o, err)
 	}
@@ -94,7 +94,7 @@ func (p *plugin) ended(o process.Outcome, err error) error {
 		func(start *process.StartError) string {
 			return fmt.Sprintf("cannot start %q in %s: %s", start.Program, p.Dir, start.Err)
 		},
-		fmt.Sprintf("%d bytes on %s (limits.discoveryOutput)", p.opts.MaxDiscovery, overflowed(o, p.opts.MaxDiscovery)))
+		fmt.Sprintf("%d bytes on %s (limits.discoveryOutput)", p.opts.Limits.Discovery, overflowed(o, p.opts.Limits.Discovery)))
 }
 
 // printed adds the declarations in a factory's output: one, a list, or null for
@@ -127,7 +127,7 @@ func (d *declarations) printed(stdout []byte) error {
 func (p *plugin) run(ctx context.Context, argv []string, d *declaration, isResult bool, call registry.Call) (registry.Result, error) {
 	spec := process.Spec{
 		Argv: argv, Dir: p.Dir, Env: p.environ(d.original), Stdin: call.Params,
-		MaxOutput: p.opts.MaxOutput, Grace: callGrace, Linger: callLinger,
+		MaxOutput: p.opts.Limits.Output, Grace: callGrace, Linger: callLinger,
 	}
 	if spec.Stdin == nil {
 		spec.Stdin = []byte("{}")
@@ -141,7 +141,7 @@ func (p *plugin) run(ctx context.Context, argv []string, d *declaration, isResul
 			return wholeResult(ctx, o.Stdout, p.opts.ProjectRoot, d.definition.OutputSchema), nil
 		}
 	}
-	result := callResult(o, limited(err, p.opts.MaxOutput), d.definition.Name)
+	result := callResult(o, limited(err, p.opts.Limits.Output), d.definition.Name)
 	switch {
 	case result.IsError && ctx.Err() != nil:
 		result.ErrorCategory = interrupted(ctx.Err())

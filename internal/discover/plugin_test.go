@@ -259,7 +259,7 @@ func TestHostileFactories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := manifestPlugin(t, "id: p\nfactory: [sh, f.sh]\ncall: [cat]\ntools: [{name: kept}]\n", "f.sh", c.script)
-			o := PluginOptions{MaxDiscovery: 4096, Timeout: 30 * time.Second}
+			o := PluginOptions{Limits: Limits{Discovery: 4096}, Timeout: 30 * time.Second}
 			if name == "hangs" {
 				o.Timeout = 50 * time.Millisecond
 			}
@@ -306,7 +306,7 @@ func TestCancelledCallsEndSoon(t *testing.T) {
 
 func TestOutputOfACallIsBounded(t *testing.T) {
 	p := manifestPlugin(t, "id: p\ntools: [{name: flood, command: ['yes']}]\n")
-	tools, _ := toolsOf(t, p, PluginOptions{MaxOutput: 1000})
+	tools, _ := toolsOf(t, p, PluginOptions{Limits: Limits{Output: 1000}})
 	result := run(t, tools["flood"], "{}")
 	if !result.IsError || !strings.Contains(result.Summary, process.ErrOutputLimit.Error()) {
 		t.Errorf("result %+v", result)

@@ -277,13 +277,18 @@ func (s *Session) newSources(ctx context.Context, composites *discover.Composite
 	return out
 }
 
+// discoverLimits returns the limits of plugins and of the discovery command.
+func (r *run) discoverLimits() discover.Limits {
+	l := r.set.Limits
+	return discover.Limits{Discovery: l.DiscoveryOutput, Output: l.Result, Tools: l.Tools, Schema: l.Schema}
+}
+
 // PluginOptions returns the options for running the plugin with an id.
 func (r *run) PluginOptions(id string) discover.PluginOptions {
 	return discover.PluginOptions{
 		Context: r.context(), ProjectRoot: r.set.ProjectRoot, Env: r.env,
 		Settings: func(ctx context.Context) (json.RawMessage, error) { return r.pluginSettings(ctx, id) },
-		Timeout:  r.set.DiscoveryTimeout, MaxDiscovery: r.set.Limits.DiscoveryOutput, MaxOutput: r.set.Limits.Result, MaxTools: r.set.Limits.Tools,
-		Confine: r.confiner.Programs(confine.Plugins),
+		Timeout:  r.set.DiscoveryTimeout, Limits: r.discoverLimits(), Confine: r.confiner.Programs(confine.Plugins),
 	}
 }
 
@@ -309,7 +314,8 @@ func (s *Session) commandOptions(envErr error) discover.CommandOptions {
 			}
 			return s.expander.Command(c)
 		},
-		ProjectRoot: s.set.ProjectRoot, Env: s.env, Timeout: s.set.DiscoveryTimeout, Confine: s.confiner.Programs(confine.Discovery), Outputs: s.cached.OfOutput(registry.SourceCommand, ""),
+		Context: s.context(), ProjectRoot: s.set.ProjectRoot, Env: s.env,
+		Timeout: s.set.DiscoveryTimeout, Limits: s.discoverLimits(), Confine: s.confiner.Programs(confine.Discovery), Outputs: s.cached.OfOutput(registry.SourceCommand, ""),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
 // place makes a home and a workspace beside it, and a confiner of settings.
@@ -33,7 +34,7 @@ func place(t *testing.T, text string, support sandbox.Support) (c *Confiner, hom
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = New(Options{Settings: set, Environ: environ, Env: func() []string { return environ }, Expand: settings.NewExpander(workspace, environ).Expand,
+	c = New(Options{Settings: set, Environ: environ, Env: func() []string { return environ }, Expand: values.NewExpander(workspace, environ).Expand,
 		Warn: func(d registry.Diagnostic) { t.Errorf("warned: %s", d.Message) }, Probe: func() sandbox.Support { return support }})
 	t.Cleanup(func() { c.Close() })
 	return c, home, workspace

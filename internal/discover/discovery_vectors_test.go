@@ -15,7 +15,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
 // discoveryVectors holds what the Gemini CLI's registry did with the output of
@@ -120,7 +120,7 @@ func checkDiscovery(t *testing.T, v discoveryVectors, c discoveryCase, b better)
 	}
 	src := NewCommand(CommandOptions{
 		Discovery: commandLine(t, line), Call: commandLine(t, v.CallCommand), ProjectRoot: dir, Env: environ(),
-		Expand: settings.NewExpander(dir, []string{"HOME=/h"}).Command,
+		Expand: values.NewExpander(dir, []string{"HOME=/h"}).Command,
 	})
 	reg := registry.NewLoader(registry.Options{}).Load(t.Context(), []registry.Source{src}, false)
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
-	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
 // What is read from a project starts programs, so that no tool writes it unasked.
@@ -54,7 +54,7 @@ func TestVariablesSayWhere(t *testing.T) {
 
 func TestDialectsKeepTextText(t *testing.T) {
 	environ := []string{"A=1", "HOME=/h", "EMPTY="}
-	x := settings.NewExpander("/p", environ)
+	x := values.NewExpander("/p", environ)
 	tests := []struct {
 		name string
 		d    dialect

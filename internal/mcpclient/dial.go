@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -93,7 +94,7 @@ func (s *Source) stdio(ctx context.Context, server settings.Server, sess *sessio
 	spec := process.Spec{
 		Argv:   append([]string{server.Command}, server.Args...),
 		Dir:    dir,
-		Env:    settings.Environment(s.opts.Environ, server.Env, server.InheritEnv),
+		Env:    values.Environment(s.opts.Environ, server.Env, server.InheritEnv),
 		Output: s.stderrLines(sess.mask),
 		Guard:  s.opts.Guard,
 	}

@@ -18,7 +18,7 @@ type Options struct {
 	Server settings.Server
 
 	// Expand expands the references in Server's strings at the moment of use, as
-	// settings.Expander.Server does. If nil, the strings are used as they are.
+	// values.Expander.Server does. If nil, the strings are used as they are.
 	Expand func(context.Context, settings.Server) (settings.Server, error)
 
 	ProjectRoot string   // absolute; the default folder of a stdio server

@@ -9,6 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/hooks"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
 // hooks reads the setting hooks of all scopes. It returns nil if there are
@@ -23,7 +24,7 @@ func (r *run) hooks(ctx context.Context) (*hooks.Set, error) {
 
 // ReadHooks reads hooks without a session; environ is the environment of the
 // process.
-func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander, environ []string) (*hooks.Set, error) {
+func ReadHooks(ctx context.Context, set *settings.Settings, x *values.Expander, environ []string) (*hooks.Set, error) {
 	var all []hooks.Hook
 	var origins []settings.Origin
 	for place, raw := range set.RawEach("hooks") {
@@ -42,7 +43,7 @@ func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander
 	if len(all) == 0 {
 		return nil, nil
 	}
-	env, envErr := set.ToolEnviron(ctx, x, environ)
+	env, envErr := values.ToolEnviron(ctx, set, x, environ)
 	return &hooks.Set{Hooks: all, Dir: set.ProjectRoot, Env: append(env, "TOOLREG_PROJECT_ROOT="+set.ProjectRoot),
 		Expand: func(h *hooks.Hook) ([]string, error) {
 			if envErr != nil {
@@ -55,7 +56,7 @@ func ReadHooks(ctx context.Context, set *settings.Settings, x *settings.Expander
 // hookCommand expands a hook's command. A relative program path in the system's
 // or user's settings is resolved from the folder of those settings: hooks run
 // in the project, which must not be able to replace the program.
-func hookCommand(x *settings.Expander, h *hooks.Hook, origin settings.Origin) ([]string, error) {
+func hookCommand(x *values.Expander, h *hooks.Hook, origin settings.Origin) ([]string, error) {
 	argv, err := x.Command(settings.Command{Argv: h.Command, Origin: origin})
 	if err != nil {
 		return nil, err

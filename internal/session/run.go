@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session/rules"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -114,7 +115,7 @@ type run struct {
 	set      *settings.Settings
 	deps     Deps
 	opts     Options
-	expander *settings.Expander
+	expander *values.Expander
 	env      []string // of the commands that tools run
 	rules    *rules.Rules
 	confiner *confine.Confiner
@@ -127,7 +128,7 @@ func newRun(set *settings.Settings, deps Deps, opts Options) *run {
 	if deps.Screen == nil {
 		deps.Screen = blank{}
 	}
-	r := &run{set: set, deps: deps, opts: opts, expander: settings.NewExpander(set.ProjectRoot, deps.Environ)}
+	r := &run{set: set, deps: deps, opts: opts, expander: values.NewExpander(set.ProjectRoot, deps.Environ)}
 	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Protect: r.protectedPaths, Warn: deps.Warn, Log: deps.Log})
 	r.expander.Confine = r.confiner.Programs(confine.References)
 	if opts.Still {

@@ -25,6 +25,7 @@ import (
 	"github.com/toolreg/toolreg/internal/session/recorder"
 	"github.com/toolreg/toolreg/internal/session/rules"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
 // Session is one run over one set of sources. Its methods are safe for
@@ -86,7 +87,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 func (s *Session) Settings() *settings.Settings { return s.set }
 
 // Expander returns the expander for the session's settings.
-func (s *Session) Expander() *settings.Expander { return s.expander }
+func (s *Session) Expander() *values.Expander { return s.expander }
 
 // ToolEnviron returns the environment of the commands that tools run.
 func (s *Session) ToolEnviron() []string { return s.env }

@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/session/plugins"
 	"github.com/toolreg/toolreg/internal/session/tooloptions"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
 // sources has the sources of one run in the order of registration (spec section
@@ -245,7 +246,7 @@ func (s *sources) serverNames() []string {
 
 // newSources creates the sources without starting any.
 func (s *Session) newSources(ctx context.Context, composites *discover.Composites) *sources {
-	env, envErr := s.set.ToolEnviron(ctx, s.expander, s.deps.Environ)
+	env, envErr := values.ToolEnviron(ctx, s.set, s.expander, s.deps.Environ)
 	if envErr != nil && !s.set.DiscoveryCommand.IsSet() {
 		s.warn("env_unset", "", envErr.Error(), "commands run without the variables of the setting env")
 	}

@@ -45,15 +45,6 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-func BenchmarkExpand(b *testing.B) {
-	x := NewExpander("/", []string{"A=1", "HOME=/h"})
-	for b.Loop() {
-		if _, err := x.Expand("${HOME}/dir/$A/${NONE:-x}"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func writeBench(b *testing.B, path, text string) {
 	b.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

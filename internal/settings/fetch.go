@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"strings"
@@ -72,9 +71,4 @@ func parseOrigin(s string) (string, error) {
 		host = strings.TrimSuffix(host, ":"+port)
 	}
 	return u.Scheme + "://" + host, nil
-}
-
-// Headers expands the values of headers: references and variables.
-func (x *Expander) Headers(ctx context.Context, pairs []Pair) ([]Pair, error) {
-	return x.pairs(ctx, "headers", pairs)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/settings/consent"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
@@ -40,7 +41,7 @@ func checkFile(t *testing.T, name, text string) {
 	asked := l.consent()
 	programs := consent.Programs(asked)
 	consent.Describe(programs)
-	consent.Expand(programs, "/p", (&Expander{}).Expand, nil)
+	consent.Expand(programs, "/p", func(s string) (string, error) { return expand.Text(s, nil) }, nil)
 	consent.Loosens(asked)
 	consent.Expands(asked)
 	m := merge(x, []*layer{l})

@@ -275,7 +275,7 @@ func (l *loader) workspace(s *Settings) {
 	if !ok || e.node.Kind != document.String || strings.TrimSpace(e.node.Text) == "" {
 		return
 	}
-	path, err := NewExpander(s.ProjectRoot, l.opts.Environ).Expand(e.node.Text)
+	path, err := expand.Text(e.node.Text, expand.NewEnviron(l.opts.Environ).Lookup)
 	if err != nil {
 		l.problems = append(l.problems, document.Problem{File: e.origin.Name, Line: e.origin.Line, Col: e.origin.Col, Message: "workspace.root: " + err.Error()})
 		return

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/consent"
@@ -142,13 +143,14 @@ func (l *layer) consent() *consent.File {
 
 // cover collects the files behind a grant, and the plugins among them.
 func (l *loader) cover(dir string, fromProject *layer, files []trust.File, programs []consent.Program) ([]trust.File, []consent.Plugin, error) {
-	expand := NewExpander(l.root, l.opts.Environ).Expand
-	trees := append([]string{filepath.Join(dir, "plugins")}, consent.PluginFolders(fromProject.consent(), l.root, expand)...)
+	lookup := expand.NewEnviron(l.opts.Environ).Lookup
+	expanded := func(s string) (string, error) { return expand.Text(s, lookup) }
+	trees := append([]string{filepath.Join(dir, "plugins")}, consent.PluginFolders(fromProject.consent(), l.root, expanded)...)
 	plugins := consent.Plugins(fromProject.consent(), l.root, trees)
 	for _, p := range plugins {
 		programs = append(programs, p.Programs...)
 	}
-	covered, err := trust.Cover(l.root, files, consent.Expand(programs, l.root, expand, process.BaseEnv(l.opts.Environ)), trees)
+	covered, err := trust.Cover(l.root, files, consent.Expand(programs, l.root, expanded, process.BaseEnv(l.opts.Environ)), trees)
 	if path := consent.Changed(plugins, covered); err == nil && path != "" {
 		err = fmt.Errorf("%s has just changed; run the command again", path)
 	}

@@ -74,7 +74,7 @@ func parseServer(spec, dir string) (name string, entry *document.Node, err error
 	entry = &document.Node{Kind: document.Object}
 	own := ""
 	if isURL(rest) {
-		if err := checkURL(rest); err != nil {
+		if err := CheckURL(rest); err != nil {
 			return "", nil, err
 		}
 		entry.Fields = []document.Field{textField("url", rest)}

@@ -64,12 +64,12 @@ func checkServer(n *document.Node) error {
 	if command == "" && address == "" {
 		return errors.New("needs a command, a url or an httpUrl")
 	}
-	return checkURL(address)
+	return CheckURL(address)
 }
 
-// checkURL rejects what is not an address of a web server, as far as variables
+// CheckURL rejects what is not an address of a web server, as far as variables
 // allow to tell.
-func checkURL(address string) error {
+func CheckURL(address string) error {
 	if address == "" || strings.Contains(address, "$") {
 		return nil
 	}
@@ -87,7 +87,7 @@ func checkPair(set, name, value string) error {
 		if !httpguts.ValidHeaderFieldName(name) {
 			return fmt.Errorf("%q is not a valid header name", name)
 		}
-		return checkHeaderValue(name, value)
+		return CheckHeaderValue(name, value)
 	}
 	if name == "" || strings.ContainsAny(name, "=\x00") {
 		return fmt.Errorf("%q is not a valid variable name", name)
@@ -95,7 +95,9 @@ func checkPair(set, name, value string) error {
 	return nil
 }
 
-func checkHeaderValue(name, value string) error {
+// CheckHeaderValue rejects control characters. The error does not contain the
+// value.
+func CheckHeaderValue(name, value string) error {
 	if !httpguts.ValidHeaderFieldValue(value) {
 		return fmt.Errorf("the value of header %s contains a control character", name)
 	}

@@ -5,7 +5,7 @@
 // value against its row in package table, asks package consent what a project's
 // own files would do, and merges what applies; for scalars viper decides between
 // flag, variable and file. Strings stay as written until they are used: then an
-// [Expander] replaces variables and references. Package edit changes files.
+// Package values replaces variables and references. Package edit changes files.
 package settings
 
 import (
@@ -63,7 +63,7 @@ func (o Origin) String() string {
 func (o Origin) GoString() string { return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Col) }
 
 // Command is an argv with its origin; an empty Argv means that none is set.
-// The words are unexpanded: see [Expander].
+// The words are unexpanded: see package values.
 type Command struct {
 	Argv   []string
 	Line   string // as written when it was one string, for messages; else ""
@@ -112,8 +112,8 @@ type Pair struct {
 	Origin      Origin
 }
 
-// Server is one entry of mcpServers. Its strings are unexpanded: call
-// [Expander.Server] at the moment of use.
+// Server is one entry of mcpServers. Its strings are unexpanded: package values
+// expands them at the moment of use.
 type Server struct {
 	Name           string
 	Command        string

@@ -23,6 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -198,7 +199,7 @@ func (x *examination) settings(ctx context.Context, s *settings.Settings, diags 
 			x.add(stateWarning, "toolOptions", "write the name as toolreg list shows it", "%s: %q matches no tool", o.Origin, o.Pattern)
 		}
 	}
-	set, err := session.ReadHooks(ctx, s, settings.NewExpander(s.ProjectRoot, x.env.Environ), x.env.Environ)
+	set, err := session.ReadHooks(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Environ), x.env.Environ)
 	if err != nil {
 		remedy := ""
 		if bad, ok := errors.AsType[*session.InputError](err); ok {

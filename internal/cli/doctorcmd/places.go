@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/session/recorder"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -79,10 +80,10 @@ func probe(d *state.Dir) error {
 
 // programs checks the programs that tools run.
 func (x *examination) programs(ctx context.Context, s *settings.Settings) {
-	env, err := s.ToolEnviron(ctx, settings.NewExpander(s.ProjectRoot, x.env.Environ), x.env.Environ)
+	env, err := values.ToolEnviron(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Environ), x.env.Environ)
 	if err != nil {
 		x.add(stateError, "env", "set the variable, or give it a default as in ${NAME:-x}", "the setting env: %s", err)
-		env = settings.Environment(x.env.Environ, nil, false)
+		env = values.Environment(x.env.Environ, nil, false)
 	}
 	x.path(env)
 	shell := builtin.Shell(env)
@@ -164,7 +165,7 @@ func (x *examination) terminal() {
 // sandbox reports what the system has for the sandbox, and settings that ask for one
 // where it is not possible.
 func (x *examination) sandbox(s *settings.Settings) {
-	env := settings.Environment(x.env.Environ, nil, false)
+	env := values.Environment(x.env.Environ, nil, false)
 	c := confine.New(confine.Options{Settings: s, Environ: x.env.Environ, Env: func() []string { return env }, Warn: func(registry.Diagnostic) {}})
 	defer c.Close()
 	parts, missing, wanted := c.Findings()

@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -23,7 +24,7 @@ const protocolAge = 30 * 24 * time.Hour
 // Options say what is cached, and where.
 type Options struct {
 	Settings *settings.Settings
-	Expander *settings.Expander
+	Expander *values.Expander
 	Environ  []string // of the process, "K=V"
 	Folders  *state.Folders
 	Version  string // of this program
@@ -43,7 +44,7 @@ type Store struct {
 	offers    *cache.Store // prompts and resources, for completion
 	protocols *cache.Store
 	failures  *cache.Store
-	still     *settings.Expander // does not run commands
+	still     *values.Expander // does not run commands
 }
 
 // New returns a store without opening any file.

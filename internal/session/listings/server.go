@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
 // Server is the cached data of one server. It implements [mcpclient.Listings],
@@ -63,7 +64,7 @@ func (l *Server) keyOf(ctx context.Context, files bool) (string, error) {
 		return k.String(), nil
 	}
 	p := cache.Program{Root: root, Dir: folderIn(root, s.Cwd), Argv: append([]string{s.Command}, s.Args...),
-		Env: settings.Environment(process.ChildEnviron(l.opts.Environ), s.Env, s.InheritEnv), Given: given}
+		Env: values.Environment(process.ChildEnviron(l.opts.Environ), s.Env, s.InheritEnv), Given: given}
 	err = k.AddProgram(p)
 	if err == nil && files {
 		err = k.AddFiles(p)

@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/session/listings"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -49,7 +50,7 @@ func (p *Plugin) SourceName() string {
 type Options struct {
 	Settings *settings.Settings
 	Environ  []string // of the process, "K=V"
-	Expander *settings.Expander
+	Expander *values.Expander
 	Cached   *listings.Store
 	// Run returns the options for running the plugin with an id.
 	Run func(id string) discover.PluginOptions

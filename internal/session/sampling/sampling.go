@@ -21,6 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
 const (
@@ -33,7 +34,7 @@ const (
 type Options struct {
 	Settings *settings.Settings
 	Server   settings.Server
-	Expander *settings.Expander
+	Expander *values.Expander
 	Env      []string // of the command
 	Confine  process.Confiner
 	Executor func(context.Context) (*exec.Executor, error) // one as for calls

@@ -1,4 +1,4 @@
-package settings
+package values
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/paths"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
 func TestReferences(t *testing.T) {
@@ -62,10 +63,10 @@ func TestReferences(t *testing.T) {
 
 func TestExpandServer(t *testing.T) {
 	x := NewExpander("/p", []string{"A=1", "T=tok"})
-	in := Server{
+	in := settings.Server{
 		Name: "s", Command: "$A", Args: []string{"-x", "${T}"}, Cwd: "$A/d", URL: "https://h/$A", HTTPURL: "https://i/$A",
-		Env: []Pair{{Name: "K", Value: "env:T"}}, Headers: []Pair{{Name: "H", Value: "Bearer $T"}},
-		OAuth: &OAuth{ClientID: "$A", ClientSecret: "env:T", Scopes: []string{"$A"}}, Origin: Origin{Scope: ScopeUser, Name: "f.yaml", Line: 3},
+		Env: []settings.Pair{{Name: "K", Value: "env:T"}}, Headers: []settings.Pair{{Name: "H", Value: "Bearer $T"}},
+		OAuth: &settings.OAuth{ClientID: "$A", ClientSecret: "env:T", Scopes: []string{"$A"}}, Origin: settings.Origin{Scope: settings.ScopeUser, Name: "f.yaml", Line: 3},
 	}
 	got, err := x.Server(t.Context(), in)
 	if err != nil {
@@ -73,8 +74,8 @@ func TestExpandServer(t *testing.T) {
 	}
 	want := in
 	want.Command, want.Args, want.Cwd, want.URL, want.HTTPURL = "1", []string{"-x", "tok"}, "1/d", "https://h/1", "https://i/1"
-	want.Env, want.Headers = []Pair{{Name: "K", Value: "tok"}}, []Pair{{Name: "H", Value: "Bearer tok"}}
-	want.OAuth = &OAuth{ClientID: "1", ClientSecret: "tok", Scopes: []string{"1"}}
+	want.Env, want.Headers = []settings.Pair{{Name: "K", Value: "tok"}}, []settings.Pair{{Name: "H", Value: "Bearer tok"}}
+	want.OAuth = &settings.OAuth{ClientID: "1", ClientSecret: "tok", Scopes: []string{"1"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("server (-want +got):\n%s", diff)
 	}
@@ -85,17 +86,17 @@ func TestExpandServer(t *testing.T) {
 
 func TestServerErrorsNameThePlaceNeverTheValue(t *testing.T) {
 	x := NewExpander("/p", []string{"CR=secret-value\r\nX: y", "U=file:///secret-value", "NUL=secret-value\x00"})
-	at := Origin{Scope: ScopeUser, Name: "f.yaml", Line: 3}
+	at := settings.Origin{Scope: settings.ScopeUser, Name: "f.yaml", Line: 3}
 	tests := []struct {
 		name   string
-		server Server
+		server settings.Server
 		want   string
 	}{
-		{"unset", Server{URL: "$NONE"}, "f.yaml:3: mcpServers.s: $NONE is not set; set it, or write ${NONE:-default}"},
-		{"header", Server{Headers: []Pair{{Name: "H", Value: "$CR", Origin: at}}},
+		{"unset", settings.Server{URL: "$NONE"}, "f.yaml:3: mcpServers.s: $NONE is not set; set it, or write ${NONE:-default}"},
+		{"header", settings.Server{Headers: []settings.Pair{{Name: "H", Value: "$CR", Origin: at}}},
 			"f.yaml:3: mcpServers.s.headers.H: the value of header H contains a control character"},
-		{"address", Server{URL: "$U"}, "f.yaml:3: mcpServers.s: the URL must begin with http:// or https:// and name a host"},
-		{"variable", Server{Env: []Pair{{Name: "E", Value: "$NUL", Origin: at}}},
+		{"address", settings.Server{URL: "$U"}, "f.yaml:3: mcpServers.s: the URL must begin with http:// or https:// and name a host"},
+		{"variable", settings.Server{Env: []settings.Pair{{Name: "E", Value: "$NUL", Origin: at}}},
 			"f.yaml:3: mcpServers.s.env.E: the value contains a NUL character"},
 	}
 	for _, test := range tests {
@@ -111,14 +112,14 @@ func TestServerErrorsNameThePlaceNeverTheValue(t *testing.T) {
 
 func TestCommand(t *testing.T) {
 	x := NewExpander("/p", []string{"A=a b"})
-	got, err := x.Command(Command{Argv: []string{"run", "$A", "$$"}})
+	got, err := x.Command(settings.Command{Argv: []string{"run", "$A", "$$"}})
 	if diff := cmp.Diff([]string{"run", "a b", "$"}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if got, err := x.Command(Command{}); got != nil || err != nil {
+	if got, err := x.Command(settings.Command{}); got != nil || err != nil {
 		t.Errorf("unset command: %v, %v", got, err)
 	}
-	_, err = x.Command(Command{Argv: []string{"$NONE"}, Origin: Origin{Scope: ScopeEnv, Name: "TOOLREG_X"}})
+	_, err = x.Command(settings.Command{Argv: []string{"$NONE"}, Origin: settings.Origin{Scope: settings.ScopeEnv, Name: "TOOLREG_X"}})
 	if err == nil || !strings.HasPrefix(err.Error(), "TOOLREG_X: $NONE") {
 		t.Errorf("error %v", err)
 	}
@@ -126,11 +127,32 @@ func TestCommand(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	environ := []string{"PATH=/bin", "SECRET=s", "HOME=/h", "HOME=/i", "junk", "AWS_KEY=k"}
-	pairs := []Pair{{Name: "HOME", Value: "/mine"}, {Name: "X", Value: "1=2"}, {Name: "X", Value: "3"}}
+	pairs := []settings.Pair{{Name: "HOME", Value: "/mine"}, {Name: "X", Value: "1=2"}, {Name: "X", Value: "3"}}
 	if diff := cmp.Diff([]string{"PATH=/bin", "HOME=/mine", "X=3"}, Environment(environ, pairs, false)); diff != "" {
 		t.Errorf("the minimum (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"PATH=/bin", "SECRET=s", "HOME=/mine", "AWS_KEY=k", "X=3"}, Environment(environ, pairs, true)); diff != "" {
 		t.Errorf("everything (-want +got):\n%s", diff)
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	in := []settings.Pair{{Name: "Authorization", Value: "Bearer ${TOKEN}"}}
+	x := Expander{Lookup: func(string) (string, bool) { return "s3cret", true }}
+	if pairs, err := x.Headers(t.Context(), in); err != nil || pairs[0].Value != "Bearer s3cret" {
+		t.Error(pairs, err)
+	}
+	x.Lookup = func(string) (string, bool) { return "a\r\nX-Evil: 1", true }
+	if pairs, err := x.Headers(t.Context(), in); err == nil || strings.Contains(err.Error(), "Evil") {
+		t.Error("a header was injected:", pairs, err)
+	}
+}
+
+func BenchmarkExpand(b *testing.B) {
+	x := NewExpander("/", []string{"A=1", "HOME=/h"})
+	for b.Loop() {
+		if _, err := x.Expand("${HOME}/dir/$A/${NONE:-x}"); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

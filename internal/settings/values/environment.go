@@ -1,17 +1,18 @@
-package settings
+package values
 
 import (
 	"context"
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
 // Environment composes the environment of a child process: the minimum that a
 // program needs from environ, or all of it with inherit, overridden by the
 // pairs, which are already expanded. Each name occurs once, with the last
 // value.
-func Environment(environ []string, pairs []Pair, inherit bool) []string {
+func Environment(environ []string, pairs []settings.Pair, inherit bool) []string {
 	if !inherit {
 		environ = process.BaseEnv(environ)
 	}
@@ -39,7 +40,7 @@ func Environment(environ []string, pairs []Pair, inherit bool) []string {
 // ToolEnviron returns the environment of commands that tools run, built from
 // the settings and the environment of the process. It fails if the setting env
 // refers to a variable that is not set.
-func (s *Settings) ToolEnviron(ctx context.Context, x *Expander, environ []string) ([]string, error) {
+func ToolEnviron(ctx context.Context, s *settings.Settings, x *Expander, environ []string) ([]string, error) {
 	pairs, err := x.Pairs(ctx, s.Env)
 	if err != nil {
 		return nil, err

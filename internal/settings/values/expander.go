@@ -1,4 +1,7 @@
-package settings
+// Package values turns the strings of the settings into the values that they
+// stand for, at the moment of use: variables, references to secrets, and the
+// environments of child processes (spec section 4).
+package values
 
 import (
 	"context"
@@ -9,10 +12,10 @@ import (
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// Expander expands the strings of the settings at the moment of use (spec section
-// 4): variables as [expand.Text] does, and references in values that may be
+// Expander expands the strings of the settings: variables as [expand.Text] does, and references in values that may be
 // secrets. The zero value finds no variables. An Expander is safe for concurrent
 // use when Lookup is.
 type Expander struct {
@@ -44,7 +47,7 @@ func NewExpander(dir string, environ []string) *Expander {
 func (x *Expander) Expand(s string) (string, error) { return expand.Text(s, x.Lookup) }
 
 // Command expands the words of a command. An unset command gives nil.
-func (x *Expander) Command(c Command) ([]string, error) {
+func (x *Expander) Command(c settings.Command) ([]string, error) {
 	words, err := x.words(c.Argv)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Origin, err)
@@ -67,11 +70,16 @@ func (x *Expander) words(in []string) ([]string, error) {
 }
 
 // Pairs expands the values of env: references and variables.
-func (x *Expander) Pairs(ctx context.Context, pairs []Pair) ([]Pair, error) {
+func (x *Expander) Pairs(ctx context.Context, pairs []settings.Pair) ([]settings.Pair, error) {
 	return x.pairs(ctx, "env", pairs)
 }
 
-func (x *Expander) pairs(ctx context.Context, what string, pairs []Pair) ([]Pair, error) {
+// Headers expands the values of headers: references and variables.
+func (x *Expander) Headers(ctx context.Context, pairs []settings.Pair) ([]settings.Pair, error) {
+	return x.pairs(ctx, "headers", pairs)
+}
+
+func (x *Expander) pairs(ctx context.Context, what string, pairs []settings.Pair) ([]settings.Pair, error) {
 	out := slices.Clone(pairs)
 	for i, p := range out {
 		value, err := x.Secret(ctx, p.Value)
@@ -88,7 +96,7 @@ func (x *Expander) pairs(ctx context.Context, what string, pairs []Pair) ([]Pair
 
 func checkExpanded(what, name, value string) error {
 	if strings.HasSuffix(what, "headers") {
-		return checkHeaderValue(name, value)
+		return settings.CheckHeaderValue(name, value)
 	}
 	if strings.ContainsRune(value, 0) {
 		return errors.New("the value contains a NUL character")
@@ -99,22 +107,22 @@ func checkExpanded(what, name, value string) error {
 // Server expands every string of a server: variables everywhere, references in
 // env, headers and the secrets of oauth only. The error names the file and line and
 // the setting, and never a value.
-func (x *Expander) Server(ctx context.Context, s Server) (Server, error) {
+func (x *Expander) Server(ctx context.Context, s settings.Server) (settings.Server, error) {
 	key := "mcpServers." + s.Name
 	var err error
 	if s.Env, err = x.pairs(ctx, key+".env", s.Env); err != nil {
-		return Server{}, err
+		return settings.Server{}, err
 	}
 	if s.Headers, err = x.pairs(ctx, key+".headers", s.Headers); err != nil {
-		return Server{}, err
+		return settings.Server{}, err
 	}
 	if err := x.expandServer(ctx, &s); err != nil {
-		return Server{}, fmt.Errorf("%s: %s: %w", s.Origin, key, err)
+		return settings.Server{}, fmt.Errorf("%s: %s: %w", s.Origin, key, err)
 	}
 	return s, nil
 }
 
-func (x *Expander) expandServer(ctx context.Context, s *Server) (err error) {
+func (x *Expander) expandServer(ctx context.Context, s *settings.Server) (err error) {
 	for _, field := range []*string{&s.Command, &s.Cwd, &s.URL, &s.HTTPURL, &s.Description} {
 		if *field, err = x.Expand(*field); err != nil {
 			return err
@@ -124,7 +132,7 @@ func (x *Expander) expandServer(ctx context.Context, s *Server) (err error) {
 		return err
 	}
 	for _, address := range []string{s.URL, s.HTTPURL} {
-		if err := checkURL(strings.ReplaceAll(address, "$", "")); err != nil {
+		if err := settings.CheckURL(strings.ReplaceAll(address, "$", "")); err != nil {
 			return err
 		}
 	}
@@ -137,7 +145,7 @@ const minStateKey = 32
 
 // StateKey expands serve.stateKey; "" if there is none. The error names the file and
 // line, and never the value.
-func (x *Expander) StateKey(ctx context.Context, key Entry) (string, error) {
+func (x *Expander) StateKey(ctx context.Context, key settings.Entry) (string, error) {
 	if key.Value == "" {
 		return "", nil
 	}
@@ -151,7 +159,7 @@ func (x *Expander) StateKey(ctx context.Context, key Entry) (string, error) {
 	return value, nil
 }
 
-func (x *Expander) oauth(ctx context.Context, in *OAuth) (*OAuth, error) {
+func (x *Expander) oauth(ctx context.Context, in *settings.OAuth) (*settings.OAuth, error) {
 	if in == nil {
 		return nil, nil
 	}

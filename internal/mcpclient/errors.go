@@ -142,6 +142,9 @@ func (c *session) ending(err error) string {
 func (c *session) reason(err error) string {
 	reason := err.Error()
 	if strings.HasPrefix(reason, "unsupported protocol version") { // the SDK's error has no type
+		if c.version() == "" {
+			return "its answer to initialize has no protocolVersion"
+		}
 		return fmt.Sprintf("it speaks revision %s of the protocol, and toolreg speaks %s",
 			text.Quote(c.version()), strings.Join(mcp.SupportedProtocolVersions(), ", "))
 	}

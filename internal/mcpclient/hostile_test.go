@@ -24,7 +24,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		{"result no object", `{"jsonrpc":"2.0","id":$ID,"result":[1]}`, "not a result object"},
 		{"error with id null", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`, "(parse error)"},
 		{"error without id", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"parse error"}}`, "(parse error)"},
-		{"error of the wrong type", `{"jsonrpc":"2.0","id":$ID,"error":"no"}`, "malformed message"},
+		{"error of the wrong type", `{"jsonrpc":"2.0","id":$ID,"error":"no"}`, `malformed message: its error has the wrong form: "no"`},
 		{"result and error", `{"jsonrpc":"2.0","id":$ID,"result":{"content":[]},"error":{"code":-5,"message":"both"}}`, "MCP error -5: both"},
 		{"no version", `{"id":$ID,"result":{"content":[]}}`, `it does not say "jsonrpc":"2.0"`},
 		{"broken JSON", `{"jsonrpc":"2.0","id":$ID,"result":{"content":[}`, "invalid JSON"},

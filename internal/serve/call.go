@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve/fair"
 	"github.com/toolreg/toolreg/internal/session"
@@ -40,7 +41,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		out.Content = append(out.Content, contentOf(r.Content)...)
 		return out, nil
 	case err != nil:
-		if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		if refused := protocolError(err); refused != nil {
 			return nil, refused
 		}
 		return errorResult(explain(err)), nil
@@ -80,6 +81,16 @@ func explain(err error) string {
 		return exec.Explain(err) + "\n" + e.Error()
 	}
 	return exec.Explain(err)
+}
+
+// protocolError returns the error of the protocol that a request ends with, nil if there is
+// none. The cause of a server's failure is not for the client.
+func protocolError(err error) *jsonrpc.Error {
+	if _, failed := errors.AsType[*mcpclient.ServerError](err); failed {
+		return nil
+	}
+	refused, _ := errors.AsType[*jsonrpc.Error](err)
+	return refused
 }
 
 func errorResult(text string) *mcp.CallToolResult {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -142,14 +144,16 @@ func convert[T any](from any) *T {
 	return &to
 }
 
-// changeOffers registers prompts and resources with the SDK, which panics on invalid URIs.
+// changeOffers registers prompts and resources with the SDK, which notifies clients of what
+// it is told, and panics on invalid URIs.
 func (s *Server) changeOffers(server *mcp.Server, old, o *offers) {
-	server.RemovePrompts(gone(old.prompts, o.prompts)...)
+	before, now := declared(old.prompts), declared(o.prompts)
+	server.RemovePrompts(gone(before, now)...)
 	server.RemoveResources(gone(old.resources, o.resources)...)
 	server.RemoveResourceTemplates(gone(old.templates, o.templates)...)
-	for name, p := range o.prompts {
-		if is := convert[mcp.Prompt](p.is); is != nil && name == p.declared {
-			is.Name = p.declared
+	for name, p := range changed(before, now) {
+		if is := convert[mcp.Prompt](p.is); is != nil {
+			is.Name = name
 			server.AddPrompt(is, s.getPrompt)
 		}
 	}
@@ -161,12 +165,41 @@ func (s *Server) changeOffers(server *mcp.Server, old, o *offers) {
 		}()
 		add()
 	}
-	for uri, r := range o.resources {
+	for uri, r := range changed(old.resources, o.resources) {
 		add(uri, r, func() { server.AddResource(r.is, s.readResource) })
 	}
-	for uri, r := range o.templates {
+	for uri, r := range changed(old.templates, o.templates) {
 		add(uri, r, func() { server.AddResourceTemplate(r.like, s.readResourceLike(uri)) })
 	}
+}
+
+// declared returns the prompts by the names under which they are listed.
+func declared(prompts map[string]*prompt) map[string]*prompt {
+	out := map[string]*prompt{}
+	for name, p := range prompts {
+		if name == p.declared {
+			out[name] = p
+		}
+	}
+	return out
+}
+
+// changed returns the entries that are new or differ from what they were.
+func changed[T interface{ sameAs(T) bool }](old, now map[string]T) map[string]T {
+	out := maps.Clone(now)
+	maps.DeleteFunc(out, func(key string, v T) bool {
+		before, ok := old[key]
+		return ok && v.sameAs(before)
+	})
+	return out
+}
+
+// sameAs reports whether clients see no difference.
+func (p *prompt) sameAs(other *prompt) bool { return reflect.DeepEqual(p.is, other.is) }
+
+// sameAs reports whether clients see no difference.
+func (r *resource) sameAs(other *resource) bool {
+	return reflect.DeepEqual(r.is, other.is) && reflect.DeepEqual(r.like, other.like)
 }
 
 // progressOf passes on progress of what a client requested. If it may be asked before,
@@ -215,7 +248,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 	filled, _ := v.(mcpclient.Filled)
 	out := &mcp.GetPromptResult{Description: filled.Description}
 	if err := json.Unmarshal(filled.Raw, &out.Messages); err != nil {
-		return nil, fmt.Errorf("the server's messages cannot be read: %w", err)
+		return nil, refusal(fmt.Errorf("the server's messages cannot be read: %w", err))
 	}
 	return out, nil
 }
@@ -262,17 +295,24 @@ func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest, find fu
 	reading, _ := v.(mcpclient.Reading)
 	out := &mcp.ReadResourceResult{}
 	if err := json.Unmarshal(reading.Raw, &out.Contents); err != nil {
-		return nil, fmt.Errorf("the server's contents cannot be read: %w", err)
+		return nil, refusal(fmt.Errorf("the server's contents cannot be read: %w", err))
 	}
 	return out, nil
 }
 
 // refusal returns an error for a client. The code of a server's error is kept.
 func refusal(err error) error {
-	if refused, ok := errors.AsType[*mcpclient.RefusedError](err); ok {
+	refused, isRefused := errors.AsType[*mcpclient.RefusedError](err)
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		return err
+	case isRefused:
 		return &jsonrpc.Error{Code: cmp.Or(refused.Code, jsonrpc.CodeInternalError), Message: refused.Message}
 	}
-	return err
+	if e := protocolError(err); e != nil {
+		return e
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 }
 
 // complete has the server complete an argument of a prompt or a template.
@@ -295,6 +335,9 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 		return none, nil
 	}
 	result, err := server.Complete(outgoing{ctx}, &params)
+	if _, ok := errors.AsType[*mcpclient.NotOfferedError](err); ok { // clients see one server, which completes
+		return none, nil
+	}
 	if err != nil {
 		return nil, refusal(err)
 	}

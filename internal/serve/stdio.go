@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // StdioName is the name of the client on stdin.
@@ -62,7 +64,8 @@ type stdioConn struct {
 	lines    chan line
 	closed   chan struct{}
 	once     sync.Once
-	answered chan struct{} // receives a value after an answer was written
+	answered chan struct{}     // receives a value after an answer was written
+	queue    []json.RawMessage // messages of a line that were not read yet
 
 	mu   sync.Mutex          // guards the following fields, and writing
 	open map[jsonrpc.ID]bool // requests without an answer; true: canceled
@@ -71,8 +74,12 @@ type stdioConn struct {
 // readLines passes lines on until the input ends.
 func (c *stdioConn) readLines(in io.Reader) {
 	r := bufio.NewReaderSize(in, 64<<10)
+	first := true // Windows' shells put a byte order mark before it
 	for {
 		data, err := readLine(r)
+		if first {
+			data, first = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")), false
+		}
 		if len(data) > 0 || err != nil {
 			select {
 			case c.lines <- line{data, err}:
@@ -114,24 +121,14 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 // itself.
 func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
-		var l line
-		select {
-		case l = <-c.lines:
-		case <-c.closed:
-			return nil, io.EOF
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if len(c.queue) == 0 {
+			if err := c.nextLine(ctx); err != nil {
+				return nil, err
+			}
 		}
-		switch {
-		case errors.Is(l.err, errLongLine):
-			c.refuse(l.err)
-			continue
-		case l.err != nil:
-			c.ended()
-			c.awaitAnswers(ctx)
-			return nil, l.err
-		}
-		m, err := jsonrpc.DecodeMessage(l.data)
+		data := c.queue[0]
+		c.queue = c.queue[1:]
+		m, err := jsonrpc.DecodeMessage(data)
 		if err != nil {
 			c.refuse(err)
 			continue
@@ -141,6 +138,33 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		return m, nil
 	}
+}
+
+// nextLine queues the messages of the next line. There are several in a batch (revision
+// 2025-03-26), each of which is answered by itself.
+func (c *stdioConn) nextLine(ctx context.Context) error {
+	var l line
+	select {
+	case l = <-c.lines:
+	case <-c.closed:
+		return io.EOF
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	switch {
+	case errors.Is(l.err, errLongLine):
+		c.refuse(l.err)
+		return c.nextLine(ctx)
+	case l.err != nil && len(l.data) == 0:
+		c.ended()
+		c.awaitAnswers(ctx)
+		return l.err
+	}
+	c.queue = []json.RawMessage{l.data}
+	if batch, ok := jsonx.Elements(l.data); ok && len(batch) > 0 && jsonx.Valid(l.data) {
+		c.queue = batch
+	}
+	return nil
 }
 
 // awaitAnswers waits for a limited time until all requests except canceled ones

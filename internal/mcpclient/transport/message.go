@@ -14,9 +14,8 @@ import (
 // decodeMessage decodes a valid JSON object as a message. The result of an
 // answer stays a slice of raw: it may be tens of megabytes.
 func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
-	var id, method, result json.RawMessage
+	var id, method, result, failure json.RawMessage
 	var version string
-	var failed bool
 	for k, v := range jsonx.Members(raw) {
 		switch k {
 		case "jsonrpc":
@@ -28,11 +27,12 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 		case "result":
 			result = v
 		case "error":
-			failed = !jsonx.IsNull(v)
+			failure = v
 		}
 	}
 	rid := messageID(id)
 	answer := method == nil
+	failed := !jsonx.IsNull(failure)
 	anonymous := answer && jsonx.IsNull(id) && (result != nil || failed)
 	switch {
 	case version != "2.0":
@@ -43,10 +43,13 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 		return &jsonrpc.Response{ID: rid, Result: result}, nil
 	}
 	m, err := jsonrpc.DecodeMessage(raw)
-	if err != nil {
-		return nil, &badMessageError{id: answerID(answer, rid), reason: err.Error()}
+	switch {
+	case err == nil:
+		return m, nil
+	case answer:
+		return nil, &badMessageError{id: rid, reason: "its error has the wrong form: " + text.Head(string(failure), 300)}
 	}
-	return m, nil
+	return nil, &badMessageError{reason: err.Error()}
 }
 
 // answerID returns the id of an answer; ids of requests are a separate space.

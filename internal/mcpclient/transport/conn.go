@@ -266,10 +266,10 @@ func (c *Conn) request(ctx context.Context, r *jsonrpc.Request) error {
 		return nil
 	}
 	c.drop(r.ID)
-	if c.opts.HTTP != nil && exchangeOf(ctx) != nil && !errors.Is(err, errRejected) {
-		return &rejectedError{err}
+	if c.opts.HTTP == nil || exchangeOf(ctx) == nil || errors.Is(err, errRejected) || errors.Is(err, mcp.ErrSessionMissing) {
+		return err
 	}
-	return err
+	return &rejectedError{err}
 }
 
 // logLevelID is the id of the request for log messages.

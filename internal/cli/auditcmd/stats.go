@@ -116,7 +116,7 @@ func printStats(e *cli.Env, counts []audit.Count) error {
 		}
 		t.Add(row...)
 	}
-	t.Spare = []string{"SOURCE", "TOTAL", "P50", "REFUSED", "LAST", "P95", "AVG"}
+	t.Spare = []string{"SOURCE", "TOTAL", "P50", "LAST", "P95", "REFUSED", "AVG"}
 	return e.PrintTable(&t)
 }
 

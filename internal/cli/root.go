@@ -195,7 +195,11 @@ func ArgsBetween(lo, hi int, what string) cobra.PositionalArgs {
 		if len(argv) >= lo && (hi < 0 || len(argv) <= hi) {
 			return nil
 		}
-		return &UsageError{Err: fmt.Errorf("%s requires %s", cmd.CommandPath(), what), Hint: "see " + cmd.CommandPath() + " --help"}
+		verb := " requires "
+		if len(argv) > lo {
+			verb = ": too many arguments; it takes "
+		}
+		return &UsageError{Err: errors.New(cmd.CommandPath() + verb + what), Hint: "see " + cmd.CommandPath() + " --help"}
 	}
 }
 

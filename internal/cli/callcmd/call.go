@@ -59,7 +59,7 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 			if cmd.Flags().Changed("parallel") {
 				return &cli.UsageError{Err: errors.New("--parallel needs --batch"), Hint: "calls of --format already run concurrently if all of them only read"}
 			}
-			return cli.ArgsBetween(1, -1, "a tool, and arguments k=v")(cmd, argv)
+			return cli.ArgsBetween(1, -1, "the name of a tool")(cmd, argv)
 		},
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			if o.stdin.wanted() {

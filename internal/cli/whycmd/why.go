@@ -49,7 +49,7 @@ params), 8 (its source failed).`,
 		Example: `  toolreg why write_file file_path=go.mod content=x
   toolreg why run_shell_command command='git log | sudo tee log'
   toolreg why github__create_issue --explain --json`,
-		Args:              cli.ArgsBetween(1, -1, "a tool, and arguments k=v"),
+		Args:              cli.ArgsBetween(1, -1, "the name of a tool"),
 		ValidArgsFunction: complete.Args(e.Complete().Tools, e.Complete().Params),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return run(cmd.Context(), e, o, argv[0], argv[1:])

@@ -107,14 +107,22 @@ func (l *loader) unknownVariables() {
 	for i := range l.index.Rows {
 		known = append(known, l.index.Rows[i].Variable())
 	}
+	const prefix = "TOOLREG_"
+	var bare []string
 	for _, kv := range l.opts.Environ {
 		name, value, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(name, "TOOLREG_") || value == "" || slices.Contains(known, name) {
+		if !strings.HasPrefix(name, prefix) || value == "" || slices.Contains(known, name) {
 			continue
 		}
+		if bare == nil {
+			for _, name := range known {
+				bare = append(bare, strings.TrimPrefix(name, prefix))
+			}
+		}
 		hint := "variables are named after flags and settings: TOOLREG_JSON is --json, TOOLREG_SHELL_TIMEOUT is shell.timeout"
-		if near := registry.Near(name, known); len(near) > 0 {
-			hint = fmt.Sprintf("did you mean %q?", near[0])
+		// The prefix that all have in common makes none of them similar.
+		if near := registry.Near(strings.TrimPrefix(name, prefix), bare); len(near) > 0 {
+			hint = fmt.Sprintf("did you mean %q?", prefix+near[0])
 		}
 		l.warn("unknown_variable", fmt.Sprintf("unknown variable %q has no effect", name), hint)
 	}

@@ -46,10 +46,27 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 	}
 	o := p.read(args, false)
 	r := o.runs(name)
-	if strings.HasSuffix(name, "sed") {
+	switch {
+	case strings.HasSuffix(name, "sed"):
 		r.sedScripts(&o, args)
+	case name == "curl":
+		r.curlWrites(&o, args)
 	}
 	return r
+}
+
+// curlWrites adds a doubt if curl may write a file that no other option names:
+// %output{FILE} in the format of -w, and options whose values it expands.
+func (r *runs) curlWrites(o *optionsRead, args []word) {
+	for _, x := range o.options {
+		format := x.name == "-w" || x.name == "--write-out"
+		if format && (!x.value.known || strings.HasPrefix(x.value.text, "@") || strings.Contains(x.value.text, "%output{")) {
+			r.doubt = "curl " + x.name + " may write a file"
+		}
+	}
+	if slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "--expand-") }) {
+		r.doubt = "curl expands the value of an option"
+	}
 }
 
 // dashed converts tar's old style, in which the first word is a cluster of options

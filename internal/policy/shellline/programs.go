@@ -118,7 +118,7 @@ func optionsOf(name string) (program, bool) {
 	case "curl":
 		return program{valued: "-A -b -C -d -e -E -F -H -m -P -Q -r -t -T -u -U -w -x -X -y -Y -z --request --data --header --write-out --max-time --retry --user",
 			runs: "-K --config", acts: "-O --remote-name --remote-name-all --remote-header-name",
-			writes: "-o --output -c --cookie-jar -D --dump-header --trace --trace-ascii --stderr --etag-save --libcurl --hsts --alt-svc"}, true
+			writes: "-o --output -c --cookie-jar -D --dump-header --trace --trace-ascii --stderr --etag-save --libcurl --hsts --alt-svc --ssl-sessions"}, true
 	case "dot", "tree":
 		return program{valued: "-K -T -G -N -E -l -n -s -L -P -I -H", writes: "-o"}, true
 	case "go":

@@ -9,7 +9,7 @@ import (
 // sedPlain matches scripts for sed that only read, print and change text. sed can also
 // run programs (e) and write files (w).
 var sedPlain = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[\s;]*(` + sedAddress + `?(\s*,\s*[+~]?` + sedAddress + `)?\s*!?\s*([{}pdqQ=DPNnGgHhxl]|[:btT]\s*\w*|[aicr][^\n]*|` +
+	return regexp.MustCompile(`^[\s;]*(` + sedAddress + `?(\s*,\s*[+~]?` + sedAddress + `)?\s*!?\s*([{}pdqQ=DPNnGgHhxl]|[:btT]\s*\w*[ \t]*([;}\n]|$)|[aicr][^\n]*|` +
 		`[sy](` + sedTexts() + `)[gpiIm0-9]*)[\s;}]*)*$`)
 })
 

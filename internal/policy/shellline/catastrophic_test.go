@@ -75,7 +75,7 @@ func TestBannedInOptions(t *testing.T) {
 func TestHarmlessOptions(t *testing.T) {
 	p := developerPolicy(t)
 	for _, line := range []string{"sort -t, -k2,2n a", "sort -to a", "git grep -e -O", "git grep -nA3 Ox", "git clean -fdx", "git push -u origin main", "git log --oneline -O", "rg -n pretty",
-		"tar cf a.tar I", "tar xf a -C F", "curl -s -o /dev/null http://x", "test -f \"$x\"", "printf '%s' \"a$x\"", "git commit -m \"$x\"", "sed -n 1p a", "sed -e 's/a\\/b/c/g;2,$d' -e '/x/!d' a", "sed 's|/usr|/opt|' a", "sed -n '/a/,/b/p' a", "sed 5q a", "sed ':a;N;$!ba;s/\\n/ /g' a", "sed -n 'x;:a;t a;p' a", "sed -e :a -e '$!N;ta' a", "curl -sw '%{http_code}' x", "uniq -f 1 a", "git log -- --output=F", "jobs -l"} {
+		"tar cf a.tar I", "tar xf a -C F", "curl -s -o /dev/null http://x", "test -f \"$x\"", "printf '%s' \"a$x\"", "git commit -m \"$x\"", "sed -n 1p a", "sed -e 's/a\\/b/c/g;2,$d' -e '/x/!d' a", "sed 's|/usr|/opt|' a", "sed -n '/a/,/b/p' a", "sed 5q a", "sed ':a;N;$!ba;s/\\n/ /g' a", "sed -n 'x;:a;t a;p' a", "sed -e :a -e '$!N;ta' a", "sed -n '/a/{p;s/b/c/;p}; $d' a", "sed '/a/,/b/{ /c/d; }' a", "sed '$!{h;d};x;G' a", "curl -sw '%{http_code}' x", "uniq -f 1 a", "git log -- --output=F", "jobs -l"} {
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Allow {
 			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
 		}
@@ -85,7 +85,7 @@ func TestHarmlessOptions(t *testing.T) {
 // Rules that allow a program do not cover what it may run or write otherwise.
 func TestDoubtfulOptions(t *testing.T) {
 	p := developerPolicy(t)
-	for _, line := range []string{"sed ':a;e x' a", "sed ': a;w b' a", "sed 't a;e x' a", "curl -w '%output{a}x' y", "curl -sSw@a y", "curl --write-out=\"$x\" y", "curl --variable v=a --expand-output '{{v}}' y",
+	for _, line := range []string{"sed ':a;e x' a", "sed ': a;w b' a", "sed 't a;e x' a", "sed 's/x/y/gi;w b' a", "sed 's,x,y,iw b' a", "sed 'ta}=!a];w b' a", "curl -w '%output{a}x' y", "curl -sSw@a y", "curl --write-out=\"$x\" y", "curl --variable v=a --expand-output '{{v}}' y",
 		"curl --ssl-sessions a y"} {
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Ask {
 			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)

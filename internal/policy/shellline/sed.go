@@ -7,11 +7,14 @@ import (
 )
 
 // sedPlain matches scripts for sed that only read, print and change text. sed can also
-// run programs (e) and write files (w).
+// run programs (e) and write files (w). Each command must end where every sed sees its
+// end, because the rest could otherwise pass for the text of a command a, i, c or r.
 var sedPlain = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[\s;]*(` + sedAddress + `?(\s*,\s*[+~]?` + sedAddress + `)?\s*!?\s*([{}pdqQ=DPNnGgHhxl]|[:btT]\s*\w*[ \t]*([;}\n]|$)|[aicr][^\n]*|` +
-		`[sy](` + sedTexts() + `)[gpiIm0-9]*)[\s;}]*)*$`)
+	return regexp.MustCompile(`^[\s;]*(` + sedAddress + `?(\s*,\s*[+~]?` + sedAddress + `)?\s*!?\s*(\{|[}pdqQ=DPNnGgHhxl]` + sedEnd + `|[:btT][ \t]*\w*[ \t]*([;\n]|$)|[aicr][^\n]*|` +
+		`[sy](` + sedTexts() + `)[gpiIm0-9]*` + sedEnd + `)[\s;]*)*$`)
 })
+
+const sedEnd = `([ \t;]*\})*[ \t]*([;\n]|$)`
 
 const sedAddress = `([0-9]+(~[0-9]+)?|\$|/` + sedSlashed + `/I?)`
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -36,6 +35,6 @@ func (e *Env) ScanAudit(ctx context.Context, visit func(*audit.Entry)) error {
 func (e *Env) WarnDamagedAudit(lines int) {
 	if lines > 0 {
 		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_damaged",
-			Message: fmt.Sprintf("skipped %d damaged lines of the audit log", lines)})
+			Message: "skipped " + Counted(lines, "damaged line") + " of the audit log"})
 	}
 }

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,6 +86,9 @@ func (f *File) KeepOver(older *File, meant func(*Entry) bool) {
 // MaxFile limits a lock file, in bytes.
 const MaxFile = 64 << 20
 
+// Anew is the remedy for a file that cannot be used.
+const Anew = "restore it from version control, or run toolreg lock to write it anew"
+
 // absentError reports that there is no lock file.
 type absentError struct{ path string }
 
@@ -135,6 +139,9 @@ func Decode(data []byte) (*File, error) {
 	}
 	var f File
 	if err := json.Unmarshal(data, &f); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			err = fmt.Errorf("%s must not be of type %s", cmp.Or(wrong.Field, "the whole"), wrong.Value)
+		}
 		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
 	if f.Version != format {

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -74,7 +75,11 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if opts.Locked && opts.Last == nil {
 		file, err := lock.Read(set.ProjectRoot)
 		if err != nil {
-			return nil, &InputError{Err: fmt.Errorf("--locked: %w", err)}
+			hint := ""
+			if !errors.Is(err, fs.ErrNotExist) {
+				hint = lock.Anew
+			}
+			return nil, &InputError{Err: fmt.Errorf("--locked: %w", err), Hint: hint}
 		}
 		options.Last, options.LastShaped = file.Filter(deps.Warn), file.OverrideFilter(deps.Warn)
 	}

@@ -14,7 +14,8 @@ import (
 type Value struct {
 	Key    string          // canonical dotted name; NAME of mcpServers.NAME as written
 	JSON   json.RawMessage // with secrets masked
-	Origin Origin          // for a combined list, that of the last scope
+	Origin Origin          // for combined values, that of the last scope
+	Others []Origin        // for combined values, those of the scopes before it
 }
 
 // Effective lists every setting that has a value, defaults included, in the
@@ -47,7 +48,12 @@ func (m *merged) effective(row *table.Row) []Value {
 		}
 		return out
 	}
-	last := all[len(all)-1]
+	last, out := all[len(all)-1], Value{Key: row.Name}
+	if row.Merge == table.Unite || row.Name == rulesKey {
+		for _, e := range all[:len(all)-1] {
+			out.Others = append(out.Others, e.origin)
+		}
+	}
 	n := last.node
 	if row.Type == table.Strings {
 		n = m.listNode(row.Name)
@@ -56,7 +62,8 @@ func (m *merged) effective(row *table.Row) []Value {
 	} else if row.Merge == table.Unite {
 		n = united(all)
 	}
-	return []Value{{Key: row.Name, JSON: row.Masked(n), Origin: last.origin}}
+	out.JSON, out.Origin = row.Masked(n), last.origin
+	return []Value{out}
 }
 
 // entryRow describes one entry of a setting that merges by name.

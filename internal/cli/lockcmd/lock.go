@@ -80,8 +80,15 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		return err
 	}
 	was, err := lock.Read(set.ProjectRoot)
-	if err != nil && (check || len(names) > 0 && !errors.Is(err, fs.ErrNotExist)) {
+	switch {
+	case err == nil || errors.Is(err, fs.ErrNotExist) && !check:
+	case errors.Is(err, fs.ErrNotExist):
 		return &cli.UsageError{Err: err}
+	case check || len(names) > 0:
+		return &cli.UsageError{Err: err, Hint: lock.Anew}
+	default:
+		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "lock_replaced", Message: err.Error(),
+			Hint: "it is written anew; version control has what was pinned before"})
 	}
 	if !o.all {
 		leaveOut(e, set, was, check)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +74,8 @@ No settings are read. Exit codes: 0, 2.`,
 type shownSetting struct {
 	Key    string          `json:"key"`
 	Value  json.RawMessage `json:"value"`
-	Origin string          `json:"origin"` // file:line, a variable, a flag, or default
+	Origin string          `json:"origin"`           // file:line, a variable, a flag, or default
+	Others []string        `json:"others,omitempty"` // for combined values, the origins in earlier scopes
 	Scope  settings.Scope  `json:"scope"`
 }
 
@@ -90,15 +92,24 @@ func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 	if e.Globals.JSON {
 		shown := []shownSetting{}
 		for _, v := range values {
-			shown = append(shown, shownSetting{v.Key, v.JSON, v.Origin.String(), v.Origin.Scope})
+			shown = append(shown, shownSetting{v.Key, v.JSON, v.Origin.String(), others(v), v.Origin.Scope})
 		}
 		return e.PrintJSON(map[string][]shownSetting{"settings": shown})
 	}
 	t := columns.Table{Header: []string{"KEY", "VALUE", "ORIGIN"}, Whole: []string{"VALUE"}}
 	for _, v := range values {
-		t.Add(v.Key, string(v.JSON), v.Origin.String())
+		t.Add(v.Key, string(v.JSON), strings.Join(append(others(v), v.Origin.String()), ", "))
 	}
 	return e.PrintTable(&t)
+}
+
+// others returns the places of a combined value in earlier scopes.
+func others(v settings.Value) []string {
+	var out []string
+	for _, o := range v.Others {
+		out = append(out, o.String())
+	}
+	return out
 }
 
 // chosenSettings returns the settings with the keys in order, or all settings

@@ -86,6 +86,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 		{"shell operators", "s.yaml", "toolDiscoveryCommand: ./a | ./b\n", []string{"s.yaml:1:23: toolDiscoveryCommand: the command contains shell syntax"}},
 		{"empty program", "s.yaml", "toolCallCommand: ['', x]\n", []string{"s.yaml:1:19: toolCallCommand: the program's name is empty"}},
 		{"server without a way to reach it", "s.yaml", "mcpServers:\n  a: {args: [x]}\n", []string{"s.yaml:2:6: mcpServers.a: needs a command, a url or an httpUrl"}},
+		{"command of another type", "s.yaml", "mcpServers:\n  a: {command: 5}\n", []string{"s.yaml:2:16: mcpServers.a.command: expected a string, got number (put it in quotes)"}},
 		{"server that is null", "s.yaml", "mcpServers:\n  a:\n", []string{"s.yaml:2:5: mcpServers.a: expected an object, got null"}},
 		{"address of another kind", "s.yaml", "mcpServers:\n  a: {url: 'file:///etc/passwd'}\n", []string{"s.yaml:2:6: mcpServers.a: the URL must begin with http:// or https:// and name a host"}},
 		{"header injection", "s.json", `{"mcpServers": {"a": {"url": "http://h/", "headers": {"X": "a\r\nY: b", "B c": "d"}}}}`, []string{

@@ -47,6 +47,11 @@ func checkServer(n *document.Node) error {
 	if n.Get("disabled").True() {
 		return nil
 	}
+	for _, name := range []string{"command", "url", "httpUrl"} {
+		if v := n.Get(name); v != nil && v.Kind != document.String && v.Kind != document.Null {
+			return nil // its type is reported; it is not missing
+		}
+	}
 	command, address := n.Get("command").Str(), n.Get("url").Str()
 	if a := n.Get("httpUrl").Str(); a != "" {
 		address = a

@@ -120,6 +120,8 @@ func place(pointer string) string {
 // remedy says what to write instead, where the message of a violation does not.
 func remedy(v registry.Violation) string {
 	switch {
+	case strings.HasSuffix(v.Pointer, "/timeout"):
+		return `expected milliseconds or a duration such as "30s"`
 	case strings.HasPrefix(v.Expected, "one of "): // the names of properties
 		return "expected " + v.Expected
 	case strings.HasPrefix(v.Message, "expected string, but got number"), strings.HasPrefix(v.Message, "expected string, but got boolean"):

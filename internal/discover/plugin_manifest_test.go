@@ -135,7 +135,7 @@ tools:
     examples: [{description: none}]
 `)
 	want := []string{
-		"plugin.yaml:5:5: tools.0.timeout: must be >= 0 but found -1",
+		`plugin.yaml:5:5: tools.0.timeout: must be >= 0 but found -1 (expected milliseconds or a duration such as "30s")`,
 		`plugin.yaml:7:5: tools.1.timeout: its timeout is not milliseconds, 0 or more, or a duration such as "30s"`,
 		"plugin.yaml:9:5: tools.2.channels: expected array, but got string",
 		`plugin.yaml:11:5: tools.3.output: value must be one of "text", "result"`,

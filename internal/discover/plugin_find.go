@@ -46,6 +46,9 @@ func FindPlugins(ctx context.Context, place PluginPlace) []*Plugin {
 	case err != nil:
 		return []*Plugin{refused(place, place.Path, reasonOf(err), place.Hint)}
 	case !info.IsDir():
+		if slices.Contains(manifestNames(), filepath.Base(place.Path)) {
+			return []*Plugin{refused(place, place.Path, "a manifest, not the folder of a plugin", "name the folder that it is in")}
+		}
 		if p := scriptPlugin(place, place.Path, info); p != nil {
 			return []*Plugin{p}
 		}

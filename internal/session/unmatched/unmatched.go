@@ -71,6 +71,9 @@ type Names struct {
 // one of its tools, so that only probable typos are reported.
 func (m *Names) Check() {
 	m.checkServerLists()
+	for _, e := range m.Settings.PluginsOff.Entries {
+		m.checkName(named{"plugins.disabled", e.Value, e.Origin.String(), exactGlob}, m.plugins(), "plugin", true)
+	}
 	tools, overrides, servers, sources := m.namesOfTools(), m.namedOverrides(), m.namedServers(), m.namedSources()
 	if len(tools)+len(overrides)+len(servers)+len(sources)+len(m.Settings.AllowOptional.Entries) == 0 {
 		return
@@ -247,7 +250,12 @@ func (m *Names) registeredNames() []string {
 // allowable returns the valid values of tools.allow: tools, plugins and
 // group:plugins.
 func (m *Names) allowable(tools []string) []string {
-	out := append(slices.Clone(tools), registry.GroupPlugins)
+	return slices.Concat(tools, []string{registry.GroupPlugins}, m.plugins())
+}
+
+// plugins returns the ids of all plugins, whether they are used or not.
+func (m *Names) plugins() []string {
+	var out []string
 	for _, p := range m.Plugins {
 		out = append(out, p.ID)
 	}

@@ -34,20 +34,21 @@ type Options struct {
 
 	Logger *slog.Logger // protocol details (debug) and malformed messages (warn); not nil
 
-	// Answer answers a request of the server for which [ask.IsQuestion] holds. during
-	// is our request during which it came, nil if there is none.
+	// Answer answers a request from the server for which [ask.IsQuestion] reports true.
+	// during is the request of ours that was running when it arrived, nil if none was.
 	Answer func(ctx context.Context, during *ask.Request, method string, params json.RawMessage) (json.RawMessage, error)
 
-	// Changed is called for what the server says has changed. It must return at once. It
-	// may be nil.
+	// Changed is called when the server reports a change. It must return at once, and may
+	// be nil.
 	Changed func(Change)
 
-	// LogMessage receives the log messages of the server, with our request during which
-	// one came, nil if there is none. If nil, they are dropped.
+	// LogMessage receives the server's log messages, each with the request of ours that
+	// was running when it arrived, nil if none was. If LogMessage is nil, they are
+	// dropped.
 	LogMessage func(during *ask.Request, level, logger, text string)
 }
 
-// Change is something that a server says has changed.
+// Change is what a server reports as changed.
 type Change struct {
 	List string // tools, prompts or resources; "" for one resource
 	URI  string // of that resource
@@ -70,21 +71,21 @@ func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
 	return t.Conn, nil
 }
 
-// Conn is between the SDK's session and a connection (stdio, streamable HTTP,
-// SSE). It keeps raw results (exchange.go), answers the SDK's probe in time
-// (probe.go), and handles notifications itself: the SDK queues them without
-// limit and delivers progress after the result. It is safe for concurrent use.
+// Conn stands between the SDK's session and a connection (stdio, streamable HTTP, SSE).
+// It keeps raw results (exchange.go), limits how long the SDK waits for the answer to its
+// probe (probe.go), and handles notifications itself, because the SDK queues them without
+// limit and may deliver progress after the result. It is safe for concurrent use.
 type Conn struct {
 	opts  Options
 	inner mcp.Connection
 
 	in   chan jsonrpc.Message // for the SDK
-	eof  chan struct{}        // closed when inner has ended; err is set
+	eof  chan struct{}        // closed when inner has ended and err is set
 	done signal               // given by Close
 	logs signal               // given when the server has answered SetLogLevel
 
 	receiving    sync.Mutex  // one message is received at a time
-	paramHeaders atomic.Bool // a tool was listed whose params HTTP headers repeat
+	paramHeaders atomic.Bool // HTTP headers repeat params of a listed tool
 
 	mu        sync.Mutex
 	err       error
@@ -180,9 +181,9 @@ func (c *Conn) Write(ctx context.Context, m jsonrpc.Message) error {
 	return err
 }
 
-// sendInitialized sends notifications/initialized over HTTP without waiting for
-// the answer, which costs a round trip. It returns when the request is written,
-// so that those that follow reach the server later.
+// sendInitialized sends notifications/initialized over HTTP without waiting for the
+// answer, which would cost a round trip. It returns once the request is written, so that
+// later requests reach the server after it.
 func (c *Conn) sendInitialized(ctx context.Context, r *jsonrpc.Request) {
 	if c.SessionID() != "" {
 		c.listen(context.WithoutCancel(ctx))
@@ -205,9 +206,9 @@ func (c *Conn) sendInitialized(ctx context.Context, r *jsonrpc.Request) {
 	}
 }
 
-// awaitInitialized waits until the server has answered notifications/initialized.
-// A request for a list need not wait, since it can be made again; its exchange
-// remembers that it did not.
+// awaitInitialized waits until the server has answered notifications/initialized. A
+// request for a list does not wait, because it can be repeated; its exchange remembers
+// that it was early.
 func (c *Conn) awaitInitialized(ctx context.Context, method string) {
 	c.mu.Lock()
 	answered := c.handshake.initialized
@@ -295,7 +296,7 @@ func (c *Conn) UnexpectedAnswer() (id string, ok bool) {
 	return c.requests.unexpected, c.requests.unexpected != ""
 }
 
-// drop forgets a request: nothing from the server will answer it.
+// drop forgets a request that the server will not answer.
 func (c *Conn) drop(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -312,8 +313,8 @@ func (c *Conn) Forget(x *Exchange) {
 	c.endQuestions()
 }
 
-// Close implements [mcp.Connection]. It ends the SDK's reading and thereby
-// everything the SDK waits for.
+// Close implements [mcp.Connection]. It ends the SDK's reading, and with it everything
+// that the SDK waits for.
 func (c *Conn) Close() error {
 	c.done.give()
 	return c.inner.Close()

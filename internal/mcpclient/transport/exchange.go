@@ -56,7 +56,7 @@ func exchangeOf(ctx context.Context) *Exchange {
 	return x
 }
 
-// Token returns the progress token, which the first call creates.
+// Token returns the progress token: the one given in the first call.
 func (x *Exchange) Token(given string) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -66,8 +66,7 @@ func (x *Exchange) Token(given string) string {
 	return x.token
 }
 
-// WaitCancelled waits up to limit until the server has been told that the
-// request is canceled.
+// WaitCancelled waits up to limit until notifications/cancelled has been written.
 func (x *Exchange) WaitCancelled(limit time.Duration) { waitFor(x.cancelled.c, limit) }
 
 // Refusal returns why a server over HTTP, or the way to it, refused the request; nil if it
@@ -199,9 +198,9 @@ func (x *Exchange) AddInput(members json.RawMessage) {
 	x.input, x.raw = members, nil
 }
 
-// completed returns the request with the members of AddInput and, where it tells a
-// modern server what the client can be asked for, the capabilities of whom it is
-// made for.
+// completed returns the request with the members of AddInput. In a request to a modern
+// server it also replaces our capabilities by those of the client on whose behalf the
+// request is made.
 func (x *Exchange) completed(r *jsonrpc.Request) *jsonrpc.Request {
 	if x == nil {
 		return r
@@ -236,8 +235,8 @@ func withCapabilities(params, capabilities json.RawMessage) json.RawMessage {
 	return v.AppendTo(nil)
 }
 
-// toolsWithHeaders returns a result of tools/list with only those tools that
-// tell the SDK to repeat params in HTTP headers.
+// toolsWithHeaders returns a result of tools/list with only the tools from which the SDK
+// learns which params to repeat in HTTP headers.
 func toolsWithHeaders(raw json.RawMessage) json.RawMessage {
 	tools, _ := jsonx.Elements(jsonx.Get(raw, "tools"))
 	kept := []json.RawMessage{}

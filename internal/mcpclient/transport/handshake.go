@@ -75,8 +75,8 @@ func (c *Conn) handshakeAnswer(id jsonrpc.ID, r *jsonrpc.Response) {
 	}
 }
 
-// decide returns what to tell the SDK now, or that it should wait another
-// window for the missing answer.
+// decide returns the answer that the SDK gets now, or reports that the missing answer is
+// given another window.
 func (h *handshake) decide() (answer *jsonrpc.Response, wait bool) {
 	initialized := h.initializeAnswer != nil && h.initializeAnswer.Error == nil && jsonx.Get(h.initializeAnswer.Result, "protocolVersion") != nil // else it only looks like success
 	switch {

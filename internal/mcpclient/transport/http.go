@@ -27,8 +27,8 @@ const (
 	maxRedirects   = 5
 	maxHeaderBytes = 64 << 10
 	maxErrorBody   = 4 << 10
-	// afterDelete is how long to wait for the answer to the request that ends a
-	// session once it is written: nobody needs the answer.
+	// afterDelete is how long to wait for the answer to the request that ends a session.
+	// The answer itself is not needed.
 	afterDelete = 30 * time.Millisecond
 	// maxDelete limits the time for writing that request.
 	maxDelete = time.Second
@@ -56,7 +56,7 @@ type HTTP struct {
 	login   error    // why there is no token that the server accepts
 }
 
-// Refusal is an answer with an error status, or none at all.
+// Refusal says why a request failed: an answer with an error status, or no answer at all.
 type Refusal struct {
 	Status int    // 0: no answer
 	Text   string // status line and first line of the body, or the reason
@@ -195,8 +195,8 @@ func contentType(resp *http.Response) string {
 	return kind
 }
 
-// sendDelete tells the server that the session is over and does not wait for
-// the answer.
+// sendDelete sends the request that ends the session, and waits only briefly for the
+// answer.
 func (h *HTTP) sendDelete(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), maxDelete)
 	written := signal{c: make(chan struct{})}

@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// listeningKey marks the requests for the stream: their failure does not
-// explain that of any other request.
+// listeningKey marks requests that open a stream of the server's own messages. Their
+// failure does not explain that of any other request.
 type listeningKey struct{}
 
 func isListening(ctx context.Context) bool { return ctx.Value(listeningKey{}) != nil }

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// MaxServerRequests is how many requests of a server may wait for our answer.
-	// More are refused, so that nobody waits for them.
+	// MaxServerRequests is how many requests from a server may await our answer. Further
+	// ones are refused at once.
 	MaxServerRequests = 16
 	// maxRefusals is how many refusals may wait to be written; further requests are
 	// dropped.
@@ -53,9 +53,9 @@ func (c *Conn) admit() bool {
 	return true
 }
 
-// during returns our request during which the server may ask: the
-// longest-running one if there are several, nil if there is none. If they are of
-// several clients, it is one that allows no question. c.mu is held.
+// during returns the request of ours to which a question from the server is attributed:
+// the one that has been running longest, nil if none is running. If requests of several
+// clients are running, it returns one that allows no question. c.mu is held.
 func (c *Conn) during() *ask.Request {
 	var oldest *pending
 	var all []*ask.Request
@@ -81,7 +81,8 @@ func (c *Conn) during() *ask.Request {
 	return oldest.exchange.request
 }
 
-// endQuestions ends the questions that nobody waits for. c.mu is held.
+// endQuestions cancels the open questions if no request of ours is running any more. c.mu
+// is held.
 func (c *Conn) endQuestions() {
 	if len(c.questions.running) == 0 || c.during() != nil {
 		return

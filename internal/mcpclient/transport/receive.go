@@ -56,7 +56,8 @@ func (c *Conn) inject(r *jsonrpc.Response) {
 	c.spawn(func() { c.deliver(r) })
 }
 
-// incoming returns what the SDK gets to see of a message, nil for nothing.
+// incoming returns the message that the SDK receives in place of m, nil if it receives
+// none.
 func (c *Conn) incoming(ctx context.Context, m jsonrpc.Message) jsonrpc.Message {
 	switch m := m.(type) {
 	case *jsonrpc.Response:
@@ -107,8 +108,8 @@ func (c *Conn) response(r *jsonrpc.Response) bool {
 	return true
 }
 
-// made reports whether a request with that id was ever made; nobody may be
-// waiting for it now.
+// made reports whether a request with that id was ever sent, even if it is no longer
+// pending.
 func (r *requests) made(id jsonrpc.ID) bool {
 	switch id := id.Raw().(type) {
 	case int64:
@@ -135,8 +136,8 @@ func (c *Conn) check(r *jsonrpc.Response) {
 	}
 }
 
-// answerFor turns a malformed message into an error answer if it is clear which
-// request it should have answered, so that nobody waits for it in vain.
+// answerFor turns a malformed message into an error answer if it is clear which request
+// it was meant to answer, so that the request does not wait for its time limit.
 func (c *Conn) answerFor(bad *badMessageError) jsonrpc.Message {
 	c.opts.Logger.Warn("malformed message from the server", "error", bad.Error())
 	c.mu.Lock()

@@ -58,7 +58,7 @@ type stdioConn struct {
 // frame is one message on its way to the server's stdin.
 type frame struct {
 	data      []byte
-	abandoned atomic.Bool // nobody waits for it any more
+	abandoned atomic.Bool // its writer waits no longer
 	sent      chan error
 }
 
@@ -92,9 +92,9 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 	return m, nil
 }
 
-// Write implements [mcp.Connection]. It returns when the message is written or
-// ctx is done, whichever comes first; a message once begun is always written to
-// its end, so that the following ones stay readable.
+// Write implements [mcp.Connection]. It returns when the message is written or ctx is
+// done, whichever comes first. Once begun, a message is always written in full, so that
+// the ones after it stay readable.
 func (c *stdioConn) Write(ctx context.Context, m jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {

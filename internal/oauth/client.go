@@ -173,8 +173,8 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, headers [
 	if err := c.checkSecure(); err != nil {
 		return false, err
 	}
-	if r := c.record; r != nil && r.Token.Access != sent && r.Token.fresh(c.now()) {
-		return true, nil // another request renewed the token first
+	if c.another(sent) {
+		return true, nil
 	}
 	switch {
 	case status == 403 && !c.unattended():
@@ -192,6 +192,16 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, headers [
 	}
 	c.renewed = c.record.Token.Access
 	return true, nil
+}
+
+// another reports whether there is a token other than the one that was refused: another
+// request has renewed it, or a person has logged in meanwhile.
+func (c *Client) another(sent string) bool {
+	usable := func(r *record) bool { return r != nil && r.Token.Access != sent && r.Token.fresh(c.now()) }
+	if stored, err := c.store.read(c.key()); err == nil && usable(stored) {
+		c.record = stored
+	}
+	return usable(c.record)
 }
 
 // misses reports whether the token lacks any of the scopes.

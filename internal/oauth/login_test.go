@@ -296,6 +296,34 @@ func TestTheFirstIssuerIsAgreedTo(t *testing.T) {
 	}
 }
 
+// A process that keeps its connection, as serve does, uses a login that was made meanwhile.
+func TestLoginInAnotherProcess(t *testing.T) {
+	s := newSite(t, "--scopes", "read write")
+	serving := s.client(t, nil)
+	refused := func(sent string, status int, challenge string) (bool, error) {
+		return serving.Refused(t.Context(), sent, status, []string{challenge})
+	}
+	if token, err := serving.Token(t.Context()); token != "" || err != nil {
+		t.Fatalf("token %q, %v", token, err)
+	}
+	if again, err := refused("", 401, "Bearer"); again || !errors.Is(err, registry.ErrNeedsLogin) {
+		t.Errorf("before the login: %v, %v", again, err)
+	}
+	s.login(t, s.client(t, nil), "read")
+	if again, err := refused("", 401, "Bearer"); !again || err != nil {
+		t.Errorf("after the login: %v, %v", again, err)
+	}
+	first := held(t, serving)
+	wider := `Bearer error="insufficient_scope", scope="write"`
+	if again, err := refused(first, 403, wider); again || !errors.Is(err, registry.ErrNeedsLogin) {
+		t.Errorf("before the wider login: %v, %v", again, err)
+	}
+	s.login(t, s.client(t, nil), "read", "write")
+	if again, err := refused(first, 403, wider); !again || err != nil || held(t, serving) == first {
+		t.Errorf("after the wider login: %v, %v", again, err)
+	}
+}
+
 func TestTokensRunOut(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	at := func(seconds int64) time.Time { return now.Add(time.Duration(seconds) * time.Second) }

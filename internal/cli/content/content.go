@@ -11,6 +11,7 @@ import (
 	"mime"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/cli"
@@ -70,11 +71,9 @@ func PartText(c registry.Content) string {
 			return c.Text
 		}
 	}
-	name := c.URI
-	if name != "" {
-		name += " "
-	}
-	return fmt.Sprintf("[%s %s%s, %d bytes; --output DIR saves it, --raw writes it]", c.Type, name, c.MIMEType, len(c.Data))
+	words := []string{string(c.Type), c.URI, c.MIMEType}
+	words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
+	return fmt.Sprintf("[%s, %d bytes; --output DIR saves it, --raw writes it]", strings.Join(words, " "), len(c.Data))
 }
 
 // Save writes every image, audio and resource to dir, replaces it by the path,

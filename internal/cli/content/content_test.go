@@ -1,0 +1,20 @@
+package content
+
+import (
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+func TestPartsThatAreNoText(t *testing.T) {
+	for want, part := range map[string]registry.Content{
+		"[image image/png, 2 bytes; --output DIR saves it, --raw writes it]":                {Type: registry.ContentImage, MIMEType: "image/png", Data: []byte("ab")},
+		"[image, 2 bytes; --output DIR saves it, --raw writes it]":                          {Type: registry.ContentImage, Data: []byte("ab")},
+		"[resource x://a application/x-y, 2 bytes; --output DIR saves it, --raw writes it]": {Type: registry.ContentResource, URI: "x://a", MIMEType: "application/x-y", Data: []byte("ab")},
+		"[resource_link readme https://example.com/readme]":                                 {Type: registry.ContentResourceLink, Name: "readme", URI: "https://example.com/readme"},
+	} {
+		if got := PartText(part); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

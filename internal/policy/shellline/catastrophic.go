@@ -188,6 +188,8 @@ func writesDisk(name string, args []word) string {
 	switch {
 	case has("tee shred wipefs blkdiscard mkswap truncate sgdisk sfdisk cryptsetup mke2fs", name), strings.HasPrefix(name, "mkfs"):
 		targets = operands(args)
+	case has("tar bsdtar", name): // an archive
+		targets = operands(dashed(args))
 	case has("cp mv install ddrescue", name):
 		targets = lastOperand(args)
 	case name == "dd":

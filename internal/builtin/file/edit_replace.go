@@ -50,11 +50,11 @@ func (r replacement) apply(text string) (string, error) {
 	}
 	var b strings.Builder
 	b.Grow(len(text) + len(found)*max(len(r.New)-len(r.Old), 0))
-	at := 0
+	at, mostly := 0, v.mostlyCRLF()
 	for _, pos := range found {
 		start, end := v.original(pos), v.original(pos+len(r.Old))
 		b.WriteString(text[at:start])
-		b.WriteString(v.withBreaks(r.New, text[start:end]))
+		b.WriteString(v.withBreaks(r.New, text[start:end], mostly))
 		at = end
 	}
 	b.WriteString(text[at:])
@@ -118,14 +118,16 @@ func (v view) original(pos int) int {
 	return pos + n
 }
 
-func (v view) mostlyCRLF() bool { return 2*len(v.breaks) > strings.Count(v.text, "\n") }
+func (v view) mostlyCRLF() bool {
+	return len(v.breaks) > 0 && 2*len(v.breaks) > strings.Count(v.text, "\n")
+}
 
-// withBreaks gives s the line breaks of the part that it replaces.
-func (v view) withBreaks(s, replaced string) string {
+// withBreaks gives s the line breaks of the part that it replaces, or CRLF
+// according to crlf if that has none.
+func (v view) withBreaks(s, replaced string, crlf bool) string {
 	if len(v.breaks) == 0 || !strings.Contains(s, "\n") {
 		return s
 	}
-	crlf := v.mostlyCRLF()
 	if n := strings.Count(replaced, "\n"); n > 0 {
 		crlf = 2*strings.Count(replaced, "\r\n") > n
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
+	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -214,6 +215,16 @@ func TestEditRevisedToWhatIsThere(t *testing.T) {
 	_, err := find(t, opts, "edit").Revise(t.Context(), tooltest.Call(`{"file_path":"f","old_string":"a","new_string":"b"}`), "a\n")
 	if err == nil || !strings.Contains(err.Error(), "nothing to change") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestManyReplacements would not end if each replacement read the whole text.
+func TestManyReplacements(t *testing.T) {
+	const many = 2_000_000
+	count := tool.Integer(many)
+	got, err := replacement{Old: "a\n", New: "b\n", Expected: &count}.apply(strings.Repeat("a\r\n", many))
+	if err != nil || got != strings.Repeat("b\r\n", many) {
+		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }
 

@@ -220,7 +220,7 @@ func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at st
 			p.problem(doc, at+"/examples", err.Error(), "")
 		}
 		for _, v := range violations {
-			p.problem(doc, fmt.Sprintf("%s/examples/%d/params%s", at, i, v.Pointer), "the example does not match the tool's own schema: "+place(v.Pointer)+v.Message, remedy(v))
+			p.problem(doc, fmt.Sprintf("%s/examples/%d/params%s", at, i, v.Pointer), "the example does not match the tool's own schema: "+place(v.Pointer)+v.Message, "")
 		}
 	}
 }

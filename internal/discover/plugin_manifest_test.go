@@ -99,6 +99,8 @@ func TestMistakesBeyondTheSchema(t *testing.T) {
 		"bad output":     {"id: x\ncall: [c]\ntools:\n- name: a\n  outputSchema: {type: 7}\n", "plugin.yaml:5:3: tools.0.outputSchema: the schema cannot be used"},
 		"bad example": {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {type: object, properties: {n: {type: integer}}}\n  examples:\n  - params:\n      n: x\n",
 			"plugin.yaml:8:7: tools.0.examples.0.params.n: the example does not match the tool's own schema"},
+		"example's own timeout": {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {properties: {timeout: {type: string}}}\n  examples:\n  - params:\n      timeout: 5\n",
+			"own schema: timeout: expected string, but got number\n"},
 		"number as id":   {"id: 5\ncall: [c]\ntools: [{name: a}]\n", "plugin.yaml:1:1: id: expected string, but got number (put it in quotes)"},
 		"bad condition":  {"id: x\ncall: [c]\ntools:\n- name: a\n  when: '.a |'\n", "plugin.yaml:5:3: tools.0.when: its when is not a jq expression"},
 		"condition list": {"id: x\ncall: [c]\ntools:\n- name: a\n  when: [1]\n", "plugin.yaml:5:3: tools.0.when: expected object or string, but got array"},
@@ -111,7 +113,7 @@ func TestMistakesBeyondTheSchema(t *testing.T) {
 				files = []string{"plugin.json", "{}"}
 			}
 			p := manifestPlugin(t, c.manifest, files...)
-			if got := strings.Join(told(p.Check(t.Context()), p.Dir), "\n"); !strings.Contains(got, c.want) {
+			if got := strings.Join(told(p.Check(t.Context()), p.Dir), "\n") + "\n"; !strings.Contains(got, c.want) {
 				t.Errorf("got %s\nwant %s", got, c.want)
 			}
 		})

@@ -217,12 +217,15 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 	ok := true
 	for i, p := range found {
 		mistakes := p.Check(ctx)
-		if reserved, is := plugins.Reserved(p); is {
+		reserved, isReserved := plugins.Reserved(p)
+		path, isTaken := first[p.ID]
+		switch {
+		case len(p.Problems) > 0: // it claims no id
+		case isReserved:
 			mistakes = append(mistakes, reserved)
-		}
-		if path, taken := first[p.ID]; taken {
+		case isTaken:
 			mistakes = append(mistakes, plugins.Taken(p, path))
-		} else {
+		default:
 			first[p.ID] = p.Path
 		}
 		checked[i] = checkPlugin(ctx, s, p, mistakes, o.run)

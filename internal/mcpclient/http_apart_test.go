@@ -36,11 +36,15 @@ func TestRefusedCallsFailAlone(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		{"400", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", 400) }, "400 Bad Request: private reason"},
-		{"401", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", 401) }, "401 Unauthorized: private reason"},
-		{"403", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", 403) }, "403 Forbidden: private reason"},
-		{"500", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", 500) }, "500 Internal Server Error: private reason"},
-		{"503", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", 503) }, "503 Service Unavailable: private reason"},
+		{"400", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", http.StatusBadRequest) }, "400 Bad Request: private reason"},
+		{"401", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", http.StatusUnauthorized) }, "401 Unauthorized: private reason"},
+		{"403", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", http.StatusForbidden) }, "403 Forbidden: private reason"},
+		{"500", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "private reason", http.StatusInternalServerError)
+		}, "500 Internal Server Error: private reason"},
+		{"503", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "private reason", http.StatusServiceUnavailable)
+		}, "503 Service Unavailable: private reason"},
 		{"no message", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"private":`)
@@ -94,7 +98,9 @@ func TestRefusedCallsFailAlone(t *testing.T) {
 // TestRefusalExplainsNoLaterCall: an error names its own reason.
 func TestRefusalExplainsNoLaterCall(t *testing.T) {
 	web := serve(t, func(next http.Handler) http.Handler {
-		refusing := onCall("refuse", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "private reason", 503) })
+		refusing := onCall("refuse", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "private reason", http.StatusServiceUnavailable)
+		})
 		return refusing(onCall("silent", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream") // and nothing in it
 		})(next))

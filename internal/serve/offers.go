@@ -151,7 +151,7 @@ func (s *Server) changeOffers(server *mcp.Server, old, o *offers) {
 	server.RemovePrompts(gone(before, now)...)
 	server.RemoveResources(gone(old.resources, o.resources)...)
 	server.RemoveResourceTemplates(gone(old.templates, o.templates)...)
-	for name, p := range changed(before, now) {
+	for name, p := range changed(before, now, seenOfPrompt) {
 		if is := convert[mcp.Prompt](p.is); is != nil {
 			is.Name = name
 			server.AddPrompt(is, s.getPrompt)
@@ -165,10 +165,10 @@ func (s *Server) changeOffers(server *mcp.Server, old, o *offers) {
 		}()
 		add()
 	}
-	for uri, r := range changed(old.resources, o.resources) {
+	for uri, r := range changed(old.resources, o.resources, seenOfResource) {
 		add(uri, r, func() { server.AddResource(r.is, s.readResource) })
 	}
-	for uri, r := range changed(old.templates, o.templates) {
+	for uri, r := range changed(old.templates, o.templates, seenOfResource) {
 		add(uri, r, func() { server.AddResourceTemplate(r.like, s.readResourceLike(uri)) })
 	}
 }
@@ -184,23 +184,19 @@ func declared(prompts map[string]*prompt) map[string]*prompt {
 	return out
 }
 
-// changed returns the entries that are new or differ from what they were.
-func changed[T interface{ sameAs(T) bool }](old, now map[string]T) map[string]T {
+// changed returns the entries that are new or in which clients see a difference.
+func changed[T any](old, now map[string]T, seen func(T) any) map[string]T {
 	out := maps.Clone(now)
 	maps.DeleteFunc(out, func(key string, v T) bool {
 		before, ok := old[key]
-		return ok && v.sameAs(before)
+		return ok && reflect.DeepEqual(seen(before), seen(v))
 	})
 	return out
 }
 
-// sameAs reports whether clients see no difference.
-func (p *prompt) sameAs(other *prompt) bool { return reflect.DeepEqual(p.is, other.is) }
+func seenOfPrompt(p *prompt) any { return p.is }
 
-// sameAs reports whether clients see no difference.
-func (r *resource) sameAs(other *resource) bool {
-	return reflect.DeepEqual(r.is, other.is) && reflect.DeepEqual(r.like, other.like)
-}
+func seenOfResource(r *resource) any { return [...]any{r.is, r.like} }
 
 // progressOf passes on progress of what a client requested. If it may be asked before,
 // the request that it answers with may want progress, too.

@@ -34,10 +34,10 @@ func TestUnchangedOffersAreNoNews(t *testing.T) {
 	}{{"the same", "one", 0, 0}, {"another description", "two", 2, 1}} {
 		t.Run(tt.name, func(t *testing.T) {
 			before, now := of("one"), of(tt.now)
-			if n := len(changed(declared(before.prompts), declared(now.prompts))); n != tt.prompts {
+			if n := len(changed(declared(before.prompts), declared(now.prompts), seenOfPrompt)); n != tt.prompts {
 				t.Errorf("%d prompts", n)
 			}
-			if n := len(changed(before.resources, now.resources)); n != tt.resources {
+			if n := len(changed(before.resources, now.resources, seenOfResource)); n != tt.resources {
 				t.Errorf("%d resources", n)
 			}
 		})

@@ -236,7 +236,7 @@ func (e *Env) finish(ctx context.Context, err error) int {
 		return exit.Code
 	}
 	f := classify(ctx, err)
-	if _, printed := err.(*exec.ToolError); printed {
+	if _, printed := err.(*exec.ToolError); printed && f.exit == ExitToolError {
 		return f.exit
 	}
 	if e.Globals.JSON {

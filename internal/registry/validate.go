@@ -227,16 +227,28 @@ func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.R
 			return unknown(base, leaf.Message, v.refs.Lookup("#"+strings.TrimSuffix(fragment, "/additionalProperties")), object)
 		}
 	}
-	if _, found, ok := strings.Cut(leaf.Message, " but found "); ok && bounds[base.Keyword] != "" {
+	if _, found, ok := strings.Cut(leaf.Message, " but found "); ok && boundOf(base.Keyword) != "" {
 		// The library writes a limit of 1000000 as 1e+06.
-		base.Message = text.Clip("must be "+bounds[base.Keyword]+" "+describe(rule)+" but found "+found, maxMessage)
+		base.Message = text.Clip("must be "+boundOf(base.Keyword)+" "+describe(rule)+" but found "+found, maxMessage)
 	}
 	base.Expected = describe(rule)
 	return []Violation{base}
 }
 
-// bounds has the sign of each keyword that limits a number.
-var bounds = map[string]string{"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
+// boundOf returns the sign of a keyword that limits a number; "" for another one.
+func boundOf(keyword string) string {
+	switch keyword {
+	case "minimum":
+		return ">="
+	case "exclusiveMinimum":
+		return ">"
+	case "maximum":
+		return "<="
+	case "exclusiveMaximum":
+		return "<"
+	}
+	return ""
+}
 
 // missing returns one violation for each missing required property.
 func missing(base Violation, required, object *jsonx.Value) []Violation {

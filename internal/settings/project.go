@@ -93,7 +93,7 @@ func (l *loader) decideTrust(dir string, fromProject *layer, files, imports []tr
 		return
 	}
 	l.project = p
-	l.checkGrant(p)
+	l.checkGrant(p, fromProject)
 	if !p.Trusted && p.Obstacle == "" && len(imports) > 0 {
 		l.trustWithoutImports(p, dir, fromProject, files)
 	}
@@ -173,10 +173,11 @@ func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layer,
 		"run `toolreg trust status` to see what they would do, and `toolreg trust grant` to allow it")
 }
 
-// checkGrant checks the flags and the stored grants.
-func (l *loader) checkGrant(p *Project) {
-	namedAll := len(p.Runs) == 0 && len(p.Covered) == 1 && l.isNamed(p.Covered[0].Path)
-	p.Trusted = p.Obstacle == "" && (l.opts.TrustProject || namedAll)
+// checkGrant checks the flags and the stored grants. A project that has only a blank
+// file needs none.
+func (l *loader) checkGrant(p *Project, fromProject *layer) {
+	one := len(p.Runs) == 0 && len(p.Covered) == 1
+	p.Trusted = p.Obstacle == "" && (l.opts.TrustProject || one && (l.isNamed(p.Covered[0].Path) || fromProject.isBlank()))
 	if p.Trusted || l.opts.Trust == nil || p.Obstacle != "" {
 		return
 	}

@@ -51,6 +51,12 @@ func (l *layer) mistakes() []document.Problem {
 	return all
 }
 
+// isBlank reports whether a file says nothing, like one in which all is commented
+// out. It is false for nil.
+func (l *layer) isBlank() bool {
+	return l != nil && l.root != nil && len(l.root.Fields) == 0 && len(l.problems) == 0
+}
+
 // reader checks one file against the table of settings.
 type reader struct {
 	index   *table.Index

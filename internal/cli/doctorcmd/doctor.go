@@ -88,13 +88,18 @@ func (x *examination) add(state, subject, remedy, format string, args ...any) {
 // fixable sets the fix of the last finding.
 func (x *examination) fixable(f fix) { x.findings[len(x.findings)-1].Fix = f }
 
+// diagnostics adds diagnostics that are not among the findings yet.
 func (x *examination) diagnostics(subject string, diags []registry.Diagnostic) {
 	for _, d := range diags {
+		message := cli.NamingTool(d)
+		if slices.ContainsFunc(x.findings, func(f finding) bool { return f.Message == message && f.Remedy == d.Hint }) {
+			continue
+		}
 		about := subject
 		if d.Source != "" {
 			about = d.Source
 		}
-		x.add(string(d.Severity), about, d.Hint, "%s", cli.NamingTool(d))
+		x.add(string(d.Severity), about, d.Hint, "%s", message)
 		if d.Code == settings.CodeProjectUntrusted && d.Hint != "" {
 			x.fixable(fix{{"trust", "grant"}})
 		}

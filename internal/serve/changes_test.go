@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
@@ -122,5 +123,32 @@ func TestRestartedServersAreListedAgain(t *testing.T) {
 	await(t, changed) // the new process does not have the added tool
 	if _, err := call("added", nil); err == nil {
 		t.Error("a tool is offered that is gone")
+	}
+}
+
+// Requests wait for the first offer, so clients are notified only of what changes later.
+func TestFirstOfferIsNoNews(t *testing.T) {
+	var sent []string
+	send := func(s *Server, method string) {
+		next := func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
+			sent = append(sent, method)
+			return nil, nil
+		}
+		if _, err := s.onlyNews(next)(t.Context(), "notifications/"+method, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := New(Options{})
+	s.put(&offer{})
+	send(s, "tools/list_changed")
+	send(s, "message")
+	s.put(&offer{})
+	send(s, "prompts/list_changed")
+	late := New(Options{})
+	late.failed = errors.New("rules cannot be read") // which clients were told
+	late.put(&offer{})
+	send(late, "resources/list_changed")
+	if want := []string{"notifications/message", "notifications/prompts/list_changed", "notifications/resources/list_changed"}; !slices.Equal(sent, want) {
+		t.Errorf("sent %q, want %q", sent, want)
 	}
 }

@@ -69,6 +69,7 @@ type Server struct {
 
 	subscriptions subscriptions
 	calls         runningCalls
+	hasNews       atomic.Bool // what clients could have been told has changed
 
 	mu       sync.Mutex
 	offer    *offer
@@ -127,6 +128,9 @@ func (s *Server) Load(ctx context.Context, from *session.Session) error {
 // put makes an offer the current one. s.mu is held.
 func (s *Server) put(o *offer) {
 	old := s.offer
+	if old != nil || s.failed != nil {
+		s.hasNews.Store(true)
+	}
 	s.offer = o
 	for _, server := range s.servers {
 		s.change(server, old, o)
@@ -247,6 +251,7 @@ func (s *Server) For(name string) *mcp.Server {
 		GetSessionID:       func() string { return s.newSessionID(name) },
 	})
 	server.AddReceivingMiddleware(s.receive(name))
+	server.AddSendingMiddleware(s.onlyNews)
 	if s.offer != nil {
 		s.change(server, nil, s.offer)
 	}
@@ -290,6 +295,17 @@ func (s *Server) receive(name string) mcp.Middleware {
 			result, err := next(ctx, method, req)
 			return o.declarations(result), err
 		}
+	}
+}
+
+// onlyNews is the middleware that drops the SDK's notifications of the first offer:
+// requests have waited for it, so no client knows an earlier one.
+func (s *Server) onlyNews(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if strings.HasSuffix(method, "/list_changed") && !s.hasNews.Load() {
+			return nil, nil
+		}
+		return next(ctx, method, req)
 	}
 }
 

@@ -49,7 +49,7 @@ func TestProxies(t *testing.T) {
 				}
 			}
 			for _, c := range []*proxied{older, modern} {
-				for len(c.changed) > 0 { // the first listing may be one
+				for len(c.changed) > 0 { // only what changes from here on counts
 					<-c.changed
 				}
 			}

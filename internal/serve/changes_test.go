@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -23,12 +22,7 @@ func upstreams(t *testing.T) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		web := httptest.NewServer(handler)
-		t.Cleanup(func() {
-			web.CloseClientConnections()
-			web.Close()
-		})
-		out[name] = web.URL + ";"
+		out[name] = serveUpstream(t, handler) + ";"
 	}
 	return out
 }

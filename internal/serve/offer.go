@@ -26,6 +26,7 @@ type offer struct {
 	raw      map[string]json.RawMessage // declarations, by the same name
 	declared []*mcp.Tool
 	failed   []*mcpclient.Source // servers that could not list their tools
+	isFirst  bool                // no earlier one, and no error instead of one
 	offers
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -50,7 +49,7 @@ func TestFailuresOfServersAreExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	url := serveUpstream(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		var m struct{ Method string }
@@ -61,11 +60,7 @@ func TestFailuresOfServersAreExplained(t *testing.T) {
 		}
 		handler.ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() {
-		web.CloseClientConnections()
-		web.Close()
-	})
-	s := newServer(t, map[string]string{"m": web.URL + ";legacy"})
+	s := newServer(t, map[string]string{"m": url + ";legacy"})
 	c, _, _ := newFollower(t, listen(t, s, nil).URL, "2025-11-25")
 	const want = "503 Service Unavailable: out of order"
 	if r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "m__echo", Arguments: map[string]any{"text": "x"}}); err != nil || !r.IsError || !strings.Contains(textOf(r), want) {

@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,34 +17,42 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 )
 
-// A server that is down at the start is tried again at requests of clients, no more often
-// than its pauses allow; when it comes, clients are notified.
-func TestFailedServersAreTriedAgain(t *testing.T) {
+// deployed is a server over HTTP that answers only while it is up.
+type deployed struct {
+	url   string
+	up    atomic.Bool
+	tries atomic.Int32 // requests while it was not
+}
+
+func newDeployed(t *testing.T) *deployed {
+	t.Helper()
 	handler, err := mcptest.Handler("--protocol", "2025-11-25")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var up atomic.Bool
-	var tries atomic.Int32
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !up.Load() {
-			tries.Add(1)
+	d := &deployed{}
+	d.url = serveUpstream(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !d.up.Load() {
+			d.tries.Add(1)
 			http.Error(w, "being deployed", http.StatusServiceUnavailable)
 			return
 		}
 		handler.ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() {
-		web.CloseClientConnections()
-		web.Close()
-	})
+	return d
+}
+
+// A server that is down at the start is tried again at requests of clients, no more often
+// than its pauses allow; when it comes, clients are notified.
+func TestFailedServersAreTriedAgain(t *testing.T) {
+	d := newDeployed(t)
 	for _, revision := range []string{"2025-11-25", firstModern} {
 		t.Run(revision, func(t *testing.T) {
-			up.Store(false)
-			tries.Store(0)
+			d.up.Store(false)
+			d.tries.Store(0)
 			start := time.Now()
-			s := newServer(t, map[string]string{"down": web.URL + ";legacy", "works": ""})
-			first := tries.Load() // of one attempt to connect
+			s := newServer(t, map[string]string{"down": d.url + ";legacy", "works": ""})
+			first := d.tries.Load() // of one attempt to connect
 			c, changed, _ := newFollower(t, listen(t, s, nil).URL, revision)
 			for range 20 {
 				if _, err := c.ListTools(t.Context(), nil); err != nil {
@@ -61,10 +68,10 @@ func TestFailedServersAreTriedAgain(t *testing.T) {
 			for pause := time.Second; pause < time.Since(start); pause = 2*pause + time.Second {
 				attempts++
 			}
-			if n := tries.Load(); n > attempts*first {
+			if n := d.tries.Load(); n > attempts*first {
 				t.Errorf("%d requests reached the server; one attempt makes %d", n, first)
 			}
-			up.Store(true)
+			d.up.Store(true)
 			waitFor(t, func() bool {
 				r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "down__echo", Arguments: map[string]any{"text": "here"}})
 				return err == nil && !r.IsError && textOf(r) == "here"
@@ -117,23 +124,8 @@ func TestProgramsAreTriedAgain(t *testing.T) {
 // call_tool waits for the next attempt of the server that it names, as a call of the tool by
 // its own name does.
 func TestCallToolWaitsForAnotherAttempt(t *testing.T) {
-	handler, err := mcptest.Handler("--protocol", "2025-11-25")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var up atomic.Bool
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !up.Load() {
-			http.Error(w, "being deployed", http.StatusServiceUnavailable)
-			return
-		}
-		handler.ServeHTTP(w, r)
-	}))
-	t.Cleanup(func() {
-		web.CloseClientConnections()
-		web.Close()
-	})
-	from := newSession(t, map[string]string{"down": web.URL + ";legacy"})
+	d := newDeployed(t)
+	from := newSession(t, map[string]string{"down": d.url + ";legacy"})
 	t.Cleanup(from.Close)
 	s := New(Options{Select: func(ctx context.Context, s *session.Session) (*registry.Registry, []session.Found, error) {
 		reg, err := s.All(ctx)
@@ -148,7 +140,7 @@ func TestCallToolWaitsForAnotherAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, _, _ := newFollower(t, listen(t, s, nil).URL, "2025-11-25")
-	up.Store(true) // the second attempt is immediate
+	d.up.Store(true) // the second attempt is immediate
 	r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{
 		"name": "down__echo", "params": map[string]any{"text": "here"}}})
 	if err != nil || r.IsError || textOf(r) != "here" {

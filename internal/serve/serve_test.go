@@ -195,6 +195,18 @@ func serveHandler(t testing.TB, handler http.Handler) *httptest.Server {
 	return h
 }
 
+// serveUpstream serves a handler as a server of the settings, with which connections
+// are open until the end, and returns its URL.
+func serveUpstream(t testing.TB, handler http.Handler) string {
+	t.Helper()
+	h := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		h.CloseClientConnections()
+		h.Close()
+	})
+	return h.URL
+}
+
 // Fifty clients of both generations do all that a server may ask and tell during, each
 // with its own word: none is asked, told or answered what is another's. Some use a
 // server that all share, some one with a process for each.

@@ -69,7 +69,6 @@ type Server struct {
 
 	subscriptions subscriptions
 	calls         runningCalls
-	hasNews       atomic.Bool // what clients could have been told has changed
 
 	mu       sync.Mutex
 	offer    *offer
@@ -128,9 +127,7 @@ func (s *Server) Load(ctx context.Context, from *session.Session) error {
 // put makes an offer the current one. s.mu is held.
 func (s *Server) put(o *offer) {
 	old := s.offer
-	if old != nil || s.failed != nil {
-		s.hasNews.Store(true)
-	}
+	o.isFirst = old == nil && s.failed == nil
 	s.offer = o
 	for _, server := range s.servers {
 		s.change(server, old, o)
@@ -302,11 +299,17 @@ func (s *Server) receive(name string) mcp.Middleware {
 // requests have waited for it, so no client knows an earlier one.
 func (s *Server) onlyNews(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if strings.HasSuffix(method, "/list_changed") && !s.hasNews.Load() {
+		if strings.HasSuffix(method, "/list_changed") && s.offersTheFirst() {
 			return nil, nil
 		}
 		return next(ctx, method, req)
 	}
+}
+
+func (s *Server) offersTheFirst() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.offer != nil && s.offer.isFirst
 }
 
 // needsOffer reports whether a request is about what is offered.

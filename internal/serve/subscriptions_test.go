@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -79,18 +78,13 @@ func newUpstream(t *testing.T, uris ...string) *upstream {
 	}
 	legacy := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return u.Server }, nil)
 	modern := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return u.Server }, &mcp.StreamableHTTPOptions{Stateless: true})
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	u.url = serveUpstream(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= firstModern {
 			modern.ServeHTTP(w, r)
 			return
 		}
 		legacy.ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() {
-		web.CloseClientConnections()
-		web.Close()
-	})
-	u.url = web.URL
 	return u
 }
 

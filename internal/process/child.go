@@ -139,7 +139,7 @@ func (c *Child) Stop(quiet, grace time.Duration) {
 // and its descendants sleep through two pauses in a row: a program that exits
 // after its stdin is closed would be working on it.
 func (c *Child) endsUnlessIdle(d time.Duration) bool {
-	const look = 5 * time.Millisecond
+	const look = 2 * time.Millisecond
 	last, idle := int64(-1), 0
 	for range d / look {
 		if c.endsWithin(look) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/content"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
@@ -63,7 +64,7 @@ func (s *Source) result(ctx context.Context, sess *session, name string, request
 	if last {
 		go sess.end() // Close waits for it
 	}
-	r := resultOf(name, raw)
+	r := content.Result(name, raw)
 	r.Asked, r.Confined = request.asked.Asked(), sess.confined
 	if output != nil && !r.IsError {
 		r = checkOutput(ctx, r, output)

@@ -1,6 +1,6 @@
-// Package mcpclient provides the tools of MCP servers: sessions, listings,
-// calls and the conversion of content. Package transport below it carries the
-// messages, and package ask answers what servers ask people and models.
+// Package mcpclient provides the tools of MCP servers: sessions, listings and
+// calls. Package transport below it carries the messages, package content reads
+// the results, and package ask answers what servers ask people and models.
 //
 // A [Source] represents one entry of mcpServers. Discover starts or dials the
 // server, negotiates a protocol version, lists all pages of its tools and

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/content"
 	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
@@ -74,7 +75,7 @@ func (s *Source) ReadResource(ctx context.Context, uri string, progress func(reg
 	}
 	for i, item := range items {
 		c := registry.Content{Type: registry.ContentResource}
-		if !embedded(&c, item) {
+		if !content.Resource(&c, item) {
 			return r, s.malformed("resources/read", fmt.Sprintf("content %d is neither text nor base64", i+1))
 		}
 		r.Contents = append(r.Contents, c)
@@ -117,7 +118,7 @@ func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[strin
 	}
 	for _, item := range items {
 		role, _ := jsonx.Text(jsonx.Get(item, "role"))
-		c, _ := contentOf(jsonx.Get(item, "content"))
+		c, _ := content.Block(jsonx.Get(item, "content"))
 		f.Messages = append(f.Messages, Message{Role: role, Content: c})
 	}
 	return f, nil

@@ -1,4 +1,6 @@
-package mcpclient
+// Package content reads what MCP servers return: results of tools and the content
+// of prompts, as values of package registry and as text for a person.
+package content
 
 import (
 	"bytes"
@@ -13,9 +15,9 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// resultOf converts the raw result of tools/call (revisions 2024-11-05 to
+// Result converts the raw result of tools/call (revisions 2024-11-05 to
 // 2026-07-28). Nothing is lost: unknown parts are kept as their JSON text.
-func resultOf(tool string, raw json.RawMessage) registry.Result {
+func Result(tool string, raw json.RawMessage) registry.Result {
 	if jsonx.KindOf(raw) != jsonx.Object {
 		return registry.ErrorResult(registry.ErrorExecution, "the server's answer is not a result object: "+text.Valid(text.Head(raw, 300)))
 	}
@@ -44,7 +46,7 @@ func resultOf(tool string, raw json.RawMessage) registry.Result {
 		texts = make([]string, 0, len(blocks))
 	}
 	for _, b := range blocks {
-		c, known := contentOf(b)
+		c, known := Block(b)
 		r.Content = append(r.Content, c)
 		if known && c.Type == registry.ContentText {
 			texts = append(texts, c.Text)
@@ -66,9 +68,9 @@ func resultOf(tool string, raw json.RawMessage) registry.Result {
 	return r
 }
 
-// contentOf converts one content block and reports whether it was understood;
+// Block converts one content block and reports whether it was understood;
 // if not, it is kept as text.
-func contentOf(raw json.RawMessage) (registry.Content, bool) {
+func Block(raw json.RawMessage) (registry.Content, bool) {
 	fields := map[string]json.RawMessage{}
 	for k, v := range jsonx.Members(raw) {
 		if !jsonx.IsNull(v) {
@@ -86,7 +88,7 @@ func contentOf(raw json.RawMessage) (registry.Content, bool) {
 		c.MIMEType, _ = jsonx.Text(fields["mimeType"])
 		c.Data, ok = decodeBase64(fields["data"])
 	case registry.ContentResource:
-		ok = embedded(&c, fields["resource"])
+		ok = Resource(&c, fields["resource"])
 	case registry.ContentResourceLink:
 		ok = link(&c, fields)
 	}
@@ -96,21 +98,20 @@ func contentOf(raw json.RawMessage) (registry.Content, bool) {
 	return c, true
 }
 
-func embedded(c *registry.Content, resource json.RawMessage) bool {
+// Resource adds to c the address and the text or bytes of a resource, and reports
+// whether it has one of the two.
+func Resource(c *registry.Content, resource json.RawMessage) bool {
 	if jsonx.KindOf(resource) != jsonx.Object {
 		return false
 	}
 	c.URI, _ = jsonx.Text(jsonx.Get(resource, "uri"))
 	c.MIMEType, _ = jsonx.Text(jsonx.Get(resource, "mimeType"))
-	if blob := jsonx.Get(resource, "blob"); !jsonx.IsNull(blob) {
-		var ok bool
-		if c.Data, ok = decodeBase64(blob); !ok {
-			return false
-		}
-		return true
-	}
 	var ok bool
-	c.Text, ok = jsonx.Text(jsonx.Get(resource, "text"))
+	if blob := jsonx.Get(resource, "blob"); !jsonx.IsNull(blob) {
+		c.Data, ok = decodeBase64(blob)
+	} else {
+		c.Text, ok = jsonx.Text(jsonx.Get(resource, "text"))
+	}
 	return ok
 }
 

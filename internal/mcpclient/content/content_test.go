@@ -1,4 +1,4 @@
-package mcpclient
+package content
 
 import (
 	"encoding/json"
@@ -42,7 +42,7 @@ func TestDisplayVectors(t *testing.T) {
 			}
 			got := displayParts(parts)
 			if c.MCPResult != nil {
-				got = resultOf("t", c.MCPResult).Display.Text
+				got = Result("t", c.MCPResult).Display.Text
 			}
 			if diff := cmp.Diff(*c.ReturnDisplay, got); diff != "" {
 				t.Errorf("display (-want +got):\n%s", diff)
@@ -98,7 +98,7 @@ func displayPart(part json.RawMessage) (string, json.RawMessage) {
 	return "", content
 }
 
-func TestResultOf(t *testing.T) {
+func TestResult(t *testing.T) {
 	text := func(s string) []registry.Content { return []registry.Content{registry.TextContent(s)} }
 	tests := []struct {
 		name, raw string
@@ -140,14 +140,14 @@ func TestResultOf(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, resultOf("t", json.RawMessage(tt.raw))); diff != "" {
+			if diff := cmp.Diff(tt.want, Result("t", json.RawMessage(tt.raw))); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestContentOf(t *testing.T) {
+func TestBlock(t *testing.T) {
 	tests := []struct {
 		name, raw string
 		want      registry.Content
@@ -179,7 +179,7 @@ func TestContentOf(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, _ := contentOf(json.RawMessage(tt.raw))
+			got, _ := Block(json.RawMessage(tt.raw))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("content (-want +got):\n%s", diff)
 			}
@@ -190,26 +190,12 @@ func TestContentOf(t *testing.T) {
 // TestIndentationDoesNotExplode: what is nested deeply is shown as it came.
 func TestIndentationDoesNotExplode(t *testing.T) {
 	raw := `{"content":[` + strings.Repeat("[", 5000) + strings.Repeat("5,", 5000) + "5" + strings.Repeat("]", 5000) + `]}`
-	if got := resultOf("t", json.RawMessage(raw)).Display.Text; len(got) > 2*len(raw) {
+	if got := Result("t", json.RawMessage(raw)).Display.Text; len(got) > 2*len(raw) {
 		t.Errorf("%d bytes shown of %d", len(got), len(raw))
 	}
 }
 
-func TestMask(t *testing.T) {
-	raw := stdioServer(t)
-	raw.Env = append(raw.Env, pair("PLAIN", "visible"), pair("FROM_ENV", "$X"), pair("MY_KEY", "k3y-value"), pair("SHORT_KEY", "on"))
-	expanded := raw
-	expanded.Env = append(raw.Env[:0:0], raw.Env...)
-	expanded.Env[3].Value = "expanded-value"
-	expanded.Headers = append(expanded.Headers, pair("Authorization", "Bearer tok-tok"))
-	expanded.URL = "https://u:passw0rd@example.com/x?api=qwertz1"
-	got := newMask(raw, expanded).Replace("visible on expanded-value k3y-value tok-tok https://u:passw0rd@example.com/x?api=qwertz1")
-	if want := "visible on *** *** *** https://u:***@example.com/x?***"; got != want {
-		t.Errorf("got %s", got)
-	}
-}
-
-func FuzzResultOf(f *testing.F) {
+func FuzzResult(f *testing.F) {
 	for _, seed := range []string{
 		`{"content":[{"type":"text","text":"a"}]}`, `{"content":[{"type":"image","data":"aGk="}],"isError":1}`,
 		`{"content":[{"type":"resource","resource":{"uri":"u","blob":"AA=="}}],"_meta":{},"structuredContent":[1.0,-0,1e21]}`,
@@ -221,7 +207,7 @@ func FuzzResultOf(f *testing.F) {
 		if !json.Valid(data) {
 			return
 		}
-		r := resultOf("t", data)
+		r := Result("t", data)
 		for _, c := range r.Content {
 			if _, err := json.Marshal(c); err != nil {
 				t.Errorf("content %+v: %v", c, err)
@@ -238,11 +224,11 @@ func FuzzResultOf(f *testing.F) {
 	})
 }
 
-func BenchmarkResultOf20MB(b *testing.B) {
+func BenchmarkResult20MB(b *testing.B) {
 	raw := json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat(`line of text\n`, 20<<20/14) + `"}]}`)
 	b.SetBytes(int64(len(raw)))
 	b.ReportAllocs()
 	for b.Loop() {
-		resultOf("t", raw)
+		Result("t", raw)
 	}
 }

@@ -87,9 +87,8 @@ func TestTooManyCalls(t *testing.T) {
 // Clients without sessions are counted by their connections.
 func TestTooManyConnections(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
-	handler := s.HTTP(HTTPOptions{Loopback: true, MaxClients: 2})
 	h := httptest.NewUnstartedServer(nil)
-	h.Config = handler.Server()
+	h.Config = s.HTTP(HTTPOptions{Loopback: true, MaxClients: 2}).Server()
 	h.Start()
 	defer h.Close()
 	call := func(c *http.Client) error {
@@ -104,14 +103,7 @@ func TestTooManyConnections(t *testing.T) {
 		}
 	}
 	clients[0].CloseIdleConnections()
-	waitFor(t, func() bool {
-		handler.connections.mu.Lock()
-		defer handler.connections.mu.Unlock()
-		return handler.connections.held.All() == 1
-	})
-	if err := call(clients[2]); err != nil {
-		t.Error(err)
-	}
+	waitFor(t, func() bool { return call(clients[2]) == nil })
 	for _, c := range clients {
 		c.CloseIdleConnections()
 	}
@@ -140,7 +132,7 @@ func TestLargeBodies(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var attack sync.WaitGroup
-	for range largeAtOnce + 1 {
+	for range 5 { // one more than are read at the same time
 		attack.Go(func() { _, _ = send(ctx, "0123456789abcdef", maxBody) })
 	}
 	if status, err := send(t.Context(), "fedcba9876543210", 4<<20); status != http.StatusOK || err != nil {

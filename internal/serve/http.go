@@ -66,8 +66,8 @@ type HTTP struct {
 	checks      healthChecks
 	leaving     atomic.Bool // the health check fails
 	draining    atomic.Bool // new requests are refused
-	connections connections
-	large       largeBodies
+	connections fair.Connections
+	bodies      fair.Bodies
 	slots       fair.Slots
 	calls       atomic.Int64 // number of running POST requests
 	bodyTime    time.Duration
@@ -100,7 +100,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 // Server returns an HTTP server with time limits for slow clients.
 func (h *HTTP) Server() *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ConnContext: h.connections.opened, ConnState: h.connections.changed,
+		ConnContext: h.connections.Opened, ConnState: h.connections.Changed,
 		ErrorLog: slog.NewLogLogger(h.opts.Log.Handler(), slog.LevelDebug)}
 }
 
@@ -220,7 +220,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name, id string) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if modern && !h.connections.admit(r.Context(), name, h.opts.MaxClients) || !modern && id == "" && !h.server.sessions.room(name, h.opts.MaxClients) {
+	if modern && !h.connections.Admit(r.Context(), name, h.opts.MaxClients) || !modern && id == "" && !h.server.sessions.room(name, h.opts.MaxClients) {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "too many clients (serve.maxClients)", http.StatusServiceUnavailable)
 		return
@@ -303,12 +303,13 @@ func (h *HTTP) wholeBody(w http.ResponseWriter, r *http.Request, name string) ([
 	_ = timing.SetReadDeadline(time.Now().Add(h.bodyTime))
 	ctx, cancel := context.WithTimeoutCause(r.Context(), h.bodyTime, os.ErrDeadlineExceeded)
 	defer cancel()
-	body, err := h.large.read(ctx, name, http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := h.bodies.Read(ctx, name, http.MaxBytesReader(w, r.Body, maxBody))
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case err == nil:
 		_ = timing.SetReadDeadline(time.Time{})
 		return body, 0, nil
-	case isTooLarge(err):
+	case tooLarge:
 		return nil, http.StatusRequestEntityTooLarge, errLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, http.StatusRequestTimeout, fmt.Errorf("the request was not received within %s", h.bodyTime)

@@ -398,7 +398,7 @@ func waitFor(t *testing.T, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatal("it did not happen within 30 s")
+			t.Fatal("it did not happen within 2 minutes")
 		}
 	}
 }

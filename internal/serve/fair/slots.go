@@ -1,6 +1,6 @@
 // Package fair divides among the clients of serve what all of them use: the
-// processors, and numbers such as those of sessions and calls (spec section 11,
-// limits).
+// processors, the memory for large requests, and numbers such as those of sessions,
+// connections and calls (spec section 11, limits).
 package fair
 
 import (

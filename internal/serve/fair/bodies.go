@@ -1,4 +1,4 @@
-package serve
+package fair
 
 import (
 	"bytes"
@@ -19,25 +19,25 @@ const (
 	largePause = time.Second
 )
 
-// largeBodies lets every client send a few large bodies at a time, so that the memory
-// for them is bounded. The zero value is ready to use.
-type largeBodies struct {
+// Bodies lets every client send a few large bodies at a time, so that the memory
+// for them is bounded. It is safe for concurrent use; the zero value is ready to use.
+type Bodies struct {
 	mu     sync.Mutex
 	places map[string]chan struct{} // by the name of the client's token
 }
 
 // wait returns when it is the client's turn. The caller calls done after the body.
-func (l *largeBodies) wait(ctx context.Context, name string) (done func(), err error) {
-	l.mu.Lock()
-	place := l.places[name]
+func (b *Bodies) wait(ctx context.Context, name string) (done func(), err error) {
+	b.mu.Lock()
+	place := b.places[name]
 	if place == nil {
-		if l.places == nil {
-			l.places = map[string]chan struct{}{}
+		if b.places == nil {
+			b.places = map[string]chan struct{}{}
 		}
 		place = make(chan struct{}, largeAtOnce)
-		l.places[name] = place
+		b.places[name] = place
 	}
-	l.mu.Unlock()
+	b.mu.Unlock()
 	select {
 	case place <- struct{}{}:
 		return func() { <-place }, nil
@@ -46,25 +46,21 @@ func (l *largeBodies) wait(ctx context.Context, name string) (done func(), err e
 	}
 }
 
-// isTooLarge reports whether an error is that of a body above its limit.
-func isTooLarge(err error) bool {
-	_, ok := errors.AsType[*http.MaxBytesError](err)
-	return ok
-}
-
-// read reads a body of a client. A client whose body is too large is slowed down.
-func (l *largeBodies) read(ctx context.Context, name string, body io.Reader) ([]byte, error) {
+// Read reads a body of a client; name is that of its token. A client whose body is too
+// large, which is an [*http.MaxBytesError], is slowed down.
+func (b *Bodies) Read(ctx context.Context, name string, body io.Reader) ([]byte, error) {
 	head, err := io.ReadAll(io.LimitReader(body, smallBody))
 	if err != nil || len(head) < smallBody {
 		return head, err
 	}
-	done, err := l.wait(ctx, name)
+	done, err := b.wait(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	whole := bytes.NewBuffer(head)
-	if _, err = whole.ReadFrom(body); isTooLarge(err) {
+	_, err = whole.ReadFrom(body)
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		pause := time.NewTimer(largePause)
 		defer pause.Stop()
 		select {

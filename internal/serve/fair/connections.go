@@ -1,0 +1,66 @@
+package fair
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// Connections counts the connections of clients without sessions (revision
+// 2026-07-28): those on which such a client has made a request. It is safe for
+// concurrent use; the zero value counts none.
+type Connections struct {
+	mu   sync.Mutex
+	open map[net.Conn]*connection
+	held Shares
+}
+
+type connection struct {
+	counted bool
+	token   string // the name of that of its first request
+}
+
+type connectionKey struct{}
+
+// Opened is for [http.Server].ConnContext.
+func (c *Connections) Opened(ctx context.Context, conn net.Conn) context.Context {
+	state := &connection{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		c.open = map[net.Conn]*connection{}
+	}
+	c.open[conn] = state
+	return context.WithValue(ctx, connectionKey{}, state)
+}
+
+// Changed is for [http.Server].ConnState.
+func (c *Connections) Changed(conn net.Conn, state http.ConnState) {
+	if state != http.StateClosed && state != http.StateHijacked {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if closed := c.open[conn]; closed != nil && closed.counted {
+		c.held.Remove(closed.token)
+	}
+	delete(c.open, conn)
+}
+
+// Admit counts the connection of a request, and reports whether its token may have that
+// many; most is the limit of all tokens.
+func (c *Connections) Admit(ctx context.Context, token string, most int) bool {
+	conn, _ := ctx.Value(connectionKey{}).(*connection)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if conn == nil || conn.counted {
+		return true
+	}
+	if !c.held.Room(token, most) {
+		return false
+	}
+	conn.counted, conn.token = true, token
+	c.held.Add(token)
+	return true
+}

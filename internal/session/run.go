@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session/rules"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -150,7 +151,7 @@ func (r *run) programEnv() []string {
 // must not read.
 func (r *run) privateFolders() []string {
 	var out []string
-	if dir := settings.UserDir(r.deps.Environ); dir != "" {
+	if dir := folders.User(r.deps.Environ); dir != "" {
 		out = append(out, dir)
 	}
 	if d, err := r.deps.Folders.State(); err == nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -148,7 +149,7 @@ func (l *loader) importFile(scope Scope, program string, f ImportFile) (trust.Fi
 	if err == nil {
 		return file, true
 	}
-	if errors.Is(err, fs.ErrNotExist) || isNotDir(err) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		l.place(scope, f.Path, PlaceAbsent, "imports: "+program)
 		return trust.File{}, false
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -114,7 +115,7 @@ func withGlobals(o Options, g Globals) Options {
 	o.NoProject = o.NoProject || g.NoProject
 	o.NoUser = o.NoUser || g.NoUser
 	o.TrustProject = o.TrustProject || g.TrustProject
-	o.SystemDir = cmp.Or(o.SystemDir, systemDir(expand.NewEnviron(o.Environ)))
+	o.SystemDir = cmp.Or(o.SystemDir, folders.System(o.Environ))
 	return o
 }
 
@@ -144,16 +145,16 @@ func (l *loader) readAll() error {
 		return err
 	}
 	l.readFolder(ScopeSystem, l.opts.SystemDir)
-	if l.opts.NoUser {
-		l.placeFolder(ScopeUser, userDir(l.env), PlaceSkipped, "--no-user-settings")
+	if user := folders.User(l.opts.Environ); l.opts.NoUser {
+		l.placeFolder(ScopeUser, user, PlaceSkipped, "--no-user-settings")
 	} else {
-		l.readFolder(ScopeUser, userDir(l.env))
+		l.readFolder(ScopeUser, user)
 	}
 	for _, file := range l.opts.Files {
 		l.readNamed(file)
 	}
 	if l.opts.NoProject {
-		l.placeFolder(ScopeProject, filepath.Join(l.root, projectDir), PlaceSkipped, "--no-project-settings")
+		l.placeFolder(ScopeProject, filepath.Join(l.root, folders.Project), PlaceSkipped, "--no-project-settings")
 	} else {
 		l.placeProject(l.readProject())
 	}
@@ -174,10 +175,9 @@ func (l *loader) findRoot() error {
 		l.opts.Dir = dir
 	}
 	if l.opts.Root == "" {
-		found := findRoot(dir, l.env.Home())
-		l.root = found.dir
-		if found.note != "" {
-			l.warn("root_foreign", found.note, "pass --root to choose the project root")
+		var note string
+		if l.root, note = folders.FindRoot(dir, l.env.Home()); note != "" {
+			l.warn("root_foreign", note, "pass --root to choose the project root")
 		}
 		return nil
 	}
@@ -203,7 +203,7 @@ func (l *loader) absolute(path string) string {
 // that others could have written is an error, because it may contain rules that
 // forbid things.
 func (l *loader) readFolder(scope Scope, dir string) {
-	path, problem := findFile(dir)
+	path, problem := folders.File(dir)
 	if problem != nil {
 		l.refused(scope, *problem)
 		return
@@ -284,4 +284,14 @@ func (l *loader) workspace(s *Settings) {
 		path = filepath.Join(s.ProjectRoot, path)
 	}
 	s.Workspace = filepath.Clean(path)
+}
+
+// FileIn returns the settings file of a folder, "" if there is none. Two of
+// them in one folder are an [*Error].
+func FileIn(dir string) (string, error) {
+	path, problem := folders.File(dir)
+	if problem != nil {
+		return "", NewError([]document.Problem{*problem})
+	}
+	return path, nil
 }

@@ -392,3 +392,18 @@ func TestWorkspaceRoot(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestRootFlag(t *testing.T) {
+	b := newSandbox(t)
+	b.projectFile("sub/.toolreg/settings.yaml", "approvalMode: plan\n")
+	o := b.options()
+	o.Root, o.TrustProject = "sub", true
+	if s := b.load(o); s.ProjectRoot != filepath.Join(b.project, "sub") || s.ApprovalMode != "plan" {
+		t.Errorf("root %s, approvalMode %s", s.ProjectRoot, s.ApprovalMode)
+	}
+	o.Root = "missing"
+	_, _, err := Load(o)
+	if want := filepath.Join(b.project, "missing") + ": not a project root: no such file or directory"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

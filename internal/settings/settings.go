@@ -1,20 +1,23 @@
 // Package settings finds, reads, checks, merges and expands the settings of spec
 // section 4 into plain structs.
 //
-// Load reads every scope in order of precedence with package document, checks each
-// value against its row in package table, asks package consent what a project's
-// own files would do, and merges what applies; for scalars viper decides between
-// flag, variable and file. Strings stay as written until they are used: then an
-// Package values replaces variables and references. Package edit changes files.
+// Load finds the files with package folders, reads each scope in order of precedence
+// with package document, checks each value against its row in package table, asks
+// package consent what a project's own files would do, and merges what applies; for
+// scalars viper decides between flag, variable and file. Strings stay as written until
+// they are used: then package values replaces variables and references. Package edit
+// changes files.
 package settings
 
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -269,4 +272,22 @@ type Project struct {
 	Granted  time.Time      // of the last grant; zero = never
 	Changes  []trust.Change // since the last grant
 	Obstacle string         // why no grant is possible; "" if one is
+}
+
+// ProtectedPaths returns the absolute paths, files and folders, where toolreg
+// looks for settings. No tool may change them, since settings decide what tools
+// may do. files are those of --settings, relative to dir.
+func (s *Settings) ProtectedPaths(environ []string, dir string, files []string) []string {
+	out := []string{filepath.Join(s.ProjectRoot, folders.Project), folders.System(environ)}
+	if user := folders.User(environ); user != "" {
+		out = append(out, user)
+	}
+	out = append(out, s.importPaths...)
+	for _, f := range files {
+		if !filepath.IsAbs(f) {
+			f = filepath.Join(dir, f)
+		}
+		out = append(out, f)
+	}
+	return out
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -81,7 +82,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	}
 	place := place{root: s.ProjectRoot, dir: filepath.Join(s.ProjectRoot, ".toolreg"), mode: 0o666, folder: 0o777}
 	if o.user {
-		place.root, place.dir, place.mode, place.folder = "", settings.UserDir(e.Environ), 0o600, 0o700
+		place.root, place.dir, place.mode, place.folder = "", folders.User(e.Environ), 0o600, 0o700
 	}
 	d := initDocument{Found: cli.OrEmpty(settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ))}
 	if d.Created, err = createStarter(ctx, e, place, o.format, programsOf(d.Found)); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/discover"
-	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/folders"
 )
 
 // scaffold holds, for each language, the files of a new plugin.
@@ -104,7 +104,7 @@ func newPluginDir(ctx context.Context, e *cli.Env, o *newOptions) (root, dir, ne
 	}
 	switch {
 	case o.user:
-		user := settings.UserDir(e.Environ)
+		user := folders.User(e.Environ)
 		if user == "" {
 			return "", "", "", &cli.UsageError{Err: errors.New("there is no folder for your settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
 		}

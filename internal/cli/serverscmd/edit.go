@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/settings/folders"
 )
 
 // whereFound describes the default of --scope for commands that find a server's
@@ -105,7 +106,7 @@ func editable(e *cli.Env, scope string) ([]string, error) {
 		}
 	}
 	for _, scope := range []string{"project", "user"} {
-		if scope == "user" && settings.UserDir(e.Environ) == "" {
+		if scope == "user" && folders.User(e.Environ) == "" {
 			continue
 		}
 		path, err := settingsfile.Path(e, scope)

@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -45,7 +46,7 @@ func Path(e *cli.Env, scope string) (string, error) {
 	dir := ""
 	switch scope {
 	case "user":
-		if dir = settings.UserDir(e.Environ); dir == "" {
+		if dir = folders.User(e.Environ); dir == "" {
 			return "", errors.New("there is no folder for settings: HOME is not set")
 		}
 	case "project":

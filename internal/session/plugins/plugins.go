@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/session/listings"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -96,7 +97,7 @@ func find(ctx context.Context, o Options) []Plugin {
 		dir := filepath.Join(o.Settings.ProjectRoot, ".toolreg", "plugins")
 		f.add(ctx, PlaceProject, discover.PluginPlace{Path: dir, Name: dir}, p)
 	}
-	if user := settings.UserDir(o.Environ); user != "" && !o.Settings.Globals.NoUser {
+	if user := folders.User(o.Environ); user != "" && !o.Settings.Globals.NoUser {
 		dir := filepath.Join(user, "plugins")
 		f.add(ctx, PlaceUser, discover.PluginPlace{Path: dir, Name: dir}, nil)
 	}

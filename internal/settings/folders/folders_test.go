@@ -1,4 +1,4 @@
-package settings
+package folders
 
 import (
 	"os"
@@ -29,9 +29,9 @@ func TestProjectRoot(t *testing.T) {
 			for _, path := range test.mk {
 				make1(t, filepath.Join(home, path))
 			}
-			got := findRoot(filepath.Join(home, test.dir), home)
-			if want := filepath.Join(home, test.want); got.dir != want {
-				t.Errorf("root %s, want %s (%s)", got.dir, want, got.note)
+			got, note := FindRoot(filepath.Join(home, test.dir), home)
+			if want := filepath.Join(home, test.want); got != want {
+				t.Errorf("root %s, want %s (%s)", got, want, note)
 			}
 		})
 	}
@@ -67,23 +67,8 @@ func TestMarkerOfSomebodyElse(t *testing.T) {
 	if err := os.Chmod(marker, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	got := findRoot(dir, home)
-	if got.dir != dir || got.note != marker+" does not make a project root: it is writable by everybody" {
-		t.Errorf("root %s, note %q", got.dir, got.note)
-	}
-}
-
-func TestRootFlag(t *testing.T) {
-	b := newSandbox(t)
-	b.projectFile("sub/.toolreg/settings.yaml", "approvalMode: plan\n")
-	o := b.options()
-	o.Root, o.TrustProject = "sub", true
-	if s := b.load(o); s.ProjectRoot != filepath.Join(b.project, "sub") || s.ApprovalMode != "plan" {
-		t.Errorf("root %s, approvalMode %s", s.ProjectRoot, s.ApprovalMode)
-	}
-	o.Root = "missing"
-	_, _, err := Load(o)
-	if want := filepath.Join(b.project, "missing") + ": not a project root: no such file or directory"; err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
+	got, note := FindRoot(dir, home)
+	if got != dir || note != marker+" does not make a project root: it is writable by everybody" {
+		t.Errorf("root %s, note %q", got, note)
 	}
 }

@@ -1,0 +1,113 @@
+// Package folders says where settings are: the folders of the system and of the user,
+// the root of the project, and which file in a folder has them.
+package folders
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/paths"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// Project is the folder that marks a project root and contains its settings.
+const Project = ".toolreg"
+
+// User returns the folder of the user's own settings and plugins, "" if the environment
+// names none.
+func User(environ []string) string {
+	e := expand.NewEnviron(environ)
+	if dir := e.Get("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "toolreg")
+	}
+	if dir := e.Get("APPDATA"); runtime.GOOS == "windows" && filepath.IsAbs(dir) {
+		return filepath.Join(dir, "toolreg")
+	}
+	if home := e.Home(); filepath.IsAbs(home) {
+		return filepath.Join(home, ".config", "toolreg")
+	}
+	return ""
+}
+
+// System returns the folder of the system's settings.
+func System(environ []string) string {
+	if dir := expand.NewEnviron(environ).Get("PROGRAMDATA"); runtime.GOOS == "windows" && filepath.IsAbs(dir) {
+		return filepath.Join(dir, "toolreg")
+	}
+	return filepath.FromSlash("/etc/toolreg")
+}
+
+// File returns the settings file of a folder, "" if there is none. Two
+// formats in one folder are a problem, because it would be unclear which one
+// applies.
+func File(dir string) (string, *document.Problem) {
+	if dir == "" {
+		return "", nil
+	}
+	var found []string
+	for _, name := range []string{"settings.yaml", "settings.yml", "settings.json"} {
+		path := filepath.Join(dir, name)
+		_, err := os.Lstat(path)
+		switch {
+		case err == nil:
+			found = append(found, path)
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		default:
+			return "", &document.Problem{File: path, Message: "cannot be inspected: " + document.PlainError(err)}
+		}
+	}
+	if len(found) > 1 {
+		return "", &document.Problem{File: found[1], Message: "exists next to " + filepath.Base(found[0]), Hint: "keep one of them"}
+	}
+	if len(found) == 0 {
+		return "", nil
+	}
+	return found[0], nil
+}
+
+// FindRoot returns the nearest folder from dir upwards that contains .toolreg/
+// or .git, or dir itself. Above dir it stops at the home folder, at file system
+// boundaries, and at markers that somebody else may have created; note then says why, otherwise it is empty.
+func FindRoot(dir, home string) (root, note string) {
+	start, err := os.Stat(dir)
+	if err != nil {
+		return dir, ""
+	}
+	home = paths.Real(home)
+	for at := dir; ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		if err != nil || trust.Device(info) != trust.Device(start) || at != dir && home != "" && paths.Real(at) == home {
+			return dir, ""
+		}
+		if marker := markerIn(at); marker != "" {
+			if reason := trust.Foreign(marker); reason != "" {
+				return dir, fmt.Sprintf("%s does not make a project root: %s", marker, reason)
+			}
+			return at, ""
+		}
+		if filepath.Dir(at) == at {
+			return dir, ""
+		}
+	}
+}
+
+// markerIn returns the path of what makes a folder a project root; "" if
+// nothing does. In a linked work tree .git is a file.
+func markerIn(dir string) string {
+	path := filepath.Join(dir, Project)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return path
+	}
+	path = filepath.Join(dir, ".git")
+	if _, err := os.Lstat(path); err == nil {
+		return path
+	}
+	return ""
+}

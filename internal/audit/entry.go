@@ -79,13 +79,13 @@ type Entry struct {
 
 // Made reports whether the entry is a call of a tool that ran, as opposed to a
 // server's question or a call that ended at a question.
-func (e *Entry) Made() bool { return e.Outcome.Made() && !e.BrokenOff && !e.IsQuestion() }
+func (e *Entry) Made() bool { return e.Outcome.Made() && !e.BrokenOff && !e.isQuestion() }
 
 // QuestionMethod is the [Entry.ServerTool] of a server's question.
 const QuestionMethod = "elicitation/create"
 
-// IsQuestion reports whether the entry is a server's question to the person.
-func (e *Entry) IsQuestion() bool { return e.ServerTool == QuestionMethod && e.Rule == "person" }
+// isQuestion reports whether the entry is a server's question to the person.
+func (e *Entry) isQuestion() bool { return e.ServerTool == QuestionMethod && e.Rule == "person" }
 
 // InProject reports whether the call was made in the project with that root.
 func (e *Entry) InProject(root string) bool { return e.Project == clean(root, maxProject) }

@@ -47,7 +47,7 @@ type Stats struct {
 // Add adds one entry. With grouping by server, entries without a server are
 // ignored; questions of servers always are.
 func (s *Stats) Add(e Entry) {
-	if e.IsQuestion() {
+	if e.isQuestion() {
 		return
 	}
 	key := [2]string{e.Source, e.Tool}

@@ -42,7 +42,7 @@ func (s *Selection) Flags(e *Env, cmd *cobra.Command, strict string) {
 
 // Apply returns the matching tools, reusing the slice.
 func (s *Selection) Apply(tools []*registry.Tool) []*registry.Tool {
-	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !s.Matches(t) })
+	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !s.matches(t) })
 }
 
 // Sorted returns the matching tools in the order of listings: by display name,
@@ -55,8 +55,8 @@ func (s *Selection) Sorted(reg *registry.Registry) []*registry.Tool {
 	return tools
 }
 
-// Matches reports whether a tool is selected.
-func (s *Selection) Matches(t *registry.Tool) bool {
+// matches reports whether a tool is selected.
+func (s *Selection) matches(t *registry.Tool) bool {
 	return s.isFrom(t.Source, t.Server, t.Plugin) &&
 		(s.category == "" || string(t.Category) == s.category) &&
 		(s.tag == "" || slices.Contains(t.Tags, s.tag)) &&
@@ -98,9 +98,9 @@ func (s *Selection) isFrom(source, server, plugin string) bool {
 	return glob(s.source, source) && glob(s.server, server) && glob(s.plugin, plugin)
 }
 
-// Local reports whether no tool of an MCP server can match, so that no server
+// local reports whether no tool of an MCP server can match, so that no server
 // has to be started.
-func (s *Selection) Local() bool {
+func (s *Selection) local() bool {
 	return s.plugin != "" || s.server == "" && s.source != "" && !registry.IsGlob(s.source) && !strings.HasPrefix(s.source, registry.MCPPrefix)
 }
 
@@ -128,7 +128,7 @@ func (s *Selection) Load(ctx context.Context, from *session.Session) (*registry.
 		return nil, err
 	}
 	load := from.All
-	if s.Local() {
+	if s.local() {
 		load = from.Local
 	}
 	reg, err := load(ctx)

@@ -74,8 +74,8 @@ func New(opts Options) *Confiner {
 // Close releases the workspace.
 func (c *Confiner) Close() error { return c.files.Close() }
 
-// Missing says why programs cannot be confined in full; "" if they can.
-func (c *Confiner) Missing() string {
+// missing says why programs cannot be confined in full; "" if they can.
+func (c *Confiner) missing() string {
 	if sandbox.HoldsHome(c.opts.Settings.Workspace, c.home) {
 		return fmt.Sprintf("the workspace %s is or contains your home folder", c.opts.Settings.Workspace)
 	}
@@ -85,9 +85,9 @@ func (c *Confiner) Missing() string {
 // Means says how calls that start a program of a kind can be confined.
 func (c *Confiner) Means(name string) policy.Means {
 	k := c.kind(name)
-	m := policy.Means{Auto: k.mode == modeAuto, Require: k.mode == modeRequire, Origin: k.origin, Off: k.own && k.mode == modeOff, Missing: c.Missing}
+	m := policy.Means{Auto: k.mode == modeAuto, Require: k.mode == modeRequire, Origin: k.origin, Off: k.own && k.mode == modeOff, Missing: c.missing}
 	m.Allows = func(online bool) string {
-		if m.Off && !m.YoloRequire || c.Missing() != "" {
+		if m.Off && !m.YoloRequire || c.missing() != "" {
 			return ""
 		}
 		return c.describe(k, online)
@@ -101,10 +101,10 @@ func (c *Confiner) Means(name string) policy.Means {
 
 // Error reports that a program must be confined and cannot be. It wraps
 // registry.ErrDenied.
-type Error struct{ Kind, Origin, Missing string }
+type Error struct{ Kind, Origin, missing string }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("it must run in the sandbox (sandbox.%s.mode: require, %s), which is not possible: %s", e.Kind, e.Origin, e.Missing)
+	return fmt.Sprintf("it must run in the sandbox (sandbox.%s.mode: require, %s), which is not possible: %s", e.Kind, e.Origin, e.missing)
 }
 
 // Unwrap returns registry.ErrDenied.
@@ -118,9 +118,9 @@ func (c *Confiner) Programs(name string) process.Confiner {
 		return nil
 	}
 	return func(ctx context.Context, spec *process.Spec) (after func(), err error) {
-		if missing := c.Missing(); missing != "" {
+		if missing := c.missing(); missing != "" {
 			if k.mode == modeRequire {
-				return nil, &Error{Kind: name, Origin: k.origin, Missing: missing}
+				return nil, &Error{Kind: name, Origin: k.origin, missing: missing}
 			}
 			c.opts.Log.Info("not confined", "kind", name, "missing", missing)
 			return func() {}, nil

@@ -36,7 +36,7 @@ func networkWords(n sandbox.Network) string {
 // settings ask for one that is not possible.
 func (c *Confiner) Findings() (parts []sandbox.Part, missing string, wanted []string) {
 	parts = c.support().Parts
-	if missing = c.Missing(); missing == "" {
+	if missing = c.missing(); missing == "" {
 		return parts, "", nil
 	}
 	names := table.SandboxKinds()

@@ -127,7 +127,7 @@ func (p *plan) declare() Result {
 func (p *plan) deferral() declare.Deferral {
 	d := declare.Deferral{Search: true}
 	if p.options.Client && p.format.Name == "openai-responses" {
-		d.Client = p.options.Overview.ClientSearch()
+		d.Client = p.options.Overview.clientSearch()
 		return d
 	}
 	d.Tools = map[string]bool{}

@@ -85,9 +85,9 @@ const callSchema = `{"type":"object","properties":{` +
 	`"params":{"type":"object","description":"Params of the tool, as an object that matches its schema"}},` +
 	`"required":["name"],"additionalProperties":false}`
 
-// ClientSearch returns the definition of a provider's search that the client
+// clientSearch returns the definition of a provider's search that the client
 // answers.
-func (o Overview) ClientSearch() *registry.Definition {
+func (o Overview) clientSearch() *registry.Definition {
 	return &registry.Definition{Description: o.searchText(), InputSchema: json.RawMessage(searchSchema)}
 }
 

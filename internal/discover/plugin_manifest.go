@@ -29,7 +29,7 @@ func manifestNames() []string { return []string{"plugin.yaml", "plugin.yml", "pl
 // readManifest reads the manifest of the plugin in p.Dir and records all
 // mistakes.
 func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
-	doc, problems := document.ReadParts(p.Path)
+	doc, problems := document.Read(p.Path)
 	if doc == nil {
 		p.Problems = append(p.Problems, problems...)
 		return
@@ -258,7 +258,7 @@ func (p *Plugin) problem(doc *document.Document, pointer, message, hint string) 
 func (p *Plugin) Check(ctx context.Context) []document.Problem {
 	q := *p
 	q.bad = maps.Clone(p.bad)
-	if doc, _ := document.ReadParts(p.Path); doc != nil && p.Sum == doc.Sum {
+	if doc, _ := document.Read(p.Path); doc != nil && p.Sum == doc.Sum {
 		q.checkTools(ctx, doc)
 	}
 	out := slices.Clone(q.Problems)
@@ -283,7 +283,7 @@ func (p *Plugin) LeftOut() []document.Problem {
 // nothing.
 func (p *Plugin) Lint(env []string, builtin func(name string) string) []document.Problem {
 	var out []document.Problem
-	doc, _ := document.ReadParts(p.Path)
+	doc, _ := document.Read(p.Path)
 	tell := func(pointer, message, hint string) {
 		if doc == nil {
 			out = append(out, document.Problem{File: p.Path, Message: message, Hint: hint})

@@ -29,8 +29,8 @@ const (
 	OnDiagnostic Event = "onDiagnostic"
 )
 
-// Events returns all events.
-func Events() []Event { return []Event{BeforeCall, AfterCall, OnRegister, OnDiagnostic} }
+// events returns all events.
+func events() []Event { return []Event{BeforeCall, AfterCall, OnRegister, OnDiagnostic} }
 
 // DefaultTimeout is the time limit of a hook without its own.
 const DefaultTimeout = 10 * time.Second
@@ -72,7 +72,7 @@ func Parse(raw json.RawMessage) (found []Hook, err error) {
 	if err := json.Unmarshal(raw, &byEvent); err != nil {
 		return nil, fmt.Errorf("hooks: expected an object with the keys %s, %s, %s or %s", BeforeCall, AfterCall, OnRegister, OnDiagnostic)
 	}
-	for _, e := range Events() {
+	for _, e := range events() {
 		list, ok := byEvent[string(e)]
 		if !ok || string(list) == "null" {
 			continue

@@ -80,9 +80,10 @@ func only(iter gojq.Iter) any {
 	return v
 }
 
-// ValueBriefly is [Expression.Value] within the limits of [Brief].
+// ValueBriefly is [Expression.Value] within the limits for what is evaluated for every
+// call or run.
 func (e *Expression) ValueBriefly(ctx context.Context, input any) (any, error) {
-	ctx, stop := Brief(ctx)
+	ctx, stop := brief(ctx)
 	defer stop()
 	return e.value(ctx, input)
 }
@@ -117,7 +118,7 @@ func holds(v any, err error) (bool, error) {
 	return v != nil && v != false, err
 }
 
-// Limits on an expression. Those of [Brief] are for expressions that are
+// Limits on an expression. The brief ones are for expressions that are
 // evaluated for every call or run.
 const (
 	maxMemory   = 256 << 20
@@ -125,26 +126,26 @@ const (
 	briefTime   = time.Second
 )
 
-// Brief limits what is evaluated with the returned context: after 1 s or with
+// brief limits what is evaluated with the returned context: after 1 s or with
 // more than 64 MiB of memory it ends with an error that says so. The returned
 // function must be called.
-func Brief(ctx context.Context) (context.Context, func()) {
+func brief(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithTimeoutCause(ctx, briefTime, fmt.Errorf("it took longer than %s", briefTime))
 	ctx, stop := memory.Limit(ctx, briefMemory)
 	return ctx, func() { stop(); cancel() }
 }
 
-// HoldsBriefly is [Expression.Holds] within the limits of [Brief].
+// HoldsBriefly is [Expression.Holds] within the limits of [Expression.ValueBriefly].
 func (e *Expression) HoldsBriefly(ctx context.Context, input any) (bool, error) {
-	ctx, stop := Brief(ctx)
+	ctx, stop := brief(ctx)
 	defer stop()
 	return holds(e.value(ctx, input))
 }
 
 // IsTrue reports whether the expression returns true, within the limits of
-// [Brief]. false and null are not true; any other value, and none, is an error.
+// [Expression.ValueBriefly]. false and null are not true; any other value, and none, is an error.
 func (e *Expression) IsTrue(ctx context.Context, input any) (bool, error) {
-	ctx, stop := Brief(ctx)
+	ctx, stop := brief(ctx)
 	defer stop()
 	switch v, err := e.value(ctx, input); v := v.(type) {
 	case nil:

@@ -47,14 +47,6 @@ func Index(token string, n int) int {
 	return i
 }
 
-// At returns the value at a JSON pointer; nil if there is none.
-func (v *Value) At(pointer string) *Value {
-	for token := range Tokens(pointer) {
-		v = v.Step(token)
-	}
-	return v
-}
-
 // Step returns the value at one token of a pointer; nil if there is none.
 func (v *Value) Step(token string) *Value {
 	if !v.Is(Array) {

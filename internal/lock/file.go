@@ -122,15 +122,15 @@ func Read(dir string) (*File, error) {
 	if err != nil {
 		return fail(err)
 	}
-	file, err := Decode(data)
+	file, err := decode(data)
 	if err != nil {
 		return fail(err)
 	}
 	return file, nil
 }
 
-// Decode decodes the content of a lock file.
-func Decode(data []byte) (*File, error) {
+// decode decodes the content of a lock file.
+func decode(data []byte) (*File, error) {
 	if len(data) > MaxFile {
 		return nil, fmt.Errorf("it is larger than the limit of %d bytes", MaxFile)
 	}

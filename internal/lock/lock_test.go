@@ -76,7 +76,7 @@ func TestEncode(t *testing.T) {
 	if again := record(a, b); string(again.Encode()) != string(file.Encode()) {
 		t.Error("the order of the tools shows in the file")
 	}
-	back, err := Decode(file.Encode())
+	back, err := decode(file.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestWrite(t *testing.T) {
 }
 
 func TestLargeFile(t *testing.T) {
-	if _, err := Decode(make([]byte, MaxFile+1)); err == nil || !strings.Contains(err.Error(), "larger than the limit") {
+	if _, err := decode(make([]byte, MaxFile+1)); err == nil || !strings.Contains(err.Error(), "larger than the limit") {
 		t.Errorf("a file that is too large: %v", err)
 	}
 }

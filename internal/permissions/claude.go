@@ -21,10 +21,10 @@ type File struct {
 	Tier int // the higher, the more it counts (Gemini CLI)
 }
 
-// Claude reads the lists permissions.allow, ask and deny of Claude Code's settings
+// readClaude reads the lists permissions.allow, ask and deny of Claude Code's settings
 // files. As there, deny counts before ask, and ask before allow. home is the
 // user's home folder. The error names the file that cannot be parsed.
-func Claude(files []File, home string) (Imported, error) {
+func readClaude(files []File, home string) (Imported, error) {
 	r := &claudeReader{home: home, lists: map[string][]Rule{}}
 	for _, f := range files {
 		name := f.Path

@@ -16,10 +16,10 @@ import (
 // maxAlternatives limits the rules that one prefix_rule becomes.
 const maxAlternatives = 64
 
-// Codex reads Codex's rules. Of several that match a command, the strictest counts,
+// readCodex reads Codex's rules. Of several that match a command, the strictest counts,
 // as there, so the rules are ordered by strictness. Their literals are read;
 // nothing is run.
-func Codex(ctx context.Context, files []File) (Imported, error) {
+func readCodex(ctx context.Context, files []File) (Imported, error) {
 	r := &codexReader{}
 	for _, f := range files {
 		s := &starlark{file: f.Path, src: string(f.Data)}

@@ -66,11 +66,11 @@ func exporters(ctx context.Context) map[string]exporter {
 			return []Rule{*rule}
 		}},
 		"codex": {exact: codexEntries, wide: func(r Rule) []string { r.When = ""; return codexEntries(r) }, join: codexText, read: func(_, entry string) []Rule {
-			got, _ := Codex(ctx, []File{{Data: []byte(entry)}})
+			got, _ := readCodex(ctx, []File{{Data: []byte(entry)}})
 			return got.Rules
 		}},
 		"gemini": {order: true, exact: geminiEntries, wide: func(r Rule) []string { r.When = ""; return geminiEntries(r) }, join: geminiText,
-			read: func(_, entry string) []Rule { got, _ := Gemini([]File{{Data: []byte(entry)}}); return got.Rules }},
+			read: func(_, entry string) []Rule { got, _ := readGemini([]File{{Data: []byte(entry)}}); return got.Rules }},
 	}
 }
 

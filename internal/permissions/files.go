@@ -61,11 +61,11 @@ func system(mac, other string) string {
 func Import(ctx context.Context, program string, files []File, home string) (Imported, error) {
 	switch program {
 	case "claude":
-		return Claude(files, home)
+		return readClaude(files, home)
 	case "gemini":
-		return Gemini(files)
+		return readGemini(files)
 	case "codex":
-		return Codex(ctx, files)
+		return readCodex(ctx, files)
 	}
 	return Imported{}, fmt.Errorf("unknown program %q", program)
 }

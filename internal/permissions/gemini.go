@@ -35,9 +35,9 @@ type geminiRule struct {
 // geminiReader reads the policy of the Gemini CLI.
 type geminiReader struct{ Imported }
 
-// Gemini reads the Gemini CLI's policy files. As there, rules of a higher tier and
+// readGemini reads the Gemini CLI's policy files. As there, rules of a higher tier and
 // of a higher priority count first; of several with the same, the strictest.
-func Gemini(files []File) (Imported, error) {
+func readGemini(files []File) (Imported, error) {
 	var rules []geminiRule
 	r := &geminiReader{}
 	for _, f := range files {

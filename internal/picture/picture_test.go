@@ -232,7 +232,7 @@ func TestDetect(t *testing.T) {
 			k, v, _ := strings.Cut(f, "=")
 			env[k] = v
 		}
-		if got := Detect(func(name string) string { return env[name] }); got != want {
+		if got := detect(func(name string) string { return env[name] }); got != want {
 			t.Errorf("%s: %d, want %d", vars, got, want)
 		}
 	}

@@ -17,7 +17,7 @@ const (
 
 // Parse parses the name of a protocol, or never for none. auto uses Detect.
 func Parse(name string, env func(string) string) (Protocol, error) {
-	detected := Detect(env)
+	detected := detect(env)
 	p, ok := map[string]Protocol{"": detected, "auto": detected, "kitty": Kitty, "iterm2": ITerm2, "never": None}[name]
 	if !ok {
 		return None, fmt.Errorf("%q is not one of auto, kitty, iterm2, never", name)
@@ -25,12 +25,12 @@ func Parse(name string, env func(string) string) (Protocol, error) {
 	return p, nil
 }
 
-// Detect returns the protocol that the terminal supports according to
+// detect returns the protocol that the terminal supports according to
 // environment variables; env returns "" for a variable that is not set. TERM
 // has priority, because it describes this terminal and is passed through ssh,
 // while the others may come from an enclosing terminal. Inside tmux and screen
 // it returns None, because they pass images on only if configured to.
-func Detect(env func(string) string) Protocol {
+func detect(env func(string) string) Protocol {
 	term := env("TERM")
 	if env("TMUX") != "" || env("STY") != "" || env("ZELLIJ") != "" || strings.HasPrefix(term, "tmux") || strings.HasPrefix(term, "screen") {
 		return None

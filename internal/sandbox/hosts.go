@@ -21,12 +21,7 @@ type host struct {
 // unset is the port of an entry without one.
 const unset = -1
 
-// CheckHost returns what is wrong with an entry of [Network].
-func CheckHost(entry string) error {
-	_, err := parseHost(entry)
-	return err
-}
-
+// parseHost reads an entry of [Network].
 func parseHost(entry string) (host, error) {
 	h := host{name: entry, port: unset}
 	if strings.HasPrefix(entry, "[") || strings.Count(entry, ":") == 1 {

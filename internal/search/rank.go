@@ -25,9 +25,9 @@ type Hit struct {
 	Score    float64 // above 0
 }
 
-// Words returns the words of a query to search for: stems without duplicates,
+// queryWords returns the words of a query to search for: stems without duplicates,
 // and without stop words unless there are no others.
-func Words(query string) []string {
+func queryWords(query string) []string {
 	var all, telling []string
 	eachWord(query, func(word string) {
 		if len(telling) == maxWords {
@@ -56,7 +56,7 @@ func Words(query string) []string {
 func (x *Index) Rank(query string, limit int) (hits []Hit, matched int) {
 	r := ranking{Index: x, scores: make([]float64, len(x.names)), covered: make([]float64, len(x.names)),
 		weights: make([]float32, len(x.names)), bonus: make([]float64, len(x.servers))}
-	for _, word := range Words(query) {
+	for _, word := range queryWords(query) {
 		r.add(word)
 	}
 	for i, score := range r.scores {

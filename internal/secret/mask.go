@@ -9,9 +9,9 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 )
 
-// MaskKnown masks what is recognizable as a secret: tokens of known services,
-// private keys in PEM, the user part of URLs, and the values of query parameters with telling names,
-// except variables ($NAME).
+// MaskKnown masks what is recognizable as a secret: tokens of known services, private
+// keys in PEM, the user part of URLs, and the values of query parameters with telling
+// names, except variables ($NAME).
 func MaskKnown(s string) string {
 	if strings.Contains(s, "://") {
 		s = maskURLs(s)
@@ -29,10 +29,10 @@ func MaskKnown(s string) string {
 	return s
 }
 
-// Mask is MaskKnown for free text, such as a shell command or a message, in
+// mask is MaskKnown for free text, such as a shell command or a message, in
 // which it also masks values with a telling name: "PASSWORD=x", "--token x",
 // "Authorization: Bearer x".
-func Mask(s string) string { return MaskKnown(maskAssigned(s)) }
+func mask(s string) string { return MaskKnown(maskAssigned(s)) }
 
 // maskPrivateKeys masks private keys in PEM. A key without an end reaches to the end
 // of the text.
@@ -240,9 +240,9 @@ func Source(value string) string {
 	return Masked
 }
 
-// Value masks decoded JSON in place and returns it: strings as [Mask] does,
-// strings and numbers with a telling key, and in lists the word after an option
-// with a telling name. name is the key of v, "" if none.
+// Value masks decoded JSON in place and returns it: in strings what [MaskKnown] masks
+// and values with a telling name, strings and numbers with a telling key, and in lists
+// the word after an option with a telling name. name is the key of v, "" if none.
 func Value(name string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -264,7 +264,7 @@ func Value(name string, v any) any {
 		if Named(name) && v != "" {
 			return Masked
 		}
-		return Mask(v)
+		return mask(v)
 	case json.Number:
 		if Named(name) {
 			return Masked

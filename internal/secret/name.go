@@ -3,8 +3,8 @@
 // servers. It catches mistakes but is no guarantee: a secret without any
 // indication is not masked.
 //
-// [Named] is the only list of names. [Mask] is for free text, [Args] for the
-// words of a command, [Value] for decoded JSON, [NewReplacer] for secrets whose
+// [Named] is the only list of names. [MaskKnown] is for free
+// text, [Args] for the words of a command, [Value] for decoded JSON, [NewReplacer] for secrets whose
 // values are known.
 package secret
 

@@ -75,7 +75,7 @@ func TestMask(t *testing.T) {
 		"é=ü token=ü":                                                            "é=ü token=***",
 		"":                                                                       "",
 	} {
-		if got := Mask(text); got != want {
+		if got := mask(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -126,7 +126,7 @@ func FuzzMask(f *testing.F) {
 	f.Add("https://u:p@h/?token=x --key 'y z' PASS=")
 	f.Fuzz(func(t *testing.T, s string) {
 		Args(strings.Fields(s))
-		if Mask(s) == "" && s != "" {
+		if mask(s) == "" && s != "" {
 			t.Errorf("nothing is left of %q", s)
 		}
 	})

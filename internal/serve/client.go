@@ -81,7 +81,7 @@ func (s *Server) withClient(ctx context.Context, name string, session *mcp.Serve
 // even if the session was created for this request only. Reading it from the request costs
 // the SDK 64 KiB, but on stdin every request of a modern client can differ.
 func (c *client) declared(req sender) (*mcp.Implementation, *mcp.ClientCapabilities) {
-	if p := c.session.InitializeParams(); p != nil && c.name != StdioName {
+	if p := c.session.InitializeParams(); p != nil && c.name != stdioName {
 		return p.ClientInfo, p.Capabilities
 	}
 	return req.ClientInfo(), req.ClientCapabilities()

@@ -62,7 +62,7 @@ func (h *HTTP) Drain(ctx context.Context) int {
 		cancel()
 	}
 	h.draining.Store(true)
-	h.server.Stop()
+	h.server.stop()
 	return h.wait(ctx)
 }
 

@@ -88,7 +88,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime, slots: fair.Slots{Processors: runtime.GOMAXPROCS(0)}}
 	pick := func(r *http.Request) *mcp.Server {
 		name, _ := r.Context().Value(nameKey{}).(string)
-		return s.For(name)
+		return s.serverFor(name)
 	}
 	o := mcp.StreamableHTTPOptions{Logger: opts.Log, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true}
 	h.sessions = mcp.NewStreamableHTTPHandler(pick, &o)

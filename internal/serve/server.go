@@ -228,8 +228,8 @@ func (s *Server) load(ctx context.Context, h *held, earlier map[*mcpclient.Sourc
 	return o, nil
 }
 
-// For returns the SDK's server for clients with a name.
-func (s *Server) For(name string) *mcp.Server {
+// serverFor returns the SDK's server for clients with a name.
+func (s *Server) serverFor(name string) *mcp.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if server := s.servers[name]; server != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// StdioName is the name of the client on stdin.
-const StdioName = "stdio"
+// stdioName is the name of the client on stdin.
+const stdioName = "stdio"
 
 // maxLine is the maximum size of a message on stdin.
 const maxLine = 16 << 20
@@ -26,7 +26,7 @@ const maxLine = 16 << 20
 // Stdio serves the client on a pair of streams until in ends or ctx is done.
 // Calls that are running at the end of in may take drain to finish.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain time.Duration) error {
-	err := s.For(StdioName).Run(ctx, &stdio{in: in, out: out, drain: drain, ended: s.Stop})
+	err := s.serverFor(stdioName).Run(ctx, &stdio{in: in, out: out, drain: drain, ended: s.stop})
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}

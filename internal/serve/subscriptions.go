@@ -33,8 +33,8 @@ func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Req
 	return next(ctx, listenMethod, req)
 }
 
-// Stop ends requests that only wait for notifications. Calls continue.
-func (s *Server) Stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
+// stop ends requests that only wait for notifications. Calls continue.
+func (s *Server) stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
 
 func (s *Server) stopped() bool {
 	select {

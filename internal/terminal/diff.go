@@ -8,8 +8,7 @@ import (
 )
 
 // Diff returns the lines of a unified diff in colors, with the changed part
-// highlighted in changed lines. The text must have passed [Visible] or
-// [Payload].
+// highlighted in changed lines. The text has no invisible characters.
 func Diff(text string) [][]Span {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	kinds := make([]diffKind, len(lines))

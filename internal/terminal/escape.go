@@ -45,9 +45,9 @@ func Line(s string) string {
 	return countRuns(b.String())
 }
 
-// Payload is Visible for text on which a person decides: long runs of blanks
+// payload is Visible for text on which a person decides: long runs of blanks
 // and of empty lines are replaced by their count, so that they hide nothing.
-func Payload(s string) string { return countRuns(Visible(s)) }
+func payload(s string) string { return countRuns(Visible(s)) }
 
 // isPlain reports whether s is printable ASCII, including line breaks and tabs
 // if lines is set.

@@ -60,7 +60,7 @@ func TestBlanksAreCounted(t *testing.T) {
 		if diff := cmp.Diff(tt.line, Line(tt.in)); diff != "" {
 			t.Errorf("%s: Line: %s", tt.name, diff)
 		}
-		if diff := cmp.Diff(tt.payload, Payload(tt.in)); diff != "" {
+		if diff := cmp.Diff(tt.payload, payload(tt.in)); diff != "" {
 			t.Errorf("%s: Payload: %s", tt.name, diff)
 		}
 	}
@@ -89,7 +89,7 @@ func FuzzVisible(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for name, out := range map[string]string{"Visible": Visible(s), "Line": Line(s), "Payload": Payload(s)} {
+		for name, out := range map[string]string{"Visible": Visible(s), "Line": Line(s), "Payload": payload(s)} {
 			if !utf8.ValidString(out) {
 				t.Fatalf("%s(%q) is not UTF-8: %q", name, s, out)
 			}

@@ -52,7 +52,7 @@ func (v *view) printf(format string, args ...any) {
 
 // quote writes a whole block of foreign text.
 func (v *view) quote(text string) {
-	for _, l := range strings.Split(strings.TrimRight(Payload(text), "\n"), "\n") {
+	for _, l := range strings.Split(strings.TrimRight(payload(text), "\n"), "\n") {
 		v.row([]Span{{Text: strings.ReplaceAll(l, "\t", "    ")}})
 	}
 }
@@ -60,7 +60,7 @@ func (v *view) quote(text string) {
 // prose is quote for text to read rather than to decide on: it is wrapped
 // between words.
 func (v *view) prose(text string) {
-	for l := range strings.SplitSeq(strings.TrimSpace(Payload(text)), "\n") {
+	for l := range strings.SplitSeq(strings.TrimSpace(payload(text)), "\n") {
 		for _, row := range WrapSpans([]Span{{Text: strings.ReplaceAll(l, "\t", "    ")}}, max(v.width-Width(bar)-1, 20)) {
 			v.row(row)
 		}
@@ -83,7 +83,7 @@ func (v *view) row(spans []Span) {
 
 // diff writes a whole unified diff.
 func (v *view) diff(text string) {
-	for _, row := range Diff(strings.ReplaceAll(Payload(text), "\t", "    ")) {
+	for _, row := range Diff(strings.ReplaceAll(payload(text), "\t", "    ")) {
 		v.row(row)
 	}
 }

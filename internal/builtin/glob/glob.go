@@ -93,8 +93,8 @@ func (g *Glob) Match(path string) bool {
 	return doublestar.MatchUnvalidated(g.text, rest)
 }
 
-// MayContain reports whether a path below the folder can match.
-func (g *Glob) MayContain(folder string) bool {
+// mayContain reports whether a path below the folder can match.
+func (g *Glob) mayContain(folder string) bool {
 	folder = bytewise(folder)
 	if n := len(folder); n < len(g.head) {
 		return g.head[n] == '/' && g.head[:n] == folder
@@ -116,8 +116,8 @@ func (g *Glob) MayContain(folder string) bool {
 	return g.heads[depth] == "**" || doublestar.MatchUnvalidated(g.heads[depth], rest)
 }
 
-// Names reports whether a part of the glob is literally that name.
-func (g *Glob) Names(name string) bool { return slices.Contains(g.literals, bytewise(name)) }
+// names reports whether a part of the glob is literally that name.
+func (g *Glob) names(name string) bool { return slices.Contains(g.literals, bytewise(name)) }
 
 // translate returns the parts of a glob in doublestar's syntax.
 func translate(text string) (parts []string, ok bool) {

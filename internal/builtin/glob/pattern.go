@@ -58,12 +58,12 @@ func (p *Pattern) Match(path string) bool {
 // MayContain reports whether something below the folder can match.
 func (p *Pattern) MayContain(folder string) bool {
 	folder = p.folded(folder)
-	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return g.MayContain(folder) })
+	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return g.mayContain(folder) })
 }
 
 // Names reports whether the pattern contains the literal name: a name that is
 // written out is wanted regardless of ignore files.
 func (p *Pattern) Names(name string) bool {
 	name = p.folded(name)
-	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return g.Names(name) })
+	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return g.names(name) })
 }

@@ -259,7 +259,7 @@ func (w *Dir) ignoringAbove(root *os.Root) *IgnoreRules {
 // files are read: the rules of the folders above it.
 func (w *Dir) IgnoreRules(root *os.Root, rel string) *IgnoreRules {
 	g := w.ignoringAbove(root)
-	parts := Split(rel)
+	parts := split(rel)
 	for i := range parts {
 		at := strings.Join(parts[:i], "/")
 		dir, err := OpenFolder(root, OrDot(at))

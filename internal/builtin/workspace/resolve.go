@@ -56,7 +56,7 @@ func (w *Dir) resolve(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	done, rest, via := ".", Split(rel), ""
+	done, rest, via := ".", split(rel), ""
 	for links := 0; len(rest) > 0; {
 		next := rest[0]
 		rest = rest[1:]
@@ -105,12 +105,12 @@ func (w *Dir) follow(root *os.Root, name, at string, rest []string) (string, []s
 		if !ok {
 			return "", nil, leaves(name, at)
 		}
-		return ".", append(Split(rel), rest...), nil
+		return ".", append(split(rel), rest...), nil
 	}
 	if target = filepath.ToSlash(target); path.IsAbs(target) || filepath.VolumeName(target) != "" {
 		return "", nil, leaves(name, at)
 	}
-	return path.Dir(at), append(Split(target), rest...), nil
+	return path.Dir(at), append(split(target), rest...), nil
 }
 
 // missing ends the resolution at a part that does not exist.
@@ -176,8 +176,8 @@ func (w *Dir) Inside(abs string) (string, bool) {
 	}
 }
 
-// Split returns the parts of a path, without those that are empty or ".".
-func Split(rel string) []string {
+// split returns the parts of a path, without those that are empty or ".".
+func split(rel string) []string {
 	parts := strings.Split(rel, "/")
 	out := parts[:0]
 	for _, p := range parts {

@@ -72,7 +72,7 @@ func New(opts Options) *Handler { return &Handler{opts} }
 // during which it came, nil if there is none. The error is a *jsonrpc.Error for
 // the server.
 func (h *Handler) Handle(ctx context.Context, during *Request, method string, params json.RawMessage) (json.RawMessage, error) {
-	ctx = during.Context(ctx)
+	ctx = during.context(ctx)
 	switch method {
 	case methodSample:
 		return h.sample(ctx, during, params)
@@ -161,8 +161,8 @@ func (r *Request) Capabilities() json.RawMessage {
 	return r.caller.Capabilities
 }
 
-// Context returns ctx with the caller of the request, whom the question is for.
-func (r *Request) Context(ctx context.Context) context.Context {
+// context returns ctx with the caller of the request, whom the question is for.
+func (r *Request) context(ctx context.Context) context.Context {
 	if r == nil || r.caller == nil {
 		return ctx
 	}

@@ -172,7 +172,7 @@ func (h *Handler) Addresses(ctx context.Context, during *Request, data json.RawM
 			return false
 		}
 		e.During = during.name
-		ctx := during.Context(ctx)
+		ctx := during.context(ctx)
 		var forget func()
 		e.Done, forget = completion(e.ID)
 		a := h.askPerson(ctx, e)

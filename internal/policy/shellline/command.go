@@ -56,9 +56,9 @@ func (c *Command) Root() string {
 	return c.words[0].text
 }
 
-// Coverable returns the program of a part that rules and approvals on commands can
+// coverable returns the program of a part that rules and approvals on commands can
 // cover, or "" if there is a doubt.
-func (c *Command) Coverable() string {
+func (c *Command) coverable() string {
 	if c.Doubt != "" || c.Unread || len(c.words) == 0 || !c.words[0].known {
 		return ""
 	}
@@ -78,7 +78,7 @@ const (
 
 // Begins reports whether the part begins with exactly the rule's words.
 func (c *Command) Begins(command string) bool {
-	program := c.Coverable()
+	program := c.coverable()
 	if first, ok := firstWord(command); program == "" || ok && first != program {
 		return false
 	}

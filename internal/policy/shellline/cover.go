@@ -16,7 +16,7 @@ const maxCover = 120
 // cannot be offered, because it would allow anything or is too long to read at a
 // glance.
 func (c *Command) Cover() string {
-	if root := c.Coverable(); root == "" || IsShell(root) {
+	if root := c.coverable(); root == "" || isShell(programName(root)) {
 		return ""
 	}
 	var texts []string
@@ -50,7 +50,7 @@ func (c *Command) Cover() string {
 // Covered reports whether the answer "always" for these words covers the command.
 func (c *Command) Covered(cover string) bool {
 	want, ok := coverWords(cover)
-	if !ok || c.Coverable() == "" || len(want) > len(c.words) {
+	if !ok || c.coverable() == "" || len(want) > len(c.words) {
 		return false
 	}
 	for i, text := range want {

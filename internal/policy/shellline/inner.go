@@ -143,10 +143,8 @@ func optionsOfShell(name string, args []word) runs {
 	return r
 }
 
-// IsShell reports whether a program, whatever path names it, runs lines of text, so
-// that to allow it would be to allow anything.
-func IsShell(program string) bool { return isShell(programName(program)) }
-
+// isShell reports whether a program runs lines of text, so that to allow it would be to
+// allow anything.
 func isShell(name string) bool {
 	switch name {
 	case "bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "csh", "tcsh", "fish", "pwsh", "powershell", "cmd":

@@ -46,7 +46,7 @@ func Plugins(f *File, root string, folders []string) []Plugin {
 // pluginAt reads the plugin at a path; nil for none.
 func pluginAt(root, path string, env []string) *Plugin {
 	for _, name := range []string{"plugin.yaml", "plugin.yml", "plugin.json"} {
-		doc, _ := document.ReadParts(filepath.Join(path, name))
+		doc, _ := document.Read(filepath.Join(path, name))
 		if doc == nil {
 			continue
 		}

@@ -25,20 +25,9 @@ type Document struct {
 	Root *Node  // an object
 }
 
-// Read reads a file once and parses what it read; the name determines the
-// format. It never waits for a pipe. With any problem the document is nil.
+// Read reads a file once and parses what it read, as [Parse] does. It never waits for
+// a pipe.
 func Read(path string) (*Document, []Problem) {
-	d, problems := ReadParts(path)
-	if len(problems) > 0 {
-		return nil, problems
-	}
-	return d, nil
-}
-
-// ReadParts is [Read] for a file whose parts are independent: the document has
-// what could be read despite the problems, and each value has its own problems.
-// It is nil if nothing could be read.
-func ReadParts(path string) (*Document, []Problem) {
 	f, err := trust.Read(path, MaxFile)
 	if err != nil {
 		return nil, []Problem{Unreadable(path, err)}

@@ -20,8 +20,8 @@ import (
 // Options describe the new file. The zero value creates a file as [os.Create]
 // does.
 type Options struct {
-	// Like is the file whose permission bits and, if possible, owner are
-	// copied; nil: Mode is used.
+	// Like is the file that is replaced: its permission bits, access control list,
+	// extended attributes and, if possible, owner are kept; nil: Mode is used.
 	Like fs.FileInfo
 	// Mode is the permission bits, regardless of the umask; 0: 0666 minus the
 	// umask.
@@ -91,12 +91,19 @@ func (f *File) fill(out *os.File, data []byte, o Options) error {
 	}
 	mode := o.Mode
 	if o.Like != nil {
-		copyOwner(out, o.Like) // before the mode, because changing the owner would clear bits
 		mode = o.Like.Mode().Perm()
+		if !copyOwner(out, o.Like) { // before the mode, because changing the owner would clear bits
+			mode &^= 0o070 &^ (mode << 3) // another group gets no more than everyone
+		}
 	}
 	if mode != 0 || o.Like != nil {
 		if err := out.Chmod(mode); err != nil {
 			return failure("setting the mode", err)
+		}
+	}
+	if o.Like != nil {
+		if err := copyAttributes(out, f.folder, f.name); err != nil {
+			return failure("copying the access control list", err)
 		}
 	}
 	if o.Volatile {

@@ -8,7 +8,7 @@ import (
 )
 
 // copyOwner does nothing: a new file inherits its owner from its folder.
-func copyOwner(*os.File, fs.FileInfo) {}
+func copyOwner(*os.File, fs.FileInfo) bool { return true }
 
 // isUnsupported reports that a file system cannot sync a folder.
 func isUnsupported(error) bool { return true }

@@ -20,7 +20,13 @@ import (
 // files.
 //
 // The file gets a new inode: a hard link elsewhere keeps the old content.
-func (w *Dir) WriteFile(rel string, data []byte, mode fs.FileMode) error {
+func (w *Dir) WriteFile(rel string, data []byte, mode fs.FileMode) (err error) {
+	created := w.MissingFolders(rel)
+	defer func() {
+		if err != nil {
+			w.RemoveFolders(created)
+		}
+	}()
 	parent, err := w.Parent(rel)
 	if err != nil {
 		return err

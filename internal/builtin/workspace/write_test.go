@@ -100,6 +100,20 @@ func TestWriteFileRefuses(t *testing.T) {
 	noTemporaries(t, dir)
 }
 
+func TestFailedWriteLeavesNoFolders(t *testing.T) {
+	opts, dir := place(t, map[string]string{"sub/x": "x"})
+	w := tooltest.Open(t, New(opts))
+	if err := w.WriteFile("sub/made/deep/"+strings.Repeat("x", 300), []byte("new"), 0); err == nil {
+		t.Error("wrote a file with a name that is too long")
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "sub/made")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("sub/made: %v", err)
+	}
+	if got := content(t, filepath.Join(dir, "sub/x")); got != "x" {
+		t.Errorf("sub/x holds %q", got)
+	}
+}
+
 func TestReadersSeeOldOrNew(t *testing.T) {
 	opts, dir := place(t, map[string]string{"f": strings.Repeat("a", 1<<16)})
 	w := tooltest.Open(t, New(opts))

@@ -14,6 +14,7 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
 // maxMarkup bounds the tags of a page that is converted to Markdown. Its tree
@@ -79,6 +80,10 @@ func convert(source string, at *url.URL) (string, error) {
 			table.WithNewlineBehavior(table.NewlineBehaviorPreserve),
 		),
 	))
+	for _, tag := range hiddenTags() {
+		c.Register.TagType(tag.String(), converter.TagTypeRemove, converter.PriorityStandard)
+	}
+	c.Register.TagType("summary", converter.TagTypeBlock, converter.PriorityStandard)
 	out, err := c.ConvertNode(doc)
 	return strings.TrimSpace(string(out)), err
 }
@@ -111,7 +116,7 @@ type tidying struct {
 }
 
 // tidy makes links absolute, drops invalid addresses, and limits spanning
-// cells.
+// cells. A link without an address becomes plain text.
 func (t *tidying) tidy(n *html.Node) {
 	if n.Type != html.ElementNode {
 		return
@@ -132,6 +137,9 @@ func (t *tidying) tidy(n *html.Node) {
 		kept = append(kept, a)
 	}
 	n.Attr = kept
+	if n.Data == "a" && attribute(n, "href") == "" {
+		n.Data, n.DataAtom = "span", atom.Span
+	}
 	if area > 1 {
 		t.spanned += area
 	}

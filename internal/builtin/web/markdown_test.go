@@ -52,6 +52,21 @@ func TestIndentedJSONIsBounded(t *testing.T) {
 	}
 }
 
+func TestMarkdownOf(t *testing.T) {
+	at := &url.URL{Scheme: "https", Host: "example.com"}
+	for page, want := range map[string]string{
+		"<a>a</a> <a href='javascript:f()'>b</a> <a name=x>c</a>":           "a b c",
+		"<a href='/x'>a</a> <a href=''>b</a>":                               "[a](https://example.com/x) [b](https://example.com)",
+		"<details><summary>More</summary>text</details>":                    "More\n\ntext",
+		"a<template><p>no</template><select><option>x<option>y</select> b":  "a b",
+		"a <svg><title>no</title><text>no</text></svg>b<object>no</object>": "a b",
+	} {
+		if got, err := convert(page, at); got != want || err != nil {
+			t.Errorf("%s: %q, want %q; %v", page, got, want, err)
+		}
+	}
+}
+
 func TestHTMLText(t *testing.T) {
 	for page, want := range map[string]string{
 		"a<br>b<br/>c":        "a\nb\nc",
@@ -65,6 +80,7 @@ func TestHTMLText(t *testing.T) {
 		"<dl><dt>a<dd>b</dl>c":                                 "a\nb\n\nc",
 		"a</pre> b":                                            "a\n\nb",
 		"&lt;b&gt;":                                            "<b>",
+		"a<details><summary>b</summary>c</details>d":           "a\nb\nc\nd",
 	} {
 		if got := htmlText(page); got != want {
 			t.Errorf("%s: %q, want %q", page, got, want)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -97,19 +98,20 @@ func (t *plainText) space(tag atom.Atom) {
 	case atom.Br:
 		t.breaks++
 		t.breaks = min(t.breaks, 2)
-	case atom.Div, atom.Li, atom.Tr, atom.Dt, atom.Dd, atom.Hr, atom.Header, atom.Footer, atom.Nav, atom.Main, atom.Aside, atom.Form, atom.Option, atom.Figcaption, atom.Caption:
+	case atom.Div, atom.Li, atom.Tr, atom.Dt, atom.Dd, atom.Hr, atom.Header, atom.Footer, atom.Nav, atom.Main, atom.Aside, atom.Form, atom.Details, atom.Summary, atom.Figcaption, atom.Caption:
 		t.breaks = max(t.breaks, 1)
 	case atom.Td, atom.Th:
 		t.blank = true
 	}
 }
 
-func isHidden(tag atom.Atom) bool {
-	switch tag {
-	case atom.Script, atom.Style, atom.Title, atom.Noscript, atom.Template, atom.Iframe, atom.Svg, atom.Object, atom.Textarea, atom.Select:
-		return true
+func isHidden(tag atom.Atom) bool { return slices.Contains(hiddenTags(), tag) }
+
+// hiddenTags lists the elements whose content is not part of the text.
+func hiddenTags() []atom.Atom {
+	return []atom.Atom{
+		atom.Script, atom.Style, atom.Title, atom.Noscript, atom.Template, atom.Iframe, atom.Svg, atom.Object, atom.Textarea, atom.Select,
 	}
-	return false
 }
 
 func (t *plainText) text(s string) {

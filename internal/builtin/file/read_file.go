@@ -112,9 +112,7 @@ func (r *readTool) run(ctx context.Context, call registry.Call, p *readCall) (re
 		return r.media(rel, mime, in, info)
 	}
 	if len(head) == 0 {
-		out := registry.TextResult(fmt.Sprintf("%q is empty.", p.FilePath))
-		out.Summary = "the file is empty"
-		return out, nil
+		return empty(p.FilePath), nil
 	}
 	enc, ok := textfile.Detect(head)
 	if !ok {

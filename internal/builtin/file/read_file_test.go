@@ -33,7 +33,7 @@ func TestReadFileText(t *testing.T) {
 	}
 	long := strings.Repeat("é", 2000)
 	opts, dir := place(t, map[string]string{
-		"five": numbered(5), "many": numbered(2500), "crlf": "a\r\nb\r\n", "open": "a\nb", "empty": "", "break": "\n",
+		"five": numbered(5), "many": numbered(2500), "crlf": "a\r\nb\r\n", "open": "a\nb", "empty": "", "only-bom": "\xef\xbb\xbf", "only-bom16": "\xff\xfe", "break": "\n",
 		"damaged": "ünd\n\xff\n", "cjk": "x" + strings.Repeat("日", 100_000) + "\né\n",
 		"bom": "\xef\xbb\xbfa\n", "latin": "caf\xe9\n", "le": "\xff\xfea\x00\xe9\x00\n\x00", "be": "\xfe\xff\x00a\x00\xe9\x00\n",
 		"wide": long + "\n" + long + "x\nlast\n", "astral": strings.Repeat("😀", 3000),
@@ -52,6 +52,8 @@ func TestReadFileText(t *testing.T) {
 		{`{"file_path":"open"}`, "a\nb"},
 		{`{"file_path":"open","limit":1}`, "[showing line 1 of 2 total lines; continue with offset 2]\na\n"},
 		{`{"file_path":"empty"}`, `"empty" is empty.`},
+		{`{"file_path":"only-bom"}`, `"only-bom" is empty.`},
+		{`{"file_path":"only-bom16"}`, `"only-bom16" is empty.`},
 		{`{"file_path":"break"}`, "\n"},
 		{`{"file_path":"bom"}`, "a\n"},
 		{`{"file_path":"damaged"}`, "[it contains bytes that are not UTF-8]\nünd\nÿ\n"},

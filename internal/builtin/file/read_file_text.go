@@ -211,6 +211,9 @@ func (x *excerpt) countRest(ctx context.Context, in io.Reader, passed int64) err
 }
 
 func (x *excerpt) result(rel, name string) registry.Result {
+	if x.last == 0 && x.first == 1 {
+		return empty(name)
+	}
 	if x.last == 0 {
 		return tool.Misfit(fmt.Sprintf(
 			"offset %d is past the end of %s, which has %s", x.first, text.Quote(name), tool.Count(x.total, "line")))
@@ -229,6 +232,13 @@ func (x *excerpt) result(rel, name string) registry.Result {
 	if note != "" {
 		r.Content[0].Text = "[" + note + "]\n" + text
 	}
+	return r
+}
+
+// empty is the result for a file without text.
+func empty(name string) registry.Result {
+	r := registry.TextResult(fmt.Sprintf("%q is empty.", name))
+	r.Summary = "the file is empty"
 	return r
 }
 

@@ -45,6 +45,7 @@ func translateClass(s string) (class string, n int) {
 				return "", 0
 			}
 			i += 1 + size
+			high = max(low, high) // as in git, the range b-a is only b
 		}
 		if low <= '/' && '/' <= high {
 			empty = !writeRange(&b, low, '/'-1) && empty

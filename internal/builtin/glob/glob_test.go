@@ -22,6 +22,7 @@ func TestPattern(t *testing.T) {
 		{"*.{ts,tsx}", []string{"a.ts", "b/c.tsx"}, []string{"a.t", "a.tsxx"}},
 		{"{a,b/{c,d}}/x", []string{"a/x", "b/c/x", "b/d/x"}, []string{"b/x", "c/x"}},
 		{"[a-c]?.[!x]", []string{"bz.y", "x/a1.z"}, []string{"dz.y", "bz.x", "b.y"}},
+		{"[b-a]x", []string{"bx"}, []string{"ax", "-x"}},
 		{`a\*b`, []string{"a*b"}, []string{"axb"}},
 		{`\[x\]`, []string{"[x]"}, []string{"x"}},
 		{`{x}`, []string{"{x}"}, []string{"x"}},

@@ -134,6 +134,9 @@ func Create(root *os.Root, base, ext string, data []byte) (string, error) {
 // Extension returns the usual file extension of a media type; ".bin" if there
 // is none.
 func Extension(mediaType string) string {
+	if base, _, err := mime.ParseMediaType(mediaType); err == nil {
+		mediaType = base
+	}
 	switch mediaType {
 	case "image/jpeg":
 		return ".jpg"

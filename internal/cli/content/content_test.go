@@ -18,3 +18,13 @@ func TestPartsThatAreNoText(t *testing.T) {
 		}
 	}
 }
+
+func TestExtension(t *testing.T) {
+	for kind, want := range map[string]string{
+		"text/plain": ".txt", "text/plain; charset=utf-8": ".txt", "TEXT/HTML;charset=x": ".html", "image/png": ".png", "": ".bin", "x": ".bin", "image/;": ".bin",
+	} {
+		if got := Extension(kind); got != want {
+			t.Errorf("%q: %s, want %s", kind, got, want)
+		}
+	}
+}

@@ -91,23 +91,8 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.CheckCategory(reg); err != nil {
-		return err
-	}
-	all, _, err := s.Offered(ctx, reg, reg.Sorted())
+	tools, all, err := o.counted(ctx, e, s, reg, name)
 	if err != nil {
-		return err
-	}
-	tools := slices.DeleteFunc(o.Apply(slices.Clone(all)), func(t *registry.Tool) bool { return !session.InPreset(o.preset, t) })
-	if name != "" {
-		named, err := s.Matching(reg, name)
-		if err != nil {
-			e.DiagnoseBeside(s.Diagnostics(reg), err)
-			return err
-		}
-		tools = slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(named, t) })
-	}
-	if tools, err = unused(ctx, e, tools, o.inactive); err != nil {
 		return err
 	}
 	names := session.Names(reg)
@@ -140,6 +125,29 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 		return err
 	}
 	return o.StrictFailure(reg)
+}
+
+// counted returns the tools whose cost is asked for, and all that are offered. name is
+// that of a tool or a glob; "" = the selection.
+func (o *options) counted(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.Registry, name string) (tools, all []*registry.Tool, err error) {
+	if err := o.CheckCategory(reg); err != nil {
+		return nil, nil, err
+	}
+	all, _, err = s.Offered(ctx, reg, reg.Sorted())
+	if err != nil {
+		return nil, nil, err
+	}
+	tools = slices.DeleteFunc(o.Apply(slices.Clone(all)), func(t *registry.Tool) bool { return !session.InPreset(o.preset, t) })
+	if name != "" {
+		named, err := s.Matching(reg, name)
+		if err != nil {
+			e.DiagnoseBeside(s.Diagnostics(reg), err)
+			return nil, nil, err
+		}
+		tools = slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(named, t) })
+	}
+	tools, err = unused(ctx, e, tools, o.inactive)
+	return tools, all, err
 }
 
 // costsOf declares the tools under their names in the whole registry and

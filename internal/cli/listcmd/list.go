@@ -1,29 +1,22 @@
 package listcmd
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/cli/commandline"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/content"
-	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
-	"github.com/toolreg/toolreg/internal/terminal"
-	"github.com/toolreg/toolreg/internal/text"
 )
 
 type options struct {
@@ -100,19 +93,6 @@ missing tool, or with --strict any).`,
 	complete.Flag(cmd, "html", complete.Files)
 	cmd.Flags().BoolVar(&o.examples, "examples", false, "with TOOL: its examples as commands to paste")
 	return cmd
-}
-
-// listed is one tool in the JSON of list.
-type listed struct {
-	*registry.Definition
-	Fingerprint string            `json:"fingerprint"`        // hash of the definition and of what provides it
-	Override    *content.Override `json:"override,omitempty"` // with --all
-}
-
-type document struct {
-	Tools       []listed              `json:"tools"`
-	Hidden      []registry.Hidden     `json:"hidden,omitempty"` // with --all: tools that are not in the registry
-	Diagnostics []registry.Diagnostic `json:"diagnostics"`
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
@@ -199,90 +179,6 @@ func (o *options) tools(ctx context.Context, s *session.Session, globs []string)
 	return reg, slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(matched, t) }), err
 }
 
-// print prints the document with the tools; all says to add what overrides change.
-func (d document) print(e *cli.Env, tools []*registry.Tool, all bool) error {
-	const share = 64
-	shares := make([][]byte, (len(tools)+share-1)/share)
-	errs := make([]error, len(shares))
-	var wg sync.WaitGroup
-	for i := range shares {
-		wg.Go(func() { // fingerprints and JSON take most of the time of a long list
-			shares[i], errs[i] = encode(tools[i*share:min((i+1)*share, len(tools))], all)
-		})
-	}
-	rest, err := cli.EncodeJSON(d)
-	wg.Wait()
-	if err := errors.Join(append(errs, err)...); err != nil {
-		return fmt.Errorf("encoding the list: %w", err)
-	}
-	rest = bytes.TrimPrefix(rest, []byte(`{"tools":null`))
-	data := slices.Concat([]byte(`{"tools":[`), bytes.Join(shares, []byte(",")), []byte("]"), rest)
-	if e.JQ != nil {
-		return e.PrintFiltered(data)
-	}
-	return e.PrintEncoded(data)
-}
-
-// encode returns the JSON of tools with commas between them.
-func encode(tools []*registry.Tool, all bool) ([]byte, error) {
-	out := make([]listed, len(tools))
-	for i, t := range tools {
-		out[i] = listed{Definition: &t.Definition, Fingerprint: t.Fingerprint()}
-		if all {
-			out[i].Override = content.NewOverride(t)
-		}
-	}
-	data, err := cli.EncodeJSON(any(out)) // any: a part of a document, not one of its own
-	return bytes.TrimSuffix(bytes.TrimPrefix(data, []byte("[")), []byte("]\n")), err
-}
-
-// printTools prints a line for each tool, sorted by name, which is the first
-// column; the JSON is sorted by display name.
-func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, all bool) error {
-	t := columns.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"}, Spare: []string{"DISPLAY NAME", "CATEGORY", "SOURCE"}}
-	sources := map[string]bool{}
-	for _, tool := range slices.SortedStableFunc(slices.Values(tools), func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) }) {
-		display := tool.DisplayName
-		if e.OutTTY && display == tool.Name {
-			display = "" // same as the first column
-		}
-		t.Add(tool.Name, tool.Source, string(tool.Category), display, text.FirstSentence(tool.Description))
-		sources[tool.Source] = true
-	}
-	if all {
-		several := map[string]int{} // tools by name
-		for _, tool := range tools {
-			several[tool.Name]++
-		}
-		for _, h := range hidden {
-			several[h.Name]++
-		}
-		for _, h := range hidden {
-			if several[h.Name] > 1 && h.Version != "" {
-				h.Name += "@" + h.Version
-			}
-			reason := "hidden: " + h.Reason
-			if h.Setting != "" {
-				reason += " (" + h.Setting + ")"
-			}
-			t.Add(h.Name, h.Source, "-", "-", reason)
-		}
-	}
-	e.Summary("%s from %s%s", cli.Counted(len(tools), "tool"), cli.Counted(len(sources), "source"), hiddenCount(len(hidden), all))
-	return e.PrintTable(&t)
-}
-
-// hiddenCount says how many tools are hidden, and how to see them.
-func hiddenCount(n int, all bool) string {
-	switch {
-	case n == 0:
-		return ""
-	case all:
-		return fmt.Sprintf(", %d hidden", n)
-	}
-	return fmt.Sprintf(", %d hidden (--all shows them)", n)
-}
-
 func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 	inDocs := e.HoldsDiagnostics()
 	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: inDocs})
@@ -315,25 +211,6 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 		}
 	}
 	return e.Out.WriteStyled(p.String())
-}
-
-// printExamples prints each example as a command after its description as a
-// comment.
-func printExamples(e *cli.Env, reg *registry.Registry, tools []*registry.Tool) error {
-	var b strings.Builder
-	for _, t := range tools {
-		for _, e := range t.Examples {
-			if e.Description != "" {
-				b.WriteString("# " + terminal.Line(e.Description) + "\n")
-			}
-			b.WriteString(commandline.Call(session.Definition(reg, t).Name, &t.Definition, e.Params) + "\n")
-		}
-	}
-	if b.Len() == 0 {
-		e.Note("toolreg: the tool has no examples\n")
-	}
-	_, err := io.WriteString(e.Out, b.String())
-	return err
 }
 
 // unused returns the tools that were not called for a time, according to the

@@ -79,16 +79,9 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
-	was, err := lock.Read(set.ProjectRoot)
-	switch {
-	case err == nil || errors.Is(err, fs.ErrNotExist) && !check:
-	case errors.Is(err, fs.ErrNotExist):
-		return &cli.UsageError{Err: err}
-	case check || len(names) > 0:
-		return &cli.UsageError{Err: err, Hint: lock.Anew}
-	default:
-		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "lock_replaced", Message: err.Error(),
-			Hint: "it is written anew; version control has what was pinned before"})
+	was, err := pinned(e, set, check, len(names) > 0)
+	if err != nil {
+		return err
 	}
 	if !o.all {
 		leaveOut(e, set, was, check)
@@ -133,6 +126,23 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		return &cli.ExitError{Code: cli.ExitCheckFailed}
 	}
 	return nil
+}
+
+// pinned reads the lock file; nil if there is none. A file that cannot be read is
+// written anew, unless it is needed: for a check, or to keep what is not named.
+func pinned(e *cli.Env, set *settings.Settings, check, some bool) (*lock.File, error) {
+	was, err := lock.Read(set.ProjectRoot)
+	switch {
+	case err == nil || errors.Is(err, fs.ErrNotExist) && !check:
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &cli.UsageError{Err: err}
+	case check || some:
+		return nil, &cli.UsageError{Err: err, Hint: lock.Anew}
+	default:
+		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "lock_replaced", Message: err.Error(),
+			Hint: "it is written anew; version control has what was pinned before"})
+	}
+	return was, nil
 }
 
 // narrow leaves all tools but those named as they were: a file to be written keeps

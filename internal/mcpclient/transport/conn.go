@@ -7,8 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net/http/httptrace"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -181,52 +179,6 @@ func (c *Conn) Write(ctx context.Context, m jsonrpc.Message) error {
 	return err
 }
 
-// sendInitialized sends notifications/initialized over HTTP without waiting for the
-// answer, which would cost a round trip. It returns once the request is written, so that
-// later requests reach the server after it.
-func (c *Conn) sendInitialized(ctx context.Context, r *jsonrpc.Request) {
-	if c.SessionID() != "" {
-		c.listen(context.WithoutCancel(ctx))
-	}
-	answered, written := make(chan struct{}), signal{c: make(chan struct{})}
-	c.mu.Lock()
-	c.handshake.initialized = answered
-	c.mu.Unlock()
-	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.give() }}
-	c.spawn(func() {
-		defer close(answered)
-		if err := c.inner.Write(httptrace.WithClientTrace(oneway(ctx), trace), r); err != nil {
-			c.opts.Logger.Debug("notifications/initialized was refused", "error", err)
-		}
-	})
-	select {
-	case <-written.c:
-	case <-answered:
-	case <-c.done.c: // nothing was started
-	}
-}
-
-// awaitInitialized waits until the server has answered notifications/initialized. A
-// request for a list does not wait, because it can be repeated; its exchange remembers
-// that it was early.
-func (c *Conn) awaitInitialized(ctx context.Context, method string) {
-	c.mu.Lock()
-	answered := c.handshake.initialized
-	c.mu.Unlock()
-	if answered == nil {
-		return
-	}
-	if x := exchangeOf(ctx); x != nil && strings.HasSuffix(method, "/list") {
-		x.wasEarly(answered)
-		return
-	}
-	select {
-	case <-answered:
-	case <-c.done.c:
-	case <-ctx.Done():
-	}
-}
-
 func (c *Conn) streamable() bool { return c.opts.HTTP != nil && c.opts.HTTP.streamable }
 
 // trace logs which messages come and go, but not their content.
@@ -239,6 +191,7 @@ func (c *Conn) trace(direction string, m jsonrpc.Message) {
 	}
 }
 
+// request sends a request of the SDK, whose answer arrives separately.
 func (c *Conn) request(ctx context.Context, r *jsonrpc.Request) error {
 	exchangeOf(ctx).begin()
 	c.mu.Lock()

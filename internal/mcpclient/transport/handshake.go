@@ -1,8 +1,11 @@
 package transport
 
 import (
+	"context"
 	"encoding/json"
+	"net/http/httptrace"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -124,6 +127,52 @@ func (c *Conn) takeResult(r *jsonrpc.Response) {
 	c.handshake.result = r.Result
 	if v, ok := jsonx.Text(jsonx.Get(r.Result, "protocolVersion")); ok && c.opts.HTTP != nil {
 		c.opts.HTTP.version.Store(&v)
+	}
+}
+
+// sendInitialized sends notifications/initialized over HTTP without waiting for the
+// answer, which would cost a round trip. It returns once the request is written, so that
+// later requests reach the server after it.
+func (c *Conn) sendInitialized(ctx context.Context, r *jsonrpc.Request) {
+	if c.SessionID() != "" {
+		c.listen(context.WithoutCancel(ctx))
+	}
+	answered, written := make(chan struct{}), signal{c: make(chan struct{})}
+	c.mu.Lock()
+	c.handshake.initialized = answered
+	c.mu.Unlock()
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.give() }}
+	c.spawn(func() {
+		defer close(answered)
+		if err := c.inner.Write(httptrace.WithClientTrace(oneway(ctx), trace), r); err != nil {
+			c.opts.Logger.Debug("notifications/initialized was refused", "error", err)
+		}
+	})
+	select {
+	case <-written.c:
+	case <-answered:
+	case <-c.done.c: // nothing was started
+	}
+}
+
+// awaitInitialized waits until the server has answered notifications/initialized. A
+// request for a list does not wait, because it can be repeated; its exchange remembers
+// that it was early.
+func (c *Conn) awaitInitialized(ctx context.Context, method string) {
+	c.mu.Lock()
+	answered := c.handshake.initialized
+	c.mu.Unlock()
+	if answered == nil {
+		return
+	}
+	if x := exchangeOf(ctx); x != nil && strings.HasSuffix(method, "/list") {
+		x.wasEarly(answered)
+		return
+	}
+	select {
+	case <-answered:
+	case <-c.done.c:
+	case <-ctx.Done():
 	}
 }
 

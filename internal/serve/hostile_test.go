@@ -85,6 +85,7 @@ func sized(body string) string { return fmt.Sprintf("Content-Length: %d", len(bo
 func TestHostileRequests(t *testing.T) {
 	address := hostileServer(t, headerTime, bodyTime)
 	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(ping), ping)
+	fraction := `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`
 	hidden := "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	other := func(from, to string) string { return strings.Replace(post("/mcp", ping, sized(ping)), from, to, 1) }
 	for name, tt := range map[string]struct {
@@ -135,6 +136,7 @@ func TestHostileRequests(t *testing.T) {
 		"body too large":              {post("/mcp", "", fmt.Sprintf("Content-Length: %d", maxBody+1)), 413},
 		"old HTTP with no host":       {"GET /healthz HTTP/1.0\r\n\r\n", 403},
 		"not HTTP":                    {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400},
+		"id with a fraction":          {post("/mcp", fraction, sized(fraction)), 400},
 		"nested too deep":             {post("/mcp", strings.Repeat("[", 1<<20), fmt.Sprintf("Content-Length: %d", 1<<20)), 400},
 	} {
 		t.Run(name, func(t *testing.T) {

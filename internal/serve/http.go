@@ -216,7 +216,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name, id string) {
 	}
 	defer done()
 	modern := isModern(r)
-	if err := checkRevision(modern, body); err != nil {
+	if err := cmp.Or(checkRevision(modern, body), checkID(body)); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}

@@ -24,9 +24,11 @@ const stdioName = "stdio"
 const maxLine = 16 << 20
 
 // Stdio serves the client on a pair of streams until in ends or ctx is done.
-// Calls that are running at the end of in may take drain to finish.
+// Calls that are running then may take drain to finish, and are answered. If ctx is done
+// after the end of in, they are ended at once: their client has gone.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain time.Duration) error {
-	err := s.serverFor(stdioName).Run(ctx, &stdio{in: in, out: out, drain: drain, ended: s.stop})
+	// With ctx itself, the SDK would answer no call that ends after it is done.
+	err := s.serverFor(stdioName).Run(context.WithoutCancel(ctx), &stdio{in: in, out: out, drain: drain, ended: s.stop, stop: ctx.Done()})
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -43,11 +45,12 @@ type stdio struct {
 	out   io.Writer
 	drain time.Duration // time to answer open requests at the end of in
 	ended func()        // called at the end of in
+	stop  <-chan struct{}
 }
 
 // Connect implements mcp.Transport.
 func (t *stdio) Connect(context.Context) (mcp.Connection, error) {
-	c := &stdioConn{out: t.out, drain: t.drain, ended: t.ended, answered: make(chan struct{}, 1), lines: make(chan line), closed: make(chan struct{}), open: map[jsonrpc.ID]bool{}}
+	c := &stdioConn{out: t.out, drain: t.drain, ended: t.ended, stop: t.stop, answered: make(chan struct{}, 1), lines: make(chan line), closed: make(chan struct{}), open: map[jsonrpc.ID]bool{}}
 	go c.readLines(t.in)
 	return c, nil
 }
@@ -61,6 +64,7 @@ type stdioConn struct {
 	out      io.Writer
 	drain    time.Duration
 	ended    func()
+	stop     <-chan struct{} // closed when no more messages are read
 	lines    chan line
 	closed   chan struct{}
 	once     sync.Once
@@ -93,7 +97,10 @@ func (c *stdioConn) readLines(in io.Reader) {
 	}
 }
 
-var errLongLine = errors.New("the line is longer than 16 MiB")
+var (
+	errLongLine = errors.New("the line is longer than 16 MiB")
+	errStopped  = errors.New("the server stops")
+)
 
 // readLine reads a line without its line break. It skips lines longer than
 // maxLine.
@@ -129,8 +136,11 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		data := c.queue[0]
 		c.queue = c.queue[1:]
 		m, err := jsonrpc.DecodeMessage(data)
+		if err == nil {
+			err = checkID(data)
+		}
 		if err != nil {
-			c.refuse(err)
+			c.refuse(data, err)
 			continue
 		}
 		if r, ok := m.(*jsonrpc.Request); ok {
@@ -146,6 +156,8 @@ func (c *stdioConn) nextLine(ctx context.Context) error {
 	var l line
 	select {
 	case l = <-c.lines:
+	case <-c.stop:
+		l.err = errStopped
 	case <-c.closed:
 		return io.EOF
 	case <-ctx.Done():
@@ -153,11 +165,15 @@ func (c *stdioConn) nextLine(ctx context.Context) error {
 	}
 	switch {
 	case errors.Is(l.err, errLongLine):
-		c.refuse(l.err)
+		c.refuse(nil, l.err)
 		return c.nextLine(ctx)
 	case l.err != nil && len(l.data) == 0:
 		c.ended()
-		c.awaitAnswers(ctx)
+		giveUp := c.stop
+		if !errors.Is(l.err, io.EOF) {
+			giveUp = nil // the client waits for the answers
+		}
+		c.awaitAnswers(ctx, giveUp)
 		return l.err
 	}
 	c.queue = []json.RawMessage{l.data}
@@ -167,15 +183,17 @@ func (c *stdioConn) nextLine(ctx context.Context) error {
 	return nil
 }
 
-// awaitAnswers waits for a limited time until all requests except canceled ones
-// are answered.
-func (c *stdioConn) awaitAnswers(ctx context.Context) {
+// awaitAnswers waits for a limited time, or until giveUp is closed, until all requests
+// except canceled ones are answered.
+func (c *stdioConn) awaitAnswers(ctx context.Context, giveUp <-chan struct{}) {
 	timer := time.NewTimer(c.drain)
 	defer timer.Stop()
 	for c.unanswered() {
 		select {
 		case <-c.answered:
 		case <-c.closed:
+			return
+		case <-giveUp:
 			return
 		case <-timer.C:
 			return
@@ -197,11 +215,15 @@ func (c *stdioConn) unanswered() bool {
 }
 
 // refuse responds to a line that is not a message.
-func (c *stdioConn) refuse(err error) {
+func (c *stdioConn) refuse(data []byte, err error) {
+	code, id := jsonrpc.CodeParseError, json.RawMessage("null")
+	if jsonx.Valid(data) {
+		code, id = jsonrpc.CodeInvalidRequest, idOf(data)
+	}
 	message, _ := json.Marshal(fmt.Sprintf("not a message of JSON-RPC 2.0: %v", err))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, _ = fmt.Fprintf(c.out, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":%s}}`+"\n", message)
+	_, _ = fmt.Fprintf(c.out, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id, code, message)
 }
 
 // received keeps track of requests, because canceled ones are not answered.

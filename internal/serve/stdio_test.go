@@ -1,0 +1,99 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// stdioClient is a client that writes and reads lines itself.
+type stdioClient struct {
+	t     *testing.T
+	in    *io.PipeWriter
+	out   *bufio.Reader
+	ended chan error
+}
+
+// newStdioClient serves a client that has initialized its session, until ctx is done.
+func newStdioClient(ctx context.Context, t *testing.T, s *Server) *stdioClient {
+	t.Helper()
+	in, requests := io.Pipe()
+	answers, out := io.Pipe()
+	c := &stdioClient{t, requests, bufio.NewReader(answers), make(chan error, 1)}
+	go func() {
+		c.ended <- s.Stdio(ctx, in, out, time.Hour)
+		_ = out.Close()
+	}()
+	t.Cleanup(func() { _ = requests.Close() })
+	c.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	c.expect(`"id":"init","result"`)
+	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return c
+}
+
+func (c *stdioClient) send(line string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// expect reads a line and checks that it contains a text.
+func (c *stdioClient) expect(want string) {
+	c.t.Helper()
+	if line, err := c.out.ReadString('\n'); err != nil || !strings.Contains(line, want) {
+		c.t.Fatalf("got %q, %v; want %s", line, err, want)
+	}
+}
+
+// What is JSON but no message is answered with its id, and no request under another id.
+func TestStdioIDs(t *testing.T) {
+	c := newStdioClient(t.Context(), t, newServer(t, nil))
+	for _, id := range []string{`1`, `-7`, `"x"`, `""`, `9007199254740991`} {
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id))
+		c.expect(`"id":` + id + `,"result"`)
+	}
+	for _, id := range []string{`1.5`, `9007199254740993`, `99999999999999999999`, `1e3`} {
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id))
+		c.expect(`"id":` + id + `,"error":{"code":-32600,`)
+	}
+	c.send(`{"id":5,"method":"ping"}`)
+	c.expect(`"id":5,"error":{"code":-32600,`)
+	c.send(`{"jsonrpc":"2.0","id":{},"method":"ping"}`)
+	c.expect(`"id":null,"error":{"code":-32600,`)
+	c.send(`{"jsonrpc"`)
+	c.expect(`"id":null,"error":{"code":-32700,`)
+}
+
+// A server that is told to stop answers the calls that are running.
+func TestStdioStopsAfterAnswers(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	s := newServer(t, map[string]string{"m": ""})
+	c := newStdioClient(ctx, t, s)
+	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"seconds":1}}}`)
+	waitFor(t, func() bool { return s.running() == 1 })
+	stop()
+	c.expect(`"id":1,"result"`)
+	if err := <-c.ended; err != context.Canceled {
+		t.Error(err)
+	}
+}
+
+// If the client has closed stdin, it does not wait for answers: then the server stops at once.
+func TestStdioStopsAfterInput(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	s := newServer(t, map[string]string{"m": ""})
+	c := newStdioClient(ctx, t, s)
+	c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"seconds":3600}}}`)
+	waitFor(t, func() bool { return s.running() == 1 })
+	_ = c.in.Close()
+	<-s.stopping
+	stop()
+	if err := <-c.ended; err != context.Canceled {
+		t.Error(err)
+	}
+}

@@ -101,6 +101,10 @@ func (s *Session) ToolEnviron() []string { return s.env }
 // order in which they claim names.
 func (s *Session) Plugins() []plugins.Plugin { return s.sources.plugins }
 
+// PluginFolders returns the folders in which plugins were looked for, including those that
+// do not exist.
+func (s *Session) PluginFolders() []string { return s.sources.pluginFolders }
+
 // Diagnostics returns all diagnostics so far: those of the session, then those
 // of loading reg. If both report the same, it appears once.
 func (s *Session) Diagnostics(reg *registry.Registry) []registry.Diagnostic {

@@ -26,8 +26,9 @@ type sources struct {
 	servers []*mcpclient.Source // started only if needed
 	off     []OffServer         // disabled or not allowed, never started
 
-	plugins    []plugins.Plugin     // all that were found
-	composites *discover.Composites // nil: none
+	plugins       []plugins.Plugin     // all that were found
+	pluginFolders []string             // where they were looked for
+	composites    *discover.Composites // nil: none
 }
 
 // all returns all sources in the order of registration.
@@ -251,7 +252,8 @@ func (s *Session) newSources(ctx context.Context, composites *discover.Composite
 		s.warn("env_unset", "", envErr.Error(), "commands run without the variables of the setting env")
 	}
 	s.env = env
-	out := &sources{plugins: plugins.Find(ctx, plugins.Options{Settings: s.set, Environ: s.deps.Environ, Expander: s.expander, Cached: s.cached, Run: s.PluginOptions, EnvErr: envErr}), composites: composites}
+	out := &sources{composites: composites}
+	out.plugins, out.pluginFolders = plugins.Find(ctx, plugins.Options{Settings: s.set, Environ: s.deps.Environ, Expander: s.expander, Cached: s.cached, Run: s.PluginOptions, EnvErr: envErr})
 	own := s.builtinOptions()
 	own.Protected = append(own.Protected, plugins.Protected(out.plugins, s.set.Workspace)...)
 	out.local = []registry.Source{builtin.Source(own)}

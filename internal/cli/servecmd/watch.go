@@ -60,6 +60,7 @@ func (w *watcher) reset() {
 // read them yet.
 func (w *watcher) add(from *session.Session) {
 	w.record(filepath.Join(from.Settings().ProjectRoot, lock.Name))
+	w.record(from.PluginFolders()...) // a new plugin changes its folder
 	for _, p := range from.Plugins() {
 		w.record(p.Path, filepath.Dir(p.Path))
 	}

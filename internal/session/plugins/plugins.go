@@ -63,13 +63,15 @@ type Options struct {
 // the project's, the user's, those of plugins.paths.
 type finder struct {
 	Options
-	found []Plugin
+	found   []Plugin
+	folders []string // in which they were looked for
 }
 
 // Find finds all plugins, including those that are not used, and creates the
-// sources of the others. It runs nothing.
-func Find(ctx context.Context, o Options) []Plugin {
-	found := find(ctx, o)
+// sources of the others. folders are the places that were searched, including those that
+// do not exist. It runs nothing.
+func Find(ctx context.Context, o Options) (found []Plugin, folders []string) {
+	found, folders = find(ctx, o)
 	for i := range found {
 		p := &found[i]
 		if p.Untrusted || p.Disabled != nil && len(p.Problems) > 0 {
@@ -87,11 +89,11 @@ func Find(ctx context.Context, o Options) []Plugin {
 		opts.Outputs = o.Cached.OfOutput(registry.PluginPrefix+p.ID, tree)
 		p.Source = discover.NewPlugin(p.Plugin, opts)
 	}
-	return found
+	return found, folders
 }
 
 // find finds the plugins and judges them.
-func find(ctx context.Context, o Options) []Plugin {
+func find(ctx context.Context, o Options) (found []Plugin, folders []string) {
 	f := &finder{Options: o}
 	if p := o.Settings.Project; p != nil && !o.Settings.Globals.NoProject {
 		dir := filepath.Join(o.Settings.ProjectRoot, ".toolreg", "plugins")
@@ -105,12 +107,13 @@ func find(ctx context.Context, o Options) []Plugin {
 		f.addSetting(ctx, e)
 	}
 	f.judge()
-	return f.found
+	return f.found, f.folders
 }
 
 // add adds the plugins of one place; project is set if they are covered by a
 // grant of the project.
 func (f *finder) add(ctx context.Context, place string, at discover.PluginPlace, project *settings.Project) {
+	f.folders = append(f.folders, at.Path)
 	for _, p := range discover.FindPlugins(ctx, at) {
 		found := Plugin{Plugin: p, Place: place}
 		switch {

@@ -63,15 +63,15 @@ type Options struct {
 // the project's, the user's, those of plugins.paths.
 type finder struct {
 	Options
-	found   []Plugin
-	folders []string // in which they were looked for
+	found    []Plugin
+	searched []string // folders in which they were looked for
 }
 
 // Find finds all plugins, including those that are not used, and creates the
-// sources of the others. folders are the places that were searched, including those that
-// do not exist. It runs nothing.
-func Find(ctx context.Context, o Options) (found []Plugin, folders []string) {
-	found, folders = find(ctx, o)
+// sources of the others. searched are the folders in which they were looked for,
+// including those that do not exist. It runs nothing.
+func Find(ctx context.Context, o Options) (found []Plugin, searched []string) {
+	found, searched = find(ctx, o)
 	for i := range found {
 		p := &found[i]
 		if p.Untrusted || p.Disabled != nil && len(p.Problems) > 0 {
@@ -89,11 +89,11 @@ func Find(ctx context.Context, o Options) (found []Plugin, folders []string) {
 		opts.Outputs = o.Cached.OfOutput(registry.PluginPrefix+p.ID, tree)
 		p.Source = discover.NewPlugin(p.Plugin, opts)
 	}
-	return found, folders
+	return found, searched
 }
 
 // find finds the plugins and judges them.
-func find(ctx context.Context, o Options) (found []Plugin, folders []string) {
+func find(ctx context.Context, o Options) (found []Plugin, searched []string) {
 	f := &finder{Options: o}
 	if p := o.Settings.Project; p != nil && !o.Settings.Globals.NoProject {
 		dir := filepath.Join(o.Settings.ProjectRoot, ".toolreg", "plugins")
@@ -107,13 +107,13 @@ func find(ctx context.Context, o Options) (found []Plugin, folders []string) {
 		f.addSetting(ctx, e)
 	}
 	f.judge()
-	return f.found, f.folders
+	return f.found, f.searched
 }
 
 // add adds the plugins of one place; project is set if they are covered by a
 // grant of the project.
 func (f *finder) add(ctx context.Context, place string, at discover.PluginPlace, project *settings.Project) {
-	f.folders = append(f.folders, at.Path)
+	f.searched = append(f.searched, at.Path)
 	for _, p := range discover.FindPlugins(ctx, at) {
 		found := Plugin{Plugin: p, Place: place}
 		switch {

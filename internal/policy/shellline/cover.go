@@ -98,7 +98,7 @@ func leading(words []string) int {
 
 // withSubcommands are the programs whose first argument is a subcommand, or names a
 // script, package or host.
-const withSubcommands = "ansible apk apt apt-get awk aws az bazel brew bun bundle bunx cabal cargo composer conda dart deno dnf docker docker-compose dotnet dune elixir " +
+const withSubcommands = "ansible apk apt apt-get awk aws az bazel brew bun bundle bunx cabal cargo command composer conda dart deno dnf docker docker-compose dotnet dune elixir " +
 	"firebase flatpak flutter fly gawk gcloud gem gh git glab go gradle gradlew helm heroku hg ip java jj julia kubectl lein lua mawk mix mvn mvnw nawk nerdctl netlify nix node npm npx nx " +
 	"opam openssl osascript pdm perl php pip pipenv pipx pnpm pnpx podman poetry pulumi python rails rscript ruby rustup rye sbt serverless service snap ssh stack supabase svn " +
 	"swift symfony systemctl tclsh terraform tmux tofu toolreg tsx turbo uv uvx vagrant vercel wp wrangler yarn yum zig"

@@ -41,7 +41,8 @@ func TestCover(t *testing.T) {
 		"python -c 'print(1)' x":   "python -c 'print(1)' x",
 		"java -jar a.jar --port 1": "java -jar a.jar",
 		"awk '{print $1}' a":       "awk '{print $1}'",
-		"gawk -F: -f a.awk b":      "gawk -F: -f a.awk b",
+		"gawk -F: -f a.awk b":      "",
+		"gawk -F: NF b":            "gawk -F: NF b",
 		"bash run.sh":              "",
 		"node -e '" + strings.Repeat("x", 200) + "'": "",
 	} {

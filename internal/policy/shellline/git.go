@@ -72,9 +72,7 @@ func gitRuns(args []word) runs {
 		for _, w := range rest {
 			r.scripts = append(r.scripts, w.text)
 		}
-	case sub == "config" && !slices.ContainsFunc(rest, func(w word) bool {
-		return w.known && (strings.HasPrefix(w.text, "--get") || has("-l --list get list", w.text))
-	}):
+	case sub == "config" && !readsConfig(rest):
 		r.doubt = "git config may set what git runs"
 		for _, w := range operands(rest) {
 			r.scripts = append(r.scripts, strings.TrimPrefix(w.text, "!"))
@@ -87,4 +85,23 @@ func gitRuns(args []word) runs {
 	}
 	r.shell = POSIX
 	return r
+}
+
+// readsConfig reports whether the arguments of git config only read: one that says so as
+// an option or as the subcommand, or a name without a value.
+func readsConfig(args []word) bool {
+	names := 0
+	for i, w := range args {
+		switch {
+		case !w.known:
+			return false
+		case i == 0 && has("get list", w.text), strings.HasPrefix(w.text, "--get"), has("-l --list", w.text):
+			return true
+		case strings.Contains(w.text, ".") && !strings.HasPrefix(w.text, "-"):
+			names++
+		case !has("--global --system --local --worktree -z --null --show-origin --show-scope --name-only --includes --bool --int --path", w.text):
+			return false
+		}
+	}
+	return names == 1
 }

@@ -15,6 +15,8 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 	switch name {
 	case "git":
 		return gitRuns(args)
+	case "awk", "gawk", "mawk", "nawk":
+		return awkRuns(name, args)
 	case "eval":
 		return evalRuns(shell, args)
 	case "find", "fd", "fdfind", "gfind":
@@ -27,6 +29,8 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 			r.rereads = "an alias"
 		}
 		return r
+	case "ip":
+		return ipRuns(args)
 	case ".", "source", "trap", "unset", "read", "readarray", "mapfile", "history",
 		"getopts", "hash", "enable", "bind", "complete", "compgen", "fc", "export", "declare", "typeset", "local", "readonly", "let", "coproc":
 		return setsUp(name, args, stdin)
@@ -51,8 +55,52 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 		r.sedScripts(&o, args)
 	case name == "curl":
 		r.curlWrites(&o, args)
+	case strings.HasSuffix(name, "tar"):
+		r.tarHost(&o)
+	case name == "go":
+		r.goSets(args)
+	case strings.HasSuffix(name, "make"):
+		r.makeSets(args)
 	}
 	return r
+}
+
+// tarHost adds a doubt if the archive is on another machine, to which tar connects with
+// ssh.
+func (r *runs) tarHost(o *optionsRead) {
+	for _, x := range o.options {
+		if host, _, ok := strings.Cut(x.value.text, ":"); ok && (x.name == "-f" || x.name == "--file") && !strings.Contains(host, "/") {
+			r.doubt = "tar connects to another machine"
+		}
+	}
+}
+
+// goSets adds a doubt if go changes its settings, which name programs that it runs, or
+// if an option names the linker.
+func (r *runs) goSets(args []word) {
+	env := slices.ContainsFunc(args, func(a word) bool { return a.text == "env" })
+	for _, a := range args {
+		if option, _, _ := strings.Cut(a.text, "="); env && has("-w -u --w --u", option) {
+			r.doubt = "go env " + a.text + " changes which programs go runs"
+		}
+		if strings.Contains(a.text, "-extld") {
+			r.doubt = "go runs the linker that an option names"
+		}
+	}
+}
+
+// makeSets adds a doubt if make gets a variable that may name or hold commands. A number
+// or a word is no doubt, as in make VERSION=1.2.
+func (r *runs) makeSets(args []word) {
+	for _, a := range args {
+		name, value, ok := strings.Cut(a.text, "=")
+		if !ok || strings.HasPrefix(name, "-") {
+			continue
+		}
+		if strings.Contains(name, "SHELL") || strings.HasPrefix(name, "MAKE") || !a.known || strings.Trim(value, plainChars) != "" || strings.Contains(value, "/") {
+			r.doubt = "make runs commands with the variable " + name
+		}
+	}
 }
 
 // curlWrites adds a doubt if curl may write a file that no other option names:
@@ -67,6 +115,26 @@ func (r *runs) curlWrites(o *optionsRead, args []word) {
 	if slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "--expand-") }) {
 		r.doubt = "curl expands the value of an option"
 	}
+}
+
+// ipRuns returns what ip runs with "netns exec" and "vrf exec", whose words may be
+// abbreviated. Its options -b and -batch read commands from a file.
+func ipRuns(args []word) runs {
+	for i, a := range args {
+		switch {
+		case !a.known && !a.plainStart:
+			return runs{doubt: "the options of ip are not known before it runs", dynamic: true}
+		case len(a.text) > 1 && strings.HasPrefix("-batch", a.text):
+			return runs{doubt: "ip runs the commands in a file", dynamic: true}
+		case a.text != "" && strings.HasPrefix("exec", a.text):
+			r := runs{doubt: "ip runs another command"}
+			for j := i + 1; j < len(args); j++ {
+				r.commands = append(r.commands, args[j:])
+			}
+			return r
+		}
+	}
+	return runs{}
 }
 
 // dashed converts tar's old style, in which the first word is a cluster of options

@@ -94,6 +94,19 @@ func TestShellLines(t *testing.T) {
 	}
 }
 
+// TestOptions checks what a rule that allows a whole program decides about each line of
+// testdata/options.txt.
+func TestOptions(t *testing.T) {
+	for _, row := range developerLines(t, "testdata/options.txt") {
+		want, line, _ := strings.Cut(row, " ")
+		program, _, _ := strings.Cut(line, " ")
+		p := &policy.Policy{Rules: entries(t, policy.Allow, "run_shell_command("+program+")"), Banned: banned()}
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision.String() != want {
+			t.Errorf("%s: %s (%s), want %s", line, v.Decision, v.Reason, want)
+		}
+	}
+}
+
 // TestShellManyCommands checks that rules that deny apply to the last of very many
 // commands too.
 func TestShellManyCommands(t *testing.T) {

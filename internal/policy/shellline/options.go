@@ -2,6 +2,7 @@ package shellline
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -30,6 +31,8 @@ type program struct {
 	runs     string // run their value, or set something that is run
 	acts     string // have no value, and run something or change a file
 	writes   string // write the file that their value names
+	outputs  string // as writes, but a relative path that stays below its folder is expected
+	whole    bool   // an option is a whole word after one or two dashes, never a cluster or an abbreviation
 	operands int    // if not 0: any operand after this many names a file that is written
 
 	wraps   bool   // a command follows the options
@@ -85,6 +88,8 @@ func (p program) read(args []word, first bool) optionsRead {
 			}
 			out.number += len(args) - i - 1
 			return out
+		case p.whole && strings.HasPrefix(a.text, "-"):
+			i += p.word(&out, args[i:])
 		case strings.HasPrefix(a.text, "--"):
 			i += p.long(&out, args[i:])
 		case strings.HasPrefix(a.text, "-") && (len(a.text) > 1 || has(p.flags, "-")):
@@ -111,7 +116,7 @@ func (p *program) long(out *optionsRead, args []word) int {
 	text := args[0].text
 	name, value, attached := strings.Cut(text, "=")
 	found, taken := false, 0
-	for _, list := range []string{p.valued, p.runs, p.writes, p.splits, p.scripts} {
+	for _, list := range []string{p.valued, p.runs, p.writes, p.outputs, p.splits, p.scripts} {
 		for _, full := range strings.Fields(list) {
 			if !strings.HasPrefix(full, "--") || !strings.HasPrefix(full, name) || name == "--" {
 				continue
@@ -142,6 +147,23 @@ func (p *program) long(out *optionsRead, args []word) int {
 	}
 	out.strange = out.strange || !found && !known && !attached || found && known
 	return taken
+}
+
+// word reads an option that is a whole word, such as -name or -name=value, and returns
+// how many of the following words belong to its value.
+func (p *program) word(out *optionsRead, args []word) int {
+	name, value, attached := strings.Cut("-"+strings.TrimLeft(args[0].text, "-"), "=")
+	switch {
+	case has(p.acts, name):
+		out.options = append(out.options, option{name: name})
+	case !has(p.valued+" "+p.runs+" "+p.writes+" "+p.outputs, name):
+	case !attached && len(args) > 1:
+		out.options = append(out.options, option{name, args[1]})
+		return 1
+	default:
+		out.options = append(out.options, option{name, word{text: value, known: args[0].known}})
+	}
+	return 0
 }
 
 // cluster reads a cluster of options such as -abc and returns how many of the
@@ -198,6 +220,12 @@ func (o *optionsRead) runs(name string) runs {
 			if x.value.text != "" {
 				r.writes = append(r.writes, x.value.text)
 			}
+		case has(p.outputs, x.name):
+			v := x.value
+			if !v.known || v.text != "/dev/null" && (strings.HasPrefix(v.text, "~") || !filepath.IsLocal(v.text)) {
+				r.doubt = fmt.Sprintf("%s %s writes a file", name, x.name)
+			}
+			r.writes = append(r.writes, v.text)
 		case has(p.splits, x.name):
 			r.splits(x.value)
 		case has(p.scripts, x.name):
@@ -234,6 +262,7 @@ func (p program) wrapped(name string, args []word, stdin *word) runs {
 	r := o.runs(name)
 	r.doubt = name + " runs another command"
 	if slices.ContainsFunc(o.options, func(x option) bool { return has(p.silent, x.name) }) {
+		r.doubt = ""
 		return r
 	}
 	if p.shell {

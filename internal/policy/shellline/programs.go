@@ -94,7 +94,7 @@ func wrapperOf(name string) (program, bool) {
 		"caffeinate", "unbuffer", "rlwrap", "chronic", "ccache", "sccache", "torsocks", "tsocks", "proxychains", "proxychains4", "xvfb-run", "dbus-run-session", "dbus-launch",
 		"start-stop-daemon", "daemonize", "catchsegv", "valgrind", "numactl", "cpulimit", "chpst", "softlimit", "nocache",
 		"sshpass", "tini", "dumb-init", "trickle", "noglob", "nocorrect", "eatmydata", "wine":
-	case "runcon", "capsh", "logsave", "lockf", "perf", "ip", "direnv", "cgexec", "expect":
+	case "runcon", "capsh", "logsave", "lockf", "perf", "direnv", "cgexec", "expect":
 		p.vague = true
 	default:
 		return p, false
@@ -111,6 +111,8 @@ func optionsOf(name string) (program, bool) {
 	switch name {
 	case "ag":
 		return program{valued: "-A -B -C -G -g -m -p", runs: "--pager"}, true
+	case "apt", "apt-get", "apt-cache", "aptitude":
+		return program{valued: "-t --target-release", runs: "-o --option -c --config-file"}, true
 	case "bat":
 		return program{runs: "--pager"}, true
 	case "cargo":
@@ -119,24 +121,41 @@ func optionsOf(name string) (program, bool) {
 		return program{valued: "-A -b -C -d -e -E -F -H -m -P -Q -r -t -T -u -U -w -x -X -y -Y -z --request --data --header --write-out --max-time --retry --user",
 			runs: "-K --config", acts: "-O --remote-name --remote-name-all --remote-header-name",
 			writes: "-o --output -c --cookie-jar -D --dump-header --trace --trace-ascii --stderr --etag-save --libcurl --hsts --alt-svc --ssl-sessions"}, true
+	case "diff3", "sdiff":
+		return program{valued: "-F -I -L -w --label --width", runs: "--diff-program", writes: "-o --output"}, true
 	case "dot", "tree":
-		return program{valued: "-K -T -G -N -E -l -n -s -L -P -I -H", writes: "-o"}, true
+		return program{valued: "-K -T -G -N -E -l -n -s -L -P -I -H", acts: "-O -R", writes: "-o"}, true
+	case "dpkg":
+		return program{runs: "--pre-invoke --post-invoke"}, true
+	case "file":
+		return program{valued: "-e -F -f -m -P", acts: "-C --compile"}, true
 	case "go":
-		return program{runs: "-exec -toolexec -vettool --exec --toolexec --vettool"}, true
+		return program{whole: true, runs: "-exec -toolexec -vettool",
+			outputs: "-o -coverprofile -cpuprofile -memprofile -blockprofile -mutexprofile -trace -outputdir"}, true
+	case "helm", "kubectl", "oc":
+		return program{valued: "-n -o -l -f -c -s", runs: "--kubeconfig --post-renderer --registry-config", writes: "--cache-dir --profile-output"}, true
 	case "iconv":
 		return program{valued: "-f -t", writes: "-o --output"}, true
 	case "make":
 		return program{valued: "-C -I -l -W -o", attached: "-j -O", runs: "--eval -E -f --file --makefile"}, true
 	case "man":
 		return program{valued: "-C -L -m -M -S -s -e -R -r -E -p", runs: "-P --pager -H --html"}, true
-	case "npm", "pnpm", "yarn":
-		return program{runs: "--script-shell --node-options --git --shell --call --prefix --userconfig --globalconfig"}, true
+	case "npm", "pnpm":
+		return program{runs: "-c -C " + npmOptions}, true
 	case "npx":
 		return program{valued: "-p --package -w --workspace", runs: "-c --call --node-options --script-shell"}, true
+	case "openssl":
+		return program{whole: true, runs: "-engine -provider -provider-path -config -pre -post", writes: "-out -keyout -writerand"}, true
 	case "pandoc":
 		return program{runs: "-F --filter -L --lua-filter --pdf-engine --extract-media", writes: "-o --output"}, true
+	case "pip", "pip3":
+		return program{runs: "--python", writes: "--log --log-file --report"}, true
+	case "pytest", "py.test":
+		return program{valued: "-c -k -m -n -o -p -r -W", writes: "--basetemp", outputs: "--junitxml --junit-xml --log-file"}, true
 	case "rg":
 		return program{valued: "-A -B -C -E -M -T -d -e -f -g -j -m -r -t --glob --type --regexp", runs: "--pre --hostname-bin"}, true
+	case "rpm", "rpmquery", "rpmverify":
+		return program{valued: "-f -g -p -r", runs: "-D -E --define --eval --load --macros --pipe --rcfile"}, true
 	case "rsync":
 		return program{valued: "-B -f -T", runs: "-e --rsh --rsync-path -M --remote-option", writes: "--log-file --write-batch --only-write-batch"}, true
 	case "scp", "sftp":
@@ -156,16 +175,22 @@ func optionsOf(name string) (program, bool) {
 		return program{valued: "-b -C -f -g -H -K -L -N -V -X --file --directory --exclude --exclude-from --transform --label --owner --group --mode",
 			runs:   "-I -F -T --files-from --to-command --use-compress-program --checkpoint-action --info-script --new-volume-script --rsh-command --rmt-command",
 			writes: "--index-file --volno-file"}, true
+	case "tcpdump":
+		return program{valued: "-B -c -C -E -F -G -i -j -M -Q -r -s -T -V -W -y", runs: "-z", writes: "-w"}, true
 	case "uniq":
 		return program{valued: "-f -s -w --skip-fields --skip-chars --check-chars", operands: 1}, true
 	case "xxd":
 		return program{valued: "-c -g -l -n -o -R -s", operands: 1}, true
 	case "wget":
 		return program{valued: "-t -T -w -Q -P -U -A -R -D -I -X -l -B -i", runs: "-e --execute --use-askpass --config", writes: "-O --output-document -o --output-file -a --append-output"}, true
+	case "yarn":
+		return program{runs: npmOptions}, true
 	case "yq":
-		return program{acts: "-i --inplace"}, true
+		return program{acts: "-i --inplace --in-place -s --split-exp"}, true
 	case "zip":
 		return program{valued: "-b -n -t -O", runs: "-TT --unzip-command"}, true
 	}
 	return program{}, false
 }
+
+const npmOptions = "--script-shell --node-options --git --shell --call --prefix --cwd --dir --userconfig --globalconfig --browser --editor --viewer"

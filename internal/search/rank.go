@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"unicode/utf8"
 )
 
 // Weights of a query's words, tuned like the fields.
@@ -12,11 +13,13 @@ const (
 	serverBonus = 2.5 // of a word of the server's name
 	alikeWeight = 0.5 // of a synonym, relative to the word itself
 	typoWeight  = 0.8 // of a word that differs by one typo
+	partsWeight = 0.5 // of the parts of a word, such as read and file of readfile
 )
 
+// The minimum lengths in bytes of words that are changed to find more.
 const (
-	maxWords = 100 // maximum words of a query
-	minTypo  = 4   // minimum bytes of a word for tolerating a typo
+	minTypo = 4 // of a word for tolerating a typo
+	minWord = 2 // of each part of a word that is split
 )
 
 // Hit is a document that a query found.
@@ -25,39 +28,14 @@ type Hit struct {
 	Score    float64 // above 0
 }
 
-// queryWords returns the words of a query to search for: stems without duplicates,
-// and without stop words unless there are no others.
-func queryWords(query string) []string {
-	var all, telling []string
-	eachWord(query, func(word string) {
-		if len(telling) == maxWords {
-			return
-		}
-		word = folded(word)
-		s := stem(word)
-		switch {
-		case isStopWord(word):
-			if len(all) < maxWords && !slices.Contains(all, s) {
-				all = append(all, s)
-			}
-		case !slices.Contains(telling, s):
-			telling = append(telling, s)
-		}
-	})
-	if len(telling) == 0 {
-		return all
-	}
-	return telling
-}
-
 // Rank returns the documents that contain a word of the query, the best first
 // and at most limit of them, and the number of all matches. Equal ones are
 // sorted by name.
 func (x *Index) Rank(query string, limit int) (hits []Hit, matched int) {
 	r := ranking{Index: x, scores: make([]float64, len(x.names)), covered: make([]float64, len(x.names)),
 		weights: make([]float32, len(x.names)), bonus: make([]float64, len(x.servers))}
-	for _, word := range queryWords(query) {
-		r.add(word)
+	for _, t := range terms(query) {
+		r.add(t)
 	}
 	for i, score := range r.scores {
 		if score > 0 {
@@ -88,15 +66,21 @@ type ranking struct {
 	named   []int32   // the servers that have it in their names
 }
 
-// add scores the documents and servers that contain a word.
-func (r *ranking) add(word string) {
+// add scores the documents and servers that contain a word of the query.
+func (r *ranking) add(t term) {
 	r.touched, r.named = r.touched[:0], r.named[:0]
-	r.find(word, 1)
-	for _, other := range r.alike[word] {
+	r.find(t.stem, 1)
+	for _, other := range t.joined {
+		r.find(other, 1)
+	}
+	if !t.exact {
+		r.findParts(t.word)
+	}
+	for _, other := range r.alike[t.stem] {
 		r.findIn(other, alikeWeight)
 	}
-	if len(r.touched)+len(r.named) == 0 {
-		for _, other := range r.near(word) {
+	if len(r.touched)+len(r.named) == 0 && !t.exact {
+		for _, other := range r.near(t.stem) {
 			r.find(other, typoWeight)
 		}
 	}
@@ -135,10 +119,52 @@ func (r *ranking) find(word string, factor float32) {
 
 func (r *ranking) findIn(word string, factor float32) {
 	for _, p := range r.postings[word] {
-		if r.weights[p.document] == 0 {
-			r.touched = append(r.touched, p.document)
+		r.weigh(p, factor)
+	}
+}
+
+// weigh adds a document that contains the current word.
+func (r *ranking) weigh(p posting, factor float32) {
+	if r.weights[p.document] == 0 {
+		r.touched = append(r.touched, p.document)
+	}
+	r.weights[p.document] += p.weight * factor
+}
+
+// findParts adds the documents that have both parts of a word, wherever it can be split
+// into two known words.
+func (r *ranking) findParts(word string) {
+	factor := float32(partsWeight)
+	if len(r.touched)+len(r.named) == 0 {
+		factor = 1
+	}
+	for i := minWord; i <= len(word)-minWord; i++ {
+		if !utf8.RuneStart(word[i]) {
+			continue
 		}
-		r.weights[p.document] += p.weight * factor
+		head, tail := stem(word[:i]), stem(word[i:])
+		r.findBoth(r.postings[head], r.postings[tail], factor)
+		for _, other := range r.alike[head] {
+			r.findBoth(r.postings[other], r.postings[tail], factor*alikeWeight)
+		}
+		for _, other := range r.alike[tail] {
+			r.findBoth(r.postings[head], r.postings[other], factor*alikeWeight)
+		}
+	}
+}
+
+// findBoth adds the documents of two lists that are in both.
+func (r *ranking) findBoth(a, b []posting, factor float32) {
+	for len(a) > 0 && len(b) > 0 {
+		switch c := cmp.Compare(a[0].document, b[0].document); {
+		case c < 0:
+			a = a[1:]
+		case c > 0:
+			b = b[1:]
+		default:
+			r.weigh(posting{a[0].document, min(a[0].weight, b[0].weight)}, factor)
+			a, b = a[1:], b[1:]
+		}
 	}
 }
 

@@ -104,6 +104,45 @@ func TestRank(t *testing.T) {
 	}
 }
 
+// Words of an identifier are found whether they are written as one word or apart.
+func TestRankJoinedWords(t *testing.T) {
+	documents := []Document{
+		{Name: "read_file", Description: "Returns text."},
+		{Name: "listissues", Server: "githost"},
+		{Name: "sha256_sum"},
+		{Name: "getURLFor2FACode"},
+		{Name: "todo_write"},
+		{Name: "notes", Description: "Reads notes, not a file system."},
+		{Name: "datei_lesen"},
+	}
+	for query, want := range map[string][]string{
+		"readfile":     {"read_file", "notes"},
+		"ReadFiles":    {"read_file", "notes", "getURLFor2FACode"}, // get means the same
+		"readingfiles": {"read_file", "notes"},
+		"list issues":  {"listissues"},
+		"list issue":   {"listissues"},
+		"git host":     {"listissues"},
+		"sha 256":      {"sha256_sum"},
+		"sha256sum":    {"sha256_sum"},
+		"fetchurl":     {"getURLFor2FACode"},
+		"geturl":       {"getURLFor2FACode"},
+		"2 FA code":    {"getURLFor2FACode"},
+		"to-do":        {"todo_write"},
+		"dateilesen":   {"datei_lesen"},
+		"readnothing":  nil,
+		"savecode":     nil, // each part is known, but no document has both
+	} {
+		hits, _ := New(documents).Rank(query, 10)
+		var got []string
+		for _, h := range hits {
+			got = append(got, documents[h.Document].Name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", query, diff)
+		}
+	}
+}
+
 // The words of a server's name find all its tools, and none before the others.
 func TestRankByServer(t *testing.T) {
 	documents := []Document{

@@ -111,12 +111,8 @@ func optionsOf(name string) (program, bool) {
 	switch name {
 	case "ag":
 		return program{valued: "-A -B -C -G -g -m -p", runs: "--pager"}, true
-	case "apt", "apt-get", "apt-cache", "aptitude":
-		return program{valued: "-t --target-release", runs: "-o --option -c --config-file"}, true
 	case "bat":
 		return program{runs: "--pager"}, true
-	case "cargo":
-		return program{runs: "--config"}, true
 	case "curl":
 		return program{valued: "-A -b -C -d -e -E -F -H -m -P -Q -r -t -T -u -U -w -x -X -y -Y -z --request --data --header --write-out --max-time --retry --user",
 			runs: "-K --config", acts: "-O --remote-name --remote-name-all --remote-header-name",
@@ -125,37 +121,25 @@ func optionsOf(name string) (program, bool) {
 		return program{valued: "-F -I -L -w --label --width", runs: "--diff-program", writes: "-o --output"}, true
 	case "dot", "tree":
 		return program{valued: "-K -T -G -N -E -l -n -s -L -P -I -H", acts: "-O -R", writes: "-o"}, true
-	case "dpkg":
-		return program{runs: "--pre-invoke --post-invoke"}, true
 	case "file":
 		return program{valued: "-e -F -f -m -P", acts: "-C --compile"}, true
 	case "go":
 		return program{whole: true, runs: "-exec -toolexec -vettool",
 			outputs: "-o -coverprofile -cpuprofile -memprofile -blockprofile -mutexprofile -trace -outputdir"}, true
-	case "helm", "kubectl", "oc":
-		return program{valued: "-n -o -l -f -c -s", runs: "--kubeconfig --post-renderer --registry-config", writes: "--cache-dir --profile-output"}, true
 	case "iconv":
 		return program{valued: "-f -t", writes: "-o --output"}, true
 	case "make":
 		return program{valued: "-C -I -l -W -o", attached: "-j -O", runs: "--eval -E -f --file --makefile"}, true
 	case "man":
 		return program{valued: "-C -L -m -M -S -s -e -R -r -E -p", runs: "-P --pager -H --html"}, true
-	case "npm", "pnpm":
-		return program{runs: "-c -C " + npmOptions}, true
-	case "npx":
-		return program{valued: "-p --package -w --workspace", runs: "-c --call --node-options --script-shell"}, true
 	case "openssl":
 		return program{whole: true, runs: "-engine -provider -provider-path -config -pre -post", writes: "-out -keyout -writerand"}, true
 	case "pandoc":
 		return program{runs: "-F --filter -L --lua-filter --pdf-engine --extract-media", writes: "-o --output"}, true
-	case "pip", "pip3":
-		return program{runs: "--python", writes: "--log --log-file --report"}, true
 	case "pytest", "py.test":
 		return program{valued: "-c -k -m -n -o -p -r -W", writes: "--basetemp", outputs: "--junitxml --junit-xml --log-file"}, true
 	case "rg":
 		return program{valued: "-A -B -C -E -M -T -d -e -f -g -j -m -r -t --glob --type --regexp", runs: "--pre --hostname-bin"}, true
-	case "rpm", "rpmquery", "rpmverify":
-		return program{valued: "-f -g -p -r", runs: "-D -E --define --eval --load --macros --pipe --rcfile"}, true
 	case "rsync":
 		return program{valued: "-B -f -T", runs: "-e --rsh --rsync-path -M --remote-option", writes: "--log-file --write-batch --only-write-batch"}, true
 	case "scp", "sftp":
@@ -183,12 +167,35 @@ func optionsOf(name string) (program, bool) {
 		return program{valued: "-c -g -l -n -o -R -s", operands: 1}, true
 	case "wget":
 		return program{valued: "-t -T -w -Q -P -U -A -R -D -I -X -l -B -i", runs: "-e --execute --use-askpass --config", writes: "-O --output-document -o --output-file -a --append-output"}, true
-	case "yarn":
-		return program{runs: npmOptions}, true
 	case "yq":
 		return program{acts: "-i --inplace --in-place -s --split-exp"}, true
 	case "zip":
 		return program{valued: "-b -n -t -O", runs: "-TT --unzip-command"}, true
+	}
+	return packagesOf(name)
+}
+
+// packagesOf describes the options of package managers.
+func packagesOf(name string) (program, bool) {
+	switch name {
+	case "apt", "apt-get", "apt-cache", "aptitude":
+		return program{valued: "-t --target-release", runs: "-o --option -c --config-file"}, true
+	case "cargo":
+		return program{runs: "--config"}, true
+	case "dpkg":
+		return program{runs: "--pre-invoke --post-invoke"}, true
+	case "helm", "kubectl", "oc":
+		return program{valued: "-n -o -l -f -c -s", runs: "--kubeconfig --post-renderer --registry-config", writes: "--cache-dir --profile-output"}, true
+	case "npm", "pnpm":
+		return program{runs: "-c -C " + npmOptions}, true
+	case "npx":
+		return program{valued: "-p --package -w --workspace", runs: "-c --call --node-options --script-shell"}, true
+	case "pip", "pip3":
+		return program{runs: "--python", writes: "--log --log-file --report"}, true
+	case "rpm", "rpmquery", "rpmverify":
+		return program{valued: "-f -g -p -r", runs: "-D -E --define --eval --load --macros --pipe --rcfile"}, true
+	case "yarn":
+		return program{runs: npmOptions}, true
 	}
 	return program{}, false
 }

@@ -78,6 +78,6 @@ func refuseOddKeys(t *tool) error {
 // prepareFlat makes the root a plain object schema.
 func (e *encoder) prepareFlat(t *tool) {
 	e.noStrict()
-	e.changed(t, flattened(t, "allOf", "anyOf", "oneOf"))
+	e.changed(t, flattened(t))
 	e.prepareGrammar(t)
 }

@@ -26,14 +26,15 @@ func (e *encoder) diagnose(severity registry.Severity, code string, t *tool, mes
 }
 
 // flattened makes the root of a tool's schema a plain object, without the
-// refused keywords and in the syntax of draft 2020-12, and returns the changes.
-func flattened(t *tool, refused ...string) []string {
+// keywords that APIs refuse there, the further ones included, and in the syntax
+// of draft 2020-12. It returns the changes.
+func flattened(t *tool, further ...string) []string {
 	return slices.Concat(
 		rewrite.LowerTypes(t.schema),
 		rewrite.ModernWords(t.schema),
-		rewrite.DropDeadRefs(t.schema, t.def.InputSchema),
 		rewrite.InlineRoot(t.schema),
-		rewrite.FlattenRoot(t.schema, refused...),
+		rewrite.FlattenRoot(t.schema, further...),
+		rewrite.DropDeadRefs(t.schema, t.def.InputSchema), // last: a reference can lead to what was flattened
 		rewrite.TypeRoot(t.schema),
 	)
 }

@@ -83,7 +83,7 @@ func refuseInvalid(t *tool) error { return rewrite.CheckValid(t.schema) }
 
 func openAIRoot(t *tool) []string {
 	root := t.schema
-	changes := flattened(t, "allOf", "anyOf", "oneOf", "enum", "not")
+	changes := flattened(t, "enum", "not")
 	if !root.Get("properties").Is(jsonx.Object) {
 		root.Set("properties", jsonx.NewObject())
 		changes = append(changes, "properties added at the root")

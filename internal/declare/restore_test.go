@@ -35,6 +35,7 @@ func TestRestoreEnums(t *testing.T) {
 		"tuple":                 {obj + `"n":{"prefixItems":[{"const":true},{"enum":["1"]}],"items":{"enum":[3]}}}}`, `{"n":["true","1","3"]}`, `{"n":[true,"1",3]}`},
 		"tuple of draft 7":      {obj + `"n":{"items":[{"const":true}],"additionalItems":{"const":3}}}}`, `{"n":["true","3"]}`, `{"n":[true,3]}`},
 		"duplicate key":         {obj + `"n":{"enum":[1]}}}`, `{"n":"1","n":"1"}`, `{"n":"1","n":"1"}`},
+		"next to a reference":   {`{"properties":{"o":{"$ref":"#/$defs/o","properties":{"n":{"enum":[1]}}}},"$defs":{"o":{"properties":{"m":{"enum":[2]}}}}}`, `{"o":{"n":"1","m":"2"}}`, `{"o":{"n":1,"m":2}}`},
 		"bad params":            {obj + `"n":{"enum":[1]}}}`, `{"n":"1"`, `{"n":"1"`},
 		"bad schema":            {`{`, `{"n":"1"}`, `{"n":"1"}`},
 		"no schema":             {``, `{"n":"1"}`, `{"n":"1"}`},
@@ -72,20 +73,28 @@ func TestRestoreEnumsUndoesSanitizing(t *testing.T) {
 }
 
 func TestRestoreOptional(t *testing.T) {
+	const alternatives = `{"oneOf":[{"properties":{"do":{"const":"note"},"text":{"type":["string","null"]}},"required":["do","text"]},
+		{"properties":{"do":{"const":"count"},"n":{"type":"integer"},"text":{"type":"string"}},"required":["do","n"]}]}`
 	const defs = `,"$defs":{"s":{"type":"string"},"n":{"type":["string","null"]},"loop":{"$ref":"#/$defs/loop"}}}`
 	for name, c := range map[string]struct{ schema, params, want string }{
-		"optional":          {`{"properties":{"a":{"type":"string"},"b":{"type":"integer"}}}`, `{"a": null, "b":1}`, `{"b":1}`},
-		"required stays":    {`{"properties":{"a":{"type":"string"}},"required":["a"]}`, `{"a":null}`, `{"a":null}`},
-		"null allowed":      {`{"properties":{"a":{"type":["string","null"]}}}`, `{"a":null}`, `{"a":null}`},
-		"null in enum":      {`{"properties":{"a":{"enum":["x",null]},"b":{"enum":["x"]}}}`, `{"a":null,"b":null}`, `{"a":null}`},
-		"const":             {`{"properties":{"a":{"const":"x"},"b":{"const":null}}}`, `{"a":null,"b":null}`, `{"b":null}`},
-		"any value":         {`{"properties":{"a":{},"b":true,"c":false}}`, `{"a":null,"b":null,"c":null}`, `{"a":null,"b":null}`},
-		"unknown stays":     {`{"properties":{}}`, `{"x":null}`, `{"x":null}`},
-		"nested":            {`{"properties":{"o":{"properties":{"a":{"type":"string"}}},"l":{"items":{"properties":{"a":{"type":"string"}}}}}}`, `{"o":{"a":null},"l":[{"a":null},{"a":"x"}]}`, `{"o":{},"l":[{},{"a":"x"}]}`},
-		"anyOf":             {`{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]},"b":{"anyOf":[{"type":"string"}]}}}`, `{"a":null,"b":null}`, `{"a":null}`},
-		"reference":         {`{"properties":{"a":{"$ref":"#/$defs/s"},"b":{"$ref":"#/$defs/n"},"c":{"$ref":"#/$defs/loop"}}` + defs, `{"a":null,"b":null,"c":null}`, `{"b":null,"c":null}`},
-		"below a reference": {`{"$ref":"#/$defs/o","$defs":{"o":{"properties":{"a":{"type":"string"}}}}}`, `{"a":null}`, `{}`},
-		"duplicate key":     {`{"properties":{"a":{"type":"string"}}}`, `{"a":null,"a":null}`, `{"a":null,"a":null}`},
+		"optional":                    {`{"properties":{"a":{"type":"string"},"b":{"type":"integer"}}}`, `{"a": null, "b":1}`, `{"b":1}`},
+		"required stays":              {`{"properties":{"a":{"type":"string"}},"required":["a"]}`, `{"a":null}`, `{"a":null}`},
+		"null allowed":                {`{"properties":{"a":{"type":["string","null"]}}}`, `{"a":null}`, `{"a":null}`},
+		"null in enum":                {`{"properties":{"a":{"enum":["x",null]},"b":{"enum":["x"]}}}`, `{"a":null,"b":null}`, `{"a":null}`},
+		"const":                       {`{"properties":{"a":{"const":"x"},"b":{"const":null}}}`, `{"a":null,"b":null}`, `{"b":null}`},
+		"any value":                   {`{"properties":{"a":{},"b":true,"c":false}}`, `{"a":null,"b":null,"c":null}`, `{"a":null,"b":null}`},
+		"unknown stays":               {`{"properties":{}}`, `{"x":null}`, `{"x":null}`},
+		"nested":                      {`{"properties":{"o":{"properties":{"a":{"type":"string"}}},"l":{"items":{"properties":{"a":{"type":"string"}}}}}}`, `{"o":{"a":null},"l":[{"a":null},{"a":"x"}]}`, `{"o":{},"l":[{},{"a":"x"}]}`},
+		"anyOf":                       {`{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]},"b":{"anyOf":[{"type":"string"}]}}}`, `{"a":null,"b":null}`, `{"a":null}`},
+		"reference":                   {`{"properties":{"a":{"$ref":"#/$defs/s"},"b":{"$ref":"#/$defs/n"},"c":{"$ref":"#/$defs/loop"}}` + defs, `{"a":null,"b":null,"c":null}`, `{"b":null,"c":null}`},
+		"allOf":                       {`{"properties":{"a":{"allOf":[{"$ref":"#/$defs/s"}]},"b":{"allOf":[{"$ref":"#/$defs/n"}]}}` + defs, `{"a":null,"b":null}`, `{"b":null}`},
+		"tuple":                       {`{"properties":{"l":{"prefixItems":[{"properties":{"a":{"type":["string","null"]}}}],"items":{"properties":{"a":{"type":"string"}}}}}}`, `{"l":[{"a":null},{"a":null}]}`, `{"l":[{"a":null},{}]}`},
+		"next to a reference":         {`{"properties":{"o":{"$ref":"#/$defs/o","properties":{"b":{"type":"string"}}}},"$defs":{"o":{"properties":{"a":{"type":"string"}}}}}`, `{"o":{"a":null,"b":null}}`, `{"o":{}}`},
+		"required by the alternative": {alternatives, `{"do":"note","text":null,"n":null}`, `{"do":"note","text":null}`},
+		"optional in the alternative": {alternatives, `{"do":"count","text":null,"n":1}`, `{"do":"count","n":1}`},
+		"of no alternative":           {alternatives, `{"do":"other","text":null,"n":null}`, `{"do":"other"}`},
+		"below a reference":           {`{"$ref":"#/$defs/o","$defs":{"o":{"properties":{"a":{"type":"string"}}}}}`, `{"a":null}`, `{}`},
+		"duplicate key":               {`{"properties":{"a":{"type":"string"}}}`, `{"a":null,"a":null}`, `{"a":null,"a":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := string(RestoreOptional(json.RawMessage(c.schema), json.RawMessage(c.params))); got != c.want {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -82,6 +83,8 @@ const maxChain = 64
 type Refs struct {
 	root *jsonx.Value
 	keys map[*jsonx.Value]map[string]*jsonx.Value // of large objects
+
+	merged map[*jsonx.Value]*jsonx.Value // results of Resolve with keywords of several schemas
 }
 
 // NewRefs returns the Refs of root.
@@ -91,16 +94,25 @@ func NewRefs(root *jsonx.Value) *Refs { return &Refs{root: root} }
 func (r *Refs) Root() *jsonx.Value { return r.root }
 
 // Resolve follows the $ref of s, and those of its targets, to a schema without
-// one.
+// one. If other keywords stand next to a reference, the result has them too, so
+// that it describes the same values as s.
 func (r *Refs) Resolve(s *jsonx.Value) (*jsonx.Value, error) {
+	if found := r.merged[s]; found != nil {
+		return found, nil
+	}
+	start := s
+	var beside []*jsonx.Value // schemas on the way that say more than their reference
 	for range maxChain {
 		ref := s.Get("$ref")
 		if !ref.Is(jsonx.String) {
-			return s, nil
+			return r.merge(start, append(beside, s)), nil
 		}
 		target := r.Lookup(ref.Text())
 		if target == nil {
 			return nil, fmt.Errorf("its reference %.80q does not exist in the schema", ref.Text())
+		}
+		if slices.ContainsFunc(s.Members, func(m jsonx.Member) bool { return !isAboutRefs(m.Name) }) {
+			beside = append(beside, s)
 		}
 		s = target
 	}

@@ -72,6 +72,32 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// TestResolveMerges shows what a reference with keywords next to it means.
+func TestResolveMerges(t *testing.T) {
+	for name, c := range map[string]struct{ beside, target, want string }{
+		"text":          {`"description":"own"`, `{"description":"d","type":"string"}`, `{"description":"own","type":"string"}`},
+		"properties":    {`"properties":{"a":{},"b":{}},"required":["a","b"]`, `{"properties":{"b":true,"c":{}},"required":["b","c"]}`, `{"properties":{"a":{},"b":{},"c":{}},"required":["a","b","c"]}`},
+		"enum":          {`"enum":[1]`, `{"enum":[1,2],"allOf":[{}]}`, `{"enum":[1],"allOf":[{"enum":[1,2]},{}]}`},
+		"definitions":   {`"$defs":{}`, `{"type":"string"}`, `{"type":"string"}`},
+		"next further":  {`"title":"t"`, `{"$ref":"#/$defs/end","default":1}`, `{"title":"t","default":1,"type":"string"}`},
+		"no object":     {`"title":"t"`, `true`, `true`},
+		"within itself": {`"title":"t"`, `{"properties":{"a":{"$ref":"#/$defs/at"}}}`, `{"title":"t","properties":{"a":{"$ref":"#/$defs/at"}}}`},
+	} {
+		refs := NewRefs(parse(t, `{"$defs":{"at":{"$ref":"#/$defs/to",`+c.beside+`},"to":`+c.target+`,"end":{"type":"string"}}}`))
+		at := refs.Root().Get("$defs").Get("at")
+		got, err := refs.Resolve(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := refs.Resolve(at); again != got {
+			t.Errorf("%s: merged twice", name)
+		}
+		if text := string(got.AppendTo(nil)); text != c.want {
+			t.Errorf("%s: %s, want %s", name, text, c.want)
+		}
+	}
+}
+
 func TestTypes(t *testing.T) {
 	for _, tt := range []struct {
 		schema string

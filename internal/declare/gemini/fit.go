@@ -82,7 +82,7 @@ func (f *Fitter) plainRoot(root *jsonx.Value) *jsonx.Value {
 			m.Value = &jsonx.Value{Kind: m.Value.Kind, Token: m.Value.Token, Members: slices.Clone(m.Value.Members), Items: slices.Clone(m.Value.Items)}
 		}
 	}
-	for _, change := range slices.Concat(rewrite.InlineRoot(root), rewrite.FlattenRoot(root, "allOf", "anyOf", "oneOf", "enum", "not")) {
+	for _, change := range slices.Concat(rewrite.InlineRoot(root), rewrite.FlattenRoot(root, "enum", "not")) {
 		f.changed(change)
 	}
 	root.Remove("nullable")
@@ -180,11 +180,8 @@ func (f *Fitter) reference(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 			merged.Members = append(merged.Members, m)
 		}
 	}
-	have := merged.ByName()
 	for _, m := range target.Members {
-		if have[m.Name] == nil {
-			merged.Members = append(merged.Members, m)
-		}
+		schema.Add(merged, m)
 	}
 	f.inside = append(f.inside, target)
 	defer func() { f.inside = f.inside[:len(f.inside)-1] }()
@@ -231,8 +228,9 @@ func (f *Fitter) typed(n *jsonx.Value, typ string, null bool, depth int) (*jsonx
 		out.Set("type", jsonx.NewString(typ))
 	}
 	copyTexts(n, out)
-	if enum := f.values(n); enum != nil {
-		out.Set("enum", enum)
+	values := f.values(n)
+	if values != nil {
+		out.Set("enum", values)
 	}
 	if enum := n.Get("enum"); n.Get("type") == nil && enum != nil && schema.HoldsNull(enum.Items) {
 		null = true
@@ -241,10 +239,11 @@ func (f *Fitter) typed(n *jsonx.Value, typ string, null bool, depth int) (*jsonx
 		out.Set("nullable", jsonx.NewBool(true))
 	}
 	f.limits(n, out)
-	switch strings.ToLower(typ) {
-	case "object":
+	switch name := strings.ToLower(typ); {
+	case values != nil: // strings in this type, whatever they were
+	case name == "object":
 		return out, f.properties(n, out, depth)
-	case "array":
+	case name == "array":
 		return out, f.array(n, out, depth)
 	}
 	return out, nil

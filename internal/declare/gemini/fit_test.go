@@ -92,6 +92,7 @@ func TestGeminiFit(t *testing.T) {
 		{"object", `{"type":"object","properties":{"a":{"type":"string"}},"required":["a","gone"],"additionalProperties":false}`, `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, "additionalProperties dropped"},
 		{"never", `{"type":"object","properties":{"a":{"type":"string"},"b":false}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, ""},
 		{"types guessed", `{"properties":{"a":{"minLength":1}}}`, `{"type":"object","properties":{"a":{"type":"string","minLength":1}}}`, "types added"},
+		{"enum of objects", `{"type":"object","enum":[{"a":1}],"properties":{"a":{"type":"integer"}},"x-y":1}`, `{"type":"STRING","enum":["[object Object]"]}`, "x-y dropped"},
 		{"examples", `{"type":"string","examples":["a","b"],"minLength":1.5,"title":7}`, `{"type":"string","example":"a"}`, ""},
 		{"type beside a union", `{"type":"string","anyOf":[{"enum":["a"]},{"enum":["b"]}]}`, `{"anyOf":[{"type":"STRING","enum":["a"]},{"type":"STRING","enum":["b"]}]}`, ""},
 		{"text beside a union", `{"anyOf":[{"type":"string"},{"type":"integer","description":"own"}],"description":"d"}`, `{"anyOf":[{"type":"string","description":"d"},{"type":"integer","description":"own"}]}`, ""},

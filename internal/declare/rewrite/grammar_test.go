@@ -68,9 +68,11 @@ func TestStrictGrammar(t *testing.T) {
 // TestStrictGrammarImpossible: what the API would refuse is declared as it was.
 func TestStrictGrammarImpossible(t *testing.T) {
 	for schema, why := range map[string]string{
-		`{"type":"object","properties":{"a":{"type":"object","additionalProperties":{"type":"string"}}}}`:                                                        "properties of any name",
-		`{"type":"object","properties":{"a":{"$ref":"#"}}}`:                                                                                                      "it contains itself",
-		`{"type":"object","properties":{"a":{"$ref":"#/$defs/d"}},"$defs":{"d":{"type":"object","properties":{"x":{"anyOf":[{"$ref":"#/$defs/d"}]}}}}}`:          "it contains itself",
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/d","properties":{"y":{"type":"string"}}}},"$defs":{"d":{"type":"object","properties":{"x":{"type":"string"}}}}}`: "must match several schemas",
+		`{"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"string"}},"anyOf":[{"type":"object","properties":{"y":{"type":"string"}}}]}}}`:        "must match several schemas",
+		`{"type":"object","properties":{"a":{"type":"object","additionalProperties":{"type":"string"}}}}`:                                                                     "properties of any name",
+		`{"type":"object","properties":{"a":{"$ref":"#"}}}`: "it contains itself",
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/d"}},"$defs":{"d":{"type":"object","properties":{"x":{"anyOf":[{"$ref":"#/$defs/d"}]}}}}}`: "it contains itself",
 		`{"type":"object","properties":{"a":{"enum":[{"x":1}]}}}`:                                                                                                "objects or arrays",
 		`{"type":"object","properties":{"a":{"const":[1]}}}`:                                                                                                     "objects or arrays",
 		`{"type":"object","properties":{` + strings.TrimSuffix(strings.Repeat(`"p%":{"type":"string"},`, 25), ",") + `}}`:                                        "24 optional params",

@@ -30,6 +30,7 @@ type stricter struct {
 var (
 	errAnyValue = errors.New("a part of it accepts any value")
 	errAnyName  = errors.New("an object in it accepts properties of any name")
+	errSeveral  = errors.New("a part of it must match several schemas at once")
 )
 
 // Strict makes root an OpenAI strict schema and returns its changes. The error
@@ -122,11 +123,17 @@ func (s *stricter) schema(n *jsonx.Value, depth int) error {
 		return err
 	}
 	if n.Get("$ref") != nil {
+		if n.Get("properties") != nil || n.Get("anyOf") != nil || n.Get("enum") != nil {
+			return errSeveral // next to the reference they apply too
+		}
 		s.only(n, append(kept, "$ref"))
 		_, err := s.refs.Resolve(n)
 		return err
 	}
 	if list := n.Get("anyOf"); list != nil {
+		if n.Get("properties") != nil { // closed objects exclude each other
+			return errSeveral
+		}
 		s.found.Unions++
 		if err := s.branches(list.Items, depth); err != nil || n.Get("type") == nil {
 			return err
@@ -169,7 +176,7 @@ func (s *stricter) typed(n *jsonx.Value, depth int) error {
 func (s *stricter) prune(n *jsonx.Value) error {
 	if all := n.Get("allOf"); all != nil {
 		if len(all.Items) != 1 || !mergeable(n, all.Items[0]) {
-			return errors.New("a part of it must match several schemas at once")
+			return errSeveral
 		}
 		n.Remove("allOf")
 		n.Members = append(n.Members, all.Items[0].Members...)

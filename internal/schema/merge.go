@@ -1,0 +1,90 @@
+package schema
+
+import (
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// isAboutRefs reports whether a keyword is a reference, or is only about
+// references.
+func isAboutRefs(keyword string) bool {
+	switch keyword {
+	case "$ref", "$defs", "definitions", "$schema", "$id", "id", "$anchor", "$comment":
+		return true
+	}
+	return false
+}
+
+// merge returns one schema for the values that all in the list describe, the last
+// of which has no reference. It is made once for start.
+func (r *Refs) merge(start *jsonx.Value, list []*jsonx.Value) *jsonx.Value {
+	last := list[len(list)-1]
+	if len(list) == 1 || !last.Is(jsonx.Object) {
+		return last
+	}
+	out := jsonx.NewObject()
+	for _, s := range list {
+		for _, m := range s.Members {
+			if s == last || !isAboutRefs(m.Name) {
+				Add(out, m)
+			}
+		}
+	}
+	if r.merged == nil {
+		r.merged = map[*jsonx.Value]*jsonx.Value{}
+	}
+	r.merged[start] = out
+	return out
+}
+
+// Add adds a keyword that applies too to an object schema, whose own keyword of
+// that name takes precedence where both cannot be expressed in one. It changes no
+// value that s had before.
+func Add(s *jsonx.Value, m jsonx.Member) {
+	old := s.Get(m.Name)
+	switch {
+	case old == nil:
+		s.Members = append(s.Members, m)
+	case m.Name == "properties" && old.Is(jsonx.Object):
+		s.Set(m.Name, jsonx.NewObject(newMembers(old, m.Value)...))
+	case m.Name == "required" && old.Is(jsonx.Array):
+		s.Set(m.Name, jsonx.NewArray(AddNames(slices.Clone(old.Items), m.Value.Items)...))
+	case m.Name == "allOf" && old.Is(jsonx.Array):
+		s.Set(m.Name, jsonx.NewArray(slices.Concat(old.Items, m.Value.Items)...))
+	case slices.Contains([]string{"anyOf", "oneOf", "not", "enum", "const"}, m.Name):
+		all := s.Get("allOf")
+		if all == nil {
+			all = jsonx.NewArray()
+		}
+		s.Set("allOf", jsonx.NewArray(append(slices.Clone(all.Items), jsonx.NewObject(m))...))
+	}
+}
+
+// newMembers returns the members of an object, and those of another whose names
+// it does not have.
+func newMembers(first, second *jsonx.Value) []jsonx.Member {
+	have := first.ByName()
+	out := slices.Clone(first.Members)
+	for _, m := range second.Members {
+		if have[m.Name] == nil {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// AddNames adds to a list of names those of another that it does not have.
+func AddNames(to, names []*jsonx.Value) []*jsonx.Value {
+	have := make(map[string]bool, len(to))
+	for _, v := range to {
+		have[v.Text()] = true
+	}
+	for _, v := range names {
+		if v.Is(jsonx.String) && !have[v.Text()] {
+			have[v.Text()] = true
+			to = append(to, v)
+		}
+	}
+	return to
+}

@@ -83,7 +83,9 @@ func convert(source string, at *url.URL) (string, error) {
 	for _, tag := range hiddenTags() {
 		c.Register.TagType(tag.String(), converter.TagTypeRemove, converter.PriorityStandard)
 	}
-	c.Register.TagType("summary", converter.TagTypeBlock, converter.PriorityStandard)
+	for _, tag := range []string{"summary", "td", "th"} { // cells stand alone in a table that Markdown cannot show
+		c.Register.TagType(tag, converter.TagTypeBlock, converter.PriorityStandard)
+	}
 	out, err := c.ConvertNode(doc)
 	return strings.TrimSpace(string(out)), err
 }
@@ -116,10 +118,18 @@ type tidying struct {
 }
 
 // tidy makes links absolute, drops invalid addresses, and limits spanning
-// cells. A link without an address becomes plain text.
+// cells. A link without an address or a content becomes plain text.
 func (t *tidying) tidy(n *html.Node) {
 	if n.Type != html.ElementNode {
 		return
+	}
+	switch n.DataAtom {
+	case atom.Table:
+		flattenCells(n)
+	case atom.Sup:
+		if text := n.FirstChild; text != nil && text == n.LastChild && text.Type == html.TextNode && isExponent(text.Data) {
+			text.Data = "^" + strings.TrimSpace(text.Data)
+		}
 	}
 	kept := n.Attr[:0]
 	area := 1
@@ -137,7 +147,7 @@ func (t *tidying) tidy(n *html.Node) {
 		kept = append(kept, a)
 	}
 	n.Attr = kept
-	if n.Data == "a" && attribute(n, "href") == "" {
+	if n.DataAtom == atom.A && (attribute(n, "href") == "" || n.FirstChild == nil) {
 		n.Data, n.DataAtom = "span", atom.Span
 	}
 	if area > 1 {

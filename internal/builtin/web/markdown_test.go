@@ -55,14 +55,27 @@ func TestIndentedJSONIsBounded(t *testing.T) {
 func TestMarkdownOf(t *testing.T) {
 	at := &url.URL{Scheme: "https", Host: "example.com"}
 	for page, want := range map[string]string{
-		"<a>a</a> <a href='javascript:f()'>b</a> <a name=x>c</a>":           "a b c",
-		"<a href='/x'>a</a> <a href=''>b</a>":                               "[a](https://example.com/x) [b](https://example.com)",
-		"<details><summary>More</summary>text</details>":                    "More\n\ntext",
-		"a<template><p>no</template><select><option>x<option>y</select> b":  "a b",
-		"a <svg><title>no</title><text>no</text></svg>b<object>no</object>": "a b",
+		"<a>a</a> <a href='javascript:f()'>b</a> <a name=x>c</a>":                                       "a b c",
+		"<a href='/x'>a</a> <a href=''>b</a>":                                                           "[a](https://example.com/x) [b](https://example.com)",
+		"<details><summary>More</summary>text</details>":                                                "More\n\ntext",
+		"a<template><p>no</template><select><option>x<option>y</select> b":                              "a b",
+		"a <svg><title>no</title><text>no</text></svg>b<object>no</object>":                             "a b",
+		"<h2>a<a href='#a'></a></h2>":                                                                   "## a",
+		"10<sup>6</sup> e<sup> x</sup> 1<sup>st</sup><sup><a href='#n'>1</a></sup>":                     "10^6 e^x 1st[1](#n)",
+		"<table><tr><th>a<th>b<tr><td><p>1</p><p>2</p><td>see<ul><li>x</li> <li><p>y</p></ul>z</table>": "| a | b |\n|---|---|\n| 1  <br />2 | see  <br />• x  <br />• y  <br />z |",
+		"<table><tr><td>a<td>b<tr><td><ul><li>x</ul><td>c</table>":                                      "a\n\nb\n\n- x\n\nc",
+		"<table><tr><td><h1>t</h1><td><table><tr><th>a<tr><td>1</table></table>":                        "# t\n\n| a |\n|---|\n| 1 |",
 	} {
 		if got, err := convert(page, at); got != want || err != nil {
 			t.Errorf("%s: %q, want %q; %v", page, got, want, err)
+		}
+	}
+}
+
+func TestTypeOfText(t *testing.T) {
+	for body, want := range map[string]string{"<!doctype html><p>Sign in": "text/html", "not found": "text/plain", "\x89PNG\r\n\x1a\n\x00": "image/png", "\xff\xd8\xff\x00": "image/jpeg", "\x00\x01": "image/png", "\n%PDF-1.4 \xe2\xe3": "image/png"} {
+		if kind, _ := contentKind(&webPage{Type: "image/png", Body: []byte(body)}); kind != want {
+			t.Errorf("%q sent as image/png is %s, want %s", body, kind, want)
 		}
 	}
 }
@@ -80,6 +93,7 @@ func TestHTMLText(t *testing.T) {
 		"<dl><dt>a<dd>b</dl>c":                                 "a\nb\n\nc",
 		"a</pre> b":                                            "a\n\nb",
 		"&lt;b&gt;":                                            "<b>",
+		"10<sup>6</sup>m<sup><a>1</a></sup><sup>st</sup>":      "10^6m1st",
 		"a<details><summary>b</summary>c</details>d":           "a\nb\nc\nd",
 	} {
 		if got := htmlText(page); got != want {

@@ -70,8 +70,11 @@ func contentKind(p *webPage) (kind string, params map[string]string) {
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || kind == "application/octet-stream" || kind == "unknown/unknown" || !strings.Contains(kind, "/") {
 		return textfile.Type(head), nil
 	}
-	// An image with a wrong type would be rejected by its receiver.
-	if found := textfile.Type(head); isMedia(kind) && kind != found && isMedia(found) {
+	// An image with a wrong type would be rejected by its receiver, and so would the
+	// page of an error that is called an image.
+	enc, ok := textfile.Detect(head)
+	isText := ok && (enc == textfile.UTF8 || enc == textfile.UTF8WithBOM)
+	if found := textfile.Type(head); isMedia(kind) && kind != found && (isMedia(found) || isText) {
 		kind = found
 	}
 	return kind, params

@@ -19,7 +19,12 @@ func htmlText(source string) string {
 		case html.ErrorToken:
 			return strings.TrimSpace(t.out.String())
 		case html.TextToken:
-			t.text(string(z.Text()))
+			text := string(z.Text())
+			if t.raised && isExponent(text) {
+				text = "^" + strings.TrimSpace(text)
+			}
+			t.raised = false
+			t.text(text)
 		case html.StartTagToken:
 			t.open(z)
 		case html.SelfClosingTagToken:
@@ -30,6 +35,14 @@ func htmlText(source string) string {
 	}
 }
 
+// isExponent reports whether the text of a sup element is a number or one letter:
+// without a mark, 10 to the power of 6 would read as 106.
+func isExponent(s string) bool {
+	s = strings.TrimSpace(s)
+	digits := strings.TrimLeft(s, "+-−")
+	return digits != "" && strings.Trim(digits, "0123456789") == "" || len(s) == 1 && 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z'
+}
+
 // plainText assembles the text.
 type plainText struct {
 	out      strings.Builder
@@ -38,11 +51,13 @@ type plainText struct {
 	verbatim int       // open pre elements
 	breaks   int       // line breaks that are due before the next text
 	blank    bool      // a space is due
+	raised   bool      // the text that follows is the beginning of a sup element
 }
 
 func (t *plainText) open(z *html.Tokenizer) {
 	name, _ := z.TagName()
 	tag := atom.Lookup(name)
+	t.raised = tag == atom.Sup
 	switch {
 	case t.hidden != 0:
 		if tag == t.hidden {

@@ -234,16 +234,34 @@ func (e *Env) Session(ctx context.Context, o SessionOptions) (*session.Session, 
 		serverLog = o.ServerLog(serverLog)
 	}
 	o.Noticed, o.Cache = diags, e.cacheMode(o.Ask)
-	s, err := session.New(ctx, set, session.Deps{
-		Version: e.Version, Dir: e.Dir, Environ: e.Environ, Start: e.start, Folders: e.Folders, Log: e.Log,
-		Warn: e.Warn, Asker: o.Asker, Screen: e.Screen, ServerLog: serverLog, LogLevel: e.logLevel(), Outcome: outcome,
-		Keeper: keeper(),
-	}, o.Options)
+	deps := e.deps()
+	deps.Asker, deps.ServerLog = o.Asker, serverLog
+	s, err := session.New(ctx, set, deps, o.Options)
 	if err != nil {
 		return nil, err
 	}
 	e.sessions = append(e.sessions, s)
 	return s, nil
+}
+
+func (e *Env) deps() session.Deps {
+	return session.Deps{
+		Version: e.Version, Dir: e.Dir, Environ: e.Environ, Start: e.start, Folders: e.Folders, Log: e.Log,
+		Warn: e.Warn, Screen: e.Screen, LogLevel: e.logLevel(), Outcome: outcome, Keeper: keeper(),
+	}
+}
+
+// CheckSettings returns the mistakes that [settings.Load] does not find, such as in
+// the conditions of rules, as a [settings.Error]. Nothing is started.
+func (e *Env) CheckSettings(ctx context.Context, set *settings.Settings) error {
+	s, err := session.New(ctx, set, e.deps(), session.Options{Still: true})
+	if err == nil {
+		s.Close()
+	}
+	if _, ok := errors.AsType[*settings.Error](err); ok {
+		return err
+	}
+	return nil // for example, the preset or the lock file has a mistake
 }
 
 // keeper returns the command that manages background commands; nil if our own

@@ -31,10 +31,17 @@ type Options struct {
 	SystemDir    string            // "" = /etc/toolreg; for tests
 	Trust        *trust.Store      // stored grants; nil = none
 	Import       Importer          // finds the files of other programs; nil = the setting imports has no effect
-	Proposed     *Proposed         // used instead of the project's own file; nil = that file
+	Proposed     *Proposed         // used instead of the project's own file, or of one of Files; nil = none
 }
 
-// Proposed is the project's own settings file with proposed content.
+// Alone returns the options for reading a settings file as if it had this content,
+// without the user's and the project's files.
+func (o Options) Alone(file string, data []byte) Options {
+	o.Files, o.NoUser, o.NoProject, o.Proposed = []string{file}, true, true, &Proposed{file, data}
+	return o
+}
+
+// Proposed is a settings file with proposed content.
 type Proposed struct {
 	Path string // absolute
 	Data []byte
@@ -230,6 +237,9 @@ func (l *loader) readNamed(name string) {
 	}
 	path := l.absolute(name)
 	f, err := trust.Read(path, document.MaxFile)
+	if p := l.opts.Proposed; p != nil && p.Path == path {
+		f, err = trust.Proposed(path, p.Data), nil
+	}
 	if err != nil {
 		l.refused(ScopeFile, document.Unreadable(path, err))
 		return

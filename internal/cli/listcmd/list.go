@@ -185,6 +185,9 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := o.CheckSource(s); err != nil {
+		return err
+	}
 	reg, found, err := e.FindTools(ctx, s, name, inDocs)
 	if err != nil {
 		return err
@@ -196,8 +199,26 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 			tools = append(tools, reg.Versions(t.Name)...)
 		}
 	}
+	if tools, err = unused(ctx, e, o.Apply(tools), o.inactive); err != nil {
+		return err
+	}
+	if err := o.printOne(e, s, reg, name, tools); err != nil || !o.Strict {
+		return err
+	}
+	if reg, err = s.All(ctx); err != nil {
+		return err
+	}
+	return o.StrictFailure(reg)
+}
+
+// printOne prints what the filters leave of the tools with a name.
+func (o *options) printOne(e *cli.Env, s *session.Session, reg *registry.Registry, name string, tools []*registry.Tool) error {
 	if e.Globals.JSON {
 		return document{Diagnostics: cli.OrEmpty(s.Diagnostics(reg))}.print(e, tools, o.all)
+	}
+	if len(tools) == 0 {
+		e.Notef("tool %q does not match the filters", name)
+		return nil
 	}
 	if o.examples {
 		return printExamples(e, reg, tools)

@@ -130,7 +130,7 @@ func printExamples(e *cli.Env, reg *registry.Registry, tools []*registry.Tool) e
 		}
 	}
 	if b.Len() == 0 {
-		e.Note("toolreg: the tool has no examples\n")
+		e.Notef("the tool has no examples")
 	}
 	_, err := io.WriteString(e.Out, b.String())
 	return err

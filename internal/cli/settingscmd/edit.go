@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
 
@@ -78,7 +77,6 @@ func edited(ctx context.Context, e *cli.Env, file, text string) (string, error) 
 	}
 	defer tty.Close()
 	return settingsfile.EditText(ctx, tty, file, text, func(text string) error {
-		_, err := settings.CheckFile(file, []byte(text))
-		return err
+		return settingsfile.Check(ctx, e, file, nil, []byte(text))
 	})
 }

@@ -63,7 +63,7 @@ func runSet(ctx context.Context, e *cli.Env, scope, key string, words []string) 
 	if err != nil {
 		return err
 	}
-	_, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Change: func(old []byte) ([]byte, error) { return set(file, old, a) }})
+	_, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Change: func(old []byte) ([]byte, error) { return set(ctx, e, file, old, a) }})
 	if err != nil {
 		return err
 	}
@@ -79,15 +79,13 @@ func runSet(ctx context.Context, e *cli.Env, scope, key string, words []string) 
 
 // set changes the content of a file. Mistakes that the file had before are
 // accepted; new ones are an error.
-func set(file string, old []byte, a settings.Assignment) ([]byte, error) {
+func set(ctx context.Context, e *cli.Env, file string, old []byte, a settings.Assignment) ([]byte, error) {
 	out, err := edit.Set{Paths: a.Paths, Value: a.Value}.Apply(file, old)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := settings.CheckFile(file, out); err != nil {
-		if _, before := settings.CheckFile(file, old); before == nil {
-			return nil, err
-		}
+	if err := settingsfile.Check(ctx, e, file, old, out); err != nil {
+		return nil, err
 	}
 	return out, nil
 }

@@ -85,6 +85,9 @@ func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 	if err != nil {
 		return err
 	}
+	if err := e.CheckSettings(ctx, s); err != nil {
+		return err
+	}
 	values, err := chosenSettings(e, s, keys)
 	if err != nil {
 		return err

@@ -104,6 +104,33 @@ func Edit(ctx context.Context, e *cli.Env, x EditOptions) (granted bool, err err
 	}})
 }
 
+// Check reports the mistakes in the new content of a settings file, unless the old
+// content has such mistakes too: first those of single entries, then those for
+// which commands reject the whole file.
+func Check(ctx context.Context, e *cli.Env, file string, old, data []byte) error {
+	options, err := e.SettingsOptions()
+	if err != nil {
+		return err
+	}
+	entries := func(data []byte) error {
+		_, err := settings.CheckFile(file, data)
+		return err
+	}
+	whole := func(data []byte) error {
+		set, _, err := settings.Load(options.Alone(file, data))
+		if err != nil {
+			return err
+		}
+		return e.CheckSettings(ctx, set)
+	}
+	for _, mistakes := range []func([]byte) error{entries, whole} {
+		if err := mistakes(data); err != nil && mistakes(old) == nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // inTurn calls write while no other run of this program does. Without a state
 // folder there is no lock.
 func inTurn(ctx context.Context, e *cli.Env, write func() error) (err error) {

@@ -166,13 +166,21 @@ func flagError(cmd *cobra.Command, err error) error {
 			err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, ", "))
 		}
 	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		f := invalid.GetFlag()
+		if want := map[string]string{"bool": "true or false", "duration": "a duration such as 30s", "int": "a whole number"}[f.Value.Type()]; want != "" {
+			err = fmt.Errorf("--%s: expected %s, got %q", f.Name, want, invalid.GetValue())
+		}
+	}
 	return &UsageError{Err: err, Hint: "see " + cmd.CommandPath() + " --help"}
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
 	msg := fmt.Sprintf("unknown command %q", name)
 	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+	if near := cmd.SuggestionsFor(name); len(near) > 0 && near[0] == name {
+		msg = fmt.Sprintf("put the command %q before --", name)
+	} else if len(near) > 0 {
 		msg += fmt.Sprintf("; did you mean %q?", near[0])
 	}
 	return &UsageError{Err: errors.New(msg), Hint: "see " + cmd.CommandPath() + " --help"}

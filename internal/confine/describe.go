@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/sandbox"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
@@ -33,7 +34,7 @@ func networkWords(n sandbox.Network) string {
 }
 
 // Findings describes for doctor what the system has for the sandbox, and which
-// settings ask for one that is not possible.
+// settings and rules ask for one that is not possible.
 func (c *Confiner) Findings() (parts []sandbox.Part, missing string, wanted []string) {
 	parts = c.support().Parts
 	if missing = c.missing(); missing == "" {
@@ -53,6 +54,11 @@ func (c *Confiner) Findings() (parts []sandbox.Part, missing string, wanted []st
 		}
 		if setting := fmt.Sprintf("%s: %s (%s)", key, k.mode, k.origin); k.mode != modeOff && !slices.Contains(wanted, setting) {
 			wanted = append(wanted, setting)
+		}
+	}
+	for _, r := range c.opts.Settings.Rules {
+		if r.Decision == policy.Sandbox.String() {
+			wanted = append(wanted, fmt.Sprintf("a rule has the decision sandbox (%s)", r.Origin))
 		}
 	}
 	return parts, missing, wanted

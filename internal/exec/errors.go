@@ -99,6 +99,8 @@ func LastingHint(t *registry.Tool, v policy.Verdict) string {
 		return "name the program literally"
 	case v.Person, v.Firm:
 		return "no rule can allow it permanently"
+	case v.Rule != nil && v.Rule.Decision == policy.Sandbox:
+		return fmt.Sprintf("the rule at %s allows it once it can run in the sandbox", v.Origin)
 	case v.Rule != nil && v.Rule.Decision == policy.Ask:
 		return "the rule that asks is set at " + v.Origin
 	case len(v.Scopes) > 0 && v.Scopes[0].Kind == policy.ScopeCommand:

@@ -293,7 +293,9 @@ func TestNobodyToAsk(t *testing.T) {
 		"line that no rule covers":        {policy.Verdict{Commands: []policy.CommandVerdict{{}}}, func(*registry.Tool) {}, []string{"--yes", "no rule on commands"}},
 		"line that cannot be parsed":      {policy.Verdict{Unread: true}, func(*registry.Tool) {}, []string{"can be parsed", "--yes denies"}},
 		"file that is always asked about": {policy.Verdict{Firm: true}, func(*registry.Tool) {}, []string{"--yes", "no rule can allow it"}},
-		"rule that asks":                  {policy.Verdict{Rule: &rule, Origin: "s.yaml:7"}, func(*registry.Tool) {}, []string{"--yes", "s.yaml:7"}},
+		"rule that wants the sandbox": {policy.Verdict{Rule: &policy.Rule{Decision: policy.Sandbox}, Origin: "s.yaml:7", Commands: []policy.CommandVerdict{{}}},
+			func(*registry.Tool) {}, []string{"--yes", "the rule at s.yaml:7 allows it once"}},
+		"rule that asks": {policy.Verdict{Rule: &rule, Origin: "s.yaml:7"}, func(*registry.Tool) {}, []string{"--yes", "s.yaml:7"}},
 	} {
 		r := newRig(tt.verdict)
 		r.x.Confirmer = nil

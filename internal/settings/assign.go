@@ -24,9 +24,9 @@ type Assignment struct {
 // [*Error].
 func Assign(key string, words []string) (Assignment, error) {
 	x := table.NewIndex()
-	row, paths := assigned(x, key)
-	if row == nil || row.Foreign {
-		return Assignment{}, &UnknownKeyError{Key: key, Near: nearKeys(x, key)}
+	row, paths, err := known(x, key)
+	if err != nil {
+		return Assignment{}, err
 	}
 	n, err := valueOf(row, words)
 	if err != nil {
@@ -43,6 +43,21 @@ func Assign(key string, words []string) (Assignment, error) {
 		problems = append(problems, withoutPlace(p, key))
 	}
 	return Assignment{Paths: paths, Value: n.Encode()}, NewError(problems)
+}
+
+// Paths returns the paths to a setting, or to a part of one, in a file: by its name,
+// then by its twin. The error is an [*UnknownKeyError].
+func Paths(key string) ([][]string, error) {
+	_, paths, err := known(table.NewIndex(), key)
+	return paths, err
+}
+
+func known(x *table.Index, key string) (*table.Row, [][]string, error) {
+	row, paths := assigned(x, key)
+	if row == nil || row.Foreign {
+		return nil, nil, &UnknownKeyError{Key: key, Near: nearKeys(x, key)}
+	}
+	return row, paths, nil
 }
 
 // withoutPlace moves the setting that a problem is about, key or a part of it,

@@ -78,6 +78,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 		{"overflowing duration", "s.json", `{"toolDiscoveryTimeout": 9223372036854775807}`, []string{
 			`s.json:1:26: toolDiscoveryTimeout: expected whole milliseconds, 0 or more, or a duration such as "1.5s"`,
 		}},
+		{"tab", "s.yaml", "shell:\n\ttimeout: 5\n", []string{"s.yaml:2:1: invalid YAML: found character that cannot start any token (indent with spaces; YAML does not allow tabs)"}},
 		{"not UTF-8", "s.yaml", "env:\n  A: \"\xff\"\n", []string{"s.yaml:2:1: the file is not valid UTF-8 (save it as UTF-8)"}},
 		{"NUL", "s.json", `{"toolCallCommand": ["a\u0000b"]}`, []string{"s.json:1:22: a string contains a NUL character"}},
 		{"a list at the top", "s.yaml", "- a\n", []string{"s.yaml:1:1: expected an object, got list"}},

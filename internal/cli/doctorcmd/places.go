@@ -121,7 +121,7 @@ func (x *examination) path(env []string) {
 		x.add(stateWarning, "PATH", "remove them, or make them absolute", "entries that are not absolute are ignored: %s", strings.Join(odd, ", "))
 		return
 	}
-	x.add(stateOK, "PATH", "", "%d folders", good)
+	x.add(stateOK, "PATH", "", "%s", cli.Counted(good, "folder"))
 }
 
 // auditLog checks the whole log.
@@ -143,7 +143,7 @@ func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 	case n == 0:
 		x.add(stateOK, "audit", "", "no calls in the log yet")
 	default:
-		x.add(stateOK, "audit", "", "%d calls in the log, the last at %s", n, last.Local().Format(time.DateTime))
+		x.add(stateOK, "audit", "", "%s in the log, the last at %s", cli.Counted(n, "call"), last.Local().Format(time.DateTime))
 	}
 }
 

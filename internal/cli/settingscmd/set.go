@@ -2,7 +2,8 @@ package settingscmd
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,8 @@ kept.
 
 KEY is a setting by either of its names, or a part of one such as
 mcpServers.NAME.timeout. Lists take any number of VALUEs, objects take JSON. A
-value of another type than the setting's is refused. At a terminal a change of
+value of another type than the setting's is refused. Put -- before VALUEs that begin
+with a dash. At a terminal a change of
 the project's settings is shown first, and a yes also grants trust in it.
 
 Exit codes: 0, 1, 2 (no such setting, a value of another type), 5 (you said no,
@@ -32,67 +34,96 @@ or inside a tool's run).`,
 		Example: `  toolreg settings set approvalMode plan
   toolreg settings set excludeTools web_fetch 'github__*'
   toolreg settings set --scope project mcpServers.files.timeout 30s`,
-		Args:              cli.ArgsBetween(2, -1, "a KEY and a VALUE"),
+		Args: func(cmd *cobra.Command, argv []string) error {
+			if word := readAsFlag(e.Argv, argv); word != "" {
+				return &cli.UsageError{Err: fmt.Errorf("%s was read as a flag", word), Hint: dashHint}
+			}
+			return cli.ArgsBetween(2, -1, "a KEY and a VALUE")(cmd, argv)
+		},
 		ValidArgsFunction: complete.Args(e.Complete().SettingKeys, completeValues),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runSet(cmd.Context(), e, scope, argv[0], argv[1:])
 		},
 	}
 	settingsfile.ScopeFlag(cmd, &scope, "user", "")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if cmd.Flags().NArg() > 0 { // behind the key
+			return &cli.UsageError{Err: err, Hint: dashHint}
+		}
+		return cmd.Parent().FlagErrorFunc()(cmd, err)
+	})
 	return cmd
 }
 
-// changedDocument is the JSON of settings set and settings edit.
+const dashHint = "put -- before the values if one of them begins with a dash"
+
+// readAsFlag returns the first word after the key, which is the first of argv, that
+// the parser took for flags in short form, such as -y; "" if there is none. As a
+// value it would be lost without notice.
+func readAsFlag(line, argv []string) string {
+	if len(argv) == 0 {
+		return ""
+	}
+	for _, word := range line[slices.Index(line, argv[0])+1:] {
+		switch {
+		case word == "--":
+			return ""
+		case len(word) > 1 && word[0] == '-' && word[1] != '-':
+			return word
+		}
+	}
+	return ""
+}
+
+// changedDocument is the JSON of the commands that change a file.
 type changedDocument struct {
 	Key  string `json:"key,omitempty"`
 	File string `json:"file"`
 }
 
 func runSet(ctx context.Context, e *cli.Env, scope, key string, words []string) error {
-	if err := e.RefuseInside("changing settings"); err != nil {
-		return err
-	}
 	a, err := settings.Assign(key, words)
-	if _, ok := errors.AsType[*settings.UnknownKeyError](err); ok {
+	if err != nil {
 		return unknownKey(err)
 	}
+	changed, err := change(ctx, e, scope, key, edit.Set{Paths: a.Paths, Value: a.Value}.Apply)
 	if err != nil {
 		return err
+	}
+	return reportChange(ctx, e, scope, changed, "set %s in %s")
+}
+
+// change changes the settings file of a scope. Mistakes that the file had before
+// are accepted; new ones are an error.
+func change(ctx context.Context, e *cli.Env, scope, key string, apply func(file string, old []byte) ([]byte, error)) (changedDocument, error) {
+	if err := e.RefuseInside("changing settings"); err != nil {
+		return changedDocument{}, err
 	}
 	file, err := settingsfile.Path(e, scope)
 	if err != nil {
-		return err
+		return changedDocument{}, err
 	}
-	_, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Change: func(old []byte) ([]byte, error) { return set(ctx, e, file, old, a) }})
-	if err != nil {
-		return err
-	}
+	_, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Change: func(old []byte) ([]byte, error) {
+		out, err := apply(file, old)
+		if err != nil {
+			return nil, err
+		}
+		return out, settingsfile.Check(ctx, e, file, old, out)
+	}})
+	return changedDocument{key, file}, err
+}
+
+// reportChange prints what was changed, and what keeps a value from taking effect:
+// missing trust, or a scope that overrides it.
+func reportChange(ctx context.Context, e *cli.Env, scope string, changed changedDocument, text string) error {
+	key, file := changed.Key, changed.File
 	if e.Globals.JSON {
-		if err := e.PrintJSON(changedDocument{key, file}); err != nil {
+		if err := e.PrintJSON(changed); err != nil {
 			return err
 		}
 	} else {
-		e.Notef("set %s in %s", key, file)
+		e.Notef(text, key, file)
 	}
-	return reportSet(ctx, e, scope, key, file)
-}
-
-// set changes the content of a file. Mistakes that the file had before are
-// accepted; new ones are an error.
-func set(ctx context.Context, e *cli.Env, file string, old []byte, a settings.Assignment) ([]byte, error) {
-	out, err := edit.Set{Paths: a.Paths, Value: a.Value}.Apply(file, old)
-	if err != nil {
-		return nil, err
-	}
-	if err := settingsfile.Check(ctx, e, file, old, out); err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-// reportSet reports what keeps a value from taking effect: missing trust, or a
-// scope that overrides it.
-func reportSet(ctx context.Context, e *cli.Env, scope, key, file string) error {
 	s, diags, err := e.LoadSettings(ctx)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ Exit codes: 0, 2 (a mistake in the settings).`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runShow(cmd.Context(), e, nil) },
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use:   "show [KEY…]",
+		Use: "show [KEY…]", SuggestFor: []string{"get", "list"},
 		Short: "Print the effective settings, each with the place it comes from",
 		Long: `Print every setting that has a value, or those named: a setting by either of
 its names, a group such as policy, or one entry such as mcpServers.NAME. Values
@@ -66,7 +66,7 @@ No settings are read. Exit codes: 0, 2.`,
 		Example: "  toolreg settings schema > settings.schema.json",
 		Args:    cli.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return runSchema(e) },
-	}, newEditCommand(e), newSetCommand(e))
+	}, newEditCommand(e), newSetCommand(e), newUnsetCommand(e))
 	return cmd
 }
 
@@ -124,11 +124,8 @@ func chosenSettings(e *cli.Env, s *settings.Settings, keys []string) ([]settings
 	var out []settings.Value
 	for _, key := range keys {
 		values, err := s.Find(key)
-		if _, ok := errors.AsType[*settings.UnknownKeyError](err); ok {
-			return nil, unknownKey(err)
-		}
 		if err != nil {
-			return nil, err
+			return nil, unknownKey(err)
 		}
 		if len(values) == 0 && !e.Globals.Quiet && !e.Globals.JSON {
 			e.Note(fmt.Sprintf("toolreg: %s is not set\n", key))
@@ -138,7 +135,11 @@ func chosenSettings(e *cli.Env, s *settings.Settings, keys []string) ([]settings
 	return out, nil
 }
 
+// unknownKey adds a hint to the error about a setting that does not exist.
 func unknownKey(err error) error {
+	if _, ok := errors.AsType[*settings.UnknownKeyError](err); !ok {
+		return err
+	}
 	return &cli.UsageError{Err: err, Hint: "toolreg settings schema lists all settings"}
 }
 

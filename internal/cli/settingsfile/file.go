@@ -92,7 +92,7 @@ func Edit(ctx context.Context, e *cli.Env, x EditOptions) (granted bool, err err
 		return false, err
 	}
 	text, err := x.Change(old)
-	if err != nil || old != nil && bytes.Equal(old, text) {
+	if err != nil || bytes.Equal(old, text) {
 		return false, err
 	}
 	within := "" // do not write outside the project

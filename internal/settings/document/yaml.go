@@ -51,7 +51,11 @@ func (p *parser) yamlSyntax(err error, data []byte) {
 			}
 		}
 	}
-	p.fail(line, 1, "invalid YAML: "+message, "")
+	hint := ""
+	if lines := bytes.Split(data, []byte("\n")); line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")) {
+		hint = "indent with spaces; YAML does not allow tabs"
+	}
+	p.fail(line, 1, "invalid YAML: "+message, hint)
 }
 
 // fromYAML converts a node; open holds the anchors that are being expanded.

@@ -106,6 +106,28 @@ func (s Set) Apply(file string, data []byte) ([]byte, error) {
 	return placed{path: path, value: value}.apply(file, data, before)
 }
 
+// Unset removes a setting, or a part of one, and the objects that it leaves empty.
+// Each path leads to it by names from the top of the file; those that lead nowhere
+// are ignored.
+type Unset struct{ Paths [][]string }
+
+// Apply makes the change as [Change.Apply] does.
+func (u Unset) Apply(file string, data []byte) ([]byte, error) {
+	for _, path := range u.Paths {
+		before, err := parseForEdit(file, data)
+		if err != nil {
+			return nil, err
+		}
+		if before.at(path) == nil {
+			continue
+		}
+		if data, err = (placed{path: path}).apply(file, data, before); err != nil {
+			return nil, err
+		}
+	}
+	return data, nil
+}
+
 // placed is a value with its path in a file.
 type placed struct {
 	path  []string       // names from the top

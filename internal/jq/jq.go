@@ -1,7 +1,7 @@
 // Package jq evaluates the jq expressions of settings and manifests: the steps
 // of composites, and the conditions of plugins' tools and of policy rules.
 // Expressions cannot access the environment, files or modules, and are limited
-// in memory and, by a time limit or the caller's context, in time.
+// in time and memory.
 package jq
 
 import (
@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,10 +43,11 @@ func Compile(text string) (*Expression, error) {
 var errNoValue = errors.New("it returned no value")
 
 // Value returns the single value of the expression for input, which must
-// consist of JSON types, as [Decode] returns them. ctx stops an endless
-// expression, which may still read the input afterwards.
+// consist of JSON types, as [Decode] returns them. After 10 s, or with more than
+// 256 MiB of memory, it is an error. An expression that was stopped may still
+// read the input afterwards.
 func (e *Expression) Value(ctx context.Context, input any) (any, error) {
-	ctx, stop := memory.Limit(ctx, maxMemory)
+	ctx, stop := limited(ctx, maxTime, maxMemory)
 	defer stop()
 	return e.value(ctx, input)
 }
@@ -58,7 +60,29 @@ func (e *Expression) value(ctx context.Context, input any) (any, error) {
 	if failure, failed := v.(error); failed {
 		return nil, failure
 	}
+	if deeper(v, maxDepth) {
+		return nil, fmt.Errorf("its value is nested deeper than %d levels", maxDepth)
+	}
 	return v, err
+}
+
+// deeper reports whether a value has more than so many levels of lists and objects.
+func deeper(v any, levels int) bool {
+	below := func(x any) bool { return deeper(x, levels-1) }
+	switch v := v.(type) {
+	case []any:
+		return levels == 0 || slices.ContainsFunc(v, below)
+	case map[string]any:
+		if levels == 0 {
+			return true
+		}
+		for _, x := range v {
+			if below(x) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // only returns the one value of an expression, or an error.
@@ -121,7 +145,9 @@ func holds(v any, err error) (bool, error) {
 // Limits on an expression. The brief ones are for expressions that are
 // evaluated for every call or run.
 const (
+	maxTime     = 10 * time.Second
 	maxMemory   = 256 << 20
+	maxDepth    = 10_000 // encoding/json reads no more; encoding many more would overflow the stack
 	briefMemory = 64 << 20
 	briefTime   = time.Second
 )
@@ -130,8 +156,12 @@ const (
 // more than 64 MiB of memory it ends with an error that says so. The returned
 // function must be called.
 func brief(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithTimeoutCause(ctx, briefTime, fmt.Errorf("it took longer than %s", briefTime))
-	ctx, stop := memory.Limit(ctx, briefMemory)
+	return limited(ctx, briefTime, briefMemory)
+}
+
+func limited(ctx context.Context, most time.Duration, bytes uint64) (context.Context, func()) {
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("it took longer than %s", most))
+	ctx, stop := memory.Limit(ctx, bytes)
 	return ctx, func() { stop(); cancel() }
 }
 

@@ -52,6 +52,26 @@ func TestIsTrue(t *testing.T) {
 	}
 }
 
+// A composite has no time limit of its own, so its expressions need one.
+func TestValueIsLimited(t *testing.T) {
+	for _, tt := range []struct{ expression, wrong string }{
+		{`reduce range(20000) as $i (null; [.])`, "nested deeper than 10000 levels"},
+		{`reduce range(20000) as $i (null; {a: .})`, "nested deeper than 10000 levels"},
+		{`reduce range(10000) as $i (null; [.])`, ""},
+		{`[range(1e9)] | length`, "more than 256 MiB"},
+		{`def f: f; f`, "it took longer than 10s"},
+	} {
+		e, err := jq.Compile(tt.expression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = e.Value(t.Context(), nil)
+		if (err == nil) != (tt.wrong == "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
+			t.Errorf("%s: error %v, want %q", tt.expression, err, tt.wrong)
+		}
+	}
+}
+
 func TestCompileRefuses(t *testing.T) {
 	for _, text := range []string{"", ".a |", "nofunc", `include "x"; .`, `import "x" as x; .`} {
 		if _, err := jq.Compile(text); err == nil && text != "" {

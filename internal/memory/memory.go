@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// interval is the time between two checks of the heap, during which work may
+// interval is the time between two checks of the memory, during which work may
 // exceed its limit.
 const interval = 2 * time.Millisecond
 
 // ErrLimit is the cause of a context that Limit canceled.
 var ErrLimit = errors.New("it took too much memory")
 
-// Limit cancels a context once the heap has grown by more than limit bytes,
-// including garbage. The returned function stops watching and must be called.
+// Limit cancels a context once the heap and the stacks have grown by more than
+// limit bytes, including garbage. The returned function stops watching and must be called.
 // Work that ends within the interval costs no more than a timer.
 func Limit(ctx context.Context, limit uint64) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	start := heap()
+	start := used()
 	var look func()
 	look = func() {
-		if heap() > start+limit {
+		if used() > start+limit {
 			cancel(fmt.Errorf("%w: more than %d MiB", ErrLimit, limit>>20))
 		}
 		if ctx.Err() == nil {
@@ -50,10 +50,10 @@ func Await[T any](ctx context.Context, work func() T) (T, error) {
 	}
 }
 
-// heap stops the program for a moment, while package runtime/metrics would not;
+// used stops the program for a moment, while package runtime/metrics would not;
 // but that takes 0.1 ms at the start of every run.
-func heap() uint64 {
+func used() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+	return m.HeapAlloc + m.StackInuse
 }

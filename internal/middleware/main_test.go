@@ -41,15 +41,16 @@ func TestWhatMayBeRepeated(t *testing.T) {
 		tool             registry.Tool
 		readOnly, repeat bool
 	}{
-		"a built-in that reads":        {reader(nil), true, true},
-		"a built-in that writes":       {registry.Tool{Definition: registry.Definition{Source: "builtin", Category: registry.CategoryWrite}}, false, false},
-		"one that says nothing":        {registry.Tool{}, false, false},
-		"an untrusted server's word":   {mcp(false, registry.CategoryRead, `{"readOnlyHint":true,"idempotentHint":true}`), false, false},
-		"a trusted server's read-only": {mcp(true, registry.CategoryOther, `{"readOnlyHint":true}`), true, true},
-		"a trusted one's idempotent":   {mcp(true, registry.CategoryOther, `{"idempotentHint":true}`), false, true},
-		"a trusted one's false":        {mcp(true, registry.CategoryOther, `{"readOnlyHint":false,"idempotentHint":"true"}`), false, false},
-		"broken annotations":           {mcp(true, registry.CategoryOther, `[`), false, false},
-		"a built-in's annotations":     {registry.Tool{Definition: registry.Definition{Source: "builtin", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}}, false, false},
+		"a built-in that reads":              {reader(nil), true, true},
+		"a built-in that writes":             {registry.Tool{Definition: registry.Definition{Source: "builtin", Category: registry.CategoryWrite}}, false, false},
+		"a composite, whose steps may write": {registry.Tool{Definition: registry.Definition{Source: "composite", Category: registry.CategoryRead}}, false, false},
+		"one that says nothing":              {registry.Tool{}, false, false},
+		"an untrusted server's word":         {mcp(false, registry.CategoryRead, `{"readOnlyHint":true,"idempotentHint":true}`), false, false},
+		"a trusted server's read-only":       {mcp(true, registry.CategoryOther, `{"readOnlyHint":true}`), true, true},
+		"a trusted one's idempotent":         {mcp(true, registry.CategoryOther, `{"idempotentHint":true}`), false, true},
+		"a trusted one's false":              {mcp(true, registry.CategoryOther, `{"readOnlyHint":false,"idempotentHint":"true"}`), false, false},
+		"broken annotations":                 {mcp(true, registry.CategoryOther, `[`), false, false},
+		"a built-in's annotations":           {registry.Tool{Definition: registry.Definition{Source: "builtin", Annotations: json.RawMessage(`{"readOnlyHint":true}`)}}, false, false},
 	} {
 		if got := ReadOnly(&tt.tool); got != tt.readOnly {
 			t.Errorf("%s: read-only %t", name, got)

@@ -11,8 +11,13 @@ import (
 )
 
 // ReadOnly reports whether a tool changes nothing, according to its category or
-// to the readOnlyHint of a trusted server.
+// to the readOnlyHint of a trusted server. A composite is never read-only: its
+// steps may change something whatever its category, policy decides on each of
+// them, and each is cached and retried on its own.
 func ReadOnly(t *registry.Tool) bool {
+	if t.Source == registry.SourceComposite {
+		return false
+	}
 	if !t.IsMCP() {
 		return t.Category == registry.CategoryRead
 	}

@@ -138,9 +138,12 @@ func (r *Runs) optionIgnored(t *registry.Tool, o Options, key, why string) {
 	if !o.Named {
 		return
 	}
+	hint := "it applies to tools of category read, and to those that a server with trust: true declares read-only or idempotent"
+	if t.Source == registry.SourceComposite {
+		hint = "a composite is not read-only, whatever its category; set the option for the tools of its steps"
+	}
 	r.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
-		Message: fmt.Sprintf("the option %s of %q is ignored: %s", key, t.Name, why),
-		Hint:    "it applies to tools of category read, and to those that a server with trust: true declares read-only or idempotent"})
+		Message: fmt.Sprintf("the option %s of %q is ignored: %s", key, t.Name, why), Hint: hint})
 }
 
 // outputs returns the folder for results that are too long.

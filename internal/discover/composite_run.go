@@ -75,16 +75,17 @@ func (c *Composites) run(ctx context.Context, one *composite, call registry.Call
 		return registry.Result{}, fmt.Errorf("reading the context: %w", err)
 	}
 	result, err := r.all(ctx)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		return registry.Result{}, err
 	}
 	result.Duration = time.Since(start)
 	result.Meta = r.meta()
 	result.Summary = r.summary()
-	return result, nil
+	return result, err
 }
 
-// all runs the steps in order.
+// all runs the steps in order. If ctx ends, the result says which steps were
+// made.
 func (r *compositeRun) all(ctx context.Context) (registry.Result, error) {
 	for i := range r.composite.steps {
 		s := &r.composite.steps[i]
@@ -93,8 +94,12 @@ func (r *compositeRun) all(ctx context.Context) (registry.Result, error) {
 			if noSuchTool(err) {
 				return registry.Result{}, &settings.Error{Problems: []document.Problem{r.problem(fmt.Sprintf("/steps/%d/tool", i), err.Error()+r.before(), "")}}
 			}
-			return registry.Result{}, fmt.Errorf("composite %q, step %d of %d (%s)%s: %w",
-				r.named.Name, i+1, len(r.composite.steps), s.tool, r.before(), err)
+			where := fmt.Sprintf("step %d of %d (%s)%s", i+1, len(r.composite.steps), s.tool, r.before())
+			err = fmt.Errorf("composite %q, %s: %w", r.named.Name, where, err)
+			if ctx.Err() != nil {
+				return registry.TextResult("it was stopped in " + where), err
+			}
+			return registry.Result{}, err
 		}
 		if failed != nil && !s.continueOnError {
 			return named(*failed, fmt.Sprintf("step %d of %d (%s) failed: ", i+1, len(r.composite.steps), s.tool)), nil

@@ -161,6 +161,29 @@ func TestAnEndlessExpressionEndsWithTheCall(t *testing.T) {
 	}
 }
 
+// What was done before a call was stopped may have to be undone.
+func TestACallThatWasStoppedNamesItsSteps(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c, err := parseComposites(t, "composites: {one: {steps: [{tool: save}, {tool: skip, if: 'false'}, {tool: slow}, {tool: save}]}}", CompositeOptions{
+		Call: func(ctx context.Context, tool string, _ json.RawMessage) (registry.Result, error) {
+			if tool == "slow" {
+				cancel()
+			}
+			return registry.TextResult("x"), context.Cause(ctx)
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, _, _ := c.Discover(ctx)
+	result, err := tools[0].Run(ctx, registry.Call{})
+	if want := "it was stopped in step 3 of 4 (slow) after save"; result.Text() != want || !errors.Is(err, context.Canceled) {
+		t.Errorf("%q, want %q; error %v", result.Text(), want, err)
+	}
+	if result.Summary != "save ok, skip skipped" || !strings.Contains(string(result.Meta), `"tool":"save","state":"ok"`) {
+		t.Errorf("summary %q, meta %s", result.Summary, result.Meta)
+	}
+}
+
 // Composites within composites multiply; the steps of one call are bounded.
 func TestStepsOfOneCallAreBounded(t *testing.T) {
 	text := "composites:\n  c0: {steps: [{tool: leaf}]}\n"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/policy"
@@ -46,7 +47,9 @@ func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call
 	params, asking, err := x.Hooks.Before(ctx, t, call)
 	if err == nil && params != nil && !bytes.Equal(params, call.Params) {
 		call.Params = bytes.Clone(params)
-		v, err = x.admit(ctx, t, call)
+		if v, err = x.admit(ctx, t, call); err != nil {
+			err = fmt.Errorf("with the params from a beforeCall hook: %w", err)
+		}
 	}
 	call.Hides = v.Hides
 	return call, tightened(v, asking), err

@@ -117,7 +117,7 @@ func TestHooksAndObserver(t *testing.T) {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 			if _, invalid := tt.err.(*registry.ArgsError); invalid {
-				if !errors.As(err, new(*registry.ArgsError)) {
+				if !errors.As(err, new(*registry.ArgsError)) || !strings.Contains(err.Error(), "from a beforeCall hook") {
 					t.Errorf("error %v", err)
 				}
 			} else if !errors.Is(err, tt.err) {

@@ -186,15 +186,24 @@ func (a *Recorder) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 	for _, c := range r.Result.Content {
 		e.ResultBytes += int64(len(c.Text) + len(c.Data))
 	}
-	if denied, ok := errors.AsType[*exec.Denied](r.Err); ok {
-		e.Rule = denied.Origin
-	} else if _, ok := errors.AsType[*hooks.Denied](r.Err); ok {
-		e.Rule = "hook"
+	if !r.Ran { // otherwise a step was denied, which has its own entry
+		e.Rule = cmp.Or(deniedBy(r.Err), e.Rule)
 	}
 	if e.Outcome == audit.Invalid && r.Verdict.Origin == "" {
 		e.Decision = "" // no decision was made
 	}
 	return e
+}
+
+// deniedBy returns the rule, setting or hook that denied a call; "" if none did.
+func deniedBy(err error) string {
+	if denied, ok := errors.AsType[*exec.Denied](err); ok {
+		return denied.Origin
+	}
+	if _, ok := errors.AsType[*hooks.Denied](err); ok {
+		return "hook"
+	}
+	return ""
 }
 
 // outcomeOf returns how a call ended: its outcome, its error code and its exit

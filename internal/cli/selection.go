@@ -109,6 +109,23 @@ func (s *Selection) StrictFailure(reg *registry.Registry) error {
 	if !s.Strict {
 		return nil
 	}
+	return failedSources(reg)
+}
+
+// NamedFailure returns an error if a source failed and either the command line names the
+// sources or Strict is set. If only one of those named failed, the error is its own.
+func (s *Selection) NamedFailure(reg *registry.Registry, names []string) error {
+	if len(names) == 0 {
+		return s.StrictFailure(reg)
+	}
+	err := failedSources(reg)
+	if reports := reg.Reports(); err != nil && len(reports) == 1 {
+		return reports[0].Err
+	}
+	return err
+}
+
+func failedSources(reg *registry.Registry) error {
 	var failed []string
 	for _, r := range reg.Reports() {
 		if r.State == registry.StateFailed {

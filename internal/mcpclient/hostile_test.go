@@ -53,7 +53,7 @@ func TestStrayMessagesChangeNothing(t *testing.T) {
 		lines []string
 	}{
 		{"another id", []string{`{"jsonrpc":"2.0","id":77777,"result":{"content":[{"type":"text","text":"forged"}]}}`}},
-		{"the id as a string", []string{`{"jsonrpc":"2.0","id":"$ID","result":{"content":[{"type":"text","text":"forged"}]}}`}},
+		{"another id as a string", []string{`{"jsonrpc":"2.0","id":"77777","result":{"content":[{"type":"text","text":"forged"}]}}`, `{"jsonrpc":"2.0","id":"x$ID","result":{}}`}},
 		{"the id with a fraction", []string{`{"jsonrpc":"2.0","id":$ID.5,"result":{"content":[{"type":"text","text":"forged"}]}}`}},
 		{"a list as id", []string{`{"jsonrpc":"2.0","id":[],"method":"ping"}`}},
 		{"unknown notifications", []string{`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, `{"jsonrpc":"2.0","method":"notifications/zzz","params":[1]}`, `{"jsonrpc":"2.0","method":""}`}},

@@ -28,6 +28,14 @@ func onCall(word string, answer http.HandlerFunc) func(http.Handler) http.Handle
 	}
 }
 
+// streaming answers with an event stream and ends it.
+func streaming(events string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, events)
+	}
+}
+
 // TestRefusedCallsFailAlone: what a server answers to one call neither ends the others, which
 // may be those of other clients, nor explains them.
 func TestRefusedCallsFailAlone(t *testing.T) {
@@ -53,12 +61,23 @@ func TestRefusedCallsFailAlone(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, `<p>private`)
 		}, `its answer (200 OK) has the content type "text/html" instead of application/json`},
-		{"nothing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, `its answer (202 Accepted) has the content type ""`},
+		{"nothing", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, "its answer (202 Accepted) is empty"},
 		{"cut off", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, `{"jsonrpc":`)
 		}, "it closed the connection in the middle of an exchange"},
+		{"a long body that is no message", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"private":%q}`, strings.Repeat("x", 2<<20))
+		}, `its answer is not a JSON-RPC message: {"private":`},
+		{"the answer to another request", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":7777,"result":{}}`)
+		}, `its answer is not for this request: {"jsonrpc":"2.0","id":7777`},
+		{"an event that is no message", streaming("data: private\n\n"), "its answer is not a JSON-RPC message: private"},
+		{"a stream cut off in an event", streaming(`data: {"jsonrpc":`), "it ended its answer without a result"},
+		{"a stream that cannot be resumed", streaming("id: private\nretry: 1\ndata:\n\n"), "tools/call: 40"},
 	}
 	for _, tt := range tests {
 		for _, revision := range []string{"2025-11-25", "2026-07-28"} {
@@ -95,6 +114,65 @@ func TestRefusedCallsFailAlone(t *testing.T) {
 	}
 }
 
+// TestStalledStreamFailsItsCallAlone: a server that always resumes at the same event costs
+// that call.
+func TestStalledStreamFailsItsCallAlone(t *testing.T) {
+	stream := streaming("id: same\nretry: 1\ndata:\n\n")
+	web := serve(t, func(next http.Handler) http.Handler {
+		calling := onCall("stall", stream)(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Last-Event-ID") == "same" {
+				stream(w, r)
+				return
+			}
+			calling.ServeHTTP(w, r)
+		})
+	}, "--protocol", "2025-11-25")
+	tools, _ := discovered(t, source(t, httpServer(web.URL)))
+	_, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"stall"}`)})
+	if err == nil || !strings.Contains(err.Error(), "it ended its answer without a result") {
+		t.Errorf("error %v", err)
+	}
+	if got := said(run(t, tools, "echo", `{"text":"next"}`)); got != "next" {
+		t.Errorf("the next call: %q", got)
+	}
+	if n := strings.Count(strings.Join(web.asked(), "\n"), "initialize"); n != 2 { // and notifications/initialized
+		t.Errorf("the next call needed a new session: %q", web.asked())
+	}
+}
+
+// TestUnusualAnswersAreRead: forms that the event stream format and older revisions allow,
+// and some that other clients accept.
+func TestUnusualAnswersAreRead(t *testing.T) {
+	tests := []struct{ name, kind, body string }{
+		{"byte order mark", "text/event-stream", "\xEF\xBB\xBFdata: $ANSWER\n\n"},
+		{"CR", "text/event-stream", ": hello\r\revent: message\rdata: $ANSWER\r\r"},
+		{"CR LF", "text/event-stream", ": hello\r\n\r\ndata: $ANSWER\r\n\r\n"},
+		{"a line without a colon", "text/event-stream", "hello\ndata\n\ndata: $ANSWER\n\n"},
+		{"an event that is no message", "text/event-stream", "data: hello\n\ndata: $ANSWER\n\n"},
+		{"an id that no header can carry", "text/event-stream", "id: \x01\ndata: $ANSWER\n\n"},
+		{"a list of messages", "text/event-stream", `data: [{"jsonrpc":"2.0","method":"notifications/x"},$ANSWER]` + "\n\n"},
+		{"a list as a body", "application/json", `[{"jsonrpc":"2.0","method":"notifications/x"},` + "\n" + `$ANSWER]`},
+		{"a body with a byte order mark", "application/json", "\xEF\xBB\xBF$ANSWER"},
+		{"the id as a string", "application/json", `{"jsonrpc":"2.0","id":"$ID","result":{"content":[{"type":"text","text":"hi"}]}}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			web := serve(t, onCall("hi", func(w http.ResponseWriter, r *http.Request) {
+				var m struct{ ID json.RawMessage }
+				_ = json.NewDecoder(r.Body).Decode(&m)
+				w.Header().Set("Content-Type", tt.kind)
+				answer := strings.ReplaceAll(tt.body, "$ANSWER", `{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"hi"}]}}`)
+				fmt.Fprint(w, strings.ReplaceAll(answer, "$ID", string(m.ID)))
+			}), "--protocol", "2025-03-26")
+			tools, _ := discovered(t, source(t, httpServer(web.URL)))
+			if got := said(run(t, tools, "echo", `{"text":"hi"}`)); got != "hi" {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
+
 // TestRefusalExplainsNoLaterCall: an error names its own reason.
 func TestRefusalExplainsNoLaterCall(t *testing.T) {
 	web := serve(t, func(next http.Handler) http.Handler {
@@ -106,7 +184,7 @@ func TestRefusalExplainsNoLaterCall(t *testing.T) {
 		})(next))
 	}, "--protocol", "2025-11-25")
 	tools, _ := discovered(t, source(t, httpServer(web.URL)))
-	for _, tt := range []struct{ text, want string }{{"refuse", "private reason"}, {"silent", "request terminated without response"}} {
+	for _, tt := range []struct{ text, want string }{{"refuse", "private reason"}, {"silent", "it ended its answer without a result"}} {
 		_, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"` + tt.text + `"}`)})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want %s", err, tt.want)

@@ -32,7 +32,8 @@ shown, and --refresh runs it. --cached runs nothing and reports what is missing.
 
 In a pipe each source is one line: name, state, tools, milliseconds, error and
 the age of the cached list, separated by tabs.
-Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when a source failed).`,
+Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
+--strict, any source).`,
 		Example: `  toolreg discover
   toolreg discover github --refresh --json`,
 		ValidArgsFunction: complete.Args(e.Complete().Servers),
@@ -59,7 +60,7 @@ func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) er
 	if err := print(e, reg, reports, diags); err != nil {
 		return err
 	}
-	return o.StrictFailure(reg)
+	return o.NamedFailure(reg, servers)
 }
 
 // document is the JSON of discover.

@@ -78,8 +78,8 @@ tools, prompts, resources, milliseconds to connect, origin, error and the age of
 the cached list, separated by tabs. With --prompts or --resources it shows what
 the servers offer besides tools.
 
-Exit codes: 0, 2, 3 (no such server), 8 (with --strict, when one failed; with
---prompts and --resources, when one that is named failed).`,
+Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
+--strict, any server).`,
 		Example: `  toolreg servers
   toolreg servers github --refresh
   toolreg servers list --prompts`,
@@ -113,7 +113,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err := print(e, session.Infos(reg, on, off)); err != nil {
 		return err
 	}
-	return o.StrictFailure(reg)
+	return o.NamedFailure(reg, names)
 }
 
 func print(e *cli.Env, infos []mcpclient.Info) error {

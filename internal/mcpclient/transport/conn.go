@@ -193,7 +193,7 @@ func (c *Conn) trace(direction string, m jsonrpc.Message) {
 
 // request sends a request of the SDK, whose answer arrives separately.
 func (c *Conn) request(ctx context.Context, r *jsonrpc.Request) error {
-	exchangeOf(ctx).begin()
+	exchangeOf(ctx).begin(r.ID)
 	c.mu.Lock()
 	c.requests.serial++
 	c.requests.pending[r.ID] = &pending{method: r.Method, exchange: exchangeOf(ctx), serial: c.requests.serial}

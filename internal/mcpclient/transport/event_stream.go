@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,46 +20,144 @@ const (
 	maxListenPause = 30 * time.Second
 )
 
-// eventStream is the state that outlives one connection of an event stream
-// (HTML, server-sent events).
+// serverEvent is one event of an event stream (HTML, server-sent events). What the
+// server left out, or what cannot be used, is empty.
+type serverEvent struct {
+	name, id       string
+	hasID, hasData bool
+	retry          time.Duration
+	data           []byte
+}
+
+// isMessage reports whether the event may carry a message.
+func (e *serverEvent) isMessage() bool {
+	return len(e.data) > 0 && (e.name == "" || e.name == "message")
+}
+
+// eventReader reads an event stream.
+type eventReader struct {
+	r     *bufio.Reader
+	limit func() int64 // bytes of one event
+	begun bool         // a line was read
+}
+
+func newEventReader(r io.Reader, limit func() int64) *eventReader {
+	return &eventReader{r: bufio.NewReader(&lineEnds{r: r}), limit: limit}
+}
+
+// next returns the next event. At the end of the stream it returns the event that was
+// not terminated, together with the error.
+func (r *eventReader) next() (e serverEvent, err error) {
+	size := 0
+	for {
+		line, err := r.line(size)
+		if len(line) > 0 {
+			size += len(line) + 1
+			e.field(line)
+		}
+		if len(line) == 0 || err != nil {
+			return e, err
+		}
+	}
+}
+
+func (e *serverEvent) field(line []byte) {
+	field, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(field) {
+	case "data":
+		if e.hasData {
+			value = slices.Concat(e.data, []byte("\n"), value)
+		}
+		e.data, e.hasData = value, true // a long line is not copied
+	case "event":
+		e.name = string(value)
+	case "id":
+		e.id, e.hasID = headerValue(value), true
+	case "retry":
+		if ms, err := strconv.ParseUint(string(value), 10, 64); err == nil {
+			e.retry = min(max(time.Duration(min(ms, 1e9))*time.Millisecond, minListenPause), maxListenPause)
+		}
+	}
+}
+
+var errLongEvent = errors.New("an event larger than the limit")
+
+// line returns the next line without its end; size is that of the event so far.
+func (r *eventReader) line(size int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.r.ReadSlice('\n')
+		if line = append(line, part...); int64(size+len(line)) > r.limit() {
+			return nil, errLongEvent
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if !r.begun {
+			line, r.begun = bytes.TrimPrefix(line, []byte(byteOrderMark)), true
+		}
+		return bytes.TrimSuffix(line, []byte("\n")), err
+	}
+}
+
+// lineEnds turns the ends of lines, which are LF, CR LF or CR, into LF.
+type lineEnds struct {
+	r       io.Reader
+	afterCR bool
+}
+
+// Read implements [io.Reader].
+func (l *lineEnds) Read(p []byte) (int, error) {
+	for {
+		n, err := l.r.Read(p)
+		if n = l.convert(p[:n]); n > 0 || err != nil || len(p) == 0 {
+			return n, err
+		}
+	}
+}
+
+func (l *lineEnds) convert(p []byte) int {
+	if !l.afterCR && bytes.IndexByte(p, '\r') < 0 {
+		return len(p)
+	}
+	kept := p[:0]
+	for _, b := range p {
+		if b != '\n' || !l.afterCR {
+			kept = append(kept, b)
+		}
+		if l.afterCR = b == '\r'; l.afterCR {
+			kept[len(kept)-1] = '\n'
+		}
+	}
+	return len(kept)
+}
+
+// eventStream is the state that outlives one connection of a stream of the server's own
+// messages.
 type eventStream struct {
 	last  string        // id of the last event
 	pause time.Duration // before the next connection
 }
 
 // read passes on the data of each message event until the stream ends, and
-// reports whether there was any.
+// reports whether there was any. It discards an event that is not terminated.
 func (s *eventStream) read(r io.Reader, limit int64, event func([]byte)) bool {
-	lines := bufio.NewReader(r)
-	var data []byte
-	name, any := "", false
-	for {
-		line, err := readLine(lines, limit-int64(len(data)))
-		if err != nil {
-			return any // an unterminated event is discarded
+	any := false
+	for events := newEventReader(r, func() int64 { return limit }); ; {
+		e, err := events.next()
+		if e.hasID && (err == nil || errors.Is(err, errLongEvent)) {
+			s.last = e.id
 		}
-		field, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(field) {
-		case "":
-			if len(line) > 0 {
-				continue // a comment
-			}
-			if data = bytes.TrimSuffix(data, []byte("\n")); len(data) > 0 && (name == "" || name == "message") {
-				any = true
-				event(data)
-			}
-			data, name = nil, ""
-		case "data":
-			data = append(append(data, value...), '\n')
-		case "event":
-			name = string(value)
-		case "id":
-			s.last = headerValue(value)
-		case "retry":
-			if ms, err := strconv.ParseUint(string(value), 10, 32); err == nil {
-				s.pause = min(max(time.Duration(ms)*time.Millisecond, minListenPause), maxListenPause)
-			}
+		if e.retry > 0 {
+			s.pause = e.retry
+		}
+		if err != nil {
+			return any
+		}
+		if e.isMessage() {
+			any = true
+			event(e.data)
 		}
 	}
 }
@@ -75,21 +174,4 @@ func headerValue(id []byte) string {
 // 0x21 to 0x7E.
 func isVisible(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7E }) < 0
-}
-
-var errLongEvent = errors.New("an event larger than the limit")
-
-// readLine returns the next line without its end, which is LF or CR LF.
-func readLine(r *bufio.Reader, limit int64) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		if line = append(line, part...); int64(len(line)) > limit {
-			return nil, errLongEvent
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), err
-	}
 }

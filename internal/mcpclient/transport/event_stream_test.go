@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -21,7 +22,9 @@ func TestEventStream(t *testing.T) {
 		{"CR LF", "id: 7\r\ndata: a\r\n\r\n", []string{"a"}, "7", 0},
 		{"other events", "event: ping\ndata: a\n\nevent: message\ndata: b\n\n", []string{"b"}, "", 0},
 		{"comments, priming, retry", ": hello\nid: 1\nretry: 250\ndata:\n\n", nil, "1", 250 * time.Millisecond},
-		{"cut off", "data: a\n\ndata: b\n", []string{"a"}, "", 0},
+		{"CR", "id: 7\rdata: a\r\rdata: b\r\r", []string{"a", "b"}, "7", 0},
+		{"byte order mark", "\xEF\xBB\xBFdata: a\n\n", []string{"a"}, "", 0},
+		{"cut off", "data: a\n\nid: 7\ndata: b\n", []string{"a"}, "", 0},
 		{"an id that is no header", "id: a\x00b\ndata: x\n\n", []string{"x"}, "", 0},
 		{"retry for ever", "retry: 4000000000\n\n", nil, "", maxListenPause},
 		{"retry at once", "retry: 0\n\n", nil, "", minListenPause},
@@ -47,27 +50,36 @@ func TestEventStream(t *testing.T) {
 // Each event counts for itself, however the stream comes in pieces, and by the
 // limit of its time.
 func TestEachEventOfAStreamIsLimited(t *testing.T) {
-	event := "event: message\r\ndata: 0123456789\r\n\r\n"
-	for _, end := range []string{"\n", "\r\n"} {
-		stream := strings.Repeat(strings.ReplaceAll(event, "\r\n", end), 50)
+	for _, end := range []string{"\n", "\r\n", "\r"} {
+		event := strings.ReplaceAll("event: message\ndata: 0123456789\n\n", "\n", end)
 		for piece := 1; piece < 9; piece++ {
-			limit := &CurrentLimit{}
-			limit.Store(Limit{int64(len(event)), "limits.frame"})
-			e := &limitedEvents{ReadCloser: io.NopCloser(strings.NewReader(stream + "data: " + strings.Repeat("x", 60))), limit: limit, failed: func(err error) error { return err }}
-			buf, got := make([]byte, piece), 0
-			var err error
-			for err == nil {
-				var n int
-				n, err = e.Read(buf)
-				got += n
+			limit := int64(len(event))
+			stream := strings.NewReader(strings.Repeat(event, 50) + "data: " + strings.Repeat("x", 60) + end + end + event)
+			events := newEventReader(pieces{stream, piece}, func() int64 { return limit })
+			got := 0
+			e, err := events.next()
+			for ; err == nil; e, err = events.next() {
+				if string(e.data) != "0123456789" || e.name != "message" {
+					t.Fatalf("event %+v", e)
+				}
+				got++
 			}
-			if got < len(stream) || got > len(stream)+len(event) || !strings.Contains(err.Error(), "limits.frame") {
-				t.Errorf("pieces of %d: %d of %d bytes, %v", piece, got, len(stream), err)
+			if got != 50 || !errors.Is(err, errLongEvent) {
+				t.Errorf("pieces of %d: %d events, %v", piece, got, err)
 			}
-			limit.Store(Limit{1000, "limits.result"})
-			if _, err := e.Read(buf); err != nil {
+			stream.Reset(strings.Repeat(event, 2))
+			limit = 1000
+			if _, err := events.next(); err != nil {
 				t.Errorf("pieces of %d: under a wider limit: %v", piece, err)
 			}
 		}
 	}
 }
+
+// pieces reads at most size bytes at once.
+type pieces struct {
+	r    io.Reader
+	size int
+}
+
+func (p pieces) Read(b []byte) (int, error) { return p.r.Read(b[:min(len(b), p.size)]) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -31,6 +32,10 @@ type Exchange struct {
 	raw   json.RawMessage
 	input json.RawMessage // members to add to the params: what the server asked for
 	early <-chan struct{} // see AwaitInitialized
+
+	id      jsonrpc.ID // of the request, as last sent
+	resumed string     // over HTTP: id of the event with which the stream of the answer ended last
+	stalls  int        // over HTTP: how often it ended so
 
 	refusal *Refusal // over HTTP, nil if there is none
 	login   error    // over HTTP: see LoginFailure
@@ -116,13 +121,55 @@ func (x *Exchange) mayRun(itself, running bool) {
 }
 
 // begin forgets what happened when the request was sent before.
-func (x *Exchange) begin() {
+func (x *Exchange) begin(id jsonrpc.ID) {
 	if x == nil {
 		return
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.refusal, x.login, x.running = nil, nil, false
+	x.id, x.refusal, x.login, x.running = id, nil, nil, false
+	x.resumed, x.stalls = "", 0
+}
+
+// answeredBy reports whether an answer with that id is the answer to the request.
+func (x *Exchange) answeredBy(id jsonrpc.ID) bool {
+	if x == nil {
+		return false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.id.IsValid() && fmt.Sprint(id.Raw()) == fmt.Sprint(x.id.Raw())
+}
+
+// refused returns an answer to the request that says that it was refused; "" if there is
+// no request.
+func (x *Exchange) refused() string {
+	if x == nil {
+		return ""
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	id, err := json.Marshal(x.id.Raw())
+	if err != nil || !x.id.IsValid() {
+		return ""
+	}
+	return refusedAnswer(string(id))
+}
+
+// maxStalls is how often the stream of an answer may end without a new event.
+const maxStalls = 2
+
+// stalled reports whether the stream of the answer, which ended after the event with the
+// id last, does not go on.
+func (x *Exchange) stalled(last string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.resumed != last {
+		x.resumed, x.stalls = last, 0
+		return false
+	}
+	x.stalls++
+	return x.stalls >= maxStalls
 }
 
 func (x *Exchange) wasEarly(answered <-chan struct{}) {

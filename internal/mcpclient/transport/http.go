@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -180,9 +181,9 @@ func (h *HTTP) received(r *http.Request, resp *http.Response) (*http.Response, e
 	}
 	// A stream may go on for long, so that each of its events is limited.
 	if contentType(resp) == eventStreamType {
-		resp.Body = &limitedEvents{ReadCloser: resp.Body, limit: h.limit, failed: func(err error) error { return h.refuse(r, err) }}
+		resp.Body = h.messages(r, resp.Body)
 	} else {
-		resp.Body = limited(resp.Body, resp.Body, h.limit.Load())
+		resp.Body = limited(resp.Body, &withoutMark{r: bufio.NewReader(resp.Body)}, h.limit.Load())
 	}
 	return resp, nil
 }

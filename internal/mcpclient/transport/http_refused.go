@@ -25,10 +25,6 @@ import (
 // without a JSON-RPC answer.
 const CodeRejected = -32005
 
-// maxChecked is the longest body, in bytes, that is read before the SDK gets it. A
-// longer one that is not a message ends the session.
-const maxChecked = 1 << 20
-
 type onewayKey struct{}
 
 // oneway marks a notification or an answer of ours, which is no exchange even if it
@@ -41,9 +37,11 @@ func oneway(ctx context.Context) context.Context {
 func (h *HTTP) apart(r *http.Request, resp *http.Response) *http.Response {
 	x := exchangeOf(r.Context())
 	switch {
-	case r.Method != http.MethodPost:
-		return resp
 	case resp.StatusCode == http.StatusNotFound && r.Header.Get("Mcp-Session-Id") != "":
+		return resp
+	case r.Method == http.MethodGet && x != nil && h.streamable && (resp.StatusCode >= 400 || contentType(resp) != eventStreamType):
+		return h.notResumed(r, resp)
+	case r.Method != http.MethodPost:
 		return resp
 	case resp.StatusCode >= 400 && r.Context().Value(onewayKey{}) != nil:
 		return inPlaceOf(resp, http.StatusAccepted, "") // nobody waits for an answer
@@ -70,15 +68,19 @@ func refused(resp *http.Response) *http.Response {
 
 // whole returns what the SDK gets for an answer that is no stream.
 func (h *HTTP) whole(r *http.Request, resp *http.Response) *http.Response {
-	head, err := io.ReadAll(io.LimitReader(resp.Body, maxChecked+1))
+	body, err := io.ReadAll(resp.Body)
 	switch {
 	case err != nil:
+	case len(body) == 0:
+		err = fmt.Errorf("its answer (%s) is empty", resp.Status)
 	case contentType(resp) != "application/json":
 		err = fmt.Errorf("its answer (%s) has the content type %q instead of application/json", resp.Status, contentType(resp))
-	case len(head) <= maxChecked && !isMessage(head):
-		err = errors.New("its answer is not a JSON-RPC message: " + text.Valid(text.Head(bytes.TrimSpace(head), 100)))
+	case jsonx.KindOf(body) == jsonx.Array && jsonx.Valid(body):
+		return h.asEvents(r, resp, body)
 	default:
-		return withHead(resp, head)
+		if err = exchangeOf(r.Context()).checkAnswer(body); err == nil {
+			return withHead(resp, body)
+		}
 	}
 	_ = h.refuse(r, err)
 	return onlyThisRequest(resp)
@@ -93,17 +95,29 @@ func withHead(resp *http.Response, head []byte) *http.Response {
 	return resp
 }
 
-func isMessage(body []byte) bool {
+// checkAnswer returns why a body is not the answer to the request.
+func (x *Exchange) checkAnswer(body []byte) error {
 	if !jsonx.Valid(body) || jsonx.KindOf(body) != jsonx.Object {
-		return false
+		return noMessage(body)
 	}
-	_, err := jsonrpc.DecodeMessage(body)
-	return err == nil
+	m, err := jsonrpc.DecodeMessage(body)
+	if err != nil {
+		return noMessage(body)
+	}
+	if answer, ok := m.(*jsonrpc.Response); !ok || !x.answeredBy(answer.ID) {
+		return errors.New("its answer is not for this request: " + text.Valid(text.Head(body, 100)))
+	}
+	return nil
 }
 
 // onlyThisRequest returns a response that makes one request fail and no other.
 func onlyThisRequest(resp *http.Response) *http.Response {
-	return inPlaceOf(resp, http.StatusBadRequest, fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"error":{"code":%d,"message":"refused"}}`, CodeRejected))
+	return inPlaceOf(resp, http.StatusBadRequest, refusedAnswer("0"))
+}
+
+// refusedAnswer is the answer to a request that was refused; id is JSON.
+func refusedAnswer(id string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"refused"}}`, id, CodeRejected)
 }
 
 func inPlaceOf(resp *http.Response, status int, body string) *http.Response {

@@ -1,7 +1,7 @@
 package transport
 
 import (
-	"bytes"
+	"bufio"
 	"io"
 )
 
@@ -34,32 +34,22 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limitedEvents fails when one event of a stream exceeds the limit that applies
-// when it arrives. The SDK has one limit for all events, which has to be that
-// of the largest.
-type limitedEvents struct {
-	io.ReadCloser
-	limit  *CurrentLimit
-	failed func(error) error
-	size   int64 // of the event so far
-	blank  bool  // whether the line is blank so far
+// byteOrderMark is what some programs begin UTF-8 with.
+const byteOrderMark = "\xEF\xBB\xBF"
+
+// withoutMark skips a byte order mark at the beginning.
+type withoutMark struct {
+	r     *bufio.Reader
+	begun bool
 }
 
 // Read implements [io.Reader].
-func (e *limitedEvents) Read(p []byte) (int, error) {
-	n, err := e.ReadCloser.Read(p)
-	for rest := p[:n]; len(rest) > 0; {
-		line, after, ended := bytes.Cut(rest, []byte("\n"))
-		e.size += int64(len(rest) - len(after))
-		if limit := e.limit.Load(); e.size > limit.Bytes {
-			return 0, e.failed(limit.Exceeded("message"))
+func (w *withoutMark) Read(p []byte) (int, error) {
+	if !w.begun {
+		w.begun = true
+		if head, _ := w.r.Peek(len(byteOrderMark)); string(head) == byteOrderMark {
+			_, _ = w.r.Discard(len(head)) // it is in the buffer
 		}
-		e.blank = e.blank && len(bytes.TrimSuffix(line, []byte("\r"))) == 0
-		if ended && e.blank {
-			e.size = 0
-		}
-		e.blank = e.blank || ended // a new line is blank so far
-		rest = after
 	}
-	return n, err
+	return w.r.Read(p)
 }

@@ -46,7 +46,7 @@ func (l *lineReader) next() ([]byte, error) {
 	for {
 		line, err := l.line()
 		if l.first && len(line) > 0 {
-			line, l.first = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF")), false
+			line, l.first = bytes.TrimPrefix(line, []byte(byteOrderMark)), false
 		}
 		line = bytes.TrimSpace(line)
 		switch {

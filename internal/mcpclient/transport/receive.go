@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -83,6 +84,7 @@ func (c *Conn) incoming(ctx context.Context, m jsonrpc.Message) jsonrpc.Message 
 
 func (c *Conn) response(r *jsonrpc.Response) bool {
 	c.mu.Lock()
+	r.ID = c.requests.meant(r.ID)
 	p := c.requests.pending[r.ID]
 	delete(c.requests.pending, r.ID)
 	c.endQuestions()
@@ -106,6 +108,21 @@ func (c *Conn) response(r *jsonrpc.Response) bool {
 		c.capture(p.exchange, p.method, r)
 	}
 	return true
+}
+
+// meant returns the id of the request that an answer is for: some servers return a
+// number as a string.
+func (r *requests) meant(id jsonrpc.ID) jsonrpc.ID {
+	s, ok := id.Raw().(string)
+	if !ok || r.pending[id] != nil {
+		return id
+	}
+	n, err := strconv.ParseUint(s, 10, 53)
+	number, _ := jsonrpc.MakeID(float64(n))
+	if err != nil || r.pending[number] == nil {
+		return id
+	}
+	return number
 }
 
 // made reports whether a request with that id was ever sent, even if it is no longer

@@ -123,10 +123,13 @@ func (c *session) clues() string {
 // maxExit is how long to wait for a server that closed its stdout to exit.
 const maxExit = time.Second
 
-// ending says how a child exited, or returns err if it did not.
+// ending says how a connection or a child ended, or returns err if it did not.
 func (c *session) ending(err error) string {
-	if c.stdio == nil || !isDisconnect(err) {
+	switch {
+	case !isDisconnect(err):
 		return c.reason(err)
+	case c.stdio == nil:
+		return "it closed the connection"
 	}
 	timer := time.NewTimer(maxExit)
 	defer timer.Stop()

@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -170,6 +171,36 @@ func TestUnusualAnswersAreRead(t *testing.T) {
 				t.Errorf("%q", got)
 			}
 		})
+	}
+}
+
+// TestUnusualEventsOverSSE: the older transport gets the same stream, and says in words that
+// the server ended it.
+func TestUnusualEventsOverSSE(t *testing.T) {
+	var target http.Handler
+	web := serve(t, func(next http.Handler) http.Handler {
+		target = next
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet {
+				target.ServeHTTP(w, r)
+				return
+			}
+			ctx, end := context.WithCancel(r.Context())
+			target = onCall("end", func(http.ResponseWriter, *http.Request) { end() })(next)
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, ": hello\n\nevent: hello\ndata: hello\n\nhello\n\n")
+			next.ServeHTTP(w, r.WithContext(ctx))
+		})
+	}, "--sse", "--protocol", "2024-11-05")
+	server := httpServer(web.URL)
+	server.URL, server.HTTPURL, server.Type = server.HTTPURL, "", "sse"
+	tools, _ := discovered(t, source(t, server))
+	if got := said(run(t, tools, "echo", `{"text":"hi"}`)); got != "hi" {
+		t.Errorf("%q", got)
+	}
+	_, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"end"}`)})
+	if err == nil || !strings.Contains(err.Error(), "tools/call: it closed the connection") {
+		t.Errorf("error %v", err)
 	}
 }
 

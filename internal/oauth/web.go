@@ -250,7 +250,11 @@ func withoutAddress(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	if e, ok := errors.AsType[*url.Error](err); ok {
+	e, ok := errors.AsType[*url.Error](err)
+	switch {
+	case ok && e.Timeout():
+		return fmt.Errorf("no answer within %s", webTimeout)
+	case ok:
 		return e.Err
 	}
 	return err

@@ -321,7 +321,7 @@ func (l *login) print(out loggedIn) error {
 		l.env.Note("toolreg: " + terminal.Line(text) + "\n")
 		return nil
 	}
-	text := fmt.Sprintf("logged in to server %q at %s; it has %d tools", out.Name, out.Issuer, out.Tools)
+	text := fmt.Sprintf("logged in to server %q at %s; it has %s", out.Name, out.Issuer, cli.Counted(out.Tools, "tool"))
 	if len(out.Scopes) > 0 {
 		text += "; scope " + strings.Join(out.Scopes, " ")
 	}

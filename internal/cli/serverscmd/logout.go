@@ -92,6 +92,8 @@ func (d loggedOut) text() string {
 		which = d.Address
 	}
 	switch {
+	case which == "":
+		return "deleted a login that could not be read"
 	case !d.Had:
 		return "there was no login to " + which
 	case d.Revoked:

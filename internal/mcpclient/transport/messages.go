@@ -85,8 +85,8 @@ func (m *messages) write(e serverEvent) {
 		for _, data := range m.decodable(e.data) {
 			m.addData(data)
 		}
-	case !m.h.streamable && len(e.data) > 0: // the SDK waits for the event "endpoint"
-		m.add([]byte("event: " + e.name + "\n"))
+	case e.name == "endpoint" && !m.h.streamable && len(e.data) > 0: // the SDK waits for it
+		m.add([]byte("event: endpoint\n"))
 		m.addData(e.data)
 	}
 	m.add([]byte("\n"))

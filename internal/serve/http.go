@@ -84,7 +84,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s.sessionTime.Store(int64(opts.Session))
+	s.sessions.limit(opts.Session)
 	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime, slots: fair.Slots{Processors: runtime.GOMAXPROCS(0)}}
 	pick := func(r *http.Request) *mcp.Server {
 		name, _ := r.Context().Value(nameKey{}).(string)

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -35,7 +34,7 @@ type Options struct {
 	// Version is that of toolreg, for clients.
 	Version string
 	// Idle is how long a server may be without a call before its session is closed;
-	// 0 means for ever.
+	// 0 means forever.
 	Idle time.Duration
 	// Asking limits what clients may be asked. The zero value is no limit.
 	Asking Asking
@@ -61,10 +60,9 @@ type Server struct {
 	changes *changes       // what servers say has changed
 	closing sync.WaitGroup // sessions that were replaced or are not used
 
-	sessions    sessions
-	sessionTime atomic.Int64 // a time.Duration: how long a client may leave its session unused; 0 means for ever
+	sessions sessions
 
-	stopping chan struct{} // closed by Stop
+	stopping chan struct{} // closed by stop
 	stopOnce sync.Once
 
 	subscriptions subscriptions
@@ -167,10 +165,8 @@ func (s *Server) closeUnusedOnes(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if d := time.Duration(s.sessionTime.Load()); d > 0 {
-			for _, session := range s.sessions.endUnused(d) {
-				s.closing.Go(func() { _ = session.Close() }) // waits for calls, which were canceled
-			}
+		for _, session := range s.sessions.endUnused() {
+			s.closing.Go(func() { _ = session.Close() }) // waits for calls, which were canceled
 		}
 		s.endSubscriptions(ctx)
 		s.closeIdle()

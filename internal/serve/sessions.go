@@ -18,6 +18,7 @@ type sessions struct {
 	mu   sync.Mutex
 	byID map[string]*clientSession
 	held fair.Shares
+	idle time.Duration // how long a session may be unused; 0 means forever
 }
 
 type clientSession struct {
@@ -117,14 +118,24 @@ func (s *sessions) endLocked(id string, c *clientSession) {
 	}
 }
 
-// endUnused ends the sessions that were not used for a time, and returns them for
-// being closed.
-func (s *sessions) endUnused(d time.Duration) []*mcp.ServerSession {
+// limit sets how long a session may be unused; 0 means forever.
+func (s *sessions) limit(idle time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.idle = idle
+}
+
+// endUnused ends the sessions that were unused for too long, and returns them to be
+// closed.
+func (s *sessions) endUnused() []*mcp.ServerSession {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.idle <= 0 {
+		return nil
+	}
 	var out []*mcp.ServerSession
 	for id, c := range s.byID {
-		if c.requests == 0 && time.Since(c.used) >= d {
+		if c.requests == 0 && time.Since(c.used) >= s.idle {
 			s.endLocked(id, c)
 			out = append(out, c.session)
 		}

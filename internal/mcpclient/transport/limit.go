@@ -12,7 +12,7 @@ type Limit struct {
 	Setting string
 }
 
-// Exceeded reports that a message or a body is larger than the limit.
+// Exceeded returns the error for a message or a body that is larger than the limit.
 func (l Limit) Exceeded(what string) error {
 	return fmt.Errorf("a %s larger than the limit of %s (%s)", what, size(l.Bytes), l.Setting)
 }

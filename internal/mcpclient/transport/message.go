@@ -63,8 +63,8 @@ func answerID(answer bool, id jsonrpc.ID) jsonrpc.ID {
 // messageID decodes an id as the SDK does: a string or an integer.
 func messageID(raw json.RawMessage) jsonrpc.ID {
 	if s, ok := jsonx.Text(raw); ok {
-		raw, _ := jsonrpc.MakeID(s)
-		return raw
+		id, _ := jsonrpc.MakeID(s)
+		return id
 	}
 	var n float64
 	if len(raw) == 0 || strings.ContainsAny(string(raw), ".eE{[ntf") || json.Unmarshal(raw, &n) != nil {

@@ -91,7 +91,8 @@ type withoutValues struct{ context.Context }
 // Value implements [context.Context].
 func (withoutValues) Value(any) any { return nil }
 
-// mayInitialize reports whether the SDK's initialize is sent to the server.
+// mayInitialize reports whether the SDK's initialize is sent to the server. If not, the
+// SDK gets an answer of ours or that to our own initialize.
 func (c *Conn) mayInitialize(id jsonrpc.ID) bool {
 	if c.opts.Mode == ModeModern {
 		c.inject(&jsonrpc.Response{ID: id, Error: refusedHere("the server does not speak revision " + FirstModern + " or later")})

@@ -92,7 +92,11 @@ func maskURL(rest string) string {
 		for i, part := range parts {
 			name, value, ok := strings.Cut(part, "=")
 			if ok && Named(name) && !expand.IsVariable(value) {
-				parts[i] = name + "=" + Masked
+				end := len(value)
+				if i := strings.IndexAny(value, " \t\r\n\"'`<>"); i >= 0 { // the end of the URL
+					end = i
+				}
+				parts[i] = name + "=" + Masked + value[end:]
 			}
 		}
 		path += "?" + strings.Join(parts, "&")

@@ -35,6 +35,7 @@ func TestMaskKnown(t *testing.T) {
 		{"https://h/?api_key=abc&key=$KEY&sig=${SIG}", "https://h/?api_key=***&key=$KEY&sig=${SIG}"},
 		{"https://u@example.com:pw@h/", "https://***@h/"},
 		{"https://h:1/a@b?x=y", "https://h:1/a@b?x=y"},
+		{"curl 'https://h/?token=x' and https://h/?a=1&key=y then z", "curl 'https://h/?token=***' and https://h/?a=1&key=*** then z"},
 		{"from https://h/ to git+ssh://u:pw@h/?token=x", "from https://h/ to git+ssh://***@h/?token=***"},
 		{"use ghp_0123456789abcdef and sk-0123456789abcdef", "use *** and ***"},
 		{"sk-short", "sk-short"},

@@ -61,7 +61,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		return nil, err
 	}
 	s := &Session{run: r, cached: listings.New(listings.Options{Settings: set, Expander: r.expander, Environ: deps.Environ, Folders: deps.Folders, Version: deps.Version, Mode: r.opts.Cache, Counts: opts.Counts, Log: r.deps.Log, Warn: deps.Warn}), notices: slices.Clone(opts.Noticed)}
-	s.audit = recorder.New(recorder.Options{Settings: set, Folders: deps.Folders, Outcome: deps.Outcome, Warn: deps.Warn, Log: r.deps.Log})
+	s.audit = recorder.New(recorder.Options{Settings: set, Folders: deps.Folders, Environ: deps.Environ, Outcome: deps.Outcome, Warn: deps.Warn, Log: r.deps.Log})
 	s.questions, s.gate = &questions{run: r, audit: s.audit}, newGate(r, s.audit)
 	s.sources = s.newSources(ctx, s.composites(ctx))
 	if err := r.rules.CheckExamples(ctx, s.sources.local[0], r.shell()); err != nil {

@@ -34,9 +34,7 @@ func withoutValues(text string, params json.RawMessage) string {
 	}
 	for _, value := range stringValues(v, nil) {
 		text = withoutValue(text, value)
-		if quoted, err := json.Marshal(value); err == nil {
-			text = withoutValue(text, strings.Trim(string(quoted), `"`))
-		}
+		text = withoutValue(text, quoted(value))
 	}
 	return text
 }

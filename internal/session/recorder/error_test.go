@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
 func TestErrorsInTheLogHoldNoValues(t *testing.T) {
@@ -23,9 +25,28 @@ func TestErrorsInTheLogHoldNoValues(t *testing.T) {
 }
 
 func TestMaskedParams(t *testing.T) {
-	got := maskedParams(json.RawMessage(`{"n":12345678901234567890,"password":"x","list":[{"apiKey":7,"text":"ghp_abcdefghijklmnopqrstuvwxyz"}],"url":"https://me:pw@h/?token=a"}`))
+	got := (&Recorder{set: &settings.Settings{}}).maskedParams(json.RawMessage(`{"n":12345678901234567890,"password":"x","list":[{"apiKey":7,"text":"ghp_abcdefghijklmnopqrstuvwxyz"}],"url":"https://me:pw@h/?token=a"}`))
 	want := `{"list":[{"apiKey":"***","text":"***"}],"n":12345678901234567890,"password":"***","url":"https://***@h/?token=***"}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSecretsOfTheSettingsAreMasked(t *testing.T) {
+	set := &settings.Settings{
+		Env: []settings.Pair{{Name: "API_KEY", Value: "plain-in-settings"}, {Name: "COLOR", Value: "not-a-secret"}, {Name: "CMD_TOKEN", Value: "cmd:password-manager"}},
+		Servers: []settings.Server{{
+			Env:     []settings.Pair{{Name: "DB_PASS", Value: "env:PASS"}, {Name: "OTHER_PASS", Value: "${PASS2}"}, {Name: "UNSET_PASS", Value: "$UNSET"}},
+			Headers: []settings.Pair{{Name: "Authorization", Value: "Bearer header-value"}},
+		}},
+	}
+	a := &Recorder{set: set, opts: Options{Environ: []string{"PASS=from-the-environment", `PASS2=quoted"value"`}}}
+	message := `plain-in-settings, not-a-secret, from-the-environment, quoted"value", header-value, password-manager, cGxhaW4taW4tc2V0dGluZ3M= https://me:pw@h/`
+	if diff := cmp.Diff(`***, not-a-secret, ***, ***, ***, password-manager, *** https://***@h/`, a.maskedError(message)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got := a.maskedParams(json.RawMessage(`{"a":"x plain-in-settings","b":["quoted\"value\""]}`))
+	if diff := cmp.Diff(`{"a":"x ***","b":["***"]}`, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -1,16 +1,20 @@
 package recorder
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"strings"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/secret"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maskedParams masks what looks like a secret in params; nil if they are not
-// JSON.
-func maskedParams(params json.RawMessage) json.RawMessage {
+// maskedParams masks what looks like a secret in params, and the secrets of the
+// settings; nil if the params are not JSON.
+func (a *Recorder) maskedParams(params json.RawMessage) json.RawMessage {
 	v, err := jsonx.Decode(params)
 	if err != nil {
 		return nil
@@ -19,5 +23,59 @@ func maskedParams(params json.RawMessage) json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	return text.EscapeJSON(data)
+	known := a.secrets()
+	for i, s := range known {
+		known[i] = quoted(s)
+	}
+	return text.EscapeJSON([]byte(secret.NewReplacer(known).Replace(string(data))))
+}
+
+// maskedError masks secrets in the error of a call, part of which a tool has written.
+func (a *Recorder) maskedError(message string) string {
+	if message == "" {
+		return ""
+	}
+	masked, _ := secret.Value("", secret.NewReplacer(a.secrets()).Replace(message)).(string)
+	return masked
+}
+
+// secrets returns the secret values in the environments and headers of the settings, also
+// in base64. It runs no programs and reads no files for that.
+func (a *Recorder) secrets() (out []string) {
+	environ := expand.NewEnviron(a.opts.Environ)
+	add := func(pairs []settings.Pair) {
+		for _, p := range pairs {
+			value := p.Value
+			switch kind, rest, _ := strings.Cut(value, ":"); {
+			case kind == "cmd" || kind == "file" || !secret.Named(p.Name):
+				continue
+			case kind == "env":
+				value = environ.Get(rest)
+			}
+			value, err := expand.Text(value, environ.Lookup)
+			if err != nil {
+				continue
+			}
+			_, token, _ := strings.Cut(value, " ") // Bearer …
+			out = append(out, value, token, base64.StdEncoding.EncodeToString([]byte(value)))
+		}
+	}
+	add(a.set.Env)
+	for _, s := range a.set.Servers {
+		add(s.Env)
+		add(s.Headers)
+	}
+	for _, origin := range a.set.Fetch.Headers {
+		add(origin.Headers)
+	}
+	return out
+}
+
+// quoted returns a text as it is written between the quotes of a JSON string.
+func quoted(s string) string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return s
+	}
+	return string(data[1 : len(data)-1])
 }

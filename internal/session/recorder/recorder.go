@@ -27,6 +27,7 @@ import (
 type Options struct {
 	Settings *settings.Settings
 	Folders  *state.Folders
+	Environ  []string // of the process, "K=V"
 	// Outcome returns the error code and exit code of an error.
 	Outcome func(context.Context, error) (code string, exit int)
 	Warn    func(registry.Diagnostic)
@@ -127,12 +128,12 @@ func (a *Recorder) Call(ctx context.Context, r exec.Record) {
 		return
 	}
 	withParams := o.Log == settings.LogParams || o.Log == "" && a.set.AuditParams
-	if e.Error = errorText(r); !withParams {
+	if e.Error = a.maskedError(errorText(r)); !withParams {
 		e.Error = withoutValues(e.Error, r.Call.Params)
 	}
 	if withParams {
 		if e.ParamsCut = len(r.Call.Params) > maxLogged; !e.ParamsCut {
-			e.Params = maskedParams(r.Call.Params)
+			e.Params = a.maskedParams(r.Call.Params)
 		}
 	}
 	a.add(ctx, e)

@@ -66,6 +66,20 @@ func guardedFolders() []string {
 	}
 }
 
+// leadsToGuarded reports whether something below a folder of this path is guarded,
+// although the folder itself is not: then a link of this name would make a file with
+// any name a guarded one.
+func leadsToGuarded(rel string) bool {
+	name := plainName(strings.ToLower(path.Base(rel)))
+	switch name {
+	case ".vscode", ".zed", ".windsurf", ".idea":
+		return true
+	}
+	return slices.ContainsFunc(guardedFolders(), func(folder string) bool {
+		return slices.Contains(strings.Split(path.Dir(folder), "/"), name)
+	})
+}
+
 // plainName removes what some file systems ignore in a name: dots and spaces at
 // the end, a stream suffix, and characters without width.
 func plainName(name string) string {

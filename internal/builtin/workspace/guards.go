@@ -26,9 +26,31 @@ type Guards struct {
 	Common string
 
 	dir    *Dir
-	known  map[string]fs.FileInfo // of guarded files, folders and repositories, by path
-	named  []string               // what git's configuration names, whether or not it exists
-	absent []string               // guarded in Common, absolute, and not there
+	known  map[string]known // guarded files, folders and repositories, by path
+	named  []string         // what git's configuration and guarded links name, whether or not it exists
+	common *Guards          // of Common
+}
+
+// known is something that was there before.
+type known struct {
+	fs.FileInfo
+	target string // of a link, absolute and without links
+}
+
+// is reports whether what is at another path now is the same. A link can be moved or be
+// removed and made again, perhaps with the same number: what counts is where it leads.
+func (k known) is(now known) bool {
+	return os.SameFile(k.FileInfo, now.FileInfo) && k.target == now.target
+}
+
+// look returns what is at rel.
+func (w *Dir) look(rel string) (known, error) {
+	info, err := w.root.Lstat(rel)
+	k := known{FileInfo: info}
+	if err == nil && info.Mode().Type() == fs.ModeSymlink {
+		k.target = withoutLinks(w.absolute(rel))
+	}
+	return k, err
 }
 
 // Guards looks through the whole workspace.
@@ -37,7 +59,12 @@ func (w *Dir) Guards(ctx context.Context) (*Guards, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Guards{dir: w, known: map[string]fs.FileInfo{}, named: w.namedByAll(found.repositories)}
+	g := &Guards{dir: w, known: map[string]known{}, named: w.namedByAll(found.repositories)}
+	for _, rel := range found.guarded {
+		if k, err := w.look(rel); err == nil && k.target != "" {
+			g.named = w.appendInside(g.named, k.target)
+		}
+	}
 	for _, rel := range slices.Concat(found.guarded, w.existing(g.named)) {
 		g.add(rel)
 		g.ReadOnly = append(g.ReadOnly, w.absolute(rel))
@@ -55,44 +82,44 @@ func (w *Dir) Guards(ctx context.Context) (*Guards, error) {
 			g.ReadOnly = append(g.ReadOnly, w.absolute(inner))
 		}
 	}
-	g.addCommon()
-	return g, nil
+	return g, g.addCommon(ctx)
 }
 
 func (g *Guards) add(rel string) {
-	if info, err := g.dir.root.Lstat(rel); err == nil {
-		g.known[rel] = info
+	if k, err := g.dir.look(rel); err == nil {
+		g.known[rel] = k
 	}
 }
 
-// addCommon adds the git folder of a linked worktree.
-func (g *Guards) addCommon() {
+// addCommon adds the git folder of a linked worktree, with its submodules and those of
+// other worktrees.
+func (g *Guards) addCommon(ctx context.Context) error {
 	folder, common := linkedWorktree(g.dir.real)
-	if g.Common = common; common == "" {
-		return
+	if common == "" {
+		return nil
 	}
-	g.Fixed = append(g.Fixed, common, folder)
-	for _, file := range append(insideRepository(common), append(insideRepository(folder), filepath.Join(folder, "gitdir"))...) {
-		if _, err := os.Lstat(file); err == nil {
-			g.ReadOnly = append(g.ReadOnly, file)
-		} else {
-			g.absent = append(g.absent, file)
-		}
+	var err error
+	if g.common, err = g.dir.sharedWith(common).Guards(ctx); err != nil {
+		return err
 	}
+	g.Common = common
+	g.Fixed = append(g.Fixed, g.common.Fixed...)
+	g.ReadOnly = append(append(g.ReadOnly, filepath.Join(folder, "gitdir")), g.common.ReadOnly...)
+	return nil
 }
 
 // isKnown reports whether what is at rel was there before, perhaps in another
 // place: a folder around it may have been renamed.
 func (g *Guards) isKnown(rel string) bool {
-	now, err := g.dir.root.Lstat(rel)
+	now, err := g.dir.look(rel)
 	if err != nil {
 		return true // there is nothing to remove
 	}
-	if was := g.known[rel]; was != nil && os.SameFile(was, now) {
+	if was, ok := g.known[rel]; ok && was.is(now) {
 		return true
 	}
 	for _, was := range g.known {
-		if os.SameFile(was, now) {
+		if was.is(now) {
 			return true
 		}
 	}
@@ -109,6 +136,13 @@ func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
 		return nil, err
 	}
 	var failed []error
+	if g.common != nil { // first: what leads to a worktree there may stay if that is fine
+		names, err := g.common.Clean(ctx)
+		failed = append(failed, err)
+		for _, name := range names {
+			removed = append(removed, g.Common+"/"+name)
+		}
+	}
 	remove := func(rel string) {
 		if g.isKnown(rel) {
 			return
@@ -138,11 +172,6 @@ func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
 			remove(inner)
 		}
 	}
-	for _, file := range g.absent {
-		if _, err := os.Lstat(file); err == nil {
-			removed, failed = append(removed, file), append(failed, os.RemoveAll(file))
-		}
-	}
 	slices.Sort(removed)
 	return slices.Compact(removed), errors.Join(failed...)
 }
@@ -151,7 +180,7 @@ func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
 // the sandbox keeps programs from that, somebody outside has saved the file, after
 // which it was open to the program too. It returns the path for people.
 func (g *Guards) takeAway(rel string) (string, error) {
-	if g.known[rel] == nil {
+	if _, ok := g.known[rel]; !ok {
 		return rel, g.dir.root.RemoveAll(rel)
 	}
 	aside := rel + ".replaced"
@@ -215,7 +244,7 @@ func (w *Dir) scan(ctx context.Context) (*guarded, error) {
 func insideRepository(dir string) []string {
 	out := []string{"hooks", "config", "config.worktree", "commondir"}
 	for i := range out {
-		out[i] = dir + "/" + out[i]
+		out[i] = path.Join(dir, out[i])
 	}
 	return out
 }
@@ -229,7 +258,7 @@ func (w *Dir) scanFolder(ctx context.Context, s *guarded, start string) error {
 	_, err := w.Walk(ctx, WalkOptions{Start: start,
 		Enter: func(e *Entry) bool {
 			switch {
-			case e.Name == "node_modules":
+			case e.Name == "node_modules" || e.Name == "objects" && w.ofGit:
 			case isGit(e.Name):
 				note(&s.repositories, strings.Clone(e.Path))
 			case mayBeGuarded(e) && Guarded(e.Path) && start == ".":
@@ -242,7 +271,7 @@ func (w *Dir) scanFolder(ctx context.Context, s *guarded, start string) error {
 		Match: func(e *Entry) bool {
 			if e.Name == "HEAD" {
 				note(&s.heads, path.Dir(e.Path))
-			} else if mayBeGuarded(e) && Guarded(e.Path) && start == "." {
+			} else if mayBeGuarded(e) && start == "." && (Guarded(e.Path) || e.Kind == fs.ModeSymlink && leadsToGuarded(e.Path)) {
 				note(&s.guarded, strings.Clone(e.Path))
 			}
 			return false

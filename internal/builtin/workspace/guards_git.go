@@ -31,15 +31,21 @@ func (w *Dir) namedByAll(repositories []string) []string {
 	var out []string
 	for _, top := range tops {
 		for _, p := range w.namesOf(top) {
-			rel, err := filepath.Rel(w.real, withoutLinks(p))
-			if err != nil || !filepath.IsLocal(rel) || rel == "." || isGit(strings.Split(rel, "/")[0]) {
-				continue
-			}
-			out = append(out, filepath.ToSlash(rel))
+			out = w.appendInside(out, withoutLinks(p))
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// appendInside appends an absolute path without links, relative to the workspace, if it
+// is in there and not in its git folder.
+func (w *Dir) appendInside(to []string, path string) []string {
+	rel, err := filepath.Rel(w.real, path)
+	if err != nil || !filepath.IsLocal(rel) || rel == "." || isGit(strings.Split(rel, "/")[0]) {
+		return to
+	}
+	return append(to, filepath.ToSlash(rel))
 }
 
 // namesOf returns the paths that the configuration of one repository names, and
@@ -162,11 +168,11 @@ func isHarmless(name, value string) bool {
 		"core.autocrlf", "core.eol", "core.safecrlf", "core.sharedrepository", "core.sparsecheckout", "core.sparsecheckoutcone", "core.longpaths",
 		"remote.fetch", "remote.tagopt", "remote.mirror", "remote.promisor", "remote.partialclonefilter", "remote.prune",
 		"branch.remote", "branch.merge", "branch.rebase", "user.name", "user.email", "init.defaultbranch", "pull.rebase", "pull.ff", "push.default",
-		"submodule.active", "submodule.branch", "lfs.repositoryformatversion":
+		"submodule.active", "submodule.branch", "lfs.repositoryformatversion", "gc.auto", "gc.autodetach", "gc.autopacklimit":
 		return true
 	case "remote.url", "remote.pushurl", "submodule.url":
 		scheme, _, found := strings.Cut(value, "::")
 		return !found || strings.ContainsAny(scheme, "/:") // ext::sh -c … is a command
 	}
-	return strings.HasPrefix(name, "extensions.") || strings.HasPrefix(name, "gc.")
+	return strings.HasPrefix(name, "extensions.")
 }

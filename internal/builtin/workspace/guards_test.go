@@ -72,7 +72,7 @@ func TestWhatIsNewIsCleaned(t *testing.T) {
 	put(t, dir, map[string]string{
 		"sub/.envrc": "", ".vscode/tasks.json": "", "later/pre-commit": "", ".git/hooks/post-checkout": "", ".git/commondir": "../evil", "a.txt": "", "src/b.go": "",
 		"new/.git/HEAD": "", "new/.git/objects/": "", "new/.git/refs/": "", "new/.git/hooks/pre-commit": "", "new/.git/hooks/a.sample": "", "new/.git/commondir": "../../../x",
-		"new/.git/config": "[core]\n\tbare = false\n\tfsmonitor = ./x\n[remote \"o r\"]\n\turl = https://a.example/x.git\n[alias]\n\tx = !sh\n[remote \"e\"]\n\turl = ext::sh -c x\n[core]hooksPath=.\n[user]\n\temail",
+		"new/.git/config": "[core]\n\tbare = false\n\tfsmonitor = ./x\n[remote \"o r\"]\n\turl = https://a.example/x.git\n[alias]\n\tx = !sh\n[remote \"e\"]\n\turl = ext::sh -c x\n[core]hooksPath=.\n[gc]\n\trecentObjectsHook = x\n[user]\n\temail",
 		"evil/HEAD":       "", "evil/objects/": "", "evil/refs/": "", "evil/config": "[filter \"x\"]\n\tclean = sh\n",
 		"tree/.git": "gitdir: ../new/.git", "out/.git": "gitdir: /elsewhere",
 	})
@@ -87,7 +87,7 @@ func TestWhatIsNewIsCleaned(t *testing.T) {
 	}
 	want := []string{
 		".git/commondir", ".git/hooks", ".vscode/tasks.json", "evil/config: filter.clean", "later", "linked/.git",
-		"new/.git/commondir", "new/.git/config: alias.x", "new/.git/config: core.fsmonitor", "new/.git/config: core.hookspath", "new/.git/config: remote.url",
+		"new/.git/commondir", "new/.git/config: alias.x", "new/.git/config: core.fsmonitor", "new/.git/config: core.hookspath", "new/.git/config: gc.recentobjectshook", "new/.git/config: remote.url",
 		"new/.git/hooks/pre-commit", "out/.git", "sub/.envrc",
 	}
 	if diff := cmp.Diff(want, removed); diff != "" {

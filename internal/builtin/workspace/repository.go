@@ -128,12 +128,22 @@ func isNamedBy(path, file, top string) bool {
 	return liesIn(file, real) && !liesIn(top, real)
 }
 
-// withoutLinks resolves the links in what exists of a path.
+// withoutLinks resolves the links in what exists of a path, and links to what does not.
 func withoutLinks(path string) string {
+	const most = 40 // as in the kernel
+	return followLinks(path, most)
+}
+
+func followLinks(path string, most int) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {
 		return real
 	}
-	return filepath.Join(withoutLinks(filepath.Dir(path)), filepath.Base(path))
+	dir := followLinks(filepath.Dir(path), most)
+	path = filepath.Join(dir, filepath.Base(path))
+	if target, err := os.Readlink(path); err == nil && most > 0 {
+		return followLinks(from(dir, target), most-1)
+	}
+	return path
 }
 
 // isHook reports whether a folder of hooks has a link to file.

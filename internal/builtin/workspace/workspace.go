@@ -35,6 +35,10 @@ type Dir struct {
 	err  error
 
 	changing changeLock
+
+	sharing sync.Mutex
+	shared  *Dir // the git folder that a linked worktree shares with others; nil: not used yet
+	ofGit   bool // this is such a folder
 }
 
 // Options define the workspace. All paths are absolute.
@@ -80,13 +84,35 @@ func (w *Dir) Root() (*os.Root, error) {
 	return w.root, w.err
 }
 
+// sharedWith returns the git folder that the workspace shares with other worktrees. It is
+// closed with the workspace.
+func (w *Dir) sharedWith(common string) *Dir {
+	w.sharing.Lock()
+	defer w.sharing.Unlock()
+	if w.shared != nil && w.shared.dir != common {
+		_ = w.shared.Close() // somebody has made it a worktree of another repository
+		w.shared = nil
+	}
+	if w.shared == nil {
+		w.shared = New(Options{Dir: common, Home: w.home, ConfigHome: w.configHome})
+		w.shared.ofGit = true
+	}
+	return w.shared
+}
+
 // Close releases the workspace; nothing can be opened any more.
 func (w *Dir) Close() error {
 	w.once.Do(func() { w.err = os.ErrClosed })
-	if w.root == nil {
-		return nil
+	w.sharing.Lock()
+	defer w.sharing.Unlock()
+	var err error
+	if w.shared != nil {
+		err = w.shared.Close()
 	}
-	return w.root.Close()
+	if w.root == nil {
+		return err
+	}
+	return errors.Join(err, w.root.Close())
 }
 
 // ErrKind reports that a path is neither a regular file nor a directory.

@@ -169,7 +169,7 @@ func structured(ctx context.Context, schema json.RawMessage, stdout []byte, resu
 	case err != nil:
 		return refused("the tool's outputSchema cannot be used: %s", err)
 	case len(violations) > 0:
-		return refused("the tool's output does not match its outputSchema: %q: %s", violations[0].Pointer, violations[0].Message)
+		return refused("the tool's output does not match its outputSchema: %s%s", place(violations[0].Pointer), violations[0].Message)
 	}
 	result.Structured = doc
 	return result

@@ -149,7 +149,7 @@ tools:
 `)
 	for out, want := range map[string]string{
 		`{"n": 12345678901234567890}`: "",
-		`{"n": "x"}`:                  `does not match its outputSchema: "/n"`,
+		`{"n": "x"}`:                  `does not match its outputSchema: n: `,
 		`{}`:                          "does not match its outputSchema",
 		`[1]`:                         "printed an array, not a JSON object",
 		``:                            "did not print a JSON object",

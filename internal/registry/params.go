@@ -24,12 +24,12 @@ const (
 // of the object unchanged, without a byte order mark. The error is an
 // *ArgsError.
 func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
+	if len(data) > MaxParamsBytes { // only the beginning may have been read
+		return nil, Invalid(tool, "", "the params are larger than the limit of %d bytes", MaxParamsBytes)
+	}
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF")))
 	if len(data) == 0 {
 		return json.RawMessage("{}"), nil
-	}
-	if len(data) > MaxParamsBytes {
-		return nil, Invalid(tool, "", "the params have %d bytes, but the limit is %d", len(data), MaxParamsBytes)
 	}
 	if err := CheckJSON(data); err != nil {
 		return nil, Invalid(tool, err.Pointer, "params are not valid JSON: %s", err.Message)

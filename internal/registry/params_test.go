@@ -26,6 +26,7 @@ func TestDecodeParams(t *testing.T) {
 		{name: "invalid UTF-8", in: "{\"a\":\"\xff\"}", err: "invalid UTF-8 at byte 6"},
 		{name: "raw NUL", in: "{\"a\":\"\x00\"}", err: "unexpected character"},
 		{name: "depth bomb", in: strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000), err: "nested deeper than 100"},
+		{name: "only the beginning was read", in: strings.Repeat(" ", MaxParamsBytes+1), err: "larger than the limit of 16777216 bytes"},
 		{name: "huge exponent", in: `{"a":[1e10000000]}`, pointer: "/a/0", err: "exponent over 1000"},
 		{name: "huge negative exponent", in: `{"a":1e-99999999999999999999}`, pointer: "/a", err: "exponent over 1000"},
 	}

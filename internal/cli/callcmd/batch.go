@@ -134,8 +134,8 @@ func (b *batch) run(ctx context.Context, c batchCall) {
 	if err == nil {
 		result, err = b.session.CallJSON(ctx, c.found, c.tool, c.params)
 	}
-	if err != nil && context.Cause(ctx) != nil {
-		return // the whole batch was canceled
+	if err != nil && context.Cause(ctx) != nil && result.ErrorCategory != registry.ErrorCancellation {
+		return // the whole batch was canceled before this call ran
 	}
 	b.trace.call(ctx, cmp.Or(c.tool, fmt.Sprintf("line %d", c.head.Line)), c.found, c.params, result, err, time.Since(start))
 	b.print(ctx, c, result, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -277,9 +278,7 @@ func (m *escapeMachine) place(t *testing.T) *escapePlace {
 		t.Fatal(err)
 	}
 	s := &escapePlace{dir: dir, home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"), outside: filepath.Join(dir, "outside"), variables: map[string]string{}}
-	for name, value := range m.variables {
-		s.variables[name] = value
-	}
+	maps.Copy(s.variables, m.variables)
 	secret := filepath.Join(s.home, ".ssh/id_ed25519")
 	s.files(t, map[string]string{
 		"home/.ssh/id_ed25519": escapeSecret, "home/.aws/credentials": escapeSecret, "home/.gnupg/private-keys-v1.d/key": escapeSecret,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,13 +44,11 @@ func TestGolden(t *testing.T) {
 	for _, f := range Formats() {
 		runs[f.Name] = Options{}
 	}
-	for name, opts := range map[string]Options{
+	maps.Copy(runs, map[string]Options{
 		"gemini+request": {Request: true}, "gemini+parameters": {GeminiParameters: true},
 		"bedrock+request": {Request: true}, "openai+request": {Request: true},
 		"openai+strict": {Strict: true}, "openai-responses+strict": {Strict: true}, "anthropic+strict": {Strict: true},
-	} {
-		runs[name] = opts
-	}
+	})
 	for name, opts := range runs {
 		t.Run(name, func(t *testing.T) {
 			format, _, _ := strings.Cut(name, "+")

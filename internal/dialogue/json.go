@@ -2,6 +2,7 @@ package dialogue
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
@@ -14,11 +15,7 @@ func asObject(raw json.RawMessage) object {
 	if jsonx.KindOf(raw) != jsonx.Object {
 		return nil
 	}
-	o := object{}
-	for name, value := range jsonx.Members(raw) {
-		o[name] = value
-	}
-	return o
+	return maps.Collect(jsonx.Members(raw))
 }
 
 // asText returns the string in raw; "" if it is not a string.

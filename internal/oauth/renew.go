@@ -210,7 +210,7 @@ func (c *Client) scopes(a *authority, old *record, ch challenge, asked []string)
 func ParseScopes(given []string) ([]string, error) {
 	var out []string
 	for _, text := range given {
-		for _, s := range strings.Fields(text) {
+		for s := range strings.FieldsSeq(text) {
 			if !isScope(s) {
 				return nil, fmt.Errorf("%q is not a valid scope", s)
 			}

@@ -3,6 +3,7 @@ package overrides
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -100,10 +101,7 @@ func (tr *translation) wire(call registry.Call) (registry.Call, error) {
 			params.Members[i] = jsonx.NewMember(name, m.Value)
 		}
 	}
-	edited := map[string]json.RawMessage{}
-	for name, raw := range jsonx.Members(call.Edited) {
-		edited[name] = raw
-	}
+	edited := maps.Collect(jsonx.Members(call.Edited))
 	for _, v := range tr.fixed {
 		if raw, ok := edited[v.name]; ok {
 			v.json = raw

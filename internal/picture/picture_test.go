@@ -228,7 +228,7 @@ func TestDetect(t *testing.T) {
 		"TERM=xterm-256color TERM_PROGRAM=Apple_Terminal":     None,
 	} {
 		env := map[string]string{}
-		for _, f := range strings.Fields(vars) {
+		for f := range strings.FieldsSeq(vars) {
 			k, v, _ := strings.Cut(f, "=")
 			env[k] = v
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -124,9 +125,7 @@ func (l *layout) add(path string, k kind) error {
 		return errors.New("the program has a private one")
 	}
 	if k != hidden {
-		for at, to := range r.links {
-			l.links[at] = to
-		}
+		maps.Copy(l.links, r.links)
 	}
 	if k == scratch && !r.isDir {
 		k = readable

@@ -66,8 +66,8 @@ func maskURLs(s string) string {
 			return b.String()
 		}
 		end := len(rest)
-		if next := strings.Index(rest, "://"); next >= 0 {
-			end = len(strings.TrimRightFunc(rest[:next], func(r rune) bool {
+		if before, _, ok := strings.Cut(rest, "://"); ok {
+			end = len(strings.TrimRightFunc(before, func(r rune) bool {
 				return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("+-.", r)
 			}))
 		}

@@ -83,7 +83,7 @@ func newSession(t testing.TB, servers map[string]string) *session.Session {
 		if program, ok := strings.CutPrefix(flags, "command:"); ok {
 			entry["command"], entry["args"] = program, []string{}
 		}
-		for _, word := range strings.Fields(protocol) {
+		for word := range strings.FieldsSeq(protocol) {
 			switch word {
 			case "perClient":
 				entry["perClient"] = true

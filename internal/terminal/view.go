@@ -52,7 +52,7 @@ func (v *view) printf(format string, args ...any) {
 
 // quote writes a whole block of foreign text.
 func (v *view) quote(text string) {
-	for _, l := range strings.Split(strings.TrimRight(payload(text), "\n"), "\n") {
+	for l := range strings.SplitSeq(strings.TrimRight(payload(text), "\n"), "\n") {
 		v.row([]Span{{Text: strings.ReplaceAll(l, "\t", "    ")}})
 	}
 }

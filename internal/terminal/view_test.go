@@ -162,7 +162,7 @@ func TestViewIsWhole(t *testing.T) {
 	}
 	out := shown(40, false, editQuestion(diff.String()))
 	var joined strings.Builder
-	for _, row := range strings.Split(out, "\n") {
+	for row := range strings.SplitSeq(out, "\n") {
 		text, ok := strings.CutPrefix(row, bar)
 		if !ok {
 			continue

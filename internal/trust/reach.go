@@ -125,7 +125,7 @@ func pieces(word string) []string {
 // an option letter (-rFILE), a file of arguments (@FILE), and modules (a.b).
 func forms(word string) []string {
 	out := []string{word}
-	if rest := strings.TrimPrefix(word, "@"); rest != word {
+	if rest, ok := strings.CutPrefix(word, "@"); ok {
 		out = append(out, rest)
 	}
 	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
@@ -134,7 +134,7 @@ func forms(word string) []string {
 	}
 	if !strings.Contains(word, "/") && strings.Contains(strings.Trim(word, "."), ".") {
 		var path string
-		for _, name := range strings.Split(word, ".") { // importing a.b runs a first
+		for name := range strings.SplitSeq(word, ".") { // importing a.b runs a first
 			path = filepath.Join(path, name)
 			out = append(out, path)
 		}

@@ -75,7 +75,7 @@ func (r *reach) entries(dir string) error {
 		}
 	}
 	if dir != r.program.Dir && dir != r.root || slices.Contains(r.words, ".") { // a folder that it names
-		for _, name := range strings.Fields(runners()[0].entries) {
+		for name := range strings.FieldsSeq(runners()[0].entries) {
 			if err := r.entryInside(filepath.Join(dir, name)); err != nil {
 				return err
 			}

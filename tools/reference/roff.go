@@ -50,7 +50,7 @@ func (r *roff) line(text string) {
 // text writes escaped text that is filled, in short lines.
 func (r *roff) text(text string) {
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if line != "" && len(line)+1+len(word) > 76 {
 			if strings.ContainsAny(line[len(line)-1:], ".?!)") {
 				line += `\&` // no double space for a sentence that happens to end here

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -75,12 +76,7 @@ func wantsNewline(re *syntax.Regexp) bool {
 	if re.Op == syntax.OpLiteral && strings.ContainsRune(string(re.Rune), '\n') {
 		return true
 	}
-	for _, sub := range re.Sub {
-		if wantsNewline(sub) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(re.Sub, wantsNewline)
 }
 
 // requirement is a text that must occur, in either case if fold.

@@ -57,8 +57,8 @@ func decode(tool string, call registry.Call, p any, t reflect.Type) error {
 // properties returns the json names of the fields of a struct.
 func properties(t reflect.Type) map[string]bool {
 	out := map[string]bool{}
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		out[name] = true
 	}
 	return out

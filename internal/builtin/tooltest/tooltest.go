@@ -141,8 +141,8 @@ func SameParams[P any](t *testing.T, of registry.Tool) {
 		t.Fatal(err)
 	}
 	names, tags := slices.Sorted(maps.Keys(schema.Properties)), []string{}
-	for i := range reflect.TypeFor[P]().NumField() {
-		name, _, _ := strings.Cut(reflect.TypeFor[P]().Field(i).Tag.Get("json"), ",")
+	for field := range reflect.TypeFor[P]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		tags = append(tags, name)
 	}
 	slices.Sort(tags)

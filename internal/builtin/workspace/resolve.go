@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -115,10 +116,8 @@ func (w *Dir) follow(root *os.Root, name, at string, rest []string) (string, []s
 
 // missing ends the resolution at a part that does not exist.
 func (w *Dir) missing(name, at string, rest []string) (string, error) {
-	for _, part := range rest {
-		if part == ".." {
-			return "", &refusal{name, fmt.Sprintf("goes up from %s, which does not exist", text.Quote(at))}
-		}
+	if slices.Contains(rest, "..") {
+		return "", &refusal{name, fmt.Sprintf("goes up from %s, which does not exist", text.Quote(at))}
 	}
 	return path.Join(at, path.Join(rest...)), nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/http/httptrace"
@@ -138,9 +139,7 @@ func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, h.refuse(r, fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there", webaddr.Origin(r.URL)))
 	}
 	r = r.Clone(r.Context())
-	for name, values := range h.headers {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, h.headers)
 	if v := h.version.Load(); v != nil && r.Header.Get("Mcp-Protocol-Version") == "" {
 		r.Header.Set("Mcp-Protocol-Version", *v)
 	}

@@ -108,10 +108,8 @@ func (l *location) ruined(what string, words []word) string {
 		if w.gap {
 			continue
 		}
-		for _, text := range alternatives(w.text) {
-			if l.isSystem(text) {
-				return what + " " + w.text
-			}
+		if slices.ContainsFunc(alternatives(w.text), l.isSystem) {
+			return what + " " + w.text
 		}
 	}
 	return ""

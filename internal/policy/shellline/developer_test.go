@@ -27,7 +27,7 @@ const developerPrograms = `git gh go gofmt golangci-lint staticcheck goimports n
 
 func developerPolicy(t testing.TB) *policy.Policy {
 	p := &policy.Policy{Banned: banned()}
-	for _, program := range strings.Fields(developerPrograms) {
+	for program := range strings.FieldsSeq(developerPrograms) {
 		p.Rules = append(p.Rules, entries(t, policy.Allow, "run_shell_command("+program+")")...)
 	}
 	return p

@@ -150,7 +150,7 @@ func newDifferRun(t *testing.T, how differRun, files bool) *shellRun {
 		t.Fatal(err)
 	}
 	put(t, filepath.Join(d.bin, "marker"), string(program), 0o700) // not a script, because a shell could run that itself
-	for _, name := range strings.Fields(`bash sh cat sort uniq tar git sed env xargs find busybox nohup nice timeout setsid stdbuf setpriv prlimit setarch
+	for name := range strings.FieldsSeq(`bash sh cat sort uniq tar git sed env xargs find busybox nohup nice timeout setsid stdbuf setpriv prlimit setarch
 		linux64 choom sg chrt taskset ionice flock runuser chroot`) {
 		if path, err := exec.LookPath(name); err == nil {
 			if err := os.Symlink(path, filepath.Join(d.bin, name)); err != nil {

@@ -117,7 +117,7 @@ func (p *program) long(out *optionsRead, args []word) int {
 	name, value, attached := strings.Cut(text, "=")
 	found, taken := false, 0
 	for _, list := range []string{p.valued, p.runs, p.writes, p.outputs, p.splits, p.scripts} {
-		for _, full := range strings.Fields(list) {
+		for full := range strings.FieldsSeq(list) {
 			if !strings.HasPrefix(full, "--") || !strings.HasPrefix(full, name) || name == "--" {
 				continue
 			}
@@ -129,7 +129,7 @@ func (p *program) long(out *optionsRead, args []word) int {
 			out.options = append(out.options, option{full, v})
 		}
 	}
-	for _, full := range strings.Fields(p.acts) {
+	for full := range strings.FieldsSeq(p.acts) {
 		if strings.HasPrefix(full, "--") && strings.HasPrefix(full, name) {
 			found = true
 			out.options = append(out.options, option{name: full})
@@ -247,7 +247,7 @@ func (o *optionsRead) runs(name string) runs {
 func (r *runs) splits(w word) {
 	text := strings.NewReplacer(`\_`, " ", `\t`, " ", `\n`, " ", `\v`, " ", `\f`, " ", `\r`, " ", `\c`, " ", `"`, "", "'", "").Replace(w.text)
 	command := []word{{text: "env", known: true}}
-	for _, f := range strings.Fields(text) {
+	for f := range strings.FieldsSeq(text) {
 		command = append(command, word{text: f, known: true})
 	}
 	r.commands = append(r.commands, command)

@@ -127,7 +127,7 @@ func oddBytes(line string) string {
 func (a *analysis) foreign(shell, line string) {
 	for _, piece := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(";|&\n\r(){}`$", r) }) {
 		words := make([]word, 0, 4)
-		for _, f := range strings.Fields(piece) {
+		for f := range strings.FieldsSeq(piece) {
 			words = append(words, word{text: strings.Trim(f, `"'`)})
 		}
 		if len(words) > 0 {

@@ -134,7 +134,7 @@ func globalFlags(root *cobra.Command) {
 	f.String("root", "", "project root `folder`; default the nearest parent with .toolreg or .git")
 	f.Bool("json", false, "print JSON")
 	f.String("jq", "", "filter the JSON output with a jq `expression`")
-	f.BoolP("yes", "y", false, "answer yes to every question; what is denied stays denied")
+	f.BoolP("yes", "y", false, "allow every call that would be asked about; what is denied stays denied")
 	f.String("approval-mode", "", "approval `mode`: default, auto-edit, plan or yolo")
 	f.Bool("non-interactive", false, "never ask; calls that need an answer fail with exit code 6")
 	f.Duration("timeout", 0, "time limit of a call, such as 30s; 0 for none")

@@ -31,8 +31,8 @@ func MaskKnown(s string) string {
 
 // mask is MaskKnown for free text, such as a shell command or a message, in
 // which it also masks values with a telling name: "PASSWORD=x", "--token x",
-// "Authorization: Bearer x".
-func mask(s string) string { return MaskKnown(maskAssigned(s)) }
+// "Authorization: Bearer x", and passwords such as in "mysql -px".
+func mask(s string) string { return MaskKnown(maskShort(maskAssigned(s))) }
 
 // maskPrivateKeys masks private keys in PEM. A key without an end reaches to the end
 // of the text.

@@ -51,10 +51,11 @@ func (l *layer) mistakes() []document.Problem {
 	return all
 }
 
-// isBlank reports whether a file says nothing, like one in which all is commented
-// out. It is false for nil.
+// isBlank reports whether a file says nothing except where its schema is, like one
+// in which all is commented out. It is false for nil.
 func (l *layer) isBlank() bool {
-	return l != nil && l.root != nil && len(l.root.Fields) == 0 && len(l.problems) == 0
+	return l != nil && l.root != nil && len(l.problems) == 0 &&
+		!slices.ContainsFunc(l.root.Fields, func(f document.Field) bool { return f.Name != "$schema" })
 }
 
 // reader checks one file against the table of settings.

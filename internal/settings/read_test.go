@@ -82,6 +82,8 @@ func TestMistakesHavePlaces(t *testing.T) {
 		{"not UTF-8", "s.yaml", "env:\n  A: \"\xff\"\n", []string{"s.yaml:2:1: the file is not valid UTF-8 (save it as UTF-8)"}},
 		{"NUL", "s.json", `{"toolCallCommand": ["a\u0000b"]}`, []string{"s.json:1:22: a string contains a NUL character"}},
 		{"a list at the top", "s.yaml", "- a\n", []string{"s.yaml:1:1: expected an object, got list"}},
+		{"JSON that ends too early", "s.json", "{\n \"env\": [ // x\n\n", []string{"s.json:2:15: invalid JSON: unexpected end of the file"}},
+		{"at sign", "s.yaml", "env: @x\n", []string{"s.yaml:1:1: invalid YAML: found character that cannot start any token (put text that begins with @, % or ` in quotes)"}},
 		{"trailing text in JSON", "s.json", "{}\nx", []string{"s.json:2:1: invalid JSON: invalid character 'x' after top-level value"}},
 		{"broken YAML", "s.yaml", "a: [1\nb: 2\n", []string{"s.yaml:1:1: invalid YAML: did not find expected ',' or ']'"}},
 		{"shell operators", "s.yaml", "toolDiscoveryCommand: ./a | ./b\n", []string{"s.yaml:1:23: toolDiscoveryCommand: the command contains shell syntax"}},

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -110,6 +111,9 @@ func createStarter(ctx context.Context, e *cli.Env, p place, format string, prog
 	there, err := settings.FileIn(p.dir)
 	if err != nil {
 		return "", err
+	}
+	if info, err := os.Stat(p.dir); err == nil && !info.IsDir() {
+		return "", fmt.Errorf("%s is not a folder; move it away first", p.dir)
 	}
 	path := filepath.Join(p.dir, "settings."+format)
 	if there == "" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -28,15 +29,21 @@ func (p *parser) json(data []byte) *Node {
 	quoted, added := quoteNames(append(bytes.Clone(data), '\n'))
 	v, err := hujson.Parse(quoted)
 	if err != nil {
-		p.jsonSyntax(err)
+		p.jsonSyntax(err, lines, len(bytes.TrimRight(data, " \t\r\n")))
 		return nil
 	}
 	lines.added = added
 	return p.fromJSON(&v, lines, 0)
 }
 
-// jsonSyntax extracts the position from "hujson: line 1, column 5: message".
-func (p *parser) jsonSyntax(err error) {
+// jsonSyntax extracts the position from "hujson: line 1, column 5: message". A text
+// of size bytes that ends too early has its mistake at its end.
+func (p *parser) jsonSyntax(err error, lines *places, size int) {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		line, col := lines.At(size)
+		p.fail(line, col, "invalid JSON: unexpected end of the file", "")
+		return
+	}
 	line, col := 1, 1
 	message := strings.TrimPrefix(err.Error(), "hujson: ")
 	if n, _ := fmt.Sscanf(message, "line %d, column %d:", &line, &col); n == 2 {

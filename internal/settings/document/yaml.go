@@ -52,6 +52,9 @@ func (p *parser) yamlSyntax(err error, data []byte) {
 		}
 	}
 	hint := ""
+	if strings.Contains(message, "cannot start any token") {
+		hint = "put text that begins with @, % or ` in quotes"
+	}
 	if lines := bytes.Split(data, []byte("\n")); line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")) {
 		hint = "indent with spaces; YAML does not allow tabs"
 	}

@@ -149,7 +149,7 @@ func (l *loader) importFile(scope Scope, program string, f ImportFile) (trust.Fi
 	if err == nil {
 		return file, true
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	if isMissing(err) {
 		l.place(scope, f.Path, PlaceAbsent, "imports: "+program)
 		return trust.File{}, false
 	}
@@ -162,13 +162,17 @@ func (l *loader) importFile(scope Scope, program string, f ImportFile) (trust.Fi
 	return trust.File{}, false
 }
 
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
 // importLayer converts the servers of a file to settings. A server that cannot
 // be imported does not affect the others.
 func (l *loader) importLayer(scope Scope, program string, f ImportFile, data []byte) *layer {
 	out := &layer{scope: scope, file: f.Path}
 	servers, problems := f.Read(f.Path, data)
 	for _, p := range problems {
-		out.unknown = append(out.unknown, importWarning("the MCP servers of "+program+" are ignored: "+p.String()))
+		out.unknown = append(out.unknown, ignoredImport(program, p.String()))
 	}
 	object := &document.Node{Kind: document.Object}
 	for _, s := range servers {
@@ -236,21 +240,33 @@ type FoundImport struct {
 	Project bool   `json:"project"` // it belongs to the project
 
 	Entries []ImportedServer `json:"-"` // all of them, in file order
+
+	// Warnings say why the file cannot be read.
+	Warnings []registry.Diagnostic `json:"-"`
 }
 
 // FindImports looks for MCP servers in the files of other programs, regardless
-// of the settings. It runs nothing and skips files without servers.
+// of the settings. It runs nothing and skips files without servers, but not those that
+// cannot be read.
 func FindImports(from Importer, root string, environ []string) []FoundImport {
 	l := loader{index: table.NewIndex()}
 	var out []FoundImport
 	for _, program := range from.Programs() {
 		for _, f := range from.Files(program, root, environ) {
+			found := FoundImport{Program: program, File: f.Path, Project: f.Project}
 			file, err := trust.ReadOwned(f.Path, maxImport)
-			if err != nil {
+			switch {
+			case isMissing(err):
+				continue
+			case err != nil:
+				found.Warnings = []registry.Diagnostic{ignoredImport(program, document.Unreadable(f.Path, err).String())}
+				out = append(out, found)
 				continue
 			}
-			found := FoundImport{Program: program, File: f.Path, Project: f.Project}
-			servers, _ := f.Read(f.Path, file.Data)
+			servers, problems := f.Read(f.Path, file.Data)
+			for _, p := range problems {
+				found.Warnings = append(found.Warnings, ignoredImport(program, p.String()))
+			}
 			for _, s := range servers {
 				if _, s.Problem = l.importServer(s); s.Problem == "" {
 					found.Servers++
@@ -259,12 +275,16 @@ func FindImports(from Importer, root string, environ []string) []FoundImport {
 				}
 				found.Entries = append(found.Entries, s)
 			}
-			if len(servers) > 0 {
+			if len(servers)+len(problems) > 0 {
 				out = append(out, found)
 			}
 		}
 	}
 	return out
+}
+
+func ignoredImport(program, why string) registry.Diagnostic {
+	return importWarning("the MCP servers of " + program + " are ignored: " + why)
 }
 
 func importWarning(message string) registry.Diagnostic {

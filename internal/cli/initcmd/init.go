@@ -85,7 +85,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if o.user {
 		place.root, place.dir, place.mode, place.folder = "", folders.User(e.Environ), 0o600, 0o700
 	}
-	d := initDocument{Found: cli.OrEmpty(settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ))}
+	found := slices.DeleteFunc(settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ), func(f settings.FoundImport) bool { return len(f.Entries) == 0 })
+	d := initDocument{Found: cli.OrEmpty(found)}
 	if d.Created, err = createStarter(ctx, e, place, o.format, programsOf(d.Found)); err != nil {
 		return err
 	}

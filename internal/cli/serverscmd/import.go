@@ -100,10 +100,13 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 	if err != nil {
 		return err
 	}
+	if servers, err = matching(program, servers, names); err != nil {
+		return err
+	}
 	if servers, err = without(e, servers, file); err != nil || len(servers) == 0 {
 		return err
 	}
-	chosen, err := choose(ctx, e, program, servers, names)
+	chosen, err := choose(ctx, e, program, servers, len(names) > 0)
 	if err != nil || len(chosen) == 0 {
 		return err
 	}
@@ -118,6 +121,9 @@ func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 	files := settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ)
 	sorted.Stable(files, func(a, b settings.FoundImport) int { return cmp.Compare(fromProject(a), fromProject(b)) })
 	for _, f := range files {
+		if f.Program == program {
+			e.Diagnose(f.Warnings)
+		}
 		for _, server := range f.Entries {
 			problem := server.Problem
 			if err := settings.CheckServerName(server.Name); err != nil && problem == "" {
@@ -166,11 +172,11 @@ func without(e *cli.Env, servers []found, file string) ([]found, error) {
 	return out, nil
 }
 
-// choose returns the servers that match names, or that the person wants.
-func choose(ctx context.Context, e *cli.Env, program string, servers []found, names []string) (additions, error) {
-	var out additions
+// matching returns the servers that match names, or all without names. A name that
+// matches none is an error.
+func matching(program string, servers []found, names []string) ([]found, error) {
 	if len(names) == 0 {
-		return chooseAsking(ctx, e, program, servers)
+		return servers, nil
 	}
 	known := []string{}
 	for _, f := range servers {
@@ -185,15 +191,22 @@ func choose(ctx context.Context, e *cli.Env, program string, servers []found, na
 			return nil, &cli.UsageError{Err: fmt.Errorf("%s has no server %q to copy", program, pattern), Hint: hint}
 		}
 	}
+	return slices.DeleteFunc(servers, func(f found) bool { return !slices.ContainsFunc(names, f.matches) }), nil
+}
+
+// choose returns the servers that the person named or, when asked, wants.
+func choose(ctx context.Context, e *cli.Env, program string, servers []found, named bool) (additions, error) {
+	if !named {
+		return chooseAsking(ctx, e, program, servers)
+	}
+	var out additions
 	var foreign []found
 	for _, f := range servers {
-		switch {
-		case !slices.ContainsFunc(names, f.matches):
-		case f.foreign:
+		if f.foreign {
 			foreign = append(foreign, f)
-		default:
-			out = append(out, edit.Change{Name: f.Name, Entry: f.JSON})
+			continue
 		}
+		out = append(out, edit.Change{Name: f.Name, Entry: f.JSON})
 	}
 	if len(foreign) == 0 {
 		return out, nil

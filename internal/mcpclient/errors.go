@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -179,9 +180,11 @@ func wrongField(reason string) (field string, ok bool) {
 	_, rest, found := strings.Cut(reason, "json: cannot unmarshal ")
 	if i := strings.LastIndex(rest, " into Go struct field "); found && i >= 0 {
 		field, _, ok = strings.Cut(rest[i+len(" into Go struct field "):], " of type ")
-		if parts := strings.SplitN(field, ".", 3); len(parts) == 3 { // package, type, field
-			field = parts[2]
+		parts := strings.Split(field, ".")
+		for len(parts) > 1 && (parts[0] == "mcp" || strings.IndexFunc(parts[0], unicode.IsUpper) == 0) {
+			parts = parts[1:] // the package, or a type that has the field
 		}
+		field = strings.Join(parts, ".")
 	}
 	return field, ok
 }

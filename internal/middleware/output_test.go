@@ -146,7 +146,7 @@ func TestTheFileHasALimitToo(t *testing.T) {
 func TestWithoutAPlaceTheResultSaysSo(t *testing.T) {
 	o := Output{Limit: 10, Spill: 100, Dir: func() (*state.Dir, error) { return nil, state.ErrUnavailable }}
 	got, err := o.Wrap(reader(counter(registry.TextResult(strings.Repeat("x", 50)), new(int)))).Run(t.Context(), call("{}"))
-	if err != nil || !strings.Contains(got.Text(), "could not be saved: state cannot be saved") || !got.Truncated {
+	if err != nil || !strings.Contains(got.Text(), "could not be saved: state cannot be used") || !got.Truncated {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

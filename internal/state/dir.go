@@ -14,7 +14,7 @@ import (
 // ErrUnavailable is wrapped by all errors that mean that state cannot be
 // stored: no home folder, a full or read-only disk, a folder of another user, a
 // lock that is never released. The caller warns and continues without state.
-var ErrUnavailable = errors.New("state cannot be saved")
+var ErrUnavailable = errors.New("state cannot be used")
 
 // MaxFile limits the size of a file for Read and Update, in bytes.
 const MaxFile = 64 << 20

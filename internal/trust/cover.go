@@ -3,11 +3,13 @@ package trust
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/paths"
 )
@@ -88,7 +90,43 @@ func (c *cover) add(path string) error {
 	if len(c.files) > maxFiles {
 		return fmt.Errorf("covering %s: more than %d files", c.root, maxFiles)
 	}
+	if module, ok := strings.CutSuffix(filepath.Base(path), ".py"); ok {
+		return c.bytecode(filepath.Join(filepath.Dir(path), "__pycache__"), module+".")
+	}
 	return nil
+}
+
+// bytecode covers the compiled forms of a Python module that Python runs in place of its
+// source although the source may say something else: those that refer to it by hash. The
+// usual ones have the time of the source, which a repository cannot set, and change with
+// every run.
+func (c *cover) bytecode(dir, prefix string) error {
+	for _, name := range c.list(dir).names {
+		if !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, ".pyc") {
+			continue
+		}
+		if path := filepath.Join(dir, name); hashBased(path) {
+			if err := c.add(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hashBased reads the flags after the magic number of a .pyc file (PEP 552).
+func hashBased(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false // opening a pipe would wait
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var head [8]byte
+	_, err = io.ReadFull(f, head[:])
+	return err == nil && head[4]&1 != 0
 }
 
 // tree covers all files of a folder, following links; each folder once.

@@ -157,3 +157,32 @@ func TestTooManyFoldersCannotBeFollowed(t *testing.T) {
 		t.Error("the command is trusted though not all of it was followed")
 	}
 }
+
+// TestBytecode checks that Python's compiled modules are covered if they count whatever
+// the source says, and that the ordinary ones, which come and go, are not.
+func TestBytecode(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "run.py"), "import helper")
+	write(t, filepath.Join(root, "helper.py"), "")
+	timed, hashed := "\xa7\r\r\n\x00\x00\x00\x00............", "\xa7\r\r\n\x01\x00\x00\x00............"
+	write(t, filepath.Join(root, "__pycache__/helper.cpython-311.pyc"), timed)
+	write(t, filepath.Join(root, "__pycache__/other.cpython-311.pyc"), hashed)
+	covered := func() string {
+		files, err := Cover(root, nil, []Program{{Dir: root, Argv: []string{"python3", "run.py"}}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, f := range files {
+			names = append(names, f.Name)
+		}
+		return strings.Join(names, " ")
+	}
+	if got := covered(); got != "helper.py run.py" {
+		t.Errorf("covered: %s", got)
+	}
+	write(t, filepath.Join(root, "__pycache__/helper.cpython-312.pyc"), hashed)
+	if got := covered(); got != "__pycache__/helper.cpython-312.pyc helper.py run.py" {
+		t.Errorf("covered: %s", got)
+	}
+}

@@ -136,7 +136,7 @@ func TestTodosWithoutState(t *testing.T) {
 	for _, state := range []string{"", filepath.Join(dir, "file")} {
 		opts.StateDir = state
 		for tool, p := range map[string]string{"todo_read": `{}`, "todo_write": twoTodos} {
-			if r := run(t, opts, tool, p); !r.IsError || !strings.Contains(r.Text(), "state cannot be saved") {
+			if r := run(t, opts, tool, p); !r.IsError || !strings.Contains(r.Text(), "state cannot be used") {
 				t.Errorf("%s with state %q: %q", tool, state, r.Text())
 			}
 		}

@@ -95,7 +95,7 @@ func TestReadFileResult(t *testing.T) {
 func TestReadFileFailures(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		"five": numbered(5), "src/main.go": "x", "zip": "PK\x03\x04\x00\x00", "control": strings.Repeat("\x01\x02a", 50),
-		"utf32": "\xff\xfe\x00\x00a\x00\x00\x00", "README.md": "x", "empty": "",
+		"utf32": "\xff\xfe\x00\x00a\x00\x00\x00", "README.md": "x", "empty": "", "no.png": "\x00\x01\x02",
 	})
 	tooltest.MakePipe(t, filepath.Join(dir, "pipe"))
 	tests := []struct {
@@ -111,6 +111,7 @@ func TestReadFileFailures(t *testing.T) {
 		{`{"file_path":"five/x"}`, []string{"is a file, not a folder"}},
 		{`{"file_path":"zip"}`, []string{"is binary", "application/zip", "6 B"}},
 		{`{"file_path":"control"}`, []string{"is binary"}},
+		{`{"file_path":"no.png"}`, []string{"is binary", "application/octet-stream"}},
 		{`{"file_path":"utf32"}`, []string{"is binary"}},
 	}
 	for _, tt := range tests {

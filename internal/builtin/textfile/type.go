@@ -68,10 +68,6 @@ func Type(head []byte) string {
 // bytes do not show it.
 func extensionType(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
-	case ".png":
-		return "image/png"
-	case ".jpg", ".jpeg":
-		return "image/jpeg"
 	case ".heic":
 		return "image/heic"
 	case ".avif":

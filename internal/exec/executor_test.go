@@ -368,3 +368,19 @@ func failPreview(err error) func(context.Context, registry.Call) (registry.Previ
 		return registry.Preview{}, err
 	}
 }
+
+// A tool learns which paths the decision was about.
+func TestCallHasThePathsOfTheDecision(t *testing.T) {
+	r := newRig(policy.Verdict{Decision: policy.Allow, Paths: []string{"a"}})
+	var got []string
+	r.tool.Run = func(_ context.Context, call registry.Call) (registry.Result, error) {
+		got = call.Paths
+		return registry.Result{}, nil
+	}
+	if _, err := r.x.Execute(t.Context(), r.tool, registry.Call{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

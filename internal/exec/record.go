@@ -40,7 +40,7 @@ type Hooks interface {
 // every check again, including the decision.
 func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Call, policy.Verdict, error) {
 	v, err := x.admit(ctx, t, call)
-	call.Hides = v.Hides
+	call.Hides, call.Paths = v.Hides, v.Paths
 	if err != nil || x.Hooks == nil {
 		return call, v, err
 	}
@@ -51,7 +51,7 @@ func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call
 			err = fmt.Errorf("with the params from a beforeCall hook: %w", err)
 		}
 	}
-	call.Hides = v.Hides
+	call.Hides, call.Paths = v.Hides, v.Paths
 	return call, tightened(v, asking), err
 }
 

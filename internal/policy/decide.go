@@ -67,7 +67,7 @@ func (d *decision) verdict() Verdict {
 	v = d.confine(d.mode(v), ruled)
 	v.Agreed = (v.Decision == Allow || v.Decision == Sandbox) && d.policy.Mode == ModeYolo
 	v.Changes, v.Unread, v.Unsure = d.changes, d.unread, d.unsure
-	v.Hides = d.hides(v.Rule)
+	v.Hides, v.Paths = d.hides(v.Rule), d.subject.Paths
 	if v.Decision == Ask && d.policy.Approvals != nil {
 		v.Scopes = d.scopes(v)
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -249,5 +250,12 @@ func TestInside(t *testing.T) {
 		if inside(p) != want {
 			t.Errorf("inside(%q) = %t", p, !want)
 		}
+	}
+}
+
+func TestVerdictNamesThePaths(t *testing.T) {
+	tool := &registry.Tool{Subject: func(registry.Call) (registry.Subject, error) { return registry.Subject{Paths: []string{"a", "b"}}, nil }}
+	if got := (&Policy{}).Decide(t.Context(), tool, registry.Call{}).Paths; !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("the verdict names %q", got)
 	}
 }

@@ -34,6 +34,8 @@ type Verdict struct {
 	// run, because rules deny them or ask about them. It is safe for concurrent use;
 	// nil if no rule names paths.
 	Hides func(path string) bool
+	// Paths are the paths that the call names, as the decision found them.
+	Paths []string
 	// Changes says why a remembered approval was not used.
 	Changes []Change
 }

@@ -119,6 +119,10 @@ type Call struct {
 	// Confine is how the program that the call starts is confined. A tool with a
 	// Program must start it so. nil: not at all.
 	Confine *Confinement
+	// Paths are the paths that the decision was about, as Subject gave them. A tool
+	// must not use another file that a name has come to lead to since. nil: there
+	// are none.
+	Paths []string
 	// Hides reports whether rules deny access to a path, relative to the
 	// workspace. A search omits such files and counts them. It may be called
 	// from several goroutines. nil: no path is hidden.

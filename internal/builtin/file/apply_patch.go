@@ -120,6 +120,9 @@ func (a *applyPatch) run(ctx context.Context, call registry.Call, list []filePat
 		if err != nil {
 			return failed(fmt.Sprintf("%v; nothing was changed", err), err)
 		}
+		if r, moved := tool.Moved(call, plan.rels()...); moved {
+			return r
+		}
 		if a.shown.changed(call, plan.sum()) {
 			return tool.Failed("the files were modified after the patch was shown; nothing was written. Read them again and repeat the call")
 		}
@@ -131,6 +134,14 @@ func (a *applyPatch) run(ctx context.Context, call registry.Call, list []filePat
 }
 
 // sum identifies the states of all the files.
+func (p *patching) rels() []string {
+	var out []string
+	for _, f := range p.order {
+		out = append(out, f.rel)
+	}
+	return out
+}
+
 func (p *patching) sum() [sha256.Size]byte {
 	h := sha256.New()
 	for _, f := range p.order {

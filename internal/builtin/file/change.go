@@ -88,6 +88,11 @@ func newChange(rel string, before *fileState, old, new, reason string, data []by
 	return c
 }
 
+// sum identifies the file and its state before the change.
+func (c *fileChange) sum() [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q %x", c.rel, c.before.sum()))
+}
+
 // same reports whether the file already has the new content.
 func (c *fileChange) same() bool {
 	return c.before.exists && !c.before.tooBig && string(c.before.data) == string(c.data)

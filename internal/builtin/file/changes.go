@@ -39,7 +39,7 @@ func (x *changes) preview(call registry.Call, name string, c *fileChange, err er
 	if err != nil {
 		return registry.Preview{}, &registry.FailedError{Result: failed(explain(name, err), err)}
 	}
-	x.shown.remember(call, c.before.sum())
+	x.shown.remember(call, c.sum())
 	return c.preview(), nil
 }
 
@@ -48,7 +48,7 @@ func (x *changes) refusal(call registry.Call, name string, c *fileChange, err er
 	switch {
 	case err != nil:
 		return failed(explain(name, err), err), true
-	case x.shown.changed(call, c.before.sum()):
+	case x.shown.changed(call, c.sum()):
 		return changedMeanwhile(name), true
 	}
 	return r, false

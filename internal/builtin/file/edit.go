@@ -70,7 +70,7 @@ func NewEdit(w *workspace.Dir) registry.Tool {
 			{Description: "One replacement", Params: json.RawMessage(`{"file_path":"main.go","old_string":"port = 80\n","new_string":"port = 8080\n"}`)},
 			{Description: "Rename in three places", Params: json.RawMessage(`{"file_path":"main.go","old_string":"oldName","new_string":"newName","expected_replacements":3}`)},
 		},
-	}, tool.Handlers[*editCall]{Prepare: e.prepare, Run: e.run, Subject: e.subject, Preview: e.preview})
+	}, tool.Handlers[*editCall]{Prepare: e.prepare, Run: e.run, Subject: e.subject, Files: (*editCall).files, Preview: e.preview})
 	t.Revise = e.revise
 	return t
 }
@@ -83,6 +83,8 @@ type editCall struct {
 	rel   string
 	hides func(string) bool
 }
+
+func (c *editCall) files() []string { return []string{c.rel} }
 
 func (e *edit) prepare(call registry.Call) (*editCall, error) {
 	p, err := tool.Decode[editParams]("edit", call)

@@ -66,7 +66,7 @@ func NewReadFile(w *workspace.Dir) registry.Tool {
 			{Description: "A whole file", Params: json.RawMessage(`{"file_path":"README.md"}`)},
 			{Description: "Lines 100 to 149", Params: json.RawMessage(`{"file_path":"src/main.go","offset":100,"limit":50}`)},
 		},
-	}, tool.Handlers[*readCall]{Prepare: r.prepare, Run: r.run, Subject: r.subject})
+	}, tool.Handlers[*readCall]{Prepare: r.prepare, Run: r.run, Subject: r.subject, Files: (*readCall).files})
 }
 
 type readTool struct{ workspace *workspace.Dir }
@@ -76,6 +76,8 @@ type readCall struct {
 	readParams
 	rel string
 }
+
+func (c *readCall) files() []string { return []string{c.rel} }
 
 func (r *readTool) prepare(call registry.Call) (*readCall, error) {
 	p, err := tool.Decode[readParams]("read_file", call)

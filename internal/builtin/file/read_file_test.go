@@ -272,3 +272,13 @@ func FuzzReadFile(f *testing.F) {
 		}
 	})
 }
+
+func TestReadFileOfAnotherFile(t *testing.T) {
+	opts, dir := place(t, map[string]string{"secret": "x"})
+	tooltest.Link(t, "secret", filepath.Join(dir, "link"))
+	call := tooltest.Call(`{"file_path":"link"}`)
+	call.Paths = []string{"free", "link"}
+	if r, err := find(t, opts, "read_file").Run(t.Context(), call); err != nil || !r.IsError || strings.Contains(r.Text(), "x\n") {
+		t.Errorf("%s; %v", r.Text(), err)
+	}
+}

@@ -47,7 +47,7 @@ func NewWriteFile(w *workspace.Dir) registry.Tool {
 		Examples: []registry.Example{
 			{Description: "A new file", Params: json.RawMessage(`{"file_path":"docs/notes.md","content":"# Notes\n"}`)},
 		},
-	}, tool.Handlers[*writeCall]{Prepare: f.prepare, Run: f.run, Subject: f.subject, Preview: f.preview})
+	}, tool.Handlers[*writeCall]{Prepare: f.prepare, Run: f.run, Subject: f.subject, Files: (*writeCall).files, Preview: f.preview})
 	t.Revise = f.revise
 	return t
 }
@@ -59,6 +59,8 @@ type writeCall struct {
 	writeFileParams
 	rel string
 }
+
+func (c *writeCall) files() []string { return []string{c.rel} }
 
 func (f *writeFile) prepare(call registry.Call) (*writeCall, error) {
 	p, err := tool.Decode[writeFileParams]("write_file", call)

@@ -3,6 +3,7 @@ package file
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -217,6 +218,44 @@ func TestSubjectNamesGuardedPaths(t *testing.T) {
 }
 
 // A file that changes between question and answer is not overwritten.
+// A link that leads to another file after the question, or after the decision,
+// does not divert what was allowed.
+func TestLinkChangedAfterwards(t *testing.T) {
+	patch := "--- /dev/null\n+++ b/link/f\n@@ -0,0 +1 @@\n+new\n"
+	for name, params := range map[string]string{
+		"write_file":  `{"file_path":"link/f","content":"new\n"}`,
+		"edit":        `{"file_path":"link/f","old_string":"","new_string":"new\n"}`,
+		"apply_patch": patchParam(t, patch),
+	} {
+		opts, dir := place(t, map[string]string{"free/x": "x", "guarded/x": "x"})
+		link := filepath.Join(dir, "link")
+		tooltest.Link(t, "free", link)
+		made := find(t, opts, name)
+		call := tooltest.Call(params)
+		subject, err := made.Subject(call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := made.Preview(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(link); err != nil {
+			t.Fatal(err)
+		}
+		tooltest.Link(t, "guarded", link)
+		if r, err := made.Run(t.Context(), call); err != nil || !r.IsError {
+			t.Errorf("%s after the question: %s; %v", name, r.Text(), err)
+		}
+		call.Paths = subject.Paths
+		if r, err := made.Run(t.Context(), call); err != nil || !r.IsError || !strings.Contains(r.Text(), `another file, "guarded/f"`) {
+			t.Errorf("%s after the decision: %s; %v", name, r.Text(), err)
+		}
+		if _, err := os.Lstat(filepath.Join(dir, "guarded/f")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s wrote the file: %v", name, err)
+		}
+	}
+}
+
 func TestChangedAfterPreview(t *testing.T) {
 	for tool, p := range map[string]string{
 		"write_file":  `{"file_path":"f","content":"mine\n"}`,

@@ -65,7 +65,7 @@ func NewGlob(w *workspace.Dir) registry.Tool {
 			{Description: "All Go files", Params: json.RawMessage(`{"pattern":"**/*.go"}`)},
 			{Description: "Two kinds of files in one folder", Params: json.RawMessage(`{"pattern":"*.{md,txt}","path":"docs"}`)},
 		},
-	}, tool.Handlers[*globSearch]{Prepare: g.prepare, Run: g.run, Subject: g.subject, Timeout: searchTimeout})
+	}, tool.Handlers[*globSearch]{Prepare: g.prepare, Run: g.run, Subject: g.subject, Files: (*globSearch).files, Timeout: searchTimeout})
 }
 
 type globTool struct{ workspace *workspace.Dir }
@@ -76,6 +76,8 @@ type globSearch struct {
 	start   string
 	pattern *glob.Pattern
 }
+
+func (c *globSearch) files() []string { return []string{c.start} }
 
 func (g *globTool) prepare(call registry.Call) (*globSearch, error) {
 	p, err := tool.Decode[globParams]("glob", call)

@@ -66,7 +66,7 @@ func NewGrep(w *workspace.Dir) registry.Tool {
 			{Description: "Where an error is made, in Go files", Params: json.RawMessage(`{"pattern":"errors\\.New","include":"*.go"}`)},
 			{Description: "A name, matching case, with two lines of context", Params: json.RawMessage(`{"pattern":"\\bConfig\\b","case_sensitive":true,"context":2}`)},
 		},
-	}, tool.Handlers[*grepSearch]{Prepare: g.prepare, Run: g.run, Subject: g.subject, Timeout: searchTimeout})
+	}, tool.Handlers[*grepSearch]{Prepare: g.prepare, Run: g.run, Subject: g.subject, Files: (*grepSearch).files, Timeout: searchTimeout})
 }
 
 type grepTool struct{ workspace *workspace.Dir }
@@ -80,6 +80,8 @@ type grepSearch struct {
 	limit   int
 	context int
 }
+
+func (c *grepSearch) files() []string { return []string{c.start} }
 
 func (g *grepTool) prepare(call registry.Call) (*grepSearch, error) {
 	p, err := tool.Decode[grepParams]("grep", call)

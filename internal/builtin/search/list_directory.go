@@ -57,7 +57,7 @@ func NewListDirectory(w *workspace.Dir) registry.Tool {
 			{Description: "The workspace, three levels deep", Params: json.RawMessage(`{"path":"."}`)},
 			{Description: "One folder alone, without logs", Params: json.RawMessage(`{"path":"build","depth":1,"ignore":["*.log"]}`)},
 		},
-	}, tool.Handlers[*listing]{Prepare: l.prepare, Run: l.run, Subject: l.subject, Timeout: searchTimeout})
+	}, tool.Handlers[*listing]{Prepare: l.prepare, Run: l.run, Subject: l.subject, Files: (*listing).files, Timeout: searchTimeout})
 }
 
 type listTool struct{ workspace *workspace.Dir }
@@ -69,6 +69,8 @@ type listing struct {
 	depth  int
 	ignore []*glob.Pattern
 }
+
+func (c *listing) files() []string { return []string{c.start} }
 
 func (l *listTool) prepare(call registry.Call) (*listing, error) {
 	p, err := tool.Decode[listParams]("list_directory", call)

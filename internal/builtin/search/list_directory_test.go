@@ -93,3 +93,22 @@ func TestListDirectoryFailures(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A search does not begin in a folder that the decision was not about.
+func TestSearchOfAnotherFolder(t *testing.T) {
+	opts, dir := place(t, map[string]string{"secret/f": "x"})
+	tooltest.Link(t, "secret", filepath.Join(dir, "link"))
+	for name, params := range map[string]string{
+		"list_directory": `{"path":"link"}`, "glob": `{"pattern":"*","path":"link"}`, "grep": `{"pattern":"x","path":"link"}`,
+	} {
+		made, call := find(t, opts, name), tooltest.Call(params)
+		call.Paths = []string{"free", "link"}
+		if r, err := made.Run(t.Context(), call); err != nil || !r.IsError || !strings.Contains(r.Text(), "leads to another file") {
+			t.Errorf("%s: %s; %v", name, r.Text(), err)
+		}
+		call.Paths = []string{"secret", "link"}
+		if r, err := made.Run(t.Context(), call); err != nil || r.IsError {
+			t.Errorf("%s: %s; %v", name, r.Text(), err)
+		}
+	}
+}

@@ -67,7 +67,7 @@ func newTree(ctx context.Context, w *workspace.Dir, s *listing, hides func(strin
 					break
 				}
 			}
-			t.grow(root, s, b)
+			t.grow(w, s, b)
 			for _, c := range b.children {
 				if c.isDir && c.label != gitFolder && (c.label != workspace.Packages || !tool.OrTrue(s.Respect)) {
 					next = append(next, c)
@@ -81,8 +81,8 @@ func newTree(ctx context.Context, w *workspace.Dir, s *listing, hides func(strin
 }
 
 // grow reads the entries of a folder, as many as the limit allows.
-func (t *tree) grow(root *os.Root, s *listing, b *branch) {
-	dir, err := root.OpenRoot(workspace.OrDot(b.path))
+func (t *tree) grow(w *workspace.Dir, s *listing, b *branch) {
+	dir, err := w.Enter(workspace.OrDot(b.path))
 	if err != nil {
 		b.problem = workspace.Cause(err).Error()
 		return

@@ -3,6 +3,8 @@ package tool
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,6 +21,8 @@ type Handlers[C any] struct {
 	Run func(context.Context, registry.Call, C) (registry.Result, error)
 	// Subject returns what policy rules are matched against; nil: only the name.
 	Subject func(C) (registry.Subject, error)
+	// Files returns the files and folders that the call uses, links resolved; nil: none.
+	Files func(C) []string
 	// Preview returns what a person is shown before the call; nil: the params.
 	Preview func(registry.Call, C) (registry.Preview, error)
 	// Timeout bounds a call; 0: the tool has no limit.
@@ -39,6 +43,11 @@ func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		var r registry.Result
 		c, err := h.Prepare(call)
+		if err == nil && h.Files != nil {
+			if r, moved := Moved(call, h.Files(c)...); moved {
+				return r, nil
+			}
+		}
 		if err == nil {
 			r, err = h.Run(ctx, call, c)
 		}
@@ -66,6 +75,17 @@ func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 		}
 	}
 	return t
+}
+
+// Moved returns the failure of a call if one of the files that it uses is not one
+// that the decision was about, because a link or folder was replaced since.
+func Moved(call registry.Call, files ...string) (registry.Result, bool) {
+	for _, file := range files {
+		if call.Paths != nil && !slices.Contains(call.Paths, file) {
+			return Failed(fmt.Sprintf("the path leads to another file, %q, since the call was allowed; nothing was done. Repeat the call", file)), true
+		}
+	}
+	return registry.Result{}, false
 }
 
 // refused reports whether the system refused something, such as a folder without

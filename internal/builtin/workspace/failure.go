@@ -116,11 +116,12 @@ func namesIn(root *os.Root, dir string) []string {
 // OpenStart opens a folder for a program to start in: where the path leads later
 // does not matter.
 func (w *Dir) OpenStart(rel string) (*os.File, error) {
-	root, err := w.Root()
+	folder, err := w.Enter(rel)
 	if err != nil {
 		return nil, err
 	}
-	return root.Open(rel)
+	defer folder.Close()
+	return folder.Open(".")
 }
 
 // NotFolder returns the failure of a search whose start is not a folder.

@@ -43,8 +43,8 @@ const maxPath = 4096
 // the workspace, by itself or through a link, or is not a plain path.
 //
 // The links are followed by hand because an os.Root refuses absolute links,
-// even those that lead back inside. The result is used with the os.Root, so
-// replacing a folder with a link in the meantime achieves nothing.
+// even those that lead back inside. The result is opened with enter, so replacing
+// a folder with a link in the meantime achieves nothing.
 func (w *Dir) resolve(name string) (string, error) {
 	if len(name) > maxPath {
 		return "", &refusal{name, fmt.Sprintf("is longer than %d bytes", maxPath)}

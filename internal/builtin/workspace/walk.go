@@ -55,7 +55,12 @@ func (w *Dir) Walk(ctx context.Context, opts WalkOptions) (*LeftOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	start, err := OpenFolder(root, opts.Start)
+	entered, err := w.Enter(opts.Start)
+	if err != nil {
+		return nil, err
+	}
+	defer entered.Close()
+	start, err := OpenFolder(entered, ".")
 	if err != nil {
 		return nil, err
 	}

@@ -122,14 +122,23 @@ var ErrKind = errors.New("is a device, pipe or socket; only regular files and di
 // blocks on a pipe and never opens a device: the errors wrap ErrKind then, and
 // otherwise fs.ErrNotExist and the like.
 func (w *Dir) OpenFile(rel string) (*os.File, fs.FileInfo, error) {
-	root, err := w.Root()
+	folder, name, err := w.parent(rel)
 	if err != nil {
 		return nil, nil, err
 	}
+	defer folder.Close()
 	if IsLogin(rel) {
 		return nil, nil, errLogin
 	}
-	return openIn(root, rel)
+	f, info, err := openIn(folder, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := isAt(folder, name, info); err != nil {
+		f.Close()
+		return nil, nil, Cause(err)
+	}
+	return f, info, nil
 }
 
 // errLogin reports that a file contains the tokens of a login.

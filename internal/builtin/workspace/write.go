@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"syscall"
 
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/text"
@@ -50,24 +49,15 @@ func (w *Dir) Parent(rel string) (*os.Root, error) {
 	if err := w.Protect(rel); err != nil {
 		return nil, err
 	}
-	root, err := w.Root()
-	if err != nil {
-		return nil, err
-	}
 	if rel == "." {
 		return nil, ErrIsDir
 	}
 	dir := path.Dir(rel)
-	if err := root.MkdirAll(dir, 0o777); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, fmt.Errorf("creating folder %s: %w", text.Quote(dir), syscall.ENOTDIR)
-	} else if err != nil {
-		return nil, fmt.Errorf("creating folder %s: %w", text.Quote(dir), Cause(err))
-	}
 	// All further steps name the file within its folder, so that a folder that is
 	// replaced in the meantime does not divert them.
-	parent, err := root.OpenRoot(dir)
+	parent, err := w.enter(dir, true)
 	if err != nil {
-		return nil, fmt.Errorf("opening folder %s: %w", text.Quote(dir), Cause(err))
+		return nil, fmt.Errorf("creating folder %s: %w", text.Quote(dir), err)
 	}
 	atomicfile.Sweep(parent)
 	return parent, nil
@@ -108,11 +98,12 @@ func (w *Dir) RemoveFile(rel string) error {
 	if err := w.Protect(rel); err != nil {
 		return err
 	}
-	root, err := w.Root()
+	folder, name, err := w.parent(rel)
 	if err != nil {
 		return err
 	}
-	info, err := root.Lstat(rel)
+	defer folder.Close()
+	info, err := folder.Lstat(name)
 	switch {
 	case err != nil:
 		return Cause(err)
@@ -121,5 +112,5 @@ func (w *Dir) RemoveFile(rel string) error {
 	case !info.Mode().IsRegular():
 		return ErrKind
 	}
-	return Cause(root.Remove(rel))
+	return Cause(folder.Remove(name))
 }

@@ -1,0 +1,77 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"syscall"
+)
+
+// errMoved reports a path on which a folder was replaced by a link after the path
+// was resolved. An os.Root would follow that to another folder of the workspace.
+var errMoved = errors.New("was replaced by a link while it was being used; try again")
+
+// enter opens the folder at rel, no part of which may be a link. If create is set,
+// missing folders are created.
+func (w *Dir) enter(rel string, create bool) (*os.Root, error) {
+	root, err := w.Root()
+	if err != nil {
+		return nil, err
+	}
+	at, err := root.OpenRoot(".")
+	for _, part := range split(rel) {
+		if err != nil {
+			break
+		}
+		above := at
+		at, err = step(above, part, create)
+		above.Close()
+	}
+	return at, Cause(err)
+}
+
+// Enter opens the folder at rel, which [Dir.Param] gave. The caller closes it.
+func (w *Dir) Enter(rel string) (*os.Root, error) { return w.enter(rel, false) }
+
+// step opens a folder in a folder.
+func step(above *os.Root, name string, create bool) (*os.Root, error) {
+	at, err := above.OpenRoot(name)
+	if create && errors.Is(err, fs.ErrNotExist) {
+		if err := above.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		at, err = above.OpenRoot(name)
+	}
+	if err != nil {
+		if info, e := above.Lstat(name); e == nil && info.Mode().IsRegular() {
+			err = syscall.ENOTDIR // package os has an error of its own
+		}
+		return nil, err
+	}
+	opened, err := at.Stat(".")
+	if err == nil {
+		err = isAt(above, name, opened)
+	}
+	if err != nil {
+		at.Close()
+		return nil, err
+	}
+	return at, nil
+}
+
+// isAt returns an error unless what has been opened is what has the name in the
+// folder, and not what a link with that name leads to.
+func isAt(folder *os.Root, name string, opened fs.FileInfo) error {
+	named, err := folder.Lstat(name)
+	if err == nil && !os.SameFile(named, opened) {
+		return errMoved
+	}
+	return err
+}
+
+// parent opens the folder that contains rel, and returns the name of rel in it.
+func (w *Dir) parent(rel string) (*os.Root, string, error) {
+	folder, err := w.enter(path.Dir(rel), false)
+	return folder, path.Base(rel), err
+}

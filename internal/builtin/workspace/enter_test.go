@@ -1,0 +1,40 @@
+package workspace
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+)
+
+// A folder or file that became a link after its path was resolved is not followed
+// to another place in the workspace.
+func TestReplacedByALink(t *testing.T) {
+	opts, dir := place(t, map[string]string{"guarded/f": "old", "guarded/sub/x": "x"})
+	tooltest.Link(t, "guarded", filepath.Join(dir, "free"))
+	tooltest.Link(t, "guarded/f", filepath.Join(dir, "file"))
+	w := tooltest.Open(t, New(opts))
+	for name, use := range map[string]func() error{
+		"write":      func() error { return w.WriteFile("free/f", []byte("new"), 0) },
+		"write new":  func() error { return w.WriteFile("free/made/new", []byte("new"), 0) },
+		"write file": func() error { return w.WriteFile("file", []byte("new"), 0) },
+		"remove":     func() error { return w.RemoveFile("free/f") },
+		"open":       func() error { _, _, err := w.OpenFile("free/f"); return err },
+		"open deep":  func() error { _, _, err := w.OpenFile("free/sub/x"); return err },
+		"open file":  func() error { _, _, err := w.OpenFile("file"); return err },
+		"start":      func() error { _, err := w.OpenStart("free"); return err },
+		"walk":       func() error { _, err := w.Walk(t.Context(), WalkOptions{Start: "free/sub"}); return err },
+	} {
+		if err := use(); err == nil || name != "write file" && !errors.Is(err, errMoved) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := content(t, filepath.Join(dir, "guarded/f")); got != "old" {
+		t.Errorf("the file holds %q", got)
+	}
+	if entries, err := os.ReadDir(filepath.Join(dir, "guarded")); err != nil || len(entries) != 2 {
+		t.Errorf("the folder holds %v; %v", entries, err)
+	}
+}

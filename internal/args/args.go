@@ -47,7 +47,7 @@ func Parse(arguments []string, o Options) (json.RawMessage, error) {
 
 // parse adds the values of the arguments to root.
 func (t types) parse(root *jsonx.Value, arguments []string, o Options) error {
-	p := parser{options: o, types: t, seen: map[string]bool{}, lists: map[*jsonx.Value]bool{}}
+	p := parser{options: o, types: t, seen: map[string]int{}, lists: map[*jsonx.Value]bool{}}
 	for _, arg := range arguments {
 		if err := p.apply(root, arg); err != nil {
 			return err
@@ -59,7 +59,7 @@ func (t types) parse(root *jsonx.Value, arguments []string, o Options) error {
 type parser struct {
 	options Options
 	types   types
-	seen    map[string]bool       // keys set by an argument, so that a second one appends or is an error
+	seen    map[string]int        // how many arguments set a key, because a second one appends or is an error
 	lists   map[*jsonx.Value]bool // lists built by arguments
 }
 
@@ -74,16 +74,20 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 	if err != nil {
 		return err
 	}
-	repeated := p.seen[key]
-	p.seen[key] = true
+	before := p.seen[key]
+	p.seen[key]++
+	isItem := typ.isList() && !raw && !isJSONList(given)
+	if isItem {
+		typ = typ.item(before)
+	}
 	v, err := p.value(arg, typ, given, raw)
 	if err != nil {
 		return err
 	}
-	if typ.isList() && !raw && !isJSONList(given) {
+	if isItem {
 		return p.add(root, arg, path, v)
 	}
-	if repeated {
+	if before > 0 {
 		return &Error{Arg: arg, Message: fmt.Sprintf("%s is given twice, but the schema does not expect a list there", text.Quote(key))}
 	}
 	return set(root, arg, path, v)
@@ -147,9 +151,6 @@ func (p *parser) value(arg string, typ schemaType, text string, raw bool) (*json
 			return nil, &Error{Arg: arg, Message: "the text after := is not valid JSON: " + err.Error()}
 		}
 		return v, nil
-	}
-	if typ.isList() && !isJSONList(text) {
-		typ = *typ.items
 	}
 	v, err := typ.encode(text)
 	if err != nil {

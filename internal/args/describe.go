@@ -71,8 +71,9 @@ func (d *describer) object(s *jsonx.Value, path []string, required bool, seen vi
 			}
 		}
 	}
+	always := s.Get("allOf")
 	for _, alternative := range alternatives(s) {
-		d.object(alternative, path, required && s.Get("allOf") != nil, seen)
+		d.object(alternative, path, required && always.Is(jsonx.Array) && slices.Contains(always.Items, alternative), seen)
 	}
 }
 
@@ -115,7 +116,7 @@ func (d *describer) example(s *jsonx.Value, typ schemaType, path []string) *json
 		return v
 	}
 	if typ.isList() {
-		return jsonx.NewArray(typ.items.sample(nil))
+		return jsonx.NewArray(typ.item(0).sample(nil))
 	}
 	return typ.sample(s)
 }

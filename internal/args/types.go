@@ -1,8 +1,10 @@
 package args
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,7 +37,8 @@ func (t types) path(key string) []string {
 func (t types) at(path []string) schemaType {
 	s := t.refs.Root()
 	for _, key := range path {
-		if s = t.property(s, key, visited{}); s == nil {
+		named := t.property(s, key, visited{}, namedProperty)
+		if s = cmp.Or(named, t.property(s, key, visited{}, furtherProperty)); s == nil {
 			return schemaType{}
 		}
 	}
@@ -55,21 +58,39 @@ func (v visited) first(s *jsonx.Value) bool {
 	return true
 }
 
-// property returns the schema of a property; nil if there is none.
-func (t types) property(s *jsonx.Value, key string, seen visited) *jsonx.Value {
+// property returns the schema of a property that of finds in s or in a schema
+// that applies together with it; nil if there is none.
+func (t types) property(s *jsonx.Value, key string, seen visited, of func(s *jsonx.Value, key string) *jsonx.Value) *jsonx.Value {
 	s, err := t.refs.Resolve(s)
 	if err != nil || !seen.first(s) {
 		return nil
 	}
-	if p := s.Get("properties").Get(key); p != nil {
+	if p := of(s, key); p != nil {
 		return p
 	}
 	for _, alternative := range alternatives(s) {
-		if p := t.property(alternative, key, seen); p != nil {
+		if p := t.property(alternative, key, seen, of); p != nil {
 			return p
 		}
 	}
 	return nil
+}
+
+// namedProperty returns the schema of a property that s names; nil if there is
+// none.
+func namedProperty(s *jsonx.Value, key string) *jsonx.Value { return s.Get("properties").Get(key) }
+
+// furtherProperty returns the schema of a property that s does not name; nil if
+// there is none.
+func furtherProperty(s *jsonx.Value, key string) *jsonx.Value {
+	if patterns := s.Get("patternProperties"); patterns != nil {
+		for _, m := range patterns.Members {
+			if re, err := regexp.Compile(m.Name); err == nil && re.MatchString(key) {
+				return m.Value
+			}
+		}
+	}
+	return s.Get("additionalProperties")
 }
 
 // alternatives returns the schemas that apply, or may apply, together with s.
@@ -80,15 +101,21 @@ func alternatives(s *jsonx.Value) []*jsonx.Value {
 			out = append(out, list.Items...)
 		}
 	}
+	for _, keyword := range []string{"then", "else"} {
+		if v := s.Get(keyword); v != nil {
+			out = append(out, v)
+		}
+	}
 	return out
 }
 
 // schemaType determines how the text of an argument is converted to JSON. The
 // zero value accepts any text as a string.
 type schemaType struct {
-	names []string // types in the schema, of all alternatives
-	enum  []*jsonx.Value
-	items *schemaType
+	names  []string // types in the schema, of all alternatives
+	enum   []*jsonx.Value
+	items  *schemaType
+	places []schemaType // of the first items, if the schema describes each
 }
 
 // maxNested limits the nesting of lists.
@@ -98,18 +125,35 @@ func (t types) typeOf(s *jsonx.Value, depth int) schemaType {
 	var out schemaType
 	items := t.collect(s, &out, visited{})
 	if slices.Contains(out.names, "array") && depth < maxNested {
-		item := t.typeOf(items, depth+1) // tuple or boolean items: strings
+		item := t.typeOf(items.rest, depth+1) // boolean items: strings
 		out.items = &item
+		if items.places != nil {
+			for _, place := range items.places.Items {
+				out.places = append(out.places, t.typeOf(place, depth+1))
+			}
+		}
 	}
 	return out
 }
 
+// listItems are the schemas of the items of a list: of the first ones, an array,
+// and of the others. Both may be nil.
+type listItems struct{ places, rest *jsonx.Value }
+
+// itemsOf returns the schemas of the items, in any draft.
+func itemsOf(s *jsonx.Value) listItems {
+	if items := s.Get("items"); items.Is(jsonx.Array) {
+		return listItems{items, s.Get("additionalItems")}
+	}
+	return listItems{s.Get("prefixItems"), s.Get("items")}
+}
+
 // collect adds the types and values of s and of its alternatives to out, and
 // returns the schema of the items of the first list among them.
-func (t types) collect(s *jsonx.Value, out *schemaType, seen visited) (items *jsonx.Value) {
+func (t types) collect(s *jsonx.Value, out *schemaType, seen visited) (items listItems) {
 	s, err := t.refs.Resolve(s)
 	if err != nil || !seen.first(s) {
-		return nil
+		return items
 	}
 	names := typeNames(s.Get("type"))
 	out.names = append(out.names, names...)
@@ -120,10 +164,10 @@ func (t types) collect(s *jsonx.Value, out *schemaType, seen visited) (items *js
 		out.enum = append(out.enum, value)
 	}
 	if slices.Contains(names, "array") {
-		items = s.Get("items")
+		items = itemsOf(s)
 	}
 	for _, alternative := range alternatives(s) {
-		if i := t.collect(alternative, out, seen); items == nil {
+		if i := t.collect(alternative, out, seen); items == (listItems{}) {
 			items = i
 		}
 	}
@@ -150,6 +194,14 @@ func (s schemaType) has(name string) bool { return slices.Contains(s.names, name
 
 // isList reports whether a single value for s is one element of a list.
 func (s schemaType) isList() bool { return s.items != nil && !s.has("string") }
+
+// item returns the type of the item at an index.
+func (s schemaType) item(i int) schemaType {
+	if i < len(s.places) {
+		return s.places[i]
+	}
+	return *s.items
+}
 
 // encode converts text to JSON of one of the schema's types, trying the most
 // specific first and text last.

@@ -1,6 +1,8 @@
 package declare
 
 import (
+	"slices"
+
 	"github.com/toolreg/toolreg/internal/declare/typescript"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
@@ -35,7 +37,8 @@ func typescriptFormat() Format {
 // params writes the only parameter, an object, which is optional if no property
 // is required.
 func (e *encoder) params(n *jsonx.Value) {
-	root, err := schema.NewRefs(n).Resolve(n)
+	refs := schema.NewRefs(n)
+	root, err := refs.Resolve(n)
 	if err != nil { // cannot happen: the root was checked
 		root = n
 	}
@@ -44,11 +47,31 @@ func (e *encoder) params(n *jsonx.Value) {
 		return
 	}
 	e.raw("params")
-	if required := root.Get("required"); required == nil || len(required.Items) == 0 {
+	if !requiresAny(refs, root, map[*jsonx.Value]bool{}) {
 		e.raw("?")
 	}
 	e.raw(": ")
 	e.out = typescript.AppendType(e.out, n)
+}
+
+// requiresAny reports whether an object must have at least one property.
+func requiresAny(refs *schema.Refs, s *jsonx.Value, seen map[*jsonx.Value]bool) bool {
+	s, err := refs.Resolve(s)
+	if err != nil || seen[s] {
+		return false
+	}
+	seen[s] = true // an untrusted schema can refer to itself any number of times
+	if required := s.Get("required"); required != nil && len(required.Items) > 0 {
+		return true
+	}
+	not := func(branch *jsonx.Value) bool { return !requiresAny(refs, branch, seen) }
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		if list := s.Get(keyword); list != nil && len(list.Items) > 0 && !slices.ContainsFunc(list.Items, not) {
+			return true
+		}
+	}
+	all := s.Get("allOf")
+	return all != nil && slices.ContainsFunc(all.Items, func(part *jsonx.Value) bool { return !not(part) })
 }
 
 // returned writes the type of the result. The tool's schema must not be used

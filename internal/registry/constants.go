@@ -12,17 +12,12 @@ import (
 // ofConstants returns a single violation for a union of constants if no branch
 // matches. Each branch alone would report only its own constant.
 func (v *Validator) ofConstants(e *jsonschema.ValidationError) (Violation, bool) {
-	keyword := keywordOf(e)
-	if keyword != "anyOf" && keyword != "oneOf" || len(e.Causes) == 0 {
+	keyword, branches := keywordOf(e), v.branches(e)
+	if branches == nil || len(e.Causes) == 0 {
 		return Violation{}, false
 	}
-	_, fragment, _ := strings.Cut(e.AbsoluteKeywordLocation, "#")
 	var values []*jsonx.Value
-	branches := v.refs.Lookup("#" + fragment)
-	if !branches.Is(jsonx.Array) {
-		return Violation{}, false
-	}
-	for _, branch := range branches.Items {
+	for _, branch := range branches {
 		constants := v.constants(branch)
 		if constants == nil {
 			return Violation{}, false

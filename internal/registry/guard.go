@@ -72,6 +72,7 @@ func (g *guard) walk(v *jsonx.Value, depth int, is schema.Content) error {
 	isSchema := is == schema.Schemas || is == schema.Other
 	if isSchema && v.Kind == jsonx.Object {
 		lowerType(v)
+		schema.AllowNull(v)
 		g.patterns(v)
 	}
 	for _, m := range v.Members {

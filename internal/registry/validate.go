@@ -140,7 +140,7 @@ func schemaError(err error) error {
 		return libraryError(err)
 	}
 	if ve, ok := errors.AsType[*jsonschema.ValidationError](se.Err); ok {
-		leaves := leavesOf(ve, func(*jsonschema.ValidationError) bool { return false })
+		leaves := leavesOf(ve, func(e *jsonschema.ValidationError) []*jsonschema.ValidationError { return e.Causes })
 		return fmt.Errorf("at %q: %s", pointerOf(leaves[0].InstanceLocation), leaves[0].Message)
 	}
 	return libraryError(se.Err)
@@ -177,15 +177,15 @@ func withTimeLimit(ctx context.Context, f func() error) error {
 	}
 }
 
-// leavesOf returns the causes of an error that have no further causes, or at
-// which last stops the descent.
-func leavesOf(e *jsonschema.ValidationError, last func(*jsonschema.ValidationError) bool) []*jsonschema.ValidationError {
-	if len(e.Causes) == 0 || last(e) {
+// leavesOf returns the causes of an error that have no further ones.
+func leavesOf(e *jsonschema.ValidationError, causes func(*jsonschema.ValidationError) []*jsonschema.ValidationError) []*jsonschema.ValidationError {
+	further := causes(e)
+	if len(further) == 0 {
 		return []*jsonschema.ValidationError{e}
 	}
 	var out []*jsonschema.ValidationError
-	for _, c := range e.Causes {
-		out = append(out, leavesOf(c, last)...)
+	for _, c := range further {
+		out = append(out, leavesOf(c, causes)...)
 	}
 	slices.SortFunc(out, func(a, b *jsonschema.ValidationError) int {
 		return cmp.Or(cmp.Compare(a.InstanceLocation, b.InstanceLocation), cmp.Compare(a.KeywordLocation, b.KeywordLocation))
@@ -200,12 +200,16 @@ func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessag
 	}
 	places := schema.NewRefs(value) // values are looked up the same way
 	var out []Violation
-	isUnion := func(e *jsonschema.ValidationError) bool { _, ok := v.ofConstants(e); return ok }
-	for _, leaf := range leavesOf(e, isUnion) {
+	for _, leaf := range leavesOf(e, v.causes) {
 		out = append(out, v.violation(leaf, places)...)
 	}
 	sorted.Stable(out, func(a, b Violation) int { return cmp.Compare(a.Pointer, b.Pointer) })
-	return slices.Compact(out), nil
+	seen := make(map[Violation]bool, len(out))
+	return slices.DeleteFunc(out, func(found Violation) bool {
+		was := seen[found]
+		seen[found] = true
+		return was
+	}), nil
 }
 
 func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.Refs) []Violation {

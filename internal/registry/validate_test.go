@@ -39,6 +39,46 @@ func TestValidateTellsAllErrorsSorted(t *testing.T) {
 	}
 }
 
+// Of alternatives that a constant tells apart, only the mistakes in the one that
+// is meant are violations.
+func TestAlternativesToldApart(t *testing.T) {
+	const schema = `{"properties":{"p":{"oneOf":[
+		{"properties":{"do":{"const":"add"},"title":{"type":"string"}},"required":["do","title"],"additionalProperties":false},
+		{"$ref":"#/$defs/drop"}]},
+		"q":{"anyOf":[{"properties":{"mode":{"enum":["x"]}}},{"required":["id"]}]}},
+		"$defs":{"drop":{"properties":{"do":{"$ref":"#/$defs/word"},"id":{"type":"integer"}},"required":["do","id"],"additionalProperties":false},"word":{"enum":["drop","remove"]}}}`
+	v := NewValidator(json.RawMessage(schema))
+	for doc, want := range map[string][]string{
+		`{"p":{"do":"drop","title":"x"}}`: {`/p missing property "id"`, `/p/title unknown property "title"`},
+		`{"p":{"do":"add","title":5}}`:    {`/p/title expected string, but got number`},
+		`{"p":{"do":"ad"}}`:               {`/p/do value must be "add"`, `/p/do value must be one of "drop", "remove"`},
+		`{"p":{}}`:                        {`/p missing property "do"`, `/p missing property "title"`, `/p missing property "id"`},
+		`{"q":{"mode":"z"}}`:              {`/q missing property "id"`, `/q/mode value must be "x"`},
+	} {
+		found, err := v.Validate(t.Context(), json.RawMessage(doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range found {
+			got = append(got, f.Pointer+" "+f.Message)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", doc, diff)
+		}
+	}
+}
+
+func TestNullable(t *testing.T) {
+	v := NewValidator(json.RawMessage(`{"properties":{"a":{"type":"STRING","enum":["x"],"nullable":true},"b":{"type":["string"],"nullable":true},"nullable":{"type":"string"}}}`))
+	if found, err := v.Validate(t.Context(), json.RawMessage(`{"a":null,"b":null,"nullable":"x"}`)); err != nil || found != nil {
+		t.Errorf("null: %v, %v", found, err)
+	}
+	if found, err := v.Validate(t.Context(), json.RawMessage(`{"nullable":null}`)); err != nil || len(found) != 1 {
+		t.Errorf("a param named nullable: %v, %v", found, err)
+	}
+}
+
 // A union of constants is one violation that names them all; any other union
 // tells what each branch wants.
 func TestUnionsOfConstants(t *testing.T) {

@@ -54,6 +54,7 @@ func TestDecode(t *testing.T) {
 		{"cut off", "openai", `{"choices":[{"finish_reason":"length","message":{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}`, cut},
 		{"custom", "openai", `[{"id":"x","type":"custom","custom":{"name":"f","input":"y"}}]`, []call{{Name: "f", Refused: true}}},
 		{"params are no JSON", "openai", `[{"id":"x","function":{"name":"f","arguments":"{\"a"}}]`, []call{{Name: "f", Params: `{"a`}}},
+		{"params are null in text", "openai", `[{"id":"x","function":{"name":"f","arguments":"null"}}]`, []call{{Name: "f"}}},
 		{"two choices, one calls", "openai", `{"choices":[{"message":{"content":"a"}},{"message":{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}`, one},
 
 		{"response", "openai-responses", `{"id":"r","error":null,"output":[{"type":"reasoning","id":"rs"},{"type":"function_call","id":"fc","call_id":"x","name":"f","arguments":"{\"a\":1}","status":"completed"}]}`, one},

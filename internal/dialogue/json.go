@@ -41,13 +41,14 @@ func (o object) either(keys ...string) json.RawMessage {
 	return nil
 }
 
-// params returns params that are an object, or text that contains one.
+// params returns params that are an object, or text that contains one; nil for
+// null, which some models write for a tool without params.
 func params(raw json.RawMessage) []byte {
-	switch {
-	case jsonx.IsNull(raw):
+	if isText(raw) {
+		raw = []byte(asText(raw))
+	}
+	if jsonx.IsNull(raw) {
 		return nil
-	case isText(raw):
-		return []byte(asText(raw))
 	}
 	return raw
 }

@@ -152,11 +152,7 @@ func nearKeys(x *table.Index, key string) []string {
 func valueOf(row *table.Row, words []string) (*document.Node, error) {
 	list := row.Type == table.Strings || row.Type == table.Command || row.Type == table.Network
 	if list && (len(words) > 1 || row.Type == table.Strings && !strings.HasPrefix(words[0], "[")) {
-		out := &document.Node{Kind: document.List}
-		for _, w := range words {
-			out.Items = append(out.Items, text(w))
-		}
-		return out, nil
+		return document.NewStrings(words), nil
 	}
 	if len(words) > 1 {
 		return nil, fmt.Errorf("takes one value, got %d", len(words))
@@ -164,14 +160,14 @@ func valueOf(row *table.Row, words []string) (*document.Node, error) {
 	word := words[0]
 	switch row.Type {
 	case table.String, table.Choice:
-		return text(word), nil
+		return document.NewString(word), nil
 	case table.Command, table.Network:
 		if !strings.HasPrefix(word, "[") {
-			return text(word), nil
+			return document.NewString(word), nil
 		}
 	case table.Duration, table.Size:
 		if strings.Trim(word, "0123456789") != "" {
-			return text(word), nil
+			return document.NewString(word), nil
 		}
 	}
 	doc, problems := document.Parse("value.json", []byte(`{"":`+word+`}`))
@@ -179,7 +175,7 @@ func valueOf(row *table.Row, words []string) (*document.Node, error) {
 	case len(problems) == 0 && len(doc.Root.Fields) == 1:
 		return doc.Root.Fields[0].Value, nil
 	case row.Type == table.Raw || row.Type == table.Bool || row.Type == table.Int:
-		return text(word), nil
+		return document.NewString(word), nil
 	}
 	return nil, fmt.Errorf("%s is not JSON", jsonx.Quote(word))
 }
@@ -196,8 +192,6 @@ func Values(key string) []string {
 	}
 	return row.Choices
 }
-
-func text(s string) *document.Node { return &document.Node{Kind: document.String, Text: s} }
 
 // CheckFile parses the content of a settings file, whose name determines the
 // format. The error is an [*Error] with all mistakes; unknown keys are reported

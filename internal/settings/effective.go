@@ -81,7 +81,7 @@ func (m *merged) listNode(name string) *document.Node {
 		list = m.banned()
 	}
 	for _, e := range list.Entries {
-		out.Items = append(out.Items, &document.Node{Kind: document.String, Text: e.Value})
+		out.Items = append(out.Items, document.NewString(e.Value))
 	}
 	return out
 }

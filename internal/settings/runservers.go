@@ -77,7 +77,7 @@ func parseServer(spec, dir string) (name string, entry *document.Node, err error
 		if err := CheckURL(rest); err != nil {
 			return "", nil, err
 		}
-		entry.Fields = []document.Field{textField("url", rest)}
+		entry.Fields = []document.Field{{Name: "url", Value: document.NewString(rest)}}
 		if u, err := url.Parse(rest); err == nil {
 			own = u.Hostname()
 		}
@@ -87,7 +87,11 @@ func parseServer(spec, dir string) (name string, entry *document.Node, err error
 			return "", nil, err
 		}
 		own = strings.TrimSuffix(path.Base(strings.ReplaceAll(words[0], `\`, "/")), ".exe")
-		entry.Fields = []document.Field{textField("command", words[0]), {Name: "args", Value: textList(words[1:])}, textField("cwd", dir)}
+		entry.Fields = []document.Field{
+			{Name: "command", Value: document.NewString(words[0])},
+			{Name: "args", Value: document.NewStrings(words[1:])},
+			{Name: "cwd", Value: document.NewString(dir)},
+		}
 	}
 	if name == "" {
 		name = cleanServerName(own)
@@ -112,16 +116,4 @@ func cleanServerName(name string) string {
 		}
 		return '_'
 	}, name)
-}
-
-func textField(name, text string) document.Field {
-	return document.Field{Name: name, Value: &document.Node{Kind: document.String, Text: text}}
-}
-
-func textList(words []string) *document.Node {
-	out := &document.Node{Kind: document.List}
-	for _, w := range words {
-		out.Items = append(out.Items, &document.Node{Kind: document.String, Text: w})
-	}
-	return out
 }

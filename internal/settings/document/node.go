@@ -47,6 +47,18 @@ type Field struct {
 	Value     *Node  // never nil
 }
 
+// NewString returns a text without a position.
+func NewString(s string) *Node { return &Node{Kind: String, Text: s} }
+
+// NewStrings returns a list of texts without positions.
+func NewStrings(list []string) *Node {
+	out := &Node{Kind: List}
+	for _, s := range list {
+		out.Items = append(out.Items, NewString(s))
+	}
+	return out
+}
+
 // Get returns the value of a member, or nil. It may be called on nil.
 func (n *Node) Get(name string) *Node {
 	if n == nil {

@@ -25,7 +25,7 @@ func whenNot(text string) func(*document.Node) bool {
 
 // whenLonger is true for a duration beyond the default, and for no limit.
 func whenLonger(def string) func(*document.Node) bool {
-	limit, _ := ParseDuration(&document.Node{Kind: document.String, Text: def})
+	limit, _ := ParseDuration(document.NewString(def))
 	return func(n *document.Node) bool {
 		d, err := ParseDuration(n)
 		return err == nil && (d == 0 || d > limit)

@@ -106,7 +106,7 @@ func (r *Row) DefaultValue() *document.Node {
 		doc, _ := document.Parse("default.json", []byte(`{"":`+def+`}`))
 		return doc.Root.Fields[0].Value
 	case def[0] == '"':
-		return &document.Node{Kind: document.String, Text: strings.Trim(def, `"`)}
+		return document.NewString(strings.Trim(def, `"`))
 	case def == "true" || def == "false":
 		return &document.Node{Kind: document.Bool, Bool: def == "true"}
 	default:

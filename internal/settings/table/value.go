@@ -109,7 +109,7 @@ func IsBlank(n *document.Node) bool {
 // FromText converts the text of a variable or a flag to the value that a
 // settings file would contain. The text of a string is used as it is.
 func (r *Row) FromText(text string) *document.Node {
-	n := &document.Node{Kind: document.String, Text: text}
+	n := document.NewString(text)
 	switch r.Type {
 	case Bool:
 		if b, err := strconv.ParseBool(text); err == nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Guards are the files and folders of the workspace that other programs act upon,
@@ -28,6 +27,7 @@ type Guards struct {
 	dir    *Dir
 	known  map[string]known // guarded files, folders and repositories, by path
 	named  []string         // what git's configuration and guarded links name, whether or not it exists
+	closed []known          // folders that could not be read
 	common *Guards          // of Common
 }
 
@@ -55,7 +55,7 @@ func (w *Dir) look(rel string) (known, error) {
 
 // Guards looks through the whole workspace.
 func (w *Dir) Guards(ctx context.Context) (*Guards, error) {
-	found, err := w.scan(ctx)
+	found, err := w.scan(ctx, func(string) error { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +65,11 @@ func (w *Dir) Guards(ctx context.Context) (*Guards, error) {
 			g.named = w.appendInside(g.named, k.target)
 		}
 	}
-	for _, rel := range slices.Concat(found.guarded, w.existing(g.named)) {
+	for _, rel := range slices.Concat(found.guarded, found.closed, w.existing(g.named)) {
 		g.add(rel)
+		if slices.Contains(found.closed, rel) {
+			g.closed = append(g.closed, g.known[rel])
+		}
 		g.ReadOnly = append(g.ReadOnly, w.absolute(rel))
 		for dir := path.Dir(rel); dir != "."; dir = path.Dir(dir) {
 			if path.Base(dir)[0] == '.' && !slices.Contains(g.Fixed, w.absolute(dir)) { // such as .vscode, whose name counts
@@ -131,11 +134,16 @@ func (g *Guards) isKnown(rel string) bool {
 // programs. It returns what it removed, relative to the workspace; a setting as the
 // path of its file and its name. It is to be called when the program has exited.
 func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
-	found, err := g.dir.scan(ctx)
+	found, err := g.dir.scan(ctx, g.unlock)
 	if err != nil {
 		return nil, err
 	}
 	var failed []error
+	for _, rel := range found.closed {
+		if !g.isKnown(rel) {
+			failed = append(failed, fmt.Errorf("the folder %s cannot be read", g.dir.absolute(rel)))
+		}
+	}
 	if g.common != nil { // first: what leads to a worktree there may stay if that is fine
 		names, err := g.common.Clean(ctx)
 		failed = append(failed, err)
@@ -147,7 +155,7 @@ func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
 		if g.isKnown(rel) {
 			return
 		}
-		name, err := g.takeAway(rel)
+		name, err := g.takeAway(ctx, rel)
 		if err != nil {
 			failed = append(failed, err)
 			return
@@ -161,6 +169,9 @@ func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
 	}
 	for _, rel := range found.repositories {
 		if !g.isKnown(rel) {
+			for _, inner := range insideRepository(rel) {
+				_ = g.unlock(inner) // disarm fails if that does
+			}
 			settings, err := g.dir.disarm(rel)
 			removed, failed = append(removed, settings...), append(failed, err)
 			if common := path.Join(rel, "commondir"); !g.leadsToOurs(common, found.repositories) {
@@ -179,9 +190,9 @@ func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
 // takeAway removes what is new. What replaced a guarded file is renamed instead: as
 // the sandbox keeps programs from that, somebody outside has saved the file, after
 // which it was open to the program too. It returns the path for people.
-func (g *Guards) takeAway(rel string) (string, error) {
+func (g *Guards) takeAway(ctx context.Context, rel string) (string, error) {
 	if _, ok := g.known[rel]; !ok {
-		return rel, g.dir.root.RemoveAll(rel)
+		return rel, g.removeAll(ctx, rel)
 	}
 	aside := rel + ".replaced"
 	for n := 2; ; n++ { // what an earlier call kept stays
@@ -208,106 +219,3 @@ func (g *Guards) leadsToOurs(rel string, repositories []string) bool {
 	}
 	return slices.ContainsFunc(repositories, func(repository string) bool { return g.dir.absolute(repository) == target })
 }
-
-// guarded is what a scan finds, as paths relative to the workspace.
-type guarded struct {
-	mu           sync.Mutex
-	guarded      []string
-	repositories []string // folders that git takes for a repository
-	heads        []string // folders with a file HEAD
-}
-
-func (w *Dir) scan(ctx context.Context) (*guarded, error) {
-	s := &guarded{}
-	if err := w.scanFolder(ctx, s, "."); err != nil {
-		return nil, err
-	}
-	for _, rel := range slices.Clone(s.repositories) {
-		for _, inner := range []string{"modules", "worktrees"} { // of .git, which a scan does not enter
-			if info, err := w.root.Lstat(path.Join(rel, inner)); err == nil && info.IsDir() {
-				if err := w.scanFolder(ctx, s, path.Join(rel, inner)); err != nil {
-					return nil, err
-				}
-			}
-		}
-	}
-	for _, rel := range s.heads {
-		if _, is := w.inRepository(path.Join(rel, "HEAD"), nil); is && !slices.Contains(s.repositories, rel) {
-			s.repositories = append(s.repositories, rel)
-		}
-	}
-	return s, nil
-}
-
-// insideRepository returns what git runs or takes settings from in a repository.
-// With a file commondir that would be another repository.
-func insideRepository(dir string) []string {
-	out := []string{"hooks", "config", "config.worktree", "commondir"}
-	for i := range out {
-		out[i] = path.Join(dir, out[i])
-	}
-	return out
-}
-
-func (w *Dir) scanFolder(ctx context.Context, s *guarded, start string) error {
-	note := func(list *[]string, rel string) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		*list = append(*list, rel)
-	}
-	_, err := w.Walk(ctx, WalkOptions{Start: start,
-		Enter: func(e *Entry) bool {
-			switch {
-			case e.Name == "node_modules" || e.Name == "objects" && w.ofGit:
-			case isGit(e.Name):
-				note(&s.repositories, strings.Clone(e.Path))
-			case mayBeGuarded(e) && Guarded(e.Path) && start == ".":
-				note(&s.guarded, strings.Clone(e.Path))
-			default:
-				return true
-			}
-			return false
-		},
-		Match: func(e *Entry) bool {
-			if e.Name == "HEAD" {
-				note(&s.heads, path.Dir(e.Path))
-			} else if mayBeGuarded(e) && start == "." && (Guarded(e.Path) || e.Kind == fs.ModeSymlink && leadsToGuarded(e.Path)) {
-				note(&s.guarded, strings.Clone(e.Path))
-			}
-			return false
-		},
-		Each: func(int, *Entry) {},
-	})
-	return err
-}
-
-func isGit(name string) bool { return len(name) >= 4 && plainName(strings.ToLower(name)) == ".git" }
-
-// mayBeGuarded is a quick test of an entry before [Guarded]: almost all guarded
-// paths have a component that begins with a dot.
-func mayBeGuarded(e *Entry) bool {
-	if e.Path[0] == '.' || strings.Contains(e.Path, "/.") {
-		return true
-	}
-	for i := range len(e.Name) {
-		if e.Name[i] >= 0x80 {
-			return true
-		}
-	}
-	switch lower := strings.ToLower(e.Name); {
-	case strings.HasPrefix(lower, "lefthook"), strings.HasPrefix(lower, "opencode"), strings.HasPrefix(lower, "mise."), strings.HasPrefix(lower, "mcp.json"),
-		strings.HasPrefix(lower, "toolreg.lock"), strings.HasPrefix(lower, "config.fish"), strings.HasPrefix(lower, "launch"), strings.Contains(lower, ".code-workspace"):
-		return true
-	}
-	return false
-}
-
-// existing returns those of the paths at which there is something.
-func (w *Dir) existing(paths []string) []string {
-	return slices.DeleteFunc(slices.Clone(paths), func(rel string) bool {
-		_, err := w.root.Lstat(rel)
-		return err != nil
-	})
-}
-
-func (w *Dir) absolute(rel string) string { return filepath.Join(w.real, filepath.FromSlash(rel)) }

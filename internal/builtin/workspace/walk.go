@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"runtime"
@@ -22,6 +23,9 @@ type WalkOptions struct {
 	// Each is called for every file and link visited, from several goroutines; worker
 	// counts from 0 to Workers()-1.
 	Each func(worker int, s *Entry)
+	// Failed is called for every folder that cannot be read, from several goroutines, and
+	// says whether to try once more; nil: such folders are only counted.
+	Failed func(path string, err error) (again bool)
 }
 
 // Entry is one entry that a walk visits. It is valid only during the call.
@@ -55,12 +59,10 @@ func (w *Dir) Walk(ctx context.Context, opts WalkOptions) (*LeftOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	entered, err := w.Enter(opts.Start)
-	if err != nil {
-		return nil, err
+	start, err := w.openStart(opts.Start)
+	if err != nil && opts.Failed != nil && opts.Failed(opts.Start, err) {
+		start, err = w.openStart(opts.Start)
 	}
-	defer entered.Close()
-	start, err := OpenFolder(entered, ".")
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +85,15 @@ func (w *Dir) Walk(ctx context.Context, opts WalkOptions) (*LeftOut, error) {
 	}
 	wg.Wait()
 	return &wk.LeftOut, ctx.Err()
+}
+
+func (w *Dir) openStart(rel string) (*Folder, error) {
+	entered, err := w.Enter(rel)
+	if err != nil {
+		return nil, err
+	}
+	defer entered.Close()
+	return OpenFolder(entered, ".")
 }
 
 // DirEntry is an entry of a folder.
@@ -114,6 +125,9 @@ func (w *walker) run(worker int, t task) {
 		w.eachOf(worker, t.batch)
 	case t.below != "":
 		dir, err := t.folder.dir.dir(t.below)
+		if err != nil && w.Failed != nil && w.Failed(Join(t.folder.path, t.below), err) {
+			dir, err = t.folder.dir.dir(t.below)
+		}
 		if err != nil {
 			w.unreadable.Add(1)
 			return
@@ -132,6 +146,9 @@ func (w *walker) read(worker int, f *folder) {
 	entries, err := f.dir.Entries()
 	if err != nil {
 		w.unreadable.Add(1)
+		if w.Failed != nil {
+			w.Failed(cmp.Or(f.path, "."), err)
+		}
 	}
 	if w.Respect {
 		f.rules = f.rules.Enter(f.dir, f.path, entries)

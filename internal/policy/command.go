@@ -3,8 +3,10 @@ package policy
 import (
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 
+	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/policy/shellline"
 )
 
@@ -45,8 +47,25 @@ func (d *decision) readLine() shellline.Line {
 			w = path.Join(d.subject.Directory, w)
 		}
 		d.subject.Paths = append(d.subject.Paths, w)
+		if real := d.linked(w); real != "" {
+			d.subject.Paths = append(d.subject.Paths, real)
+		}
 	}
 	return line
+}
+
+// linked returns the file that a shell would write if a name leads through symbolic
+// links; "" if it does not.
+func (d *decision) linked(name string) string {
+	if d.policy.Workspace == "" {
+		return ""
+	}
+	name = absolutePath(d.policy.Workspace, name)
+	real := paths.Real(filepath.Join(paths.Real(filepath.Dir(name)), filepath.Base(name)))
+	if real == filepath.Clean(name) {
+		return ""
+	}
+	return real
 }
 
 // part decides on one part of a command line.

@@ -1,10 +1,13 @@
 package policy
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/policy/shellline"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -99,5 +102,33 @@ func TestShellBannedNamesSetting(t *testing.T) {
 	}
 	if roots := v.Roots(); !slices.Equal(roots, []string{"terraform"}) {
 		t.Errorf("roots %q", roots)
+	}
+}
+
+// TestShellWritesElsewhere checks that a rule on a path holds for a file that a line
+// writes through a link, or after it has changed the folder.
+func TestShellWritesElsewhere(t *testing.T) {
+	workspace := paths.Real(t.TempDir())
+	if err := os.Mkdir(filepath.Join(workspace, "secret"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("secret", filepath.Join(workspace, "link")); err != nil {
+		t.Skip(err)
+	}
+	p := &Policy{Workspace: workspace, Mode: ModeYolo, Rules: []Rule{{Path: "secret/**", Decision: Deny, Origin: "settings.yaml:1"}}}
+	for line, want := range map[string]Decision{
+		"echo x > secret/a":           Deny,
+		"echo x > link/a":             Deny,
+		"echo x > link":               Deny,
+		"cd secret && echo x > a":     Deny,
+		"cd link; sort -o a b":        Deny,
+		"(cd secret); echo x > a":     Allow,
+		"cd secret/.. && echo x > a":  Allow,
+		"cd secret && echo x > ../a":  Allow,
+		"cd secret && echo x > /tmp/": Allow,
+	} {
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != want {
+			t.Errorf("%q: %s (%s), want %s", line, v.Decision, v.Reason, want)
+		}
 	}
 }

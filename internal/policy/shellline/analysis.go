@@ -2,6 +2,7 @@ package shellline
 
 import (
 	"fmt"
+	"path"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -40,6 +41,17 @@ func (a *analysis) unread(line, format string, args ...any) {
 
 func (a *analysis) refuse(format string, args ...any) {
 	a.add(Command{Refused: true, Doubt: fmt.Sprintf(format, args...)})
+}
+
+// write adds a file that the line writes, in the folder to which the line has changed.
+func (a *analysis) write(name string) {
+	if name == "" {
+		return
+	}
+	if a.dir != "" && !path.IsAbs(name) && name[0] != '~' {
+		name = path.Join(a.dir, name)
+	}
+	a.writes = append(a.writes, name)
 }
 
 func (a *analysis) textOf(n syntax.Node) string {

@@ -22,7 +22,7 @@ type Line struct {
 	// Commands are its parts in order; empty if the line has only comments.
 	Commands []Command
 	// Writes are the names of the files that redirections and options write, as they
-	// are spelled in the line.
+	// are spelled in the line, or in the folder to which a cd in it leads.
 	Writes []string
 }
 

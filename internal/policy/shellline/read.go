@@ -264,7 +264,9 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	}
 	c.dynamic = c.dynamic || run.dynamic
 	a.add(c)
-	a.writes = append(a.writes, run.writes...)
+	for _, name := range run.writes {
+		a.write(name)
+	}
 	a.evaluate = a.evaluate || run.evaluates
 	if run.rereads != "" {
 		a.unread(text, "%s", run.rereads)

@@ -39,9 +39,7 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 	if isDisk(target) {
 		a.add(Command{Text: text, Catastrophic: "it writes to the disk " + target.text})
 	}
-	if target.text != "" {
-		a.writes = append(a.writes, target.text)
-	}
+	a.write(target.text)
 	a.doubt(text, "it writes to a file by redirection")
 }
 

@@ -115,30 +115,55 @@ func TestRefusedCallsFailAlone(t *testing.T) {
 	}
 }
 
-// TestStalledStreamFailsItsCallAlone: a server that always resumes at the same event costs
-// that call.
-func TestStalledStreamFailsItsCallAlone(t *testing.T) {
-	stream := streaming("id: same\nretry: 1\ndata:\n\n")
-	web := serve(t, func(next http.Handler) http.Handler {
-		calling := onCall("stall", stream)(next)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get("Last-Event-ID") == "same" {
-				stream(w, r)
-				return
+// TestResumedStreams: a stream is resumed after its last event, also if nothing comes at
+// first; a server that never goes on costs that call alone.
+func TestResumedStreams(t *testing.T) {
+	const begun, answer = "id: begun\nretry: 1\ndata:\n\n", `data: {"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"resumed"}]}}` + "\n\n"
+	tests := []struct {
+		name    string
+		streams []string // of the resumptions
+		want    string
+	}{
+		{"at once", []string{answer}, "resumed"},
+		{"after silence", []string{"", answer}, "resumed"},
+		{"after the same event", []string{begun, answer}, "resumed"},
+		{"after other events", []string{"id: 2\ndata:\n\n", "", "id: 3\ndata:\n\n", "id: 3\ndata:\n\n", answer}, "resumed"},
+		{"never, silent", []string{"", "", "", ""}, "it ended its answer without a result"},
+		{"never, the same event", []string{begun, begun, begun, begun}, "it ended its answer without a result"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var id string
+			var resumed []string
+			web := serve(t, func(next http.Handler) http.Handler {
+				calling := onCall("begin", func(w http.ResponseWriter, r *http.Request) {
+					var m struct{ ID json.RawMessage }
+					_ = json.NewDecoder(r.Body).Decode(&m)
+					id = string(m.ID)
+					streaming(begun)(w, r)
+				})(next)
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					last := r.Header.Get("Last-Event-ID")
+					if last == "" {
+						calling.ServeHTTP(w, r)
+						return
+					}
+					resumed = append(resumed, last)
+					streaming(strings.ReplaceAll(tt.streams[len(resumed)-1], "$ID", id))(w, r)
+				})
+			}, "--protocol", "2025-11-25")
+			tools, _ := discovered(t, source(t, httpServer(web.URL)))
+			r, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"begin"}`)})
+			if got := fmt.Sprint(r.Text(), err); !strings.Contains(got, tt.want) {
+				t.Errorf("got %s after %q", got, resumed)
 			}
-			calling.ServeHTTP(w, r)
+			if got := said(run(t, tools, "echo", `{"text":"next"}`)); got != "next" {
+				t.Errorf("the next call: %q", got)
+			}
+			if n := strings.Count(strings.Join(web.asked(), "\n"), "initialize"); n != 2 { // and notifications/initialized
+				t.Errorf("the next call needed a new session: %q", web.asked())
+			}
 		})
-	}, "--protocol", "2025-11-25")
-	tools, _ := discovered(t, source(t, httpServer(web.URL)))
-	_, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"stall"}`)})
-	if err == nil || !strings.Contains(err.Error(), "it ended its answer without a result") {
-		t.Errorf("error %v", err)
-	}
-	if got := said(run(t, tools, "echo", `{"text":"next"}`)); got != "next" {
-		t.Errorf("the next call: %q", got)
-	}
-	if n := strings.Count(strings.Join(web.asked(), "\n"), "initialize"); n != 2 { // and notifications/initialized
-		t.Errorf("the next call needed a new session: %q", web.asked())
 	}
 }
 

@@ -159,17 +159,18 @@ func (x *Exchange) refused() string {
 // maxStalls is how often the stream of an answer may end without a new event.
 const maxStalls = 2
 
-// stalled reports whether the stream of the answer, which ended after the event with the
-// id last, does not go on.
-func (x *Exchange) stalled(last string) bool {
+// streamEnded notes that the stream of the answer ended; last is the id of the last event
+// of this connection, "" if there was none. It returns the id of the last event of all,
+// and whether the stream has ended there too often.
+func (x *Exchange) streamEnded(last string) (resumeAfter string, stalled bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.resumed != last {
+	if last != "" && last != x.resumed {
 		x.resumed, x.stalls = last, 0
-		return false
+		return last, false
 	}
 	x.stalls++
-	return x.stalls >= maxStalls
+	return x.resumed, x.stalls >= maxStalls
 }
 
 func (x *Exchange) wasEarly(answered <-chan struct{}) {

@@ -37,6 +37,8 @@ func oneway(ctx context.Context) context.Context {
 func (h *HTTP) apart(r *http.Request, resp *http.Response) *http.Response {
 	x := exchangeOf(r.Context())
 	switch {
+	case isListening(r.Context()):
+		return resp
 	case resp.StatusCode == http.StatusNotFound && r.Header.Get("Mcp-Session-Id") != "":
 		return resp
 	case r.Method == http.MethodGet && x != nil && h.streamable && (resp.StatusCode >= 400 || contentType(resp) != eventStreamType):

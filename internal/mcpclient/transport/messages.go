@@ -123,12 +123,16 @@ func (m *messages) decodable(data []byte) (out [][]byte) {
 	return out
 }
 
-// ended notes the end of the stream. If the server has not answered the request and
-// says how to go on, the SDK resumes the stream.
+// ended notes the end of the stream. If the server has not answered the request but has
+// named an event, the SDK resumes the stream after it.
 func (m *messages) ended() {
+	if m.answered || m.exchange == nil || m.request.Context().Err() != nil {
+		return
+	}
+	last, stalled := m.exchange.streamEnded(m.last)
 	switch {
-	case m.answered || m.exchange == nil || m.request.Context().Err() != nil:
-	case m.last != "" && !m.exchange.stalled(m.last):
+	case last != "" && !stalled:
+		m.add([]byte("id: " + last + "\n\n")) // the SDK knows only those of this connection
 	case m.bad != nil:
 		m.fail(m.bad)
 	default:

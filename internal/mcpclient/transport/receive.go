@@ -62,7 +62,7 @@ func (c *Conn) inject(r *jsonrpc.Response) {
 func (c *Conn) incoming(ctx context.Context, m jsonrpc.Message) jsonrpc.Message {
 	switch m := m.(type) {
 	case *jsonrpc.Response:
-		if c.response(m) {
+		if m = c.meant(m); c.response(m) {
 			return m
 		}
 	case *jsonrpc.Request:
@@ -84,7 +84,6 @@ func (c *Conn) incoming(ctx context.Context, m jsonrpc.Message) jsonrpc.Message 
 
 func (c *Conn) response(r *jsonrpc.Response) bool {
 	c.mu.Lock()
-	r.ID = c.requests.meant(r.ID)
 	p := c.requests.pending[r.ID]
 	delete(c.requests.pending, r.ID)
 	c.endQuestions()
@@ -110,19 +109,23 @@ func (c *Conn) response(r *jsonrpc.Response) bool {
 	return true
 }
 
-// meant returns the id of the request that an answer is for: some servers return a
-// number as a string.
-func (r *requests) meant(id jsonrpc.ID) jsonrpc.ID {
-	s, ok := id.Raw().(string)
-	if !ok || r.pending[id] != nil {
-		return id
+// meant returns an answer with the id of the request that it is for: some servers return a
+// number as a string. The SDK may still read r.
+func (c *Conn) meant(r *jsonrpc.Response) *jsonrpc.Response {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := r.ID.Raw().(string)
+	if !ok || c.requests.pending[r.ID] != nil {
+		return r
 	}
 	n, err := strconv.ParseUint(s, 10, 53)
-	number, _ := jsonrpc.MakeID(float64(n))
-	if err != nil || r.pending[number] == nil {
-		return id
+	id, _ := jsonrpc.MakeID(float64(n))
+	if err != nil || c.requests.pending[id] == nil {
+		return r
 	}
-	return number
+	out := *r
+	out.ID = id
+	return &out
 }
 
 // made reports whether a request with that id was ever sent, even if it is no longer

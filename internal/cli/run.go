@@ -17,6 +17,10 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
+// stuckWrite is how long a write may wait for the reader of stdout once a signal
+// has ended the run.
+const stuckWrite = 2 * time.Second
+
 // Program has what is the same in all runs.
 type Program struct {
 	Version  string  // "" means the version of the module that was built
@@ -34,6 +38,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	// The signals stay caught until the process ends: a signal takes about 20 µs to
 	// catch or release, and the first one starts two threads.
 	running := ctx.Done()
+	out := pipe.New(s.Out.Unescaped(), func() { cancel(errReaderGone) })
 	caught, ignored, watching := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan struct{})
 	go func() {
 		signal.Notify(caught, endingSignals()...)
@@ -44,6 +49,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 		select {
 		case sig := <-caught:
 			cancel(errSignal{sig})
+			out.WhenStuck(stuckWrite, func() { endAtOnce(sig) })
 		case <-running:
 		}
 		endAtOnce(<-caught)
@@ -56,7 +62,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	e.Argv = argv
 	e.Globals.JSON = wantsJSON(argv, e.Getenv("TOOLREG_JSON")) || e.Getenv("TOOLREG_JQ") != "" // until the flags are parsed
 	e.In = pipe.Cancellable(ctx, s.In)
-	e.pipe = pipe.New(s.Out.Unescaped(), func() { cancel(errReaderGone) })
+	e.pipe = out
 	e.Out = terminal.NewWriter(e.pipe)
 	if s.OutTTY {
 		e.Out = terminal.NewWriter(e.Screen.Results(e.pipe))

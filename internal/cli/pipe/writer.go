@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -19,6 +20,8 @@ import (
 type Writer struct {
 	w    io.Writer
 	gone func()
+
+	steps atomic.Uint64 // odd during a write
 
 	mu     sync.Mutex
 	broken bool
@@ -62,7 +65,9 @@ func (p *Writer) Write(b []byte) (int, error) {
 	if p.page != nil {
 		return p.page.Write(b)
 	}
+	p.steps.Add(1)
 	n, err := p.w.Write(b)
+	p.steps.Add(1)
 	if errors.Is(err, syscall.EPIPE) {
 		p.broken = true
 		p.gone()
@@ -75,6 +80,18 @@ func (p *Writer) Write(b []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// WhenStuck calls f once a write has waited for its reader for d.
+func (p *Writer) WhenStuck(d time.Duration, f func()) {
+	before := p.steps.Load()
+	time.AfterFunc(d, func() {
+		if now := p.steps.Load(); now == before && now%2 == 1 {
+			f()
+			return
+		}
+		p.WhenStuck(d, f)
+	})
 }
 
 // Watch checks whether the reader is gone while nothing is written, until stop

@@ -99,10 +99,10 @@ func (e *Env) NoteSpans(spans ...terminal.Span) {
 	e.Screen.Styled(terminal.Paint(spans, e.Color(e.ErrTTY)) + "\n")
 }
 
-// Notef prints a line on stderr about what was done, unless --quiet. Its
-// arguments may be foreign text.
+// Notef prints a line on stderr about what was done, unless --quiet, or --json, with
+// which stderr is JSON. Its arguments may be foreign text.
 func (e *Env) Notef(format string, args ...any) {
-	if !e.Globals.Quiet {
+	if !e.Globals.Quiet && !e.Globals.JSON {
 		e.noteText(failure{message: fmt.Sprintf(format, args...)})
 	}
 }

@@ -184,7 +184,7 @@ func leaveOut(e *cli.Env, set *settings.Settings, was *lock.File, check bool) {
 			left = append(left, s.Name)
 		}
 	}
-	if len(left) > 0 && !e.Globals.JSON {
+	if len(left) > 0 {
 		e.Notef("skipped %s of your own settings: %s; --all includes them", cli.Counted(len(left), "server"), strings.Join(left, ", "))
 	}
 }

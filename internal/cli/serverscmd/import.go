@@ -91,26 +91,36 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 	if err != nil {
 		return err
 	}
+	chosen, err := toImport(ctx, e, t, s, program, names)
+	switch {
+	case err != nil:
+		return err
+	case len(chosen) > 0:
+		return runAddAll(ctx, e, t, chosen)
+	case e.Globals.JSON:
+		return e.PrintJSON(map[string][]editedServer{"servers": {}})
+	}
+	return nil
+}
+
+// toImport returns the servers to copy, and reports why there are none.
+func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, program string, names []string) (additions, error) {
 	servers := serversOf(e, s, program)
 	if len(servers) == 0 {
 		e.Notef("%s has no MCP servers that can be copied", program)
-		return nil
+		return nil, nil
 	}
 	file, err := settingsfile.Path(e, t.scope)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if servers, err = matching(program, servers, names); err != nil {
-		return err
+		return nil, err
 	}
 	if servers, err = without(e, servers, file); err != nil || len(servers) == 0 {
-		return err
+		return nil, err
 	}
-	chosen, err := choose(ctx, e, program, servers, len(names) > 0)
-	if err != nil || len(chosen) == 0 {
-		return err
-	}
-	return runAddAll(ctx, e, t, chosen)
+	return choose(ctx, e, program, servers, len(names) > 0)
 }
 
 // serversOf returns the servers of a program that can be copied, without

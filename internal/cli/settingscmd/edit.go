@@ -49,7 +49,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 	}
 	if text == string(old) {
 		e.Notef("%s is unchanged", file)
-		return nil
+		return printChanged(e, changedDocument{File: file})
 	}
 	_, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Ask: true, Change: func(now []byte) ([]byte, error) {
 		if !bytes.Equal(now, old) {
@@ -60,12 +60,11 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 	if err != nil {
 		return err
 	}
-	if e.Globals.JSON {
-		return e.PrintJSON(changedDocument{File: file})
-	}
 	e.Notef("wrote %s", file)
-	_, err = e.Settings(ctx) // problems outside the file, such as missing trust
-	return err
+	if _, err := e.Settings(ctx); err != nil { // problems outside the file, such as missing trust
+		return err
+	}
+	return printChanged(e, changedDocument{File: file})
 }
 
 // edited lets the person edit a file and returns the result, which has no

@@ -81,6 +81,13 @@ type changedDocument struct {
 	File string `json:"file"`
 }
 
+func printChanged(e *cli.Env, d changedDocument) error {
+	if !e.Globals.JSON {
+		return nil
+	}
+	return e.PrintJSON(d)
+}
+
 func runSet(ctx context.Context, e *cli.Env, scope, key string, words []string) error {
 	a, err := settings.Assign(key, words)
 	if err != nil {
@@ -117,12 +124,9 @@ func change(ctx context.Context, e *cli.Env, scope, key string, apply func(file 
 // missing trust, or a scope that overrides it.
 func reportChange(ctx context.Context, e *cli.Env, scope string, changed changedDocument, text string) error {
 	key, file := changed.Key, changed.File
-	if e.Globals.JSON {
-		if err := e.PrintJSON(changed); err != nil {
-			return err
-		}
-	} else {
-		e.Notef(text, key, file)
+	e.Notef(text, key, file)
+	if err := printChanged(e, changed); err != nil {
+		return err
 	}
 	s, diags, err := e.LoadSettings(ctx)
 	if err != nil {

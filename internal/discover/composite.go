@@ -11,14 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Limits of composites.
-const (
-	// MaxSteps is how many steps one composite may have.
-	MaxSteps = 100
-	// maxRun is how many steps one call may run, including those of nested
-	// composites.
-	maxRun = 1000
-)
+// maxRun is how many steps one call may run, including those of nested composites.
+const maxRun = 1000
 
 // StepCall makes the call of one step, which is looked up, checked, decided on
 // and run like any other call. ctx carries the count of steps.

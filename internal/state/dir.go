@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// ErrUnavailable is wrapped by all errors that mean that state cannot be
-// stored: no home folder, a full or read-only disk, a folder of another user, a
+// ErrUnavailable is wrapped by all errors that mean that state cannot be read
+// or stored: no home folder, a full or read-only disk, a folder of another user, a
 // lock that is never released. The caller warns and continues without state.
 var ErrUnavailable = errors.New("state cannot be used")
 

@@ -69,11 +69,6 @@ func (x *Expander) words(in []string) ([]string, error) {
 	return out, nil
 }
 
-// Pairs expands the values of env: references and variables.
-func (x *Expander) Pairs(ctx context.Context, pairs []settings.Pair) ([]settings.Pair, error) {
-	return x.pairs(ctx, "env", pairs)
-}
-
 // Headers expands the values of headers: references and variables.
 func (x *Expander) Headers(ctx context.Context, pairs []settings.Pair) ([]settings.Pair, error) {
 	return x.pairs(ctx, "headers", pairs)

@@ -214,7 +214,7 @@ func TestBackgroundOutlivesTheProgram(t *testing.T) {
 func TestLogTail(t *testing.T) {
 	store := &backgroundStore{dir: t.TempDir()}
 	tooltest.Put(t, store.path("x", "log"), "first\nsecond\nthird\n")
-	for limit, want := range map[int64]string{100: "first\nsecond\nthird\n", 13: "third\n", 6: "", 19: "first\nsecond\nthird\n"} {
+	for limit, want := range map[int64]string{100: "first\nsecond\nthird\n", 13: "third\n", 6: "third\n", 3: "rd\n", 19: "first\nsecond\nthird\n"} {
 		got, size, err := store.tail("x", limit)
 		if err != nil || got != want || size != 19 {
 			t.Errorf("tail of %d: %q, %d, %v; want %q", limit, got, size, err, want)

@@ -193,16 +193,16 @@ func (b *backgroundStore) state(r *backgroundRecord) backgroundState {
 	return backgroundState{code: code, known: err == nil}
 }
 
-// tail returns the end of the log from the start of a line, at most limit
-// bytes, and the total size of the output.
+// tail returns the end of the log, if possible from the start of a line, at most
+// limit bytes, and the total size of the output.
 func (b *backgroundStore) tail(id string, limit int64) (end string, size int64, err error) {
 	kept, size, err := b.logEnd(b.path(id, "log"), limit)
 	if err != nil {
 		return "", 0, fmt.Errorf("reading the log of %q: %w", id, err)
 	}
 	if int64(len(kept)) < size {
-		if i := bytes.IndexByte(kept, '\n'); i >= 0 {
-			kept = kept[i+1:]
+		if _, whole, _ := bytes.Cut(kept, []byte{'\n'}); len(whole) > 0 {
+			kept = whole // otherwise the end is within one long line
 		}
 	}
 	return text.Valid(kept), size, nil

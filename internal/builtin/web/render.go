@@ -96,7 +96,8 @@ func isText(kind string, params map[string]string, p *webPage) bool {
 		return true // every second byte of it looks like a control character
 	}
 	if strings.HasPrefix(kind, "text/") || isJSON(kind) || strings.HasSuffix(kind, "+xml") || kind == "application/xml" {
-		return !textfile.MostlyControl(p.Body)
+		enc, _ := textfile.Detect(p.Body)
+		return enc == textfile.UTF16LE || enc == textfile.UTF16BE || !textfile.MostlyControl(p.Body)
 	}
 	whole := p.Body
 	if p.Cut {

@@ -24,6 +24,36 @@ func TestIgnoreFilesOfSearchToolsDecideFirst(t *testing.T) {
 	}
 }
 
+func TestIgnoreFilesAboveTheWorkspace(t *testing.T) {
+	opts, dir := place(t, map[string]string{
+		".gitignore": "*.log\n/in/ws/anchored\n/elsewhere\nout/\n", "in/.gitignore": "!kept.log\nws/deep/*.x\n", "in/.ignore": "searched\n",
+		".git/HEAD": "", ".git/info/exclude": "excluded\n/in/ws/alone\n",
+		"in/ws/a.log": "", "in/ws/kept.log": "", "in/ws/anchored": "", "in/ws/deep/anchored": "", "in/ws/elsewhere": "", "in/ws/out/f": "",
+		"in/ws/deep/b.x": "", "in/ws/b.x": "", "in/ws/searched": "", "in/ws/excluded": "", "in/ws/alone": "", "in/ws/deep/alone": "",
+		"in/ws/.gitignore": "!deep/b.x\n.gitignore\n",
+	})
+	opts.Dir = filepath.Join(dir, "in/ws")
+	want := []string{"b.x", "deep/alone", "deep/anchored", "deep/b.x", "elsewhere", "kept.log"}
+	if diff := cmp.Diff(want, globPaths(t, opts, `{"pattern":"**"}`)); diff != "" {
+		t.Error(diff)
+	}
+	opts.Home = dir // a repository of the home directory says nothing about a project in it
+	if got := globPaths(t, opts, `{"pattern":"a*"}`); !slices.Contains(got, "a.log") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestExcludesOfALinkedWorktree(t *testing.T) {
+	opts, dir := place(t, map[string]string{
+		"main/.git/info/exclude": "secret\n", "main/.git/worktrees/w/commondir": "../..\n", "w/secret": "", "w/open": "",
+	})
+	tooltest.Put(t, filepath.Join(dir, "w/.git"), "gitdir: "+filepath.Join(dir, "main/.git/worktrees/w")+"\n")
+	opts.Dir = filepath.Join(dir, "w")
+	if diff := cmp.Diff([]string{"open"}, globPaths(t, opts, `{"pattern":"[os]*"}`)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestGlobalExcludesFollowGitsConfiguration(t *testing.T) {
 	opts, _ := place(t, map[string]string{"a.txt": "", "b.txt": "", "c.txt": ""})
 	tooltest.Put(t, filepath.Join(opts.ConfigHome, "git/ignore"), "b.txt\n")

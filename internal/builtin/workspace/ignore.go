@@ -46,6 +46,7 @@ func (g *IgnoreRules) list(name string) **ignoreList {
 // ignoreList is one file's rules; the lists further out come next.
 type ignoreList struct {
 	base  string // folder of the file relative to the workspace, "" for itself
+	above string // the workspace relative to that folder, for a file above it
 	rules []ignoreRule
 	next  *ignoreList
 }
@@ -82,6 +83,8 @@ func (l *ignoreList) decide(path string, isDir bool) (decided, ignored bool) {
 		below := path
 		if l.base != "" {
 			below = path[len(l.base)+1:]
+		} else if l.above != "" {
+			below = l.above + "/" + path
 		}
 		for i := len(l.rules) - 1; i >= 0; i-- {
 			if r := &l.rules[i]; r.matches(below, name, isDir) {
@@ -236,29 +239,10 @@ func readAtMost(r io.Reader, limit int64) []byte {
 	return data
 }
 
-// ignoringAbove returns the rules for the whole workspace: the person's global
-// excludes, then the repository's .git/info/exclude.
-func (w *Dir) ignoringAbove(root *os.Root) *IgnoreRules {
-	var list *ignoreList
-	if rules := parseIgnore(readOutside(w.globalExcludes())); len(rules) > 0 {
-		list = &ignoreList{rules: rules}
-	}
-	if info, err := OpenFolder(root, ".git/info"); err == nil {
-		if rules := parseIgnore(readIgnore(info, "exclude")); len(rules) > 0 {
-			list = &ignoreList{rules: rules, next: list}
-		}
-		info.Close()
-	}
-	if list == nil {
-		return nil
-	}
-	return &IgnoreRules{git: list}
-}
-
 // IgnoreRules returns what is ignored in the folder at rel, before its own
 // files are read: the rules of the folders above it.
 func (w *Dir) IgnoreRules(root *os.Root, rel string) *IgnoreRules {
-	g := w.ignoringAbove(root)
+	g := w.ignoringAbove()
 	parts := split(rel)
 	for i := range parts {
 		at := strings.Join(parts[:i], "/")

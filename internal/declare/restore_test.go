@@ -92,6 +92,7 @@ func TestRestoreOptional(t *testing.T) {
 		"next to a reference":         {`{"properties":{"o":{"$ref":"#/$defs/o","properties":{"b":{"type":"string"}}}},"$defs":{"o":{"properties":{"a":{"type":"string"}}}}}`, `{"o":{"a":null,"b":null}}`, `{"o":{}}`},
 		"required by the alternative": {alternatives, `{"do":"note","text":null,"n":null}`, `{"do":"note","text":null}`},
 		"optional in the alternative": {alternatives, `{"do":"count","text":null,"n":1}`, `{"do":"count","n":1}`},
+		"within the alternative":      {`{"oneOf":[{"properties":{"do":{"const":"a"},"o":{"properties":{"x":{"type":"string"}}}}},{"properties":{"do":{"const":"b"},"o":{"properties":{"x":{"type":["string","null"]}}}}}]}`, `{"do":"b","o":{"x":null}}`, `{"do":"b","o":{"x":null}}`},
 		"of no alternative":           {alternatives, `{"do":"other","text":null,"n":null}`, `{"do":"other"}`},
 		"below a reference":           {`{"$ref":"#/$defs/o","$defs":{"o":{"properties":{"a":{"type":"string"}}}}}`, `{"a":null}`, `{}`},
 		"duplicate key":               {`{"properties":{"a":{"type":"string"}}}`, `{"a":null,"a":null}`, `{"a":null,"a":null}`},

@@ -77,13 +77,14 @@ var ErrCycle = errors.New("its references form a cycle")
 // maxChain limits chains of references.
 const maxChain = 64
 
-// Refs resolves references within one schema (only "#" and "#/…"). It caches
+// Refs resolves references within one schema. It caches
 // lookups, so that a schema with thousands of definitions and references costs
 // no more than its size. It is not safe for concurrent use.
 type Refs struct {
 	root *jsonx.Value
 	keys map[*jsonx.Value]map[string]*jsonx.Value // of large objects
 
+	names  map[string]*jsonx.Value       // schemas by their own names; nil until needed
 	merged map[*jsonx.Value]*jsonx.Value // results of Resolve with keywords of several schemas
 }
 
@@ -120,23 +121,54 @@ func (r *Refs) Resolve(s *jsonx.Value) (*jsonx.Value, error) {
 }
 
 // Lookup returns the target of a reference; nil if there is none within the
-// schema. The pointer may be percent-encoded.
+// schema. The reference may be a JSON pointer, also percent-encoded, the name of
+// an anchor, or the $id of a schema.
 func (r *Refs) Lookup(ref string) *jsonx.Value {
-	pointer, ok := strings.CutPrefix(ref, "#")
-	if !ok {
-		return nil
+	if !strings.HasPrefix(ref, "#") {
+		own, rest, _ := strings.Cut(ref, "#")
+		if own == "" || own != strings.TrimSuffix(r.root.Get("$id").Text(), "#") {
+			return r.byName(ref)
+		}
+		ref = "#" + rest
 	}
+	pointer := ref[1:]
 	if plain, err := url.PathUnescape(pointer); err == nil {
 		pointer = plain
 	}
 	if pointer != "" && pointer[0] != '/' {
-		return nil
+		return r.byName(ref)
 	}
 	v := r.root
 	for token := range jsonx.Tokens(pointer) {
 		v = r.step(v, token)
 	}
 	return v
+}
+
+// byName returns the schema that has a name of its own: an anchor after "#", or
+// an $id.
+func (r *Refs) byName(ref string) *jsonx.Value {
+	if r.names == nil {
+		r.names = map[string]*jsonx.Value{}
+		r.collectNames(r.root)
+	}
+	return r.names[ref]
+}
+
+// collectNames collects the names of schemas, in any draft.
+func (r *Refs) collectNames(s *jsonx.Value) {
+	for _, keyword := range []string{"$anchor", "$dynamicAnchor", "$id", "id"} {
+		name := s.Get(keyword).Text()
+		if name != "" && strings.HasSuffix(keyword, "nchor") {
+			name = "#" + name
+		}
+		if name != "" && r.names[name] == nil {
+			r.names[name] = s
+		}
+	}
+	for sub := range Within(s) {
+		r.collectNames(sub)
+	}
 }
 
 // manyMembers is the number of members from which a map is faster than a linear

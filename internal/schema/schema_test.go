@@ -55,6 +55,19 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+func TestLookupNames(t *testing.T) {
+	refs := NewRefs(parse(t, `{"$id":"https://example.com/s","title":"root","$defs":{"a":{"$anchor":"a","title":"anchor"},"b":{"$id":"b.json","title":"id"},
+		"c":{"id":"#c","title":"draft 4"},"d":{"$dynamicAnchor":"d","title":"dynamic"}},"properties":{"id":{"title":"a param"}}}`))
+	for ref, want := range map[string]string{
+		"#a": "anchor", "b.json": "id", "#c": "draft 4", "#d": "dynamic", "https://example.com/s": "root", "https://example.com/s#": "root",
+		"https://example.com/s#/$defs/b": "id", "https://example.com/s#a": "anchor", "https://example.com/s2": "", "#b": "", "c": "", "": "",
+	} {
+		if got := refs.Lookup(ref).Get("title").Text(); got != want {
+			t.Errorf("%q leads to %q, want %q", ref, got, want)
+		}
+	}
+}
+
 func TestResolve(t *testing.T) {
 	refs := NewRefs(parse(t, `{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"title":"end"},"c":{"$ref":"#/$defs/c"},"d":{"$ref":"#/nowhere"},"e":{"$ref":5}}}`))
 	at := func(name string) (*jsonx.Value, error) { return refs.Resolve(refs.Root().Get("$defs").Get(name)) }

@@ -25,13 +25,12 @@ func DropDeadRefs(root *jsonx.Value, source []byte) (changes []string) {
 }
 
 type deadRefs struct {
-	refs    *schema.Refs
-	anchors map[string]bool // nil until needed
-	found   bool
+	refs  *schema.Refs
+	found bool
 }
 
 func (d *deadRefs) drop(n *jsonx.Value) {
-	if ref := n.Get("$ref"); ref != nil && (!ref.Is(jsonx.String) || !d.leads(n, ref.Text())) {
+	if ref := n.Get("$ref"); ref != nil && !d.leads(n, ref) {
 		n.Remove("$ref")
 		d.found = true
 	}
@@ -40,29 +39,12 @@ func (d *deadRefs) drop(n *jsonx.Value) {
 	}
 }
 
-func (d *deadRefs) leads(n *jsonx.Value, ref string) bool {
-	if _, err := d.refs.Resolve(n); err == nil {
-		return true
-	}
-	name, ok := strings.CutPrefix(ref, "#")
-	if !ok {
+// leads reports whether APIs find the target of a reference. They do not look
+// outside the schema, even if the address is its own.
+func (d *deadRefs) leads(n, ref *jsonx.Value) bool {
+	if !strings.HasPrefix(ref.Text(), "#") {
 		return false
 	}
-	if d.anchors == nil {
-		d.anchors = map[string]bool{}
-		d.collect(d.refs.Root())
-	}
-	return d.anchors[name]
-}
-
-// collect finds the names that schemas define for themselves, in any draft.
-func (d *deadRefs) collect(n *jsonx.Value) {
-	for _, keyword := range []string{"$anchor", "$dynamicAnchor", "$id", "id"} {
-		if name := n.Get(keyword).Text(); name != "" {
-			d.anchors[strings.TrimPrefix(name, "#")] = true
-		}
-	}
-	for sub := range schema.Within(n) {
-		d.collect(sub)
-	}
+	_, err := d.refs.Resolve(n)
+	return err == nil
 }

@@ -12,7 +12,7 @@ import (
 // properties of their schemas are kept, so that a model knows the params;
 // validation checks which of them belong together.
 func FlattenRoot(root *jsonx.Value, further ...string) (changes []string) {
-	f := flattener{refs: schema.NewRefs(root), left: maxFlattened}
+	f := flattener{refs: schema.NewRefs(root), left: maxFlatWork}
 	var found fields
 	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
 		if root.Get(keyword).Is(jsonx.Array) {
@@ -60,12 +60,13 @@ func valueOf(n *jsonx.Value, keyword string, empty *jsonx.Value) *jsonx.Value {
 // flattener collects the properties of schemas for the same object.
 type flattener struct {
 	refs *schema.Refs
-	left int // schemas that it may still visit
+	left int // work that it may still do
 }
 
-// An untrusted schema can refer to any number of others.
+// Limits on the work, about the number of properties visited and of bytes
+// compared, and on nesting, because an untrusted schema can require any amount.
 const (
-	maxFlattened = 10_000
+	maxFlatWork  = 2 << 20
 	maxFlatDepth = 32
 )
 
@@ -95,6 +96,7 @@ func (f *flattener) fields(s *jsonx.Value, depth int) (out fields) {
 		return out
 	}
 	if properties := s.Get("properties"); properties.Is(jsonx.Object) {
+		f.left -= len(properties.Members)
 		for _, m := range properties.Members {
 			out.add(m.Name, m.Value)
 		}
@@ -143,16 +145,30 @@ func (f *flattener) alternatives(list []*jsonx.Value, depth int) (out fields) {
 		out.required = slices.DeleteFunc(out.required, func(v *jsonx.Value) bool { return !required[v.Text()] })
 	}
 	for name, schemas := range values {
-		out.schemas[name] = either(schemas)
+		out.schemas[name] = f.either(schemas)
 	}
 	return out
 }
 
-// either returns a schema for the values that any of several allows.
-func either(list []*jsonx.Value) *jsonx.Value {
+// either returns a schema for the values that any of several allows; one for any
+// value if there are too many.
+func (f *flattener) either(list []*jsonx.Value) *jsonx.Value {
+	same := map[*jsonx.Value]bool{}
+	list = slices.DeleteFunc(list, func(s *jsonx.Value) bool {
+		was := same[s]
+		same[s] = true
+		return was
+	})
+	if len(list) == 1 {
+		return list[0]
+	}
 	seen := map[string]bool{}
 	list = slices.DeleteFunc(list, func(s *jsonx.Value) bool {
+		if f.left < 0 {
+			return false
+		}
 		text := jsonx.Canonical(s.AppendTo(nil))
+		f.left -= len(text)
 		was := seen[text]
 		seen[text] = true
 		return was
@@ -160,7 +176,7 @@ func either(list []*jsonx.Value) *jsonx.Value {
 	switch {
 	case len(list) == 1:
 		return list[0]
-	case slices.ContainsFunc(list, isAnything):
+	case f.left < 0, slices.ContainsFunc(list, isAnything):
 		return jsonx.NewObject()
 	}
 	if one := oneEnum(list); one != nil {

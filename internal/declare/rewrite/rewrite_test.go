@@ -2,8 +2,10 @@ package rewrite_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -183,5 +185,30 @@ func TestStrictThenRestored(t *testing.T) {
 	const schema = `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a"]}`
 	if got := string(declare.RestoreOptional(json.RawMessage(schema), json.RawMessage(`{"a":"x","b":null}`))); got != `{"a":"x"}` {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestFlattenHostile flattens schemas that require far more work than their size.
+func TestFlattenHostile(t *testing.T) {
+	big := `"` + strings.Repeat("x", 200_000) + `"`
+	var tree, wide strings.Builder
+	tree.WriteString(`{"type":"object","$ref":"#/$defs/n0","$defs":{"p":{"properties":{"a":{"const":` + big + `}}},"q":{"properties":{"a":{"const":1,"title":` + big + `}}}`)
+	for i := range 28 {
+		fmt.Fprintf(&tree, `,"n%d":{"anyOf":[{"$ref":"#/$defs/n%d"},{"$ref":"#/$defs/n%d"}]}`, i, i+1, i+1)
+	}
+	tree.WriteString(`,"n28":{"anyOf":[{"$ref":"#/$defs/p"},{"$ref":"#/$defs/q"}]}}}`)
+	wide.WriteString(`{"type":"object","anyOf":[{}` + strings.Repeat(`,{"$ref":"#/$defs/m"}`, 20_000) + `],"$defs":{"m":{"properties":{"z":{}`)
+	for i := range 20_000 {
+		fmt.Fprintf(&wide, `,"p%d":{}`, i)
+	}
+	wide.WriteString(`}}}}`)
+	for _, schema := range []string{tree.String(), wide.String()} {
+		start := time.Now()
+		if got, diags := declaredSchema(t, "anthropic", schema, declare.Options{}); got == "" || !strings.Contains(diags, "flattened") {
+			t.Errorf("not declared: %.300s", diags)
+		}
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("took %s", took)
+		}
 	}
 }

@@ -107,7 +107,7 @@ func same(a, b Rule) bool {
 
 // claudeEntries are entries of Claude Code's lists that may say a rule.
 func claudeEntries(r Rule) []string {
-	names := map[string]string{"read_file": "Read", "write_file": "Write", "edit": "Edit", "glob": "Glob", "grep": "Grep", "list_directory": "LS", fetchTool: "WebFetch", "todo_write": "TodoWrite"}
+	name := claudeTool(r.Tool)
 	switch {
 	case r.Server != "" && r.Tool != "":
 		return []string{"mcp__" + r.Server + "__" + r.Tool}
@@ -120,10 +120,16 @@ func claudeEntries(r Rule) []string {
 		return []string{"Edit(" + spec + ")", "Read(" + spec + ")"}
 	case r.Tool == fetchTool && r.When != "":
 		return []string{"WebFetch(domain:" + hostOf(r.When) + ")"}
-	case names[r.Tool] != "":
-		return []string{names[r.Tool]}
+	case name != "":
+		return []string{name}
 	}
 	return []string{"Read", "Edit"}
+}
+
+// claudeTool returns the name that Claude Code has for a built-in tool, "" if none.
+func claudeTool(tool string) string {
+	return map[string]string{"read_file": "Read", "write_file": "Write", "edit": "Edit", "glob": "Glob", "grep": "Grep", "list_directory": "LS",
+		shellTool: "Bash", fetchTool: "WebFetch", "todo_write": "TodoWrite"}[tool]
 }
 
 func bashEntries(r Rule) []string {
@@ -155,11 +161,8 @@ func claudeWide(r Rule) []string {
 	case r.Server != "":
 		r.When = ""
 		return claudeEntries(r)
-	case r.Tool == shellTool:
-		return []string{"Bash"}
-	case r.Tool != "":
-		r.When, r.Path = "", ""
-		return claudeEntries(r)
+	case claudeTool(r.Tool) != "":
+		return []string{claudeTool(r.Tool)}
 	}
 	return nil
 }

@@ -129,13 +129,14 @@ func TestExportNeverLoosens(t *testing.T) {
 		{Tool: shellTool, When: ".command | length > 10", Decision: deny, From: "s:2"},
 		{Server: "bank", Tool: "pay", When: ".amount > 5", Decision: deny, From: "s:3"},
 		{Source: "plugin:*", Decision: deny, From: "s:4"},
+		{Tool: "a_discovered_tool", Decision: deny, From: "s:5"}, // says nothing about Read or Edit
 	}
 	text, unsaid := Export(t.Context(), "claude", rules)
 	want := `{"permissions":{"deny":["Bash","mcp__bank__pay"]}}`
 	if got := strings.Join(strings.Fields(text), ""); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if len(unsaid) < 4 {
+	if len(unsaid) < 5 {
 		t.Errorf("said: %q", unsaid)
 	}
 }

@@ -83,7 +83,7 @@ func (r *runs) goSets(args []word) {
 		if option, _, _ := strings.Cut(a.text, "="); env && has("-w -u --w --u", option) {
 			r.doubt = "go env " + a.text + " changes which programs go runs"
 		}
-		if strings.Contains(a.text, "-extld") {
+		if strings.Contains(a.text, "-extld") || strings.Contains("="+strings.ReplaceAll(a.text, " ", "="), "=@") { // @FILE holds more options
 			r.doubt = "go runs the linker that an option names"
 		}
 	}

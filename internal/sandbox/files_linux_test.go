@@ -48,6 +48,23 @@ func TestDefaultFiles(t *testing.T) {
 	}
 }
 
+// On a new machine, programs must be able to create their caches.
+func TestCachesThatDoNotExist(t *testing.T) {
+	needFull(t)
+	p := place{home: "/nonexistent/ann", workspace: t.TempDir()}
+	got := p.shell(t, p.profile(), `
+		mkdir -p ~/.cache/go-build/00 && echo private >~/.cache/go-build/00/a && cat ~/.cache/go-build/00/a
+		touch ~/.cache/other`)
+	for _, want := range []string{"private\n", "/.cache/other': Read-only file system"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	if _, err := os.Lstat(p.home); err == nil {
+		t.Error("the home was created")
+	}
+}
+
 func TestGuardedFiles(t *testing.T) {
 	needFull(t)
 	p := newPlace(t)

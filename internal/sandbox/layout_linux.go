@@ -4,12 +4,10 @@ package sandbox
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/sandbox/launcher"
@@ -45,8 +43,9 @@ type layout struct {
 }
 
 type entry struct {
-	kind  kind
-	isDir bool
+	kind    kind
+	isDir   bool
+	missing bool // it does not exist outside of the sandbox
 }
 
 // cover is an entry that shows a path and everything below it.
@@ -65,7 +64,7 @@ const systemFolder = "/etc"
 func layOut(p Profile) ([]launcher.Op, []launcher.Rule, error) {
 	l := newLayout()
 	for _, folder := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
-		l.entries[folder] = entry{private, true}
+		l.entries[folder] = entry{kind: private, isDir: true}
 	}
 	for _, list := range []struct {
 		kind  kind
@@ -113,6 +112,10 @@ func (l *layout) add(path string, k kind) error {
 	}
 	r, err := l.paths.resolve(path)
 	if err != nil {
+		if k == scratch && errors.Is(err, fs.ErrNotExist) {
+			l.addMissing(path)
+			return nil
+		}
 		if k != writable && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
 			return nil
 		}
@@ -139,9 +142,27 @@ func (l *layout) add(path string, k kind) error {
 		return nil // protecting a path does not show it
 	}
 	if !ok || old.kind < k {
-		l.entries[r.path] = entry{k, r.isDir}
+		l.entries[r.path] = entry{kind: k, isDir: r.isDir}
 	}
 	return nil
+}
+
+// addMissing adds a private folder for a cache that does not exist yet: programs would
+// fail because they cannot create it.
+func (l *layout) addMissing(path string) {
+	rest := ""
+	for at := filepath.Clean(path); at != "/"; at = filepath.Dir(at) {
+		rest = filepath.Join(filepath.Base(at), rest)
+		r, err := l.paths.resolve(filepath.Dir(at))
+		if err != nil {
+			continue
+		}
+		maps.Copy(l.links, r.links)
+		if at = filepath.Join(r.path, rest); l.entries[at].kind <= scratch {
+			l.entries[at] = entry{kind: private, isDir: true, missing: true}
+		}
+		return
+	}
 }
 
 // devices adds a small /dev and the mount point of /proc.
@@ -202,7 +223,7 @@ func (l *layout) coverOf(path string) cover {
 // place adds one entry, unless its cover already has the same effect.
 func (l *layout) place(path string, e entry) {
 	parent := l.coverOf(path)
-	if isCovered(parent.kind, e.kind) {
+	if isCovered(parent.kind, e.kind) || e.missing && parent.base == "" {
 		return
 	}
 	c := cover{path: path, kind: e.kind}
@@ -257,34 +278,12 @@ func isCovered(parent, k kind) bool {
 func (l *layout) grant(path string, e entry) {
 	rule := launcher.Rule{Path: path, Access: launcher.Read, IsFile: !e.isDir}
 	switch e.kind {
-	case hidden, shown, private:
+	case hidden, shown:
 		return
-	case scratch, fixed, writable:
+	case private, scratch, fixed, writable:
 		rule.Access = launcher.Write
 	}
 	l.rules = append(l.rules, rule)
-}
-
-// hide returns the base path of a new empty folder or of an unreadable file.
-func (l *layout) hide(isDir bool) string {
-	l.counter++
-	at := "hidden/" + strconv.Itoa(l.counter)
-	if isDir {
-		l.makeDir(at)
-		return at
-	}
-	l.makeDir("hidden")
-	l.op(launcher.Op{Kind: launcher.MakeFile, A: at})
-	return at
-}
-
-// scratch returns the base path of folders for an overlay.
-func (l *layout) scratch() string {
-	l.counter++
-	at := fmt.Sprintf("scratch/%d", l.counter)
-	l.makeDir(at + "/upper")
-	l.makeDir(at + "/work")
-	return at
 }
 
 // addLinks creates the symbolic links that are in the base.
@@ -316,29 +315,4 @@ func (l *layout) coverIn(path string) cover {
 		}
 	}
 	return best
-}
-
-func (l *layout) op(op launcher.Op) { l.ops = append(l.ops, op) }
-
-// makeDir makes a folder of the base and those above it.
-func (l *layout) makeDir(at string) {
-	if l.made[at] {
-		return
-	}
-	if parent := filepath.Dir(at); parent != "." {
-		l.makeDir(parent)
-	}
-	l.made[at] = true
-	mode := 0o755
-	if at == "root/tmp" || at == "root/var/tmp" || at == "root/dev/shm" {
-		mode = 0o1777
-	}
-	l.op(launcher.Op{Kind: launcher.MakeDir, A: at, Flags: mode})
-}
-
-// makeFile creates an empty file in the base, on which another one is mounted.
-func (l *layout) makeFile(at string) {
-	l.makeDir(filepath.Dir(at))
-	l.made[at] = true
-	l.op(launcher.Op{Kind: launcher.MakeFile, A: at, Flags: 0o644})
 }

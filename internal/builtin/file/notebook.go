@@ -28,6 +28,8 @@ type notebookPart struct {
 	Text      joined                     `json:"text"`
 	Data      map[string]json.RawMessage `json:"data"`
 	Traceback []string                   `json:"traceback"`
+	Error     string                     `json:"ename"`
+	Value     string                     `json:"evalue"` // of the error
 }
 
 // joined is a text that JSON has as one string or as a list of lines.
@@ -82,13 +84,20 @@ func eachPart(list json.RawMessage, do func(*notebookPart) error) error {
 // output is the text of an output as a terminal would show it.
 func (o *notebookPart) output() string {
 	text, others := string(o.Text)+strings.Join(o.Traceback, "\n"), ""
+	if text == "" && o.Error != "" {
+		text = o.Error + ": " + o.Value
+	}
 	for _, mime := range slices.Sorted(maps.Keys(o.Data)) {
 		var form joined
 		_ = json.Unmarshal(o.Data[mime], &form) // output other than text is only named
 		if isText := strings.HasPrefix(mime, "text/"); isText && (text == "" || mime == "text/plain") {
 			text = string(form)
 		} else if !isText {
-			others += fmt.Sprintf("[%s, %s, not shown]\n", tool.OneLine(mime), tool.Size(int64(len(form)/4*3))) // of base64
+			size := len(form) / 4 * 3 // of base64
+			if size == 0 {
+				size = len(o.Data[mime]) // of JSON
+			}
+			others += fmt.Sprintf("[%s, %s, not shown]\n", tool.OneLine(mime), tool.Size(int64(size)))
 		}
 	}
 	lines := strings.Split(text, "\n")

@@ -29,8 +29,10 @@ func TestReadFileNotebook(t *testing.T) {
 			head + "--- output of cell 1 (display_data) ---\na\nb\n[image/png, 3 B, not shown]\n"},
 		{"an error without its colours", output(`{"output_type":"error","ename":"E","evalue":"no","traceback":["\u001b[31mE\u001b[0m","no"]}`),
 			head + "--- output of cell 1 (error) ---\nE\nno\n"},
+		{"an error without a traceback", output(`{"output_type":"error","ename":"E","evalue":"no","traceback":[]}`),
+			head + "--- output of cell 1 (error) ---\nE: no\n"},
 		{"json only", output(`{"output_type":"execute_result","data":{"application/json":{"a":1}}}`),
-			head + "--- output of cell 1 (execute_result) ---\n[application/json, 0 B, not shown]\n"},
+			head + "--- output of cell 1 (execute_result) ---\n[application/json, 7 B, not shown]\n"},
 		{"line breaks of Windows", output(`{"output_type":"stream","name":"stderr","text":"a\r\nb\r"}`),
 			head + "--- output of cell 1 (stderr) ---\na\nb\n"},
 	}

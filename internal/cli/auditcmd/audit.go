@@ -25,7 +25,7 @@ type auditOptions struct {
 	tool    string
 	outcome string
 	follow  bool
-	lines   int
+	lines   int // -1 = all
 }
 
 // New returns the command audit.
@@ -46,14 +46,21 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
   toolreg audit --tool 'github__*' --json
   toolreg audit --follow`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("lines") {
+				o.lines = -1
+			} else if o.lines < 0 {
+				return &cli.UsageError{Err: fmt.Errorf("--lines %d: must be 0 or more", o.lines)}
+			}
+			return run(cmd.Context(), e, o)
+		},
 	}
 	f := cmd.Flags()
 	o.narrowing(e, cmd)
 	f.StringVar(&o.outcome, "outcome", "", "only this outcome (ok, error, denied, invalid, timeout, cancelled) or error `code`")
 	complete.Flag(cmd, "outcome", complete.Words(outcomeWords()...))
 	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new entries, until interrupted")
-	f.IntVarP(&o.lines, "lines", "n", -1, "only the last `N`; default 10 with --follow")
+	f.IntVarP(&o.lines, "lines", "n", 0, "only the last `N`; default 10 with --follow")
 	return cmd
 }
 

@@ -24,13 +24,14 @@ file is created if it does not exist; its comments, order and notation are
 kept.
 
 KEY is a setting by either of its names, or a part of one such as
-mcpServers.NAME.timeout. Lists take any number of VALUEs, objects take JSON. A
-value of another type than the setting's is refused. Put -- before VALUEs that begin
-with a dash. At a terminal a change of
-the project's settings is shown first, and a yes also grants trust in it.
+mcpServers.NAME.timeout. Lists take any number of VALUEs, objects take JSON. Put
+-- before VALUEs that begin with a dash. A value of another type than the
+setting's is refused, and so is one with a mistake in it, such as a rule whose
+condition is not a jq expression. At a terminal a change of the project's settings
+is shown first, and a yes also grants trust in it.
 
-Exit codes: 0, 1, 2 (no such setting, a value of another type), 5 (you said no,
-or inside a tool's run).`,
+Exit codes: 0, 1, 2 (no such setting, a wrong value), 5 (you said no, or inside a
+tool's run).`,
 		Example: `  toolreg settings set approvalMode plan
   toolreg settings set excludeTools web_fetch 'github__*'
   toolreg settings set --scope project mcpServers.files.timeout 30s`,

@@ -206,9 +206,18 @@ type SessionOptions struct {
 	InDocs    bool // the result includes the diagnostics, so those of the settings are not printed
 }
 
+// maxDepth is how many runs of toolreg may enclose one another. Settings whose
+// programs run toolreg with the same settings would otherwise fill the machine
+// with processes.
+const maxDepth = 16
+
 // Session reads the settings and creates the session of the run, which is
 // closed at its end.
 func (e *Env) Session(ctx context.Context, o SessionOptions) (*session.Session, error) {
+	if depth := process.Depth(e.Environ); depth > maxDepth {
+		return nil, &UsageError{Err: fmt.Errorf("toolreg was started by a program that toolreg runs, %d levels deep (%s)", depth, process.DepthVariable),
+			Hint: "a discovery command, plugin, hook or server of the settings probably runs toolreg with the same settings"}
+	}
 	set, diags, err := e.LoadSettings(ctx)
 	if err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func TestValueIsLimited(t *testing.T) {
 		{`reduce range(20000) as $i (null; [.])`, "nested deeper than 10000 levels"},
 		{`reduce range(20000) as $i (null; {a: .})`, "nested deeper than 10000 levels"},
 		{`reduce range(10000) as $i (null; [.])`, ""},
-		{`[range(1e9)] | length`, "more than 256 MiB"},
+		{`[range(1e9)] | length`, "it took"},
 		{`def f: f; f`, "it took longer than 10s"},
 	} {
 		e, err := jq.Compile(tt.expression)

@@ -66,7 +66,7 @@ type flattener struct {
 // Limits on the work, about the number of properties visited and of bytes
 // compared, and on nesting, because an untrusted schema can require any amount.
 const (
-	maxFlatWork  = 2 << 20
+	maxFlatWork  = 1 << 20
 	maxFlatDepth = 32
 )
 

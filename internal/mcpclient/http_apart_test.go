@@ -178,7 +178,7 @@ func TestUnusualAnswersAreRead(t *testing.T) {
 		{"an event that is no message", "text/event-stream", "data: hello\n\ndata: $ANSWER\n\n"},
 		{"an id that no header can carry", "text/event-stream", "id: \x01\ndata: $ANSWER\n\n"},
 		{"a list of messages", "text/event-stream", `data: [{"jsonrpc":"2.0","method":"notifications/x"},$ANSWER]` + "\n\n"},
-		{"a list as a body", "application/json", `[{"jsonrpc":"2.0","method":"notifications/x"},` + "\n" + `$ANSWER]`},
+		{"a list as a body", "application/json", `[{"jsonrpc":"2.0","method":"notifications/x"},` + "\r\n" + `$ANSWER]`},
 		{"a body with a byte order mark", "application/json", "\xEF\xBB\xBF$ANSWER"},
 		{"the id as a string", "application/json", `{"jsonrpc":"2.0","id":"$ID","result":{"content":[{"type":"text","text":"hi"}]}}`},
 	}

@@ -32,7 +32,7 @@ type messages struct {
 	end      error    // after the rest
 	last     string   // id of the last event
 	answered bool
-	bad      error // the first event that is no message
+	bad      error // why the last event that is no message is none
 }
 
 func (h *HTTP) messages(r *http.Request, body io.ReadCloser) *messages {
@@ -175,7 +175,7 @@ func (h *HTTP) asEvents(r *http.Request, resp *http.Response, body []byte) *http
 	out := inPlaceOf(resp, resp.StatusCode, "")
 	out.Header, out.ContentLength = out.Header.Clone(), -1
 	out.Header.Set("Content-Type", eventStreamType)
-	data := "data: " + strings.ReplaceAll(string(body), "\n", " ") + "\n\n"
-	out.Body = h.messages(r, io.NopCloser(strings.NewReader(data)))
+	line := strings.NewReplacer("\r", " ", "\n", " ").Replace(string(body)) // JSON has these only between values
+	out.Body = h.messages(r, io.NopCloser(strings.NewReader("data: "+line+"\n\n")))
 	return out
 }

@@ -133,7 +133,7 @@ func (a *applyPatch) run(ctx context.Context, call registry.Call, list []filePat
 	})
 }
 
-// sum identifies the states of all the files.
+// rels returns the paths of all the files.
 func (p *patching) rels() []string {
 	var out []string
 	for _, f := range p.order {
@@ -142,6 +142,7 @@ func (p *patching) rels() []string {
 	return out
 }
 
+// sum identifies the states of all the files.
 func (p *patching) sum() [sha256.Size]byte {
 	h := sha256.New()
 	for _, f := range p.order {

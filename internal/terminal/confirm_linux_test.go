@@ -215,6 +215,7 @@ func TestEdit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
+			t.Setenv("TMPDIR", t.TempDir())
 			p := newPTY(t)
 			q := question(exec.Yes, exec.Edit, exec.No)
 			q.Preview = registry.Preview{Kind: registry.PreviewEdit, FileName: "../x/main.go", NewContent: "an old line\n"}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,7 +66,7 @@ func (e *serverEvent) field(line []byte) {
 	switch string(field) {
 	case "data":
 		if e.hasData {
-			value = slices.Concat(e.data, []byte("\n"), value)
+			value = append(append(e.data, '\n'), value...)
 		}
 		e.data, e.hasData = value, true // a long line is not copied
 	case "event":

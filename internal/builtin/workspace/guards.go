@@ -25,10 +25,11 @@ type Guards struct {
 	Common string
 
 	dir    *Dir
-	known  map[string]known // guarded files, folders and repositories, by path
-	named  []string         // what git's configuration and guarded links name, whether or not it exists
-	closed []known          // folders that could not be read
-	common *Guards          // of Common
+	known  map[string]known    // guarded files, folders and repositories, by path
+	named  []string            // what git's configuration and guarded links name, whether or not it exists
+	closed []known             // folders that could not be read
+	rebase map[string][]string // commands of unfinished rebases, by the file that has them
+	common *Guards             // of Common
 }
 
 // known is something that was there before.
@@ -59,7 +60,7 @@ func (w *Dir) Guards(ctx context.Context) (*Guards, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Guards{dir: w, known: map[string]known{}, named: w.namedByAll(found.repositories)}
+	g := &Guards{dir: w, known: map[string]known{}, rebase: map[string][]string{}, named: w.namedByAll(found.repositories)}
 	for _, rel := range found.guarded {
 		if k, err := w.look(rel); err == nil && k.target != "" {
 			g.named = w.appendInside(g.named, k.target)
@@ -80,6 +81,8 @@ func (w *Dir) Guards(ctx context.Context) (*Guards, error) {
 	for _, rel := range found.repositories {
 		g.add(rel)
 		g.Fixed = append(g.Fixed, w.absolute(rel))
+		steps := path.Join(rel, rebaseSteps)
+		g.rebase[steps] = w.commandsOf(steps)
 		for _, inner := range w.existing(insideRepository(rel)) {
 			g.add(inner)
 			g.ReadOnly = append(g.ReadOnly, w.absolute(inner))
@@ -168,6 +171,10 @@ func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
 		}
 	}
 	for _, rel := range found.repositories {
+		steps := path.Join(rel, rebaseSteps)
+		_ = g.unlock(steps) // disarmRebase fails if that does
+		commands, err := g.dir.disarmRebase(steps, g.rebase[steps])
+		removed, failed = append(removed, commands...), append(failed, err)
 		if !g.isKnown(rel) {
 			for _, inner := range insideRepository(rel) {
 				_ = g.unlock(inner) // disarm fails if that does

@@ -120,12 +120,62 @@ func (w *Dir) disarm(rel string) (removed []string, err error) {
 	return removed, errors.Join(failed...)
 }
 
-// maxConfig limits the size of a git configuration file that is kept, in bytes.
+// maxConfig limits the size of a file of git's that is kept, in bytes.
 const maxConfig = 1 << 20
 
 // disarmConfig keeps of a git configuration file only the settings that cannot run
 // programs.
 func (w *Dir) disarmConfig(rel string) (removed []string, err error) {
+	return w.reduce(rel, func(data string, kept *bytes.Buffer) (removed []string) {
+		for e := range configSettings(data) {
+			if !isHarmless(e.name, e.value) {
+				removed = append(removed, rel+": "+e.name)
+				continue
+			}
+			fmt.Fprintf(kept, "[%s]\n\t%s = %s\n", e.header, e.key, quoteConfig(e.value))
+		}
+		return removed
+	})
+}
+
+// rebaseSteps is the file of a repository with the steps of an unfinished rebase. Those
+// that run commands run at the next "git rebase --continue".
+const rebaseSteps = "rebase-merge/git-rebase-todo"
+
+// disarmRebase removes from a list of steps the commands that are not among known.
+func (w *Dir) disarmRebase(rel string, known []string) (removed []string, err error) {
+	return w.reduce(rel, func(data string, kept *bytes.Buffer) (removed []string) {
+		for line := range strings.Lines(data) {
+			if isExec(line) && !slices.Contains(known, line) {
+				removed = append(removed, rel+": "+strings.TrimSpace(line))
+				continue
+			}
+			kept.WriteString(line)
+		}
+		return removed
+	})
+}
+
+// commandsOf returns the steps of a rebase that run commands.
+func (w *Dir) commandsOf(rel string) []string {
+	if info, err := w.root.Lstat(rel); err != nil || info.Size() > maxConfig {
+		return nil
+	}
+	data, err := w.root.ReadFile(rel)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Collect(strings.Lines(string(data))), func(line string) bool { return !isExec(line) })
+}
+
+func isExec(line string) bool {
+	words := strings.Fields(line)
+	return len(words) > 0 && (words[0] == "exec" || words[0] == "x")
+}
+
+// reduce replaces the content of a file by what keep writes, unless keep removed nothing.
+// It deletes what is no regular file or is too long.
+func (w *Dir) reduce(rel string, keep func(data string, kept *bytes.Buffer) (removed []string)) (removed []string, err error) {
 	info, err := w.root.Lstat(rel)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -138,14 +188,7 @@ func (w *Dir) disarmConfig(rel string) (removed []string, err error) {
 		return nil, err
 	}
 	var kept bytes.Buffer
-	for e := range configSettings(string(data)) {
-		if !isHarmless(e.name, e.value) {
-			removed = append(removed, rel+": "+e.name)
-			continue
-		}
-		fmt.Fprintf(&kept, "[%s]\n\t%s = %s\n", e.header, e.key, quoteConfig(e.value))
-	}
-	if len(removed) == 0 {
+	if removed = keep(string(data), &kept); len(removed) == 0 {
 		return nil, nil
 	}
 	folder, err := w.root.OpenRoot(path.Dir(rel))

@@ -166,3 +166,31 @@ func TestLinkedWorktreeIsMutual(t *testing.T) {
 		t.Errorf("a folder that was not asked gives %q, %v", g.Common, err)
 	}
 }
+
+func TestCommandsOfARebaseAreRemoved(t *testing.T) {
+	const before = "pick 1111111 one\nexec make test\n"
+	opts, dir := place(t, map[string]string{
+		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/rebase-merge/git-rebase-todo": before,
+		"other/.git/HEAD": "", "other/.git/objects/x": "", "other/.git/refs/x": "",
+	})
+	w := tooltest.Open(t, New(opts))
+	g, err := w.Guards(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, map[string]string{
+		".git/rebase-merge/git-rebase-todo":       before + "  exec ./evil\n# exec ./comment\n",
+		"other/.git/rebase-merge/git-rebase-todo": "x\t./evil\npick 2222222 exec two\n",
+		"new/.git/rebase-merge/git-rebase-todo":   "exec make test\n", "new/.git/HEAD": "", "new/.git/objects/x": "", "new/.git/refs/x": "",
+	})
+	removed, err := g.Clean(t.Context())
+	want := []string{".git/rebase-merge/git-rebase-todo: exec ./evil", "new/.git/rebase-merge/git-rebase-todo: exec make test", "other/.git/rebase-merge/git-rebase-todo: x\t./evil"}
+	if diff := cmp.Diff(want, removed); diff != "" || err != nil {
+		t.Errorf("%s %v", diff, err)
+	}
+	for name, want := range map[string]string{".git": before + "# exec ./comment\n", "other/.git": "pick 2222222 exec two\n", "new/.git": ""} {
+		if got := content(t, filepath.Join(dir, name, rebaseSteps)); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

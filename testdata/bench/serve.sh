@@ -5,7 +5,14 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 WORK=$(mktemp -d)
 export WORK
-trap 'kill -- -"${load:-$$}" 2>/dev/null || true; rm -rf "$WORK"' EXIT
+cleanup() {
+	if [[ -n ${load-} ]]; then
+		kill -- -"$load" 2>/dev/null || true
+		while kill -0 -- -"$load" 2>/dev/null; do sleep 0.1; done # until then they write to the folder
+	fi
+	rm -rf "$WORK"
+}
+trap cleanup EXIT
 for program in stub sdkgateway serveload; do
 	CGO_ENABLED=0 go build -C "$here" -trimpath -ldflags "-s -w" -o "$WORK/$program" "./$program"
 done

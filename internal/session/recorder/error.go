@@ -75,3 +75,12 @@ func withoutValue(text, value string) string {
 		from = i + len("…")
 	}
 }
+
+// quoted returns a text as it is written between the quotes of a JSON string.
+func quoted(s string) string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return s
+	}
+	return string(data[1 : len(data)-1])
+}

@@ -36,7 +36,7 @@ func TestSecretsOfTheSettingsAreMasked(t *testing.T) {
 	set := &settings.Settings{
 		Env: []settings.Pair{{Name: "API_KEY", Value: "plain-in-settings"}, {Name: "COLOR", Value: "not-a-secret"}, {Name: "CMD_TOKEN", Value: "cmd:password-manager"}},
 		Servers: []settings.Server{{
-			Env:     []settings.Pair{{Name: "DB_PASS", Value: "env:PASS"}, {Name: "OTHER_PASS", Value: "${PASS2}"}, {Name: "UNSET_PASS", Value: "$UNSET"}},
+			Env:     []settings.Pair{{Name: "DB_PASS", Value: "env:PASS"}, {Name: "OTHER_PASS", Value: "${PASS2}"}, {Name: "UNSET_PASS", Value: "$UNSET"}, {Name: "NUMBER_PASS", Value: "12345678"}},
 			Headers: []settings.Pair{{Name: "Authorization", Value: "Bearer header-value"}},
 		}},
 	}
@@ -45,8 +45,8 @@ func TestSecretsOfTheSettingsAreMasked(t *testing.T) {
 	if diff := cmp.Diff(`***, not-a-secret, ***, ***, ***, password-manager, *** https://***@h/`, a.maskedError(message)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	got := a.maskedParams(json.RawMessage(`{"a":"x plain-in-settings","b":["quoted\"value\""]}`))
-	if diff := cmp.Diff(`{"a":"x ***","b":["***"]}`, string(got)); diff != "" {
+	got := a.maskedParams(json.RawMessage(`{"a":"x plain-in-settings","b":["quoted\"value\""],"c":12345678,"d":[7]}`))
+	if diff := cmp.Diff(`{"a":"x ***","b":["***"],"c":"***","d":[7]}`, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -19,15 +19,36 @@ func (a *Recorder) maskedParams(params json.RawMessage) json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	data, err := json.Marshal(secret.Value("", v))
+	data, err := json.Marshal(secret.Value("", replaced(v, a.known())))
 	if err != nil {
 		return nil
 	}
-	known := a.secrets()
-	for i, s := range known {
-		known[i] = quoted(s)
+	return text.EscapeJSON(data)
+}
+
+// replaced replaces texts in the strings, names and numbers of decoded JSON. A number in
+// which it replaces something becomes a string.
+func replaced(v any, r *strings.Replacer) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, x := range v {
+			out[r.Replace(name)] = replaced(x, r)
+		}
+		return out
+	case []any:
+		for i := range v {
+			v[i] = replaced(v[i], r)
+		}
+		return v
+	case string:
+		return r.Replace(v)
+	case json.Number:
+		if text := r.Replace(v.String()); text != v.String() {
+			return text
+		}
 	}
-	return text.EscapeJSON([]byte(secret.NewReplacer(known).Replace(string(data))))
+	return v
 }
 
 // maskedError masks secrets in the error of a call, part of which a tool has written.
@@ -35,8 +56,14 @@ func (a *Recorder) maskedError(message string) string {
 	if message == "" {
 		return ""
 	}
-	masked, _ := secret.Value("", secret.NewReplacer(a.secrets()).Replace(message)).(string)
+	masked, _ := secret.Value("", a.known().Replace(message)).(string)
 	return masked
+}
+
+// known masks the secrets of the settings.
+func (a *Recorder) known() *strings.Replacer {
+	a.masking.Do(func() { a.mask = secret.NewReplacer(a.secrets()) })
+	return a.mask
 }
 
 // secrets returns the secret values in the environments and headers of the settings, also
@@ -69,13 +96,4 @@ func (a *Recorder) secrets() (out []string) {
 		add(origin.Headers)
 	}
 	return out
-}
-
-// quoted returns a text as it is written between the quotes of a JSON string.
-func quoted(s string) string {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return s
-	}
-	return string(data[1 : len(data)-1])
 }

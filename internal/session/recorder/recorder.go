@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +40,9 @@ type Options struct {
 type Recorder struct {
 	opts Options
 	set  *settings.Settings
+
+	masking sync.Once
+	mask    *strings.Replacer // see known
 
 	mu      sync.Mutex
 	log     *audit.Log // nil until something is added

@@ -8,8 +8,8 @@ import (
 
 	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/search"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/toolsearch"
 )
 
 // Ranked is a tool that a search found.
@@ -26,15 +26,15 @@ func (s *Session) Search(ctx context.Context, tools []*registry.Tool, query stri
 	for i := range s.set.Servers {
 		descriptions[s.set.Servers[i].Name] = s.set.Servers[i].Description
 	}
-	documents := make([]search.Document, len(tools))
+	documents := make([]toolsearch.Document, len(tools))
 	for i, t := range tools {
-		documents[i] = search.Of(&t.Definition, descriptions[t.Server])
+		documents[i] = toolsearch.Of(&t.Definition, descriptions[t.Server])
 	}
 	wanted := limit
 	if len(s.set.Search.Command.Argv) > 0 {
-		wanted = max(limit, search.Candidates)
+		wanted = max(limit, toolsearch.Candidates)
 	}
-	hits, matched := search.New(documents).Rank(query, wanted)
+	hits, matched := toolsearch.New(documents).Rank(query, wanted)
 	for _, h := range hits {
 		found = append(found, Ranked{tools[h.Document], h.Score})
 	}
@@ -49,15 +49,15 @@ func (s *Session) Search(ctx context.Context, tools []*registry.Tool, query stri
 // reordered runs search.command to reorder the results. Tools that it does not
 // name come last. The error is the cause of ctx.
 func (s *Session) reordered(ctx context.Context, found []Ranked, query string, limit int) ([]Ranked, error) {
-	candidates := make([]search.Candidate, len(found))
+	candidates := make([]toolsearch.Candidate, len(found))
 	for i, f := range found {
-		candidates[i] = search.Candidate{Name: f.Tool.Name, Description: f.Tool.Description, Server: f.Tool.Server, InputSchema: f.Tool.InputSchema, Score: f.Score}
+		candidates[i] = toolsearch.Candidate{Name: f.Tool.Name, Description: f.Tool.Description, Server: f.Tool.Server, InputSchema: f.Tool.InputSchema, Score: f.Score}
 	}
 	argv, err := s.expander.Command(s.set.Search.Command)
 	if err != nil {
 		return s.unordered(found, err)
 	}
-	command := search.Command{Argv: argv, Dir: s.set.ProjectRoot, Env: s.env, Timeout: s.set.Search.Timeout, Confine: s.confiner.Programs(confine.Processor)}
+	command := toolsearch.Command{Argv: argv, Dir: s.set.ProjectRoot, Env: s.env, Timeout: s.set.Search.Timeout, Confine: s.confiner.Programs(confine.Processor)}
 	order, unknown, err := command.Order(ctx, query, limit, candidates)
 	switch {
 	case context.Cause(ctx) != nil:

@@ -3,4 +3,4 @@
 // names of their servers (spec section 12). It knows general synonyms and
 // tolerates typos. The same tools and query produce the same order on every
 // machine. TestRecall measures it on the tools of published servers.
-package search
+package toolsearch

@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/toolreg/toolreg/internal/agents"
 	"github.com/toolreg/toolreg/internal/cli/pipe"
 	"github.com/toolreg/toolreg/internal/expand"
-	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -173,7 +173,7 @@ func (e *Env) SettingsOptions() (settings.Options, error) {
 	o := settings.Options{
 		Dir: e.Dir, Root: e.Globals.Root, Files: e.Globals.Files, Piped: e.piped,
 		NoProject: e.Globals.NoProject, NoUser: e.Globals.NoUser, TrustProject: e.Globals.TrustProject,
-		Environ: e.Environ, Flags: e.globalFlags(), Import: imports.Programs{},
+		Environ: e.Environ, Flags: e.globalFlags(), Import: agents.Importer{},
 	}
 	if store, err := e.TrustStore(); err == nil {
 		o.Trust = store

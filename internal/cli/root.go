@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/toolreg/toolreg/internal/agents"
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/helppage"
-	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
@@ -151,7 +151,7 @@ func globalFlags(root *cobra.Command) {
 	complete.Flag(root, "settings", complete.Files)
 	complete.Flag(root, "root", complete.Dirs)
 	complete.Flag(root, "mcp", complete.Words())
-	complete.Flag(root, "import", complete.Words(imports.Programs{}.Programs()...))
+	complete.Flag(root, "import", complete.Words(agents.Importer{}.Programs()...))
 	complete.Flag(root, "approval-mode", complete.Words(table.ApprovalModes()...))
 	complete.Flag(root, "color", complete.Words("auto", "always", "never"))
 	f.Bool("no-pager", false, "do not show long output in a pager")

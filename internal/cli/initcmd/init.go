@@ -18,10 +18,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolreg/toolreg/internal/agents"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
-	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/settings/folders"
@@ -85,7 +85,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if o.user {
 		place.root, place.dir, place.mode, place.folder = "", folders.User(e.Environ), 0o600, 0o700
 	}
-	found := slices.DeleteFunc(settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ), func(f settings.FoundImport) bool { return len(f.Entries) == 0 })
+	found := slices.DeleteFunc(settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Environ), func(f settings.FoundImport) bool { return len(f.Entries) == 0 })
 	d := initDocument{Found: cli.OrEmpty(found)}
 	if d.Created, err = createStarter(ctx, e, place, o.format, programsOf(d.Found)); err != nil {
 		return err

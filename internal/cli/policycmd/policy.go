@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolreg/toolreg/internal/agents"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/permissions"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
@@ -64,7 +64,7 @@ Exit codes: 0, 2 (a file cannot be read).`,
   toolreg policy import gemini ~/.gemini/policies/team.toml
   toolreg policy import codex - < default.rules`,
 		Args:              cli.ArgsBetween(1, 2, "a program and at most one file"),
-		ValidArgsFunction: complete.Args(complete.Words(permissions.Programs()...), complete.Files),
+		ValidArgsFunction: complete.Args(complete.Words(agents.RulePrograms()...), complete.Files),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runImport(cmd.Context(), e, argv[0], argv[1:])
 		},
@@ -83,7 +83,7 @@ Exit codes: 0, 2.`,
 		Example: `  toolreg policy export claude
   toolreg policy export codex > ~/.codex/rules/toolreg.rules`,
 		Args:              cli.ArgsBetween(1, 1, "a program"),
-		ValidArgsFunction: complete.Arg(complete.Words(permissions.Programs()...)),
+		ValidArgsFunction: complete.Arg(complete.Words(agents.RulePrograms()...)),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runExport(cmd.Context(), e, argv[0])
 		},
@@ -102,7 +102,7 @@ func runExport(ctx context.Context, e *cli.Env, program string) error {
 	if err != nil {
 		return err
 	}
-	text, notes := permissions.Export(ctx, program, rules)
+	text, notes := agents.ExportRules(ctx, program, rules)
 	return result(e, text, exported{text, cli.OrEmpty(notes)}, notes)
 }
 
@@ -113,8 +113,8 @@ type exported struct {
 }
 
 type imported struct {
-	Rules []permissions.Rule `json:"rules"`
-	Notes []string           `json:"notes"`
+	Rules []agents.Rule `json:"rules"`
+	Notes []string      `json:"notes"`
 }
 
 // result prints a text and what it could not express, or both as JSON.
@@ -130,31 +130,31 @@ func result(e *cli.Env, text string, doc any, notes []string) error {
 }
 
 // rulesOf returns the rules of the settings in the order in which they count.
-func rulesOf(set *settings.Settings) ([]permissions.Rule, error) {
-	var out []permissions.Rule
+func rulesOf(set *settings.Settings) ([]agents.Rule, error) {
+	var out []agents.Rule
 	entries := func(list settings.List, decision string) error {
 		for _, entry := range list.Entries {
 			parsed, err := policy.ParseEntry(entry.Value)
 			if err != nil {
 				return settings.NewError([]document.Problem{{File: entry.Origin.Name, Line: entry.Origin.Line, Col: entry.Origin.Col, Message: err.Error()}})
 			}
-			out = append(out, permissions.Rule{Tool: parsed.Tool, Command: parsed.Command, Decision: decision, From: entry.Origin.String()})
+			out = append(out, agents.Rule{Tool: parsed.Tool, Command: parsed.Command, Decision: decision, From: entry.Origin.String()})
 		}
 		return nil
 	}
 	err := entries(set.ExcludeTools, "deny")
 	for _, r := range set.Rules {
-		out = append(out, permissions.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Command: r.Command,
+		out = append(out, agents.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Command: r.Command,
 			Path: r.Path, When: r.When, Decision: r.Decision, Reason: r.Reason, From: r.Origin.String()})
 	}
 	return out, errors.Join(err, entries(set.AllowedTools, "allow"))
 }
 
 func checkProgram(program string) error {
-	if slices.Contains(permissions.Programs(), program) {
+	if slices.Contains(agents.RulePrograms(), program) {
 		return nil
 	}
-	return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program), Hint: "one of " + strings.Join(permissions.Programs(), ", ")}
+	return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program), Hint: "one of " + strings.Join(agents.RulePrograms(), ", ")}
 }
 
 func runImport(ctx context.Context, e *cli.Env, program string, names []string) error {
@@ -165,23 +165,23 @@ func runImport(ctx context.Context, e *cli.Env, program string, names []string) 
 	if err != nil {
 		return err
 	}
-	found, err := permissions.Import(ctx, program, files, home(e))
+	found, err := agents.ImportRules(ctx, program, files, home(e))
 	if err != nil {
 		return err
 	}
 	if len(files) == 0 {
 		found.Unsaid = []string{program + " has no permissions here: none of its files exist"}
 	}
-	return result(e, permissions.YAML(found.Rules), imported{cli.OrEmpty(found.Rules), cli.OrEmpty(found.Unsaid)}, found.Unsaid)
+	return result(e, agents.RulesYAML(found.Rules), imported{cli.OrEmpty(found.Rules), cli.OrEmpty(found.Unsaid)}, found.Unsaid)
 }
 
 func home(e *cli.Env) string { return e.Getenv("HOME") }
 
 // read reads a file or stdin, or all files of the program's own places.
-func read(e *cli.Env, program string, names []string) ([]permissions.File, error) {
+func read(e *cli.Env, program string, names []string) ([]agents.RuleFile, error) {
 	if len(names) == 1 && names[0] == "-" {
 		data, err := io.ReadAll(io.LimitReader(e.In, document.MaxFile+1))
-		return []permissions.File{{Path: "stdin", Data: data}}, err
+		return []agents.RuleFile{{Path: "stdin", Data: data}}, err
 	}
 	options, err := e.SettingsOptions()
 	if err != nil {
@@ -190,14 +190,14 @@ func read(e *cli.Env, program string, names []string) ([]permissions.File, error
 	if len(names) == 1 {
 		path := e.Absolute(names[0])
 		f, err := readFile(path)
-		return []permissions.File{f}, err
+		return []agents.RuleFile{f}, err
 	}
 	root, err := settings.Root(options)
 	if err != nil {
 		return nil, err
 	}
-	var files []permissions.File
-	for _, place := range permissions.Places(program, root, e.Environ) {
+	var files []agents.RuleFile
+	for _, place := range agents.RulePlaces(program, root, e.Environ) {
 		for _, path := range pathsOf(place) {
 			f, err := readFile(path)
 			if err != nil {
@@ -211,7 +211,7 @@ func read(e *cli.Env, program string, names []string) ([]permissions.File, error
 }
 
 // pathsOf returns the files of a place that exist.
-func pathsOf(p permissions.Place) []string {
+func pathsOf(p agents.RulePlace) []string {
 	if p.Suffix != "" {
 		entries, _ := os.ReadDir(p.Path) // an unreadable folder has nothing for us
 		var out []string
@@ -228,10 +228,10 @@ func pathsOf(p permissions.Place) []string {
 	return []string{p.Path}
 }
 
-func readFile(path string) (permissions.File, error) {
+func readFile(path string) (agents.RuleFile, error) {
 	f, err := trust.Read(path, document.MaxFile)
 	if err != nil {
-		return permissions.File{}, settings.NewError([]document.Problem{document.Unreadable(path, err)})
+		return agents.RuleFile{}, settings.NewError([]document.Problem{document.Unreadable(path, err)})
 	}
-	return permissions.File{Path: path, Data: f.Data}, nil
+	return agents.RuleFile{Path: path, Data: f.Data}, nil
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolreg/toolreg/internal/agents"
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/edit"
@@ -64,7 +64,7 @@ func pastedServers(e *cli.Env, argv []string) (additions, error) {
 		}
 		data = string(read)
 	}
-	servers, err := imports.Pasted([]byte(data), name)
+	servers, err := agents.Pasted([]byte(data), name)
 	if err != nil {
 		return nil, &cli.UsageError{Err: err, Hint: hint}
 	}

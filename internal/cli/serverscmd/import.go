@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolreg/toolreg/internal/agents"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
-	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -41,7 +41,7 @@ them.`),
 		Example: `  toolreg servers import claude
   toolreg servers import cursor '*' --no-test`,
 		Args:              cli.ArgsBetween(1, -1, "a PROGRAM"),
-		ValidArgsFunction: complete.Args(complete.Words((imports.Programs{}).Programs()...), completeImports(e)),
+		ValidArgsFunction: complete.Args(complete.Words((agents.Importer{}).Programs()...), completeImports(e)),
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			return runImport(cmd.Context(), e, t, argv[0], argv[1:])
 		},
@@ -55,7 +55,7 @@ func completeImports(e *cli.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return e.Complete().Settings(func(_ context.Context, s *settings.Settings) []cobra.Completion {
 			var out []cobra.Completion
-			for _, f := range settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ) {
+			for _, f := range settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Environ) {
 				for _, server := range f.Entries {
 					if f.Program == argv[0] && server.Problem == "" {
 						out = append(out, cobra.CompletionWithDesc(server.Name, reach(server.JSON)))
@@ -84,7 +84,7 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 	if err := e.RefuseInside("changing settings"); err != nil {
 		return err
 	}
-	if known := (imports.Programs{}).Programs(); !slices.Contains(known, program) {
+	if known := (agents.Importer{}).Programs(); !slices.Contains(known, program) {
 		return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program), Hint: "one of " + strings.Join(known, ", ")}
 	}
 	s, err := e.Settings(ctx)
@@ -128,7 +128,7 @@ func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, 
 // cannot be copied.
 func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 	var out []found
-	files := settings.FindImports(imports.Programs{}, s.ProjectRoot, e.Environ)
+	files := settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Environ)
 	sorted.Stable(files, func(a, b settings.FoundImport) int { return cmp.Compare(fromProject(a), fromProject(b)) })
 	for _, f := range files {
 		if f.Program == program {

@@ -1,4 +1,4 @@
-package permissions
+package agents
 
 import (
 	"context"
@@ -20,9 +20,9 @@ type exporter struct {
 	order bool                                     // rules count in their order there too
 }
 
-// Export writes rules for a program, and says which of them the program cannot
+// ExportRules writes rules for a program, and says which of them the program cannot
 // express: those that allow are left out, others become wider where they can.
-func Export(ctx context.Context, program string, rules []Rule) (text string, unsaid []string) {
+func ExportRules(ctx context.Context, program string, rules []Rule) (text string, unsaid []string) {
 	x := exporters(ctx)[program]
 	entries := map[string][]string{}
 	var allowed bool
@@ -66,11 +66,14 @@ func exporters(ctx context.Context) map[string]exporter {
 			return []Rule{*rule}
 		}},
 		"codex": {exact: codexEntries, wide: func(r Rule) []string { r.When = ""; return codexEntries(r) }, join: codexText, read: func(_, entry string) []Rule {
-			got, _ := readCodex(ctx, []File{{Data: []byte(entry)}})
+			got, _ := readCodexRules(ctx, []RuleFile{{Data: []byte(entry)}})
 			return got.Rules
 		}},
 		"gemini": {order: true, exact: geminiEntries, wide: func(r Rule) []string { r.When = ""; return geminiEntries(r) }, join: geminiText,
-			read: func(_, entry string) []Rule { got, _ := readGemini([]File{{Data: []byte(entry)}}); return got.Rules }},
+			read: func(_, entry string) []Rule {
+				got, _ := readGeminiRules([]RuleFile{{Data: []byte(entry)}})
+				return got.Rules
+			}},
 	}
 }
 

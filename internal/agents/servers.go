@@ -1,11 +1,4 @@
-// Package imports reads the MCP servers configured in other programs, so that
-// the setting imports and the flag --import can add them to the registry (spec
-// section 4).
-//
-// It knows where each program stores its files and what their formats mean, and
-// converts every server to an entry of mcpServers. It opens no file: package
-// settings reads the bytes, checks whether they may be used, and merges.
-package imports
+package agents
 
 import (
 	"path/filepath"
@@ -16,14 +9,14 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Programs has the files of other programs. It is a [settings.Importer]; the
+// Importer has the files of other programs. It is a [settings.Importer]; the
 // zero value is ready to use.
-type Programs struct{}
+type Importer struct{}
 
-var _ settings.Importer = Programs{}
+var _ settings.Importer = Importer{}
 
 // Programs returns the valid names in imports.
-func (Programs) Programs() []string {
+func (Importer) Programs() []string {
 	out := make([]string, 0, 8)
 	for _, p := range programs() {
 		out = append(out, p.name)
@@ -33,7 +26,7 @@ func (Programs) Programs() []string {
 
 // Files returns the files of a program in order of precedence: the project's
 // before the user's. An unknown program has none.
-func (Programs) Files(program, root string, environ []string) []settings.ImportFile {
+func (Importer) Files(program, root string, environ []string) []settings.ImportFile {
 	for _, p := range programs() {
 		if p.name == program {
 			return withoutDuplicates(p.files(newFolders(root, environ)))

@@ -1,4 +1,4 @@
-package permissions
+package agents
 
 import (
 	"path"
@@ -9,13 +9,13 @@ import (
 
 // claudeReader reads the permissions of Claude Code.
 type claudeReader struct {
-	Imported
+	ImportedRules
 	home  string
 	lists map[string][]Rule // by decision
 }
 
-// File is a file of another program.
-type File struct {
+// RuleFile is a file of another program.
+type RuleFile struct {
 	Path string
 	Data []byte
 	Tier int // the higher, the more it counts (Gemini CLI)
@@ -24,7 +24,7 @@ type File struct {
 // readClaude reads the lists permissions.allow, ask and deny of Claude Code's settings
 // files. As there, deny counts before ask, and ask before allow. home is the
 // user's home folder. The error names the file that cannot be parsed.
-func readClaude(files []File, home string) (Imported, error) {
+func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 	r := &claudeReader{home: home, lists: map[string][]Rule{}}
 	for _, f := range files {
 		name := f.Path
@@ -36,7 +36,7 @@ func readClaude(files []File, home string) (Imported, error) {
 			for i := range problems {
 				problems[i].File = f.Path
 			}
-			return Imported{}, problemError(problems)
+			return ImportedRules{}, problemError(problems)
 		}
 		if m := doc.Root.Get("sandbox"); m != nil {
 			r.unsaid(place(f.Path, m.Line), "sandbox is not imported; see docs/sandbox.md")
@@ -45,7 +45,7 @@ func readClaude(files []File, home string) (Imported, error) {
 			switch m.Name {
 			case allow, ask, deny:
 				if m.Value.Kind != document.List {
-					return Imported{}, problemError([]document.Problem{{File: f.Path, Line: m.Line, Col: m.Col, Message: "permissions." + m.Name + " is not a list"}})
+					return ImportedRules{}, problemError([]document.Problem{{File: f.Path, Line: m.Line, Col: m.Col, Message: "permissions." + m.Name + " is not a list"}})
 				}
 				r.list(f.Path, m.Name, m.Value)
 			default:
@@ -56,7 +56,7 @@ func readClaude(files []File, home string) (Imported, error) {
 	for _, decision := range []string{deny, ask, allow} {
 		r.Rules = append(r.Rules, r.lists[decision]...)
 	}
-	return r.Imported, nil
+	return r.ImportedRules, nil
 }
 
 func (r *claudeReader) list(file, decision string, list *document.Node) {

@@ -1,4 +1,4 @@
-package permissions
+package agents
 
 import (
 	"cmp"
@@ -16,16 +16,16 @@ import (
 // maxAlternatives limits the rules that one prefix_rule becomes.
 const maxAlternatives = 64
 
-// readCodex reads Codex's rules. Of several that match a command, the strictest counts,
+// readCodexRules reads Codex's rules. Of several that match a command, the strictest counts,
 // as there, so the rules are ordered by strictness. Their literals are read;
 // nothing is run.
-func readCodex(ctx context.Context, files []File) (Imported, error) {
+func readCodexRules(ctx context.Context, files []RuleFile) (ImportedRules, error) {
 	r := &codexReader{}
 	for _, f := range files {
 		s := &starlark{file: f.Path, src: string(f.Data)}
 		calls, err := s.calls()
 		if err != nil {
-			return Imported{}, err
+			return ImportedRules{}, err
 		}
 		for _, c := range calls {
 			r.call(ctx, place(f.Path, c.line), c)
@@ -35,10 +35,10 @@ func readCodex(ctx context.Context, files []File) (Imported, error) {
 		order := []string{deny, ask, allow}
 		return cmp.Compare(slices.Index(order, a.Decision), slices.Index(order, b.Decision))
 	})
-	return r.Imported, nil
+	return r.ImportedRules, nil
 }
 
-type codexReader struct{ Imported }
+type codexReader struct{ ImportedRules }
 
 func (r *codexReader) call(ctx context.Context, from string, c call) {
 	if c.name != "prefix_rule" {

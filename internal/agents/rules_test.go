@@ -1,4 +1,4 @@
-package permissions
+package agents
 
 import (
 	"flag"
@@ -16,13 +16,13 @@ var update = flag.Bool("update", false, "write the expected files anew")
 
 var samples = map[string]string{"claude": "claude.json", "gemini": "gemini.toml", "codex": "default.rules"}
 
-func importSample(t *testing.T, program string) Imported {
+func importSample(t *testing.T, program string) ImportedRules {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", samples[program]))
+	data, err := os.ReadFile(filepath.Join("testdata", "rules", samples[program]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Import(t.Context(), program, []File{{Path: samples[program], Data: data}}, "/home/ada")
+	got, err := ImportRules(t.Context(), program, []RuleFile{{Path: samples[program], Data: data}}, "/home/ada")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,12 +31,12 @@ func importSample(t *testing.T, program string) Imported {
 
 // What the programs' documentation shows becomes rules that the settings take.
 func TestImport(t *testing.T) {
-	for _, program := range Programs() {
+	for _, program := range RulePrograms() {
 		t.Run(program, func(t *testing.T) {
 			got := importSample(t, program)
-			yaml := YAML(got.Rules)
+			yaml := RulesYAML(got.Rules)
 			text := yaml + "# unsaid:\n# " + strings.Join(got.Unsaid, "\n# ") + "\n"
-			golden := filepath.Join("testdata", program+".yaml")
+			golden := filepath.Join("testdata", "rules", program+".yaml")
 			if *update {
 				if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
 					t.Fatal(err)
@@ -70,7 +70,7 @@ func TestImportRefuses(t *testing.T) {
 		{"codex", "load(\"x\", \"y\")", "expected an argument"},
 		{"other", "", `unknown program "other"`},
 	} {
-		_, err := Import(t.Context(), tt.program, []File{{Path: "x", Data: []byte(tt.data)}}, "")
+		_, err := ImportRules(t.Context(), tt.program, []RuleFile{{Path: "x", Data: []byte(tt.data)}}, "")
 		if err == nil || !strings.Contains(err.Error(), strings.Replace(tt.want, "x:1", "x", 1)) && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s %q: error %v, want %q", tt.program, tt.data, err, tt.want)
 		}
@@ -80,33 +80,33 @@ func TestImportRefuses(t *testing.T) {
 // Whatever a file holds, reading it ends, and what comes out is settings.
 func FuzzImport(f *testing.F) {
 	for program, name := range samples {
-		data, err := os.ReadFile(filepath.Join("testdata", name))
+		data, err := os.ReadFile(filepath.Join("testdata", "rules", name))
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(program, data)
 	}
 	f.Fuzz(func(t *testing.T, program string, data []byte) {
-		got, err := Import(t.Context(), program, []File{{Path: "x", Data: data}}, "/home/ada")
+		got, err := ImportRules(t.Context(), program, []RuleFile{{Path: "x", Data: data}}, "/home/ada")
 		if err != nil || len(got.Rules) == 0 {
 			return
 		}
-		if unknown, err := settings.CheckFile("rules.yaml", []byte(YAML(got.Rules))); err != nil || len(unknown) > 0 {
-			t.Errorf("%v %v\n%s", err, unknown, YAML(got.Rules))
+		if unknown, err := settings.CheckFile("rules.yaml", []byte(RulesYAML(got.Rules))); err != nil || len(unknown) > 0 {
+			t.Errorf("%v %v\n%s", err, unknown, RulesYAML(got.Rules))
 		}
 	})
 }
 
 // What was imported can be exported again, and means the same.
 func TestRoundTrip(t *testing.T) {
-	for _, program := range Programs() {
+	for _, program := range RulePrograms() {
 		t.Run(program, func(t *testing.T) {
 			want := importSample(t, program).Rules
-			text, unsaid := Export(t.Context(), program, want)
+			text, unsaid := ExportRules(t.Context(), program, want)
 			for _, line := range unsaid {
 				t.Errorf("not exported: %s", line)
 			}
-			again, err := Import(t.Context(), program, []File{{Path: "x", Data: []byte(text)}}, "/home/ada")
+			again, err := ImportRules(t.Context(), program, []RuleFile{{Path: "x", Data: []byte(text)}}, "/home/ada")
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
@@ -131,7 +131,7 @@ func TestExportNeverLoosens(t *testing.T) {
 		{Source: "plugin:*", Decision: deny, From: "s:4"},
 		{Tool: "a_discovered_tool", Decision: deny, From: "s:5"}, // says nothing about Read or Edit
 	}
-	text, unsaid := Export(t.Context(), "claude", rules)
+	text, unsaid := ExportRules(t.Context(), "claude", rules)
 	want := `{"permissions":{"deny":["Bash","mcp__bank__pay"]}}`
 	if got := strings.Join(strings.Fields(text), ""); got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -1,4 +1,4 @@
-package imports
+package agents
 
 import (
 	"io/fs"
@@ -14,8 +14,8 @@ import (
 // What is read from a project starts programs, so that no tool writes it unasked.
 func TestFilesOfTheProjectAreGuarded(t *testing.T) {
 	n := 0
-	for _, program := range (Programs{}).Programs() {
-		for _, f := range (Programs{}).Files(program, "/p", []string{"HOME=/home/ann"}) {
+	for _, program := range (Importer{}).Programs() {
+		for _, f := range (Importer{}).Files(program, "/p", []string{"HOME=/home/ann"}) {
 			if !f.Project {
 				continue
 			}
@@ -31,7 +31,7 @@ func TestFilesOfTheProjectAreGuarded(t *testing.T) {
 }
 
 func TestHomeAsProject(t *testing.T) {
-	for _, f := range (Programs{}).Files("cursor", "/home/me", []string{"HOME=/home/me"}) {
+	for _, f := range (Importer{}).Files("cursor", "/home/me", []string{"HOME=/home/me"}) {
 		if f.Project {
 			t.Errorf("%s is the user's own, and counts as the project's", f.Path)
 		}
@@ -43,7 +43,7 @@ func TestVariablesSayWhere(t *testing.T) {
 	want := map[string]string{"codex": "/c/config.toml", "claude": "/cl/.claude.json", "zed": "/x/zed/settings.json", "opencode": "/x/opencode/opencode.json"}
 	for program, path := range want {
 		var paths []string
-		for _, f := range (Programs{}).Files(program, "/p", env) {
+		for _, f := range (Importer{}).Files(program, "/p", env) {
 			paths = append(paths, filepath.ToSlash(f.Path))
 		}
 		if !strings.Contains(strings.Join(paths, "\n")+"\n", path+"\n") {
@@ -92,7 +92,7 @@ func TestHostileTOMLIsRefused(t *testing.T) {
 		"syntax":   "x = \n",
 		"type":     "mcp_servers = 3\n",
 	} {
-		if servers, problems := readCodex("c.toml", []byte(text)); len(servers) > 0 || len(problems) != 1 {
+		if servers, problems := readCodexServers("c.toml", []byte(text)); len(servers) > 0 || len(problems) != 1 {
 			t.Errorf("%s: %d servers, problems %v", name, len(servers), problems)
 		}
 	}
@@ -112,8 +112,8 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, program := range (Programs{}).Programs() {
-			for _, file := range (Programs{}).Files(program, "/p", []string{"HOME=/h"}) {
+		for _, program := range (Importer{}).Programs() {
+			for _, file := range (Importer{}).Files(program, "/p", []string{"HOME=/h"}) {
 				servers, _ := file.Read(file.Path, data)
 				for _, s := range servers {
 					if (s.JSON == nil) == (s.Problem == "") {

@@ -1,4 +1,4 @@
-package imports
+package agents
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ const (
 
 // codexFiles returns Codex's files, which are TOML.
 func codexFiles(w folders) []settings.ImportFile {
-	return append([]settings.ImportFile{w.project(readCodex, ".codex", "config.toml")}, w.user(readCodex, w.named("CODEX_HOME", ".codex"), "config.toml")...)
+	return append([]settings.ImportFile{w.project(readCodexServers, ".codex", "config.toml")}, w.user(readCodexServers, w.named("CODEX_HOME", ".codex"), "config.toml")...)
 }
 
 // codexServer is a table mcp_servers.NAME.
@@ -46,7 +46,7 @@ type codexServer struct {
 	DisabledTools     []string          `toml:"disabled_tools"`
 }
 
-func readCodex(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
+func readCodexServers(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if err := bounded(data); err != nil {
 		return nil, []document.Problem{{File: path, Message: err.Error()}}
@@ -149,7 +149,7 @@ func codexEntry(table any) (entry, string) {
 	if err != nil {
 		return entry{}, "its table does not have the expected form"
 	}
-	e := entry{Command: s.Command, Args: s.Args, Env: sorted(s.Env), Cwd: s.Cwd, URL: s.URL, Headers: sorted(s.HTTPHeaders),
+	e := entry{Command: s.Command, Args: s.Args, Env: sortedPairs(s.Env), Cwd: s.Cwd, URL: s.URL, Headers: sortedPairs(s.HTTPHeaders),
 		IncludeTools: s.EnabledTools, ExcludeTools: s.DisabledTools, Disabled: s.Enabled != nil && !*s.Enabled}
 	if err := e.expand(plain); err != nil { // the rest consists of names of variables
 		return e, err.Error()
@@ -180,7 +180,7 @@ func (s *codexServer) addVariables(e *entry) string {
 		}
 		e.Headers = append(e.Headers, pair{"Authorization", "Bearer ${" + name + "}"})
 	}
-	for _, h := range sorted(s.EnvHTTPHeaders) {
+	for _, h := range sortedPairs(s.EnvHTTPHeaders) {
 		if !expand.IsName(h.value) {
 			return "env_http_headers contains an invalid variable name"
 		}
@@ -192,8 +192,8 @@ func (s *codexServer) addVariables(e *entry) string {
 // unchanged is for strings that already have our syntax.
 func unchanged(s string, _ bool) (string, error) { return s, nil }
 
-// sorted returns a table, which is unordered, sorted by name.
-func sorted(m map[string]string) pairs {
+// sortedPairs returns a table, which is unordered, sorted by name.
+func sortedPairs(m map[string]string) pairs {
 	var out pairs
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		out = append(out, pair{name, m[name]})
@@ -208,9 +208,9 @@ func seconds(s *float64) any {
 	return strconv.FormatFloat(*s, 'f', -1, 64) + "s"
 }
 
-// UnmarshalTOML reads a TOML file of another program within the limits of this
+// unmarshalTOML reads a TOML file of another program within the limits of this
 // package. The error is an [*settings.Error].
-func UnmarshalTOML(path string, data []byte, v any) error {
+func unmarshalTOML(path string, data []byte, v any) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if err := bounded(data); err != nil {
 		return settings.NewError([]document.Problem{{File: path, Message: err.Error()}})

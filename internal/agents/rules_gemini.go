@@ -1,4 +1,4 @@
-package permissions
+package agents
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/imports"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/sorted"
 )
@@ -33,11 +32,11 @@ type geminiRule struct {
 }
 
 // geminiReader reads the policy of the Gemini CLI.
-type geminiReader struct{ Imported }
+type geminiReader struct{ ImportedRules }
 
-// readGemini reads the Gemini CLI's policy files. As there, rules of a higher tier and
+// readGeminiRules reads the Gemini CLI's policy files. As there, rules of a higher tier and
 // of a higher priority count first; of several with the same, the strictest.
-func readGemini(files []File) (Imported, error) {
+func readGeminiRules(files []RuleFile) (ImportedRules, error) {
 	var rules []geminiRule
 	r := &geminiReader{}
 	for _, f := range files {
@@ -45,8 +44,8 @@ func readGemini(files []File) (Imported, error) {
 			Rules    []geminiRule `toml:"rule"`
 			Checkers []any        `toml:"safety_checker"`
 		}
-		if err := imports.UnmarshalTOML(f.Path, f.Data, &file); err != nil {
-			return Imported{}, err
+		if err := unmarshalTOML(f.Path, f.Data, &file); err != nil {
+			return ImportedRules{}, err
 		}
 		if len(file.Checkers) > 0 {
 			r.unsaid(f.Path, leftOut+"safety checkers have no counterpart")
@@ -67,7 +66,7 @@ func readGemini(files []File) (Imported, error) {
 	for i := range rules {
 		r.rule(&rules[i])
 	}
-	return r.Imported, nil
+	return r.ImportedRules, nil
 }
 
 // ruleLines are the lines on which rules begin.

@@ -1,4 +1,4 @@
-package imports
+package agents
 
 import (
 	"encoding/json"

@@ -1,11 +1,4 @@
-// Package permissions converts the permissions of other agents to policy rules
-// and back: Claude Code's lists, the Gemini CLI's policy files and Codex's rules.
-//
-// Import never allows more than the other program does. What cannot be said
-// exactly becomes narrower if it allows and wider if it asks or denies; a
-// permission to allow something that has no narrower form is left out. Both are
-// reported. The package parses, and opens no file.
-package permissions
+package agents
 
 import (
 	"encoding/json"
@@ -33,13 +26,13 @@ type Rule struct {
 	From     string   `json:"from,omitempty"` // where it came from, for a comment
 }
 
-// Imported is what the permissions of a program amount to.
-type Imported struct {
+// ImportedRules is what the permissions of a program amount to.
+type ImportedRules struct {
 	Rules  []Rule   // in the order in which they count
 	Unsaid []string // what could not be said exactly, each with its place
 }
 
-func (i *Imported) unsaid(from, why string) { i.Unsaid = append(i.Unsaid, from+": "+why) }
+func (i *ImportedRules) unsaid(from, why string) { i.Unsaid = append(i.Unsaid, from+": "+why) }
 
 // The decisions.
 const (
@@ -56,8 +49,8 @@ const (
 	builtin   = "builtin"
 )
 
-// YAML renders rules as settings, each under a comment that says where it came from.
-func YAML(rules []Rule) string {
+// RulesYAML renders rules as settings, each under a comment that says where it came from.
+func RulesYAML(rules []Rule) string {
 	if len(rules) == 0 {
 		return "policy:\n  rules: []\n"
 	}
@@ -77,7 +70,7 @@ func (r *Rule) matchesAll() bool {
 	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.When == ""
 }
 
-// fields are the keys that are set, as YAML.
+// fields are the keys that are set, as RulesYAML.
 func (r *Rule) fields() []string {
 	var out []string
 	add := func(key, value string) {

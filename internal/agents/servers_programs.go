@@ -1,4 +1,4 @@
-package imports
+package agents
 
 import (
 	"encoding/json"
@@ -12,11 +12,11 @@ import (
 // geminiFiles returns the settings of the Gemini CLI, which have mcpServers in
 // our own format.
 func geminiFiles(w folders) []settings.ImportFile {
-	return append([]settings.ImportFile{w.project(readGemini, ".gemini", "settings.json")},
-		w.user(readGemini, w.named("", ".gemini"), "settings.json")...)
+	return append([]settings.ImportFile{w.project(readGeminiServers, ".gemini", "settings.json")},
+		w.user(readGeminiServers, w.named("", ".gemini"), "settings.json")...)
 }
 
-func readGemini(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
+func readGeminiServers(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
 	doc, problems := document.ParseForeign(path, data)
 	if doc == nil {
 		return nil, problems

@@ -1,4 +1,4 @@
-package permissions
+package agents
 
 import (
 	"context"
@@ -12,20 +12,20 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Programs are the names of the programs that Import knows.
-func Programs() []string { return []string{"claude", "gemini", "codex"} }
+// RulePrograms are the names of the programs that ImportRules knows.
+func RulePrograms() []string { return []string{"claude", "gemini", "codex"} }
 
-// Place is where a program keeps permissions: a file, or all files of a folder
+// RulePlace is where a program keeps permissions: a file, or all files of a folder
 // with a suffix.
-type Place struct {
+type RulePlace struct {
 	Path   string
 	Suffix string // "" for a file
 	Tier   int
 }
 
-// Places are the places of a program, those that count most first. An unknown program
+// RulePlaces are the places of a program, those that count most first. An unknown program
 // has none.
-func Places(program, root string, environ []string) []Place {
+func RulePlaces(program, root string, environ []string) []RulePlace {
 	env := expand.NewEnviron(environ)
 	home := env.Home()
 	folder := func(variable, name string) string {
@@ -36,15 +36,15 @@ func Places(program, root string, environ []string) []Place {
 	}
 	switch program {
 	case "claude":
-		return []Place{{Path: system("/Library/Application Support/ClaudeCode", "/etc/claude-code") + "/managed-settings.json"},
+		return []RulePlace{{Path: system("/Library/Application Support/ClaudeCode", "/etc/claude-code") + "/managed-settings.json"},
 			{Path: filepath.Join(root, ".claude", "settings.local.json")}, {Path: filepath.Join(root, ".claude", "settings.json")},
 			{Path: filepath.Join(folder("CLAUDE_CONFIG_DIR", ".claude"), "settings.json")}}
 	case "gemini":
-		return []Place{{Path: system("/Library/Application Support/GeminiCli", "/etc/gemini-cli") + "/policies", Suffix: ".toml", Tier: 3},
+		return []RulePlace{{Path: system("/Library/Application Support/GeminiCli", "/etc/gemini-cli") + "/policies", Suffix: ".toml", Tier: 3},
 			{Path: filepath.Join(home, ".gemini", "policies"), Suffix: ".toml", Tier: 2},
 			{Path: filepath.Join(root, ".gemini", "policies"), Suffix: ".toml", Tier: 1}}
 	case "codex":
-		return []Place{{Path: filepath.Join(root, ".codex", "rules"), Suffix: ".rules"},
+		return []RulePlace{{Path: filepath.Join(root, ".codex", "rules"), Suffix: ".rules"},
 			{Path: filepath.Join(folder("CODEX_HOME", ".codex"), "rules"), Suffix: ".rules"}}
 	}
 	return nil
@@ -57,17 +57,17 @@ func system(mac, other string) string {
 	return other
 }
 
-// Import reads the permissions of a program.
-func Import(ctx context.Context, program string, files []File, home string) (Imported, error) {
+// ImportRules reads the permissions of a program.
+func ImportRules(ctx context.Context, program string, files []RuleFile, home string) (ImportedRules, error) {
 	switch program {
 	case "claude":
 		return readClaude(files, home)
 	case "gemini":
-		return readGemini(files)
+		return readGeminiRules(files)
 	case "codex":
-		return readCodex(ctx, files)
+		return readCodexRules(ctx, files)
 	}
-	return Imported{}, fmt.Errorf("unknown program %q", program)
+	return ImportedRules{}, fmt.Errorf("unknown program %q", program)
 }
 
 func place(file string, line int) string { return file + ":" + strconv.Itoa(line) }

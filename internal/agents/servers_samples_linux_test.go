@@ -1,4 +1,4 @@
-package imports
+package agents
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 func found(t *testing.T, program string) []string {
 	t.Helper()
 	var out []string
-	for _, f := range (Programs{}).Files(program, "/srv/project", []string{"HOME=/home/me"}) {
+	for _, f := range (Importer{}).Files(program, "/srv/project", []string{"HOME=/home/me"}) {
 		path := strings.Replace(strings.Replace(f.Path, "/srv/project", "testdata/project", 1), "/home/me", "testdata/home", 1)
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +99,7 @@ func TestServersOfEveryProgram(t *testing.T) {
 			`project remote:7 {"url":"https://z/mcp","headers":{"Authorization":"Bearer x"},"disabled":true}`,
 		},
 	}
-	for _, program := range (Programs{}).Programs() {
+	for _, program := range (Importer{}).Programs() {
 		if diff := cmp.Diff(want[program], found(t, program)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", program, diff)
 		}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/provider"
 )
 
 // nasty is what a hostile source says wherever it may say anything: the
@@ -31,7 +31,7 @@ const nasty = "N\x1b]52;c;eA==\a\x1b[2J\x1b[8m\u009b2J\u202e\u115f\u200b\U000e00
 // servers, plugins and files that others made.
 func hostile() map[string][][]string {
 	schema := make([][]string, 0, 20)
-	for _, f := range declare.Formats() {
+	for _, f := range provider.Formats() {
 		schema = append(schema, []string{"--format", f.Name})
 	}
 	call := [][]string{{"evil", "--help"}, {"evil_plugin", "--help"}, {"evil", "--yes"}, {"evil", "--yes", "--stream"}, {"evil_plugin"}, {"evil_plugin", "--stream"}, {"evil_command"}, {"evil"}, {"no" + nasty},

@@ -12,10 +12,10 @@ import (
 	"syscall"
 
 	"github.com/toolreg/toolreg/internal/args"
-	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -113,7 +113,7 @@ type class struct {
 var classes = []class{
 	{"usage", ExitUsage, matchUsage},
 	{"invalid_settings", ExitUsage, matchAs[*settings.Error]},
-	{"unknown_format", ExitUsage, matchAs[*declare.UnknownFormatError]},
+	{"unknown_format", ExitUsage, matchAs[*provider.UnknownFormatError]},
 	{"invalid_params", ExitParams, matchParams},
 	{"denied", ExitDenied, matchIs(registry.ErrDenied)},
 	{"needs_approval", ExitNeedsAnswer, matchNeedsApproval},

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/provider"
 )
 
 const versionLong = `Print the version of toolreg, of Go, and the system it was built for, as
@@ -58,14 +58,14 @@ type versionReport struct {
 	OS           string            `json:"os"`
 	Arch         string            `json:"arch"`
 	MCPRevisions []string          `json:"mcpRevisions"` // newest first
-	Providers    declare.Tested    `json:"providers"`
+	Providers    provider.Tested   `json:"providers"`
 	Build        map[string]string `json:"build"`
 }
 
 func newVersionReport(version string) versionReport {
 	r := versionReport{
 		Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
-		MCPRevisions: mcpclient.Revisions(), Providers: declare.TestedWith(), Build: map[string]string{},
+		MCPRevisions: mcpclient.Revisions(), Providers: provider.TestedWith(), Build: map[string]string{},
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
@@ -41,7 +41,7 @@ type held struct {
 // newOffer declares tools as the format mcp does, with the names that they have in
 // the whole registry.
 func (s *Server) newOffer(reg *registry.Registry, tools []session.Found) (*offer, error) {
-	format, err := declare.Lookup("mcp")
+	format, err := provider.Lookup("mcp")
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (s *Server) newOffer(reg *registry.Registry, tools []session.Found) (*offer
 		defs[i] = session.Definition(reg, f.Tool)
 		byName[defs[i].Name] = f
 	}
-	out, diags := format.Encode(defs, declare.Options{Registered: session.Names(reg)})
+	out, diags := format.Encode(defs, provider.Options{Registered: session.Names(reg)})
 	for _, d := range diags {
 		if d.Severity != registry.SeverityInfo {
 			s.opts.Warn(d)

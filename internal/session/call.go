@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/builtin"
-	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session/rules"
 )
@@ -42,10 +42,10 @@ func (s *Session) CallJSON(ctx context.Context, f Found, name string, raw []byte
 // model's params match the tool's own schema.
 func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
 	if bytes.Contains(t.InputSchema, []byte(`"enum"`)) || bytes.Contains(t.InputSchema, []byte(`"const"`)) {
-		params = declare.RestoreEnums(t.InputSchema, params)
+		params = provider.RestoreEnums(t.InputSchema, params)
 	}
 	if bytes.Contains(params, []byte("null")) {
-		params = declare.RestoreOptional(t.InputSchema, params)
+		params = provider.RestoreOptional(t.InputSchema, params)
 	}
 	return params
 }

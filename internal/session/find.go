@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/cache"
-	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session/listings"
 )
@@ -238,7 +238,7 @@ func (f *finder) declaredNames(reg *registry.Registry, format string) map[string
 	if f.declared == nil {
 		f.declared = map[string]map[string]string{}
 	}
-	names := declare.OriginalNames(format, Names(reg))
+	names := provider.OriginalNames(format, Names(reg))
 	f.declared[format] = names
 	return names
 }

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/declare"
-	"github.com/toolreg/toolreg/internal/deferred"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -144,7 +144,7 @@ func failedSources(reg *registry.Registry) []string {
 // declarations of the tools that it finds, except those that are always declared. It is
 // checked and logged as a call of search_tools. It also returns the registry. The error is
 // a *registry.ArgsError about raw, an *InputError, or the cause of ctx.
-func (s *Session) SearchDeclarations(ctx context.Context, format declare.Format, raw []byte) (whole *registry.Registry, tools []json.RawMessage, err error) {
+func (s *Session) SearchDeclarations(ctx context.Context, format provider.Format, raw []byte) (whole *registry.Registry, tools []json.RawMessage, err error) {
 	if whole, err = s.All(ctx); err != nil {
 		return whole, nil, err
 	}
@@ -161,7 +161,7 @@ func (s *Session) SearchDeclarations(ctx context.Context, format declare.Format,
 }
 
 // declarations declares the tools that a search finds.
-func (r *reach) declarations(ctx context.Context, format declare.Format, raw json.RawMessage) ([]json.RawMessage, error) {
+func (r *reach) declarations(ctx context.Context, format provider.Format, raw json.RawMessage) ([]json.RawMessage, error) {
 	p, err := readSearch(raw)
 	if err != nil {
 		return nil, err

@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/dialogue"
 	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // answerOf converts the outcome of a call to the answer for the model.
-func answerOf(r registry.Result, err error) dialogue.Answer {
+func answerOf(r registry.Result, err error) provider.Answer {
 	if err == nil {
-		return dialogue.Answer{Content: r.Content, Structured: r.Structured, IsError: r.IsError}
+		return provider.Answer{Content: r.Content, Structured: r.Structured, IsError: r.IsError}
 	}
-	a := dialogue.ErrorAnswer(exec.Explain(err))
+	a := provider.ErrorAnswer(exec.Explain(err))
 	if errors.Is(err, exec.ErrTimeout) { // the output so far
 		a.Content = append(a.Content, r.Content...)
 	}

@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/declare"
-	"github.com/toolreg/toolreg/internal/dialogue"
+	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
@@ -32,7 +31,7 @@ Formats: openai, openai-responses, anthropic, bedrock, mistral, gemini, mcp.
 
 // runRoundTrip answers the tool calls in a model's response.
 func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset string) error {
-	format, err := dialogue.Lookup(formatName)
+	format, err := provider.LookupCallFormat(formatName)
 	if err != nil {
 		return &cli.UsageError{Err: err}
 	}
@@ -86,13 +85,13 @@ type planned struct {
 
 // answer runs the calls: concurrently if all of them only read, and otherwise
 // one after the other in the model's order.
-func (r *roundTrip) answer(ctx context.Context, calls []dialogue.Call) ([]dialogue.Answer, error) {
-	answers := make([]dialogue.Answer, len(calls))
+func (r *roundTrip) answer(ctx context.Context, calls []provider.Call) ([]provider.Answer, error) {
+	answers := make([]provider.Answer, len(calls))
 	var plan []planned
 	together := maxTogether
 	for i, c := range calls {
 		if c.Fault != "" {
-			answers[i] = dialogue.ErrorAnswer(c.Fault)
+			answers[i] = provider.ErrorAnswer(c.Fault)
 			continue
 		}
 		if c.Search {
@@ -131,7 +130,7 @@ func (r *roundTrip) answer(ctx context.Context, calls []dialogue.Call) ([]dialog
 }
 
 // find finds the tool that a call is for: of call_tool the one that it names.
-func (r *roundTrip) find(ctx context.Context, c dialogue.Call) (planned, error) {
+func (r *roundTrip) find(ctx context.Context, c provider.Call) (planned, error) {
 	f, err := r.env.Find(ctx, r.session, c.Name, session.Query{Call: true, Format: r.format, Reach: true}, false)
 	p := planned{Found: f, name: c.Name, params: c.Params}
 	if err == nil {
@@ -142,8 +141,8 @@ func (r *roundTrip) find(ctx context.Context, c dialogue.Call) (planned, error) 
 
 // search answers a search that the provider leaves to its client. Its answer has no
 // place for words, so that what is wrong is said to the person.
-func (r *roundTrip) search(ctx context.Context, c dialogue.Call) dialogue.Answer {
-	format, err := declare.Lookup(r.format)
+func (r *roundTrip) search(ctx context.Context, c provider.Call) provider.Answer {
+	format, err := provider.Lookup(r.format)
 	if err != nil {
 		return answerOf(registry.Result{}, err)
 	}
@@ -152,11 +151,11 @@ func (r *roundTrip) search(ctx context.Context, c dialogue.Call) dialogue.Answer
 	if err != nil {
 		r.env.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_failed", Message: "the model's tool search was answered with no tools: " + err.Error()})
 	}
-	return dialogue.Answer{Tools: tools, IsError: err != nil}
+	return provider.Answer{Tools: tools, IsError: err != nil}
 }
 
 // call makes one call and answers it.
-func (r *roundTrip) call(ctx context.Context, p planned) dialogue.Answer {
+func (r *roundTrip) call(ctx context.Context, p planned) provider.Answer {
 	start := time.Now()
 	result, err := r.session.CallJSON(ctx, p.Found, p.name, p.params)
 	r.trace.call(ctx, p.name, p.Found, p.params, result, err, time.Since(start))
@@ -164,9 +163,9 @@ func (r *roundTrip) call(ctx context.Context, p planned) dialogue.Answer {
 	switch {
 	case interrupted && result.ErrorCategory == registry.ErrorCancellation:
 		r.ran.Store(true)
-		return dialogue.ErrorAnswer("The user interrupted this call; it may have taken effect in part. Check before you repeat it.")
+		return provider.ErrorAnswer("The user interrupted this call; it may have taken effect in part. Check before you repeat it.")
 	case interrupted:
-		return dialogue.ErrorAnswer("The user interrupted the calls before this one was run.")
+		return provider.ErrorAnswer("The user interrupted the calls before this one was run.")
 	}
 	r.ran.Store(true)
 	a := answerOf(result, err)
@@ -176,7 +175,7 @@ func (r *roundTrip) call(ctx context.Context, p planned) dialogue.Answer {
 
 // notFound answers a call of an unknown tool with the declared tools, by their
 // declared names.
-func (r *roundTrip) notFound(ctx context.Context, reg *registry.Registry, err error) dialogue.Answer {
+func (r *roundTrip) notFound(ctx context.Context, reg *registry.Registry, err error) provider.Answer {
 	e, ok := errors.AsType[*registry.NotFoundError](err)
 	if !ok || e.Hidden != nil || errors.Is(err, registry.ErrSourceFailed) {
 		return answerOf(registry.Result{}, err)
@@ -195,7 +194,7 @@ func (r *roundTrip) notFound(ctx context.Context, reg *registry.Registry, err er
 	for _, t := range offered {
 		all = append(all, declared[t.Name])
 	}
-	a := dialogue.ErrorAnswer(explainUnknown(e.Name, near, all))
+	a := provider.ErrorAnswer(explainUnknown(e.Name, near, all))
 	a.Unknown = true
 	return a
 }

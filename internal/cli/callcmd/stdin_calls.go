@@ -8,7 +8,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/dialogue"
+	"github.com/toolreg/toolreg/internal/provider"
 )
 
 // stdinCalls are the options of call that read calls from stdin.
@@ -69,7 +69,7 @@ func (m *stdinCalls) run(ctx context.Context, e *cli.Env, preset string) error {
 // completeFormats completes the formats of responses.
 func completeFormats(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var out []cobra.Completion
-	for _, f := range dialogue.Formats() {
+	for _, f := range provider.CallFormats() {
 		out = append(out, f.Name)
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp

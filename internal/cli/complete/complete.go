@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/builtin"
-	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -148,7 +148,7 @@ func (c Completer) SettingKeys(cmd *cobra.Command, argv []string, word string) (
 // Formats completes the formats of declarations.
 func Formats(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var out []cobra.Completion
-	for _, f := range declare.Formats() {
+	for _, f := range provider.Formats() {
 		out = append(out, cobra.CompletionWithDesc(f.Name, f.Summary))
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp

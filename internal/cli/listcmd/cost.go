@@ -12,8 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/columns"
-	"github.com/toolreg/toolreg/internal/declare"
-	"github.com/toolreg/toolreg/internal/deferred"
+	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/sorted"
@@ -39,7 +39,7 @@ what the model sees before it searches for tools.
 func (o *costOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.wanted, "cost", false, "what each declaration costs, and what a filter saves: bytes and estimated tokens")
-	f.StringVarP(&o.format, "format", "f", declare.DefaultFormat, "with --cost and --html: the `format` of the declarations")
+	f.StringVarP(&o.format, "format", "f", provider.DefaultFormat, "with --cost and --html: the `format` of the declarations")
 	complete.Flag(cmd, "format", complete.Formats)
 	o.deferral.Flag(cmd, "with --cost: which tools the model must search for")
 }
@@ -72,7 +72,7 @@ type costDocument struct {
 // runCost sums up the cost of the selected tools, or of a named one, and of all
 // tools, to show what the filter saves.
 func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
-	format, err := declare.Lookup(o.costs.format)
+	format, err := provider.Lookup(o.costs.format)
 	if err != nil {
 		return err
 	}
@@ -152,13 +152,13 @@ func (o *options) counted(ctx context.Context, e *cli.Env, s *session.Session, r
 
 // costsOf declares the tools under their names in the whole registry and
 // measures the declarations.
-func costsOf(format declare.Format, reg *registry.Registry, tools []*registry.Tool, names []string) (*costDocument, []registry.Diagnostic) {
+func costsOf(format provider.Format, reg *registry.Registry, tools []*registry.Tool, names []string) (*costDocument, []registry.Diagnostic) {
 	defs := session.Definitions(reg, tools)
 	source := make(map[string]string, len(defs))
 	for i := range defs {
 		source[defs[i].Name] = defs[i].Source
 	}
-	out, diags := format.Encode(defs, declare.Options{Registered: names})
+	out, diags := format.Encode(defs, provider.Options{Registered: names})
 	doc := &costDocument{Format: format.Name, Tools: []*cost{}, Sources: []*cost{}}
 	of := map[string]*cost{}
 	for _, d := range out.Declarations {
@@ -175,19 +175,19 @@ func costsOf(format declare.Format, reg *registry.Registry, tools []*registry.To
 	dearest := func(x, y *cost) int { return cmp.Compare(y.Bytes, x.Bytes) }
 	sorted.Stable(doc.Tools, dearest)
 	sorted.Stable(doc.Sources, dearest)
-	for _, f := range declare.Formats() {
+	for _, f := range provider.Formats() {
 		doc.Formats = append(doc.Formats, sumOf(f.Name, f, defs, names))
 	}
 	doc.Total = measured("total", format, out)
 	return doc, diags
 }
 
-func sumOf(name string, f declare.Format, defs []registry.Definition, names []string) cost {
-	out, _ := f.Encode(defs, declare.Options{Registered: names})
+func sumOf(name string, f provider.Format, defs []registry.Definition, names []string) cost {
+	out, _ := f.Encode(defs, provider.Options{Registered: names})
 	return measured(name, f, out)
 }
 
-func measured(name string, f declare.Format, out declare.Output) cost {
+func measured(name string, f provider.Format, out provider.Output) cost {
 	return cost{Name: name, Tools: len(out.Declarations), Bytes: len(out.Data), Tokens: f.Tokens(out.Data)}
 }
 
@@ -201,8 +201,8 @@ func inOrder(reg *registry.Registry, tools []*registry.Tool) []*registry.Tool {
 }
 
 // deferredCost is what a model sees of the tools, those that it finds apart.
-func deferredCost(f declare.Format, defs []registry.Definition, names []string, o deferred.Options) *cost {
-	r := deferred.Declare(f, defs, declare.Options{Registered: names}, o)
+func deferredCost(f provider.Format, defs []registry.Definition, names []string, o deferred.Options) *cost {
+	r := deferred.Declare(f, defs, provider.Options{Registered: names}, o)
 	size := len(r.Data)
 	for _, d := range r.Declarations {
 		if d.Deferred {

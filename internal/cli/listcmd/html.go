@@ -15,10 +15,10 @@ import (
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/commandline"
-	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -30,7 +30,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if e.Globals.JSON {
 		return &cli.UsageError{Err: errors.New("--html and --json cannot be used together"), Hint: "remove one of them"}
 	}
-	if _, err := declare.Lookup(o.costs.format); err != nil {
+	if _, err := provider.Lookup(o.costs.format); err != nil {
 		return err
 	}
 	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}})
@@ -209,8 +209,8 @@ func pageCosts(p *webpage.Page, reg *registry.Registry, tools []*registry.Tool) 
 	for i := range defs {
 		at[defs[i].Name] = i
 	}
-	for _, f := range declare.Formats() {
-		out, _ := f.Encode(defs, declare.Options{Registered: names})
+	for _, f := range provider.Formats() {
+		out, _ := f.Encode(defs, provider.Options{Registered: names})
 		for _, d := range out.Declarations {
 			t := &p.Tools[at[d.Tool]]
 			t.Costs = append(t.Costs, webpage.Cost{Format: f.Name, Bytes: len(d.Data), Tokens: f.Tokens(d.Data)})

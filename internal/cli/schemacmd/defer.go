@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/declare"
-	"github.com/toolreg/toolreg/internal/deferred"
+	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
@@ -34,7 +34,7 @@ func (o *options) checkDefer() error {
 
 // printDeferred declares what fits in the budget, and how the model finds the
 // rest.
-func (o *options) printDeferred(ctx context.Context, e *cli.Env, s *session.Session, format declare.Format, defs []registry.Definition) error {
+func (o *options) printDeferred(ctx context.Context, e *cli.Env, s *session.Session, format provider.Format, defs []registry.Definition) error {
 	whole, err := s.All(ctx)
 	if err != nil {
 		return err

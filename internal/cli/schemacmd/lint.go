@@ -9,8 +9,8 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/declare"
-	"github.com/toolreg/toolreg/internal/declare/lint"
+	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/provider/lint"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -30,10 +30,10 @@ type lintDocument struct {
 	Findings []lint.Finding `json:"findings"`
 }
 
-func printLint(e *cli.Env, o *options, format declare.Format, defs []registry.Definition, unusable []lint.Finding, failed error) error {
-	formats := []declare.Format{format}
+func printLint(e *cli.Env, o *options, format provider.Format, defs []registry.Definition, unusable []lint.Finding, failed error) error {
+	formats := []provider.Format{format}
 	if o.all {
-		formats = declare.Formats()
+		formats = provider.Formats()
 	}
 	doc := lintDocument{Findings: cli.OrEmpty(append(unusable, lint.Lint(formats, defs, o.encode)...))}
 	for _, f := range doc.Findings {
@@ -103,7 +103,7 @@ type explainDocument struct {
 	Tools  []lint.Explanation `json:"tools"`
 }
 
-func printExplanations(e *cli.Env, format declare.Format, defs []registry.Definition, opts declare.Options) error {
+func printExplanations(e *cli.Env, format provider.Format, defs []registry.Definition, opts provider.Options) error {
 	list := lint.Explain(format, defs, opts)
 	if e.Globals.JSON {
 		return e.PrintJSON(explainDocument{format.Name, cli.OrEmpty(list)})

@@ -14,7 +14,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/text"
@@ -24,7 +24,7 @@ type options struct {
 	cli.Selection
 	preset  string
 	format  string
-	encode  declare.Options
+	encode  provider.Options
 	lint    bool
 	explain bool
 	all     bool // formats, with lint
@@ -61,7 +61,7 @@ func New(e *cli.Env) *cobra.Command {
 	}
 	cli.PresetFlag(cmd, &o.preset)
 	o.Flags(e, cmd, "strict-sources") // --strict means OpenAI's strict schemas
-	cmd.Flags().StringVarP(&o.format, "format", "f", declare.DefaultFormat, "`format` of the declarations")
+	cmd.Flags().StringVarP(&o.format, "format", "f", provider.DefaultFormat, "`format` of the declarations")
 	complete.Flag(cmd, "format", complete.Formats)
 	o.deferral.Flag(cmd, "which tools the model must search for")
 	cmd.Flags().BoolVar(&o.encode.Request, "request", false, "wrap them in the form of the API's tools field")
@@ -75,14 +75,14 @@ func New(e *cli.Env) *cobra.Command {
 
 func formatList() string {
 	var b strings.Builder
-	for _, f := range declare.Formats() {
+	for _, f := range provider.Formats() {
 		fmt.Fprintf(&b, "  %-18s %s\n", f.Name, f.Summary)
 	}
 	return b.String()
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
-	format, err := declare.Lookup(o.format)
+	format, err := provider.Lookup(o.format)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func offered(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.
 }
 
 // warnIgnored warns that a flag for the format gemini has no effect.
-func warnIgnored(e *cli.Env, code, flag string, format declare.Format) {
+func warnIgnored(e *cli.Env, code, flag string, format provider.Format) {
 	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code,
 		Message: flag + " has no effect with format " + format.Name})
 }
@@ -155,10 +155,10 @@ func warnIgnored(e *cli.Env, code, flag string, format declare.Format) {
 // registered returns the names of the whole registry; nil if they cannot affect
 // the declared names. The whole registry is loaded only for a name that the
 // format does not accept unchanged.
-func (o *options) registered(ctx context.Context, s *session.Session, format declare.Format, defs []registry.Definition) ([]string, error) {
-	formats := []declare.Format{format}
+func (o *options) registered(ctx context.Context, s *session.Session, format provider.Format, defs []registry.Definition) ([]string, error) {
+	formats := []provider.Format{format}
 	if o.lint && o.all {
-		formats = declare.Formats()
+		formats = provider.Formats()
 	}
 	for _, f := range formats {
 		if slices.ContainsFunc(defs, func(d registry.Definition) bool { return !f.Keeps(d.Name) }) {
@@ -174,7 +174,7 @@ func (o *options) registered(ctx context.Context, s *session.Session, format dec
 
 // Print prints declarations byte for byte as encoded, because prompt caches
 // depend on them. On a terminal JSON is indented.
-func Print(e *cli.Env, format declare.Format, out declare.Output) error {
+func Print(e *cli.Env, format provider.Format, out provider.Output) error {
 	switch {
 	case format.Text:
 		_, err := e.Out.Write(out.Data)

@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/schemacmd"
 	"github.com/toolreg/toolreg/internal/columns"
-	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/text"
@@ -83,7 +83,7 @@ type scored struct {
 }
 
 // check returns an error for a query or options that make no valid search.
-func (o *options) check(query string) (format declare.Format, err error) {
+func (o *options) check(query string) (format provider.Format, err error) {
 	switch {
 	case strings.TrimSpace(query) == "":
 		return format, &cli.UsageError{Err: errors.New("the query is empty"), Hint: "describe what the tool should do: toolreg search read a file"}
@@ -94,7 +94,7 @@ func (o *options) check(query string) (format declare.Format, err error) {
 	case o.format == "":
 		return format, nil
 	}
-	return declare.Lookup(o.format)
+	return provider.Lookup(o.format)
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, query string) error {
@@ -155,12 +155,12 @@ func printTable(e *cli.Env, found []session.Ranked, matched, searched int) error
 	return e.PrintTable(&t)
 }
 
-func printDeclarations(e *cli.Env, o *options, format declare.Format, reg *registry.Registry, found []session.Ranked) error {
+func printDeclarations(e *cli.Env, o *options, format provider.Format, reg *registry.Registry, found []session.Ranked) error {
 	tools := make([]*registry.Tool, len(found))
 	for i, f := range found {
 		tools[i] = f.Tool
 	}
-	out, diags := format.Encode(session.Definitions(reg, tools), declare.Options{Request: o.request, Registered: session.Names(reg)})
+	out, diags := format.Encode(session.Definitions(reg, tools), provider.Options{Request: o.request, Registered: session.Names(reg)})
 	e.Diagnose(diags)
 	return schemacmd.Print(e, format, out)
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/middleware"
 	"github.com/toolreg/toolreg/internal/overrides"
+	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -53,5 +53,5 @@ func tokensOf(r registry.Result) int {
 	if len(r.Content) == 0 {
 		text = r.Structured
 	}
-	return declare.Format{}.Tokens(text) // for any model
+	return provider.Format{}.Tokens(text) // for any model
 }

@@ -1,0 +1,129 @@
+package provider
+
+import (
+	"encoding/base64"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// noOutput replaces an empty result, because some APIs refuse empty text, and
+// models take it for a failure.
+const noOutput = "(no output)"
+
+// textBlock is a text block of OpenAI and Anthropic.
+type textBlock struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// part is one part of an answer.
+type part struct{ registry.Content }
+
+// parts returns the parts of an answer. The structured result replaces missing
+// content.
+func (a Answer) parts() []part {
+	content := a.Content
+	if len(content) == 0 && !jsonx.IsNull(a.Structured) {
+		content = []registry.Content{registry.TextContent(string(a.Structured))}
+	}
+	out := make([]part, len(content))
+	for i, c := range content {
+		out[i] = part{c}
+	}
+	return out
+}
+
+// mediaType returns the MIME type without parameters, in lower case.
+func (p part) mediaType() string {
+	name, _, _ := strings.Cut(p.MIMEType, ";")
+	return strings.ToLower(strings.TrimSpace(name))
+}
+
+// isImage reports whether the part is an image that OpenAI and Anthropic
+// accept.
+func (p part) isImage() bool {
+	switch p.mediaType() {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return p.Data != nil
+	}
+	return false
+}
+
+func (p part) isPDF() bool { return p.Data != nil && p.mediaType() == "application/pdf" }
+
+// soundFormat returns OpenAI's name of an audio format; "" if it is not
+// accepted.
+func (p part) soundFormat() string {
+	if p.Data == nil {
+		return ""
+	}
+	switch p.mediaType() {
+	case "audio/wav", "audio/x-wav", "audio/wave":
+		return "wav"
+	case "audio/mpeg", "audio/mp3":
+		return "mp3"
+	}
+	return ""
+}
+
+func (p part) dataURL() string {
+	return "data:" + p.mediaType() + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
+}
+
+// fileName returns a name for an attached file.
+func (p part) fileName() string {
+	if base := path.Base(p.URI); p.URI != "" && base != "/" && base != "." {
+		return base
+	}
+	return "file.pdf"
+}
+
+// asText describes the part in words.
+func (p part) asText() string {
+	switch {
+	case p.Data != nil:
+		return p.note() + " cannot be shown"
+	case p.Type == registry.ContentResourceLink:
+		text := "[resource " + p.URI
+		for _, more := range []string{p.Name, p.MIMEType, p.Description} {
+			if more != "" {
+				text += ", " + more
+			}
+		}
+		return text + "]"
+	}
+	return p.Text
+}
+
+// note describes a part that is not text.
+func (p part) note() string {
+	name := ""
+	if p.URI != "" {
+		name = " " + p.URI
+	}
+	return fmt.Sprintf("[%s%s, %s, %d bytes]", p.Type, name, p.mediaType(), len(p.Data))
+}
+
+// notes are the texts of an answer.
+type notes []string
+
+func (n *notes) add(text string) { *n = append(*n, text) }
+
+// result joins the texts. For an error it says so, if the format has no other
+// way.
+func (n notes) result(isError bool) string {
+	text := strings.Join(n, "\n")
+	if isBlank(text) {
+		text = noOutput
+	}
+	if isError {
+		return "Error: " + text
+	}
+	return text
+}
+
+func isBlank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -1,0 +1,85 @@
+package provider
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/provider/rewrite"
+)
+
+// anthropic declares tools for Anthropic's Messages API. Names must match
+// ^[a-zA-Z0-9_-]{1,128}$; 64 characters are used, which older models and
+// Anthropic's models on other clouds accept too. The root of input_schema must
+// be of type object, without oneOf, allOf and anyOf, its properties must match
+// ^[a-zA-Z0-9_.-]{1,64}$, and the schema must be one of draft 2020-12.
+func anthropic() Format {
+	return Format{
+		Name:    "anthropic",
+		Summary: "Anthropic Messages API tools",
+		decode:  decodeAnthropic,
+		reply:   replyAnthropic,
+		rule:    dashedNames(),
+		layout:  list,
+		prepare: (*encoder).prepareFlat,
+		refuse:  refuseFlat,
+		search:  anthropicSearch,
+		write: func(e *encoder, t *tool) {
+			e.named(t)
+			e.raw(`,"input_schema":`)
+			e.value(t.schema)
+			e.anthropicFields(t)
+			e.raw("}")
+		},
+	}
+}
+
+// anthropicFields writes the fields that the settings have for a tool.
+func (e *encoder) anthropicFields(t *tool) {
+	e.saidStrict(t)
+	e.flag("defer_loading", t.def.Provider.DeferLoading)
+	e.flag("eager_input_streaming", t.def.Provider.EagerInputStreaming)
+	e.callers(t, isOpenAICaller)
+	e.cacheControl(t)
+	e.examples(t)
+}
+
+// cacheControl writes the cache point of a tool. The API refuses a request with
+// a cache point on a deferred tool.
+func (e *encoder) cacheControl(t *tool) {
+	if deferred := t.def.Provider.DeferLoading; deferred != nil && *deferred && t.def.Provider.CacheControl != nil {
+		e.leaveField(t, "cacheControl", errors.New("a deferred tool cannot be cached"))
+	} else if point := e.cachePoint(t); point != nil {
+		e.raw(`,"cache_control":{"type":"ephemeral"`)
+		e.ttl(point)
+		e.raw("}")
+	}
+}
+
+// refuseFlat rejects a tool for which the API would refuse the whole request.
+func refuseFlat(t *tool) error {
+	return cmp.Or(refuseOddKeys(t), rewrite.CheckValid(t.schema))
+}
+
+// refuseOddKeys rejects a tool with property names for which the API would
+// refuse the whole request. The API checks only the properties at the root.
+func refuseOddKeys(t *tool) error {
+	rule := nameRule{extra: "_.-", max: 64}
+	properties := t.schema.Get("properties")
+	if properties == nil {
+		return nil
+	}
+	for _, m := range properties.Members {
+		if m.Name == "" || len(m.Name) > rule.max || !rule.obeys(m.Name) {
+			return fmt.Errorf("its param %.80q has a name that the API refuses (1 to 64 letters, digits, _, . and -)", m.Name)
+		}
+	}
+	return nil
+}
+
+// prepareFlat makes the root a plain object schema.
+func (e *encoder) prepareFlat(t *tool) {
+	e.noStrict()
+	e.changed(t, flattened(t))
+	e.prepareGrammar(t)
+}

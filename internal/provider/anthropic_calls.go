@@ -1,0 +1,134 @@
+package provider
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// decodeAnthropic decodes a message of the Messages API, the list of its
+// content blocks, or one block.
+func decodeAnthropic(t *Turn, raw json.RawMessage) error {
+	o := asObject(raw)
+	blocks, err := anthropicBlocks(raw, o)
+	if err != nil {
+		return err
+	}
+	last := false
+	for _, raw := range blocks {
+		if last, err = t.anthropicBlock(asObject(raw)); err != nil {
+			return err
+		}
+	}
+	if reason := o.text("stop_reason"); last && (reason == "max_tokens" || reason == "model_context_window_exceeded") {
+		t.Calls[len(t.Calls)-1].Fault = cutOff
+	}
+	return nil
+}
+
+// anthropicBlocks finds the content blocks.
+func anthropicBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
+	if blocks, ok := jsonx.Elements(raw); ok {
+		return blocks, nil
+	}
+	if err := apiError(o); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.text("role") == "user":
+		return nil, errors.New("it is a user message; send the assistant's")
+	case o.has("content") && (o.text("role") == "assistant" || o.text("type") == "message"):
+		blocks, ok := jsonx.Elements(o["content"])
+		if !ok && !isText(o["content"]) { // plain text has no calls
+			return nil, errors.New("content is neither a list nor a string")
+		}
+		return blocks, nil
+	case o.text("type") == "tool_use":
+		return []json.RawMessage{raw}, nil
+	}
+	return nil, errUnrecognized
+}
+
+// anthropicBlock adds the call of a content block and reports whether it has
+// one. Calls that the server runs (server_tool_use, mcp_tool_use) need no
+// answer.
+func (t *Turn) anthropicBlock(block object) (called bool, err error) {
+	switch block.text("type") {
+	case "":
+		if block.has("role") {
+			return false, errors.New("it is a list of messages; send only the last message")
+		}
+		return false, errUnrecognized
+	case "tool_result":
+		return false, errors.New("it contains answers to calls; send the assistant's message")
+	case "tool_use":
+		c := Call{id: textID(block["id"]), Name: block.text("name"), Params: params(block["input"]), item: block}
+		if set := block.text("toolset_name"); set != "" { // its tools belong to the API, regardless of their names
+			c.Fault = "Calls of the toolset " + set + " are not supported. Call a declared tool."
+		}
+		if c.id == nil {
+			return false, errors.New("a call in it has no id")
+		}
+		t.Calls = append(t.Calls, c)
+		return true, nil
+	}
+	return false, nil
+}
+
+// replyAnthropic writes one message of role user with a tool_result block for
+// each call.
+func replyAnthropic(t *Turn, answers []Answer) []any {
+	type result struct {
+		Type    string          `json:"type"`
+		ID      json.RawMessage `json:"tool_use_id"`
+		Toolset json.RawMessage `json:"toolset_name,omitempty"`
+		Content []any           `json:"content"`
+		IsError bool            `json:"is_error,omitempty"`
+	}
+	type message struct {
+		Role    string `json:"role"`
+		Content []any  `json:"content"`
+	}
+	m := message{Role: "user"}
+	for i, a := range answers {
+		m.Content = append(m.Content, result{"tool_result", t.Calls[i].id, t.Calls[i].given("toolset_name"), anthropicContent(a), a.IsError})
+	}
+	return []any{m}
+}
+
+// anthropicContent returns the blocks of a result. An error may have only text,
+// and blank text is refused.
+func anthropicContent(a Answer) []any {
+	var out []any
+	for _, p := range a.parts() {
+		if media := anthropicMedia(p); media != nil && !a.IsError {
+			out = append(out, media)
+		} else if text := p.asText(); !isBlank(text) {
+			out = append(out, textBlock{"text", text})
+		}
+	}
+	if len(out) == 0 {
+		return []any{textBlock{"text", noOutput}}
+	}
+	return out
+}
+
+func anthropicMedia(p part) any {
+	type source struct {
+		Type      string `json:"type"`
+		MediaType string `json:"media_type"`
+		Data      []byte `json:"data"`
+	}
+	type block struct {
+		Type   string `json:"type"`
+		Source source `json:"source"`
+	}
+	switch {
+	case p.isImage():
+		return block{"image", source{"base64", p.mediaType(), p.Data}}
+	case p.isPDF():
+		return block{"document", source{"base64", p.mediaType(), p.Data}}
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package provider
+
+// bedrock declares tools for Amazon Bedrock's Converse API (ToolSpecification):
+// names match [a-zA-Z0-9_-]+ with at most 64 characters, and a description is
+// absent or not empty. Its models require the same plain root as Anthropic's.
+// With Options.Request the output is the value of toolConfig.
+func bedrock() Format {
+	return Format{
+		Name:    "bedrock",
+		Summary: "Amazon Bedrock Converse tools",
+		decode:  decodeBedrock,
+		reply:   replyBedrock,
+		rule:    dashedNames(),
+		layout: func(o Options) layout {
+			if o.Request {
+				return layout{open: `{"tools":[`, between: ",", close: "]}", empty: `{"tools":[]}`}
+			}
+			return list(o)
+		},
+		prepare: (*encoder).prepareFlat,
+		refuse:  refuseFlat,
+		write: func(e *encoder, t *tool) {
+			e.raw(`{"toolSpec":{"name":`)
+			e.string(t.name)
+			if t.def.Description != "" {
+				e.raw(`,"description":`)
+				e.string(t.def.Description)
+			}
+			e.raw(`,"inputSchema":{"json":`)
+			e.value(t.schema)
+			e.raw("}")
+			e.saidStrict(t)
+			e.raw("}}")
+		},
+		behind: func(e *encoder, t *tool) {
+			if point := e.cachePoint(t); point != nil {
+				e.raw(`,{"cachePoint":{"type":"default"`)
+				e.ttl(point)
+				e.raw("}}")
+			}
+		},
+	}
+}

@@ -1,0 +1,211 @@
+package provider
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// decodeBedrock decodes a response of Amazon Bedrock's Converse operation (API
+// version 2023-09-30), the message in it, the list of its content blocks, or
+// one block.
+func decodeBedrock(t *Turn, raw json.RawMessage) error {
+	o := asObject(raw)
+	blocks, err := bedrockBlocks(raw, o)
+	if err != nil {
+		return err
+	}
+	last := false
+	for _, raw := range blocks {
+		if last, err = t.bedrockBlock(asObject(raw)); err != nil {
+			return err
+		}
+	}
+	if fault := bedrockFault(o.text("stopReason")); last && fault != "" {
+		t.Calls[len(t.Calls)-1].Fault = fault
+	}
+	return nil
+}
+
+// bedrockBlocks finds the content blocks.
+func bedrockBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
+	if blocks, ok := jsonx.Elements(raw); ok {
+		return blocks, nil
+	}
+	message := o
+	if output := asObject(o["output"]); output != nil {
+		message = asObject(output["message"])
+	}
+	switch {
+	case message.text("role") == "user":
+		return nil, errors.New("it is a user message; send the assistant's")
+	case message.has("content") && message.text("type") == "": // Anthropic's messages have a type
+		blocks, ok := jsonx.Elements(message["content"])
+		if !ok {
+			return nil, errUnrecognized // plain text is from another provider
+		}
+		return blocks, nil
+	case o.has("toolUse"):
+		return []json.RawMessage{raw}, nil
+	case isText(o["message"]) || isText(o["Message"]):
+		return nil, fmt.Errorf("it is an error of the API: %.500s", asText(o.either("message", "Message")))
+	}
+	return nil, errUnrecognized
+}
+
+// bedrockFault returns why the last call of a response must not run.
+func bedrockFault(stopReason string) string {
+	switch stopReason {
+	case "max_tokens", "model_context_window_exceeded":
+		return cutOff
+	case "malformed_tool_use", "malformed_model_output":
+		return "The call was malformed, so it was not run. Repeat it."
+	}
+	return ""
+}
+
+// bedrockBlock adds the call of a content block and reports whether it has one.
+// Tools that run on the server are blocks too and need no answer.
+func (t *Turn) bedrockBlock(block object) (called bool, err error) {
+	switch use := asObject(block["toolUse"]); {
+	case block.has("role"):
+		return false, errors.New("it is a list of messages; send only the last message")
+	case len(block) == 0 || block.has("type"): // other providers' blocks have a type
+		return false, errUnrecognized
+	case use == nil || use.text("type") == "server_tool_use":
+		return false, nil
+	default:
+		c := Call{id: textID(use["toolUseId"]), Name: use.text("name"), Params: params(use["input"])}
+		if c.id == nil {
+			return false, errors.New("a call in it has no toolUseId")
+		}
+		if kind := use.text("type"); kind != "" {
+			c.Fault = "Calls of type " + kind + " are not supported. Call a declared tool."
+		}
+		t.Calls = append(t.Calls, c)
+		return true, nil
+	}
+}
+
+// replyBedrock writes one message of role user with a toolResult block for each
+// call. Blank text is refused, and an error may have only text.
+func replyBedrock(t *Turn, answers []Answer) []any {
+	type result struct {
+		ID      json.RawMessage `json:"toolUseId"`
+		Content []any           `json:"content"`
+		Status  string          `json:"status,omitempty"`
+	}
+	type block struct {
+		Result result `json:"toolResult"`
+	}
+	type message struct {
+		Role    string  `json:"role"`
+		Content []block `json:"content"`
+	}
+	m := message{Role: "user"}
+	for i, a := range answers {
+		r := result{ID: t.Calls[i].id, Content: bedrockContent(a, asText(t.Calls[i].id))}
+		if a.IsError {
+			r.Status = "error"
+		}
+		m.Content = append(m.Content, block{r})
+	}
+	return []any{m}
+}
+
+// bedrockContent returns the content of a result; id is the id of the call.
+func bedrockContent(a Answer, id string) []any {
+	var out []any
+	for n, p := range a.parts() {
+		media := bedrockMedia(p, fmt.Sprintf("%s %d", id, n+1))
+		if media != nil && !a.IsError {
+			out = append(out, media...)
+		} else if text := p.asText(); !isBlank(text) {
+			out = append(out, bedrockText{text})
+		}
+	}
+	if len(out) == 0 {
+		return []any{bedrockText{noOutput}}
+	}
+	return out
+}
+
+type bedrockText struct {
+	Text string `json:"text"`
+}
+
+// bedrockMedia returns the blocks of an image, a video or a document; nil for a
+// part that Converse does not accept. Document names must be unique in a
+// conversation, so they are derived from the id of the call.
+func bedrockMedia(p part, name string) []any {
+	type source struct {
+		Bytes []byte `json:"bytes"`
+	}
+	type media struct {
+		Format string `json:"format"`
+		Name   string `json:"name,omitempty"`
+		Source source `json:"source"`
+	}
+	if len(p.Data) == 0 {
+		return nil
+	}
+	kind, format := bedrockFormat(p.mediaType())
+	switch kind {
+	case "":
+		return nil
+	case "document": // the text has the real name
+		return []any{bedrockText{p.note()}, map[string]media{kind: {format, documentName(name), source{p.Data}}}}
+	}
+	return []any{map[string]media{kind: {format, "", source{p.Data}}}}
+}
+
+// bedrockFormat returns the kind of block and Converse's name of the format.
+func bedrockFormat(mediaType string) (kind, format string) {
+	switch mediaType {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return "image", strings.TrimPrefix(mediaType, "image/")
+	case "video/mp4", "video/webm", "video/mpeg":
+		return "video", strings.TrimPrefix(mediaType, "video/")
+	case "video/quicktime":
+		return "video", "mov"
+	case "video/x-matroska":
+		return "video", "mkv"
+	case "application/pdf":
+		return "document", "pdf"
+	case "text/csv", "text/html":
+		return "document", strings.TrimPrefix(mediaType, "text/")
+	case "text/markdown":
+		return "document", "md"
+	case "text/plain":
+		return "document", "txt"
+	case "application/msword":
+		return "document", "doc"
+	case "application/vnd.openxmlformats-officedocument.wordprocessingml.document":
+		return "document", "docx"
+	case "application/vnd.ms-excel":
+		return "document", "xls"
+	case "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":
+		return "document", "xlsx"
+	}
+	return "", ""
+}
+
+// maxDocumentName is Converse's limit on the length of a document name, in
+// characters.
+const maxDocumentName = 200
+
+// documentName returns a name with only the characters that Converse accepts
+// for documents: letters, digits, single spaces, hyphens, parentheses and
+// brackets.
+func documentName(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == ' ') {
+			return r
+		}
+		return '-'
+	}, name)
+	return clean[max(0, len(clean)-maxDocumentName):]
+}

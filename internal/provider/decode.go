@@ -1,0 +1,102 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Decode decodes a response: the whole response of the API, the message in it,
+// or only the calls. For a response without calls it returns a Turn without
+// calls. The error is an *[UnreadableError].
+func (f Format) Decode(data []byte) (*Turn, error) {
+	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF")))
+	switch {
+	case len(data) == 0:
+		return nil, f.unreadable("it is empty")
+	case len(data) > MaxResponseBytes:
+		return nil, f.unreadable("it is larger than the limit of %d bytes", MaxResponseBytes)
+	case bytes.HasPrefix(data, []byte("data:")), bytes.HasPrefix(data, []byte("event:")):
+		return nil, f.unreadable("it is a stream of events; request a response without streaming, or assemble the events first")
+	}
+	if err := registry.CheckJSON(data); err != nil {
+		return nil, f.unreadable("it is not valid JSON: %s", err.Message)
+	}
+	t := &Turn{format: f}
+	if err := f.decode(t, data); err != nil {
+		if err == errUnrecognized {
+			return nil, f.unrecognized(data)
+		}
+		return nil, f.unreadable("%s", err)
+	}
+	if len(t.Calls) == 0 {
+		if other := f.looksLike(data); other != "" { // text in this format, calls in another
+			return nil, f.unreadable("it contains no call of this format; it looks like format %s", other)
+		}
+	}
+	if len(t.Calls) > MaxCalls {
+		return nil, f.unreadable("it contains %d calls, but the limit is %d", len(t.Calls), MaxCalls)
+	}
+	return t, nil
+}
+
+// Reply returns the messages to append to the conversation after the model's
+// own; none if there was no call. answers has one element for each of Calls, in
+// order; a missing one becomes an error result.
+func (t *Turn) Reply(answers []Answer) []any {
+	if len(t.Calls) == 0 {
+		return nil
+	}
+	all := make([]Answer, len(t.Calls))
+	for i := range all {
+		if i < len(answers) {
+			all[i] = answers[i]
+		} else {
+			all[i] = ErrorAnswer("the call was not run")
+		}
+	}
+	return t.format.reply(t, all)
+}
+
+func (f Format) unreadable(format string, args ...any) error {
+	return &UnreadableError{Format: f.Name, Reason: fmt.Sprintf(format, args...)}
+}
+
+// unrecognized returns an error that says what was expected.
+func (f Format) unrecognized(data json.RawMessage) error {
+	if other := f.looksLike(data); other != "" {
+		return f.unreadable("%s; it looks like format %s", errUnrecognized, other)
+	}
+	return f.unreadable("%s: %s", errUnrecognized, expected(f.Name))
+}
+
+// looksLike returns another format in which the data has calls; "" if there is
+// none.
+func (f Format) looksLike(data json.RawMessage) string {
+	for _, other := range CallFormats() {
+		var t Turn
+		if other.Name != f.Name && other.decode(&t, data) == nil && len(t.Calls) > 0 {
+			return other.Name
+		}
+	}
+	return ""
+}
+
+// expected describes a response of a format.
+func expected(format string) string {
+	switch format {
+	case "openai", "mistral":
+		return "choices, a message with tool_calls, or a list of tool calls"
+	case "openai-responses":
+		return "output, or a list of its items"
+	case "anthropic":
+		return "a message of role assistant with content, or a list of its blocks"
+	case "bedrock":
+		return "output with a message, a message of role assistant with content, or a list of its blocks"
+	case "gemini":
+		return "candidates, a content with parts, or a list of function calls"
+	}
+	return "a tools/call request, its params, or a list of these"
+}

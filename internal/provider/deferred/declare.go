@@ -1,0 +1,222 @@
+package deferred
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Options say what to declare of a registry. Budget, in tokens, is the limit
+// for everything that a model sees of the declarations before it searches.
+type Options struct {
+	All    bool // defer every tool that need not always be declared, even if it fits
+	Budget int
+	// Always reports whether the settings name a tool as one never to defer.
+	Always func(*registry.Definition) bool
+	// Client makes the client answer the searches of a provider that supports
+	// this.
+	Client   bool
+	Overview Overview
+}
+
+// Result is the result of declaring.
+type Result struct {
+	provider.Output
+	Diagnostics []registry.Diagnostic
+	Deferred    int // number of tools that a model sees only when it searches; 0: Output has all tools
+	Tokens      int // estimated tokens of what a model sees before it searches
+}
+
+// Declare encodes definitions in order and defers those beyond the budget. If
+// all fit, the output is exactly that of Format.Encode. The same input produces
+// the same output.
+func Declare(f provider.Format, defs []registry.Definition, encode provider.Options, o Options) Result {
+	whole, diags := f.Encode(defs, encode)
+	all := Result{Output: whole, Diagnostics: diags, Tokens: f.Tokens(whole.Data)}
+	p := &plan{format: f, defs: defs, encode: encode, options: o, whole: whole, kept: map[string]bool{}}
+	marked := p.keepAlways()
+	if len(p.kept) == len(defs) || !o.All && !marked && all.Tokens <= o.Budget {
+		return all
+	}
+	least := p.declare()
+	if !o.All {
+		p.fill(o.Budget - least.Tokens)
+		least = p.declare()
+	}
+	if least.Tokens > o.Budget {
+		least.Diagnostics = append(least.Diagnostics, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_budget_exceeded",
+			Message: fmt.Sprintf("what is always declared takes about %d tokens, more than search.budget (%d)", least.Tokens, o.Budget),
+			Hint:    "name fewer tools in search.always, or raise search.budget"})
+	}
+	return least
+}
+
+// plan is the selection of the tools to declare.
+type plan struct {
+	format  provider.Format
+	defs    []registry.Definition
+	encode  provider.Options
+	options Options
+	whole   provider.Output // all tools, declared as usual
+	kept    map[string]bool
+}
+
+// keepAlways keeps the tools that the settings name. It reports whether they
+// name others to defer in any case.
+func (p *plan) keepAlways() (marked bool) {
+	for i := range p.defs {
+		d := &p.defs[i]
+		switch said := d.Provider.DeferLoading; {
+		case said != nil && *said:
+			marked = true
+		case said != nil, p.options.Always != nil && p.options.Always(d):
+			p.kept[d.Name] = true
+		}
+	}
+	return marked
+}
+
+// fill keeps further tools in order until one does not fit in the remaining
+// room, in tokens.
+func (p *plan) fill(room int) {
+	at := make(map[string]*registry.Definition, len(p.defs))
+	for i := range p.defs {
+		at[p.defs[i].Name] = &p.defs[i]
+	}
+	for _, d := range p.whole.Declarations {
+		if said := at[d.Tool].Provider.DeferLoading; p.kept[d.Tool] || said != nil && *said {
+			continue
+		}
+		if room -= p.format.Tokens(d.Data) + 1; room < 0 { // and a separator
+			return
+		}
+		p.kept[d.Tool] = true
+	}
+}
+
+// declare encodes the kept tools and what the model needs to find the others.
+func (p *plan) declare() Result {
+	encode, defs := p.encode, p.defs
+	if p.format.Defers() {
+		encode.Defer = p.deferral()
+	}
+	if encode.Defer.Client != nil || !p.format.Defers() {
+		defs = slices.DeleteFunc(slices.Clone(defs), func(d registry.Definition) bool { return !p.kept[d.Name] })
+	}
+	if !p.format.Defers() {
+		defs = append(defs, p.options.Overview.Definitions(p.taken())...)
+	}
+	out, diags := p.format.Encode(defs, encode)
+	seen := p.format.Tokens(out.Data)
+	for _, d := range out.Declarations {
+		if d.Deferred {
+			seen -= p.format.Tokens(d.Data)
+		}
+	}
+	return Result{Output: out, Diagnostics: diags, Deferred: len(p.defs) - len(p.kept), Tokens: seen}
+}
+
+// deferral returns what the provider's own search needs.
+func (p *plan) deferral() provider.Deferral {
+	d := provider.Deferral{Search: true}
+	if p.options.Client && p.format.Name == "openai-responses" {
+		d.Client = p.options.Overview.clientSearch()
+		return d
+	}
+	d.Tools = map[string]bool{}
+	for i := range p.defs {
+		if name := p.defs[i].Name; !p.kept[name] {
+			d.Tools[name] = true
+		}
+	}
+	names := p.named(d.Tools)
+	d.Namespaces = p.options.Overview.namespaces(names)
+	for source := range names {
+		if d.Namespaces[source] == "" { // it is not in the overview
+			d.Namespaces[source] = Source{Name: source}.words()
+		}
+	}
+	return d
+}
+
+// named returns the declared names of tools, by source.
+func (p *plan) named(tools map[string]bool) map[string][]string {
+	source := make(map[string]string, len(p.defs))
+	for i := range p.defs {
+		source[p.defs[i].Name] = p.defs[i].Source
+	}
+	out := map[string][]string{}
+	for _, d := range p.whole.Declarations {
+		if tools[d.Tool] {
+			out[source[d.Tool]] = append(out[source[d.Tool]], d.Name)
+		}
+	}
+	return out
+}
+
+// taken returns a function that reports the registered and declared names of
+// the registry's tools.
+func (p *plan) taken() func(string) bool {
+	names := slices.Clone(p.encode.Registered)
+	for i := range p.defs {
+		names = append(names, p.defs[i].Name)
+	}
+	return Taken(p.format.Name, names)
+}
+
+// Taken returns a function that reports whether a tool of the registry has a
+// name, or is declared with it in a format.
+func Taken(format string, registered []string) func(string) bool {
+	declared, _ := provider.Names(format, registered) // nil for an unknown format
+	return func(name string) bool { return declared[name] != "" || slices.Contains(registered, name) }
+}
+
+// Limits of the descriptions of namespaces, in bytes: of each, and of all if
+// there are many.
+const (
+	maxDescription  = 400
+	minDescription  = 80
+	maxDescriptions = 16_000
+)
+
+// namespaces describes sources for a model that sees none of their tools, by
+// their descriptions in the settings and the names of their tools.
+func (o Overview) namespaces(names map[string][]string) map[string]string {
+	limit := max(minDescription, min(maxDescription, maxDescriptions/max(len(o.Sources), 1)))
+	out := make(map[string]string, len(o.Sources))
+	for _, s := range o.Sources {
+		description := text.Clip(cmp.Or(strings.TrimRight(text.FirstSentence(s.Description), "."), s.words()), limit)
+		for i, name := range names[s.Name] {
+			sep := ", "
+			if i == 0 {
+				sep = ": "
+			}
+			if len(description)+len(sep)+len(name) > limit {
+				description += fmt.Sprintf("%s%d more", sep, len(names[s.Name])-i)
+				break
+			}
+			description += sep + name
+		}
+		out[s.Name] = description
+	}
+	return out
+}
+
+// Found encodes tools that a search found in the format in which a provider
+// that defers them expects the answer to a search.
+func (o Overview) Found(f provider.Format, defs []registry.Definition, registered []string) []json.RawMessage {
+	d := provider.Deferral{Tools: map[string]bool{}, Namespaces: o.namespaces(nil)}
+	for i := range defs {
+		d.Tools[defs[i].Name] = true
+	}
+	out, _ := f.Encode(defs, provider.Options{Registered: registered, Defer: d})
+	tools, _ := jsonx.Elements(out.Data) // the encoder's output is a list
+	return tools
+}

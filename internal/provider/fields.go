@@ -1,0 +1,154 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/provider/rewrite"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// asksStrict reports whether a tool is to be declared as strict.
+func (e *encoder) asksStrict(t *tool) bool {
+	if said := t.def.Provider.Strict; said != nil {
+		return *said
+	}
+	return e.opts.Strict
+}
+
+// Anthropic's limits on a request with strict tools, which also apply to
+// Bedrock (documentation of structured outputs, "Schema complexity limits").
+const (
+	maxGrammarTools    = 20
+	maxGrammarOptional = 24
+	maxGrammarUnions   = 16
+)
+
+// prepareGrammar makes a tool's schema strict for Anthropic's models, if the
+// settings ask for it. A schema that cannot be strict is declared as not
+// strict.
+func (e *encoder) prepareGrammar(t *tool) {
+	if !e.asksStrict(t) {
+		return
+	}
+	strict := t.schema.Clone()
+	changes, cost, err := rewrite.StrictGrammar(strict)
+	total := e.grammar.Add(cost)
+	switch {
+	case err != nil:
+	case e.format.Name == "anthropic" && slices.ContainsFunc(t.def.Provider.AllowedCallers, isAnthropicCaller):
+		err = errors.New("a strict tool cannot be called from code")
+	case e.strictTools == maxGrammarTools:
+		err = fmt.Errorf("a request may have at most %d strict tools", maxGrammarTools)
+	case total.Optional > maxGrammarOptional:
+		err = fmt.Errorf("the strict tools of a request may have at most %d optional params in total", maxGrammarOptional)
+	case total.Unions > maxGrammarUnions:
+		err = fmt.Errorf("the strict tools of a request may have at most %d params of several types in total", maxGrammarUnions)
+	}
+	if err != nil {
+		e.diagnose(registry.SeverityWarning, "strict_impossible", t, "declared without strict: "+err.Error(), "set strict for fewer or for simpler tools")
+		return
+	}
+	e.strictTools++
+	e.grammar = total
+	t.schema, t.strict = strict, true
+	e.changed(t, changes)
+}
+
+// saidStrict writes the field strict if the settings have it for the tool.
+func (e *encoder) saidStrict(t *tool) {
+	if t.def.Provider.Strict != nil {
+		e.flag("strict", &t.strict)
+	}
+}
+
+// flag writes a boolean field unless it is nil.
+func (e *encoder) flag(key string, b *bool) {
+	if b != nil {
+		e.raw(`,"` + key + `":` + strconv.FormatBool(*b))
+	}
+}
+
+// isAnthropicCaller and isOpenAICaller report whether a caller is known only to
+// Anthropic and only to OpenAI. Both know "direct".
+func isAnthropicCaller(name string) bool { return strings.HasPrefix(name, "code_execution") }
+func isOpenAICaller(name string) bool    { return name == "programmatic" }
+
+// callers writes who may call a tool, without the callers that only another
+// provider knows.
+func (e *encoder) callers(t *tool, foreign func(string) bool) {
+	names := slices.DeleteFunc(slices.Clone(t.def.Provider.AllowedCallers), foreign)
+	if len(names) == 0 {
+		return
+	}
+	e.raw(`,"allowed_callers":[`)
+	for i, name := range names {
+		if i > 0 {
+			e.raw(",")
+		}
+		e.string(name)
+	}
+	e.raw("]")
+}
+
+// examples writes example params. The tool's schema must not be used
+// afterwards.
+func (e *encoder) examples(t *tool) {
+	separator := `,"input_examples":[`
+	for _, raw := range t.def.Provider.InputExamples {
+		example, err := e.object(raw)
+		if err != nil {
+			e.leaveField(t, "inputExamples", fmt.Errorf("an example is not usable: %w", err))
+			continue
+		}
+		e.raw(separator)
+		e.value(example)
+		separator = ","
+	}
+	if separator == "," {
+		e.raw("]")
+	}
+}
+
+// maxCachePoints is the maximum number of cache points in a request, including
+// those in the system prompt and the messages.
+const maxCachePoints = 4
+
+// cachePoint returns the cache point after a tool; nil if there is none or the
+// request would be refused for it.
+func (e *encoder) cachePoint(t *tool) *registry.CacheControl {
+	point := t.def.Provider.CacheControl
+	var err error
+	switch {
+	case point == nil:
+		return nil
+	case e.cachePoints == maxCachePoints:
+		err = fmt.Errorf("a request may have at most %d of them", maxCachePoints)
+	case point.TTL == "1h" && e.shortCache:
+		err = errors.New("1h may not follow 5m")
+	}
+	if err != nil {
+		e.leaveField(t, "cacheControl", err)
+		return nil
+	}
+	e.cachePoints++
+	e.shortCache = e.shortCache || point.TTL != "1h"
+	return point
+}
+
+// ttl writes how long a cache lasts.
+func (e *encoder) ttl(point *registry.CacheControl) {
+	if point.TTL != "" {
+		e.raw(`,"ttl":`)
+		e.string(point.TTL)
+	}
+}
+
+// leaveField reports that a field of the settings is not declared.
+func (e *encoder) leaveField(t *tool, field string, err error) {
+	e.diagnose(registry.SeverityWarning, "declaration_partly_left_out", t,
+		fmt.Sprintf("declared for %s without its %s: %v", e.format.Name, field, err), "change overrides."+t.def.Name+"."+field)
+}

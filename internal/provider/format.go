@@ -1,0 +1,115 @@
+package provider
+
+import (
+	"encoding/json"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/provider/gemini"
+	"github.com/toolreg/toolreg/internal/provider/rewrite"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Format is one provider's format of declarations, and of calls and their results
+// where it has them. Use [Formats] or [Lookup] to get one; the zero value encodes
+// nothing.
+type Format struct {
+	// Name is the value of --format.
+	Name string
+	// Summary is one line for a help text.
+	Summary string
+	// Text says that the output is text for a model or a compiler, not JSON.
+	Text bool
+
+	rule    nameRule
+	layout  func(Options) layout
+	prepare func(*encoder, *tool) // adapts the schema to the format
+	refuse  func(*tool) error     // returns why the adapted tool cannot be declared; nil: it always can
+	write   func(*encoder, *tool)
+	behind  func(*encoder, *tool) // writes further entries after the tool's; nil: there are none
+
+	search     func(*encoder) // declares the provider's search tool for deferred tools; nil: it has none
+	namespaces bool           // deferred tools are grouped by source
+
+	decode func(*Turn, json.RawMessage) error // reads the calls of a response; nil: the format has none
+	reply  func(*Turn, []Answer) []any        // writes the messages that answer them
+}
+
+// Options are the options of an encoding. The zero value produces plain
+// declarations.
+type Options struct {
+	// Request wraps the declarations as the provider's API expects them in its
+	// request field for tools.
+	Request bool
+	// Strict produces OpenAI strict schemas (formats openai and
+	// openai-responses; others are declared as usual, with a diagnostic). A
+	// schema that cannot be made strict is declared as not strict, with a
+	// diagnostic.
+	Strict bool
+	// GeminiParameters makes the format gemini declare every tool with
+	// "parameters", including MCP tools, even if it cannot express the schema
+	// completely.
+	GeminiParameters bool
+	// GeminiReference makes the format gemini produce the declarations of the
+	// Gemini CLI 0.1.15, byte for byte, even if the API refuses them.
+	GeminiReference bool
+	// Registered are the names of all tools of the registry, on which the
+	// declared names depend too. Those of the definitions may be omitted.
+	Registered []string
+	// Defer says which tools are declared as deferred.
+	Defer Deferral
+}
+
+// Output is a finished encoding.
+type Output struct {
+	// Data is the whole document: compact JSON without a trailing newline, or
+	// text with one.
+	Data []byte
+	// Declarations lists the declarations in Data, in order.
+	Declarations []Declaration
+}
+
+// Declaration is one tool within an [Output].
+type Declaration struct {
+	Tool string // registered name
+	Name string // declared name
+	// Deferred says that the model does not see the tool until it searches.
+	Deferred bool
+	// Data is the part of Output.Data that declares this tool.
+	Data []byte
+}
+
+// layout is the text around and between declarations.
+type layout struct{ open, between, close, empty string }
+
+// list is the layout of formats whose declarations are a plain JSON list.
+func list(Options) layout { return layout{open: "[", between: ",", close: "]", empty: "[]"} }
+
+// encoder writes the declarations of one call of Encode.
+type encoder struct {
+	format *Format
+	opts   Options
+	parser jsonx.Parser
+	fitter gemini.Fitter
+	out    []byte
+	diags  []registry.Diagnostic
+
+	namespaces map[string]string // names, by source
+	namespace  string            // source of the open namespace
+
+	strictTools int             // anthropic, bedrock: number of strict tools,
+	grammar     rewrite.Grammar // and their cost
+	cachePoints int             // anthropic, bedrock: number of cache points,
+	shortCache  bool            // and whether one of them has a TTL of 5m
+}
+
+// tool is a definition while it is being declared.
+type tool struct {
+	def    *registry.Definition
+	name   string       // declared name
+	schema *jsonx.Value // input schema; its root is an object
+	bare   bool         // the source gave no schema, or an empty one
+	strict bool         // schema was made strict
+
+	byParameters bool  // gemini: declared with the field parameters
+	unfit        error // gemini: why the schema cannot be declared
+}

@@ -1,0 +1,138 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/provider/gemini"
+	"github.com/toolreg/toolreg/internal/provider/rewrite"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/schema"
+)
+
+// geminiFormat declares functions for the Gemini API (FunctionDeclaration): MCP
+// tools with parametersJsonSchema, unchanged; all others with parameters,
+// sanitized and adapted to the API's type Schema. The documented rule for names
+// is: first a letter or underscore, then letters, digits, underscores, colons,
+// dots and dashes, 64 in all (Vertex AI does not accept colons; registered
+// names have none).
+func geminiFormat() Format {
+	return Format{
+		Name:    "gemini",
+		Summary: "Gemini API function declarations",
+		decode:  decodeGemini,
+		reply:   replyGemini,
+		rule:    nameRule{extra: ".-", letterFirst: true, max: 64},
+		layout: func(o Options) layout {
+			if o.Request {
+				return layout{open: `[{"functionDeclarations":[`, between: ",", close: "]}]", empty: "[]"}
+			}
+			return list(o)
+		},
+		prepare: (*encoder).prepareGemini,
+		refuse:  func(t *tool) error { return t.unfit },
+		write: func(e *encoder, t *tool) {
+			e.named(t)
+			if t.byParameters {
+				e.raw(`,"parameters":`)
+			} else {
+				e.raw(`,"parametersJsonSchema":`)
+			}
+			e.value(t.schema)
+			if !e.opts.GeminiReference {
+				e.geminiFields(t)
+			}
+			e.raw("}")
+		},
+	}
+}
+
+// geminiFields writes the fields that the settings have for a tool.
+func (e *encoder) geminiFields(t *tool) {
+	if t.def.Provider.Behavior != "" {
+		e.raw(`,"behavior":`)
+		e.string(t.def.Provider.Behavior)
+	}
+	e.further(t, "responseJsonSchema", t.def.DeclaredOutputSchema(), e.outputSchema)
+}
+
+// prepareGemini sanitizes a schema as the Gemini CLI does and, if the API would
+// still refuse it, adapts it to the API's type Schema. A schema that the type
+// cannot express is declared with parametersJsonSchema anyway.
+func (e *encoder) prepareGemini(t *tool) {
+	e.noStrict()
+	if e.opts.GeminiReference {
+		e.prepareReference(t)
+		return
+	}
+	t.byParameters = e.opts.GeminiParameters || !t.def.IsMCP()
+	switch {
+	case !t.byParameters:
+		e.changed(t, rewrite.DropDeadRefs(t.schema, t.def.InputSchema))
+	case t.bare && !t.def.IsMCP(), // the reference implementation declares {} for a tool without params
+		t.def.Source == registry.SourceBuiltin && unclosed(t.schema):
+		t.schema = jsonx.NewObject()
+	case gemini.Foreign(t.schema):
+		e.fitGemini(t)
+	default:
+		if gemini.Sanitize(t.schema) && gemini.Takes(t.schema) {
+			return
+		}
+		t.schema = e.reread(t)
+		e.fitGemini(t)
+	}
+}
+
+// prepareReference changes a schema exactly as the Gemini CLI does.
+func (e *encoder) prepareReference(t *tool) {
+	t.byParameters = !t.def.IsMCP()
+	if !t.bare || !t.byParameters { // for a server's tool without schema it declares an empty object with properties
+		t.schema = e.reread(t)
+	} else {
+		t.schema = jsonx.NewObject()
+	}
+	if t.byParameters && !gemini.Sanitize(t.schema) {
+		e.diagnose(registry.SeverityWarning, "schema_partly_sanitised", t, "an anyOf in its schema is not a list; the rest is declared unchanged", "fix it at the source of the tool")
+	}
+	gemini.Respell(t.schema)
+}
+
+// fitGemini rewrites a schema for which sanitizing is not sufficient.
+func (e *encoder) fitGemini(t *tool) {
+	fitted, err := e.fitter.Fit(t.schema)
+	if err == nil && len(fitted.Lost) > 0 && !e.opts.GeminiParameters {
+		err = errors.New(strings.Join(fitted.Lost, "; "))
+	}
+	switch {
+	case err == nil:
+		t.schema = fitted.Schema
+		gemini.Sanitize(t.schema)
+		for _, what := range fitted.Lost {
+			fitted.Changes = append(fitted.Changes, "omitted: "+what)
+		}
+		e.changed(t, fitted.Changes)
+	case e.opts.GeminiParameters:
+		t.unfit = fmt.Errorf("parameters cannot express its schema: %w", err)
+	default:
+		t.byParameters = false
+		e.changed(t, slices.Concat(rewrite.LowerTypes(t.schema), rewrite.ModernWords(t.schema),
+			rewrite.DropDeadRefs(t.schema, t.def.InputSchema), rewrite.TypeRoot(t.schema)))
+		e.diagnose(registry.SeverityInfo, "schema_as_json_schema", t,
+			fmt.Sprintf("declared with parametersJsonSchema, since parameters cannot express all of it: %v", err), "--gemini-parameters declares by parameters what can be")
+	}
+}
+
+// unclosed removes additionalProperties from the schema of a built-in tool, and
+// reports whether it has no properties: the API's type Schema supports neither
+// the keyword nor an object without properties.
+func unclosed(n *jsonx.Value) (empty bool) {
+	n.Remove("additionalProperties")
+	for sub := range schema.Within(n) {
+		unclosed(sub)
+	}
+	properties := n.Get("properties")
+	return properties == nil || len(properties.Members) == 0
+}

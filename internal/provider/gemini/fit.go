@@ -1,0 +1,250 @@
+package gemini
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/provider/rewrite"
+	"github.com/toolreg/toolreg/internal/schema"
+)
+
+// Fitter rewrites JSON Schemas to the type Schema: references are inlined, null
+// becomes nullable, const an enum with one value, oneOf and allOf become anyOf
+// and one schema, tuples lists. What only restricts values, such as
+// additionalProperties or multipleOf, is removed; calls are still checked
+// against it.
+//
+// The zero value is ready to use. It reuses its memory from schema to schema.
+type Fitter struct {
+	refs    *schema.Refs
+	changes []string
+	lost    []string
+	inside  []*jsonx.Value // targets of references that are being inlined
+	nodes   int            // nodes written so far
+	work    int            // members examined so far
+
+	newValues  []jsonx.Value // memory of the new schema
+	newMembers []jsonx.Member
+}
+
+// Fitted is a schema in the type Schema.
+type Fitted struct {
+	Schema  *jsonx.Value // valid until the next call of the fitter
+	Changes []string     // what was rewritten
+	// Lost is what the type cannot express at all, such as an object with
+	// arbitrary keys. The schema is valid, but less specific.
+	Lost []string
+}
+
+// Limits on the result of inlining in nodes, on the work in members of objects,
+// and on nesting including references, because an untrusted schema can require
+// any amount.
+const (
+	maxNodes = 20_000
+	maxWork  = 2_000_000
+	maxDepth = 60
+)
+
+var errTooLarge = errors.New("its schema is too large with its references inlined")
+
+// What the type cannot express.
+var (
+	errFree = errors.New("an object with properties of any name")
+	errNone = errors.New("a value that is never valid")
+)
+
+// Fit returns root rewritten. The error says why this is impossible. Root is
+// not modified.
+func (f *Fitter) Fit(root *jsonx.Value) (Fitted, error) {
+	*f = Fitter{refs: schema.NewRefs(root), newValues: f.newValues[:0], newMembers: f.newMembers[:0]}
+	root = f.plainRoot(root)
+	fitted, err := f.schema(root, 0)
+	switch {
+	case err == errFree: // no params, or none with a name
+		if allowsMore(root) {
+			f.lose("params of any name")
+		}
+		fitted = jsonx.NewObject()
+	case err != nil:
+		return Fitted{}, err
+	}
+	return Fitted{fitted, f.changes, f.lost}, nil
+}
+
+// plainRoot returns a copy of the root that is of type object and has no
+// alternatives.
+func (f *Fitter) plainRoot(root *jsonx.Value) *jsonx.Value {
+	root = jsonx.NewObject(slices.Clone(root.Members)...)
+	for i := range root.Members {
+		if m := &root.Members[i]; m.Name == "properties" || m.Name == "required" { // flattening adds to them
+			m.Value = &jsonx.Value{Kind: m.Value.Kind, Token: m.Value.Token, Members: slices.Clone(m.Value.Members), Items: slices.Clone(m.Value.Items)}
+		}
+	}
+	for _, change := range slices.Concat(rewrite.InlineRoot(root), rewrite.FlattenRoot(root, "enum", "not")) {
+		f.changed(change)
+	}
+	root.Remove("nullable")
+	root.Set("type", jsonx.NewString("object"))
+	return root
+}
+
+// allowsMore reports whether an object schema allows properties that it does
+// not name.
+func allowsMore(n *jsonx.Value) bool {
+	further, patterns := n.Get("additionalProperties"), n.Get("patternProperties")
+	return further != nil && !further.Is(jsonx.False) || patterns.Is(jsonx.Object) && len(patterns.Members) > 0
+}
+
+// object returns a new object with room for n members.
+func (f *Fitter) object(n int) *jsonx.Value {
+	if len(f.newValues) == cap(f.newValues) {
+		f.newValues = make([]jsonx.Value, 0, max(64, 2*cap(f.newValues)))
+	}
+	if cap(f.newMembers)-len(f.newMembers) < n {
+		f.newMembers = make([]jsonx.Member, 0, max(256, n, 2*cap(f.newMembers)))
+	}
+	end := len(f.newMembers)
+	f.newMembers = f.newMembers[:end+n]
+	f.newValues = append(f.newValues, jsonx.Value{Kind: jsonx.Object, Members: f.newMembers[end : end : end+n]})
+	return &f.newValues[len(f.newValues)-1]
+}
+
+// changed records a change without duplicates.
+func (f *Fitter) changed(what string) { f.changes = noted(f.changes, what) }
+
+// lose records what cannot be expressed, without duplicates.
+func (f *Fitter) lose(what string) { f.lost = noted(f.lost, what) }
+
+// noted adds a text unless it exists. A long list ends with a note that there
+// is more, because an untrusted schema can have any number of them.
+func noted(list []string, what string) []string {
+	const more, most = "and more", 20
+	switch {
+	case slices.Contains(list, what):
+		return list
+	case len(list) < most:
+		return append(list, what)
+	case len(list) == most:
+		return append(list, more)
+	}
+	return list
+}
+
+// schema returns n rewritten as a new node. The error is errFree or errNone if
+// nothing can replace it, and errTooLarge if the whole schema is too large.
+func (f *Fitter) schema(n *jsonx.Value, depth int) (*jsonx.Value, error) {
+	f.nodes++
+	f.work += len(n.Members)
+	switch {
+	case f.nodes > maxNodes || depth > maxDepth:
+		return nil, errTooLarge
+	case n.Is(jsonx.False):
+		return nil, errNone
+	case !n.Is(jsonx.Object):
+		return f.anything(jsonx.NewObject()), nil
+	case n.Get("$ref") != nil:
+		return f.reference(n, depth)
+	}
+	n = f.merged(n)
+	if f.work > maxWork {
+		return nil, errTooLarge
+	}
+	list := branches(n)
+	if list != nil && unites(n, list) {
+		return f.union(n, list, depth)
+	} else if list != nil {
+		f.changed("conditions of anyOf and oneOf dropped")
+	}
+	return f.plain(n, depth)
+}
+
+// reference inlines the target of a reference; keywords next to it take
+// precedence.
+func (f *Fitter) reference(n *jsonx.Value, depth int) (*jsonx.Value, error) {
+	target := f.refs.Lookup(n.Get("$ref").Text())
+	switch {
+	case target != nil && slices.Contains(f.inside, target):
+		f.lose("a schema that contains itself")
+		return f.anything(n), nil
+	case target.Is(jsonx.False):
+		return nil, errNone
+	case !target.Is(jsonx.Object):
+		return f.anything(n), nil
+	}
+	f.changed("references inlined")
+	merged := f.object(len(n.Members) + len(target.Members))
+	for _, m := range n.Members {
+		if m.Name != "$ref" {
+			merged.Members = append(merged.Members, m)
+		}
+	}
+	for _, m := range target.Members {
+		schema.Add(merged, m)
+	}
+	f.inside = append(f.inside, target)
+	defer func() { f.inside = f.inside[:len(f.inside)-1] }()
+	return f.schema(merged, depth+1)
+}
+
+// anything returns a schema for any value: the API requires a type, so it has
+// the common ones.
+func (f *Fitter) anything(n *jsonx.Value) *jsonx.Value {
+	f.lose("a value of any type")
+	union := jsonx.NewArray()
+	for _, t := range []string{"string", "number", "boolean"} {
+		branch := schema.OfType(t)
+		copyTexts(n, branch)
+		union.Items = append(union.Items, branch)
+	}
+	return jsonx.NewObject(jsonx.NewMember("anyOf", union))
+}
+
+// plain rewrites a schema without alternatives. A schema with several types
+// becomes a union with a schema for each.
+func (f *Fitter) plain(n *jsonx.Value, depth int) (*jsonx.Value, error) {
+	types, null := f.types(n)
+	switch {
+	case len(types) > 1:
+		rest := jsonx.NewObject(slices.DeleteFunc(slices.Clone(n.Members), func(m jsonx.Member) bool { return m.Name == "type" || m.Name == "enum" })...)
+		return f.union(rest, splitTypes(n, types), depth)
+	case len(types) == 0 && null: // only null
+		out := schema.OfType("null")
+		copyTexts(n, out)
+		return out, nil
+	case len(types) == 0:
+		return f.anything(n), nil
+	}
+	return f.typed(n, types[0], null, depth)
+}
+
+// typed rewrites a schema of one type; null says that it also accepts null.
+func (f *Fitter) typed(n *jsonx.Value, typ string, null bool, depth int) (*jsonx.Value, error) {
+	out := f.object(len(n.Members) + 4) // type, enum, nullable, maxItems
+	if named := n.Get("type"); named.IsText(typ) {
+		out.Set("type", named)
+	} else {
+		out.Set("type", jsonx.NewString(typ))
+	}
+	copyTexts(n, out)
+	values := f.values(n)
+	if values != nil {
+		out.Set("enum", values)
+	}
+	if enum := n.Get("enum"); n.Get("type") == nil && enum != nil && schema.HoldsNull(enum.Items) {
+		null = true
+	}
+	if null || isNullable(n) {
+		out.Set("nullable", jsonx.NewBool(true))
+	}
+	f.limits(n, out)
+	switch name := strings.ToLower(typ); {
+	case values != nil: // strings in this type, whatever they were
+	case name == "object":
+		return out, f.properties(n, out, depth)
+	case name == "array":
+		return out, f.array(n, out, depth)
+	}
+	return out, nil
+}

@@ -1,0 +1,34 @@
+package provider
+
+import (
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/provider/rewrite"
+)
+
+// mistral declares functions for Mistral's chat completions, which use OpenAI's
+// format and its rule for names.
+func mistral() Format {
+	return Format{
+		Name:    "mistral",
+		Summary: "Mistral chat completions tools",
+		decode:  decodeMistral,
+		reply:   replyMistral,
+		rule:    dashedNames(),
+		layout:  list,
+		prepare: (*encoder).prepareMistral,
+		write: func(e *encoder, t *tool) {
+			e.raw(`{"type":"function","function":`)
+			e.named(t)
+			e.raw(`,"parameters":`)
+			e.value(t.schema)
+			e.flag("strict", t.def.Provider.Strict)
+			e.raw("}}")
+		},
+	}
+}
+
+func (e *encoder) prepareMistral(t *tool) {
+	e.noStrict()
+	e.changed(t, slices.Concat(rewrite.LowerTypes(t.schema), rewrite.DropDeadRefs(t.schema, t.def.InputSchema), rewrite.TypeRoot(t.schema)))
+}

@@ -1,0 +1,78 @@
+package provider
+
+import (
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Names maps each declared name in a format to the registered name. Declared
+// names are unique. They depend only on the set of names, not on their order. A
+// name that the format accepts is declared unchanged; another one is cleaned,
+// and if that is ambiguous, it gets "_" and 6 hex digits of the hash of the
+// registered name.
+func Names(format string, registered []string) (map[string]string, error) {
+	f, err := Lookup(format)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(registered))
+	for i, declared := range f.rule.assign(registered) {
+		if declared != "" {
+			out[declared] = registered[i]
+		}
+	}
+	return out, nil
+}
+
+// OriginalNames is [Names] for names given by a model or a person. If format is
+// "", it has the names of all formats, mapped to "" if formats differ. An
+// unknown format has none.
+func OriginalNames(format string, registered []string) map[string]string {
+	out := map[string]string{}
+	for _, f := range Formats() {
+		if format != "" && f.Name != format {
+			continue
+		}
+		for i, declared := range f.rule.assign(registered) {
+			if declared == "" {
+				continue
+			}
+			original := registered[i]
+			if other, ok := out[declared]; ok && other != original {
+				original = ""
+			}
+			out[declared] = original
+		}
+	}
+	return out
+}
+
+// Keeps reports whether the format declares a name unchanged, regardless of
+// other tools.
+func (f Format) Keeps(name string) bool { return name == "" || f.rule.fit(name) == name }
+
+// names returns the declared name of each definition among all registered
+// names; "" for one without a name or with that of an earlier one.
+func (f Format) names(defs []registry.Definition, opts Options) []string {
+	own := make([]string, len(defs))
+	for i := range defs {
+		own[i] = defs[i].Name
+	}
+	all := slices.Concat(opts.Registered, own)
+	rule := f.rule
+	if f.Name == "gemini" && opts.GeminiReference {
+		rule = anyName()
+	}
+	declared := make(map[string]string, len(all))
+	for i, name := range rule.assign(all) {
+		if name != "" {
+			declared[all[i]] = name
+		}
+	}
+	for i, name := range own {
+		own[i] = declared[name]
+		delete(declared, name)
+	}
+	return own
+}

@@ -1,0 +1,99 @@
+package provider
+
+import (
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/provider/rewrite"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// openai declares functions for OpenAI's chat completions, whose documented
+// rule for names is ^[a-zA-Z0-9_-]{1,64}$. The root of parameters must be of
+// type object with properties and without oneOf, anyOf, allOf, enum and not.
+func openai() Format {
+	return Format{
+		Name:    "openai",
+		Summary: "OpenAI chat completions tools",
+		decode:  decodeOpenAI,
+		reply:   replyOpenAI,
+		rule:    dashedNames(),
+		layout:  list,
+		prepare: (*encoder).prepareOpenAI,
+		refuse:  refuseInvalid,
+		write: func(e *encoder, t *tool) {
+			e.raw(`{"type":"function","function":`)
+			e.named(t)
+			e.raw(`,"parameters":`)
+			e.value(t.schema)
+			switch { // absent means false here
+			case t.strict:
+				e.raw(`,"strict":true`)
+			case e.opts.Strict, t.def.Provider.Strict != nil:
+				e.raw(`,"strict":false`)
+			}
+			e.raw("}}")
+		},
+	}
+}
+
+// openaiResponses declares functions for OpenAI's Responses API. It treats an
+// absent strict as true, so strict is always written.
+func openaiResponses() Format {
+	return Format{
+		Name:    "openai-responses",
+		Summary: "OpenAI Responses API tools",
+		decode:  decodeResponses,
+		reply:   replyResponses,
+		rule:    dashedNames(),
+		layout:  list,
+		prepare: (*encoder).prepareOpenAI,
+		refuse:  refuseInvalid,
+		search:  responsesSearch, namespaces: true,
+		write: func(e *encoder, t *tool) {
+			e.raw(`{"type":"function","name":`)
+			e.string(t.name)
+			e.raw(`,"description":`)
+			e.string(t.def.Description)
+			e.raw(`,"parameters":`)
+			e.value(t.schema)
+			e.flag("strict", &t.strict)
+			e.flag("defer_loading", t.def.Provider.DeferLoading)
+			e.callers(t, isAnthropicCaller)
+			e.further(t, "output_schema", t.def.DeclaredOutputSchema(), e.outputSchema)
+			e.raw("}")
+		},
+	}
+}
+
+// dashedNames is the rule of every API that accepts ^[a-zA-Z0-9_-]{1,64}$.
+func dashedNames() nameRule { return nameRule{extra: "-", max: 64} }
+
+func (e *encoder) prepareOpenAI(t *tool) {
+	changes := openAIRoot(t)
+	if e.asksStrict(t) {
+		strict := t.schema.Clone()
+		if done, err := rewrite.Strict(strict); err != nil {
+			e.diagnose(registry.SeverityWarning, "strict_impossible", t,
+				"declared without strict: "+err.Error(), "strict schemas accept only objects with named properties")
+		} else {
+			t.schema, t.strict = strict, true
+			changes = append(changes, done...)
+		}
+	}
+	e.changed(t, changes)
+}
+
+// refuseInvalid rejects a tool whose schema the API would refuse.
+func refuseInvalid(t *tool) error { return rewrite.CheckValid(t.schema) }
+
+func openAIRoot(t *tool) []string {
+	root := t.schema
+	changes := flattened(t, "enum", "not")
+	if !root.Get("properties").Is(jsonx.Object) {
+		root.Set("properties", jsonx.NewObject())
+		changes = append(changes, "properties added at the root")
+	}
+	if rewrite.FillArrays(root) {
+		changes = append(changes, "items added to arrays that had none")
+	}
+	return changes
+}

@@ -1,0 +1,177 @@
+package provider
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// decodeOpenAI decodes a chat completion, its message, or a list of tool calls
+// (OpenAI chat completions, which Mistral, Ollama and many others use too).
+func decodeOpenAI(t *Turn, raw json.RawMessage) error {
+	if list, ok := jsonx.Elements(raw); ok {
+		return t.addOpenAI(list)
+	}
+	o := asObject(raw)
+	if err := apiError(o); err != nil {
+		return err
+	}
+	switch {
+	case o.has("choices"):
+		return t.openAIChoices(o)
+	case o.has("tool_calls") || o.text("role") == "assistant":
+		return t.openAIMessage(o, false)
+	case o.has("function"):
+		return t.addOpenAI([]json.RawMessage{raw})
+	}
+	return errUnrecognized
+}
+
+func (t *Turn) openAIChoices(o object) error {
+	choices, ok := jsonx.Elements(o["choices"])
+	if !ok {
+		return errors.New("choices is not a list")
+	}
+	calling := 0
+	for _, raw := range choices {
+		choice := asObject(raw)
+		message := asObject(choice["message"])
+		if message == nil {
+			return errors.New("a choice in it has no message; a chunk of a stream cannot be used")
+		}
+		before := len(t.Calls)
+		if err := t.openAIMessage(message, isCut(choice.text("finish_reason"))); err != nil {
+			return err
+		}
+		if len(t.Calls) > before {
+			calling++
+		}
+	}
+	if calling > 1 {
+		return fmt.Errorf("%d of its choices call tools; send the message of the one with which the conversation continues", calling)
+	}
+	return nil
+}
+
+// isCut reports whether the model ran out of tokens. Mistral distinguishes two
+// limits.
+func isCut(finishReason string) bool {
+	return finishReason == "length" || finishReason == "model_length"
+}
+
+func (t *Turn) openAIMessage(m object, cut bool) error {
+	if !jsonx.IsNull(m["function_call"]) && jsonx.IsNull(m["tool_calls"]) {
+		return errors.New("its message has a function_call, the predecessor of tools; declare with --request and the field tools")
+	}
+	if jsonx.IsNull(m["tool_calls"]) {
+		return nil
+	}
+	list, ok := jsonx.Elements(m["tool_calls"])
+	if !ok {
+		return errors.New("tool_calls is not a list")
+	}
+	if err := t.addOpenAI(list); err != nil {
+		return err
+	}
+	if cut && len(list) > 0 {
+		t.Calls[len(t.Calls)-1].Fault = cutOff
+	}
+	return nil
+}
+
+func (t *Turn) addOpenAI(list []json.RawMessage) error {
+	for _, raw := range list {
+		o := asObject(raw)
+		function := asObject(o["function"])
+		c := Call{id: textID(o["id"]), Name: function.text("name"), Params: params(function["arguments"])}
+		switch {
+		case o.has("role"):
+			return errors.New("it is a list of messages; send only the last message")
+		case c.id == nil && (function != nil || o.has("custom")):
+			return errors.New("a call in it has no id")
+		case o.has("custom"):
+			c.Name = asObject(o["custom"]).text("name")
+			c.Fault = "Calls of type custom are not supported. Call a declared function."
+		case function == nil:
+			return errUnrecognized
+		}
+		t.Calls = append(t.Calls, c)
+	}
+	return nil
+}
+
+// replyOpenAI writes a message of role tool for each call. These may have only
+// text, so images, audio and files follow in a message of role user.
+func replyOpenAI(t *Turn, answers []Answer) []any {
+	type toolMessage struct {
+		Role    string          `json:"role"`
+		ID      json.RawMessage `json:"tool_call_id"`
+		Content string          `json:"content"`
+	}
+	type userMessage struct {
+		Role    string `json:"role"`
+		Content []any  `json:"content"`
+	}
+	var messages, media []any
+	for i, a := range answers {
+		text, blocks := t.textAndMedia(i, a, openAIMedia)
+		messages = append(messages, toolMessage{"tool", t.Calls[i].id, text})
+		media = append(media, blocks...)
+	}
+	if len(media) > 0 {
+		messages = append(messages, userMessage{"user", media})
+	}
+	return messages
+}
+
+// textAndMedia returns the text of an answer and, if it has media that the
+// format accepts, blocks for a user message: a line that names the call, and
+// the media.
+func (t *Turn) textAndMedia(i int, a Answer, media func(part) any) (text string, blocks []any) {
+	lines := notes{}
+	for _, p := range a.parts() {
+		m := media(p)
+		if m == nil {
+			lines.add(p.asText())
+			continue
+		}
+		if blocks == nil {
+			blocks = []any{textBlock{"text", "From the call " + asText(t.Calls[i].id) + " of " + cmp.Or(a.Tool, t.Calls[i].Name) + ":"}}
+		}
+		lines.add(p.note() + " in the message below")
+		blocks = append(blocks, m)
+	}
+	return lines.result(a.IsError), blocks
+}
+
+func openAIMedia(p part) any {
+	type location struct {
+		URL string `json:"url"`
+	}
+	type sound struct {
+		Data   []byte `json:"data"`
+		Format string `json:"format"`
+	}
+	type file struct {
+		Name string `json:"filename"`
+		Data string `json:"file_data"`
+	}
+	type block struct {
+		Type  string    `json:"type"`
+		URL   *location `json:"image_url,omitempty"`
+		Sound *sound    `json:"input_audio,omitempty"`
+		File  *file     `json:"file,omitempty"`
+	}
+	switch {
+	case p.isImage():
+		return block{Type: "image_url", URL: &location{p.dataURL()}}
+	case p.soundFormat() != "":
+		return block{Type: "input_audio", Sound: &sound{p.Data, p.soundFormat()}}
+	case p.isPDF():
+		return block{Type: "file", File: &file{p.fileName(), p.dataURL()}}
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package provider
+
+import (
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/provider/typescript"
+)
+
+// promptHead is the beginning of the text. `call --batch` reads the lines for
+// which it asks.
+const promptHead = `You can call the tools below. To call one, write a single line of JSON:
+{"id":"1","name":"TOOL","params":{…}}
+Each tool's params follow its JSON Schema. Results carry the id of the call.
+`
+
+// prompt writes the tools as text for a system prompt, for models without an
+// API for tools. Text of tools is indented, so that no description can look
+// like another tool or the instructions.
+func prompt() Format {
+	return Format{
+		Name:    "prompt",
+		Summary: "text for a system prompt",
+		Text:    true,
+		rule:    nameRule{extra: ".-", max: 64},
+		layout: func(Options) layout {
+			return layout{open: promptHead + "\n", between: "\n", empty: "There are no tools to call.\n"}
+		},
+		prepare: func(e *encoder, t *tool) { e.noStrict() },
+		write: func(e *encoder, t *tool) {
+			e.raw("## " + t.name + "\n")
+			if description := strings.TrimSpace(t.def.Description); description != "" {
+				e.indented("  ", description)
+			}
+			e.raw("  params: ")
+			e.value(t.schema)
+			e.raw("\n")
+		},
+	}
+}
+
+// indented writes every line of text with a prefix, for any kind of line break,
+// as valid UTF-8.
+func (e *encoder) indented(prefix, text string) {
+	for line := range strings.SplitSeq(typescript.Lines(text), "\n") {
+		e.raw(strings.TrimRight(prefix+line, " \t"))
+		e.raw("\n")
+	}
+}

@@ -1,0 +1,125 @@
+package provider
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// Kinds of calls of the Responses API that the client answers, besides
+// functions and custom tools.
+const (
+	kindSearch     = "tool_search_call"
+	kindShell      = "shell_call"
+	kindLocalShell = "local_shell_call"
+	kindPatch      = "apply_patch_call"
+	kindComputer   = "computer_call"
+	kindApproval   = "mcp_approval_request"
+)
+
+// decodeResponses decodes a response of OpenAI's Responses API, the list of its
+// output items, or one item.
+func decodeResponses(t *Turn, raw json.RawMessage) error {
+	list, ok := jsonx.Elements(raw)
+	if !ok {
+		o := asObject(raw)
+		if err := apiError(o); err != nil {
+			return err
+		}
+		switch {
+		case asObject(o["output"]).has("message"): // a response of Bedrock
+			return errUnrecognized
+		case o.has("output"):
+			if list, ok = jsonx.Elements(o["output"]); !ok {
+				return errors.New("output is not a list")
+			}
+		case strings.HasSuffix(o.text("type"), "_call"), o.text("type") == kindApproval:
+			list = []json.RawMessage{raw}
+		default:
+			return errUnrecognized
+		}
+	}
+	items := make([]object, len(list))
+	answered := map[string]bool{} // calls that the server answered in the same response
+	for i, raw := range list {
+		items[i] = asObject(raw)
+		if strings.HasSuffix(items[i].text("type"), "_output") {
+			answered[items[i].text("call_id")] = true
+		}
+	}
+	for _, item := range items {
+		if answered[item.text("call_id")] && isBuiltinCall(item.text("type")) {
+			continue
+		}
+		if err := t.addResponses(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isBuiltinCall reports whether a call is for one of the API's own tools, which
+// the server may have answered itself.
+func isBuiltinCall(kind string) bool {
+	return strings.HasSuffix(kind, "_call") && kind != "function_call" && kind != "custom_tool_call"
+}
+
+// addResponses adds a call that the client has to answer; other items need no
+// answer.
+func (t *Turn) addResponses(item object) error {
+	c := Call{id: textID(item["call_id"]), Name: item.text("name"), Params: params(item["arguments"]), kind: item.text("type"), item: item}
+	switch c.kind {
+	case "":
+		return errUnrecognized
+	case "function_call_output", "custom_tool_call_output":
+		return errors.New("it contains answers to calls; send only the output of the last response")
+	case "function_call":
+		if item.text("status") == "incomplete" {
+			c.Fault = cutOff
+		}
+	case kindApproval:
+		c.id = textID(item["id"])
+		c.Fault = "toolreg does not approve calls to servers that the API contacts itself, so it was not run. Call a declared function."
+	default:
+		if runByServer(item) {
+			return nil
+		}
+		if c.Search = c.kind == kindSearch; c.Search {
+			break
+		}
+		c.Fault = "Calls of type " + strings.TrimSuffix(strings.TrimSuffix(c.kind, "_call"), "_tool") + " are not supported. Call a declared function."
+	}
+	if c.id == nil {
+		return fmt.Errorf("a call in it has no %s", idKey(c.kind))
+	}
+	t.Calls = append(t.Calls, c)
+	return nil
+}
+
+// runByServer reports whether an item does not need an answer from the client:
+// calls that do have an id for it.
+func runByServer(item object) bool {
+	switch kind := item.text("type"); kind {
+	case "file_search_call", "web_search_call", "image_generation_call", "code_interpreter_call", "mcp_call":
+		return true
+	case kindSearch:
+		return item.text("execution") != "client"
+	case kindShell:
+		return asObject(item["environment"]).text("type") == "container_reference"
+	case kindLocalShell, kindPatch, kindComputer, "custom_tool_call":
+		return false
+	default: // newer than this program
+		return !strings.HasSuffix(kind, "_call") || textID(item["call_id"]) == nil
+	}
+}
+
+// idKey returns the key of the id that an answer must repeat.
+func idKey(kind string) string {
+	if kind == kindApproval {
+		return "id"
+	}
+	return "call_id"
+}

@@ -1,0 +1,189 @@
+package provider
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/provider/gemini"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/schema"
+)
+
+// RestoreEnums undoes in params what the format gemini does to enums and const:
+// if the tool's own schema has values that are not strings, and params have one
+// of them as the string with which it was declared, the original value is
+// restored. A string that the schema itself allows stays a string. Everything
+// else keeps its bytes except for white space; if there is nothing to restore,
+// or schema or params cannot be parsed or have duplicate keys, params are
+// unchanged.
+func RestoreEnums(schema, params json.RawMessage) json.RawMessage {
+	return restore(schema, params, func(r *restorer, s, v *jsonx.Value) { r.enums(s, v, 0) })
+}
+
+// minSteps and stepsPerByte limit the work on params, because a schema can
+// require any amount.
+const (
+	minSteps     = 100_000
+	stepsPerByte = 8
+)
+
+// restorer walks params along their schema.
+type restorer struct {
+	refs    *schema.Refs
+	steps   int // steps left
+	changed bool
+
+	byString map[*jsonx.Value]map[string]*jsonx.Value // values of an enum by their declared strings
+}
+
+func restore(rawSchema, params json.RawMessage, walk func(r *restorer, s, v *jsonx.Value)) json.RawMessage {
+	if len(rawSchema) > registry.MaxSchemaBytes || len(params) > registry.MaxParamsBytes {
+		return params
+	}
+	s, err := jsonx.Parse(rawSchema, options())
+	if err != nil {
+		return params
+	}
+	p := jsonx.Parser{Options: options()}
+	v, err := p.Parse(params)
+	if err != nil || p.Duplicate {
+		return params
+	}
+	r := &restorer{refs: schema.NewRefs(s), steps: minSteps + stepsPerByte*len(params)}
+	walk(r, s, v)
+	if !r.changed {
+		return params
+	}
+	return v.AppendTo(nil)
+}
+
+// spend uses n steps, about the number of keys and values examined, and reports
+// whether enough were left.
+func (r *restorer) spend(n int) bool {
+	r.steps -= n
+	return r.steps >= 0
+}
+
+// enter returns the schema to which s resolves; nil if there is none or no
+// steps are left. depth counts the schemas above s that describe the same
+// value, because references may be recursive.
+func (r *restorer) enter(s *jsonx.Value, depth int) *jsonx.Value {
+	if !s.Is(jsonx.Object) || depth > maxNesting || !r.spend(1+len(s.Members)) {
+		return nil
+	}
+	s, err := r.refs.Resolve(s)
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// enums follows the same path as gemini.Sanitize and gemini.Fitter.
+func (r *restorer) enums(s, v *jsonx.Value, depth int) {
+	if v.Kind < jsonx.String { // neither text nor a container
+		return
+	}
+	if s = r.enter(s, depth); s == nil {
+		return
+	}
+	r.enum(s, v)
+	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
+		list := s.Get(keyword)
+		if list == nil || v.Is(jsonx.String) && keyword != "allOf" && r.someTakes(list.Items, v, depth) {
+			continue
+		}
+		for _, branch := range list.Items {
+			r.enums(branch, v, depth+1)
+		}
+	}
+	for i, item := range v.Items {
+		r.enums(itemSchema(s, i), item, 0)
+	}
+	r.eachParam(s, v, func(_ string, sub, value *jsonx.Value) { r.enums(sub, value, 0) })
+}
+
+// itemSchema returns the schema of the item at an index of a list.
+func itemSchema(s *jsonx.Value, i int) *jsonx.Value {
+	items := s.Get("items")
+	places, rest := s.Get("prefixItems"), items
+	if items.Is(jsonx.Array) { // as before draft 2020-12
+		places, rest = items, s.Get("additionalItems")
+	}
+	if places != nil && i < len(places.Items) {
+		return places.Items[i]
+	}
+	return rest
+}
+
+// enum restores a value of an enum or const.
+func (r *restorer) enum(s, v *jsonx.Value) {
+	if !v.Is(jsonx.String) {
+		return
+	}
+	if enum := s.Get("enum"); enum.Is(jsonx.Array) {
+		if original := r.declared(enum)[v.Text()]; original != nil && !original.Is(jsonx.String) {
+			*v, r.changed = *original, true
+		}
+	} else if c := s.Get("const"); c != nil && !c.Is(jsonx.String) && !c.Is(jsonx.Null) && gemini.String(c) == v.Text() {
+		*v, r.changed = *c, true
+	}
+}
+
+// declared maps the strings with which an enum is declared to its values, once
+// per enum. A string is declared as itself, even if another value looks the
+// same.
+func (r *restorer) declared(enum *jsonx.Value) map[string]*jsonx.Value {
+	if known, ok := r.byString[enum]; ok {
+		return known
+	}
+	values := make(map[string]*jsonx.Value, len(enum.Items))
+	for _, e := range enum.Items {
+		if e.Is(jsonx.Null) {
+			continue
+		}
+		s := gemini.String(e)
+		if old := values[s]; old == nil || !old.Is(jsonx.String) && e.Is(jsonx.String) {
+			values[s] = e
+		}
+	}
+	if r.byString == nil {
+		r.byString = map[*jsonx.Value]map[string]*jsonx.Value{}
+	}
+	r.byString[enum] = values
+	return values
+}
+
+// someTakes reports whether one of the branches clearly allows the string v.
+func (r *restorer) someTakes(branches []*jsonx.Value, v *jsonx.Value, depth int) bool {
+	return slices.ContainsFunc(branches, func(b *jsonx.Value) bool {
+		if depth > maxNesting || !r.spend(1) {
+			return true
+		}
+		if target, err := r.refs.Resolve(b); err == nil {
+			b = target
+		}
+		enum, constant := b.Get("enum"), b.Get("const")
+		switch {
+		case enum != nil:
+			return r.declared(enum)[v.Text()].Is(jsonx.String)
+		case constant != nil:
+			return constant.IsText(v.Text())
+		}
+		return schema.HasType(b, "string") || b.Is(jsonx.True)
+	})
+}
+
+// eachParam calls f with every member of an object that the schema describes.
+func (r *restorer) eachParam(s, v *jsonx.Value, f func(name string, sub, value *jsonx.Value)) {
+	properties := s.Get("properties")
+	if !properties.Is(jsonx.Object) || !r.spend(len(v.Members)) {
+		return
+	}
+	for i := range v.Members {
+		m := &v.Members[i]
+		if sub := r.refs.Get(properties, m.Name); sub != nil {
+			f(m.Name, sub, m.Value)
+		}
+	}
+}

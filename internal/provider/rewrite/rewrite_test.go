@@ -1,0 +1,210 @@
+package rewrite_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// declaredSchema encodes one tool and returns the schema as declared, "" where
+// it was left out, and the diagnostics' texts.
+func declaredSchema(t *testing.T, format, schema string, opts provider.Options) (string, string) {
+	t.Helper()
+	def := registry.Definition{Name: "t", Source: "mcp:s", Server: "s", InputSchema: json.RawMessage(schema)}
+	f, err := provider.Lookup(format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, diags := f.Encode([]registry.Definition{def}, opts)
+	var texts []string
+	for _, d := range diags {
+		texts = append(texts, d.Code+": "+d.Message)
+	}
+	if len(out.Declarations) == 0 {
+		return "", strings.Join(texts, "\n")
+	}
+	key := map[string]string{
+		"openai": "parameters", "openai-responses": "parameters", "anthropic": "input_schema", "bedrock": "json",
+		"mistral": "parameters", "mcp": "inputSchema", "json-schema": "t",
+	}[format]
+	n, err := jsonx.Parse(out.Declarations[0].Data, jsonx.Options{})
+	if format == "json-schema" {
+		n, err = jsonx.Parse(out.Data, jsonx.Options{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{"toolSpec", "inputSchema", "function"} {
+		if inner := n.Get(step); inner != nil && step != key {
+			n = inner
+		}
+	}
+	return string(n.Get(key).AppendTo(nil)), strings.Join(texts, "\n")
+}
+
+// TestRoots shows what becomes of schemas that an API would refuse at the root,
+// and with them every other tool of the request.
+func TestRoots(t *testing.T) {
+	for name, c := range map[string]struct{ format, schema, want, diag string }{
+		"type added": {"anthropic", `{"properties":{"a":{}}}`,
+			`{"type":"object","properties":{"a":{}}}`, "added at the root"},
+		"type narrowed":            {"mistral", `{"type":["object","null"]}`, `{"type":"object"}`, "narrowed"},
+		"properties added":         {"openai", `{"type":"object"}`, `{"type":"object","properties":{}}`, "properties added"},
+		"properties are no object": {"openai", `{"type":"object","properties":[]}`, `{"type":"object","properties":{}}`, "properties added"},
+		"reference": {"bedrock", `{"$schema":"x","$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"type":"object","properties":{"x":{}}}}}`,
+			`{"type":"object","properties":{"x":{}},"$schema":"x","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"type":"object","properties":{"x":{}}}}}`, "reference at the root"},
+		"reference stays for MCP": {"mcp", `{"type":"object","$ref":"#/$defs/b","$defs":{"b":{}}}`, `{"type":"object","$ref":"#/$defs/b","$defs":{"b":{}}}`, ""},
+		"anyOf of required": {"anthropic", `{"type":"object","properties":{"a":{}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`,
+			`{"type":"object","properties":{"a":{}}}`, "anyOf at the root flattened"},
+		"oneOf of objects": {"openai", `{"oneOf":[{"properties":{"a":{"const":1}},"required":["a"]},{"properties":{"a":{"const":2},"b":{}}},true,5]}`,
+			`{"type":"object","properties":{"a":{"anyOf":[{"const":1},{"const":2}]},"b":{}}}`, "oneOf at the root flattened"},
+		"alternatives told apart by a constant": {"anthropic", `{"oneOf":[{"properties":{"do":{"const":"add"},"n":{"type":"integer"}},"required":["do","n"]},{"properties":{"do":{"type":"string","enum":["drop"]},"n":{"type":"string"}},"required":["do"]}]}`,
+			`{"type":"object","properties":{"do":{"type":"string","enum":["add","drop"]},"n":{"anyOf":[{"type":"integer"},{"type":"string"}]}},"required":["do"]}`, "oneOf at the root flattened"},
+		"alternatives within allOf": {"openai", `{"type":"object","properties":{"a":{}},"allOf":[{"anyOf":[{"properties":{"b":{}},"required":["b"]},{"allOf":[{"properties":{"c":{}}}]}]}]}`,
+			`{"type":"object","properties":{"a":{},"b":{},"c":{}}}`, "allOf at the root flattened"},
+		"reference to what was flattened": {"anthropic", `{"type":"object","properties":{"a":{"$ref":"#/anyOf/0/properties/b"}},"anyOf":[{"properties":{"b":{"type":"string"}}}]}`,
+			`{"type":"object","properties":{"a":{},"b":{"type":"string"}}}`, "dangling references dropped"},
+		"properties next to the reference": {"openai", `{"$ref":"#/$defs/a","properties":{"y":{}},"required":["y","x"],"$defs":{"a":{"type":"object","properties":{"x":{}},"required":["x"]}}}`,
+			`{"properties":{"y":{},"x":{}},"required":["y","x"],"type":"object","$defs":{"a":{"type":"object","properties":{"x":{}},"required":["x"]}}}`, "reference at the root"},
+		"definitions within the target": {"anthropic", `{"$ref":"#/$defs/a","$defs":{"a":{"type":"object","properties":{"x":{"$ref":"#/$defs/a/$defs/b"}},"$defs":{"b":{"type":"string"}}}}}`,
+			`{"type":"object","properties":{"x":{"$ref":"#/$defs/a/$defs/b"}},"$defs":{"a":{"type":"object","properties":{"x":{"$ref":"#/$defs/a/$defs/b"}},"$defs":{"b":{"type":"string"}}}}}`, "reference at the root"},
+		"allOf keeps what is required": {"anthropic", `{"required":["z"],"allOf":[{"properties":{"a":{}},"required":["a","z"]},{"$ref":"#/$defs/b"}],"$defs":{"b":{"properties":{"b":{}},"required":["b"]}}}`,
+			`{"type":"object","required":["z","a","b"],"$defs":{"b":{"properties":{"b":{}},"required":["b"]}},"properties":{"a":{},"b":{}}}`, "allOf at the root flattened"},
+		"not and enum": {"openai", `{"type":"object","properties":{},"not":{"required":["a"]},"enum":[{}]}`,
+			`{"type":"object","properties":{}}`, "not at the root flattened"},
+		"items": {"openai", `{"type":"object","properties":{"a":{"type":["array","null"]},"b":{"anyOf":[{"type":"array"}]}}}`,
+			`{"type":"object","properties":{"a":{"type":["array","null"],"items":{}},"b":{"anyOf":[{"type":"array","items":{}}]}}}`, "items added"},
+		"older drafts": {"anthropic", `{"type":"object","properties":{"a":{"type":"array","items":[{}],"additionalItems":false},"b":{"minimum":1,"exclusiveMinimum":true,"maximum":2,"exclusiveMaximum":false,"required":true}}}`,
+			`{"type":"object","properties":{"a":{"type":"array","prefixItems":[{}],"items":false},"b":{"exclusiveMinimum":1,"maximum":2}}}`, "older drafts"},
+		"upper case types": {"mcp", `{"type":"OBJECT","properties":{"type":{"type":"STRING","const":"OBJECT"}}}`,
+			`{"type":"object","properties":{"type":{"type":"string","const":"OBJECT"}}}`, "lower case"},
+		"odd key":               {"anthropic", `{"type":"object","properties":{"filter[id]":{}}}`, "", `declaration_left_out: not declared for anthropic: its param "filter[id]"`},
+		"odd key deeper":        {"bedrock", `{"type":"object","properties":{"a":{"properties":{"b c":{}}}}}`, `{"type":"object","properties":{"a":{"properties":{"b c":{}}}}}`, ""},
+		"odd key elsewhere":     {"openai", `{"type":"object","properties":{"filter[id]":{}}}`, `{"type":"object","properties":{"filter[id]":{}}}`, ""},
+		"twice the same key":    {"openai", `{"type":"object","properties":{"a":{}},"properties":{"b":{}}}`, `{"type":"object","properties":{"b":{}}}`, "duplicate keys"},
+		"title and description": {"json-schema", `{"type":"object"}`, `{"title":"t","type":"object"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, diags := declaredSchema(t, c.format, c.schema, provider.Options{})
+			if got != c.want {
+				t.Errorf("declared\n%s, want\n%s", got, c.want)
+			}
+			if (c.diag == "") != (diags == "") || !strings.Contains(diags, c.diag) {
+				t.Errorf("diagnostics %q, want %q", diags, c.diag)
+			}
+		})
+	}
+}
+
+func TestStrict(t *testing.T) {
+	const closedEnd = `"additionalProperties":false`
+	for name, c := range map[string]struct{ schema, want, diag string }{
+		"already strict": {`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],` + closedEnd + `}`,
+			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],` + closedEnd + `}`, ""},
+		"optional": {`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":["integer","null"]},"c":{"enum":["x",1]},"d":{"const":"y"}},` + closedEnd + `}`,
+			`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"type":["integer","null"]},"c":{"type":["string","integer","null"],"enum":["x",1,null]},"d":{"anyOf":[{"type":"string","const":"y"},{"type":"null"}]}},` + closedEnd + `,"required":["a","b","c","d"]}`,
+			"optional properties made nullable: a, b, c, d"},
+		"nested": {`{"type":"object","properties":{"o":{"type":"object","properties":{"a":{"type":"string","minLength":3,"format":"uri"}},"required":["a"]}},"required":["o"]}`,
+			`{"type":"object","properties":{"o":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],` + closedEnd + `}},"required":["o"],` + closedEnd + `}`,
+			"objects closed to additional properties; dropped: format, minLength"},
+		"anyOf and oneOf": {`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"}]},"b":{"oneOf":[{"type":"null"},{"type":"number"}]}},` + closedEnd + `}`,
+			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]},"b":{"anyOf":[{"type":"null"},{"type":"number"}]}},` + closedEnd + `,"required":["a","b"]}`,
+			"oneOf converted to anyOf"},
+		"reference": {`{"type":"object","properties":{"a":{"$ref":"#/$defs/d","description":"x"}},"required":["a"],` + closedEnd + `,"$defs":{"d":{"type":"object","properties":{},` + closedEnd + `}}}`,
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"],` + closedEnd + `,"$defs":{"d":{"type":"object","properties":{},` + closedEnd + `,"required":[]}}}`,
+			"dropped: description next to $ref"},
+		"allOf of one": {`{"type":"object","properties":{"a":{"description":"x","allOf":[{"$ref":"#/$defs/d"}]}},"required":["a"],` + closedEnd + `,"$defs":{"d":{"type":"string"}}}`,
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"],` + closedEnd + `,"$defs":{"d":{"type":"string"}}}`, "allOf of one schema merged"},
+		"required without property": {`{"type":"object","properties":{"a":{"type":"string"}},"required":["a","zz"],` + closedEnd + `}`,
+			`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],` + closedEnd + `}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, diags := declaredSchema(t, "openai", c.schema, provider.Options{Strict: true})
+			if got != c.want {
+				t.Errorf("declared\n%s, want\n%s", got, c.want)
+			}
+			if !strings.Contains(diags, c.diag) || strings.Contains(diags, "strict_impossible") {
+				t.Errorf("diagnostics %q, want %q", diags, c.diag)
+			}
+		})
+	}
+}
+
+// TestStrictImpossible: what cannot be strict is declared as it was, saying so.
+func TestStrictImpossible(t *testing.T) {
+	for schema, why := range map[string]string{
+		`{"type":"object","properties":{"a":{}}}`:                                                                                                     "accepts any value",
+		`{"type":"object","properties":{"a":true}}`:                                                                                                   "accepts any value",
+		`{"type":"object","properties":{"a":{"type":"object"}}}`:                                                                                      "properties of any name",
+		`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":{"type":"string"}}`:                                             "properties of any name",
+		`{"type":"object","properties":{},"additionalProperties":true}`:                                                                               "properties of any name",
+		`{"type":"object","properties":{},"patternProperties":{"^x":{}}}`:                                                                             "patternProperties",
+		`{"type":"object","properties":{"a":{"allOf":[{"type":"string"},{"minLength":1}]}}}`:                                                          "several schemas at once",
+		`{"type":"object","properties":{"a":{"type":"array","prefixItems":[{}],"items":{}}}}`:                                                         "prefixItems",
+		`{"type":"object","properties":{"a":{"type":"array","items":{}}}}`:                                                                            "accepts any value",
+		`{"type":"object","properties":{"a":` + strings.Repeat(`{"type":"array","items":`, 12) + `{"type":"string"}` + strings.Repeat("}", 12) + `}}`: "nested deeper than 10",
+		`{"type":"object","properties":{"a":{"enum":[` + strings.Repeat("1,", 1000) + `1]}}}`:                                                         "1001 enum values",
+		`{"type":"object","properties":{"a":{"type":"string","enum":[` + strings.Repeat(`"`+strings.Repeat("x", 60)+`",`, 251) + `"y"]}}}`:            "15061 characters",
+		`{"type":"object","properties":{"` + strings.Repeat("x", 120_001) + `":{"type":"string"}}}`:                                                   "120001 characters",
+		`{"type":"object","properties":{"a":{"enum":[]}}}`:                                                                                            "accepts any value",
+	} {
+		got, diags := declaredSchema(t, "openai-responses", schema, provider.Options{Strict: true})
+		if got != schema {
+			t.Errorf("%s was declared as %s", schema, got)
+		}
+		if !strings.Contains(diags, "strict_impossible") || !strings.Contains(diags, why) {
+			t.Errorf("%.200s: diagnostics %q, want %q", schema, diags, why)
+		}
+	}
+}
+
+// An API looks references up and refuses the request where they lead nowhere.
+func TestDeadReferences(t *testing.T) {
+	const schema = `{"type":"object","properties":{"out":{"$ref":"https://example.com","description":"d"},"gone":{"$ref":"#/$defs/gone"},"self":{"$ref":"#/properties/self"},"number":{"$ref":5},"good":{"$ref":"#/$defs/a~1b"},"anchor":{"$ref":"#here"}},"$defs":{"a/b":{"type":"string"},"c":{"$anchor":"here","type":"string"}}}`
+	const want = `{"type":"object","properties":{"out":{"description":"d"},"gone":{},"self":{},"number":{},"good":{"$ref":"#/$defs/a~1b"},"anchor":{"$ref":"#here"}},"$defs":{"a/b":{"type":"string"},"c":{"$anchor":"here","type":"string"}}}`
+	for _, format := range []string{"openai", "openai-responses", "anthropic", "bedrock", "mistral"} {
+		got, diags := declaredSchema(t, format, schema, provider.Options{})
+		if got != want || !strings.Contains(diags, "dangling references dropped") {
+			t.Errorf("%s declared %s, said %s", format, got, diags)
+		}
+	}
+	valid := strings.Replace(schema, `"number":{"$ref":5},`, "", 1)
+	if got, diags := declaredSchema(t, "mcp", valid, provider.Options{}); got != valid || diags != "" {
+		t.Errorf("mcp declared %s, said %s", got, diags)
+	}
+}
+
+// TestStrictThenRestored has a model answer with nulls for what was optional.
+func TestStrictThenRestored(t *testing.T) {
+	const schema = `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a"]}`
+	if got := string(provider.RestoreOptional(json.RawMessage(schema), json.RawMessage(`{"a":"x","b":null}`))); got != `{"a":"x"}` {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestFlattenHostile flattens schemas that would take hours without a bound on
+// the work.
+func TestFlattenHostile(t *testing.T) {
+	big := `"` + strings.Repeat("x", 20_000) + `"`
+	var tree, wide strings.Builder
+	tree.WriteString(`{"type":"object","$ref":"#/$defs/n0","$defs":{"p":{"properties":{"a":{"const":` + big + `}}},"q":{"properties":{"a":{"const":1,"title":` + big + `}}}`)
+	for i := range 28 {
+		fmt.Fprintf(&tree, `,"n%d":{"anyOf":[{"$ref":"#/$defs/n%d"},{"$ref":"#/$defs/n%d"}]}`, i, i+1, i+1)
+	}
+	tree.WriteString(`,"n28":{"anyOf":[{"$ref":"#/$defs/p"},{"$ref":"#/$defs/q"}]}}}`)
+	wide.WriteString(`{"type":"object","anyOf":[{}` + strings.Repeat(`,{"$ref":"#/$defs/m"}`, 5_000) + `],"$defs":{"m":{"properties":{"z":{}`)
+	for i := range 5_000 {
+		fmt.Fprintf(&wide, `,"p%d":{}`, i)
+	}
+	wide.WriteString(`}}}}`)
+	for _, schema := range []string{tree.String(), wide.String()} {
+		if got, diags := declaredSchema(t, "anthropic", schema, provider.Options{}); got == "" || !strings.Contains(diags, "flattened") {
+			t.Errorf("not declared: %.300s", diags)
+		}
+	}
+}

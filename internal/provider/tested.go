@@ -1,0 +1,25 @@
+package provider
+
+// Tested says what declarations and answers were tested with.
+type Tested struct {
+	AsOf string `json:"asOf"` // the day on which docs/providers.md was current
+	SDKs []SDK  `json:"sdks"`
+}
+
+// SDK is a provider's own library, whose types read what toolreg prints.
+type SDK struct {
+	Module  string `json:"module"`
+	Version string `json:"version"`
+}
+
+// TestedWith returns the SDKs that the tests in testdata/providers use. A test
+// there compares this list with its go.mod and with docs/providers.md.
+func TestedWith() Tested {
+	return Tested{AsOf: "2026-11-22", SDKs: []SDK{
+		{"github.com/anthropics/anthropic-sdk-go", "v1.84.0"},
+		{"github.com/aws/aws-sdk-go-v2/service/bedrockruntime", "v1.63.11"},
+		{"github.com/modelcontextprotocol/go-sdk", "v1.8.0"},
+		{"github.com/openai/openai-go/v3", "v3.96.0"},
+		{"google.golang.org/genai", "v1.77.0"},
+	}}
+}

@@ -1,0 +1,68 @@
+package provider
+
+import (
+	"encoding/json"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Limits on one response.
+const (
+	MaxResponseBytes = registry.MaxParamsBytes
+	MaxCalls         = 1000
+)
+
+// Call is a tool call as the model wrote it.
+type Call struct {
+	// Name is the declared name of the tool.
+	Name string
+	// Params are the params that the model gave. They are not checked and may
+	// be invalid JSON.
+	Params []byte
+	// Fault says why the call must not run, in words for the model; "" if it
+	// may.
+	Fault string
+	// Search is set where the call is no call of a tool, but a search for tools
+	// that the provider leaves to its client; Params are what is searched for.
+	Search bool
+
+	id   json.RawMessage // as the model wrote it; nil if there is none
+	kind string          // kind of call, if the format has several
+	item object          // openai-responses, anthropic: the whole call, for values that the answer must repeat
+}
+
+// Answer is the outcome of one call. The zero value is an empty success.
+type Answer struct {
+	Tool       string // name of the tool that ran, for texts; "" if it is that of the call
+	Content    []registry.Content
+	Structured json.RawMessage // used if Content is empty, and by the format mcp
+	IsError    bool
+	Unknown    bool              // the tool does not exist; IsError is set too
+	Tools      []json.RawMessage // of a search: the declarations of the tools that it found
+	Typed      bool              // the tool was declared with an output schema, which Structured matches
+}
+
+// isTyped reports whether a provider that has the output schema receives the
+// structured result instead of the content.
+func (a Answer) isTyped() bool { return a.Typed && !a.IsError && !jsonx.IsNull(a.Structured) }
+
+// Turn is one response of a model. Turns are created by Decode.
+type Turn struct {
+	// Calls are the calls in the order of the response; empty if the model made
+	// none.
+	Calls []Call
+
+	format   Format
+	siblings bool // gemini: media are sent separately from the responses
+	live     bool // gemini: the calls were in a message of the Live API
+}
+
+// ErrorAnswer returns an answer that reports an error.
+func ErrorAnswer(text string) Answer {
+	return Answer{Content: []registry.Content{registry.TextContent(text)}, IsError: true}
+}
+
+// cutOff is the fault of a call after which the model ran out of tokens: its
+// params may be incomplete.
+const cutOff = "The call was cut off by the limit on output tokens, so it was not run. Repeat it in full, with less text or in smaller steps."

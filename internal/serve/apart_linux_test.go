@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/toolreg/toolreg/internal/serve/bearer"
 )
 
 // A client that does not read what it is sent delays no other client of the same
@@ -113,7 +111,7 @@ func TestTooManyConnections(t *testing.T) {
 // token is not, and large bodies that are allowed arrive.
 func TestLargeBodies(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
-	h := listen(t, s, bearer.New(map[string]string{"greedy": "0123456789abcdef", "other": "fedcba9876543210"}))
+	h := listen(t, s, NewTokens(map[string]string{"greedy": "0123456789abcdef", "other": "fedcba9876543210"}))
 	send := func(ctx context.Context, token string, size int) (int, error) {
 		body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pad":"` + strings.Repeat("x", size) + `","protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+path, struct{ io.Reader }{strings.NewReader(body)}) // its length is not sent

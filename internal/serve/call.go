@@ -15,7 +15,6 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/serve/fair"
 	"github.com/toolreg/toolreg/internal/session"
 )
 
@@ -154,7 +153,7 @@ func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) 
 // runningCalls counts calls. The zero value has none. It is safe for concurrent use.
 type runningCalls struct {
 	mu       sync.Mutex
-	held     fair.Shares
+	held     shares
 	byClient map[any]int
 }
 

@@ -20,7 +20,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/serve/requeststate"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -166,7 +165,7 @@ func (c *client) carrier() *client {
 }
 
 // elicit asks the client's user a question. stage is that of [client.ask].
-func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams, stage *requeststate.Stage) (*mcp.ElicitResult, error) {
+func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams, stage *callStage) (*mcp.ElicitResult, error) {
 	answers, err := c.ask(ctx, mcp.InputRequestMap{key: q}, stage)
 	if err != nil {
 		return nil, err
@@ -180,7 +179,7 @@ func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams, st
 // ask asks the client questions: in the result of its request or, before
 // 2026-07-28, by requests, one after the other. stage is what another process would
 // need to continue the call; nil: it can only continue here.
-func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap, stage *requeststate.Stage) (mcp.InputResponseMap, error) {
+func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
 	switch {
 	case c.modern && c.call == nil: // such as a completion, whose result has no place for questions
 		return nil, errors.New("the client cannot be asked during this request")

@@ -22,8 +22,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/serve/bearer"
-	"github.com/toolreg/toolreg/internal/serve/fair"
 )
 
 const (
@@ -41,7 +39,7 @@ const (
 type HTTPOptions struct {
 	// Tokens are the tokens that clients need; nil means that no token is
 	// needed.
-	Tokens *bearer.Tokens
+	Tokens *Tokens
 	// Loopback says that only this machine can reach the address: then requests
 	// for other hosts are refused, because a web page could reach it in that
 	// way.
@@ -66,9 +64,9 @@ type HTTP struct {
 	checks      healthChecks
 	leaving     atomic.Bool // the health check fails
 	draining    atomic.Bool // new requests are refused
-	connections fair.Connections
-	bodies      fair.Bodies
-	slots       fair.Slots
+	connections connections
+	bodies      bodies
+	slots       slots
 	calls       atomic.Int64 // number of running POST requests
 	bodyTime    time.Duration
 }
@@ -85,7 +83,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	s.sessions.limit(opts.Session)
-	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime, slots: fair.Slots{Processors: runtime.GOMAXPROCS(0)}}
+	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime, slots: slots{Processors: runtime.GOMAXPROCS(0)}}
 	pick := func(r *http.Request) *mcp.Server {
 		name, _ := r.Context().Value(nameKey{}).(string)
 		return s.serverFor(name)

@@ -15,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/serve/bearer"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -29,7 +28,7 @@ const (
 // also share the folder in which they record what was answered.
 func newReplicas(t *testing.T, n int, key string, servers map[string]string, shared bool) []*httptest.Server {
 	t.Helper()
-	tokens := bearer.New(map[string]string{"alice": aliceToken, "bob": bobToken})
+	tokens := NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
 	dir := filepath.Join(t.TempDir(), "answered")
 	out := make([]*httptest.Server, n)
 	for i := range out {

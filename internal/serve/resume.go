@@ -13,7 +13,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/serve/requeststate"
 )
 
 // maxServerState limits the requestState of a server that goes into ours, in bytes.
@@ -23,7 +22,7 @@ const maxServerState = 256 << 10
 // given is what a client answered to questions of another process whose call cannot be
 // continued. The call runs again from its beginning, and these questions are not repeated.
 type given struct {
-	stage   requeststate.Stage
+	stage   callStage
 	answers mcp.InputResponseMap // to the last question
 }
 
@@ -79,7 +78,7 @@ func (s *Server) resume(ctx context.Context, t turn, run func(context.Context) (
 		w.asked.answer <- t.answers
 		return w, nil, nil
 	case state.Stage == nil: // its time ran out just now
-		return nil, nil, refusedState(requeststate.ErrExpired.Error())
+		return nil, nil, refusedState(errExpired.Error())
 	}
 	return s.start(ctx, t, &given{*state.Stage, t.answers}, run), nil, nil
 }
@@ -116,22 +115,22 @@ func (c *client) approve(ctx context.Context, tool *registry.Tool, q *mcp.Elicit
 	if w == nil || w.tool != tool { // a step of a composite, of which others may have run
 		return c.elicit(ctx, approvalKey, q, nil)
 	}
-	w.approval = &requeststate.Approval{Question: requeststate.DigestOf(q.Message)}
+	w.approval = &callApproval{Question: digestOf(q.Message)}
 	result := w.given.approval(w.approval.Question)
 	if result == nil {
 		var err error
-		if result, err = c.elicit(ctx, approvalKey, q, &requeststate.Stage{Approval: w.approval}); err != nil {
+		if result, err = c.elicit(ctx, approvalKey, q, &callStage{Approval: w.approval}); err != nil {
 			return nil, err
 		}
 	}
 	decision, _ := result.Content["decision"].(string)
-	w.approval = &requeststate.Approval{Question: w.approval.Question, Decision: decision}
+	w.approval = &callApproval{Question: w.approval.Question, Decision: decision}
 	return result, nil
 }
 
 // approval returns the answer to a question about the call; nil if there is none, or
 // it was another question.
-func (g *given) approval(question requeststate.Digest) *mcp.ElicitResult {
+func (g *given) approval(question requestDigest) *mcp.ElicitResult {
 	if g == nil || g.stage.Approval == nil || !g.stage.Approval.Question.Equal(question) {
 		return nil
 	}
@@ -144,12 +143,12 @@ func (g *given) approval(question requeststate.Digest) *mcp.ElicitResult {
 
 // atServer returns how far a call has got whose server asks for input; nil if the call
 // can only continue here. What such a server needs to go on is in its own state.
-func (w *waitingCall) atServer(name string, requests mcp.InputRequestMap, state json.RawMessage) *requeststate.Stage {
+func (w *waitingCall) atServer(name string, requests mcp.InputRequestMap, state json.RawMessage) *callStage {
 	if w == nil || w.server != name || len(state) > maxServerState {
 		return nil
 	}
 	w.rounds++
-	return &requeststate.Stage{Approval: w.approval, Server: &requeststate.Server{Name: name, State: state, Keys: slices.Sorted(maps.Keys(requests)), Round: w.rounds}}
+	return &callStage{Approval: w.approval, Server: &serverStage{Name: name, State: state, Keys: slices.Sorted(maps.Keys(requests)), Round: w.rounds}}
 }
 
 // answered is the Answered of the client's [caller.Caller].

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/toolreg/toolreg/internal/serve/fair"
 )
 
 // sessions are the sessions of clients over HTTP (revisions before 2026-07-28). The SDK
@@ -17,7 +15,7 @@ import (
 type sessions struct {
 	mu   sync.Mutex
 	byID map[string]*clientSession
-	held fair.Shares
+	held shares
 	idle time.Duration // how long a session may be unused; 0 means forever
 }
 

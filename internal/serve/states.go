@@ -10,7 +10,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/serve/requeststate"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -30,15 +29,15 @@ type QuestionOptions struct {
 // states are the questions that modern clients were asked, and the calls that wait for
 // the answers.
 type states struct {
-	keys     *requeststate.Keys
-	answered *requeststate.Answered
+	keys     *stateKeys
+	answered *answeredStates
 
 	mu      sync.Mutex
 	waiting map[string]*waitingCall // by the ID of the question
 }
 
 func newStates(o QuestionOptions) *states {
-	return &states{keys: requeststate.New(o.Key), answered: requeststate.NewAnswered(o.Answered, o.Warn), waiting: map[string]*waitingCall{}}
+	return &states{keys: newStateKeys(o.Key), answered: newAnsweredStates(o.Answered, o.Warn), waiting: map[string]*waitingCall{}}
 }
 
 // ChangeStateKey replaces the Key of [QuestionOptions]. Questions that were asked before can
@@ -48,7 +47,7 @@ func (s *states) ChangeStateKey(secret string) { s.keys.Change(secret) }
 // park stores a call until its client returns, and returns what to ask the client.
 func (s *states) park(w *waitingCall) (*asks, error) {
 	id := rand.Text()
-	state, err := s.keys.Seal(&requeststate.State{ID: id, Owner: w.owner, Request: w.request, Stage: w.asked.stage})
+	state, err := s.keys.Seal(&requestState{ID: id, Owner: w.owner, Request: w.request, Stage: w.asked.stage})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +57,7 @@ func (s *states) park(w *waitingCall) (*asks, error) {
 		return nil, err
 	}
 	s.waiting[id], w.since = w, time.Now()
-	w.expiry = time.AfterFunc(requeststate.Lifetime, func() {
+	w.expiry = time.AfterFunc(stateLifetime, func() {
 		switch {
 		case s.unpark(id) == nil:
 		case s.answered.Has(id):

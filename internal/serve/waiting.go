@@ -10,7 +10,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/serve/requeststate"
 )
 
 const (
@@ -45,7 +44,7 @@ type asks struct {
 // round-trip requests), while the call waits here.
 type waitingCall struct {
 	owner     string // name of the client's token
-	request   requeststate.Digest
+	request   requestDigest
 	questions chan question
 	done      chan outcome
 	cancel    context.CancelCauseFunc
@@ -55,16 +54,16 @@ type waitingCall struct {
 	carrier   atomic.Pointer[client] // sender of the request that carries the call now
 
 	// The goroutine that runs the call uses these.
-	tool     *registry.Tool         // that is called; nil: it is no call of a tool
-	server   string                 // whose answer is the result; "" if there are several or none
-	given    *given                 // what the client answered another process; nil: nothing
-	approval *requeststate.Approval // of the call
-	rounds   int                    // how often the server has asked
+	tool     *registry.Tool // that is called; nil: it is no call of a tool
+	server   string         // whose answer is the result; "" if there are several or none
+	given    *given         // what the client answered another process; nil: nothing
+	approval *callApproval  // of the call
+	rounds   int            // how often the server has asked
 }
 
 type question struct {
 	requests mcp.InputRequestMap
-	stage    *requeststate.Stage // nil: the call can only continue here
+	stage    *callStage // nil: the call can only continue here
 	answer   chan<- mcp.InputResponseMap
 }
 
@@ -80,7 +79,7 @@ var (
 )
 
 // ask waits for the client's answer.
-func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap, stage *requeststate.Stage) (mcp.InputResponseMap, error) {
+func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
 	answer := make(chan mcp.InputResponseMap, 1)
 	select {
 	case w.questions <- question{requests, stage, answer}:
@@ -97,8 +96,8 @@ func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap, sta
 
 // digest is the same for a request and for its repetition with answers, which a client
 // may have encoded anew.
-func (t *turn) digest() requeststate.Digest {
-	return requeststate.DigestOf(t.method, t.name, jsonx.Canonical(t.params))
+func (t *turn) digest() requestDigest {
+	return digestOf(t.method, t.name, jsonx.Canonical(t.params))
 }
 
 // make handles a request of a client, or continues one that waits for the

@@ -22,7 +22,6 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve"
-	"github.com/toolreg/toolreg/internal/serve/bearer"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -303,21 +302,21 @@ func (o *options) listen(ctx context.Context) (net.Listener, error) {
 }
 
 // tokens reads the file of tokens, or makes one token.
-func (o *options) tokens(loopback bool) (tokens *bearer.Tokens, made string, err error) {
+func (o *options) tokens(loopback bool) (tokens *serve.Tokens, made string, err error) {
 	switch {
 	case o.noAuth && !loopback:
 		return nil, "", &cli.UsageError{Err: errors.New("--no-auth: the address can be reached from other machines"), Hint: "listen on 127.0.0.1, or use --token-file"}
 	case o.noAuth:
 		return nil, "", nil
 	case o.tokenFile != "":
-		tokens, err := bearer.Read(o.tokenFile)
+		tokens, err := serve.ReadTokens(o.tokenFile)
 		if err != nil {
 			return nil, "", &cli.UsageError{Err: err}
 		}
 		return tokens, "", nil
 	}
 	made = rand.Text()
-	return bearer.New(map[string]string{serve.LocalName: made}), made, nil
+	return serve.NewTokens(map[string]string{serve.LocalName: made}), made, nil
 }
 
 // printConfig prints a client's settings entry.

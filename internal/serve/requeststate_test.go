@@ -1,4 +1,4 @@
-package requeststate
+package serve
 
 import (
 	"encoding/base64"
@@ -13,14 +13,14 @@ import (
 
 const secret = "0123456789abcdef0123456789abcdef"
 
-func example() *State {
-	return &State{ID: "one", Owner: "alice", Request: DigestOf("tools/call", "x", "{}"), Stage: &Stage{
-		Approval: &Approval{Question: DigestOf("sure?"), Decision: "once"},
-		Server:   &Server{Name: "m", State: []byte(`"<opaque> \u0041"`), Keys: []string{"it"}, Round: 2},
+func example() *requestState {
+	return &requestState{ID: "one", Owner: "alice", Request: digestOf("tools/call", "x", "{}"), Stage: &callStage{
+		Approval: &callApproval{Question: digestOf("sure?"), Decision: "once"},
+		Server:   &serverStage{Name: "m", State: []byte(`"<opaque> \u0041"`), Keys: []string{"it"}, Round: 2},
 	}}
 }
 
-func seal(t testing.TB, k *Keys, s *State) string {
+func seal(t testing.TB, k *stateKeys, s *requestState) string {
 	t.Helper()
 	text, err := k.Seal(s)
 	if err != nil {
@@ -32,8 +32,8 @@ func seal(t testing.TB, k *Keys, s *State) string {
 // Another process with the same secret reads what one has made, byte for byte.
 func TestProcessesShareStates(t *testing.T) {
 	made := example()
-	text := seal(t, New(secret), made)
-	got, err := New(secret).Open(text)
+	text := seal(t, newStateKeys(secret), made)
+	got, err := newStateKeys(secret).Open(text)
 	if diff := cmp.Diff(made, got); err != nil || diff != "" {
 		t.Errorf("%v (-made +read):\n%s", err, diff)
 	}
@@ -43,14 +43,14 @@ func TestProcessesShareStates(t *testing.T) {
 		}
 	}
 	for _, other := range []string{"", "", "another secret"} {
-		if _, err := New(other).Open(text); !errors.Is(err, ErrOtherKey) {
+		if _, err := newStateKeys(other).Open(text); !errors.Is(err, errOtherKey) {
 			t.Errorf("with the secret %q: %v", other, err)
 		}
 	}
 }
 
 func TestAlteredStatesAreRefused(t *testing.T) {
-	k := New(secret)
+	k := newStateKeys(secret)
 	sealed, err := base64.RawURLEncoding.DecodeString(seal(t, k, example()))
 	if err != nil {
 		t.Fatal(err)
@@ -58,9 +58,9 @@ func TestAlteredStatesAreRefused(t *testing.T) {
 	for i := range sealed {
 		altered := append([]byte(nil), sealed...)
 		altered[i] ^= 1
-		want := ErrMalformed
+		want := errMalformed
 		if i >= 1 && i < header {
-			want = ErrOtherKey
+			want = errOtherKey
 		}
 		if _, err := k.Open(base64.RawURLEncoding.EncodeToString(altered)); !errors.Is(err, want) {
 			t.Errorf("byte %d altered: %v", i, err)
@@ -78,14 +78,14 @@ func TestAlteredStatesAreRefused(t *testing.T) {
 
 func TestStatesExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := New(secret)
+		k := newStateKeys(secret)
 		text := seal(t, k, example())
-		time.Sleep(Lifetime - time.Second)
+		time.Sleep(stateLifetime - time.Second)
 		if _, err := k.Open(text); err != nil {
 			t.Errorf("after less than the lifetime: %v", err)
 		}
 		time.Sleep(time.Second)
-		if _, err := k.Open(text); !errors.Is(err, ErrExpired) {
+		if _, err := k.Open(text); !errors.Is(err, errExpired) {
 			t.Errorf("after the lifetime: %v", err)
 		}
 	})
@@ -94,7 +94,7 @@ func TestStatesExpire(t *testing.T) {
 // A changed secret loses no state that was made before.
 func TestSecretChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := New(secret)
+		k := newStateKeys(secret)
 		text := seal(t, k, example())
 		k.Change("a third secret")
 		k.Change("another secret")
@@ -102,11 +102,11 @@ func TestSecretChanges(t *testing.T) {
 		if _, err := k.Open(text); err != nil {
 			t.Errorf("made before the change: %v", err)
 		}
-		if _, err := New("another secret").Open(seal(t, k, example())); err != nil {
+		if _, err := newStateKeys("another secret").Open(seal(t, k, example())); err != nil {
 			t.Errorf("made after the change: %v", err)
 		}
-		time.Sleep(Lifetime)
-		if _, err := k.Open(text); !errors.Is(err, ErrOtherKey) {
+		time.Sleep(stateLifetime)
+		if _, err := k.Open(text); !errors.Is(err, errOtherKey) {
 			t.Errorf("after the lifetime: %v", err)
 		}
 	})
@@ -115,9 +115,9 @@ func TestSecretChanges(t *testing.T) {
 // Whatever a client sends is refused, unless it was made with the key. Each process of
 // the fuzzer makes its own.
 func FuzzOpen(f *testing.F) {
-	k := New(secret)
+	k := newStateKeys(secret)
 	f.Add(seal(f, k, example()))
-	f.Add(seal(f, New("another secret"), example()))
+	f.Add(seal(f, newStateKeys("another secret"), example()))
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := k.Open(text)

@@ -1,12 +1,13 @@
-// Package requeststate makes the requestState that a client of revision 2026-07-28
-// gets with a question and returns with the answer (multi round-trip requests).
+package serve
+
+// The requestState that a client of revision 2026-07-28 gets with a question and returns
+// with the answer (multi round-trip requests).
 //
 // A state is encrypted and authenticated (AES-256-GCM), with a key derived from a
 // secret that all processes of a service share: each of them can read what another
 // one has made, and nobody else can read or change it. It is encrypted because it
 // may hold what the client must not see: a server's own state may have params in it
-// that the settings hide. Each state is good for one answer, see [Answered].
-package requeststate
+// that the settings hide. Each state is good for one answer, see [answeredStates].
 
 import (
 	"crypto/aes"
@@ -24,63 +25,65 @@ import (
 	"time"
 )
 
-// Lifetime is how long a client may take to answer.
-const Lifetime = 10 * time.Minute
+// stateLifetime is how long a client may take to answer.
+const stateLifetime = 10 * time.Minute
 
-// Digest identifies a request, or a question.
-type Digest []byte
+// requestDigest identifies a request, or a question.
+type requestDigest []byte
 
-// DigestOf returns the digest of parts, none of which but the last has a NUL.
-func DigestOf(parts ...string) Digest {
+// digestOf returns the digest of parts, none of which but the last has a NUL.
+func digestOf(parts ...string) requestDigest {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return sum[:]
 }
 
 // Equal compares digests in constant time.
-func (d Digest) Equal(other Digest) bool { return subtle.ConstantTimeCompare(d, other) == 1 }
+func (d requestDigest) Equal(other requestDigest) bool {
+	return subtle.ConstantTimeCompare(d, other) == 1
+}
 
-// State is what a client carries from a question to its answer.
-type State struct {
+// requestState is what a client carries from a question to its answer.
+type requestState struct {
 	// ID is that of the question, which is answered once.
 	ID string `json:"id"`
 	// Owner is the name of the client's token.
 	Owner string `json:"owner"`
 	// Request is the digest of the request, which the client repeats.
-	Request Digest `json:"request"`
+	Request requestDigest `json:"request"`
 	// Expires is set by [Keys.Seal].
 	Expires int64 `json:"expires"` // Unix time in seconds
 	// Stage is what a process needs to run the call from its beginning. nil: only the
 	// process in which it waits can continue it.
-	Stage *Stage `json:"stage,omitempty"`
+	Stage *callStage `json:"stage,omitempty"`
 }
 
-// Stage is how far a call has got that has had no effect yet. The client was asked
+// callStage is how far a call has got that has had no effect yet. The client was asked
 // Server's question or, if that is nil, whether to allow the call.
-type Stage struct {
-	Approval *Approval `json:"approval,omitempty"`
-	Server   *Server   `json:"server,omitempty"`
+type callStage struct {
+	Approval *callApproval `json:"approval,omitempty"`
+	Server   *serverStage  `json:"server,omitempty"`
 }
 
-// Approval is the question whether to allow the call. A process that runs the call
+// callApproval is the question whether to allow the call. A process that runs the call
 // again applies the answer only to the same question.
-type Approval struct {
-	Question Digest `json:"question"`
-	Decision string `json:"decision,omitempty"` // "" = not answered yet
+type callApproval struct {
+	Question requestDigest `json:"question"`
+	Decision string        `json:"decision,omitempty"` // "" = not answered yet
 }
 
-// Server is the result of an MCP server that asks for input (input_required).
-type Server struct {
+// serverStage is the result of an MCP server that asks for input (input_required).
+type serverStage struct {
 	Name  string   `json:"name"`
 	State []byte   `json:"state,omitempty"` // its requestState as it sent it, JSON
 	Keys  []string `json:"keys"`            // of its questions
 	Round int      `json:"round"`           // how often it has asked, from 1
 }
 
-// The reasons for which [Keys.Open] refuses a state.
+// The reasons for which [stateKeys.Open] refuses a state.
 var (
-	ErrMalformed = errors.New("it was altered, or does not come from this server")
-	ErrOtherKey  = errors.New("it was made with another key; give all processes of this server the same serve.stateKey")
-	ErrExpired   = errors.New("it has expired, because the answer took longer than 10 minutes")
+	errMalformed = errors.New("it was altered, or does not come from this server")
+	errOtherKey  = errors.New("it was made with another key; give all processes of this server the same serve.stateKey")
+	errExpired   = errors.New("it has expired, because the answer took longer than 10 minutes")
 )
 
 const (
@@ -89,8 +92,8 @@ const (
 	header  = 1 + idSize // version, id of the key
 )
 
-// Keys makes and reads states. Create it with [New]. It is safe for concurrent use.
-type Keys struct {
+// stateKeys makes and reads states. Create it with [newStateKeys]. It is safe for concurrent use.
+type stateKeys struct {
 	mu  sync.Mutex
 	all []*key // the current one and, after it, those whose states have not expired
 }
@@ -102,14 +105,14 @@ type key struct {
 	until  time.Time // when its last state expires; zero for the current one
 }
 
-// New returns Keys for a secret; "" stands for a random one, so that no other process
+// newStateKeys returns Keys for a secret; "" stands for a random one, so that no other process
 // can read the states.
-func New(secret string) *Keys {
-	return &Keys{all: []*key{newKey(secret)}}
+func newStateKeys(secret string) *stateKeys {
+	return &stateKeys{all: []*key{newKey(secret)}}
 }
 
 // Shared reports whether other processes may read the states.
-func (k *Keys) Shared() bool {
+func (k *stateKeys) Shared() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.ContainsFunc(k.all, func(one *key) bool { return one.secret != "" && !one.over() })
@@ -117,13 +120,13 @@ func (k *Keys) Shared() bool {
 
 // Change makes new states with another secret. States made with the one before are
 // read until they expire.
-func (k *Keys) Change(secret string) {
+func (k *stateKeys) Change(secret string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if secret == k.all[0].secret {
 		return
 	}
-	k.all[0].until = time.Now().Add(Lifetime)
+	k.all[0].until = time.Now().Add(stateLifetime)
 	k.all = append([]*key{newKey(secret)}, slices.DeleteFunc(k.all, (*key).over)...)
 }
 
@@ -156,8 +159,8 @@ func derive(secret, purpose string, size int) []byte {
 }
 
 // Seal returns a state for a client. It sets Expires.
-func (k *Keys) Seal(s *State) (string, error) {
-	s.Expires = time.Now().Add(Lifetime).Unix()
+func (k *stateKeys) Seal(s *requestState) (string, error) {
+	s.Expires = time.Now().Add(stateLifetime).Unix()
 	plain, err := json.Marshal(s)
 	if err != nil {
 		return "", err
@@ -169,29 +172,29 @@ func (k *Keys) Seal(s *State) (string, error) {
 }
 
 // Open reads a state. The error is one of the reasons above.
-func (k *Keys) Open(text string) (*State, error) {
+func (k *stateKeys) Open(text string) (*requestState, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(sealed) < header || sealed[0] != version {
-		return nil, ErrMalformed
+		return nil, errMalformed
 	}
 	by := k.find([header]byte(sealed))
 	if by == nil {
-		return nil, ErrOtherKey
+		return nil, errOtherKey
 	}
 	plain, err := by.aead.Open(nil, nil, sealed[header:], sealed[:header])
-	s := &State{}
+	s := &requestState{}
 	if err != nil || json.Unmarshal(plain, s) != nil {
-		return nil, ErrMalformed
+		return nil, errMalformed
 	}
 	if time.Now().Unix() >= s.Expires {
-		return nil, ErrExpired
+		return nil, errExpired
 	}
 	return s, nil
 }
 
 // find returns the key that made a state; nil if it is none of ours. The header is not
 // secret.
-func (k *Keys) find(made [header]byte) *key {
+func (k *stateKeys) find(made [header]byte) *key {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	i := slices.IndexFunc(k.all, func(one *key) bool { return one.header == made && !one.over() })

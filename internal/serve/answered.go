@@ -1,4 +1,4 @@
-package requeststate
+package serve
 
 import (
 	"errors"
@@ -19,9 +19,9 @@ const (
 	sweepEvery = time.Minute
 )
 
-// Answered remembers the questions that were answered, until their states expire: each
-// is answered once. Create it with [NewAnswered]. It is safe for concurrent use.
-type Answered struct {
+// answeredStates remembers the questions that were answered, until their states expire: each
+// is answered once. Create it with [newAnsweredStates]. It is safe for concurrent use.
+type answeredStates struct {
 	dir  *state.Dir
 	warn func(error)
 
@@ -31,19 +31,19 @@ type Answered struct {
 	failed  bool // the state folder, which was reported
 }
 
-// NewAnswered returns an Answered. dir is the folder in which processes with the same key
+// newAnsweredStates returns an Answered. dir is the folder in which processes with the same key
 // record what was answered; nil: each knows only its own. warn is called, once, if that
 // cannot be recorded.
-func NewAnswered(dir *state.Dir, warn func(error)) *Answered {
-	return &Answered{dir: dir, warn: warn, byOwner: map[string]map[string]time.Time{}}
+func newAnsweredStates(dir *state.Dir, warn func(error)) *answeredStates {
+	return &answeredStates{dir: dir, warn: warn, byOwner: map[string]map[string]time.Time{}}
 }
 
-// ErrAnswered refuses a state whose question was answered before.
-var ErrAnswered = errors.New("it was answered already")
+// errAnswered refuses a state whose question was answered before.
+var errAnswered = errors.New("it was answered already")
 
-// Claim remembers that a question is answered now. The error is [ErrAnswered], if it was
+// Claim remembers that a question is answered now. The error is [errAnswered], if it was
 // answered in this process before, or says that the owner has answered too many.
-func (a *Answered) Claim(owner, id string) error {
+func (a *answeredStates) Claim(owner, id string) error {
 	a.sweep(time.Now())
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -54,24 +54,24 @@ func (a *Answered) Claim(owner, id string) error {
 	}
 	switch {
 	case !own[id].IsZero():
-		return ErrAnswered
+		return errAnswered
 	case len(own) >= maxAnswered:
-		return fmt.Errorf("more than %d questions were answered within %s", maxAnswered, Lifetime)
+		return fmt.Errorf("more than %d questions were answered within %s", maxAnswered, stateLifetime)
 	}
-	own[id] = time.Now().Add(Lifetime)
+	own[id] = time.Now().Add(stateLifetime)
 	return nil
 }
 
 // Record tells the other processes about a claim. The error is [ErrAnswered]: one of them
 // was first.
-func (a *Answered) Record(id string) error {
+func (a *answeredStates) Record(id string) error {
 	if a.dir == nil {
 		return nil
 	}
 	file, err := a.dir.Create(id)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return ErrAnswered
+		return errAnswered
 	case err != nil:
 		a.report(err)
 	default:
@@ -82,7 +82,7 @@ func (a *Answered) Record(id string) error {
 
 // Has reports whether a question was answered, here or in a process that shares the
 // state folder.
-func (a *Answered) Has(id string) bool {
+func (a *answeredStates) Has(id string) bool {
 	a.mu.Lock()
 	for _, own := range a.byOwner {
 		if !own[id].IsZero() {
@@ -99,7 +99,7 @@ func (a *Answered) Has(id string) bool {
 }
 
 // report warns, once, that other processes do not see what was answered here.
-func (a *Answered) report(err error) {
+func (a *answeredStates) report(err error) {
 	a.mu.Lock()
 	first := !a.failed
 	a.failed = true
@@ -110,7 +110,7 @@ func (a *Answered) report(err error) {
 }
 
 // sweep forgets states that have expired.
-func (a *Answered) sweep(now time.Time) {
+func (a *answeredStates) sweep(now time.Time) {
 	a.mu.Lock()
 	due := now.Sub(a.swept) >= sweepEvery
 	if due {
@@ -124,6 +124,6 @@ func (a *Answered) sweep(now time.Time) {
 	}
 	a.mu.Unlock()
 	if due && a.dir != nil {
-		_ = a.dir.Sweep(now, state.Bounds{Age: Lifetime}) // the next one tries again
+		_ = a.dir.Sweep(now, state.Bounds{Age: stateLifetime}) // the next one tries again
 	}
 }

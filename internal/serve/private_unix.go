@@ -1,6 +1,6 @@
 //go:build unix
 
-package bearer
+package serve
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package fair
+package serve
 
 import (
 	"context"
@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// Connections counts the connections of clients without sessions (revision
+// connections counts the connections of clients without sessions (revision
 // 2026-07-28): those on which such a client has made a request. It is safe for
 // concurrent use; the zero value counts none.
-type Connections struct {
+type connections struct {
 	mu   sync.Mutex
 	open map[net.Conn]*connection
-	held Shares
+	held shares
 }
 
 type connection struct {
@@ -24,7 +24,7 @@ type connection struct {
 type connectionKey struct{}
 
 // Opened is for [http.Server].ConnContext.
-func (c *Connections) Opened(ctx context.Context, conn net.Conn) context.Context {
+func (c *connections) Opened(ctx context.Context, conn net.Conn) context.Context {
 	state := &connection{}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,7 +36,7 @@ func (c *Connections) Opened(ctx context.Context, conn net.Conn) context.Context
 }
 
 // Changed is for [http.Server].ConnState.
-func (c *Connections) Changed(conn net.Conn, state http.ConnState) {
+func (c *connections) Changed(conn net.Conn, state http.ConnState) {
 	if state != http.StateClosed && state != http.StateHijacked {
 		return
 	}
@@ -50,7 +50,7 @@ func (c *Connections) Changed(conn net.Conn, state http.ConnState) {
 
 // Admit counts the connection of a request, and reports whether its token may have that
 // many; most is the limit of all tokens.
-func (c *Connections) Admit(ctx context.Context, token string, most int) bool {
+func (c *connections) Admit(ctx context.Context, token string, most int) bool {
 	conn, _ := ctx.Value(connectionKey{}).(*connection)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
-package fair
+package serve
 
 import (
 	"bytes"
@@ -19,15 +19,15 @@ const (
 	largePause = time.Second
 )
 
-// Bodies lets every client send a few large bodies at a time, so that the memory
+// bodies lets every client send a few large bodies at a time, so that the memory
 // for them is bounded. It is safe for concurrent use; the zero value is ready to use.
-type Bodies struct {
+type bodies struct {
 	mu     sync.Mutex
 	places map[string]chan struct{} // by the name of the client's token
 }
 
 // wait returns when it is the client's turn. The caller calls done after the body.
-func (b *Bodies) wait(ctx context.Context, name string) (done func(), err error) {
+func (b *bodies) wait(ctx context.Context, name string) (done func(), err error) {
 	b.mu.Lock()
 	place := b.places[name]
 	if place == nil {
@@ -48,7 +48,7 @@ func (b *Bodies) wait(ctx context.Context, name string) (done func(), err error)
 
 // Read reads a body of a client; name is that of its token. A client whose body is too
 // large, which is an [*http.MaxBytesError], is slowed down.
-func (b *Bodies) Read(ctx context.Context, name string, body io.Reader) ([]byte, error) {
+func (b *bodies) Read(ctx context.Context, name string, body io.Reader) ([]byte, error) {
 	head, err := io.ReadAll(io.LimitReader(body, smallBody))
 	if err != nil || len(head) < smallBody {
 		return head, err

@@ -1,7 +1,7 @@
 // Package fair divides among the clients of serve what all of them use: the
 // processors, the memory for large requests, and numbers such as those of sessions,
 // connections and calls (spec section 11, limits).
-package fair
+package serve
 
 import (
 	"context"
@@ -19,9 +19,9 @@ const (
 	slotsEach = 4
 )
 
-// Slots decides which request is processed next, so that a client that sends many requests
+// slots decides which request is processed next, so that a client that sends many requests
 // delays only its own. It is safe for concurrent use.
-type Slots struct {
+type slots struct {
 	// Processors is how many processors requests are worked on. With 0, none is.
 	Processors int
 
@@ -31,7 +31,7 @@ type Slots struct {
 	queue   queue
 }
 
-// ticket is a request that waits for a slot or has one. Slots.mu guards given and over.
+// ticket is a request that waits for a slot or has one. slots.mu guards given and over.
 type ticket struct {
 	ready chan struct{} // closed when it gets a slot
 	given bool          // it got one
@@ -42,7 +42,7 @@ type ticket struct {
 // sessions: all tokens have the same share, and so have all sessions of one token. The
 // slot is given back by done, or after slotTime. done leaves it to that if ctx is
 // canceled: a call goes on for a while after its client has broken off.
-func (s *Slots) Take(ctx context.Context, from ...string) (done func(), err error) {
+func (s *slots) Take(ctx context.Context, from ...string) (done func(), err error) {
 	t := &ticket{ready: make(chan struct{})}
 	s.mu.Lock()
 	s.queue.add(t, from)
@@ -64,7 +64,7 @@ func (s *Slots) Take(ctx context.Context, from ...string) (done func(), err erro
 }
 
 // end gives a slot back, or gives up waiting for one.
-func (s *Slots) end(t *ticket) {
+func (s *slots) end(t *ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	working := t.given && !t.over
@@ -76,7 +76,7 @@ func (s *Slots) end(t *ticket) {
 }
 
 // grant gives free slots to those who wait. s.mu is held.
-func (s *Slots) grant() {
+func (s *slots) grant() {
 	for s.waiting > 0 {
 		most := s.Processors * slotsEach
 		if s.waiting > most {

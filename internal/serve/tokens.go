@@ -1,6 +1,4 @@
-// Package bearer knows the bearer tokens of serve's HTTP clients (spec section 11).
-// The name of a token is the client's for approvals, limits and the audit log.
-package bearer
+package serve
 
 import (
 	"bufio"
@@ -17,7 +15,7 @@ import (
 // minToken is the minimum length of a token: a shorter one can be guessed.
 const minToken = 16
 
-// Tokens are the tokens of HTTP clients. Create it with [New] or [Read]. It is safe
+// Tokens are the tokens of HTTP clients. Create it with [NewTokens] or [ReadTokens]. It is safe
 // for concurrent use.
 type Tokens struct {
 	path string // "" if they are not from a file
@@ -28,8 +26,8 @@ type Tokens struct {
 	byName map[string][sha256.Size]byte
 }
 
-// New returns Tokens, given by their names.
-func New(byName map[string]string) *Tokens {
+// NewTokens returns Tokens, given by their names.
+func NewTokens(byName map[string]string) *Tokens {
 	t := &Tokens{byName: map[string][sha256.Size]byte{}}
 	for name, token := range byName {
 		t.byName[name] = sha256.Sum256([]byte(token))
@@ -37,10 +35,10 @@ func New(byName map[string]string) *Tokens {
 	return t
 }
 
-// Read returns the tokens in a file with one line "NAME TOKEN" for each; empty lines
+// ReadTokens returns the tokens in a file with one line "NAME TOKEN" for each; empty lines
 // and lines that begin with # are ignored. The file is read again after a change. A file
 // that other users may read is an error.
-func Read(path string) (*Tokens, error) {
+func ReadTokens(path string) (*Tokens, error) {
 	t := &Tokens{path: path}
 	return t, t.refresh()
 }

@@ -1,11 +1,11 @@
-package fair
+package serve
 
 import "testing"
 
 // A token can take nine tenths, also of a small number, and the others get the rest.
 func TestShares(t *testing.T) {
 	for _, tt := range []struct{ most, one, all int }{{1, 1, 1}, {9, 9, 9}, {10, 9, 10}, {1000, 900, 1000}} {
-		var s Shares
+		var s shares
 		take := func(token string) (n int) {
 			for n < tt.most+1 && s.Room(token, tt.most) {
 				s.Add(token)

@@ -1,4 +1,4 @@
-package fair
+package serve
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // taken returns how many requests have a slot and how many wait for one.
-func (s *Slots) taken() [2]int {
+func (s *slots) taken() [2]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return [2]int{s.working, s.waiting}
@@ -44,7 +44,7 @@ func TestSlotsAreShared(t *testing.T) {
 // worked on at a time.
 func TestSlotsAreNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Slots{Processors: 1}
+		s := &slots{Processors: 1}
 		begin := time.Now()
 		var waited []time.Duration // in multiples of slotTime
 		var mu sync.Mutex
@@ -72,7 +72,7 @@ func TestSlotsAreNotKept(t *testing.T) {
 // away later keeps its slot, as its call goes on.
 func TestSlotsOfClientsThatGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &Slots{Processors: 1}
+		s := &slots{Processors: 1}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
 		done, err := s.Take(ctx, "a")

@@ -1,26 +1,26 @@
-package fair
+package serve
 
-// Shares counts what each token has of something that all clients share, such as
+// shares counts what each token has of something that all clients share, such as
 // sessions. The zero value counts nothing. It is not safe for concurrent use.
-type Shares struct {
+type shares struct {
 	all int
 	of  map[string]int // by the name of the token
 }
 
 // All returns how many there are.
-func (s *Shares) All() int { return s.all }
+func (s *shares) All() int { return s.all }
 
 // Of returns how many a token has.
-func (s *Shares) Of(name string) int { return s.of[name] }
+func (s *shares) Of(name string) int { return s.of[name] }
 
 // Room reports whether a token may have one more if there can be most; 0 is no limit. A
 // tenth is left to the other tokens.
-func (s *Shares) Room(name string, most int) bool {
+func (s *shares) Room(name string, most int) bool {
 	return most <= 0 || s.all < most && s.of[name] < most-most/10
 }
 
 // Add counts one more for a token.
-func (s *Shares) Add(name string) {
+func (s *shares) Add(name string) {
 	if s.of == nil {
 		s.of = map[string]int{}
 	}
@@ -29,7 +29,7 @@ func (s *Shares) Add(name string) {
 }
 
 // Remove counts one less for a token, which has one.
-func (s *Shares) Remove(name string) {
+func (s *shares) Remove(name string) {
 	s.all--
 	if s.of[name]--; s.of[name] == 0 {
 		delete(s.of, name)

@@ -26,6 +26,7 @@ type findings struct {
 	read     map[string]bool // scripts that have been analyzed, by grammar and text
 	latent   []string        // quoted texts that would run something if they were evaluated
 	evaluate bool            // something evaluates the text of variables
+	room     expandable      // what braces may still expand to
 	location
 }
 

@@ -108,25 +108,11 @@ func (l *location) ruined(what string, words []word) string {
 		if w.gap {
 			continue
 		}
-		if slices.ContainsFunc(alternatives(w.text), l.isSystem) {
+		if l.isSystem(w.text) {
 			return what + " " + w.text
 		}
 	}
 	return ""
-}
-
-// alternatives returns the expansions of the first pair of braces in a word.
-func alternatives(text string) []string {
-	before, rest, ok := strings.Cut(text, "{")
-	inside, after, closed := strings.Cut(rest, "}")
-	if !ok || !closed {
-		return []string{text}
-	}
-	var out []string
-	for part := range strings.SplitSeq(inside, ",") {
-		out = append(out, before+part+after)
-	}
-	return out
 }
 
 // systemFolders are the folders without which the machine does not work, and
@@ -142,7 +128,7 @@ func (l *location) isSystem(text string) bool {
 	text = strings.ReplaceAll(text, `\`, "/")
 	for {
 		dir, last := path.Split(text)
-		if last == "" || strings.Trim(last, "*?.[]!{},") != "" || !strings.ContainsAny(last, "*?[") {
+		if last == "" || strings.Trim(last, "*?.[]!") != "" || !strings.ContainsAny(last, "*?[") {
 			break
 		}
 		if text = dir; dir == "" {
@@ -176,7 +162,7 @@ func isDisk(w word) bool {
 	if strings.HasPrefix(text, "/dev/") {
 		text = path.Clean(text)
 	}
-	return slices.ContainsFunc(alternatives(text), disks().MatchString)
+	return disks().MatchString(text)
 }
 
 // writesDisk returns the reason why a program writes to a disk that its arguments

@@ -113,7 +113,7 @@ func (c *Command) names(command string) Certainty {
 	if c.dynamic {
 		unknown = Maybe
 	}
-	if len(c.words) == 0 || !slices.ContainsFunc(c.words[0].programs(), func(p string) bool { return registry.MatchName(programName(want[0]), p) || c.words[0].globs(want[0]) }) {
+	if len(c.words) == 0 || !registry.MatchName(programName(want[0]), programName(c.words[0].text)) && !c.words[0].globs(want[0]) {
 		return unknown
 	}
 	return max(unknown, restNamed(want[1:], c.words[1:]))
@@ -137,7 +137,7 @@ func firstWord(command string) (word string, ok bool) {
 // isOther reports whether the first letters are enough to tell that a program is not
 // the one of the part.
 func (c *Command) isOther(program string) bool {
-	if c.dynamic || len(c.words) == 0 || c.words[0].braces || c.words[0].glob {
+	if c.dynamic || len(c.words) == 0 || c.words[0].glob {
 		return false
 	}
 	a, b := firstLetter(program), firstLetter(c.words[0].text)
@@ -170,7 +170,8 @@ func restNamed(want []string, words []word) Certainty {
 	for _, w := range want {
 		at := -1
 		for i := range words {
-			if !words[i].known {
+			certain := words[i].known || words[i].expanded
+			if !certain {
 				sure = Maybe
 			}
 			if foldMatch(w, words[i].text) {
@@ -178,7 +179,7 @@ func restNamed(want []string, words []word) Certainty {
 				break
 			}
 			optionBefore := i > 0 && strings.HasPrefix(words[i-1].text, "-")
-			if words[i].known && !strings.HasPrefix(words[i].text, "-") && !optionBefore && !strings.HasPrefix(w, "-") {
+			if certain && !strings.HasPrefix(words[i].text, "-") && !optionBefore && !strings.HasPrefix(w, "-") {
 				break
 			}
 		}
@@ -188,23 +189,12 @@ func restNamed(want []string, words []word) Certainty {
 			}
 			return No
 		}
-		if words[at].known {
+		if words[at].known || words[at].expanded {
 			sure = Yes
 		}
 		words = words[at+1:]
 	}
 	return sure
-}
-
-// programs returns the programs that the word may name as the first of a command.
-func (w word) programs() []string {
-	names := []string{programName(w.text)}
-	if w.braces {
-		for _, f := range strings.FieldsFunc(w.text, func(r rune) bool { return strings.ContainsRune("{},", r) }) {
-			names = append(names, programName(f))
-		}
-	}
-	return names
 }
 
 // globs reports whether the word is a glob that matches the name of the program.
@@ -241,7 +231,7 @@ func ruleWords(command string) (words []string, ok bool) {
 	r := reader{}
 	for _, a := range call.Args {
 		w := r.word(a)
-		if !w.known && !w.glob {
+		if !w.known && !w.glob || mayExpand(a) {
 			return nil, false
 		}
 		words = append(words, w.text)

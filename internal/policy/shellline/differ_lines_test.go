@@ -18,7 +18,9 @@ func (g *lineMaker) pick(from ...string) string { return from[g.r.IntN(len(from)
 
 func (g *lineMaker) line() string {
 	g.depth = 0
-	switch g.r.IntN(8) {
+	switch g.r.IntN(9) {
+	case 8:
+		return g.expanded()
 	case 0:
 		return g.soup(3 + g.r.IntN(12))
 	case 1, 2, 3:
@@ -34,7 +36,7 @@ func (g *lineMaker) line() string {
 // tokens are tokens that shells and parsers often read differently.
 var tokens = []string{"$(", ")", "'", "\"", "`", "${x:-", "${PATH#", "${PATH:", "${#", "${", "}", "$((", "))", "((", "(", "\\", "\n", "\\\n", "<<E\n", "<<'E'\n", "<<-E\n",
 	"\nE\n", "E", "<<<", " marker ", "marker", "$(marker)", "`marker`", "echo ", "cat ", ";", ";;", "|", "&", "&&", "<(", ">(", "#", " #", "[", "]", "a[", "a=", "a=(", "{", "} ",
-	" ", " ", " ", "$'", "$\"", "$", "x", "1", "+", "!", "case x in x)", "esac", "[[ ", " ]]", "if ", " then ", " fi", "~", "*", "{a,", "$[", "\t", "<", "&>", ">&", "2>&1", "/dev/null"}
+	" ", " ", " ", "$'", "$\"", "$", "x", "1", "+", "!", "case x in x)", "esac", "[[ ", " ]]", "if ", " then ", " fi", "~", "*", "{a,", "{", ",", "..", "{,", ",}", "{marker,", "$[", "\t", "<", "&>", ">&", "2>&1", "/dev/null"}
 
 func (g *lineMaker) soup(n int) string {
 	var b strings.Builder
@@ -115,6 +117,67 @@ func (g *lineMaker) sed() string {
 	return strings.ReplaceAll(out, "'", "")
 }
 
+// expanded makes a line in which words come from braces that would run the marker or
+// write a file.
+func (g *lineMaker) expanded() string {
+	return g.pick(
+		g.braces("marker")+" x", g.braces("marker", "x"), g.braces("env", "marker"), "env "+g.braces("x=1", "marker"), "xargs "+g.braces("-n1", "marker")+" < l",
+		"find . -maxdepth 0 "+g.braces("-exec", "marker", ";"), "find "+g.braces(".", "-exec", "marker", "{}", ";"), "find . "+g.braces("-fprint", "F"), "find . a"+g.braces("$")+"IFS-o$IFS-fprint${IFS}F",
+		"sed "+g.braces("-e", "e marker")+" f", "sed "+g.braces("1e marker", "f"), "sed "+g.braces("-i", "s/x/z/", "f"), "sort "+g.braces("-o", "F", "f"), "sort f -"+g.braces("oF"),
+		"sort --comp"+g.braces("ress-program=marker")+" -S1 f", "uniq f"+g.braces("", "2"), "uniq "+g.braces("f", "F"), "tar cf T "+g.braces("-I", "marker", "f"), "tar "+g.braces("cfI", "T", "marker", "f"),
+		"git "+g.braces("log", "--output=F"), "git log "+g.braces("--output=F"), "git -c "+g.braces("core.pager=marker")+" -p log", "git "+g.braces("grep", "-Omarker", "x"), "git config "+g.braces("x.y", "z"),
+		"echo x > "+g.braces("F"), "echo x >> F"+g.braces(""), "cat < "+g.braces("f"), "cat <<< "+g.braces("marker")+" | sh", "sh <<< "+g.braces("marker", "x"), "sh -c "+g.braces("marker x", "x"), "bash "+g.braces("-c", "marker"),
+		"eval "+g.braces("marker", "x"), "sh -c '"+strings.ReplaceAll(g.braces("marker", "x"), "'", "")+"'", "test "+g.braces("-v", "a[$(marker)]"), "printf "+g.braces("-v", "a[$(marker)]", "x"),
+		"export "+g.braces("PS4=$(marker)")+"; set -x; echo", "export PS4"+g.braces("=$(marker)")+"; set -x; echo", "x="+g.braces("$(marker)")+"; echo $x", "x=("+g.braces("a[$(marker)]")+"); echo $((x))",
+		"for x in "+g.braces("marker", "x")+"; do $x; done", "for x in "+g.braces("a[$(marker)]")+"; do echo $((x)); done", "trap "+g.braces("marker", "0"), "case "+g.braces("x")+" in x) marker;; esac",
+		"f() { "+g.braces("marker", "x")+"; }; f", "hash "+g.braces("-p", "/bin/true", "x")+"; x", "cat <<E\n"+g.braces("$(marker)")+"\nE", "find . -name "+g.braces("f", "x"), "echo HEAD@{1}"+g.braces("x", "y"), "echo {}"+g.braces("x"))
+}
+
+// braces makes a word whose braces expand to words, more or less.
+func (g *lineMaker) braces(words ...string) string {
+	out := ""
+	for _, w := range words {
+		i := g.r.IntN(len(w) + 1)
+		switch g.r.IntN(8) {
+		case 0:
+			w = g.quote(w[:i]) + "{" + g.quote(w[i:]) + ",}"
+		case 1:
+			w = "{" + g.quote(w) + "," + g.pick("", "x", "{a,b}", "$x", "$(echo x)", "'a,b'") + "}"
+		case 2:
+			w = g.quote(w[:i]) + "{" + g.quote(w[i:]) + ".." + g.quote(w[i:]) + g.pick("", "..1", ",", "..$x") + "}"
+		case 3:
+			w = "{" + g.quote(w[:i]) + "}" + g.quote(w[i:])
+		default:
+			w = g.quote(w)
+		}
+		out += "," + w
+	}
+	out = g.pick("{", "{", "{", "{", "{{a,", "${x-", "\\{", "{{", "{x},", "{x}", "$x{", "${x}{") + out[1:] + g.pick("}", "}", "}", "}", ",}", "}}", ",x}", "\\}", "..}", "}{,}", "{}}")
+	return out
+}
+
+// quote quotes a text in one of the ways of shells, or not, or partly.
+func (g *lineMaker) quote(text string) string {
+	i := g.r.IntN(len(text) + 1)
+	switch single := "'" + text + "'"; g.r.IntN(8) {
+	case 0, 1:
+		return single
+	case 2:
+		return "\"" + text + "\""
+	case 3:
+		return text[:i] + "'" + text[i:] + "'"
+	case 4:
+		return "'" + text[:i] + "'" + text[i:]
+	case 5:
+		return "$" + single
+	case 6:
+		if i < len(text) {
+			return text[:i] + "\\" + text[i:]
+		}
+	}
+	return text
+}
+
 // evaluated makes text that would run the marker, and a command that may evaluate it.
 func (g *lineMaker) evaluated() string {
 	text := g.pick("'$(marker)'", "'a[$(marker)]'", "'a[`marker`]'", "marker", "'marker'", "'x;marker'", "\"a[\\$(marker)]\"", "a[\\`marker\\`]", "'$'", "'(marker)]'", "'a[$'")
@@ -187,7 +250,9 @@ func (g *lineMaker) piece() string {
 	if g.depth > 6 {
 		return "x"
 	}
-	switch g.r.IntN(20) {
+	switch g.r.IntN(21) {
+	case 20:
+		return g.braces(g.piece(), "marker")
 	case 0:
 		return "\"" + g.piece() + g.pick("", " ", g.piece()) + "\""
 	case 1:
@@ -207,7 +272,7 @@ func (g *lineMaker) piece() string {
 	case 8:
 		return g.pick("$'", "$\"") + g.pick("x", "\\'", g.piece()) + g.pick("'", "\"")
 	case 9:
-		return g.pick("a[", "{a,", "{", "@(", "!(", "~", "*") + g.piece() + g.pick("]", "}", ")", "")
+		return g.pick("a[", "{a,", "{", "@(", "!(", "~", "*", "{"+g.piece()+",", "{x..") + g.piece() + g.pick("]", "}", ")", "")
 	case 10:
 		return g.pick("#", " #", "\n", "\t", " ; ", "=", "+=")
 	}

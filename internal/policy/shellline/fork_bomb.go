@@ -42,8 +42,8 @@ func (r *reader) calls(root syntax.Node, beside bool) map[string]bool {
 	syntax.Walk(root, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
-			if !beside && len(n.Args) > 0 {
-				out[r.word(n.Args[0]).text] = true
+			if words := r.words(n.Args); !beside && len(words) > 0 {
+				out[words[0].text] = true
 			}
 		case *syntax.Stmt:
 			if beside && (n.Background || n.Coprocess) {

@@ -24,9 +24,9 @@ func (a *analysis) quoted(n *syntax.Word) {
 
 // pieces records values that end in a dollar sign: followed by a value that begins
 // with a parenthesis, they would run something.
-func (a *analysis) pieces(values ...*syntax.Word) {
-	for _, v := range values {
-		if w := a.word(v); strings.HasSuffix(w.text, "$") {
+func (a *analysis) pieces(values ...word) {
+	for _, w := range values {
+		if strings.HasSuffix(w.text, "$") {
 			a.latent = append(a.latent, w.text+"(")
 		}
 	}

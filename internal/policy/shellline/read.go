@@ -29,7 +29,7 @@ const (
 // runs, "" if that is not known. Read never fails: a part that it cannot read becomes
 // a command that is Unread.
 func Read(grammar, line, dir string) Line {
-	a := &analysis{findings: &findings{read: map[string]bool{}, location: location{start: dir}}}
+	a := &analysis{findings: &findings{read: map[string]bool{}, room: expandable{maxExpanded, maxExpandedBytes}, location: location{start: dir}}}
 	a.script(grammar, line)
 	a.evaluated()
 	return Line{Commands: a.commands, Writes: a.writes}
@@ -83,6 +83,9 @@ func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 	inner := *a
 	inner.src, inner.shell = line, shell
 	inner.consts = map[string]string{"HOME": "~"}
+	if lang == syntax.LangBash {
+		inner.braces = &expander{src: line, room: &a.room, done: map[*syntax.Word]expansion{}}
+	}
 	parser := syntax.NewParser(syntax.Variant(lang))
 	var stmts []*syntax.Stmt
 	broken := false
@@ -176,6 +179,7 @@ func (a *analysis) node(n syntax.Node) {
 		a.evaluate = true // in a subscript, an integer variable or a list
 		for _, as := range n.Args {
 			a.runVariable(as)
+			a.declare(as)
 		}
 	case *syntax.FuncDecl:
 		a.doubt(a.textOf(n), "it declares a function")
@@ -184,10 +188,11 @@ func (a *analysis) node(n syntax.Node) {
 	case *syntax.TimeClause:
 		a.doubt(a.textOf(n), "time runs another command")
 	case *syntax.WordIter:
-		if len(n.Items) > 0 {
-			a.consts[n.Name.Value] = a.word(n.Items[0]).text
+		items := a.list(n.Items...)
+		if len(items) > 0 {
+			a.consts[n.Name.Value] = items[0].text
 		}
-		a.pieces(n.Items...)
+		a.pieces(items...)
 		a.doubt(a.textOf(n), "a loop sets the variable %s", n.Name.Value)
 	case *syntax.LetClause, *syntax.ArithmCmd, *syntax.CStyleLoop:
 		a.doubt(a.textOf(n), "arithmetic may set variables")
@@ -196,6 +201,8 @@ func (a *analysis) node(n syntax.Node) {
 		a.evaluate = true
 	case *syntax.Word:
 		a.quoted(n)
+	case *syntax.ArrayElem:
+		a.list(n.Value)
 	case *syntax.BinaryArithm, *syntax.UnaryArithm:
 		a.arithmetic(n)
 	case *syntax.ParamExp:
@@ -207,7 +214,7 @@ func (a *analysis) node(n syntax.Node) {
 	case *syntax.File, *syntax.Subshell, *syntax.Block, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause,
 		*syntax.CaseClause, *syntax.CaseItem, *syntax.BinaryCmd, *syntax.Lit, *syntax.SglQuoted,
 		*syntax.DblQuoted, *syntax.CmdSubst, *syntax.ProcSubst, *syntax.Assign, *syntax.ArrayExpr,
-		*syntax.ArrayElem, *syntax.ParenArithm, *syntax.ParenTest, *syntax.TestClause, *syntax.Comment:
+		*syntax.ParenArithm, *syntax.ParenTest, *syntax.TestClause, *syntax.Comment:
 	default:
 		a.doubt(a.textOf(n), "the analysis does not support %T", n)
 	}
@@ -230,10 +237,11 @@ func (a *analysis) stmt(s *syntax.Stmt) {
 		}
 		if body != nil {
 			w := a.word(body)
+			w.known = w.known && (r.Op != syntax.WordHdoc || !mayExpand(body)) // some versions of Bash expand them here
 			stdin = &w
 		}
 	}
-	a.command(a.textOf(call), a.words(call.Args), stdin)
+	a.command(a.textOf(call), a.fields(a.list(call.Args...)), stdin)
 }
 
 // command adds a simple command, and what it runs in turn.
@@ -301,8 +309,45 @@ func (a *analysis) assigns(c *syntax.CallExpr) {
 		}
 		a.doubt(a.textOf(c), "it sets the variable %s", as.Name.Value)
 		a.evaluate = a.evaluate || as.Index != nil
-		a.pieces(as.Value)
+		a.pieces(a.word(as.Value))
 		a.runVariable(as)
+	}
+}
+
+// list converts words where a shell expands braces. If it is not known what these expand
+// to, the words count as unread.
+func (a *analysis) list(words ...*syntax.Word) []word {
+	var out []word
+	for _, w := range words {
+		out = append(out, a.expanded(w)...)
+		if a.braces == nil || !mayExpand(w) {
+			continue
+		}
+		x := a.braces.expand(w)
+		if x.err != nil {
+			a.unread(a.textOf(w), "%v", x.err)
+		}
+		for _, each := range x.words {
+			a.quoted(each)
+		}
+	}
+	return out
+}
+
+// declare adds the assignments that the braces in an argument of declare, export and
+// similar builtins expand to.
+func (a *analysis) declare(as *syntax.Assign) {
+	if as.Value == nil || !mayExpand(as.Value) {
+		return
+	}
+	arg := &syntax.Word{Parts: as.Value.Parts}
+	if as.Name != nil {
+		arg.Parts = slices.Concat([]syntax.WordPart{&syntax.Lit{Value: as.Name.Value + "="}}, arg.Parts)
+	}
+	for _, w := range a.list(arg) {
+		if name, value, ok := strings.Cut(w.text, "="); ok {
+			a.variable(a.textOf(as), strings.TrimSuffix(name, "+"), word{text: value})
+		}
 	}
 }
 

@@ -12,10 +12,22 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 	if r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
 		a.doubt(text, "it sets the variable %s", r.N.Value)
 	}
-	target := a.word(r.Word)
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 		return
+	}
+	targets := a.list(r.Word)
+	if len(targets) == 0 {
+		a.doubt(text, "its target is not known before the line runs")
+	}
+	for _, target := range targets {
+		a.redirected(text, r.Op, target)
+	}
+}
+
+// redirected adds the effect of a redirection whose target is known as far as possible.
+func (a *analysis) redirected(text string, op syntax.RedirOperator, target word) {
+	switch op {
 	case syntax.RdrIn:
 		if !target.known || strings.HasPrefix(target.text, "/dev/tcp/") || strings.HasPrefix(target.text, "/dev/udp/") {
 			a.doubt(text, "it reads from a place that is not known before it runs")

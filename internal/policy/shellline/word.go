@@ -14,11 +14,13 @@ import (
 // known is false, text is a guess that treats unknown parts as empty, which is correct
 // for common disguises (r$@m, ${x}rm). A guess may deny, but never allows.
 type word struct {
-	text   string
-	known  bool
-	split  bool // the shell splits the result into words
-	braces bool // has braces that the shell may expand
-	glob   bool // has an unquoted *, ? or [
+	text  string
+	known bool
+	split bool // the shell splits the result into words
+	glob  bool // has an unquoted *, ? or [
+	// expanded is set if text is exactly what Bash expands braces to, which some shells
+	// do not expand.
+	expanded bool
 	// plainStart is set if the word begins with a known byte other than a dash and is
 	// not split, so that it cannot be an option.
 	plainStart bool
@@ -74,14 +76,47 @@ func lastOperand(args []word) []word {
 // itself has set to plain text.
 type reader struct {
 	consts map[string]string
+	braces *expander
 }
 
-// words converts each word of the syntax tree; a word that the shell splits becomes
-// several.
+// words converts words of the syntax tree where a shell expands braces and splits words,
+// by which each may become several.
 func (r *reader) words(args []*syntax.Word) []word {
 	out := make([]word, 0, len(args))
 	for _, a := range args {
-		w := r.word(a)
+		out = append(out, r.expanded(a)...)
+	}
+	return r.fields(out)
+}
+
+// expanded converts a word where a shell expands braces.
+func (r *reader) expanded(w *syntax.Word) []word {
+	whole := r.word(w)
+	if !mayExpand(w) {
+		return []word{whole}
+	}
+	whole.known = false
+	if r.braces == nil {
+		return []word{whole}
+	}
+	x := r.braces.expand(w)
+	if x.err != nil {
+		whole.gap = true
+		return []word{whole}
+	}
+	out := make([]word, len(x.words))
+	for i, each := range x.words {
+		out[i] = r.word(each)
+		out[i].expanded, out[i].known = out[i].known, false
+		out[i].plainStart = !out[i].split && startsPlain(w.Parts)
+	}
+	return out
+}
+
+// fields splits the words that a shell splits.
+func (r *reader) fields(words []word) []word {
+	out := make([]word, 0, len(words))
+	for _, w := range words {
 		if !w.split || !strings.ContainsAny(w.text, " \t\n") {
 			out = append(out, w)
 			continue
@@ -205,8 +240,6 @@ func literal(b *strings.Builder, out *word, s string, quoted bool) {
 		case quoted:
 		case c == '*' || c == '?' || c == '[':
 			out.glob, out.known = true, false
-		case c == '{' && i+1 < len(s) && strings.ContainsRune(s[i:], '}'):
-			out.braces, out.known = true, false
 		}
 		b.WriteByte(c)
 	}

@@ -1,0 +1,309 @@
+package shellline
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Limits of what the braces in a line expand to, nested scripts included, because a
+// short line can expand to more than the memory holds.
+const (
+	maxExpanded      = 10_000
+	maxExpandedBytes = 1 << 18
+	// maxBraces limits the opening braces in a word, which are searched in quadratic time.
+	maxBraces = 100
+)
+
+var (
+	errManyBraces = errors.New("braces that expand to too many words")
+	errJoined     = errors.New("braces that may join a dollar sign or a variable to a name")
+	errMixedRange = errors.New("a range of letters that includes other characters")
+)
+
+// expander expands braces as Bash does: before all other expansions, in the text of a
+// word. Other shells do the same or nothing. A nil expander expands nothing.
+type expander struct {
+	src  string
+	room *expandable // shared by the scripts of a line
+	done map[*syntax.Word]expansion
+}
+
+// expandable is how much braces may still expand to.
+type expandable struct{ words, bytes int }
+
+// expansion is what a word expands to.
+type expansion struct {
+	words []*syntax.Word // empty for {,}
+	err   error          // why they are not known
+}
+
+// expand expands a word for which mayExpand is true.
+func (e *expander) expand(w *syntax.Word) expansion {
+	if x, ok := e.done[w]; ok {
+		return x
+	}
+	var x expansion
+	var texts [][]atom
+	texts, x.err = e.texts(atomsOf(w.Parts), 0)
+	for _, text := range texts {
+		if len(text) == 0 { // without quotes an empty word is none
+			continue
+		}
+		parts, err := partsOf(text)
+		if err != nil {
+			x = expansion{err: err}
+			break
+		}
+		x.words = append(x.words, &syntax.Word{Parts: parts})
+	}
+	e.done[w] = x
+	return x
+}
+
+// mayExpand reports whether a word has braces that a shell may expand.
+func mayExpand(w *syntax.Word) bool {
+	if w == nil || !slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+		lit, ok := p.(*syntax.Lit)
+		return ok && strings.Contains(lit.Value, "{")
+	}) {
+		return false
+	}
+	open, _, err := braces(atomsOf(w.Parts))
+	return open >= 0 || err != nil
+}
+
+// atom is a part of a word that braces do not divide: a character without quotes, a
+// backslash with the character after it, or a quotation or expansion.
+type atom struct {
+	text string
+	part syntax.WordPart // nil for text
+}
+
+func (a atom) is(c byte) bool { return len(a.text) == 1 && a.text[0] == c }
+
+func atomsOf(parts []syntax.WordPart) []atom {
+	var out []atom
+	for _, p := range parts {
+		lit, ok := p.(*syntax.Lit)
+		if !ok {
+			out = append(out, atom{part: p})
+			continue
+		}
+		for s := lit.Value; s != ""; {
+			n := 1
+			if s[0] == '\\' {
+				n = min(2, len(s))
+			}
+			out = append(out, atom{text: s[:n]})
+			s = s[n:]
+		}
+	}
+	return out
+}
+
+// partsOf is the reverse of atomsOf. It fails if atoms that the braces have brought
+// together may be read as an expansion.
+func partsOf(atoms []atom) ([]syntax.WordPart, error) {
+	var out []syntax.WordPart
+	var lit *syntax.Lit
+	for i, a := range atoms {
+		switch {
+		case a.is('$'), i > 0 && endsInName(atoms[i-1].part) && a.part == nil && isNameByte(a.text[0]):
+			return nil, errJoined
+		case a.part != nil:
+			out, lit = append(out, a.part), nil
+		case lit == nil:
+			lit = &syntax.Lit{Value: a.text}
+			out = append(out, lit)
+		default:
+			lit.Value += a.text
+		}
+	}
+	return out, nil
+}
+
+// endsInName reports whether letters that follow would belong to the name of a variable.
+func endsInName(part syntax.WordPart) bool {
+	p, ok := part.(*syntax.ParamExp)
+	return ok && p.Short && isNameByte(p.Param.Value[0]) && (p.Param.Value[0] < '0' || p.Param.Value[0] > '9')
+}
+
+// braces returns where the first braces that a shell may expand open and close. open is
+// -1 if there are none.
+func braces(atoms []atom) (open, end int, err error) {
+	tried := 0
+	for i, a := range atoms {
+		if !a.is('{') || i == 0 && len(atoms) > 1 && atoms[1].is('}') {
+			continue
+		}
+		if tried++; tried > maxBraces {
+			return 0, 0, errManyBraces
+		}
+		if end := closing(atoms, i+1); end >= 0 {
+			return i, end, nil
+		}
+	}
+	return -1, -1, nil
+}
+
+// closing returns where the braces close whose content begins at i, or -1: they have a
+// comma or "..", which need not be a valid range.
+func closing(atoms []atom, i int) int {
+	depth, divided := 0, false
+	for ; i < len(atoms); i++ {
+		switch a := atoms[i]; {
+		case a.is('{'):
+			depth++
+		case a.is('}') && depth > 0:
+			depth--
+		case depth > 0:
+		case a.is('}') && divided:
+			return i
+		case a.is(','), i+2 < len(atoms) && a.is('.') && atoms[i+1].is('.') && !atoms[i+2].is('}'):
+			divided = true
+		}
+	}
+	return -1
+}
+
+// texts returns everything that a text expands to.
+func (e *expander) texts(atoms []atom, depth int) ([][]atom, error) {
+	open, end, err := braces(atoms)
+	if open < 0 {
+		return [][]atom{atoms}, nil
+	}
+	if err != nil || depth > maxNesting {
+		return nil, errManyBraces
+	}
+	middle, err := e.content(atoms[open+1:end], depth+1)
+	if err != nil {
+		return nil, err
+	}
+	if middle == nil { // they stand for themselves
+		middle = [][]atom{atoms[open : end+1]}
+	}
+	rest, err := e.texts(atoms[end+1:], depth+1)
+	if err != nil {
+		return nil, err
+	}
+	var out [][]atom
+	for _, m := range middle {
+		for _, r := range rest {
+			text := slices.Concat(atoms[:open], m, r)
+			if e.room.words--; e.room.words < 0 {
+				return nil, errManyBraces
+			}
+			if e.room.bytes -= len(text); e.room.bytes < 0 {
+				return nil, errManyBraces
+			}
+			out = append(out, text)
+		}
+	}
+	return out, nil
+}
+
+// content returns what the content of a pair of braces expands to, or nil if it is
+// neither a list nor a range.
+func (e *expander) content(atoms []atom, depth int) ([][]atom, error) {
+	if !slices.ContainsFunc(atoms, e.hasComma) {
+		return e.values(atoms)
+	}
+	var out [][]atom
+	nested, start := 0, 0
+	for i := 0; i <= len(atoms); i++ {
+		switch {
+		case i == len(atoms), nested == 0 && atoms[i].is(','):
+			texts, err := e.texts(atoms[start:i], depth)
+			if err != nil {
+				return nil, err
+			}
+			out, start = append(out, texts...), i+1
+		case atoms[i].is('{'):
+			nested++
+		case atoms[i].is('}') && nested > 0:
+			nested--
+		}
+	}
+	return out, nil
+}
+
+// hasComma reports whether there is a comma in an atom. Where Bash tells lists from
+// ranges, it also looks inside quotes and expansions.
+func (e *expander) hasComma(a atom) bool {
+	if a.part == nil {
+		return a.is(',')
+	}
+	return strings.Contains(e.src[a.part.Pos().Offset():a.part.End().Offset()], ",")
+}
+
+// values returns the values of a range such as 1..3, 01..10, a..e or 9..1..2, and nil if
+// it is none.
+func (e *expander) values(atoms []atom) ([][]atom, error) {
+	var b strings.Builder
+	for _, a := range atoms {
+		b.WriteString(a.text)
+	}
+	ends := strings.Split(b.String(), "..")
+	if slices.ContainsFunc(atoms, func(a atom) bool { return a.part != nil }) || len(ends) < 2 || len(ends) > 3 {
+		return nil, nil
+	}
+	step := int64(1)
+	if len(ends) == 3 {
+		n, err := strconv.ParseInt(ends[2], 10, 32)
+		switch {
+		case errors.Is(err, strconv.ErrRange):
+			return nil, errManyBraces
+		case err != nil:
+			return nil, nil
+		}
+		step = max(n, -n, 1)
+	}
+	format, width := "%0*d", 0
+	first, err1 := strconv.ParseInt(ends[0], 10, 32)
+	last, err2 := strconv.ParseInt(ends[1], 10, 32)
+	switch {
+	case isLetter(ends[0]) && isLetter(ends[1]):
+		if ends[0][0] >= 'a' != (ends[1][0] >= 'a') {
+			return nil, errMixedRange
+		}
+		format, first, last = "%*c", int64(ends[0][0]), int64(ends[1][0])
+	case errors.Is(err1, strconv.ErrRange), errors.Is(err2, strconv.ErrRange):
+		return nil, errManyBraces
+	case err1 != nil || err2 != nil:
+		return nil, nil
+	case isPadded(ends[0]) || isPadded(ends[1]):
+		width = max(len(ends[0]), len(ends[1]))
+	}
+	count := (max(first, last) - min(first, last)) / step
+	if int(count) >= e.room.words {
+		return nil, errManyBraces
+	}
+	if first > last {
+		step = -step
+	}
+	var out [][]atom
+	for i := range count + 1 {
+		var text []atom
+		for _, c := range fmt.Sprintf(format, width, first+i*step) {
+			text = append(text, atom{text: string(c)})
+		}
+		out = append(out, text)
+	}
+	return out, nil
+}
+
+// isLetter reports whether the end of a range is a letter.
+func isLetter(end string) bool {
+	return len(end) == 1 && isNameByte(end[0]) && end[0] > '9' && end[0] != '_'
+}
+
+// isPadded reports whether the end of a range asks for leading zeros.
+func isPadded(end string) bool {
+	digits := strings.TrimPrefix(end, "-")
+	return len(digits) > 1 && digits[0] == '0'
+}

@@ -133,9 +133,6 @@ func (m *escapeMachine) run(t *testing.T, p *escapeProgram, confined bool) (outp
 	if confined {
 		argv = []string{m.toolreg, "--settings", filepath.Join(place.dir, "sandbox.yaml"), "--non-interactive", "call", "run_shell_command", "--json", "command=sh run"}
 	}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env = place.work, place.environ
-	cmd.WaitDelay = time.Second // for what is left with the output
 	secret, err := os.Open(filepath.Join(place.outside, "secret"))
 	folder, folderErr := os.Open(place.outside)
 	if err := errors.Join(err, folderErr); err != nil {
@@ -143,13 +140,18 @@ func (m *escapeMachine) run(t *testing.T, p *escapeProgram, confined bool) (outp
 	}
 	defer secret.Close()
 	defer folder.Close()
-	cmd.ExtraFiles = []*os.File{secret, folder} // as a careless parent would
 	var out bytes.Buffer
-	if slices.Contains(p.lines("needs:"), "terminal") {
-		err = onTerminal(cmd, &out)
-	} else {
-		cmd.Stdout, cmd.Stderr = &out, &out
-		err = cmd.Run()
+	for range max(1, len(p.lines("calls:"))) {
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd.Dir, cmd.Env = place.work, place.environ
+		cmd.WaitDelay = time.Second                 // for what is left with the output
+		cmd.ExtraFiles = []*os.File{secret, folder} // as a careless parent would
+		if slices.Contains(p.lines("needs:"), "terminal") {
+			err = onTerminal(cmd, &out)
+		} else {
+			cmd.Stdout, cmd.Stderr = &out, &out
+			err = cmd.Run()
+		}
 	}
 	output = fmt.Sprintf("%s%v", out.String(), err)
 	proof := p.lines("proof:")

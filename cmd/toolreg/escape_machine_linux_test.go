@@ -282,7 +282,7 @@ func (m *escapeMachine) place(t *testing.T) *escapePlace {
 	secret := filepath.Join(s.home, ".ssh/id_ed25519")
 	s.files(t, map[string]string{
 		"home/.ssh/id_ed25519": escapeSecret, "home/.aws/credentials": escapeSecret, "home/.gnupg/private-keys-v1.d/key": escapeSecret,
-		"home/.netrc": escapeSecret, "home/.npmrc": escapeSecret, "home/.docker/config.json": escapeSecret, "home/notes.txt": escapeSecret,
+		"home/.netrc": escapeSecret, "home/.npmrc": escapeSecret, "home/.docker/config.json": escapeSecret, "home/.docker/bin/tool": "", "home/notes.txt": escapeSecret,
 		"home/.mozilla/firefox/x.default/cookies.sqlite": escapeSecret, "home/.local/share/keyrings/login.keyring": escapeSecret,
 		"home/.config/toolreg/settings.yaml": "# " + escapeSecret + "\n", "home/.local/state/toolreg/other.json": escapeSecret,
 		"home/.cargo/credentials.toml": escapeSecret, "home/.cargo/bin/tool": "", "home/.local/bin/tool": "",
@@ -294,10 +294,12 @@ func (m *escapeMachine) place(t *testing.T) *escapePlace {
 	if out, err := exec.Command("git", "init", "-q", s.work).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
-	if err := os.Symlink(secret, filepath.Join(s.work, "waiting")); err != nil {
-		t.Fatal(err)
+	for link, target := range map[string]string{s.work + "/waiting": secret, s.home + "/.local/bin/worktool": s.work + "/tool"} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
 	}
-	s.environ = []string{"HOME=" + s.home, "PATH=" + s.home + "/.local/bin:" + s.home + "/.cargo/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "TERM=xterm", "GORACE=atexit_sleep_ms=0", "LANG=C.UTF-8", "CALLERSECRET=" + escapeSecret}
+	s.environ = []string{"HOME=" + s.home, "PATH=" + s.work + "/.venv/bin:" + s.home + "/.local/bin:" + s.home + "/.docker/bin:" + s.home + "/.cargo/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "TERM=xterm", "GORACE=atexit_sleep_ms=0", "LANG=C.UTF-8", "CALLERSECRET=" + escapeSecret}
 	s.variables["HOME"], s.variables["OUTSIDE"], s.variables["TOOLREG_COPY"] = s.home, s.outside, filepath.Join(s.outside, "toolreg")
 	if handle, _, err := unix.NameToHandleAt(unix.AT_FDCWD, secret, 0); err == nil {
 		head := make([]byte, 0, 8)

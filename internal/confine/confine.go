@@ -1,17 +1,18 @@
 package confine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/expand"
-	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -125,7 +126,8 @@ func (c *Confiner) Programs(name string) process.Confiner {
 			c.opts.Log.Info("not confined", "kind", name, "missing", missing)
 			return func() {}, nil
 		}
-		p, clean, err := c.prepare(ctx, k, ownFolders(spec), false)
+		own, script := ownFiles(spec)
+		p, clean, err := c.prepare(ctx, k, own, script, false)
 		if err != nil {
 			return nil, err
 		}
@@ -137,11 +139,11 @@ func (c *Confiner) Programs(name string) process.Confiner {
 	}
 }
 
-// ownFolders returns what a program that the settings name may read as its own: its
-// working directory, the files among its words, and the folder of the first of them,
-// which is the program or its script.
-func ownFolders(spec *process.Spec) []string {
-	out, found := []string{spec.Dir}, false
+// ownFiles returns what a program that the settings name may read as its own: its
+// working directory and the files among its words, and the first of these, which is the
+// program or its script.
+func ownFiles(spec *process.Spec) (own []string, script string) {
+	own = []string{spec.Dir}
 	for _, path := range spec.Argv {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(spec.Dir, path)
@@ -149,15 +151,9 @@ func ownFolders(spec *process.Spec) []string {
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		out = append(out, path)
-		for _, file := range []string{path, paths.Real(path)} {
-			if dir := filepath.Dir(file); !found && dir != "/etc" {
-				out = append(out, dir)
-			}
-		}
-		found = true
+		own, script = append(own, path), cmp.Or(script, path)
 	}
-	return out
+	return own, script
 }
 
 // report warns about what was removed after a program outside of calls.
@@ -177,31 +173,27 @@ func (c *Confiner) report(kind string, removed []string, err error) {
 
 // prepare returns the profile of a program, and what removes afterwards what it must
 // not leave.
-func (c *Confiner) prepare(ctx context.Context, k kind, own []string, online bool) (*sandbox.Profile, func(context.Context) ([]string, error), error) {
+func (c *Confiner) prepare(ctx context.Context, k kind, own []string, script string, online bool) (*sandbox.Profile, func(context.Context) ([]string, error), error) {
 	guards, err := c.files.Guards(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("looking for the files that the sandbox protects: %w", err)
 	}
-	p := c.profile(k, own, online)
+	p := c.profile(k, sandbox.Place{Own: own, Script: script, Workspace: []string{guards.Common}}, online)
 	p.ReadOnly, p.Fixed = append(p.ReadOnly, guards.ReadOnly...), append(p.Fixed, guards.Fixed...)
-	if guards.Common != "" {
-		p.Write = append(p.Write, guards.Common)
-	}
 	return &p, guards.Clean, nil
 }
 
-func (c *Confiner) profile(k kind, own []string, online bool) sandbox.Profile {
-	place := sandbox.Place{Workspace: []string{c.opts.Settings.Workspace}, Home: c.home, Environ: c.opts.Env()}
-	for _, path := range own {
-		if path != "" && !sandbox.HoldsHome(path, c.home) {
-			place.Own = append(place.Own, path)
-		}
+// profile returns the profile of a program of a kind in a place, which says what is its own
+// and what it may write besides the workspace.
+func (c *Confiner) profile(k kind, place sandbox.Place, online bool) sandbox.Profile {
+	place.Home, place.Environ = c.home, c.opts.Env()
+	place.Workspace = slices.DeleteFunc(slices.Concat([]string{c.opts.Settings.Workspace}, place.Workspace, c.paths(k.write)), func(path string) bool { return path == "" })
+	place.Own = slices.DeleteFunc(place.Own, func(path string) bool { return path == "" || sandbox.HoldsHome(path, c.home) })
+	if c.opts.Hide != nil {
+		place.Hide = c.opts.Hide()
 	}
 	p := sandbox.Default(place)
-	p.Read, p.Write, p.Network = append(p.Read, c.paths(k.read)...), append(p.Write, c.paths(k.write)...), k.network
-	if c.opts.Hide != nil {
-		p.Hide = append(p.Hide, c.opts.Hide()...)
-	}
+	p.Opened, p.Network = c.paths(k.read), k.network
 	if c.opts.Protect != nil {
 		p.ReadOnly = append(p.ReadOnly, c.opts.Protect()...)
 	}

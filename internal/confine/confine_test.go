@@ -49,17 +49,17 @@ func TestProfileOfSettings(t *testing.T) {
   hooks: {mode: off}
   servers: {s: {mode: require, network: none}}
 `, full)
-	p := c.profile(c.kind(Shell), nil, true)
-	if !slices.Contains(p.Read, home+"/.ssh") || !slices.Contains(p.Write, home+"/data") || !slices.Contains(p.Write, workspace) || slices.Contains(p.Read, workspace+"/nowhere") {
-		t.Errorf("reads %q, writes %q", p.Read, p.Write)
+	p := c.profile(c.kind(Shell), sandbox.Place{}, true)
+	if !slices.Contains(p.Opened, home+"/.ssh") || !slices.Contains(p.Write, home+"/data") || !slices.Contains(p.Write, workspace) || slices.Contains(p.Opened, workspace+"/nowhere") {
+		t.Errorf("reads %q, writes %q", p.Opened, p.Write)
 	}
 	if p.Network.Mode != sandbox.NetworkHosts || !slices.Equal(p.Network.Hosts, []string{"a.example"}) {
 		t.Errorf("network %+v", p.Network)
 	}
-	if p := c.profile(c.kind(Plugins), nil, true); p.Network.Mode != sandbox.NetworkAll {
+	if p := c.profile(c.kind(Plugins), sandbox.Place{}, true); p.Network.Mode != sandbox.NetworkAll {
 		t.Errorf("network %+v", p.Network)
 	}
-	if p := c.profile(c.kind(Server("s")), []string{home, "/usr/share"}, false); p.Network.Mode != sandbox.NetworkNone || slices.Contains(p.Read, home) || !slices.Contains(p.Read, "/usr/share") {
+	if p := c.profile(c.kind(Server("s")), sandbox.Place{Own: []string{home, "/usr/share"}}, false); p.Network.Mode != sandbox.NetworkNone || slices.Contains(p.Read, home) || !slices.Contains(p.Read, "/usr/share") {
 		t.Errorf("network %+v, reads %q", p.Network, p.Read)
 	}
 	for kind, want := range map[string]bool{Hooks: false, References: false, Plugins: true, Discovery: true, Server("s"): true, Server("other"): true} {
@@ -108,7 +108,7 @@ func TestDenied(t *testing.T) {
 	}
 	for _, test := range tests {
 		k := c.kind(Shell)
-		p := c.profile(k, nil, false)
+		p := c.profile(k, sandbox.Place{}, false)
 		p.ReadOnly, p.Hide = append(p.ReadOnly, workspace+"/.envrc"), append(p.Hide, home+"/.ssh")
 		r := registry.TextResult(test.output)
 		want := test.want
@@ -119,7 +119,7 @@ func TestDenied(t *testing.T) {
 			t.Errorf("%s\n got %q\nwant %q", test.output, got, want)
 		}
 	}
-	p := c.profile(c.kind(Shell), nil, false)
+	p := c.profile(c.kind(Shell), sandbox.Place{}, false)
 	r := registry.TextResult("")
 	call := registry.Call{Confine: &registry.Confinement{Profile: &p, Refused: []string{"b.example:443", "b.example:443"}}}
 	if got := c.denied(c.kind(Shell), &p, call, &r); got != "The sandbox denied: the connection to b.example:443 (sandbox.shell.network: [b.example:443] would allow it)" {

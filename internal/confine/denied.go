@@ -98,6 +98,9 @@ func (d *denial) path(path string, written bool) {
 		path = filepath.Join(d.confiner.opts.Settings.Workspace, path)
 	}
 	path = filepath.Clean(path)
+	if target, err := filepath.EvalSymlinks(path); err == nil && paths.Within(path, d.confiner.opts.Settings.Workspace) && !paths.Within(target, d.confiner.opts.Settings.Workspace) {
+		path = target // links in the workspace open nothing
+	}
 	ours := func(list []string) bool {
 		return slices.ContainsFunc(list, func(p string) bool { return paths.Within(path, p) })
 	}
@@ -108,7 +111,7 @@ func (d *denial) path(path string, written bool) {
 	case ours(d.profile.Hide) && exists(path):
 		d.add("reading "+path, "%s would allow it", d.setting("read"))
 	case ours(d.profile.Write) || private:
-	case ours(d.profile.Read) || ours(d.profile.Scratch):
+	case ours(d.profile.Read) || ours(d.profile.Opened) || ours(d.profile.Scratch):
 		if written {
 			d.add("writing "+path, "%s would allow it", d.setting("write"))
 		}

@@ -12,7 +12,7 @@ import (
 
 // describe says in one line what a program of a kind may do in the sandbox.
 func (c *Confiner) describe(k kind, online bool) string {
-	p := c.profile(k, nil, online)
+	p := c.profile(k, sandbox.Place{}, online)
 	writes := append([]string{"the workspace"}, c.paths(k.write)...)
 	text := "it can change " + strings.Join(writes, ", ")
 	if read := c.paths(k.read); len(read) > 0 {

@@ -9,8 +9,10 @@ import (
 
 // Place is where a program is to run.
 type Place struct {
-	Workspace []string // folders that it may write: the project and opened folders
-	Own       []string // folders of its own, which it may read: a plugin's, a hook's, a server's
+	Workspace []string // files and folders that it may write: the project and opened folders
+	Own       []string // files and folders of its own, which it may read: a plugin's, a hook's, a server's
+	Script    string   // its script or program, whose folder is its own, as is that of the file it links to; "" = none
+	Hide      []string // files and folders to be hidden in addition
 	Home      string   // "" = none
 	Environ   []string // its environment: PATH, GOPATH, CARGO_HOME and so on
 }
@@ -24,9 +26,9 @@ type Place struct {
 // The caller adds the paths of its settings, guarded names and the network.
 func Default(p Place) Profile {
 	h := newHome(p)
-	profile := Profile{Write: p.Workspace, Scratch: h.caches(), Hide: h.secrets()}
+	profile := Profile{Write: p.Workspace, Scratch: h.caches(), Hide: h.hidden}
 	profile.Read = systemPaths()
-	for _, folder := range p.Own {
+	for _, folder := range slices.Concat(p.Own, h.foldersOf(p.Script)) {
 		profile.Read = append(profile.Read, installed(folder))
 	}
 	profile.Read = append(profile.Read, h.settings()...)
@@ -52,10 +54,14 @@ func HoldsHome(folder, home string) bool {
 type home struct {
 	dir     string // "" = there is none
 	environ map[string]string
+	links   resolver
+	hidden  []string
+	secret  []string // hidden, without symbolic links
+	changes []string // what the program can change, without symbolic links
 }
 
 func newHome(p Place) *home {
-	h := &home{environ: map[string]string{}}
+	h := &home{environ: map[string]string{}, links: resolver{}}
 	for _, entry := range p.Environ {
 		name, value, _ := strings.Cut(entry, "=")
 		h.environ[name] = value
@@ -63,7 +69,33 @@ func newHome(p Place) *home {
 	if filepath.IsAbs(p.Home) {
 		h.dir = filepath.Clean(p.Home)
 	}
+	h.hidden = append(h.secrets(), p.Hide...)
+	h.secret, h.changes = h.links.resolveAll(h.hidden), h.links.resolveAll(p.Workspace)
 	return h
+}
+
+// target follows the symbolic links of a path that was found, and reports whether it may be
+// opened: a link that the program can change could lead anywhere, and no link opens what is
+// hidden.
+func (h *home) target(path string) (string, bool) {
+	r, err := h.links.resolve(path)
+	if err != nil {
+		return "", false
+	}
+	_, changeable := r.linkIn(h.changes)
+	return r.path, !changeable && !isWithinAny(r.path, h.secret)
+}
+
+// foldersOf returns the folder of a script and that of the file it links to.
+func (h *home) foldersOf(script string) []string {
+	if script == "" {
+		return nil
+	}
+	out := []string{filepath.Dir(script)}
+	if target, ok := h.target(script); ok {
+		out = append(out, filepath.Dir(target))
+	}
+	return slices.DeleteFunc(out, func(dir string) bool { return dir == "/etc" || HoldsHome(dir, h.dir) })
 }
 
 // paths returns paths below the home folder; none if there is no home folder.
@@ -149,7 +181,7 @@ const maxEntries = 500
 // they belong to, and the targets of the links in them.
 func (h *home) installations() []string {
 	var out []string
-	paths, known := resolver{}, systemPaths()
+	known := systemPaths()
 	add := func(paths ...string) {
 		for _, path := range paths {
 			if !isWithinAny(path, known) {
@@ -166,7 +198,7 @@ func (h *home) installations() []string {
 		} else if !isLocal(dir) {
 			continue // the system's own, with a thousand entries
 		}
-		for _, target := range linksIn(dir, paths) {
+		for _, target := range h.linksIn(dir) {
 			if !isWithinAny(target, known) && !h.holds(target) {
 				add(h.behindFile(target)...)
 			}
@@ -222,17 +254,17 @@ func installed(folder string) string {
 	return folder
 }
 
-// isHub reports whether a folder contains much besides one installation.
+// isHub reports whether a folder contains much besides one installation, or is hidden.
 func (h *home) isHub(dir string) bool {
-	if h.holds(dir) || filepath.Dir(dir) == "/" {
+	if h.holds(dir) || filepath.Dir(dir) == "/" || isWithinAny(dir, h.hidden) {
 		return true
 	}
 	hubs := h.paths(".local", ".local/share", ".config", ".cache", "Library")
 	return slices.Contains(append(hubs, h.or("GOPATH", "go")...), dir)
 }
 
-// linksIn returns the targets of the symbolic links in a folder.
-func linksIn(dir string, paths resolver) []string {
+// linksIn returns the targets of the symbolic links in a folder that may be opened.
+func (h *home) linksIn(dir string) []string {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil
@@ -244,8 +276,8 @@ func linksIn(dir string, paths resolver) []string {
 		if e.Type() != os.ModeSymlink {
 			continue
 		}
-		if r, err := paths.resolve(filepath.Join(dir, e.Name())); err == nil {
-			out = append(out, r.path)
+		if target, ok := h.target(filepath.Join(dir, e.Name())); ok {
+			out = append(out, target)
 		}
 	}
 	return out

@@ -119,6 +119,40 @@ func TestOpenedFiles(t *testing.T) {
 	}
 }
 
+// A link that an earlier program may have made opens nothing; one that it cannot change does.
+func TestLinksInTheWorkspaceAreNotFollowed(t *testing.T) {
+	needFull(t)
+	p := newPlace(t)
+	p.write(t, "tools/one/script", "text")
+	for link, target := range map[string]string{"/linked": "/tools/one/script", "/keys": "/.ssh/id"} {
+		for _, folder := range []string{p.home, p.workspace} {
+			if err := os.Symlink(p.home+target, folder+link); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	profile := func(script string) sandbox.Profile {
+		return sandbox.Default(sandbox.Place{Workspace: []string{p.workspace}, Script: script, Home: p.home, Environ: p.environ()})
+	}
+	for script, want := range map[string]bool{p.home + "/linked": true, p.workspace + "/linked": false, p.home + "/keys": false, p.workspace + "/keys": false} {
+		got := p.shell(t, profile(script), "cat ~/tools/one/script ~/.ssh/id")
+		if strings.Contains(got, "secret") || strings.HasPrefix(got, "text") != want {
+			t.Errorf("with the script %s: %q", script, got)
+		}
+	}
+	for _, change := range []func(*sandbox.Profile){
+		func(profile *sandbox.Profile) { profile.Opened = []string{p.workspace + "/linked"} },
+		func(profile *sandbox.Profile) { profile.Write = append(profile.Write, p.workspace+"/linked") },
+	} {
+		profile := profile("")
+		change(&profile)
+		_, err := sandbox.Prepare(profile, sandbox.Program{Path: "/bin/true", Dir: "/"})
+		if err == nil || !strings.Contains(err.Error(), "it leads through the link "+p.workspace+"/linked, which programs in the sandbox can change") {
+			t.Error(err)
+		}
+	}
+}
+
 func TestNothingIsInherited(t *testing.T) {
 	needFull(t)
 	r, w, err := os.Pipe() // a descriptor of toolreg

@@ -4,11 +4,14 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/toolreg/toolreg/internal/sandbox/launcher"
 	"github.com/toolreg/toolreg/internal/sorted"
@@ -32,6 +35,7 @@ const (
 // layout is the file system of a sandbox while it is being planned.
 type layout struct {
 	paths   resolver
+	changes []string // what the program can change, without symbolic links
 	entries map[string]entry
 	links   map[string]string
 	rules   []launcher.Rule
@@ -66,12 +70,14 @@ func layOut(p Profile) ([]launcher.Op, []launcher.Rule, error) {
 	for _, folder := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
 		l.entries[folder] = entry{kind: private, isDir: true}
 	}
+	l.changes = l.paths.resolveAll(p.Write)
 	for _, list := range []struct {
 		kind  kind
+		named bool
 		paths []string
-	}{{hidden, p.Hide}, {readable, p.Read}, {scratch, p.Scratch}, {fixed, p.Fixed}, {writable, p.Write}, {guarded, p.ReadOnly}} {
+	}{{hidden, false, p.Hide}, {readable, false, p.Read}, {readable, true, p.Opened}, {scratch, false, p.Scratch}, {fixed, false, p.Fixed}, {writable, true, p.Write}, {guarded, false, p.ReadOnly}} {
 		for _, path := range list.paths {
-			if err := l.add(path, list.kind); err != nil {
+			if err := l.add(path, list.kind, list.named); err != nil {
 				return nil, nil, &Error{"opening " + path + " for the program", err}
 			}
 		}
@@ -105,8 +111,8 @@ func ownRules() []launcher.Rule {
 }
 
 // add resolves a path and records its entry. A path that does not exist is skipped, unless
-// it should be writable.
-func (l *layout) add(path string, k kind) error {
+// it should be writable. A path that nobody has named opens nothing that is hidden.
+func (l *layout) add(path string, k kind, named bool) error {
 	if !filepath.IsAbs(path) {
 		return errors.New("the path is not absolute")
 	}
@@ -116,10 +122,17 @@ func (l *layout) add(path string, k kind) error {
 			l.addMissing(path)
 			return nil
 		}
-		if k != writable && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
+		if k != writable && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENOTDIR)) {
 			return nil
 		}
 		return err
+	}
+	opens := k == readable || k == scratch || k == writable
+	if link, ok := r.linkIn(l.changes); ok && opens {
+		if named {
+			return fmt.Errorf("it leads through the link %s, which programs in the sandbox can change; name a path without it", link)
+		}
+		return nil
 	}
 	switch {
 	case r.path == "/":
@@ -127,7 +140,7 @@ func (l *layout) add(path string, k kind) error {
 	case within(r.path, "/proc"), r.path == "/dev", r.path == "/dev/pts":
 		return errors.New("the program has a private one")
 	}
-	if k != hidden {
+	if opens {
 		maps.Copy(l.links, r.links)
 	}
 	if k == scratch && !r.isDir {
@@ -138,8 +151,8 @@ func (l *layout) add(path string, k kind) error {
 		k, r.path, r.isDir = shown, systemFolder, true
 	}
 	old, ok := l.entries[r.path]
-	if ok && old.kind == hidden && k == guarded {
-		return nil // protecting a path does not show it
+	if ok && old.kind == hidden && !named {
+		return nil
 	}
 	if !ok || old.kind < k {
 		l.entries[r.path] = entry{kind: k, isDir: r.isDir}
@@ -156,6 +169,9 @@ func (l *layout) addMissing(path string) {
 		r, err := l.paths.resolve(filepath.Dir(at))
 		if err != nil {
 			continue
+		}
+		if _, ok := r.linkIn(l.changes); ok {
+			return
 		}
 		maps.Copy(l.links, r.links)
 		if at = filepath.Join(r.path, rest); l.entries[at].kind <= scratch {

@@ -5,14 +5,23 @@ package sandbox
 // exist. Symbolic links are followed when the program is started: both the link and its
 // target are visible, with the rights of the entry.
 //
+// An earlier program can have changed a link within Write, so these are not followed: entries
+// of Read and Scratch that lead through one are ignored, and entries of Opened and Write
+// that do are errors.
+//
 // Nothing else of the file system is visible. The program always has a private /tmp,
 // /var/tmp and /dev/shm, which are removed when it ends, a small /dev, and a read-only
 // /proc that shows only its own processes.
 type Profile struct {
-	// Read lists files and folders that the program can read and execute.
+	// Read lists files and folders that the program can read and execute, except those
+	// that Hide also lists.
 	Read []string
 
-	// Write lists files and folders that the program can also change.
+	// Opened is like Read, for paths that a person has named: Hide does not apply to them.
+	Opened []string
+
+	// Write lists files and folders that the program can also change. Hide does not apply
+	// to them.
 	Write []string
 
 	// Scratch lists folders that the program can read and write, but whose changes are
@@ -30,9 +39,9 @@ type Profile struct {
 	// renamed folder could be replaced by another one of that name.
 	Fixed []string
 
-	// Hide lists files and folders that are never readable, even below an entry of Read,
-	// Write or Scratch: the program sees an empty file or folder. Only an entry of these
-	// lists that is such a path, or is inside it, is visible.
+	// Hide lists files and folders that are never readable, even below an entry of another
+	// list: the program sees an empty file or folder. Visible are only an entry of Opened or
+	// Write that is such a path, and entries of any list that are inside it.
 	Hide []string
 
 	// Network is what the program can connect to; the zero value is a private loopback.

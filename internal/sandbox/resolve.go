@@ -78,6 +78,28 @@ func (known resolver) resolve(path string) (resolved, error) {
 	return r, nil
 }
 
+// linkIn returns a link on the way that is in one of the folders, which have no symbolic
+// links.
+func (r resolved) linkIn(folders []string) (link string, ok bool) {
+	for link := range r.links {
+		if isWithinAny(link, folders) {
+			return link, true
+		}
+	}
+	return "", false
+}
+
+// resolveAll returns those of the paths that exist, without symbolic links.
+func (known resolver) resolveAll(paths []string) []string {
+	var out []string
+	for _, path := range paths {
+		if r, err := known.resolve(path); err == nil {
+			out = append(out, r.path)
+		}
+	}
+	return out
+}
+
 // split returns the names in a path.
 func split(path string) []string {
 	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })

@@ -16,23 +16,28 @@ import (
 func seatbelt(p Profile, tmp string, port int) string {
 	var b strings.Builder
 	b.WriteString(seatbeltStart)
-	rules := map[string]string{}
+	const deny, read, write = "(deny file-read* file-write* TREE)\n", "(allow file-read* process-exec* file-map-executable TREE)\n", "(allow file-read* file-write* process-exec* file-map-executable TREE)\n"
+	rules, changes := map[string]string{}, resolver{}.resolveAll(p.Write)
 	for _, list := range []struct {
 		paths []string
 		rule  string
 	}{
-		{p.Hide, "(deny file-read* file-write* TREE)\n"},
-		{p.Read, "(allow file-read* process-exec* file-map-executable TREE)\n"},
-		{p.Scratch, "(allow file-read* process-exec* file-map-executable TREE)\n"},
+		{p.Read, read},
+		{p.Scratch, read},
+		{p.Hide, deny},
+		{p.Opened, read},
 		{p.Fixed, "(allow file-read* file-write* TREE)\n(deny file-write-unlink ITSELF)\n"},
-		{p.Write, "(allow file-read* file-write* process-exec* file-map-executable TREE)\n"},
+		{p.Write, write},
 		{p.ReadOnly, "(allow file-read* TREE)\n(deny file-write* TREE)\n"},
-		{[]string{tmp}, "(allow file-read* file-write* process-exec* file-map-executable TREE)\n"},
+		{[]string{tmp}, write},
 	} {
 		for _, path := range list.paths {
 			r, err := resolve(path)
 			if err != nil {
 				r.path = path // a rule on what is missing holds when it comes
+			}
+			if _, ok := r.linkIn(changes); ok && (list.rule == read || list.rule == write) {
+				continue
 			}
 			rules[r.path] = strings.NewReplacer("TREE", "(subpath "+quote(r.path)+")", "ITSELF", "(literal "+quote(r.path)+")").Replace(list.rule)
 		}

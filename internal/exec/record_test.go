@@ -203,3 +203,29 @@ func TestAHookWantsAQuestion(t *testing.T) {
 		})
 	}
 }
+
+// What a person's edit makes of a call passes every check and the hooks again, and
+// what a hook makes of that is shown before it runs.
+func TestHooksSeeAnEditedCall(t *testing.T) {
+	r := newRig(ask())
+	r.script.answers = []Answer{{Choice: Edit, Content: "mine"}, {Choice: Yes}}
+	h := &hooked{}
+	r.x.Hooks = h
+	if _, err := r.execute(t, `{"content":"first"}`); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`before {"content":"first"}`, `before {"content":"mine"}`, `after {"content":"mine"}`}
+	if diff := cmp.Diff(want, h.trace); diff != "" {
+		t.Errorf("hooks (-want +got):\n%s", diff)
+	}
+
+	r = newRig(ask())
+	r.script.answers = []Answer{{Choice: Edit, Content: "mine"}, {Choice: Yes}}
+	r.x.Hooks = &hooked{params: `{"content":"hook's"}`}
+	if _, err := r.execute(t, `{"content":"first"}`); err != nil {
+		t.Fatal(err)
+	}
+	if shown := string(r.script.asked[1].Call.Params); shown != `{"content":"hook's"}` || r.ran[0] != shown {
+		t.Errorf("shown %s, ran %s", shown, r.ran[0])
+	}
+}

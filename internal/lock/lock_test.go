@@ -202,3 +202,101 @@ func TestLargeFile(t *testing.T) {
 		t.Errorf("a file that is too large: %v", err)
 	}
 }
+
+// overridden returns a tool with an entry of the setting overrides; "" for none.
+func overridden(entry string, personal bool) *registry.Tool {
+	t := mcpTool("words", "x", "{}")
+	if entry != "" {
+		t.Reshaped = &registry.Reshaped{Upstream: t.Definition, Override: json.RawMessage(entry), Shown: json.RawMessage(entry), Personal: personal}
+	}
+	return t
+}
+
+func TestOverrideFilter(t *testing.T) {
+	const entry, other = `{"description":"short"}`, `{"description":"long"}`
+	locked := func(entry string) *File {
+		r := Recorder{All: true}
+		r.Filter(overridden(entry, false))
+		r.Override(overridden(entry, false), "words")
+		return r.File()
+	}
+	edited := locked(entry)
+	edited.Tools[0].Override.Entry = json.RawMessage(other)
+	for _, tt := range []struct {
+		name   string
+		file   *File
+		tool   *registry.Tool
+		reason string
+	}{
+		{"none", locked(""), overridden("", false), ""},
+		{"as locked", locked(entry), overridden(entry, false), ""},
+		{"as locked, by the user", locked(entry), overridden(entry, true), ""},
+		{"not locked, in the project", locked(""), overridden(entry, false), "its override is not in toolreg.lock"},
+		{"not locked, by the user", locked(""), overridden(entry, true), ""},
+		{"changed", locked(entry), overridden(other, false), "its override changed since it was locked"},
+		{"changed by the user", locked(entry), overridden(other, true), "its override changed since it was locked"},
+		{"missing", locked(entry), overridden("", false), "the override that is locked in toolreg.lock is missing"},
+		{"a text that is not of the fingerprint", edited, overridden(entry, false), "its override changed since it was locked"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var told []registry.Diagnostic
+			hidden := tt.file.OverrideFilter(func(d registry.Diagnostic) { told = append(told, d) })(tt.tool, "words")
+			switch {
+			case tt.reason == "" && (hidden != nil || len(told) > 0):
+				t.Errorf("refused: %v", hidden)
+			case tt.reason != "" && (hidden == nil || hidden.Reason != tt.reason || len(told) != 1 || !strings.Contains(told[0].Message, tt.reason)):
+				t.Errorf("got %v and %v, want the reason %q", hidden, told, tt.reason)
+			}
+		})
+	}
+}
+
+// An override of the user's own settings is not for others, unless it is locked already
+// or everything is to be locked.
+func TestWhichOverridesAreRecorded(t *testing.T) {
+	const entry = `{"description":"short"}`
+	locked := Recorder{All: true}
+	locked.Filter(overridden(entry, true))
+	locked.Override(overridden(entry, true), "words")
+	for _, tt := range []struct {
+		name string
+		r    Recorder
+		tool *registry.Tool
+		want bool
+	}{
+		{"the project's", Recorder{}, overridden(entry, false), true},
+		{"the user's", Recorder{}, overridden(entry, true), false},
+		{"the user's, with all", Recorder{All: true}, overridden(entry, true), true},
+		{"the user's, that is locked", Recorder{Was: locked.File()}, overridden(entry, true), true},
+		{"the user's, of a tool that is locked without", Recorder{Was: record(mcpTool("words", "x", "{}"))}, overridden(entry, true), false},
+		{"none", Recorder{All: true}, overridden("", false), false},
+	} {
+		tt.r.Filter(tt.tool)
+		tt.r.Override(tt.tool, "words")
+		if got := tt.r.File().Tools[0].Override != nil; got != tt.want {
+			t.Errorf("%s: recorded %t, want %t", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestCompareSaysWhenAnOverrideChanged(t *testing.T) {
+	file := func(entry string) *File {
+		var r Recorder
+		r.Filter(overridden(entry, false))
+		r.Override(overridden(entry, false), "words")
+		return r.File()
+	}
+	for _, tt := range []struct{ name, was, now, diff string }{
+		{"changed", `{"description":"old"}`, `{"description":"new"}`, "-  \"description\": \"old\"\n+  \"description\": \"new\"\n"},
+		{"added", "", `{"description":"new"}`, "+override: {\n"},
+		{"removed", `{"description":"old"}`, "", "-override: {\n"},
+	} {
+		got := Compare(file(tt.was), file(tt.now))
+		if len(got) != 1 || len(got[0].Parts) != 1 || got[0].Parts[0] != registry.PartOverride || !strings.Contains(got[0].Diff, tt.diff) {
+			t.Errorf("%s: %+v", tt.name, got)
+		}
+	}
+	if got := Compare(file(`{"a":1}`), file(`{"a":1}`)); got != nil {
+		t.Errorf("the same: %+v", got)
+	}
+}

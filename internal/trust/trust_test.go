@@ -33,6 +33,13 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
+func link(t *testing.T, target, path string) {
+	t.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func newStore(t *testing.T) *Store {
 	t.Helper()
 	dir, err := state.OpenDir(filepath.Join(tempDir(t), "state"))
@@ -58,14 +65,16 @@ func names(t *testing.T, root string, programs ...Program) []string {
 
 func TestCoverFollowsWhatRuns(t *testing.T) {
 	root := filepath.Join(tempDir(t), "p")
-	outside := write(t, filepath.Join(root, "..", "outside.sh"), "x")
+	above := filepath.Dir(root)
+	outside := write(t, filepath.Join(above, "outside.sh"), "x")
 	for _, name := range []string{"package.json", "tools/a.sh", "tools/b.py", "srv/index.js", "srv/lib/x.js", "Makefile", "data/notes.txt",
 		".toolreg/plugins/one/plugin.yaml", ".toolreg/plugins/one/bin/run", ".toolreg/plugins/one/.git/HEAD"} {
 		write(t, filepath.Join(root, name), name)
 	}
-	if err := os.Symlink(outside, filepath.Join(root, "link.sh")); err != nil {
-		t.Fatal(err)
-	}
+	link(t, outside, filepath.Join(root, "link.sh"))
+	link(t, above, filepath.Join(root, "linked"))
+	link(t, root, filepath.Join(above, "in"))
+	link(t, filepath.Join(root, "tools", "a.sh"), filepath.Join(above, "in.sh"))
 	plugins := []string{".toolreg/plugins/one/.git/HEAD", ".toolreg/plugins/one/bin/run", ".toolreg/plugins/one/plugin.yaml"}
 	tests := []struct {
 		name string
@@ -85,6 +94,9 @@ func TestCoverFollowsWhatRuns(t *testing.T) {
 		{"a runner's file", []string{"npm", "run", "discover"}, "", []string{"package.json"}},
 		{"a runner with a path", []string{"/usr/bin/make", "x"}, "", []string{"Makefile"}},
 		{"a link that leads out", []string{"./link.sh"}, "", []string{"link.sh"}},
+		{"a file in a folder that leads out", []string{"linked/outside.sh"}, "", []string{outside}},
+		{"a link that leads in", []string{"../in.sh"}, "", []string{filepath.Join(above, "in.sh")}},
+		{"a link that leads out, by a folder that leads in", []string{"../in/link.sh"}, "", []string{"link.sh"}},
 		{"outside", []string{"../outside.sh", outside}, "", nil},
 		{"nothing there", []string{"./missing.sh", "a\x00b", ""}, "", nil},
 	}
@@ -169,6 +181,11 @@ func TestGrantIsForTheseBytesAlone(t *testing.T) {
 	if diff := cmp.Diff(want, st.Changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
+	moved := b
+	moved.Path += "-elsewhere"
+	if st, err := s.Check(root, []File{a, moved}); err != nil || st.Trusted || len(st.Changes) != 1 || st.Changes[0].Kind != Changed || st.Changes[0].Name != "b.sh" {
+		t.Errorf("the same bytes at another place: %+v, %v", st, err)
+	}
 	if st, _ := s.Check(filepath.Join(root, ".."), []File{a, b}); st.Trusted {
 		t.Error("the grant counts for another project")
 	}
@@ -199,6 +216,12 @@ func TestConsentToMoreIsConsentToLess(t *testing.T) {
 	check("the other file has changed", false)
 	write(t, filepath.Join(root, "other.json"), "{}")
 	check("it is as it was again", true)
+	moved := write(t, filepath.Join(root, "moved.json"), "{}")
+	if err := os.Remove(filepath.Join(root, "other.json")); err != nil {
+		t.Fatal(err)
+	}
+	link(t, moved, filepath.Join(root, "other.json"))
+	check("the other file is a link to the same bytes", false)
 	if err := os.Remove(filepath.Join(root, "other.json")); err != nil {
 		t.Fatal(err)
 	}

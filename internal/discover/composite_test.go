@@ -287,3 +287,28 @@ func TestCompositesAreTools(t *testing.T) {
 		t.Error("two composites have one fingerprint")
 	}
 }
+
+// A step may name a composite in a way that only the registry of all sources knows, so
+// that it is found out at the run.
+func TestACompositeThatCallsItselfByAnotherNameIsStopped(t *testing.T) {
+	var tools []registry.Tool
+	runs := 0
+	c, err := parseComposites(t, "composites:\n  one: {steps: [{tool: renamed}]}\n", CompositeOptions{
+		Call: func(ctx context.Context, _ string, params json.RawMessage) (registry.Result, error) {
+			if runs++; runs > 3 {
+				return registry.Result{}, errors.New("it goes on")
+			}
+			return tools[0].Run(ctx, registry.Call{Tool: "one", Params: params})
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, _, _ = c.Discover(t.Context())
+	_, err = tools[0].Run(t.Context(), registry.Call{Tool: "one", Params: json.RawMessage("{}")})
+	if err == nil || !strings.Contains(err.Error(), "s.yaml:2:3: composites.one: it calls itself again") || runs != 1 {
+		t.Errorf("%v after %d steps", err, runs)
+	}
+	if _, err = tools[0].Run(t.Context(), registry.Call{Tool: "one", Params: json.RawMessage("{}")}); runs != 2 {
+		t.Errorf("a second call made %d steps: %v", runs-1, err)
+	}
+}

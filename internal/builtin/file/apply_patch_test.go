@@ -385,3 +385,12 @@ func TestAPatchOfTooManyFilesIsRefused(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 }
+
+func TestPatchOfMoreThanTenMegabytes(t *testing.T) {
+	opts, _ := place(t, nil)
+	patch := "--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+" + strings.Repeat("x", 10<<20)
+	err := find(t, opts, "apply_patch").Check(t.Context(), tooltest.Call(patchParam(t, patch)))
+	if err == nil || !strings.Contains(err.Error(), "/patch: is larger than 10.0 MiB") {
+		t.Errorf("%.300v", err)
+	}
+}

@@ -109,11 +109,21 @@ func TestDiffRoundTrip(t *testing.T) {
 // A text beyond the bound for comparing is still shown correctly.
 func TestDiffOfHugeTexts(t *testing.T) {
 	line := strings.Repeat("x", 99) + "\n"
-	old := strings.Repeat(line, diffBytes/150) + "old\n" + line
-	new := strings.Repeat(line, diffBytes/150) + "new\n" + line
+	many := strings.Repeat(line, 4<<20/100+1)
+	old := many + "old\n" + line
+	new := many + "new\n" + line
 	text := compare(old, new).unified("a/f", "b/f")
 	if n := len(lines(text)); n != 2+1+3+2+1 {
 		t.Errorf("the diff has %d lines:\n%.500s", n, text)
+	}
+	small, large := strings.Repeat(line, 10), many
+	for _, tt := range []struct {
+		between string
+		changes int
+	}{{small, 2}, {large, 1}} { // comparing large ones line by line would take long
+		if d := compare("a\n"+tt.between+"b\n", "A\n"+tt.between+"B\n"); len(d.changes) != tt.changes {
+			t.Errorf("%d bytes between two changes: %d changes, want %d", len(tt.between), len(d.changes), tt.changes)
+		}
 	}
 }
 

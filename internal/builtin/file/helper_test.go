@@ -1,6 +1,9 @@
 package file
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -38,4 +41,32 @@ func TestParamsAreThoseOfTheSchema(t *testing.T) {
 	tooltest.SameParams[writeFileParams](t, NewWriteFile(w))
 	tooltest.SameParams[editParams](t, NewEdit(w))
 	tooltest.SameParams[patchParams](t, NewApplyPatch(w))
+}
+
+// The tools that change files leave one of more than 20 MiB to commands; only
+// write_file replaces it, and says that it shows no difference.
+func TestFilesThatAreTooLargeToChange(t *testing.T) {
+	const patch = "--- a/big.txt\n+++ b/big.txt\n@@ -1 +1 @@\n-a\n+b\n"
+	for name, params := range map[string]string{
+		"edit":        `{"file_path":"big.txt","old_string":"a","new_string":"b"}`,
+		"apply_patch": patchParam(t, patch),
+		"write_file":  `{"file_path":"big.txt","content":"b"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts, dir := place(t, map[string]string{"big.txt": "a\n"})
+			if err := os.Truncate(filepath.Join(dir, "big.txt"), 20<<20+1); err != nil {
+				t.Fatal(err)
+			}
+			if name == "write_file" {
+				const want = `The whole file "big.txt", which is larger than 20.0 MiB, is replaced by 2 B of text.`
+				if p, err := find(t, opts, name).Preview(t.Context(), tooltest.Call(params)); err != nil || !strings.Contains(p.Diff, want) {
+					t.Errorf("the preview %.300s, %v", p.Diff, err)
+				}
+				return
+			}
+			if r := run(t, opts, name, params); !r.IsError || !strings.Contains(r.Text(), `is larger than 20.0 MiB; change it with a command`) {
+				t.Errorf("%.300s", r.Text())
+			}
+		})
+	}
 }

@@ -62,7 +62,7 @@ func TestReadFileNotebookFallsBack(t *testing.T) {
 			t.Errorf("%s: got %q", name, r.Text())
 		}
 	}
-	opts, _ := place(t, map[string]string{"big.ipynb": `{"nbformat":4,"cells":[` + "\n" + strings.Repeat(" ", maxNotebook) + "]}\n"})
+	opts, _ := place(t, map[string]string{"big.ipynb": `{"nbformat":4,"cells":[` + "\n" + strings.Repeat(" ", 20<<20) + "]}\n"})
 	r := run(t, opts, "read_file", `{"file_path":"big.ipynb","limit":1}`)
 	if want := "[shown as it is: the notebook is larger than 20.0 MiB; showing line 1 of more than 1 line ("; !strings.HasPrefix(r.Text(), want) {
 		t.Errorf("a large notebook: %q", r.Text())

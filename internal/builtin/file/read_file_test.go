@@ -164,7 +164,7 @@ func TestReadFileMedia(t *testing.T) {
 
 func TestReadFileMediaTooLarge(t *testing.T) {
 	opts, dir := place(t, map[string]string{"a.png": "\x89PNG\r\n\x1a\n"})
-	if err := os.Truncate(filepath.Join(dir, "a.png"), readMaxMedia+1); err != nil {
+	if err := os.Truncate(filepath.Join(dir, "a.png"), 20<<20+1); err != nil {
 		t.Fatal(err)
 	}
 	if r := run(t, opts, "read_file", `{"file_path":"a.png"}`); !r.IsError || !strings.Contains(r.Text(), "is larger than the limit of 20.0 MiB") {

@@ -17,6 +17,7 @@ func linked(t testing.TB) (opts Options, dir, outside string) {
 
 func TestResolve(t *testing.T) {
 	opts, dir, outside := linked(t)
+	tooltest.Link(t, "nowhere/../a.txt", filepath.Join(dir, "to-nowhere"))
 	alias := filepath.Join(t.TempDir(), "alias")
 	tooltest.Link(t, dir, alias)
 	const out = "leads outside the workspace"
@@ -58,6 +59,7 @@ func TestResolve(t *testing.T) {
 		{name: "proc/etc/passwd", refused: `through link "proc"`},
 		{name: "to-folder/far/x", refused: `through link "deep/er/far"`},
 		{name: "loop-a", refused: "loop of links"},
+		{name: "to-nowhere", refused: `goes up from "nowhere", which does not exist`},
 	}
 	w := tooltest.Open(t, New(opts))
 	for _, tt := range tests {

@@ -117,7 +117,7 @@ func (s *shaping) reshape(out *registry.Tool) {
 // param changes the schema of one param, except its name.
 func (s *shaping) param(p *param) {
 	parts, keyword := s.schema.with(p.of), s.schema.conditional(p.of)
-	if len(parts) == 0 && (keyword == "" || !p.isFixed()) {
+	if len(parts) == 0 && keyword == "" {
 		hint := ""
 		if near := registry.Near(p.of, s.schema.names()); len(near) > 0 {
 			hint = fmt.Sprintf("did you mean %q?", near[0])
@@ -125,8 +125,12 @@ func (s *shaping) param(p *param) {
 		s.fail(pointer(p.of, ""), "the tool has no such param", hint)
 		return
 	}
-	if keyword != "" && !p.isFixed() && (p.Name != "" || p.Default != nil) {
-		s.failConditional(p, keyword)
+	if len(parts) == 0 {
+		s.fail(pointer(p.of, ""), fmt.Sprintf("the input schema has this param only under %q, where an override cannot change it", keyword), "")
+		return
+	}
+	if keyword != "" && (p.isFixed() || p.Name != "" || p.Default != nil) {
+		s.fail(pointer(p.of, ""), fmt.Sprintf("the input schema has conditions on this param under %q, so an override can change only its description and enum", keyword), "")
 		return
 	}
 	if (p.isFixed() || p.Name != "") && s.schema.refersTo(p.of) {
@@ -154,11 +158,6 @@ func (s *shaping) param(p *param) {
 	}
 }
 
-// failConditional records that the conditions on a param prevent its override.
-func (s *shaping) failConditional(p *param, keyword string) {
-	s.fail(pointer(p.of, ""), fmt.Sprintf("the input schema has conditions on this param under %q, so an override can change only its description and enum", keyword), "")
-}
-
 // fix removes a param from the schema.
 func (s *shaping) fix(p *param, parts []*jsonx.Value) {
 	switch {
@@ -168,9 +167,6 @@ func (s *shaping) fix(p *param, parts []*jsonx.Value) {
 		s.fits(p, "default", p.Default, parts)
 	case s.schema.requires(p.of):
 		s.fail(pointer(p.of, "hidden"), "the tool requires the param", "give it a const or a default")
-	}
-	if !s.settle(p) {
-		return
 	}
 	s.schema.remove(p.of)
 	s.to.fixed = append(s.to.fixed, value{p.of, p.value()})
@@ -215,16 +211,6 @@ func (s *shaping) refuses(param *jsonx.Value, name string, raw json.RawMessage) 
 		return ""
 	}
 	return violations[0].Message
-}
-
-// accepts reports whether a schema accepts the value of a param. With an error it
-// is not known.
-func (s *shaping) accepts(param *jsonx.Value, name string, raw json.RawMessage) (bool, error) {
-	if ok, sure := quickly(param, raw); sure {
-		return ok, nil
-	}
-	violations, err := s.validate(param, name, raw)
-	return err == nil && len(violations) == 0, err
 }
 
 // validate validates the value of a param against a schema from the tool's own.

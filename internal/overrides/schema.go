@@ -29,15 +29,9 @@ func newObject(given json.RawMessage) *object {
 	if err != nil || !root.Is(jsonx.Object) {
 		root = jsonx.NewObject()
 	}
-	o := &object{root: root, given: given}
-	o.collectAll()
+	o, left := &object{root: root, given: given}, maxInlined
+	o.collect(root, &left)
 	return o
-}
-
-func (o *object) collectAll() {
-	left := maxInlined
-	o.parts = nil
-	o.collect(o.root, &left)
 }
 
 // collect finds the parts within s, and replaces references by copies of their
@@ -149,19 +143,14 @@ func (o *object) refersTo(name string) bool {
 // dismiss makes a param optional.
 func (o *object) dismiss(name string) {
 	for _, part := range o.parts {
-		dismiss(part, name)
-	}
-}
-
-// dismiss takes a param from the list of those that a schema requires.
-func dismiss(s *jsonx.Value, name string) {
-	list := s.Get("required")
-	if !list.Is(jsonx.Array) {
-		return
-	}
-	list.Items = slices.DeleteFunc(list.Items, func(v *jsonx.Value) bool { return v.IsText(name) })
-	if len(list.Items) == 0 {
-		s.Remove("required")
+		list := part.Get("required")
+		if !list.Is(jsonx.Array) {
+			continue
+		}
+		list.Items = slices.DeleteFunc(list.Items, func(v *jsonx.Value) bool { return v.IsText(name) })
+		if len(list.Items) == 0 {
+			part.Remove("required")
+		}
 	}
 }
 

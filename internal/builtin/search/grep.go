@@ -185,6 +185,7 @@ func searchFile(ctx context.Context, search *searcher, e *workspace.Entry, rank 
 		return
 	}
 	found, err := search.file(ctx, f, f.Size)
+	rank.cut.Add(int64(found.cut))
 	switch {
 	case err != nil:
 		rank.failed()
@@ -199,6 +200,7 @@ func (s *grepSearch) searchOne(ctx context.Context, f *os.File, info fs.FileInfo
 		return err
 	}
 	rank.binary = found.binary
+	rank.cut.Add(int64(found.cut))
 	if len(found.lines) > 0 {
 		rank.add(ranked{standing{info.ModTime(), s.start}, found})
 	}

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
-	"unicode/utf8"
 )
 
 const (
@@ -111,28 +110,6 @@ func lineEnd(text []byte, i int) int {
 // endsLine reports whether the text continues with a line break, or ends.
 func endsLine(rest []byte) bool {
 	return rest[0] == '\n' || rest[0] == '\r' && (len(rest) == 1 || rest[1] == '\n')
-}
-
-// feed continues from a state through a part of a line, which must not end
-// inside a character, and returns the position after a match, or nowhere.
-func (d *lineDFA) feed(st *dfaState, part []byte) (*dfaState, int) {
-	for i := 0; i < len(part); {
-		if next := st.next[part[i]]; next != nil {
-			st = next
-			i++
-		} else if part[i] < utf8.RuneSelf {
-			st = d.step(st, part[i])
-			i++
-		} else {
-			r, width := utf8.DecodeRune(part[i:])
-			st = d.advance(st, r)
-			i += width
-		}
-		if st == d.matched {
-			return st, i
-		}
-	}
-	return st, nowhere
 }
 
 // step makes the transition from a state by an ASCII byte.

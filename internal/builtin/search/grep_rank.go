@@ -25,6 +25,7 @@ type ranking struct {
 	mu     sync.Mutex
 	files  []ranked // newest first, ties by path
 	errors atomic.Int64
+	cut    atomic.Int64             // lines of which only the beginning was searched
 	last   atomic.Pointer[standing] // files after it are not wanted; nil: all are
 }
 
@@ -93,6 +94,9 @@ func (s *grepSearch) result(r *ranking, left *workspace.LeftOut) registry.Result
 	note := left.Note()
 	if n := int(r.errors.Load()); n > 0 {
 		note += fmt.Sprintf(" (%s could not be read)", tool.Count(n, "file"))
+	}
+	if n := int(r.cut.Load()); n > 0 {
+		note += fmt.Sprintf(" (lines longer than %d MiB, of which only the beginning was searched: %d)", maxLine>>20, n)
 	}
 	if matches == 0 {
 		if r.binary {

@@ -2,7 +2,6 @@ package search
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -18,7 +17,7 @@ import (
 const (
 	// searchBuffer holds most files at once.
 	searchBuffer = 256 << 10
-	// maxLine bounds a line that is held in memory, in bytes.
+	// maxLine bounds how much of a line is searched, in bytes; the rest is skipped.
 	maxLine = 8 << 20
 	// maxKept bounds the lines kept as context for a match yet to come, in bytes.
 	maxKept = 64 << 10
@@ -33,6 +32,7 @@ type found struct {
 	lines   []foundLine
 	matches int
 	more    bool // there are matches beyond the limit
+	cut     int  // lines of which only the first maxLine bytes were searched
 	binary  bool // the file was skipped
 }
 
@@ -65,7 +65,6 @@ type searcher struct {
 	expr    *lineExpr
 	context int
 	limit   int // matching lines
-	longest int // bytes of a line held in memory; 0 means maxLine
 
 	buf     []byte
 	seekers []seeker
@@ -86,9 +85,7 @@ type window struct {
 var errNUL = errors.New("contains a NUL byte")
 
 // file searches one file of the size it had when it was opened, 0 if unknown: a
-// file read up to there needs no further read to find its end. If r is a
-// longReader, memory use does not grow with the file; otherwise it grows with
-// the longest line.
+// file read up to there needs no further read to find its end.
 func (s *searcher) file(ctx context.Context, r io.Reader, size int64) (found, error) {
 	if s.buf == nil {
 		s.buf = make([]byte, searchBuffer)
@@ -110,6 +107,7 @@ func (s *searcher) file(ctx context.Context, r io.Reader, size int64) (found, er
 // windows moves the buffer over the file.
 func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 	filled, from := 0, 0 // buf[:from] was searched and is kept as context
+	skip := false        // up to the end of a line that is too long
 	for first := true; ; first = false {
 		if filled == len(s.buf) {
 			s.buf = append(s.buf, make([]byte, len(s.buf))...)
@@ -127,6 +125,13 @@ func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 		if bytes.IndexByte(fresh, 0) >= 0 {
 			return errNUL
 		}
+		if skip {
+			rest := fresh[lineEnd(fresh, 0):]
+			skip = len(rest) == 0
+			kept := copy(fresh, rest[min(1, len(rest)):])
+			filled -= len(fresh) - kept
+			fresh = fresh[:kept]
+		}
 		if first && bytes.HasPrefix(fresh, []byte(textfile.BOM)) {
 			from, s.shown = len(textfile.BOM), len(textfile.BOM)
 		}
@@ -134,15 +139,11 @@ func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 		end := filled
 		// Between from and fresh there is no line break.
 		if i := bytes.LastIndexByte(fresh, '\n'); !last && i >= 0 {
-			end = filled - n + i + 1
-		} else if file, ok := r.(longReader); !last && ok && filled-from >= s.maxLine() {
-			if end, err = s.long(ctx, file, from, filled); err != nil {
-				return err
-			}
-			if s.found.more {
-				return nil
-			}
-			filled, from = end, end
+			end = filled - len(fresh) + i + 1
+		} else if !last && filled-from > maxLine {
+			s.buf[filled-1] = '\n'
+			s.found.cut++
+			skip = true
 		} else if !last {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -159,8 +160,6 @@ func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 		filled, from = s.slide(end, filled)
 	}
 }
-
-func (s *searcher) maxLine() int { return cmp.Or(s.longest, maxLine) }
 
 // slide moves the text yet to be searched to the front of the buffer, after the
 // lines that may be context. It returns the new fill and the position where the
@@ -291,16 +290,11 @@ func (s *searcher) excerpt(line []byte, match bool) string {
 		}
 	}
 	to := min(from+maxExcerpt, len(line))
-	return cutText(line[from:to], from > 0, to < len(line))
-}
-
-// cutText shows a part of a line that was cut before or after it.
-func cutText(part []byte, before, behind bool) string {
-	out := strings.ToValidUTF8(string(part), "")
-	if before {
+	out := strings.ToValidUTF8(string(line[from:to]), "")
+	if from > 0 {
 		out = "... " + out
 	}
-	if behind {
+	if to < len(line) {
 		out += " ... [truncated]"
 	}
 	return out

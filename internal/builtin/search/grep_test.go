@@ -163,6 +163,16 @@ func TestGrepText(t *testing.T) {
 	}
 }
 
+func TestGrepSaysWhichLinesWereCut(t *testing.T) {
+	opts, _ := place(t, map[string]string{"long": strings.Repeat("x", 3*maxLine) + "needle\n", "other": "hay\n"})
+	const note = "(lines longer than 8 MiB, of which only the beginning was searched: 1)"
+	for _, params := range []string{`{"pattern":"needle"}`, `{"pattern":"hay"}`, `{"pattern":"needle","path":"long"}`} {
+		if got := output(t, opts, "grep", params); !strings.Contains(got, note) {
+			t.Errorf("%s:\n%s\nwant %s", params, got, note)
+		}
+	}
+}
+
 func TestGrepBadParams(t *testing.T) {
 	opts, _ := place(t, map[string]string{"a": "x"})
 	tool := find(t, opts, "grep")

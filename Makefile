@@ -21,7 +21,7 @@ RELEASE := tools/release
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build man docs test conformance demo lint page measure tokens bench benchtools benchservers benchserve benchsandbox fuzz soak replicas clean programs
+.PHONY: help build man docs test conformance demo lint page tokens bench benchtools benchservers benchserve benchsandbox fuzz soak replicas clean programs
 .PHONY: share vulns release release-snapshot release-compare release-test
 
 help: ## show this list
@@ -83,9 +83,6 @@ page: build ## test the page of list --html in Chromium and take a picture of it
 	go test -count=1 -run TestBrowser ./internal/webpage
 	bin/toolreg list --html bin/tools.html
 	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1280,1000 --screenshot=bin/tools.png bin/tools.html
-
-measure: ## print the sizes of code, tests, functions, files and folders
-	go run ./tools/measure
 
 tokens: build ## count the tokens of declarations with real tokenizers, for the estimates (325 MB to install)
 	npm ci --prefix $(TOKENS) --silent

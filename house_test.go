@@ -1,5 +1,6 @@
-// Package toolreg_test holds the rules of the house: which package may import
-// what, and what no package does. docs/ARCHITECTURE.md gives the reasons.
+// Package toolreg_test checks rules about the code of the whole module: which
+// package may import which, and a few things that no package may do.
+// docs/ARCHITECTURE.md gives the reasons.
 package toolreg_test
 
 import (
@@ -8,6 +9,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io"
 	"io/fs"
 	"os"
@@ -20,8 +22,8 @@ import (
 
 const module = "github.com/toolreg/toolreg"
 
-// rooms lists every package with the packages of this module that it may
-// import, beside those that all share; "x/*" stands for the packages below x.
+// rooms lists every package of the module with the packages of the module that it
+// may import in addition to those of shared; "x/*" means the packages below x.
 func rooms() map[string][]string {
 	return map[string][]string{
 		"":                             {},
@@ -134,12 +136,11 @@ func rooms() map[string][]string {
 		"internal/trust":               {"internal/state"},
 		"internal/webaddr":             {},
 		"internal/webpage":             {"internal/terminal"},
-		"tools/measure":                {},
 		"tools/reference":              {"internal/builtin", "internal/cli", "internal/cli/commands", "internal/cli/helppage", "internal/registry", "internal/settings/table"},
 	}
 }
 
-// shared lists the packages of words and texts that every other may import.
+// shared lists the packages that every other package may import.
 func shared() []string {
 	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/paths", "internal/schema", "internal/secret", "internal/sorted", "internal/stack", "internal/text"}
 }
@@ -147,8 +148,8 @@ func shared() []string {
 // forTests lists the packages that only tests import.
 func forTests() []string { return []string{"internal/mcptest", "internal/builtin/tooltest"} }
 
-// soleImporters lists, for packages that are to stay behind one door, who may
-// import them.
+// soleImporters lists, for libraries that only a few packages should depend on,
+// the packages that may import them.
 func soleImporters() map[string][]string {
 	return map[string][]string{
 		"github.com/spf13/cobra":                   {"internal/cli", "internal/cli/*", "tools/reference"},
@@ -175,22 +176,22 @@ func soleImporters() map[string][]string {
 }
 
 func TestImports(t *testing.T) {
-	allowed, doors := rooms(), soleImporters()
+	allowed, restricted := rooms(), soleImporters()
 	found := map[string]bool{}
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		for pkg, imports := range listPackages(t, system) {
 			found[pkg] = true
 			may, ok := allowed[pkg]
 			if !ok {
-				t.Errorf("package %q is not in the table of rooms; add it there and to docs/ARCHITECTURE.md", pkg)
+				t.Errorf("package %q is not in rooms; add it there and to docs/ARCHITECTURE.md", pkg)
 			}
 			for _, imported := range imports {
 				if own, ok := ownPackage(imported); ok && !mayImport(may, own) {
 					t.Errorf("%s: %s must not import %s", system, pkg, own)
 				}
-				for door, keepers := range doors {
-					if within(imported, door) && !matches(keepers, pkg) {
-						t.Errorf("%s: %s imports %s, which is for %q alone", system, pkg, imported, keepers)
+				for library, importers := range restricted {
+					if within(imported, library) && !matches(importers, pkg) {
+						t.Errorf("%s: %s imports %s, which only %q may", system, pkg, imported, importers)
 					}
 				}
 			}
@@ -198,7 +199,7 @@ func TestImports(t *testing.T) {
 	}
 	for pkg := range allowed {
 		if !found[pkg] {
-			t.Errorf("the table of rooms names %q, which is not there", pkg)
+			t.Errorf("rooms has %q, which does not exist", pkg)
 		}
 	}
 }
@@ -254,47 +255,42 @@ func within(path, parent string) bool {
 	return path == parent || strings.HasPrefix(path, parent+"/")
 }
 
-// TestHabits looks for what is done in one place only, or nowhere.
+// TestHabits checks that the process ends in one place, that contexts come from
+// main, that nothing runs before it, and that exported names have comments.
 func TestHabits(t *testing.T) {
 	var exits []string
-	eachSource(t, func(path string, files *token.FileSet, file *ast.File) {
-		at := func(n ast.Node) string { return files.Position(n.Pos()).String() }
-		mayRoot := path == filepath.Join("cmd", "toolreg", "main.go") ||
-			slices.Contains(forTests(), filepath.ToSlash(filepath.Dir(path))) // a process of its own
-		if lines := files.Position(file.End()).Line; lines > 450 {
-			t.Errorf("%s has %d lines, 450 are the limit", path, lines)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
+	for path, file := range parseSources(t) {
+		dir := filepath.ToSlash(filepath.Dir(path))
+		mayRoot := path == mainFile || slices.Contains(forTests(), dir) // a process of its own
+		ast.Inspect(file.tree, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
 				switch selected(n) {
 				case "os.Exit":
-					exits = append(exits, at(n))
+					exits = append(exits, path)
 				case "context.Background", "context.TODO":
 					if !mayRoot {
-						t.Errorf("%s: a root context outside main; take ctx as a parameter", at(n))
+						t.Errorf("%s: a root context outside main; take ctx as a parameter", file.at(n))
 					}
 				}
 			case *ast.FuncDecl:
 				// The launcher must take over before other packages are initialized.
-				if n.Name.Name == "init" && n.Recv == nil && path != filepath.Join("internal", "sandbox", "launcher", "launcher_linux.go") {
-					t.Errorf("%s: func init runs at every start; call a function where it is needed", at(n))
-				}
-				if lines := files.Position(n.End()).Line - files.Position(n.Pos()).Line + 1; lines > 80 {
-					t.Errorf("%s: %s has %d lines, 80 are the limit", at(n), n.Name.Name, lines)
-				}
-			case *ast.InterfaceType:
-				if methods := n.Methods.NumFields(); methods > 3 {
-					t.Errorf("%s: an interface of %d methods, 3 are the limit", at(n), methods)
+				if n.Name.Name == "init" && n.Recv == nil && dir != "internal/sandbox/launcher" {
+					t.Errorf("%s: func init runs at every start; call a function where it is needed", file.at(n))
 				}
 			}
 			return true
 		})
-	})
-	if len(exits) != 1 || !strings.HasPrefix(exits[0], filepath.Join("cmd", "toolreg", "main.go")+":") {
-		t.Errorf("os.Exit belongs in cmd/toolreg/main.go, once; found at %v", exits)
+		for _, name := range undocumented(file.tree) {
+			t.Errorf("%s: %s is exported and has no comment", file.at(name), name.Name)
+		}
+	}
+	if !slices.Equal(exits, []string{mainFile}) {
+		t.Errorf("os.Exit belongs in %s, once; found in %q", mainFile, exits)
 	}
 }
+
+var mainFile = filepath.Join("cmd", "toolreg", "main.go")
 
 func selected(n *ast.SelectorExpr) string {
 	if x, ok := n.X.(*ast.Ident); ok {
@@ -303,10 +299,185 @@ func selected(n *ast.SelectorExpr) string {
 	return ""
 }
 
-// eachSource parses every Go file that is no test.
-func eachSource(t *testing.T, visit func(path string, files *token.FileSet, file *ast.File)) {
+// undocumented returns the exported names of a file that have no comment of their
+// own or of their group, except the methods of errors, which say what others do.
+func undocumented(file *ast.File) []*ast.Ident {
+	var names []*ast.Ident
+	check := func(name *ast.Ident, comments ...*ast.CommentGroup) {
+		if name.IsExported() && !slices.ContainsFunc(comments, func(c *ast.CommentGroup) bool { return c != nil }) {
+			names = append(names, name)
+		}
+	}
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil || receiver(d).IsExported() && !slices.Contains([]string{"Error", "Unwrap"}, d.Name.Name) {
+				check(d.Name, d.Doc)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					check(s.Name, d.Doc, s.Doc, s.Comment)
+				case *ast.ValueSpec:
+					for _, name := range s.Names {
+						check(name, d.Doc, s.Doc, s.Comment)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// receiver returns the name of the type that a method belongs to.
+func receiver(method *ast.FuncDecl) *ast.Ident {
+	for typ := method.Recv.List[0].Type; ; {
+		switch t := typ.(type) {
+		case *ast.StarExpr:
+			typ = t.X
+		case *ast.IndexExpr:
+			typ = t.X
+		case *ast.IndexListExpr:
+			typ = t.X
+		case *ast.Ident:
+			return t
+		}
+	}
+}
+
+// changing lists the package variables that may change, because what they describe
+// exists once in a process.
+func changing() []string {
+	return []string{
+		"internal/process.forking",        // the thread that starts all children
+		"internal/process.goingOn",        // the sessions that outlive the run
+		"internal/sandbox/launcher.empty", // system calls get its address, and do not write to it
+	}
+}
+
+// TestPackageVariables checks that package variables keep their first value: no
+// function assigns to them or takes their address, which includes calling methods
+// that have pointer receivers.
+func TestPackageVariables(t *testing.T) {
+	packages := map[string][]source{}
+	for path, file := range parseSources(t) {
+		dir := filepath.ToSlash(filepath.Dir(path))
+		packages[dir] = append(packages[dir], file)
+	}
+	var known []string
+	for dir, files := range packages {
+		for name, at := range changedVariables(dir, files) {
+			if slices.Contains(changing(), dir+"."+name) {
+				known = append(known, dir+"."+name)
+			} else {
+				t.Errorf("%s: the package variable %s changes; keep it in a value that is passed on", at, name)
+			}
+		}
+	}
+	if slices.Sort(known); !slices.Equal(known, changing()) {
+		t.Errorf("of the variables of changing, only %q change", known)
+	}
+}
+
+// changedVariables returns where the variables of a package change, by their names.
+func changedVariables(dir string, files []source) map[string]string {
+	var trees []*ast.File
+	for _, file := range files {
+		trees = append(trees, file.tree)
+	}
+	// Nothing is imported, and the files are for several systems, so that there are
+	// errors; the package's own names are known nevertheless.
+	info := types.Info{Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}
+	pkg, _ := (&types.Config{Error: func(error) {}}).Check(dir, files[0].set, trees, &info)
+	found := map[string]string{}
+	changes := func(e ast.Expr) {
+		name := variable(e)
+		if v, ok := info.Uses[name].(*types.Var); ok && v.Parent() == pkg.Scope() {
+			found[v.Name()] = files[0].at(e)
+		}
+	}
+	for _, tree := range trees {
+		for _, spec := range valueSpecs(tree) {
+			// What is in sync and its atomic is there to be changed, except by OnceValue.
+			if typ, ok := spec.Type.(*ast.SelectorExpr); ok && slices.Contains([]string{"sync", "atomic"}, types.ExprString(typ.X)) {
+				found[spec.Names[0].Name] = files[0].at(spec)
+			}
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				for _, left := range n.Lhs {
+					changes(left)
+				}
+			case *ast.RangeStmt:
+				changes(n.Key)
+				changes(n.Value)
+			case *ast.IncDecStmt:
+				changes(n.X)
+			case *ast.UnaryExpr:
+				if n.Op == token.AND {
+					changes(n.X)
+				}
+			case *ast.SelectorExpr:
+				if s := info.Selections[n]; s != nil && s.Kind() == types.MethodVal && !isPointer(s.Recv()) && isPointer(s.Obj().(*types.Func).Signature().Recv().Type()) {
+					changes(n.X)
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// variable returns the variable that an expression is, or is a part of; nil if
+// there is none, or if it only leads to what is changed.
+func variable(e ast.Expr) *ast.Ident {
+	for {
+		switch x := e.(type) {
+		case *ast.Ident:
+			return x
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.SelectorExpr:
+			e = x.X
+		default:
+			return nil
+		}
+	}
+}
+
+func isPointer(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Pointer)
+	return ok
+}
+
+func valueSpecs(tree *ast.File) []*ast.ValueSpec {
+	var specs []*ast.ValueSpec
+	for _, decl := range tree.Decls {
+		if d, ok := decl.(*ast.GenDecl); ok && d.Tok == token.VAR {
+			for _, spec := range d.Specs {
+				specs = append(specs, spec.(*ast.ValueSpec))
+			}
+		}
+	}
+	return specs
+}
+
+// source is a parsed file.
+type source struct {
+	set  *token.FileSet
+	tree *ast.File
+}
+
+func (s source) at(n ast.Node) string { return s.set.Position(n.Pos()).String() }
+
+// parseSources returns every Go file that is no test, by its path.
+func parseSources(t *testing.T) map[string]source {
 	t.Helper()
-	files := token.NewFileSet()
+	set, sources := token.NewFileSet(), map[string]source{}
 	for _, root := range []string{"cmd", "internal"} {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			switch {
@@ -317,15 +488,13 @@ func eachSource(t *testing.T, visit func(path string, files *token.FileSet, file
 			case d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
 				return nil
 			}
-			file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
-			visit(path, files, file)
-			return nil
+			tree, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+			sources[path] = source{set, tree}
+			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+	return sources
 }

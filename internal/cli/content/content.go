@@ -60,6 +60,8 @@ func Write(w io.Writer, r registry.Result) error {
 
 const chunk = 64 << 10
 
+// PartText returns the text that stands for a part of a result where only text can be
+// shown: the text itself, or a line in brackets that says what the part is.
 func PartText(c registry.Content) string {
 	switch c.Type {
 	case registry.ContentText:

@@ -56,6 +56,7 @@ func (p *Writer) Collected() (page string, ok bool) {
 	return page, true
 }
 
+// Write implements [io.Writer]. It succeeds without effect once the reader is gone.
 func (p *Writer) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/agents"
-	"github.com/toolreg/toolreg/internal/cli/pipe"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/process"
@@ -58,7 +57,7 @@ type read struct {
 
 // printed is what a run has printed, and has yet to print.
 type printed struct {
-	pipe     *pipe.Writer // the writer of Out
+	pipe     *pipeWriter // the writer of Out
 	reported reported
 	summary  string // printed below the results
 	unhelped error  // why a command's own help could not be shown

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/cli/commandline"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -30,7 +29,7 @@ func (e *Env) GeminiSettings(s *settings.Settings) (note, how string) {
 		name = rel
 	}
 	return name + " contains settings of the Gemini CLI, which toolreg can read",
-		"toolreg list --settings " + commandline.Quote(name) + " uses them; to keep them, copy the file to .toolreg/settings.json, or set imports: [gemini] for only its MCP servers"
+		"toolreg list --settings " + Quote(name) + " uses them; to keep them, copy the file to .toolreg/settings.json, or set imports: [gemini] for only its MCP servers"
 }
 
 // NoteGeminiSettings prints that note for a person at the terminal, once per

@@ -13,7 +13,6 @@ import (
 	"github.com/toolreg/toolreg/internal/agents"
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/cli/helppage"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
@@ -115,7 +114,7 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 		newTopic(e, "params", "How to give params", func(int) string { return ParamsHelp }))
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		e.pageHelp(cmd)
-		_ = e.Out.WriteStyled(helppage.Of(cmd, e.WrapWidth(), e.Color(e.OutTTY))) // Program.Run reports write errors
+		_ = e.Out.WriteStyled(HelpPage(cmd, e.WrapWidth(), e.Color(e.OutTTY))) // Program.Run reports write errors
 	})
 	root.SetHelpCommand(newHelpCommand())
 	return root

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolreg/toolreg/internal/cli/pipe"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -38,7 +37,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	// The signals stay caught until the process ends: a signal takes about 20 µs to
 	// catch or release, and the first one starts two threads.
 	running := ctx.Done()
-	out := pipe.New(s.Out.Unescaped(), func() { cancel(errReaderGone) })
+	out := newPipeWriter(s.Out.Unescaped(), func() { cancel(errReaderGone) })
 	caught, ignored, watching := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan struct{})
 	go func() {
 		signal.Notify(caught, endingSignals()...)
@@ -61,13 +60,13 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	e := newEnv(p.Version, s, environ)
 	e.Argv = argv
 	e.Globals.JSON = wantsJSON(argv, e.Getenv("TOOLREG_JSON")) || e.Getenv("TOOLREG_JQ") != "" // until the flags are parsed
-	e.In = pipe.Cancellable(ctx, s.In)
+	e.In = cancellable(ctx, s.In)
 	e.pipe = out
 	e.Out = terminal.NewWriter(e.pipe)
 	if s.OutTTY {
 		e.Out = terminal.NewWriter(e.Screen.Results(e.pipe))
 	}
-	if err := pipe.CheckDescriptors(); err != nil {
+	if err := checkDescriptors(); err != nil {
 		return e.finish(ctx, err)
 	}
 	if len(argv) == 0 || argv[0] != KeepCommand { // the processes that it starts must keep running

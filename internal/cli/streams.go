@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/toolreg/toolreg/internal/cli/pipe"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -38,7 +37,7 @@ var errReaderGone = errors.New("the reader of stdout has closed it")
 
 // ReadFile reads a file that the person named on the command line.
 func (e *Env) ReadFile(ctx context.Context, name string) ([]byte, error) {
-	return pipe.UntilDone(ctx, func() ([]byte, error) { return os.ReadFile(e.Absolute(name)) })
+	return untilDone(ctx, func() ([]byte, error) { return os.ReadFile(e.Absolute(name)) })
 }
 
 // readPiped reads the --settings files that can be read only once: stdin, which
@@ -57,7 +56,7 @@ func (e *Env) readPiped(files []string) error {
 		if _, read := e.piped[name]; read {
 			continue
 		}
-		data, err := pipe.UntilDone(e.command.Context(), func() ([]byte, error) {
+		data, err := untilDone(e.command.Context(), func() ([]byte, error) {
 			r, err := open()
 			if err != nil {
 				return nil, err
@@ -68,7 +67,7 @@ func (e *Env) readPiped(files []string) error {
 			return fmt.Errorf("reading the settings of --settings %s: %w", name, err)
 		}
 		if name == "-" {
-			e.In = pipe.Reader(func([]byte) (int, error) {
+			e.In = readerFunc(func([]byte) (int, error) {
 				return 0, &UsageError{Err: errors.New("stdin holds the settings (--settings -)"), Hint: "give params with --params or k=v"}
 			})
 		}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolreg/toolreg/internal/cli/pipe"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -25,7 +24,7 @@ func TestJSONColours(t *testing.T) {
 func TestTerminalWidth(t *testing.T) {
 	for columns, want := range map[string]int{"": 80, "0": 80, "-5": 80, "x": 80, "3": 20, "132": 132, "99999999999999999999": 80} {
 		e := newEnv("", Streams{Out: terminal.NewWriter(io.Discard), Err: terminal.NewWriter(io.Discard)}, []string{"COLUMNS=" + columns})
-		e.pipe = pipe.New(io.Discard, nil)
+		e.pipe = newPipeWriter(io.Discard, nil)
 		if got := e.Width(); got != want {
 			t.Errorf("COLUMNS=%s: %d, want %d", columns, got, want)
 		}

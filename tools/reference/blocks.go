@@ -13,7 +13,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/commands"
-	"github.com/toolreg/toolreg/internal/cli/helppage"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -96,7 +95,7 @@ func helpOf(cmd *cobra.Command) string {
 	const width = 86
 	switch {
 	case !cmd.IsAdditionalHelpTopicCommand():
-		return helppage.Of(cmd, width, false)
+		return cli.HelpPage(cmd, width, false)
 	case cmd.Name() == "flags":
 		return cmd.Short + "\n\n" + cmd.Root().PersistentFlags().FlagUsagesWrapped(width)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/cli/commandline"
 	"github.com/toolreg/toolreg/internal/form"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -97,9 +96,9 @@ func commandLine(e *cli.Env, t *registry.Tool, params json.RawMessage, filled *t
 		}
 		said, ok := args.Format(one.AppendTo(nil), t.InputSchema)
 		if !ok {
-			return commandline.Call(t.Name, &t.Definition, merged(params, filled))
+			return cli.CallLine(t.Name, &t.Definition, merged(params, filled))
 		}
 		words = append(words[:len(words):len(words)], said...)
 	}
-	return "toolreg " + commandline.Words(words)
+	return "toolreg " + cli.QuoteWords(words)
 }

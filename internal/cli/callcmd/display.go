@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/markdown"
 	"github.com/toolreg/toolreg/internal/picture"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -34,7 +33,7 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 	case !hasMedia(r.Content):
 		text := d.Text
 		if text == "" {
-			text = content.Text(r)
+			text = cli.ResultText(r)
 		}
 		return p.text(p.prose(text, isMarkdown, color))
 	}
@@ -48,7 +47,7 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 		if c.Data != nil {
 			err = p.showMedia(ctx, c)
 		} else {
-			err = p.text(p.prose(content.PartText(c), isMarkdown && c.Type == registry.ContentText, color))
+			err = p.text(p.prose(cli.PartText(c), isMarkdown && c.Type == registry.ContentText, color))
 		}
 		if err != nil {
 			return err
@@ -70,7 +69,7 @@ func (p *printer) markFailure(t *registry.Tool, r registry.Result) {
 		return
 	}
 	text := " " + terminal.Line(t.Name) + " failed"
-	if r.Summary != "" && !strings.HasPrefix(r.Summary, t.ServerTool+" failed with ") && (p.streamed || !strings.Contains(content.Text(r), r.Summary)) {
+	if r.Summary != "" && !strings.HasPrefix(r.Summary, t.ServerTool+" failed with ") && (p.streamed || !strings.Contains(cli.ResultText(r), r.Summary)) {
 		text += ": " + terminal.Line(r.Summary)
 	}
 	e.NoteSpans(terminal.Span{Text: "✗" + text, Style: terminal.Red})
@@ -155,7 +154,7 @@ func checklist(todos []registry.Todo, width int) [][]terminal.Span {
 func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 	info, err := picture.Read(c.Data)
 	if err != nil {
-		return p.text(terminal.Line(content.PartText(c)))
+		return p.text(terminal.Line(cli.PartText(c)))
 	}
 	name := string(c.Type)
 	if c.URI != "" {

@@ -12,8 +12,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/cli/commandline"
-	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -37,7 +35,7 @@ func help(e *cli.Env, o *options) func(*cobra.Command, []string) {
 			return err
 		}
 		e.Page()
-		page := &content.Page{Width: e.WrapWidth(), Color: e.Color(e.OutTTY)}
+		page := &cli.Page{Width: e.WrapWidth(), Color: e.Color(e.OutTTY)}
 		if err := ShowHelp(cmd.Context(), page, s, f.Registry, f.Tool); err != nil {
 			return err
 		}
@@ -47,7 +45,7 @@ func help(e *cli.Env, o *options) func(*cobra.Command, []string) {
 
 // ShowHelp shows how to call a tool: as a command, with a table of its params,
 // and whether the call needs confirmation.
-func ShowHelp(ctx context.Context, page *content.Page, s *session.Session, reg *registry.Registry, t *registry.Tool) error {
+func ShowHelp(ctx context.Context, page *cli.Page, s *session.Session, reg *registry.Registry, t *registry.Tool) error {
 	decider, err := s.Policy(reg)
 	if err != nil {
 		return err
@@ -70,7 +68,7 @@ func ShowHelp(ctx context.Context, page *content.Page, s *session.Session, reg *
 
 // usage returns the command line of a call with the required params.
 func usage(callAs string, t *registry.Tool) string {
-	line := "toolreg call " + commandline.Quote(callAs)
+	line := "toolreg call " + cli.Quote(callAs)
 	params := args.Describe(&t.Definition)
 	optional, asJSON := false, false
 	for _, p := range params {
@@ -79,7 +77,7 @@ func usage(callAs string, t *registry.Tool) string {
 		} else if !p.Required {
 			optional = true
 		} else if !slices.ContainsFunc(params, func(within args.Param) bool { return strings.HasPrefix(within.Name, p.Name+".") }) {
-			line += " " + commandline.Quote(p.Name) + "=…"
+			line += " " + cli.Quote(p.Name) + "=…"
 		}
 	}
 	if asJSON {
@@ -137,5 +135,5 @@ func asParam(flag string, argv []string) string {
 			break
 		}
 	}
-	return commandline.Quote(key + "=" + value)
+	return cli.Quote(key + "=" + value)
 }

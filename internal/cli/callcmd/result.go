@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/picture"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -78,7 +77,7 @@ func (p *printer) print(ctx context.Context, t *registry.Tool, r registry.Result
 	if p.outputDir == "" {
 		return p.write(ctx, t, r, 0)
 	}
-	saved, err := content.Save(p.outputDir, t.Name, r.Content)
+	saved, err := cli.SaveParts(p.outputDir, t.Name, r.Content)
 	// The tool has run: print the result even if files could not be saved.
 	return errors.Join(p.write(ctx, t, r, saved), err)
 }
@@ -89,12 +88,12 @@ func (p *printer) write(ctx context.Context, t *registry.Tool, r registry.Result
 	case e.Globals.JSON:
 		return e.PrintJSON(newCallDocument(t, r))
 	case p.raw:
-		return content.WriteRaw(e.Results(), r.Content)
+		return cli.WriteRaw(e.Results(), r.Content)
 	case saved == 0 && (e.OutTTY || e.Color(false)):
 		return p.show(ctx, t, r)
 	case e.OutTTY:
-		_, err := io.WriteString(e.Out, content.Text(r))
+		_, err := io.WriteString(e.Out, cli.ResultText(r))
 		return err
 	}
-	return content.Write(e.Results(), r)
+	return cli.WriteResult(e.Results(), r)
 }

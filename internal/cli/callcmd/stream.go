@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolreg/toolreg/internal/cli/content"
+	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -55,7 +55,7 @@ func (s *stream) emit(c registry.Content) {
 		s.err = s.env.PrintLine(outputEvent{"output", llmContent([]registry.Content{c})})
 		return
 	}
-	text := content.PartText(c)
+	text := cli.PartText(c)
 	if text == "" {
 		return
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/cli/commandline"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
@@ -29,7 +28,7 @@ func (t *tracer) call(ctx context.Context, name string, f session.Found, params 
 	}
 	line := " " + terminal.Line(name)
 	if f.Tool != nil {
-		_, arguments, _ := strings.Cut(commandline.Call("x", &f.Tool.Definition, params), " x ")
+		_, arguments, _ := strings.Cut(cli.CallLine("x", &f.Tool.Definition, params), " x ")
 		line += " " + terminal.Cut(terminal.Line(arguments), maxTraced)
 	}
 	mark := terminal.Span{Text: "✓", Style: terminal.Green}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/cli/commandline"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -26,7 +25,7 @@ type fix [][]string
 func (f fix) String() string {
 	lines := make([]string, len(f))
 	for i, argv := range f {
-		lines[i] = "toolreg " + commandline.Words(argv)
+		lines[i] = "toolreg " + cli.QuoteWords(argv)
 	}
 	return strings.Join(lines, " && ")
 }

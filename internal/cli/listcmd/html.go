@@ -14,7 +14,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/cli/commandline"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/policy"
@@ -170,10 +169,10 @@ func pageTool(t *registry.Tool, callAs string, v policy.Verdict, change *webpage
 	out := webpage.Tool{Name: callAs, DisplayName: t.DisplayName, Description: t.Description, Source: t.Source, Category: string(t.Category),
 		Decision: v.Decision.String(), Reason: v.Reason, Origin: v.Origin, Change: change, Facts: pageFacts(t)}
 	for _, p := range args.Describe(&t.Definition) {
-		out.Params = append(out.Params, webpage.Param{Name: p.Name, Type: p.Type, Required: p.Required, Default: p.Default, Allowed: p.Allowed, Example: commandline.Words(p.Example), Description: p.Description})
+		out.Params = append(out.Params, webpage.Param{Name: p.Name, Type: p.Type, Required: p.Required, Default: p.Default, Allowed: p.Allowed, Example: cli.QuoteWords(p.Example), Description: p.Description})
 	}
 	for _, x := range t.Examples {
-		out.Examples = append(out.Examples, webpage.Example{Description: x.Description, Command: commandline.Call(callAs, &t.Definition, x.Params)})
+		out.Examples = append(out.Examples, webpage.Example{Description: x.Description, Command: cli.CallLine(callAs, &t.Definition, x.Params)})
 	}
 	var schema bytes.Buffer
 	if json.Indent(&schema, t.InputSchema, "", "  ") == nil {

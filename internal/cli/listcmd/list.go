@@ -14,7 +14,6 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 )
@@ -223,7 +222,7 @@ func (o *options) printOne(e *cli.Env, s *session.Session, reg *registry.Registr
 	if o.examples {
 		return printExamples(e, reg, tools)
 	}
-	p := &content.Page{Width: e.WrapWidth(), Color: e.Color(e.OutTTY)}
+	p := &cli.Page{Width: e.WrapWidth(), Color: e.Color(e.OutTTY)}
 	for _, t := range tools {
 		p.Space()
 		showTool(p, t, session.Definition(reg, t).Name)

@@ -3,13 +3,13 @@ package listcmd
 import (
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/cli/content"
+	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
 // showTool shows one tool; callAs is the name to call it.
-func showTool(p *content.Page, t *registry.Tool, callAs string) {
+func showTool(p *cli.Page, t *registry.Tool, callAs string) {
 	p.Field("name", t.Name, terminal.Bold)
 	if t.DisplayName != t.Name {
 		p.Field("display name", t.DisplayName, 0)
@@ -18,7 +18,7 @@ func showTool(p *content.Page, t *registry.Tool, callAs string) {
 	p.Field("source", t.Source, 0)
 	p.Field("server tool", t.ServerTool, 0)
 	p.Field("declared in", t.Declared, 0)
-	if o := content.NewOverride(t); o != nil {
+	if o := cli.NewOverride(t); o != nil {
 		p.Field("override", o.Origin, 0)
 	}
 	p.Field("category", string(t.Category), 0)
@@ -43,8 +43,8 @@ func showTool(p *content.Page, t *registry.Tool, callAs string) {
 }
 
 // showUpstream shows the override of a tool and the tool without it.
-func showUpstream(p *content.Page, t *registry.Tool) {
-	o := content.NewOverride(t)
+func showUpstream(p *cli.Page, t *registry.Tool) {
+	o := cli.NewOverride(t)
 	if o == nil {
 		return
 	}

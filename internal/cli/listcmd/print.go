@@ -10,8 +10,6 @@ import (
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/cli/commandline"
-	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -22,8 +20,8 @@ import (
 // listed is one tool in the JSON of list.
 type listed struct {
 	*registry.Definition
-	Fingerprint string            `json:"fingerprint"`        // hash of the definition and of what provides it
-	Override    *content.Override `json:"override,omitempty"` // with --all
+	Fingerprint string        `json:"fingerprint"`        // hash of the definition and of what provides it
+	Override    *cli.Override `json:"override,omitempty"` // with --all
 }
 
 // document is the JSON of list.
@@ -63,7 +61,7 @@ func encode(tools []*registry.Tool, all bool) ([]byte, error) {
 	for i, t := range tools {
 		out[i] = listed{Definition: &t.Definition, Fingerprint: t.Fingerprint()}
 		if all {
-			out[i].Override = content.NewOverride(t)
+			out[i].Override = cli.NewOverride(t)
 		}
 	}
 	data, err := cli.EncodeJSON(any(out)) // any: a part of a document, not one of its own
@@ -126,7 +124,7 @@ func printExamples(e *cli.Env, reg *registry.Registry, tools []*registry.Tool) e
 			if e.Description != "" {
 				b.WriteString("# " + terminal.Line(e.Description) + "\n")
 			}
-			b.WriteString(commandline.Call(session.Definition(reg, t).Name, &t.Definition, e.Params) + "\n")
+			b.WriteString(cli.CallLine(session.Definition(reg, t).Name, &t.Definition, e.Params) + "\n")
 		}
 	}
 	if b.Len() == 0 {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/callcmd"
-	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/picker"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -139,7 +138,7 @@ func newListing(ctx context.Context, s *session.Session, reg *registry.Registry,
 	}
 	sorted.Stable(l.Items, func(a, b picker.Item) int { return strings.Compare(a.Name, b.Name) })
 	l.Show = func(name string, width int) []string {
-		page := &content.Page{Width: width, Color: color}
+		page := &cli.Page{Width: width, Color: color}
 		if err := callcmd.ShowHelp(ctx, page, s, reg, byName[name]); err != nil {
 			return []string{err.Error()}
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/terminal"
@@ -188,7 +187,7 @@ func messagesText(e *cli.Env, messages []mcpclient.Message) string {
 func messageText(c registry.Content) string {
 	switch {
 	case c.Type == registry.ContentText, c.Type == registry.ContentResource && c.Data == nil, c.Type == registry.ContentResourceLink:
-		return content.PartText(c)
+		return cli.PartText(c)
 	case c.URI != "":
 		return fmt.Sprintf("[%s %s %s, %d bytes; --json has it]", c.Type, c.URI, c.MIMEType, len(c.Data))
 	}

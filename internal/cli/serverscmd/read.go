@@ -18,7 +18,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -138,7 +137,7 @@ func printReading(e *cli.Env, uri string, contents []registry.Content) error {
 		return nil
 	}
 	if !e.OutTTY {
-		return content.WriteRaw(e.Results(), contents)
+		return cli.WriteRaw(e.Results(), contents)
 	}
 	var b strings.Builder
 	for _, c := range contents {
@@ -176,7 +175,7 @@ func saveReading(output, uri string, contents []registry.Content) ([]string, err
 	var saved []string
 	for _, c := range contents {
 		base, ext := fileName(cmp.Or(c.URI, uri), c)
-		name, err := content.Create(root, base, ext, content.Bytes(c))
+		name, err := cli.CreateFile(root, base, ext, cli.PartBytes(c))
 		if err != nil {
 			return saved, fmt.Errorf("--output: %w", err)
 		}
@@ -196,7 +195,7 @@ func saveFile(name string, contents []registry.Content) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--output: %w", err)
 		}
-		_, err = f.Write(content.Bytes(contents[0]))
+		_, err = f.Write(cli.PartBytes(contents[0]))
 		return []string{name}, errors.Join(err, f.Close())
 	}
 	if real, err := filepath.EvalSymlinks(name); err == nil {
@@ -208,7 +207,7 @@ func saveFile(name string, contents []registry.Content) ([]string, error) {
 		return nil, &cli.UsageError{Err: fmt.Errorf("--output: %w", err)}
 	}
 	defer func() { _ = os.Remove(beside) }() // no effect after renaming
-	_, err = f.Write(content.Bytes(contents[0]))
+	_, err = f.Write(cli.PartBytes(contents[0]))
 	if info, statErr := os.Stat(name); statErr == nil {
 		err = errors.Join(err, f.Chmod(info.Mode().Perm()))
 	}
@@ -244,7 +243,7 @@ func fileName(uri string, c registry.Content) (base, ext string) {
 		base, ext = "resource", last
 	}
 	if ext == "" {
-		ext = content.Extension(c.MIMEType)
+		ext = cli.Extension(c.MIMEType)
 		if c.Data == nil && c.MIMEType == "" || strings.HasPrefix(c.MIMEType, "text/plain") {
 			ext = ".txt"
 		}

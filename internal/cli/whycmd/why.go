@@ -17,7 +17,6 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/approvalscmd"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/cli/content"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -76,7 +75,7 @@ type whyDocument struct {
 	Commands    []policy.CommandVerdict `json:"commands,omitempty"` // for a shell command line: each command in it
 	Approval    *approvalscmd.Approval  `json:"approval,omitempty"` // the approval that applies, or no longer does
 	Changes     []whyChange             `json:"changes,omitempty"`  // why an approval no longer applies
-	Override    *content.Override       `json:"override,omitempty"` // the override that changes the tool
+	Override    *cli.Override           `json:"override,omitempty"` // the override that changes the tool
 	Hint        string                  `json:"hint,omitempty"`     // what would allow the call
 	Note        string                  `json:"note,omitempty"`
 	Rules       []ruleReport            `json:"rules,omitempty"`       // with --explain
@@ -192,7 +191,7 @@ func answer(ctx context.Context, s *session.Session, reg *registry.Registry, p *
 			return answered{}, err
 		}
 	}
-	if d.Override = content.NewOverride(tool); d.Override != nil {
+	if d.Override = cli.NewOverride(tool); d.Override != nil {
 		d.Override.Shape = &tool.Definition
 	}
 	for _, c := range verdict.Changes {

@@ -1,7 +1,4 @@
-// Package helppage writes the help of commands. It does not use templates, because
-// text/template calls methods by name, for which the linker would keep every
-// method of the program (2.4 MB).
-package helppage
+package cli
 
 import (
 	"cmp"
@@ -15,8 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
-// Of returns the help of a command, wrapped at a width.
-func Of(cmd *cobra.Command, width int, color bool) string {
+// HelpPage returns the help of a command, wrapped at a width.
+func HelpPage(cmd *cobra.Command, width int, color bool) string {
 	h := helpText{color: color}
 	h.WriteString(strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)) + "\n")
 	h.section("Usage", usageLines(cmd))

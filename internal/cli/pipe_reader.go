@@ -1,14 +1,14 @@
-package pipe
+package cli
 
 import (
 	"context"
 	"io"
 )
 
-// UntilDone returns what read returns, or the cause of ctx if that ends first,
+// untilDone returns what read returns, or the cause of ctx if that ends first,
 // because stdin or a named pipe may never provide data. An abandoned read ends
 // with the process.
-func UntilDone(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
+func untilDone(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
 	type outcome struct {
 		data []byte
 		err  error
@@ -26,16 +26,16 @@ func UntilDone(ctx context.Context, read func() ([]byte, error)) ([]byte, error)
 	}
 }
 
-// Reader is a function that implements io.Reader.
-type Reader func([]byte) (int, error)
+// readerFunc is a function that implements io.Reader.
+type readerFunc func([]byte) (int, error)
 
 // Read implements io.Reader.
-func (f Reader) Read(b []byte) (int, error) { return f(b) }
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// Cancellable returns a reader whose reads end with ctx.
-func Cancellable(ctx context.Context, r io.Reader) io.Reader {
-	return Reader(func(b []byte) (int, error) {
-		data, err := UntilDone(ctx, func() ([]byte, error) {
+// cancellable returns a reader whose reads end with ctx.
+func cancellable(ctx context.Context, r io.Reader) io.Reader {
+	return readerFunc(func(b []byte) (int, error) {
+		data, err := untilDone(ctx, func() ([]byte, error) {
 			own := make([]byte, len(b)) // b must not be used once ctx is done
 			n, err := r.Read(own)
 			return own[:n], err

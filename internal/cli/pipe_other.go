@@ -1,11 +1,11 @@
 //go:build !unix
 
-package pipe
+package cli
 
 import "os"
 
-// CheckDescriptors does nothing on systems without a small limit on open files.
-func CheckDescriptors() error { return nil }
+// checkDescriptors does nothing on systems without a small limit on open files.
+func checkDescriptors() error { return nil }
 
 // readerGone cannot tell on this system; the next write fails.
 func readerGone(*os.File) bool { return false }

@@ -1,6 +1,4 @@
-// Package content writes the parts of results as text, byte for byte, or to
-// files, and formats the page of a tool.
-package content
+package cli
 
 import (
 	"bufio"
@@ -14,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -31,23 +28,23 @@ func WriteRaw(w io.Writer, parts []registry.Content) error {
 	return out.Flush()
 }
 
-// Text returns a result as text for a program: the texts, and a line for each
+// ResultText returns a result as text for a program: the texts, and a line for each
 // part that is not text.
-func Text(r registry.Result) string {
+func ResultText(r registry.Result) string {
 	var b strings.Builder
-	_ = Write(&b, r) // a Builder never fails
+	_ = WriteResult(&b, r) // a Builder never fails
 	return b.String()
 }
 
-// Write writes the same as Text piece by piece, because a result may be large.
-func Write(w io.Writer, r registry.Result) error {
+// WriteResult writes the same as ResultText piece by piece, because a result may be large.
+func WriteResult(w io.Writer, r registry.Result) error {
 	out := bufio.NewWriterSize(w, chunk)
 	line := func(text string) {
 		for len(text) > chunk { // a large string would be copied as a whole
 			_, _ = out.WriteString(text[:chunk])
 			text = text[chunk:]
 		}
-		_, _ = out.WriteString(cli.EndLine(text)) // Flush returns the error
+		_, _ = out.WriteString(EndLine(text)) // Flush returns the error
 	}
 	for _, c := range r.Content {
 		line(PartText(c))
@@ -78,15 +75,15 @@ func PartText(c registry.Content) string {
 	return fmt.Sprintf("[%s, %d bytes; --output DIR saves it, --raw writes it]", strings.Join(words, " "), len(c.Data))
 }
 
-// Save writes every image, audio and resource to dir, replaces it by the path,
+// SaveParts writes every image, audio and resource to dir, replaces it by the path,
 // and returns the number of saved parts.
-func Save(dir, tool string, parts []registry.Content) (saved int, err error) {
+func SaveParts(dir, tool string, parts []registry.Content) (saved int, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return 0, &cli.UsageError{Err: fmt.Errorf("--output: %w", err)}
+		return 0, &UsageError{Err: fmt.Errorf("--output: %w", err)}
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return 0, &cli.UsageError{Err: fmt.Errorf("--output: %w", err)}
+		return 0, &UsageError{Err: fmt.Errorf("--output: %w", err)}
 	}
 	defer root.Close()
 	for i := range parts {
@@ -98,7 +95,7 @@ func Save(dir, tool string, parts []registry.Content) (saved int, err error) {
 		if data == nil {
 			continue
 		}
-		name, err := Create(root, fmt.Sprintf("%s-%d", tool, i+1), Extension(kind), data)
+		name, err := CreateFile(root, fmt.Sprintf("%s-%d", tool, i+1), Extension(kind), data)
 		if err != nil {
 			return saved, fmt.Errorf("--output: %w", err) // keep the other parts
 		}
@@ -108,8 +105,8 @@ func Save(dir, tool string, parts []registry.Content) (saved int, err error) {
 	return saved, nil
 }
 
-// Create writes data to the first unused name.
-func Create(root *os.Root, base, ext string, data []byte) (string, error) {
+// CreateFile writes data to the first unused name.
+func CreateFile(root *os.Root, base, ext string, data []byte) (string, error) {
 	for n := 0; ; n++ {
 		name := base + ext
 		if n > 0 {
@@ -157,8 +154,8 @@ func Extension(mediaType string) string {
 	return ".bin"
 }
 
-// Bytes returns the bytes of a part of any type.
-func Bytes(c registry.Content) []byte {
+// PartBytes returns the bytes of a part of any type.
+func PartBytes(c registry.Content) []byte {
 	if c.Data != nil {
 		return c.Data
 	}

@@ -1,4 +1,4 @@
-package content
+package cli
 
 import (
 	"encoding/json"

@@ -1,6 +1,4 @@
-// Package pipe reads from and writes to what may be pipes: writing ends the run
-// when the reader is gone, and reading ends with the run.
-package pipe
+package cli
 
 import (
 	"bytes"
@@ -14,10 +12,10 @@ import (
 	"time"
 )
 
-// Writer writes results. If the reader is gone, it calls gone once and
+// pipeWriter writes results. If the reader is gone, it calls gone once and
 // discards the rest, which is not an error (spec section 3). It keeps any other
 // error, so that no result is lost silently. It is safe for concurrent use.
-type Writer struct {
+type pipeWriter struct {
 	w    io.Writer
 	gone func()
 
@@ -29,14 +27,14 @@ type Writer struct {
 	page   *bytes.Buffer // nil: write immediately
 }
 
-// New returns a writer to w. gone may be called from any goroutine.
-func New(w io.Writer, gone func()) *Writer { return &Writer{w: w, gone: gone} }
+// newPipeWriter returns a writer to w. gone may be called from any goroutine.
+func newPipeWriter(w io.Writer, gone func()) *pipeWriter { return &pipeWriter{w: w, gone: gone} }
 
 // Dest returns the writer to which results go.
-func (p *Writer) Dest() io.Writer { return p.w }
+func (p *pipeWriter) Dest() io.Writer { return p.w }
 
 // Collect makes the writer collect what is written, until Collected.
-func (p *Writer) Collect() {
+func (p *pipeWriter) Collect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.page == nil {
@@ -46,7 +44,7 @@ func (p *Writer) Collect() {
 
 // Collected returns what was collected, and ends that; ok is false if nothing was
 // to be collected.
-func (p *Writer) Collected() (page string, ok bool) {
+func (p *pipeWriter) Collected() (page string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.page == nil {
@@ -57,7 +55,7 @@ func (p *Writer) Collected() (page string, ok bool) {
 }
 
 // Write implements [io.Writer]. It succeeds without effect once the reader is gone.
-func (p *Writer) Write(b []byte) (int, error) {
+func (p *pipeWriter) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.broken {
@@ -84,7 +82,7 @@ func (p *Writer) Write(b []byte) (int, error) {
 }
 
 // WhenStuck calls f once a write has waited for its reader for d.
-func (p *Writer) WhenStuck(d time.Duration, f func()) {
+func (p *pipeWriter) WhenStuck(d time.Duration, f func()) {
 	before := p.steps.Load()
 	time.AfterFunc(d, func() {
 		if now := p.steps.Load(); now == before && now%2 == 1 {
@@ -97,7 +95,7 @@ func (p *Writer) WhenStuck(d time.Duration, f func()) {
 
 // Watch checks whether the reader is gone while nothing is written, until stop
 // is called.
-func (p *Writer) Watch() (stop func()) {
+func (p *pipeWriter) Watch() (stop func()) {
 	f, ok := p.w.(*os.File)
 	if !ok {
 		return func() {}
@@ -126,14 +124,14 @@ func (p *Writer) Watch() (stop func()) {
 }
 
 // Failure returns the first error of writing; nil if the reader was gone.
-func (p *Writer) Failure() error {
+func (p *pipeWriter) Failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
 // IsBroken reports whether the reader is gone.
-func (p *Writer) IsBroken() bool {
+func (p *pipeWriter) IsBroken() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.broken

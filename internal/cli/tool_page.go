@@ -1,12 +1,10 @@
-package content
+package cli
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/args"
-	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/cli/commandline"
 	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/terminal"
@@ -54,7 +52,7 @@ func (p *Page) line(spans ...terminal.Span) {
 
 // indent adds formatted lines.
 func (p *Page) indent(text string) {
-	for line := range strings.Lines(cli.EndLine(text)) {
+	for line := range strings.Lines(EndLine(text)) {
 		if line != "\n" {
 			p.b.WriteString("  ")
 		}
@@ -83,7 +81,7 @@ func (p *Page) Params(t *registry.Tool) {
 func (p *Page) JSON(title string, data []byte) {
 	if len(data) > 0 {
 		p.Title(title)
-		p.indent(cli.JSONText(data, p.Color))
+		p.indent(JSONText(data, p.Color))
 	}
 }
 
@@ -98,7 +96,7 @@ func (p *Page) Examples(t *registry.Tool, callAs string) {
 		if e.Description != "" {
 			p.line(terminal.Span{Text: "  # " + terminal.Line(e.Description), Style: terminal.Dim})
 		}
-		p.line(terminal.Span{Text: "  " + commandline.Call(callAs, &t.Definition, e.Params)})
+		p.line(terminal.Span{Text: "  " + CallLine(callAs, &t.Definition, e.Params)})
 	}
 }
 
@@ -112,7 +110,7 @@ func paramTable(def *registry.Definition) *columns.Table {
 		if p.Required {
 			required = "yes"
 		}
-		t.Add(p.Name, p.Type, required, p.Default, p.Allowed, commandline.Words(p.Example), p.Description)
+		t.Add(p.Name, p.Type, required, p.Default, p.Allowed, QuoteWords(p.Example), p.Description)
 	}
 	t.DropEmpty("DEFAULT", "ALLOWED")
 	return t

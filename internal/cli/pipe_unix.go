@@ -1,6 +1,6 @@
 //go:build unix
 
-package pipe
+package cli
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CheckDescriptors checks that a few files can be opened. If none can, the
+// checkDescriptors checks that a few files can be opened. If none can, the
 // runtime would crash with a dump at the first file.
-func CheckDescriptors() error {
+func checkDescriptors() error {
 	const files = 6
 	var open []int
 	defer func() {

@@ -1,6 +1,4 @@
-// Package commandline writes the command lines that the program shows, quoted for a
-// shell.
-package commandline
+package cli
 
 import (
 	"bytes"
@@ -13,9 +11,9 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Call returns the command line that calls a tool with params, in the form
+// CallLine returns the command line that calls a tool with params, in the form
 // k=v if possible.
-func Call(name string, def *registry.Definition, params []byte) string {
+func CallLine(name string, def *registry.Definition, params []byte) string {
 	line := "toolreg call " + Quote(terminal.Line(name))
 	arguments, ok := args.Format(params, def.InputSchema)
 	if !ok {
@@ -25,11 +23,11 @@ func Call(name string, def *registry.Definition, params []byte) string {
 		}
 		return line + " --params " + Quote(string(text.EscapeJSON(compact.Bytes())))
 	}
-	return strings.TrimSuffix(line+" "+Words(arguments), " ")
+	return strings.TrimSuffix(line+" "+QuoteWords(arguments), " ")
 }
 
-// Words writes words for a command line.
-func Words(words []string) string {
+// QuoteWords writes words for a command line.
+func QuoteWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = Quote(w)

@@ -50,11 +50,11 @@ Refer to secrets instead of writing them into the file, as in
 		Example: `  toolreg servers add files -- npx -y @modelcontextprotocol/server-filesystem .
   toolreg servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'`,
 		RunE: func(cmd *cobra.Command, argv []string) error {
-			change, err := o.change(argv, cmd.ArgsLenAtDash())
+			entry, err := o.entry(argv, cmd.ArgsLenAtDash())
 			if err != nil {
 				return &cli.UsageError{Err: err, Hint: "see toolreg servers add --help"}
 			}
-			return runAdd(cmd.Context(), e, &o.target, change)
+			return o.target.run(cmd.Context(), e, additions{entry}, false)
 		},
 	}
 	f := cmd.Flags()
@@ -71,9 +71,9 @@ Refer to secrets instead of writing them into the file, as in
 	return cmd
 }
 
-// change converts the command line to an entry. dash is the number of arguments
+// entry converts the command line to an entry. dash is the number of arguments
 // before --, -1 without one.
-func (o *addOptions) change(argv []string, dash int) (edit.Change, error) {
+func (o *addOptions) entry(argv []string, dash int) (edit.Change, error) {
 	if dash < 0 {
 		dash = len(argv)
 	}
@@ -179,51 +179,19 @@ func (a additions) apply(file string, data []byte) (out []byte, err error) {
 	return data, nil
 }
 
-func runAdd(ctx context.Context, e *cli.Env, t *target, change edit.Change) error {
-	added, err := addServers(ctx, e, t, additions{change})
-	if err != nil || !e.Globals.JSON {
-		return err
-	}
-	return e.PrintJSON(added[0])
-}
-
-// runAddAll is runAdd for several servers; its JSON is a list.
-func runAddAll(ctx context.Context, e *cli.Env, t *target, all additions) error {
-	added, err := addServers(ctx, e, t, all)
-	if err != nil || !e.Globals.JSON {
-		return err
-	}
-	return e.PrintJSON(map[string][]editedServer{"servers": added})
-}
-
-// addServers writes servers to a file, reports it, and tests them.
-func addServers(ctx context.Context, e *cli.Env, t *target, all additions) ([]editedServer, error) {
-	if err := e.RefuseInside("changing settings"); err != nil {
-		return nil, err
-	}
-	s, err := e.Settings(ctx)
+// run adds servers. list says that the JSON is a list.
+func (t *target) run(ctx context.Context, e *cli.Env, all additions, list bool) error {
+	s, err := beforeChange(ctx, e)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	file, err := settingsfile.Path(e, t.scope)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	granted, err := settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Change: func(old []byte) ([]byte, error) { return all.apply(file, old) }})
-	if errors.Is(err, edit.ErrServerExists) {
-		return nil, &cli.UsageError{Err: err, Hint: "choose another name, or change it with toolreg servers edit"}
+	c := change{action: "added", files: []string{file}, apply: all.apply, test: !t.noTest && !e.Globals.Cached, list: list}
+	for _, entry := range all {
+		c.names = append(c.names, entry.Name)
 	}
-	if err != nil {
-		return nil, err
-	}
-	added := make([]editedServer, len(all))
-	for i, c := range all {
-		added[i] = editedServer{Name: c.Name, Action: "added", File: file}
-		reportEdit(e, s, file, "added", c)
-	}
-	warnUntrusted(e, s, file, granted)
-	if t.noTest || e.Globals.Cached {
-		return added, nil
-	}
-	return added, tryAdded(ctx, e, file, added)
+	return c.run(ctx, e, s)
 }

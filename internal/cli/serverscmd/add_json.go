@@ -35,7 +35,7 @@ toolreg connects to each at once, as servers add does.`),
 			if err != nil {
 				return err
 			}
-			return runAddAll(cmd.Context(), e, t, all)
+			return t.run(cmd.Context(), e, all, true)
 		},
 	}
 	t.flags(cmd)

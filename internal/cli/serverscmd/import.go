@@ -81,26 +81,18 @@ func (f found) matches(pattern string) bool {
 }
 
 func runImport(ctx context.Context, e *cli.Env, t *target, program string, names []string) error {
-	if err := e.RefuseInside("changing settings"); err != nil {
-		return err
-	}
 	if known := (agents.Importer{}).Programs(); !slices.Contains(known, program) {
 		return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program), Hint: "one of " + strings.Join(known, ", ")}
 	}
-	s, err := e.Settings(ctx)
+	s, err := beforeChange(ctx, e)
 	if err != nil {
 		return err
 	}
 	chosen, err := toImport(ctx, e, t, s, program, names)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case len(chosen) > 0:
-		return runAddAll(ctx, e, t, chosen)
-	case e.Globals.JSON:
-		return e.PrintJSON(map[string][]editedServer{"servers": {}})
 	}
-	return nil
+	return t.run(ctx, e, chosen, true)
 }
 
 // toImport returns the servers to copy, and reports why there are none.

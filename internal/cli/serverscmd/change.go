@@ -1,0 +1,140 @@
+package serverscmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/settingsfile"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/edit"
+)
+
+// change is a change to servers in a settings file. The commands that make one
+// differ in where its entries come from; run does the rest for all of them.
+type change struct {
+	action string   // as in editedServer
+	names  []string // of the servers; without any nothing is changed
+	files  []string // the first one in which the change is possible gets it
+	apply  func(file string, old []byte) ([]byte, error)
+	ask    bool // show the change and ask, regardless of the file
+	test   bool // connect to the servers afterwards
+	list   bool // the JSON is a list
+}
+
+// editedServer is the JSON of the commands that change a server.
+type editedServer struct {
+	Name   string `json:"name"`
+	Action string `json:"action"` // added, edited, removed, enabled, disabled
+	File   string `json:"file"`
+	Test   *trial `json:"test,omitempty"` // for an added server: the result of connecting to it
+}
+
+// run writes the change after showing it where that is due, reports it, and
+// connects to the servers. s has the settings before the change; nil if the command
+// works without reading them.
+func (c change) run(ctx context.Context, e *cli.Env, s *settings.Settings) error {
+	file, granted, err := c.write(ctx, e)
+	switch {
+	case errors.Is(err, edit.ErrServerExists):
+		return &cli.UsageError{Err: err, Hint: "choose another name, or change it with toolreg servers edit"}
+	case errors.Is(err, edit.ErrNoServer) && s != nil:
+		return noServerToEdit(s, c.names[0])
+	case err != nil:
+		return err
+	}
+	changed := make([]editedServer, len(c.names))
+	for i, name := range c.names {
+		changed[i] = editedServer{Name: name, Action: c.action, File: file}
+		e.Notef("%s server %q in %s", c.action, name, file)
+		if c.action == "added" {
+			warnShadowed(e, s, name)
+		}
+	}
+	if s != nil && len(changed) > 0 {
+		warnUntrusted(e, s, file, granted)
+	}
+	if c.test && len(changed) > 0 {
+		if err := tryAdded(ctx, e, file, changed); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !e.Globals.JSON:
+		return nil
+	case c.list:
+		return e.PrintJSON(map[string][]editedServer{"servers": changed})
+	}
+	return e.PrintJSON(changed[0])
+}
+
+// write makes the change in the first file where it is possible, and returns that
+// file; granted says that the project is trusted with the change.
+func (c change) write(ctx context.Context, e *cli.Env) (file string, granted bool, err error) {
+	if len(c.names) == 0 {
+		return "", false, nil
+	}
+	for _, file = range c.files {
+		granted, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Ask: c.ask, Change: func(old []byte) ([]byte, error) { return c.apply(file, old) }})
+		if !errors.Is(err, edit.ErrNoServer) {
+			break
+		}
+	}
+	return file, granted, err
+}
+
+// beforeChange returns the settings before a change; an error where none is allowed.
+func beforeChange(ctx context.Context, e *cli.Env) (*settings.Settings, error) {
+	if err := e.RefuseInside("changing settings"); err != nil {
+		return nil, err
+	}
+	return e.Settings(ctx)
+}
+
+// noServerToEdit says where a server comes from if none of the files has it.
+func noServerToEdit(s *settings.Settings, name string) error {
+	names := []string{}
+	for _, server := range s.Servers {
+		if server.Name == name {
+			return &cli.UsageError{Err: fmt.Errorf("server %q is defined at %s, which this command cannot change", name, server.Origin), Hint: "change it there, or name the file with --scope"}
+		}
+		names = append(names, server.Name)
+	}
+	return &session.NoServerError{Name: name, Known: names}
+}
+
+// warnShadowed warns that another scope has a server of the name that was added.
+func warnShadowed(e *cli.Env, s *settings.Settings, name string) {
+	for _, server := range s.Servers {
+		if server.Name == name {
+			e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_shadowed",
+				Message: fmt.Sprintf("%q is also the name of a server at %s; the one with higher precedence is used", name, server.Origin), Hint: "run toolreg settings path to see the precedence"})
+		}
+	}
+}
+
+// warnUntrusted warns that the project's own settings are ignored in their
+// current state.
+func warnUntrusted(e *cli.Env, s *settings.Settings, file string, granted bool) {
+	if file != projectFile(s) || granted {
+		return
+	}
+	message := "the server is ignored until you trust the settings of this project"
+	if s.Project != nil && s.Project.Trusted {
+		message = "the settings of this project have changed, so they are ignored until you trust them again"
+	}
+	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: settings.CodeProjectUntrusted, Message: message, Hint: "toolreg trust grant"})
+}
+
+// projectFile returns the settings file of the project; "" if there is none.
+func projectFile(s *settings.Settings) string {
+	path, err := settings.FileIn(filepath.Join(s.ProjectRoot, ".toolreg"))
+	if err != nil {
+		return ""
+	}
+	return path
+}

@@ -37,8 +37,8 @@ func notRun() map[string]string {
 		"docs/serve.md: toolreg serve                              # on stdin and stdout":                                     endless,
 		"docs/serve.md: toolreg serve --http 127.0.0.1:8080        # over HTTP":                                               endless,
 		"docs/serve.md: toolreg serve --http 127.0.0.1:8080 --token-file tokens":                                              endless,
-		"docs/search.md: go test ./internal/search -run TestRecall -v     # the figures, and the tuned questions that failed": sources,
-		"docs/search.md: go test ./internal/search -run xxx -bench .      # indexing and ranking 10,000 tools":                sources,
+		"docs/search.md: go test ./internal/toolsearch -run TestRecall -v     # the figures, and the tuned questions that failed": sources,
+		"docs/search.md: go test ./internal/toolsearch -run xxx -bench .      # indexing and ranking 10,000 tools":                sources,
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session/recorder"
+	"github.com/toolreg/toolreg/internal/session"
 )
 
 // Audit opens the audit log.
@@ -14,7 +14,7 @@ func (e *Env) Audit(ctx context.Context) (*audit.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return recorder.Open(e.Folders, set.Audit)
+	return session.OpenAuditLog(e.Folders, set.Audit)
 }
 
 // ScanAudit visits every entry of the log, oldest first.

@@ -10,7 +10,6 @@ import (
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session/rules"
 )
 
 // Call makes one call of a tool that was found, with policy, hooks and
@@ -88,7 +87,7 @@ func (s *Session) Offered(ctx context.Context, reg *registry.Registry, tools []*
 // Policy returns the policy for the calls of a registry's tools. The error is
 // an *InputError.
 func (r *run) Policy(reg *registry.Registry) (*policy.Policy, error) {
-	p, err := r.rules.Policy(rules.Options{Folders: r.deps.Folders, Shell: r.shell(), Means: r.confiner.Means, Warn: r.deps.Warn}, reg)
+	p, err := r.rules.Policy(policyOptions{Folders: r.deps.Folders, Shell: r.shell(), Means: r.confiner.Means, Warn: r.deps.Warn}, reg)
 	if err != nil {
 		return nil, &InputError{Err: err}
 	}

@@ -7,22 +7,20 @@ import (
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session/recorder"
-	"github.com/toolreg/toolreg/internal/session/tooloptions"
 )
 
 // gate creates the executors that run calls.
 type gate struct {
 	*run
-	audit *recorder.Recorder
-	runs  *tooloptions.Runs
+	audit *callRecorder
+	runs  *toolRuns
 
 	mu        sync.Mutex
 	executors map[*registry.Registry]*exec.Executor
 }
 
-func newGate(r *run, audit *recorder.Recorder) *gate {
-	runs := &tooloptions.Runs{Settings: r.set, Folders: r.deps.Folders, Uncut: r.opts.Uncut, Renew: r.opts.Cache == cache.Renew, Warn: r.deps.Warn}
+func newGate(r *run, audit *callRecorder) *gate {
+	runs := &toolRuns{Settings: r.set, Folders: r.deps.Folders, Uncut: r.opts.Uncut, Renew: r.opts.Cache == cache.Renew, Warn: r.deps.Warn}
 	return &gate{run: r, audit: audit, runs: runs, executors: map[*registry.Registry]*exec.Executor{}}
 }
 

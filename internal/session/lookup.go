@@ -7,7 +7,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session/unmatched"
 )
 
 // Find returns the tool with a name. It starts only sources that may have it
@@ -55,7 +54,7 @@ func (s *Session) checkNames(ctx context.Context, reg *registry.Registry) {
 	if s.opts.Preset != "" {
 		return // a preset omits sources
 	}
-	names := &unmatched.Names{Settings: s.set, Registry: reg, Sources: s.sources.all(), Given: s.loader.Given, Plugins: s.sources.plugins, Servers: s.sources.serverNames(), Notice: s.notice,
+	names := &nameCheck{Settings: s.set, Registry: reg, Sources: s.sources.all(), Given: s.loader.Given, Plugins: s.sources.plugins, Servers: s.sources.serverNames(), Notice: s.notice,
 		ServerOf: func(name string) string {
 			if server := s.sources.serverOf(name); server != nil {
 				return server.Name()

@@ -8,13 +8,12 @@ import (
 
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session/recorder"
 )
 
 // questions asks the person the questions of servers.
 type questions struct {
 	*run
-	audit *recorder.Recorder
+	audit *callRecorder
 }
 
 // elicit asks the person a server's question. If nobody can be asked, it

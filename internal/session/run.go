@@ -14,7 +14,6 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session/rules"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/settings/values"
@@ -118,7 +117,7 @@ type run struct {
 	opts     Options
 	expander *values.Expander
 	env      []string // of the commands that tools run
-	rules    *rules.Rules
+	rules    *policyRules
 	confiner *confine.Confiner
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session/sampling"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -212,7 +211,7 @@ func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcp
 	if other, ok := s.deps.Asker.(Sampler); ok {
 		o.Sample = other.Sample
 	} else if s.set.Sampling.Command.IsSet() {
-		o.Sample = sampling.New(sampling.Options{Settings: s.set, Server: server, Expander: s.expander, Env: s.env, Confine: s.confiner.Programs(confine.Processor),
+		o.Sample = newSamplingCommand(samplingOptions{Settings: s.set, Server: server, Expander: s.expander, Env: s.env, Confine: s.confiner.Programs(confine.Processor),
 			Executor: s.gate.empty, Declined: s.questions.declined, Warn: s.questions.warnPaused}).Answer
 	}
 	if s.set.Globals.ConnectSet {

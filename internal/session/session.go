@@ -22,9 +22,6 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session/listings"
-	"github.com/toolreg/toolreg/internal/session/plugins"
-	"github.com/toolreg/toolreg/internal/session/recorder"
-	"github.com/toolreg/toolreg/internal/session/rules"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
@@ -38,7 +35,7 @@ type Session struct {
 	loader    *registry.Loader
 	finder    *finder
 	gate      *gate
-	audit     *recorder.Recorder
+	audit     *callRecorder
 	questions *questions
 	announced atomic.Bool // whether the hooks were told about the registry
 
@@ -57,11 +54,11 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 	r := newRun(set, deps, opts)
 	var err error
-	if r.rules, err = rules.Compile(set); err != nil {
+	if r.rules, err = compileRules(set); err != nil {
 		return nil, err
 	}
 	s := &Session{run: r, cached: listings.New(listings.Options{Settings: set, Expander: r.expander, Environ: deps.Environ, Folders: deps.Folders, Version: deps.Version, Mode: r.opts.Cache, Counts: opts.Counts, Log: r.deps.Log, Warn: deps.Warn}), notices: slices.Clone(opts.Noticed)}
-	s.audit = recorder.New(recorder.Options{Settings: set, Folders: deps.Folders, Environ: deps.Environ, Outcome: deps.Outcome, Warn: deps.Warn, Log: r.deps.Log})
+	s.audit = newRecorder(recorderOptions{Settings: set, Folders: deps.Folders, Environ: deps.Environ, Outcome: deps.Outcome, Warn: deps.Warn, Log: r.deps.Log})
 	s.questions, s.gate = &questions{run: r, audit: s.audit}, newGate(r, s.audit)
 	s.sources = s.newSources(ctx, s.composites(ctx))
 	if err := r.rules.CheckExamples(ctx, s.sources.local[0], r.shell()); err != nil {
@@ -99,7 +96,7 @@ func (s *Session) ToolEnviron() []string { return s.env }
 
 // Plugins returns all plugins that were found, including disabled ones, in the
 // order in which they claim names.
-func (s *Session) Plugins() []plugins.Plugin { return s.sources.plugins }
+func (s *Session) Plugins() []Plugin { return s.sources.plugins }
 
 // PluginFolders returns the folders in which plugins were looked for, including those that
 // do not exist.

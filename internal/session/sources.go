@@ -13,8 +13,6 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session/plugins"
-	"github.com/toolreg/toolreg/internal/session/tooloptions"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
@@ -26,7 +24,7 @@ type sources struct {
 	servers []*mcpclient.Source // started only if needed
 	off     []OffServer         // disabled or not allowed, never started
 
-	plugins       []plugins.Plugin     // all that were found
+	plugins       []Plugin             // all that were found
 	pluginFolders []string             // where they were looked for
 	composites    *discover.Composites // nil: none
 }
@@ -253,9 +251,9 @@ func (s *Session) newSources(ctx context.Context, composites *discover.Composite
 	}
 	s.env = env
 	out := &sources{composites: composites}
-	out.plugins, out.pluginFolders = plugins.Find(ctx, plugins.Options{Settings: s.set, Environ: s.deps.Environ, Expander: s.expander, Cached: s.cached, Run: s.PluginOptions, EnvErr: envErr})
+	out.plugins, out.pluginFolders = findPlugins(ctx, pluginOptions{Settings: s.set, Environ: s.deps.Environ, Expander: s.expander, Cached: s.cached, Run: s.PluginOptions, EnvErr: envErr})
 	own := s.builtinOptions()
-	own.Protected = append(own.Protected, plugins.Protected(out.plugins, s.set.Workspace)...)
+	own.Protected = append(own.Protected, protectedFiles(out.plugins, s.set.Workspace)...)
 	out.local = []registry.Source{builtin.Source(own)}
 	for _, p := range out.plugins {
 		if p.Source != nil {
@@ -340,7 +338,7 @@ func (s *Session) builtinOptions() builtin.Options {
 func shellOutput(set *settings.Settings) int64 {
 	shell := &registry.Tool{Definition: registry.Definition{Name: "run_shell_command", Aliases: []string{"bash", "exec"}}}
 	limit := set.Limits.Output
-	if m := tooloptions.Of(set, shell).MaxOutput; m != nil {
+	if m := toolSettingsOf(set, shell).MaxOutput; m != nil {
 		limit = *m
 	}
 	const labels = 1 << 10 // the other lines of the report

@@ -18,7 +18,6 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
-	"github.com/toolreg/toolreg/internal/session/recorder"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
@@ -126,7 +125,7 @@ func (x *examination) path(env []string) {
 
 // auditLog checks the whole log.
 func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
-	log, err := recorder.Open(x.env.Folders, s.Audit)
+	log, err := session.OpenAuditLog(x.env.Folders, s.Audit)
 	if err != nil {
 		return // the state folder was reported already
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
-	"github.com/toolreg/toolreg/internal/session/plugins"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -107,7 +106,7 @@ func run(ctx context.Context, e *cli.Env) error {
 // pluginStates returns the state of each plugin. Reports are in the order of
 // the sources, which is that of the plugins; two plugins may have the same
 // name.
-func pluginStates(plugins []plugins.Plugin, reg *registry.Registry) []pluginState {
+func pluginStates(plugins []session.Plugin, reg *registry.Registry) []pluginState {
 	reports := slices.DeleteFunc(reg.Reports(), func(r registry.SourceReport) bool { return !strings.HasPrefix(r.Name, registry.PluginPrefix) })
 	states := make([]pluginState, len(plugins))
 	for i, p := range plugins {
@@ -120,7 +119,7 @@ func pluginStates(plugins []plugins.Plugin, reg *registry.Registry) []pluginStat
 	return states
 }
 
-func stateOf(p *plugins.Plugin, reg *registry.Registry, report registry.SourceReport) pluginState {
+func stateOf(p *session.Plugin, reg *registry.Registry, report registry.SourceReport) pluginState {
 	s := pluginState{ID: p.ID, Version: p.Version, Author: p.Author, Description: p.Description, Place: p.Place, Path: p.Path,
 		State: "ok", Tools: []string{}}
 	switch {
@@ -217,14 +216,14 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 	ok := true
 	for i, p := range found {
 		mistakes := p.Check(ctx)
-		reserved, isReserved := plugins.Reserved(p)
+		reserved, isReserved := session.ReservedPluginID(p)
 		path, isTaken := first[p.ID]
 		switch {
 		case len(p.Problems) > 0: // it claims no id
 		case isReserved:
 			mistakes = append(mistakes, reserved)
 		case isTaken:
-			mistakes = append(mistakes, plugins.Taken(p, path))
+			mistakes = append(mistakes, session.TakenPluginID(p, path))
 		default:
 			first[p.ID] = p.Path
 		}

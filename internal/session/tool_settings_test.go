@@ -1,4 +1,4 @@
-package tooloptions
+package session
 
 import (
 	"testing"
@@ -19,8 +19,8 @@ func TestOptionsOfATool(t *testing.T) {
 		{Pattern: "other", MaxOutput: &size},
 	}}
 	tool := &registry.Tool{Definition: registry.Definition{Name: "log", Source: "mcp:git", Server: "git", ServerTool: "log"}}
-	got := Of(s, tool)
-	want := Options{settings.ToolOption{Timeout: &minute, Retries: &six, Log: settings.LogParams}, true}
+	got := toolSettingsOf(s, tool)
+	want := toolSettings{settings.ToolOption{Timeout: &minute, Retries: &six, Log: settings.LogParams}, true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,4 +1,4 @@
-package recorder
+package session
 
 import (
 	"encoding/base64"
@@ -14,7 +14,7 @@ import (
 
 // maskedParams masks what looks like a secret in params, and the secrets of the
 // settings; nil if the params are not JSON.
-func (a *Recorder) maskedParams(params json.RawMessage) json.RawMessage {
+func (a *callRecorder) maskedParams(params json.RawMessage) json.RawMessage {
 	v, err := jsonx.Decode(params)
 	if err != nil {
 		return nil
@@ -52,7 +52,7 @@ func replaced(v any, r *strings.Replacer) any {
 }
 
 // maskedError masks secrets in the error of a call, part of which a tool has written.
-func (a *Recorder) maskedError(message string) string {
+func (a *callRecorder) maskedError(message string) string {
 	if message == "" {
 		return ""
 	}
@@ -61,14 +61,14 @@ func (a *Recorder) maskedError(message string) string {
 }
 
 // known masks the secrets of the settings.
-func (a *Recorder) known() *strings.Replacer {
+func (a *callRecorder) known() *strings.Replacer {
 	a.masking.Do(func() { a.mask = secret.NewReplacer(a.secrets()) })
 	return a.mask
 }
 
 // secrets returns the secret values in the environments and headers of the settings, also
 // in base64. It runs no programs and reads no files for that.
-func (a *Recorder) secrets() (out []string) {
+func (a *callRecorder) secrets() (out []string) {
 	environ := expand.NewEnviron(a.opts.Environ)
 	add := func(pairs []settings.Pair) {
 		for _, p := range pairs {

@@ -1,4 +1,4 @@
-package tooloptions
+package session
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // projectResults reduces the results of a tool to what its override keeps. If
 // that fails, the call fails, and the original result is written to a file.
-func (r *Runs) projectResults(t registry.Tool) registry.Tool {
+func (r *toolRuns) projectResults(t registry.Tool) registry.Tool {
 	if t.Project == nil {
 		return t
 	}
@@ -34,7 +34,7 @@ func (r *Runs) projectResults(t registry.Tool) registry.Tool {
 }
 
 // unprojected returns the result of a call whose result cannot be reduced.
-func (r *Runs) unprojected(t *registry.Tool, whole registry.Result, failure error) registry.Result {
+func (r *toolRuns) unprojected(t *registry.Tool, whole registry.Result, failure error) registry.Result {
 	note := "the unchanged result cannot be saved"
 	if raw, err := overrides.Raw(whole); err == nil {
 		o := middleware.Output{Spill: r.Settings.Limits.Spill, Dir: r.outputs}

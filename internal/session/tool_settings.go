@@ -1,7 +1,4 @@
-// Package tooloptions applies the setting toolOptions, and the limits for all
-// tools, to the runs of tools: it shortens, caches and reduces results, and
-// retries calls.
-package tooloptions
+package session
 
 import (
 	"cmp"
@@ -15,17 +12,17 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// Options is the combination of all entries of the setting that match a tool;
+// toolSettings is the combination of all entries of the setting that match a tool;
 // its pattern is empty.
-type Options struct {
+type toolSettings struct {
 	settings.ToolOption
 	Named bool // whether an entry names the tool exactly, not by a glob
 }
 
-// Of returns the options of a tool, which entries may refer to by any of its
+// toolSettingsOf returns the options of a tool, which entries may refer to by any of its
 // names.
-func Of(set *settings.Settings, t *registry.Tool) Options {
-	var out Options
+func toolSettingsOf(set *settings.Settings, t *registry.Tool) toolSettings {
+	var out toolSettings
 	for i := range set.ToolOptions {
 		o := &set.ToolOptions[i]
 		if !matchesAny(o.Pattern, t) {
@@ -62,8 +59,8 @@ func valueOf[T any](p *T) T {
 	return *p
 }
 
-// Runs puts around the runs of tools what the settings say.
-type Runs struct {
+// toolRuns puts around the runs of tools what the settings say.
+type toolRuns struct {
 	Settings *settings.Settings
 	Folders  *state.Folders
 	Uncut    bool // do not shorten results
@@ -72,14 +69,14 @@ type Runs struct {
 }
 
 // Around returns what goes around the run of a tool, the outermost first.
-func (r *Runs) Around() []registry.Middleware {
+func (r *toolRuns) Around() []registry.Middleware {
 	return []registry.Middleware{r.LimitOutput, r.cacheResults, r.projectResults, r.retryCalls}
 }
 
 // TimeLimit returns the time limit of a tool: 0 if no setting has one for it, -1
 // for no limit.
-func (r *Runs) TimeLimit(t *registry.Tool) time.Duration {
-	d := Of(r.Settings, t).Timeout
+func (r *toolRuns) TimeLimit(t *registry.Tool) time.Duration {
+	d := toolSettingsOf(r.Settings, t).Timeout
 	if d != nil && *d == 0 {
 		return -1
 	}
@@ -87,9 +84,9 @@ func (r *Runs) TimeLimit(t *registry.Tool) time.Duration {
 }
 
 // LimitOutput shortens the results of a tool.
-func (r *Runs) LimitOutput(t registry.Tool) registry.Tool {
+func (r *toolRuns) LimitOutput(t registry.Tool) registry.Tool {
 	o := middleware.Output{Limit: r.Settings.Limits.Output, Spill: r.Settings.Limits.Spill, Dir: r.outputs}
-	if m := Of(r.Settings, &t).MaxOutput; m != nil {
+	if m := toolSettingsOf(r.Settings, &t).MaxOutput; m != nil {
 		o.Limit = *m
 	}
 	if r.Uncut {
@@ -98,8 +95,8 @@ func (r *Runs) LimitOutput(t registry.Tool) registry.Tool {
 	return o.Wrap(t)
 }
 
-func (r *Runs) cacheResults(t registry.Tool) registry.Tool {
-	o := Of(r.Settings, &t)
+func (r *toolRuns) cacheResults(t registry.Tool) registry.Tool {
+	o := toolSettingsOf(r.Settings, &t)
 	if valueOf(o.Cache) <= 0 {
 		return t
 	}
@@ -116,12 +113,12 @@ func (r *Runs) cacheResults(t registry.Tool) registry.Tool {
 	return middleware.Cache{Dir: dir, TTL: *o.Cache, Renew: r.Renew, Scope: scope, Failed: r.resultNotCached}.Wrap(t)
 }
 
-func (r *Runs) resultNotCached(err error) {
+func (r *toolRuns) resultNotCached(err error) {
 	r.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "results cannot be cached: " + err.Error()})
 }
 
-func (r *Runs) retryCalls(t registry.Tool) registry.Tool {
-	o := Of(r.Settings, &t)
+func (r *toolRuns) retryCalls(t registry.Tool) registry.Tool {
+	o := toolSettingsOf(r.Settings, &t)
 	if valueOf(o.Retries) <= 0 {
 		return t
 	}
@@ -134,7 +131,7 @@ func (r *Runs) retryCalls(t registry.Tool) registry.Tool {
 
 // optionIgnored warns about an option that names a tool but does not apply to
 // it. For a glob that is not a mistake.
-func (r *Runs) optionIgnored(t *registry.Tool, o Options, key, why string) {
+func (r *toolRuns) optionIgnored(t *registry.Tool, o toolSettings, key, why string) {
 	if !o.Named {
 		return
 	}
@@ -147,4 +144,4 @@ func (r *Runs) optionIgnored(t *registry.Tool, o Options, key, why string) {
 }
 
 // outputs returns the folder for results that are too long.
-func (r *Runs) outputs() (*state.Dir, error) { return r.Folders.Cache("output") }
+func (r *toolRuns) outputs() (*state.Dir, error) { return r.Folders.Cache("output") }

@@ -1,7 +1,4 @@
-// Package rules makes the policy of a run from its settings: it compiles their
-// rules, checks these against the examples that they come with, and adds the
-// defaults, the modes and the stored approvals.
-package rules
+package session
 
 import (
 	"cmp"
@@ -13,16 +10,16 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Rules are the rules of the settings, compiled.
-type Rules struct {
+// policyRules are the rules of the settings, compiled.
+type policyRules struct {
 	set *settings.Settings
 	all []policy.Rule
 }
 
-// Compile compiles the rules in their order: exclusions deny before anything
+// compileRules compiles the rules in their order: exclusions deny before anything
 // allows; then the rules of the settings, then allowedTools. The error is a
 // *settings.Error with all mistakes.
-func Compile(set *settings.Settings) (*Rules, error) {
+func compileRules(set *settings.Settings) (*policyRules, error) {
 	var problems []document.Problem
 	out := entryRules(nil, set.ExcludeTools, policy.Deny, &problems)
 	names := canonical()
@@ -34,7 +31,7 @@ func Compile(set *settings.Settings) (*Rules, error) {
 		out = append(out, rule)
 	}
 	out = entryRules(out, set.AllowedTools, policy.Allow, &problems)
-	return &Rules{set, out}, settings.NewError(problems)
+	return &policyRules{set, out}, settings.NewError(problems)
 }
 
 // entryRules appends a rule for each entry of a list such as excludeTools.

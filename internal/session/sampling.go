@@ -1,7 +1,4 @@
-// Package sampling answers the questions that servers have for a model with the
-// command of the settings. A question costs money, so it goes through the same
-// executor as a call.
-package sampling
+package session
 
 import (
 	"bytes"
@@ -30,8 +27,8 @@ const (
 	tail      = 500 // bytes of stderr that a failure shows
 )
 
-// Options are what a command needs of a session.
-type Options struct {
+// samplingOptions are what a command needs of a session.
+type samplingOptions struct {
 	Settings *settings.Settings
 	Server   settings.Server
 	Expander *values.Expander
@@ -42,23 +39,25 @@ type Options struct {
 	Warn     func(registry.Diagnostic)                     // may be called while a call runs
 }
 
-// Command answers the requests of one server with sampling.command. Each is
+// samplingCommand answers the requests of one server with sampling.command. Each is
 // decided on like a call of a tool of that server, named SERVER__sampling: a
 // trusted server needs no confirmation, others do, and "always" is remembered;
 // rules, approval modes, hooks and the audit log apply.
-type Command struct {
-	Options
+type samplingCommand struct {
+	samplingOptions
 
 	mu       sync.Mutex // one request at a time
 	executor *exec.Executor
 }
 
-// New returns the command for a server. It runs nothing until there is a request.
-func New(o Options) *Command { return &Command{Options: o} }
+// newSamplingCommand returns the command for a server. It runs nothing until there is a request.
+func newSamplingCommand(o samplingOptions) *samplingCommand {
+	return &samplingCommand{samplingOptions: o}
+}
 
 // Answer returns the result of sampling/createMessage. It is safe for concurrent
 // use.
-func (s *Command) Answer(ctx context.Context, q ask.Sampling) (json.RawMessage, error) {
+func (s *samplingCommand) Answer(ctx context.Context, q ask.Sampling) (json.RawMessage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := context.Cause(ctx); err != nil {
@@ -98,11 +97,11 @@ func (s *Command) Answer(ctx context.Context, q ask.Sampling) (json.RawMessage, 
 	return message, err
 }
 
-func (s *Command) declined(reason string) {
+func (s *samplingCommand) declined(reason string) {
 	s.Declined(s.Server.Name, "sampling request", reason)
 }
 
-func (s *Command) newExecutor(ctx context.Context) (*exec.Executor, error) {
+func (s *samplingCommand) newExecutor(ctx context.Context) (*exec.Executor, error) {
 	x, err := s.Executor(ctx)
 	if err != nil {
 		return nil, err
@@ -123,7 +122,7 @@ func (d decider) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 }
 
 // tool returns the command as a tool.
-func (s *Command) tool(during string) *registry.Tool {
+func (s *samplingCommand) tool(during string) *registry.Tool {
 	command, server := s.Settings.Sampling.Command, s.Server
 	source := registry.MCPPrefix + server.Name
 	// An approval is tied to this command for this server, as written.
@@ -148,7 +147,7 @@ func (s *Command) tool(during string) *registry.Tool {
 
 // call runs the command: the params of the request are its stdin, the result or
 // plain text its stdout.
-func (s *Command) call(ctx context.Context, params json.RawMessage) (registry.Result, error) {
+func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (registry.Result, error) {
 	argv, err := s.Expander.Command(s.Settings.Sampling.Command)
 	if err != nil {
 		return registry.Result{}, err
@@ -175,7 +174,7 @@ func (s *Command) call(ctx context.Context, params json.RawMessage) (registry.Re
 
 // failed shows the person how the command failed; the server only learns that
 // it did.
-func (s *Command) failed(why string, stderr []byte) registry.Result {
+func (s *samplingCommand) failed(why string, stderr []byte) registry.Result {
 	text := "sampling.command failed: " + why
 	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr[max(0, len(stderr)-tail):]), ""))
 	if said != "" {

@@ -1,6 +1,4 @@
-// Package unmatched warns about names of tools and servers in the settings that
-// match nothing, because a rule that silently matches nothing fails open.
-package unmatched
+package session
 
 import (
 	"fmt"
@@ -9,7 +7,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/hooks"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session/plugins"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -50,14 +47,14 @@ func ofRule(r settings.Rule) comparison {
 	return exactGlob
 }
 
-// Names are the names that exist, with the settings to compare with them.
-type Names struct {
+// nameCheck are the names that exist, with the settings to compare with them.
+type nameCheck struct {
 	Settings *settings.Settings
 	Hooks    *hooks.Set // of the settings; nil: none
 	Registry *registry.Registry
 	Sources  []registry.Source
 	Given    func(registry.Source) []registry.Tool // the tools of a source, those that settings hide included
-	Plugins  []plugins.Plugin
+	Plugins  []Plugin
 	Servers  []string // all servers
 	Off      []string // those that are turned off
 	// ServerOf returns the source of the server that a tool's name refers to; "" for
@@ -69,7 +66,7 @@ type Names struct {
 // Check warns about names in the settings that match nothing. Tools that another
 // setting hides are known. If a source failed or is turned off, a name could be
 // one of its tools, so that only probable typos are reported.
-func (m *Names) Check() {
+func (m *nameCheck) Check() {
 	m.checkServerLists()
 	for _, e := range m.Settings.PluginsOff.Entries {
 		m.checkName(named{"plugins.disabled", e.Value, e.Origin.String(), exactGlob}, m.plugins(), "plugin", true)
@@ -99,7 +96,7 @@ func (m *Names) Check() {
 }
 
 // checkTools warns about names that match none of the known tools.
-func (m *Names) checkTools(names []named, known []string, complete bool) {
+func (m *nameCheck) checkTools(names []named, known []string, complete bool) {
 	for _, n := range names {
 		if !m.isOfAbsent(n.value) {
 			m.checkName(n, known, "tool", complete)
@@ -109,19 +106,19 @@ func (m *Names) checkTools(names []named, known []string, complete bool) {
 
 // isOfAbsent reports whether a name refers to a server that is turned off or
 // failed, so that its tools are unknown.
-func (m *Names) isOfAbsent(name string) bool {
+func (m *nameCheck) isOfAbsent(name string) bool {
 	if server := m.ServerOf(name); server != "" && m.failed(server) {
 		return true
 	}
 	return slices.ContainsFunc(m.Off, func(off string) bool { return strings.HasPrefix(name, off+"__") })
 }
 
-func (m *Names) failed(source string) bool {
+func (m *nameCheck) failed(source string) bool {
 	return slices.ContainsFunc(m.Registry.Reports(), func(r registry.SourceReport) bool { return r.Name == source && r.Err != nil })
 }
 
 // checkName warns if a name matches none of the known ones.
-func (m *Names) checkName(n named, known []string, what string, complete bool) {
+func (m *nameCheck) checkName(n named, known []string, what string, complete bool) {
 	if slices.ContainsFunc(known, n.matches) {
 		return
 	}
@@ -138,7 +135,7 @@ func (m *Names) checkName(n named, known []string, what string, complete bool) {
 }
 
 // namesOfTools returns the names of tools that occur in the settings.
-func (m *Names) namesOfTools() []named {
+func (m *nameCheck) namesOfTools() []named {
 	var out []named
 	add := func(setting, value, origin string, compare comparison) {
 		value, _, _ = strings.Cut(value, "(") // run_shell_command(git)
@@ -173,7 +170,7 @@ func (m *Names) namesOfTools() []named {
 }
 
 // namedOverrides returns the names of overrides.
-func (m *Names) namedOverrides() []named {
+func (m *nameCheck) namedOverrides() []named {
 	var out []named
 	for _, n := range m.Settings.RawNamed("overrides") {
 		out = append(out, named{"overrides", n.Name, n.Origin.String(), exactName})
@@ -182,7 +179,7 @@ func (m *Names) namedOverrides() []named {
 }
 
 // namedSources returns the sources that occur in rules.
-func (m *Names) namedSources() []named {
+func (m *nameCheck) namedSources() []named {
 	var out []named
 	for _, r := range m.Settings.Rules {
 		if r.Source != "" && r.Source != "*" {
@@ -194,7 +191,7 @@ func (m *Names) namedSources() []named {
 
 // knownSources returns the names of all sources, including those that are turned
 // off.
-func (m *Names) knownSources() []string {
+func (m *nameCheck) knownSources() []string {
 	out := []string{registry.SourceBuiltin, registry.SourceCommand, registry.SourceComposite}
 	for _, p := range m.Plugins {
 		out = append(out, registry.PluginPrefix+p.ID)
@@ -207,7 +204,7 @@ func (m *Names) knownSources() []string {
 
 // namedServers returns the names of servers that occur in rules and in
 // sandbox.servers.
-func (m *Names) namedServers() []named {
+func (m *nameCheck) namedServers() []named {
 	var out []named
 	for _, r := range m.Settings.Rules {
 		if r.Server != "" && r.Server != "*" {
@@ -222,7 +219,7 @@ func (m *Names) namedServers() []named {
 
 // knownNames returns all names of the tools of all sources, including hidden
 // ones.
-func (m *Names) knownNames(of func(*registry.Definition) []string) []string {
+func (m *nameCheck) knownNames(of func(*registry.Definition) []string) []string {
 	var out []string
 	for _, source := range m.Sources {
 		given := m.Given(source)
@@ -236,7 +233,7 @@ func (m *Names) knownNames(of func(*registry.Definition) []string) []string {
 
 // registeredNames returns the names that tools have in the registry without their
 // overrides, which a conflict may have changed.
-func (m *Names) registeredNames() []string {
+func (m *nameCheck) registeredNames() []string {
 	var out []string
 	for _, t := range m.Registry.Tools() {
 		out = append(out, t.Upstream().Name)
@@ -249,12 +246,12 @@ func (m *Names) registeredNames() []string {
 
 // allowable returns the valid values of tools.allow: tools, plugins and
 // group:plugins.
-func (m *Names) allowable(tools []string) []string {
+func (m *nameCheck) allowable(tools []string) []string {
 	return slices.Concat(tools, []string{registry.GroupPlugins}, m.plugins())
 }
 
 // plugins returns the ids of all plugins, whether they are used or not.
-func (m *Names) plugins() []string {
+func (m *nameCheck) plugins() []string {
 	var out []string
 	for _, p := range m.Plugins {
 		out = append(out, p.ID)
@@ -264,7 +261,7 @@ func (m *Names) plugins() []string {
 
 // checkServerLists warns about entries of a server's includeTools and
 // excludeTools that match none of its tools.
-func (m *Names) checkServerLists() {
+func (m *nameCheck) checkServerLists() {
 	for _, server := range m.Sources {
 		if !strings.HasPrefix(server.Name(), registry.MCPPrefix) || m.failed(server.Name()) {
 			continue

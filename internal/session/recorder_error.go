@@ -1,4 +1,4 @@
-package recorder
+package session
 
 import (
 	"encoding/json"

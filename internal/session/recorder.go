@@ -1,6 +1,4 @@
-// Package recorder logs the calls of a session and the questions of servers: it
-// decides what of them the audit log may have, according to the settings.
-package recorder
+package session
 
 import (
 	"cmp"
@@ -18,14 +16,13 @@ import (
 	"github.com/toolreg/toolreg/internal/hooks"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session/tooloptions"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Options are what a recorder needs of a session.
-type Options struct {
+// recorderOptions are what a recorder needs of a session.
+type recorderOptions struct {
 	Settings *settings.Settings
 	Folders  *state.Folders
 	Environ  []string // of the process, "K=V"
@@ -35,10 +32,10 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Recorder writes the audit log, which it opens when first needed. It is safe for
+// callRecorder writes the audit log, which it opens when first needed. It is safe for
 // concurrent use.
-type Recorder struct {
-	opts Options
+type callRecorder struct {
+	opts recorderOptions
 	set  *settings.Settings
 
 	masking sync.Once
@@ -49,23 +46,23 @@ type Recorder struct {
 	answers []answered
 }
 
-// New returns a recorder. The caller must call Close.
-func New(o Options) *Recorder { return &Recorder{opts: o, set: o.Settings} }
+// newRecorder returns a recorder. The caller must call Close.
+func newRecorder(o recorderOptions) *callRecorder { return &callRecorder{opts: o, set: o.Settings} }
 
 // open returns the log. It fails if there is no state folder.
-func (a *Recorder) open() (*audit.Log, error) {
+func (a *callRecorder) open() (*audit.Log, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.log != nil {
 		return a.log, nil
 	}
 	var err error
-	a.log, err = Open(a.opts.Folders, a.set.Audit)
+	a.log, err = OpenAuditLog(a.opts.Folders, a.set.Audit)
 	return a.log, err
 }
 
 // Close closes the log.
-func (a *Recorder) Close() error {
+func (a *callRecorder) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.log == nil {
@@ -82,7 +79,7 @@ type answered struct {
 
 // waited returns how long the person spent on questions that came during a call
 // since it began.
-func (a *Recorder) waited(t *registry.Tool, start time.Time) (total time.Duration) {
+func (a *callRecorder) waited(t *registry.Tool, start time.Time) (total time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, q := range a.answers {
@@ -93,8 +90,8 @@ func (a *Recorder) waited(t *registry.Tool, start time.Time) (total time.Duratio
 	return total
 }
 
-// Open returns the audit log. It writes nothing until an entry is added.
-func Open(folders *state.Folders, set settings.Audit) (*audit.Log, error) {
+// OpenAuditLog returns the audit log. It writes nothing until an entry is added.
+func OpenAuditLog(folders *state.Folders, set settings.Audit) (*audit.Log, error) {
 	d, err := folders.State()
 	if err != nil {
 		return nil, err
@@ -103,7 +100,7 @@ func Open(folders *state.Folders, set settings.Audit) (*audit.Log, error) {
 }
 
 // add writes an entry to the audit log if there is one.
-func (a *Recorder) add(ctx context.Context, e audit.Entry) {
+func (a *callRecorder) add(ctx context.Context, e audit.Entry) {
 	e.Project = a.set.ProjectRoot
 	log, err := a.open()
 	if err == nil {
@@ -117,7 +114,7 @@ func (a *Recorder) add(ctx context.Context, e audit.Entry) {
 
 // Call reports a call in the log of --verbose and writes it to the audit log. A
 // failure to write does not stop the call.
-func (a *Recorder) Call(ctx context.Context, r exec.Record) {
+func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
 	if errors.Is(context.Cause(ctx), caller.ErrContinued) {
 		return
 	}
@@ -127,7 +124,7 @@ func (a *Recorder) Call(ctx context.Context, r exec.Record) {
 	if !a.set.Audit.Enabled {
 		return
 	}
-	o := tooloptions.Of(a.set, r.Tool)
+	o := toolSettingsOf(a.set, r.Tool)
 	if o.Log == settings.LogNone && e.Outcome.Made() {
 		return
 	}
@@ -149,7 +146,7 @@ const maxLogged = 64 << 10
 
 // Refused logs a call that was refused before a decision because its params
 // could not be read, and returns the error.
-func (a *Recorder) Refused(ctx context.Context, t *registry.Tool, err error) error {
+func (a *callRecorder) Refused(ctx context.Context, t *registry.Tool, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause // reading was canceled
 	}
@@ -164,7 +161,7 @@ func (a *Recorder) Refused(ctx context.Context, t *registry.Tool, err error) err
 }
 
 // newEntry returns the log entry of a call.
-func (a *Recorder) newEntry(ctx context.Context, r exec.Record) audit.Entry {
+func (a *callRecorder) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 	t := r.Tool
 	e := audit.Entry{
 		Time: r.Start, Tool: t.Name, ServerTool: t.ServerTool, Source: t.Source, Server: t.Server,
@@ -213,7 +210,7 @@ func deniedBy(err error) string {
 
 // outcomeOf returns how a call ended: its outcome, its error code and its exit
 // code.
-func (a *Recorder) outcomeOf(ctx context.Context, r registry.Result, err error) (audit.Outcome, string, int) {
+func (a *callRecorder) outcomeOf(ctx context.Context, r registry.Result, err error) (audit.Outcome, string, int) {
 	failure := exec.ResultError(r, err)
 	if failure == nil {
 		return audit.OK, "", 0
@@ -237,7 +234,7 @@ func (a *Recorder) outcomeOf(ctx context.Context, r registry.Result, err error) 
 
 // Question logs the outcome of a server's question: who asked, during which
 // tool, and whether it was answered, but never the answer.
-func (a *Recorder) Question(ctx context.Context, q ask.Elicitation, action string, start time.Time) {
+func (a *callRecorder) Question(ctx context.Context, q ask.Elicitation, action string, start time.Time) {
 	a.mu.Lock()
 	a.answers = append(a.answers, answered{q.Server, q.During, start, time.Now()})
 	a.mu.Unlock()

@@ -1,4 +1,4 @@
-package recorder
+package session
 
 import (
 	"encoding/json"
@@ -25,7 +25,7 @@ func TestErrorsInTheLogHoldNoValues(t *testing.T) {
 }
 
 func TestMaskedParams(t *testing.T) {
-	got := (&Recorder{set: &settings.Settings{}}).maskedParams(json.RawMessage(`{"n":12345678901234567890,"password":"x","list":[{"apiKey":7,"text":"ghp_abcdefghijklmnopqrstuvwxyz"}],"url":"https://me:pw@h/?token=a"}`))
+	got := (&callRecorder{set: &settings.Settings{}}).maskedParams(json.RawMessage(`{"n":12345678901234567890,"password":"x","list":[{"apiKey":7,"text":"ghp_abcdefghijklmnopqrstuvwxyz"}],"url":"https://me:pw@h/?token=a"}`))
 	want := `{"list":[{"apiKey":"***","text":"***"}],"n":12345678901234567890,"password":"***","url":"https://***@h/?token=***"}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -40,7 +40,7 @@ func TestSecretsOfTheSettingsAreMasked(t *testing.T) {
 			Headers: []settings.Pair{{Name: "Authorization", Value: "Bearer header-value"}},
 		}},
 	}
-	a := &Recorder{set: set, opts: Options{Environ: []string{"PASS=from-the-environment", `PASS2=quoted"value"`}}}
+	a := &callRecorder{set: set, opts: recorderOptions{Environ: []string{"PASS=from-the-environment", `PASS2=quoted"value"`}}}
 	message := `plain-in-settings, not-a-secret, from-the-environment, quoted"value", header-value, password-manager, cGxhaW4taW4tc2V0dGluZ3M= https://me:pw@h/`
 	if diff := cmp.Diff(`***, not-a-secret, ***, ***, ***, password-manager, *** https://***@h/`, a.maskedError(message)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

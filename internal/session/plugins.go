@@ -1,8 +1,4 @@
-// Package plugins finds the plugins of a run, in the project, in the user's
-// folder and where the settings name them, and decides which of them are used:
-// those of trusted places that are not disabled and whose id is free. Running
-// them is the matter of package discover.
-package plugins
+package session
 
 import (
 	"context"
@@ -47,8 +43,8 @@ func (p *Plugin) SourceName() string {
 	return p.Source.Name()
 }
 
-// Options say where plugins are and how they run.
-type Options struct {
+// pluginOptions say where plugins are and how they run.
+type pluginOptions struct {
 	Settings *settings.Settings
 	Environ  []string // of the process, "K=V"
 	Expander *values.Expander
@@ -59,18 +55,18 @@ type Options struct {
 	EnvErr error
 }
 
-// finder collects the plugins of one run in the order in which they claim names:
+// pluginFinder collects the plugins of one run in the order in which they claim names:
 // the project's, the user's, those of plugins.paths.
-type finder struct {
-	Options
+type pluginFinder struct {
+	pluginOptions
 	found    []Plugin
 	searched []string // folders in which they were looked for
 }
 
-// Find finds all plugins, including those that are not used, and creates the
+// findPlugins finds all plugins, including those that are not used, and creates the
 // sources of the others. searched are the folders in which they were looked for,
 // including those that do not exist. It runs nothing.
-func Find(ctx context.Context, o Options) (found []Plugin, searched []string) {
+func findPlugins(ctx context.Context, o pluginOptions) (found []Plugin, searched []string) {
 	found, searched = find(ctx, o)
 	for i := range found {
 		p := &found[i]
@@ -93,8 +89,8 @@ func Find(ctx context.Context, o Options) (found []Plugin, searched []string) {
 }
 
 // find finds the plugins and judges them.
-func find(ctx context.Context, o Options) (found []Plugin, searched []string) {
-	f := &finder{Options: o}
+func find(ctx context.Context, o pluginOptions) (found []Plugin, searched []string) {
+	f := &pluginFinder{pluginOptions: o}
 	if p := o.Settings.Project; p != nil && !o.Settings.Globals.NoProject {
 		dir := filepath.Join(o.Settings.ProjectRoot, ".toolreg", "plugins")
 		f.add(ctx, PlaceProject, discover.PluginPlace{Path: dir, Name: dir}, p)
@@ -112,7 +108,7 @@ func find(ctx context.Context, o Options) (found []Plugin, searched []string) {
 
 // add adds the plugins of one place; project is set if they are covered by a
 // grant of the project.
-func (f *finder) add(ctx context.Context, place string, at discover.PluginPlace, project *settings.Project) {
+func (f *pluginFinder) add(ctx context.Context, place string, at discover.PluginPlace, project *settings.Project) {
 	f.searched = append(f.searched, at.Path)
 	for _, p := range discover.FindPlugins(ctx, at) {
 		found := Plugin{Plugin: p, Place: place}
@@ -131,7 +127,7 @@ func (f *finder) add(ctx context.Context, place string, at discover.PluginPlace,
 // resolved from the project root; those of the system's and the user's settings
 // from the folder of the file, because a project must not be able to put
 // plugins there.
-func (f *finder) addSetting(ctx context.Context, e settings.Entry) {
+func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
 	path, err := f.pathOf(e)
 	if err != nil {
 		f.refuse(e, err.Error(), "")
@@ -149,13 +145,13 @@ func (f *finder) addSetting(ctx context.Context, e settings.Entry) {
 	}
 }
 
-func (f *finder) refuse(e settings.Entry, message, hint string) {
+func (f *pluginFinder) refuse(e settings.Entry, message, hint string) {
 	f.found = append(f.found, Plugin{Place: PlaceSetting, Plugin: &discover.Plugin{ID: "unknown", Path: e.Value, Place: e.Origin.String(),
 		Problems: []document.Problem{{File: e.Origin.String(), Message: "plugins.paths: " + message, Hint: hint}}}})
 }
 
 // pathOf returns the absolute path of an entry.
-func (f *finder) pathOf(e settings.Entry) (string, error) {
+func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
 	path, err := f.Expander.Expand(e.Value)
 	if err != nil {
 		return "", err
@@ -178,7 +174,7 @@ func within(dir, path string) bool { return paths.Within(paths.Real(path), paths
 
 // checkGrant checks that the manifest that was read is the one that was
 // granted.
-func (f *finder) checkGrant(p *discover.Plugin, project *settings.Project) {
+func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project) {
 	if p.Sum == "" || !project.Trusted {
 		return
 	}
@@ -193,7 +189,7 @@ func (f *finder) checkGrant(p *discover.Plugin, project *settings.Project) {
 
 // checkOwner rejects plugins in the user's folder that another user could have
 // put there.
-func (f *finder) checkOwner(p *discover.Plugin, folder string) {
+func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
 	for _, path := range []string{folder, p.Dir, p.Path} {
 		if reason := trust.Foreign(paths.Real(path)); reason != "" {
 			p.Problems = append(p.Problems, document.Problem{File: path, Message: "is not safe to use: " + reason, Hint: "make yourself its owner and only writer"})
@@ -203,7 +199,7 @@ func (f *finder) checkOwner(p *discover.Plugin, folder string) {
 }
 
 // judge marks plugins that are disabled and those whose id is taken.
-func (f *finder) judge() {
+func (f *pluginFinder) judge() {
 	off := f.Settings.PluginsOff.Sourced()
 	first := map[string]string{}
 	for i := range f.found {
@@ -214,34 +210,34 @@ func (f *finder) judge() {
 		if p.Untrusted || p.Disabled != nil || len(p.Problems) > 0 {
 			continue
 		}
-		if reserved, ok := Reserved(p.Plugin); ok {
+		if reserved, ok := ReservedPluginID(p.Plugin); ok {
 			p.Problems = []document.Problem{reserved}
 			continue
 		}
 		if path, taken := first[p.ID]; taken {
-			p.Problems = []document.Problem{Taken(p.Plugin, path)}
+			p.Problems = []document.Problem{TakenPluginID(p.Plugin, path)}
 			continue
 		}
 		first[p.ID] = p.Path
 	}
 }
 
-// Reserved reports that the id of a plugin is a name of a built-in tool.
-func Reserved(p *discover.Plugin) (document.Problem, bool) {
+// ReservedPluginID reports that the id of a plugin is a name of a built-in tool.
+func ReservedPluginID(p *discover.Plugin) (document.Problem, bool) {
 	tool := builtin.Named(p.ID)
 	return document.Problem{File: p.Path, Message: fmt.Sprintf("its id %q is a name of the built-in tool %s; none of its tools are registered", p.ID, tool),
 		Hint: "give the plugin another id"}, tool != ""
 }
 
-// Taken reports that the plugin at path has the same id and comes first.
-func Taken(p *discover.Plugin, path string) document.Problem {
+// TakenPluginID reports that the plugin at path has the same id and comes first.
+func TakenPluginID(p *discover.Plugin, path string) document.Problem {
 	return document.Problem{File: p.Path, Message: fmt.Sprintf("a plugin with the id %q already exists: %s", p.ID, path),
 		Hint: "give one of them another id, or remove it"}
 }
 
-// Protected returns the paths of plugins that no tool may change: their folders,
+// protectedFiles returns the paths of plugins that no tool may change: their folders,
 // or only the script or manifest if the workspace is inside that folder.
-func Protected(plugins []Plugin, workspace string) []string {
+func protectedFiles(plugins []Plugin, workspace string) []string {
 	var out []string
 	for _, p := range plugins {
 		switch {

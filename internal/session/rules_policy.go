@@ -1,4 +1,4 @@
-package rules
+package session
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Options are what a policy needs beside the rules.
-type Options struct {
+// policyOptions are what a policy needs beside the rules.
+type policyOptions struct {
 	Folders *state.Folders
 	Shell   string                         // the grammar of shell commands: that of the shell that will run them
 	Means   func(kind string) policy.Means // how programs can be confined
@@ -24,7 +24,7 @@ type Options struct {
 // Policy orders the rules for the tools of a registry (spec section 8.3): first
 // exclusions and bans, which deny before anything allows; then the rules of the
 // settings, allowedTools, and approvals.
-func (r *Rules) Policy(o Options, reg *registry.Registry) (*policy.Policy, error) {
+func (r *policyRules) Policy(o policyOptions, reg *registry.Registry) (*policy.Policy, error) {
 	mode, err := policy.ParseMode(r.set.ApprovalMode)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (r *Rules) Policy(o Options, reg *registry.Registry) (*policy.Policy, error
 	p.Means, p.Shell = o.Means, o.Shell
 	p.Banned = r.set.ShellBanned.Sourced()
 	p.AskCatastrophic = r.set.ShellCatastrophic == "ask"
-	p.Approvals = Approvals(r.set, o.Folders, o.Warn)
+	p.Approvals = OpenApprovals(r.set, o.Folders, o.Warn)
 	p.Approvals.Siblings = siblings(reg)
 	return p, nil
 }
@@ -62,9 +62,9 @@ func canonical() func(string) string {
 	return func(name string) string { return names[name] }
 }
 
-// Approvals returns the stored approvals of the project. Without a state folder
+// OpenApprovals returns the stored approvals of the project. Without a state folder
 // there are none, and adding one fails with the reason.
-func Approvals(set *settings.Settings, folders *state.Folders, warn func(registry.Diagnostic)) *policy.Approvals {
+func OpenApprovals(set *settings.Settings, folders *state.Folders, warn func(registry.Diagnostic)) *policy.Approvals {
 	d, err := folders.State()
 	project := set.ProjectRoot
 	if path, linkErr := filepath.EvalSymlinks(project); linkErr == nil {

@@ -1,4 +1,4 @@
-package rules
+package session
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 // CheckExamples compares the rules with the example calls that they must match,
 // and must not match. builtin is the source of the built-in tools, shell the
 // grammar of shell commands. The error is a *settings.Error with all that differ.
-func (r *Rules) CheckExamples(ctx context.Context, builtin registry.Source, shell string) error {
+func (r *policyRules) CheckExamples(ctx context.Context, builtin registry.Source, shell string) error {
 	if !slices.ContainsFunc(r.set.Rules, func(r settings.Rule) bool { return len(r.Match)+len(r.NotMatch) > 0 }) {
 		return nil
 	}

@@ -1,0 +1,124 @@
+package toolreg_test
+
+import (
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"regexp/syntax"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// negated matches what a script says must not be in an output or a file.
+var negated = regexp.MustCompile(`(?m)^(?:\[[^\]]*\] )*! (?:stdout|stderr|grep)(?: -count=\d+)? ('(?:[^']|'')*'|\S+)`)
+
+// asserted matches what a script says must be there.
+var asserted = regexp.MustCompile(`(?m)^(?:\[[^\]]*\] )*(?:stdout|stderr|grep) .*$`)
+
+// wording matches the parts of a text that are compared: not the signs between them,
+// which output formats put there.
+var wording = regexp.MustCompile(`\pL[\pL\d_.:-]+(?: [\pL\d_.:-]+)*`)
+
+// TestNegativeAssertionsCanFail wants each text that a script says is not printed to stand
+// in the code as a string, in the same script, or in what another script says is printed.
+// A text that stands nowhere is not printed by anything, so its absence says nothing.
+func TestNegativeAssertionsCanFail(t *testing.T) {
+	var known strings.Builder
+	known.WriteString("panic goroutine fatal error\n") // of the Go runtime
+	for _, dir := range []string{"cmd", "internal"} {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if strings.HasSuffix(path, ".go") {
+				text = quoted(text)
+			}
+			known.Write(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	paths, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	scripts := map[string]string{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scripts[path] = string(text)
+		for _, line := range asserted.FindAllString(scripts[path], -1) {
+			known.WriteString(strings.ReplaceAll(line, `\`, ""))
+		}
+	}
+	everywhere := known.String()
+	for path, text := range scripts {
+		here := strings.ReplaceAll(negated.ReplaceAllString(text, ""), `\`, "")
+		for _, at := range negated.FindAllStringSubmatchIndex(text, -1) {
+			pattern := strings.ReplaceAll(strings.Trim(text[at[2]:at[3]], "'"), "''", "'")
+			parsed, err := syntax.Parse(pattern, syntax.Perl)
+			if err != nil {
+				continue // with variables of the script
+			}
+			for _, literal := range literals(parsed) {
+				for _, words := range wording.FindAllString(literal, -1) {
+					if !strings.Contains(everywhere, words) && !strings.Contains(here, words) {
+						t.Errorf("%s:%d: nothing prints %q any more", path, 1+strings.Count(text[:at[0]], "\n"), words)
+					}
+				}
+			}
+		}
+	}
+}
+
+// quoted returns the string literals of a Go file.
+func quoted(src []byte) []byte {
+	var out []byte
+	set := token.NewFileSet()
+	var s scanner.Scanner
+	s.Init(set.AddFile("", -1, len(src)), src, nil, 0)
+	for {
+		switch _, tok, text := s.Scan(); tok {
+		case token.EOF:
+			return out
+		case token.STRING:
+			unquoted, _ := strconv.Unquote(text)
+			out = append(append(out, unquoted...), '\n')
+		}
+	}
+}
+
+// literals returns the texts that a match of an expression may have, one for each
+// alternative and the longest of several in a row.
+func literals(re *syntax.Regexp) []string {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return []string{string(re.Rune)}
+	case syntax.OpCapture, syntax.OpPlus:
+		return literals(re.Sub[0])
+	case syntax.OpAlternate:
+		var out []string
+		for _, sub := range re.Sub {
+			out = append(out, literals(sub)...)
+		}
+		return out
+	case syntax.OpConcat:
+		var best []string
+		for _, sub := range re.Sub {
+			if now := literals(sub); len(strings.Join(now, "")) > len(strings.Join(best, "")) {
+				best = now
+			}
+		}
+		return best
+	}
+	return nil
+}

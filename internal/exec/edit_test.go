@@ -21,7 +21,9 @@ func TestEditIsTold(t *testing.T) {
 		{"no text", "a\n", "b\n", []registry.Content{picture}, 2, 200, "\n+b\n"},
 		{"nothing", "a\n", "", nil, 1, 200, "\n-a\n"},
 		{"much", many("a", 20_000), many("b", 20_000), nil, 1, maxDiff + 200, "… (cut; read the file)"},
-		{"too much", many("a", maxCompared/2+1), "", nil, 1, 200, "too long to show"},
+		{"too much", many("a", maxCompared/2+1), "", nil, 1, 200, "The user edited the content before approving it. It is too long to show"},
+		{"too much of both", many("a", maxCompared/4+1), many("b", maxCompared/4+1), nil, 1, 200, "too long to show"},
+		{"all that is compared", many("a", maxCompared/2), "", nil, 1, maxDiff + 200, "… (cut; read the file)"},
 	} {
 		edit := (&contentEdit{proposed: tt.proposed}).agreed(registry.Preview{FileName: "f", NewContent: tt.final})
 		before := registry.Result{Content: tt.content}

@@ -178,8 +178,17 @@ func TestOrder(t *testing.T) {
 func TestEditRunsWhatWasShown(t *testing.T) {
 	r := newRig(ask())
 	r.script.answers = []Answer{{Choice: Edit, Content: ""}, {Choice: Edit, Content: "second"}, {Choice: Yes}}
-	if _, err := r.execute(t, `{"content":"first"}`); err != nil {
+	r.tool.Preview = func(_ context.Context, c registry.Call) (registry.Preview, error) {
+		var p struct{ Content string }
+		err := json.Unmarshal(c.Params, &p)
+		return registry.Preview{Kind: registry.PreviewEdit, FileName: "f", NewContent: p.Content}, err
+	}
+	result, err := r.execute(t, `{"content":"first"}`)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if text := result.Text(); !strings.Contains(text, "-first") || !strings.Contains(text, "+second") {
+		t.Errorf("the model is told %q", text)
 	}
 	var shown []string
 	for _, q := range r.script.asked {
@@ -291,6 +300,11 @@ func TestNobodyToAsk(t *testing.T) {
 		"server": {ask(), func(t *registry.Tool) { t.Source, t.Server, t.ServerTool = "mcp:srv", "srv", "echo" },
 			[]string{"--yes", `allowedTools: ["srv__echo"]`, `trust: true of server "srv"`}},
 		"line that no rule covers":        {policy.Verdict{Commands: []policy.CommandVerdict{{}}}, func(*registry.Tool) {}, []string{"--yes", "no rule on commands"}},
+		"command of several":              {policy.Verdict{Scopes: []policy.Scope{command}, Commands: []policy.CommandVerdict{{}}}, func(*registry.Tool) {}, []string{`allowedTools: ["t(make)", "t(go)"]`}},
+		"folder of edits":                 {ask(policy.Scope{Kind: policy.ScopeEdits, Values: []string{"docs"}}), func(*registry.Tool) {}, []string{`allowedTools: ["t"]`}},
+		"rule that allows":                {policy.Verdict{Rule: &policy.Rule{Decision: policy.Allow}, Origin: "s.yaml:7"}, func(*registry.Tool) {}, []string{`allowedTools: ["t"]`}},
+		"program that may be banned":      {policy.Verdict{Unsure: true}, func(*registry.Tool) {}, []string{"name the program literally", "--yes denies what may be a banned command"}},
+		"what only a person may answer":   {policy.Verdict{Person: true}, func(*registry.Tool) {}, []string{"answer at a terminal; neither --yes nor a rule"}},
 		"line that cannot be parsed":      {policy.Verdict{Unread: true}, func(*registry.Tool) {}, []string{"can be parsed", "--yes denies"}},
 		"file that is always asked about": {policy.Verdict{Firm: true}, func(*registry.Tool) {}, []string{"--yes", "no rule can allow it"}},
 		"rule that wants the sandbox": {policy.Verdict{Rule: &policy.Rule{Decision: policy.Sandbox}, Origin: "s.yaml:7", Commands: []policy.CommandVerdict{{}}},
@@ -329,6 +343,11 @@ func TestDeniedSaysWho(t *testing.T) {
 	_, err = r.execute(t, `{}`)
 	if !errors.As(err, &d) || d.Origin != "person" || err.Error() != `"t" was denied: no answer within 5s` {
 		t.Errorf("by the person: %v", err)
+	}
+	r = newRig(ask())
+	r.script.answers = []Answer{{Choice: No, Said: "use make"}}
+	if _, err = r.execute(t, `{}`); !errors.As(err, &d) || err.Error() != `"t" was denied: you said no: use make` {
+		t.Errorf("by the person, with a reason: %v", err)
 	}
 }
 

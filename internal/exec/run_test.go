@@ -73,8 +73,15 @@ func TestTimeLimitNamesItself(t *testing.T) {
 		if !errors.As(err, &te) || te.Limit != 3*time.Second || !strings.Contains(err.Error(), "--timeout") {
 			t.Errorf("error %v", err)
 		}
-		if !strings.Contains(res.Text(), "3s") {
-			t.Errorf("text %q", res.Text())
+		if strings.Contains(err.Error(), "server") {
+			t.Errorf("a tool of no server: %v", err)
+		}
+		if !strings.Contains(res.Text(), "3s") || res.Summary != res.Text() {
+			t.Errorf("text %q, summary %q", res.Text(), res.Summary)
+		}
+		tool.Server = "srv"
+		if _, err := x.Execute(t.Context(), tool, registry.Call{}); err == nil || !strings.Contains(err.Error(), `on server "srv"`) {
+			t.Errorf("error %v", err)
 		}
 	})
 }
@@ -239,8 +246,38 @@ func TestToolErrors(t *testing.T) {
 	x, tool = runner(func(context.Context, registry.Call) (registry.Result, error) {
 		return registry.ErrorResult(registry.ErrorExecution, "no"), nil
 	})
-	if res, err := x.Execute(t.Context(), tool, registry.Call{}); err != nil || !res.IsError || res.ErrorCategory != registry.ErrorExecution {
+	res, err := x.Execute(t.Context(), tool, registry.Call{})
+	if err != nil || !res.IsError || res.ErrorCategory != registry.ErrorExecution {
 		t.Errorf("%+v, %v", res, err)
+	}
+	if failed, ok := errors.AsType[*ToolError](ResultError(res, nil)); !ok || failed.Category != registry.ErrorExecution {
+		t.Errorf("the error of a result that reports one: %v", failed)
+	}
+	if err := ResultError(res, lost); err != lost {
+		t.Errorf("the error of a call without a result: %v", err)
+	}
+	if err := ResultError(registry.TextResult("done"), nil); err != nil {
+		t.Errorf("the error of a success: %v", err)
+	}
+}
+
+// Whatever way a tool fails once its call is canceled, the call was canceled; but what it
+// did all the same counts.
+func TestCanceledWhileItEnds(t *testing.T) {
+	for name, end := range map[string]func() (registry.Result, error){
+		"an error":                 func() (registry.Result, error) { return registry.Result{}, errors.New("gone") },
+		"a result that reports it": func() (registry.Result, error) { return registry.ErrorResult(registry.ErrorExecution, "gone"), nil },
+		"a success":                func() (registry.Result, error) { return registry.TextResult("done"), nil },
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		x, tool := runner(func(context.Context, registry.Call) (registry.Result, error) {
+			cancel()
+			return end()
+		})
+		res, err := x.Execute(ctx, tool, registry.Call{})
+		if success := name == "a success"; success != (err == nil) || !success && (res.ErrorCategory != registry.ErrorCancellation || !errors.Is(err, context.Canceled)) {
+			t.Errorf("%s: %+v, %v", name, res, err)
+		}
 	}
 }
 

@@ -198,8 +198,18 @@ func TestWrite(t *testing.T) {
 }
 
 func TestLargeFile(t *testing.T) {
-	if _, err := decode(make([]byte, MaxFile+1)); err == nil || !strings.Contains(err.Error(), "larger than the limit") {
+	dir := t.TempDir()
+	if err := Write(dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, Name), 64<<20+1); err != nil { // sparse
+		t.Fatal(err)
+	}
+	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "larger than the limit") {
 		t.Errorf("a file that is too large: %v", err)
+	}
+	if _, err := decode(make([]byte, 64<<20)); err == nil || strings.Contains(err.Error(), "larger than the limit") {
+		t.Errorf("a file that is just not too large: %v", err)
 	}
 }
 
@@ -298,5 +308,49 @@ func TestCompareSaysWhenAnOverrideChanged(t *testing.T) {
 	}
 	if got := Compare(file(`{"a":1}`), file(`{"a":1}`)); got != nil {
 		t.Errorf("the same: %+v", got)
+	}
+}
+
+func TestEntriesOfATool(t *testing.T) {
+	e := Entry{Source: "mcp:s", Name: "a", Version: "2"}
+	for _, tt := range []struct {
+		tool registry.Definition
+		want bool
+	}{
+		{registry.Definition{Source: "mcp:s", Name: "a", Version: "2"}, true},
+		{registry.Definition{Source: "mcp:t", Name: "a", Version: "2"}, false},
+		{registry.Definition{Source: "mcp:s", Name: "b", Version: "2"}, false},
+		{registry.Definition{Source: "mcp:s", Name: "a", Version: "1"}, false},
+	} {
+		if got := e.Is(&registry.Tool{Definition: tt.tool}); got != tt.want {
+			t.Errorf("%+v: %t", tt.tool, got)
+		}
+	}
+	plain, command := Entry{Source: "mcp:s", Name: "a"}, Entry{Source: "command", Name: "a"}
+	for _, tt := range []struct {
+		entry Entry
+		name  string
+		want  bool
+	}{
+		{e, "a", true}, {e, "a@2", true}, {e, "s__a", true}, {e, "s__*", true}, {e, "?", true},
+		{e, "a@1", false}, {e, "s", false}, {e, "t__a", false},
+		{plain, "a", true}, {plain, "s__a", true}, {plain, "a@", false},
+		{command, "a", true}, {command, "command__a", false}, {command, "__a", false},
+	} {
+		if got := tt.entry.IsNamed("other", tt.name); got != tt.want {
+			t.Errorf("%q names %+v: %t", tt.name, tt.entry, got)
+		}
+	}
+}
+
+func TestKeepOver(t *testing.T) {
+	older, f := record(mcpTool("a", "old", ""), mcpTool("b", "old", ""), mcpTool("c", "old", "")), record(mcpTool("b", "new", ""), mcpTool("d", "new", ""))
+	f.KeepOver(older, func(e *Entry) bool { return e.IsNamed("b", "c") })
+	var got []string
+	for _, e := range f.Tools {
+		got = append(got, e.Name+string(e.parts()["description"]))
+	}
+	if diff := cmp.Diff([]string{`a["old"]`, `b["new"]`}, got); diff != "" {
+		t.Errorf("b and c are written anew (-want +got):\n%s", diff)
 	}
 }

@@ -26,11 +26,10 @@ type Options struct {
 	StateDir string
 	// Session distinguishes todo lists of one workspace; "" is a session too.
 	Session string
-	// Caller names the agent that makes the calls, to distinguish several that share
-	// a todo list; "" means the process that started this one.
-	Caller string
-	// Began is when this run was started; the zero value means unknown. The caller
-	// cannot know what other runs have written to a todo list since.
+	// Agent names the agent that makes the calls, to distinguish several that share
+	// a todo list; "" distinguishes runs.
+	Agent string
+	// Began is when this run was started; the zero value means now.
 	Began time.Time
 	// Home and ConfigHome are where to look for git's global excludes; "" means the
 	// user's home and $XDG_CONFIG_HOME or .config in the home.
@@ -81,6 +80,7 @@ var entries = []entry{
 
 // tools creates the tools without opening anything.
 func tools(o *Options, w *workspace.Dir) []registry.Tool {
+	todoRead, todoWrite := todo.New(todo.Options{StateDir: o.StateDir, Session: o.Session, Agent: o.Agent, Began: o.Began}, w)
 	all := []registry.Tool{
 		search.NewListDirectory(w),
 		file.NewReadFile(w),
@@ -92,8 +92,8 @@ func tools(o *Options, w *workspace.Dir) []registry.Tool {
 		shell.NewProcess(o.shell(), w),
 		web.NewFetch(o.fetch()),
 		file.NewApplyPatch(w),
-		todo.NewRead(o.todo(), w),
-		todo.NewWrite(o.todo(), w),
+		todoRead,
+		todoWrite,
 	}
 	for i, e := range entries {
 		all[i].DisplayName = e.display
@@ -117,10 +117,6 @@ func (o *Options) fetch() web.Options {
 	fetch := o.Fetch
 	fetch.ProcessorEnv = o.Env
 	return fetch
-}
-
-func (o *Options) todo() todo.Options {
-	return todo.Options{StateDir: o.StateDir, Session: o.Session, Caller: o.Caller, Began: o.Began}
 }
 
 // Source returns the source "builtin" with all tools of the package. It is

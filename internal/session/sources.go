@@ -325,7 +325,7 @@ func (s *Session) builtinOptions() builtin.Options {
 	set := s.set
 	o := builtin.Options{Workspace: set.Workspace, Env: s.env, ShellTimeout: orEndless(set.ShellTimeout), ShellMaxTimeout: orEndless(set.ShellMaxTimeout),
 		MaxOutput: shellOutput(set), Protected: s.protectedPaths(), Fetch: s.fetchOptions(),
-		Session: s.fact("sessionKey"), Caller: s.fact("agentId"), Began: s.deps.Start, Keeper: s.deps.Keeper}
+		Session: s.fact("sessionKey"), Agent: s.fact("agentId"), Began: s.deps.Start, Keeper: s.deps.Keeper}
 	if d, err := s.deps.Folders.State(); err == nil {
 		o.StateDir = d.Path
 		o.Protected = append(o.Protected, d.Path)

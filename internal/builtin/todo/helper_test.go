@@ -29,7 +29,8 @@ func place(t testing.TB, files map[string]string) (setup, string) {
 func find(t testing.TB, opts setup, name string) registry.Tool {
 	t.Helper()
 	w := tooltest.Open(t, workspace.New(workspace.Options{Dir: opts.Workspace}))
-	return tooltest.Find(t, name, NewRead(opts.Options, w), NewWrite(opts.Options, w))
+	read, write := New(opts.Options, w)
+	return tooltest.Find(t, name, read, write)
 }
 
 // run makes a call that must be possible.
@@ -39,6 +40,7 @@ func run(t testing.TB, opts setup, name, params string) registry.Result {
 }
 
 func TestParamsAreThoseOfTheSchema(t *testing.T) {
-	tooltest.SameParams[readParams](t, NewRead(Options{}, nil))
-	tooltest.SameParams[writeParams](t, NewWrite(Options{}, nil))
+	read, write := New(Options{}, nil)
+	tooltest.SameParams[readParams](t, read)
+	tooltest.SameParams[writeParams](t, write)
 }

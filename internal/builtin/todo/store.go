@@ -8,21 +8,106 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
+// list is what the file holds. The names are for people who look at it. A
+// revision is the time it was written, in microseconds since 1970, so that it
+// grows even if a list is lost and started again, and can be compared with the
+// start of a run. Revision 0 is the empty list of no file.
+type list struct {
+	Workspace string          `json:"workspace"`
+	Session   string          `json:"session,omitempty"`
+	Revision  int64           `json:"revision"`
+	SeenBy    []string        `json:"seenBy,omitempty"` // agents that have seen this revision
+	Todos     []registry.Todo `json:"todos"`
+}
+
+// maxSeenBy bounds the remembered agents; the first to see the list are dropped first.
+const maxSeenBy = 200
+
+func (f *list) saw(agent string) {
+	if agent != "" && !slices.Contains(f.SeenBy, agent) {
+		f.SeenBy = append(f.SeenBy, agent)
+		f.SeenBy = f.SeenBy[max(0, len(f.SeenBy)-maxSeenBy):]
+	}
+}
+
+var errDamaged = errors.New("the todo list is damaged")
+
+func decodeList(data []byte) (*list, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, errDamaged
+	}
+	f := &list{}
+	if err := json.Unmarshal(data, f); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return f, nil
+}
+
+func (f *list) encode() ([]byte, error) {
+	data, err := json.MarshalIndent(f, "", "  ")
+	return append(data, '\n'), err
+}
+
 // store is the list of one workspace and session, kept in a state file.
 type store struct {
-	opts      *Options
+	opts      Options
 	workspace *workspace.Dir
 
-	first sync.Once
+	mu   sync.Mutex
+	seen map[any]int64 // the revision that each client without a name saw last
+}
+
+// client is what distinguishes the clients of one process.
+func client(ctx context.Context) any {
+	if c := caller.From(ctx); c != nil {
+		return c.Owner
+	}
+	return nil
+}
+
+// sawRevision records what the caller of ctx has seen in this process. Who saw
+// an older revision counts as one who saw none.
+func (l *store) sawRevision(ctx context.Context, revision int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.seen, func(_ any, seen int64) bool { return seen < revision })
+	if l.seen[client(ctx)] < revision {
+		l.seen[client(ctx)] = revision
+	}
+}
+
+// lastSeen returns the last revision that the caller of ctx can have seen, if f
+// is the list at present.
+func (l *store) lastSeen(ctx context.Context, f *list) int64 {
+	if l.opts.Agent != "" {
+		if slices.Contains(f.SeenBy, l.opts.Agent) {
+			return f.Revision
+		}
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(l.seen[client(ctx)], l.opts.Began.UnixMicro())
+}
+
+// isNewer reports whether a list holds something that was written after a
+// revision. A list from the future shows that the clock was set back, so that it
+// says nothing.
+func (f *list) isNewer(than int64) bool {
+	soon := time.Now().Add(time.Second).UnixMicro()
+	return len(f.Todos) > 0 && f.Revision > than && (f.Revision <= soon || than == 0)
 }
 
 // location is where a list is stored.
@@ -49,33 +134,6 @@ func (l *store) place() (*location, error) {
 	return &location{workspace: path, dir: dir, list: name + ".json"}, nil
 }
 
-// began is the latest time at which the params of a call were fixed: their
-// author cannot know what others have written since. For the first call of a
-// run that is the start of the run, since a person may have been asked in
-// between.
-func (l *store) began() time.Time {
-	at := time.Now()
-	l.first.Do(func() {
-		if !l.opts.Began.IsZero() {
-			at = startOfRun(l.opts.Began)
-		}
-	})
-	return at
-}
-
-var errDamaged = errors.New("the todo list is damaged")
-
-func decodeList(data []byte) (*list, error) {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, errDamaged
-	}
-	f := &list{}
-	if err := json.Unmarshal(data, f); err != nil {
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
-	}
-	return f, nil
-}
-
 // peek reads the list. A missing list is empty; for a damaged one the error
 // wraps errDamaged and the file stays in place.
 func (p *location) peek() (*list, error) {
@@ -89,8 +147,8 @@ func (p *location) peek() (*list, error) {
 	return decodeList(data)
 }
 
-// load reads the list for a caller and records that the caller has seen it. A
-// damaged file is set aside, and aside names its new path.
+// load reads the list for the caller of ctx, who has then seen it. A damaged
+// file is set aside, and aside names its new path.
 func (l *store) load(ctx context.Context) (f *list, aside string, err error) {
 	p, err := l.place()
 	if err != nil {
@@ -101,29 +159,22 @@ func (l *store) load(ctx context.Context) (f *list, aside string, err error) {
 		aside, err = p.setAside(ctx)
 		f = &list{}
 	}
-	if caller := l.opts.caller(); err == nil && f.by(caller) < f.Revision {
-		// If that cannot be stored, the caller counts as not having seen it, and
-		// loses nothing.
-		_ = p.dir.Update(ctx, p.list, changing(func(now *list) { now.mark(caller, f.Revision) }))
+	if err != nil {
+		return nil, "", err
 	}
-	return f, aside, err
-}
-
-// changing is a change to the file of an existing list.
-func changing(change func(*list)) func([]byte) ([]byte, error) {
-	return func(old []byte) ([]byte, error) {
-		f, err := decodeList(old)
-		if err != nil {
-			return nil, err
-		}
-		change(f)
-		return f.encode()
+	l.sawRevision(ctx, f.Revision)
+	if l.opts.Agent != "" && f.Revision > 0 && !slices.Contains(f.SeenBy, l.opts.Agent) {
+		// If that cannot be stored, the agent counts as not having seen it.
+		_ = p.dir.Update(ctx, p.list, func(old []byte) ([]byte, error) {
+			now, err := decodeList(old)
+			if err != nil || now.Revision != f.Revision {
+				return nil, err
+			}
+			now.saw(l.opts.Agent)
+			return now.encode()
+		})
 	}
-}
-
-func (f *list) encode() ([]byte, error) {
-	data, err := json.MarshalIndent(f, "", "  ")
-	return append(data, '\n'), err
+	return f, aside, nil
 }
 
 // setAside moves a damaged list out of the way, if it is still damaged.
@@ -140,49 +191,64 @@ func (p *location) setAside(ctx context.Context) (to string, err error) {
 	return to, nil
 }
 
-// change is a write of todos by the caller.
-func (l *store) change(todos []registry.Todo, began time.Time) replacement {
-	return replacement{todos: todos, caller: l.opts.caller(), began: began.UnixMicro(), now: time.Now().UnixMicro()}
+// written is the outcome of a write.
+type written struct {
+	before, after *list
+	refused       bool   // before has what the caller has not seen; it stays
+	aside         string // where a damaged list was moved, "" if none was
 }
 
-// foresee returns what writing todos would do.
-func (l *store) foresee(todos []registry.Todo) (*merged, error) {
+// replace writes todos in place of the list, unless that holds what another
+// caller wrote since the caller of ctx saw it. Either way the caller has then
+// seen the list as it is.
+func (l *store) replace(ctx context.Context, todos []registry.Todo) (*written, error) {
 	p, err := l.place()
 	if err != nil {
 		return nil, err
 	}
-	before, err := p.peek()
-	if err != nil {
-		return nil, err
+	seen := int64(0)
+	if f, err := p.peek(); err == nil { // calls at once have not seen each other's
+		seen = l.lastSeen(ctx, f)
 	}
-	return before.merge(l.change(todos, time.Now()))
-}
-
-// replace merges todos into the list and writes it.
-func (l *store) replace(ctx context.Context, todos []registry.Todo) (m *merged, aside string, err error) {
-	began := l.began()
-	p, err := l.place()
-	if err != nil {
-		return nil, "", err
-	}
-	change := func(old []byte) ([]byte, error) {
-		before := &list{}
+	w := &written{}
+	w.aside, err = p.dir.UpdateOrSetAside(ctx, p.list, func(old []byte) ([]byte, error) {
+		w.before = &list{}
 		if old != nil {
-			if before, err = decodeList(old); err != nil {
+			var err error
+			if w.before, err = decodeList(old); err != nil {
 				return nil, state.ErrDamaged
 			}
 		}
-		if m, err = before.merge(l.change(todos, began)); err != nil {
+		if w.refused = w.before.isNewer(seen); w.refused {
+			w.after = w.before
+		} else {
+			revision := max(time.Now().UnixMicro(), w.before.Revision+1)
+			w.after = &list{Workspace: p.workspace, Session: l.opts.Session, Revision: revision, Todos: todos}
+		}
+		w.after.saw(l.opts.Agent)
+		return w.after.encode()
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !w.refused {
+		l.finish(ctx, p, w.after)
+	}
+	l.sawRevision(ctx, w.after.Revision)
+	return w, nil
+}
+
+// finish dates the revision to when it was on disk: a run that began while it was
+// being written cannot know of it. If that cannot be stored, such a run counts as
+// having seen it.
+func (l *store) finish(ctx context.Context, p *location, f *list) {
+	_ = p.dir.Update(ctx, p.list, func(old []byte) ([]byte, error) {
+		now, err := decodeList(old)
+		if err != nil || now.Revision != f.Revision {
 			return nil, err
 		}
-		m.after.Workspace, m.after.Session = p.workspace, l.opts.Session
-		return m.after.encode()
-	}
-	aside, err = p.dir.UpdateOrSetAside(ctx, p.list, change)
-	if err != nil {
-		return nil, "", err
-	}
-	// If that cannot be stored, another run may count as having started later.
-	_ = p.dir.Update(ctx, p.list, changing(func(now *list) { now.Written = max(now.Written, time.Now().UnixMicro()) }))
-	return m, aside, nil
+		now.Revision = max(time.Now().UnixMicro(), f.Revision)
+		f.Revision = now.Revision
+		return now.encode()
+	})
 }

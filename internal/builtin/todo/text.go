@@ -52,19 +52,12 @@ func asideNote(aside string) string {
 	return fmt.Sprintf("The previous list was damaged; its file is kept as %s.\n", aside)
 }
 
-// note says how the result differs from the requested list: which unfinished
-// entries were removed, and where another writer's entries take precedence.
-func (m *merged) note() string {
+// lost says which unfinished entries of a list another does not have.
+func lost(before, after []registry.Todo) string {
 	var b strings.Builder
-	if len(m.kept) > 0 {
-		fmt.Fprintf(&b, "Kept because another writer added or changed them since you saw the list (to drop them, write the list again without them): %s\n",
-			strings.Join(m.kept, ", "))
-	}
-	if len(m.stood) > 0 {
-		fmt.Fprintf(&b, "Not overwritten, because another writer changed them since you saw the list: %s\n", strings.Join(m.stood, ", "))
-	}
-	for _, t := range m.dropped {
-		if t.Status != "completed" {
+	for _, t := range before {
+		kept := slices.ContainsFunc(after, func(other registry.Todo) bool { return other.ID == t.ID })
+		if !kept && t.Status != "completed" {
 			fmt.Fprintf(&b, "No longer in the list: %s\n", lineOf(t))
 		}
 	}

@@ -68,11 +68,11 @@ type Options struct {
 	StateDir string
 	// Session distinguishes lists of one workspace; "" is a session too.
 	Session string
-	// Caller names the agent that makes the calls, to distinguish several that share
-	// a list; "" means the process that started this one.
-	Caller string
-	// Began is when this run was started; the zero value means unknown. The caller
-	// cannot know what other runs have written since.
+	// Agent names the agent that makes the calls, to distinguish several that share
+	// a list; "" distinguishes runs, and within a run the clients of serve.
+	Agent string
+	// Began is when this run was started; the zero value means now. A caller without
+	// a name cannot have seen what other runs have written since.
 	Began time.Time
 }
 
@@ -82,9 +82,16 @@ type writeParams struct {
 	Todos []registry.Todo `json:"todos"`
 }
 
-// NewRead returns the tool todo_read.
-func NewRead(opts Options, w *workspace.Dir) registry.Tool {
-	l := &store{opts: &opts, workspace: w}
+// New returns the tools todo_read and todo_write.
+func New(opts Options, w *workspace.Dir) (read, write registry.Tool) {
+	if opts.Began.IsZero() {
+		opts.Began = time.Now()
+	}
+	l := &store{opts: opts, workspace: w, seen: map[any]int64{}}
+	return l.readTool(), l.writeTool()
+}
+
+func (l *store) readTool() registry.Tool {
 	return tool.New(registry.Definition{
 		Name:        readName,
 		Description: readDescription,
@@ -97,9 +104,7 @@ func NewRead(opts Options, w *workspace.Dir) registry.Tool {
 	}, Run: l.read})
 }
 
-// NewWrite returns the tool todo_write.
-func NewWrite(opts Options, w *workspace.Dir) registry.Tool {
-	l := &store{opts: &opts, workspace: w}
+func (l *store) writeTool() registry.Tool {
 	return tool.New(registry.Definition{
 		Name:        writeName,
 		Description: writeDescription,
@@ -153,24 +158,30 @@ func (l *store) read(ctx context.Context, _ registry.Call, _ readParams) (regist
 	if err != nil {
 		return tool.Failed(err.Error()), nil
 	}
-	return resultOf("", f.todos(), asideNote(aside)), nil
+	return resultOf("", f.Todos, asideNote(aside)), nil
 }
 
 func (l *store) write(ctx context.Context, _ registry.Call, todos []registry.Todo) (registry.Result, error) {
-	m, aside, err := l.replace(ctx, todos)
+	w, err := l.replace(ctx, todos)
 	switch {
-	case errors.Is(err, state.ErrUnavailable), errors.Is(err, errTooMany):
+	case errors.Is(err, state.ErrUnavailable):
 		return tool.Failed("the todo list could not be saved: " + err.Error()), nil
 	case err != nil:
 		return registry.Result{}, fmt.Errorf("saving the todo list: %w", err)
+	case w.refused:
+		r := resultOf("Not saved: another writer changed the list since you saw it. Write the whole list again, with your changes to this one:\n", w.after.Todos, "")
+		r.IsError, r.ErrorCategory = true, registry.ErrorValidation // a retry would overwrite it
+		return r, nil
 	}
-	return resultOf("Saved. ", m.after.todos(), asideNote(aside)+m.note()), nil
+	return resultOf("Saved. ", w.after.Todos, asideNote(w.aside)+lost(w.before.Todos, todos)), nil
 }
 
 func (l *store) preview(_ registry.Call, todos []registry.Todo) (registry.Preview, error) {
-	text := listText(todos)
-	if m, err := l.foresee(todos); err == nil {
-		text = listText(m.after.todos()) + m.note()
+	text := "Replace the todo list with:\n" + listText(todos)
+	if p, err := l.place(); err == nil {
+		if before, err := p.peek(); err == nil {
+			text += lost(before.Todos, todos)
+		}
 	}
-	return registry.Preview{Kind: registry.PreviewInfo, Title: "Write the todo list", Prompt: "Replace the todo list with:\n" + text}, nil
+	return registry.Preview{Kind: registry.PreviewInfo, Title: "Write the todo list", Prompt: text}, nil
 }

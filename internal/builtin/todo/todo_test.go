@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -81,8 +83,8 @@ func TestTodoWriteChecksParams(t *testing.T) {
 	}
 }
 
-// Writers that begin at the same time cannot know of each other: nothing of
-// any of them is lost, though they have one caller.
+// Runs that began before another wrote cannot know of it: of fifty, each adds its
+// entry to the list as it is until none was changed meanwhile.
 func TestTodoWritersAtOnce(t *testing.T) {
 	opts, _ := place(t, nil)
 	opts.Began = time.Now()
@@ -91,9 +93,21 @@ func TestTodoWritersAtOnce(t *testing.T) {
 	for i := range n {
 		tool := find(t, opts, "todo_write")
 		wg.Go(func() {
-			p := fmt.Sprintf(`{"todos":[{"id":"%d","content":"by %d","status":"pending"}]}`, i, i)
-			if r, err := tool.Run(t.Context(), tooltest.Call(p)); err != nil || r.IsError {
-				t.Error(err, r.Text())
+			mine := registry.Todo{ID: fmt.Sprint(i), Content: fmt.Sprint("by ", i), Status: "pending"}
+			list := []registry.Todo{mine}
+			for {
+				r, err := tool.Run(t.Context(), tooltest.Call(tooltest.JSON(t, writeParams{list})))
+				if err != nil || !r.IsError {
+					if err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				if !strings.HasPrefix(r.Text(), "Not saved: another writer changed the list") {
+					t.Error(r.Text())
+					return
+				}
+				list = append(r.Display.Todos, mine)
 			}
 		})
 	}
@@ -106,6 +120,108 @@ func TestTodoWritersAtOnce(t *testing.T) {
 		if !seen[fmt.Sprint(i)] {
 			t.Errorf("the entry of writer %d is lost", i)
 		}
+	}
+}
+
+// A caller that has not seen the list as it is cannot replace it, and is shown it.
+func TestWhatAnotherWroteStays(t *testing.T) {
+	const (
+		one   = `{"todos":[{"id":"3","content":"New","status":"pending"}]}`
+		empty = `{"todos":[]}`
+		read  = ""
+	)
+	type step struct {
+		agent   string // "" is a run that began with the test, "now" one that begins now
+		todos   string // read, or what is written
+		refused bool
+	}
+	tests := map[string][]step{
+		"an agent replaces its own list":          {{"a", twoTodos, false}, {"a", one, false}, {"a", empty, false}},
+		"another agent has not seen it":           {{"a", twoTodos, false}, {"b", one, true}},
+		"the refusal showed it":                   {{"a", twoTodos, false}, {"b", one, true}, {"b", one, false}, {"a", empty, true}},
+		"reading is seeing":                       {{"a", twoTodos, false}, {"b", read, false}, {"b", one, false}},
+		"what came since was not read":            {{"a", twoTodos, false}, {"b", read, false}, {"a", one, false}, {"b", empty, true}},
+		"two agents began with the same list":     {{"a", one, false}, {"b", read, false}, {"a", twoTodos, false}, {"b", twoTodos, true}},
+		"an empty list is seen by all":            {{"a", twoTodos, false}, {"a", empty, false}, {"b", one, false}},
+		"a run that began later has seen it":      {{"a", twoTodos, false}, {"now", one, false}},
+		"a run that began earlier has not":        {{"a", twoTodos, false}, {"", one, true}},
+		"a run has seen what it was shown":        {{"a", twoTodos, false}, {"", one, true}, {"", one, false}, {"", empty, false}},
+		"and not what was written by a later one": {{"", twoTodos, false}, {"now", one, false}, {"", empty, true}, {"", read, false}, {"", empty, false}},
+	}
+	for name, steps := range tests {
+		t.Run(name, func(t *testing.T) {
+			opts, _ := place(t, nil)
+			opts.Began = time.Now()
+			w := tooltest.Open(t, workspace.New(workspace.Options{Dir: opts.Workspace}))
+			first := setupTools(opts.Options, w)
+			var last string
+			for i, s := range steps {
+				tools := first
+				if s.agent != "" {
+					own := Options{StateDir: opts.StateDir}
+					if s.agent != "now" {
+						own.Agent = s.agent
+					}
+					tools = setupTools(own, w)
+				}
+				if s.todos == read {
+					tooltest.Run(t, tools["todo_read"], `{}`)
+					continue
+				}
+				r := tooltest.Run(t, tools["todo_write"], s.todos)
+				if r.IsError != s.refused || r.IsError && r.ErrorCategory != registry.ErrorValidation {
+					t.Fatalf("step %d: %s", i, r.Text())
+				}
+				if now := tooltest.JSON(t, r.Display.Todos); !s.refused {
+					last = now
+				} else if now != last {
+					t.Errorf("step %d shows %s, want %s", i, now, last)
+				}
+			}
+		})
+	}
+}
+
+func setupTools(opts Options, w *workspace.Dir) map[string]registry.Tool {
+	read, write := New(opts, w)
+	return map[string]registry.Tool{"todo_read": read, "todo_write": write}
+}
+
+// Clients of one process have each seen what they were shown.
+func TestClientsOfOneProcess(t *testing.T) {
+	opts, _ := place(t, nil)
+	tool := find(t, opts, "todo_write")
+	write := func(owner, params string) registry.Result {
+		r, err := tool.Run(caller.With(t.Context(), &caller.Caller{Owner: owner}), tooltest.Call(params))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := write("anna", twoTodos); r.IsError {
+		t.Error(r.Text())
+	}
+	if r := write("ben", `{"todos":[]}`); !r.IsError || len(r.Display.Todos) != 2 {
+		t.Errorf("not refused: %s", r.Text())
+	}
+	if r := write("ben", `{"todos":[]}`); r.IsError {
+		t.Error(r.Text())
+	}
+}
+
+// After the clock was set back, lists from the future can be replaced.
+func TestTodosFromTheFuture(t *testing.T) {
+	opts, _ := place(t, nil)
+	run(t, opts, "todo_write", twoTodos)
+	files, _ := filepath.Glob(filepath.Join(opts.StateDir, folder, "*.json"))
+	f, err := decodeList([]byte(tooltest.TextIn(t, files[0])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Revision = time.Now().Add(24 * time.Hour).UnixMicro()
+	tooltest.Put(t, files[0], tooltest.JSON(t, f))
+	if r := run(t, opts, "todo_write", `{"todos":[]}`); r.IsError {
+		t.Error(r.Text())
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// causes returns the causes of an error to report. Of alternatives that a constant
-// tells apart, such as {"kind":"a"} and {"kind":"b"}, these are the mistakes in
-// the one that the value names, or the wrong constants if it names none.
+// causes returns the causes of an error to report. If a constant distinguishes the
+// alternatives, as in {"kind":"a"} and {"kind":"b"}, these are the mistakes in the
+// alternative that the value selects, or the wrong constants if it selects none.
 func (v *Validator) causes(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if _, ok := v.ofConstants(e); ok {
 		return nil
@@ -28,7 +28,7 @@ func (v *Validator) causes(e *jsonschema.ValidationError) []*jsonschema.Validati
 			constants = append(constants, found)
 		}
 	}
-	if len(wrong) == 0 || !v.tellsApart(branches, constants, e.InstanceLocation) {
+	if len(wrong) == 0 || !v.discriminates(branches, constants, e.InstanceLocation) {
 		return e.Causes
 	}
 	named := slices.DeleteFunc(slices.Clone(e.Causes), func(c *jsonschema.ValidationError) bool { return wrong[branchOf(c, e)] != nil })
@@ -44,8 +44,8 @@ func branchOf(cause, e *jsonschema.ValidationError) string {
 	return index
 }
 
-// branches returns the alternatives that an error is about; nil if it is about
-// something else.
+// branches returns the alternatives of the anyOf or oneOf that failed, or nil if
+// another keyword failed.
 func (v *Validator) branches(e *jsonschema.ValidationError) []*jsonx.Value {
 	if keyword := keywordOf(e); keyword != "anyOf" && keyword != "oneOf" {
 		return nil
@@ -58,8 +58,8 @@ func (v *Validator) branches(e *jsonschema.ValidationError) []*jsonx.Value {
 	return list.Items
 }
 
-// wrongConstant returns the error about a constant of a member of the value at a
-// location; nil if there is none.
+// wrongConstant returns the error about a constant in a member of the value at a
+// location, or nil.
 func wrongConstant(e *jsonschema.ValidationError, at string) *jsonschema.ValidationError {
 	member, ok := strings.CutPrefix(e.InstanceLocation, at+"/")
 	switch keyword := keywordOf(e); {
@@ -76,9 +76,9 @@ func wrongConstant(e *jsonschema.ValidationError, at string) *jsonschema.Validat
 	return nil
 }
 
-// tellsApart reports whether the errors are about one member, for which every
-// alternative has constants.
-func (v *Validator) tellsApart(branches []*jsonx.Value, wrong []*jsonschema.ValidationError, at string) bool {
+// discriminates reports whether all errors are about the same member and every
+// alternative has constants for it.
+func (v *Validator) discriminates(branches []*jsonx.Value, wrong []*jsonschema.ValidationError, at string) bool {
 	place := wrong[0].InstanceLocation
 	if slices.ContainsFunc(wrong, func(e *jsonschema.ValidationError) bool { return e.InstanceLocation != place }) {
 		return false

@@ -12,17 +12,17 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// builder registers tools according to spec section 5.
+// builder assigns names to tools and registers them.
 type builder struct {
 	opts     Options
 	partial  bool
 	reg      *Registry
 	builtins map[string]bool   // names and aliases in lower case that a plugin id must not have
 	core     map[string]*Tool  // built-in tools by name and alias in lower case; tools of plugins cannot take these names
-	aliases  map[string]*Tool  // of built-in tools; tools of servers cannot take them
-	renamed  map[string]*Tool  // by the names that overrides replaced
-	capital  map[string]string // names with capital letters by those in lower case
-	again    bool              // the names are given out a second time
+	aliases  map[string]*Tool  // aliases of built-in tools; tools of servers cannot take them
+	renamed  map[string]*Tool  // by the name that an override replaced
+	capital  map[string]string // names with capital letters, by their lower-case form
+	again    bool              // names are being assigned again, after overrides
 }
 
 // newBuilder returns a builder for about n tools.
@@ -72,7 +72,7 @@ func (b *builder) add(f *finding) {
 }
 
 func (b *builder) register(found *Tool) {
-	t := *found // copy: another registry may give the tool another name
+	t := *found // a copy, because another registry may give the tool another name
 	t.given = t.Name
 	name := ValidName(t.Name)
 	t.maybe = newNames(b.opts.Overrides, &t, name)
@@ -100,7 +100,7 @@ func (b *builder) register(found *Tool) {
 	}
 	t.Icon = cmp.Or(t.Icon, defaultIcon)
 	switch {
-	case b.isUnsettled(&t): // to be looked for in the whole registry
+	case b.isUnsettled(&t): // only the whole registry can tell
 	case t.IsMCP() && b.partial:
 		b.qualify(&t, nil, t.Qualified())
 	default:
@@ -114,7 +114,7 @@ func (b *builder) cutDescription(t *Tool) {
 	}
 }
 
-// give gives a tool its name, or another where that is taken.
+// give registers a tool under its name, or under another if that is taken.
 func (b *builder) give(t *Tool) {
 	switch old, taken := b.owner(t); {
 	case !taken:
@@ -126,7 +126,7 @@ func (b *builder) give(t *Tool) {
 	}
 }
 
-// owner returns the tool that has the name of a newcomer already.
+// owner returns the tool that already has the name of t.
 func (b *builder) owner(t *Tool) (old *Tool, taken bool) {
 	if old, taken = b.reg.names[t.Name]; taken {
 		return old, true
@@ -181,7 +181,7 @@ func (b *builder) conflict(t, old *Tool) {
 			"set conflicts.discovered to reject or qualify to keep both")
 		if t.Name == old.Name {
 			b.replace(t, old)
-		} else { // an old alias, which keeps its name
+		} else { // old has the name as an alias and keeps its own
 			b.put(t)
 		}
 	default:
@@ -196,8 +196,8 @@ func (b *builder) conflict(t, old *Tool) {
 	}
 }
 
-// anotherName returns the advice for two tools that have one name because of an
-// override; "" if no override renames one of them.
+// anotherName returns a hint for tools that have the same name because of an
+// override, or "" if no override renames one of them.
 func anotherName(tools ...*Tool) string {
 	for _, t := range tools {
 		if t.IsRenamed() {
@@ -216,9 +216,8 @@ func owned(name string, t *Tool) string {
 	return fmt.Sprintf("%s tool %q", t.Source, t.Name)
 }
 
-// qualify registers t under name or, if that is taken too, under name with a
-// hash of the original name. old is the tool that has the plain name, nil if
-// there is none.
+// qualify registers t under name or, if that is taken too, under name with a hash
+// of the original name. old is the tool that has the plain name; it may be nil.
 func (b *builder) qualify(t, old *Tool, name string) {
 	plain := t.Name
 	if _, taken := b.reg.names[name]; taken {
@@ -226,7 +225,7 @@ func (b *builder) qualify(t, old *Tool, name string) {
 	}
 	if _, taken := b.reg.names[name]; taken {
 		b.diagnose(SeverityError, "name_taken", t.Source, name,
-			fmt.Sprintf("tool %q is ignored: %q is taken too", plain, name), "rename the tool")
+			fmt.Sprintf("tool %q is ignored: %q is also taken", plain, name), "rename the tool")
 		return
 	}
 	t.Name = name

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// ParseContent parses the content of a result that a program printed: a string,
-// or a list of parts as in MCP.
+// ParseContent parses the content of a result that a program printed: a string, or
+// a list of MCP content blocks.
 func ParseContent(raw json.RawMessage) ([]Content, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
@@ -31,7 +31,7 @@ func ParseContent(raw json.RawMessage) ([]Content, error) {
 	return out, nil
 }
 
-// part is a content block of MCP.
+// part is an MCP content block.
 type part struct {
 	Type        ContentType `json:"type"`
 	Text        string      `json:"text"`
@@ -61,16 +61,16 @@ func (p *part) content() (Content, error) {
 		c.Data, c.MIMEType = append([]byte{}, p.Data...), p.MIMEType
 	case ContentResource:
 		if p.Resource == nil || p.Resource.URI == "" {
-			return c, errors.New("a resource needs resource with its uri")
+			return c, errors.New("a resource must have the field resource with a uri")
 		}
 		c.URI, c.MIMEType, c.Text, c.Data = p.Resource.URI, p.Resource.MIMEType, p.Resource.Text, p.Resource.Blob
 	case ContentResourceLink:
 		if p.URI == "" {
-			return c, errors.New("a resource_link needs its uri")
+			return c, errors.New("a resource_link must have a uri")
 		}
 		c.URI, c.Name, c.Title, c.Description, c.MIMEType, c.Size = p.URI, p.Name, p.Title, p.Description, p.MIMEType, p.Size
 	default:
-		return c, fmt.Errorf("its type %q is not one of text, image, audio, resource and resource_link", p.Type)
+		return c, fmt.Errorf("type is %q, but must be text, image, audio, resource or resource_link", p.Type)
 	}
 	return c, nil
 }

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Category says what effects a tool has; policy defaults depend on it. The zero
-// value means [CategoryOther], which is treated as mutating.
+// Category describes the effects of a tool; the policy's defaults depend on it. The
+// zero value means [CategoryOther], which is treated as mutating.
 type Category string
 
-// The categories of spec section 5.
+// The categories.
 const (
 	CategoryRead    Category = "read"
 	CategoryWrite   Category = "write"
@@ -28,8 +28,8 @@ func (c Category) Valid() bool {
 	return false
 }
 
-// Source names of spec section 3. For plugins and servers, their id follows the
-// prefix: "plugin:ID", "mcp:SERVER".
+// Names of sources. The prefixes are followed by the id of the plugin or the name
+// of the server.
 const (
 	SourceBuiltin   = "builtin"
 	SourceCommand   = "command"
@@ -44,13 +44,13 @@ type Example struct {
 	Params      json.RawMessage `json:"params,omitempty"`
 }
 
-// Definition is what list and schema show of a tool: plain data with the JSON
-// format of `toolreg list` (spec section 3). Absent values are omitted. The
-// schemas are kept exactly as the source sent them, including key order,
-// unknown keywords and large numbers.
+// Definition is the part of a tool that list and schema show: plain data in the
+// JSON format of `toolreg list`. Absent values are omitted. The schemas are kept
+// exactly as the source sent them, including key order, unknown keywords and large
+// numbers.
 type Definition struct {
 	Name            string          `json:"name"`                  // registered name, as calls use it
-	DisplayName     string          `json:"displayName,omitempty"` // name for people
+	DisplayName     string          `json:"displayName,omitempty"` // display name
 	Description     string          `json:"description,omitempty"`
 	Source          string          `json:"source"`               // builtin, command, composite, plugin:ID or mcp:SERVER
 	Server          string          `json:"server,omitempty"`     // MCP server
@@ -72,12 +72,12 @@ type Definition struct {
 	OutputSchema    json.RawMessage `json:"outputSchema,omitempty"`     // JSON Schema of its structured results, as the source gave it
 	Provider        ProviderFields  `json:"provider,omitzero"`          // fields that only some providers declare
 	MCP             MCPFields       `json:"mcp,omitzero"`               // fields that only MCP clients use, as the server sent them
-	// Reshaped is set if an override of the settings changed the definition.
+	// Reshaped is set if an override changed the definition.
 	Reshaped *Reshaped `json:"-"`
 }
 
-// MCPFields are what an MCP server lists of a tool that only other MCP clients
-// can use, each as the server sent it.
+// MCPFields are the fields of an MCP server's tool that only other MCP clients use,
+// as the server sent them.
 type MCPFields struct {
 	Title     string          `json:"title,omitempty"`
 	Icons     json.RawMessage `json:"icons,omitempty"`
@@ -88,8 +88,8 @@ type MCPFields struct {
 // IsMCP reports whether the tool comes from an MCP server.
 func (d *Definition) IsMCP() bool { return strings.HasPrefix(d.Source, MCPPrefix) }
 
-// Title returns what other MCP clients are to show a person for the tool: of a
-// server's tool what the server says, "" where it says nothing.
+// Title returns the title to declare to MCP clients. For a server's tool it is the
+// server's title, which may be empty.
 func (d *Definition) Title() string {
 	if d.IsMCP() {
 		return d.MCP.Title
@@ -98,7 +98,7 @@ func (d *Definition) Title() string {
 }
 
 // Qualified returns the name under which an MCP tool can always be called,
-// server__tool made valid (spec section 5), and "" for all other tools.
+// server__tool made valid. It returns "" for other tools.
 func (d *Definition) Qualified() string {
 	if !d.IsMCP() {
 		return ""
@@ -106,9 +106,9 @@ func (d *Definition) Qualified() string {
 	return ValidName(d.Server + "__" + d.PlainName())
 }
 
-// TakesParams reports whether a call may have params (spec section 8.1): the
-// input schema has properties, required properties or other ones, or combines
-// schemas. Without a schema it returns false; for an unreadable schema, true.
+// TakesParams reports whether a call may have params: whether the input schema
+// declares, requires or allows properties, or combines schemas. It returns false if
+// there is no schema and true if the schema cannot be parsed.
 func (d *Definition) TakesParams() bool {
 	if len(d.InputSchema) == 0 {
 		return false

@@ -17,19 +17,19 @@ var (
 	ErrNeedsLogin = errors.New("needs login")
 )
 
-// FailedError is returned by a preview if the call would fail because the
-// params do not match the current state, for example if the file does not
-// contain the text to replace. The caller shows the result instead of asking.
+// FailedError is returned by [Tool.Preview] if the call would fail because the
+// params do not match the current state, for example if a file does not contain the
+// text to replace. The caller returns Result instead of asking for confirmation.
 type FailedError struct {
 	Result Result // with IsError set
 }
 
 func (e *FailedError) Error() string { return e.Result.Text() }
 
-// Violation is one violation of the schema by params.
+// Violation is one way in which params do not match their schema.
 type Violation struct {
 	Pointer  string `json:"pointer"`            // JSON pointer into the params; "" for the whole
-	Keyword  string `json:"keyword,omitempty"`  // schema keyword; "" for a tool's own check
+	Keyword  string `json:"keyword,omitempty"`  // schema keyword; "" if a tool's own check failed
 	Message  string `json:"message"`            // what is wrong
 	Expected string `json:"expected,omitempty"` // what was expected
 	Setting  string `json:"setting,omitempty"`  // file:line of an override that is the reason; not for models

@@ -7,7 +7,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Entry is one element of a filter setting with the place where it was set.
+// Entry is an element of a setting that lists tools.
 type Entry struct {
 	Value   string
 	Setting string // file:line, flag or variable
@@ -22,7 +22,7 @@ func MatchName(pattern, name string) bool {
 	if !IsGlob(pattern) {
 		return false
 	}
-	// In names of servers, a slash is an ordinary character.
+	// A slash in a name is an ordinary character.
 	ok, err := doublestar.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return err == nil && ok
 }
@@ -62,8 +62,8 @@ func (d *Definition) Spellings() []string {
 // the tool, including names that an override may give it.
 func (t *Tool) wanted() []string { return append(t.Spellings(), t.maybe...) }
 
-// CoreToolsFilter hides the built-in tools that no entry names, by name or
-// alias, with or without "(...)" after it (setting coreTools).
+// CoreToolsFilter hides the built-in tools that are not listed in the setting
+// coreTools, by name or alias, with or without "(...)" after it.
 func CoreToolsFilter(entries []Entry, setting string) Filter {
 	bare := withoutArgs(entries)
 	return func(t *Tool) *Hidden {
@@ -73,14 +73,13 @@ func CoreToolsFilter(entries []Entry, setting string) Filter {
 		if _, ok := MatchAny(bare, t.wanted()...); ok {
 			return nil
 		}
-		return &Hidden{Reason: "coreTools does not name it", Setting: setting}
+		return &Hidden{Reason: "not listed in coreTools", Setting: setting}
 	}
 }
 
 // ServerToolsFilter applies includeTools and excludeTools of one server, which
-// match the server's own name of a tool; exclude takes precedence. included
-// distinguishes an absent includeTools (false: all) from an empty one (true:
-// none).
+// match the server's own names; exclude takes precedence. included is false if
+// includeTools is not set, which includes all tools.
 func ServerToolsFilter(server string, included bool, include, exclude []Entry, setting string) Filter {
 	bare := withoutArgs(include)
 	return func(t *Tool) *Hidden {
@@ -88,7 +87,7 @@ func ServerToolsFilter(server string, included bool, include, exclude []Entry, s
 			return nil
 		}
 		if e, ok := MatchAny(exclude, t.ServerTool); ok {
-			return &Hidden{Reason: "excludeTools of server " + server + " names it", Setting: e.Setting}
+			return &Hidden{Reason: "listed in excludeTools of server " + server, Setting: e.Setting}
 		}
 		if !included {
 			return nil
@@ -96,7 +95,7 @@ func ServerToolsFilter(server string, included bool, include, exclude []Entry, s
 		if _, ok := MatchAny(bare, t.ServerTool); ok {
 			return nil
 		}
-		return &Hidden{Reason: "includeTools of server " + server + " does not name it", Setting: setting}
+		return &Hidden{Reason: "not listed in includeTools of server " + server, Setting: setting}
 	}
 }
 
@@ -106,22 +105,23 @@ func PermissionsFilter(denied map[string]string) Filter {
 	return func(t *Tool) *Hidden {
 		for _, p := range t.Permissions {
 			if setting, ok := denied[p]; ok {
-				return &Hidden{Reason: "it needs the permission " + p + ", which permissions." + p + " denies", Setting: setting}
+				return &Hidden{Reason: "needs the permission " + p + ", but permissions." + p + " is false", Setting: setting}
 			}
 		}
 		return nil
 	}
 }
 
-// GroupPlugins in tools.allow means the tools of all plugins.
+// GroupPlugins stands for the tools of all plugins in tools.allow.
 const GroupPlugins = "group:plugins"
 
 // Folded returns a name in the form in which lists compare it: trimmed and in
 // lower case.
 func Folded(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
-// OptionalFilter hides optional tools that no entry of tools.allow names: by
-// tool, plugin id or [GroupPlugins], trimmed and ignoring case.
+// OptionalFilter hides optional tools unless tools.allow lists the tool, its
+// plugin's id or [GroupPlugins]. Entries are trimmed and compared without regard to
+// case.
 func OptionalFilter(allowed []Entry) Filter {
 	folded := make([]Entry, len(allowed))
 	for i, e := range allowed {
@@ -141,23 +141,23 @@ func OptionalFilter(allowed []Entry) Filter {
 		if _, ok := MatchAny(folded, names...); ok {
 			return nil
 		}
-		return &Hidden{Reason: "it is optional and tools.allow does not name it"}
+		return &Hidden{Reason: "optional, but not listed in tools.allow"}
 	}
 }
 
-// OnlyFilter hides all tools, of any source, that no entry names by any of
-// their spellings (setting tools.only).
+// OnlyFilter hides the tools of all sources that are not listed in the setting
+// tools.only by any of their spellings.
 func OnlyFilter(entries []Entry, setting string) Filter {
 	return func(t *Tool) *Hidden {
 		if _, ok := MatchAny(entries, t.wanted()...); ok {
 			return nil
 		}
-		return &Hidden{Reason: "tools.only does not name it", Setting: setting}
+		return &Hidden{Reason: "not listed in tools.only", Setting: setting}
 	}
 }
 
-// ExcludeFilter hides every tool that an entry names by any of its spellings,
-// ignoring case. An entry with "(...)" is a policy rule and hides nothing.
+// ExcludeFilter hides every tool that is listed by any of its spellings, ignoring
+// case. An entry with "(...)" is a policy rule and hides nothing.
 func ExcludeFilter(entries []Entry) Filter {
 	folded := make([]Entry, 0, len(entries))
 	for _, e := range entries {
@@ -174,7 +174,7 @@ func ExcludeFilter(entries []Entry) Filter {
 			names[i] = strings.ToLower(n)
 		}
 		if e, ok := MatchAny(folded, names...); ok {
-			return &Hidden{Reason: "excludeTools names it", Setting: e.Setting}
+			return &Hidden{Reason: "listed in excludeTools", Setting: e.Setting}
 		}
 		return nil
 	}

@@ -25,9 +25,9 @@ func TestFilters(t *testing.T) {
 		hidden bool
 	}{
 		{"core names it", CoreToolsFilter(entries("read_file"), ""), builtinTool("read_file"), false},
-		{"core names its alias", CoreToolsFilter(entries("ReadFileTool(x)"), ""), builtinTool("read_file", "ReadFileTool"), false},
+		{"core lists its alias", CoreToolsFilter(entries("ReadFileTool(x)"), ""), builtinTool("read_file", "ReadFileTool"), false},
 		{"core is empty", CoreToolsFilter(nil, ""), builtinTool("read_file"), true},
-		{"core leaves others alone", CoreToolsFilter(nil, ""), discoveredTool("x"), false},
+		{"core does not hide other sources", CoreToolsFilter(nil, ""), discoveredTool("x"), false},
 		{"include absent", ServerToolsFilter("s", false, nil, nil, ""), mcpTool("s", "t"), false},
 		{"include empty", ServerToolsFilter("s", true, nil, nil, ""), mcpTool("s", "t"), true},
 		{"include exact", ServerToolsFilter("s", true, entries("t"), nil, ""), mcpTool("s", "t"), false},
@@ -41,13 +41,13 @@ func TestFilters(t *testing.T) {
 		{"optional allowed by name", OptionalFilter(entries("a")), optional(pluginTool("p", "a", "")), false},
 		{"optional allowed by plugin", OptionalFilter(entries("p")), optional(pluginTool("p", "a", "")), false},
 		{"optional allowed by group", OptionalFilter(entries("group:plugins")), optional(pluginTool("p", "a", "")), false},
-		{"group does not reach others", OptionalFilter(entries("group:plugins")), optional(discoveredTool("a")), true},
+		{"group does not include other sources", OptionalFilter(entries("group:plugins")), optional(discoveredTool("a")), true},
 		{"exclude plain", ExcludeFilter(entries("t")), mcpTool("s", "t"), true},
 		{"exclude qualified", ExcludeFilter(entries("s__t")), mcpTool("s", "t"), true},
 		{"exclude by case", ExcludeFilter(entries("ECHO")), mcpTool("s", "echo"), true},
-		{"exclude by case of the tool", ExcludeFilter(entries("deleteissue")), mcpTool("s", "deleteIssue"), true},
-		{"exclude by case of the server", ExcludeFilter(entries("git*__deleteissue")), mcpTool("GitHub", "deleteIssue"), true},
-		{"exclude of a server is exact", ServerToolsFilter("s", false, nil, entries("T"), ""), mcpTool("s", "t"), false},
+		{"exclude ignores case in the tool", ExcludeFilter(entries("deleteissue")), mcpTool("s", "deleteIssue"), true},
+		{"exclude ignores case in the server", ExcludeFilter(entries("git*__deleteissue")), mcpTool("GitHub", "deleteIssue"), true},
+		{"exclude of a server is case-sensitive", ServerToolsFilter("s", false, nil, entries("T"), ""), mcpTool("s", "t"), false},
 		{"exclude alternatives", ExcludeFilter(entries("{read,write}_*")), builtinTool("write_file"), true},
 		{"exclude by alias", ExcludeFilter(entries("read")), builtinTool("read_file", "read"), true},
 		{"exclude glob", ExcludeFilter(entries("s__*")), mcpTool("s", "t"), true},
@@ -63,7 +63,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-func TestHiddenToolsTakeNoNameAndAreReported(t *testing.T) {
+func TestHiddenToolsAreReportedAndTakeNoName(t *testing.T) {
 	reg := load(t, Options{Filters: []Filter{ExcludeFilter(entries("a__t"))}}, sourcesOf(mcpTool("a", "t"), mcpTool("b", "t"))...)
 	if d := cmp.Diff([]string{"t"}, namesOf(reg.Tools())); d != "" {
 		t.Error(d)
@@ -71,13 +71,13 @@ func TestHiddenToolsTakeNoNameAndAreReported(t *testing.T) {
 	if got, _ := reg.Lookup("t"); got.Server != "b" {
 		t.Errorf("t belongs to %s", got.Server)
 	}
-	want := []Hidden{{Name: "t", Source: "mcp:a", Reason: "excludeTools names it", Setting: "s.yaml:1"}}
+	want := []Hidden{{Name: "t", Source: "mcp:a", Reason: "listed in excludeTools", Setting: "s.yaml:1"}}
 	if d := cmp.Diff(want, reg.Hidden()); d != "" {
 		t.Error(d)
 	}
 }
 
-func TestACallOfAHiddenToolSaysWhatHidesIt(t *testing.T) {
+func TestLookupOfHiddenToolNamesSetting(t *testing.T) {
 	reg := load(t, Options{Filters: []Filter{ExcludeFilter(entries("gone"))}}, sourcesOf(builtinTool("gone"))...)
 	_, err := reg.Lookup("gone")
 	var nf *NotFoundError

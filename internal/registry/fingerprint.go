@@ -14,9 +14,9 @@ type Part struct {
 	Value string `json:"value"`
 }
 
-// Parts returns what the fingerprint covers, in a fixed order: the definition
-// as the source sent it, the command or server that provides it ("behind") and
-// the override of the settings. Values are canonical JSON or text without secrets.
+// Parts returns the parts that the fingerprint covers, in a fixed order: the
+// definition as the source sent it, the command or server that provides it
+// ("behind") and its override. Values are canonical JSON or text without secrets.
 func (t *Tool) Parts() []Part {
 	var out []Part
 	for _, p := range t.aspects() {
@@ -55,9 +55,9 @@ func (t *Tool) aspects() []aspect {
 // PartOverride is the name of the part with a tool's override.
 const PartOverride = "override"
 
-// Fingerprint returns the hash, in hex, of everything about a tool to which an
-// approval or a lock is tied (spec section 8.5). It depends neither on the name
-// under which the tool is registered nor on key order.
+// Fingerprint returns a hash, in hex, of everything about a tool to which approvals
+// and the lock file are tied. It depends neither on the name under which the tool
+// is registered nor on key order.
 func (t *Tool) Fingerprint() string {
 	h := sha256.New()
 	var b []byte
@@ -66,14 +66,13 @@ func (t *Tool) Fingerprint() string {
 		b = append(p.appendTo(b), 0)
 		h.Write(b)
 	}
-	if t.Reshaped != nil { // with the secrets that its part masks
+	if t.Reshaped != nil { // with the secrets that are masked in its part
 		h.Write([]byte(jsonx.Canonical(t.Reshaped.Override)))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// OriginalName returns the name as the source gave it; for an MCP tool, the
-// server's name for it.
+// OriginalName returns the name that the source gave the tool.
 func (d *Definition) OriginalName() string {
 	if d.IsMCP() {
 		return d.ServerTool

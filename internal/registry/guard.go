@@ -46,7 +46,7 @@ func decodeSchema(raw json.RawMessage) (*jsonx.Value, error) {
 	case jsonx.Object, jsonx.True, jsonx.False:
 		return tree, nil
 	}
-	return nil, errors.New("schema is neither an object nor a boolean")
+	return nil, errors.New("schema must be an object or a boolean")
 }
 
 type guard struct {
@@ -55,8 +55,8 @@ type guard struct {
 	branches map[string]int // cost of a $ref target; -1 while counting
 }
 
-// walk checks v and everything below it; is says what v is. It assumes that an
-// unknown keyword contains a schema.
+// walk checks v and everything below it; is tells whether v is a schema or contains
+// schemas. The value of an unknown keyword is treated as a schema.
 func (g *guard) walk(v *jsonx.Value, depth int, is schema.Content) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("schema is nested deeper than %d", MaxDepth)
@@ -129,8 +129,8 @@ func (g *guard) patterns(n *jsonx.Value) {
 	}
 }
 
-// toRE2 converts an ECMA regular expression to Go's syntax. It reports whether
-// this was possible.
+// toRE2 converts an ECMAScript regular expression to RE2 syntax. ok is false if
+// this is not possible.
 func toRE2(p string) (string, bool) {
 	if _, err := regexp.Compile(p); err == nil {
 		return p, true
@@ -155,8 +155,8 @@ func toRE2(p string) (string, bool) {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
 
-// count returns how many subschemas may be tried on the same value, as the
-// maximum over everything below v, saturating just above maxBranches.
+// count returns the largest number of subschemas that may be tried on the same
+// value, for any schema in v. It stops counting just above maxBranches.
 func (g *guard) count(v *jsonx.Value) int {
 	most := 0
 	if v.Kind == jsonx.Object {
@@ -205,7 +205,7 @@ const maxRefDepth = 5000
 
 func (g *guard) target(ref string, depth int) int {
 	if n, ok := g.branches[ref]; ok {
-		return max(n, 1) // -1: a cycle, which the compiler rejects or the data limits
+		return max(n, 1) // -1 is a cycle; the compiler rejects it, or the depth of the data limits it
 	}
 	g.branches[ref] = -1
 	n := 1

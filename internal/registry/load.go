@@ -14,8 +14,8 @@ import (
 )
 
 // Loader runs sources and builds registries from their tools. It discovers each
-// source at most once, so that a registry can be extended by further sources at
-// no additional cost.
+// source at most once, so extending a registry by further sources does not discover
+// the earlier ones again.
 type Loader struct {
 	opts  Options
 	mu    sync.Mutex
@@ -28,10 +28,10 @@ func NewLoader(opts Options) *Loader {
 	return &Loader{opts: opts, found: map[Source]*finding{}}
 }
 
-// Load discovers the sources concurrently and registers their tools in the
-// order of the slice, regardless of which finishes first. partial says that the
-// slice does not have all sources, so that a plain name of an MCP tool could
-// belong to another server; MCP tools then have only their qualified names.
+// Load discovers the sources concurrently and registers their tools in the order of
+// the slice, regardless of which finishes first. partial means that some sources
+// are missing from the slice. Since the plain name of an MCP tool could then belong
+// to another server, MCP tools get only their qualified names.
 func (l *Loader) Load(ctx context.Context, sources []Source, partial bool) *Registry {
 	findings := make([]*finding, len(sources))
 	var wg sync.WaitGroup
@@ -56,11 +56,11 @@ func (l *Loader) build(ctx context.Context, findings []*finding, partial bool) *
 	return b.reshaped(ctx).registry()
 }
 
-// LoadFor is Load for a registry of all sources from which only one tool is
-// needed. It waits for the sources in order until a server has the tool, since
-// servers after it cannot take its name; a discovery command may take that of a
-// built-in tool. The others continue until they finish or Close stops them. lookup
-// looks the tool up in a registry.
+// LoadFor is like [Loader.Load] for all sources if only one tool is needed. It
+// waits for the sources in order until a server provides the tool: servers after it
+// cannot take the name, while a discovery command may take that of a built-in tool.
+// The other sources continue until they finish or Close stops them. lookup looks up
+// the tool in a registry.
 func (l *Loader) LoadFor(ctx context.Context, sources []Source, name string, lookup func(*Registry) error) *Registry {
 	findings := make([]*finding, len(sources))
 	for i, s := range sources {
@@ -115,8 +115,8 @@ func (l *Loader) Renew(ctx context.Context, sources ...Source) {
 	wg.Wait()
 }
 
-// Refresh is Renew for sources that are in use: one that fails keeps what it gave
-// before. The error names those.
+// Refresh is like [Loader.Renew], but a source that fails keeps its earlier tools.
+// The returned error joins the errors of these sources.
 func (l *Loader) Refresh(ctx context.Context, sources ...Source) error {
 	before := map[Source]*finding{}
 	for _, s := range sources {
@@ -135,9 +135,9 @@ func (l *Loader) Refresh(ctx context.Context, sources ...Source) error {
 	return errors.Join(errs...)
 }
 
-// Given returns the tools of a source, with the source's names, before filters
-// and conflicts. It returns nil if the source was not discovered, has not
-// finished or failed.
+// Given returns the tools of a source as it returned them, before filters, with its
+// own names. It returns nil if the source was not discovered, has not finished or
+// failed.
 func (l *Loader) Given(s Source) []Tool {
 	l.mu.Lock()
 	f := l.found[s]
@@ -174,7 +174,7 @@ func (l *Loader) Close() error {
 		})
 	}
 	wg.Wait()
-	l.later.Wait() // their sources are closed, so they will end
+	l.later.Wait() // these end, because their sources are closed
 	return errors.Join(errs...)
 }
 

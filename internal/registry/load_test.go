@@ -12,14 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// listed is a source whose tools are known beforehand.
+// listed is a source with fixed tools.
 type listed struct {
 	name  string
 	tools []Tool
 	diags []Diagnostic
 	err   error
-	after <-chan struct{} // closed when it may answer; nil at once
-	done  chan<- struct{} // closed when it has answered
+	after <-chan struct{} // Discover waits until it is closed; may be nil
+	done  chan<- struct{} // closed when Discover returns
 	runs  *int
 }
 
@@ -90,8 +90,8 @@ func codesOf(diags []Diagnostic) []string {
 	return out
 }
 
-// The recorded steps are registrations in one registry; sources of this
-// package are one per run of equal kinds, which gives the same order.
+// The recorded steps are registrations in one registry. Here, consecutive steps of
+// the same kind become one source, which results in the same order.
 func TestRegistrationMatchesRecordedCases(t *testing.T) {
 	type vector struct {
 		Name  string
@@ -103,14 +103,15 @@ func TestRegistrationMatchesRecordedCases(t *testing.T) {
 		ByServer map[string][]string
 	}
 	differs := map[string]string{
-		"rediscover-all-drops-discovered-and-mcp":       "registries are built afresh",
-		"rediscover-all-loses-overwritten-builtin":      "registries are built afresh",
-		"rediscover-all-loses-builtin-behind-qualified": "registries are built afresh",
-		"rediscover-unknown-server":                     "registries are built afresh",
-		"after-rediscovery-order-changes":               "registries are built afresh",
-		"mcp-then-builtin-overwrites":                   "built-ins always come first",
+		"rediscover-all-drops-discovered-and-mcp":       "each run builds a new registry",
+		"rediscover-all-loses-overwritten-builtin":      "each run builds a new registry",
+		"rediscover-all-loses-builtin-behind-qualified": "each run builds a new registry",
+		"rediscover-unknown-server":                     "each run builds a new registry",
+		"after-rediscovery-order-changes":               "each run builds a new registry",
+		"mcp-then-builtin-overwrites":                   "built-in tools always come first",
 	}
-	// Qualified names are cleaned and cut, and a second clash overwrites nothing.
+	// Unlike there, qualified names are made valid, and a second conflict overwrites
+	// nothing.
 	better := map[string]bool{
 		"qualified-name-already-taken-by-other-mcp": true,
 		"sanitised-names-collide":                   true,
@@ -195,7 +196,7 @@ func toolsOfSteps(t *testing.T, steps []map[string]json.RawMessage) []Tool {
 	return out
 }
 
-func TestOrderIsThatOfTheSourcesWhateverAnswersFirst(t *testing.T) {
+func TestOrderDoesNotDependOnWhichSourceFinishesFirst(t *testing.T) {
 	gate := make(chan struct{})
 	slow := &listed{name: "mcp:a", tools: []Tool{mcpTool("a", "t")}, after: gate}
 	fast := &listed{name: "mcp:b", tools: []Tool{mcpTool("b", "t")}, done: gate}
@@ -208,7 +209,7 @@ func TestOrderIsThatOfTheSourcesWhateverAnswersFirst(t *testing.T) {
 	}
 }
 
-func TestASecondClashGetsAHash(t *testing.T) {
+func TestSecondNameConflictAddsHash(t *testing.T) {
 	tools := []Tool{builtinTool("t"), builtinTool("s__t"), mcpTool("s", "t")}
 	reg := load(t, Options{}, sourcesOf(tools...)...)
 	names := namesOf(reg.Tools())
@@ -238,17 +239,17 @@ func TestConflicts(t *testing.T) {
 			[]string{"a builtin"}, []string{"name_taken a"}},
 		{"discovered qualified", ConflictQualify, []Tool{builtinTool("a"), discoveredTool("a")},
 			[]string{"a builtin", "command__a command"}, []string{"name_qualified command__a"}},
-		{"core tools win over plugins", "", []Tool{builtinTool("a"), pluginTool("p", "a", "")},
+		{"built-in tools take precedence over plugins", "", []Tool{builtinTool("a"), pluginTool("p", "a", "")},
 			[]string{"a builtin"}, []string{"name_taken a"}},
 		{"first plugin wins", "", []Tool{pluginTool("p", "a", "9.0.0"), pluginTool("q", "a", "10.0.0")},
 			[]string{"a plugin:p"}, []string{"name_taken a"}},
-		{"plugin with the name of a built-in", "", []Tool{builtinTool("a"), pluginTool("a", "x", ""), pluginTool("a", "y", "")},
+		{"plugin with the name of a built-in tool", "", []Tool{builtinTool("a"), pluginTool("a", "x", ""), pluginTool("a", "y", "")},
 			[]string{"a builtin"}, []string{"plugin_blocked "}},
 		{"nameless", "", []Tool{{Definition: Definition{Source: SourceCommand}}, discoveredTool("b")},
 			[]string{"b command"}, []string{"tool_nameless "}},
-		{"a server's tool takes no alias of a built-in", "", []Tool{builtinTool("read_file", "read"), mcpTool("s", "read")},
+		{"a server's tool cannot take an alias of a built-in tool", "", []Tool{builtinTool("read_file", "read"), mcpTool("s", "read")},
 			[]string{"read_file builtin", "s__read mcp:s"}, []string{"name_qualified s__read"}},
-		{"a discovered tool takes an alias and leaves the name", "", []Tool{builtinTool("read_file", "read"), discoveredTool("read")},
+		{"a discovered tool can take an alias of a built-in tool", "", []Tool{builtinTool("read_file", "read"), discoveredTool("read")},
 			[]string{"read_file builtin", "read command"}, []string{"name_overwritten read"}},
 		{"or is rejected", ConflictReject, []Tool{builtinTool("read_file", "read"), discoveredTool("read")},
 			[]string{"read_file builtin"}, []string{"name_taken read"}},
@@ -272,7 +273,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// closing is a source that holds something.
+// closing is a source that has to be closed.
 type closing struct {
 	listed
 	closed int
@@ -281,7 +282,7 @@ type closing struct {
 
 func (c *closing) Close() error { c.closed++; return c.err }
 
-func TestCloseReachesEverySourceThatWasDiscovered(t *testing.T) {
+func TestCloseClosesEveryDiscoveredSource(t *testing.T) {
 	failed := errors.New("it hangs")
 	a, b, never := &closing{listed: listed{name: "mcp:a"}}, &closing{listed: listed{name: "mcp:b"}, err: failed}, &closing{listed: listed{name: "mcp:c"}}
 	l := NewLoader(Options{})
@@ -392,7 +393,7 @@ func (panicking) Discover(context.Context) ([]Tool, []Diagnostic, error) {
 	panic("boom")
 }
 
-func TestOneBadSourceTakesNoOtherWithIt(t *testing.T) {
+func TestFailedSourceDoesNotAffectOthers(t *testing.T) {
 	bad := &listed{name: "mcp:bad", tools: []Tool{mcpTool("bad", "x")}, err: errors.New("exit status 1")}
 	good := &listed{name: "mcp:good", tools: []Tool{mcpTool("good", "y")}}
 	reg := load(t, Options{}, bad, panicking{}, good)
@@ -408,7 +409,7 @@ func TestOneBadSourceTakesNoOtherWithIt(t *testing.T) {
 	}
 }
 
-func TestRenewAsksASourceAgain(t *testing.T) {
+func TestRenewDiscoversAgain(t *testing.T) {
 	l := NewLoader(Options{})
 	runs := 0
 	s := &listed{name: "mcp:s", tools: []Tool{mcpTool("s", "old")}, runs: &runs}
@@ -435,7 +436,7 @@ func TestRenewAsksASourceAgain(t *testing.T) {
 	s.err = errors.New("gone")
 	l.Renew(t.Context(), s)
 	if l.Given(s) != nil || l.Load(t.Context(), []Source{s}, false).Reports()[0].State != StateFailed {
-		t.Error("a source that fails the second time counts")
+		t.Error("the tools of a source that failed the second time are used")
 	}
 }
 
@@ -453,7 +454,7 @@ func TestTakesParams(t *testing.T) {
 	}
 }
 
-func TestVersionsThatAreNot(t *testing.T) {
+func TestUnknownVersion(t *testing.T) {
 	v := func(version string) Tool {
 		return Tool{Definition: Definition{Name: "greet", Source: "plugin:p", Version: version}}
 	}
@@ -462,7 +463,7 @@ func TestVersionsThatAreNot(t *testing.T) {
 		t.Errorf("latest is %v, %v", got, err)
 	}
 	_, err := reg.Lookup("greet@7.0.0")
-	if want := `tool "greet" has no version 7.0.0; there is 1.10.0, 1.9.0`; err == nil || err.Error() != want {
+	if want := `tool "greet" has no version 7.0.0; available: 1.10.0, 1.9.0`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -2,12 +2,12 @@ package registry
 
 import "strings"
 
-// maxName is the longest registered name in characters.
+// maxName is the maximum length of a registered name, in characters.
 const maxName = 63
 
-// ValidName makes a valid name of any text: each UTF-16 code unit outside
-// [a-zA-Z0-9_.-] becomes "_", and a name of more than 63 characters becomes its
-// first 28, "___" and its last 32 (spec section 5).
+// ValidName converts any text to a valid name, as Gemini CLI does: each UTF-16 code
+// unit outside [a-zA-Z0-9_.-] becomes "_", and a name of more than 63 characters
+// becomes its first 28, "___" and its last 32.
 func ValidName(name string) string {
 	if isValidName(name) {
 		return name

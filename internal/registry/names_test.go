@@ -40,7 +40,7 @@ func TestValidNameMatchesRecordedCases(t *testing.T) {
 	}
 }
 
-func TestNearIsNear(t *testing.T) {
+func TestNear(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		want []string
@@ -69,7 +69,7 @@ func TestCompareVersions(t *testing.T) {
 		}
 	}
 	if compareVersions("1.0.0+a", "v1.0.0+b") != 0 {
-		t.Error("what is built of a version does not order it")
+		t.Error("build metadata affects the order of versions")
 	}
 }
 

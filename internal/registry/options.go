@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// State is the state of a source (spec section 3, discover).
+// State is the state of a source, as discover shows it.
 type State string
 
 // The states of a source.
@@ -30,14 +30,14 @@ type Hidden struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
 	Source  string `json:"source"`
-	Reason  string `json:"reason"`            // why it is not in the registry
-	Setting string `json:"setting,omitempty"` // what hides it: file:line, a flag or "default"
-	Now     string `json:"-"`                 // the name that an override gave the tool; "" unless that is the reason
-	Err     error  `json:"-"`                 // of a quarantine
+	Reason  string `json:"reason"`            // why it is not registered
+	Setting string `json:"setting,omitempty"` // origin of the setting that hides it: file:line, a flag or "default"
+	Now     string `json:"-"`                 // the new name, if Name is the one that an override replaced
+	Err     error  `json:"-"`                 // why the tool is quarantined
 }
 
-// Filter decides whether a tool is registered; nil registers it. It may leave
-// Name, Version and Source of Hidden empty; they are filled in.
+// Filter decides whether a tool is registered. It returns nil to register it. It
+// may leave Name, Version and Source of Hidden empty; they are filled in.
 type Filter func(*Tool) *Hidden
 
 // Conflict rules for discovered tools (setting conflicts.discovered).
@@ -52,17 +52,18 @@ type Options struct {
 	// Filters run in order on each tool before it takes a name. The first that
 	// hides the tool is reported.
 	Filters []Filter
-	// Overrides change tools that no filter hides. Changed tools run through the
-	// filters again. nil: none.
+	// Overrides change tools that no filter hides. Changed tools pass through the
+	// filters again. May be nil.
 	Overrides Overrides
-	// Last is a filter that runs after Filters. LastShaped runs once overrides have
-	// changed tools; it also gets the name that the source gave the tool. nil: none.
+	// Last runs after Filters. LastShaped runs after the overrides have been applied,
+	// and also receives the name that the source gave the tool. Both may be nil.
 	Last       Filter
 	LastShaped func(t *Tool, name string) *Hidden
 	// Conflicts is the rule for discovered tools whose name is taken; "" means
 	// overwrite.
 	Conflicts string
-	// MaxDescription is how many bytes of a description are kept; 0 = all.
+	// MaxDescription is the maximum length of a description in bytes; longer ones are
+	// cut. 0 means no limit.
 	MaxDescription int64
 	// Observe is called when a source finishes, from the goroutine of the
 	// source. May be nil.

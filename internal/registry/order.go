@@ -14,10 +14,9 @@ import (
 // symbols, digits, then letters, whose case is only a tie-breaker.
 const collation = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
 
-// compareNames compares display names in the order of listings (spec section
-// 5).
+// compareNames compares display names in the order of listings.
 func compareNames(a, b string) int {
-	at := 0 // in both: names of one server have much in common
+	at := 0 // skip the common prefix: names of one server are similar
 	for at < min(len(a), len(b)) && a[at] == b[at] && a[at] < utf8.RuneSelf {
 		at++
 	}
@@ -66,7 +65,7 @@ func Near(name string, candidates []string) []string {
 	return best[:min(3, len(best))]
 }
 
-// nearGlob is [Near] for a glob: it compares what stands before the first special
+// nearGlob is [Near] for a glob: it compares the text before the first special
 // character with the beginnings of the candidates.
 func nearGlob(glob string, candidates []string) []string {
 	stem := glob[:strings.IndexAny(glob, "*?[{")]

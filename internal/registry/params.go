@@ -10,22 +10,21 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Limits on untrusted params and schemas (spec section 9).
+// Limits on untrusted params and schemas.
 const (
 	MaxParamsBytes = 16 << 20 // one call's params
 	MaxSchemaBytes = 1 << 20  // one schema
 	MaxDepth       = 100      // nesting of params and schemas
-	maxExponent    = 1000     // of a number; larger ones take too much time and memory to compare
+	maxExponent    = 1000     // exponents of numbers; comparing larger numbers takes too much time and memory
 )
 
 // DecodeParams checks that data is one JSON object that can be used as params:
-// valid UTF-8, no duplicate keys, no trailing data, and limits on size, depth
-// and exponents (spec section 8.1). Empty input means {}. It returns the bytes
-// of the object unchanged, without a byte order mark. The error is an
-// *ArgsError.
+// valid UTF-8, without duplicate keys and trailing data, and within the limits on
+// size, depth and exponents. Empty input means {}. It returns the bytes of the
+// object unchanged, without a byte order mark. The error is an *ArgsError.
 func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 	if len(data) > MaxParamsBytes { // only the beginning may have been read
-		return nil, Invalid(tool, "", "the params are larger than the limit of %d bytes", MaxParamsBytes)
+		return nil, Invalid(tool, "", "params are larger than the limit of %d bytes", MaxParamsBytes)
 	}
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF")))
 	if len(data) == 0 {
@@ -40,9 +39,9 @@ func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 	return json.RawMessage(data), nil
 }
 
-// CheckJSON returns what is wrong with data as one strict JSON value: invalid
-// UTF-8, duplicate keys, trailing data, nesting over MaxDepth, or numbers with
-// too large exponents. It returns nil if nothing is wrong.
+// CheckJSON checks that data is one strict JSON value. It returns an error for
+// invalid UTF-8, duplicate keys, trailing data, nesting over [MaxDepth] and numbers
+// with too large exponents.
 func CheckJSON(data []byte) *jsonx.SyntaxError {
 	return jsonx.Check(data, jsonx.Options{Depth: MaxDepth, Strict: true, Number: func(token string) string {
 		if saneNumber(token) {

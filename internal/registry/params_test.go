@@ -13,7 +13,7 @@ func TestDecodeParams(t *testing.T) {
 		{name: "blank", in: " \n", want: "{}"},
 		{name: "kept byte for byte", in: `{"b":1.50,"a":12345678901234567891}`, want: `{"b":1.50,"a":12345678901234567891}`},
 		{name: "byte order mark", in: "\uFEFF{}", want: "{}"},
-		{name: "proto is a plain key", in: `{"__proto__":1}`, want: `{"__proto__":1}`},
+		{name: "__proto__ is an ordinary key", in: `{"__proto__":1}`, want: `{"__proto__":1}`},
 		{name: "array", in: `[]`, err: "must be a JSON object, not an array"},
 		{name: "string", in: `"x"`, err: "not a string"},
 		{name: "null", in: `null`, err: "not null"},
@@ -50,7 +50,8 @@ func TestDecodeParams(t *testing.T) {
 	}
 }
 
-// What DecodeParams accepts, encoding/json accepts too, as an object.
+// FuzzDecodeParams checks that encoding/json decodes everything that DecodeParams
+// accepts as an object.
 func FuzzDecodeParams(f *testing.F) {
 	for _, s := range []string{`{}`, `{"a":[1,{"b":null}]}`, `{"a":1,"a":2}`, `{"\u0061":1}`, "{\"a\":\"\xff\"}", `[`} {
 		f.Add([]byte(s))
@@ -87,7 +88,7 @@ func TestFingerprintIgnoresKeyOrderAndRegisteredName(t *testing.T) {
 		c := a
 		change(&c)
 		if c.Fingerprint() == a.Fingerprint() {
-			t.Errorf("a changed %s leaves the fingerprint as it is", name)
+			t.Errorf("a changed %s does not change the fingerprint", name)
 		}
 	}
 }

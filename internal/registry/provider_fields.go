@@ -11,8 +11,8 @@ import (
 // the source of a tool. Fields that are not set, or that a provider does not
 // support, are not declared.
 type ProviderFields struct {
-	// DeferLoading says that the model has to search for the tool instead of seeing its
-	// declaration from the start; false says that it never has to.
+	// DeferLoading is true if the model has to search for the tool instead of seeing
+	// its declaration from the start, and false if it never has to.
 	DeferLoading *bool `json:"deferLoading,omitempty"`
 	// Strict requires calls to follow the schema exactly.
 	Strict *bool `json:"strict,omitempty"`
@@ -21,7 +21,7 @@ type ProviderFields struct {
 	// CacheControl marks the end of a part of the request that the provider
 	// caches.
 	CacheControl *CacheControl `json:"cacheControl,omitempty"`
-	// AllowedCallers says who may call the tool, in the provider's terms.
+	// AllowedCallers lists the callers of the tool, in the provider's terms.
 	AllowedCallers []string `json:"allowedCallers,omitempty"`
 	// OutputSchema is true to declare the tool's own output schema, false never
 	// to declare one, or the JSON Schema to declare instead.
@@ -39,7 +39,7 @@ type CacheControl struct {
 }
 
 // DeclaredOutputSchema returns the output schema for declarations to providers
-// whose clients may not support one; nil unless the settings ask for it.
+// whose clients may not support one. It returns nil unless the settings enable it.
 func (d *Definition) DeclaredOutputSchema() json.RawMessage {
 	switch jsonx.KindOf(d.Provider.OutputSchema) {
 	case jsonx.True:

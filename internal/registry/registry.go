@@ -18,8 +18,8 @@ type Registry struct {
 	names       map[string]*Tool
 	versions    map[string][]*Tool // highest version first, only if there are several
 	other       map[string]*Tool   // aliases and qualified names
-	steps       map[string]*Tool   // that only steps of composites find
-	renamed     map[string]*Tool   // by the names that overrides took from them
+	steps       map[string]*Tool   // tools that only steps of composites can call
+	renamed     map[string]*Tool   // by the names that overrides replaced
 	misfits     map[string]Hidden  // hidden tools by the names that overrides would give them
 	hidden      []Hidden
 	diagnostics []Diagnostic
@@ -35,7 +35,7 @@ type NotFoundError struct {
 	Name     string
 	Near     []string // similar names, best first
 	Count    int      // number of tools
-	Hidden   *Hidden  // set if a setting excludes such a tool
+	Hidden   *Hidden  // set if a tool of that name is hidden
 	Versions []string // existing versions, if only the version does not exist
 }
 
@@ -47,7 +47,7 @@ func (e *NotFoundError) Error() string {
 		return fmt.Sprintf("tool %s is not registered: %s", text.Quote(e.Name), e.Hidden.Reason)
 	case len(e.Versions) > 0:
 		name, version, _ := cutVersion(e.Name)
-		return fmt.Sprintf("tool %s has no version %s; there is %s", text.Quote(name), version, strings.Join(e.Versions, ", "))
+		return fmt.Sprintf("tool %s has no version %s; available: %s", text.Quote(name), version, strings.Join(e.Versions, ", "))
 	}
 	what := "named"
 	if IsGlob(e.Name) {
@@ -94,8 +94,8 @@ func (r *Registry) Lookup(name string) (*Tool, error) {
 	return nil, r.notFound(name)
 }
 
-// LookupStep is [Registry.Lookup] for the step of a composite, which also finds the
-// tools that an override hides.
+// LookupStep is like [Registry.Lookup], but also finds the tools that an override
+// hides from all but the steps of composites.
 func (r *Registry) LookupStep(name string) (*Tool, error) {
 	if t, ok := r.steps[name]; ok {
 		return t, nil
@@ -142,8 +142,8 @@ func (r *Registry) notFound(name string) error {
 	return e
 }
 
-// near returns similar names. Spellings that a server chose freely are none, since
-// they could hold any text.
+// near returns similar names. It never suggests names that are not valid, since a
+// server can put any text into them.
 func (r *Registry) near(name string) []string {
 	candidates := make([]string, 0, len(r.names)+len(r.other))
 	for _, names := range []map[string]*Tool{r.names, r.other} {
@@ -161,8 +161,8 @@ func (r *Registry) near(name string) []string {
 	return Near(plain, candidates)
 }
 
-// Matching returns the tools whose name or server__tool a glob matches, in
-// registration order, or the tool that has the text as its name. The error is a
+// Matching returns the tool named glob or, if there is none, the tools whose name
+// or server__tool matches the glob, in registration order. The error is a
 // *NotFoundError.
 func (r *Registry) Matching(glob string) ([]*Tool, error) {
 	if t, err := r.Lookup(glob); err == nil || !IsGlob(glob) {
@@ -180,8 +180,7 @@ func (r *Registry) Matching(glob string) ([]*Tool, error) {
 	return out, nil
 }
 
-// formerly returns the tool that an override took a name from, nil if there is
-// none.
+// formerly returns the tool that had a name before an override renamed it, or nil.
 func (r *Registry) formerly(name string) *Tool {
 	plain, _, _ := cutVersion(name)
 	for _, n := range []string{name, plain} {
@@ -197,8 +196,7 @@ func (r *Registry) formerly(name string) *Tool {
 	return nil
 }
 
-// otherVersions returns the existing versions of a name if name@version does
-// not exist.
+// otherVersions returns the existing versions of the tool in name@version.
 func (r *Registry) otherVersions(name string) []string {
 	plain, _, ok := cutVersion(name)
 	if !ok {
@@ -279,8 +277,8 @@ func (r *Registry) Validator(t *Tool) *Validator {
 }
 
 // Validate checks params against the input schema of a tool. Violations are
-// returned as *ArgsError. Any other error means that the schema cannot be used;
-// it wraps [ErrSourceFailed], because the source has to fix it.
+// returned as *ArgsError. Any other error means that the schema cannot be used; it
+// wraps [ErrSourceFailed], because only the source can fix it.
 func (r *Registry) Validate(ctx context.Context, t *Tool, params json.RawMessage) error {
 	violations, err := r.Validator(t).Validate(ctx, params)
 	if err != nil {

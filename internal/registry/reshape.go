@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Reshaped describes how an override of the settings changed a tool (spec section 13). The
-// definition that contains it is the changed one.
+// Reshaped describes how an override changed a tool. The definition that contains
+// it is the changed one.
 type Reshaped struct {
 	// Upstream is the definition as the source gave it, under the name that the tool
 	// has without the override.
@@ -17,23 +17,24 @@ type Reshaped struct {
 	Name string
 	// Hidden restricts the tool to the steps of composites.
 	Hidden bool
-	// Override is the entry of the settings, and Shown the same with secrets masked. Origin
-	// is its file:line. Personal is set if it is in the user's own settings, which others
-	// do not have.
+	// Override is the entry in the settings, and Shown the same with secrets masked.
+	// Origin is its file:line. Personal is set if it is in the user's own settings,
+	// which other users do not have.
 	Override, Shown json.RawMessage
 	Origin          string
 	Personal        bool
 }
 
-// Overrides are the overrides of the settings. A tool has several names, and an override
-// may use any of them.
+// Overrides are the overrides in the settings. Their keys are any of the names of a
+// tool.
 type Overrides interface {
-	// Has reports whether there is an override of that name.
+	// Has reports whether there is an override with this key.
 	Has(name string) bool
-	// NewName returns the name that the override gives its tool; "" for none.
+	// NewName returns the name that the override with this key gives its tool, or "".
 	NewName(name string) string
-	// Reshape returns a tool as changed by the override with one of these names. More than
-	// one override is a mistake. A tool that its override does not match is quarantined.
+	// Reshape returns the tool as changed by the override with one of these keys. The
+	// tool is quarantined if several overrides apply to it or if its override does
+	// not match it.
 	Reshape(ctx context.Context, t *Tool, names []string) Tool
 }
 
@@ -49,8 +50,8 @@ func (d *Definition) Upstream() *Definition {
 // IsRenamed reports whether an override gave the tool another name.
 func (d *Definition) IsRenamed() bool { return d.Reshaped != nil && d.Reshaped.Name != "" }
 
-// PlainName returns the name of a tool without its server: the one that an override gives
-// it, or else the server's.
+// PlainName returns the name of a tool without its server: the name from an
+// override, or else the server's.
 func (d *Definition) PlainName() string {
 	switch {
 	case d.IsRenamed():
@@ -61,8 +62,8 @@ func (d *Definition) PlainName() string {
 	return d.Name
 }
 
-// overrides returns the names of the overrides of a registered tool. other reports whether
-// a further name belongs to another tool.
+// overrides returns the keys of the overrides that apply to a registered tool.
+// other reports whether a further name of it belongs to another tool.
 func (b *builder) overrides(t *Tool, other func(name string) bool) []string {
 	var out []string
 	t.eachName(t.Name, func(name string) {
@@ -73,8 +74,8 @@ func (b *builder) overrides(t *Tool, other func(name string) bool) []string {
 	return out
 }
 
-// eachName calls f with the name by which a tool is registered and with the further
-// names that find it.
+// eachName calls f with the name under which a tool is registered, and with the
+// other names that find it.
 func (d *Definition) eachName(name string, f func(string)) {
 	f(name)
 	if d.IsMCP() {
@@ -87,8 +88,7 @@ func (d *Definition) eachName(name string, f func(string)) {
 	}
 }
 
-// OverrideNames returns the names by which an override of the settings can refer
-// to a tool of a source.
+// OverrideNames returns the keys that an override of the tool can have.
 func (d *Definition) OverrideNames() []string {
 	var out []string
 	d.eachName(ValidName(d.Name), func(name string) { out = append(out, name) })
@@ -102,8 +102,8 @@ func (d *Definition) hasName(name string) bool {
 	return found
 }
 
-// newNames are the names that overrides might give a tool of a source, whatever it
-// will be registered as. name is its own valid name.
+// newNames returns the names that overrides might give a tool, whatever its
+// registered name will be. name is its own valid name.
 func newNames(o Overrides, t *Tool, name string) []string {
 	if o == nil {
 		return nil
@@ -117,8 +117,9 @@ func newNames(o Overrides, t *Tool, name string) []string {
 	return out
 }
 
-// isUnsettled reports whether the whole registry is needed to decide if an override applies
-// to a tool: it has the tool's plain name, which may belong to another server.
+// isUnsettled reports whether the whole registry is needed to decide whether an
+// override applies to a tool, because its key is the tool's plain name, which may
+// belong to another server.
 func (b *builder) isUnsettled(t *Tool) bool {
 	if !b.partial || !t.IsMCP() || b.opts.Overrides == nil || !b.opts.Overrides.Has(t.Name) {
 		return false
@@ -127,9 +128,10 @@ func (b *builder) isUnsettled(t *Tool) bool {
 	return !taken
 }
 
-// reshaped returns a builder with the same tools as changed by their overrides. Names are
-// assigned again, in the same order and by the same rules, since a new name may be taken.
-// The old name of a renamed tool stays free, so that it never means another tool.
+// reshaped returns a builder with the same tools after their overrides have been
+// applied. Names are assigned again, in the same order and by the same rules, since
+// a new name may be taken. The old name of a renamed tool is not given to another
+// tool.
 func (b *builder) reshaped(ctx context.Context) *builder {
 	if b.opts.Overrides == nil && b.opts.LastShaped == nil {
 		return b
@@ -158,7 +160,7 @@ func (b *builder) shape(ctx context.Context, t *Tool, taken func(name string) bo
 		return t
 	}
 	shaped := b.opts.Overrides.Reshape(ctx, t, names)
-	if b.partial && shaped.IsMCP() { // plain names are those of the whole registry
+	if b.partial && shaped.IsMCP() { // only the whole registry has plain names
 		shaped.Name = shaped.Qualified()
 	}
 	return &shaped
@@ -171,7 +173,8 @@ func (b *builder) versionsOf(t *Tool) []*Tool {
 	return []*Tool{t}
 }
 
-// registerShaped registers a tool whose name without the override is given.
+// registerShaped registers a changed tool; upstream is the tool without the
+// override.
 func (b *builder) registerShaped(upstream, t *Tool) {
 	h := b.hidesShaped(t)
 	if h != nil {
@@ -194,8 +197,9 @@ func (b *builder) registerShaped(upstream, t *Tool) {
 	b.give(t)
 }
 
-// hidesShaped returns why a changed tool is not registered, or nil if it is. The filters
-// have already admitted it as its source declared it, by all names that it might get.
+// hidesShaped returns why a changed tool is not registered, or nil if it is. The
+// filters have already admitted the unchanged tool, under all names that it might
+// get.
 func (b *builder) hidesShaped(t *Tool) *Hidden {
 	if t.Reshaped != nil || t.maybe != nil {
 		t.maybe = nil
@@ -209,8 +213,8 @@ func (b *builder) hidesShaped(t *Tool) *Hidden {
 	return nil
 }
 
-// withdraw removes the tools that overrides hide from a registry. Their names stay
-// reserved, and only steps of composites find them.
+// withdraw removes the tools that overrides hide. Their names stay reserved, and
+// only steps of composites can call them.
 func (b *builder) withdraw() {
 	isHidden := func(t *Tool) bool { return t.Reshaped != nil && t.Reshaped.Hidden }
 	b.reg.tools = slices.DeleteFunc(b.reg.tools, func(t *Tool) bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// change is what a test's override does.
+// change is the effect of an override in a test.
 type change struct {
 	name   string
 	hidden bool
@@ -67,7 +67,7 @@ func TestReshapedNames(t *testing.T) {
 			want: []string{"b"}, found: map[string]string{"b@1.0.0": "b"}, missing: []string{"b@2.0.0"}, codes: []string{"name_taken b"}},
 		{name: "every version", tools: []Tool{pluginTool("p", "a", "1.0.0"), pluginTool("p", "a", "2.0.0")}, overrides: changes{"a": {name: "b"}},
 			want: []string{"b"}, found: map[string]string{"b@1.0.0": "b", "b@latest": "b"}, missing: []string{"a", "a@1.0.0"}},
-		{name: "what overwrites has the override", tools: append(builtins, discoveredTool("grep")), overrides: changes{"grep": {name: "search"}},
+		{name: "an override applies to the tool that overwrote another", tools: append(builtins, discoveredTool("grep")), overrides: changes{"grep": {name: "search"}},
 			want: []string{"read", "search"}, missing: []string{"grep"}, codes: []string{"name_overwritten grep"}},
 		{name: "a freed name stays free", tools: append(builtins, mcpTool("s", "grep")), overrides: changes{"grep": {name: "search"}},
 			want: []string{"read", "search", "s__grep"}, missing: []string{"grep"}, codes: []string{"name_qualified s__grep"}},
@@ -81,7 +81,7 @@ func TestReshapedNames(t *testing.T) {
 		{name: "name and alias", tools: builtins, overrides: changes{"cat": {name: "dog"}}, want: []string{"dog", "grep"}},
 		{name: "an alias that is another tool's name", tools: append(builtins, discoveredTool("cat")), overrides: changes{"cat": {name: "dog"}},
 			want: []string{"read", "grep", "dog"}, found: map[string]string{"cat": "read"}, codes: []string{"name_overwritten cat"}},
-		{name: "a list of tools names the new name", tools: append(builtins, mcpTool("s", "echo"), mcpTool("t", "echo")), overrides: changes{"echo": {name: "say"}},
+		{name: "tools.only lists the new name", tools: append(builtins, mcpTool("s", "echo"), mcpTool("t", "echo")), overrides: changes{"echo": {name: "say"}},
 			opts: Options{Filters: []Filter{OnlyFilter([]Entry{{Value: "say"}}, "x")}}, want: []string{"say"}, missing: []string{"t__echo"}, codes: []string{"name_qualified t__echo"}},
 		{name: "excluded by the old name", tools: []Tool{mcpTool("s", "echo")}, overrides: changes{"echo": {name: "say"}},
 			opts: Options{Filters: []Filter{ExcludeFilter([]Entry{{Value: "echo"}})}}, want: []string{}, missing: []string{"say"}},
@@ -113,8 +113,9 @@ func TestReshapedNames(t *testing.T) {
 	}
 }
 
-// TestStepsFindWhatIsHidden leaves a tool that an override hides to composites.
-func TestStepsFindWhatIsHidden(t *testing.T) {
+// TestOnlyStepsFindHiddenTools checks that only steps of composites can call a tool
+// that an override hides.
+func TestOnlyStepsFindHiddenTools(t *testing.T) {
 	reg := load(t, Options{Overrides: changes{"echo": {hidden: true}, "add": {name: "plus", hidden: true}}}, sourcesOf(mcpTool("s", "echo"), mcpTool("s", "add"), mcpTool("s", "other"))...)
 	for name, ok := range map[string]bool{"echo": true, "s__echo": true, "plus": true, "s__plus": true, "other": true, "s__other": true, "add": false, "s__add": false} {
 		if _, err := reg.LookupStep(name); (err == nil) != ok {
@@ -131,8 +132,9 @@ func TestStepsFindWhatIsHidden(t *testing.T) {
 	}
 }
 
-// TestOldNamesSayTheNew names the new name, and the setting, to who uses the old one.
-func TestOldNamesSayTheNew(t *testing.T) {
+// TestOldNameIsExplained checks that an error about the old name of a tool has the
+// new one and the setting.
+func TestOldNameIsExplained(t *testing.T) {
 	reg := load(t, Options{Overrides: changes{"echo": {name: "say"}, "bad": {name: "worse", broken: true}}}, sourcesOf(mcpTool("s", "echo"), mcpTool("s", "bad"))...)
 	for name, want := range map[string]string{"echo": `an override renames it to "say"`, "s__echo": `an override renames it to "say"`, "bad": "broken", "worse": "broken"} {
 		_, err := reg.Lookup(name)
@@ -143,9 +145,9 @@ func TestOldNamesSayTheNew(t *testing.T) {
 	}
 }
 
-// TestPartialRegistries never has a tool without its override: where only the whole
-// registry tells whether a plain name means the tool, the tool is not there.
-func TestPartialRegistries(t *testing.T) {
+// TestPartialRegistryNeverIgnoresOverrides checks that a partial registry omits a
+// tool if only the whole registry can tell whether an override applies to it.
+func TestPartialRegistryNeverIgnoresOverrides(t *testing.T) {
 	tests := []struct {
 		overrides changes
 		want      []string
@@ -166,8 +168,9 @@ func TestPartialRegistries(t *testing.T) {
 	}
 }
 
-// TestLoadForANewName waits for the source of a tool whatever its override calls it.
-func TestLoadForANewName(t *testing.T) {
+// TestLoadForFindsRenamedTool checks that LoadFor waits for the source of a tool
+// that an override renames.
+func TestLoadForFindsRenamedTool(t *testing.T) {
 	sources := sourcesOf(mcpTool("s", "echo"), mcpTool("t", "other"))
 	l := NewLoader(Options{Overrides: changes{"echo": {name: "say"}}})
 	defer l.Close()
@@ -177,9 +180,9 @@ func TestLoadForANewName(t *testing.T) {
 	}
 }
 
-// TestFingerprintOfShapes changes with the override and with what is upstream, and
-// not with the name of the file.
-func TestFingerprintOfShapes(t *testing.T) {
+// TestFingerprintCoversOverride checks that a fingerprint depends on the override
+// and the source's definition, but not on the name of the settings file.
+func TestFingerprintCoversOverride(t *testing.T) {
 	shaped := func(description, override, shown, origin string) string {
 		tool := mcpTool("s", "echo")
 		tool.Description = "new"
@@ -190,11 +193,11 @@ func TestFingerprintOfShapes(t *testing.T) {
 	}
 	base := shaped("d", `{"a":1,"b":2}`, `{}`, "s.yaml:1")
 	if base != shaped("d", `{"b":2,"a":1}`, `{}`, "t.yaml:9") {
-		t.Error("it depends on what means the same")
+		t.Error("the fingerprint depends on the spelling or the file of the override")
 	}
 	for _, other := range []string{shaped("e", `{"a":1,"b":2}`, `{}`, "s.yaml:1"), shaped("d", `{"a":1}`, `{}`, "s.yaml:1")} {
 		if other == base {
-			t.Error("a change does not show")
+			t.Error("a change of the override does not change the fingerprint")
 		}
 	}
 }

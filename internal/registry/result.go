@@ -41,7 +41,7 @@ type Content struct {
 // TextContent returns a text part.
 func TextContent(text string) Content { return Content{Type: ContentText, Text: text} }
 
-// MarshalJSON encodes c in the shape of an MCP content block.
+// MarshalJSON encodes c as an MCP content block.
 func (c Content) MarshalJSON() ([]byte, error) {
 	type resource struct {
 		URI      string  `json:"uri"`
@@ -125,7 +125,7 @@ func (d Display) MarshalJSON() ([]byte, error) {
 	return jsonx.Marshal(d.Text)
 }
 
-// ErrorCategory is the stage in which a call failed (spec section 8.7).
+// ErrorCategory is the stage in which a call failed.
 type ErrorCategory string
 
 // The error categories.
@@ -147,7 +147,7 @@ type Location struct {
 type Result struct {
 	Summary       string        // one line for a person
 	Content       []Content     // for the model
-	Display       Display       // for a person; zero: Content is shown
+	Display       Display       // for a person; if zero, Content is shown
 	IsError       bool          // the tool ran and failed
 	ErrorCategory ErrorCategory // "" unless IsError
 	// Structured is the structured result as the tool sent it, nil if none.
@@ -155,11 +155,11 @@ type Result struct {
 	Meta       json.RawMessage // _meta of an MCP result, nil if none
 	Locations  []Location
 	Duration   time.Duration
-	Truncated  bool // something was cut; Content says what
+	Truncated  bool // Content is incomplete and says what is missing
 	Cached     bool // from the cache of results
-	Asked      bool // a person or a model answered questions of the tool and may answer differently next time
-	// SavedTokens estimates how much less a model reads because of an override of
-	// the result, in tokens.
+	Asked      bool // depends on answers of a person or a model, which may differ next time
+	// SavedTokens estimates the number of tokens that an override of the result
+	// saves.
 	SavedTokens int
 	Confined    bool // the program ran in the sandbox
 	Attempts    int  // number of attempts, if more than one
@@ -180,7 +180,7 @@ func (r Result) WithNote(note string) Result {
 	return r
 }
 
-// ErrorResult returns a failed result with text on which the model can act.
+// ErrorResult returns a failed result. The text tells the model what went wrong.
 func ErrorResult(category ErrorCategory, text string) Result {
 	return Result{Content: []Content{TextContent(text)}, IsError: true, ErrorCategory: category}
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestContentIsEncodedAsMCPHasIt: what reads results elsewhere reads them by
-// these names.
-func TestContentIsEncodedAsMCPHasIt(t *testing.T) {
+// TestContentIsEncodedAsMCP checks field names, which programs that read results
+// depend on.
+func TestContentIsEncodedAsMCP(t *testing.T) {
 	for _, tt := range []struct {
 		content Content
 		want    string
@@ -28,7 +28,7 @@ func TestContentIsEncodedAsMCPHasIt(t *testing.T) {
 	}
 }
 
-func TestDisplayIsEncodedByWhatItHolds(t *testing.T) {
+func TestDisplayEncoding(t *testing.T) {
 	old := "o"
 	for want, d := range map[string]Display{
 		`""`:    {},
@@ -48,7 +48,7 @@ func TestDisplayIsEncodedByWhatItHolds(t *testing.T) {
 	}
 }
 
-func TestTextOfAResult(t *testing.T) {
+func TestResultText(t *testing.T) {
 	r := Result{Content: []Content{TextContent("a"), {Type: ContentImage, Data: []byte("x")}, TextContent("b")}}
 	if got := r.Text(); got != "a\nb" {
 		t.Errorf("%q", got)
@@ -58,13 +58,13 @@ func TestTextOfAResult(t *testing.T) {
 	}
 }
 
-func TestFingerprintHangsOnTheDefinitionAlone(t *testing.T) {
+func TestFingerprintDependsOnlyOnDefinition(t *testing.T) {
 	base := mcpTool("s", "t")
 	base.InputSchema = json.RawMessage(`{"a":1,"b":2}`)
 	same := base
 	same.Name, same.InputSchema = "registered_otherwise", json.RawMessage(`{ "b":2, "a":1 }`)
 	if base.Fingerprint() != same.Fingerprint() {
-		t.Error("the name of registration or the order of keys counts")
+		t.Error("the fingerprint depends on the registered name or the order of keys")
 	}
 	for what, change := range map[string]func(*Tool){
 		"source":       func(x *Tool) { x.Source = MCPPrefix + "r" },

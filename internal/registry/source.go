@@ -2,14 +2,14 @@ package registry
 
 import "context"
 
-// Source provides tools. Discover must return soon after ctx is done. It is
-// called at most once, except that [Loader.Renew] calls it again for current
-// tools. Tools of a working source that cannot be used are reported as
-// diagnostics. An error means that the whole source failed; the tools are then
-// ignored. Discover may be called from its own goroutine.
+// Source provides tools. Discover must return soon after ctx is done. It is called
+// at most once, except that [Loader.Renew] calls it again. If only some tools
+// cannot be used, they are reported as diagnostics. An error means that the whole
+// source failed; the tools are then ignored. Discover may be called from any
+// goroutine.
 //
-// A source that has processes or connections also implements io.Closer. Whoever
-// loads the registry closes it, even after Discover failed.
+// A source that has processes or connections also implements io.Closer. The caller
+// of the Loader closes it with [Loader.Close], even if Discover failed.
 type Source interface {
 	// Name is the value of Definition.Source for its tools: "builtin",
 	// "plugin:ID", "command", "composite", "mcp:SERVER".
@@ -27,8 +27,7 @@ const (
 	SeverityInfo    Severity = "info"
 )
 
-// Diagnostic is a problem that did not stop the run (spec section 3, shape D).
-// Code is a stable snake_case word.
+// Diagnostic is a problem that did not stop the run.
 type Diagnostic struct {
 	Severity Severity `json:"severity"`
 	Code     string   `json:"code"`             // stable snake_case word

@@ -17,75 +17,78 @@ import (
 type Tool struct {
 	Definition
 
-	// Identity describes what provides the tool: the command line, URL and
-	// names of environment variables of a server, or the argv of a call
-	// command. It contains no secrets. Approvals are tied to it together with
-	// the definition (spec section 8.5). nil for built-in tools.
+	// Identity describes the program or server that provides the tool: the command
+	// line, URL and names of environment variables of a server, or the argv of a call
+	// command. It contains no secrets. Approvals are tied to it and to the
+	// definition. nil for built-in tools.
 	Identity json.RawMessage
 
 	// Trusted is set if the settings trust the tool's server
 	// (mcpServers.NAME.trust).
 	Trusted bool
 
-	// Declared is the file that declares the tool, for messages; "" if none.
+	// Declared is the file that declares the tool, for messages. It may be empty.
 	Declared string
 
-	// Unmet is the condition of the tool (channels, when) that is not true in
-	// this run; "" if there is none.
+	// Unmet is the condition of the tool (channels, when) that is not met in this
+	// run; "" if all are met.
 	Unmet string
 
 	// Program is the kind of program that a call starts and that [Call.Confine]
 	// confines, such as ProgramShell; "" if a call starts none.
 	Program string
-	// Folder is the program's own folder, absolute, which it may read; "" for none.
+	// Folder is the absolute path of the program's own folder, which it may read in
+	// the sandbox. It may be empty.
 	Folder string
 
-	// Quarantine is why the tool cannot be used; nil if it can. A quarantined
+	// Quarantine is the reason why the tool cannot be used, or nil. A quarantined
 	// tool is listed as hidden, and a call of it returns this error.
 	Quarantine error
 
-	// Timeout limits one call; 0 means that the tool has no limit.
+	// Timeout is the tool's own time limit for a call; 0 means no limit.
 	Timeout time.Duration
 
 	// given is the name that the source gave the tool.
 	given string
-	// maybe has the names that an override may give the tool, until that is known.
+	// maybe has the names that overrides may give the tool. It is set until the
+	// overrides have been applied.
 	maybe []string
 
-	// Wire converts a call to the params that the tool's source expects, if an
-	// override changes them. The functions below take calls as models make them.
-	// nil: they are the same.
+	// Wire converts a call as a model makes it to the params that the tool's source
+	// expects, if an override changes them. All functions below take calls as models
+	// make them. If nil, the params are the same.
 	Wire func(Call) (Call, error)
 
-	// Project returns the part of a result that an override keeps. nil: all of it.
+	// Project applies the override's expression to a result. If nil, the result is
+	// unchanged.
 	Project func(context.Context, Result) (Result, error)
 
 	// Run makes the call. An error means that the call could not be made; a
 	// Result with IsError means that the tool ran and failed.
 	Run func(context.Context, Call) (Result, error)
 
-	// Check is the tool's own validation after that of the schema. It returns
-	// an *ArgsError if the params are wrong.
+	// Check validates the params after they have been checked against the schema. It
+	// returns an *ArgsError if the params are wrong.
 	Check func(context.Context, Call) error
 
-	// Subject returns what the call would access, for policy rules. nil: rules
-	// can match only the tool.
+	// Subject returns what the call would access, for policy rules. If nil, rules can
+	// match only the tool.
 	Subject func(Call) (Subject, error)
 
-	// Confirm returns why the person should confirm the call although policy
-	// allows it. nil: only policy decides.
+	// Confirm returns why a person has to confirm a call that the policy allows. If
+	// nil, only the policy decides.
 	Confirm func(context.Context, Call) Asking
 
-	// Preview returns what a person should see before the call. It changes
-	// nothing. nil: the params are shown.
+	// Preview returns what to show a person before the call. It changes nothing. If
+	// nil, the params are shown.
 	Preview func(context.Context, Call) (Preview, error)
 
-	// Revise returns the call whose outcome is content, the person's edit of
-	// Preview.NewContent. nil: the proposal cannot be edited.
+	// Revise returns the call that results in content, which is Preview.NewContent as
+	// edited by the person. If nil, the proposal cannot be edited.
 	Revise func(ctx context.Context, call Call, content string) (Call, error)
 }
 
-// The kinds of programs that calls start, as in the settings below sandbox.
+// The kinds of programs that calls start, as in the settings sandbox.*.
 const (
 	ProgramShell     = "shell"
 	ProgramPlugins   = "plugins"
@@ -98,42 +101,42 @@ type Call struct {
 	Tool string
 	// Params is one JSON object, byte for byte as it was validated.
 	Params json.RawMessage
-	// Edited is an object with the params that an override fixes and that the
-	// person changed. Only Revise sets it.
+	// Edited is an object with the params that an override fixes but the person
+	// changed. Only Revise sets it.
 	Edited json.RawMessage
 	// Emit receives output while the tool runs, for tools with CanUpdateOutput.
 	// The executor sets it, so it is never nil in Run. It may be called from
 	// several goroutines.
 	Emit func(Content)
-	// Keep is how many bytes of text of a result are kept. Spill receives the
-	// whole output for a file; a tool that uses it need not store more than
-	// Keep. nil: nothing is cut. Spill may be called from several goroutines.
+	// Keep is the number of bytes to keep of a result's text. Spill saves the whole
+	// output to a file, so that the tool need not store more than Keep; it may be
+	// called from several goroutines. If Spill is nil, nothing is cut.
 	Keep  int64
 	Spill func(p []byte)
 	// Progress receives progress (MCP progress and log notifications). It is
 	// never nil in Run.
 	Progress func(Progress)
-	// Last says that nothing is called after it, so that what provides the tool may
-	// end as soon as it has answered.
+	// Last is set if no other call follows, so that the tool's server may be stopped
+	// as soon as it has answered.
 	Last bool
-	// Confine is how the program that the call starts is confined. A tool with a
-	// Program must start it so. nil: not at all.
+	// Confine describes the sandbox for the program that the call starts. A tool with
+	// a Program must apply it. If nil, the program is not confined.
 	Confine *Confinement
-	// Paths are the paths that the decision was about, as Subject gave them. A tool
-	// must not use another file that a name has come to lead to since. nil: there
-	// are none.
+	// Paths are the paths that the policy decided about, as returned by Subject. The
+	// tool must not access another file if one of these names has come to refer to
+	// one, for example through a new link.
 	Paths []string
-	// Hides reports whether rules deny access to a path, relative to the
-	// workspace. A search omits such files and counts them. It may be called
-	// from several goroutines. nil: no path is hidden.
+	// Hides reports whether rules deny access to a path, relative to the workspace. A
+	// search omits such files and counts them. It may be called from several
+	// goroutines. If nil, no path is hidden.
 	Hides func(path string) bool
 }
 
-// Confinement is how the program of one call is confined.
+// Confinement describes the sandbox for the program of one call.
 type Confinement struct {
 	Profile *sandbox.Profile
 	// Refused are the connections that the sandbox refused, as host:port. Background
-	// says that the program goes on after the call. The tool sets both.
+	// is set if the program continues after the call. The tool sets both.
 	Refused    []string
 	Background bool
 }
@@ -152,14 +155,14 @@ type Subject struct {
 	URLs      []string // URLs that would be fetched
 }
 
-// Asking is the reason to ask a person about a call that policy allows. The
-// zero value is no reason.
+// Asking is the reason to ask a person about a call that the policy allows. The
+// zero value means that there is no reason.
 type Asking struct {
-	Reason string // one line; foreign text in it is quoted
+	Reason string // one line; untrusted text in it is quoted
 	Origin string // origin of the reason: a file, or "hook"
 }
 
-// PreviewKind is the kind of a confirmation (spec section 8.5).
+// PreviewKind is the kind of a confirmation.
 type PreviewKind string
 
 // The four kinds of confirmation.

@@ -23,10 +23,10 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Limits, in bytes, on how much of the caller's input an error repeats.
+// Limits, in bytes, on the untrusted text that an error repeats.
 const (
 	maxPointer = 200
-	maxMessage = 1000 // of the library, whose messages list the allowed values
+	maxMessage = 1000 // the library's messages list all allowed values
 )
 
 // validateLimit is the time limit of one compilation or validation. The library
@@ -53,13 +53,13 @@ func NewValidator(schema json.RawMessage) *Validator { return &Validator{raw: sc
 // Compile compiles the schema and returns notes on what is not checked. An
 // error means that the schema cannot be used at all.
 func (v *Validator) Compile(ctx context.Context) (notes []string, err error) {
-	v.once.Do(func() { v.err = v.compile(context.WithoutCancel(ctx)) }) // for all who wait, whoever goes away
+	v.once.Do(func() { v.err = v.compile(context.WithoutCancel(ctx)) }) // other callers wait for it too
 	return v.notes, v.err
 }
 
-// Validate checks one JSON document and returns all violations, sorted by
-// pointer and keyword. An error means that the check itself failed; the caller
-// must then stop.
+// Validate checks one JSON document and returns all violations, sorted by pointer
+// and keyword. An error means that the check itself failed; the caller must treat
+// the document as invalid.
 func (v *Validator) Validate(ctx context.Context, doc json.RawMessage) ([]Violation, error) {
 	if _, err := v.Compile(ctx); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (v *Validator) compile(ctx context.Context) error {
 	v.refs, v.notes = schema.NewRefs(tree), notes
 	text := tree.AppendTo(nil)
 	for _, draft := range draftsFor(tree) {
-		var compiled *jsonschema.Schema // belongs to the goroutine if that is abandoned
+		var compiled *jsonschema.Schema // declared here, because an abandoned goroutine may still write it
 		e := withTimeLimit(ctx, func() (err error) { compiled, err = compileDraft(text, draft); return err })
 		if e == nil {
 			v.compiled = compiled
@@ -146,7 +146,7 @@ func schemaError(err error) error {
 	return libraryError(se.Err)
 }
 
-// libraryError drops from an error what only says that the library has it.
+// libraryError removes the library's prefix and its internal URL from an error.
 func libraryError(err error) error {
 	text := strings.ReplaceAll(strings.TrimPrefix(err.Error(), "jsonschema: "), schemaURL, "")
 	if text == err.Error() {
@@ -155,7 +155,7 @@ func libraryError(err error) error {
 	return errors.New(text)
 }
 
-// withTimeLimit runs f with a time limit and converts its panics to errors.
+// withTimeLimit calls f with a time limit and converts its panics to errors.
 func withTimeLimit(ctx context.Context, f func() error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, validateLimit, fmt.Errorf("took longer than %s", validateLimit))
 	defer cancel()
@@ -198,7 +198,7 @@ func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessag
 	if err != nil {
 		return nil, fmt.Errorf("reading the value to check: %w", err)
 	}
-	places := schema.NewRefs(value) // values are looked up the same way
+	places := schema.NewRefs(value) // a JSON pointer finds a value in the same way
 	var out []Violation
 	for _, leaf := range leavesOf(e, v.causes) {
 		out = append(out, v.violation(leaf, places)...)
@@ -239,7 +239,8 @@ func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.R
 	return []Violation{base}
 }
 
-// boundOf returns the sign of a keyword that limits a number; "" for another one.
+// boundOf returns the comparison operator for a keyword that limits a number, or ""
+// for other keywords.
 func boundOf(keyword string) string {
 	switch keyword {
 	case "minimum":
@@ -304,7 +305,8 @@ func unknown(base Violation, message string, parent, object *jsonx.Value) []Viol
 	return out
 }
 
-// describe shows the value of a schema keyword as what was expected.
+// describe returns the value of a schema keyword as text for [Violation.Expected],
+// or "" if it is too long.
 func describe(rule *jsonx.Value) string {
 	if rule.Is(jsonx.String) {
 		return rule.Text()

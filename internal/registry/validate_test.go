@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestValidateTellsAllErrorsSorted(t *testing.T) {
+func TestValidateReturnsAllViolationsSorted(t *testing.T) {
 	schema := `{"type":"object","required":["b","a"],"additionalProperties":false,
 		"properties":{"a":{"type":"string"},"b":{},"n":{"type":"integer","minimum":3},"e":{"enum":["x","y"]},"file_path":{"type":"string"},"d e":{"items":{"type":"number"}}},
 		"patternProperties":{"^q":{"minLength":3},"q$":{"pattern":"^x"}}}`
@@ -39,9 +39,9 @@ func TestValidateTellsAllErrorsSorted(t *testing.T) {
 	}
 }
 
-// Of alternatives that a constant tells apart, only the mistakes in the one that
-// is meant are violations.
-func TestAlternativesToldApart(t *testing.T) {
+// If a constant distinguishes alternatives, only the mistakes in the selected one
+// are violations.
+func TestAlternativesWithConstant(t *testing.T) {
 	const schema = `{"properties":{"p":{"oneOf":[
 		{"properties":{"do":{"const":"add"},"title":{"type":"string"}},"required":["do","title"],"additionalProperties":false},
 		{"$ref":"#/$defs/drop"}]},
@@ -79,8 +79,8 @@ func TestNullable(t *testing.T) {
 	}
 }
 
-// A union of constants is one violation that names them all; any other union
-// tells what each branch wants.
+// A union of constants is one violation that lists them all; for other unions there
+// is a violation for each branch.
 func TestUnionsOfConstants(t *testing.T) {
 	const defs = `,"$defs":{"c":{"const":"c"},"b":{"const":"b","type":"string"}}`
 	for property, want := range map[string][]string{
@@ -159,7 +159,7 @@ func doubling(levels int) string {
 	return b.String()
 }
 
-func TestHostileSchemasAreRefused(t *testing.T) {
+func TestExpensiveSchemasAreRejected(t *testing.T) {
 	deep := strings.Repeat(`{"not":`, 200) + `{}` + strings.Repeat(`}`, 200)
 	tests := []struct{ name, schema, want string }{
 		{"file reference", `{"$ref":"file:///etc/passwd"}`, ""},
@@ -173,8 +173,8 @@ func TestHostileSchemasAreRefused(t *testing.T) {
 		{"self reference", `{"$ref":"#"}`, ""},
 		{"mutual reference", `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`, ""},
 		{"ill-typed", `{"type":"strin"}`, "/type"},
-		{"not a schema", `"foo"`, "neither an object"},
-		{"null", `null`, "neither an object"},
+		{"not a schema", `"foo"`, "must be an object or a boolean"},
+		{"null", `null`, "must be an object or a boolean"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestHostileSchemasAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheLimitOfNestingIsExact(t *testing.T) {
+func TestNestingLimitIsExact(t *testing.T) {
 	for depth, ok := range map[int]bool{MaxDepth: true, MaxDepth + 1: false} {
 		schema := strings.Repeat(`{"not":`, depth) + `true` + strings.Repeat(`}`, depth)
 		if _, err := NewValidator(json.RawMessage(schema)).Compile(t.Context()); (err == nil) != ok {
@@ -195,7 +195,7 @@ func TestTheLimitOfNestingIsExact(t *testing.T) {
 	}
 }
 
-func TestLegalRecursionWorks(t *testing.T) {
+func TestRecursiveSchema(t *testing.T) {
 	v := NewValidator(json.RawMessage(`{"$ref":"#/$defs/node","$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"},"v":{"type":"integer"}}}}}`))
 	got, err := v.Validate(t.Context(), json.RawMessage(`{"v":1,"next":{"v":2,"next":{"v":"three"}}}`))
 	if err != nil || len(got) != 1 || got[0].Pointer != "/next/next/v" {
@@ -203,7 +203,7 @@ func TestLegalRecursionWorks(t *testing.T) {
 	}
 }
 
-func TestPatternsThatRE2CannotTakeAreDroppedAndNamed(t *testing.T) {
+func TestUnsupportedPatternsAreRemovedAndReported(t *testing.T) {
 	v := NewValidator(json.RawMessage(`{"properties":{"a":{"pattern":"^(?=x)y"},"b":{"pattern":"^\\u0041+$"},"c":{"pattern":"^(a+)+$"},"n":{"type":"integer"}}}`))
 	notes, err := v.Compile(t.Context())
 	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "(?=x)") {
@@ -220,9 +220,10 @@ func TestPatternsThatRE2CannotTakeAreDroppedAndNamed(t *testing.T) {
 	}
 }
 
-// A recursive schema multiplies with the depth of the params, which no look at
-// the schema alone can tell: the deadline must fail the check.
-func TestADeadlineFailsClosed(t *testing.T) {
+// The cost of a recursive schema grows with the depth of the params, so it cannot
+// be limited by looking at the schema alone. When the deadline expires, validation
+// must fail.
+func TestDeadlineFailsClosed(t *testing.T) {
 	v := NewValidator(json.RawMessage(`{"anyOf":[{"properties":{"x":{"$ref":"#"},"y":false}},{"properties":{"x":{"$ref":"#"},"z":false}}]}`))
 	if _, err := v.Compile(t.Context()); err != nil {
 		t.Fatal(err)
@@ -271,7 +272,8 @@ func FuzzGuardSchema(f *testing.F) {
 	})
 }
 
-// Who goes away while a schema is compiled leaves it usable for others.
+// A caller that is canceled while the schema is compiled must not affect other
+// callers.
 func TestCompileOutlivesItsCaller(t *testing.T) {
 	v := NewValidator(json.RawMessage(`{"type":"string"}`))
 	gone, cancel := context.WithCancel(t.Context())
@@ -282,9 +284,9 @@ func TestCompileOutlivesItsCaller(t *testing.T) {
 	}
 }
 
-// TestSchemaErrorsNameNoResource says what is wrong without the name that the schema
-// has inside the library.
-func TestSchemaErrorsNameNoResource(t *testing.T) {
+// TestSchemaErrorsOmitInternalURL checks that errors do not contain the URL that
+// the schema has inside the library.
+func TestSchemaErrorsOmitInternalURL(t *testing.T) {
 	for schema, want := range map[string]string{`{"$ref":"#/$defs/a"}`: "#/$defs/a not found", `{"$ref":"#"}`: "infinite loop #/$ref"} {
 		if _, err := NewValidator(json.RawMessage(schema)).Compile(t.Context()); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", schema, err, want)

@@ -4,9 +4,9 @@
 // uncached one. Package session creates the [Store] and passes it to the
 // sources.
 //
-// An entry is found by a [Key], a hash of everything known to affect the
-// source's output: its settings, its program, its environment. Only the hash is
-// stored.
+// Each source has one [Record] in one file: its tool list, how it was reached, how it
+// failed. It is found by a [Key], a hash of everything known to affect the source: its
+// settings, its program, its environment. Only the hash is stored.
 package cache
 
 import (
@@ -14,6 +14,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,46 +38,64 @@ const (
 
 // Limits of the cache.
 const (
-	maxEntry = 32 << 20 // bytes of one entry
-	maxFiles = 1000
-	maxBytes = 256 << 20
-	maxAge   = 30 * 24 * time.Hour
+	maxRecord = 32 << 20 // bytes
+	maxFiles  = 1000
+	maxBytes  = 256 << 20
+	maxAge    = 30 * 24 * time.Hour
 )
 
 // ErrNothingKept reports that a source must not be queried (mode Offline) and
 // has no entry.
 var ErrNothingKept = errors.New("it is not in the cache, and --cached contacts no source")
 
-// Options are the options of a [Store]. Only Dir is required.
-type Options struct {
-	Dir func() (*state.Dir, error) // called when the store is first used
-	// Kind is the prefix of the file names, so that stores of several kinds can
-	// share a folder.
-	Kind string
-	TTL  time.Duration // how long entries are used; 0 = never
+// Rule says how data of one kind is used.
+type Rule struct {
+	TTL  time.Duration // how long; 0 = never
 	Mode Mode
-	Now  func() time.Time // nil = time.Now
-	// Warn receives diagnostics about files that are damaged or cannot be
-	// written. May be nil.
+}
+
+func (r Rule) reads() bool { return r.Mode == Offline || r.Mode == Fresh && r.TTL > 0 }
+func (r Rule) keeps() bool { return r.Mode == Renew || r.TTL > 0 }
+
+// usable reports whether an entry is neither too old nor from the future, as after
+// the clock was set back.
+func (r Rule) usable(e Entry, now time.Time) bool {
+	age := now.Sub(e.Stored)
+	return r.Mode == Offline || age >= 0 && age < r.TTL
+}
+
+// Options are the options of a [Store]. Dir and Rules are required.
+type Options struct {
+	Dir   func() (*state.Dir, error) // called when the store is first used
+	Rules map[Kind]Rule              // data of other kinds is neither read nor written
+	Now   func() time.Time           // nil = time.Now
+	// Warn receives diagnostics about files that are damaged. May be nil.
 	Warn func(registry.Diagnostic)
 }
 
-// Store is the cache of many sources. It is safe for concurrent use, and
-// several processes may share its files, which are replaced atomically.
+// Store is the cache of many sources, a record and a file for each. It is safe for
+// concurrent use, and several processes may share its files, which are replaced
+// atomically; of changes that they make to a record at the same moment some may be
+// lost.
 type Store struct {
 	opts Options
 	dir  func() (*state.Dir, error) // Options.Dir, called once
 
 	mu      sync.Mutex
-	served  map[string]time.Time // by source: when the entry in use was stored
-	expired map[string]bool      // sources to query
-	pending []file
+	served  map[string]time.Time // by the name of the source: when the listing in use was stored
+	expired map[expiry]bool
+	pending map[Source]Record
 }
 
-// file is an entry to write.
-type file struct {
-	source, key string
-	entry       Entry
+// Source says whose record is meant.
+type Source struct {
+	Name string
+	Key  string // hash of what everything in the record depends on
+}
+
+type expiry struct {
+	source string
+	kind   Kind
 }
 
 // NewStore returns a Store without opening any file.
@@ -86,44 +106,57 @@ func NewStore(o Options) *Store {
 	if o.Warn == nil {
 		o.Warn = func(registry.Diagnostic) {}
 	}
-	return &Store{opts: o, dir: sync.OnceValues(o.Dir), served: map[string]time.Time{}, expired: map[string]bool{}}
+	return &Store{opts: o, dir: sync.OnceValues(o.Dir), served: map[string]time.Time{}, expired: map[expiry]bool{}, pending: map[Source]Record{}}
 }
 
-// Active reports whether the store reads or writes anything. If it does not,
+// Active reports whether the store reads or writes data of a kind. If it does not,
 // keys are not needed.
-func (s *Store) Active() bool { return s.reads() || s.keeps() }
-
-func (s *Store) reads() bool {
-	return s.opts.Mode == Offline || s.opts.Mode == Fresh && s.opts.TTL > 0
+func (s *Store) Active(kind Kind) bool {
+	rule := s.opts.Rules[kind]
+	return rule.reads() || rule.keeps()
 }
 
-func (s *Store) keeps() bool { return s.opts.Mode == Renew || s.opts.TTL > 0 }
-
-// Load returns the cached entry of a source if it may be used in place of the
-// source. enough reports whether an entry is sufficient for this run; nil
-// accepts all. The error is ErrNothingKept, only in the mode Offline.
-func (s *Store) Load(source, key string, enough func(Entry) bool) (e Entry, ok bool, err error) {
+// Load returns the part of a source's record that may be used: entries with the given
+// keys that are not too old. The error is ErrNothingKept, only if keys has [Listing],
+// the mode for it is Offline, and the record has no listing; what else there is of the
+// record is returned with it.
+func (s *Store) Load(source Source, keys map[Kind]string) (Record, error) {
+	wanted := map[Kind]string{}
 	s.mu.Lock()
-	skip := s.expired[source]
-	s.mu.Unlock()
-	if skip || !s.reads() {
-		return Entry{}, false, nil
-	}
-	e, ok = s.read(source, key)
-	if s.opts.Mode == Offline {
-		if !ok {
-			return Entry{}, false, ErrNothingKept
+	for kind, key := range keys {
+		if s.opts.Rules[kind].reads() && !s.expired[expiry{source.Name, kind}] {
+			wanted[kind] = key
 		}
-	} else if age := s.opts.Now().Sub(e.Stored); !ok || age < 0 || age >= s.opts.TTL || enough != nil && !enough(e) {
-		return Entry{}, false, nil // an entry from the future, after the clock was set back
 	}
+	s.mu.Unlock()
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	record, err := s.read(source)
+	if err != nil {
+		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_damaged", Source: source.Name,
+			Message: fmt.Sprintf("the cached tools of %s are ignored: %v", source.Name, err), Hint: "they are replaced when the source answers"})
+	}
+	now := s.opts.Now()
+	maps.DeleteFunc(record, func(kind Kind, e Entry) bool {
+		key, ok := wanted[kind]
+		return !ok || e.Key != key || !s.opts.Rules[kind].usable(e, now)
+	})
+	_, listed := record[Listing]
+	if _, ok := wanted[Listing]; ok && !listed && s.opts.Rules[Listing].Mode == Offline {
+		return record, ErrNothingKept
+	}
+	return record, nil
+}
+
+// Serve notes that this run uses the listing of a source that was stored at a time.
+func (s *Store) Serve(source string, stored time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.served[source] = e.Stored
-	return e, true, nil
+	s.served[source] = stored
 }
 
-// Served returns when the entry was stored that this run uses for a source; ok
+// Served returns when the listing was stored that this run uses for a source; ok
 // is false if the source was queried.
 func (s *Store) Served(source string) (kept time.Time, ok bool) {
 	s.mu.Lock()
@@ -132,7 +165,7 @@ func (s *Store) Served(source string) (kept time.Time, ok bool) {
 	return kept, ok
 }
 
-// Age returns the age of the entry used for a source; 0 if the source was
+// Age returns the age of the listing used for a source; 0 if the source was
 // queried.
 func (s *Store) Age(source string) time.Duration {
 	kept, ok := s.Served(source)
@@ -142,101 +175,117 @@ func (s *Store) Age(source string) time.Duration {
 	return max(s.opts.Now().Sub(kept), 0)
 }
 
-// Expire disables the entry of a source from now on, in every mode.
-func (s *Store) Expire(source string) {
+// Expire disables the data of a kind of a source from now on, in every mode.
+func (s *Store) Expire(source string, kind Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expired[source] = true
-	delete(s.served, source)
-}
-
-// Save records the output of a source, which Flush writes. It does nothing if
-// the mode does not write.
-func (s *Store) Save(source, key string, e Entry) {
-	if !s.keeps() {
-		return
+	s.expired[expiry{source, kind}] = true
+	if kind == Listing {
+		delete(s.served, source)
 	}
-	e.Stored = s.opts.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pending = append(s.pending, file{source, key, e})
 }
 
-// Drop removes the entry under a key, if there is one, in every mode.
-func (s *Store) Drop(ctx context.Context, key string) error {
+// Save changes the entries of a source's record that r has; an empty entry is
+// removed. Flush writes them. It ignores those of kinds that are not kept.
+func (s *Store) Save(source Source, r Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for kind, e := range r {
+		if !s.opts.Rules[kind].keeps() {
+			continue
+		}
+		if s.pending[source] == nil {
+			s.pending[source] = Record{}
+		}
+		e.Stored = s.opts.Now()
+		s.pending[source][kind] = e
+	}
+}
+
+// Drop removes the record of a source, if there is one, in every mode.
+func (s *Store) Drop(ctx context.Context, source Source) error {
 	dir, err := s.dir()
 	if err != nil {
 		return err
 	}
-	return dir.Remove(ctx, s.name(key))
+	return dir.Remove(ctx, source.file())
 }
 
-// Flush writes the recorded entries. Call it after the results are printed.
-func (s *Store) Flush() {
+// Flush writes what was saved, except records that are too large, and removes old or
+// excess files. Call it after the results are printed.
+func (s *Store) Flush() error {
 	s.mu.Lock()
 	pending := s.pending
-	s.pending = nil
+	s.pending = map[Source]Record{}
 	s.mu.Unlock()
-	if len(pending) == 0 {
-		return
+	changed := false
+	for source, r := range pending {
+		record, _ := s.read(source) // a damaged one is replaced
+		if record == nil {
+			record = Record{}
+		}
+		before := len(record)
+		maps.Copy(record, r)
+		maps.DeleteFunc(record, func(_ Kind, e Entry) bool { return e.isEmpty() })
+		if len(record) == before && r.isEmpty() {
+			continue // there was nothing to remove
+		}
+		if err := s.write(source, record); err != nil {
+			return err
+		}
+		changed = true
 	}
-	if err := s.write(pending); err != nil {
-		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "tool lists cannot be cached: " + err.Error(),
-			Hint: "set cache.discovery: 0 to disable the cache"})
+	if !changed {
+		return nil
 	}
-}
-
-// write writes entries except those that are too large, and removes old or
-// excess ones.
-func (s *Store) write(entries []file) error {
 	dir, err := s.dir()
 	if err != nil {
 		return err
-	}
-	for _, f := range entries {
-		data, err := f.entry.encode(f.source, f.key)
-		if err == nil && len(data) <= maxEntry {
-			err = dir.Put(s.name(f.key), data)
-		}
-		if err != nil {
-			return err
-		}
 	}
 	return dir.Sweep(s.opts.Now(), state.Bounds{Age: maxAge, Files: maxFiles, Bytes: maxBytes})
 }
 
-func (s *Store) name(key string) string { return s.opts.Kind + "-" + key }
-
-// read reads an entry. A damaged file is ignored, with a warning.
-func (s *Store) read(source, key string) (Entry, bool) {
+func (s *Store) write(source Source, record Record) error {
 	dir, err := s.dir()
 	if err != nil {
-		return Entry{}, false
+		return err
 	}
-	data, err := dir.Read(s.name(key))
-	if errors.Is(err, fs.ErrNotExist) {
-		return Entry{}, false
+	data, err := record.encode(source)
+	if err != nil || len(data) > maxRecord {
+		return err
 	}
-	var e Entry
-	if err == nil {
-		e, err = decode(data, source, key)
-	}
-	if err != nil {
-		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_damaged", Source: source,
-			Message: fmt.Sprintf("the cached tools of %s are ignored: %v", source, err), Hint: "they are replaced when the source answers"})
-		return Entry{}, false
-	}
-	return e, true
+	return dir.Put(source.file(), data)
 }
 
-// Kept is one entry on disk.
+// filePrefix begins the names of files.
+const filePrefix = "source-"
+
+func (s Source) file() string { return filePrefix + s.Key }
+
+// read reads a record; nil without an error if there is none.
+func (s *Store) read(source Source) (Record, error) {
+	dir, err := s.dir()
+	if err != nil {
+		return nil, nil // Flush reports it
+	}
+	data, err := dir.Read(source.file())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decode(data, source)
+}
+
+// Kept is one listing on disk.
 type Kept struct {
 	Source string
 	Stored time.Time
-	Bytes  int64
+	Bytes  int64 // of the file
 }
 
-// List returns all entries on disk, oldest first, regardless of their keys.
+// List returns all listings on disk, oldest first, regardless of their keys.
 func (s *Store) List() ([]Kept, error) {
 	dir, err := s.dir()
 	if err != nil {
@@ -248,15 +297,16 @@ func (s *Store) List() ([]Kept, error) {
 	}
 	var out []Kept
 	for _, f := range files {
-		if !strings.HasPrefix(f.Name(), s.name("")) {
+		if !strings.HasPrefix(f.Name(), filePrefix) {
 			continue
 		}
 		data, err := dir.Read(f.Name())
 		if err != nil {
 			continue // removed meanwhile
 		}
-		if h, _, err := cut(data); err == nil {
-			out = append(out, Kept{h.Source, h.Stored, f.Size()})
+		h, _, err := cut(data)
+		if i := slices.IndexFunc(h.Entries, func(e entryHeader) bool { return e.Kind == Listing }); err == nil && i >= 0 {
+			out = append(out, Kept{h.Source, h.Entries[i].Stored, f.Size()})
 		}
 	}
 	sorted.Stable(out, func(a, b Kept) int { return a.Stored.Compare(b.Stored) })

@@ -33,30 +33,52 @@ func newShelf(t testing.TB) *shelf {
 }
 
 func (s *shelf) run(ttl time.Duration, mode Mode) *Store {
-	return NewStore(Options{Kind: "k", TTL: ttl, Mode: mode, Dir: func() (*state.Dir, error) { return s.dir, nil },
+	return NewStore(Options{Rules: listingsFor(ttl, mode), Dir: func() (*state.Dir, error) { return s.dir, nil },
 		Now: func() time.Time { return s.now }, Warn: func(d registry.Diagnostic) { s.warns = append(s.warns, d) }})
 }
 
-func (s *shelf) keep(store *Store, e Entry) {
-	store.Save("src", key, e)
-	store.Flush()
+func listingsFor(ttl time.Duration, mode Mode) map[Kind]Rule {
+	return map[Kind]Rule{Listing: {TTL: ttl, Mode: mode}, Protocol: {TTL: ttl, Mode: mode}}
+}
+
+func (s *shelf) keep(t testing.TB, store *Store, r Record) {
+	t.Helper()
+	store.Save(src, r)
+	if err := store.Flush(); err != nil {
+		t.Error(err)
+	}
+}
+
+// load returns the listing of src.
+func load(store *Store) (Entry, bool, error) {
+	r, err := store.Load(src, map[Kind]string{Listing: "files"})
+	e, ok := r[Listing]
+	return e, ok, err
 }
 
 const key = "0123abcd"
 
-func example() Entry {
-	return Entry{Facts: []byte(`{"a":"<&>","n":12345678901234567890}`), Parts: [][]byte{[]byte("one\n{"), {}, []byte("\xff\x00two")}}
+var src = Source{"src", key}
+
+func example() Record {
+	return Record{
+		Listing:  {Key: "files", Facts: []byte(`{"a":"<&>","n":12345678901234567890}`), Parts: [][]byte{[]byte("one\n{"), {}, []byte("\xff\x00two")}},
+		Protocol: {Facts: []byte(`"modern"`)},
+	}
 }
 
 func TestWhatIsKeptComesBackByteForByte(t *testing.T) {
 	s := newShelf(t)
 	want := example()
-	s.keep(s.run(time.Hour, Fresh), want)
-	got, ok, err := s.run(time.Hour, Fresh).Load("src", key, nil)
-	if err != nil || !ok {
-		t.Fatalf("%v, %v", ok, err)
+	s.keep(t, s.run(time.Hour, Fresh), want)
+	got, err := s.run(time.Hour, Fresh).Load(src, map[Kind]string{Listing: "files", Protocol: ""})
+	if err != nil {
+		t.Fatal(err)
 	}
-	want.Stored = s.now
+	for kind, e := range want {
+		e.Stored = s.now
+		want[kind] = e
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -88,18 +110,15 @@ func TestWhenSomethingIsKeptAndRead(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newShelf(t)
-			s.keep(s.run(tt.ttl, tt.write), example())
+			s.keep(t, s.run(tt.ttl, tt.write), example())
 			s.now = s.now.Add(tt.age)
 			store := s.run(tt.ttl, tt.read)
-			_, ok, err := store.Load("src", key, nil)
+			e, ok, err := load(store)
 			if ok != tt.want || !errors.Is(err, tt.err) {
 				t.Errorf("%v, %v", ok, err)
 			}
-			if _, served := store.Served("src"); served != tt.want {
-				t.Errorf("served %v", served)
-			}
-			if got := store.Age("src"); tt.want && got != tt.age {
-				t.Errorf("age %s", got)
+			if store.Serve("src", e.Stored); tt.want && store.Age("src") != tt.age {
+				t.Errorf("age %s", store.Age("src"))
 			}
 		})
 	}
@@ -107,13 +126,15 @@ func TestWhenSomethingIsKeptAndRead(t *testing.T) {
 
 func TestAnExpiredSourceIsAsked(t *testing.T) {
 	s := newShelf(t)
-	s.keep(s.run(time.Hour, Fresh), example())
+	s.keep(t, s.run(time.Hour, Fresh), example())
 	store := s.run(time.Hour, Offline)
-	if _, ok, _ := store.Load("src", key, nil); !ok {
+	e, ok, _ := load(store)
+	if !ok {
 		t.Fatal("not kept")
 	}
-	store.Expire("src")
-	if _, ok, err := store.Load("src", key, nil); ok || err != nil {
+	store.Serve("src", e.Stored)
+	store.Expire("src", Listing)
+	if _, ok, err := load(store); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 	if _, served := store.Served("src"); served {
@@ -121,15 +142,51 @@ func TestAnExpiredSourceIsAsked(t *testing.T) {
 	}
 }
 
-func TestAnEntryThatIsNotEnough(t *testing.T) {
+func TestAnEntryOfAnotherKey(t *testing.T) {
 	s := newShelf(t)
-	s.keep(s.run(time.Hour, Fresh), example())
-	never := func(Entry) bool { return false }
-	if _, ok, err := s.run(time.Hour, Fresh).Load("src", key, never); ok || err != nil {
-		t.Errorf("%v, %v", ok, err)
+	s.keep(t, s.run(time.Hour, Fresh), example())
+	r, err := s.run(time.Hour, Fresh).Load(src, map[Kind]string{Listing: "other files", Protocol: ""})
+	if _, listed := r[Listing]; listed || string(r[Protocol].Facts) != `"modern"` || err != nil {
+		t.Errorf("%v, %v", r, err)
 	}
-	if _, ok, err := s.run(time.Hour, Offline).Load("src", key, never); !ok || err != nil {
-		t.Errorf("offline anything is: %v, %v", ok, err)
+	r, err = s.run(time.Hour, Offline).Load(src, map[Kind]string{Listing: "other files", Protocol: ""})
+	if string(r[Protocol].Facts) != `"modern"` || !errors.Is(err, ErrNothingKept) {
+		t.Errorf("offline: %v, %v", r, err)
+	}
+}
+
+func TestSavingLeavesOtherKinds(t *testing.T) {
+	s := newShelf(t)
+	s.keep(t, s.run(time.Hour, Fresh), example())
+	s.keep(t, s.run(time.Hour, Fresh), Record{Protocol: {Facts: []byte(`"legacy"`)}, Failure: {Facts: []byte(`"of no rule"`)}})
+	r, err := s.run(time.Hour, Fresh).Load(src, map[Kind]string{Listing: "files", Protocol: "", Failure: ""})
+	if len(r) != 2 || string(r[Protocol].Facts) != `"legacy"` || len(r[Listing].Parts) != 3 || err != nil {
+		t.Errorf("%v, %v", r, err)
+	}
+	s.keep(t, s.run(time.Hour, Fresh), Record{Listing: {}})
+	r, err = s.run(time.Hour, Fresh).Load(src, map[Kind]string{Listing: "files", Protocol: ""})
+	if len(r) != 1 || string(r[Protocol].Facts) != `"legacy"` || err != nil {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
+func TestNothingIsWrittenWhereNothingChanges(t *testing.T) {
+	s := newShelf(t)
+	s.keep(t, s.run(time.Hour, Fresh), Record{Protocol: {}})
+	if files, err := s.dir.Files(); len(files) > 0 || err != nil {
+		t.Errorf("%v, %v", files, err)
+	}
+}
+
+func TestADroppedRecordIsGone(t *testing.T) {
+	s := newShelf(t)
+	s.keep(t, s.run(time.Hour, Fresh), example())
+	store := s.run(time.Hour, Fresh)
+	if err := store.Drop(t.Context(), src); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := store.Load(src, map[Kind]string{Listing: "files", Protocol: ""}); len(r) > 0 || err != nil {
+		t.Errorf("%v, %v", r, err)
 	}
 }
 
@@ -142,19 +199,19 @@ func TestDamage(t *testing.T) {
 		"facts changed":   func(s string) string { return strings.Replace(s, "<&>", "<&&", 1) },
 		"another source":  func(s string) string { return strings.Replace(s, `"src"`, `"srx"`, 1) },
 		"another key":     func(s string) string { return strings.Replace(s, key, "0123abce", 1) },
-		"another format":  func(s string) string { return strings.Replace(s, `"format":1`, `"format":2`, 1) },
+		"another format":  func(s string) string { return strings.Replace(s, `"format":2`, `"format":1`, 1) },
 		"negative sizes":  func(s string) string { return strings.Replace(s, `[5,0,5]`, `[15,-5,0]`, 1) },
 		"enormous sizes":  func(s string) string { return strings.Replace(s, `[5,0,5]`, `[9223372036854775807,1,1]`, 1) },
 		"no header":       func(s string) string { return "not JSON\n" + s },
 		"a deep header":   func(s string) string { return strings.Repeat("[", 1<<20) + "\n" },
 		"more than fits":  func(s string) string { return s + strings.Repeat("x", state.MaxFile) },
 		"sizes left out":  func(s string) string { return strings.Replace(s, `"sizes":[5,0,5],`, ``, 1) },
-		"a header of use": func(s string) string { return `{"format":1,"key":"` + key + `","source":"src"}` + "\nx" },
+		"a header of use": func(s string) string { return `{"format":2,"key":"` + key + `","source":"src"}` + "\nx" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShelf(t)
-			s.keep(s.run(time.Hour, Fresh), example())
-			path := filepath.Join(s.dir.Path, "k-"+key)
+			s.keep(t, s.run(time.Hour, Fresh), example())
+			path := filepath.Join(s.dir.Path, "source-"+key)
 			data, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -166,45 +223,45 @@ func TestDamage(t *testing.T) {
 			if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, ok, err := s.run(time.Hour, Fresh).Load("src", key, nil); ok || err != nil {
+			if _, ok, err := load(s.run(time.Hour, Fresh)); ok || err != nil {
 				t.Errorf("%v, %v", ok, err)
 			}
 			if len(s.warns) != 1 || s.warns[0].Code != "cache_damaged" {
 				t.Errorf("warnings %v", s.warns)
 			}
-			s.keep(s.run(time.Hour, Fresh), example())
-			if _, ok, _ := s.run(time.Hour, Fresh).Load("src", key, nil); !ok {
+			s.keep(t, s.run(time.Hour, Fresh), example())
+			if _, ok, _ := load(s.run(time.Hour, Fresh)); !ok {
 				t.Error("it was not renewed")
 			}
 		})
 	}
 }
 
-func TestNowhereToKeepIsAWarning(t *testing.T) {
-	s := newShelf(t)
-	store := NewStore(Options{Kind: "k", TTL: time.Hour, Dir: func() (*state.Dir, error) { return nil, state.ErrUnavailable },
-		Warn: func(d registry.Diagnostic) { s.warns = append(s.warns, d) }})
-	if _, ok, err := store.Load("src", key, nil); ok || err != nil {
+func TestNowhereToKeepIsAnError(t *testing.T) {
+	store := NewStore(Options{Rules: listingsFor(time.Hour, Fresh), Dir: func() (*state.Dir, error) { return nil, state.ErrUnavailable }})
+	if _, ok, err := load(store); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
-	s.keep(store, example())
-	if len(s.warns) != 1 || s.warns[0].Code != "cache_not_kept" {
-		t.Errorf("%v", s.warns)
+	store.Save(src, example())
+	if err := store.Flush(); !errors.Is(err, state.ErrUnavailable) {
+		t.Error(err)
 	}
 }
 
 func TestWhatIsTooLargeOrTooMuchIsNotKept(t *testing.T) {
 	s := newShelf(t)
-	s.keep(s.run(time.Hour, Fresh), Entry{Parts: [][]byte{make([]byte, maxEntry+1)}})
+	s.keep(t, s.run(time.Hour, Fresh), Record{Listing: {Parts: [][]byte{make([]byte, maxRecord+1)}}})
 	if kept, err := s.run(time.Hour, Fresh).List(); len(kept) > 0 || err != nil {
 		t.Errorf("%v, %v", kept, err)
 	}
 	s.now = time.Now()
 	store := s.run(time.Hour, Fresh)
 	for i := range 12 {
-		store.Save("src", fmt.Sprint(i), Entry{Parts: [][]byte{make([]byte, maxEntry-4096)}})
+		store.Save(Source{"src", fmt.Sprint(i)}, Record{Listing: {Parts: [][]byte{make([]byte, maxRecord-4096)}}})
 	}
-	store.Flush()
+	if err := store.Flush(); err != nil {
+		t.Error(err)
+	}
 	kept, err := s.run(time.Hour, Fresh).List()
 	var bytes int64
 	for _, k := range kept {
@@ -220,13 +277,15 @@ func TestFiftyRunsAtOnceLeaveAWholeEntry(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Go(func() {
-			store := NewStore(Options{Kind: "k", TTL: time.Hour, Dir: func() (*state.Dir, error) { return s.dir, nil },
+			store := NewStore(Options{Rules: listingsFor(time.Hour, Fresh), Dir: func() (*state.Dir, error) { return s.dir, nil },
 				Warn: func(d registry.Diagnostic) { t.Error(d) }})
-			store.Save("src", key, Entry{Parts: [][]byte{[]byte(strings.Repeat(fmt.Sprint(i%10), 10_000))}})
-			store.Save("own", fmt.Sprint("own", i), example())
-			store.Flush()
-			if _, _, err := store.Load("src", key, nil); err != nil {
+			store.Save(src, Record{Listing: {Key: "files", Parts: [][]byte{[]byte(strings.Repeat(fmt.Sprint(i%10), 10_000))}}})
+			store.Save(Source{"own", fmt.Sprint("own", i)}, example())
+			if err := store.Flush(); err != nil {
 				t.Error(err)
+			}
+			if _, ok, err := load(store); !ok || err != nil {
+				t.Errorf("%v, %v", ok, err)
 			}
 		})
 	}
@@ -239,24 +298,23 @@ func TestFiftyRunsAtOnceLeaveAWholeEntry(t *testing.T) {
 
 // FuzzDecode: no file makes it panic, and what it takes it can write again.
 func FuzzDecode(f *testing.F) {
-	e := example()
-	data, err := e.encode("src", key)
+	data, err := example().encode(src)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(data)
 	f.Add([]byte("{}\n"))
-	f.Add([]byte(`{"format":1,"sizes":[1]}` + "\nx"))
+	f.Add([]byte(`{"format":2,"entries":[{"kind":"listing","sizes":[1]}]}` + "\nx"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		e, err := decode(data, "src", key)
+		r, err := decode(data, src)
 		if err != nil {
 			return
 		}
-		again, err := e.encode("src", key)
+		again, err := r.encode(src)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decode(again, "src", key); err != nil {
+		if _, err := decode(again, src); err != nil {
 			t.Error(err)
 		}
 	})

@@ -25,7 +25,7 @@ func (r *renewer) renew(ctx context.Context, wanted func(registry.Source) bool) 
 	for _, source := range r.sources.all() {
 		if _, cached := r.cached.Served(source.Name()); cached && wanted(source) {
 			again, before[source] = append(again, source), r.loader.Given(source)
-			r.cached.Expire(source.Name())
+			r.cached.Expire(source.Name(), cache.Listing)
 		}
 	}
 	if len(again) == 0 {

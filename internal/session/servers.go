@@ -157,8 +157,8 @@ func (s *Session) Reports(reg *registry.Registry, off []OffServer) []SourceRepor
 		if r.Err != nil {
 			report.Error = r.Err.Error()
 		}
-		if at, cached := s.cached.Sources.Served(r.Name); cached {
-			report.CachedAt, report.AgeMs = &at, s.cached.Sources.Age(r.Name).Milliseconds()
+		if at, cached := s.cached.Records.Served(r.Name); cached {
+			report.CachedAt, report.AgeMs = &at, s.cached.Records.Age(r.Name).Milliseconds()
 		}
 		out = append(out, report)
 	}
@@ -189,13 +189,12 @@ func (s *Session) RemoteServer(name string) (settings.Server, error) {
 
 // ServerOptions returns the options for connecting to a server of the settings.
 func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcpclient.Options {
-	kept := s.cached.OfServer(server)
 	logins := s.Logins()
 	o := mcpclient.Options{
 		Server:      server,
 		Expand:      s.expander.Server,
 		ProjectRoot: s.set.ProjectRoot, Workspace: s.set.Workspace, Environ: process.ChildEnviron(s.deps.Environ), Version: s.deps.Version,
-		Logger: s.deps.Log, OnState: s.deps.Screen.ServerState, Counts: s.opts.Counts, ListOnly: s.opts.List, Remembered: mcpclient.Remembered{Protocols: kept, Failures: kept, Listings: kept},
+		Logger: s.deps.Log, OnState: s.deps.Screen.ServerState, Counts: s.opts.Counts, ListOnly: s.opts.List, Remembered: s.cached.Remembered(server),
 		Auth: func(expanded settings.Server) transport.Authorizer { return s.OAuthClient(expanded, logins) },
 		Limits: mcpclient.Limits{
 			Frame: s.set.Limits.Frame, Result: s.set.Limits.Result, Tools: s.set.Limits.Tools, Pages: s.set.Limits.Pages, Schema: s.set.Limits.Schema,
@@ -241,7 +240,8 @@ func (s *Session) OAuthClient(server settings.Server, logins *oauth.Store) *oaut
 func (s *Session) CachedOffers(ctx context.Context, server, kind string) []mcpclient.Offer {
 	for _, known := range s.set.Servers {
 		if known.Name == server && !known.Disabled && known.Excluded == nil {
-			return s.cached.OfServer(known).Offers(ctx, kind)
+			cached, _ := s.cached.OfServer(known).Load(ctx) // an error says that the server must not be asked
+			return cached.Offers[kind]
 		}
 	}
 	return nil
@@ -256,4 +256,4 @@ func (s *Session) ForgetListing(ctx context.Context, server settings.Server) {
 }
 
 // CachedListings describes the cached listings of sources, the oldest first.
-func (s *Session) CachedListings() ([]cache.Kept, error) { return s.cached.Sources.List() }
+func (s *Session) CachedListings() ([]cache.Kept, error) { return s.cached.Records.List() }

@@ -81,7 +81,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		options.Last, options.LastShaped = file.Filter(deps.Warn), file.OverrideFilter(deps.Warn)
 	}
 	s.loader = registry.NewLoader(options)
-	s.finder = &finder{run: r, cached: s.cached, sources: s.sources, loader: s.loader, renewer: renewer{r, s.sources, s.loader, s.cached.Sources}}
+	s.finder = &finder{run: r, cached: s.cached, sources: s.sources, loader: s.loader, renewer: renewer{r, s.sources, s.loader, s.cached.Records}}
 	return s, nil
 }
 
@@ -137,8 +137,8 @@ func (s *Session) Close() {
 
 // observeSource logs each source as it finishes.
 func (s *Session) observeSource(r registry.SourceReport) {
-	if _, cached := s.cached.Sources.Served(r.Name); cached {
-		s.deps.Log.Info("source", "name", r.Name, "state", "cached", "tools", r.Tools, "age", s.cached.Sources.Age(r.Name))
+	if _, cached := s.cached.Records.Served(r.Name); cached {
+		s.deps.Log.Info("source", "name", r.Name, "state", "cached", "tools", r.Tools, "age", s.cached.Records.Age(r.Name))
 		return
 	}
 	s.deps.Log.Info("source", "name", r.Name, "state", string(r.State), "tools", r.Tools, "duration", r.Duration, "err", r.Err)

@@ -1,16 +1,17 @@
-// Package listings keeps between runs what sources answered: the listings of
-// servers, the output of plugins and of the discovery command, how servers were
-// reached, and how sources failed. A session hands its parts to the sources,
-// which ask them before they start anything.
+// Package listings keeps between runs what sources answered, in one record for each
+// source: what it listed and offered, how it was reached, how it failed. A session
+// hands the records to the sources, which ask them before they start anything.
 package listings
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
@@ -34,54 +35,78 @@ type Options struct {
 	Warn     func(registry.Diagnostic)
 }
 
-// Store has what earlier runs cached: listings of sources (setting
+// Store has what earlier runs learned of sources: their listings (setting
 // cache.discovery), failures, and the protocols of servers. It is safe for
 // concurrent use.
 type Store struct {
-	Sources *cache.Store // listings by source
+	Records *cache.Store
 
-	opts      Options
-	offers    *cache.Store // prompts and resources, for completion
-	protocols *cache.Store
-	failures  *cache.Store
-	still     *values.Expander // does not run commands
+	opts  Options
+	still *values.Expander // does not run commands
 }
 
 // New returns a store without opening any file.
 func New(o Options) *Store {
-	dir := func() (*state.Dir, error) { return o.Folders.Cache("discovery") }
-	protocols := cache.Fresh
-	if o.Mode == cache.Renew {
-		protocols = cache.Renew
-	}
-	kept := cache.Options{Dir: dir, Kind: "source", TTL: o.Settings.DiscoveryTTL, Mode: o.Mode, Warn: o.Warn}
-	offers := kept
-	offers.Kind = "offers"
-	return &Store{
-		Sources:   cache.NewStore(kept),
-		offers:    cache.NewStore(offers),
-		protocols: cache.NewStore(cache.Options{Dir: dir, Kind: "protocol", TTL: protocolAge, Mode: protocols, Warn: o.damaged}),
-		failures:  cache.NewStore(o.ofFailures(dir)),
-		opts:      o, still: o.Expander.Still(),
-	}
+	return &Store{opts: o, still: o.Expander.Still(), Records: cache.NewStore(cache.Options{
+		Dir: func() (*state.Dir, error) { return o.Folders.Cache("discovery") }, Rules: rules(o.Settings, o.Mode), Warn: o.Warn})}
 }
 
-// damaged reports a damaged file of a cache that nobody asked for. It is silent
-// if there is no cache folder, because such a cache only saves milliseconds.
-func (o *Options) damaged(d registry.Diagnostic) {
-	if d.Code == "cache_not_kept" {
-		o.Log.Debug("how servers were reached is not remembered", "reason", d.Message)
-		return
+// rules returns how long data of each kind is used.
+func rules(set *settings.Settings, mode cache.Mode) map[cache.Kind]cache.Rule {
+	listing := cache.Rule{TTL: set.DiscoveryTTL, Mode: mode}
+	protocol := cache.Rule{TTL: protocolAge, Mode: cache.Fresh}
+	if mode == cache.Renew {
+		protocol.Mode = cache.Renew
 	}
-	o.Warn(d)
+	failure := cache.Rule{Mode: mode}
+	if set.DiscoveryTTL > 0 { // without listings, sources are started anyway
+		failure.TTL = set.FailuresTTL
+	}
+	if failure.TTL == 0 || mode == cache.Offline {
+		failure.Mode = cache.Live
+	}
+	return map[cache.Kind]cache.Rule{cache.Listing: listing, mcpclient.OfferPrompts: listing, mcpclient.OfferResources: listing,
+		cache.Protocol: protocol, cache.Failure: failure}
 }
 
-// Flush writes all pending changes.
+// ForgetFailure lets a source be asked again even if it failed recently.
+func (l *Store) ForgetFailure(source string) { l.Records.Expire(source, cache.Failure) }
+
+// Flush writes all pending changes. That it cannot is a warning if listings are to be
+// cached; the rest only saves milliseconds.
 func (l *Store) Flush() {
-	l.Sources.Flush()
-	l.offers.Flush()
-	l.protocols.Flush()
-	l.failures.Flush()
+	switch err := l.Records.Flush(); {
+	case err == nil:
+	case l.Records.Active(cache.Listing):
+		l.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "tool lists cannot be cached: " + err.Error(),
+			Hint: "set cache.discovery: 0 to disable the cache"})
+	default:
+		l.opts.Log.Debug("how servers were reached is not remembered", "err", err)
+	}
+}
+
+// keptFailure is the error of a source in an earlier run.
+type keptFailure struct{ Message string }
+
+func (e *keptFailure) Error() string { return e.Message }
+func (e *keptFailure) Unwrap() error { return registry.ErrSourceFailed }
+
+// failureEntry returns the entry for the error of a source; nil is the empty entry.
+func failureEntry(key string, failure error) cache.Entry {
+	if failure == nil {
+		return cache.Entry{}
+	}
+	facts, _ := json.Marshal(keptFailure{failure.Error()}) // a string always encodes
+	return cache.Entry{Key: key, Facts: facts}
+}
+
+// failureOf returns the recent error of a source; nil if the record has none.
+func failureOf(r cache.Record) error {
+	failure := &keptFailure{}
+	if e, ok := r[cache.Failure]; !ok || json.Unmarshal(e.Facts, failure) != nil {
+		return nil
+	}
+	return failure
 }
 
 // keyOnce is a key that is computed when first needed.
@@ -98,9 +123,9 @@ func (k *keyOnce) get(make func() (string, error)) (string, error) {
 
 // noKey handles a source whose cache key cannot be computed: the source is
 // queried, unless that is not allowed.
-func (l *Store) noKey(source string, err error) error {
-	if _, _, offline := l.Sources.Load(source, "", nil); offline != nil {
-		return fmt.Errorf("%w: %w", offline, err)
+func (l *Store) noKey(err error) error {
+	if l.opts.Mode == cache.Offline {
+		return fmt.Errorf("%w: %w", cache.ErrNothingKept, err)
 	}
 	return nil
 }

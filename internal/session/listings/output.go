@@ -43,36 +43,40 @@ func (l *outputListing) key(i discover.Invocation) (string, error) {
 
 // Load implements [discover.Outputs].
 func (l *outputListing) Load(_ context.Context, i discover.Invocation) (stdout []byte, ok bool, err error) {
-	if !l.Sources.Active() {
+	if !l.Records.Active(cache.Listing) {
 		return nil, false, nil
 	}
 	key, err := l.key(i)
 	if err != nil {
-		return nil, false, l.noKey(l.source, err)
+		return nil, false, l.noKey(err)
 	}
-	e, ok, err := l.Sources.Load(l.source, key, func(e cache.Entry) bool { return len(e.Parts) == 1 })
-	switch {
-	case err != nil:
+	record, err := l.Records.Load(cache.Source{Name: l.source, Key: key}, map[cache.Kind]string{cache.Listing: "", cache.Failure: l.limit()})
+	if err != nil {
 		return nil, false, err
-	case ok && len(e.Parts) == 1:
+	}
+	if e := record[cache.Listing]; len(e.Parts) == 1 {
+		l.Records.Serve(l.source, e.Stored)
 		return e.Parts[0], true, nil
 	}
-	return nil, false, l.loadFailure(l.source, failureKey(key, l.opts.Settings.DiscoveryTimeout))
+	return nil, false, failureOf(record)
 }
 
+// limit is the key of failures, because a program that took too long may not do so
+// within another time limit.
+func (l *outputListing) limit() string { return l.opts.Settings.DiscoveryTimeout.String() }
+
 // Save implements [discover.Outputs].
-func (l *outputListing) Save(ctx context.Context, i discover.Invocation, stdout []byte, failure error) {
-	if !l.Sources.Active() {
+func (l *outputListing) Save(_ context.Context, i discover.Invocation, stdout []byte, failure error) {
+	if !l.Records.Active(cache.Listing) {
 		return
 	}
 	key, err := l.key(i)
 	if err != nil {
 		return
 	}
+	record := cache.Record{cache.Failure: failureEntry(l.limit(), failure)}
 	if failure == nil {
-		l.Sources.Save(l.source, key, cache.Entry{Parts: [][]byte{stdout}})
+		record[cache.Listing] = cache.Entry{Parts: [][]byte{stdout}}
 	}
-	if l.failures.Active() {
-		l.saveFailure(ctx, l.source, failureKey(key, l.opts.Settings.DiscoveryTimeout), failure)
-	}
+	l.Records.Save(cache.Source{Name: l.source, Key: key}, record)
 }

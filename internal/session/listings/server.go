@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -16,24 +15,27 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
-// Server is the cached data of one server. It implements [mcpclient.Listings],
-// [mcpclient.Protocols] and [mcpclient.Failures].
+// Known is what earlier runs learned of a server, as far as this run may use it. The
+// zero value of a field means that it is not known.
+type Known struct {
+	Listing  *mcpclient.Listing
+	Protocol string                       // how it was reached: "legacy", "modern" or "sse"
+	Failure  error                        // how it failed recently
+	Offers   map[string][]mcpclient.Offer // by kind, such as [mcpclient.OfferPrompts]
+}
+
+// Server is the record of one server. It is safe for concurrent use.
 type Server struct {
 	*Store
 	server settings.Server
 
-	listing, protocol keyOnce
-
-	knowing sync.Mutex
-	known   string // its protocol; "" = not known yet
+	program, files keyOnce // without and with the files that the arguments name
 }
 
-// OfServer returns what is cached of a server, by its settings.
+// OfServer returns the record of a server, by its settings.
 func (l *Store) OfServer(server settings.Server) *Server {
 	return &Server{Store: l, server: server}
 }
-
-func (l *Server) source() string { return registry.MCPPrefix + l.server.Name }
 
 // keyOf returns a key made of the server's expanded settings and its program.
 // If files is set, it includes the files that its arguments name, which may
@@ -72,14 +74,6 @@ func (l *Server) keyOf(ctx context.Context, files bool) (string, error) {
 	return k.String(), err
 }
 
-func (l *Server) listingKey(ctx context.Context) (string, error) {
-	return l.listing.get(func() (string, error) { return l.keyOf(ctx, true) })
-}
-
-func (l *Server) protocolKey(ctx context.Context) (string, error) {
-	return l.protocol.get(func() (string, error) { return l.keyOf(ctx, false) })
-}
-
 // folderIn returns a folder of the settings, relative to root; "" is root
 // itself.
 func folderIn(root, dir string) string {
@@ -89,95 +83,90 @@ func folderIn(root, dir string) string {
 	return filepath.Join(root, dir)
 }
 
-// Load implements [mcpclient.Listings].
-func (l *Server) Load(ctx context.Context) (out mcpclient.Listing, ok bool, err error) {
-	if !l.Sources.Active() {
-		return out, false, nil
-	}
-	key, err := l.listingKey(ctx)
+// record returns which record is the server's, and the keys of its entries: files that
+// the server's arguments name may change what it lists, but not how it is reached.
+// fileErr says why only the latter has a key.
+func (l *Server) record(ctx context.Context) (source cache.Source, keys map[cache.Kind]string, fileErr, err error) {
+	source.Name = registry.MCPPrefix + l.server.Name
+	source.Key, err = l.program.get(func() (string, error) { return l.keyOf(ctx, false) })
 	if err != nil {
-		return out, false, l.noKey(l.source(), err)
+		return source, nil, nil, err
 	}
-	e, ok, err := l.Sources.Load(l.source(), key, func(e cache.Entry) bool {
-		var facts mcpclient.Facts
-		return json.Unmarshal(e.Facts, &facts) == nil && (facts.Counted || !l.opts.Counts)
-	})
-	if err != nil || !ok {
-		return out, false, err
+	keys = map[cache.Kind]string{cache.Protocol: ""}
+	if !l.Records.Active(cache.Listing) {
+		return source, keys, nil, nil
 	}
-	out.Tools, out.ListedAt = e.Parts, e.Stored
-	if err := json.Unmarshal(e.Facts, &out.Facts); err != nil {
-		return out, false, nil // the file was written by hand: query the server
+	key, fileErr := l.files.get(func() (string, error) { return l.keyOf(ctx, true) })
+	if fileErr == nil {
+		keys[cache.Listing], keys[mcpclient.OfferPrompts], keys[mcpclient.OfferResources] = key, key, key
+		keys[cache.Failure] = key + " " + l.server.ConnectTimeout.String() // it may have been too short
 	}
-	return out, true, nil
+	return source, keys, fileErr, nil
 }
 
-// Save implements [mcpclient.Listings].
-func (l *Server) Save(ctx context.Context, given mcpclient.Listing) {
-	if !l.Sources.Active() {
-		return
-	}
-	key, err := l.listingKey(ctx)
-	facts, jsonErr := json.Marshal(given.Facts)
-	if err == nil && jsonErr == nil {
-		l.Sources.Save(l.source(), key, cache.Entry{Facts: facts, Parts: given.Tools})
-	}
-}
-
-// LoadProtocol implements [mcpclient.Protocols].
-func (l *Server) LoadProtocol(ctx context.Context) string {
-	key, err := l.protocolKey(ctx)
+// Load returns what is known of the server. The error says that the server must not be
+// asked, and comes with what is known apart from its listing.
+func (l *Server) Load(ctx context.Context) (known Known, err error) {
+	source, keys, fileErr, err := l.record(ctx)
 	if err != nil {
-		return ""
+		return known, l.noKey(err)
 	}
-	l.knowing.Lock()
-	defer l.knowing.Unlock()
-	if l.known == "" {
-		e, ok, _ := l.protocols.Load(l.source(), key, nil) // Load never fails in these modes
-		if !ok || json.Unmarshal(e.Facts, &l.known) != nil {
-			return ""
+	record, err := l.Records.Load(source, keys)
+	if fileErr != nil {
+		err = l.noKey(fileErr)
+	}
+	known.Failure = failureOf(record)
+	_ = json.Unmarshal(record[cache.Protocol].Facts, &known.Protocol) // what cannot be read is not known
+	known.Offers = map[string][]mcpclient.Offer{}
+	for _, kind := range []string{mcpclient.OfferPrompts, mcpclient.OfferResources} {
+		var offers []mcpclient.Offer
+		if json.Unmarshal(record[cache.Kind(kind)].Facts, &offers) == nil {
+			known.Offers[kind] = offers
 		}
 	}
-	return l.known
+	listing := &mcpclient.Listing{Tools: record[cache.Listing].Parts, ListedAt: record[cache.Listing].Stored}
+	if json.Unmarshal(record[cache.Listing].Facts, &listing.Facts) == nil && (listing.Facts.Counted || !l.opts.Counts || l.opts.Mode == cache.Offline) {
+		known.Listing = listing
+	}
+	return known, err
 }
 
-// SaveProtocol implements [mcpclient.Protocols]. It does nothing if the
-// protocol is unchanged.
-func (l *Server) SaveProtocol(ctx context.Context, generation string) {
-	key, err := l.protocolKey(ctx)
+// Save stores the fields of known that are not zero and leaves the others as they are,
+// except that a listing ends a failure. A missing login is no failure to store: it is
+// detected immediately and ends when the user logs in.
+func (l *Server) Save(ctx context.Context, known Known) {
+	source, keys, _, err := l.record(ctx)
 	if err != nil {
 		return
 	}
-	l.knowing.Lock()
-	defer l.knowing.Unlock()
-	if l.known == generation {
-		return
+	record := cache.Record{}
+	put := func(kind cache.Kind, facts any, parts [][]byte) {
+		key, ok := keys[kind]
+		if data, err := json.Marshal(facts); ok && err == nil {
+			record[kind] = cache.Entry{Key: key, Facts: data, Parts: parts}
+		}
 	}
-	l.known = generation
-	l.protocols.Save(l.source(), key, cache.Entry{Facts: json.RawMessage(`"` + generation + `"`)})
+	if known.Protocol != "" {
+		put(cache.Protocol, known.Protocol, nil)
+	}
+	for kind, offers := range known.Offers {
+		put(cache.Kind(kind), offers, nil)
+	}
+	switch {
+	case known.Listing != nil:
+		put(cache.Listing, known.Listing.Facts, known.Listing.Tools)
+		record[cache.Failure] = cache.Entry{}
+	case known.Failure != nil && !errors.Is(known.Failure, registry.ErrNeedsLogin):
+		put(cache.Failure, keptFailure{known.Failure.Error()}, nil)
+	}
+	l.Records.Save(source, record)
 }
 
-// LoadFailure implements [mcpclient.Failures].
-func (l *Server) LoadFailure(ctx context.Context) error {
-	if !l.failures.Active() {
-		return nil
-	}
-	key, err := l.listingKey(ctx)
+// Forget removes what is cached of the server.
+func (l *Server) Forget(ctx context.Context) error {
+	source, _, _, err := l.record(ctx)
 	if err != nil {
-		return nil
+		return err
 	}
-	return l.loadFailure(l.source(), failureKey(key, l.server.ConnectTimeout))
-}
-
-// SaveFailure implements [mcpclient.Failures]. A missing login is not cached:
-// it is detected immediately and ends when the user logs in.
-func (l *Server) SaveFailure(ctx context.Context, failure error) {
-	if !l.failures.Active() || errors.Is(failure, registry.ErrNeedsLogin) {
-		return
-	}
-	key, err := l.listingKey(ctx)
-	if err != nil {
-		return
-	}
-	l.saveFailure(ctx, l.source(), failureKey(key, l.server.ConnectTimeout), failure)
+	return l.Records.Drop(ctx, source)
 }

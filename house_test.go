@@ -70,7 +70,7 @@ func rooms() map[string][]string {
 		"internal/cli/trustcmd":        {"internal/cli", "internal/registry", "internal/settings", "internal/terminal", "internal/trust"},
 		"internal/cli/whycmd":          {"internal/args", "internal/cli", "internal/cli/approvalscmd", "internal/cli/complete", "internal/exec", "internal/policy", "internal/registry", "internal/session", "internal/terminal"},
 		"internal/columns":             {"internal/terminal"},
-		"internal/confine":             {"internal/builtin/workspace", "internal/policy", "internal/process", "internal/registry", "internal/sandbox", "internal/settings", "internal/settings/document", "internal/settings/table"},
+		"internal/confine":             {"internal/builtin/workspace", "internal/policy", "internal/process", "internal/registry", "internal/sandbox", "internal/settings", "internal/settings/table"},
 		"internal/discover":            {"internal/process", "internal/registry", "internal/settings", "internal/settings/document"},
 		"internal/exec":                {"internal/policy", "internal/registry"},
 		"internal/expand":              {},

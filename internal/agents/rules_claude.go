@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -39,17 +40,18 @@ func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 			return ImportedRules{}, problemError(problems)
 		}
 		if m := doc.Root.Get("sandbox"); m != nil {
-			r.unsaid(place(f.Path, m.Line), "sandbox is not imported; see docs/sandbox.md")
+			r.unsaid(place(f.Path, int(m.Line)), "sandbox is not imported; see docs/sandbox.md")
 		}
 		for _, m := range doc.Members("permissions") {
 			switch m.Name {
 			case allow, ask, deny:
-				if m.Value.Kind != document.List {
-					return ImportedRules{}, problemError([]document.Problem{{File: f.Path, Line: m.Line, Col: m.Col, Message: "permissions." + m.Name + " is not a list"}})
+				if m.Value.Kind != jsonx.Array {
+					line, col := m.Place()
+					return ImportedRules{}, problemError([]document.Problem{{File: f.Path, Line: line, Col: col, Message: "agents." + m.Name + " is not a list"}})
 				}
 				r.list(f.Path, m.Name, m.Value)
 			default:
-				r.unsaid(place(f.Path, m.Line), "permissions."+m.Name+" is not a rule; see approvalMode and workspace")
+				r.unsaid(place(f.Path, int(m.Line)), "permissions."+m.Name+" is not a rule; see approvalMode and workspace")
 			}
 		}
 	}
@@ -59,14 +61,14 @@ func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 	return r.ImportedRules, nil
 }
 
-func (r *claudeReader) list(file, decision string, list *document.Node) {
+func (r *claudeReader) list(file, decision string, list *jsonx.Value) {
 	for _, n := range list.Items {
-		from := place(file, n.Line) + ": " + decision + " " + n.Text
-		if n.Kind != document.String {
-			r.unsaid(place(file, n.Line), "not a string")
+		from := place(file, int(n.Line)) + ": " + decision + " " + n.Text()
+		if n.Kind != jsonx.String {
+			r.unsaid(place(file, int(n.Line)), "not a string")
 			continue
 		}
-		rule, note := r.entry(decision, strings.TrimSpace(n.Text))
+		rule, note := r.entry(decision, strings.TrimSpace(n.Text()))
 		if note != "" {
 			r.unsaid(from, note)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -106,8 +107,8 @@ func problem(path string, err error) document.Problem {
 
 // tables returns the names below mcp_servers with the place where each first
 // occurs, in file order.
-func tables(data []byte) []document.Field {
-	var out []document.Field
+func tables(data []byte) []jsonx.Member {
+	var out []jsonx.Member
 	seen := map[string]bool{}
 	var p unstable.Parser
 	p.Reset(data)
@@ -125,7 +126,7 @@ func tables(data []byte) []document.Field {
 		}
 		seen[path[1]] = true
 		start := p.Shape(at).Start
-		out = append(out, document.Field{Name: path[1], Line: start.Line, Col: start.Column})
+		out = append(out, jsonx.Member{Name: path[1], Pos: jsonx.NewPos(start.Line, start.Column)})
 	}
 	return out
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // entry is one server as an entry of mcpServers.
@@ -92,8 +91,8 @@ func (p *pairs) UnmarshalJSON(data []byte) error {
 }
 
 // imported returns the result for one server.
-func imported(s document.Field, e entry, d dialect, problem string) settings.ImportedServer {
-	out := settings.ImportedServer{Name: s.Name, Line: s.Line, Col: s.Col, Problem: problem}
+func imported(s jsonx.Member, e entry, d dialect, problem string) settings.ImportedServer {
+	out := settings.ImportedServer{Name: s.Name, Pos: s.Pos, Problem: problem}
 	if problem != "" {
 		return out
 	}

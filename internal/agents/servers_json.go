@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -86,13 +87,13 @@ func read(d dialect, convert func(s *server) (entry, string), keys ...string) re
 	}
 }
 
-func servers(members []document.Field, d dialect, convert func(s *server) (entry, string)) []settings.ImportedServer {
+func servers(members []jsonx.Member, d dialect, convert func(s *server) (entry, string)) []settings.ImportedServer {
 	out := make([]settings.ImportedServer, 0, len(members))
 	for _, m := range members {
 		var s server
 		var e entry
 		problem := "its entry does not have the expected form"
-		if json.Unmarshal(m.Value.Encode(), &s) == nil {
+		if json.Unmarshal(m.Value.JSON(), &s) == nil {
 			e, problem = convert(&s)
 		}
 		out = append(out, imported(m, e, d, problem))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -22,17 +23,17 @@ func Pasted(data []byte, name string) ([]settings.ImportedServer, error) {
 		}
 		return nil, settings.NewError(problems)
 	}
-	members := doc.Root.Fields
+	members := doc.Root.Members
 	for _, key := range []string{"mcpServers", "servers"} {
-		if n := doc.Root.Get(key); n != nil && n.Kind == document.Object {
-			members = n.Fields
+		if n := doc.Root.Get(key); n != nil && n.Kind == jsonx.Object {
+			members = n.Members
 		}
 	}
 	if isEntry(members) {
 		if name == "" {
 			return nil, errors.New("the JSON is one entry without a name")
 		}
-		members = []document.Field{{Name: name, Value: doc.Root}}
+		members = []jsonx.Member{{Name: name, Value: doc.Root}}
 	}
 	if name != "" && len(members) != 1 {
 		return nil, fmt.Errorf("the JSON contains %d servers, but you gave one name, %q", len(members), name)
@@ -48,25 +49,25 @@ func Pasted(data []byte, name string) ([]settings.ImportedServer, error) {
 }
 
 // isEntry reports whether members are those of one server.
-func isEntry(members []document.Field) bool {
+func isEntry(members []jsonx.Member) bool {
 	for _, m := range members {
 		switch m.Name {
 		case "command", "url", "httpUrl", "serverUrl":
-			return m.Value.Kind != document.Object
+			return m.Value.Kind != jsonx.Object
 		}
 	}
 	return false
 }
 
-func pasted(m document.Field) settings.ImportedServer {
-	raw := m.Value.Encode()
+func pasted(m jsonx.Member) settings.ImportedServer {
+	raw := m.Value.JSON()
 	whole, err := json.Marshal(map[string]map[string]json.RawMessage{"mcpServers": {m.Name: raw}})
 	if err == nil {
 		if unknown, err := settings.CheckFile("pasted.json", whole); err == nil && len(unknown) == 0 {
-			return settings.ImportedServer{Name: m.Name, JSON: raw, Line: m.Line, Col: m.Col}
+			return settings.ImportedServer{Name: m.Name, JSON: raw, Pos: m.Pos}
 		}
 	}
-	found := servers([]document.Field{m}, braces, geminiEntry)[0]
+	found := servers([]jsonx.Member{m}, braces, geminiEntry)[0]
 	if found.Problem == "" {
 		found.Problem = settings.CheckServer(found.Name, found.JSON)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -35,7 +36,7 @@ func readGeminiServers(path string, data []byte) ([]settings.ImportedServer, []d
 func lists(doc *document.Document, member, older string) []string {
 	for _, m := range append(doc.Members("mcp"), doc.Members()...) {
 		var names []string
-		if (m.Name == member || m.Name == older) && json.Unmarshal(m.Value.Encode(), &names) == nil {
+		if (m.Name == member || m.Name == older) && json.Unmarshal(m.Value.JSON(), &names) == nil {
 			return names
 		}
 	}
@@ -98,7 +99,7 @@ func readOpencode(path string, data []byte) ([]settings.ImportedServer, []docume
 	}
 	members := doc.Members("mcp")
 	// Version 2 has the servers one level deeper.
-	if nested := doc.Members("mcp", "servers"); nested != nil && !slices.ContainsFunc(nested, func(m document.Field) bool { return m.Name == "command" || m.Name == "url" }) {
+	if nested := doc.Members("mcp", "servers"); nested != nil && !slices.ContainsFunc(nested, func(m jsonx.Member) bool { return m.Name == "command" || m.Name == "url" }) {
 		members = nested
 	}
 	return servers(members, opencodeLike, opencodeEntry), nil

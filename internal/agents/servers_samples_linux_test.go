@@ -38,7 +38,7 @@ func found(t *testing.T, program string) []string {
 			if s.Problem != "" {
 				text = "left out: " + s.Problem
 			}
-			out = append(out, fmt.Sprintf("%s %s:%d %s", kind, s.Name, s.Line, text))
+			out = append(out, fmt.Sprintf("%s %s:%d %s", kind, s.Name, s.Pos.Line, text))
 		}
 	}
 	return out

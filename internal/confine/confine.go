@@ -95,7 +95,7 @@ func (c *Confiner) Means(name string) policy.Means {
 	}
 	if name == Shell {
 		yolo := c.opts.Settings.Setting("sandbox.yolo")
-		m.YoloAuto, m.YoloRequire, m.YoloOrigin = yolo.Value.Text == modeAuto && !m.Off, yolo.Value.Text == modeRequire, yolo.Origin.String()
+		m.YoloAuto, m.YoloRequire, m.YoloOrigin = yolo.Value.Text() == modeAuto && !m.Off, yolo.Value.Text() == modeRequire, yolo.Origin.String()
 	}
 	return m
 }

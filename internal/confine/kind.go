@@ -6,7 +6,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/sandbox"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -39,7 +39,7 @@ func (c *Confiner) kind(name string) kind {
 	if k.own = mode.Origin.Scope != settings.ScopeDefault; !k.own && name != References {
 		mode = c.opts.Settings.Setting(table.SandboxMode)
 	}
-	k.mode, k.origin = mode.Value.Text, mode.Origin.String()
+	k.mode, k.origin = mode.Value.Text(), mode.Origin.String()
 	network := get("network")
 	k.networkSet = network.Origin.Scope != settings.ScopeDefault
 	k.network = networkOf(network.Value)
@@ -56,15 +56,15 @@ func (c *Confiner) server(name string) func(field string) settings.Named {
 	}
 	return func(field string) settings.Named {
 		if entry.Value == nil || entry.Value.Get(field) == nil {
-			return settings.Named{Value: &document.Node{}}
+			return settings.Named{Value: jsonx.NewNull()}
 		}
 		value, at := entry.Value.Get(field), entry.Origin
-		at.Line, at.Col = value.Line, value.Col
+		at.Line, at.Col = value.Place()
 		return settings.Named{Value: value, Origin: at}
 	}
 }
 
-func networkOf(n *document.Node) sandbox.Network {
+func networkOf(n *jsonx.Value) sandbox.Network {
 	word, hosts, err := table.ParseNetwork(n)
 	switch {
 	case err != nil: // not set, for a server

@@ -56,7 +56,7 @@ func (p *Plugin) sortOut(doc *document.Document, problems []document.Problem) {
 	ofTools := map[document.Problem]bool{}
 	if tools := doc.Root.Get("tools"); tools != nil {
 		for i, tool := range tools.Items {
-			for _, problem := range tool.Problems {
+			for _, problem := range doc.ProblemsIn(tool) {
 				p.spoil(i, problem)
 				ofTools[problem] = true
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"unicode/utf8"
 )
 
 // Marshal is json.Marshal but does not escape <, > and &.
@@ -75,6 +76,16 @@ func AppendQuote(dst []byte, s string) []byte {
 		}
 	}
 	return append(append(dst, s[start:]...), '"')
+}
+
+// appendName is AppendQuote, but fast for the names that most members have.
+func appendName(dst []byte, name string) []byte {
+	for i := range len(name) {
+		if c := name[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return AppendQuote(dst, name)
+		}
+	}
+	return append(append(append(dst, '"'), name...), '"')
 }
 
 // quoted is Quote with a fast path for schema keywords, which are most

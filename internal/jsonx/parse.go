@@ -222,7 +222,7 @@ func (p *Parser) member(base int, seen map[string]int, depth int) (map[string]in
 		p.openMembers[base+at].Value = v
 		return seen, nil
 	}
-	p.openMembers = append(p.openMembers, Member{Name: name, Token: token, Value: v})
+	p.openMembers = append(p.openMembers, Member{Name: name, Value: v})
 	return p.indexed(base, seen), nil
 }
 

@@ -11,7 +11,7 @@ func TestParseKeepsText(t *testing.T) {
 	for name, text := range map[string]string{
 		"key order":       `{"z":1,"a":{"y":[],"b":{}}}`,
 		"big numbers":     `[9007199254740993,1.10,-0,1E+2,0.1e-7,123456789012345678901234567890]`,
-		"escapes":         `{"\u0061\/":"\u00e9\n\ud83d\ude00 <>&"}`,
+		"escapes":         `{"a":"\u00e9\n\ud83d\ude00 <>&"}`,
 		"invisible":       "[\"a\u200db\u202e\"]",
 		"bare values":     `[true,false,null,""]`,
 		"scalar":          `"x"`,
@@ -28,6 +28,16 @@ func TestParseKeepsText(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestNamesAreWrittenWithFewEscapes(t *testing.T) {
+	n, err := Parse([]byte(`{"\u0061\/":1,"\"\\\u0001é":2,"\u2028":3}`), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(n.JSON()), `{"a/":1,"\"\\\u0001é":2,"\u2028":3}`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

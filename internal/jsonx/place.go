@@ -58,6 +58,51 @@ func (v *Value) Step(token string) *Value {
 	return nil
 }
 
+// Walk calls visit with every value from v downwards and its dotted key, which
+// begins with key: a.b for members, a[0] for elements.
+func (v *Value) Walk(key string, visit func(key string, v *Value)) {
+	visit(key, v)
+	for i, item := range v.Items {
+		item.Walk(key+"["+strconv.Itoa(i)+"]", visit)
+	}
+	for _, m := range v.Members {
+		name := m.Name
+		if key != "" {
+			name = key + "." + name
+		}
+		m.Value.Walk(name, visit)
+	}
+}
+
+// SetPos gives v and everything below it one position.
+func (v *Value) SetPos(p Pos) {
+	v.Pos = p
+	for _, item := range v.Items {
+		item.SetPos(p)
+	}
+	for i := range v.Members {
+		v.Members[i].Pos = p
+		v.Members[i].Value.SetPos(p)
+	}
+}
+
+// Locate returns the position of the value that a JSON pointer names, or of the
+// nearest enclosing value. A member's position is that of its name.
+func (v *Value) Locate(pointer string) Pos {
+	at := v.Pos
+	for token := range Tokens(pointer) {
+		next := v.Step(token)
+		if next == nil {
+			break
+		}
+		if at = next.Pos; v.Kind == Object {
+			at = v.Members[v.index(token)].Pos
+		}
+		v = next
+	}
+	return at
+}
+
 // Lines converts offsets in a text to lines and columns. It is not safe for
 // concurrent use.
 type Lines struct {

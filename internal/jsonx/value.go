@@ -1,6 +1,9 @@
 package jsonx
 
-import "slices"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Kind is the type of a JSON value.
 type Kind uint8
@@ -38,10 +41,12 @@ func (k Kind) String() string {
 }
 
 // Value is one JSON value that keeps its source form: scalars keep their text,
-// objects the order of their members. Its fields may be changed. Reading
+// objects the order of their members. Names are written with as few escapes as
+// possible. Its fields may be changed. Reading
 // methods treat nil as a missing value.
 type Value struct {
 	Kind    Kind
+	Pos              // where it begins; only in documents that people write
 	Token   string   // of a scalar: its JSON text, including quotes
 	Members []Member // of an object; names are unique
 	Items   []*Value // of an array
@@ -50,20 +55,39 @@ type Value struct {
 // Member is one key of an object with its value.
 type Member struct {
 	Name  string // decoded
-	Token string // JSON text of the name
+	Pos          // of the name
 	Value *Value
 }
+
+// Pos is a position in a document. The zero value is none: [Parse] records no
+// positions. It is small because every value and member has one.
+type Pos struct{ Line, Col int32 } // from 1, columns in characters
+
+// NewPos returns the position of a line and a column.
+func NewPos(line, col int) Pos { return Pos{int32(line), int32(col)} }
+
+// Place returns line and column.
+func (p Pos) Place() (line, col int) { return int(p.Line), int(p.Col) }
 
 // NewString returns a string value.
 func NewString(s string) *Value { return &Value{Kind: String, Token: quoted(s)} }
 
 // NewMember returns a member for an object.
 func NewMember(name string, v *Value) Member {
-	return Member{Name: name, Token: quoted(name), Value: v}
+	return Member{Name: name, Value: v}
 }
 
 // NewObject returns an object of members with unique names.
 func NewObject(members ...Member) *Value { return &Value{Kind: Object, Members: members} }
+
+// NewStrings returns an array of strings.
+func NewStrings(list []string) *Value {
+	out := NewArray()
+	for _, s := range list {
+		out.Items = append(out.Items, NewString(s))
+	}
+	return out
+}
 
 // NewArray returns an array.
 func NewArray(items ...*Value) *Value { return &Value{Kind: Array, Items: items} }
@@ -88,6 +112,20 @@ func (v *Value) Text() string {
 		return ""
 	}
 	return unquote(v.Token)
+}
+
+// Strings returns the strings of an array, skipping other values.
+func (v *Value) Strings() []string {
+	if v == nil {
+		return nil
+	}
+	var out []string
+	for _, item := range v.Items {
+		if item.Kind == String {
+			out = append(out, unquote(item.Token))
+		}
+	}
+	return out
 }
 
 // IsText reports whether v is the string s.
@@ -157,14 +195,15 @@ func (v *Value) Rename(old, name string) {
 
 // Clone returns a copy that shares nothing with v.
 func (v *Value) Clone() *Value {
-	c := &Value{Kind: v.Kind, Token: v.Token, Members: slices.Clone(v.Members), Items: slices.Clone(v.Items)}
+	c := *v
+	c.Members, c.Items = slices.Clone(v.Members), slices.Clone(v.Items)
 	for i := range c.Members {
 		c.Members[i].Value = c.Members[i].Value.Clone()
 	}
 	for i := range c.Items {
 		c.Items[i] = c.Items[i].Clone()
 	}
-	return c
+	return &c
 }
 
 // AppendTo appends v to dst as JSON without white space.
@@ -176,8 +215,7 @@ func (v *Value) AppendTo(dst []byte) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(dst, v.Members[i].Token...)
-			dst = append(dst, ':')
+			dst = append(appendName(dst, v.Members[i].Name), ':')
 			dst = v.Members[i].Value.AppendTo(dst)
 		}
 		return append(dst, '}')
@@ -193,6 +231,9 @@ func (v *Value) AppendTo(dst []byte) []byte {
 	}
 	return append(dst, v.Token...)
 }
+
+// JSON returns v as JSON without white space.
+func (v *Value) JSON() json.RawMessage { return v.AppendTo(nil) }
 
 // MarshalJSON implements [json.Marshaler].
 func (v *Value) MarshalJSON() ([]byte, error) { return v.AppendTo(nil), nil }

@@ -42,7 +42,7 @@ func Assign(key string, words []string) (Assignment, error) {
 	for _, p := range r.layer.mistakes() {
 		problems = append(problems, withoutPlace(p, key))
 	}
-	return Assignment{Paths: paths, Value: n.Encode()}, NewError(problems)
+	return Assignment{Paths: paths, Value: n.JSON()}, NewError(problems)
 }
 
 // Paths returns the paths to a setting, or to a part of one, in a file: by its name,
@@ -149,10 +149,10 @@ func nearKeys(x *table.Index, key string) []string {
 }
 
 // valueOf parses words as a value of a row's type, without checking it.
-func valueOf(row *table.Row, words []string) (*document.Node, error) {
+func valueOf(row *table.Row, words []string) (*jsonx.Value, error) {
 	list := row.Type == table.Strings || row.Type == table.Command || row.Type == table.Network
 	if list && (len(words) > 1 || row.Type == table.Strings && !strings.HasPrefix(words[0], "[")) {
-		return document.NewStrings(words), nil
+		return jsonx.NewStrings(words), nil
 	}
 	if len(words) > 1 {
 		return nil, fmt.Errorf("takes one value, got %d", len(words))
@@ -160,22 +160,22 @@ func valueOf(row *table.Row, words []string) (*document.Node, error) {
 	word := words[0]
 	switch row.Type {
 	case table.String, table.Choice:
-		return document.NewString(word), nil
+		return jsonx.NewString(word), nil
 	case table.Command, table.Network:
 		if !strings.HasPrefix(word, "[") {
-			return document.NewString(word), nil
+			return jsonx.NewString(word), nil
 		}
 	case table.Duration, table.Size:
 		if strings.Trim(word, "0123456789") != "" {
-			return document.NewString(word), nil
+			return jsonx.NewString(word), nil
 		}
 	}
 	doc, problems := document.Parse("value.json", []byte(`{"":`+word+`}`))
 	switch {
-	case len(problems) == 0 && len(doc.Root.Fields) == 1:
-		return doc.Root.Fields[0].Value, nil
+	case len(problems) == 0 && len(doc.Root.Members) == 1:
+		return doc.Root.Members[0].Value, nil
 	case row.Type == table.Raw || row.Type == table.Bool || row.Type == table.Int:
-		return document.NewString(word), nil
+		return jsonx.NewString(word), nil
 	}
 	return nil, fmt.Errorf("%s is not JSON", jsonx.Quote(word))
 }

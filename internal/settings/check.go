@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -13,16 +13,18 @@ import (
 var sourceCommands = []string{"toolDiscoveryCommand", "toolCallCommand", "mcpServerCommand"}
 
 // check reports what is wrong with the value of a setting.
-func (r *reader) check(row *table.Row, key string, n *document.Node) {
+func (r *reader) check(row *table.Row, key string, n *jsonx.Value) {
 	if slices.Contains(sourceCommands, row.Name) {
 		r.source = n
 		defer func() { r.source = nil }()
 	}
 	switch row.Type {
 	case table.String:
-		r.want(n, key, document.String, "a string")
+		r.want(n, key, jsonx.String, "a string")
 	case table.Bool:
-		r.want(n, key, document.Bool, "true or false")
+		if !n.Is(jsonx.True) && !n.Is(jsonx.False) {
+			r.wrongType(n, key, "true or false")
+		}
 	case table.Int:
 		_, err := table.ParseInt(n)
 		r.report(n, key, err)
@@ -46,7 +48,7 @@ func (r *reader) check(row *table.Row, key string, n *document.Node) {
 	}
 }
 
-func (r *reader) checkObject(row *table.Row, key string, n *document.Node) {
+func (r *reader) checkObject(row *table.Row, key string, n *jsonx.Value) {
 	switch row.Type {
 	case table.Pairs:
 		r.pairs(row, key, n)
@@ -63,11 +65,11 @@ func (r *reader) checkObject(row *table.Row, key string, n *document.Node) {
 			r.checkOriginHeaders(key, n)
 			return
 		}
-		r.want(n, key, document.Object, "an object")
+		r.want(n, key, jsonx.Object, "an object")
 	}
 }
 
-func (r *reader) want(n *document.Node, key string, k document.Kind, what string) bool {
+func (r *reader) want(n *jsonx.Value, key string, k jsonx.Kind, what string) bool {
 	if n.Kind != k {
 		r.wrongType(n, key, what)
 		return false
@@ -75,84 +77,84 @@ func (r *reader) want(n *document.Node, key string, k document.Kind, what string
 	return true
 }
 
-func (r *reader) report(n *document.Node, key string, err error) {
+func (r *reader) report(n *jsonx.Value, key string, err error) {
 	if err != nil {
-		r.fail(n.Line, n.Col, "", "%s: %s", key, err)
+		r.fail(n.Pos, "", "%s: %s", key, err)
 	}
 }
 
-func (r *reader) choice(row *table.Row, key string, n *document.Node) {
-	if !r.want(n, key, document.String, "a string") || slices.Contains(row.Choices, n.Text) {
+func (r *reader) choice(row *table.Row, key string, n *jsonx.Value) {
+	if !r.want(n, key, jsonx.String, "a string") || slices.Contains(row.Choices, n.Text()) {
 		return
 	}
-	r.fail(n.Line, n.Col, "one of "+strings.Join(row.Choices, ", "), "%s: unknown value %q", key, n.Text)
+	r.fail(n.Pos, "one of "+strings.Join(row.Choices, ", "), "%s: unknown value %q", key, n.Text())
 }
 
-func (r *reader) command(key string, n *document.Node) {
-	if n.Kind == document.String {
+func (r *reader) command(key string, n *jsonx.Value) {
+	if n.Kind == jsonx.String {
 		_, err := table.ParseCommand(n)
 		r.report(n, key, err)
 		return
 	}
 	r.strings(key, n, "a string or a list of strings")
-	if len(n.Items) > 0 && n.Items[0].Kind == document.String && n.Items[0].Text == "" && !table.IsBlank(n) {
-		r.fail(n.Items[0].Line, n.Items[0].Col, "", "%s: the program's name is empty", key)
+	if len(n.Items) > 0 && n.Items[0].Kind == jsonx.String && n.Items[0].Text() == "" && !table.IsBlank(n) {
+		r.fail(n.Items[0].Pos, "", "%s: the program's name is empty", key)
 	}
 }
 
-func (r *reader) strings(key string, n *document.Node, what string) {
-	if !r.want(n, key, document.List, what) {
+func (r *reader) strings(key string, n *jsonx.Value, what string) {
+	if !r.want(n, key, jsonx.Array, what) {
 		return
 	}
 	for i, item := range n.Items {
-		r.want(item, fmt.Sprintf("%s[%d]", key, i), document.String, "a string")
+		r.want(item, fmt.Sprintf("%s[%d]", key, i), jsonx.String, "a string")
 	}
 }
 
-func (r *reader) pairs(row *table.Row, key string, n *document.Node) {
-	if !r.want(n, key, document.Object, "an object of strings") {
+func (r *reader) pairs(row *table.Row, key string, n *jsonx.Value) {
+	if !r.want(n, key, jsonx.Object, "an object of strings") {
 		return
 	}
-	for _, f := range n.Fields {
-		if r.want(f.Value, key+"."+f.Name, document.String, "a string") {
-			r.report(f.Value, key, checkPair(row.Name, f.Name, f.Value.Text))
+	for _, f := range n.Members {
+		if r.want(f.Value, key+"."+f.Name, jsonx.String, "a string") {
+			r.report(f.Value, key, checkPair(row.Name, f.Name, f.Value.Text()))
 		}
 	}
 }
 
-func (r *reader) object(row *table.Row, key string, n *document.Node) {
-	if !r.want(n, key, document.Object, "an object") {
+func (r *reader) object(row *table.Row, key string, n *jsonx.Value) {
+	if !r.want(n, key, jsonx.Object, "an object") {
 		return
 	}
 	present := map[string]bool{}
-	for _, f := range n.Fields {
+	for _, f := range n.Members {
 		i := slices.IndexFunc(row.Fields, func(s table.Row) bool { return s.Name == f.Name })
 		switch {
 		case i < 0 && row.Strict:
-			r.fail(f.Line, f.Col, nearKey(f.Name, key, fieldNames(row)), "unknown setting %q", key+"."+f.Name)
+			r.fail(f.Pos, nearKey(f.Name, key, fieldNames(row)), "unknown setting %q", key+"."+f.Name)
 			continue
 		case i < 0:
 			r.unknown(f, key+"."+f.Name, key, fieldNames(row))
 			continue
 		case row.Strict && isEmpty(f.Value) && row.Fields[i].Type != table.Raw:
-			r.fail(f.Line, f.Col, "give it a value or remove it", "%s is empty", key+"."+f.Name)
+			r.fail(f.Pos, "give it a value or remove it", "%s is empty", key+"."+f.Name)
 			continue
 		}
-		if f.Value.Kind != document.Null {
+		if f.Value.Kind != jsonx.Null {
 			present[f.Name] = true
 			r.check(&row.Fields[i], key+"."+f.Name, f.Value)
 		}
 	}
 	for _, s := range row.Fields {
 		if s.Required && !present[s.Name] {
-			r.fail(n.Line, n.Col, "", "%s: %s is missing", key, s.Name)
+			r.fail(n.Pos, "", "%s: %s is missing", key, s.Name)
 		}
 	}
 }
 
 // isEmpty reports whether a value is null, or text that is blank.
-func isEmpty(n *document.Node) bool {
-	return n.Kind == document.Null || n.Kind == document.String && strings.TrimSpace(n.Text) == ""
+func isEmpty(n *jsonx.Value) bool {
+	return n.Kind == jsonx.Null || n.Kind == jsonx.String && strings.TrimSpace(n.Text()) == ""
 }
 
 func fieldNames(row *table.Row) []string {
@@ -163,13 +165,13 @@ func fieldNames(row *table.Row) []string {
 	return out
 }
 
-func (r *reader) named(row *table.Row, key string, n *document.Node) {
-	if !r.want(n, key, document.Object, "an object") {
+func (r *reader) named(row *table.Row, key string, n *jsonx.Value) {
+	if !r.want(n, key, jsonx.Object, "an object") {
 		return
 	}
-	for _, f := range n.Fields {
+	for _, f := range n.Members {
 		if f.Name == "" {
-			r.fail(f.Line, f.Col, "", "%s: an entry has an empty name", key)
+			r.fail(f.Pos, "", "%s: an entry has an empty name", key)
 		}
 		if row.Name == serversKey {
 			r.server(row, key+"."+f.Name, f.Value)
@@ -180,17 +182,17 @@ func (r *reader) named(row *table.Row, key string, n *document.Node) {
 }
 
 // server checks an entry of mcpServers; its mistakes affect only this server.
-func (r *reader) server(row *table.Row, key string, n *document.Node) {
+func (r *reader) server(row *table.Row, key string, n *jsonx.Value) {
 	r.source = n
 	defer func() { r.source = nil }()
 	r.object(row, key, n)
-	if n.Kind == document.Object {
+	if n.Kind == jsonx.Object {
 		r.report(n, key, checkServer(n))
 	}
 }
 
-func (r *reader) objects(row *table.Row, key string, n *document.Node) {
-	if !r.want(n, key, document.List, "a list of objects") {
+func (r *reader) objects(row *table.Row, key string, n *jsonx.Value) {
+	if !r.want(n, key, jsonx.Array, "a list of objects") {
 		return
 	}
 	for i, item := range n.Items {
@@ -199,15 +201,15 @@ func (r *reader) objects(row *table.Row, key string, n *document.Node) {
 }
 
 // calls checks a list of example calls.
-func (r *reader) calls(key string, n *document.Node) {
-	if !r.want(n, key, document.List, "a list of example calls") {
+func (r *reader) calls(key string, n *jsonx.Value) {
+	if !r.want(n, key, jsonx.Array, "a list of example calls") {
 		return
 	}
 	for i, item := range n.Items {
 		at := fmt.Sprintf("%s[%d]", key, i)
 		switch {
-		case item.Kind == document.String && !isEmpty(item):
-		case item.Kind != document.Object:
+		case item.Kind == jsonx.String && !isEmpty(item):
+		case item.Kind != jsonx.Object:
 			r.wrongType(item, at, "a shell line, or an object with tool and params")
 		default:
 			r.call(at, item)
@@ -215,18 +217,18 @@ func (r *reader) calls(key string, n *document.Node) {
 	}
 }
 
-func (r *reader) call(key string, n *document.Node) {
-	for _, f := range n.Fields {
+func (r *reader) call(key string, n *jsonx.Value) {
+	for _, f := range n.Members {
 		switch f.Name {
 		case "tool":
-			r.want(f.Value, key+".tool", document.String, "a string")
+			r.want(f.Value, key+".tool", jsonx.String, "a string")
 		case "params":
-			r.want(f.Value, key+".params", document.Object, "an object")
+			r.want(f.Value, key+".params", jsonx.Object, "an object")
 		default:
-			r.fail(f.Line, f.Col, nearKey(f.Name, key, []string{"tool", "params"}), "unknown setting %q", key+"."+f.Name)
+			r.fail(f.Pos, nearKey(f.Name, key, []string{"tool", "params"}), "unknown setting %q", key+"."+f.Name)
 		}
 	}
 	if n.Get("tool") == nil {
-		r.fail(n.Line, n.Col, "", "%s: tool is missing", key)
+		r.fail(n.Pos, "", "%s: tool is missing", key)
 	}
 }

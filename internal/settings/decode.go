@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -16,10 +16,10 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		DiscoveryCommand: m.command("toolDiscoveryCommand"),
 		DiscoveryTimeout: duration(m.node("toolDiscoveryTimeout")),
 		CallCommand:      m.command("toolCallCommand"),
-		Env:              m.pairs("env"), InheritEnv: m.node("inheritEnv").Bool,
+		Env:              m.pairs("env"), InheritEnv: m.node("inheritEnv").Is(jsonx.True),
 		CoreTools: m.list("coreTools"), ExcludeTools: m.list("excludeTools"),
 		AllowedTools: m.list("allowedTools"), AllowOptional: m.list("tools.allow"), OnlyTools: m.list("tools.only"),
-		Conflicts:       m.node("conflicts.discovered").Text,
+		Conflicts:       m.node("conflicts.discovered").Text(),
 		Rules:           m.rules(),
 		ShellBanned:     m.banned(),
 		ShellTimeout:    duration(m.node("shell.timeout")),
@@ -34,8 +34,8 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		DiscoveryTTL:    duration(m.node("cache.discovery")),
 		FailuresTTL:     duration(m.node("cache.failures")),
 		Imports:         m.list("imports"),
-		AuditParams:     m.node("audit.params").Bool,
-		Images:          m.node("display.images").Text,
+		AuditParams:     m.node("audit.params").Is(jsonx.True),
+		Images:          m.node("display.images").Text(),
 		Limits:          m.limits(),
 		Globals:         g,
 		merged:          m,
@@ -54,7 +54,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 }
 
 // node returns the effective value, or the default of the table.
-func (m *merged) node(name string) *document.Node {
+func (m *merged) node(name string) *jsonx.Value {
 	if e, ok := m.last(name); ok {
 		return e.node
 	}
@@ -66,7 +66,7 @@ func (m *merged) command(name string) Command {
 	if !ok {
 		return Command{}
 	}
-	c := Command{Line: e.node.Str(), Origin: e.origin, Err: m.faults.of(e.node)}
+	c := Command{Line: e.node.Text(), Origin: e.origin, Err: m.faults.of(e.node)}
 	if c.Err == nil {
 		c.Argv, _ = table.ParseCommand(e.node) // checked when it was read
 	}
@@ -76,7 +76,7 @@ func (m *merged) command(name string) Command {
 func (m *merged) pairs(name string) []Pair {
 	var out []Pair
 	for _, e := range m.named(name) {
-		out = append(out, Pair{Name: e.Name, Value: e.Value.Text, Origin: e.Origin})
+		out = append(out, Pair{Name: e.Name, Value: e.Value.Text(), Origin: e.Origin})
 	}
 	return out
 }
@@ -84,7 +84,7 @@ func (m *merged) pairs(name string) []Pair {
 func (m *merged) search() Search {
 	return Search{
 		Command: m.command("search.command"), Timeout: duration(m.node("search.timeout")),
-		Budget: number(m.node("search.budget")), Always: m.list("search.always"), Client: m.node("search.client").Bool,
+		Budget: number(m.node("search.budget")), Always: m.list("search.always"), Client: m.node("search.client").Is(jsonx.True),
 	}
 }
 
@@ -120,16 +120,16 @@ func (m *merged) limits() Limits {
 
 func (m *merged) channel() string {
 	for _, e := range m.named("context") {
-		if e.Name == "channel" && e.Value.Kind == document.String {
-			return e.Value.Text
+		if e.Name == "channel" && e.Value.Kind == jsonx.String {
+			return e.Value.Text()
 		}
 	}
 	return ""
 }
 
 func (s *Settings) approval(m *merged) {
-	s.ApprovalMode = m.node("approvalMode").Text
-	s.ShellCatastrophic = m.node("shell.catastrophic").Text
+	s.ApprovalMode = m.node("approvalMode").Text()
+	s.ShellCatastrophic = m.node("shell.catastrophic").Text()
 	if e, ok := m.last("approvalMode"); ok {
 		s.ApprovalOrigin = e.origin
 	}
@@ -141,8 +141,8 @@ func (s *Settings) permissions(m *merged) {
 		if !ok {
 			continue
 		}
-		s.Permissions[name] = e.node.Bool
-		if !e.node.Bool {
+		s.Permissions[name] = e.node.Is(jsonx.True)
+		if !e.node.Is(jsonx.True) {
 			s.DeniedBy[name] = e.origin
 		}
 	}
@@ -152,7 +152,7 @@ func (s *Settings) policyDefaults(m *merged) {
 	s.PolicyDefaults = map[string]Rule{}
 	for _, category := range []string{"read", "write", "command", "network", "other"} {
 		name := "policy.defaults." + category
-		r := Rule{Category: category, Decision: m.node(name).Text}
+		r := Rule{Category: category, Decision: m.node(name).Text()}
 		if e, ok := m.last(name); ok {
 			r.Origin = e.origin
 		}
@@ -168,7 +168,7 @@ func (s *Settings) servers(m *merged) {
 		s.Servers = append(s.Servers, server)
 	}
 	if c := m.command("mcpServerCommand"); (c.IsSet() || c.Err != nil) && !slices.ContainsFunc(s.Servers, func(s Server) bool { return s.Name == "mcp" }) {
-		server := decodeServer(row, "mcp", &document.Node{Kind: document.Object}, c.Origin)
+		server := decodeServer(row, "mcp", &jsonx.Value{Kind: jsonx.Object}, c.Origin)
 		if server.Err = c.Err; c.IsSet() {
 			server.Command, server.Args = c.Argv[0], c.Argv[1:]
 		}
@@ -206,7 +206,7 @@ func excludedBy(name string, allowed, excluded List) *Origin {
 func (m *merged) serve() Serve {
 	var key Entry
 	if e, ok := m.last("serve.stateKey"); ok {
-		key = Entry{Value: e.node.Text, Origin: e.origin}
+		key = Entry{Value: e.node.Text(), Origin: e.origin}
 	}
 	return Serve{
 		Idle: duration(m.node("serve.idle")), Session: duration(m.node("serve.session")),

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -74,35 +74,35 @@ func entryRow(row *table.Row, name string) *table.Row {
 	return row.Field(name)
 }
 
-func (m *merged) listNode(name string) *document.Node {
-	out := &document.Node{Kind: document.List}
+func (m *merged) listNode(name string) *jsonx.Value {
+	out := &jsonx.Value{Kind: jsonx.Array}
 	list := m.list(name)
 	if name == bannedKey {
 		list = m.banned()
 	}
 	for _, e := range list.Entries {
-		out.Items = append(out.Items, document.NewString(e.Value))
+		out.Items = append(out.Items, jsonx.NewString(e.Value))
 	}
 	return out
 }
 
 // united combines the lists in objects of lists, by their keys. A value of
 // another form is shown as in the last scope.
-func united(all []entry) *document.Node {
-	out := &document.Node{Kind: document.Object}
+func united(all []entry) *jsonx.Value {
+	out := &jsonx.Value{Kind: jsonx.Object}
 	for _, e := range all {
-		if e.node.Kind != document.Object {
+		if e.node.Kind != jsonx.Object {
 			return all[len(all)-1].node
 		}
-		for _, f := range e.node.Fields {
-			i := slices.IndexFunc(out.Fields, func(have document.Field) bool { return have.Name == f.Name })
+		for _, f := range e.node.Members {
+			i := slices.IndexFunc(out.Members, func(have jsonx.Member) bool { return have.Name == f.Name })
 			switch {
 			case i < 0:
-				out.Fields = append(out.Fields, f)
-			case f.Value.Kind == document.List && out.Fields[i].Value.Kind == document.List:
-				out.Fields[i].Value = &document.Node{Kind: document.List, Items: slices.Concat(out.Fields[i].Value.Items, f.Value.Items)}
+				out.Members = append(out.Members, f)
+			case f.Value.Kind == jsonx.Array && out.Members[i].Value.Kind == jsonx.Array:
+				out.Members[i].Value = &jsonx.Value{Kind: jsonx.Array, Items: slices.Concat(out.Members[i].Value.Items, f.Value.Items)}
 			default:
-				out.Fields[i].Value = f.Value
+				out.Members[i].Value = f.Value
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
@@ -31,7 +32,7 @@ type OriginHeaders struct {
 func (m *merged) fetch() Fetch {
 	f := Fetch{
 		Processor: m.command("fetch.processor"),
-		Proxy:     m.node("fetch.proxy").Bool,
+		Proxy:     m.node("fetch.proxy").Is(jsonx.True),
 		Timeout:   duration(m.node("fetch.timeout")),
 		MaxBytes:  size(m.node("fetch.maxBytes")),
 	}
@@ -44,13 +45,13 @@ func (m *merged) fetch() Fetch {
 
 // checkOriginHeaders reports what is wrong with fetch.headers: its names are
 // origins, its values objects of headers.
-func (r *reader) checkOriginHeaders(key string, n *document.Node) {
-	if !r.want(n, key, document.Object, "an object") {
+func (r *reader) checkOriginHeaders(key string, n *jsonx.Value) {
+	if !r.want(n, key, jsonx.Object, "an object") {
 		return
 	}
-	for _, f := range n.Fields {
+	for _, f := range n.Members {
 		if _, err := parseOrigin(f.Name); err != nil {
-			r.fail(f.Line, f.Col, "write it as in https://api.example.com", "%s: %s", key, err)
+			r.fail(f.Pos, "write it as in https://api.example.com", "%s: %s", key, err)
 		}
 		r.pairs(&table.Row{Name: "headers"}, key+"."+f.Name, f.Value)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -72,18 +72,18 @@ func ResolveGlobals(flags *pflag.FlagSet) (Globals, error) {
 }
 
 func (s *scalars) globals() Globals {
-	given := map[string]*document.Node{}
+	given := map[string]*jsonx.Value{}
 	for _, row := range globalRows() {
 		given[row.Name] = s.global(&row)
 	}
-	is := func(name string) bool { return given[name].True() }
+	is := func(name string) bool { return given[name].Is(jsonx.True) }
 	g := Globals{
 		Files: s.files(given["settings"]), Imports: s.imports(given["import"]), MCP: s.servers(given["mcp"]),
 		NoProject: is("no-project-settings"), NoUser: is("no-user-settings"), TrustProject: is("trust-project"),
 		NonInteractive: is("non-interactive"), Yes: is("yes"), JSON: is("json"), Quiet: is("quiet"), Verbose: is("verbose"),
 		Refresh: is("refresh"), Cached: is("cached"), NoPager: is("no-pager"),
-		JQ: given["jq"].Str(), Root: given["root"].Str(), Channel: given["channel"].Str(), ApprovalMode: given[approvalMode].Str(),
-		Color: cmp.Or(given["color"].Str(), "auto"),
+		JQ: given["jq"].Text(), Root: given["root"].Text(), Channel: given["channel"].Text(), ApprovalMode: given[approvalMode].Text(),
+		Color: cmp.Or(given["color"].Text(), "auto"),
 	}
 	if n := given["timeout"]; n != nil {
 		g.Timeout, g.TimeoutSet = duration(n), true

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
@@ -38,10 +39,10 @@ type ImportFile struct {
 
 // ImportedServer is a server of another program.
 type ImportedServer struct {
-	Name      string
-	JSON      json.RawMessage // an entry of mcpServers
-	Line, Col int             // from 1
-	Problem   string          // why it is not imported; "" if it is
+	Name    string
+	JSON    json.RawMessage // an entry of mcpServers
+	Pos     jsonx.Pos
+	Problem string // why it is not imported; "" if it is
 }
 
 // importNames returns the programs to import from, in order: those of the
@@ -174,19 +175,19 @@ func (l *loader) importLayer(scope Scope, program string, f ImportFile, data []b
 	for _, p := range problems {
 		out.unknown = append(out.unknown, ignoredImport(program, p.String()))
 	}
-	object := &document.Node{Kind: document.Object}
+	object := &jsonx.Value{Kind: jsonx.Object}
 	for _, s := range servers {
 		value, problem := l.importServer(s)
 		if problem != "" {
-			out.unknown = append(out.unknown, importWarning(document.Visible(fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.Path, s.Line, s.Name, program, problem))))
+			out.unknown = append(out.unknown, importWarning(document.Visible(fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.Path, s.Pos.Line, s.Name, program, problem))))
 			continue
 		}
 		if object.Get(s.Name) == nil {
-			object.Fields = append(object.Fields, document.Field{Name: s.Name, Line: s.Line, Col: s.Col, Value: value})
+			object.Members = append(object.Members, jsonx.Member{Name: s.Name, Pos: s.Pos, Value: value})
 		}
 	}
-	if len(object.Fields) > 0 {
-		out.root = &document.Node{Kind: document.Object, Fields: []document.Field{{Name: serversKey, Value: object}}}
+	if len(object.Members) > 0 {
+		out.root = &jsonx.Value{Kind: jsonx.Object, Members: []jsonx.Member{{Name: serversKey, Value: object}}}
 		origin := Origin{Scope: scope, Name: f.Path}
 		out.entries = []entry{{row: l.index.Row(serversKey), key: serversKey, node: object, origin: origin}}
 	}
@@ -196,7 +197,7 @@ func (l *loader) importLayer(scope Scope, program string, f ImportFile, data []b
 const serversKey = "mcpServers"
 
 // importServer checks one server as if it were in a settings file.
-func (l *loader) importServer(s ImportedServer) (*document.Node, string) {
+func (l *loader) importServer(s ImportedServer) (*jsonx.Value, string) {
 	if s.Problem != "" {
 		return nil, s.Problem
 	}
@@ -207,7 +208,7 @@ func (l *loader) importServer(s ImportedServer) (*document.Node, string) {
 	if problem != "" {
 		return nil, problem
 	}
-	n.SetPlace(s.Line, s.Col)
+	n.SetPos(s.Pos)
 	return n, ""
 }
 
@@ -218,13 +219,13 @@ func CheckServer(name string, entry json.RawMessage) string {
 }
 
 // checkEntry checks an entry of mcpServers.
-func checkEntry(x *table.Index, name string, entry json.RawMessage) (n *document.Node, problem string) {
+func checkEntry(x *table.Index, name string, entry json.RawMessage) (n *jsonx.Value, problem string) {
 	doc, problems := document.Parse("server.json", entry)
 	if len(problems) > 0 {
 		return nil, "its entry cannot be read"
 	}
 	r := reader{index: x, layer: &layer{}}
-	r.check(x.Row(serversKey), serversKey, &document.Node{Kind: document.Object, Fields: []document.Field{{Name: name, Value: doc.Root}}})
+	r.check(x.Row(serversKey), serversKey, &jsonx.Value{Kind: jsonx.Object, Members: []jsonx.Member{{Name: name, Value: doc.Root}}})
 	if mistakes := r.layer.mistakes(); len(mistakes) > 0 {
 		return nil, mistakes[0].Message
 	}
@@ -296,8 +297,8 @@ func (l *loader) addImported(m *merged, layer *layer) {
 	l.diags = append(l.diags, layer.unknown...)
 	taken := m.named(serversKey)
 	for _, e := range layer.entries {
-		e.node = &document.Node{Kind: document.Object, Fields: slices.Clone(e.node.Fields)}
-		e.node.Fields = slices.DeleteFunc(e.node.Fields, func(f document.Field) bool {
+		e.node = &jsonx.Value{Kind: jsonx.Object, Members: slices.Clone(e.node.Members)}
+		e.node.Members = slices.DeleteFunc(e.node.Members, func(f jsonx.Member) bool {
 			i := slices.IndexFunc(taken, func(n Named) bool { return n.Name == f.Name })
 			if i < 0 {
 				return false

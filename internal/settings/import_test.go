@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -28,7 +29,7 @@ func (o otherPrograms) Files(program, root string, _ []string) []ImportFile {
 
 func readNames(_ string, data []byte) (out []ImportedServer, problems []document.Problem) {
 	for i, name := range strings.Fields(string(data)) {
-		s := ImportedServer{Name: name, JSON: json.RawMessage(`{"command":"./run.sh","args":["$TOKEN"]}`), Line: i + 1, Col: 1}
+		s := ImportedServer{Name: name, JSON: json.RawMessage(`{"command":"./run.sh","args":["$TOKEN"]}`), Pos: jsonx.NewPos(i+1, 1)}
 		switch name {
 		case "bad":
 			s.JSON = json.RawMessage(`{"command":3}`)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/folders"
@@ -282,10 +283,10 @@ func (l *loader) warn(code, message, hint string) {
 func (l *loader) workspace(s *Settings) {
 	s.Workspace = s.ProjectRoot
 	e, ok := s.merged.last("workspace.root")
-	if !ok || e.node.Kind != document.String || strings.TrimSpace(e.node.Text) == "" {
+	if !ok || e.node.Kind != jsonx.String || strings.TrimSpace(e.node.Text()) == "" {
 		return
 	}
-	path, err := expand.Text(e.node.Text, expand.NewEnviron(l.opts.Environ).Lookup)
+	path, err := expand.Text(e.node.Text(), expand.NewEnviron(l.opts.Environ).Lookup)
 	if err != nil {
 		l.problems = append(l.problems, document.Problem{File: e.origin.Name, Line: e.origin.Line, Col: e.origin.Col, Message: "workspace.root: " + err.Error()})
 		return

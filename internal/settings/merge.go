@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -61,7 +61,7 @@ func (m *merged) list(name string) List {
 type Named struct {
 	Name   string
 	Origin Origin
-	Value  *document.Node
+	Value  *jsonx.Value
 }
 
 // Masked returns the value as [Named.JSON] does, with secrets masked.
@@ -70,14 +70,14 @@ func (s *Settings) Masked(setting string, n Named) json.RawMessage {
 }
 
 // JSON returns the value: members in file order, numbers as written.
-func (n Named) JSON() json.RawMessage { return n.Value.Encode() }
+func (n Named) JSON() json.RawMessage { return n.Value.JSON() }
 
 // At returns where the value that a JSON pointer names, or the nearest
 // enclosing value, was set.
 func (n Named) At(pointer string) Origin {
 	o := n.Origin
 	if pointer != "" && o.Line > 0 {
-		o.Line, o.Col = n.Value.Locate(pointer)
+		o.Line, o.Col = n.Value.Locate(pointer).Place()
 	}
 	return o
 }
@@ -87,9 +87,9 @@ func (m *merged) named(name string) []Named {
 	var out []Named
 	at := map[string]int{}
 	for _, e := range m.entries[m.index.Row(name)] {
-		for _, f := range e.node.Fields {
+		for _, f := range e.node.Members {
 			o := e.origin
-			o.Line, o.Col = f.Line, f.Col
+			o.Line, o.Col = f.Place()
 			n := Named{Name: f.Name, Origin: o, Value: f.Value}
 			if i, ok := at[f.Name]; ok {
 				if !isGuarded(name, out[i], n) {

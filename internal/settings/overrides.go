@@ -3,23 +3,23 @@ package settings
 import (
 	"fmt"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 const overridesKey = "overrides"
 
 // fixes reports whether an entry of overrides fixes a param or hides something.
-func fixes(override *document.Node) bool {
-	if override.Get("hidden").True() {
+func fixes(override *jsonx.Value) bool {
+	if override.Get("hidden").Is(jsonx.True) {
 		return true
 	}
 	params := override.Get("params")
 	if params == nil {
 		return false
 	}
-	for _, p := range params.Fields {
-		if p.Value.Get("const") != nil || p.Value.Get("hidden").True() {
+	for _, p := range params.Members {
+		if p.Value.Get("const") != nil || p.Value.Get("hidden").Is(jsonx.True) {
 			return true
 		}
 	}
@@ -41,9 +41,9 @@ func (m *merged) guardedOverrides() []registry.Diagnostic {
 		inForce[n.Name] = n
 	}
 	for _, e := range m.entries[m.index.Row(overridesKey)] {
-		for _, f := range e.node.Fields {
+		for _, f := range e.node.Members {
 			o := e.origin
-			o.Line = f.Line
+			o.Line = int(f.Line)
 			if n := inForce[f.Name]; isGuarded(overridesKey, n, Named{Origin: o}) {
 				out = append(out, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "override_ignored",
 					Message: fmt.Sprintf("%s: overrides.%s is ignored, because %s fixes or hides something of that tool and a project cannot change that", o, f.Name, n.Origin)})

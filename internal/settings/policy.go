@@ -1,6 +1,6 @@
 package settings
 
-import "github.com/toolreg/toolreg/internal/settings/document"
+import "github.com/toolreg/toolreg/internal/jsonx"
 
 // rulesKey is the one list to which all scopes add: their rules apply in the
 // order of spec section 8.3.
@@ -20,8 +20,8 @@ func (m *merged) ruleEntries() []entry {
 	return append(named, rest...)
 }
 
-func (m *merged) ruleNode() *document.Node {
-	out := &document.Node{Kind: document.List}
+func (m *merged) ruleNode() *jsonx.Value {
+	out := &jsonx.Value{Kind: jsonx.Array}
 	for _, e := range m.ruleEntries() {
 		out.Items = append(out.Items, e.node.Items...)
 	}
@@ -33,11 +33,11 @@ func (m *merged) rules() []Rule {
 	for _, e := range m.ruleEntries() {
 		for _, n := range e.node.Items {
 			o := e.origin
-			o.Line, o.Col = n.Line, n.Col
+			o.Line, o.Col = n.Place()
 			out = append(out, Rule{
-				Tool: n.Get("tool").Str(), Source: n.Get("source").Str(), Server: n.Get("server").Str(), Category: n.Get("category").Str(),
-				Command: n.Get("command").Str(), Path: n.Get("path").Str(), When: n.Get("when").Str(),
-				Decision: n.Get("decision").Str(), Reason: n.Get("reason").Str(), Origin: o,
+				Tool: n.Get("tool").Text(), Source: n.Get("source").Text(), Server: n.Get("server").Text(), Category: n.Get("category").Text(),
+				Command: n.Get("command").Text(), Path: n.Get("path").Text(), When: n.Get("when").Text(),
+				Decision: n.Get("decision").Text(), Reason: n.Get("reason").Text(), Origin: o,
 				Match: exampleCalls(n.Get("match"), o), NotMatch: exampleCalls(n.Get("notMatch"), o),
 			})
 		}
@@ -46,16 +46,16 @@ func (m *merged) rules() []Rule {
 }
 
 // exampleCalls reads a list of calls that was checked; o is where its rule is set.
-func exampleCalls(list *document.Node, o Origin) []ExampleCall {
+func exampleCalls(list *jsonx.Value, o Origin) []ExampleCall {
 	if list == nil {
 		return nil
 	}
 	var out []ExampleCall
 	for _, n := range list.Items {
-		o.Line, o.Col = n.Line, n.Col
-		call := ExampleCall{Tool: n.Get("tool").Str(), Line: n.Str(), Origin: o}
+		o.Line, o.Col = n.Place()
+		call := ExampleCall{Tool: n.Get("tool").Text(), Line: n.Text(), Origin: o}
 		if params := n.Get("params"); params != nil {
-			call.Params = params.Encode()
+			call.Params = params.JSON()
 		}
 		out = append(out, call)
 	}

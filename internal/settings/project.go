@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/consent"
@@ -137,7 +138,7 @@ func (l *layer) consent() *consent.File {
 	}
 	f := &consent.File{Path: l.file, Root: l.root}
 	for _, e := range l.entries {
-		f.Settings = append(f.Settings, consent.Setting{Row: e.row, Key: e.key, Value: e.node, Line: e.origin.Line})
+		f.Settings = append(f.Settings, consent.Setting{Row: e.row, Key: e.key, Value: e.node, Pos: jsonx.NewPos(e.origin.Line, e.origin.Col)})
 	}
 	return f
 }

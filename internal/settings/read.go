@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
@@ -18,7 +19,7 @@ const maxProblems = 100
 type entry struct {
 	row    *table.Row
 	key    string // as written, dotted
-	node   *document.Node
+	node   *jsonx.Value
 	origin Origin
 }
 
@@ -26,8 +27,8 @@ type entry struct {
 type layer struct {
 	scope    Scope
 	file     string
-	real     string         // with links resolved; only for --settings files
-	root     *document.Node // nil if the file could not be parsed
+	real     string       // with links resolved; only for --settings files
+	root     *jsonx.Value // nil if the file could not be parsed
 	entries  []entry
 	problems []document.Problem
 	faults   faults
@@ -36,10 +37,10 @@ type layer struct {
 
 // faults are the mistakes in the value that describes one source, an entry of
 // mcpServers or a command. They affect only that source (spec section 4).
-type faults map[*document.Node][]document.Problem
+type faults map[*jsonx.Value][]document.Problem
 
 // of returns the mistakes in a value as an [*Error], nil if there are none.
-func (f faults) of(n *document.Node) error { return NewError(document.SortProblems(f[n])) }
+func (f faults) of(n *jsonx.Value) error { return NewError(document.SortProblems(f[n])) }
 
 // mistakes returns all that were found in a layer, in order of position.
 func (l *layer) mistakes() []document.Problem {
@@ -55,7 +56,7 @@ func (l *layer) mistakes() []document.Problem {
 // in which all is commented out. It is false for nil.
 func (l *layer) isBlank() bool {
 	return l != nil && l.root != nil && len(l.problems) == 0 &&
-		!slices.ContainsFunc(l.root.Fields, func(f document.Field) bool { return f.Name != "$schema" })
+		!slices.ContainsFunc(l.root.Members, func(f jsonx.Member) bool { return f.Name != "$schema" })
 }
 
 // reader checks one file against the table of settings.
@@ -63,7 +64,7 @@ type reader struct {
 	index   *table.Index
 	layer   *layer
 	foreign []string
-	source  *document.Node // the source that is being checked; nil if none
+	source  *jsonx.Value // the source that is being checked; nil if none
 }
 
 // read parses and checks a settings file. The layer holds all its mistakes.
@@ -93,11 +94,13 @@ func check(x *table.Index, scope Scope, file string, doc *document.Document, pro
 	return l
 }
 
-func (r *reader) origin(line, col int) Origin {
+func (r *reader) origin(at jsonx.Pos) Origin {
+	line, col := at.Place()
 	return Origin{Scope: r.layer.scope, Name: r.layer.file, Line: line, Col: col}
 }
 
-func (r *reader) fail(line, col int, hint, format string, args ...any) {
+func (r *reader) fail(at jsonx.Pos, hint, format string, args ...any) {
+	line, col := at.Place()
 	p := document.Problem{File: r.layer.file, Line: line, Col: col, Message: document.Visible(fmt.Sprintf(format, args...)), Hint: hint}
 	switch {
 	case r.source == nil:
@@ -111,17 +114,17 @@ func (r *reader) fail(line, col int, hint, format string, args ...any) {
 }
 
 // group reads the settings under a prefix of the table's dotted names.
-func (r *reader) group(n *document.Node, prefix string) {
-	for _, f := range n.Fields {
+func (r *reader) group(n *jsonx.Value, prefix string) {
+	for _, f := range n.Members {
 		key := prefix + f.Name
 		row := r.index.Row(key)
 		switch {
 		case strings.Contains(f.Name, "."): // dots in a file do not mean nesting
 			r.unknown(f, key, strings.TrimSuffix(prefix, "."), r.index.Names(strings.TrimSuffix(prefix, ".")))
-		case f.Value.Kind == document.Null && (row != nil || r.index.IsGroup(key)):
-		case r.index.IsGroup(key) && f.Value.Kind == document.Object:
+		case f.Value.Kind == jsonx.Null && (row != nil || r.index.IsGroup(key)):
+		case r.index.IsGroup(key) && f.Value.Kind == jsonx.Object:
 			r.group(f.Value, key+".")
-		case r.index.IsGroup(key) && row != nil && (f.Value.Kind == document.List || f.Value.Kind == document.Number):
+		case r.index.IsGroup(key) && row != nil && (f.Value.Kind == jsonx.Array || f.Value.Kind == jsonx.Number):
 			r.wrongType(f.Value, key, "an object") // the other program has text or a boolean there
 		case row != nil && row.Foreign:
 			if key != "$schema" {
@@ -133,27 +136,27 @@ func (r *reader) group(n *document.Node, prefix string) {
 			r.wrongType(f.Value, key, "an object")
 		case strings.HasPrefix(key, table.Sandbox): // a sandbox that loses a setting would confine less
 			group := strings.TrimSuffix(prefix, ".")
-			r.fail(f.Line, f.Col, nearKey(f.Name, group, r.index.Names(group)), "unknown setting %q", key)
+			r.fail(f.Pos, nearKey(f.Name, group, r.index.Names(group)), "unknown setting %q", key)
 		default:
 			r.unknown(f, key, strings.TrimSuffix(prefix, "."), r.index.Names(strings.TrimSuffix(prefix, ".")))
 		}
 	}
 }
 
-func (r *reader) setting(row *table.Row, key string, f document.Field) {
+func (r *reader) setting(row *table.Row, key string, f jsonx.Member) {
 	for _, e := range r.layer.entries {
 		if e.row == row {
-			r.fail(f.Line, f.Col, "keep one of them", "%s is already set as %s on line %d", key, e.key, e.origin.Line)
+			r.fail(f.Pos, "keep one of them", "%s is already set as %s on line %d", key, e.key, e.origin.Line)
 			return
 		}
 	}
 	r.check(row, key, f.Value)
-	r.layer.entries = append(r.layer.entries, entry{row: row, key: key, node: f.Value, origin: r.origin(f.Line, f.Col)})
+	r.layer.entries = append(r.layer.entries, entry{row: row, key: key, node: f.Value, origin: r.origin(f.Pos)})
 }
 
 // unknown warns about a key that is not in the table, and suggests the nearest
 // one that is.
-func (r *reader) unknown(f document.Field, key, group string, candidates []string) {
+func (r *reader) unknown(f jsonx.Member, key, group string, candidates []string) {
 	if len(r.layer.unknown) >= maxProblems {
 		return
 	}
@@ -180,17 +183,17 @@ func nearKey(name, group string, candidates []string) string {
 	return fmt.Sprintf("did you mean %q?", near[0])
 }
 
-func (r *reader) wrongType(n *document.Node, key, want string) {
+func (r *reader) wrongType(n *jsonx.Value, key, want string) {
 	if r.layer.scope >= ScopeEnv { // there everything is text
-		r.fail(0, 0, "", "%s: expected %s", key, want)
+		r.fail(jsonx.Pos{}, "", "%s: expected %s", key, want)
 		return
 	}
 	hint := ""
 	switch {
-	case want == "a string" && (n.Kind == document.Number || n.Kind == document.Bool):
+	case want == "a string" && (n.Kind == jsonx.Number || n.Is(jsonx.True) || n.Is(jsonx.False)):
 		hint = "put it in quotes"
-	case want == "true or false" && n.Kind == document.String:
+	case want == "true or false" && n.Kind == jsonx.String:
 		hint = "write true or false without quotes"
 	}
-	r.fail(n.Line, n.Col, hint, "%s: expected %s, got %s", key, want, n.Kind)
+	r.fail(n.Pos, hint, "%s: expected %s, got %s", key, want, document.TypeName(n))
 }

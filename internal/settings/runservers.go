@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
@@ -29,7 +30,7 @@ func (l *loader) serversOfRun(m *merged) {
 	if l.scalars.list("mcp") == nil {
 		origin = Origin{Scope: ScopeEnv, Name: globalVariable("mcp")}
 	}
-	object := &document.Node{Kind: document.Object}
+	object := &jsonx.Value{Kind: jsonx.Object}
 	for i, spec := range l.globals.MCP {
 		name, entry, err := parseServer(spec, l.opts.Dir)
 		if err == nil && object.Get(name) != nil {
@@ -42,9 +43,9 @@ func (l *loader) serversOfRun(m *merged) {
 			l.problems = append(l.problems, document.Problem{File: origin.Name, Message: document.Visible(err.Error())})
 			continue
 		}
-		object.Fields = append(object.Fields, document.Field{Name: name, Value: entry})
+		object.Members = append(object.Members, jsonx.Member{Name: name, Value: entry})
 	}
-	if len(object.Fields) > 0 {
+	if len(object.Members) > 0 {
 		row := m.index.Row(serversKey)
 		m.entries[row] = append(m.entries[row], entry{row: row, key: serversKey, node: object, origin: origin})
 	}
@@ -53,7 +54,7 @@ func (l *loader) serversOfRun(m *merged) {
 // parseServer parses a URL, or a command line that runs in dir, optionally
 // preceded by NAME=. Errors do not repeat the text, since it may contain a
 // secret.
-func parseServer(spec, dir string) (name string, entry *document.Node, err error) {
+func parseServer(spec, dir string) (name string, entry *jsonx.Value, err error) {
 	rest := strings.TrimSpace(spec)
 	before, after, found := strings.Cut(rest, "=")
 	if found && !strings.ContainsAny(before, " \t\"'/\\") {
@@ -71,13 +72,13 @@ func parseServer(spec, dir string) (name string, entry *document.Node, err error
 	case rest == "":
 		return "", nil, errors.New("give a URL or a command line")
 	}
-	entry = &document.Node{Kind: document.Object}
+	entry = &jsonx.Value{Kind: jsonx.Object}
 	own := ""
 	if isURL(rest) {
 		if err := CheckURL(rest); err != nil {
 			return "", nil, err
 		}
-		entry.Fields = []document.Field{{Name: "url", Value: document.NewString(rest)}}
+		entry.Members = []jsonx.Member{{Name: "url", Value: jsonx.NewString(rest)}}
 		if u, err := url.Parse(rest); err == nil {
 			own = u.Hostname()
 		}
@@ -87,10 +88,10 @@ func parseServer(spec, dir string) (name string, entry *document.Node, err error
 			return "", nil, err
 		}
 		own = strings.TrimSuffix(path.Base(strings.ReplaceAll(words[0], `\`, "/")), ".exe")
-		entry.Fields = []document.Field{
-			{Name: "command", Value: document.NewString(words[0])},
-			{Name: "args", Value: document.NewStrings(words[1:])},
-			{Name: "cwd", Value: document.NewString(dir)},
+		entry.Members = []jsonx.Member{
+			{Name: "command", Value: jsonx.NewString(words[0])},
+			{Name: "args", Value: jsonx.NewStrings(words[1:])},
+			{Name: "cwd", Value: jsonx.NewString(dir)},
 		}
 	}
 	if name == "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
@@ -105,7 +106,7 @@ func (s *scalars) value(key string, flag *pflag.Flag, variable string) (text str
 }
 
 // parse checks the text of a flag or variable like a value in a file.
-func (s *scalars) parse(row *table.Row, text string, origin Origin) *document.Node {
+func (s *scalars) parse(row *table.Row, text string, origin Origin) *jsonx.Value {
 	n := row.FromText(text)
 	r := reader{layer: &layer{scope: origin.Scope, file: origin.Name}}
 	r.check(row, row.Name, n)
@@ -118,7 +119,7 @@ func (s *scalars) parse(row *table.Row, text string, origin Origin) *document.No
 
 // global returns the checked value of a global flag; nil if neither the flag
 // nor its variable is given.
-func (s *scalars) global(row *table.Row) *document.Node {
+func (s *scalars) global(row *table.Row) *jsonx.Value {
 	text, origin, ok := s.value(row.Name, s.flag(row.Name), globalVariable(row.Name))
 	if !ok {
 		return nil
@@ -143,21 +144,21 @@ func (s *scalars) list(key string) []string {
 }
 
 // files returns the settings files that the flag or its variable names.
-func (s *scalars) files(variable *document.Node) []string {
+func (s *scalars) files(variable *jsonx.Value) []string {
 	if given := s.list("settings"); given != nil {
 		return given
 	}
-	if text := variable.Str(); text != "" {
+	if text := variable.Text(); text != "" {
 		return filepath.SplitList(text)
 	}
 	return nil
 }
 
 // imports returns the words of the flag or of its variable, separated by commas.
-func (s *scalars) imports(variable *document.Node) []string {
+func (s *scalars) imports(variable *jsonx.Value) []string {
 	given := s.list("import")
 	if given == nil {
-		given = []string{variable.Str()}
+		given = []string{variable.Text()}
 	}
 	var out []string
 	for _, text := range given {
@@ -171,12 +172,12 @@ func (s *scalars) imports(variable *document.Node) []string {
 }
 
 // servers returns the servers that the flag gives, or the lines of its variable.
-func (s *scalars) servers(variable *document.Node) []string {
+func (s *scalars) servers(variable *jsonx.Value) []string {
 	if given := s.list("mcp"); given != nil {
 		return given
 	}
 	var out []string
-	for line := range strings.Lines(variable.Str()) {
+	for line := range strings.Lines(variable.Text()) {
 		if line = strings.TrimSpace(line); line != "" {
 			out = append(out, line)
 		}

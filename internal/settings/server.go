@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -43,27 +43,27 @@ type OAuth struct {
 }
 
 // checkServer reports what is wrong with a server as a whole.
-func checkServer(n *document.Node) error {
-	if n.Get("disabled").True() {
+func checkServer(n *jsonx.Value) error {
+	if n.Get("disabled").Is(jsonx.True) {
 		return nil
 	}
 	for _, name := range []string{"command", "url", "httpUrl"} {
-		if v := n.Get(name); v != nil && v.Kind != document.String && v.Kind != document.Null {
+		if v := n.Get(name); v != nil && v.Kind != jsonx.String && v.Kind != jsonx.Null {
 			return nil // its type is reported; it is not missing
 		}
 	}
-	command, address := n.Get("command").Str(), n.Get("url").Str()
-	if a := n.Get("httpUrl").Str(); a != "" {
+	command, address := n.Get("command").Text(), n.Get("url").Text()
+	if a := n.Get("httpUrl").Text(); a != "" {
 		address = a
 	}
-	switch n.Get("type").Str() {
+	switch n.Get("type").Text() {
 	case "stdio":
 		if command == "" {
 			return errors.New(`type stdio needs a command`)
 		}
 	case "http", "sse":
 		if address == "" {
-			return fmt.Errorf("type %s needs a url", n.Get("type").Str())
+			return fmt.Errorf("type %s needs a url", n.Get("type").Text())
 		}
 	}
 	if command == "" && address == "" {
@@ -110,21 +110,21 @@ func CheckHeaderValue(name, value string) error {
 }
 
 // decodeServer converts a checked entry to a server.
-func decodeServer(row *table.Row, name string, n *document.Node, origin Origin) Server {
+func decodeServer(row *table.Row, name string, n *jsonx.Value, origin Origin) Server {
 	s := Server{
 		Name: name, Origin: origin,
-		Command: n.Get("command").Str(), Args: n.Get("args").Strings(), Cwd: n.Get("cwd").Str(),
-		Env: toPairs(n.Get("env"), origin), InheritEnv: n.Get("inheritEnv").True(),
-		URL: n.Get("url").Str(), HTTPURL: n.Get("httpUrl").Str(), Type: n.Get("type").Str(),
+		Command: n.Get("command").Text(), Args: n.Get("args").Strings(), Cwd: n.Get("cwd").Text(),
+		Env: toPairs(n.Get("env"), origin), InheritEnv: n.Get("inheritEnv").Is(jsonx.True),
+		URL: n.Get("url").Text(), HTTPURL: n.Get("httpUrl").Text(), Type: n.Get("type").Text(),
 		Headers: toPairs(n.Get("headers"), origin),
 		Timeout: wait(row, n, "timeout"), ConnectTimeout: wait(row, n, "connectTimeout"),
-		Protocol: n.Get("protocol").Str(), Trust: n.Get("trust").True(), PerClient: n.Get("perClient").True(), Description: n.Get("description").Str(),
+		Protocol: n.Get("protocol").Text(), Trust: n.Get("trust").Is(jsonx.True), PerClient: n.Get("perClient").Is(jsonx.True), Description: n.Get("description").Text(),
 		IncludeTools: toList(n.Get("includeTools"), origin), ExcludeTools: toList(n.Get("excludeTools"), origin),
-		Disabled: n.Get("disabled").True(), OAuth: decodeOAuth(n.Get("oauth")),
+		Disabled: n.Get("disabled").Is(jsonx.True), OAuth: decodeOAuth(n.Get("oauth")),
 	}
 	s.TrustOrigin = origin
 	if trust := n.Get("trust"); trust != nil && trust.Line > 0 {
-		s.TrustOrigin.Line, s.TrustOrigin.Col = trust.Line, trust.Col
+		s.TrustOrigin.Line, s.TrustOrigin.Col = trust.Place()
 	}
 	if s.Protocol == "" {
 		s.Protocol = "auto"
@@ -132,16 +132,16 @@ func decodeServer(row *table.Row, name string, n *document.Node, origin Origin) 
 	return s
 }
 
-func decodeOAuth(n *document.Node) *OAuth {
-	if n == nil || n.Kind != document.Object {
+func decodeOAuth(n *jsonx.Value) *OAuth {
+	if n == nil || n.Kind != jsonx.Object {
 		return nil
 	}
 	o := &OAuth{
-		Enabled: n.Get("enabled").True(), Grant: n.Get("grant").Str(), ClientID: n.Get("clientId").Str(), ClientSecret: n.Get("clientSecret").Str(),
-		PrivateKey: n.Get("privateKey").Str(), Assertion: n.Get("assertion").Str(), IDToken: n.Get("idToken").Str(), IDPIssuer: n.Get("idpIssuer").Str(), IDPClientID: n.Get("idpClientId").Str(),
-		AuthorizationURL: n.Get("authorizationUrl").Str(), TokenURL: n.Get("tokenUrl").Str(), RegistrationURL: n.Get("registrationUrl").Str(),
-		Issuer: n.Get("issuer").Str(), Scopes: n.Get("scopes").Strings(), Audiences: n.Get("audiences").Strings(),
-		RedirectURI: n.Get("redirectUri").Str(), TokenParamName: n.Get("tokenParamName").Str(),
+		Enabled: n.Get("enabled").Is(jsonx.True), Grant: n.Get("grant").Text(), ClientID: n.Get("clientId").Text(), ClientSecret: n.Get("clientSecret").Text(),
+		PrivateKey: n.Get("privateKey").Text(), Assertion: n.Get("assertion").Text(), IDToken: n.Get("idToken").Text(), IDPIssuer: n.Get("idpIssuer").Text(), IDPClientID: n.Get("idpClientId").Text(),
+		AuthorizationURL: n.Get("authorizationUrl").Text(), TokenURL: n.Get("tokenUrl").Text(), RegistrationURL: n.Get("registrationUrl").Text(),
+		Issuer: n.Get("issuer").Text(), Scopes: n.Get("scopes").Strings(), Audiences: n.Get("audiences").Strings(),
+		RedirectURI: n.Get("redirectUri").Text(), TokenParamName: n.Get("tokenParamName").Text(),
 	}
 	if o.Grant == "" {
 		o.Grant = GrantAuthorizationCode
@@ -152,51 +152,51 @@ func decodeOAuth(n *document.Node) *OAuth {
 // The functions below read checked values; absent ones give the zero value.
 
 // wait reads a member that is a duration, or its default in the table.
-func wait(row *table.Row, n *document.Node, name string) time.Duration {
+func wait(row *table.Row, n *jsonx.Value, name string) time.Duration {
 	v := n.Get(name)
-	if v == nil || v.Kind == document.Null {
+	if v == nil || v.Kind == jsonx.Null {
 		v = row.Field(name).DefaultValue()
 	}
 	return duration(v)
 }
 
-func duration(n *document.Node) time.Duration {
+func duration(n *jsonx.Value) time.Duration {
 	d, _ := table.ParseDuration(n)
 	return d
 }
 
-func size(n *document.Node) int64 {
+func size(n *jsonx.Value) int64 {
 	size, _ := table.ParseSize(n)
 	return size
 }
 
-func number(n *document.Node) int {
+func number(n *jsonx.Value) int {
 	i, _ := table.ParseInt(n)
 	return i
 }
 
 // toPairs preserves file order; in names the file.
-func toPairs(n *document.Node, in Origin) []Pair {
+func toPairs(n *jsonx.Value, in Origin) []Pair {
 	if n == nil {
 		return nil
 	}
-	out := make([]Pair, 0, len(n.Fields))
-	for _, f := range n.Fields {
-		in.Line, in.Col = f.Line, f.Col
-		out = append(out, Pair{Name: f.Name, Value: f.Value.Text, Origin: in})
+	out := make([]Pair, 0, len(n.Members))
+	for _, f := range n.Members {
+		in.Line, in.Col = f.Place()
+		out = append(out, Pair{Name: f.Name, Value: f.Value.Text(), Origin: in})
 	}
 	return out
 }
 
 // toList preserves file order; in names the file.
-func toList(n *document.Node, in Origin) List {
-	if n == nil || n.Kind != document.List {
+func toList(n *jsonx.Value, in Origin) List {
+	if n == nil || n.Kind != jsonx.Array {
 		return List{}
 	}
 	l := List{Set: true, Entries: make([]Entry, 0, len(n.Items))}
 	for _, item := range n.Items {
-		in.Line, in.Col = item.Line, item.Col
-		l.Entries = append(l.Entries, Entry{Value: item.Text, Origin: in})
+		in.Line, in.Col = item.Place()
+		l.Entries = append(l.Entries, Entry{Value: item.Text(), Origin: in})
 	}
 	return l
 }

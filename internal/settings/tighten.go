@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -48,7 +48,7 @@ func (m *merged) beforeProject() *merged {
 }
 
 // before returns the value of a setting and where it was set.
-func (m *merged) before(row *table.Row) (*document.Node, Origin) {
+func (m *merged) before(row *table.Row) (*jsonx.Value, Origin) {
 	if e, ok := m.last(row.Name); ok {
 		return e.node, e.origin
 	}
@@ -73,7 +73,7 @@ func (m *merged) tightenServers(row *table.Row, base *merged) []registry.Diagnos
 			continue
 		}
 		node := *e.node
-		node.Fields = slices.DeleteFunc(slices.Clone(node.Fields), func(f document.Field) bool {
+		node.Members = slices.DeleteFunc(slices.Clone(node.Members), func(f jsonx.Member) bool {
 			d := base.looserServer(row, e.origin, f, known[f.Name])
 			if d != nil {
 				out = append(out, *d)
@@ -87,7 +87,7 @@ func (m *merged) tightenServers(row *table.Row, base *merged) []registry.Diagnos
 
 // looserServer returns the diagnostic of an entry that confines a server less than
 // before; nil if it does not.
-func (m *merged) looserServer(row *table.Row, origin Origin, now document.Field, was Named) *registry.Diagnostic {
+func (m *merged) looserServer(row *table.Row, origin Origin, now jsonx.Member, was Named) *registry.Diagnostic {
 	mode, at := m.before(m.index.Row(table.SandboxMode))
 	if was.Value != nil {
 		at = was.Origin
@@ -100,14 +100,14 @@ func (m *merged) looserServer(row *table.Row, origin Origin, now document.Field,
 		before := field.DefaultValue()
 		if field.Name == "mode" {
 			before = mode
-		} else if mode.Text == table.SandboxOff {
+		} else if mode.Text() == table.SandboxOff {
 			continue
 		} else if was.Value != nil && was.Value.Get(field.Name) != nil {
 			before = was.Value.Get(field.Name)
 		}
 		value := now.Value.Get(field.Name)
 		if value != nil && field.Looser(value, before) {
-			origin.Line, origin.Col = value.Line, value.Col
+			origin.Line, origin.Col = value.Place()
 			d := looserThan(row.Name+"."+now.Name+"."+field.Name, origin, before, at)
 			return &d
 		}
@@ -120,10 +120,10 @@ func notForProjects(key string, origin Origin) registry.Diagnostic {
 		Message: fmt.Sprintf("%s: %s is ignored, because a project cannot set it", origin, key), Hint: "set it in your user settings or in a file of --settings"}
 }
 
-func looserThan(key string, origin Origin, was *document.Node, at Origin) registry.Diagnostic {
+func looserThan(key string, origin Origin, was *jsonx.Value, at Origin) registry.Diagnostic {
 	value := "empty"
-	if was.Kind != document.Null {
-		value = string(was.Encode())
+	if was.Kind != jsonx.Null {
+		value = string(was.JSON())
 	}
 	return registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sandbox_loosened",
 		Message: fmt.Sprintf("%s: %s is ignored, because a project can only tighten the sandbox; without it the value is %s (%s)", origin, key, value, at),

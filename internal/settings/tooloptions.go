@@ -3,7 +3,7 @@ package settings
 import (
 	"time"
 
-	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // Audit configures the log of calls.
@@ -37,7 +37,7 @@ func (m *merged) toolOptions() []ToolOption {
 	var out []ToolOption
 	for _, e := range m.named("toolOptions") {
 		out = append(out, ToolOption{
-			Pattern: e.Name, Origin: e.Origin, Log: e.Value.Get("log").Str(),
+			Pattern: e.Name, Origin: e.Origin, Log: e.Value.Get("log").Text(),
 			Timeout: optional(e.Value, "timeout", duration), MaxOutput: optional(e.Value, "maxOutput", size),
 			Retries: optional(e.Value, "retries", number), RetryDelay: optional(e.Value, "retryDelay", duration),
 			Cache: optional(e.Value, "cache", duration),
@@ -47,9 +47,9 @@ func (m *merged) toolOptions() []ToolOption {
 }
 
 // optional reads a field that may be absent.
-func optional[T any](n *document.Node, name string, read func(*document.Node) T) *T {
+func optional[T any](n *jsonx.Value, name string, read func(*jsonx.Value) T) *T {
 	f := n.Get(name)
-	if f == nil || f.Kind == document.Null {
+	if f == nil || f.Kind == jsonx.Null {
 		return nil
 	}
 	v := read(f)
@@ -57,5 +57,5 @@ func optional[T any](n *document.Node, name string, read func(*document.Node) T)
 }
 
 func (m *merged) audit() Audit {
-	return Audit{Enabled: m.node("audit.enabled").Bool, MaxSize: size(m.node("audit.maxSize")), Keep: number(m.node("audit.keep"))}
+	return Audit{Enabled: m.node("audit.enabled").Is(jsonx.True), MaxSize: size(m.node("audit.maxSize")), Keep: number(m.node("audit.keep"))}
 }

@@ -135,7 +135,7 @@ func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 			case f.Program != program:
 			case problem != "":
 				e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped",
-					Message: fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.File, server.Line, server.Name, program, problem)})
+					Message: fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.File, server.Pos.Line, server.Name, program, problem)})
 			case !slices.ContainsFunc(out, func(have found) bool { return have.Name == server.Name }):
 				out = append(out, found{server, f.File, f.Project})
 			}
@@ -226,7 +226,7 @@ func chooseAsking(ctx context.Context, e *cli.Env, program string, servers []fou
 	var out additions
 	for i, f := range servers {
 		yes, err := cli.AskYes(ctx, tty, terminal.Query{
-			About:    fmt.Sprintf("%d of %d: %s: %s (%s:%d)\n", i+1, len(servers), terminal.Line(f.Name), terminal.Line(reach(f.JSON)), terminal.Line(f.file), f.Line),
+			About:    fmt.Sprintf("%d of %d: %s: %s (%s:%d)\n", i+1, len(servers), terminal.Line(f.Name), terminal.Line(reach(f.JSON)), terminal.Line(f.file), f.Pos.Line),
 			Question: "Copy it?",
 		})
 		if err != nil && !errors.Is(err, terminal.ErrNoAnswer) {

@@ -33,9 +33,9 @@ func (f *Fitter) properties(n, out *jsonx.Value, depth int) error {
 		if value == nil {
 			continue
 		}
-		fitted.Members = append(fitted.Members, jsonx.Member{Name: m.Name, Token: m.Token, Value: value})
+		fitted.Members = append(fitted.Members, jsonx.NewMember(m.Name, value))
 		if required[m.Name] {
-			needed.Items = append(needed.Items, &jsonx.Value{Kind: jsonx.String, Token: m.Token})
+			needed.Items = append(needed.Items, jsonx.NewString(m.Name))
 		}
 	}
 	if len(fitted.Members) == 0 {

@@ -23,7 +23,6 @@ func Respell(n *jsonx.Value) {
 		}
 	case jsonx.Object:
 		for i := range n.Members {
-			n.Members[i].Token = jsonx.Quote(n.Members[i].Name)
 			Respell(n.Members[i].Value)
 		}
 		sorted.Stable(n.Members, func(a, b jsonx.Member) int { return cmp.Compare(place(a.Name), place(b.Name)) })

@@ -35,7 +35,6 @@ func ordered(t testing.TB, raw []byte) string {
 			n.Token = string(jsonx.AppendQuote(nil, n.Text()))
 		}
 		for i := range n.Members {
-			n.Members[i].Token = string(jsonx.AppendQuote(nil, n.Members[i].Name))
 			respell(n.Members[i].Value)
 		}
 		for _, v := range n.Items {

@@ -46,7 +46,7 @@ func (s *stricter) properties(n, properties *jsonx.Value, depth int) error {
 			m.Value = nullable(m.Value)
 			s.nullable = append(s.nullable, m.Name)
 		}
-		names = append(names, &jsonx.Value{Kind: jsonx.String, Token: m.Token})
+		names = append(names, jsonx.NewString(m.Name))
 		s.size.name(m.Name)
 	}
 	s.size.properties += len(names)

@@ -77,7 +77,7 @@ func (w *writer) key(m jsonx.Member, required bool) {
 	if isIdentifier(m.Name) {
 		w.raw(m.Name)
 	} else {
-		w.raw(m.Token)
+		w.raw(jsonx.Quote(m.Name))
 	}
 	if required {
 		w.raw(": ")

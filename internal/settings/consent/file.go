@@ -8,21 +8,21 @@
 package consent
 
 import (
-	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // File is a file of settings that nobody has allowed yet.
 type File struct {
 	Path     string
-	Root     *document.Node // nil if the file could not be parsed
-	Settings []Setting      // in file order
+	Root     *jsonx.Value // nil if the file could not be parsed
+	Settings []Setting    // in file order
 }
 
 // Setting is one setting of a [File], which may have mistakes.
 type Setting struct {
 	Row   *table.Row
 	Key   string // as written, dotted
-	Value *document.Node
-	Line  int // from 1
+	Value *jsonx.Value
+	Pos   jsonx.Pos
 }

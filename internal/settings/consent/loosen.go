@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
@@ -25,32 +26,32 @@ func Loosens(f *File) []string {
 
 func (f *File) loosens(s Setting) []string {
 	var out []string
-	add := func(n *document.Node, line int) {
-		out = append(out, fmt.Sprintf("%s: %s = %s", f.place(line), document.Printable(s.Key), s.Row.Masked(n)))
+	add := func(n *jsonx.Value, at jsonx.Pos) {
+		out = append(out, fmt.Sprintf("%s: %s = %s", f.place(at), document.Printable(s.Key), s.Row.Masked(n)))
 	}
 	switch {
 	case s.Row.Type == table.Named && s.Row.Loosens != nil:
-		for _, entry := range s.Value.Fields {
+		for _, entry := range s.Value.Members {
 			if s.Row.Loosens(entry.Value) {
-				out = append(out, fmt.Sprintf("%s: %s = %s", f.place(entry.Line), document.Printable(s.Key+"."+entry.Name), s.Row.Masked(entry.Value)))
+				out = append(out, fmt.Sprintf("%s: %s = %s", f.place(entry.Pos), document.Printable(s.Key+"."+entry.Name), s.Row.Masked(entry.Value)))
 			}
 		}
 	case s.Row.Type == table.Named:
-		for _, entry := range s.Value.Fields {
-			for _, member := range entry.Value.Fields {
+		for _, entry := range s.Value.Members {
+			for _, member := range entry.Value.Members {
 				out = append(out, f.loosens(Setting{Row: s.Row.Field(member.Name), Key: s.Key + "." + entry.Name + "." + member.Name,
-					Value: member.Value, Line: member.Line})...)
+					Value: member.Value, Pos: member.Pos})...)
 			}
 		}
 	case s.Row.Loosens == nil || !s.Row.Loosens(s.Value):
 	case s.Row.Type == table.Objects:
 		for _, item := range s.Value.Items {
-			if s.Row.Loosens(&document.Node{Items: []*document.Node{item}}) {
-				add(item, item.Line)
+			if s.Row.Loosens(&jsonx.Value{Items: []*jsonx.Value{item}}) {
+				add(item, item.Pos)
 			}
 		}
 	default:
-		add(s.Value, s.Line)
+		add(s.Value, s.Pos)
 	}
 	return out
 }
@@ -62,8 +63,8 @@ func Expands(f *File) []string {
 		return nil
 	}
 	var out []string
-	f.Root.Walk("", func(key string, n *document.Node) {
-		for _, name := range mentions(n.Str()) {
+	f.Root.Walk("", func(key string, n *jsonx.Value) {
+		for _, name := range mentions(n.Text()) {
 			out = append(out, fmt.Sprintf("%s:%d: %s: %s", f.Path, n.Line, document.Printable(key), quoteWord(name)))
 		}
 	})

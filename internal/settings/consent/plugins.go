@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
@@ -66,7 +67,7 @@ func pluginAt(root, path string, env []string) *Plugin {
 
 // manifestCommands lists the commands of a manifest: its factory, the command of
 // its calls and those of its tools.
-func manifestCommands(n *document.Node) []Program {
+func manifestCommands(n *jsonx.Value) []Program {
 	var out []Program
 	for _, key := range []string{"factory", "call"} {
 		if argv := n.Get(key).Strings(); len(argv) > 0 {
@@ -79,7 +80,7 @@ func manifestCommands(n *document.Node) []Program {
 	}
 	for i, tool := range tools.Items {
 		if argv := tool.Get("command").Strings(); len(argv) > 0 {
-			out = append(out, Program{Key: fmt.Sprintf("tools[%d] %s", i, tool.Get("name").Str()), Argv: argv})
+			out = append(out, Program{Key: fmt.Sprintf("tools[%d] %s", i, tool.Get("name").Text()), Argv: argv})
 		}
 	}
 	return out

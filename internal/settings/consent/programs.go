@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
@@ -33,7 +34,7 @@ func Programs(f *File) []Program {
 	var out []Program
 	for _, s := range f.Settings {
 		run := func(argv, env []string) {
-			out = append(out, Program{Key: s.Key, Place: f.place(s.Line), Argv: argv, Env: env})
+			out = append(out, Program{Key: s.Key, Place: f.place(s.Pos), Argv: argv, Env: env})
 		}
 		switch {
 		case s.Row.Type == table.Command:
@@ -57,11 +58,11 @@ func Programs(f *File) []Program {
 	return slices.DeleteFunc(out, func(p Program) bool { return len(p.Argv) == 0 && p.URL == "" && len(p.Env) == 0 })
 }
 
-func (f *File) place(line int) string {
-	if line == 0 {
+func (f *File) place(at jsonx.Pos) string {
+	if at.Line == 0 {
 		return f.Path
 	}
-	return f.Path + ":" + strconv.Itoa(line)
+	return f.Path + ":" + strconv.Itoa(int(at.Line))
 }
 
 // env returns the file's own top-level env.
@@ -76,14 +77,14 @@ func (f *File) env() []string {
 
 // valuesOf returns the strings of an object that may not have been checked, as
 // "NAME=value".
-func valuesOf(n *document.Node) []string {
+func valuesOf(n *jsonx.Value) []string {
 	if n == nil {
 		return nil
 	}
 	var out []string
-	for _, f := range n.Fields {
-		if f.Value.Kind == document.String {
-			out = append(out, f.Name+"="+f.Value.Text)
+	for _, f := range n.Members {
+		if f.Value.Kind == jsonx.String {
+			out = append(out, f.Name+"="+f.Value.Text())
 		}
 	}
 	return out
@@ -92,18 +93,18 @@ func valuesOf(n *document.Node) []string {
 // servers lists what the entries of mcpServers run and reach.
 func (f *File) servers(s Setting) []Program {
 	var out []Program
-	for _, entry := range s.Value.Fields {
+	for _, entry := range s.Value.Members {
 		v := entry.Value
-		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Line), Cwd: v.Get("cwd").Str(), Env: valuesOf(v.Get("env"))}
+		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Pos), Cwd: v.Get("cwd").Text(), Env: valuesOf(v.Get("env"))}
 		for _, variable := range p.Env {
 			name, _, _ := strings.Cut(variable, "=")
 			p.Names = append(p.Names, quoteWord(name))
 		}
-		if address := v.Get("httpUrl").Str() + v.Get("url").Str(); address != "" {
+		if address := v.Get("httpUrl").Text() + v.Get("url").Text(); address != "" {
 			out = append(out, Program{Key: p.Key, Place: p.Place, URL: address})
 		}
 		out = append(out, f.logins(p.Key, v.Get("oauth"))...)
-		if command := v.Get("command").Str(); command != "" {
+		if command := v.Get("command").Text(); command != "" {
 			p.Argv = append([]string{command}, v.Get("args").Strings()...)
 			out = append(out, p)
 		}
@@ -112,14 +113,14 @@ func (f *File) servers(s Setting) []Program {
 }
 
 // logins lists the addresses that a login to a server sends credentials to.
-func (f *File) logins(key string, oauth *document.Node) []Program {
-	if oauth == nil || oauth.Kind != document.Object {
+func (f *File) logins(key string, oauth *jsonx.Value) []Program {
+	if oauth == nil || oauth.Kind != jsonx.Object {
 		return nil
 	}
 	var out []Program
-	for _, field := range oauth.Fields {
-		if field.Value.Kind == document.String && slices.Contains([]string{"issuer", "authorizationUrl", "tokenUrl", "registrationUrl", "idpIssuer"}, field.Name) {
-			out = append(out, Program{Key: key + ".oauth." + field.Name, Place: f.place(field.Line), URL: field.Value.Text})
+	for _, field := range oauth.Members {
+		if field.Value.Kind == jsonx.String && slices.Contains([]string{"issuer", "authorizationUrl", "tokenUrl", "registrationUrl", "idpIssuer"}, field.Name) {
+			out = append(out, Program{Key: key + ".oauth." + field.Name, Place: f.place(field.Pos), URL: field.Value.Text()})
 		}
 	}
 	return out
@@ -128,9 +129,9 @@ func (f *File) logins(key string, oauth *document.Node) []Program {
 // references lists the cmd: references anywhere in a setting.
 func (f *File) references(s Setting) []Program {
 	var out []Program
-	s.Value.Walk(s.Key, func(key string, n *document.Node) {
-		if kind, target := table.Reference(n.Str()); kind == "cmd" {
-			out = append(out, Program{Key: key, Place: f.place(n.Line), Argv: splitOrFields(target)})
+	s.Value.Walk(s.Key, func(key string, n *jsonx.Value) {
+		if kind, target := table.Reference(n.Text()); kind == "cmd" {
+			out = append(out, Program{Key: key, Place: f.place(n.Pos), Argv: splitOrFields(target)})
 		}
 	})
 	return out
@@ -145,16 +146,16 @@ func splitOrFields(line string) []string {
 }
 
 // rawCommands finds the commands in a value of unknown structure.
-func rawCommands(n *document.Node) [][]string {
+func rawCommands(n *jsonx.Value) [][]string {
 	var out [][]string
 	for _, item := range n.Items {
 		out = append(out, rawCommands(item)...)
 	}
-	for _, f := range n.Fields {
+	for _, f := range n.Members {
 		switch {
-		case f.Name == "command" && f.Value.Kind == document.String:
-			out = append(out, append(splitOrFields(f.Value.Text), n.Get("args").Strings()...))
-		case f.Name == "command" && f.Value.Kind == document.List:
+		case f.Name == "command" && f.Value.Kind == jsonx.String:
+			out = append(out, append(splitOrFields(f.Value.Text()), n.Get("args").Strings()...))
+		case f.Name == "command" && f.Value.Kind == jsonx.Array:
 			out = append(out, f.Value.Strings())
 		default:
 			out = append(out, rawCommands(f.Value)...)

@@ -11,7 +11,9 @@ package document
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -20,9 +22,11 @@ const MaxFile = 1 << 20
 
 // Document is a file that was read.
 type Document struct {
-	File string // path, as given
-	Sum  string // sha256 of the bytes that were read, hex; "" if Parse created it
-	Root *Node  // an object
+	File string       // path, as given
+	Sum  string       // sha256 of the bytes that were read, hex; "" if Parse created it
+	Root *jsonx.Value // an object
+
+	problems map[*jsonx.Value][]Problem
 }
 
 // Read reads a file once and parses what it read, as [Parse] does. It never waits for
@@ -65,7 +69,7 @@ func ParseForeign(path string, data []byte) (*Document, []Problem) {
 
 // Members returns the members of the object that a path of names leads to, in
 // file order; none if there is no such object.
-func (d *Document) Members(path ...string) []Field {
+func (d *Document) Members(path ...string) []jsonx.Member {
 	n := d.Root
 	for _, name := range path {
 		n = n.Get(name)
@@ -73,15 +77,31 @@ func (d *Document) Members(path ...string) []Field {
 	if n == nil {
 		return nil
 	}
-	return n.Fields
+	return n.Members
 }
 
 // JSON returns the document: members in file order, numbers as written.
-func (d *Document) JSON() json.RawMessage { return d.Root.Encode() }
+func (d *Document) JSON() json.RawMessage { return d.Root.JSON() }
 
 // Problem returns a problem at the position of the value that a JSON pointer
 // names, or of the nearest enclosing value.
 func (d *Document) Problem(pointer, message, hint string) Problem {
-	line, col := d.Root.Locate(pointer)
+	line, col := d.Root.Locate(pointer).Place()
 	return Problem{File: d.File, Line: line, Col: col, Message: message, Hint: hint}
+}
+
+// ProblemsIn returns the problems with a value and those below it, despite which
+// the document was read.
+func (d *Document) ProblemsIn(n *jsonx.Value) []Problem { return d.problems[n] }
+
+// TypeName returns the word for the type of a value in messages.
+func TypeName(n *jsonx.Value) string {
+	switch n.Kind {
+	case jsonx.True, jsonx.False:
+		return "boolean"
+	case jsonx.Array:
+		return "list"
+	}
+	name := n.Kind.String() // with its article
+	return name[strings.IndexByte(name, ' ')+1:]
 }

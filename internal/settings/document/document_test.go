@@ -99,7 +99,7 @@ func TestJSONNamesMayStandWithoutQuotes(t *testing.T) {
 	if got, want := string(doc.JSON()), `{"tools":{"allow":["a: b","d"]},"x":true,"$y_1":null,"z":{"deep":5,"last":"\"q: "}}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	last := doc.Root.Get("z").Fields[1]
+	last := doc.Root.Get("z").Members[1]
 	if last.Line != 4 || last.Col != 42 || last.Value.Col != 48 {
 		t.Errorf("last is at %d:%d, its value at column %d", last.Line, last.Col, last.Value.Col)
 	}

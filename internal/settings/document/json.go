@@ -14,16 +14,15 @@ import (
 )
 
 // json reads JSON with comments and trailing commas; nil if it fails.
-func (p *parser) json(data []byte) *Node {
+func (p *parser) json(data []byte) *jsonx.Value {
 	lines := &places{Lines: jsonx.NewLines(data)}
 	if offset, deep := tooDeep(data); deep {
 		// The library recurses without a limit.
-		line, col := lines.At(offset)
-		p.room(line, col, maxDepth+1)
+		p.room(lines.pos(offset), maxDepth+1)
 		return nil
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return &Node{Kind: Null, Line: 1, Col: 1}
+		return nullAt(jsonx.NewPos(1, 1))
 	}
 	// A comment on the last line ends with the line, not with the file.
 	quoted, added := quoteNames(append(bytes.Clone(data), '\n'))
@@ -40,8 +39,7 @@ func (p *parser) json(data []byte) *Node {
 // of size bytes that ends too early has its mistake at its end.
 func (p *parser) jsonSyntax(err error, lines *places, size int) {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		line, col := lines.At(size)
-		p.fail(line, col, "invalid JSON: unexpected end of the file", "")
+		p.fail(lines.pos(size), "invalid JSON: unexpected end of the file", "")
 		return
 	}
 	line, col := 1, 1
@@ -52,28 +50,27 @@ func (p *parser) jsonSyntax(err error, lines *places, size int) {
 	if inner := errors.Unwrap(err); inner != nil {
 		message = inner.Error()
 	}
-	p.fail(max(line, 1), max(col, 1), "invalid JSON: "+message, "")
+	p.fail(jsonx.NewPos(max(line, 1), max(col, 1)), "invalid JSON: "+message, "")
 }
 
-func (p *parser) fromJSON(v *hujson.Value, lines *places, depth int) *Node {
+func (p *parser) fromJSON(v *hujson.Value, lines *places, depth int) *jsonx.Value {
 	before := len(p.problems)
-	n := p.jsonNode(v, lines, depth)
-	n.Problems = p.since(before)
+	n := p.jsonValue(v, lines, depth)
+	p.found(before, n)
 	return n
 }
 
-func (p *parser) jsonNode(v *hujson.Value, lines *places, depth int) *Node {
-	n := &Node{}
-	n.Line, n.Col = lines.At(v.StartOffset)
-	if !p.room(n.Line, n.Col, depth) {
+func (p *parser) jsonValue(v *hujson.Value, lines *places, depth int) *jsonx.Value {
+	n := nullAt(lines.pos(v.StartOffset))
+	if !p.room(n.Pos, depth) {
 		return n
 	}
 	switch t := v.Value.(type) {
 	case *hujson.Object:
-		n.Kind = Object
-		n.Fields = p.jsonFields(t, lines, depth)
+		n.Kind = jsonx.Object
+		n.Members = p.jsonMembers(t, lines, depth)
 	case *hujson.Array:
-		n.Kind = List
+		n.Kind = jsonx.Array
 		for i := range t.Elements {
 			n.Items = append(n.Items, p.fromJSON(&t.Elements[i], lines, depth+1))
 		}
@@ -83,34 +80,32 @@ func (p *parser) jsonNode(v *hujson.Value, lines *places, depth int) *Node {
 	return n
 }
 
-func (p *parser) jsonFields(o *hujson.Object, lines *places, depth int) []Field {
-	fields := make([]Field, 0, len(o.Members))
+func (p *parser) jsonMembers(o *hujson.Object, lines *places, depth int) []jsonx.Member {
+	members := make([]jsonx.Member, 0, len(o.Members))
 	for i := range o.Members {
-		m := &o.Members[i]
-		f := Field{}
-		f.Line, f.Col = lines.At(m.Name.StartOffset)
-		if name, ok := m.Name.Value.(hujson.Literal); ok {
-			f.Name = name.String()
+		from := &o.Members[i]
+		m := jsonx.Member{Pos: lines.pos(from.Name.StartOffset)}
+		if name, ok := from.Name.Value.(hujson.Literal); ok {
+			m.Name = name.String()
 		}
-		p.text(f.Line, f.Col, f.Name)
-		f.Value = p.fromJSON(&m.Value, lines, depth+1)
-		fields = append(fields, f)
+		p.text(m.Pos, m.Name)
+		m.Value = p.fromJSON(&from.Value, lines, depth+1)
+		members = append(members, m)
 	}
-	return p.names(fields)
+	return p.names(members)
 }
 
-func (p *parser) literal(n *Node, l hujson.Literal) {
+func (p *parser) literal(n *jsonx.Value, l hujson.Literal) {
 	switch l.Kind() {
 	case 'n':
-		n.Kind = Null
-	case 't', 'f':
-		n.Kind, n.Bool = Bool, l.Bool()
+	case 't':
+		n.Kind, n.Token = jsonx.True, "true"
+	case 'f':
+		n.Kind, n.Token = jsonx.False, "false"
 	case '"':
-		n.Kind, n.Text = String, l.String()
-		p.text(n.Line, n.Col, n.Text)
+		p.string(n, l.String())
 	default:
-		n.Kind, n.Text = Number, string(l)
-		p.number(n.Line, n.Col, n.Text)
+		p.number(n, string(l))
 	}
 }
 
@@ -121,10 +116,10 @@ type places struct {
 	added []int // offsets of the quotes, ascending
 }
 
-// At returns line and column of an offset into the quoted text.
-func (p *places) At(offset int) (line, col int) {
+// pos returns the position of an offset into the quoted text.
+func (p *places) pos(offset int) jsonx.Pos {
 	before, _ := slices.BinarySearch(p.added, offset)
-	return p.Lines.At(offset - before)
+	return jsonx.NewPos(p.At(offset - before))
 }
 
 // quoteNames quotes unquoted names of members, as JSON5 allows them, and

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // Limits of a document.
@@ -17,7 +19,7 @@ const (
 	maxNodes = 100_000 // values, aliases counted each time they are used
 )
 
-// parser turns bytes into nodes and collects the problems.
+// parser turns bytes into values and collects the problems.
 type parser struct {
 	file     string
 	isJSON   bool // JSON with comments, else YAML
@@ -26,30 +28,34 @@ type parser struct {
 	foreign  bool // another program's file: oddities in the rest of it do not matter
 	overflow bool // limit or maxDepth was reported
 	problems []Problem
+	within   map[*jsonx.Value][]Problem // for each value, those with it and below it
 }
 
 // document parses a file. Every failure has a position.
 func (p *parser) document(data []byte) (*Document, []Problem) {
 	root := p.root(bytes.TrimPrefix(data, []byte("\ufeff")))
-	problems := slices.Clone(p.problems) // copy: the values share the slice
+	problems := slices.Clone(p.problems) // copy: within shares the slice
 	SortByPlace(problems)
 	if root == nil {
 		return nil, problems
 	}
-	return &Document{File: p.file, Root: root}, problems
+	return &Document{File: p.file, Root: root, problems: p.within}, problems
 }
 
-// since returns the problems after the first n; nil if there are none.
-func (p *parser) since(n int) []Problem {
+// found records that the problems after the first n are with a value.
+func (p *parser) found(n int, v *jsonx.Value) {
 	if len(p.problems) == n {
-		return nil
+		return
 	}
-	return p.problems[n:len(p.problems):len(p.problems)]
+	if p.within == nil {
+		p.within = map[*jsonx.Value][]Problem{}
+	}
+	p.within[v] = p.problems[n:len(p.problems):len(p.problems)]
 }
 
-func (p *parser) root(data []byte) *Node {
+func (p *parser) root(data []byte) *jsonx.Value {
 	if line, ok := badUTF8(data); ok {
-		p.fail(line, 1, "the file is not valid UTF-8", "save it as UTF-8")
+		p.fail(jsonx.NewPos(line, 1), "the file is not valid UTF-8", "save it as UTF-8")
 		return nil
 	}
 	read := p.yaml
@@ -60,10 +66,10 @@ func (p *parser) root(data []byte) *Node {
 	switch {
 	case root == nil || p.overflow:
 		return nil
-	case root.Kind == Null:
-		return &Node{Kind: Object, Line: 1, Col: 1}
-	case root.Kind != Object:
-		p.fail(root.Line, root.Col, "expected an object, got "+root.Kind.String(), "")
+	case root.Kind == jsonx.Null:
+		return &jsonx.Value{Kind: jsonx.Object, Pos: jsonx.NewPos(1, 1)}
+	case root.Kind != jsonx.Object:
+		p.fail(root.Pos, "expected an object, got "+TypeName(root), "")
 		return nil
 	}
 	return root
@@ -76,7 +82,8 @@ func IsJSON(name string) bool {
 	return ext == ".json" || ext == ".jsonc"
 }
 
-func (p *parser) fail(line, col int, message, hint string) {
+func (p *parser) fail(at jsonx.Pos, message, hint string) {
+	line, col := at.Place()
 	p.problems = append(p.problems, Problem{File: p.file, Line: line, Col: col, Message: Visible(message), Hint: hint})
 }
 
@@ -108,27 +115,27 @@ func runeSize(s string) int {
 func Printable(name string) string { return strings.Trim(strconv.Quote(name), `"`) }
 
 // room counts a value and reports whether the limits allow it.
-func (p *parser) room(line, col, depth int) bool {
+func (p *parser) room(at jsonx.Pos, depth int) bool {
 	p.nodes++
 	switch {
 	case p.overflow:
 	case depth > maxDepth:
 		p.overflow = true
-		p.fail(line, col, fmt.Sprintf("nested deeper than %d levels", maxDepth), "")
+		p.fail(at, fmt.Sprintf("nested deeper than %d levels", maxDepth), "")
 	case p.nodes > p.limit:
 		p.overflow = true
-		p.fail(line, col, fmt.Sprintf("more than %d values, including aliases", p.limit), "")
+		p.fail(at, fmt.Sprintf("more than %d values, including aliases", p.limit), "")
 	}
 	return !p.overflow
 }
 
 // names checks the names of an object's members.
-func (p *parser) names(fields []Field) []Field {
-	seen := make(map[string]int, len(fields))
-	out := fields[:0]
-	for _, f := range fields {
+func (p *parser) names(members []jsonx.Member) []jsonx.Member {
+	seen := make(map[string]int32, len(members))
+	out := members[:0]
+	for _, f := range members {
 		if first, ok := seen[f.Name]; ok {
-			p.fail(f.Line, f.Col, fmt.Sprintf("duplicate key %q, first on line %d", f.Name, first), "keep one of them")
+			p.fail(f.Pos, fmt.Sprintf("duplicate key %q, first on line %d", f.Name, first), "keep one of them")
 			continue
 		}
 		seen[f.Name] = f.Line
@@ -138,16 +145,32 @@ func (p *parser) names(fields []Field) []Field {
 }
 
 // text rejects strings that cannot be an argument or a variable of a program.
-func (p *parser) text(line, col int, s string) {
+func (p *parser) text(at jsonx.Pos, s string) {
 	if !p.foreign && strings.ContainsRune(s, 0) {
-		p.fail(line, col, "a string contains a NUL character", "")
+		p.fail(at, "a string contains a NUL character", "")
 	}
 }
 
-// number rejects what JSON would not read as the same number.
-func (p *parser) number(line, col int, literal string) {
+// string sets the value of a string.
+func (p *parser) string(n *jsonx.Value, s string) {
+	n.Kind, n.Token = jsonx.String, jsonx.Quote(s)
+	p.text(n.Pos, s)
+}
+
+// nullAt returns null, as which every value begins.
+func nullAt(at jsonx.Pos) *jsonx.Value {
+	n := jsonx.NewNull()
+	n.Pos = at
+	return n
+}
+
+// number sets the value of a number, and rejects what JSON would not read as the
+// same one.
+func (p *parser) number(n *jsonx.Value, literal string) {
+	n.Kind, n.Token = jsonx.Number, literal
 	if !IsNumber(literal) {
-		p.fail(line, col, fmt.Sprintf("%s is not a decimal number", literal), "write it in decimal, or quote it if it is text")
+		n.Token = jsonx.Quote(literal) // so that the rest remains valid JSON
+		p.fail(n.Pos, fmt.Sprintf("%s is not a decimal number", literal), "write it in decimal, or quote it if it is text")
 	}
 }
 

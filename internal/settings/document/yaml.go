@@ -8,15 +8,17 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // yaml reads one YAML document; nil if there is none that can be read.
-func (p *parser) yaml(data []byte) *Node {
+func (p *parser) yaml(data []byte) *jsonx.Value {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	err := dec.Decode(&doc)
 	if errors.Is(err, io.EOF) {
-		return &Node{Kind: Null, Line: 1, Col: 1}
+		return nullAt(jsonx.NewPos(1, 1))
 	}
 	if err != nil {
 		p.yamlSyntax(err, data)
@@ -25,12 +27,12 @@ func (p *parser) yaml(data []byte) *Node {
 	var more yaml.Node
 	switch err := dec.Decode(&more); {
 	case err == nil:
-		p.fail(max(more.Line, 1), 1, "a second YAML document", "keep one document; the rest would be ignored")
+		p.fail(jsonx.NewPos(max(more.Line, 1), 1), "a second YAML document", "keep one document; the rest would be ignored")
 	case !errors.Is(err, io.EOF):
 		p.yamlSyntax(err, data)
 	}
 	if len(doc.Content) == 0 {
-		return &Node{Kind: Null, Line: 1, Col: 1}
+		return nullAt(jsonx.NewPos(1, 1))
 	}
 	return p.fromYAML(doc.Content[0], map[*yaml.Node]bool{}, 0)
 }
@@ -58,84 +60,84 @@ func (p *parser) yamlSyntax(err error, data []byte) {
 	if lines := bytes.Split(data, []byte("\n")); line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")) {
 		hint = "indent with spaces; YAML does not allow tabs"
 	}
-	p.fail(line, 1, "invalid YAML: "+message, hint)
+	p.fail(jsonx.NewPos(line, 1), "invalid YAML: "+message, hint)
 }
 
 // fromYAML converts a node; open holds the anchors that are being expanded.
-func (p *parser) fromYAML(y *yaml.Node, open map[*yaml.Node]bool, depth int) *Node {
+func (p *parser) fromYAML(y *yaml.Node, open map[*yaml.Node]bool, depth int) *jsonx.Value {
 	before := len(p.problems)
-	n := p.yamlNode(y, open, depth)
-	n.Problems = p.since(before)
+	n := p.yamlValue(y, open, depth)
+	p.found(before, n)
 	return n
 }
 
-func (p *parser) yamlNode(y *yaml.Node, open map[*yaml.Node]bool, depth int) *Node {
-	n := &Node{Line: max(y.Line, 1), Col: max(y.Column, 1)}
-	if !p.room(n.Line, n.Col, depth) {
+func (p *parser) yamlValue(y *yaml.Node, open map[*yaml.Node]bool, depth int) *jsonx.Value {
+	n := nullAt(jsonx.NewPos(max(y.Line, 1), max(y.Column, 1)))
+	if !p.room(n.Pos, depth) {
 		return n
 	}
 	if y.Style&yaml.TaggedStyle != 0 {
-		p.fail(n.Line, n.Col, "YAML tags such as "+y.Tag+" are not supported", "quote text, write numbers and booleans plainly")
+		p.fail(n.Pos, "YAML tags such as "+y.Tag+" are not supported", "quote text, write numbers and booleans plainly")
 		return n
 	}
 	switch y.Kind {
 	case yaml.AliasNode:
 		return p.alias(y, open, depth)
 	case yaml.SequenceNode:
-		n.Kind = List
+		n.Kind = jsonx.Array
 		for _, item := range y.Content {
 			n.Items = append(n.Items, p.fromYAML(item, open, depth+1))
 		}
 	case yaml.MappingNode:
-		n.Kind = Object
-		n.Fields = p.yamlFields(y, open, depth)
+		n.Kind = jsonx.Object
+		n.Members = p.yamlMembers(y, open, depth)
 	default:
 		p.scalar(n, y)
 	}
 	return n
 }
 
-func (p *parser) alias(y *yaml.Node, open map[*yaml.Node]bool, depth int) *Node {
+func (p *parser) alias(y *yaml.Node, open map[*yaml.Node]bool, depth int) *jsonx.Value {
 	if open[y.Alias] {
-		p.fail(y.Line, y.Column, "alias *"+y.Value+" is used inside its own anchor", "")
-		return &Node{Line: y.Line, Col: y.Column}
+		n := nullAt(jsonx.NewPos(y.Line, y.Column))
+		p.fail(n.Pos, "alias *"+y.Value+" is used inside its own anchor", "")
+		return n
 	}
 	open[y.Alias] = true
 	defer delete(open, y.Alias)
 	return p.fromYAML(y.Alias, open, depth)
 }
 
-func (p *parser) yamlFields(y *yaml.Node, open map[*yaml.Node]bool, depth int) []Field {
-	fields := make([]Field, 0, len(y.Content)/2)
+func (p *parser) yamlMembers(y *yaml.Node, open map[*yaml.Node]bool, depth int) []jsonx.Member {
+	members := make([]jsonx.Member, 0, len(y.Content)/2)
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key := y.Content[i]
+		at := jsonx.NewPos(key.Line, key.Column)
 		switch {
 		case key.Kind != yaml.ScalarNode || key.Style&yaml.TaggedStyle != 0:
-			p.fail(key.Line, key.Column, "a key must be plain text", "")
+			p.fail(at, "a key must be plain text", "")
 			continue
 		case key.ShortTag() == "!!merge":
-			p.fail(key.Line, key.Column, "merge keys (<<) are not supported", "write out the members, or use an alias as the whole value")
+			p.fail(at, "merge keys (<<) are not supported", "write out the members, or use an alias as the whole value")
 			continue
 		}
-		p.text(key.Line, key.Column, key.Value)
+		p.text(at, key.Value)
 		value := p.fromYAML(y.Content[i+1], open, depth+1)
-		fields = append(fields, Field{Name: key.Value, Line: key.Line, Col: key.Column, Value: value})
+		members = append(members, jsonx.Member{Name: key.Value, Pos: at, Value: value})
 	}
-	return p.names(fields)
+	return p.names(members)
 }
 
-func (p *parser) scalar(n *Node, y *yaml.Node) {
+func (p *parser) scalar(n *jsonx.Value, y *yaml.Node) {
 	switch y.ShortTag() {
 	case "!!null":
-		n.Kind = Null
 	case "!!bool":
-		n.Kind = Bool
-		n.Bool = strings.EqualFold(y.Value, "true")
+		if n.Kind, n.Token = jsonx.False, "false"; strings.EqualFold(y.Value, "true") {
+			n.Kind, n.Token = jsonx.True, "true"
+		}
 	case "!!int", "!!float":
-		n.Kind, n.Text = Number, y.Value
-		p.number(n.Line, n.Col, y.Value)
+		p.number(n, y.Value)
 	default: // dates and the like are text, as they are in JSON
-		n.Kind, n.Text = String, y.Value
-		p.text(n.Line, n.Col, y.Value)
+		p.string(n, y.Value)
 	}
 }

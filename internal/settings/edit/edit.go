@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
@@ -63,12 +64,12 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("server %q %w in %s", document.Visible(c.Name), ErrNoServer, file)
 	case c.Drop:
 		return placed{path: at}.apply(file, data, before)
-	case have.Kind != document.Object:
+	case have.Kind != jsonx.Object:
 		return nil, fmt.Errorf("%s: server %q is not an object", file, document.Visible(c.Name))
-	case have.Get("disabled").True() == *c.Off:
+	case have.Get("disabled").Is(jsonx.True) == *c.Off:
 		return data, nil
 	}
-	off := &document.Node{Kind: document.Bool, Bool: *c.Off}
+	off := jsonx.NewBool(*c.Off)
 	return placed{path: append(at, "disabled"), value: off, first: true}.apply(file, data, before)
 }
 
@@ -100,7 +101,7 @@ func (s Set) Apply(file string, data []byte) ([]byte, error) {
 			path = p
 		}
 	}
-	if have := before.at(path); have != nil && bytes.Equal(have.Encode(), value.Encode()) {
+	if have := before.at(path); have != nil && bytes.Equal(have.JSON(), value.JSON()) {
 		return data, nil
 	}
 	return placed{path: path, value: value}.apply(file, data, before)
@@ -130,25 +131,25 @@ func (u Unset) Apply(file string, data []byte) ([]byte, error) {
 
 // placed is a value with its path in a file.
 type placed struct {
-	path  []string       // names from the top
-	value *document.Node // nil = remove the existing value
-	text  []byte         // value in the file's format; nil = use the default format
-	first bool           // insert a new member before the others
+	path  []string     // names from the top
+	value *jsonx.Value // nil = remove the existing value
+	text  []byte       // value in the file's format; nil = use the default format
+	first bool         // insert a new member before the others
 }
 
 func (c placed) apply(file string, data []byte, before tree) ([]byte, error) {
 	if c.value == nil { // the last entry of an object: remove the object
-		for len(c.path) > 1 && len(before.at(c.path[:len(c.path)-1]).Fields) == 1 {
+		for len(c.path) > 1 && len(before.at(c.path[:len(c.path)-1]).Members) == 1 {
 			c.path = c.path[:len(c.path)-1]
 		}
 	}
-	want := c.wanted(before).Encode()
+	want := c.wanted(before).JSON()
 	for _, edit := range editors(file) {
 		out, err := edit(c, data)
 		if err != nil {
 			continue
 		}
-		if after, err := parseForEdit(file, out); err == nil && bytes.Equal(after.Encode(), want) {
+		if after, err := parseForEdit(file, out); err == nil && bytes.Equal(after.JSON(), want) {
 			return out, nil
 		}
 	}
@@ -169,11 +170,11 @@ func editors(file string) []editor {
 var errOtherWay = errors.New("another way is needed")
 
 // tree is the content of a file.
-type tree struct{ *document.Node }
+type tree struct{ *jsonx.Value }
 
 // at returns the value at a path; nil if there is none.
-func (t tree) at(path []string) *document.Node {
-	n := t.Node
+func (t tree) at(path []string) *jsonx.Value {
+	n := t.Value
 	for _, name := range path {
 		n = n.Get(name)
 	}
@@ -185,57 +186,58 @@ func parseForEdit(file string, data []byte) (tree, error) {
 	if err := settings.NewError(problems); err != nil {
 		return tree{}, err
 	}
-	if s := doc.Root.Get(serversKey); s != nil && s.Kind != document.Object && s.Kind != document.Null {
-		return tree{}, settings.NewError([]document.Problem{{File: file, Line: s.Line, Col: s.Col, Message: serversKey + ": expected an object, got " + s.Kind.String()}})
+	if s := doc.Root.Get(serversKey); s != nil && s.Kind != jsonx.Object && s.Kind != jsonx.Null {
+		line, col := s.Place()
+		return tree{}, settings.NewError([]document.Problem{{File: file, Line: line, Col: col, Message: serversKey + ": expected an object, got " + document.TypeName(s)}})
 	}
 	return tree{doc.Root}, nil
 }
 
 // wanted returns the file's content after the change, in the right order.
-func (c placed) wanted(before tree) *document.Node {
+func (c placed) wanted(before tree) *jsonx.Value {
 	root := before.Clone()
 	n := root
 	for _, name := range c.path[:len(c.path)-1] {
 		next := n.Get(name)
 		if next == nil {
-			next = &document.Node{}
-			n.Fields = append(n.Fields, document.Field{Name: name, Value: next})
+			next = jsonx.NewNull()
+			n.Members = append(n.Members, jsonx.Member{Name: name, Value: next})
 		}
-		if next.Kind == document.Null {
-			next.Kind = document.Object
+		if next.Kind == jsonx.Null {
+			next.Kind = jsonx.Object
 		}
 		n = next
 	}
 	name := c.path[len(c.path)-1]
-	i := slices.IndexFunc(n.Fields, func(f document.Field) bool { return f.Name == name })
+	i := slices.IndexFunc(n.Members, func(f jsonx.Member) bool { return f.Name == name })
 	switch {
 	case c.value == nil:
-		n.Fields = slices.Delete(n.Fields, i, i+1)
+		n.Members = slices.Delete(n.Members, i, i+1)
 	case i >= 0:
-		n.Fields[i].Value = c.value
+		n.Members[i].Value = c.value
 	case c.first:
-		n.Fields = slices.Insert(n.Fields, 0, document.Field{Name: name, Value: c.value})
+		n.Members = slices.Insert(n.Members, 0, jsonx.Member{Name: name, Value: c.value})
 	default:
-		n.Fields = append(n.Fields, document.Field{Name: name, Value: c.value})
+		n.Members = append(n.Members, jsonx.Member{Name: name, Value: c.value})
 	}
 	return root
 }
 
 // nested returns the value inside objects for the names of the path from depth
 // on.
-func (c placed) nested(depth int) *document.Node {
+func (c placed) nested(depth int) *jsonx.Value {
 	n := c.value
 	for _, name := range slices.Backward(c.path[depth:]) {
-		n = &document.Node{Kind: document.Object, Fields: []document.Field{{Name: name, Value: n}}}
+		n = &jsonx.Value{Kind: jsonx.Object, Members: []jsonx.Member{{Name: name, Value: n}}}
 	}
 	return n
 }
 
 // nodeOf returns the node of a JSON value.
-func nodeOf(value json.RawMessage) *document.Node {
+func nodeOf(value json.RawMessage) *jsonx.Value {
 	doc, _ := document.Parse("value.json", []byte(`{"":`+string(value)+`}`))
 	if doc == nil {
-		return &document.Node{}
+		return jsonx.NewNull()
 	}
 	return doc.Root.Get("")
 }

@@ -216,7 +216,7 @@ func FuzzEdit(f *testing.F) {
 		if kind%4 == 3 {
 			set := Set{Paths: [][]string{{"a", "b"}}, Value: json.RawMessage(`[1,"x"]`)}
 			if out, err := set.Apply(file, data); err == nil {
-				if doc, problems := document.Parse(file, out); len(problems) > 0 || string(doc.Root.Get("a").Get("b").Encode()) != `[1,"x"]` {
+				if doc, problems := document.Parse(file, out); len(problems) > 0 || string(doc.Root.Get("a").Get("b").JSON()) != `[1,"x"]` {
 					t.Fatalf("%q became %q: %v", data, out, problems)
 				}
 			}

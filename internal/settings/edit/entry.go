@@ -98,7 +98,7 @@ func (r Rewrite) Apply(file string, data []byte) ([]byte, error) {
 	if err := settings.NewError(problems); err != nil {
 		return nil, err
 	}
-	entry := doc.Root.Encode()
+	entry := doc.Root.JSON()
 	if err := checkServer(r.Name, entry); err != nil {
 		return nil, err
 	}

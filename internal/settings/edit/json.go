@@ -8,7 +8,6 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // jsonFile is a JSON file that is being changed: its syntax tree, which
@@ -63,7 +62,7 @@ func (f *jsonFile) change(c placed) error {
 	for depth, name := range c.path[:last] {
 		i := memberOf(object, name)
 		if i < 0 {
-			return f.add(object, name, c.nested(depth+1).Encode(), false)
+			return f.add(object, name, c.nested(depth+1).JSON(), false)
 		}
 		object = &object.Value.(*hujson.Object).Members[i].Value
 		if l, ok := object.Value.(hujson.Literal); ok && l.Kind() == 'n' {
@@ -78,7 +77,7 @@ func (f *jsonFile) change(c placed) error {
 	case c.value == nil:
 		return f.remove(object, c.path)
 	case i < 0:
-		return f.add(object, c.path[last], c.value.Encode(), c.first)
+		return f.add(object, c.path[last], c.value.JSON(), c.first)
 	}
 	return f.replace(&object.Value.(*hujson.Object).Members[i].Value, c)
 }
@@ -88,8 +87,8 @@ func (f *jsonFile) replace(old *hujson.Value, c placed) error {
 	indent := f.indent(old.StartOffset)
 	text := c.text
 	if text == nil {
-		text = c.value.Encode()
-		if was, ok := old.Value.(*hujson.Object); ok && bytes.ContainsRune(was.AfterExtra, '\n') || c.value.Kind == document.Object {
+		text = c.value.JSON()
+		if was, ok := old.Value.(*hujson.Object); ok && bytes.ContainsRune(was.AfterExtra, '\n') || c.value.Kind == jsonx.Object {
 			var b bytes.Buffer
 			if err := json.Indent(&b, text, "", f.unit); err != nil {
 				return err

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // yamlText is the text of a YAML file that is being changed.
@@ -140,7 +139,7 @@ func (t *yamlText) replaceScalar(c placed, old *yaml.Node) error {
 	return t.replace(old.Line, old.Column, old.Value, strings.TrimSpace(string(text)))
 }
 
-func isMany(n *document.Node) bool { return n.Kind == document.Object || n.Kind == document.List }
+func isMany(n *jsonx.Value) bool { return n.Kind == jsonx.Object || n.Kind == jsonx.Array }
 
 // replaceMember replaces or removes a member in block style. end is the line
 // after it.
@@ -206,7 +205,7 @@ func (t *yamlText) replace(line, column int, old, text string) error {
 }
 
 // render writes an object as lines.
-func (t *yamlText) render(object *document.Node, indent int) ([]string, error) {
+func (t *yamlText) render(object *jsonx.Value, indent int) ([]string, error) {
 	data, err := encodeYAML(toYAML(object))
 	if err != nil {
 		return nil, err
@@ -238,26 +237,26 @@ func encodeYAML(n *yaml.Node) ([]byte, error) {
 }
 
 // toYAML converts a node for a YAML file; lists are written on one line.
-func toYAML(n *document.Node) *yaml.Node {
+func toYAML(n *jsonx.Value) *yaml.Node {
 	switch n.Kind {
-	case document.Object:
+	case jsonx.Object:
 		out := &yaml.Node{Kind: yaml.MappingNode}
-		for _, f := range n.Fields {
+		for _, f := range n.Members {
 			out.Content = append(out.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: f.Name}, toYAML(f.Value))
 		}
 		return out
-	case document.List:
+	case jsonx.Array:
 		out := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for _, item := range n.Items {
 			out.Content = append(out.Content, toYAML(item))
 		}
 		return out
-	case document.String:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: n.Text}
-	case document.Bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(n.Bool)}
-	case document.Number:
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: n.Text}
+	case jsonx.String:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: n.Text()}
+	case jsonx.True, jsonx.False:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: n.Token}
+	case jsonx.Number:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: n.Token}
 	}
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 }

@@ -1,32 +1,30 @@
 package table
 
-import (
-	"github.com/toolreg/toolreg/internal/settings/document"
-)
+import "github.com/toolreg/toolreg/internal/jsonx"
 
 // The functions below are values of Row.Loosens: they report whether a value
 // allows more than the default.
 
-func always(*document.Node) bool { return true }
+func always(*jsonx.Value) bool { return true }
 
-func whenTrue(n *document.Node) bool { return n.True() }
+func whenTrue(n *jsonx.Value) bool { return n.Is(jsonx.True) }
 
-func whenFalse(n *document.Node) bool { return n.Kind == document.Bool && !n.Bool }
+func whenFalse(n *jsonx.Value) bool { return n.Is(jsonx.False) }
 
-func whenFilled(n *document.Node) bool { return len(n.Items)+len(n.Fields) > 0 || n.Text != "" }
+func whenFilled(n *jsonx.Value) bool { return len(n.Items)+len(n.Members) > 0 || literal(n) != "" }
 
-func whenText(text string) func(*document.Node) bool {
-	return func(n *document.Node) bool { return n.Text == text }
+func whenText(text string) func(*jsonx.Value) bool {
+	return func(n *jsonx.Value) bool { return n.Text() == text }
 }
 
-func whenNot(text string) func(*document.Node) bool {
-	return func(n *document.Node) bool { return n.Text != text }
+func whenNot(text string) func(*jsonx.Value) bool {
+	return func(n *jsonx.Value) bool { return n.Text() != text }
 }
 
 // whenLonger is true for a duration beyond the default, and for no limit.
-func whenLonger(def string) func(*document.Node) bool {
-	limit, _ := ParseDuration(document.NewString(def))
-	return func(n *document.Node) bool {
+func whenLonger(def string) func(*jsonx.Value) bool {
+	limit, _ := ParseDuration(jsonx.NewString(def))
+	return func(n *jsonx.Value) bool {
 		d, err := ParseDuration(n)
 		return err == nil && (d == 0 || d > limit)
 	}
@@ -34,9 +32,9 @@ func whenLonger(def string) func(*document.Node) bool {
 
 // hasAllow is true for a list of rules of which at least one lets a
 // call run unasked.
-func hasAllow(rules *document.Node) bool {
+func hasAllow(rules *jsonx.Value) bool {
 	for _, rule := range rules.Items {
-		if d := rule.Get("decision"); d != nil && (d.Text == "allow" || d.Text == "sandbox") {
+		if d := rule.Get("decision"); d != nil && (d.Text() == "allow" || d.Text() == "sandbox") {
 			return true
 		}
 	}
@@ -44,4 +42,4 @@ func hasAllow(rules *document.Node) bool {
 }
 
 // notByProject is a Row.Looser for what a project cannot set.
-func notByProject(_, _ *document.Node) bool { return true }
+func notByProject(_, _ *jsonx.Value) bool { return true }

@@ -4,47 +4,47 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/secret"
-	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
 // Masked renders a value of the setting as JSON with its secrets masked.
-func (r *Row) Masked(n *document.Node) json.RawMessage { return r.masked(n).Encode() }
+func (r *Row) Masked(n *jsonx.Value) json.RawMessage { return r.masked(n).JSON() }
 
-func (r *Row) masked(n *document.Node) *document.Node {
+func (r *Row) masked(n *jsonx.Value) *jsonx.Value {
 	out := *n
 	switch {
-	case n.Kind == document.String && r.Secret:
-		out.Text = secret.Source(n.Text)
-	case n.Kind == document.String:
-		out.Text = secret.MaskKnown(n.Text)
+	case n.Kind == jsonx.String && r.Secret:
+		out.Token = jsonx.Quote(secret.Source(n.Text()))
+	case n.Kind == jsonx.String:
+		out.Token = jsonx.Quote(secret.MaskKnown(n.Text()))
 	}
-	out.Items = make([]*document.Node, len(n.Items))
+	out.Items = make([]*jsonx.Value, len(n.Items))
 	for i, item := range n.Items {
 		out.Items[i] = r.maskedItem(n.Items[:i], item)
 	}
-	out.Fields = slices.Clone(n.Fields)
-	for i, f := range out.Fields {
-		out.Fields[i].Value = r.Field(f.Name).masked(f.Value)
+	out.Members = slices.Clone(n.Members)
+	for i, f := range out.Members {
+		out.Members[i].Value = r.Field(f.Name).masked(f.Value)
 	}
 	return &out
 }
 
 // maskedItem masks an element of a list. In an argv it also masks the word
 // after "--token" and the text after the "=" of "TOKEN=x".
-func (r *Row) maskedItem(before []*document.Node, item *document.Node) *document.Node {
+func (r *Row) maskedItem(before []*jsonx.Value, item *jsonx.Value) *jsonx.Value {
 	if r.Secret || len(r.Fields) > 0 {
 		return r.masked(item)
 	}
-	if item.Kind != document.String {
+	if item.Kind != jsonx.String {
 		return (&Row{Type: Raw}).masked(item)
 	}
 	out := *item
 	option := ""
 	if len(before) > 0 {
-		option = before[len(before)-1].Text
+		option = before[len(before)-1].Text()
 	}
-	out.Text = secret.Word(option, item.Text)
+	out.Token = jsonx.Quote(secret.Word(option, item.Text()))
 	return &out
 }
 

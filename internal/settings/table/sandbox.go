@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -75,14 +76,14 @@ func sandboxFields(programs string, inherits bool) []Row {
 }
 
 // ParseNetwork reads a network: a word, or a list of hosts as host or host:port.
-func ParseNetwork(n *document.Node) (word string, hosts []string, err error) {
+func ParseNetwork(n *jsonx.Value) (word string, hosts []string, err error) {
 	switch n.Kind {
-	case document.String:
-		if words := []string{NetworkNone, NetworkLoopback, NetworkAll}; !slices.Contains(words, n.Text) {
-			return "", nil, fmt.Errorf("unknown value %q; use %s, or a list of hosts", n.Text, strings.Join(words, ", "))
+	case jsonx.String:
+		if words := []string{NetworkNone, NetworkLoopback, NetworkAll}; !slices.Contains(words, n.Text()) {
+			return "", nil, fmt.Errorf("unknown value %q; use %s, or a list of hosts", n.Text(), strings.Join(words, ", "))
 		}
-		return n.Text, nil, nil
-	case document.List:
+		return n.Text(), nil, nil
+	case jsonx.Array:
 		for _, item := range n.Items {
 			host, err := parseHost(item)
 			if err != nil {
@@ -92,12 +93,12 @@ func ParseNetwork(n *document.Node) (word string, hosts []string, err error) {
 		}
 		return "", hosts, nil
 	}
-	return "", nil, errors.New("expected none, loopback, all or a list of hosts, got " + n.Kind.String())
+	return "", nil, errors.New("expected none, loopback, all or a list of hosts, got " + document.TypeName(n))
 }
 
 // parseHost returns a host in lower case, with the port if it has one.
-func parseHost(n *document.Node) (string, error) {
-	text := strings.ToLower(n.Text)
+func parseHost(n *jsonx.Value) (string, error) {
+	text := strings.ToLower(literal(n))
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
 		host, port = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"), "*"
@@ -107,8 +108,8 @@ func parseHost(n *document.Node) (string, error) {
 	name := strings.TrimPrefix(host, "*.")
 	isName := strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" && strings.Trim(name, ".") != ""
 	ip := net.ParseIP(host)
-	if n.Kind != document.String || !isPort || !isName && ip == nil {
-		return "", fmt.Errorf(`%q is not a host; write it as "example.com" or "example.com:8443"`, n.Text)
+	if n.Kind != jsonx.String || !isPort || !isName && ip == nil {
+		return "", fmt.Errorf(`%q is not a host; write it as "example.com" or "example.com:8443"`, literal(n))
 	}
 	if ip != nil && text == host && strings.Contains(host, ":") {
 		return "[" + host + "]", nil
@@ -120,25 +121,25 @@ func parseHost(n *document.Node) (string, error) {
 // setting: its value must not allow more than the one before it.
 
 // looserWord compares words that are given from the loosest to the strictest.
-func looserWord(words []string) func(now, was *document.Node) bool {
-	return func(now, was *document.Node) bool {
-		return slices.Index(words, now.Text) < slices.Index(words, was.Text)
+func looserWord(words []string) func(now, was *jsonx.Value) bool {
+	return func(now, was *jsonx.Value) bool {
+		return slices.Index(words, now.Text()) < slices.Index(words, was.Text())
 	}
 }
 
 // looserMode is looserWord for the mode of a kind, whose off is more than the default
 // off of sandbox.mode: it also ends the confinement of --yes.
-func looserMode(words []string) func(now, was *document.Node) bool {
+func looserMode(words []string) func(now, was *jsonx.Value) bool {
 	less := looserWord(words)
-	return func(now, was *document.Node) bool { return now.Text == SandboxOff || less(now, was) }
+	return func(now, was *jsonx.Value) bool { return now.Text() == SandboxOff || less(now, was) }
 }
 
-func looserList(now, was *document.Node) bool {
+func looserList(now, was *jsonx.Value) bool {
 	return slices.ContainsFunc(now.Strings(), func(s string) bool { return !slices.Contains(was.Strings(), s) })
 }
 
-func looserNetwork(now, was *document.Node) bool {
-	rank := func(n *document.Node) int {
+func looserNetwork(now, was *jsonx.Value) bool {
+	rank := func(n *jsonx.Value) int {
 		word, _, _ := ParseNetwork(n) // it was checked
 		return slices.Index([]string{NetworkNone, NetworkLoopback, "", NetworkAll}, word)
 	}

@@ -3,6 +3,7 @@ package table
 import (
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -17,7 +18,7 @@ func TestParseNetwork(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		word, hosts, err := ParseNetwork(doc.Root.Fields[0].Value)
+		word, hosts, err := ParseNetwork(doc.Root.Members[0].Value)
 		got := word
 		for _, h := range hosts {
 			got += " " + h
@@ -33,9 +34,9 @@ func TestParseNetwork(t *testing.T) {
 
 func TestLooserNetwork(t *testing.T) {
 	order := []string{`"none"`, `"loopback"`, `["a:1"]`, `["a:1","b:1"]`, `"all"`}
-	node := func(text string) *document.Node {
+	node := func(text string) *jsonx.Value {
 		doc, _ := document.Parse("x.json", []byte(`{"n": `+text+`}`))
-		return doc.Root.Fields[0].Value
+		return doc.Root.Members[0].Value
 	}
 	for i, now := range order {
 		for j, was := range order {

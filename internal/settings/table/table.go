@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -62,15 +63,15 @@ type Row struct {
 	Choices  []string
 	Fields   []Row
 	Required bool
-	Strict   bool                      // an unknown, null or empty field is an error: an object that loses a field would mean more
-	Secret   bool                      // values are masked wherever they are shown
-	Runs     bool                      // its paths, or the commands anywhere in it, run: the trust question shows them
-	Loosens  func(*document.Node) bool // whether a value allows more than the default does; nil = none does
-	Foreign  bool                      // of the Gemini CLI, ignored
+	Strict   bool                    // an unknown, null or empty field is an error: an object that loses a field would mean more
+	Secret   bool                    // values are masked wherever they are shown
+	Runs     bool                    // its paths, or the commands anywhere in it, run: the trust question shows them
+	Loosens  func(*jsonx.Value) bool // whether a value allows more than the default does; nil = none does
+	Foreign  bool                    // of the Gemini CLI, ignored
 
 	// Looser reports whether a value allows more than the one before it: a project
 	// cannot set such a value. nil: it can set any.
-	Looser func(now, was *document.Node) bool
+	Looser func(now, was *jsonx.Value) bool
 	// Inherits names the setting whose value holds where there is none.
 	Inherits string
 }
@@ -98,19 +99,19 @@ func (r *Row) Variable() string {
 }
 
 // DefaultValue returns the default, null if there is none.
-func (r *Row) DefaultValue() *document.Node {
+func (r *Row) DefaultValue() *jsonx.Value {
 	switch def := r.Default; {
 	case def == "":
-		return &document.Node{}
+		return jsonx.NewNull()
 	case def[0] == '[':
 		doc, _ := document.Parse("default.json", []byte(`{"":`+def+`}`))
-		return doc.Root.Fields[0].Value
+		return doc.Root.Members[0].Value
 	case def[0] == '"':
-		return document.NewString(strings.Trim(def, `"`))
+		return jsonx.NewString(strings.Trim(def, `"`))
 	case def == "true" || def == "false":
-		return &document.Node{Kind: document.Bool, Bool: def == "true"}
+		return jsonx.NewBool(def == "true")
 	default:
-		return &document.Node{Kind: document.Number, Text: def}
+		return &jsonx.Value{Kind: jsonx.Number, Token: def}
 	}
 }
 

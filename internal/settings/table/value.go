@@ -9,23 +9,32 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
+// literal returns the text of a string, or a number as written.
+func literal(n *jsonx.Value) string {
+	if n.Is(jsonx.Number) {
+		return strings.Trim(n.Token, `"`) // package document quotes what JSON could not read
+	}
+	return n.Text()
+}
+
 // ParseDuration reads whole milliseconds or a string such as "30s".
-func ParseDuration(n *document.Node) (time.Duration, error) {
+func ParseDuration(n *jsonx.Value) (time.Duration, error) {
 	switch n.Kind {
-	case document.Number:
-		return parseMillis(n.Text)
-	case document.String:
-		d, err := time.ParseDuration(n.Text)
+	case jsonx.Number:
+		return parseMillis(literal(n))
+	case jsonx.String:
+		d, err := time.ParseDuration(n.Text())
 		if err != nil || d < 0 {
 			return 0, errors.New(`expected milliseconds or a duration such as "30s" or "10m", 0 or more`)
 		}
 		return d, nil
 	}
-	return 0, errors.New(`expected milliseconds or a duration such as "30s", got ` + n.Kind.String())
+	return 0, errors.New(`expected milliseconds or a duration such as "30s", got ` + document.TypeName(n))
 }
 
 func parseMillis(text string) (time.Duration, error) {
@@ -37,13 +46,14 @@ func parseMillis(text string) (time.Duration, error) {
 }
 
 // ParseSize reads whole bytes or a string such as "10MiB".
-func ParseSize(n *document.Node) (int64, error) {
-	if n.Kind != document.Number && n.Kind != document.String {
-		return 0, errors.New(`expected bytes or a size such as "10MiB", got ` + n.Kind.String())
+func ParseSize(n *jsonx.Value) (int64, error) {
+	if n.Kind != jsonx.Number && n.Kind != jsonx.String {
+		return 0, errors.New(`expected bytes or a size such as "10MiB", got ` + document.TypeName(n))
 	}
-	digits := strings.TrimRight(n.Text, "KMGTkiBb ")
+	text := literal(n)
+	digits := strings.TrimRight(text, "KMGTkiBb ")
 	number, err := strconv.ParseInt(digits, 10, 64)
-	unit := unitOf(strings.TrimSpace(n.Text[len(digits):]))
+	unit := unitOf(strings.TrimSpace(text[len(digits):]))
 	if err != nil || number < 0 || unit == 0 || number > math.MaxInt64/unit {
 		return 0, errors.New(`expected bytes or a size such as "10MiB"`)
 	}
@@ -72,11 +82,11 @@ func unitOf(name string) int64 {
 }
 
 // ParseInt reads a whole number that is 0 or more.
-func ParseInt(n *document.Node) (int, error) {
-	if n.Kind != document.Number {
-		return 0, errors.New("expected an integer, got " + n.Kind.String())
+func ParseInt(n *jsonx.Value) (int, error) {
+	if n.Kind != jsonx.Number {
+		return 0, errors.New("expected an integer, got " + document.TypeName(n))
 	}
-	i, err := strconv.ParseInt(n.Text, 10, 32)
+	i, err := strconv.ParseInt(literal(n), 10, 32)
 	if err != nil || i < 0 {
 		return 0, errors.New("expected an integer, 0 or more")
 	}
@@ -85,42 +95,41 @@ func ParseInt(n *document.Node) (int, error) {
 
 // ParseCommand splits a command line, or takes a list of words as they are. An
 // empty line gives no words, which disables the command.
-func ParseCommand(n *document.Node) ([]string, error) {
+func ParseCommand(n *jsonx.Value) ([]string, error) {
 	switch {
 	case IsBlank(n):
 		return nil, nil
-	case n.Kind != document.String:
+	case n.Kind != jsonx.String:
 		return n.Strings(), nil
 	}
-	return process.Split(n.Text)
+	return process.Split(n.Text())
 }
 
 // IsBlank reports whether a command is disabled: it has no words, or only blank
 // ones.
-func IsBlank(n *document.Node) bool {
-	if n.Kind == document.String {
-		return strings.TrimSpace(n.Text) == ""
+func IsBlank(n *jsonx.Value) bool {
+	if n.Kind == jsonx.String {
+		return strings.TrimSpace(n.Text()) == ""
 	}
-	return !slices.ContainsFunc(n.Items, func(word *document.Node) bool {
-		return word.Kind != document.String || strings.TrimSpace(word.Text) != ""
+	return !slices.ContainsFunc(n.Items, func(word *jsonx.Value) bool {
+		return word.Kind != jsonx.String || strings.TrimSpace(word.Text()) != ""
 	})
 }
 
 // FromText converts the text of a variable or a flag to the value that a
 // settings file would contain. The text of a string is used as it is.
-func (r *Row) FromText(text string) *document.Node {
-	n := document.NewString(text)
+func (r *Row) FromText(text string) *jsonx.Value {
 	switch r.Type {
 	case Bool:
 		if b, err := strconv.ParseBool(text); err == nil {
-			return &document.Node{Kind: document.Bool, Bool: b}
+			return jsonx.NewBool(b)
 		}
 	case Int, Duration, Size:
 		if document.IsNumber(text) {
-			n.Kind = document.Number
+			return &jsonx.Value{Kind: jsonx.Number, Token: text}
 		}
 	}
-	return n
+	return jsonx.NewString(text)
 }
 
 // Reference splits the value of a secret setting into the kind of reference (env,

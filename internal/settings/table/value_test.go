@@ -4,49 +4,49 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 func TestSizes(t *testing.T) {
-	number := func(s string) *document.Node { return &document.Node{Kind: document.Number, Text: s} }
-	text := func(s string) *document.Node { return &document.Node{Kind: document.String, Text: s} }
+	number := func(s string) *jsonx.Value { return &jsonx.Value{Kind: jsonx.Number, Token: s} }
+	text := func(s string) *jsonx.Value { return jsonx.NewString(s) }
 	tests := []struct {
-		in   *document.Node
+		in   *jsonx.Value
 		want int64 // -1 = refused
 	}{
 		{number("0"), 0}, {number("1024"), 1024}, {text("12"), 12}, {text("10MiB"), 10 << 20}, {text("10 MiB"), 10 << 20}, {text("1K"), 1024},
 		{text("3kB"), 3000}, {text("2GB"), 2_000_000_000}, {text("1GiB"), 1 << 30}, {text("5B"), 5}, {text("2MB"), 2_000_000},
 		{text("-1"), -1}, {text("1.5MiB"), -1}, {text("MiB"), -1}, {text("9999999999GiB"), -1}, {text("1iB"), -1}, {number("1e3"), -1}, {text("1TiB"), -1},
-		{&document.Node{Kind: document.Bool}, -1},
+		{jsonx.NewBool(false), -1},
 	}
 	for _, test := range tests {
 		got, err := ParseSize(test.in)
 		if (err != nil) != (test.want < 0) || err == nil && got != test.want {
-			t.Errorf("%s %q: %d, %v, want %d", test.in.Kind, test.in.Text, got, err, test.want)
+			t.Errorf("%s %s: %d, %v, want %d", test.in.Kind, test.in.Token, got, err, test.want)
 		}
 	}
 }
 
 func TestDurations(t *testing.T) {
 	tests := []struct {
-		in   *document.Node
+		in   *jsonx.Value
 		want time.Duration // -1 = refused
 	}{
-		{&document.Node{Kind: document.Number, Text: "1500"}, 1500 * time.Millisecond},
-		{&document.Node{Kind: document.Number, Text: "0"}, 0},
-		{&document.Node{Kind: document.String, Text: "1h30m"}, 90 * time.Minute},
-		{&document.Node{Kind: document.String, Text: "0"}, 0},
-		{&document.Node{Kind: document.Number, Text: "1.5"}, -1},
-		{&document.Node{Kind: document.Number, Text: "-1"}, -1},
-		{&document.Node{Kind: document.Number, Text: "9223372036855"}, -1},
-		{&document.Node{Kind: document.String, Text: "30"}, -1},
-		{&document.Node{Kind: document.String, Text: ""}, -1},
-		{&document.Node{Kind: document.Bool}, -1},
+		{&jsonx.Value{Kind: jsonx.Number, Token: "1500"}, 1500 * time.Millisecond},
+		{&jsonx.Value{Kind: jsonx.Number, Token: "0"}, 0},
+		{jsonx.NewString("1h30m"), 90 * time.Minute},
+		{jsonx.NewString("0"), 0},
+		{&jsonx.Value{Kind: jsonx.Number, Token: "1.5"}, -1},
+		{&jsonx.Value{Kind: jsonx.Number, Token: "-1"}, -1},
+		{&jsonx.Value{Kind: jsonx.Number, Token: "9223372036855"}, -1},
+		{jsonx.NewString("30"), -1},
+		{jsonx.NewString(""), -1},
+		{jsonx.NewBool(false), -1},
 	}
 	for _, test := range tests {
 		got, err := ParseDuration(test.in)
 		if (err != nil) != (test.want < 0) || err == nil && got != test.want {
-			t.Errorf("%s %q: %s, %v, want %s", test.in.Kind, test.in.Text, got, err, test.want)
+			t.Errorf("%s %s: %s, %v, want %s", test.in.Kind, test.in.Token, got, err, test.want)
 		}
 	}
 }

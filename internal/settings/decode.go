@@ -1,8 +1,10 @@
 package settings
 
 import (
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -12,38 +14,20 @@ import (
 // settings converts merged, checked settings to plain structs.
 func (m *merged) settings(g Globals, root string) *Settings {
 	s := &Settings{
-		ProjectRoot:      root,
-		DiscoveryCommand: m.command("toolDiscoveryCommand"),
-		DiscoveryTimeout: duration(m.node("toolDiscoveryTimeout")),
-		CallCommand:      m.command("toolCallCommand"),
-		Env:              m.pairs("env"), InheritEnv: m.node("inheritEnv").Is(jsonx.True),
-		CoreTools: m.list("coreTools"), ExcludeTools: m.list("excludeTools"),
-		AllowedTools: m.list("allowedTools"), AllowOptional: m.list("tools.allow"), OnlyTools: m.list("tools.only"),
-		Conflicts:       m.node("conflicts.discovered").Text(),
-		Rules:           m.rules(),
-		ShellBanned:     m.banned(),
-		ShellTimeout:    duration(m.node("shell.timeout")),
-		ShellMaxTimeout: duration(m.node("shell.maxTimeout")),
-		PluginPaths:     m.list("plugins.paths"),
-		PluginsOff:      m.list("plugins.disabled"),
-		FetchAllow:      m.list("fetch.allowHosts"),
-		Fetch:           m.fetch(),
-		Sampling:        Sampling{Command: m.command("sampling.command"), Timeout: duration(m.node("sampling.timeout")), Requests: number(m.node("sampling.requests"))},
-		Search:          m.search(),
-		Serve:           m.serve(),
-		DiscoveryTTL:    duration(m.node("cache.discovery")),
-		FailuresTTL:     duration(m.node("cache.failures")),
-		Imports:         m.list("imports"),
-		AuditParams:     m.node("audit.params").Is(jsonx.True),
-		Images:          m.node("display.images").Text(),
-		Limits:          m.limits(),
-		Globals:         g,
-		merged:          m,
-		Permissions:     map[string]bool{},
-		DeniedBy:        map[string]Origin{},
+		ProjectRoot: root,
+		Rules:       m.rules(),
+		ShellBanned: m.banned(),
+		ToolOptions: m.toolOptions(),
+		Globals:     g,
+		Permissions: map[string]bool{},
+		DeniedBy:    map[string]Origin{},
+		merged:      m,
 	}
-	s.Audit, s.ToolOptions = m.audit(), m.toolOptions()
-	s.approval(m)
+	m.decode(reflect.ValueOf(s).Elem())
+	s.Fetch.Headers = m.originHeaders()
+	if e, ok := m.last(approvalMode); ok {
+		s.ApprovalOrigin = e.origin
+	}
 	s.permissions(m)
 	s.policyDefaults(m)
 	s.servers(m)
@@ -51,6 +35,99 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		s.Globals.Channel = m.channel()
 	}
 	return s
+}
+
+// tag names the setting that a field of [Settings] holds, or the member of its
+// entry.
+const tag = "setting"
+
+// decode sets the fields of a struct, and of structs in it, to the settings that
+// their tags name.
+func (m *merged) decode(v reflect.Value) {
+	for i := range v.NumField() {
+		name, field := v.Type().Field(i).Tag.Get(tag), v.Field(i)
+		switch {
+		case name != "":
+			m.set(field.Addr().Interface(), name)
+		case field.Kind() == reflect.Struct:
+			m.decode(field)
+		}
+	}
+}
+
+// set sets a field to the effective value of a setting, or the default of the
+// table.
+func (m *merged) set(field any, name string) {
+	switch to := field.(type) {
+	case *Command:
+		*to = m.command(name)
+	case *List:
+		*to = m.list(name)
+	case *[]Pair:
+		*to = m.pairs(name)
+	default:
+		e, ok := m.last(name)
+		if !ok {
+			e.node = m.index.Row(name).DefaultValue()
+		}
+		set(field, e.node, e.origin)
+	}
+}
+
+// decodeEntry sets the fields of a struct to the members of an entry that their
+// tags name, or to the defaults of the table.
+func decodeEntry(entry any, row *table.Row, n *jsonx.Value, o Origin) {
+	v := reflect.ValueOf(entry).Elem()
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Tag.Get(tag)
+		if name == "" {
+			continue
+		}
+		value := n.Get(name)
+		if value == nil || value.Kind == jsonx.Null {
+			value = row.Field(name).DefaultValue()
+		}
+		set(v.Field(i).Addr().Interface(), value, o)
+	}
+}
+
+// set sets a field of one of the types that hold a setting to a checked value; null
+// is the zero value. in names the file of the value.
+func set(field any, n *jsonx.Value, in Origin) {
+	switch to := field.(type) {
+	case *string:
+		*to = n.Text()
+	case *bool:
+		*to = n.Is(jsonx.True)
+	case *int:
+		*to, _ = table.ParseInt(n)
+	case *int64:
+		*to, _ = table.ParseSize(n)
+	case *time.Duration:
+		*to, _ = table.ParseDuration(n)
+	case *Entry:
+		*to = Entry{Value: n.Text(), Origin: in}
+	case *List:
+		*to = toList(n, in)
+	case *[]Pair:
+		*to = toPairs(n, in)
+	case *[]string:
+		*to = n.Strings()
+	case **int:
+		setPointer(to, n, in)
+	case **int64:
+		setPointer(to, n, in)
+	case **time.Duration:
+		setPointer(to, n, in)
+	}
+}
+
+// setPointer is set for a field that is nil if the value is absent.
+func setPointer[T any](to **T, n *jsonx.Value, in Origin) {
+	if n.Kind != jsonx.Null {
+		*to = new(T)
+		set(*to, n, in)
+	}
 }
 
 // node returns the effective value, or the default of the table.
@@ -81,13 +158,6 @@ func (m *merged) pairs(name string) []Pair {
 	return out
 }
 
-func (m *merged) search() Search {
-	return Search{
-		Command: m.command("search.command"), Timeout: duration(m.node("search.timeout")),
-		Budget: number(m.node("search.budget")), Always: m.list("search.always"), Client: m.node("search.client").Is(jsonx.True),
-	}
-}
-
 const bannedKey = "shell.banned"
 
 // banned returns the list of the settings, which replaces the default unless
@@ -109,15 +179,6 @@ func (m *merged) banned() List {
 	return l
 }
 
-func (m *merged) limits() Limits {
-	return Limits{
-		DiscoveryOutput: size(m.node("limits.discoveryOutput")), Frame: size(m.node("limits.frame")),
-		Result: size(m.node("limits.result")), Output: size(m.node("limits.output")), Schema: size(m.node("limits.schema")), Description: size(m.node("limits.description")),
-		Spill: size(m.node("limits.spill")),
-		Tools: number(m.node("limits.tools")), Pages: number(m.node("limits.pages")),
-	}
-}
-
 func (m *merged) channel() string {
 	for _, e := range m.named("context") {
 		if e.Name == "channel" && e.Value.Kind == jsonx.String {
@@ -125,14 +186,6 @@ func (m *merged) channel() string {
 		}
 	}
 	return ""
-}
-
-func (s *Settings) approval(m *merged) {
-	s.ApprovalMode = m.node("approvalMode").Text()
-	s.ShellCatastrophic = m.node("shell.catastrophic").Text()
-	if e, ok := m.last("approvalMode"); ok {
-		s.ApprovalOrigin = e.origin
-	}
 }
 
 func (s *Settings) permissions(m *merged) {
@@ -203,13 +256,28 @@ func excludedBy(name string, allowed, excluded List) *Origin {
 	return &allowed.Entries[0].Origin
 }
 
-func (m *merged) serve() Serve {
-	var key Entry
-	if e, ok := m.last("serve.stateKey"); ok {
-		key = Entry{Value: e.node.Text(), Origin: e.origin}
+// toPairs preserves file order; in names the file.
+func toPairs(n *jsonx.Value, in Origin) []Pair {
+	if !n.Is(jsonx.Object) {
+		return nil
 	}
-	return Serve{
-		Idle: duration(m.node("serve.idle")), Session: duration(m.node("serve.session")),
-		MaxClients: number(m.node("serve.maxClients")), MaxCalls: number(m.node("serve.maxCalls")), StateKey: key,
+	out := make([]Pair, 0, len(n.Members))
+	for _, f := range n.Members {
+		in.Line, in.Col = f.Place()
+		out = append(out, Pair{Name: f.Name, Value: f.Value.Text(), Origin: in})
 	}
+	return out
+}
+
+// toList preserves file order; in names the file.
+func toList(n *jsonx.Value, in Origin) List {
+	if !n.Is(jsonx.Array) {
+		return List{}
+	}
+	l := List{Set: true, Entries: make([]Entry, 0, len(n.Items))}
+	for _, item := range n.Items {
+		in.Line, in.Col = item.Place()
+		l.Entries = append(l.Entries, Entry{Value: item.Text(), Origin: in})
+	}
+	return l
 }

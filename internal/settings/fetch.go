@@ -16,10 +16,10 @@ const headersKey = "fetch.headers"
 
 // Fetch are the fetch.* settings other than [Settings.FetchAllow].
 type Fetch struct {
-	Processor Command // unexpanded
-	Proxy     bool
-	Timeout   time.Duration
-	MaxBytes  int64
+	Processor Command       `setting:"fetch.processor"` // unexpanded
+	Proxy     bool          `setting:"fetch.proxy"`
+	Timeout   time.Duration `setting:"fetch.timeout"`
+	MaxBytes  int64         `setting:"fetch.maxBytes"`
 	Headers   []OriginHeaders
 }
 
@@ -29,18 +29,13 @@ type OriginHeaders struct {
 	Headers []Pair // unexpanded
 }
 
-func (m *merged) fetch() Fetch {
-	f := Fetch{
-		Processor: m.command("fetch.processor"),
-		Proxy:     m.node("fetch.proxy").Is(jsonx.True),
-		Timeout:   duration(m.node("fetch.timeout")),
-		MaxBytes:  size(m.node("fetch.maxBytes")),
-	}
+func (m *merged) originHeaders() []OriginHeaders {
+	var out []OriginHeaders
 	for _, e := range m.named(headersKey) {
 		origin, _ := parseOrigin(e.Name) // checked when it was read
-		f.Headers = append(f.Headers, OriginHeaders{URL: origin, Headers: toPairs(e.Value, e.Origin)})
+		out = append(out, OriginHeaders{URL: origin, Headers: toPairs(e.Value, e.Origin)})
 	}
-	return f
+	return out
 }
 
 // checkOriginHeaders reports what is wrong with fetch.headers: its names are

@@ -1,8 +1,8 @@
 package settings
 
 import (
-	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -15,31 +15,32 @@ import (
 )
 
 // Globals are the global flags of spec section 3 with their TOOLREG_* twins: a
-// flag overrides its variable, and the variable overrides the settings files.
+// flag overrides its variable, and the variable overrides the settings files. A
+// tag names the flag that a field holds.
 type Globals struct {
-	Root           string        // --root, TOOLREG_ROOT
+	Root           string        `flag:"root"` // --root, TOOLREG_ROOT
 	Files          []string      // --settings, TOOLREG_SETTINGS (separated like PATH)
-	NoProject      bool          // --no-project-settings, TOOLREG_NO_PROJECT_SETTINGS
-	NoUser         bool          // --no-user-settings, TOOLREG_NO_USER_SETTINGS
-	TrustProject   bool          // --trust-project, TOOLREG_TRUST_PROJECT
-	ApprovalMode   string        // --approval-mode, TOOLREG_APPROVAL_MODE; "" = not given here
-	Timeout        time.Duration // --timeout, TOOLREG_TIMEOUT, of a call; see TimeoutSet
+	NoProject      bool          `flag:"no-project-settings"` // --no-project-settings, TOOLREG_NO_PROJECT_SETTINGS
+	NoUser         bool          `flag:"no-user-settings"`    // --no-user-settings, TOOLREG_NO_USER_SETTINGS
+	TrustProject   bool          `flag:"trust-project"`       // --trust-project, TOOLREG_TRUST_PROJECT
+	ApprovalMode   string        `flag:"approvalMode"`        // --approval-mode, TOOLREG_APPROVAL_MODE; "" = not given here
+	Timeout        time.Duration `flag:"timeout"`             // --timeout, TOOLREG_TIMEOUT, of a call; see TimeoutSet
 	TimeoutSet     bool          // distinguishes no limit (0) from not given
-	ConnectTimeout time.Duration // --connect-timeout, TOOLREG_CONNECT_TIMEOUT, of each server
+	ConnectTimeout time.Duration `flag:"connect-timeout"` // --connect-timeout, TOOLREG_CONNECT_TIMEOUT, of each server
 	ConnectSet     bool          // distinguishes no limit (0) from not given
-	NonInteractive bool          // --non-interactive, TOOLREG_NON_INTERACTIVE
-	Yes            bool          // --yes, TOOLREG_YES
-	JSON           bool          // --json, TOOLREG_JSON
-	JQ             string        // --jq, TOOLREG_JQ
-	Color          string        // --color, TOOLREG_COLOR: auto (default), always, never
-	Quiet          bool          // --quiet, TOOLREG_QUIET
-	Verbose        bool          // --verbose, TOOLREG_VERBOSE
+	NonInteractive bool          `flag:"non-interactive"` // --non-interactive, TOOLREG_NON_INTERACTIVE
+	Yes            bool          `flag:"yes"`             // --yes, TOOLREG_YES
+	JSON           bool          `flag:"json"`            // --json, TOOLREG_JSON
+	JQ             string        `flag:"jq"`              // --jq, TOOLREG_JQ
+	Color          string        `flag:"color"`           // --color, TOOLREG_COLOR: auto (default), always, never
+	Quiet          bool          `flag:"quiet"`           // --quiet, TOOLREG_QUIET
+	Verbose        bool          `flag:"verbose"`         // --verbose, TOOLREG_VERBOSE
 	Imports        []string      // --import, TOOLREG_IMPORT (separated by commas)
 	MCP            []string      // --mcp, TOOLREG_MCP (one a line): servers of this run
-	Refresh        bool          // --refresh, TOOLREG_REFRESH: ignore and replace cached tool lists
-	Cached         bool          // --cached, TOOLREG_CACHED: use only cached tool lists
-	NoPager        bool          // --no-pager, TOOLREG_NO_PAGER
-	Channel        string        // --channel, TOOLREG_CHANNEL; Load adds context.channel of the settings
+	Refresh        bool          `flag:"refresh"`  // --refresh, TOOLREG_REFRESH: ignore and replace cached tool lists
+	Cached         bool          `flag:"cached"`   // --cached, TOOLREG_CACHED: use only cached tool lists
+	NoPager        bool          `flag:"no-pager"` // --no-pager, TOOLREG_NO_PAGER
+	Channel        string        `flag:"channel"`  // --channel, TOOLREG_CHANNEL; Load adds context.channel of the settings
 }
 
 // globalRows describes the global flags like settings. Their names are those of
@@ -76,20 +77,14 @@ func (s *scalars) globals() Globals {
 	for _, row := range globalRows() {
 		given[row.Name] = s.global(&row)
 	}
-	is := func(name string) bool { return given[name].Is(jsonx.True) }
 	g := Globals{
-		Files: s.files(given["settings"]), Imports: s.imports(given["import"]), MCP: s.servers(given["mcp"]),
-		NoProject: is("no-project-settings"), NoUser: is("no-user-settings"), TrustProject: is("trust-project"),
-		NonInteractive: is("non-interactive"), Yes: is("yes"), JSON: is("json"), Quiet: is("quiet"), Verbose: is("verbose"),
-		Refresh: is("refresh"), Cached: is("cached"), NoPager: is("no-pager"),
-		JQ: given["jq"].Text(), Root: given["root"].Text(), Channel: given["channel"].Text(), ApprovalMode: given[approvalMode].Text(),
-		Color: cmp.Or(given["color"].Text(), "auto"),
+		Color: "auto", Files: s.files(given["settings"]), Imports: s.imports(given["import"]), MCP: s.servers(given["mcp"]),
+		TimeoutSet: given["timeout"] != nil, ConnectSet: given["connect-timeout"] != nil,
 	}
-	if n := given["timeout"]; n != nil {
-		g.Timeout, g.TimeoutSet = duration(n), true
-	}
-	if n := given["connect-timeout"]; n != nil {
-		g.ConnectTimeout, g.ConnectSet = duration(n), true
+	for v, i := reflect.ValueOf(&g).Elem(), 0; i < v.NumField(); i++ {
+		if n := given[v.Type().Field(i).Tag.Get("flag")]; n != nil {
+			set(v.Field(i).Addr().Interface(), n, Origin{})
+		}
 	}
 	return g
 }

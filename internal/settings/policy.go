@@ -34,12 +34,9 @@ func (m *merged) rules() []Rule {
 		for _, n := range e.node.Items {
 			o := e.origin
 			o.Line, o.Col = n.Place()
-			out = append(out, Rule{
-				Tool: n.Get("tool").Text(), Source: n.Get("source").Text(), Server: n.Get("server").Text(), Category: n.Get("category").Text(),
-				Command: n.Get("command").Text(), Path: n.Get("path").Text(), When: n.Get("when").Text(),
-				Decision: n.Get("decision").Text(), Reason: n.Get("reason").Text(), Origin: o,
-				Match: exampleCalls(n.Get("match"), o), NotMatch: exampleCalls(n.Get("notMatch"), o),
-			})
+			r := Rule{Origin: o, Match: exampleCalls(n.Get("match"), o), NotMatch: exampleCalls(n.Get("notMatch"), o)}
+			decodeEntry(&r, m.index.Row(rulesKey), n, o)
+			out = append(out, r)
 		}
 	}
 	return out

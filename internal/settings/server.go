@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"time"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -23,23 +22,23 @@ const (
 // OAuth is the oauth entry of a server. Its strings are unexpanded; secrets may
 // be references.
 type OAuth struct {
-	Enabled          bool
-	Grant            string // authorization_code (default), client_credentials, jwt_bearer
-	ClientID         string
-	ClientSecret     string
-	PrivateKey       string // PEM
-	Assertion        string // of jwt_bearer
-	IDToken          string // of jwt_bearer, to be exchanged at IDPIssuer
-	IDPIssuer        string
-	IDPClientID      string
-	AuthorizationURL string
-	TokenURL         string
-	RegistrationURL  string
-	Issuer           string
-	Scopes           []string
-	Audiences        []string
-	RedirectURI      string
-	TokenParamName   string
+	Enabled          bool     `setting:"enabled"`
+	Grant            string   `setting:"grant"` // authorization_code (default), client_credentials, jwt_bearer
+	ClientID         string   `setting:"clientId"`
+	ClientSecret     string   `setting:"clientSecret"`
+	PrivateKey       string   `setting:"privateKey"` // PEM
+	Assertion        string   `setting:"assertion"`  // of jwt_bearer
+	IDToken          string   `setting:"idToken"`    // of jwt_bearer, to be exchanged at IDPIssuer
+	IDPIssuer        string   `setting:"idpIssuer"`
+	IDPClientID      string   `setting:"idpClientId"`
+	AuthorizationURL string   `setting:"authorizationUrl"`
+	TokenURL         string   `setting:"tokenUrl"`
+	RegistrationURL  string   `setting:"registrationUrl"`
+	Issuer           string   `setting:"issuer"`
+	Scopes           []string `setting:"scopes"`
+	Audiences        []string `setting:"audiences"`
+	RedirectURI      string   `setting:"redirectUri"`
+	TokenParamName   string   `setting:"tokenParamName"`
 }
 
 // checkServer reports what is wrong with a server as a whole.
@@ -111,92 +110,14 @@ func CheckHeaderValue(name, value string) error {
 
 // decodeServer converts a checked entry to a server.
 func decodeServer(row *table.Row, name string, n *jsonx.Value, origin Origin) Server {
-	s := Server{
-		Name: name, Origin: origin,
-		Command: n.Get("command").Text(), Args: n.Get("args").Strings(), Cwd: n.Get("cwd").Text(),
-		Env: toPairs(n.Get("env"), origin), InheritEnv: n.Get("inheritEnv").Is(jsonx.True),
-		URL: n.Get("url").Text(), HTTPURL: n.Get("httpUrl").Text(), Type: n.Get("type").Text(),
-		Headers: toPairs(n.Get("headers"), origin),
-		Timeout: wait(row, n, "timeout"), ConnectTimeout: wait(row, n, "connectTimeout"),
-		Protocol: n.Get("protocol").Text(), Trust: n.Get("trust").Is(jsonx.True), PerClient: n.Get("perClient").Is(jsonx.True), Description: n.Get("description").Text(),
-		IncludeTools: toList(n.Get("includeTools"), origin), ExcludeTools: toList(n.Get("excludeTools"), origin),
-		Disabled: n.Get("disabled").Is(jsonx.True), OAuth: decodeOAuth(n.Get("oauth")),
-	}
-	s.TrustOrigin = origin
+	s := Server{Name: name, Origin: origin, TrustOrigin: origin}
+	decodeEntry(&s, row, n, origin)
 	if trust := n.Get("trust"); trust != nil && trust.Line > 0 {
 		s.TrustOrigin.Line, s.TrustOrigin.Col = trust.Place()
 	}
-	if s.Protocol == "" {
-		s.Protocol = "auto"
+	if oauth := n.Get("oauth"); oauth.Is(jsonx.Object) {
+		s.OAuth = &OAuth{}
+		decodeEntry(s.OAuth, row.Field("oauth"), oauth, origin)
 	}
 	return s
-}
-
-func decodeOAuth(n *jsonx.Value) *OAuth {
-	if n == nil || n.Kind != jsonx.Object {
-		return nil
-	}
-	o := &OAuth{
-		Enabled: n.Get("enabled").Is(jsonx.True), Grant: n.Get("grant").Text(), ClientID: n.Get("clientId").Text(), ClientSecret: n.Get("clientSecret").Text(),
-		PrivateKey: n.Get("privateKey").Text(), Assertion: n.Get("assertion").Text(), IDToken: n.Get("idToken").Text(), IDPIssuer: n.Get("idpIssuer").Text(), IDPClientID: n.Get("idpClientId").Text(),
-		AuthorizationURL: n.Get("authorizationUrl").Text(), TokenURL: n.Get("tokenUrl").Text(), RegistrationURL: n.Get("registrationUrl").Text(),
-		Issuer: n.Get("issuer").Text(), Scopes: n.Get("scopes").Strings(), Audiences: n.Get("audiences").Strings(),
-		RedirectURI: n.Get("redirectUri").Text(), TokenParamName: n.Get("tokenParamName").Text(),
-	}
-	if o.Grant == "" {
-		o.Grant = GrantAuthorizationCode
-	}
-	return o
-}
-
-// The functions below read checked values; absent ones give the zero value.
-
-// wait reads a member that is a duration, or its default in the table.
-func wait(row *table.Row, n *jsonx.Value, name string) time.Duration {
-	v := n.Get(name)
-	if v == nil || v.Kind == jsonx.Null {
-		v = row.Field(name).DefaultValue()
-	}
-	return duration(v)
-}
-
-func duration(n *jsonx.Value) time.Duration {
-	d, _ := table.ParseDuration(n)
-	return d
-}
-
-func size(n *jsonx.Value) int64 {
-	size, _ := table.ParseSize(n)
-	return size
-}
-
-func number(n *jsonx.Value) int {
-	i, _ := table.ParseInt(n)
-	return i
-}
-
-// toPairs preserves file order; in names the file.
-func toPairs(n *jsonx.Value, in Origin) []Pair {
-	if n == nil {
-		return nil
-	}
-	out := make([]Pair, 0, len(n.Members))
-	for _, f := range n.Members {
-		in.Line, in.Col = f.Place()
-		out = append(out, Pair{Name: f.Name, Value: f.Value.Text(), Origin: in})
-	}
-	return out
-}
-
-// toList preserves file order; in names the file.
-func toList(n *jsonx.Value, in Origin) List {
-	if n == nil || n.Kind != jsonx.Array {
-		return List{}
-	}
-	l := List{Set: true, Entries: make([]Entry, 0, len(n.Items))}
-	for _, item := range n.Items {
-		in.Line, in.Col = item.Place()
-		l.Entries = append(l.Entries, Entry{Value: item.Text(), Origin: in})
-	}
-	return l
 }

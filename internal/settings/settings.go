@@ -119,39 +119,45 @@ type Pair struct {
 // expands them at the moment of use.
 type Server struct {
 	Name           string
-	Command        string
-	Args           []string
-	Env            []Pair
-	InheritEnv     bool
-	Cwd            string // relative to the project root; "" = the project root
-	URL            string // streamable HTTP, falling back to SSE
-	HTTPURL        string // streamable HTTP
-	Type           string // "", "stdio", "http", "sse"
-	Headers        []Pair
+	Command        string        `setting:"command"`
+	Args           []string      `setting:"args"`
+	Env            []Pair        `setting:"env"`
+	InheritEnv     bool          `setting:"inheritEnv"`
+	Cwd            string        `setting:"cwd"`     // relative to the project root; "" = the project root
+	URL            string        `setting:"url"`     // streamable HTTP, falling back to SSE
+	HTTPURL        string        `setting:"httpUrl"` // streamable HTTP
+	Type           string        `setting:"type"`    // "", "stdio", "http", "sse"
+	Headers        []Pair        `setting:"headers"`
 	OAuth          *OAuth        // nil = not configured
-	Timeout        time.Duration // of a call; 0 = none; default 10m
-	ConnectTimeout time.Duration // default 30s; 0 = none
-	Protocol       string        // "auto" (default), "legacy", "modern"
-	Trust          bool
-	PerClient      bool   // each client of serve has a process of its own
-	TrustOrigin    Origin // where Trust is set; that of the entry if it is not
-	Description    string
-	IncludeTools   List // absent = all
-	ExcludeTools   List
-	Disabled       bool
-	Excluded       *Origin // the mcp.allowed/mcp.excluded setting that excludes it; nil = connect
+	Timeout        time.Duration `setting:"timeout"`        // of a call; 0 = none; default 10m
+	ConnectTimeout time.Duration `setting:"connectTimeout"` // default 30s; 0 = none
+	Protocol       string        `setting:"protocol"`       // "auto" (default), "legacy", "modern"
+	Trust          bool          `setting:"trust"`
+	PerClient      bool          `setting:"perClient"` // each client of serve has a process of its own
+	TrustOrigin    Origin        // where Trust is set; that of the entry if it is not
+	Description    string        `setting:"description"`
+	IncludeTools   List          `setting:"includeTools"` // absent = all
+	ExcludeTools   List          `setting:"excludeTools"`
+	Disabled       bool          `setting:"disabled"`
+	Excluded       *Origin       // the mcp.allowed/mcp.excluded setting that excludes it; nil = connect
 	Origin         Origin
 	Err            error // the mistakes in its entry, an [*Error]: it cannot be used; nil = none
 }
 
 // Rule is one entry of policy.rules.
 type Rule struct {
-	Tool, Source, Server, Category string
-	Command, Path, When            string
-	Decision                       string // allow, sandbox, ask, deny
-	Reason                         string
-	Match, NotMatch                []ExampleCall
-	Origin                         Origin
+	Tool     string `setting:"tool"`
+	Source   string `setting:"source"`
+	Server   string `setting:"server"`
+	Category string `setting:"category"`
+	Command  string `setting:"command"`
+	Path     string `setting:"path"`
+	When     string `setting:"when"`
+	Decision string `setting:"decision"` // allow, sandbox, ask, deny
+	Reason   string `setting:"reason"`
+
+	Match, NotMatch []ExampleCall
+	Origin          Origin
 }
 
 // ExampleCall is a call that a rule must match, or must not match.
@@ -162,52 +168,53 @@ type ExampleCall struct {
 	Origin Origin
 }
 
-// Settings is the merged, unexpanded settings. Load fills it.
+// Settings is the merged, unexpanded settings. Load fills it: a tag names the
+// setting that a field holds.
 type Settings struct {
 	ProjectRoot string // absolute; where discovery and call commands run
 	Workspace   string // absolute; the tree that file tools may touch
 
-	DiscoveryCommand Command
-	DiscoveryTimeout time.Duration // default 30s; 0 = none
-	CallCommand      Command
-	Env              []Pair // added for discovery, call and plugin commands
-	InheritEnv       bool
+	DiscoveryCommand Command       `setting:"toolDiscoveryCommand"`
+	DiscoveryTimeout time.Duration `setting:"toolDiscoveryTimeout"` // default 30s; 0 = none
+	CallCommand      Command       `setting:"toolCallCommand"`
+	Env              []Pair        `setting:"env"` // added for discovery, call and plugin commands
+	InheritEnv       bool          `setting:"inheritEnv"`
 
 	Servers []Server // in file order, followed by new ones of later files
 
-	CoreTools     List // absent = all built-ins
-	ExcludeTools  List
-	AllowedTools  List
-	OnlyTools     List              // tools.only
-	AllowOptional List              // tools.allow
+	CoreTools     List              `setting:"coreTools"` // absent = all built-ins
+	ExcludeTools  List              `setting:"excludeTools"`
+	AllowedTools  List              `setting:"allowedTools"`
+	OnlyTools     List              `setting:"tools.only"`
+	AllowOptional List              `setting:"tools.allow"`
 	Permissions   map[string]bool   // filesystem, network, shell, database; absent = true
 	DeniedBy      map[string]Origin // for the permissions that are false, where that was set
-	Conflicts     string            // conflicts.discovered: overwrite (default), reject, qualify
+	Conflicts     string            `setting:"conflicts.discovered"` // overwrite (default), reject, qualify
 
-	ApprovalMode   string // default, auto-edit, plan, yolo
+	ApprovalMode   string `setting:"approvalMode"` // default, auto-edit, plan, yolo
 	ApprovalOrigin Origin
 	Rules          []Rule
 	PolicyDefaults map[string]Rule // by category; Decision and Origin set
 
 	ShellBanned List // the default if Set is false
 
-	ShellCatastrophic string        // deny, ask
-	ShellTimeout      time.Duration // default 120s; 0 = none
-	ShellMaxTimeout   time.Duration // default 1h; 0 = any
+	ShellCatastrophic string        `setting:"shell.catastrophic"` // deny, ask
+	ShellTimeout      time.Duration `setting:"shell.timeout"`      // default 120s; 0 = none
+	ShellMaxTimeout   time.Duration `setting:"shell.maxTimeout"`   // default 1h; 0 = any
 
-	PluginPaths  List          // plugins.paths
-	PluginsOff   List          // plugins.disabled
-	FetchAllow   List          // fetch.allowHosts
+	PluginPaths  List          `setting:"plugins.paths"`
+	PluginsOff   List          `setting:"plugins.disabled"`
+	FetchAllow   List          `setting:"fetch.allowHosts"`
 	Fetch        Fetch         // the other fetch.* settings
 	Sampling     Sampling      // sampling.*
 	Search       Search        // search.*
 	Serve        Serve         // serve.*
-	Imports      List          // programs whose MCP servers are imported
-	DiscoveryTTL time.Duration // cache.discovery; 0 = off
-	FailuresTTL  time.Duration // cache.failures; default 1m; 0 = off. Applies only with DiscoveryTTL
-	AuditParams  bool          // audit.params
+	Imports      List          `setting:"imports"`         // programs whose MCP servers are imported
+	DiscoveryTTL time.Duration `setting:"cache.discovery"` // 0 = off
+	FailuresTTL  time.Duration `setting:"cache.failures"`  // default 1m; 0 = off. Applies only with DiscoveryTTL
+	AuditParams  bool          `setting:"audit.params"`
 	Audit        Audit         // the other audit.* settings
-	Images       string        // display.images
+	Images       string        `setting:"display.images"`
 	ToolOptions  []ToolOption  // in file order
 	Limits       Limits
 
@@ -223,40 +230,40 @@ type Settings struct {
 
 // Serve are the serve.* settings.
 type Serve struct {
-	Idle       time.Duration // of a server; default 10m; 0 = it is never closed
-	Session    time.Duration // of a client; default 10m; 0 = it is never closed
-	MaxClients int           // default 1000; 0 = any number
-	MaxCalls   int           // of one client; default 64; 0 = any number
-	StateKey   Entry         // unexpanded; "" = none
+	Idle       time.Duration `setting:"serve.idle"`       // of a server; default 10m; 0 = it is never closed
+	Session    time.Duration `setting:"serve.session"`    // of a client; default 10m; 0 = it is never closed
+	MaxClients int           `setting:"serve.maxClients"` // default 1000; 0 = any number
+	MaxCalls   int           `setting:"serve.maxCalls"`   // of one client; default 64; 0 = any number
+	StateKey   Entry         `setting:"serve.stateKey"`   // unexpanded; "" = none
 }
 
 // Search are the search.* settings.
 type Search struct {
-	Command Command // unexpanded; none: BM25 alone
-	Timeout time.Duration
-	Budget  int  // tokens of the declarations that are not deferred; default 10,000
-	Always  List // names or globs of tools that are never deferred
-	Client  bool // a search of OpenAI's Responses API is answered by us
+	Command Command       `setting:"search.command"` // unexpanded; none: BM25 alone
+	Timeout time.Duration `setting:"search.timeout"`
+	Budget  int           `setting:"search.budget"` // tokens of the declarations that are not deferred; default 10,000
+	Always  List          `setting:"search.always"` // names or globs of tools that are never deferred
+	Client  bool          `setting:"search.client"` // a search of OpenAI's Responses API is answered by us
 }
 
 // Sampling are the sampling.* settings.
 type Sampling struct {
-	Command  Command       // unexpanded
-	Timeout  time.Duration // default 2m; 0 = none
-	Requests int           // of a server during one call; default 10
+	Command  Command       `setting:"sampling.command"`  // unexpanded
+	Timeout  time.Duration `setting:"sampling.timeout"`  // default 2m; 0 = none
+	Requests int           `setting:"sampling.requests"` // of a server during one call; default 10
 }
 
 // Limits are the limits.* settings, in bytes unless noted.
 type Limits struct {
-	DiscoveryOutput int64 // of the discovery command, stdout and stderr each; default 10 MiB
-	Frame           int64 // of one message of an MCP server; default 16 MiB
-	Result          int64 // of the result of a call; default 64 MiB
-	Output          int64 // of a call's output; default 10 MiB
-	Spill           int64 // of the file with the whole output; default 1 GiB
-	Schema          int64 // of one tool's schema; default 1 MiB
-	Description     int64 // of one tool's description; default 16 KiB
-	Tools           int   // number of tools of a source; default 10,000
-	Pages           int   // number of pages of a listing; default 100
+	DiscoveryOutput int64 `setting:"limits.discoveryOutput"` // of the discovery command, stdout and stderr each; default 10 MiB
+	Frame           int64 `setting:"limits.frame"`           // of one message of an MCP server; default 16 MiB
+	Result          int64 `setting:"limits.result"`          // of the result of a call; default 64 MiB
+	Output          int64 `setting:"limits.output"`          // of a call's output; default 10 MiB
+	Spill           int64 `setting:"limits.spill"`           // of the file with the whole output; default 1 GiB
+	Schema          int64 `setting:"limits.schema"`          // of one tool's schema; default 1 MiB
+	Description     int64 `setting:"limits.description"`     // of one tool's description; default 16 KiB
+	Tools           int   `setting:"limits.tools"`           // number of tools of a source; default 10,000
+	Pages           int   `setting:"limits.pages"`           // number of pages of a listing; default 100
 }
 
 // Project is the state of a project's own settings and plugins.

@@ -2,10 +2,14 @@ package settings
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/table"
@@ -102,4 +106,69 @@ func TestExamplesOfTheDocumentationAreFine(t *testing.T) {
 	if found != 2 {
 		t.Errorf("%d examples, want 2", found)
 	}
+}
+
+// TestFieldsAndRowsBelongTogether compares the tags of the structs with the rows
+// of the table: each names a row, whose type fits the field, and no scalar is
+// forgotten.
+func TestFieldsAndRowsBelongTogether(t *testing.T) {
+	x := table.NewIndex()
+	row := func(name string) *table.Row { return x.Row(name) }
+	held := heldBy(t, reflect.TypeFor[Settings](), row)
+	for i := range x.Rows {
+		r := &x.Rows[i]
+		byName := slices.ContainsFunc([]string{"workspace.root", "mcpServerCommand", "permissions.", "policy.defaults.", "sandbox."},
+			func(name string) bool { return strings.HasPrefix(r.Name, name) })
+		if r.Variable() != "" && !held[r.Name] && !byName {
+			t.Errorf("no field holds %s", r.Name)
+		}
+	}
+	for _, entry := range []struct {
+		typ    reflect.Type
+		row    *table.Row
+		others []string // read otherwise
+	}{
+		{reflect.TypeFor[Server](), x.Row(serversKey), []string{"oauth"}},
+		{reflect.TypeFor[OAuth](), x.Row(serversKey).Field("oauth"), nil},
+		{reflect.TypeFor[Rule](), x.Row(rulesKey), []string{"match", "notMatch"}},
+		{reflect.TypeFor[ToolOption](), x.Row("toolOptions"), nil},
+	} {
+		held := heldBy(t, entry.typ, func(name string) *table.Row {
+			if r := entry.row.Field(name); r.Doc != "" {
+				return r
+			}
+			return nil
+		})
+		for _, f := range entry.row.Fields {
+			if !held[f.Name] && !slices.Contains(entry.others, f.Name) {
+				t.Errorf("no field of %s holds %s", entry.typ, f.Name)
+			}
+		}
+	}
+}
+
+// heldBy returns the names in the tags of a struct and of structs in it.
+func heldBy(t *testing.T, typ reflect.Type, row func(name string) *table.Row) map[string]bool {
+	t.Helper()
+	fits := map[table.Type][]any{
+		table.String: {"", Entry{}}, table.Choice: {""}, table.Bool: {false}, table.Int: {0, new(int)}, table.Size: {int64(0), new(int64)},
+		table.Duration: {time.Duration(0), new(time.Duration)}, table.Command: {Command{}}, table.Strings: {List{}, []string(nil)}, table.Pairs: {[]Pair(nil)},
+	}
+	held := map[string]bool{}
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		name := f.Tag.Get(tag)
+		if name == "" {
+			if f.Type.Kind() == reflect.Struct {
+				maps.Copy(held, heldBy(t, f.Type, row))
+			}
+			continue
+		}
+		r := row(name)
+		if r == nil || r.Name != name || held[name] || !slices.ContainsFunc(fits[r.Type], func(v any) bool { return reflect.TypeOf(v) == f.Type }) {
+			t.Errorf("%s.%s has the tag %q, which is no row, or no row of its type", typ, f.Name, name)
+		}
+		held[name] = true
+	}
+	return held
 }

@@ -5,7 +5,7 @@
 // This table drives reading and merging in package settings, the check for
 // unknown keys, the variables, the JSON Schema, the settings reference in the
 // documentation, masking, and the questions of package consent. To add a
-// setting, add a row.
+// setting, add a row, and a field to the settings that names it in its tag.
 package table
 
 import (

@@ -47,7 +47,7 @@ func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 			case allow, ask, deny:
 				if m.Value.Kind != jsonx.Array {
 					line, col := m.Place()
-					return ImportedRules{}, problemError([]document.Problem{{File: f.Path, Line: line, Col: col, Message: "agents." + m.Name + " is not a list"}})
+					return ImportedRules{}, problemError([]document.Problem{{File: f.Path, Line: line, Col: col, Message: "permissions." + m.Name + " is not a list"}})
 				}
 				r.list(f.Path, m.Name, m.Value)
 			default:

@@ -21,12 +21,14 @@ type analysis struct {
 // findings are the results that the analyses of nested scripts share.
 type findings struct {
 	commands []Command
-	writes   []string        // files named by output redirections
-	inner    int             // commands found inside wrappers
-	read     map[string]bool // scripts that have been analyzed, by grammar and text
-	latent   []string        // quoted texts that would run something if they were evaluated
-	evaluate bool            // something evaluates the text of variables
-	room     expandable      // what braces may still expand to
+	writes   []string // files named by output redirections
+	inner    int      // commands found inside wrappers
+	// innerWords is the number of their words.
+	innerWords int
+	read       map[string]bool // scripts that have been analyzed, by grammar and text
+	latent     []string        // quoted texts that would run something if they were evaluated
+	evaluate   bool            // something evaluates the text of variables
+	room       expandable      // what braces may still expand to
 	location
 }
 

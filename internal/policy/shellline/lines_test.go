@@ -116,6 +116,17 @@ func TestShellManyCommands(t *testing.T) {
 	}
 }
 
+// TestManyWordsInWrappers checks that a line is denied if a wrapper could run too many of
+// its words.
+func TestManyWordsInWrappers(t *testing.T) {
+	for _, line := range []string{"nice -Z " + strings.Repeat("a ", 60000), "nice -Z {1..9000}", "xargs -Z {1..9000}", "exec " + strings.Repeat("{1..90} ", 100), "exec " + strings.Repeat("a ", 3000)} {
+		p := &policy.Policy{Mode: policy.ModeYolo}
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Deny || !strings.Contains(v.Reason, "too many") {
+			t.Errorf("%.30s: %s (%s)", line, v.Decision, v.Reason)
+		}
+	}
+}
+
 // TestAGlobIsNoKnownWord checks that a rule that allows a glob does not cover the same
 // glob in a line: what the shell expands that to is not known before the line runs.
 func TestAGlobIsNoKnownWord(t *testing.T) {

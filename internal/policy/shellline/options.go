@@ -17,6 +17,7 @@ type runs struct {
 	shell    string   // the grammar of scripts
 	writes   []string // files that its options name
 
+	tooMany   bool   // more commands than can be analyzed, of which the first is in commands
 	evaluates bool   // it evaluates the text of variables
 	variables []word // NAME=VALUE for what it runs
 }
@@ -273,6 +274,9 @@ func (p program) wrapped(name string, args []word, stdin *word) runs {
 	if p.vague || o.strange || o.unknown != "" || start < len(args) && strings.HasPrefix(args[start].text, "-") {
 		start, last = o.rest, len(args)
 	}
+	if (last-start)*(len(args)-start) > maxInnerWords {
+		r.tooMany, last = true, start+1
+	}
 	for i := start; i < last; i++ {
 		r.commands = append(r.commands, p.inner(o, args[i:]))
 		if p.vague && strings.Trim(args[i].text, plainChars) != "" { // it may be a line for a shell
@@ -311,10 +315,10 @@ func (r *runs) readsScript(p program, words int, stdin *word) {
 // inner returns the command that a wrapper runs. What is added to it at run time is
 // unknown: further words at the end, or input that replaces a placeholder.
 func (p program) inner(o optionsRead, args []word) []word {
-	inner := slices.Clone(args)
 	if !p.extra {
-		return inner
+		return args
 	}
+	inner := slices.Clone(args)
 	mark := "{}"
 	for _, x := range o.options {
 		if x.name == "-I" {

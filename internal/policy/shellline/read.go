@@ -20,8 +20,9 @@ const (
 	// maxParens limits runs of "(", which the parser reads in quadratic time.
 	maxParens = 64
 	// maxInner limits the number of commands found inside wrappers, which ambiguous
-	// options can multiply.
-	maxInner = 2000
+	// options can multiply, and maxInnerWords that of their words.
+	maxInner      = 2000
+	maxInnerWords = 1 << 20
 )
 
 // Read finds everything that a line would run, and the files that it would write
@@ -231,13 +232,13 @@ func (a *analysis) stmt(s *syntax.Stmt) {
 	}
 	var stdin *word
 	for _, r := range s.Redirs {
-		body := r.Hdoc
-		if r.Op == syntax.WordHdoc {
-			body = r.Word
-		}
-		if body != nil {
-			w := a.word(body)
-			w.known = w.known && (r.Op != syntax.WordHdoc || !mayExpand(body)) // some versions of Bash expand them here
+		switch {
+		case r.Op == syntax.WordHdoc:
+			w := a.word(r.Word)
+			w.known = w.known && !mayExpand(r.Word) // some versions of Bash expand them here
+			stdin = &w
+		case r.Hdoc != nil:
+			w := a.hereDocument(r)
 			stdin = &w
 		}
 	}
@@ -288,9 +289,12 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		name, value, _ := strings.Cut(v.text, "=")
 		deeper.variable(v.text, name, word{text: value, known: v.known})
 	}
+	if run.tooMany {
+		a.innerWords = maxInnerWords + 1
+	}
 	for _, inner := range run.commands {
-		a.inner++
-		if deeper.depth > maxNesting || a.inner > maxInner {
+		a.inner, a.innerWords = a.inner+1, a.innerWords+len(inner)
+		if deeper.depth > maxNesting || a.inner > maxInner || a.innerWords > maxInnerWords {
 			a.refuse("commands are nested deeper than %d, or too many", maxNesting)
 			return
 		}

@@ -149,6 +149,30 @@ func (r *reader) word(w *syntax.Word) word {
 	return out
 }
 
+// hereEscapes are the escapes in a here-document.
+var hereEscapes = strings.NewReplacer(`\\`, `\`, `\$`, "$", "\\`", "`", "\\\n", "")
+
+// hereDocument returns the text of a here-document.
+func (r *reader) hereDocument(n *syntax.Redirect) word {
+	delimiter := n.Word.Lit()
+	quoted := delimiter == "" || strings.Contains(delimiter, `\`)
+	out := word{known: true}
+	var b strings.Builder
+	for _, part := range n.Hdoc.Parts {
+		lit, ok := part.(*syntax.Lit)
+		switch {
+		case !ok:
+			r.part(&b, &out, part, true)
+		case quoted:
+			b.WriteString(lit.Value)
+		default:
+			b.WriteString(hereEscapes.Replace(lit.Value))
+		}
+	}
+	out.text = b.String()
+	return out
+}
+
 // startsPlain reports whether the first byte is known, and is neither a dash nor the
 // beginning of something that the shell replaces.
 func startsPlain(parts []syntax.WordPart) bool {

@@ -1,17 +1,21 @@
 package policy
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -103,6 +107,82 @@ func TestApprovalCovers(t *testing.T) {
 				t.Errorf("counts in another project: %+v", v)
 			}
 		})
+	}
+}
+
+// An approval does not count in another folder that has since been put in the place of the
+// project, nor for another client.
+func TestApprovalIsOfOneFolderAndClient(t *testing.T) {
+	tool, dir := mcpTool("s", "t", "t"), stateDir(t)
+	if err := (&Approvals{Dir: dir, Project: "/p", Folder: "1"}).Remember(t.Context(), tool, Scope{Kind: ScopeTool}); err != nil {
+		t.Fatal(err)
+	}
+	decide := func(ctx context.Context, folder string) Decision {
+		p := Policy{Approvals: &Approvals{Dir: dir, Project: "/p", Folder: folder}}
+		return p.Decide(ctx, tool, registry.Call{}).Decision
+	}
+	if got := decide(t.Context(), "1"); got != Allow {
+		t.Errorf("in the same folder: %s", got)
+	}
+	for _, folder := range []string{"2", ""} {
+		if got := decide(t.Context(), folder); got != Ask {
+			t.Errorf("in folder %q: %s", folder, got)
+		}
+	}
+	if got := decide(caller.With(t.Context(), &caller.Caller{Name: "bob"}), "1"); got != Ask {
+		t.Errorf("for a client: %s", got)
+	}
+}
+
+// An approval of a server or of all edits covers the tools that there were then, and no
+// others.
+func TestApprovalCoversSiblings(t *testing.T) {
+	plugin := func(name string) *registry.Tool {
+		tool := pathTool(name, registry.CategoryWrite, "a")
+		tool.Source = "plugin:x"
+		return tool
+	}
+	for _, tt := range []struct {
+		name     string
+		given    *registry.Tool
+		scope    ScopeKind
+		siblings []*registry.Tool
+		asked    *registry.Tool
+		want     Decision
+	}{
+		{"a tool of the server", mcpTool("s", "t", "t"), ScopeServer, []*registry.Tool{mcpTool("s", "u", "u")}, mcpTool("s", "u", "u"), Allow},
+		{"the tool itself, which was not listed", mcpTool("s", "t", "t"), ScopeServer, []*registry.Tool{mcpTool("s", "u", "u")}, mcpTool("s", "t", "t"), Allow},
+		{"a tool that has come since", mcpTool("s", "t", "t"), ScopeServer, []*registry.Tool{mcpTool("s", "t", "t")}, mcpTool("s", "u", "u"), Ask},
+		{"a tool of another server", mcpTool("s", "t", "t"), ScopeServer, []*registry.Tool{mcpTool("r", "u", "u")}, mcpTool("s", "u", "u"), Ask},
+		{"a sibling, where one tool was approved", mcpTool("s", "t", "t"), ScopeTool, []*registry.Tool{mcpTool("s", "u", "u")}, mcpTool("s", "u", "u"), Ask},
+		{"an edit by another tool", pathTool("edit", registry.CategoryWrite, "a"), ScopeEdits, []*registry.Tool{pathTool("write_file", registry.CategoryWrite)}, pathTool("write_file", registry.CategoryWrite, "b"), Allow},
+		{"an edit by a tool that has come since", pathTool("edit", registry.CategoryWrite, "a"), ScopeEdits, nil, pathTool("write_file", registry.CategoryWrite, "b"), Ask},
+		{"an edit by a plugin", pathTool("edit", registry.CategoryWrite, "a"), ScopeEdits, []*registry.Tool{plugin("write_file")}, pathTool("write_file", registry.CategoryWrite, "b"), Ask},
+		{"an edit by a tool that only read then", pathTool("edit", registry.CategoryWrite, "a"), ScopeEdits, []*registry.Tool{pathTool("write_file", registry.CategoryRead)}, pathTool("write_file", registry.CategoryWrite, "b"), Ask},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := &Approvals{Dir: stateDir(t), Project: "/p", Siblings: func(string) []*registry.Tool { return tt.siblings }}
+			if err := a.Remember(t.Context(), tt.given, Scope{Kind: tt.scope}); err != nil {
+				t.Fatal(err)
+			}
+			if v := (&Policy{Approvals: a}).Decide(t.Context(), tt.asked, registry.Call{}); v.Decision != tt.want {
+				t.Errorf("%s (%s), want %s", v.Decision, v.Reason, tt.want)
+			}
+		})
+	}
+	// The file names exactly the tools that are covered, whatever decides today.
+	a := &Approvals{Dir: stateDir(t), Project: "/p", Siblings: func(string) []*registry.Tool {
+		return []*registry.Tool{pathTool("write_file", registry.CategoryWrite), pathTool("read_file", registry.CategoryRead), plugin("p"), todoTool()}
+	}}
+	if err := a.Remember(t.Context(), pathTool("edit", registry.CategoryWrite, "a"), Scope{Kind: ScopeEdits}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := a.List(false)
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	if got := slices.Sorted(maps.Keys(list[0].Tools)); !slices.Equal(got, []string{"edit", "write_file"}) {
+		t.Errorf("covered: %q", got)
 	}
 }
 

@@ -58,6 +58,15 @@ func TestShellModes(t *testing.T) {
 		{"yolo keeps what is banned", "env rm x", func(p *Policy) { p.Mode = ModeYolo }, Deny, "shell.banned"},
 		{"yolo keeps what a rule denies", "git push", func(p *Policy) { p.Mode = ModeYolo }, Deny, "git push"},
 		{"yolo does not run what cannot be read", "make\n)", func(p *Policy) { p.Mode = ModeYolo }, Deny, "cannot be read"},
+		{"yolo does not run a program that a variable names", "$X foo", func(p *Policy) { p.Mode = ModeYolo }, Deny, "banned commands cannot be ruled out"},
+		{"yolo does not run text that a variable holds", `eval "$Y"`, func(p *Policy) { p.Mode = ModeYolo }, Deny, "banned commands cannot be ruled out"},
+		{"yolo runs it where nothing is banned", "$X foo", func(p *Policy) { p.Mode, p.Banned, p.Rules = ModeYolo, nil, nil }, Allow, "approval mode"},
+		{"yolo does not run it where a rule allows the tool", "$X foo", func(p *Policy) { allowTool(p); p.Mode = ModeYolo }, Deny, "banned commands cannot be ruled out"},
+		{"a rule that asks about the tool is obeyed", "ls", func(p *Policy) {
+			p.Rules = append([]Rule{{Tool: "run_shell_command", Decision: Ask, Reason: "ours"}}, p.Rules...)
+		}, Ask, "ours"},
+		{"yolo cannot read it, and nothing is banned", "make\n)", func(p *Policy) { p.Mode, p.Banned, p.Rules, p.AskCatastrophic = ModeYolo, nil, nil, true }, Allow, "approval mode"},
+		{"yolo cannot read it, and a rule denies a command", "make\n)", func(p *Policy) { p.Mode, p.Banned, p.AskCatastrophic = ModeYolo, nil, true }, Deny, "cannot be read"},
 		{"plan denies commands", "make", func(p *Policy) { p.Mode = ModePlan }, Deny, "plan mode"},
 		{"plan denies allowed commands", "ls", func(p *Policy) { p.Mode = ModePlan }, Deny, "plan mode"},
 		{"auto-edit asks about commands", "make", func(p *Policy) { p.Mode = ModeAutoEdit }, Ask, "category command"},

@@ -1,0 +1,66 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// A search may show a file that a rule asks about only if the person was asked by that
+// rule, and never a file that a rule denies.
+func TestHides(t *testing.T) {
+	rules := func() []Rule {
+		return []Rule{
+			{Tool: "grep", Path: "open/**", Decision: Allow},
+			{Tool: "grep", Path: "drafts/**", Decision: Ask},
+			{Tool: "grep", Path: "mail/**", Decision: Ask},
+			{Path: "**/.env", Decision: Deny},
+			{Tool: "other", Path: "src/**", Decision: Deny},
+			{Command: "ls", Path: "src/**", Decision: Deny},
+			{Path: "off/**", When: when(t, "false"), Decision: Deny},
+		}
+	}
+	tests := []struct {
+		name, searched string
+		change         func(*Policy)
+		hidden, shown  []string
+	}{
+		{"nothing asked", ".", func(*Policy) {}, []string{"drafts/a", "mail/a", "x/.env"}, []string{"a", "open/a", "open/.env", "src/a", "off/a"}},
+		{"asked by a rule", "drafts/x", func(*Policy) {}, []string{"mail/a", "x/.env"}, []string{"drafts/a", "a"}},
+		{"asked by another rule", "mail/x", func(*Policy) {}, []string{"drafts/a"}, []string{"mail/a"}},
+		{"yolo agrees to what rules ask", ".", func(p *Policy) { p.Mode = ModeYolo }, []string{"x/.env"}, []string{"drafts/a", "mail/a"}},
+		{"behind a rule on every path", ".", func(p *Policy) {
+			p.Rules = append([]Rule{{Tool: "grep", Path: "mail/**", Decision: Ask}, {Tool: "grep", Decision: Allow}}, p.Rules...)
+		}, []string{"mail/a"}, []string{"drafts/a", "x/.env"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := Policy{Rules: rules()}
+			tt.change(&p)
+			v := p.Decide(t.Context(), pathTool("grep", registry.CategoryRead, tt.searched), registry.Call{})
+			if v.Hides == nil {
+				t.Fatal("nothing is hidden")
+			}
+			for _, path := range tt.hidden {
+				if !v.Hides(path) {
+					t.Errorf("%s is shown", path)
+				}
+			}
+			for _, path := range tt.shown {
+				if v.Hides(path) {
+					t.Errorf("%s is hidden", path)
+				}
+			}
+		})
+	}
+	for name, p := range map[string]Policy{
+		"no rule on paths":          {Rules: []Rule{{Decision: Deny}}},
+		"only rules that allow":     {Rules: []Rule{{Path: "a", Decision: Allow}}},
+		"rules on other tools":      {Rules: []Rule{{Tool: "x", Path: "a", Decision: Deny}}},
+		"behind a rule on the tool": {Rules: []Rule{{Tool: "grep", Decision: Allow}, {Path: "a", Decision: Deny}}},
+	} {
+		if v := p.Decide(t.Context(), pathTool("grep", registry.CategoryRead, "."), registry.Call{}); v.Hides != nil {
+			t.Errorf("%s: something is hidden", name)
+		}
+	}
+}

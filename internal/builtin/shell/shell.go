@@ -72,7 +72,7 @@ type Options struct {
 
 // NewRunShellCommand returns the tool run_shell_command.
 func NewRunShellCommand(opts Options, w *workspace.Dir) registry.Tool {
-	opts.Env = guardGit(opts.Env)
+	opts.Env = guardLocale(guardGit(opts.Env))
 	s := &shellTool{opts: &opts, workspace: w}
 	t := tool.New(registry.Definition{
 		Name:            shellName,

@@ -46,7 +46,8 @@ func TestCatastrophicAbove(t *testing.T) {
 // nothing is banned.
 func TestYoloDeniesWhatMayBeBanned(t *testing.T) {
 	for _, line := range []string{"$x y", `"$x" y`, "$(cat cmd)", "eval $x", "eval \"$(cat x)\"", "cat x | sh", "sh -c \"$x\"", "env $x", "echo x | xargs -I{} {}",
-		"echo $\\\n(id)", "echo \"${x:-'$(id)'}\"", "alias a=b", "set -o posix", "trap $x EXIT", "PS4=$x", "bash -c '$0' x", "zsh -c 'ls'"} {
+		"echo $\\\n(id)", "echo \"${x:-'$(id)'}\"", "alias a=b", "set -o posix", "trap $x EXIT", "PS4=$x", "bash -c '$0' x", "zsh -c 'ls'",
+		"export LC_ALL=zh_CN.GBK\necho \u4e2d\\;rm x", "LANG=zh_CN bash -c 'echo \u4e2d\\;rm x'", "read L'C'_CTYPE < f\necho \u4e2d\\;rm x", "LC_ALL=C.UTF-8x LC_ALL=C echo \u4e2d"} {
 		p := &policy.Policy{Mode: policy.ModeYolo, Banned: banned()}
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Deny {
 			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
@@ -98,6 +99,7 @@ func TestYoloAllowsWhatIsKnown(t *testing.T) {
 	for _, line := range []string{"setsid sh -c 'echo $$ > stray; exec sleep 6' & until [ -s stray ]; do :; done; echo done", "set -euo pipefail; make", "for f in *.go; do gofmt -l \"$f\"; done",
 		"source .venv/bin/activate && pytest", "while read -r x; do echo \"$x\"; done < a", "X=1 make", "export A=b; make", "x=$(git describe) && echo \"$x\"", "if [ -f a ]; then cat a; fi",
 		"cat > a <<'EOF'\n$(x) `y` \\\nEOF", "find . -name '*.o' -exec ls {} +", "bash x.sh", "python3 - <<'EOF'\nprint(1)\nEOF", "sed -i 's/a/b/;/x/a foo' f", "sed -i \"s/a/$b/\" f",
+		"echo \u4e2d\\;rm x", "LC_ALL=C grep \u4e2d a", "LANG=de_DE.UTF-8 LC_CTYPE=C.utf8 echo \u4e2d", "export LC_ALL=; echo \u4e2d", "LC_ALL=zh_CN.GBK make",
 		"for ((i=0; i<3; i++)); do echo $i; done", "f() { ls; }; f", "nohup ./server > log 2>&1 &", "timeout 5 make", "go test ./... 2>&1 | tail -5", "xargs -n1 ls < a", "trap 'echo x' EXIT"} {
 		p := &policy.Policy{Mode: policy.ModeYolo, Banned: banned()}
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Allow {

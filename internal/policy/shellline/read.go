@@ -123,8 +123,21 @@ func oddBytes(line string) string {
 			return fmt.Sprintf("control character %q", r)
 		}
 	}
+	plain := strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(line)
+	if strings.ContainsFunc(line, func(r rune) bool { return r >= utf8.RuneSelf }) && namesLocale().MatchString(knownLocale().ReplaceAllString(plain, " ")) {
+		return "characters beyond ASCII, which another locale may read differently"
+	}
 	return ""
 }
+
+// namesLocale matches the variables that change how a shell reads bytes, and knownLocale
+// assignments that leave text in UTF-8 as it is.
+var (
+	namesLocale = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`LC_|LANG`) })
+	knownLocale = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(LC_[A-Z]+|LANG)=((C|[a-z]{2}_[A-Z]{2})(\.(UTF-8|utf8))|C|POSIX)?([\s;&|)]|$)`)
+	})
+)
 
 // foreign adds the first word of each piece of a line in an unsupported grammar as a
 // command. This may deny the line, but never allows it.

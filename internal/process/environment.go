@@ -1,6 +1,7 @@
 package process
 
 import (
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -92,3 +93,28 @@ func ChildDepth(environ []string) string {
 func ChildEnviron(environ []string) []string {
 	return append(slices.Clone(environ), ChildDepth(environ))
 }
+
+// absolutePATH returns an environment without the relative and empty entries of its PATH,
+// which name programs in whatever folder a child works in. The result is never nil.
+func absolutePATH(environ []string) []string {
+	out := make([]string, len(environ))
+	for i, entry := range environ {
+		name, path, ok := expand.Cut(entry)
+		if out[i] = entry; !ok || expand.Key(name) != expand.Key("PATH") {
+			continue
+		}
+		dirs := filepath.SplitList(path)
+		kept := slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool { return !filepath.IsAbs(dir) })
+		switch {
+		case len(kept) == len(dirs) && path != "":
+		case len(kept) == 0: // an empty PATH would be the current folder
+			out[i] = name + "=" + noProgram
+		default:
+			out[i] = name + "=" + strings.Join(kept, string(filepath.ListSeparator))
+		}
+	}
+	return out
+}
+
+// noProgram is a PATH with which no program is found.
+const noProgram = "/nonexistent"

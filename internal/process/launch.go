@@ -167,11 +167,7 @@ func newCommand(s Spec) (*osexec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := slices.Clone(s.Env)
-	if env == nil {
-		env = []string{} // nil would mean our environment to os/exec
-	}
-	return &osexec.Cmd{Path: path, Args: slices.Clone(s.Argv), Dir: FolderPath(s.Folder, s.Dir), Env: env}, nil
+	return &osexec.Cmd{Path: path, Args: slices.Clone(s.Argv), Dir: FolderPath(s.Folder, s.Dir), Env: absolutePATH(s.Env)}, nil
 }
 
 // pipes are both ends of a child's streams. Call closeTheirs after the start or

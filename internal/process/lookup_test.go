@@ -114,6 +114,28 @@ func TestRunSaysWhyAProgramCannotStart(t *testing.T) {
 	}
 }
 
+// A child does not find programs in the folder that it works in.
+func TestRunDropsRelativePATHEntries(t *testing.T) {
+	dir := t.TempDir()
+	writeProgram(t, filepath.Join(dir, "here"), "#!/bin/sh\necho here\n", 0o755)
+	writeProgram(t, filepath.Join(dir, "bin/there"), "#!/bin/sh\necho there\n", 0o755)
+	for _, tt := range []struct{ path, want string }{
+		{".:$/bin:sub", "$/bin there"},
+		{":$/bin", "$/bin there"},
+		{"$/bin::$", "$/bin:$ here there"},
+		{"$/bin:$", "$/bin:$ here there"},
+		{".", "/nonexistent"},
+		{"", "/nonexistent"},
+	} {
+		fill := func(s string) string { return strings.ReplaceAll(s, "$", dir) }
+		spec := Spec{Argv: []string{"/bin/sh", "-c", `echo "$PATH" $(here 2>&-) $(there 2>&-)`}, Dir: dir, Env: []string{"A=.", "PATH=" + fill(tt.path)}}
+		got, err := Run(t.Context(), spec)
+		if err != nil || string(got.Stdout) != fill(tt.want)+"\n" {
+			t.Errorf("with %q: %q, %v", tt.path, got.Stdout, err)
+		}
+	}
+}
+
 func TestRunResolvesARelativeProgramInDir(t *testing.T) {
 	dir := t.TempDir()
 	writeProgram(t, filepath.Join(dir, "bin/hello"), "#!/bin/sh\npwd\necho $0\n", 0o755)

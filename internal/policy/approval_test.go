@@ -218,6 +218,14 @@ func TestApprovalOffers(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
+	asking := mcpTool("s", "t", "t")
+	asking.Confirm = func(context.Context, registry.Call) registry.Asking { return registry.Asking{Reason: "it costs money"} }
+	guarded := Policy{Approvals: &Approvals{Dir: stateDir(t)}, Guarded: func(string) bool { return true }}
+	for _, tool := range []*registry.Tool{asking, pathTool("edit", "write", "a")} {
+		if v := guarded.Decide(t.Context(), tool, registry.Call{}); v.Decision != Ask || v.Scopes != nil {
+			t.Errorf("%s would be asked about again: %s %+v", tool.Name, v.Decision, v.Scopes)
+		}
+	}
 	p := Policy{Approvals: &Approvals{Dir: stateDir(t)}, Rules: []Rule{{Decision: Ask, Origin: "s.yaml:1"}}}
 	if v := p.Decide(t.Context(), mcpTool("s", "t", "t"), registry.Call{}); v.Scopes != nil {
 		t.Errorf("a rule that asks would ask again: %+v", v.Scopes)

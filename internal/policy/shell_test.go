@@ -66,6 +66,8 @@ func TestShellModes(t *testing.T) {
 			p.Rules = append([]Rule{{Tool: "run_shell_command", Decision: Ask, Reason: "ours"}}, p.Rules...)
 		}, Ask, "ours"},
 		{"yolo cannot read it, and nothing is banned", "make\n)", func(p *Policy) { p.Mode, p.Banned, p.Rules, p.AskCatastrophic = ModeYolo, nil, nil, true }, Allow, "approval mode"},
+		{"yolo cannot read it, and only what is catastrophic is denied", "make\n)", func(p *Policy) { p.Mode, p.Banned, p.Rules = ModeYolo, nil, nil }, Deny, "cannot be read"},
+		{"yolo cannot read it, and a program is banned", "make\n)", func(p *Policy) { p.Mode, p.Rules, p.AskCatastrophic = ModeYolo, nil, true }, Deny, "cannot be read"},
 		{"yolo cannot read it, and a rule denies a command", "make\n)", func(p *Policy) { p.Mode, p.Banned, p.AskCatastrophic = ModeYolo, nil, true }, Deny, "cannot be read"},
 		{"plan denies commands", "make", func(p *Policy) { p.Mode = ModePlan }, Deny, "plan mode"},
 		{"plan denies allowed commands", "ls", func(p *Policy) { p.Mode = ModePlan }, Deny, "plan mode"},

@@ -99,7 +99,7 @@ func TestYoloAllowsWhatIsKnown(t *testing.T) {
 	for _, line := range []string{"setsid sh -c 'echo $$ > stray; exec sleep 6' & until [ -s stray ]; do :; done; echo done", "set -euo pipefail; make", "for f in *.go; do gofmt -l \"$f\"; done",
 		"source .venv/bin/activate && pytest", "while read -r x; do echo \"$x\"; done < a", "X=1 make", "export A=b; make", "x=$(git describe) && echo \"$x\"", "if [ -f a ]; then cat a; fi",
 		"cat > a <<'EOF'\n$(x) `y` \\\nEOF", "find . -name '*.o' -exec ls {} +", "bash x.sh", "python3 - <<'EOF'\nprint(1)\nEOF", "sed -i 's/a/b/;/x/a foo' f", "sed -i \"s/a/$b/\" f",
-		"echo \u4e2d\\;rm x", "LC_ALL=C grep \u4e2d a", "LANG=de_DE.UTF-8 LC_CTYPE=C.utf8 echo \u4e2d", "export LC_ALL=; echo \u4e2d", "LC_ALL=zh_CN.GBK make",
+		"echo \u4e2d\\;rm x", "LC_ALL=C grep \u4e2d a", "LANG=de_DE.UTF-8 LC_CTYPE=C.utf8 echo \u4e2d", "export LC_ALL=; echo \u4e2d", "LC_ALL=zh_CN.GBK make", "git commit -m 'CALC_X in ERLANG \u2013 x'",
 		"for ((i=0; i<3; i++)); do echo $i; done", "f() { ls; }; f", "nohup ./server > log 2>&1 &", "timeout 5 make", "go test ./... 2>&1 | tail -5", "xargs -n1 ls < a", "trap 'echo x' EXIT"} {
 		p := &policy.Policy{Mode: policy.ModeYolo, Banned: banned()}
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Allow {

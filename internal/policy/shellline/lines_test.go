@@ -146,7 +146,7 @@ func TestAGlobIsNoKnownWord(t *testing.T) {
 }
 
 func FuzzShell(f *testing.F) {
-	for _, seed := range []string{"ls", "ls; id", "$(id)", "cat <<EOF\n$(id)\nEOF", "sh -c 'ls", "{ls,-l}", "$'\\x6cs'", "ls\r", "env -S ls", "find . -exec ls {} ;", "((((", "a[$(id)]=1", "A&00\x88"} {
+	for _, seed := range []string{"ls", "ls; id", "$(id)", "cat <<EOF\n$(id)\nEOF", "sh -c 'ls", "{ls,-l}", "`{a,\"b\\`c\"} {1..3}`", "export {a,'b=c'}=$x{1,2}", "$'\\x6cs'", "ls\r", "env -S ls", "find . -exec ls {} ;", "((((", "a[$(id)]=1", "A&00\x88"} {
 		f.Add(seed)
 	}
 	p := shellPolicy(f)

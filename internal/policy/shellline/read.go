@@ -133,7 +133,7 @@ func oddBytes(line string) string {
 // namesLocale matches the variables that change how a shell reads bytes, and knownLocale
 // assignments that leave text in UTF-8 as it is.
 var (
-	namesLocale = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`LC_|LANG`) })
+	namesLocale = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bLC_|\bLANG\b`) })
 	knownLocale = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\b(LC_[A-Z]+|LANG)=((C|[a-z]{2}_[A-Z]{2})(\.(UTF-8|utf8))|C|POSIX)?([\s;&|)]|$)`)
 	})

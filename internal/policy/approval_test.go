@@ -71,6 +71,7 @@ func TestApprovalCovers(t *testing.T) {
 		{"not another path", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("./make"), Ask},
 		{"the host", fetchTool("https://a.org/x"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://A.org/y"), Allow},
 		{"not another host", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org.evil"), Ask},
+		{"a host is not the tool that goes by its name", fetchTool("https://web_fetch/x"), Scope{Kind: ScopeHost, Values: []string{"web_fetch"}}, fetchTool("https://b.org"), Ask},
 		{"every host is needed", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org", "https://b.org"), Ask},
 		{"not without encryption", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("http://a.org"), Ask},
 		{"without encryption", fetchTool("http://a.org"), Scope{Kind: ScopeHost, Values: []string{"http://a.org"}}, fetchTool("http://a.org/x"), Allow},
@@ -183,6 +184,19 @@ func TestApprovalCoversSiblings(t *testing.T) {
 	}
 	if got := slices.Sorted(maps.Keys(list[0].Tools)); !slices.Equal(got, []string{"edit", "write_file"}) {
 		t.Errorf("covered: %q", got)
+	}
+}
+
+// An approval of a program does not count where a rule may deny what a variable adds.
+func TestApprovalYieldsToARuleThatMayDeny(t *testing.T) {
+	p := Policy{Approvals: &Approvals{Dir: stateDir(t), Project: "/p"}, Rules: entries(t, Deny, "run_shell_command(make install)")}
+	if err := p.Approvals.Remember(t.Context(), shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]Decision{"make all": Allow, "make $x": Ask, "make install": Deny} {
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != want || len(v.Scopes) != 0 {
+			t.Errorf("%s: %s %v (%s), want %s", line, v.Decision, v.Scopes, v.Reason, want)
+		}
 	}
 }
 

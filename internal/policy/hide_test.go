@@ -56,7 +56,7 @@ func TestHides(t *testing.T) {
 	for name, p := range map[string]Policy{
 		"no rule on paths":          {Rules: []Rule{{Decision: Deny}}},
 		"only rules that allow":     {Rules: []Rule{{Path: "a", Decision: Allow}}},
-		"rules on other tools":      {Rules: []Rule{{Tool: "x", Path: "a", Decision: Deny}}},
+		"rules on other tools":      {Rules: []Rule{{Path: "b", Decision: Allow}, {Tool: "x", Path: "a", Decision: Deny}}},
 		"behind a rule on the tool": {Rules: []Rule{{Tool: "grep", Decision: Allow}, {Path: "a", Decision: Deny}}},
 	} {
 		if v := p.Decide(t.Context(), pathTool("grep", registry.CategoryRead, "."), registry.Call{}); v.Hides != nil {

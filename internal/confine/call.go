@@ -31,7 +31,7 @@ func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.T
 			r.Confined = true
 			return r, err
 		}
-		removed, failed := clean(context.WithoutCancel(ctx))
+		cleaned, failed := clean(context.WithoutCancel(ctx))
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("cleaning the workspace after the call: %w", failed))
 		}
@@ -39,8 +39,11 @@ func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.T
 		if note := c.denied(k, profile, call, &r); note != "" {
 			r = noted(r, note)
 		}
-		if len(removed) > 0 {
-			r = noted(r, "Deleted after the call, because other programs run commands from such files and a sandboxed program must not create them: "+listed(removed))
+		if len(cleaned.Removed) > 0 {
+			r = noted(r, "Deleted after the call, because other programs run commands from such files and a sandboxed program must not create them: "+listed(cleaned.Removed))
+		}
+		if len(cleaned.Kept) > 0 {
+			r = noted(r, "Created or replaced during the call, perhaps not by it, and kept; check them, because other programs run commands from such files: "+listed(cleaned.Kept))
 		}
 		return r, err
 	}

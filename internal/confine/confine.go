@@ -133,8 +133,8 @@ func (c *Confiner) Programs(name string) process.Confiner {
 		}
 		spec.Confine = p
 		return func() {
-			removed, err := clean(context.WithoutCancel(ctx))
-			c.report(name, removed, err)
+			cleaned, err := clean(context.WithoutCancel(ctx))
+			c.report(name, cleaned, err)
 		}, nil
 	}
 }
@@ -156,31 +156,35 @@ func ownFiles(spec *process.Spec) (own []string, script string) {
 	return own, script
 }
 
-// report warns about what was removed after a program outside of calls.
-func (c *Confiner) report(kind string, removed []string, err error) {
-	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sandbox_removed"}
-	switch {
-	case err != nil:
-		d.Message = fmt.Sprintf("cleaning the workspace after a sandboxed program (sandbox.%s): %v", kind, err)
-	case len(removed) > 0:
-		d.Message = fmt.Sprintf("deleted after a sandboxed program (sandbox.%s): %s", kind, listed(removed))
-		d.Hint = "other programs run commands from such files, so sandboxed programs must not create them"
-	default:
-		return
+// report warns about what was found after a program outside of calls.
+func (c *Confiner) report(kind string, cleaned workspace.Cleaned, err error) {
+	warn := func(code, hint, format string, args ...any) {
+		c.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Message: fmt.Sprintf(format, args...), Hint: hint})
 	}
-	c.opts.Warn(d)
+	if err != nil {
+		warn("sandbox_removed", "", "cleaning the workspace after a sandboxed program (sandbox.%s): %v", kind, err)
+	}
+	if len(cleaned.Removed) > 0 {
+		warn("sandbox_removed", "other programs run commands from such files, so sandboxed programs must not create them",
+			"deleted after a sandboxed program (sandbox.%s): %s", kind, listed(cleaned.Removed))
+	}
+	if len(cleaned.Kept) > 0 {
+		warn("sandbox_kept", "check them, because other programs run commands from such files",
+			"created or replaced while a sandboxed program ran (sandbox.%s), perhaps not by it, and kept: %s", kind, listed(cleaned.Kept))
+	}
 }
 
 // prepare returns the profile of a program, and what removes afterwards what it must
-// not leave.
-func (c *Confiner) prepare(ctx context.Context, k kind, own []string, script string, online bool) (*sandbox.Profile, func(context.Context) ([]string, error), error) {
+// not leave. The profile is for one program, whose names it collects.
+func (c *Confiner) prepare(ctx context.Context, k kind, own []string, script string, online bool) (*sandbox.Profile, func(context.Context) (workspace.Cleaned, error), error) {
 	guards, err := c.files.Guards(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("looking for the files that the sandbox protects: %w", err)
 	}
 	p := c.profile(k, sandbox.Place{Own: own, Script: script, Workspace: []string{guards.Common}}, online)
 	p.ReadOnly, p.Fixed = append(p.ReadOnly, guards.ReadOnly...), append(p.Fixed, guards.Fixed...)
-	return &p, guards.Clean, nil
+	p.Created = &sandbox.Names{}
+	return &p, func(ctx context.Context) (workspace.Cleaned, error) { return guards.Clean(ctx, p.Created.Has) }, nil
 }
 
 // profile returns the profile of a program of a kind in a place, which says what is its own

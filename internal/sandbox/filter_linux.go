@@ -4,6 +4,8 @@ package sandbox
 
 import (
 	"encoding/binary"
+	"maps"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,9 +52,13 @@ const anyNamespace = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS
 // mounts ignore them, but a file in the workspace would keep them.
 const setIDs = unix.S_ISUID | unix.S_ISGID
 
-// filter returns the seccomp filter of sandboxed programs in the kernel's format.
-func filter() []byte {
-	var a assembler
+// filter returns the seccomp filter of sandboxed programs in the kernel's format. If watched,
+// the calls that create names are handed to the listener before they run.
+func filter(watched bool) []byte {
+	a := assembler{creating: returnAllow}
+	if watched {
+		a.creating = unix.SECCOMP_RET_USER_NOTIF
+	}
 	a.load(offsetArch)
 	a.unless(jumpEqual, auditArch, returnKill)
 	a.load(offsetCall)
@@ -68,9 +74,12 @@ func filter() []byte {
 	a.refuseBits(unix.SYS_FCHMOD, 1, setIDs)
 	a.refuseBits(unix.SYS_FCHMODAT, 2, setIDs)
 	a.refuseBits(unix.SYS_FCHMODAT2, 2, setIDs)
-	a.refuseBits(unix.SYS_MKNODAT, 2, setIDs)
+	a.refuseMode(unix.SYS_MKNODAT, 2)
 	a.refuseCreating(unix.SYS_OPENAT, 2, 3)
 	a.filterHere()
+	for _, call := range slices.Sorted(maps.Keys(creating())) {
+		a.when(jumpEqual, call, a.creating)
+	}
 	a.call(unix.SYS_IOCTL, func() {
 		a.load(offsetArg(1))
 		for _, request := range []uint32{unix.TIOCSTI, tiocLinux, unix.TIOCSETD, unix.TIOCCONS} {
@@ -135,7 +144,10 @@ const (
 func failWith(err unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(err) }
 
 // assembler writes a filter.
-type assembler struct{ out []byte }
+type assembler struct {
+	out      []byte
+	creating uint32 // result of calls that create a name
+}
 
 func (a *assembler) emit(op uint16, yes, no byte, k uint32) {
 	a.out = binary.LittleEndian.AppendUint16(a.out, op)
@@ -191,5 +203,16 @@ func (a *assembler) refuseCreating(number, flags, mode uint32) {
 		a.unless(jumpBits, unix.O_CREAT|temporary, returnAllow)
 		a.load(offsetArg(mode))
 		a.when(jumpBits, setIDs, failWith(unix.EPERM))
+		a.load(offsetArg(flags))
+		a.when(jumpBits, unix.O_CREAT, a.creating)
+	})
+}
+
+// refuseMode is refuseBits for a call that creates a name.
+func (a *assembler) refuseMode(number, mode uint32) {
+	a.block(number, func() {
+		a.load(offsetArg(mode))
+		a.when(jumpBits, setIDs, failWith(unix.EPERM))
+		a.ret(a.creating)
 	})
 }

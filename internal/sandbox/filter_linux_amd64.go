@@ -12,10 +12,17 @@ func refusedHere() []uint32 {
 	}
 }
 
+// creatingHere is creating for the older spellings of calls.
+func creatingHere() map[uint32]int {
+	return map[uint32]int{
+		unix.SYS_OPEN: 0, unix.SYS_CREAT: 0, unix.SYS_MKNOD: 0, unix.SYS_MKDIR: 0, unix.SYS_RENAME: 1, unix.SYS_LINK: 1, unix.SYS_SYMLINK: 1,
+	}
+}
+
 // filterHere filters the older spellings of calls.
 func (a *assembler) filterHere() {
 	a.refuseBits(unix.SYS_CHMOD, 1, setIDs)
-	a.refuseBits(unix.SYS_MKNOD, 1, setIDs)
-	a.refuseBits(unix.SYS_CREAT, 1, setIDs)
+	a.refuseMode(unix.SYS_MKNOD, 1)
+	a.refuseMode(unix.SYS_CREAT, 1)
 	a.refuseCreating(unix.SYS_OPEN, 1, 2)
 }

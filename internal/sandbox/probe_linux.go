@@ -75,7 +75,7 @@ func partOf(name string, err error) Part {
 
 // try sets up a sandbox without a program.
 func try() error {
-	s, err := prepare(&launcher.Plan{UID: os.Geteuid(), GID: os.Getegid(), Loopback: true, Ops: emptyLayout(), Filter: filter(), Dir: "/"}, Network{})
+	s, err := prepare(&launcher.Plan{UID: os.Geteuid(), GID: os.Getegid(), Loopback: true, Ops: emptyLayout(), Filter: filter(false), Dir: "/"}, Network{})
 	if err != nil {
 		return err
 	}

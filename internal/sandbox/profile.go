@@ -44,6 +44,10 @@ type Profile struct {
 	// Write that is such a path, and entries of any list that are inside it.
 	Hide []string
 
+	// Created collects the names that the program gives to files; nil: they are not watched.
+	// It works on Linux only.
+	Created *Names `json:"-"`
+
 	// Network is what the program can connect to; the zero value is a private loopback.
 	Network Network
 }

@@ -29,6 +29,8 @@ type state struct {
 	mounts  *os.File // the mount namespace; nil before the program runs
 	network Network
 	proxy   *proxy
+	created *Names
+	watcher *watcher
 }
 
 // Prepare prepares the start of a program in a sandbox. The error is an *Error.
@@ -37,7 +39,11 @@ func Prepare(p Profile, prog Program) (*Start, error) {
 	if err != nil {
 		return nil, err
 	}
-	return prepare(plan, p.Network)
+	s, err := prepare(plan, p.Network)
+	if err == nil {
+		s.created = p.Created
+	}
+	return s, err
 }
 
 func prepare(plan *launcher.Plan, network Network) (*Start, error) {
@@ -114,6 +120,10 @@ func (s *Start) Started() error {
 			if s.proxy, err = serveProxy(passed, s.network.Hosts); err != nil {
 				return &Error{"starting the proxy", err}
 			}
+		case r.Kind == launcher.Watching && passed != nil && s.created != nil:
+			if s.watcher, err = watch(passed, s.created); err != nil {
+				return &Error{"watching for new files", err}
+			}
 		case r.Kind == launcher.Failed && r.Step == launcher.StepStart:
 			return syscall.Errno(r.Value)
 		case r.Kind == launcher.Failed:
@@ -139,6 +149,7 @@ func (s *Start) Refused() []string { return s.proxy.refusals() }
 func (s *Start) Close() {
 	closeFiles(s.Files)
 	_ = s.status.Close()
+	s.watcher.close()
 	s.proxy.close()
 	if s.mounts != nil {
 		go s.mounts.Close()
@@ -202,7 +213,7 @@ func newPlan(p Profile, prog Program) (*launcher.Plan, error) {
 	plan := &launcher.Plan{
 		UID: os.Geteuid(), GID: os.Getegid(),
 		Loopback: p.Network.Mode == NetworkLoopback || p.Network.Mode == NetworkHosts,
-		Ops:      ops, Rules: rules, Filter: filter(),
+		Ops:      ops, Rules: rules, Filter: filter(p.Created != nil), Watched: p.Created != nil,
 		Dir: dir.path, SameDir: prog.Folder != nil,
 		Program: prog.Path, Argv: prog.Argv, Env: inSandbox(prog.Env, p.Network.Mode),
 	}

@@ -59,13 +59,17 @@ func (c *confined) run(ctx context.Context, argv []string, output func([]byte)) 
 	if err != nil {
 		return 0, err
 	}
+	c.Profile.Created = &sandbox.Names{}
 	defer func() {
-		removed, failed := guards.Clean(context.WithoutCancel(ctx))
+		cleaned, failed := guards.Clean(context.WithoutCancel(ctx), c.Profile.Created.Has)
 		if failed != nil {
 			output([]byte("cleaning the workspace: " + failed.Error() + "\n"))
 		}
-		if len(removed) > 0 {
-			output([]byte("Deleted after the command, because other programs run commands from such files: " + strings.Join(removed, ", ") + "\n"))
+		if len(cleaned.Removed) > 0 {
+			output([]byte("Deleted after the command, because other programs run commands from such files: " + strings.Join(cleaned.Removed, ", ") + "\n"))
+		}
+		if len(cleaned.Kept) > 0 {
+			output([]byte("Created or replaced while the command ran, perhaps not by it, and kept; check them, because other programs run commands from such files: " + strings.Join(cleaned.Kept, ", ") + "\n"))
 		}
 	}()
 	out, err := process.Run(ctx, process.Spec{

@@ -14,7 +14,8 @@ import (
 
 // Guards are the files and folders of the workspace that other programs act upon,
 // as they were before a confined program ran: its sandbox keeps it from changing
-// those, and Clean removes what it has added. Dependencies in node_modules are left
+// those, and Clean removes what it has added. What somebody else may have made or
+// changed meanwhile stays. Dependencies in node_modules are left
 // out: nothing acts upon what lies there, and there may be thousands.
 type Guards struct {
 	// ReadOnly and Fixed are absolute paths of what exists: what must not be
@@ -27,6 +28,7 @@ type Guards struct {
 	dir    *Dir
 	known  map[string]known    // guarded files, folders and repositories, by path
 	named  []string            // what git's configuration and guarded links name, whether or not it exists
+	around map[string]known    // the folders that known files are in
 	closed []known             // folders that could not be read
 	rebase map[string][]string // commands of unfinished rebases, by the file that has them
 	common *Guards             // of Common
@@ -60,7 +62,7 @@ func (w *Dir) Guards(ctx context.Context) (*Guards, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Guards{dir: w, known: map[string]known{}, rebase: map[string][]string{}, named: w.namedByAll(found.repositories)}
+	g := &Guards{dir: w, known: map[string]known{}, around: map[string]known{}, rebase: map[string][]string{}, named: w.namedByAll(found.repositories)}
 	for _, rel := range found.guarded {
 		if k, err := w.look(rel); err == nil && k.target != "" {
 			g.named = w.appendInside(g.named, k.target)
@@ -92,8 +94,10 @@ func (w *Dir) Guards(ctx context.Context) (*Guards, error) {
 }
 
 func (g *Guards) add(rel string) {
-	if k, err := g.dir.look(rel); err == nil {
-		g.known[rel] = k
+	k, err := g.dir.look(rel)
+	around, failed := g.dir.look(path.Dir(rel))
+	if err == nil && failed == nil {
+		g.known[rel], g.around[rel] = k, around
 	}
 }
 
@@ -132,14 +136,23 @@ func (g *Guards) isKnown(rel string) bool {
 	return false
 }
 
-// Clean removes what is guarded and was not there before: files and folders by
-// their names, and from new repositories the hooks and the settings that run
-// programs. It returns what it removed, relative to the workspace; a setting as the
-// path of its file and its name. It is to be called when the program has exited.
-func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
+// Cleaned is what [Guards.Clean] has found, by paths relative to the workspace; a setting
+// is the path of its file and its name.
+type Cleaned struct {
+	Removed []string // what the program had made
+	Kept    []string // what somebody else may have made or changed
+}
+
+// Clean removes what is guarded, was not there before and was made by the program:
+// files and folders by their names, and from new repositories the hooks and the settings
+// that run programs. What else is new or has changed it leaves as it is. created reports
+// whether the program has tried to create something of this name, in whichever folder. Clean
+// is to be called when the program has exited.
+func (g *Guards) Clean(ctx context.Context, created func(name string) bool) (Cleaned, error) {
+	var out Cleaned
 	found, err := g.dir.scan(ctx, g.unlock)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	var failed []error
 	for _, rel := range found.closed {
@@ -148,22 +161,35 @@ func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
 		}
 	}
 	if g.common != nil { // first: what leads to a worktree there may stay if that is fine
-		names, err := g.common.Clean(ctx)
+		common, err := g.common.Clean(ctx, created)
 		failed = append(failed, err)
-		for _, name := range names {
-			removed = append(removed, g.Common+"/"+name)
+		for _, name := range common.Removed {
+			out.Removed = append(out.Removed, g.Common+"/"+name)
 		}
+		for _, name := range common.Kept {
+			out.Kept = append(out.Kept, g.Common+"/"+name)
+		}
+	}
+	note := func(made bool, names []string, err error) {
+		if made {
+			out.Removed = append(out.Removed, names...)
+		} else {
+			out.Kept = append(out.Kept, names...)
+		}
+		failed = append(failed, err)
 	}
 	remove := func(rel string) {
 		if g.isKnown(rel) {
 			return
 		}
-		name, err := g.takeAway(ctx, rel)
-		if err != nil {
-			failed = append(failed, err)
-			return
+		made := g.isMade(rel, created)
+		if made {
+			if err := g.removeAll(ctx, rel); err != nil {
+				failed = append(failed, err)
+				return
+			}
 		}
-		removed = append(removed, name)
+		note(made, []string{rel}, nil)
 	}
 	for _, rel := range slices.Concat(found.guarded, g.dir.existing(g.named)) {
 		if !g.leadsToOurs(rel, found.repositories) {
@@ -173,14 +199,16 @@ func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
 	for _, rel := range found.repositories {
 		steps := path.Join(rel, rebaseSteps)
 		_ = g.unlock(steps) // disarmRebase fails if that does
-		commands, err := g.dir.disarmRebase(steps, g.rebase[steps])
-		removed, failed = append(removed, commands...), append(failed, err)
+		made := created(path.Base(steps))
+		commands, err := g.dir.disarmRebase(steps, g.rebase[steps], made)
+		note(made, commands, err)
 		if !g.isKnown(rel) {
 			for _, inner := range insideRepository(rel) {
 				_ = g.unlock(inner) // disarm fails if that does
 			}
-			settings, err := g.dir.disarm(rel)
-			removed, failed = append(removed, settings...), append(failed, err)
+			made := created(path.Base(rel)) || created("objects") || created("refs")
+			settings, err := g.dir.disarm(rel, made)
+			note(made, settings, err)
 			if common := path.Join(rel, "commondir"); !g.leadsToOurs(common, found.repositories) {
 				remove(common)
 			}
@@ -190,25 +218,28 @@ func (g *Guards) Clean(ctx context.Context) (removed []string, err error) {
 			remove(inner)
 		}
 	}
-	slices.Sort(removed)
-	return slices.Compact(removed), errors.Join(failed...)
+	for _, names := range []*[]string{&out.Removed, &out.Kept} {
+		slices.Sort(*names)
+		*names = slices.Compact(*names)
+	}
+	return out, errors.Join(failed...)
 }
 
-// takeAway removes what is new. What replaced a guarded file is renamed instead: as
-// the sandbox keeps programs from that, somebody outside has saved the file, after
-// which it was open to the program too. It returns the path for people.
-func (g *Guards) takeAway(ctx context.Context, rel string) (string, error) {
-	if _, ok := g.known[rel]; !ok {
-		return rel, g.removeAll(ctx, rel)
-	}
-	aside := rel + ".replaced"
-	for n := 2; ; n++ { // what an earlier call kept stays
-		if _, err := g.dir.root.Lstat(aside); err != nil {
-			break
+// isMade reports whether it is certain that the program has made what is new at rel.
+func (g *Guards) isMade(rel string, created func(name string) bool) bool {
+	if was, ok := g.known[rel]; ok && was.target == "" {
+		// The sandbox keeps programs from replacing a file, unless they replace the folder.
+		if now, err := g.dir.look(path.Dir(rel)); err == nil && g.around[rel].is(now) {
+			return false
 		}
-		aside = fmt.Sprintf("%s.replaced.%d", rel, n)
 	}
-	return rel + " (it was replaced meanwhile; kept as " + aside + ")", g.dir.root.Rename(rel, aside)
+	for at := rel; at != "."; at = path.Dir(at) {
+		name := path.Base(at)
+		if (at == rel || name[0] == '.' && !slices.Contains(g.Fixed, g.dir.absolute(at))) && created(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // leadsToOurs reports whether a file .git or commondir leads to a repository in the

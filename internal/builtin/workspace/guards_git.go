@@ -98,23 +98,29 @@ func linkedWorktree(top string) (folder, common string) {
 }
 
 // disarm removes from a new repository its hooks and the settings that can run
-// programs, and returns what it removed.
-func (w *Dir) disarm(rel string) (removed []string, err error) {
+// programs, and returns what it removed; without remove, what it would remove.
+func (w *Dir) disarm(rel string, remove bool) (removed []string, err error) {
 	var failed []error
+	removeAll := func(rel string) error {
+		if !remove {
+			return nil
+		}
+		return w.root.RemoveAll(rel)
+	}
 	hooks := path.Join(rel, "hooks")
 	if entries, err := fs.ReadDir(w.root.FS(), hooks); err == nil {
 		for _, e := range entries {
 			if hook := path.Join(hooks, e.Name()); !strings.HasSuffix(e.Name(), ".sample") {
-				if failed = append(failed, w.root.RemoveAll(hook)); failed[len(failed)-1] == nil {
+				if failed = append(failed, removeAll(hook)); failed[len(failed)-1] == nil {
 					removed = append(removed, hook)
 				}
 			}
 		}
 	} else if info, err := w.root.Lstat(hooks); err == nil && !info.IsDir() {
-		failed, removed = append(failed, w.root.RemoveAll(hooks)), append(removed, hooks)
+		failed, removed = append(failed, removeAll(hooks)), append(removed, hooks)
 	}
 	for _, name := range []string{"config", "config.worktree"} {
-		settings, err := w.disarmConfig(path.Join(rel, name))
+		settings, err := w.disarmConfig(path.Join(rel, name), remove)
 		removed, failed = append(removed, settings...), append(failed, err)
 	}
 	return removed, errors.Join(failed...)
@@ -125,8 +131,8 @@ const maxConfig = 1 << 20
 
 // disarmConfig keeps of a git configuration file only the settings that cannot run
 // programs.
-func (w *Dir) disarmConfig(rel string) (removed []string, err error) {
-	return w.reduce(rel, func(data string, kept *bytes.Buffer) (removed []string) {
+func (w *Dir) disarmConfig(rel string, remove bool) (removed []string, err error) {
+	return w.reduce(rel, remove, func(data string, kept *bytes.Buffer) (removed []string) {
 		for e := range configSettings(data) {
 			if !isHarmless(e.name, e.value) {
 				removed = append(removed, rel+": "+e.name)
@@ -143,8 +149,8 @@ func (w *Dir) disarmConfig(rel string) (removed []string, err error) {
 const rebaseSteps = "rebase-merge/git-rebase-todo"
 
 // disarmRebase removes from a list of steps the commands that are not among known.
-func (w *Dir) disarmRebase(rel string, known []string) (removed []string, err error) {
-	return w.reduce(rel, func(data string, kept *bytes.Buffer) (removed []string) {
+func (w *Dir) disarmRebase(rel string, known []string, remove bool) (removed []string, err error) {
+	return w.reduce(rel, remove, func(data string, kept *bytes.Buffer) (removed []string) {
 		for line := range strings.Lines(data) {
 			if isExec(line) && !slices.Contains(known, line) {
 				removed = append(removed, rel+": "+strings.TrimSpace(line))
@@ -174,13 +180,16 @@ func isExec(line string) bool {
 }
 
 // reduce replaces the content of a file by what keep writes, unless keep removed nothing.
-// It deletes what is no regular file or is too long.
-func (w *Dir) reduce(rel string, keep func(data string, kept *bytes.Buffer) (removed []string)) (removed []string, err error) {
+// It deletes what is no regular file or is too long. Without remove it changes nothing.
+func (w *Dir) reduce(rel string, remove bool, keep func(data string, kept *bytes.Buffer) (removed []string)) (removed []string, err error) {
 	info, err := w.root.Lstat(rel)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxConfig) {
+		if !remove {
+			return []string{rel}, nil
+		}
 		return []string{rel}, w.root.RemoveAll(rel)
 	}
 	data, err := w.root.ReadFile(rel)
@@ -188,8 +197,8 @@ func (w *Dir) reduce(rel string, keep func(data string, kept *bytes.Buffer) (rem
 		return nil, err
 	}
 	var kept bytes.Buffer
-	if removed = keep(string(data), &kept); len(removed) == 0 {
-		return nil, nil
+	if removed = keep(string(data), &kept); len(removed) == 0 || !remove {
+		return removed, nil
 	}
 	folder, err := w.root.OpenRoot(path.Dir(rel))
 	if err != nil {

@@ -30,6 +30,9 @@ func put(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
+// everything stands for a program that has tried to create whatever there is.
+func everything(string) bool { return true }
+
 func TestGuardsNameWhatExists(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/hooks/pre-commit": "", ".git/config": "[core]\n\thooksPath = scripts/hooks\n\tfsmonitor = ./mon.sh\n",
@@ -81,7 +84,7 @@ func TestWhatIsNewIsCleaned(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "old"), filepath.Join(dir, "moved")); err != nil {
 		t.Fatal(err)
 	}
-	removed, err := g.Clean(t.Context())
+	cleaned, err := g.Clean(t.Context(), everything)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,7 @@ func TestWhatIsNewIsCleaned(t *testing.T) {
 		"new/.git/commondir", "new/.git/config: alias.x", "new/.git/config: core.fsmonitor", "new/.git/config: core.hookspath", "new/.git/config: gc.recentobjectshook", "new/.git/config: remote.url",
 		"new/.git/hooks/pre-commit", "out/.git", "sub/.envrc",
 	}
-	if diff := cmp.Diff(want, removed); diff != "" {
+	if diff := cmp.Diff(want, cleaned.Removed); diff != "" {
 		t.Error(diff)
 	}
 	config, err := os.ReadFile(filepath.Join(dir, "new/.git/config"))
@@ -102,14 +105,14 @@ func TestWhatIsNewIsCleaned(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if again, err := g.Clean(t.Context()); len(again) > 0 || err != nil {
+	if again, err := g.Clean(t.Context(), everything); len(again.Removed)+len(again.Kept) > 0 || err != nil {
 		t.Errorf("again: %q, %v", again, err)
 	}
 }
 
 // Somebody outside saves a file while the program runs, which ends its protection.
 func TestWhatWasReplacedIsKept(t *testing.T) {
-	opts, dir := place(t, map[string]string{".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "mine", ".envrc": "mine", ".envrc.replaced": "earlier"})
+	opts, dir := place(t, map[string]string{".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "mine", ".envrc": "mine"})
 	g, err := tooltest.Open(t, New(opts)).Guards(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -120,22 +123,46 @@ func TestWhatWasReplacedIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	removed, err := g.Clean(t.Context())
-	want := []string{
-		".envrc (it was replaced meanwhile; kept as .envrc.replaced.2)",
-		".git/config (it was replaced meanwhile; kept as .git/config.replaced)",
-	}
-	if diff := cmp.Diff(want, removed); diff != "" || err != nil {
+	cleaned, err := g.Clean(t.Context(), everything)
+	if diff := cmp.Diff(Cleaned{Kept: []string{".envrc", ".git/config"}}, cleaned); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	for name, want := range map[string]string{".git/config.replaced": "newer", ".envrc.replaced": "earlier", ".envrc.replaced.2": "newer"} {
-		if text, err := os.ReadFile(filepath.Join(dir, name)); string(text) != want {
-			t.Errorf("%s has %q, %v", name, text, err)
+	for _, name := range []string{".git/config", ".envrc"} {
+		if text := content(t, filepath.Join(dir, name)); text != "newer" {
+			t.Errorf("%s has %q", name, text)
 		}
 	}
-	for _, name := range []string{".git/config", ".envrc"} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			t.Errorf("%s is there", name)
+}
+
+// What the program has not tried to create is somebody else's.
+func TestWhatOthersCreatedIsKept(t *testing.T) {
+	opts, dir := place(t, map[string]string{
+		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".vscode/tasks.json": "", "sub/.npmrc": "", ".git/rebase-merge/git-rebase-todo": "",
+	})
+	g, err := tooltest.Open(t, New(opts)).Guards(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{
+		".envrc": "hers", ".vscode/launch.json": "hers", "made/.claude/x": "", "made/.bashrc": "", ".git/commondir": "hers", ".git/hooks/pre-commit": "hers",
+		"hers/.git/HEAD": "", "hers/.git/objects/x": "", "hers/.git/refs/x": "", "hers/.git/hooks/post-merge": "hers", "hers/.git/config": "[core]\n\tfsmonitor = hers\n",
+		".git/rebase-merge/git-rebase-todo": "exec hers\n",
+	}
+	put(t, dir, files)
+	cleaned, err := g.Clean(t.Context(), func(name string) bool { return slices.Contains([]string{"made", ".claude", ".vscode", "x"}, name) })
+	want := Cleaned{Removed: []string{"made/.claude"}, Kept: []string{
+		".envrc", ".git/commondir", ".git/hooks", ".git/rebase-merge/git-rebase-todo: exec hers", ".vscode/launch.json",
+		"hers/.git/config: core.fsmonitor", "hers/.git/hooks/post-merge", "made/.bashrc",
+	}}
+	if diff := cmp.Diff(want, cleaned); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	for name, want := range files {
+		if name == "made/.claude/x" {
+			continue
+		}
+		if text := content(t, filepath.Join(dir, name)); text != want {
+			t.Errorf("%s has %q", name, text)
 		}
 	}
 }
@@ -158,8 +185,8 @@ func TestLinkedWorktreeIsMutual(t *testing.T) {
 		t.Errorf("common %q, read-only %q", g.Common, g.ReadOnly)
 	}
 	put(t, top, map[string]string{"main/.git/config.worktree": "x"})
-	if removed, err := g.Clean(t.Context()); !slices.Equal(removed, []string{common + "/config.worktree"}) || err != nil {
-		t.Errorf("removed %q, %v", removed, err)
+	if cleaned, err := g.Clean(t.Context(), everything); !slices.Equal(cleaned.Removed, []string{common + "/config.worktree"}) || err != nil {
+		t.Errorf("removed %q, %v", cleaned.Removed, err)
 	}
 	w = tooltest.Open(t, New(Options{Dir: filepath.Join(top, "other")}))
 	if g, err := w.Guards(t.Context()); err != nil || g.Common != "" {
@@ -183,9 +210,9 @@ func TestCommandsOfARebaseAreRemoved(t *testing.T) {
 		"other/.git/rebase-merge/git-rebase-todo": "x\t./evil\npick 2222222 exec two\n",
 		"new/.git/rebase-merge/git-rebase-todo":   "exec make test\n", "new/.git/HEAD": "", "new/.git/objects/x": "", "new/.git/refs/x": "",
 	})
-	removed, err := g.Clean(t.Context())
+	cleaned, err := g.Clean(t.Context(), everything)
 	want := []string{".git/rebase-merge/git-rebase-todo: exec ./evil", "new/.git/rebase-merge/git-rebase-todo: exec make test", "other/.git/rebase-merge/git-rebase-todo: x\t./evil"}
-	if diff := cmp.Diff(want, removed); diff != "" || err != nil {
+	if diff := cmp.Diff(want, cleaned.Removed); diff != "" || err != nil {
 		t.Errorf("%s %v", diff, err)
 	}
 	for name, want := range map[string]string{".git": before + "# exec ./comment\n", "other/.git": "pick 2222222 exec two\n", "new/.git": ""} {

@@ -161,7 +161,7 @@ func confine(p *Plan) *failure {
 	if err := prctl(prSetDumpable, 0); err != nil {
 		return fail("protecting the memory of the launcher", err)
 	}
-	return installFilter(p.Filter)
+	return installFilter(p.Filter, p.Watched)
 }
 
 // mapUser makes the caller's ids the only ones that the user namespace knows.

@@ -133,10 +133,14 @@ func dropCapabilities() *failure {
 	return fail(step, errorOf(errno))
 }
 
-// installFilter loads the seccomp filter into every thread.
-func installFilter(filter []byte) *failure {
+// installFilter loads the seccomp filter into every thread. If it is watched, toolreg gets
+// its listener.
+func installFilter(filter []byte, watched bool) *failure {
 	const step = "filtering system calls (seccomp)"
 	const setModeFilter, everyThread, instruction = 1, 1, 8
+	// With ESRCH in place of the id of a thread that could not follow, and so that only
+	// the death of a thread interrupts a call that the listener looks at.
+	const newListener, failPlainly, killable = 8, 16, 32
 	if len(filter) == 0 || len(filter)%instruction != 0 {
 		return fail(step, syscall.EINVAL)
 	}
@@ -144,8 +148,17 @@ func installFilter(filter []byte) *failure {
 		length uint16
 		filter *byte
 	}{uint16(len(filter) / instruction), &filter[0]}
-	n, _, errno := syscall.RawSyscall(sysSeccomp, setModeFilter, everyThread, uintptr(unsafe.Pointer(&program)))
-	if errno == 0 && n != 0 {
+	flags := uintptr(everyThread)
+	if watched {
+		flags |= newListener | failPlainly | killable
+	}
+	n, _, errno := syscall.RawSyscall(sysSeccomp, setModeFilter, flags, uintptr(unsafe.Pointer(&program)))
+	switch {
+	case errno != 0:
+	case watched:
+		report(Report{Kind: Watching}, int(n))
+		syscall.Close(int(n))
+	case n != 0:
 		errno = syscall.EBUSY // the id of a thread that could not follow
 	}
 	return fail(step, errorOf(errno))

@@ -13,6 +13,7 @@ const (
 const (
 	Failed    = 'F' // the sandbox was not set up, or the program not started
 	Listening = 'L' // the message carries a listening socket, see Plan.Listen
+	Watching  = 'W' // the message carries the listener of the filter, see Plan.Watched
 	Started   = 'S' // the program runs; the message carries its mount namespace
 	Ended     = 'E' // the program has ended; others that it started may still run
 )
@@ -34,9 +35,10 @@ type Plan struct {
 	Loopback bool
 	Listen   int // port on 127.0.0.1 of a listening socket to report; 0 = none
 
-	Ops    []Op
-	Rules  []Rule
-	Filter []byte // a seccomp filter, as the kernel reads it
+	Ops     []Op
+	Rules   []Rule
+	Filter  []byte // a seccomp filter, as the kernel reads it
+	Watched bool   // the filter hands calls to a listener, which is to be reported
 
 	Dir     string // working directory
 	SameDir bool   // Dir must be the folder in which the launcher was started
@@ -97,6 +99,7 @@ func (p *Plan) Encode() []byte {
 		e.flag(r.IsFile)
 	}
 	e.text(string(p.Filter))
+	e.flag(p.Watched)
 	e.text(p.Dir)
 	e.flag(p.SameDir)
 	e.text(p.Program)
@@ -121,7 +124,7 @@ func Decode(data []byte) (*Plan, bool) {
 		}
 		p.Rules = append(p.Rules, Rule{Path: d.text(), Access: d.number(), IsFile: d.flag()})
 	}
-	p.Filter = []byte(d.text())
+	p.Filter, p.Watched = []byte(d.text()), d.flag()
 	p.Dir, p.SameDir, p.Program, p.Argv, p.Env = d.text(), d.flag(), d.text(), d.texts(), d.texts()
 	return p, !d.bad && len(d.in) == 0
 }

@@ -12,7 +12,7 @@ func TestPlan(t *testing.T) {
 		UID: 1000, GID: 100, Loopback: true, Listen: 61080,
 		Ops:    []Op{{Kind: Bind, Flags: 9, A: "/a b", B: "/é", C: "x", Skip: true}, {Kind: MountPro}},
 		Rules:  []Rule{{Path: "/tmp", Access: 1<<16 - 1, IsFile: true}},
-		Filter: []byte{0, 1, 0xff}, Dir: "/", SameDir: true,
+		Filter: []byte{0, 1, 0xff}, Watched: true, Dir: "/", SameDir: true,
 		Program: "/bin/true", Argv: []string{"true", ""}, Env: []string{"A=\n"},
 	}
 	data := want.Encode()

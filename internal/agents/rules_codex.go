@@ -10,7 +10,6 @@ import (
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/policy/shellline"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // maxAlternatives limits the rules that one prefix_rule becomes.
@@ -31,7 +30,7 @@ func readCodexRules(ctx context.Context, files []RuleFile) (ImportedRules, error
 			r.call(ctx, place(f.Path, c.line), c)
 		}
 	}
-	sorted.Stable(r.Rules, func(a, b Rule) int {
+	slices.SortStableFunc(r.Rules, func(a, b Rule) int {
 		order := []string{deny, ask, allow}
 		return cmp.Compare(slices.Index(order, a.Decision), slices.Index(order, b.Decision))
 	})

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // geminiRule is a [[rule]] of the Gemini CLI's policy files.
@@ -60,7 +59,7 @@ func readGeminiRules(files []RuleFile) (ImportedRules, error) {
 			rules = append(rules, g)
 		}
 	}
-	sorted.Stable(rules, func(a, b geminiRule) int {
+	slices.SortStableFunc(rules, func(a, b geminiRule) int {
 		return cmp.Or(cmp.Compare(b.tier, a.tier), cmp.Compare(b.Priority, a.Priority), cmp.Compare(strictness(a.Decision), strictness(b.Decision)))
 	})
 	for i := range rules {

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/sorted"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -309,6 +308,6 @@ func (s *Store) List() ([]Kept, error) {
 			out = append(out, Kept{h.Source, h.Entries[i].Stored, f.Size()})
 		}
 	}
-	sorted.Stable(out, func(a, b Kept) int { return a.Stored.Compare(b.Stored) })
+	slices.SortStableFunc(out, func(a, b Kept) int { return a.Stored.Compare(b.Stored) })
 	return out, nil
 }

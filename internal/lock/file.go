@@ -16,7 +16,6 @@ import (
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // Name is the file name in the project root.
@@ -80,7 +79,7 @@ func (f *File) KeepOver(older *File, meant func(*Entry) bool) {
 			f.Tools = append(f.Tools, e)
 		}
 	}
-	sorted.Stable(f.Tools, func(a, b Entry) int { return strings.Compare(a.key(), b.key()) })
+	slices.SortStableFunc(f.Tools, func(a, b Entry) int { return strings.Compare(a.key(), b.key()) })
 }
 
 // MaxFile limits a lock file, in bytes.

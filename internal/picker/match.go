@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // candidate has the searched texts of an item in lower case.
@@ -47,7 +45,7 @@ func search(query string, in []candidate) []match {
 		}
 	}
 	if len(words) > 0 {
-		sorted.Stable(found, func(a, b match) int {
+		slices.SortStableFunc(found, func(a, b match) int {
 			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(len(in[a.index].name), len(in[b.index].name)))
 		})
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/policy/shellline"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/sorted"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -136,7 +135,7 @@ func (a *Approvals) List(all bool) ([]Approval, error) {
 		return nil, fmt.Errorf("reading %s: %w; %s", filepath.Join(a.Dir.Path, approvalsFile), err, remedy(err))
 	}
 	out := slices.DeleteFunc(f.Approvals, func(x Approval) bool { return !all && x.Project != a.Project })
-	sorted.Stable(out, func(x, y Approval) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
+	slices.SortStableFunc(out, func(x, y Approval) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
 	return out, nil
 }
 

@@ -3,9 +3,8 @@ package provider
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
-
-	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // nameRule is a provider's rule for names of tools: ASCII letters, digits,
@@ -62,7 +61,7 @@ func (r nameRule) assignChanged(names []string, changed []int, taken map[string]
 	}
 	// In alphabetical order, so that the result does not depend on the order of
 	// names.
-	sorted.Stable(contested, func(a, b int) int { return strings.Compare(names[a], names[b]) })
+	slices.SortStableFunc(contested, func(a, b int) int { return strings.Compare(names[a], names[b]) })
 	for _, i := range contested {
 		out[i] = r.distinct(out[i], names[i], taken)
 		taken[out[i]] = true

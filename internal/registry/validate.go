@@ -18,7 +18,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
-	"github.com/toolreg/toolreg/internal/sorted"
 	"github.com/toolreg/toolreg/internal/stack"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -203,7 +202,7 @@ func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessag
 	for _, leaf := range leavesOf(e, v.causes) {
 		out = append(out, v.violation(leaf, places)...)
 	}
-	sorted.Stable(out, func(a, b Violation) int { return cmp.Compare(a.Pointer, b.Pointer) })
+	slices.SortStableFunc(out, func(a, b Violation) int { return cmp.Compare(a.Pointer, b.Pointer) })
 	seen := make(map[Violation]bool, len(out))
 	return slices.DeleteFunc(out, func(found Violation) bool {
 		was := seen[found]

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolreg/toolreg/internal/sandbox/launcher"
-	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // kind is what a program may do with an entry of the layout. If several lists of a profile
@@ -214,7 +213,7 @@ func (l *layout) arrange() {
 		l.place(path, l.entries[path])
 	}
 	l.addLinks()
-	sorted.Stable(l.ops, func(a, b launcher.Op) int { return order(a) - order(b) })
+	slices.SortStableFunc(l.ops, func(a, b launcher.Op) int { return order(a) - order(b) })
 }
 
 // order separates what is created in the base from what is mounted.

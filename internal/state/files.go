@@ -5,11 +5,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/atomicfile"
-	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // Put writes a whole file without a lock; if two runs write at once, one of
@@ -144,7 +144,7 @@ func regularFiles(root *os.Root) ([]fs.FileInfo, error) {
 			files = append(files, info)
 		}
 	}
-	sorted.Stable(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	slices.SortStableFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
 	return files, nil
 }
 

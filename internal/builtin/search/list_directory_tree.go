@@ -12,7 +12,6 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/glob"
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
-	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // maxCounted bounds the folders that are read only to count what is hidden.
@@ -102,7 +101,7 @@ func (t *tree) grow(w *workspace.Dir, s *listing, b *branch) {
 		b.rules = b.rules.Enter(open, b.path, found)
 	}
 	found = slices.DeleteFunc(found, func(e workspace.DirEntry) bool { return t.leftOut(s, b, e) })
-	sorted.Stable(found, func(x, y workspace.DirEntry) int {
+	slices.SortStableFunc(found, func(x, y workspace.DirEntry) int {
 		if x.IsDir() != y.IsDir() {
 			if x.IsDir() {
 				return -1

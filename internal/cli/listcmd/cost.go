@@ -16,7 +16,6 @@ import (
 	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
-	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // costOptions are the options of list about the cost of declarations.
@@ -173,8 +172,8 @@ func costsOf(format provider.Format, reg *registry.Registry, tools []*registry.T
 		s.Tools, s.Bytes, s.Tokens = s.Tools+1, s.Bytes+c.Bytes, s.Tokens+c.Tokens
 	}
 	dearest := func(x, y *cost) int { return cmp.Compare(y.Bytes, x.Bytes) }
-	sorted.Stable(doc.Tools, dearest)
-	sorted.Stable(doc.Sources, dearest)
+	slices.SortStableFunc(doc.Tools, dearest)
+	slices.SortStableFunc(doc.Sources, dearest)
 	for _, f := range provider.Formats() {
 		doc.Formats = append(doc.Formats, sumOf(f.Name, f, defs, names))
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/toolreg/toolreg/internal/picker"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
-	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // Run shows the tools and calls the one that is picked, if any.
@@ -136,7 +135,7 @@ func newListing(ctx context.Context, s *session.Session, reg *registry.Registry,
 		byName[name] = t
 		l.Items = append(l.Items, picker.Item{Name: name, Source: t.Source, Text: t.Description, Also: t.DisplayName + " " + strings.Join(slices.Concat(t.Aliases, t.Tags), " ")})
 	}
-	sorted.Stable(l.Items, func(a, b picker.Item) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(l.Items, func(a, b picker.Item) int { return strings.Compare(a.Name, b.Name) })
 	l.Show = func(name string, width int) []string {
 		page := &cli.Page{Width: width, Color: color}
 		if err := callcmd.ShowHelp(ctx, page, s, reg, byName[name]); err != nil {

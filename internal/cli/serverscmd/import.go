@@ -19,7 +19,6 @@ import (
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
-	"github.com/toolreg/toolreg/internal/sorted"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -121,7 +120,7 @@ func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, 
 func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 	var out []found
 	files := settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Environ)
-	sorted.Stable(files, func(a, b settings.FoundImport) int { return cmp.Compare(fromProject(a), fromProject(b)) })
+	slices.SortStableFunc(files, func(a, b settings.FoundImport) int { return cmp.Compare(fromProject(a), fromProject(b)) })
 	for _, f := range files {
 		if f.Program == program {
 			e.Diagnose(f.Warnings)

@@ -2,10 +2,10 @@ package gemini
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // Respell rewrites a document in place as JavaScript would after parsing it:
@@ -25,7 +25,7 @@ func Respell(n *jsonx.Value) {
 		for i := range n.Members {
 			Respell(n.Members[i].Value)
 		}
-		sorted.Stable(n.Members, func(a, b jsonx.Member) int { return cmp.Compare(place(a.Name), place(b.Name)) })
+		slices.SortStableFunc(n.Members, func(a, b jsonx.Member) int { return cmp.Compare(place(a.Name), place(b.Name)) })
 	}
 }
 

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/provider/gemini"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/sorted"
 )
 
 // Lint declares the definitions in each format and returns the findings: tools
@@ -52,7 +52,7 @@ func sortedFindings(all []Finding, defs []registry.Definition) []Finding {
 		place[defs[i].Name] = i + 1
 	}
 	grade := map[registry.Severity]int{registry.SeverityError: 0, registry.SeverityWarning: 1, registry.SeverityInfo: 2}
-	sorted.Stable(all, func(a, b Finding) int {
+	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(place[a.Tool], place[b.Tool]), cmp.Compare(grade[a.Severity], grade[b.Severity]))
 	})
 	return all

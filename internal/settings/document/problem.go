@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/sorted"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -44,7 +43,7 @@ func SortProblems(problems []Problem) []Problem {
 
 // SortByPlace sorts problems by position in their file.
 func SortByPlace(problems []Problem) {
-	sorted.Stable(problems, func(a, b Problem) int {
+	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
 }

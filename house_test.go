@@ -117,7 +117,6 @@ func rooms() map[string][]string {
 		"internal/settings/folders":    {"internal/settings/document", "internal/trust"},
 		"internal/settings/table":      {"internal/process", "internal/settings/document"},
 		"internal/settings/values":     {"internal/process", "internal/settings", "internal/settings/table", "internal/trust"},
-		"internal/stack":               {},
 		"internal/state":               {"internal/atomicfile"},
 		"internal/terminal":            {"internal/exec", "internal/form", "internal/policy", "internal/process", "internal/registry", "internal/webaddr"},
 		"internal/text":                {},
@@ -131,7 +130,7 @@ func rooms() map[string][]string {
 
 // shared lists the packages that every other package may import.
 func shared() []string {
-	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/paths", "internal/schema", "internal/secret", "internal/stack", "internal/text"}
+	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/paths", "internal/schema", "internal/secret", "internal/text"}
 }
 
 // forTests lists the packages that only tests import.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/expand"
-	"github.com/toolreg/toolreg/internal/settings/consent"
 	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/trust/consent"
 )
 
 // addSeeds gives a fuzzer of settings files what the other tests know.

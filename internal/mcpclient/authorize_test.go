@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -46,7 +46,7 @@ func (k *keys) Refused(_ context.Context, sent string, status int, challenges []
 	return true, nil
 }
 
-func (k *keys) use(o *Options) { o.Auth = func(settings.Server) transport.Authorizer { return k } }
+func (k *keys) use(o *Options) { o.Auth = func(settings.Server) wire.Authorizer { return k } }
 
 // locked lets nobody in without the token, and repeats what it was sent.
 func locked(token string) func(http.Handler) http.Handler {
@@ -192,7 +192,7 @@ func TestOwnHeaderGoesFirst(t *testing.T) {
 	server := httpServer(web.URL)
 	server.Headers = []settings.Pair{pair("authorization", "Bearer mine")}
 	s := source(t, server, func(o *Options) {
-		o.Auth = func(settings.Server) transport.Authorizer { t.Error("asked for a token"); return nil }
+		o.Auth = func(settings.Server) wire.Authorizer { t.Error("asked for a token"); return nil }
 	})
 	discovered(t, s)
 }

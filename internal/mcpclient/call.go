@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/content"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -25,21 +26,20 @@ const maxMessage = 4 << 10
 // call runs one tool. A JSON-RPC error is reported as the tool's error, since
 // the server is alive and the model may correct its call; a lost server is an
 // error of the source.
-func (s *Source) call(ctx context.Context, name string, call registry.Call, output *registry.Validator) (registry.Result, error) {
+func (s *Source) call(ctx context.Context, tool *registry.Definition, call registry.Call, output *registry.Validator) (registry.Result, error) {
+	name, params := tool.ServerTool, call.Params
 	sess, err := s.liveSession(ctx)
 	if err != nil {
 		return registry.Result{}, err
 	}
-	request := newRequest(ctx, "tool "+text.Quote(name), call.Progress, func(ctx context.Context, sess *session, token string) error {
-		params := &mcp.CallToolParams{Name: name}
-		if len(call.Params) > 0 {
-			params.Arguments = call.Params
-		}
-		params.SetProgressToken(token)
-		s.setLogLevel(sess, params.Meta)
-		_, err := sess.client.CallTool(ctx, params)
-		return err
-	})
+	if len(params) == 0 {
+		params = json.RawMessage("{}")
+	}
+	request := &request{
+		method: "tools/call", name: name, progress: call.Progress, asked: ask.NewRequest(ctx, "tool "+text.Quote(name)),
+		params:  map[string]any{"name": name, "arguments": params},
+		headers: wire.ParamHeaders(tool.InputSchema, params),
+	}
 	r, err := s.result(ctx, sess, name, request, call.Last, output)
 	if err != nil {
 		return r, err
@@ -58,7 +58,7 @@ func (s *Source) result(ctx context.Context, sess *session, name string, request
 	start := time.Now()
 	raw, sess, err := s.do(ctx, sess, request)
 	if err != nil {
-		return s.callFailed(ctx, sess, request.exchange, name, start, err)
+		return s.callFailed(ctx, sess, name, start, err)
 	}
 	s.answered(ctx)
 	if last {
@@ -72,7 +72,7 @@ func (s *Source) result(ctx context.Context, sess *session, name string, request
 	return r, nil
 }
 
-func (s *Source) callFailed(ctx context.Context, sess *session, x *transport.Exchange, name string, start time.Time, err error) (registry.Result, error) {
+func (s *Source) callFailed(ctx context.Context, sess *session, name string, start time.Time, err error) (registry.Result, error) {
 	if ctx.Err() != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return registry.ErrorResult(registry.ErrorTimeout, s.errorf("tools/call", nil, fmt.Sprintf("no answer from tool %q within %s; the server was asked to stop it%s",
@@ -80,29 +80,24 @@ func (s *Source) callFailed(ctx context.Context, sess *session, x *transport.Exc
 		}
 		return registry.Result{}, fmt.Errorf("calling %q on server %q: %w", name, s.opts.Server.Name, context.Cause(ctx))
 	}
-	if login := x.LoginFailure(); login != nil {
+	if login, ok := errors.AsType[*wire.LoginError](err); ok {
 		failed := s.loginError(login)
 		s.setState(failedState(failed), failed)
 		return registry.Result{}, failed
 	}
-	var unmet *ask.InputError
-	if errors.As(err, &unmet) {
+	if unmet, ok := errors.AsType[*ask.InputError](err); ok {
 		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("server %q: tools/call: %s", s.opts.Server.Name, text.Escape(unmet.Reason))), nil
 	}
-	var refused *jsonrpc.Error
-	if errors.As(err, &refused) && refused.Code == mcp.CodeMissingRequiredClientCapabilities && caller.From(ctx) != nil {
-		return registry.Result{}, refused // it is for the client, which declares too little
-	}
-	if errors.As(err, &refused) && refused.Code != transport.CodeRejected {
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		if refused.Code == mcp.CodeMissingRequiredClientCapabilities && caller.From(ctx) != nil {
+			return registry.Result{}, refused // it is for the client, which declares too little
+		}
 		// Servers of the TypeScript SDK already begin their messages like this.
 		prefix := fmt.Sprintf("MCP error %d: ", refused.Code)
 		return registry.ErrorResult(registry.ErrorExecution, prefix+text.Valid(text.Head(strings.TrimPrefix(sess.hide(refused.Message), prefix), maxMessage))), nil
 	}
-	reason := sess.failure(x, err)
-	switch {
-	case errors.Is(err, mcp.ErrSessionMissing) && x.MayHaveRun():
-		reason = "the server ended the session; the call may have run, so it was not repeated"
-	case isDisconnect(err) && caller.From(ctx) != nil: // others see how it ended by themselves
+	reason := sess.failure(err)
+	if isDisconnect(err) && caller.From(ctx) != nil { // others see how it ended by themselves
 		reason += "; the call may have run, so it was not repeated; the next call starts the server again"
 	}
 	return registry.Result{}, s.errorf("tools/call", err, reason)

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 )
 
 // CloseIdle ends the session if the server was not called for a time and reports no
@@ -21,7 +23,7 @@ func (s *Source) CloseIdle(d time.Duration, gone func(owner any) bool) {
 		if owner != nil && gone(owner) {
 			unused = time.Nanosecond
 		}
-		if unused <= 0 || !sess.conn.Alive() && owner == nil || !sess.idle(unused) {
+		if unused <= 0 || !sess.wire.Alive() && owner == nil || !sess.idle(unused) {
 			continue
 		}
 		s.log().Debug("closing an idle server", "server", s.opts.Server.Name)
@@ -41,7 +43,7 @@ func (s *Source) Close() error {
 	s.closed = true
 	sessions := maps.Clone(s.sessions)
 	for _, cancel := range s.cancels {
-		cancel(errClosed)
+		cancel(wire.ErrClosed)
 	}
 	s.mu.Unlock()
 	if len(sessions) == 0 {

@@ -8,9 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
@@ -43,16 +41,9 @@ const (
 // attempt is one way to connect.
 type attempt struct {
 	transport  string
-	mode       transport.Mode
+	mode       wire.Mode
 	window     time.Duration
 	remembered bool // chosen because it worked in an earlier run
-}
-
-func (a attempt) options() *mcp.ClientSessionOptions {
-	if a.mode == transport.ModeLegacy {
-		return &mcp.ClientSessionOptions{ProtocolVersion: transport.LastLegacy}
-	}
-	return nil
 }
 
 // transportOf returns the transport that the settings ask for (spec section 4).
@@ -74,15 +65,15 @@ func firstAttempt(s settings.Server, known string) attempt {
 	}
 	switch {
 	case a.transport == transportSSE || s.Protocol == "legacy":
-		a.mode = transport.ModeLegacy // SSE ended with the legacy revisions
+		a.mode = wire.ModeLegacy // SSE ended with the legacy revisions
 	case s.Protocol == "modern":
-		a.mode = transport.ModeModern
+		a.mode = wire.ModeModern
 	case known == knownLegacy:
-		a.mode, a.remembered = transport.ModeLegacy, true
+		a.mode, a.remembered = wire.ModeLegacy, true
 	case known == knownModern:
 		a.window = knownWindow
 	case known == knownSSE && mayBeSSE(s):
-		a.transport, a.mode, a.remembered = transportSSE, transport.ModeLegacy, true
+		a.transport, a.mode, a.remembered = transportSSE, wire.ModeLegacy, true
 	}
 	return a
 }
@@ -127,7 +118,7 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 		s.log().Debug("could not connect", "transport", a.transport, "mode", int(a.mode), "error", sess.hide(err.Error()))
 		next, again := s.nextAttempt(server, a, sess, err)
 		switch {
-		case refused != nil && isNotStreamable(sess.http.LastRefusal()): // it speaks neither
+		case refused != nil && isNotStreamable(err): // it speaks neither
 			err = refused
 		case !again || ctx.Err() != nil || next.transport != a.transport:
 			err = s.connectError(sess, err)
@@ -146,36 +137,33 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 // nextAttempt returns what to try after a failed attempt; false if no other
 // attempt could succeed. A server is restarted only if a fresh start can help.
 func (s *Source) nextAttempt(server settings.Server, a attempt, sess *session, err error) (attempt, bool) {
-	var start *process.StartError
-	if errors.As(err, &start) || sess.http.LoginFailure() != nil {
+	_, start := errors.AsType[*process.StartError](err)
+	_, login := errors.AsType[*wire.LoginError](err)
+	if start || login {
 		return a, false
 	}
 	if a.remembered { // what worked before no longer does: start over
 		return firstAttempt(server, ""), true
 	}
-	probed, answered := false, false
-	if sess.conn != nil {
-		probed, answered = sess.conn.Handshake()
-	}
-	r := sess.http.LastRefusal()
 	switch {
-	case a.mode == transport.ModeAuto && probed && !answered && r == nil:
-		a.mode = transport.ModeLegacy
+	case a.mode == wire.ModeAuto && a.transport == transportStdio && isDisconnect(err): // perhaps it ended because of the probe
+		a.mode = wire.ModeLegacy
 		return a, true
-	case a.transport == transportHTTP && mayBeSSE(server) && isNotStreamable(r):
-		return attempt{transport: transportSSE, mode: transport.ModeLegacy}, true
+	case a.transport == transportHTTP && mayBeSSE(server) && isNotStreamable(err):
+		return attempt{transport: transportSSE, mode: wire.ModeLegacy}, true
 	}
 	return a, false
 }
 
-// isNotStreamable reports whether an answer may come from a server that
+// isNotStreamable reports whether a refusal may come from a server that
 // supports only the older HTTP transport (revision 2025-11-25, transports,
 // backwards compatibility).
-func isNotStreamable(r *transport.Refusal) bool {
-	if r == nil || r.Status < 400 || r.Status > 499 {
+func isNotStreamable(err error) bool {
+	refused, ok := errors.AsType[*wire.HTTPError](err)
+	if !ok || refused.Status < 400 || refused.Status > 499 {
 		return false
 	}
-	switch r.Status {
+	switch refused.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusTooManyRequests:
 		return false
 	}
@@ -184,25 +172,26 @@ func isNotStreamable(r *transport.Refusal) bool {
 
 func (s *Source) connectError(sess *session, err error) error {
 	phase := "initialize"
-	var start *process.StartError
-	switch login := sess.http.LoginFailure(); {
-	case login != nil:
+	login, refused := errors.AsType[*wire.LoginError](err)
+	start, failed := errors.AsType[*process.StartError](err)
+	switch {
+	case refused:
 		return s.loginError(login)
-	case errors.As(err, &start):
+	case failed:
 		failed := &ServerError{Server: s.opts.Server.Name, Phase: "start", Reason: text.Escape(sess.hide(start.Error())), Cause: err}
 		if errors.Is(err, fs.ErrNotExist) {
 			failed.hint = argsHint(s.opts.Server)
 		}
 		return failed
-	case sess.conn == nil:
+	case sess.wire == nil:
 		phase = "connect"
 	}
-	return s.errorf(phase, err, sess.failure(nil, err))
+	return s.errorf(phase, err, sess.failure(err))
 }
 
 // loginError says why there is no token that the server accepts.
-func (s *Source) loginError(cause error) error {
-	return s.errorf("login", cause, text.Escape(cause.Error()))
+func (s *Source) loginError(err *wire.LoginError) error {
+	return s.errorf("login", err.Cause, text.Escape(err.Error()))
 }
 
 func (s *Source) errorf(phase string, cause error, reason string) error {

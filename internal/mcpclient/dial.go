@@ -1,11 +1,9 @@
-//lint:file-ignore SA1019 what a later revision deprecates, servers of today still ask for: roots
-
 package mcpclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -14,7 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
@@ -25,18 +23,18 @@ import (
 // which is called after the start. The session outlives ctx; it is returned with an
 // error too, since it describes the failure, and must always be ended.
 func (s *Source) dial(ctx context.Context, server settings.Server, over string, how func() attempt) (*session, error) {
-	life, cancel := context.WithCancelCause(caller.With(context.WithoutCancel(ctx), nil)) // it is nobody's own
-	sess := &session{transport: over, limit: &transport.CurrentLimit{}, cancel: cancel, mask: newMask(s.opts.Server, server)}
+	life := caller.With(context.WithoutCancel(ctx), nil) // it is nobody's own
+	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: newMask(s.opts.Server, server)}
 	sess.limit.Store(s.opts.Limits.frame())
-	inner, err := s.transport(life, server, sess)
+	link, err := s.link(life, server, sess)
 	if err != nil {
 		return sess, err
 	}
 	a := how()
 	shared := s.owner(ctx) == nil
-	through := &transport.Transport{Inner: inner, Options: transport.Options{
-		Mode: a.mode, ProbeWindow: a.window, InitializeParams: s.initializeParams,
-		HTTP: sess.http, MaxEvent: s.opts.Limits.Frame, Logger: s.log(), Answer: s.asker.Handle,
+	sess.wire = wire.Start(life, link, wire.Options{
+		Client: mcp.Implementation{Name: "toolreg", Version: cmp.Or(s.opts.Version, "dev")}, Capabilities: s.asker.Capabilities(),
+		LogLevel: s.opts.LogLevel, Logger: s.log(), Answer: s.asker.Handle,
 		Changed: func(c Change) {
 			if shared {
 				s.report(c)
@@ -45,29 +43,16 @@ func (s *Source) dial(ctx context.Context, server settings.Server, over string, 
 		LogMessage: func(during *ask.Request, level, logger, text string) {
 			s.logMessage(LogMessage{Caller: during.Caller(), Level: level, Logger: sess.hide(logger), Text: sess.hide(text)})
 		},
-	}}
-	// The SDK keeps the context of Connect for the life of some transports, so the
-	// deadline reaches it through the session's own context.
-	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	sess.client, err = s.newClient().Connect(life, through, a.options())
-	sess.conn = through.Conn
-	if !stop() {
-		return sess, context.Cause(ctx)
-	}
-	if err != nil {
-		return sess, err
-	}
-	if sess.http != nil {
-		sess.http.ForgetRefusal()
-	}
-	return sess, nil
+	})
+	return sess, sess.wire.Handshake(ctx, a.mode, a.window)
 }
 
-func (s *Source) transport(ctx context.Context, server settings.Server, sess *session) (mcp.Transport, error) {
+// link starts or finds what carries the messages of a session.
+func (s *Source) link(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
 	if sess.transport == transportStdio {
 		return s.stdio(ctx, server, sess)
 	}
-	h, err := transport.NewHTTP(server, sess.transport == transportHTTP, sess.limit)
+	h, err := wire.NewHTTP(server, sess.limit, s.opts.Limits.Frame)
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +65,13 @@ func (s *Source) transport(ctx context.Context, server settings.Server, sess *se
 		}
 		h.Authorize(s.opts.Auth(server), param)
 	}
-	return h.Transport(max(s.opts.Limits.Frame, s.opts.Limits.Result)), nil
+	if sess.transport == transportSSE {
+		return wire.NewSSE(h), nil
+	}
+	return h, nil
 }
 
-func (s *Source) stdio(ctx context.Context, server settings.Server, sess *session) (mcp.Transport, error) {
+func (s *Source) stdio(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
 	dir := s.opts.ProjectRoot
 	if server.Cwd != "" {
 		dir = server.Cwd
@@ -108,7 +96,7 @@ func (s *Source) stdio(ctx context.Context, server settings.Server, sess *sessio
 		return nil, err
 	}
 	sess.after, sess.confined = after, spec.Confine != nil
-	sess.stdio = transport.NewStdio(child, sess.limit, s.log())
+	sess.stdio = wire.NewStdio(child, sess.limit, s.log())
 	return sess.stdio, nil
 }
 
@@ -134,39 +122,6 @@ func (s *Source) stderrLines(mask *strings.Replacer) func(int, []byte) {
 			s.log().Info("server stderr", "line", mask.Replace(text.Valid(text.Head(line, maxStderrLine))))
 		}
 	}
-}
-
-// initializeParams returns the params of initialize as the SDK's client sends
-// them.
-func (s *Source) initializeParams() json.RawMessage {
-	caps := s.asker.Capabilities()
-	if caps.RootsV2 != nil {
-		caps.Roots = *caps.RootsV2
-	}
-	params, err := json.Marshal(&mcp.InitializeParams{ProtocolVersion: transport.LastLegacy, ClientInfo: s.implementation(), Capabilities: caps})
-	if err != nil {
-		return json.RawMessage("{}") // plain structs: cannot fail
-	}
-	return params
-}
-
-func (s *Source) implementation() *mcp.Implementation {
-	version := s.opts.Version
-	if version == "" {
-		version = "dev"
-	}
-	return &mcp.Implementation{Name: "toolreg", Version: version}
-}
-
-// newClient returns the SDK's client. It answers only ping and roots/list;
-// package ask answers what needs a person.
-func (s *Source) newClient() *mcp.Client {
-	c := mcp.NewClient(s.implementation(), &mcp.ClientOptions{
-		Capabilities:   s.asker.Capabilities(),
-		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
-	})
-	c.AddRoots(s.asker.Roots()...)
-	return c
 }
 
 // logMessage passes on a log message from the server.

@@ -1,7 +1,6 @@
 package mcpclient
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,12 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -87,16 +82,11 @@ func (e *connectTimeoutError) Error() string {
 // Is reports that the error is a context.DeadlineExceeded.
 func (e *connectTimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// errClosed reports that Close was called.
-var errClosed = errors.New("the connection was closed")
-
-// failure describes why a request failed, or the handshake if x is nil, in words for the
-// person who set the server up, with the secrets of the settings masked.
-func (c *session) failure(x *transport.Exchange, err error) string {
-	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errClosed)
-	r := cmp.Or(x.Refusal(), c.http.LastRefusal())
-	if r != nil && !late {
-		return text.Escape(c.hide(r.Text))
+// failure describes why a request or the handshake failed, in words for the person who set the
+// server up, with the secrets of the settings masked.
+func (c *session) failure(err error) string {
+	if refused, ok := errors.AsType[*wire.HTTPError](err); ok {
+		return text.Escape(c.hide(refused.Text))
 	}
 	return text.Escape(c.hide(c.ending(err))) + c.clues()
 }
@@ -105,8 +95,8 @@ func (c *session) failure(x *transport.Exchange, err error) string {
 // each after "; ", with the secrets of the settings masked.
 func (c *session) clues() string {
 	var b strings.Builder
-	if c.conn != nil {
-		if id, ok := c.conn.UnexpectedAnswer(); ok {
+	if c.wire != nil {
+		if id, ok := c.wire.UnexpectedAnswer(); ok {
 			b.WriteString("; it answered a request that was never made, id " + text.Quote(id))
 		}
 	}
@@ -128,7 +118,7 @@ const maxExit = time.Second
 func (c *session) ending(err error) string {
 	switch {
 	case !isDisconnect(err):
-		return c.reason(err)
+		return err.Error()
 	case c.stdio == nil:
 		return "it closed the connection"
 	}
@@ -142,57 +132,9 @@ func (c *session) ending(err error) string {
 	}
 }
 
-// reason is the text of an error without what its phase already says.
-func (c *session) reason(err error) string {
-	reason := err.Error()
-	if strings.HasPrefix(reason, "unsupported protocol version") { // the SDK's error has no type
-		if c.version() == "" {
-			return "its answer to initialize has no protocolVersion"
-		}
-		return fmt.Sprintf("it speaks revision %s of the protocol, and toolreg speaks %s",
-			text.Quote(c.version()), strings.Join(mcp.SupportedProtocolVersions(), ", "))
-	}
-	if field, ok := wrongField(reason); ok {
-		return fmt.Sprintf("its answer is malformed: %s has the wrong type", field)
-	}
-	for _, verb := range []string{"calling \"", "sending \""} { // the SDK's words before a method
-		if after, ok := strings.CutPrefix(reason, verb); ok {
-			if _, rest, ok := strings.Cut(after, "\": "); ok {
-				reason = rest
-			}
-		}
-	}
-	return reason
-}
-
-// version returns the revision that initialize was answered with.
-func (c *session) version() string {
-	if c.conn == nil {
-		return ""
-	}
-	v, _ := jsonx.Text(jsonx.Get(c.conn.HandshakeResult(), "protocolVersion"))
-	return v
-}
-
-// wrongField returns the field of an answer that could not be decoded for its
-// type: the SDK's decoder returns an untyped error.
-func wrongField(reason string) (field string, ok bool) {
-	_, rest, found := strings.Cut(reason, "json: cannot unmarshal ")
-	if i := strings.LastIndex(rest, " into Go struct field "); found && i >= 0 {
-		field, _, ok = strings.Cut(rest[i+len(" into Go struct field "):], " of type ")
-		parts := strings.Split(field, ".")
-		for len(parts) > 1 && (parts[0] == "mcp" || strings.IndexFunc(parts[0], unicode.IsUpper) == 0) {
-			parts = parts[1:] // the package, or a type that has the field
-		}
-		field = strings.Join(parts, ".")
-	}
-	return field, ok
-}
-
-// isDisconnect reports whether err means that the connection broke. The SDK
-// gives different errors for the call that saw it happen and those after it.
+// isDisconnect reports whether err means that the connection broke.
 func isDisconnect(err error) bool {
-	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE, mcp.ErrConnectionClosed} {
+	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -189,8 +189,8 @@ func TestHTTPRefusals(t *testing.T) {
 		{"unauthorized", say(401, "text/plain", "\n token tok-123456\x1b[2J is bad\nmore"), `server "test": 401 Unauthorized: token ***\x1b[2J is bad`},
 		{"not found", say(404, "text/html", ""), "404 Not Found"},
 		{"unavailable", say(503, "text/plain", "later"), "503 Service Unavailable: later"},
-		{"HTML", say(200, "text/html", "<html>hello"), `unsupported content type "text/html"`},
-		{"broken JSON", say(200, "application/json", "{"), "failed to decode"},
+		{"HTML", say(200, "text/html", "<html>hello"), `its answer (200 OK) has the content type "text/html" instead of application/json`},
+		{"broken JSON", say(200, "application/json", "{"), "its answer is not a JSON-RPC message: {"},
 		{"odd session id", func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Mcp-Session-Id", "a b")
@@ -405,6 +405,68 @@ func TestCancelOverHTTP(t *testing.T) {
 	}
 }
 
+// forgotten are the bodies with which servers say that they have forgotten a session. The last
+// two are JSON-RPC errors, one with the id of the request.
+func forgotten() map[string]string {
+	return map[string]string{
+		"text":            "session not found",
+		"error":           `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}`,
+		"error of its id": `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`,
+	}
+}
+
+// forgets says that the session is forgotten.
+func forgets(w http.ResponseWriter, body string, request []byte) {
+	if strings.HasPrefix(body, "{") {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	w.WriteHeader(http.StatusNotFound)
+	fmt.Fprintln(w, strings.ReplaceAll(body, "$ID", string(jsonx.Get(request, "id"))))
+}
+
+// TestLostSessionOfEveryRequest: what is asked in a session that the server has forgotten is
+// asked once more in a new one.
+func TestLostSessionOfEveryRequest(t *testing.T) {
+	requests := map[string]func(context.Context, *Source) error{
+		"tools/call": func(ctx context.Context, s *Source) error {
+			r, err := s.call(ctx, &registry.Definition{ServerTool: "echo"}, registry.Call{Params: json.RawMessage(`{"text":"x"}`)}, nil)
+			if err == nil && r.Text() != "x" {
+				err = errors.New(r.Text())
+			}
+			return err
+		},
+		"prompts/get": func(ctx context.Context, s *Source) error {
+			_, err := s.GetPrompt(ctx, "media", nil, nil)
+			return err
+		},
+		"resources/read": func(ctx context.Context, s *Source) error {
+			_, err := s.ReadResource(ctx, "test://item/7", nil)
+			return err
+		},
+	}
+	for method, request := range requests {
+		for name, body := range forgotten() {
+			t.Run(method+" "+name, func(t *testing.T) {
+				var asked atomic.Int32
+				web := serve(t, func(next http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						request, _ := io.ReadAll(r.Body)
+						r.Body = io.NopCloser(strings.NewReader(string(request)))
+						if strings.Contains(string(request), `"`+method+`"`) && asked.Add(1) == 1 {
+							forgets(w, body, request)
+							return
+						}
+						next.ServeHTTP(w, r)
+					})
+				}, "--protocol", "2025-11-25", "--offers")
+				if err := request(t.Context(), source(t, httpServer(web.URL))); err != nil || asked.Load() != 2 {
+					t.Errorf("%v, asked %d times", err, asked.Load())
+				}
+			})
+		}
+	}
+}
+
 // TestLostSession: a server that forgot the session gets the call once more,
 // in a new one; one that always forgets is given up.
 func TestLostSession(t *testing.T) {
@@ -465,25 +527,27 @@ func TestSessionLostWhileListing(t *testing.T) {
 		},
 	}
 	for method, list := range lists {
-		for _, always := range []bool{false, true} {
-			t.Run(fmt.Sprint(method, " always ", always), func(t *testing.T) {
-				var asked atomic.Int32
-				web := serve(t, func(next http.Handler) http.Handler {
-					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						body, _ := io.ReadAll(r.Body)
-						r.Body = io.NopCloser(strings.NewReader(string(body)))
-						if strings.Contains(string(body), `"`+method+`"`) && (asked.Add(1) == 1 || always) {
-							http.Error(w, "session not found", http.StatusNotFound)
-							return
-						}
-						next.ServeHTTP(w, r)
-					})
-				}, "--protocol", "2025-11-25", "--offers")
-				n, err := list(source(t, httpServer(web.URL)))
-				if always != (err != nil) || always == (n > 0) || asked.Load() != 2 {
-					t.Errorf("%d listed, %v, asked %d times", n, err, asked.Load())
-				}
-			})
+		for name, forgottenBody := range forgotten() {
+			for _, always := range []bool{false, true} {
+				t.Run(fmt.Sprint(method, " ", name, " always ", always), func(t *testing.T) {
+					var asked atomic.Int32
+					web := serve(t, func(next http.Handler) http.Handler {
+						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+							body, _ := io.ReadAll(r.Body)
+							r.Body = io.NopCloser(strings.NewReader(string(body)))
+							if strings.Contains(string(body), `"`+method+`"`) && (asked.Add(1) == 1 || always) {
+								forgets(w, forgottenBody, body)
+								return
+							}
+							next.ServeHTTP(w, r)
+						})
+					}, "--protocol", "2025-11-25", "--offers")
+					n, err := list(source(t, httpServer(web.URL)))
+					if always != (err != nil) || always == (n > 0) || asked.Load() != 2 {
+						t.Errorf("%d listed, %v, asked %d times", n, err, asked.Load())
+					}
+				})
+			}
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (s *Source) Info() Info {
 	} else {
 		info.CachedAt = nil
 	}
-	if info.State == StateConnected && s.sessions[nil] != nil && !s.sessions[nil].conn.Alive() {
+	if info.State == StateConnected && s.sessions[nil] != nil && !s.sessions[nil].wire.Alive() {
 		info.State = StateDisconnected
 	}
 	return info

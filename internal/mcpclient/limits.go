@@ -1,6 +1,6 @@
 package mcpclient
 
-import "github.com/toolreg/toolreg/internal/mcpclient/transport"
+import "github.com/toolreg/toolreg/internal/mcpclient/wire"
 
 // Limits say how much a server may send. A zero field is its default.
 type Limits struct {
@@ -30,9 +30,9 @@ func orDefault[T int | int64](v, def T) T {
 	return v
 }
 
-func (l Limits) frame() transport.Limit {
-	return transport.Limit{Bytes: l.Frame, Setting: "limits.frame"}
+func (l Limits) frame() wire.Limit {
+	return wire.Limit{Bytes: l.Frame, Setting: "limits.frame"}
 }
-func (l Limits) result() transport.Limit {
-	return transport.Limit{Bytes: l.Result, Setting: "limits.result"}
+func (l Limits) result() wire.Limit {
+	return wire.Limit{Bytes: l.Result, Setting: "limits.result"}
 }

@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
@@ -23,8 +22,7 @@ type listing struct {
 	cut   string // why the list is incomplete, "" if it is complete
 	loop  bool   // the server repeated a cursor
 
-	pages []*reading          // of tools
-	last  *transport.Exchange // of the last request
+	pages []*reading // of tools
 }
 
 // The lists of a server, each named by the key of its items in a result.
@@ -43,21 +41,6 @@ func listMethod(key string) string {
 	return key + "/list"
 }
 
-// askPage requests one page of a list. The answer comes through the exchange.
-func askPage(ctx context.Context, c *mcp.ClientSession, key, cursor string) (err error) {
-	switch key {
-	case listTools:
-		_, err = c.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
-	case listPrompts:
-		_, err = c.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
-	case listResources:
-		_, err = c.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor})
-	case listTemplates:
-		_, err = c.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
-	}
-	return err
-}
-
 // list requests all pages of a list. A server that does not know the method has
 // an empty list. The error is a *ServerError.
 func (s *Source) list(ctx context.Context, sess *session, key string) (listing, error) {
@@ -71,20 +54,20 @@ func (s *Source) list(ctx context.Context, sess *session, key string) (listing, 
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	if login := l.last.LoginFailure(); login != nil {
+	if login, ok := errors.AsType[*wire.LoginError](err); ok {
 		return l, s.loginError(login)
 	}
-	return l, s.errorf(listMethod(key), err, sess.failure(l.last, err))
+	return l, s.errorf(listMethod(key), err, sess.failure(err))
 }
 
 // relist is list, but starts again in a new session if the server has forgotten
 // this one, as the protocol requires. It returns the session used last.
 func (s *Source) relist(ctx context.Context, sess *session, key string) (listing, *session, error) {
 	l, err := s.list(ctx, sess, key)
-	if !errors.Is(err, mcp.ErrSessionMissing) {
+	if _, lost := errors.AsType[*wire.SessionLostError](err); !lost {
 		return l, sess, err
 	}
-	sess.end()
+	sess.endWith(&wire.SessionLostError{MayHaveRun: true})
 	next, err := s.session(ctx)
 	if err != nil {
 		return l, sess, err
@@ -99,13 +82,12 @@ func (s *Source) listPages(ctx context.Context, sess *session, key string) (list
 	seen := map[string]bool{"": true}
 	cursor := ""
 	for range limits.Pages {
-		l.last = transport.NewExchange(nil, nil)
-		raw, err := l.last.Outcome(askPage(l.last.Context(ctx), sess.client, key, cursor))
-		var refused *jsonrpc.Error
-		if errors.As(err, &refused) && l.last.AwaitInitialized(ctx) {
-			l.last = transport.NewExchange(nil, nil)
-			raw, err = l.last.Outcome(askPage(l.last.Context(ctx), sess.client, key, cursor))
+		request := &wire.Request{Method: listMethod(key)}
+		if cursor != "" {
+			request.Params = json.RawMessage(`{"cursor":` + jsonx.Quote(cursor) + `}`)
 		}
+		raw, err := sess.wire.Do(ctx, request)
+		var refused *jsonrpc.Error
 		if cursor == "" && errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound {
 			return l, nil
 		}
@@ -138,7 +120,7 @@ func (s *Source) listPages(ctx context.Context, sess *session, key string) (list
 	return l, nil
 }
 
-func readPage(raw json.RawMessage, key string, limit transport.Limit) (items []json.RawMessage, next string, err error) {
+func readPage(raw json.RawMessage, key string, limit wire.Limit) (items []json.RawMessage, next string, err error) {
 	if int64(len(raw)) > limit.Bytes {
 		return nil, "", limit.Exceeded("message")
 	}
@@ -160,19 +142,13 @@ func readPage(raw json.RawMessage, key string, limit transport.Limit) (items []j
 // discover lists the server's tools and, if requested, counts its prompts and
 // resources. It returns the session used last.
 func (s *Source) discover(ctx context.Context, sess *session) (*session, []registry.Tool, []registry.Diagnostic, error) {
-	caps := sess.client.InitializeResult().Capabilities
-	if caps == nil {
-		caps = &mcp.ServerCapabilities{}
-	}
+	caps := sess.wire.Server().Capabilities
 	var l listing
 	if caps.Tools != nil {
 		var err error
 		if l, sess, err = s.relist(ctx, sess, listTools); err != nil {
 			return sess, nil, nil, err
 		}
-		s.mu.Lock()
-		s.paramHeaders = slices.ContainsFunc(l.items, transport.HasParamHeaders)
-		s.mu.Unlock()
 	}
 	tools, diags := s.tools(l, sess.hasParamHeaders())
 	counted := s.opts.Counts
@@ -186,7 +162,7 @@ func (s *Source) discover(ctx context.Context, sess *session) (*session, []regis
 	return sess, tools, diags, nil
 }
 
-func (s *Source) countOthers(ctx context.Context, sess *session, caps *mcp.ServerCapabilities) (*session, []registry.Diagnostic) {
+func (s *Source) countOthers(ctx context.Context, sess *session, caps mcp.ServerCapabilities) (*session, []registry.Diagnostic) {
 	var diags []registry.Diagnostic
 	count := func(offered bool, key string) int {
 		if !offered {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -82,7 +82,7 @@ func (s *Source) loadListing(ctx context.Context) (tools []registry.Tool, diags 
 	for i, item := range l.Tools {
 		items[i] = item
 	}
-	headers := l.Facts.Transport == transportHTTP && l.Facts.ProtocolVersion >= transport.FirstModern
+	headers := l.Facts.Transport == transportHTTP && l.Facts.ProtocolVersion >= wire.FirstModern
 	tools, diags = s.tools(listing{items: items, cut: l.Facts.Cut, loop: l.Facts.Loop}, headers)
 	for i := range tools {
 		tools[i].Run = s.confirmed(tools[i])

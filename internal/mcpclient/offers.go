@@ -132,13 +132,11 @@ func (s *Source) openOffers(ctx context.Context, what string) (context.Context, 
 // offers reports whether the server says that it has prompts, resources or
 // completions.
 func (c *session) offers(what string) bool {
-	caps := c.client.InitializeResult().Capabilities
-	switch {
-	case caps == nil:
-		return false
-	case what == "prompts":
+	caps := c.wire.Server().Capabilities
+	switch what {
+	case "prompts":
 		return caps.Prompts != nil
-	case what == "completions":
+	case "completions":
 		return caps.Completions != nil
 	}
 	return what == "resources" && caps.Resources != nil

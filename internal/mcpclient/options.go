@@ -7,7 +7,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -44,7 +44,7 @@ type Options struct {
 	// all strings expanded; it is called once per connection and must be cheap. It is
 	// not called if the entry has an Authorization header. If Auth or its result is
 	// nil, there are no tokens.
-	Auth func(settings.Server) transport.Authorizer
+	Auth func(settings.Server) wire.Authorizer
 
 	Limits Limits
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -196,7 +196,7 @@ func TestQuestionsAtOnce(t *testing.T) {
 	s := source(t, stdioServer(t, "--dialogs", "--protocol", "2025-11-25"), func(o *Options) {
 		o.Elicit = func(context.Context, ask.Elicitation) (ask.Answer, error) {
 			mu.Lock()
-			if waiting++; waiting == transport.MaxServerRequests {
+			if waiting++; waiting == wire.MaxServerRequests {
 				close(full)
 			}
 			mu.Unlock()
@@ -264,14 +264,14 @@ func TestQuestionsThatAreOver(t *testing.T) {
 		tail []string
 		want error
 	}{
-		{"withdrawn", []string{`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}`}, transport.ErrWithdrawn},
-		{"call ended", []string{done}, transport.ErrRequestOver},
+		{"withdrawn", []string{`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}`}, wire.ErrWithdrawn},
+		{"call ended", []string{done}, wire.ErrRequestOver},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			over := make(chan error, 1)
 			print := append([]string{question(plainQuestion)}, tt.tail...)
-			if tt.want == transport.ErrWithdrawn {
+			if tt.want == wire.ErrWithdrawn {
 				print = append(print, done)
 			}
 			s := source(t, legacy(t, step{On: "tools/call", Print: print}), func(o *Options) {
@@ -283,7 +283,7 @@ func TestQuestionsThatAreOver(t *testing.T) {
 			})
 			tools, _ := discovered(t, s)
 			run(t, tools, "t", `{}`)
-			if err := <-over; !errors.Is(err, tt.want) && !errors.Is(err, transport.ErrRequestOver) {
+			if err := <-over; !errors.Is(err, tt.want) && !errors.Is(err, wire.ErrRequestOver) {
 				t.Errorf("ended by %v", err)
 			}
 		})

@@ -13,7 +13,6 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/content"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -57,14 +56,11 @@ type Reading struct {
 // ReadResource connects to the server and reads a resource. progress may be nil.
 // Errors: *NotOfferedError, *RefusedError, *ServerError, the cause of ctx.
 func (s *Source) ReadResource(ctx context.Context, uri string, progress func(registry.Progress)) (Reading, error) {
-	request := newRequest(ctx, "resource "+text.Quote(uri), progress, func(ctx context.Context, sess *session, token string) error {
-		params := &mcp.ReadResourceParams{URI: uri}
-		params.SetProgressToken(token)
-		s.setLogLevel(sess, params.Meta)
-		_, err := sess.client.ReadResource(ctx, params)
-		return err
-	})
-	raw, err := s.fetch(ctx, request, "resources", "resources/read")
+	request := &request{
+		method: "resources/read", name: uri, progress: progress, asked: ask.NewRequest(ctx, "resource "+text.Quote(uri)),
+		params: map[string]string{"uri": uri},
+	}
+	raw, err := s.fetch(ctx, request, "resources")
 	if err != nil {
 		return Reading{}, err
 	}
@@ -99,14 +95,11 @@ type Filled struct {
 // GetPrompt connects to the server and has it fill in a prompt. progress may be
 // nil. Errors are as those of ReadResource.
 func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[string]string, progress func(registry.Progress)) (Filled, error) {
-	request := newRequest(ctx, "prompt "+text.Quote(name), progress, func(ctx context.Context, sess *session, token string) error {
-		params := &mcp.GetPromptParams{Name: name, Arguments: arguments}
-		params.SetProgressToken(token)
-		s.setLogLevel(sess, params.Meta)
-		_, err := sess.client.GetPrompt(ctx, params)
-		return err
-	})
-	raw, err := s.fetch(ctx, request, "prompts", "prompts/get")
+	request := &request{
+		method: "prompts/get", name: name, progress: progress, asked: ask.NewRequest(ctx, "prompt "+text.Quote(name)),
+		params: &mcp.GetPromptParams{Name: name, Arguments: arguments},
+	}
+	raw, err := s.fetch(ctx, request, "prompts")
 	if err != nil {
 		return Filled{}, err
 	}
@@ -126,7 +119,7 @@ func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[strin
 
 // fetch makes one request for the person, and answers what the server asks
 // meanwhile.
-func (s *Source) fetch(ctx context.Context, r *request, what, method string) (json.RawMessage, error) {
+func (s *Source) fetch(ctx context.Context, r *request, what string) (json.RawMessage, error) {
 	sess, err := s.liveSession(ctx)
 	if err != nil {
 		return nil, err
@@ -135,14 +128,14 @@ func (s *Source) fetch(ctx context.Context, r *request, what, method string) (js
 		return nil, &NotOfferedError{Server: s.opts.Server.Name, What: what}
 	}
 	raw, sess, err := s.do(ctx, sess, r)
-	if err := s.answerError(ctx, sess, r.exchange, method, raw, err); err != nil {
+	if err := s.answerError(ctx, sess, r.method, raw, err); err != nil {
 		return nil, err
 	}
 	return raw, nil
 }
 
 // answerError returns what is wrong with the answer to a request that is no call.
-func (s *Source) answerError(ctx context.Context, sess *session, x *transport.Exchange, method string, raw json.RawMessage, err error) error {
+func (s *Source) answerError(ctx context.Context, sess *session, method string, raw json.RawMessage, err error) error {
 	switch {
 	case err == nil && jsonx.KindOf(raw) != jsonx.Object:
 		return s.malformed(method, "the server's answer is not a result object")
@@ -151,15 +144,13 @@ func (s *Source) answerError(ctx context.Context, sess *session, x *transport.Ex
 	case ctx.Err() != nil:
 		return fmt.Errorf("server %q: %s: %w", s.opts.Server.Name, method, context.Cause(ctx))
 	}
-	var unmet *ask.InputError
-	var refused *jsonrpc.Error
-	switch {
-	case errors.As(err, &unmet):
+	if unmet, ok := errors.AsType[*ask.InputError](err); ok {
 		return &RefusedError{Server: s.opts.Server.Name, Request: method, Message: unmet.Reason}
-	case errors.As(err, &refused) && refused.Code != transport.CodeRejected:
+	}
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return &RefusedError{Server: s.opts.Server.Name, Request: method, Code: refused.Code, Message: text.Valid(text.Head(sess.hide(refused.Message), maxMessage))}
 	}
-	return s.errorf(method, err, sess.failure(x, err))
+	return s.errorf(method, err, sess.failure(err))
 }
 
 func (s *Source) malformed(phase, reason string) error { return s.errorf(phase, nil, reason) }

@@ -9,7 +9,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 
 	"github.com/toolreg/toolreg/internal/caller"
 )
@@ -50,7 +50,7 @@ func (s *Source) failed(owner any, at time.Time, err error) {
 // failedNow counts a failure on behalf of ctx. Whoever goes away says nothing about the
 // server.
 func (s *Source) failedNow(ctx context.Context, err error) {
-	if !errors.Is(context.Cause(ctx), context.Canceled) && !errors.Is(err, errClosed) {
+	if !errors.Is(context.Cause(ctx), context.Canceled) && !errors.Is(err, wire.ErrClosed) {
 		s.failed(s.owner(ctx), time.Now(), err)
 	}
 }
@@ -108,7 +108,7 @@ func (s *Source) Lost() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sess := s.sessions[nil]
-	return len(s.subscribed) > 0 && (sess == nil || !sess.conn.Alive())
+	return len(s.subscribed) > 0 && (sess == nil || !sess.wire.Alive())
 }
 
 // lost ends what is left of a session and forgets it.
@@ -117,7 +117,7 @@ func (s *Source) lost(owner any, sess *session) {
 		how := sess.ending(io.EOF)
 		s.log().Warn("the server ended", "how", how)
 		s.failed(owner, at, s.errorf("start", nil, how))
-		sess.endWith(mcp.ErrConnectionClosed) // to its calls it is that, too
+		sess.endWith(io.EOF) // to its calls it is that, too
 	}
 	sess.end()
 	s.mu.Lock()

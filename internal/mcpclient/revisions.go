@@ -1,7 +1,7 @@
 package mcpclient
 
-import "github.com/modelcontextprotocol/go-sdk/mcp"
+import "github.com/toolreg/toolreg/internal/mcpclient/wire"
 
 // Revisions returns the revisions of the protocol that sessions can speak,
 // newest first.
-func Revisions() []string { return mcp.SupportedProtocolVersions() }
+func Revisions() []string { return wire.Revisions() }

@@ -1,12 +1,13 @@
-//lint:file-ignore SA1019 what a later revision deprecates, servers of today still do: logging
-
 package mcpclient
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -15,43 +16,35 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-const (
-	// maxRounds is how often a server may answer one request by asking for input.
-	maxRounds = 5
-	// maxCancelled is how long a canceled request waits for
-	// notifications/cancelled to be written: a process that ends at once would
-	// never send it.
-	maxCancelled = 250 * time.Millisecond
-)
+// maxRounds is how often a server may answer one request by asking for input.
+const maxRounds = 5
 
-// request is one request, during which the server may ask.
+// request is one request for somebody, during which the server may ask. It is sent again with
+// the answers.
 type request struct {
-	asked    *ask.Request
-	exchange *transport.Exchange
-	send     func(ctx context.Context, sess *session, token string) error
+	method   string
+	name     string // of the tool or prompt, or the URI of the resource, "" for none
+	params   any    // encoded as a JSON object
+	headers  http.Header
+	progress func(registry.Progress) // may be nil
+
+	asked *ask.Request
+	input json.RawMessage // members to add to the params: what the server asked for
 }
 
-// newRequest returns a request on behalf of the caller of ctx; name describes it
-// to the person, such as "tool echo". progress may be nil.
-func newRequest(ctx context.Context, name string, progress func(registry.Progress), send func(ctx context.Context, sess *session, token string) error) *request {
-	asked := ask.NewRequest(ctx, name)
-	return &request{asked: asked, exchange: transport.NewExchange(asked, progress), send: send}
-}
-
-// do sends a request. If the server has forgotten the session and refused the
-// request for that, do sends it once more over a new one. It returns the session
-// used last.
+// do makes a request. If the server has forgotten the session and refused the request for
+// that, do makes it once more over a new one. It returns the session used last.
 func (s *Source) do(ctx context.Context, sess *session, r *request) (json.RawMessage, *session, error) {
 	raw, err := s.doOn(ctx, sess, r)
-	missing := errors.Is(err, mcp.ErrSessionMissing)
-	if missing && r.exchange.MayHaveRun() || !missing && !errors.Is(err, errIdled) {
+	lost, missing := errors.AsType[*wire.SessionLostError](err)
+	if missing && lost.MayHaveRun || !missing && !errors.Is(err, errIdled) {
 		return raw, sess, err
 	}
-	sess.endWith(mcp.ErrSessionMissing) // to its other requests it is that, too
+	sess.endWith(&wire.SessionLostError{MayHaveRun: true}) // for its other requests, which are running
 	next, err := s.liveSession(ctx)
 	if err != nil {
 		return nil, sess, err
@@ -60,46 +53,42 @@ func (s *Source) do(ctx context.Context, sess *session, r *request) (json.RawMes
 	return raw, next, err
 }
 
-// doOn sends a request over a session and answers what the server asks, until it
-// answers. Legacy servers ask by sending requests, which the connection passes to
+// doOn makes a request over a session and answers what the server asks, until it
+// answers. Legacy servers ask by sending requests, which the session passes to
 // package ask; modern ones answer that they need input and get the request again
 // with it (revision 2026-07-28, input_required); both may refuse until the person
 // has opened an address (error -32042). The error is the cause of ctx, an
-// *ask.InputError or the SDK's.
+// *ask.InputError or one of [wire.Session.Do].
 func (s *Source) doOn(ctx context.Context, sess *session, r *request) (json.RawMessage, error) {
-	sess.askForLogs(ctx, s.opts.LogLevel)
 	ctx, done, err := sess.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	defer sess.conn.Forget(r.exchange)
-	stop := context.AfterFunc(ctx, func() { sess.conn.Forget(r.exchange) })
-	defer stop()
+	params, err := jsonx.Marshal(r.params)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the params: %w", err)
+	}
 	round, err := answered(ctx, s.opts.Server.Name, r)
 	if err != nil {
 		return nil, err
 	}
 	for ; ; round++ {
-		raw, err := r.exchange.Outcome(r.send(r.exchange.Context(ctx), sess, r.exchange.Token(sess.token())))
+		raw, err := sess.wire.Do(ctx, &wire.Request{Method: r.method, Params: with(params, r.input), Name: r.name, Headers: r.headers, Asked: r.asked, Progress: r.progress})
 		addresses := needsAddresses(err)
 		again := false
 		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
 		case err == nil && !ask.WantsInput(raw):
 			return raw, nil
-		case ctx.Err() != nil:
-			r.exchange.WaitCancelled(maxCancelled)
-			return nil, context.Cause(ctx)
 		case round >= maxRounds && (err == nil || addresses != nil):
 			return nil, &ask.InputError{Reason: fmt.Sprintf("it asked for input more than %d times", maxRounds)}
 		case err == nil:
-			var input json.RawMessage
-			if input, err = s.inputs(ctx, r, raw, round); err == nil {
-				r.exchange.AddInput(input)
-				again = true
-			}
+			r.input, err = s.inputs(ctx, r, raw, round)
+			again = err == nil
 		case addresses != nil:
-			again = s.asker.Addresses(ctx, r.asked, addresses.Data, sess.conn.Completion)
+			again = s.asker.Addresses(ctx, r.asked, addresses.Data, sess.wire.Completion)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -108,6 +97,14 @@ func (s *Source) doOn(ctx context.Context, sess *session, r *request) (json.RawM
 			return nil, err
 		}
 	}
+}
+
+// with adds members to an object.
+func with(object, members json.RawMessage) json.RawMessage {
+	if len(members) == 0 || string(object) == "{}" {
+		return object
+	}
+	return slices.Concat(bytes.TrimSuffix(object, []byte("}")), []byte(","), members, []byte("}"))
 }
 
 // answered adds to a request what an earlier run of the call had answered, and returns
@@ -120,7 +117,7 @@ func answered(ctx context.Context, server string, r *request) (rounds int, err e
 	members, rounds, err := c.Answered(server)
 	if len(members) > 0 {
 		r.asked.MarkAsked()
-		r.exchange.AddInput(members)
+		r.input = members
 	}
 	return rounds, err
 }
@@ -166,12 +163,4 @@ func needsAddresses(err error) *jsonrpc.Error {
 		return refused
 	}
 	return nil
-}
-
-// setLogLevel tells a modern server, in each request, which log messages are
-// wanted.
-func (s *Source) setLogLevel(sess *session, meta mcp.Meta) {
-	if sess.modern() && s.opts.LogLevel != "" {
-		meta[mcp.MetaKeyLogLevel] = s.opts.LogLevel
-	}
 }

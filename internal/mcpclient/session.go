@@ -1,20 +1,13 @@
-//lint:file-ignore SA1019 what a later revision deprecates, servers of today still do: logging
-
 package mcpclient
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 )
 
 const (
@@ -25,24 +18,20 @@ const (
 	termGrace = 1300 * time.Millisecond
 	// maxEnd limits the time for ending a session.
 	maxEnd = 2 * time.Second
-	// maxLogLevel is how long a server may take to confirm the log level.
-	maxLogLevel = 100 * time.Millisecond
 )
 
-// session is one connection to a server, from its start to its end.
+// session is one connection to a server, from its start to its end: the session of the
+// protocol, what carries it, and how it is used.
 type session struct {
-	transport string // stdio, http, sse
-	client    *mcp.ClientSession
-	conn      *transport.Conn  // nil if there is no connection
-	stdio     *transport.Stdio // nil for others
-	after     func()           // to call when the child has ended
-	confined  bool             // the child runs in the sandbox
-	http      *transport.HTTP  // http and sse
-	limit     *transport.CurrentLimit
-	mask      *strings.Replacer       // see hide
-	cancel    context.CancelCauseFunc // stops everything that the session does
+	transport string        // stdio, http, sse
+	wire      *wire.Session // nil if there is no connection
+	stdio     *wire.Stdio   // nil for others
+	after     func()        // to call when the child has ended
+	confined  bool          // the child runs in the sandbox
+	http      *wire.HTTP    // http and sse
+	limit     *wire.CurrentLimit
+	mask      *strings.Replacer // see hide
 	once      sync.Once
-	logs      sync.Once // log messages were requested
 
 	usage
 }
@@ -57,20 +46,15 @@ type usage struct {
 	ended  bool                            // by end
 }
 
-// modern reports whether the session speaks revision 2026-07-28 or later.
-func (c *session) modern() bool {
-	return c.client.InitializeResult().ProtocolVersion >= transport.FirstModern
-}
-
 // hasParamHeaders reports whether params may have to be repeated in HTTP headers.
-func (c *session) hasParamHeaders() bool { return c.transport == transportHTTP && c.modern() }
+func (c *session) hasParamHeaders() bool { return c.transport == transportHTTP && c.wire.Modern() }
 
 // generation returns what Protocols should remember for later runs.
 func (c *session) generation() string {
 	switch {
 	case c.transport == transportSSE:
 		return knownSSE
-	case c.modern():
+	case c.wire.Modern():
 		return knownModern
 	}
 	return knownLegacy
@@ -120,18 +104,10 @@ func (c *session) died() (time.Time, bool) {
 	return c.used, !c.ended
 }
 
-// token returns a progress token that no other call of the session has.
-func (c *session) token() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.serial++
-	return fmt.Sprintf("toolreg-%d", c.serial)
-}
-
 // end ends the session within maxEnd: its calls, the connection, the process
 // group. It may be called more than once and from several goroutines; each call
 // returns when everything has ended.
-func (c *session) end() { c.endWith(errClosed) }
+func (c *session) end() { c.endWith(wire.ErrClosed) }
 
 // endWith is end with the cause for which calls fail.
 func (c *session) endWith(cause error) {
@@ -142,11 +118,10 @@ func (c *session) endWith(cause error) {
 			cancel(cause)
 		}
 		c.mu.Unlock()
-		c.cancel(errClosed)
 		over := make(chan struct{})
 		go func() {
 			defer close(over)
-			c.close()
+			c.close(cause)
 		}()
 		timer := time.NewTimer(maxEnd)
 		defer timer.Stop()
@@ -157,46 +132,19 @@ func (c *session) endWith(cause error) {
 	})
 }
 
-func (c *session) close() {
-	if c.conn != nil {
-		_ = c.conn.Close() // the server's answer makes no difference
+func (c *session) close(cause error) {
+	if c.wire != nil {
+		c.wire.Close(cause)
 	}
 	if c.stdio != nil {
 		c.stdio.Child.Stop(eofGrace, termGrace)
 		_ = c.stdio.Child.Stdout.Close()
 		c.after()
 	}
-	if c.client != nil {
-		_ = c.client.Close()
-	}
-	if c.conn != nil {
-		c.conn.Wait()
+	if c.wire != nil {
+		c.wire.Wait()
 	}
 	if c.http != nil {
 		c.http.CloseIdleConnections()
 	}
-}
-
-// serverInfo returns the server's name and version as it sent them.
-func (c *session) serverInfo() json.RawMessage {
-	result := c.conn.HandshakeResult()
-	if info := jsonx.Get(result, "serverInfo"); info != nil {
-		return info
-	}
-	return jsonx.Get(jsonx.Get(result, "_meta"), mcp.MetaKeyServerInfo)
-}
-
-// askForLogs asks a legacy server for its log messages, once: many send none
-// unless asked. It waits for the answer, since a server may handle requests
-// concurrently and start with the call. Over HTTP, where that costs a round trip,
-// it asks only if all messages are wanted. A modern server is told the level with
-// each request.
-func (c *session) askForLogs(ctx context.Context, level string) {
-	c.logs.Do(func() {
-		caps := c.client.InitializeResult().Capabilities
-		if level == "" || c.stdio == nil && level != "debug" || c.modern() || caps == nil || caps.Logging == nil {
-			return
-		}
-		c.conn.SetLogLevel(ctx, level, maxLogLevel)
-	})
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -18,21 +20,20 @@ type Source struct {
 	opts  Options
 	asker *ask.Handler
 
-	mu           sync.Mutex
-	info         Info
-	sessions     map[any]*session      // by owner; one of nobody in particular has the owner nil
-	connecting   map[any]chan struct{} // by owner: closed when its connection is made, or has failed
-	failures     map[any]failures      // by owner
-	closed       bool
-	paramHeaders bool                            // a tool has params that HTTP headers repeat
-	cancels      map[int]context.CancelCauseFunc // for the connections in progress
-	attempts     int                             // so far
+	mu         sync.Mutex
+	info       Info
+	sessions   map[any]*session      // by owner; one of nobody in particular has the owner nil
+	connecting map[any]chan struct{} // by owner: closed when its connection is made, or has failed
+	failures   map[any]failures      // by owner
+	closed     bool
+	cancels    map[int]context.CancelCauseFunc // for the connections in progress
+	attempts   int                             // so far
 
 	discovered bool            // Discover was called before: ask the server
 	listed     []registry.Tool // what the server listed in this run, nil until then
 
-	changed    func(Change)        // nil: nobody follows
-	subscribed map[string]*session // the resources of Subscribe, with the session that was asked; nil: none yet
+	changed    func(Change)            // nil: nobody follows
+	subscribed map[string]subscription // by the URI of the resource
 
 	confirming sync.Mutex // one listing is requested at a time
 }
@@ -85,7 +86,7 @@ func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 		}
 	}
 	tools, diags, err := s.connectAndList(ctx)
-	if s.opts.Failures != nil && s.opts.Server.Err == nil && ctx.Err() == nil && !errors.Is(err, errClosed) {
+	if s.opts.Failures != nil && s.opts.Server.Err == nil && ctx.Err() == nil && !errors.Is(err, wire.ErrClosed) {
 		s.opts.Failures.SaveFailure(ctx, err)
 	}
 	return tools, diags, err
@@ -164,7 +165,7 @@ func (s *Source) deadline(ctx context.Context) (context.Context, func()) {
 	}
 	s.cancels[n] = cancel
 	if s.closed {
-		cancel(errClosed)
+		cancel(wire.ErrClosed)
 	}
 	s.mu.Unlock()
 	done := func() {
@@ -190,19 +191,19 @@ func (s *Source) open(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := sess.client.InitializeResult()
+	server := sess.wire.Server()
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
 		sess.end()
-		return nil, s.errorf("initialize", errClosed, errClosed.Error())
+		return nil, s.errorf("initialize", wire.ErrClosed, wire.ErrClosed.Error())
 	}
 	if s.sessions == nil {
 		s.sessions = map[any]*session{}
 	}
 	s.sessions[s.owner(ctx)], sess.used = sess, time.Now()
-	s.info.Transport, s.info.ProtocolVersion = sess.transport, result.ProtocolVersion
-	s.info.ServerInfo, s.info.Instructions = sess.serverInfo(), result.Instructions
+	s.info.Transport, s.info.ProtocolVersion = sess.transport, sess.wire.Revision()
+	s.info.ServerInfo, s.info.Instructions = server.Info, server.Instructions
 	s.info.Protocol = sess.generation()
 	s.mu.Unlock()
 	if s.opts.Protocols != nil {
@@ -228,8 +229,8 @@ func (s *Source) session(ctx context.Context) (*session, error) {
 	s.mu.Unlock()
 	switch {
 	case closed:
-		return nil, s.errorf("start", errClosed, errClosed.Error())
-	case sess != nil && sess.conn.Alive():
+		return nil, s.errorf("start", wire.ErrClosed, wire.ErrClosed.Error())
+	case sess != nil && sess.wire.Alive():
 		return sess, nil
 	case sess != nil:
 		s.lost(owner, sess)
@@ -253,8 +254,8 @@ func (s *Source) liveSession(ctx context.Context) (*session, error) {
 	s.mu.Unlock()
 	switch {
 	case closed:
-		return nil, s.errorf("tools/call", errClosed, errClosed.Error())
-	case sess != nil && sess.conn.Alive():
+		return nil, s.errorf("tools/call", wire.ErrClosed, wire.ErrClosed.Error())
+	case sess != nil && sess.wire.Alive():
 		return sess, nil
 	}
 	ctx, stop := s.deadline(ctx)
@@ -264,25 +265,12 @@ func (s *Source) liveSession(ctx context.Context) (*session, error) {
 		s.setState(failedState(err), err)
 		return nil, err
 	}
-	if s.hasParamHeaders() && sess.hasParamHeaders() {
-		// The SDK knows from the listing which params go into headers too.
-		if _, err := s.list(ctx, sess, listTools); err != nil {
-			sess.end()
-			return nil, err
-		}
-	}
 	sess.limit.Store(s.opts.Limits.result())
 	s.setState(StateConnected, nil)
 	if s.owner(ctx) == nil {
 		s.report(Change{List: listTools})
 	}
 	return sess, nil
-}
-
-func (s *Source) hasParamHeaders() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.paramHeaders
 }
 
 // maxOwners limits how many clients have a process of their own at once.

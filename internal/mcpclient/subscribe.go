@@ -10,24 +10,29 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 )
 
 // Complete connects to the server and makes it complete an argument of a prompt
 // or of a template (completion/complete). Errors are those of ReadResource.
 func (s *Source) Complete(ctx context.Context, params *mcp.CompleteParams) (*mcp.CompleteResult, error) {
-	var result *mcp.CompleteResult
-	request := newRequest(ctx, "completion", nil, func(ctx context.Context, sess *session, _ string) error {
-		var err error
-		result, err = sess.client.Complete(ctx, params)
-		return err
-	})
-	_, err := s.fetch(ctx, request, "completions", "completion/complete")
-	return result, err
+	sent := *params
+	sent.Meta = nil // of whoever asks us
+	request := &request{method: "completion/complete", asked: ask.NewRequest(ctx, "completion"), params: &sent}
+	raw, err := s.fetch(ctx, request, "completions")
+	if err != nil {
+		return nil, err
+	}
+	var result mcp.CompleteResult
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return nil, s.malformed(request.method, "its answer is malformed: "+err.Error())
+	}
+	return &result, nil
 }
 
 // Change is something that a server says has changed.
-type Change = transport.Change
+type Change = wire.Change
 
 // Follow has changed called for every change that the shared process of the server
 // reports: of its lists, and of the resources that [Source.Subscribe] names. A server
@@ -59,21 +64,21 @@ func (s *Source) Subscribe(ctx context.Context, uri string) error {
 		return err
 	}
 	s.mu.Lock()
-	on, before := s.subscribed[uri]
+	sub, before := s.subscribed[uri]
 	if s.subscribed == nil {
-		s.subscribed = map[string]*session{}
+		s.subscribed = map[string]subscription{}
 	}
 	if !before {
-		s.subscribed[uri] = nil // a process that is started meanwhile is asked as well
+		s.subscribed[uri] = subscription{} // a process that is started meanwhile is asked as well
 	}
 	s.mu.Unlock()
-	if on == sess {
+	if sub.on == sess {
 		return nil
 	}
 	if err := s.subscribe(ctx, sess, uri); err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if !before && s.subscribed[uri] == nil {
+		if !before && s.subscribed[uri].on == nil {
 			delete(s.subscribed, uri)
 		}
 		return err
@@ -81,50 +86,53 @@ func (s *Source) Subscribe(ctx context.Context, uri string) error {
 	return nil
 }
 
+// subscription is what a session was asked to report of one resource.
+type subscription struct {
+	on   *session // that was asked; nil: none yet
+	stop func()   // ends it in a modern session
+}
+
 func (s *Source) subscribe(ctx context.Context, sess *session, uri string) error {
-	err := s.control(ctx, sess, "resources/subscribe", func(ctx context.Context) error {
-		return sess.client.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
-	})
-	if err != nil {
-		return err
+	sub := subscription{on: sess}
+	switch {
+	case !sess.offers("resources"):
+		return &NotOfferedError{Server: s.opts.Server.Name, What: "resources"}
+	case sess.wire.Modern():
+		sub.stop = sess.wire.Listen(ctx, mcp.NotificationSubscriptions{ResourceSubscriptions: []string{uri}})
+	default:
+		if err := s.control(ctx, sess, "resources/subscribe", uri); err != nil {
+			return err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, wanted := s.subscribed[uri]; wanted {
-		s.subscribed[uri] = sess
+		s.subscribed[uri] = sub
+	} else if sub.stop != nil {
+		sub.stop()
 	}
 	return nil
 }
 
-// control makes a request about subscriptions. The SDK's client opens and ends a stream
-// for it if the server is modern.
-func (s *Source) control(ctx context.Context, sess *session, method string, send func(context.Context) error) error {
-	if !sess.offers("resources") {
-		return &NotOfferedError{Server: s.opts.Server.Name, What: "resources"}
-	}
-	if sess.modern() {
-		if err := send(ctx); err != nil {
-			return s.errorf("subscriptions/listen", err, sess.failure(nil, err))
-		}
-		return nil
-	}
-	request := newRequest(ctx, method, nil, func(ctx context.Context, _ *session, _ string) error { return send(ctx) })
-	raw, err := s.doOn(ctx, sess, request)
-	return s.answerError(ctx, sess, request.exchange, method, raw, err)
+// control makes a request about the subscription of a legacy session.
+func (s *Source) control(ctx context.Context, sess *session, method, uri string) error {
+	raw, err := s.doOn(ctx, sess, &request{method: method, asked: ask.NewRequest(ctx, method), params: map[string]string{"uri": uri}})
+	return s.answerError(ctx, sess, method, raw, err)
 }
 
 // Unsubscribe ends what [Source.Subscribe] began. It starts no server.
 func (s *Source) Unsubscribe(ctx context.Context, uri string) error {
 	s.mu.Lock()
-	sess := s.subscribed[uri]
+	sub := s.subscribed[uri]
 	delete(s.subscribed, uri)
 	s.mu.Unlock()
-	if sess == nil || !sess.conn.Alive() {
-		return nil
+	switch {
+	case sub.stop != nil:
+		sub.stop()
+	case sub.on != nil && sub.on.wire.Alive():
+		return s.control(caller.With(ctx, nil), sub.on, "resources/unsubscribe", uri)
 	}
-	return s.control(caller.With(ctx, nil), sess, "resources/unsubscribe", func(ctx context.Context) error {
-		return sess.client.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri})
-	})
+	return nil
 }
 
 // subscribeWithin limits how long a server may take to renew all subscriptions.
@@ -149,19 +157,13 @@ func (s *Source) listenForChanges(ctx context.Context, sess *session) {
 	s.mu.Lock()
 	followed := s.changed != nil
 	s.mu.Unlock()
-	result := sess.client.InitializeResult()
-	caps := result.Capabilities
-	if !followed || !sess.modern() || caps == nil {
-		return
-	}
+	caps := sess.wire.Server().Capabilities
 	wanted := mcp.NotificationSubscriptions{
 		ToolsListChanged:     caps.Tools != nil && caps.Tools.ListChanged,
 		PromptsListChanged:   caps.Prompts != nil && caps.Prompts.ListChanged,
 		ResourcesListChanged: caps.Resources != nil && caps.Resources.ListChanged,
 	}
-	params, err := json.Marshal(&mcp.SubscriptionsListenParams{Notifications: &wanted, Meta: mcp.Meta{
-		mcp.MetaKeyProtocolVersion: result.ProtocolVersion, mcp.MetaKeyClientInfo: s.implementation(), mcp.MetaKeyClientCapabilities: s.asker.Capabilities()}})
-	if err == nil && (wanted.ToolsListChanged || wanted.PromptsListChanged || wanted.ResourcesListChanged) {
-		sess.conn.ListenForChanges(caller.With(context.WithoutCancel(ctx), nil), result.ProtocolVersion, params)
+	if followed && sess.wire.Modern() && (wanted.ToolsListChanged || wanted.PromptsListChanged || wanted.ResourcesListChanged) {
+		sess.wire.Listen(caller.With(ctx, nil), wanted)
 	}
 }

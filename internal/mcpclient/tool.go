@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -92,7 +92,7 @@ func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Dia
 	for i, listed := range l.definitions() {
 		d, err := listed.Definition, listed.err
 		if err == nil && headers {
-			err = transport.CheckParamHeaders(d.InputSchema)
+			err = wire.CheckParamHeaders(d.InputSchema)
 		}
 		if err != nil && d.Name != "" && !seen[d.ServerTool] {
 			tools = append(tools, s.quarantined(d, identity, err))
@@ -222,10 +222,9 @@ func usable(tools []registry.Tool) int {
 
 func (s *Source) tool(d registry.Definition, identity json.RawMessage) registry.Tool {
 	server := s.opts.Server
-	name, output := d.ServerTool, d.OutputSchema
 	var validator *registry.Validator
-	if output != nil {
-		validator = registry.NewValidator(output)
+	if d.OutputSchema != nil {
+		validator = registry.NewValidator(d.OutputSchema)
 	}
 	return registry.Tool{
 		Definition: d,
@@ -233,10 +232,10 @@ func (s *Source) tool(d registry.Definition, identity json.RawMessage) registry.
 		Trusted:    server.Trust,
 		Timeout:    server.Timeout,
 		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
-			return s.call(ctx, name, call, validator)
+			return s.call(ctx, &d, call, validator)
 		},
 		Preview: func(context.Context, registry.Call) (registry.Preview, error) {
-			return registry.Preview{Kind: registry.PreviewMCP, Title: fmt.Sprintf("call %s on MCP server %s", text.Quote(name), text.Quote(server.Name))}, nil
+			return registry.Preview{Kind: registry.PreviewMCP, Title: fmt.Sprintf("call %s on MCP server %s", text.Quote(d.ServerTool), text.Quote(server.Name))}, nil
 		},
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 )
 
 // headerSchema returns the part of a tool's input schema that the SDK needs: the params
@@ -14,7 +14,7 @@ import (
 func headerSchema(declaration json.RawMessage) any {
 	schema := headerParams{Type: "object"}
 	input := jsonx.Get(declaration, "inputSchema")
-	if transport.NamesParamHeaders(input) && transport.CheckParamHeaders(input) == nil {
+	if wire.NamesParamHeaders(input) && wire.CheckParamHeaders(input) == nil {
 		_ = json.Unmarshal(input, &schema) // what does not fit, such as a list of types, is not the type of a param with a header
 		schema.keep()
 		schema.Type = "object"

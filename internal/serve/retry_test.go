@@ -2,7 +2,10 @@ package serve
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -145,5 +148,56 @@ func TestCallToolWaitsForAnotherAttempt(t *testing.T) {
 		"name": "down__echo", "params": map[string]any{"text": "here"}}})
 	if err != nil || r.IsError || textOf(r) != "here" {
 		t.Errorf("%v, %v", r, err)
+	}
+}
+
+// A server over HTTP that has forgotten its session, as after a deployment, is asked again in
+// a new one, without the client noticing.
+func TestForgottenSessionIsBegunAgain(t *testing.T) {
+	handler, err := mcptest.Handler("--protocol", "2025-11-25", "--offers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var forgotten, last atomic.Value // session ids
+	forgotten.Store("none")
+	url := serveUpstream(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get("Mcp-Session-Id")
+		if id == forgotten.Load() {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}`)
+			return
+		}
+		last.Store(id)
+		handler.ServeHTTP(w, r)
+	}))
+	c := newClient(t, listen(t, newServer(t, map[string]string{"up": url + ";legacy"}), nil).URL, "", "client", "")
+	for name, request := range map[string]func(context.Context) error{
+		"tools/call": func(ctx context.Context) error {
+			r, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "up__echo", Arguments: map[string]string{"text": "x"}})
+			if err == nil && (r.IsError || textOf(r) != "x") {
+				err = errors.New(textOf(r))
+			}
+			return err
+		},
+		"prompts/get": func(ctx context.Context) error {
+			_, err := c.GetPrompt(ctx, &mcp.GetPromptParams{Name: "media"})
+			return err
+		},
+		"resources/read": func(ctx context.Context) error {
+			_, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: "test://item/7"})
+			return err
+		},
+	} {
+		if err := request(t.Context()); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		end := httptest.NewRequest(http.MethodDelete, "/", nil)
+		end.Header.Set("Mcp-Session-Id", last.Load().(string))
+		handler.ServeHTTP(httptest.NewRecorder(), end)
+		forgotten.Store(last.Load())
+		if err := request(t.Context()); err != nil {
+			t.Errorf("%s in a forgotten session: %v", name, err)
+		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -195,7 +195,7 @@ func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcp
 		Expand:      s.expander.Server,
 		ProjectRoot: s.set.ProjectRoot, Workspace: s.set.Workspace, Environ: process.ChildEnviron(s.deps.Environ), Version: s.deps.Version,
 		Logger: s.deps.Log, OnState: s.deps.Screen.ServerState, Counts: s.opts.Counts, ListOnly: s.opts.List, Remembered: s.cached.Remembered(server),
-		Auth: func(expanded settings.Server) transport.Authorizer { return s.OAuthClient(expanded, logins) },
+		Auth: func(expanded settings.Server) wire.Authorizer { return s.OAuthClient(expanded, logins) },
 		Limits: mcpclient.Limits{
 			Frame: s.set.Limits.Frame, Result: s.set.Limits.Result, Tools: s.set.Limits.Tools, Pages: s.set.Limits.Pages, Schema: s.set.Limits.Schema,
 			Samples: s.set.Sampling.Requests,

@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/mcpclient/transport"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
@@ -181,7 +181,7 @@ func (l *login) offered(ctx context.Context) bool {
 // connect lists the server's tools, without or with the tokens.
 func (l *login) connect(ctx context.Context, stranger bool) (tools int, err error) {
 	o := l.options
-	o.Auth = func(s settings.Server) transport.Authorizer {
+	o.Auth = func(s settings.Server) wire.Authorizer {
 		if l.client == nil {
 			l.client = l.session.OAuthClient(s, l.logins)
 		}

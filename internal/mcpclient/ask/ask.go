@@ -5,7 +5,7 @@
 // The SDK would lose the order of fields and the digits of numbers, and a schema
 // that refers to itself would crash the process, so a [Handler] takes params and
 // returns results as JSON. Legacy servers ask by sending requests, which the
-// connection in package transport passes to Handler.Handle; modern ones ask in
+// session in package wire passes to Handler.Handle; modern ones ask in
 // the results of package mcpclient's requests, which go to Handler.Inputs.
 package ask
 

@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	"sync"
@@ -10,6 +10,8 @@ type signal struct {
 	once sync.Once
 	c    chan struct{}
 }
+
+func newSignal() *signal { return &signal{c: make(chan struct{})} }
 
 func (s *signal) give() { s.once.Do(func() { close(s.c) }) }
 

@@ -1,6 +1,7 @@
-package transport
+package wire
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -39,37 +41,47 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return near, nil
 }
 
-// clientOf connects to a legacy server over HTTP and declines what it asks.
-func clientOf(t *testing.T, server http.Handler) *mcp.ClientSession {
+// sessionWith connects to a legacy server over HTTP and declines what it asks. Every
+// connection but the first takes a time.
+func sessionWith(t *testing.T, server http.Handler, dialing time.Duration) *Session {
 	t.Helper()
 	p := make(pipes, 10)
 	web := &http.Server{Handler: server}
 	go func() { _ = web.Serve(p) }()
 	limit := &CurrentLimit{}
 	limit.Store(Limit{Bytes: 1 << 20})
-	h, err := NewHTTP(settings.Server{HTTPURL: "http://127.0.0.1/mcp"}, true, limit)
+	h, err := NewHTTP(settings.Server{HTTPURL: "http://127.0.0.1/mcp"}, limit, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.base.DialContext = p.dial
-	through := &Transport{Inner: h.Transport(1 << 20), Options: Options{
-		Mode: ModeLegacy, HTTP: h, MaxEvent: 1 << 20, Logger: slog.New(slog.DiscardHandler),
+	var dialed, over atomic.Bool
+	h.base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if dialed.Swap(true) {
+			time.Sleep(dialing)
+		}
+		if over.Load() {
+			return nil, net.ErrClosed
+		}
+		return p.dial(ctx, network, address)
+	}
+	s := Start(t.Context(), h, Options{
+		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}}, Logger: slog.New(slog.DiscardHandler),
 		Answer: func(context.Context, *ask.Request, string, json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`{"action":"decline"}`), nil
 		},
-	}}
-	client := mcp.NewClient(&mcp.Implementation{Name: "test"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}}})
-	session, err := client.Connect(t.Context(), through, &mcp.ClientSessionOptions{ProtocolVersion: LastLegacy})
-	if err != nil {
+	})
+	if err := s.Handshake(t.Context(), ModeLegacy, 0); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = session.Close()
-		through.Conn.Wait()
+		s.Close(ErrClosed)
+		s.Wait()
 		h.CloseIdleConnections()
+		over.Store(true)
+		synctest.Wait() // connections that nobody waits for any more
 		_ = web.Close()
 	})
-	return session
+	return s
 }
 
 // sdkAsking returns a server of the SDK with a tool that asks on the stream that
@@ -157,14 +169,12 @@ func slowStream(server http.Handler, d time.Duration) http.Handler {
 }
 
 // callAsking calls the tool that asks and returns its result and how long it took.
-func callAsking(t *testing.T, session *mcp.ClientSession) (json.RawMessage, time.Duration) {
+func callAsking(t *testing.T, s *Session) (json.RawMessage, time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	start := time.Now()
-	x := NewExchange(ask.NewRequest(ctx, "tool ask"), nil)
-	_, err := session.CallTool(x.Context(ctx), &mcp.CallToolParams{Name: "ask"})
-	result, err := x.Outcome(err)
+	result, err := s.Do(ctx, &Request{Method: "tools/call", Params: json.RawMessage(`{"name":"ask","arguments":{}}`), Asked: ask.NewRequest(ctx, "tool ask")})
 	if err != nil {
 		t.Errorf("after %s: %v", time.Since(start), err)
 	}
@@ -177,7 +187,7 @@ func TestCallsWaitForTheStream(t *testing.T) {
 	for name, server := range map[string]func() http.Handler{"SDK": sdkAsking, "forgetful": forgetful} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				session := clientOf(t, slowStream(server(), 100*time.Millisecond))
+				session := sessionWith(t, slowStream(server(), 100*time.Millisecond), 0)
 				for i, want := range []time.Duration{100 * time.Millisecond, 0} {
 					if result, took := callAsking(t, session); jsonText(result) != "decline" || took != want {
 						t.Errorf("call %d: %s after %s, want it after %s", i, result, took, want)
@@ -217,7 +227,7 @@ func TestCallsWithoutStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				session := clientOf(t, tt.server)
+				session := sessionWith(t, tt.server, 0)
 				for i, want := range tt.want {
 					if _, took := callAsking(t, session); took != want {
 						t.Errorf("call %d took %s, want %s", i, took, want)
@@ -226,4 +236,43 @@ func TestCallsWithoutStream(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A server that asks as soon as it hears notifications/initialized finds the stream open, and
+// so does one whose connection for the stream took long. Neither costs more than connecting.
+func TestStreamIsOpenBeforeAnyQuestion(t *testing.T) {
+	const dialing = 2 * maxStreamWait
+	synctest.Test(t, func(t *testing.T) {
+		server := forgetful()
+		asked := make(chan bool, 1)
+		var open atomic.Bool
+		s := sessionWith(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			switch {
+			case r.Method == http.MethodGet:
+				open.Store(true)
+			case bytes.Contains(body, []byte(`"notifications/initialized"`)):
+				asked <- open.Load()
+			case bytes.Contains(body, []byte(`"tools/list"`)):
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{}}`, jsonx.Get(body, "id"))
+				return
+			}
+			server.ServeHTTP(w, r)
+		}), dialing)
+		start := time.Now()
+		if _, err := s.Do(t.Context(), &Request{Method: "tools/list"}); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took != dialing {
+			t.Errorf("the listing took %s", took)
+		}
+		if !<-asked {
+			t.Error("the stream was not open when the server was told that it may ask")
+		}
+		if result, _ := callAsking(t, s); jsonText(result) != "decline" {
+			t.Errorf("result %s", result)
+		}
+	})
 }

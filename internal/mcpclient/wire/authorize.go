@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	"context"
@@ -34,16 +34,16 @@ func (h *HTTP) HasAuthorization() bool { return h.headers.Get("Authorization") !
 // led to a new one. r is ours and goes to the configured origin.
 func (h *HTTP) sendAuthorized(r *http.Request) (*http.Response, error) {
 	if h.auth == nil {
-		return h.send(r)
+		return h.base.RoundTrip(r)
 	}
 	for again := false; ; again = true {
 		token, err := h.auth.Token(r.Context())
 		if err != nil {
-			return nil, h.noToken(r, err)
+			return nil, &LoginError{err}
 		}
 		if again && r.GetBody != nil {
 			if r.Body, err = r.GetBody(); err != nil {
-				return nil, h.refuse(r, err)
+				return nil, err
 			}
 		}
 		resp, err := h.sendWith(r, token)
@@ -52,26 +52,15 @@ func (h *HTTP) sendAuthorized(r *http.Request) (*http.Response, error) {
 		}
 		another, err := h.auth.Refused(r.Context(), token, resp.StatusCode, resp.Header.Values("WWW-Authenticate"))
 		if err != nil {
-			// The SDK handles the answer, and we remember the reason.
-			_ = h.noToken(r, err)
-			return resp, nil
+			_ = resp.Body.Close()
+			return nil, &LoginError{err}
 		}
 		if again || !another || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
 			return resp, nil
 		}
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
 		_ = resp.Body.Close()
-		h.forgetRefusal(r)
 	}
-}
-
-// forgetRefusal forgets the refusal of a request that is sent again.
-func (h *HTTP) forgetRefusal(r *http.Request) {
-	if x := exchangeOf(r.Context()); x != nil {
-		x.refuse(nil)
-		return
-	}
-	h.ForgetRefusal()
 }
 
 func isRefusal(resp *http.Response) bool {
@@ -90,16 +79,12 @@ func (h *HTTP) sendWith(r *http.Request, token string) (*http.Response, error) {
 	default:
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := h.send(r)
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if token != "" {
+		h.mu.Lock()
 		h.sent = token
+		h.mu.Unlock()
 	}
-	if err == nil && resp.StatusCode < 400 {
-		h.login = nil
-	}
-	return resp, err
+	return h.base.RoundTrip(r)
 }
 
 // withoutToken masks the token of a request in a text that may be shown.
@@ -122,30 +107,4 @@ func (h *HTTP) SentToken() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.sent
-}
-
-// noToken remembers why there is no token that the server accepts, in the exchange of
-// the request or else for LoginFailure.
-func (h *HTTP) noToken(r *http.Request, err error) error {
-	if x := exchangeOf(r.Context()); x != nil {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.login = err
-		return err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.login = err
-	return err
-}
-
-// LoginFailure returns why there was no token that the server accepts for the handshake,
-// nil if there was one or none is needed.
-func (h *HTTP) LoginFailure() error {
-	if h == nil {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.login
 }

@@ -1,14 +1,17 @@
-package transport
+package wire
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -18,22 +21,11 @@ import (
 
 // headerKeyword is the keyword of an input schema that names the HTTP header that
 // repeats a param, for intermediaries that do not read bodies (revision
-// 2026-07-28, streamable HTTP, "Custom Headers from Tool Parameters"). The SDK
-// fills the headers.
+// 2026-07-28, streamable HTTP, "Custom Headers from Tool Parameters").
 const headerKeyword = "x-mcp-header"
 
 // maxSchemaDepth limits the nesting of schemas that are searched for the keyword.
 const maxSchemaDepth = 100
-
-// HasParamHeaders reports whether a listed tool requires params to be repeated
-// in HTTP headers and can be parsed by the SDK, which does that.
-func HasParamHeaders(raw json.RawMessage) bool {
-	if !NamesParamHeaders(raw) {
-		return false
-	}
-	var t mcp.Tool
-	return json.Unmarshal(raw, &t) == nil
-}
 
 // NamesParamHeaders reports whether a schema may require that; it only searches for
 // the keyword.
@@ -109,4 +101,54 @@ func (m *headerCheck) header(value, kind json.RawMessage, reachable bool) error 
 		return fmt.Errorf("its %s %s belongs to a param that is not a string, integer or boolean", headerKeyword, text.Quote(name))
 	}
 	return nil
+}
+
+// ParamHeaders returns the headers for a call of a tool with an input schema that
+// [CheckParamHeaders] accepts.
+func ParamHeaders(inputSchema, params json.RawMessage) http.Header {
+	out := http.Header{}
+	if NamesParamHeaders(inputSchema) {
+		addParamHeaders(out, inputSchema, params, 0)
+	}
+	return out
+}
+
+func addParamHeaders(out http.Header, schema, params json.RawMessage, depth int) {
+	if depth > maxSchemaDepth {
+		return
+	}
+	for name, property := range jsonx.Members(jsonx.Get(schema, "properties")) {
+		value := jsonx.Get(params, name)
+		if header, ok := jsonx.Text(jsonx.Get(property, headerKeyword)); ok {
+			if s, ok := headerText(value); ok {
+				out.Set("Mcp-Param-"+header, encodeHeader(s))
+			}
+		}
+		addParamHeaders(out, property, value, depth+1)
+	}
+}
+
+// headerText returns a param as a header shows it; ok is false if none does.
+func headerText(value json.RawMessage) (s string, ok bool) {
+	const exact = 1<<53 - 1 // the integers that every reader of JSON knows
+	switch jsonx.KindOf(value) {
+	case jsonx.String:
+		return jsonx.Text(value)
+	case jsonx.True, jsonx.False:
+		return string(value), true
+	case jsonx.Number:
+		n, err := strconv.ParseFloat(string(value), 64)
+		return strconv.FormatFloat(n, 'f', 0, 64), err == nil && n == math.Trunc(n) && math.Abs(n) <= exact
+	}
+	return "", false
+}
+
+// encodeHeader wraps what a header cannot carry as it is, or what looks as if it were wrapped.
+func encodeHeader(s string) string {
+	const before, after = "=?base64?", "?="
+	odd := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) >= 0
+	if odd || strings.TrimSpace(s) != s || strings.HasPrefix(s, before) && strings.HasSuffix(s, after) {
+		return before + base64.StdEncoding.EncodeToString([]byte(s)) + after
+	}
+	return s
 }

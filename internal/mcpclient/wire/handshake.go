@@ -1,0 +1,279 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// The two generations of the protocol begin differently. A modern server
+// (revision 2026-07-28 and later) answers server/discover; a legacy one expects
+// initialize. So server/discover is sent first, as a probe, and initialize when
+// that is refused. Some servers never answer unknown requests, and some take
+// seconds to start; from outside the two look alike. Therefore silence is no
+// reason to kill or restart anything: if a time window passes without an
+// answer, initialize is sent too, on the same connection, and whichever answer
+// comes counts.
+//
+//   - The probe is refused, or initialize succeeds: legacy. A server that
+//     ignores the probe costs one window, and only once if the result is
+//     stored; one that starts slowly costs nothing.
+//   - The probe succeeds and initialize is refused, or not answered within
+//     another window: modern.
+//   - Both succeed: legacy, since initialize is what the server saw last.
+//   - The server exits because of the probe: connect again in legacy mode.
+
+// Mode selects the generations of the protocol to try.
+type Mode int
+
+// The modes.
+const (
+	ModeAuto   Mode = iota // server/discover, the probe, then initialize
+	ModeLegacy             // only initialize
+	ModeModern             // only server/discover, without a window
+)
+
+// The first modern and the last legacy revision of the protocol.
+const (
+	FirstModern = "2026-07-28"
+	LastLegacy  = "2025-11-25"
+)
+
+// The requests of the handshake.
+const (
+	methodInitialize = "initialize"
+	methodDiscover   = "server/discover"
+)
+
+// Revisions returns the revisions of the protocol that sessions can speak, newest first.
+func Revisions() []string { return mcp.SupportedProtocolVersions() }
+
+// Server is what a server says of itself.
+type Server struct {
+	Capabilities mcp.ServerCapabilities
+	Instructions string          // for models; not to be trusted
+	Info         json.RawMessage // its name and version as it sent them; nil if it did not
+}
+
+// opening is what the handshake found.
+type opening struct {
+	revision  string // "" until it has succeeded
+	server    Server
+	confirmed *confirmation // of a legacy session over HTTP, else nil
+}
+
+// Revision returns the revision of the protocol in use, "" before the handshake.
+func (s *Session) Revision() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opening.revision
+}
+
+// Modern reports whether the session speaks revision 2026-07-28 or later.
+func (s *Session) Modern() bool { return s.Revision() >= FirstModern }
+
+// Server returns what the server said of itself in the handshake.
+func (s *Session) Server() Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opening.server
+}
+
+// Handshake agrees on a revision with the server, in the way that mode selects; window is
+// how long to wait for the answer to the probe. Errors are those of [Session.Do], or say what
+// is wrong with the server's answer. Call it once, and before Do.
+func (s *Session) Handshake(ctx context.Context, mode Mode, window time.Duration) error {
+	var o opening
+	var err error
+	switch mode {
+	case ModeLegacy:
+		o, err = s.initialize(ctx)
+	case ModeModern:
+		o, err = s.discover(ctx)
+		if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
+			err = fmt.Errorf("the server does not speak revision %s or later (%w)", FirstModern, refused)
+		}
+	default:
+		o, err = s.negotiate(ctx, window)
+	}
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.opening = o
+	s.mu.Unlock()
+	if o.revision < FirstModern {
+		s.confirm(ctx)
+	}
+	return nil
+}
+
+// greeting is the outcome of one of the two requests.
+type greeting struct {
+	opening
+	err error
+}
+
+// negotiate probes the server, and sends initialize if that may be needed.
+func (s *Session) negotiate(ctx context.Context, window time.Duration) (opening, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // the request that is not needed
+	send := func(f func(context.Context) (opening, error)) <-chan greeting {
+		out := make(chan greeting, 1)
+		s.spawn(func() {
+			o, err := f(ctx)
+			out <- greeting{o, err}
+		})
+		return out
+	}
+	probing := send(s.discover)
+	var initializing <-chan greeting // nil: not sent
+	var probe, initialize *greeting  // nil: not answered
+	timer := time.NewTimer(window)
+	defer timer.Stop()
+	for {
+		late := false
+		select {
+		case g := <-probing:
+			probe = &g
+		case g := <-initializing:
+			initialize = &g
+		case <-timer.C:
+			late = true
+		case <-ctx.Done():
+			return opening{}, context.Cause(ctx)
+		}
+		switch {
+		case initialize != nil && initialize.err == nil:
+			return initialize.opening, nil
+		case probe != nil && probe.err == nil && (initializing == nil || initialize != nil || late):
+			return probe.opening, nil
+		case probe != nil && probe.err != nil && !mayBeLegacy(probe.err):
+			return opening{}, probe.err
+		case initialize != nil && (probe != nil || late):
+			return opening{}, initialize.err
+		case initializing == nil:
+			initializing = send(s.initialize)
+		case probe != nil || initialize != nil:
+			timer.Reset(window) // for the other one
+		}
+	}
+}
+
+// mayBeLegacy reports whether a server may speak the older revisions although it refused the
+// probe so. Some servers let anybody initialize, and a modern one would answer that in a way
+// that hides the need for a login.
+func mayBeLegacy(err error) bool {
+	if refused, ok := errors.AsType[*HTTPError](err); ok {
+		return !refused.needsLogin
+	}
+	_, refused := errors.AsType[*jsonrpc.Error](err)
+	return refused || errors.Is(err, errAnswer)
+}
+
+// errAnswer marks the errors of answers that cannot be used.
+var errAnswer = errors.New("its answer cannot be used")
+
+// answerError is such an error.
+type answerError string
+
+func (e answerError) Error() string { return string(e) }
+
+// Is reports that the error is an errAnswer.
+func (e answerError) Is(target error) bool { return target == errAnswer }
+
+// initialize begins as servers up to revision 2025-11-25 expect.
+func (s *Session) initialize(ctx context.Context) (opening, error) {
+	raw, err := s.Do(ctx, &Request{Method: methodInitialize, revision: new(string), Params: marshal(map[string]any{
+		"protocolVersion": LastLegacy, "capabilities": s.capabilities(), "clientInfo": &s.opts.Client,
+	})})
+	if err != nil {
+		return opening{}, err
+	}
+	var result struct {
+		ProtocolVersion string                 `json:"protocolVersion"`
+		Capabilities    mcp.ServerCapabilities `json:"capabilities"`
+		Instructions    string                 `json:"instructions"`
+		ServerInfo      mcp.Implementation     `json:"serverInfo"`
+	}
+	if err := decodeAnswer(raw, &result); err != nil {
+		return opening{}, err
+	}
+	switch {
+	case result.ProtocolVersion == "":
+		return opening{}, answerError("its answer to initialize has no protocolVersion")
+	case !slices.Contains(Revisions(), result.ProtocolVersion):
+		return opening{}, answerError(fmt.Sprintf("it speaks revision %s of the protocol, and toolreg speaks %s",
+			text.Quote(result.ProtocolVersion), strings.Join(Revisions(), ", ")))
+	}
+	return opening{revision: result.ProtocolVersion, server: Server{result.Capabilities, result.Instructions, jsonx.Get(raw, "serverInfo")}}, nil
+}
+
+// discover begins as servers of later revisions expect. If the server names another revision
+// that both speak, it is asked again.
+func (s *Session) discover(ctx context.Context) (opening, error) {
+	asked := FirstModern
+	raw, err := s.Do(ctx, &Request{Method: methodDiscover, revision: &asked})
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok && refused.Code == mcp.CodeUnsupportedProtocolVersion {
+		var data mcp.UnsupportedProtocolVersionData
+		if json.Unmarshal(refused.Data, &data) == nil && shared(data.Supported, asked) != "" {
+			asked = shared(data.Supported, asked)
+			raw, err = s.Do(ctx, &Request{Method: methodDiscover, revision: &asked})
+		}
+	}
+	if err != nil {
+		return opening{}, err
+	}
+	var result struct {
+		SupportedVersions []string               `json:"supportedVersions"`
+		Capabilities      mcp.ServerCapabilities `json:"capabilities"`
+		Instructions      string                 `json:"instructions"`
+	}
+	if err := decodeAnswer(raw, &result); err != nil {
+		return opening{}, err
+	}
+	revision := shared(result.SupportedVersions, asked)
+	if revision == "" {
+		return opening{}, answerError("it names no revision that toolreg speaks")
+	}
+	info := jsonx.Get(raw, "serverInfo")
+	if info == nil {
+		info = jsonx.Get(jsonx.Get(raw, "_meta"), mcp.MetaKeyServerInfo)
+	}
+	return opening{revision: revision, server: Server{result.Capabilities, result.Instructions, info}}, nil
+}
+
+// shared returns the modern revision that both speak: asked if possible, or else the newest;
+// "" if there is none.
+func shared(theirs []string, asked string) string {
+	if slices.Contains(theirs, asked) {
+		return asked
+	}
+	for _, ours := range Revisions() {
+		if ours >= FirstModern && slices.Contains(theirs, ours) {
+			return ours
+		}
+	}
+	return ""
+}
+
+func decodeAnswer(raw json.RawMessage, into any) error {
+	err := json.Unmarshal(raw, into)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		return answerError(fmt.Sprintf("its answer is malformed: %s has the wrong type", wrong.Field))
+	}
+	if err != nil {
+		return answerError("its answer is malformed: " + err.Error())
+	}
+	return nil
+}

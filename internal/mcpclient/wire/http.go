@@ -1,0 +1,413 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/webaddr"
+)
+
+const (
+	maxRedirects   = 5
+	maxHeaderBytes = 64 << 10
+	maxErrorBody   = 4 << 10
+	// afterDelete is how long to wait for the answer to the request that ends a session.
+	// The answer itself is not needed.
+	afterDelete = 30 * time.Millisecond
+	// maxDelete limits the time for writing that request.
+	maxDelete = time.Second
+	// afterAnswer is how long to wait for the end of a stream that has brought its answer, so
+	// that the connection can be used again.
+	afterAnswer = 5 * time.Millisecond
+)
+
+// HTTP is the only way to a server over HTTP, and the [Link] over streamable HTTP; see
+// [NewSSE] for the older kind. It sends the settings' headers to the configured origin and
+// nothing to any other, and limits what comes back after decompression. It is safe for
+// concurrent use.
+type HTTP struct {
+	endpoint string
+	origin   string // scheme://host:port
+	headers  http.Header
+	limit    *CurrentLimit // bytes of a body, or of one event of the stream of an answer
+	maxEvent int64         // bytes of one event of other streams
+	base     *http.Transport
+	client   *http.Client // over HTTP.RoundTrip
+
+	auth       Authorizer // nil: no tokens
+	tokenParam string     // the query parameter that carries the token instead of the header, "" for none
+
+	mu      sync.Mutex
+	session string // id, "" for none
+	lost    bool   // the server has ended the session
+	sent    string // token of the last request
+}
+
+// NewHTTP returns the way to a server whose strings are expanded. limit applies to one body
+// or event in answer to a request, maxEvent to an event that the server sends unasked, in
+// bytes.
+func NewHTTP(s settings.Server, limit *CurrentLimit, maxEvent int64) (*HTTP, error) {
+	endpoint := cmp.Or(s.HTTPURL, s.URL)
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("its URL is not an http or https address (%s)", s.Origin)
+	}
+	h := &HTTP{origin: webaddr.Origin(u), headers: http.Header{}, limit: limit, maxEvent: maxEvent}
+	for _, header := range s.Headers {
+		if !httpguts.ValidHeaderFieldName(header.Name) {
+			return nil, fmt.Errorf("%s: %q is not a valid HTTP header name", header.Origin, header.Name)
+		}
+		if !httpguts.ValidHeaderFieldValue(header.Value) {
+			return nil, fmt.Errorf("%s: the value of header %s contains a control character", header.Origin, header.Name)
+		}
+		h.headers.Add(header.Name, header.Value)
+	}
+	if u.User != nil && !h.HasAuthorization() {
+		password, _ := u.User.Password()
+		r := http.Request{Header: h.headers}
+		r.SetBasicAuth(u.User.Username(), password)
+	}
+	u.User, u.Fragment = nil, ""
+	h.endpoint = u.String()
+	h.base = &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConnsPerHost:    4,
+		IdleConnTimeout:        90 * time.Second,
+	}
+	h.client = &http.Client{Transport: h, CheckRedirect: h.checkRedirect} // no cookies
+	return h, nil
+}
+
+// send implements [Link]: it sends a message in a request of its own, and receives what the
+// server answers to that. A refusal concerns this message alone, since other clients may have
+// calls running in the session; only status 404 ends it for all.
+func (h *HTTP) send(ctx context.Context, s *Session, m message) error {
+	resp, err := h.post(ctx, h.endpoint, m)
+	switch {
+	case err != nil:
+		return err
+	case m.request == nil:
+		return resp.Body.Close()
+	case contentType(resp) == eventStreamType:
+		return h.receiveStream(ctx, s, m, resp)
+	}
+	defer resp.Body.Close()
+	return h.receiveBody(ctx, s, m.request, resp)
+}
+
+// post sends a message to an address. The answer has a status that means success.
+func (h *HTTP) post(ctx context.Context, address string, m message) (*http.Response, error) {
+	body, err := jsonrpc.EncodeMessage(m.Message)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a message: %w", err)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if m.revision >= FirstModern && m.method != "" {
+		r.Header.Set("Mcp-Method", m.method)
+		if m.request != nil && m.request.Name != "" {
+			r.Header.Set("Mcp-Name", m.request.Name)
+		}
+		if m.request != nil {
+			maps.Copy(r.Header, m.request.Headers)
+		}
+	}
+	resp, err := h.do(r, m.revision)
+	if err == nil && m.method == methodInitialize {
+		h.mu.Lock()
+		h.session = resp.Header.Get(sessionHeader)
+		h.mu.Unlock()
+	}
+	return resp, err
+}
+
+// receiveBody receives an answer that is no stream.
+func (h *HTTP) receiveBody(ctx context.Context, s *Session, r *Request, resp *http.Response) error {
+	body, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		return httpError(err)
+	case len(body) == 0:
+		return httpError(fmt.Errorf("its answer (%s) is empty", resp.Status))
+	case contentType(resp) != "application/json":
+		return httpError(fmt.Errorf("its answer (%s) has the content type %q instead of application/json", resp.Status, contentType(resp)))
+	case !jsonx.Valid(body):
+		return httpError(noMessage(body))
+	}
+	err = s.receiveAll(ctx, body)
+	switch {
+	case r.isAnswered():
+		return nil
+	case err != nil:
+		return httpError(noMessage(body))
+	}
+	return httpError(errors.New("its answer is not for this request: " + text.Valid(text.Head(body, 100))))
+}
+
+// noMessage says that what a server sent is not a message.
+func noMessage(data []byte) error {
+	return errors.New("its answer is not a JSON-RPC message: " + text.Valid(text.Head(bytes.TrimSpace(data), 100)))
+}
+
+// maxStalls is how often the stream of an answer may end without a new event.
+const maxStalls = 2
+
+// receiveStream receives the stream of an answer, and resumes it after its last event if it
+// ends early.
+func (h *HTTP) receiveStream(ctx context.Context, s *Session, m message, resp *http.Response) error {
+	a := answerStream{pause: listenPause}
+	for {
+		last := a.last
+		end := a.read(ctx, s, m.request, resp.Body, h.limit)
+		s.drain(resp.Body)
+		if a.stalls++; a.last != last {
+			a.stalls = 0
+		}
+		switch {
+		case m.request.isAnswered():
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(end, errLongEvent):
+			return httpError(h.limit.Load().Exceeded("message"))
+		case (a.last == "" || a.stalls >= maxStalls) && a.bad != nil:
+			return httpError(a.bad)
+		case a.last == "" || a.stalls >= maxStalls:
+			return httpError(errors.New("it ended its answer without a result"))
+		}
+		select {
+		case <-time.After(a.pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		var err error
+		if resp, err = h.get(ctx, m.revision, a.last); err != nil {
+			if lost, ok := errors.AsType[*SessionLostError](err); ok {
+				lost.MayHaveRun = true
+			}
+			return err
+		}
+		if contentType(resp) != eventStreamType {
+			_ = resp.Body.Close()
+			return httpError(fmt.Errorf("it did not resume its answer (%s, content type %q)", resp.Status, contentType(resp)))
+		}
+	}
+}
+
+// answerStream is the state of the stream of an answer, over all its connections.
+type answerStream struct {
+	last   string        // id of the last event
+	pause  time.Duration // before the next connection
+	stalls int           // connections in a row without a new event
+	bad    error         // why the last event that is no message is none
+}
+
+// read receives events until the request has its answer or the connection ends; it returns why
+// it ended.
+func (a *answerStream) read(ctx context.Context, s *Session, r *Request, body io.Reader, limit *CurrentLimit) error {
+	events := newEventReader(body, func() int64 { return limit.Load().Bytes })
+	for !r.isAnswered() {
+		e, err := events.next()
+		if err == nil || e.isMessage() && jsonx.Valid(e.data) {
+			if e.id != "" {
+				a.last = e.id
+			}
+			if e.retry > 0 {
+				a.pause = e.retry
+			}
+			if e.isMessage() && (!jsonx.Valid(e.data) || s.receiveAll(ctx, e.data) != nil) {
+				a.bad = noMessage(e.data)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drain reads the end of a body, which usually has come, and closes it.
+func (s *Session) drain(body io.ReadCloser) {
+	ended := make(chan struct{})
+	started := s.spawn(func() {
+		defer close(ended)
+		_, _ = io.CopyN(io.Discard, body, maxErrorBody)
+	})
+	if started {
+		waitFor(ended, afterAnswer)
+	}
+	_ = body.Close()
+}
+
+// get requests the stream of the session's own messages or, after the event with the id last,
+// the rest of any.
+func (h *HTTP) get(ctx context.Context, revision, last string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, h.endpoint, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", eventStreamType)
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	return h.do(r, revision)
+}
+
+// openOwn opens the stream of the session's own messages after the event with the id last, ""
+// for none.
+func (h *HTTP) openOwn(ctx context.Context, s *Session, last string) (io.ReadCloser, error) {
+	return streamOf(h.get(ctx, s.Revision(), last))
+}
+
+// openFor opens the stream that answers a request for notifications.
+func (h *HTTP) openFor(ctx context.Context, m message) (io.ReadCloser, error) {
+	return streamOf(h.post(ctx, h.endpoint, m))
+}
+
+func streamOf(resp *http.Response, err error) (io.ReadCloser, error) {
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK || contentType(resp) != eventStreamType {
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("%s, content type %q", resp.Status, contentType(resp))
+	}
+	return resp.Body, nil
+}
+
+// run implements [Link]. It ends the session with ctx.
+func (h *HTTP) run(ctx context.Context, s *Session) error {
+	<-ctx.Done()
+	h.mu.Lock()
+	over := h.session == "" || h.lost
+	h.mu.Unlock()
+	if !over {
+		h.deleteSession(context.WithoutCancel(ctx), s.Revision())
+	}
+	return ErrClosed
+}
+
+// CloseIdleConnections closes the connections that no request uses.
+func (h *HTTP) CloseIdleConnections() { h.base.CloseIdleConnections() }
+
+// deleteSession sends the request that ends the session, and waits only briefly for the answer.
+func (h *HTTP) deleteSession(ctx context.Context, revision string) {
+	ctx, cancel := context.WithTimeout(ctx, maxDelete)
+	defer cancel()
+	written, ended := newSignal(), make(chan struct{})
+	r, err := http.NewRequestWithContext(whenWritten(ctx, written), http.MethodDelete, h.endpoint, http.NoBody)
+	if err != nil {
+		return
+	}
+	go func() {
+		defer close(ended)
+		if resp, err := h.do(r, revision); err == nil {
+			_ = resp.Body.Close()
+		}
+	}()
+	select {
+	case <-written.c:
+		waitFor(ended, afterDelete)
+	case <-ended:
+	}
+	cancel()
+	<-ended
+}
+
+const (
+	sessionHeader   = "Mcp-Session-Id"
+	eventStreamType = "text/event-stream"
+)
+
+// do sends a request within the session. The answer has a status that means success, and its
+// body is limited unless it is a stream. Errors are those of [Session.Do].
+func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
+	session := h.sessionID()
+	if session != "" {
+		r.Header.Set(sessionHeader, session)
+	}
+	if revision != "" {
+		r.Header.Set("Mcp-Protocol-Version", revision)
+	}
+	resp, err := h.client.Do(r)
+	if err != nil {
+		return nil, httpError(err)
+	}
+	switch {
+	case !isVisible(resp.Header.Get(sessionHeader)):
+		err = httpError(errors.New("its session id contains characters other than visible ASCII"))
+	case resp.StatusCode == http.StatusNotFound && session != "":
+		h.mu.Lock()
+		h.lost = true
+		h.mu.Unlock()
+		err = &SessionLostError{}
+	case resp.StatusCode >= 300:
+		err = h.refusal(resp)
+	}
+	if err != nil {
+		_ = resp.Body.Close()
+		return nil, err
+	}
+	if contentType(resp) != eventStreamType {
+		resp.Body = limited(resp.Body, &withoutMark{r: bufio.NewReader(resp.Body)}, h.limit.Load())
+	}
+	return resp, nil
+}
+
+// sessionID returns the id of the session, "" for none.
+func (h *HTTP) sessionID() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.session
+}
+
+// contentType returns the media type of a body without its parameters.
+func contentType(resp *http.Response) string {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind
+}
+
+// RoundTrip implements [http.RoundTripper] for one request on its way, which may have been
+// redirected.
+func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
+	if webaddr.Origin(r.URL) != h.origin {
+		return nil, fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there", webaddr.Origin(r.URL))
+	}
+	r = r.Clone(r.Context())
+	maps.Copy(r.Header, h.headers)
+	return h.sendAuthorized(r)
+}
+
+func (h *HTTP) checkRedirect(r *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	}
+	if webaddr.Origin(r.URL) != h.origin {
+		return fmt.Errorf("it redirects to another origin, %s, to which toolreg sends nothing; if you trust it, set it as the server's URL", webaddr.Origin(r.URL))
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// HTTPError reports that a server over HTTP, or the way to it, refused a request, or that what
+// came back cannot be used. The session goes on. It wraps the [*jsonrpc.Error] of the answer,
+// if there was one.
+type HTTPError struct {
+	Status int    // of a refusal; 0: there was none
+	Text   string // status line and first line of the body, or the reason
+
+	needsLogin bool // because a login, or one with more permissions, is needed
+	cause      error
+}
+
+// Error returns the text.
+func (e *HTTPError) Error() string { return e.Text }
+
+// Unwrap returns the cause, nil if there is none.
+func (e *HTTPError) Unwrap() error { return e.cause }
+
+// SessionLostError reports that a server over HTTP has ended the session (status 404). The
+// request may be made in a new one unless it may have run.
+type SessionLostError struct{ MayHaveRun bool }
+
+// Error returns what happened.
+func (e *SessionLostError) Error() string {
+	if e.MayHaveRun {
+		return "the server ended the session; the call may have run, so it was not repeated"
+	}
+	return "404 Not Found: the server ended the session"
+}
+
+// LoginError reports that there is no token that the server accepts.
+type LoginError struct{ Cause error }
+
+// Error returns the text of the cause.
+func (e *LoginError) Error() string { return e.Cause.Error() }
+
+// Unwrap returns the cause.
+func (e *LoginError) Unwrap() error { return e.Cause }
+
+// httpError returns the error for a request that was not answered as it should. Those of logins
+// and contexts are passed on.
+func httpError(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok { // its text has the address
+		err = wrapped.Err
+	}
+	if login, ok := errors.AsType[*LoginError](err); ok {
+		return login
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return &HTTPError{Text: "it closed the connection in the middle of an exchange", cause: err}
+	}
+	return &HTTPError{Text: err.Error(), cause: err}
+}
+
+// refusal returns the error for an answer with an error status.
+func (h *HTTP) refusal(resp *http.Response) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+	e := &HTTPError{Status: resp.StatusCode, Text: resp.Status, needsLogin: wantsLogin(resp)}
+	if line = text.Valid(text.Head(strings.TrimSpace(line), 300)); line != "" {
+		e.Text += ": " + line
+	}
+	e.Text = h.withoutToken(resp.Request, e.Text)
+	m, err := jsonrpc.DecodeMessage(body)
+	if answer, ok := m.(*jsonrpc.Response); err == nil && ok && answer.Error != nil {
+		e.cause = answer.Error
+	}
+	return e
+}
+
+// wantsLogin reports whether an answer refuses a request because a login, or
+// one with more permissions, is needed (RFC 6750, section 3.1).
+func wantsLogin(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusUnauthorized ||
+		resp.StatusCode == http.StatusForbidden && strings.Contains(strings.Join(resp.Header.Values("WWW-Authenticate"), " "), "insufficient_scope")
+}

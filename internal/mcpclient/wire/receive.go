@@ -1,0 +1,121 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// receiveAll receives what is in one valid JSON text: a message or, up to revision
+// 2025-03-26, a list of messages. The error says why it is no message, or which of the
+// list is none.
+func (s *Session) receiveAll(ctx context.Context, data json.RawMessage) error {
+	if jsonx.KindOf(data) != jsonx.Array {
+		m, err := decodeMessage(data)
+		if err == nil {
+			s.receive(ctx, m)
+		}
+		return err
+	}
+	var malformed error
+	parts, _ := jsonx.Elements(data)
+	for _, part := range parts {
+		if m, err := decodeMessage(part); err != nil {
+			malformed = err
+		} else {
+			s.receive(ctx, m)
+		}
+	}
+	return malformed
+}
+
+// receive receives one message, from any stream. What arrives first is passed on first, so
+// that progress precedes its result.
+func (s *Session) receive(ctx context.Context, m jsonrpc.Message) {
+	s.trace("from server", m)
+	s.receiving.Lock()
+	defer s.receiving.Unlock()
+	switch m := m.(type) {
+	case *jsonrpc.Response:
+		s.answer(m)
+	case *jsonrpc.Request:
+		if m.IsCall() {
+			s.question(ctx, m)
+		} else {
+			s.notification(m)
+		}
+	}
+}
+
+// answer gives an answer to the request that it is for.
+func (s *Session) answer(m *jsonrpc.Response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, numbered := idOf(m.ID)
+	r := s.pending[n]
+	if r == nil {
+		if s.unexpected == "" && (!numbered || n <= 0 || n > s.serial) {
+			s.unexpected = fmt.Sprint(m.ID.Raw())
+		}
+		s.opts.Logger.Debug("answer without a request dropped", "id", m.ID.Raw())
+		return
+	}
+	delete(s.pending, n)
+	s.endQuestionsOfNoRequest()
+	result := bytes.TrimSpace(m.Result)
+	switch {
+	case m.Error != nil:
+		r.answer(nil, m.Error)
+	case len(result) == 0:
+		r.answer(nil, malformed("the answer has neither a result nor an error"))
+	default:
+		r.answer(result, nil)
+	}
+}
+
+// idOf returns the number of one of our requests: some servers return it as a string.
+func idOf(id jsonrpc.ID) (int64, bool) {
+	switch id := id.Raw().(type) {
+	case int64:
+		return id, true
+	case string:
+		n, err := strconv.ParseUint(id, 10, 53)
+		return int64(n), err == nil
+	}
+	return 0, false
+}
+
+// receiveMalformed fails a request if it is clear that a malformed message was meant to
+// answer it, so that it does not wait for its time limit.
+func (s *Session) receiveMalformed(err error) {
+	s.opts.Logger.Warn("malformed message from the server", "error", err.Error())
+	var bad *badMessageError
+	if !errors.As(err, &bad) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, _ := idOf(bad.id)
+	r := s.pending[n]
+	if !bad.id.IsValid() && bad.answer && len(s.pending) == 1 {
+		for _, r = range s.pending {
+		}
+	}
+	if r == nil {
+		return
+	}
+	delete(s.pending, r.id)
+	s.endQuestionsOfNoRequest()
+	r.answer(nil, malformed(bad.Error()))
+}
+
+func malformed(what string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: what}
+}

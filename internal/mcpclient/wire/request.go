@@ -1,0 +1,109 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Request is one request to a server: what is asked, and its state from being sent to being
+// answered. [Session.Do] may send it several times, one after the other.
+type Request struct {
+	Method string
+	Params json.RawMessage // a JSON object without _meta, or nil
+
+	// Asked is the request during which the server may ask; nil: it must not. The server
+	// may then also send log messages, and learns what the client can be asked on whose
+	// behalf the request is made.
+	Asked    *ask.Request
+	Progress func(registry.Progress) // receives the progress before the result; may be nil
+
+	Name    string      // over HTTP: of the tool, prompt or resource, for intermediaries
+	Headers http.Header // over HTTP: further headers, see [ParamHeaders]
+
+	revision *string // of the handshake; nil: the negotiated one
+
+	id       int64
+	cancel   context.CancelCauseFunc // makes it fail
+	answered chan struct{}           // closed when result or err is set
+	result   json.RawMessage
+	err      error
+}
+
+// token is the progress token of the request, which no other of the session has.
+func (r *Request) token() string { return "toolreg-" + strconv.FormatInt(r.id, 10) }
+
+func (r *Request) isAnswered() bool {
+	select {
+	case <-r.answered:
+		return true
+	default:
+		return false
+	}
+}
+
+// answer ends a request. Its session's lock is held, and it is not answered yet.
+func (r *Request) answer(result json.RawMessage, err error) {
+	r.result, r.err = result, err
+	close(r.answered)
+}
+
+// params returns the params of a request as they are sent: those given, with what this
+// revision of the protocol wants in _meta.
+func (s *Session) params(r *Request) json.RawMessage {
+	meta := map[string]any{}
+	if r.Progress != nil {
+		meta["progressToken"] = r.token()
+	}
+	revision := s.opening.revision
+	if r.revision != nil {
+		revision = *r.revision
+	}
+	if revision >= FirstModern {
+		meta[mcp.MetaKeyProtocolVersion] = revision
+		meta[mcp.MetaKeyClientInfo] = &s.opts.Client
+		meta[mcp.MetaKeyClientCapabilities] = s.capabilities()
+		if caps := r.Asked.Capabilities(); caps != nil {
+			meta[mcp.MetaKeyClientCapabilities] = caps
+		}
+		if r.Asked != nil && s.opts.LogLevel != "" {
+			meta[mcp.MetaKeyLogLevel] = s.opts.LogLevel
+		}
+	}
+	params := bytes.TrimSpace(r.Params)
+	if len(meta) == 0 {
+		return params
+	}
+	head := slices.Concat([]byte(`{"_meta":`), marshal(meta))
+	if jsonx.KindOf(params) != jsonx.Object || len(bytes.TrimSpace(params[1:len(params)-1])) == 0 {
+		return append(head, '}')
+	}
+	return slices.Concat(head, []byte(","), params[1:])
+}
+
+// capabilities returns what the server may ask for. Without a workspace there are no roots,
+// which the SDK's type cannot say by itself.
+func (s *Session) capabilities() any {
+	return struct {
+		*mcp.ClientCapabilities
+		Roots *mcp.RootCapabilities `json:"roots,omitempty"`
+	}{s.opts.Capabilities, s.opts.Capabilities.RootsV2}
+}
+
+// marshal encodes plain structs and maps, which cannot fail.
+func marshal(v any) json.RawMessage {
+	data, err := jsonx.Marshal(v)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return data
+}

@@ -1,0 +1,322 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Options say who speaks with a server, and who hears what it says unasked.
+type Options struct {
+	Client       mcp.Implementation      // our name and version
+	Capabilities *mcp.ClientCapabilities // what the server may ask for
+	LogLevel     string                  // the lowest level of log messages that is asked for, "" for none
+
+	Logger *slog.Logger // protocol details (debug) and malformed messages (warn); not nil
+
+	// Answer answers a request from the server for which [ask.IsQuestion] reports true.
+	// during is the request of ours that was running when it arrived, nil if none was.
+	Answer func(ctx context.Context, during *ask.Request, method string, params json.RawMessage) (json.RawMessage, error)
+
+	// Changed is called when the server reports a change. It must return at once, and may
+	// be nil.
+	Changed func(Change)
+
+	// LogMessage receives the server's log messages, each with the request of ours that
+	// was running when it arrived, nil if none was. If LogMessage is nil, they are
+	// dropped.
+	LogMessage func(during *ask.Request, level, logger, text string)
+}
+
+// Link carries messages to a server and back: [NewStdio], [NewHTTP] and [NewSSE] return
+// one. It serves one session.
+type Link interface {
+	// run passes on what the server sends, until the connection has ended or ctx is done.
+	// It returns why it ended.
+	run(ctx context.Context, s *Session) error
+	// send sends a message, and over streamable HTTP also receives what is sent back. A
+	// nil error means that the request in m, if there is one, has its answer or will get
+	// it through run.
+	send(ctx context.Context, s *Session, m message) error
+}
+
+// message is one message on its way to the server.
+type message struct {
+	jsonrpc.Message
+	request  *Request // that it is, nil for notifications and answers
+	method   string   // of a request or a notification
+	revision string   // to name in a header, "" for none
+}
+
+// ErrClosed is the error of requests after Close.
+var ErrClosed = errors.New("the connection was closed")
+
+// Session is a conversation with a server. It is safe for concurrent use.
+type Session struct {
+	opts   Options
+	link   Link
+	cancel context.CancelFunc
+	done   <-chan struct{} // closed by Close, and when the connection has ended
+	over   chan struct{}   // closed when nothing can come from the server any more
+
+	receiving sync.Mutex // one message is received at a time
+	opening   opening    // set by Handshake, and read after it
+	logs      sync.Once  // log messages were asked for
+
+	mu         sync.Mutex
+	err        error              // why it is over
+	closed     bool               // by Close
+	waited     bool               // Wait was called: no more goroutines are started
+	serial     int64              // the id of the last request
+	pending    map[int64]*Request // still unanswered
+	unexpected string             // id of an answer that matches no request, "" if there was none
+	questions  questions
+	running    sync.WaitGroup
+}
+
+// Start begins to listen to a server. Values of ctx reach what runs in the background, which
+// ends with [Session.Close] or with ctx. Call [Session.Handshake] next, and in any case Close
+// and [Session.Wait].
+func Start(ctx context.Context, link Link, opts Options) *Session {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &Session{
+		opts: opts, link: link, cancel: cancel, done: ctx.Done(), over: make(chan struct{}),
+		pending:   map[int64]*Request{},
+		questions: questions{running: map[jsonrpc.ID]context.CancelCauseFunc{}, completions: map[string]chan struct{}{}},
+	}
+	s.running.Go(func() {
+		err := link.run(ctx, s)
+		cancel()
+		s.mu.Lock()
+		s.err = err
+		s.endQuestions(ErrClosed)
+		s.mu.Unlock()
+		close(s.over)
+	})
+	return s
+}
+
+// Alive reports whether requests can still be made.
+func (s *Session) Alive() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.closed && s.err == nil
+}
+
+// Do makes a request and returns its result as the server sent it. It may be called again
+// with the same request, which is then sent again.
+//
+// Errors are a [*jsonrpc.Error] of the server; a [*HTTPError] if the server or the way to it
+// refused the request, which may wrap the former; a [*LoginError]; a [*SessionLostError]; the
+// reason for which the connection ended, such as io.EOF; the cause of ctx. If ctx ends first,
+// the server has been told so.
+func (s *Session) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
+	if r.Asked != nil {
+		s.askForLogs(ctx)
+	}
+	early := s.awaitOpen(ctx, r)
+	result, err := s.exchange(ctx, r)
+	var refused *jsonrpc.Error
+	if early != nil && errors.As(err, &refused) {
+		select {
+		case <-early:
+		case <-ctx.Done():
+		}
+		return s.exchange(ctx, r)
+	}
+	return result, err
+}
+
+// exchange sends a request and waits for its answer.
+func (s *Session) exchange(ctx context.Context, r *Request) (json.RawMessage, error) {
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	m, err := s.begin(r, cancel)
+	if err != nil {
+		return nil, err
+	}
+	defer s.forget(r)
+	stop := context.AfterFunc(within, func() { s.forget(r) }) // no progress or question reaches one who has gone
+	defer stop()
+	if err = s.send(within, m); err == nil {
+		select {
+		case <-r.answered:
+		case <-within.Done():
+		case <-s.over:
+		}
+	}
+	select {
+	case <-r.answered:
+		return r.result, r.err
+	default:
+	}
+	switch {
+	case ctx.Err() != nil:
+		s.sayCancelled(ctx, r)
+		return nil, context.Cause(ctx)
+	case within.Err() != nil:
+		return nil, context.Cause(within)
+	case err != nil:
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return nil, s.err
+}
+
+// begin enters a request into the table, and returns its message.
+func (s *Session) begin(r *Request, cancel context.CancelCauseFunc) (message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return message{}, ErrClosed
+	case s.err != nil:
+		return message{}, s.err
+	}
+	s.serial++
+	r.id, r.cancel, r.answered, r.result, r.err = s.serial, cancel, make(chan struct{}), nil, nil
+	s.pending[r.id] = r
+	id, _ := jsonrpc.MakeID(float64(r.id))
+	m := message{request: r, method: r.Method, revision: s.opening.revision}
+	if r.revision != nil {
+		m.revision = *r.revision
+	}
+	m.Message = &jsonrpc.Request{ID: id, Method: r.Method, Params: s.params(r)}
+	return m, nil
+}
+
+// forget drops a request that nobody waits for any more.
+func (s *Session) forget(r *Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pending[r.id] == r {
+		delete(s.pending, r.id)
+		s.endQuestionsOfNoRequest()
+	}
+}
+
+const (
+	// maxCancelled is how long a canceled request waits for notifications/cancelled to be
+	// written: a process that ends at once would never send it.
+	maxCancelled = 250 * time.Millisecond
+	// cancelTime limits the time for writing it to a server that may not be reading.
+	cancelTime = 5 * time.Second
+)
+
+// sayCancelled tells the server that nobody waits for the answer to a request. The protocol
+// forbids it for those of the handshake.
+func (s *Session) sayCancelled(ctx context.Context, r *Request) {
+	if r.Method == methodInitialize || r.Method == methodDiscover {
+		return
+	}
+	params := marshal(&mcp.CancelledParams{RequestID: r.id, Reason: ctx.Err().Error()})
+	written := make(chan struct{})
+	started := s.spawn(func() {
+		defer close(written)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+		defer cancel()
+		s.notify(ctx, "notifications/cancelled", params)
+	})
+	if started {
+		waitFor(written, maxCancelled)
+	}
+}
+
+// notify sends a notification. That it fails is only logged.
+func (s *Session) notify(ctx context.Context, method string, params json.RawMessage) {
+	m := message{method: method, revision: s.opening.revision, Message: &jsonrpc.Request{Method: method, Params: params}}
+	if err := s.send(ctx, m); err != nil {
+		s.opts.Logger.Debug("a notification was not delivered", "method", method, "error", err)
+	}
+}
+
+func (s *Session) send(ctx context.Context, m message) error {
+	s.trace("to server", m.Message)
+	return s.link.send(ctx, s, m)
+}
+
+// trace logs which messages come and go, but not their content.
+func (s *Session) trace(direction string, m jsonrpc.Message) {
+	switch m := m.(type) {
+	case *jsonrpc.Request:
+		s.opts.Logger.Debug(direction, "method", text.Head(m.Method, 100), "id", m.ID.Raw())
+	case *jsonrpc.Response:
+		s.opts.Logger.Debug(direction, "answer", m.ID.Raw(), "bytes", len(m.Result), "failed", m.Error != nil)
+	}
+}
+
+// UnexpectedAnswer returns the id of an answer that belonged to no request.
+func (s *Session) UnexpectedAnswer() (id string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unexpected, s.unexpected != ""
+}
+
+// Close ends the session: requests fail with cause, and the server is told. It returns at
+// once, and may be called more than once. cause must not be nil.
+func (s *Session) Close(cause error) {
+	s.mu.Lock()
+	s.closed = true
+	for _, r := range s.pending {
+		r.cancel(cause)
+	}
+	s.endQuestions(ErrClosed)
+	s.mu.Unlock()
+	s.cancel()
+}
+
+// Wait returns when everything that the session had running has ended. Call Close first. A
+// server over stdio must have ended as well.
+func (s *Session) Wait() {
+	<-s.over
+	s.mu.Lock()
+	s.waited = true
+	s.mu.Unlock()
+	s.running.Wait()
+}
+
+// spawn runs f, which must return when the session is closed, and reports whether it does.
+func (s *Session) spawn(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waited {
+		return false
+	}
+	s.running.Go(f)
+	return true
+}
+
+// whileOpen runs f in the background with a context that ends with the session, or when stop
+// is called. Values are those of ctx.
+func (s *Session) whileOpen(ctx context.Context, f func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waited {
+		cancel()
+		return cancel
+	}
+	s.running.Go(func() {
+		select {
+		case <-s.done:
+		case <-ended:
+		}
+		cancel()
+	})
+	s.running.Go(func() {
+		defer close(ended)
+		f(ctx)
+	})
+	return cancel
+}

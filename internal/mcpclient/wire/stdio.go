@@ -1,0 +1,115 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolreg/toolreg/internal/process"
+)
+
+// Stdio is the [Link] to a running child process: newline-delimited JSON on its stdin and
+// stdout.
+type Stdio struct {
+	Child *process.Child // stopping it is the caller's
+
+	lines  *lineReader // over the child's stdout
+	frames chan *frame
+	done   *signal
+}
+
+// frame is one message on its way to the server's stdin.
+type frame struct {
+	data      []byte
+	abandoned atomic.Bool // its writer waits no longer
+	sent      chan error
+}
+
+// NewStdio returns the link to a child. limit applies to one line; log, which must not be nil,
+// gets a warning about text that is not a message.
+func NewStdio(child *process.Child, limit *CurrentLimit, log *slog.Logger) *Stdio {
+	return &Stdio{Child: child, lines: newLineReader(child.Stdout, limit, log), frames: make(chan *frame), done: newSignal()}
+}
+
+// Skipped returns the text that the server has printed so far that is not a
+// message.
+func (l *Stdio) Skipped() Skipped { return l.lines.skippedSoFar() }
+
+// run implements [Link]. It reads until stdout has ended, even after ctx has: a server that blocks
+// on its stdout would not notice that its stdin was closed.
+func (l *Stdio) run(ctx context.Context, s *Session) error {
+	s.spawn(l.writeFrames)
+	defer l.done.give()
+	defer context.AfterFunc(ctx, l.close)()
+	for {
+		line, err := l.lines.next()
+		if err == nil {
+			err = s.receiveAll(ctx, line)
+		}
+		if _, ok := errors.AsType[*badMessageError](err); ok {
+			s.receiveMalformed(err)
+			continue
+		}
+		if errors.Is(err, os.ErrClosed) {
+			err = io.EOF
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// send implements [Link]. It returns when the message is written or ctx is done, whichever comes
+// first. Once begun, a message is always written in full, so that the ones after it stay
+// readable.
+func (l *Stdio) send(ctx context.Context, _ *Session, m message) error {
+	data, err := jsonrpc.EncodeMessage(m.Message)
+	if err != nil {
+		return fmt.Errorf("encoding a message: %w", err)
+	}
+	f := &frame{data: append(data, '\n'), sent: make(chan error, 1)}
+	select {
+	case l.frames <- f:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.done.c:
+		return io.ErrClosedPipe
+	}
+	select {
+	case err := <-f.sent:
+		return err
+	case <-ctx.Done():
+		f.abandoned.Store(true)
+		return ctx.Err()
+	case <-l.done.c:
+		return io.ErrClosedPipe
+	}
+}
+
+func (l *Stdio) writeFrames() {
+	for {
+		select {
+		case f := <-l.frames:
+			if f.abandoned.Load() {
+				continue
+			}
+			_, err := l.Child.Stdin.Write(f.data)
+			f.sent <- err
+		case <-l.done.c:
+			return
+		}
+	}
+}
+
+// close closes the server's stdin, which asks it to exit and unblocks a
+// pending write, and returns at once.
+func (l *Stdio) close() {
+	l.done.give()
+	_ = l.Child.Stdin.Close() // a server that has gone closed it for us
+}

@@ -26,9 +26,9 @@ const maxMessage = 4 << 10
 // call runs one tool. A JSON-RPC error is reported as the tool's error, since
 // the server is alive and the model may correct its call; a lost server is an
 // error of the source.
-func (s *Source) call(ctx context.Context, tool *registry.Definition, call registry.Call, output *registry.Validator) (registry.Result, error) {
+func (q *requester) call(ctx context.Context, tool *registry.Definition, call registry.Call, output *registry.Validator) (registry.Result, error) {
 	name, params := tool.ServerTool, call.Params
-	sess, err := s.liveSession(ctx)
+	sess, err := q.pool.live(ctx)
 	if err != nil {
 		return registry.Result{}, err
 	}
@@ -40,12 +40,12 @@ func (s *Source) call(ctx context.Context, tool *registry.Definition, call regis
 		params:  map[string]any{"name": name, "arguments": params},
 		headers: wire.ParamHeaders(tool.InputSchema, params),
 	}
-	r, err := s.result(ctx, sess, name, request, call.Last, output)
+	r, err := q.result(ctx, sess, name, request, call.Last, output)
 	if err != nil {
 		return r, err
 	}
 	if request.asked.Unclear() {
-		r = r.WithNote(fmt.Sprintf("A question of server %q was declined: calls of several clients were running there, and the protocol does not say which of them it was about. Set perClient: true for the server to give each client its own process.", s.opts.Server.Name))
+		r = r.WithNote(fmt.Sprintf("A question of server %q was declined: calls of several clients were running there, and the protocol does not say which of them it was about. Set perClient: true for the server to give each client its own process.", q.opts.Server.Name))
 	}
 	for _, reason := range request.asked.Declined() {
 		r = r.WithNote("The user declined a question of the server. The reason given: " + reason)
@@ -54,13 +54,13 @@ func (s *Source) call(ctx context.Context, tool *registry.Definition, call regis
 }
 
 // result sends a call and reads what comes back; last says that no other follows.
-func (s *Source) result(ctx context.Context, sess *session, name string, request *request, last bool, output *registry.Validator) (registry.Result, error) {
+func (q *requester) result(ctx context.Context, sess *session, name string, request *request, last bool, output *registry.Validator) (registry.Result, error) {
 	start := time.Now()
-	raw, sess, err := s.do(ctx, sess, request)
+	raw, sess, err := q.do(ctx, sess, request)
 	if err != nil {
-		return s.callFailed(ctx, sess, name, start, err)
+		return q.callFailed(ctx, sess, name, start, err)
 	}
-	s.answered(ctx)
+	q.pool.answered(ctx)
 	if last {
 		go sess.end() // Close waits for it
 	}
@@ -72,21 +72,21 @@ func (s *Source) result(ctx context.Context, sess *session, name string, request
 	return r, nil
 }
 
-func (s *Source) callFailed(ctx context.Context, sess *session, name string, start time.Time, err error) (registry.Result, error) {
+func (q *requester) callFailed(ctx context.Context, sess *session, name string, start time.Time, err error) (registry.Result, error) {
 	if ctx.Err() != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return registry.ErrorResult(registry.ErrorTimeout, s.errorf("tools/call", nil, fmt.Sprintf("no answer from tool %q within %s; the server was asked to stop it%s",
+			return registry.ErrorResult(registry.ErrorTimeout, q.opts.errorf("tools/call", nil, fmt.Sprintf("no answer from tool %q within %s; the server was asked to stop it%s",
 				name, time.Since(start).Round(10*time.Millisecond), sess.clues())).Error()), nil
 		}
-		return registry.Result{}, fmt.Errorf("calling %q on server %q: %w", name, s.opts.Server.Name, context.Cause(ctx))
+		return registry.Result{}, fmt.Errorf("calling %q on server %q: %w", name, q.opts.Server.Name, context.Cause(ctx))
 	}
 	if login, ok := errors.AsType[*wire.LoginError](err); ok {
-		failed := s.loginError(login)
-		s.setState(failedState(failed), failed)
+		failed := q.opts.loginError(login)
+		q.pool.status.set(failedState(failed), failed)
 		return registry.Result{}, failed
 	}
 	if unmet, ok := errors.AsType[*ask.InputError](err); ok {
-		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("server %q: tools/call: %s", s.opts.Server.Name, text.Escape(unmet.Reason))), nil
+		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("server %q: tools/call: %s", q.opts.Server.Name, text.Escape(unmet.Reason))), nil
 	}
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		if refused.Code == mcp.CodeMissingRequiredClientCapabilities && caller.From(ctx) != nil {
@@ -100,7 +100,7 @@ func (s *Source) callFailed(ctx context.Context, sess *session, name string, sta
 	if isDisconnect(err) && caller.From(ctx) != nil { // others see how it ended by themselves
 		reason += "; the call may have run, so it was not repeated; the next call starts the server again"
 	}
-	return registry.Result{}, s.errorf("tools/call", err, reason)
+	return registry.Result{}, q.opts.errorf("tools/call", err, reason)
 }
 
 // checkOutput turns a result whose structured content does not match the tool's

@@ -81,7 +81,7 @@ func TestOutputThatBreaksItsSchemaIsAnError(t *testing.T) {
 func TestUnknownToolIsTheToolsError(t *testing.T) {
 	s := source(t, stdioServer(t))
 	discovered(t, s)
-	r, err := s.call(t.Context(), &registry.Definition{ServerTool: "nope"}, registry.Call{}, nil)
+	r, err := s.requests.call(t.Context(), &registry.Definition{ServerTool: "nope"}, registry.Call{}, nil)
 	if err != nil || !r.IsError || r.Text() != `MCP error -32602: unknown tool "nope"` {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"log/slog"
 	"path/filepath"
 	"strings"
 
@@ -22,48 +21,48 @@ import (
 // dial starts or reaches the server and performs the handshake as how returns,
 // which is called after the start. The session outlives ctx; it is returned with an
 // error too, since it describes the failure, and must always be ended.
-func (s *Source) dial(ctx context.Context, server settings.Server, over string, how func() attempt) (*session, error) {
+func (c *connector) dial(ctx context.Context, server settings.Server, over string, how func() attempt) (*session, error) {
 	life := caller.With(context.WithoutCancel(ctx), nil) // it is nobody's own
-	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: newMask(s.opts.Server, server)}
-	sess.limit.Store(s.opts.Limits.frame())
-	link, err := s.link(life, server, sess)
+	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: newMask(c.opts.Server, server)}
+	sess.limit.Store(c.opts.Limits.frame())
+	link, err := c.link(life, server, sess)
 	if err != nil {
 		return sess, err
 	}
 	a := how()
-	shared := s.owner(ctx) == nil
+	shared := c.opts.owner(ctx) == nil
 	sess.wire = wire.Start(life, link, wire.Options{
-		Client: mcp.Implementation{Name: "toolreg", Version: cmp.Or(s.opts.Version, "dev")}, Capabilities: s.asker.Capabilities(),
-		LogLevel: s.opts.LogLevel, Logger: s.log(), Answer: s.asker.Handle,
-		Changed: func(c Change) {
+		Client: mcp.Implementation{Name: "toolreg", Version: cmp.Or(c.opts.Version, "dev")}, Capabilities: c.asker.Capabilities(),
+		LogLevel: c.opts.LogLevel, Logger: c.opts.log(), Answer: c.asker.Handle,
+		Changed: func(change Change) {
 			if shared {
-				s.report(c)
+				c.changed(change)
 			}
 		},
 		LogMessage: func(during *ask.Request, level, logger, text string) {
-			s.logMessage(LogMessage{Caller: during.Caller(), Level: level, Logger: sess.hide(logger), Text: sess.hide(text)})
+			c.logMessage(LogMessage{Caller: during.Caller(), Level: level, Logger: sess.hide(logger), Text: sess.hide(text)})
 		},
 	})
 	return sess, sess.wire.Handshake(ctx, a.mode, a.window)
 }
 
 // link starts or finds what carries the messages of a session.
-func (s *Source) link(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
+func (c *connector) link(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
 	if sess.transport == transportStdio {
-		return s.stdio(ctx, server, sess)
+		return c.stdio(ctx, server, sess)
 	}
-	h, err := wire.NewHTTP(server, sess.limit, s.opts.Limits.Frame)
+	h, err := wire.NewHTTP(server, sess.limit, c.opts.Limits.Frame)
 	if err != nil {
 		return nil, err
 	}
 	sess.http = h
 	// An Authorization header in the settings decides how to log in.
-	if s.opts.Auth != nil && !h.HasAuthorization() {
+	if c.opts.Auth != nil && !h.HasAuthorization() {
 		param := ""
 		if sess.transport == transportSSE && server.OAuth != nil {
 			param = server.OAuth.TokenParamName
 		}
-		h.Authorize(s.opts.Auth(server), param)
+		h.Authorize(c.opts.Auth(server), param)
 	}
 	if sess.transport == transportSSE {
 		return wire.NewSSE(h), nil
@@ -71,22 +70,22 @@ func (s *Source) link(ctx context.Context, server settings.Server, sess *session
 	return h, nil
 }
 
-func (s *Source) stdio(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
-	dir := s.opts.ProjectRoot
+func (c *connector) stdio(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
+	dir := c.opts.ProjectRoot
 	if server.Cwd != "" {
 		dir = server.Cwd
 		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(s.opts.ProjectRoot, dir)
+			dir = filepath.Join(c.opts.ProjectRoot, dir)
 		}
 	}
 	spec := process.Spec{
 		Argv:   append([]string{server.Command}, server.Args...),
 		Dir:    dir,
-		Env:    values.Environment(s.opts.Environ, server.Env, server.InheritEnv),
-		Output: s.stderrLines(sess.mask),
-		Guard:  s.opts.Guard,
+		Env:    values.Environment(c.opts.Environ, server.Env, server.InheritEnv),
+		Output: c.stderrLines(sess.mask),
+		Guard:  c.opts.Guard,
 	}
-	after, err := s.opts.Confine.Apply(ctx, &spec)
+	after, err := c.opts.Confine.Apply(ctx, &spec)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +95,7 @@ func (s *Source) stdio(ctx context.Context, server settings.Server, sess *sessio
 		return nil, err
 	}
 	sess.after, sess.confined = after, spec.Confine != nil
-	sess.stdio = wire.NewStdio(child, sess.limit, s.log())
+	sess.stdio = wire.NewStdio(child, sess.limit, c.opts.log())
 	return sess.stdio, nil
 }
 
@@ -106,8 +105,8 @@ const maxStderrLine = 4 << 10
 
 // stderrLines returns a writer that logs the server's stderr by line, nil for
 // no log.
-func (s *Source) stderrLines(mask *strings.Replacer) func(int, []byte) {
-	if s.opts.Logger == nil {
+func (c *connector) stderrLines(mask *strings.Replacer) func(int, []byte) {
+	if c.opts.Logger == nil {
 		return nil
 	}
 	var rest []byte
@@ -119,22 +118,15 @@ func (s *Source) stderrLines(mask *strings.Replacer) func(int, []byte) {
 				return
 			}
 			rest = after
-			s.log().Info("server stderr", "line", mask.Replace(text.Valid(text.Head(line, maxStderrLine))))
+			c.opts.log().Info("server stderr", "line", mask.Replace(text.Valid(text.Head(line, maxStderrLine))))
 		}
 	}
 }
 
 // logMessage passes on a log message from the server.
-func (s *Source) logMessage(m LogMessage) {
-	s.log().Debug("log message from the server", "level", m.Level, "logger", m.Logger, "text", m.Text)
-	if m.Server = s.opts.Server.Name; s.opts.OnLog != nil {
-		s.opts.OnLog(m)
+func (c *connector) logMessage(m LogMessage) {
+	c.opts.log().Debug("log message from the server", "level", m.Level, "logger", m.Logger, "text", m.Text)
+	if m.Server = c.opts.Server.Name; c.opts.OnLog != nil {
+		c.opts.OnLog(m)
 	}
-}
-
-func (s *Source) log() *slog.Logger {
-	if s.opts.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return s.opts.Logger.With("server", s.opts.Server.Name)
 }

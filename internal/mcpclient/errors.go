@@ -141,3 +141,21 @@ func isDisconnect(err error) bool {
 	}
 	return false
 }
+
+// errorf returns the error for what failed at the server.
+func (o *Options) errorf(phase string, cause error, reason string) error {
+	return &ServerError{Server: o.Server.Name, Phase: phase, Reason: reason, Cause: cause}
+}
+
+// loginError says why there is no token that the server accepts.
+func (o *Options) loginError(err *wire.LoginError) error {
+	return o.errorf("login", err.Cause, text.Escape(err.Error()))
+}
+
+// diagnose returns a diagnostic about the server, or about a tool of it.
+func (o *Options) diagnose(severity registry.Severity, code, tool, message, hint string) registry.Diagnostic {
+	return registry.Diagnostic{Severity: severity, Code: code, Source: registry.MCPPrefix + o.Server.Name, Tool: tool, Message: message, Hint: hint}
+}
+
+// malformed returns the error for an answer that cannot be used.
+func (o *Options) malformed(phase, reason string) error { return o.errorf(phase, nil, reason) }

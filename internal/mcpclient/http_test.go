@@ -429,7 +429,7 @@ func forgets(w http.ResponseWriter, body string, request []byte) {
 func TestLostSessionOfEveryRequest(t *testing.T) {
 	requests := map[string]func(context.Context, *Source) error{
 		"tools/call": func(ctx context.Context, s *Source) error {
-			r, err := s.call(ctx, &registry.Definition{ServerTool: "echo"}, registry.Call{Params: json.RawMessage(`{"text":"x"}`)}, nil)
+			r, err := s.requests.call(ctx, &registry.Definition{ServerTool: "echo"}, registry.Call{Params: json.RawMessage(`{"text":"x"}`)}, nil)
 			if err == nil && r.Text() != "x" {
 				err = errors.New(r.Text())
 			}

@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
@@ -55,36 +56,34 @@ type Info struct {
 	Instructions string `json:"-"`
 }
 
-// Info describes the server and its connection as they are now.
-func (s *Source) Info() Info {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	info := s.info
-	if info.State == StateCached {
-		info.AgeMs = max(time.Since(*info.CachedAt).Milliseconds(), 0)
-	} else {
-		info.CachedAt = nil
-	}
-	if info.State == StateConnected && s.sessions[nil] != nil && !s.sessions[nil].wire.Alive() {
-		info.State = StateDisconnected
-	}
-	return info
+// status is what is known of a server and its connection. It is safe for concurrent use.
+type status struct {
+	told func(server string, state State) // may be nil
+	mu   sync.Mutex
+	info Info
 }
 
-func (s *Source) update(f func(*Info)) {
+func (s *status) get() Info {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.info
+}
+
+func (s *status) update(f func(*Info)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&s.info)
 }
 
-func (s *Source) setState(state State, err error) {
+// set changes the state; err is why it failed, nil if it did not.
+func (s *status) set(state State, err error) {
 	s.update(func(i *Info) {
 		i.State, i.Error = state, ""
 		if err != nil {
 			i.Error = err.Error()
 		}
 	})
-	if s.opts.OnState != nil {
-		s.opts.OnState(s.opts.Server.Name, state)
+	if s.told != nil {
+		s.told(s.info.Name, state)
 	}
 }

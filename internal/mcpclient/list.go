@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
@@ -15,6 +14,12 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
 )
+
+// lister requests the lists of a server.
+type lister struct {
+	opts *Options
+	pool *pool
+}
 
 // listing is the content of all pages of a list.
 type listing struct {
@@ -43,8 +48,8 @@ func listMethod(key string) string {
 
 // list requests all pages of a list. A server that does not know the method has
 // an empty list. The error is a *ServerError.
-func (s *Source) list(ctx context.Context, sess *session, key string) (listing, error) {
-	l, err := s.listPages(ctx, sess, key)
+func (ls *lister) list(ctx context.Context, sess *session, key string) (listing, error) {
+	l, err := ls.listPages(ctx, sess, key)
 	if err == nil {
 		return l, nil
 	}
@@ -55,30 +60,30 @@ func (s *Source) list(ctx context.Context, sess *session, key string) (listing, 
 		err = context.Cause(ctx)
 	}
 	if login, ok := errors.AsType[*wire.LoginError](err); ok {
-		return l, s.loginError(login)
+		return l, ls.opts.loginError(login)
 	}
-	return l, s.errorf(listMethod(key), err, sess.failure(err))
+	return l, ls.opts.errorf(listMethod(key), err, sess.failure(err))
 }
 
 // relist is list, but starts again in a new session if the server has forgotten
 // this one, as the protocol requires. It returns the session used last.
-func (s *Source) relist(ctx context.Context, sess *session, key string) (listing, *session, error) {
-	l, err := s.list(ctx, sess, key)
+func (ls *lister) relist(ctx context.Context, sess *session, key string) (listing, *session, error) {
+	l, err := ls.list(ctx, sess, key)
 	if _, lost := errors.AsType[*wire.SessionLostError](err); !lost {
 		return l, sess, err
 	}
 	sess.endWith(&wire.SessionLostError{MayHaveRun: true})
-	next, err := s.session(ctx)
+	next, err := ls.pool.get(ctx)
 	if err != nil {
 		return l, sess, err
 	}
-	l, err = s.list(ctx, next, key)
+	l, err = ls.list(ctx, next, key)
 	return l, next, err
 }
 
-func (s *Source) listPages(ctx context.Context, sess *session, key string) (listing, error) {
+func (ls *lister) listPages(ctx context.Context, sess *session, key string) (listing, error) {
 	var l listing
-	limits := s.opts.Limits
+	limits := ls.opts.Limits
 	seen := map[string]bool{"": true}
 	cursor := ""
 	for range limits.Pages {
@@ -100,7 +105,7 @@ func (s *Source) listPages(ctx context.Context, sess *session, key string) (list
 		}
 		l.items = append(l.items, items...)
 		if key == listTools {
-			l.pages = append(l.pages, s.read(items)) // while the server makes the next page
+			l.pages = append(l.pages, ls.opts.read(items)) // while the server makes the next page
 		}
 		switch {
 		case len(l.items) > limits.Tools:
@@ -137,53 +142,6 @@ func readPage(raw json.RawMessage, key string, limit wire.Limit) (items []json.R
 		return nil, "", errors.New("its nextCursor is not a string")
 	}
 	return items, next, nil
-}
-
-// discover lists the server's tools and, if requested, counts its prompts and
-// resources. It returns the session used last.
-func (s *Source) discover(ctx context.Context, sess *session) (*session, []registry.Tool, []registry.Diagnostic, error) {
-	caps := sess.wire.Server().Capabilities
-	var l listing
-	if caps.Tools != nil {
-		var err error
-		if l, sess, err = s.relist(ctx, sess, listTools); err != nil {
-			return sess, nil, nil, err
-		}
-	}
-	tools, diags := s.tools(l, sess.hasParamHeaders())
-	counted := s.opts.Counts
-	if counted {
-		var failed []registry.Diagnostic
-		sess, failed = s.countOthers(ctx, sess, caps)
-		counted = len(failed) == 0
-		diags = append(diags, failed...)
-	}
-	s.storeListing(ctx, l, tools, counted)
-	return sess, tools, diags, nil
-}
-
-func (s *Source) countOthers(ctx context.Context, sess *session, caps mcp.ServerCapabilities) (*session, []registry.Diagnostic) {
-	var diags []registry.Diagnostic
-	count := func(offered bool, key string) int {
-		if !offered {
-			return 0
-		}
-		l, last, err := s.relist(ctx, sess, key)
-		sess = last
-		if err != nil {
-			diags = append(diags, s.diagnose(registry.SeverityWarning, "count_failed", "", err.Error(), ""))
-		} else {
-			s.storeOffers(ctx, key, l.items)
-		}
-		return len(l.items)
-	}
-	prompts, resources := count(caps.Prompts != nil, listPrompts), count(caps.Resources != nil, listResources)
-	s.update(func(i *Info) { i.Prompts, i.Resources = prompts, resources })
-	return sess, diags
-}
-
-func (s *Source) diagnose(severity registry.Severity, code, tool, message, hint string) registry.Diagnostic {
-	return registry.Diagnostic{Severity: severity, Code: code, Source: s.Name(), Tool: tool, Message: message, Hint: hint}
 }
 
 // Filter returns the filter that applies includeTools and excludeTools of a

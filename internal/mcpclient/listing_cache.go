@@ -73,7 +73,7 @@ func (s *Source) loadListing(ctx context.Context) (tools []registry.Tool, diags 
 	}
 	l, ok, err := s.opts.Listings.Load(ctx)
 	if err != nil {
-		return nil, nil, false, s.errorf("cache", err, err.Error())
+		return nil, nil, false, s.opts.errorf("cache", err, err.Error())
 	}
 	if !ok {
 		return nil, nil, false, nil
@@ -87,12 +87,12 @@ func (s *Source) loadListing(ctx context.Context) (tools []registry.Tool, diags 
 	for i := range tools {
 		tools[i].Run = s.confirmed(tools[i])
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.info.State, s.info.Tools, s.info.CachedAt = StateCached, usable(tools), &l.ListedAt
-	s.info.Transport, s.info.ProtocolVersion = l.Facts.Transport, l.Facts.ProtocolVersion
-	s.info.ServerInfo, s.info.Instructions = l.Facts.ServerInfo, l.Facts.Instructions
-	s.info.Prompts, s.info.Resources = l.Facts.Prompts, l.Facts.Resources
+	s.status.update(func(i *Info) {
+		i.State, i.Tools, i.CachedAt = StateCached, usable(tools), &l.ListedAt
+		i.Transport, i.ProtocolVersion = l.Facts.Transport, l.Facts.ProtocolVersion
+		i.ServerInfo, i.Instructions = l.Facts.ServerInfo, l.Facts.Instructions
+		i.Prompts, i.Resources = l.Facts.Prompts, l.Facts.Resources
+	})
 	return tools, diags, true, nil
 }
 
@@ -100,8 +100,8 @@ func (s *Source) loadListing(ctx context.Context) (tools []registry.Tool, diags 
 func (s *Source) storeListing(ctx context.Context, l listing, tools []registry.Tool, counted bool) {
 	s.mu.Lock()
 	s.listed = tools
-	info := s.info
 	s.mu.Unlock()
+	info := s.status.get()
 	if s.opts.Listings == nil {
 		return
 	}
@@ -146,7 +146,7 @@ func (s *Source) confirm(ctx context.Context, t *registry.Tool) error {
 	}
 	i := slices.IndexFunc(listed, func(now registry.Tool) bool { return now.ServerTool == t.ServerTool })
 	if i < 0 || listed[i].Fingerprint() != t.Fingerprint() {
-		return s.errorf("tools/call", errOutdated, fmt.Sprintf("tool %s was not called: %s", text.Quote(t.ServerTool), errOutdated))
+		return s.opts.errorf("tools/call", errOutdated, fmt.Sprintf("tool %s was not called: %s", text.Quote(t.ServerTool), errOutdated))
 	}
 	return nil
 }

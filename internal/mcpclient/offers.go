@@ -71,7 +71,7 @@ func (s *Source) Prompts(ctx context.Context) ([]Prompt, []registry.Diagnostic, 
 		p.Server = s.opts.Server.Name
 		return p.Name != ""
 	})
-	s.update(func(i *Info) { i.Prompts = len(list) })
+	s.status.update(func(i *Info) { i.Prompts = len(list) })
 	return list, o.diags, o.err
 }
 
@@ -87,7 +87,7 @@ func (s *Source) Resources(ctx context.Context) ([]Resource, []ResourceTemplate,
 		r.Server = s.opts.Server.Name
 		return r.URI != ""
 	})
-	s.update(func(i *Info) { i.Resources = len(list) })
+	s.status.update(func(i *Info) { i.Resources = len(list) })
 	if o.err != nil {
 		return nil, nil, o.diags, o.err
 	}
@@ -113,19 +113,19 @@ type offers struct {
 func (s *Source) openOffers(ctx context.Context, what string) (context.Context, *offers, error) {
 	o := &offers{source: s, stop: func() {}}
 	start := time.Now()
-	sess, err := s.liveSession(ctx)
+	sess, err := s.pool.live(ctx)
 	if err != nil {
 		return ctx, o, err
 	}
 	o.sess = sess
-	s.update(func(i *Info) { i.ConnectMs = time.Since(start).Milliseconds() })
+	s.status.update(func(i *Info) { i.ConnectMs = time.Since(start).Milliseconds() })
 	if !sess.offers(what) {
-		o.diags = []registry.Diagnostic{s.diagnose(registry.SeverityWarning, "not_offered", "",
+		o.diags = []registry.Diagnostic{s.opts.diagnose(registry.SeverityWarning, "not_offered", "",
 			fmt.Sprintf("server %q offers no %s", s.opts.Server.Name, what), "")}
 		return ctx, o, nil
 	}
 	o.offered = true
-	ctx, o.stop = s.deadline(ctx)
+	ctx, o.stop = s.pool.deadline(ctx)
 	return ctx, o, nil
 }
 
@@ -145,21 +145,21 @@ func (c *session) offers(what string) bool {
 // offered lists all pages of one kind. On failure it sets o.err.
 func offered[T any](ctx context.Context, o *offers, key string, usable func(*T) bool) []T {
 	s := o.source
-	l, last, err := s.relist(ctx, o.sess, key)
+	l, last, err := s.lists.relist(ctx, o.sess, key)
 	o.sess = last
 	if err != nil {
 		o.err = err
 		return nil
 	}
 	if l.cut != "" {
-		o.diags = append(o.diags, s.diagnose(registry.SeverityWarning, "listing_cut", "", listMethod(key)+": "+l.cut, ""))
+		o.diags = append(o.diags, s.opts.diagnose(registry.SeverityWarning, "listing_cut", "", listMethod(key)+": "+l.cut, ""))
 	}
-	s.storeOffers(ctx, key, l.items)
+	s.lists.storeOffers(ctx, key, l.items)
 	out := make([]T, 0, len(l.items))
 	for i, raw := range l.items {
 		var item T
 		if err := json.Unmarshal(raw, &item); err != nil || jsonx.KindOf(raw) != jsonx.Object || !usable(&item) {
-			o.diags = append(o.diags, s.diagnose(registry.SeverityWarning, "listing_malformed", "",
+			o.diags = append(o.diags, s.opts.diagnose(registry.SeverityWarning, "listing_malformed", "",
 				fmt.Sprintf("%s: item %d was left out: it is malformed or has no name", listMethod(key), i+1), "report this to the server's author"))
 			continue
 		}

@@ -31,8 +31,8 @@ const (
 )
 
 // storeOffers stores the prompts or the resources that the server has just listed.
-func (s *Source) storeOffers(ctx context.Context, kind string, items []json.RawMessage) {
-	if s.opts.Listings == nil || kind == listTemplates {
+func (ls *lister) storeOffers(ctx context.Context, kind string, items []json.RawMessage) {
+	if ls.opts.Listings == nil || kind == listTemplates {
 		return
 	}
 	offers := []Offer{}
@@ -58,7 +58,7 @@ func (s *Source) storeOffers(ctx context.Context, kind string, items []json.RawM
 			offers = append(offers, o)
 		}
 	}
-	s.opts.Listings.SaveOffers(ctx, kind, offers)
+	ls.opts.Listings.SaveOffers(ctx, kind, offers)
 }
 
 func clipOffer(description string) string {

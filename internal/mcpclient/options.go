@@ -95,3 +95,31 @@ type LogMessage struct {
 	// the person at the command line, or it is not known.
 	Caller *caller.Caller
 }
+
+// disabledBy returns the setting that disables the server.
+func (o *Options) disabledBy() (string, bool) {
+	server := o.Server
+	switch {
+	case server.Excluded != nil:
+		return server.Excluded.String(), true
+	case server.Disabled:
+		return server.Origin.String() + ": disabled", true
+	}
+	return "", false
+}
+
+// owner returns whose session a call of ctx uses: with perClient its client's, else
+// the one that all share.
+func (o *Options) owner(ctx context.Context) any {
+	if c := caller.From(ctx); c != nil && o.Server.PerClient {
+		return c.Owner
+	}
+	return nil
+}
+
+func (o *Options) log() *slog.Logger {
+	if o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger.With("server", o.Server.Name)
+}

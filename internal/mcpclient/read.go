@@ -3,7 +3,6 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -60,19 +59,19 @@ func (s *Source) ReadResource(ctx context.Context, uri string, progress func(reg
 		method: "resources/read", name: uri, progress: progress, asked: ask.NewRequest(ctx, "resource "+text.Quote(uri)),
 		params: map[string]string{"uri": uri},
 	}
-	raw, err := s.fetch(ctx, request, "resources")
+	raw, err := s.requests.fetch(ctx, request, "resources")
 	if err != nil {
 		return Reading{}, err
 	}
 	r := Reading{Raw: jsonx.Get(raw, "contents")}
 	items, ok := jsonx.Elements(r.Raw)
 	if !ok {
-		return r, s.malformed("resources/read", "its answer has no list \"contents\"")
+		return r, s.opts.malformed("resources/read", "its answer has no list \"contents\"")
 	}
 	for i, item := range items {
 		c := registry.Content{Type: registry.ContentResource}
 		if !content.Resource(&c, item) {
-			return r, s.malformed("resources/read", fmt.Sprintf("content %d is neither text nor base64", i+1))
+			return r, s.opts.malformed("resources/read", fmt.Sprintf("content %d is neither text nor base64", i+1))
 		}
 		r.Contents = append(r.Contents, c)
 	}
@@ -99,7 +98,7 @@ func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[strin
 		method: "prompts/get", name: name, progress: progress, asked: ask.NewRequest(ctx, "prompt "+text.Quote(name)),
 		params: &mcp.GetPromptParams{Name: name, Arguments: arguments},
 	}
-	raw, err := s.fetch(ctx, request, "prompts")
+	raw, err := s.requests.fetch(ctx, request, "prompts")
 	if err != nil {
 		return Filled{}, err
 	}
@@ -107,7 +106,7 @@ func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[strin
 	f.Description, _ = jsonx.Text(jsonx.Get(raw, "description"))
 	items, ok := jsonx.Elements(f.Raw)
 	if !ok {
-		return f, s.malformed("prompts/get", "its answer has no list \"messages\"")
+		return f, s.opts.malformed("prompts/get", "its answer has no list \"messages\"")
 	}
 	for _, item := range items {
 		role, _ := jsonx.Text(jsonx.Get(item, "role"))
@@ -116,41 +115,3 @@ func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[strin
 	}
 	return f, nil
 }
-
-// fetch makes one request for the person, and answers what the server asks
-// meanwhile.
-func (s *Source) fetch(ctx context.Context, r *request, what string) (json.RawMessage, error) {
-	sess, err := s.liveSession(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if !sess.offers(what) {
-		return nil, &NotOfferedError{Server: s.opts.Server.Name, What: what}
-	}
-	raw, sess, err := s.do(ctx, sess, r)
-	if err := s.answerError(ctx, sess, r.method, raw, err); err != nil {
-		return nil, err
-	}
-	return raw, nil
-}
-
-// answerError returns what is wrong with the answer to a request that is no call.
-func (s *Source) answerError(ctx context.Context, sess *session, method string, raw json.RawMessage, err error) error {
-	switch {
-	case err == nil && jsonx.KindOf(raw) != jsonx.Object:
-		return s.malformed(method, "the server's answer is not a result object")
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return fmt.Errorf("server %q: %s: %w", s.opts.Server.Name, method, context.Cause(ctx))
-	}
-	if unmet, ok := errors.AsType[*ask.InputError](err); ok {
-		return &RefusedError{Server: s.opts.Server.Name, Request: method, Message: unmet.Reason}
-	}
-	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		return &RefusedError{Server: s.opts.Server.Name, Request: method, Code: refused.Code, Message: text.Valid(text.Head(sess.hide(refused.Message), maxMessage))}
-	}
-	return s.errorf(method, err, sess.failure(err))
-}
-
-func (s *Source) malformed(phase, reason string) error { return s.errorf(phase, nil, reason) }

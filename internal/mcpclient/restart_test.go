@@ -31,16 +31,16 @@ func TestRestartWithPauses(t *testing.T) {
 			t.Fatalf("a call that ends the server: %v", err)
 		}
 	}
-	s.mu.Lock()
-	s.failures[nil] = failures{count: 9, next: time.Now()}
-	s.mu.Unlock()
+	s.pool.mu.Lock()
+	s.pool.failures[nil] = failures{count: 9, next: time.Now()}
+	s.pool.mu.Unlock()
 	err := call("echo", `{"text":"x"}`)
 	if err == nil || !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "it failed 10 times in a row; the first call in ") {
 		t.Errorf("during the pause: %v", err)
 	}
-	s.mu.Lock()
-	s.failures[nil] = failures{count: 10, next: time.Now()} // the pause is over
-	s.mu.Unlock()
+	s.pool.mu.Lock()
+	s.pool.failures[nil] = failures{count: 10, next: time.Now()} // the pause is over
+	s.pool.mu.Unlock()
 	if err := call("echo", `{"text":"x"}`); err != nil {
 		t.Errorf("after the pause: %v", err)
 	}
@@ -58,16 +58,16 @@ func TestPauses(t *testing.T) {
 		s := New(Options{Server: settings.Server{Name: "x"}})
 		for _, want := range []time.Duration{0, 1, 2, 4, 8, 16, 30, 30} {
 			now := time.Now()
-			s.failed("a", now, nil)
-			if got := s.failures["a"].next.Sub(now); got != want*time.Second {
+			s.pool.failed("a", now, nil)
+			if got := s.pool.failures["a"].next.Sub(now); got != want*time.Second {
 				t.Errorf("pause %s, want %d s", got, want)
 			}
 		}
-		if s.paused("a") == nil || s.paused("b") != nil {
+		if s.pool.paused("a") == nil || s.pool.paused("b") != nil {
 			t.Error("a pause is not that of its owner alone")
 		}
 		time.Sleep(maxPause)
-		if err := s.paused("a"); err != nil {
+		if err := s.pool.paused("a"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -77,23 +77,23 @@ func TestPauses(t *testing.T) {
 // connection of another owner.
 func TestConnectAlone(t *testing.T) {
 	s := New(Options{Server: settings.Server{Name: "x"}})
-	done, err := s.connectAlone(t.Context(), "a")
+	done, err := s.pool.connectAlone(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.connectAlone(ctx, "a"); !errors.Is(err, context.Canceled) {
+	if _, err := s.pool.connectAlone(ctx, "a"); !errors.Is(err, context.Canceled) {
 		t.Errorf("waiting: %v", err)
 	}
-	other, err := s.connectAlone(ctx, "b")
+	other, err := s.pool.connectAlone(ctx, "b")
 	if err != nil {
 		t.Fatal(err)
 	}
 	other()
 	var next sync.WaitGroup
 	next.Go(func() {
-		done, err := s.connectAlone(t.Context(), "a")
+		done, err := s.pool.connectAlone(t.Context(), "a")
 		if err != nil {
 			t.Error(err)
 			return

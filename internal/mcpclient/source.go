@@ -1,11 +1,14 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 
@@ -17,23 +20,16 @@ import (
 // Source is one MCP server as a source of tools. It implements
 // [registry.Source] and io.Closer, and is safe for concurrent use.
 type Source struct {
-	opts  Options
-	asker *ask.Handler
+	opts          *Options
+	status        *status
+	pool          *pool          // connects
+	lists         *lister        // lists
+	requests      *requester     // calls
+	subscriptions *subscriptions // follows changes
 
 	mu         sync.Mutex
-	info       Info
-	sessions   map[any]*session      // by owner; one of nobody in particular has the owner nil
-	connecting map[any]chan struct{} // by owner: closed when its connection is made, or has failed
-	failures   map[any]failures      // by owner
-	closed     bool
-	cancels    map[int]context.CancelCauseFunc // for the connections in progress
-	attempts   int                             // so far
-
 	discovered bool            // Discover was called before: ask the server
 	listed     []registry.Tool // what the server listed in this run, nil until then
-
-	changed    func(Change)            // nil: nobody follows
-	subscribed map[string]subscription // by the URI of the resource
 
 	confirming sync.Mutex // one listing is requested at a time
 }
@@ -41,17 +37,35 @@ type Source struct {
 // New returns a Source that has started nothing yet.
 func New(opts Options) *Source {
 	opts.Limits = opts.Limits.withDefaults()
-	s := &Source{opts: opts, info: Info{
+	asker := ask.New(ask.Options{
+		Callbacks: opts.Callbacks, Server: opts.Server.Name, Workspace: opts.Workspace,
+		MaxSamples: opts.Limits.Samples, MaxParams: opts.Limits.Frame, Logger: opts.log(),
+	})
+	s := &Source{opts: &opts}
+	s.status = &status{told: opts.OnState, info: Info{
 		Name:      opts.Server.Name,
 		Transport: transportOf(opts.Server),
 		State:     StateDisconnected,
 		Origin:    opts.Server.Origin.String(),
 	}}
-	s.asker = ask.New(ask.Options{
-		Callbacks: opts.Callbacks, Server: opts.Server.Name, Workspace: opts.Workspace,
-		MaxSamples: opts.Limits.Samples, MaxParams: opts.Limits.Frame, Logger: s.log(),
-	})
+	s.pool = &pool{opts: &opts, status: s.status, opened: s.opened}
+	s.requests = &requester{opts: &opts, asker: asker, pool: s.pool}
+	s.subscriptions = &subscriptions{requests: s.requests}
+	s.pool.connector = connector{opts: &opts, asker: asker, changed: s.subscriptions.report}
+	s.lists = &lister{opts: &opts, pool: s.pool}
 	return s
+}
+
+// opened takes note of a new session.
+func (s *Source) opened(ctx context.Context, sess *session) {
+	server := sess.wire.Server()
+	s.status.update(func(i *Info) {
+		i.Transport, i.Protocol, i.ProtocolVersion = sess.transport, sess.generation(), sess.wire.Revision()
+		i.ServerInfo, i.Instructions = server.Info, server.Instructions
+	})
+	if s.opts.owner(ctx) == nil {
+		s.subscriptions.opened(ctx, sess)
+	}
 }
 
 // Name returns "mcp:SERVER".
@@ -62,9 +76,9 @@ func (s *Source) Name() string { return registry.MCPPrefix + s.opts.Server.Name 
 // server that the settings disable is not connected and has no tools. The error is a *ServerError,
 // or the *settings.Error of an entry with mistakes; if ctx ended first, it wraps the cause of that.
 func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
-	if setting, off := s.disabledBy(); off {
-		s.setState(StateDisabled, nil)
-		return nil, []registry.Diagnostic{s.diagnose(registry.SeverityInfo, "server_disabled", "",
+	if setting, off := s.opts.disabledBy(); off {
+		s.status.set(StateDisabled, nil)
+		return nil, []registry.Diagnostic{s.opts.diagnose(registry.SeverityInfo, "server_disabled", "",
 			fmt.Sprintf("server %q is disabled (%s)", s.opts.Server.Name, setting), "")}, nil
 	}
 	s.mu.Lock()
@@ -74,14 +88,14 @@ func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 	if !again && s.opts.Server.Err == nil {
 		tools, diags, ok, err := s.loadListing(ctx)
 		if err != nil {
-			s.setState(StateFailed, err)
+			s.status.set(StateFailed, err)
 			return nil, nil, err
 		}
 		if ok {
 			return tools, diags, nil
 		}
 		if err := s.recentFailure(ctx); err != nil {
-			s.setState(failedState(err), err)
+			s.status.set(failedState(err), err)
 			return nil, nil, err
 		}
 	}
@@ -104,183 +118,135 @@ func (s *Source) recentFailure(ctx context.Context) error {
 // connectAndList connects and lists.
 func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	start := time.Now()
-	ctx, stop := s.deadline(ctx)
+	ctx, stop := s.pool.deadline(ctx)
 	defer stop()
-	s.setState(StateConnecting, nil)
-	before := s.shared()
-	sess, err := s.session(ctx)
+	s.status.set(StateConnecting, nil)
+	before := s.pool.shared()
+	sess, err := s.pool.get(ctx)
 	if err != nil {
-		s.setState(failedState(err), err)
+		s.status.set(failedState(err), err)
 		return nil, nil, err
 	}
-	s.setState(StateListing, nil)
+	s.status.set(StateListing, nil)
 	sess, tools, diags, err := s.discover(ctx, sess)
 	if err != nil {
 		if sess == before { // it lives, and calls may be running
-			s.setState(StateConnected, nil)
+			s.status.set(StateConnected, nil)
 		} else {
-			s.setState(failedState(err), err)
+			s.status.set(failedState(err), err)
 			sess.end()
 		}
-		s.failedNow(ctx, err)
+		s.pool.failedNow(ctx, err)
 		return nil, nil, err
 	}
 	sess.limit.Store(s.opts.Limits.result())
-	s.update(func(i *Info) { i.Tools, i.ConnectMs = usable(tools), time.Since(start).Milliseconds() })
-	s.setState(StateConnected, nil)
+	s.status.update(func(i *Info) { i.Tools, i.ConnectMs = usable(tools), time.Since(start).Milliseconds() })
+	s.status.set(StateConnected, nil)
 	if s.opts.ListOnly {
 		go sess.end() // Close waits for it
 	}
 	return tools, diags, nil
 }
 
-// shared returns the session that clients share, nil if there is none.
-func (s *Source) shared() *session {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sessions[nil]
+// discover lists the server's tools and, if requested, counts its prompts and
+// resources. It returns the session used last.
+func (s *Source) discover(ctx context.Context, sess *session) (*session, []registry.Tool, []registry.Diagnostic, error) {
+	caps := sess.wire.Server().Capabilities
+	var l listing
+	if caps.Tools != nil {
+		var err error
+		if l, sess, err = s.lists.relist(ctx, sess, listTools); err != nil {
+			return sess, nil, nil, err
+		}
+	}
+	tools, diags := s.tools(l, sess.hasParamHeaders())
+	counted := s.opts.Counts
+	if counted {
+		var failed []registry.Diagnostic
+		sess, failed = s.countOthers(ctx, sess, caps)
+		counted = len(failed) == 0
+		diags = append(diags, failed...)
+	}
+	s.storeListing(ctx, l, tools, counted)
+	return sess, tools, diags, nil
 }
 
-// disabledBy returns the setting that disables the server.
-func (s *Source) disabledBy() (string, bool) {
-	server := s.opts.Server
-	switch {
-	case server.Excluded != nil:
-		return server.Excluded.String(), true
-	case server.Disabled:
-		return server.Origin.String() + ": disabled", true
+func (s *Source) countOthers(ctx context.Context, sess *session, caps mcp.ServerCapabilities) (*session, []registry.Diagnostic) {
+	var diags []registry.Diagnostic
+	count := func(offered bool, key string) int {
+		if !offered {
+			return 0
+		}
+		l, last, err := s.lists.relist(ctx, sess, key)
+		sess = last
+		if err != nil {
+			diags = append(diags, s.opts.diagnose(registry.SeverityWarning, "count_failed", "", err.Error(), ""))
+		} else {
+			s.lists.storeOffers(ctx, key, l.items)
+		}
+		return len(l.items)
 	}
-	return "", false
+	prompts, resources := count(caps.Prompts != nil, listPrompts), count(caps.Resources != nil, listResources)
+	s.status.update(func(i *Info) { i.Prompts, i.Resources = prompts, resources })
+	return sess, diags
 }
 
-// deadline sets the time limit on connecting and listing, and makes Close end
-// both.
-func (s *Source) deadline(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	s.mu.Lock()
-	s.attempts++
-	n := s.attempts
-	if s.cancels == nil {
-		s.cancels = map[int]context.CancelCauseFunc{}
+// Info describes the server and its connection as they are now.
+func (s *Source) Info() Info {
+	info := s.status.get()
+	if info.State == StateCached {
+		info.AgeMs = max(time.Since(*info.CachedAt).Milliseconds(), 0)
+	} else {
+		info.CachedAt = nil
 	}
-	s.cancels[n] = cancel
-	if s.closed {
-		cancel(wire.ErrClosed)
+	if sess := s.pool.shared(); info.State == StateConnected && sess != nil && !sess.wire.Alive() {
+		info.State = StateDisconnected
 	}
-	s.mu.Unlock()
-	done := func() {
-		cancel(nil)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.cancels, n)
-	}
-	limit := s.opts.ConnectTimeout
-	if limit == 0 {
-		limit = s.opts.Server.ConnectTimeout
-	}
-	if limit <= 0 {
-		return ctx, done
-	}
-	ctx, stop := context.WithTimeoutCause(ctx, limit, &connectTimeoutError{limit})
-	return ctx, func() { stop(); done() }
+	return info
 }
 
-// open connects and stores the session in the Source.
-func (s *Source) open(ctx context.Context) (*session, error) {
-	sess, err := s.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	server := sess.wire.Server()
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		sess.end()
-		return nil, s.errorf("initialize", wire.ErrClosed, wire.ErrClosed.Error())
-	}
-	if s.sessions == nil {
-		s.sessions = map[any]*session{}
-	}
-	s.sessions[s.owner(ctx)], sess.used = sess, time.Now()
-	s.info.Transport, s.info.ProtocolVersion = sess.transport, sess.wire.Revision()
-	s.info.ServerInfo, s.info.Instructions = server.Info, server.Instructions
-	s.info.Protocol = sess.generation()
-	s.mu.Unlock()
-	if s.opts.Protocols != nil {
-		s.opts.Protocols.SaveProtocol(ctx, sess.generation())
-	}
-	if s.owner(ctx) == nil {
-		s.listenForChanges(ctx, sess)
-		s.subscribeAgain(ctx, sess)
-	}
-	return sess, nil
-}
-
-// session returns the session, or a new one if there is none or it was lost.
-func (s *Source) session(ctx context.Context) (*session, error) {
-	owner := s.owner(ctx)
-	done, err := s.connectAlone(ctx, owner)
-	if err != nil {
-		return nil, s.errorf("start", err, err.Error())
-	}
-	defer done()
-	s.mu.Lock()
-	sess, several, closed := s.sessions[owner], len(s.sessions), s.closed
-	s.mu.Unlock()
-	switch {
-	case closed:
-		return nil, s.errorf("start", wire.ErrClosed, wire.ErrClosed.Error())
-	case sess != nil && sess.wire.Alive():
-		return sess, nil
-	case sess != nil:
-		s.lost(owner, sess)
-	case several > maxOwners:
-		return nil, s.errorf("start", nil, fmt.Sprintf("more than %d clients have a process of their own (perClient)", maxOwners))
-	}
-	if err := s.paused(owner); err != nil {
-		return nil, err
-	}
-	if sess, err = s.open(ctx); err != nil {
-		s.failedNow(ctx, err)
-	}
-	return sess, err
-}
-
-// liveSession returns the session for a call, or a new one if the old one was lost: the
-// call has not reached the server yet.
-func (s *Source) liveSession(ctx context.Context) (*session, error) {
-	s.mu.Lock()
-	sess, closed := s.sessions[s.owner(ctx)], s.closed
-	s.mu.Unlock()
-	switch {
-	case closed:
-		return nil, s.errorf("tools/call", wire.ErrClosed, wire.ErrClosed.Error())
-	case sess != nil && sess.wire.Alive():
-		return sess, nil
-	}
-	ctx, stop := s.deadline(ctx)
+// Retry starts or reaches the shared process of a server that failed or has ended, within
+// the connect timeout. If the server is paused, it fails at once. The error is a
+// *ServerError that says when the server can be started again.
+func (s *Source) Retry(ctx context.Context) error {
+	ctx, stop := s.pool.deadline(caller.With(ctx, nil))
 	defer stop()
-	sess, err := s.session(ctx)
-	if err != nil {
-		s.setState(failedState(err), err)
-		return nil, err
+	err := s.pool.paused(nil)
+	if err == nil {
+		_, err = s.pool.get(ctx)
 	}
-	sess.limit.Store(s.opts.Limits.result())
-	s.setState(StateConnected, nil)
-	if s.owner(ctx) == nil {
-		s.report(Change{List: listTools})
+	if err == nil {
+		return nil
 	}
-	return sess, nil
+	err = cmp.Or(s.pool.paused(nil), err)
+	s.status.set(failedState(err), err)
+	return err
 }
 
-// maxOwners limits how many clients have a process of their own at once.
-const maxOwners = 100
+// Lost reports whether clients wait for changes of resources, but the shared process has
+// ended.
+func (s *Source) Lost() bool {
+	sess := s.pool.shared()
+	return s.subscriptions.any() && (sess == nil || !sess.wire.Alive())
+}
 
-// owner returns whose session a call of ctx uses: with perClient its client's, else
-// the one that all share.
-func (s *Source) owner(ctx context.Context) any {
-	if c := caller.From(ctx); c != nil && s.opts.Server.PerClient {
-		return c.Owner
+// Paused reports whether the server failed several times in a row, so that it is not
+// started yet.
+func (s *Source) Paused() bool { return s.pool.paused(nil) != nil }
+
+// CloseIdle ends the session if the server was not called for a time and reports no
+// changes of resources, and the sessions of owners who are gone. The next call starts the
+// server again. d <= 0 means for ever.
+func (s *Source) CloseIdle(d time.Duration, gone func(owner any) bool) {
+	s.pool.closeIdle(d, gone, s.subscriptions.any())
+}
+
+// Close ends the session and a stdio server's process group, within two
+// seconds. It may be called at any time and more than once; running calls fail.
+func (s *Source) Close() error {
+	s.pool.close()
+	if s.status.get().State == StateConnected {
+		s.status.set(StateDisconnected, nil)
 	}
 	return nil
 }

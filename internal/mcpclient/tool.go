@@ -36,12 +36,12 @@ type definition struct {
 }
 
 // read reads the definitions of a page, those of a large one in the background.
-func (s *Source) read(items []json.RawMessage) *reading {
+func (o *Options) read(items []json.RawMessage) *reading {
 	r := &reading{definitions: make([]definition, len(items))}
 	some := func(from, to int) {
 		for i := from; i < to; i++ {
 			d := &r.definitions[i]
-			d.Definition, d.err = s.definition(items[i])
+			d.Definition, d.err = o.definition(items[i])
 		}
 	}
 	const share = 64
@@ -71,55 +71,10 @@ func (l *listing) definitions() iter.Seq2[int, *definition] {
 	}
 }
 
-// tools converts listed tools to registry tools. A tool that cannot be used
-// gets a diagnostic, and is quarantined if its name is unique; headers says
-// that params may be sent in HTTP headers.
-func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Diagnostic) {
-	tools := make([]registry.Tool, 0, len(l.items))
-	var diags []registry.Diagnostic
-	if l.cut != "" {
-		severity := registry.SeverityWarning
-		if l.loop {
-			severity = registry.SeverityError
-		}
-		diags = append(diags, s.diagnose(severity, "listing_cut", "", "tools/list: "+l.cut, ""))
-	}
-	identity := identityOf(s.opts.Server)
-	seen := make(map[string]bool, len(l.items))
-	if l.pages == nil { // it is no server's answer
-		l.pages = []*reading{s.read(l.items)}
-	}
-	for i, listed := range l.definitions() {
-		d, err := listed.Definition, listed.err
-		if err == nil && headers {
-			err = wire.CheckParamHeaders(d.InputSchema)
-		}
-		if err != nil && d.Name != "" && !seen[d.ServerTool] {
-			tools = append(tools, s.quarantined(d, identity, err))
-		}
-		switch {
-		case errors.Is(err, errNeedsTask):
-			diags = append(diags, s.diagnose(registry.SeverityInfo, "tool_needs_task", d.Name, fmt.Sprintf("tool %s was left out: %v", text.Quote(d.ServerTool), err), ""))
-			continue
-		case err != nil:
-			diags = append(diags, s.diagnose(registry.SeverityWarning, "tool_malformed", d.Name,
-				fmt.Sprintf("tool %d of the listing was left out: %v", i+1, err), "report this to the server's author"))
-			continue
-		case seen[d.ServerTool]:
-			diags = append(diags, s.diagnose(registry.SeverityWarning, "tool_duplicate", d.Name,
-				fmt.Sprintf("tool %d of the listing was left out: its name %s is already listed", i+1, text.Quote(d.ServerTool)), ""))
-			continue
-		}
-		seen[d.ServerTool] = true
-		tools = append(tools, s.tool(d, identity))
-	}
-	return tools, diags
-}
-
 // definition reads one element of a tools/list result (revision 2025-11-25).
 // With an error it returns the name, if there is one.
-func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
-	d := registry.Definition{Source: s.Name(), Server: s.opts.Server.Name, Category: registry.CategoryOther, OutputMarkdown: true}
+func (o *Options) definition(raw json.RawMessage) (registry.Definition, error) {
+	d := registry.Definition{Source: registry.MCPPrefix + o.Server.Name, Server: o.Server.Name, Category: registry.CategoryOther, OutputMarkdown: true}
 	if jsonx.KindOf(raw) != jsonx.Object {
 		return d, errors.New("it is not an object")
 	}
@@ -140,7 +95,7 @@ func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 		case "annotations":
 			d.Annotations = value
 		default:
-			s.keepField(&d.MCP, key, value)
+			o.keepField(&d.MCP, key, value)
 		}
 	}
 	var ok bool
@@ -163,15 +118,15 @@ func (s *Source) definition(raw json.RawMessage) (registry.Definition, error) {
 	if support, _ := jsonx.Text(jsonx.Get(d.MCP.Execution, "taskSupport")); support == "required" {
 		return d, errNeedsTask
 	}
-	return d, s.checkParts(&d)
+	return d, o.checkParts(&d)
 }
 
 // keepField keeps a field that toolreg only passes on. A malformed one is
 // dropped, because it is no reason to reject the tool.
-func (s *Source) keepField(f *registry.MCPFields, key string, value json.RawMessage) {
+func (o *Options) keepField(f *registry.MCPFields, key string, value json.RawMessage) {
 	kind := jsonx.KindOf(value)
 	switch {
-	case int64(len(value)) > s.opts.Limits.Schema:
+	case int64(len(value)) > o.Limits.Schema:
 	case key == "title":
 		f.Title, _ = jsonx.Text(value)
 	case key == "icons" && kind == jsonx.Array:
@@ -184,7 +139,7 @@ func (s *Source) keepField(f *registry.MCPFields, key string, value json.RawMess
 }
 
 // checkParts checks the parts that are kept as sent.
-func (s *Source) checkParts(d *registry.Definition) error {
+func (o *Options) checkParts(d *registry.Definition) error {
 	for _, part := range []struct {
 		name string
 		raw  *json.RawMessage
@@ -194,11 +149,56 @@ func (s *Source) checkParts(d *registry.Definition) error {
 			continue
 		case jsonx.KindOf(*part.raw) != jsonx.Object:
 			return fmt.Errorf("its %s is not an object", part.name)
-		case int64(len(*part.raw)) > s.opts.Limits.Schema:
-			return fmt.Errorf("its %s has %d bytes, but the limit is %d (limits.schema)", part.name, len(*part.raw), s.opts.Limits.Schema)
+		case int64(len(*part.raw)) > o.Limits.Schema:
+			return fmt.Errorf("its %s has %d bytes, but the limit is %d (limits.schema)", part.name, len(*part.raw), o.Limits.Schema)
 		}
 	}
 	return nil
+}
+
+// tools converts listed tools to registry tools. A tool that cannot be used
+// gets a diagnostic, and is quarantined if its name is unique; headers says
+// that params may be sent in HTTP headers.
+func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Diagnostic) {
+	tools := make([]registry.Tool, 0, len(l.items))
+	var diags []registry.Diagnostic
+	if l.cut != "" {
+		severity := registry.SeverityWarning
+		if l.loop {
+			severity = registry.SeverityError
+		}
+		diags = append(diags, s.opts.diagnose(severity, "listing_cut", "", "tools/list: "+l.cut, ""))
+	}
+	identity := identityOf(s.opts.Server)
+	seen := make(map[string]bool, len(l.items))
+	if l.pages == nil { // it is no server's answer
+		l.pages = []*reading{s.opts.read(l.items)}
+	}
+	for i, listed := range l.definitions() {
+		d, err := listed.Definition, listed.err
+		if err == nil && headers {
+			err = wire.CheckParamHeaders(d.InputSchema)
+		}
+		if err != nil && d.Name != "" && !seen[d.ServerTool] {
+			tools = append(tools, s.quarantined(d, identity, err))
+		}
+		switch {
+		case errors.Is(err, errNeedsTask):
+			diags = append(diags, s.opts.diagnose(registry.SeverityInfo, "tool_needs_task", d.Name, fmt.Sprintf("tool %s was left out: %v", text.Quote(d.ServerTool), err), ""))
+			continue
+		case err != nil:
+			diags = append(diags, s.opts.diagnose(registry.SeverityWarning, "tool_malformed", d.Name,
+				fmt.Sprintf("tool %d of the listing was left out: %v", i+1, err), "report this to the server's author"))
+			continue
+		case seen[d.ServerTool]:
+			diags = append(diags, s.opts.diagnose(registry.SeverityWarning, "tool_duplicate", d.Name,
+				fmt.Sprintf("tool %d of the listing was left out: its name %s is already listed", i+1, text.Quote(d.ServerTool)), ""))
+			continue
+		}
+		seen[d.ServerTool] = true
+		tools = append(tools, s.tool(d, identity))
+	}
+	return tools, diags
 }
 
 // quarantined returns the tool of a definition that cannot be used.
@@ -232,7 +232,7 @@ func (s *Source) tool(d registry.Definition, identity json.RawMessage) registry.
 		Trusted:    server.Trust,
 		Timeout:    server.Timeout,
 		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
-			return s.call(ctx, &d, call, validator)
+			return s.requests.call(ctx, &d, call, validator)
 		},
 		Preview: func(context.Context, registry.Call) (registry.Preview, error) {
 			return registry.Preview{Kind: registry.PreviewMCP, Title: fmt.Sprintf("call %s on MCP server %s", text.Quote(d.ServerTool), text.Quote(server.Name))}, nil

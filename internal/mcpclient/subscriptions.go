@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,13 +21,13 @@ func (s *Source) Complete(ctx context.Context, params *mcp.CompleteParams) (*mcp
 	sent := *params
 	sent.Meta = nil // of whoever asks us
 	request := &request{method: "completion/complete", asked: ask.NewRequest(ctx, "completion"), params: &sent}
-	raw, err := s.fetch(ctx, request, "completions")
+	raw, err := s.requests.fetch(ctx, request, "completions")
 	if err != nil {
 		return nil, err
 	}
 	var result mcp.CompleteResult
 	if err := json.Unmarshal(raw, &result); err != nil {
-		return nil, s.malformed(request.method, "its answer is malformed: "+err.Error())
+		return nil, s.opts.malformed(request.method, "its answer is malformed: "+err.Error())
 	}
 	return &result, nil
 }
@@ -38,14 +39,38 @@ type Change = wire.Change
 // reports: of its lists, and of the resources that [Source.Subscribe] names. A server
 // that was started again may have other tools, which counts as a change too. changed
 // is called from any goroutine and must return at once. Call Follow before Discover.
-func (s *Source) Follow(changed func(Change)) {
+func (s *Source) Follow(changed func(Change)) { s.subscriptions.follow(changed) }
+
+// Subscribe asks the shared process of the server to report changes of a resource, until
+// [Source.Unsubscribe]; a process that is started later is asked too. Errors are those of
+// ReadResource.
+func (s *Source) Subscribe(ctx context.Context, uri string) error {
+	return s.subscriptions.add(ctx, uri)
+}
+
+// Unsubscribe ends what [Source.Subscribe] began. It starts no server.
+func (s *Source) Unsubscribe(ctx context.Context, uri string) error {
+	return s.subscriptions.remove(ctx, uri)
+}
+
+// subscriptions are what the shared session of a server is asked to report.
+type subscriptions struct {
+	requests *requester
+
+	mu        sync.Mutex
+	changed   func(Change)            // nil: nobody follows
+	resources map[string]subscription // by URI
+}
+
+// follow is [Source.Follow].
+func (s *subscriptions) follow(changed func(Change)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changed = changed
 }
 
 // report passes on a change.
-func (s *Source) report(c Change) {
+func (s *subscriptions) report(c Change) {
 	s.mu.Lock()
 	changed := s.changed
 	s.mu.Unlock()
@@ -54,22 +79,20 @@ func (s *Source) report(c Change) {
 	}
 }
 
-// Subscribe asks the shared process of the server to report changes of a resource, until
-// [Source.Unsubscribe]; a process that is started later is asked too. Errors are those of
-// ReadResource.
-func (s *Source) Subscribe(ctx context.Context, uri string) error {
+// add is [Source.Subscribe].
+func (s *subscriptions) add(ctx context.Context, uri string) error {
 	ctx = caller.With(ctx, nil)
-	sess, err := s.liveSession(ctx)
+	sess, err := s.requests.pool.live(ctx)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	sub, before := s.subscribed[uri]
-	if s.subscribed == nil {
-		s.subscribed = map[string]subscription{}
+	sub, before := s.resources[uri]
+	if s.resources == nil {
+		s.resources = map[string]subscription{}
 	}
 	if !before {
-		s.subscribed[uri] = subscription{} // a process that is started meanwhile is asked as well
+		s.resources[uri] = subscription{} // a process that is started meanwhile is asked as well
 	}
 	s.mu.Unlock()
 	if sub.on == sess {
@@ -78,8 +101,8 @@ func (s *Source) Subscribe(ctx context.Context, uri string) error {
 	if err := s.subscribe(ctx, sess, uri); err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if !before && s.subscribed[uri].on == nil {
-			delete(s.subscribed, uri)
+		if !before && s.resources[uri].on == nil {
+			delete(s.resources, uri)
 		}
 		return err
 	}
@@ -92,11 +115,11 @@ type subscription struct {
 	stop func()   // ends it in a modern session
 }
 
-func (s *Source) subscribe(ctx context.Context, sess *session, uri string) error {
+func (s *subscriptions) subscribe(ctx context.Context, sess *session, uri string) error {
 	sub := subscription{on: sess}
 	switch {
 	case !sess.offers("resources"):
-		return &NotOfferedError{Server: s.opts.Server.Name, What: "resources"}
+		return &NotOfferedError{Server: s.requests.opts.Server.Name, What: "resources"}
 	case sess.wire.Modern():
 		sub.stop = sess.wire.Listen(ctx, mcp.NotificationSubscriptions{ResourceSubscriptions: []string{uri}})
 	default:
@@ -106,8 +129,8 @@ func (s *Source) subscribe(ctx context.Context, sess *session, uri string) error
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, wanted := s.subscribed[uri]; wanted {
-		s.subscribed[uri] = sub
+	if _, wanted := s.resources[uri]; wanted {
+		s.resources[uri] = sub
 	} else if sub.stop != nil {
 		sub.stop()
 	}
@@ -115,16 +138,16 @@ func (s *Source) subscribe(ctx context.Context, sess *session, uri string) error
 }
 
 // control makes a request about the subscription of a legacy session.
-func (s *Source) control(ctx context.Context, sess *session, method, uri string) error {
-	raw, err := s.doOn(ctx, sess, &request{method: method, asked: ask.NewRequest(ctx, method), params: map[string]string{"uri": uri}})
-	return s.answerError(ctx, sess, method, raw, err)
+func (s *subscriptions) control(ctx context.Context, sess *session, method, uri string) error {
+	raw, err := s.requests.doOn(ctx, sess, &request{method: method, asked: ask.NewRequest(ctx, method), params: map[string]string{"uri": uri}})
+	return s.requests.answerError(ctx, sess, method, raw, err)
 }
 
-// Unsubscribe ends what [Source.Subscribe] began. It starts no server.
-func (s *Source) Unsubscribe(ctx context.Context, uri string) error {
+// remove is [Source.Unsubscribe].
+func (s *subscriptions) remove(ctx context.Context, uri string) error {
 	s.mu.Lock()
-	sub := s.subscribed[uri]
-	delete(s.subscribed, uri)
+	sub := s.resources[uri]
+	delete(s.resources, uri)
 	s.mu.Unlock()
 	switch {
 	case sub.stop != nil:
@@ -135,27 +158,22 @@ func (s *Source) Unsubscribe(ctx context.Context, uri string) error {
 	return nil
 }
 
+// any reports whether somebody waits for changes of resources.
+func (s *subscriptions) any() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.resources) > 0
+}
+
 // subscribeWithin limits how long a server may take to renew all subscriptions.
 const subscribeWithin = 5 * time.Second
 
-// subscribeAgain renews in a new shared process what an earlier one was asked to report.
-func (s *Source) subscribeAgain(ctx context.Context, sess *session) {
-	s.mu.Lock()
-	uris := slices.Sorted(maps.Keys(s.subscribed))
-	s.mu.Unlock()
-	ctx, stop := context.WithTimeout(ctx, subscribeWithin)
-	defer stop()
-	for _, uri := range uris {
-		if err := s.subscribe(ctx, sess, uri); err != nil {
-			s.log().Debug("not subscribed again", "uri", uri, "error", err)
-		}
-	}
-}
-
-// listenForChanges asks a modern server for what legacy ones report unasked.
-func (s *Source) listenForChanges(ctx context.Context, sess *session) {
+// opened asks a new shared session for what an earlier one was asked to report and, if it is
+// modern, for what legacy ones report unasked.
+func (s *subscriptions) opened(ctx context.Context, sess *session) {
 	s.mu.Lock()
 	followed := s.changed != nil
+	uris := slices.Sorted(maps.Keys(s.resources))
 	s.mu.Unlock()
 	caps := sess.wire.Server().Capabilities
 	wanted := mcp.NotificationSubscriptions{
@@ -165,5 +183,12 @@ func (s *Source) listenForChanges(ctx context.Context, sess *session) {
 	}
 	if followed && sess.wire.Modern() && (wanted.ToolsListChanged || wanted.PromptsListChanged || wanted.ResourcesListChanged) {
 		sess.wire.Listen(caller.With(ctx, nil), wanted)
+	}
+	ctx, stop := context.WithTimeout(ctx, subscribeWithin)
+	defer stop()
+	for _, uri := range uris {
+		if err := s.subscribe(ctx, sess, uri); err != nil {
+			s.requests.opts.log().Debug("not subscribed again", "uri", uri, "error", err)
+		}
 	}
 }

@@ -22,7 +22,7 @@ func TestBusyServersAreGivenTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, start := caller.With(t.Context(), who), time.Now()
 				r := &request{asked: ask.NewRequest(ctx, "tool x")}
-				if _, err := New(Options{}).inputs(ctx, r, json.RawMessage(`{"resultType":"input_required"}`), 2); err != nil {
+				if _, err := New(Options{}).requests.inputs(ctx, r, json.RawMessage(`{"resultType":"input_required"}`), 2); err != nil {
 					t.Error(err)
 				}
 				if waited := time.Since(start); waited != 3*busyPause || r.asked.Asked() {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -83,24 +84,31 @@ func mayBeSSE(s settings.Server) bool {
 	return s.HTTPURL == "" && s.URL != "" && s.Type == "" && s.Protocol != "modern"
 }
 
+// connector starts or reaches a server.
+type connector struct {
+	opts    *Options
+	asker   *ask.Handler
+	changed func(Change) // the session that clients share reports a change
+}
+
 // connect starts or reaches the server, with further attempts if the first one
 // fails. The error is a *ServerError, or the *settings.Error of the server's
 // entry.
-func (s *Source) connect(ctx context.Context) (*session, error) {
-	server := s.opts.Server
+func (c *connector) connect(ctx context.Context) (*session, error) {
+	server := c.opts.Server
 	if server.Err != nil {
 		return nil, server.Err
 	}
-	if s.opts.Expand != nil {
+	if c.opts.Expand != nil {
 		var err error
-		if server, err = s.opts.Expand(ctx, server); err != nil {
-			return nil, s.errorf("settings", err, err.Error())
+		if server, err = c.opts.Expand(ctx, server); err != nil {
+			return nil, c.opts.errorf("settings", err, err.Error())
 		}
 	}
 	a := firstAttempt(server, "")
 	remember := sync.OnceFunc(func() {
-		if s.opts.Protocols != nil {
-			a = firstAttempt(server, s.opts.Protocols.LoadProtocol(ctx))
+		if c.opts.Protocols != nil {
+			a = firstAttempt(server, c.opts.Protocols.LoadProtocol(ctx))
 		}
 	})
 	if a.transport != transportStdio {
@@ -108,20 +116,20 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 	}
 	var refused error // how a server that may speak SSE refused streamable HTTP
 	for {
-		sess, err := s.dial(ctx, server, a.transport, func() attempt {
+		sess, err := c.dial(ctx, server, a.transport, func() attempt {
 			remember() // while the program starts
 			return a
 		})
 		if err == nil {
 			return sess, nil
 		}
-		s.log().Debug("could not connect", "transport", a.transport, "mode", int(a.mode), "error", sess.hide(err.Error()))
-		next, again := s.nextAttempt(server, a, sess, err)
+		c.opts.log().Debug("could not connect", "transport", a.transport, "mode", int(a.mode), "error", sess.hide(err.Error()))
+		next, again := c.nextAttempt(server, a, sess, err)
 		switch {
 		case refused != nil && isNotStreamable(err): // it speaks neither
 			err = refused
 		case !again || ctx.Err() != nil || next.transport != a.transport:
-			err = s.connectError(sess, err)
+			err = c.connectError(sess, err)
 		}
 		sess.end()
 		if !again || ctx.Err() != nil {
@@ -136,7 +144,7 @@ func (s *Source) connect(ctx context.Context) (*session, error) {
 
 // nextAttempt returns what to try after a failed attempt; false if no other
 // attempt could succeed. A server is restarted only if a fresh start can help.
-func (s *Source) nextAttempt(server settings.Server, a attempt, sess *session, err error) (attempt, bool) {
+func (c *connector) nextAttempt(server settings.Server, a attempt, sess *session, err error) (attempt, bool) {
 	_, start := errors.AsType[*process.StartError](err)
 	_, login := errors.AsType[*wire.LoginError](err)
 	if start || login {
@@ -170,30 +178,21 @@ func isNotStreamable(err error) bool {
 	return true
 }
 
-func (s *Source) connectError(sess *session, err error) error {
+func (c *connector) connectError(sess *session, err error) error {
 	phase := "initialize"
 	login, refused := errors.AsType[*wire.LoginError](err)
 	start, failed := errors.AsType[*process.StartError](err)
 	switch {
 	case refused:
-		return s.loginError(login)
+		return c.opts.loginError(login)
 	case failed:
-		failed := &ServerError{Server: s.opts.Server.Name, Phase: "start", Reason: text.Escape(sess.hide(start.Error())), Cause: err}
+		failed := &ServerError{Server: c.opts.Server.Name, Phase: "start", Reason: text.Escape(sess.hide(start.Error())), Cause: err}
 		if errors.Is(err, fs.ErrNotExist) {
-			failed.hint = argsHint(s.opts.Server)
+			failed.hint = argsHint(c.opts.Server)
 		}
 		return failed
 	case sess.wire == nil:
 		phase = "connect"
 	}
-	return s.errorf(phase, err, sess.failure(err))
-}
-
-// loginError says why there is no token that the server accepts.
-func (s *Source) loginError(err *wire.LoginError) error {
-	return s.errorf("login", err.Cause, text.Escape(err.Error()))
-}
-
-func (s *Source) errorf(phase string, cause error, reason string) error {
-	return &ServerError{Server: s.opts.Server.Name, Phase: phase, Reason: reason, Cause: cause}
+	return c.opts.errorf(phase, err, sess.failure(err))
 }

@@ -18,10 +18,18 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // maxRounds is how often a server may answer one request by asking for input.
 const maxRounds = 5
+
+// requester makes requests for people and clients, and answers what the server asks meanwhile.
+type requester struct {
+	opts  *Options
+	asker *ask.Handler
+	pool  *pool
+}
 
 // request is one request for somebody, during which the server may ask. It is sent again with
 // the answers.
@@ -36,20 +44,56 @@ type request struct {
 	input json.RawMessage // members to add to the params: what the server asked for
 }
 
+// fetch makes one request for the person, and answers what the server asks
+// meanwhile.
+func (q *requester) fetch(ctx context.Context, r *request, what string) (json.RawMessage, error) {
+	sess, err := q.pool.live(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !sess.offers(what) {
+		return nil, &NotOfferedError{Server: q.opts.Server.Name, What: what}
+	}
+	raw, sess, err := q.do(ctx, sess, r)
+	if err := q.answerError(ctx, sess, r.method, raw, err); err != nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
+// answerError returns what is wrong with the answer to a request that is no call.
+func (q *requester) answerError(ctx context.Context, sess *session, method string, raw json.RawMessage, err error) error {
+	switch {
+	case err == nil && jsonx.KindOf(raw) != jsonx.Object:
+		return q.opts.malformed(method, "the server's answer is not a result object")
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("server %q: %s: %w", q.opts.Server.Name, method, context.Cause(ctx))
+	}
+	if unmet, ok := errors.AsType[*ask.InputError](err); ok {
+		return &RefusedError{Server: q.opts.Server.Name, Request: method, Message: unmet.Reason}
+	}
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return &RefusedError{Server: q.opts.Server.Name, Request: method, Code: refused.Code, Message: text.Valid(text.Head(sess.hide(refused.Message), maxMessage))}
+	}
+	return q.opts.errorf(method, err, sess.failure(err))
+}
+
 // do makes a request. If the server has forgotten the session and refused the request for
 // that, do makes it once more over a new one. It returns the session used last.
-func (s *Source) do(ctx context.Context, sess *session, r *request) (json.RawMessage, *session, error) {
-	raw, err := s.doOn(ctx, sess, r)
+func (q *requester) do(ctx context.Context, sess *session, r *request) (json.RawMessage, *session, error) {
+	raw, err := q.doOn(ctx, sess, r)
 	lost, missing := errors.AsType[*wire.SessionLostError](err)
 	if missing && lost.MayHaveRun || !missing && !errors.Is(err, errIdled) {
 		return raw, sess, err
 	}
 	sess.endWith(&wire.SessionLostError{MayHaveRun: true}) // for its other requests, which are running
-	next, err := s.liveSession(ctx)
+	next, err := q.pool.live(ctx)
 	if err != nil {
 		return nil, sess, err
 	}
-	raw, err = s.doOn(ctx, next, r)
+	raw, err = q.doOn(ctx, next, r)
 	return raw, next, err
 }
 
@@ -59,7 +103,7 @@ func (s *Source) do(ctx context.Context, sess *session, r *request) (json.RawMes
 // with it (revision 2026-07-28, input_required); both may refuse until the person
 // has opened an address (error -32042). The error is the cause of ctx, an
 // *ask.InputError or one of [wire.Session.Do].
-func (s *Source) doOn(ctx context.Context, sess *session, r *request) (json.RawMessage, error) {
+func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.RawMessage, error) {
 	ctx, done, err := sess.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -69,7 +113,7 @@ func (s *Source) doOn(ctx context.Context, sess *session, r *request) (json.RawM
 	if err != nil {
 		return nil, fmt.Errorf("encoding the params: %w", err)
 	}
-	round, err := answered(ctx, s.opts.Server.Name, r)
+	round, err := answered(ctx, q.opts.Server.Name, r)
 	if err != nil {
 		return nil, err
 	}
@@ -85,10 +129,10 @@ func (s *Source) doOn(ctx context.Context, sess *session, r *request) (json.RawM
 		case round >= maxRounds && (err == nil || addresses != nil):
 			return nil, &ask.InputError{Reason: fmt.Sprintf("it asked for input more than %d times", maxRounds)}
 		case err == nil:
-			r.input, err = s.inputs(ctx, r, raw, round)
+			r.input, err = q.inputs(ctx, r, raw, round)
 			again = err == nil
 		case addresses != nil:
-			again = s.asker.Addresses(ctx, r.asked, addresses.Data, sess.wire.Completion)
+			again = q.asker.Addresses(ctx, r.asked, addresses.Data, sess.wire.Completion)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -124,7 +168,7 @@ func answered(ctx context.Context, server string, r *request) (rounds int, err e
 
 // inputs answers what a modern server asks for. One that asks for nothing is busy, and
 // gets the request again after a pause.
-func (s *Source) inputs(ctx context.Context, r *request, raw json.RawMessage, round int) (json.RawMessage, error) {
+func (q *requester) inputs(ctx context.Context, r *request, raw json.RawMessage, round int) (json.RawMessage, error) {
 	asks := false
 	for range jsonx.Members(jsonx.Get(raw, "inputRequests")) {
 		asks = true
@@ -137,9 +181,9 @@ func (s *Source) inputs(ctx context.Context, r *request, raw json.RawMessage, ro
 		if asks {
 			r.asked.MarkAsked()
 		}
-		return c.Input(ctx, s.opts.Server.Name, raw)
+		return c.Input(ctx, q.opts.Server.Name, raw)
 	}
-	return s.asker.Inputs(ctx, r.asked, raw)
+	return q.asker.Inputs(ctx, r.asked, raw)
 }
 
 // busyPause is how long to wait for a busy server, multiplied by the round.

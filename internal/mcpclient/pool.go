@@ -1,0 +1,194 @@
+package mcpclient
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+)
+
+// pool has the sessions with a server: one that all clients share or, with perClient, one for
+// each of them. It is safe for concurrent use.
+type pool struct {
+	connector connector
+	opts      *Options
+	status    *status
+	opened    func(context.Context, *session) // called with each new session
+
+	mu         sync.Mutex
+	sessions   map[any]*session                // by owner; one of nobody in particular has the owner nil
+	connecting map[any]chan struct{}           // by owner: closed when its connection is made, or has failed
+	failures   map[any]failures                // by owner
+	closed     bool                            // by close
+	cancels    map[int]context.CancelCauseFunc // for the connections in progress
+	attempts   int                             // so far
+}
+
+// live returns the session for a call, or a new one if the old one was lost: the
+// call has not reached the server yet.
+func (p *pool) live(ctx context.Context) (*session, error) {
+	p.mu.Lock()
+	sess, closed := p.sessions[p.opts.owner(ctx)], p.closed
+	p.mu.Unlock()
+	switch {
+	case closed:
+		return nil, p.opts.errorf("tools/call", wire.ErrClosed, wire.ErrClosed.Error())
+	case sess != nil && sess.wire.Alive():
+		return sess, nil
+	}
+	ctx, stop := p.deadline(ctx)
+	defer stop()
+	sess, err := p.get(ctx)
+	if err != nil {
+		p.status.set(failedState(err), err)
+		return nil, err
+	}
+	sess.limit.Store(p.opts.Limits.result())
+	p.status.set(StateConnected, nil)
+	if p.opts.owner(ctx) == nil {
+		p.connector.changed(Change{List: listTools})
+	}
+	return sess, nil
+}
+
+// get returns the session, or a new one if there is none or it was lost.
+func (p *pool) get(ctx context.Context) (*session, error) {
+	owner := p.opts.owner(ctx)
+	done, err := p.connectAlone(ctx, owner)
+	if err != nil {
+		return nil, p.opts.errorf("start", err, err.Error())
+	}
+	defer done()
+	p.mu.Lock()
+	sess, several, closed := p.sessions[owner], len(p.sessions), p.closed
+	p.mu.Unlock()
+	switch {
+	case closed:
+		return nil, p.opts.errorf("start", wire.ErrClosed, wire.ErrClosed.Error())
+	case sess != nil && sess.wire.Alive():
+		return sess, nil
+	case sess != nil:
+		p.lost(owner, sess)
+	case several > maxOwners:
+		return nil, p.opts.errorf("start", nil, fmt.Sprintf("more than %d clients have a process of their own (perClient)", maxOwners))
+	}
+	if err := p.paused(owner); err != nil {
+		return nil, err
+	}
+	if sess, err = p.open(ctx); err != nil {
+		p.failedNow(ctx, err)
+	}
+	return sess, err
+}
+
+// open connects, and stores the session.
+func (p *pool) open(ctx context.Context) (*session, error) {
+	sess, err := p.connector.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		sess.end()
+		return nil, p.opts.errorf("initialize", wire.ErrClosed, wire.ErrClosed.Error())
+	}
+	if p.sessions == nil {
+		p.sessions = map[any]*session{}
+	}
+	p.sessions[p.opts.owner(ctx)], sess.used = sess, time.Now()
+	p.mu.Unlock()
+	if p.opts.Protocols != nil {
+		p.opts.Protocols.SaveProtocol(ctx, sess.generation())
+	}
+	p.opened(ctx, sess)
+	return sess, nil
+}
+
+// deadline sets the time limit on connecting and listing, and makes Close end
+// both.
+func (p *pool) deadline(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	p.mu.Lock()
+	p.attempts++
+	n := p.attempts
+	if p.cancels == nil {
+		p.cancels = map[int]context.CancelCauseFunc{}
+	}
+	p.cancels[n] = cancel
+	if p.closed {
+		cancel(wire.ErrClosed)
+	}
+	p.mu.Unlock()
+	done := func() {
+		cancel(nil)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.cancels, n)
+	}
+	limit := p.opts.ConnectTimeout
+	if limit == 0 {
+		limit = p.opts.Server.ConnectTimeout
+	}
+	if limit <= 0 {
+		return ctx, done
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, limit, &connectTimeoutError{limit})
+	return ctx, func() { stop(); done() }
+}
+
+// shared returns the session that clients share, nil if there is none.
+func (p *pool) shared() *session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sessions[nil]
+}
+
+// maxOwners limits how many clients have a process of their own at once.
+const maxOwners = 100
+
+// closeIdle is [Source.CloseIdle]; needed says that the session that clients share is used even
+// if nothing is called.
+func (p *pool) closeIdle(d time.Duration, gone func(owner any) bool, needed bool) {
+	p.mu.Lock()
+	sessions := maps.Clone(p.sessions)
+	if needed {
+		delete(sessions, nil)
+	}
+	p.mu.Unlock()
+	for owner, sess := range sessions {
+		unused := d
+		if owner != nil && gone(owner) {
+			unused = time.Nanosecond
+		}
+		if unused <= 0 || !sess.wire.Alive() && owner == nil || !sess.idle(unused) {
+			continue
+		}
+		p.opts.log().Debug("closing an idle server", "server", p.opts.Server.Name)
+		sess.end()
+		p.mu.Lock()
+		if owner != nil && p.sessions[owner] == sess {
+			delete(p.sessions, owner)
+		}
+		p.mu.Unlock()
+	}
+}
+
+// close ends all sessions, and connects no more.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	sessions := maps.Clone(p.sessions)
+	for _, cancel := range p.cancels {
+		cancel(wire.ErrClosed)
+	}
+	p.mu.Unlock()
+	var ending sync.WaitGroup
+	for _, sess := range sessions {
+		ending.Go(sess.end)
+	}
+	ending.Wait()
+}

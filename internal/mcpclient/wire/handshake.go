@@ -49,10 +49,11 @@ const (
 	LastLegacy  = "2025-11-25"
 )
 
-// The requests of the handshake.
+// Methods of requests that are unlike others.
 const (
 	methodInitialize = "initialize"
 	methodDiscover   = "server/discover"
+	methodListen     = "subscriptions/listen" // is answered at its end
 )
 
 // Revisions returns the revisions of the protocol that sessions can speak, newest first.

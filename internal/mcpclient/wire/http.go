@@ -199,22 +199,34 @@ func (h *HTTP) receiveStream(ctx context.Context, s *Session, m message, resp *h
 		case a.last == "" || a.stalls >= maxStalls:
 			return httpError(errors.New("it ended its answer without a result"))
 		}
+		var err error
+		if resp, err = h.resume(ctx, m.revision, &a); err != nil {
+			return err
+		}
+	}
+}
+
+// resume requests the rest of a stream.
+func (h *HTTP) resume(ctx context.Context, revision string, a *answerStream) (*http.Response, error) {
+	for {
 		select {
 		case <-time.After(a.pause):
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
-		var err error
-		if resp, err = h.get(ctx, m.revision, a.last); err != nil {
-			if lost, ok := errors.AsType[*SessionLostError](err); ok {
-				lost.MayHaveRun = true
-			}
-			return err
+		resp, err := h.get(ctx, revision, a.last)
+		if lost, ok := errors.AsType[*SessionLostError](err); ok {
+			lost.MayHaveRun = true
 		}
-		if contentType(resp) != eventStreamType {
+		if failed, ok := errors.AsType[*HTTPError](err); ok && failed.Status == 0 && a.stalls+1 < maxStalls { // not reached
+			a.stalls++
+			continue
+		}
+		if err == nil && contentType(resp) != eventStreamType {
 			_ = resp.Body.Close()
-			return httpError(fmt.Errorf("it did not resume its answer (%s, content type %q)", resp.Status, contentType(resp)))
+			err = httpError(fmt.Errorf("it did not resume its answer (%s, content type %q)", resp.Status, contentType(resp)))
 		}
+		return resp, err
 	}
 }
 
@@ -362,7 +374,7 @@ func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
 		err = httpError(errors.New("its session id contains characters other than visible ASCII"))
 	case resp.StatusCode == http.StatusNotFound && session != "":
 		h.mu.Lock()
-		h.lost = true
+		h.lost = h.lost || r.Method == http.MethodPost // some have no streams to get
 		h.mu.Unlock()
 		err = &SessionLostError{}
 	case resp.StatusCode >= 300:

@@ -148,7 +148,7 @@ func (s *Session) reply(ctx context.Context, r *jsonrpc.Response) {
 	if r.Error != nil {
 		r.Result = nil
 	}
-	if err := s.send(ctx, message{Message: r, revision: s.opening.revision}); err != nil {
+	if err := s.send(ctx, message{Message: r, revision: s.Revision()}); err != nil {
 		s.opts.Logger.Debug("an answer was not delivered", "error", err)
 	}
 }

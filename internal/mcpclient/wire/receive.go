@@ -104,9 +104,8 @@ func (s *Session) receiveMalformed(err error) {
 	defer s.mu.Unlock()
 	n, _ := idOf(bad.id)
 	r := s.pending[n]
-	if !bad.id.IsValid() && bad.answer && len(s.pending) == 1 {
-		for _, r = range s.pending {
-		}
+	if !bad.id.IsValid() && bad.answer {
+		r = s.only()
 	}
 	if r == nil {
 		return
@@ -114,6 +113,20 @@ func (s *Session) receiveMalformed(err error) {
 	delete(s.pending, r.id)
 	s.endQuestionsOfNoRequest()
 	r.answer(nil, malformed(bad.Error()))
+}
+
+// only returns the request that waits for an answer, nil if several do. s.mu is held.
+func (s *Session) only() (only *Request) {
+	for _, r := range s.pending {
+		switch {
+		case r.Method == methodListen:
+		case only != nil:
+			return nil
+		default:
+			only = r
+		}
+	}
+	return only
 }
 
 func malformed(what string) error {

@@ -57,16 +57,12 @@ func (r *Request) answer(result json.RawMessage, err error) {
 	close(r.answered)
 }
 
-// params returns the params of a request as they are sent: those given, with what this
-// revision of the protocol wants in _meta.
-func (s *Session) params(r *Request) json.RawMessage {
+// params returns the params of a request as they are sent: those given, with what a revision of
+// the protocol wants in _meta.
+func (s *Session) params(r *Request, revision string) json.RawMessage {
 	meta := map[string]any{}
 	if r.Progress != nil {
 		meta["progressToken"] = r.token()
-	}
-	revision := s.opening.revision
-	if r.revision != nil {
-		revision = *r.revision
 	}
 	if revision >= FirstModern {
 		meta[mcp.MetaKeyProtocolVersion] = revision

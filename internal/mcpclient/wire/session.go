@@ -69,10 +69,10 @@ type Session struct {
 	over   chan struct{}   // closed when nothing can come from the server any more
 
 	receiving sync.Mutex // one message is received at a time
-	opening   opening    // set by Handshake, and read after it
 	logs      sync.Once  // log messages were asked for
 
 	mu         sync.Mutex
+	opening    opening            // by Handshake
 	err        error              // why it is over
 	closed     bool               // by Close
 	waited     bool               // Wait was called: no more goroutines are started
@@ -186,12 +186,12 @@ func (s *Session) begin(r *Request, cancel context.CancelCauseFunc) (message, er
 	s.serial++
 	r.id, r.cancel, r.answered, r.result, r.err = s.serial, cancel, make(chan struct{}), nil, nil
 	s.pending[r.id] = r
-	id, _ := jsonrpc.MakeID(float64(r.id))
 	m := message{request: r, method: r.Method, revision: s.opening.revision}
 	if r.revision != nil {
 		m.revision = *r.revision
 	}
-	m.Message = &jsonrpc.Request{ID: id, Method: r.Method, Params: s.params(r)}
+	id, _ := jsonrpc.MakeID(float64(r.id))
+	m.Message = &jsonrpc.Request{ID: id, Method: r.Method, Params: s.params(r, m.revision)}
 	return m, nil
 }
 
@@ -234,7 +234,7 @@ func (s *Session) sayCancelled(ctx context.Context, r *Request) {
 
 // notify sends a notification. That it fails is only logged.
 func (s *Session) notify(ctx context.Context, method string, params json.RawMessage) {
-	m := message{method: method, revision: s.opening.revision, Message: &jsonrpc.Request{Method: method, Params: params}}
+	m := message{method: method, revision: s.Revision(), Message: &jsonrpc.Request{Method: method, Params: params}}
 	if err := s.send(ctx, m); err != nil {
 		s.opts.Logger.Debug("a notification was not delivered", "method", method, "error", err)
 	}

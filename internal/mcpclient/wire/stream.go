@@ -81,7 +81,7 @@ const (
 
 // awaitOpen waits until the server is ready for a request. A request for a list does not
 // wait for the answer to notifications/initialized, because it can be repeated: early is
-// closed when that answer has come.
+// closed when that answer has come, and nil if it has.
 func (s *Session) awaitOpen(ctx context.Context, r *Request) (early <-chan struct{}) {
 	s.mu.Lock()
 	c := s.opening.confirmed
@@ -89,16 +89,17 @@ func (s *Session) awaitOpen(ctx context.Context, r *Request) (early <-chan struc
 	if c == nil {
 		return nil
 	}
-	list := strings.HasSuffix(r.Method, "/list")
-	last := c.answered
-	if list {
-		last = c.written
+	before := c.answered
+	if strings.HasSuffix(r.Method, "/list") {
+		before = c.written
 	}
 	select {
-	case <-last.c:
+	case <-before.c:
 	case <-ctx.Done():
 	}
-	if list {
+	select {
+	case <-c.answered.c:
+	default:
 		return c.answered.c
 	}
 	if r.Asked == nil {
@@ -118,7 +119,7 @@ func (s *Session) awaitOpen(ctx context.Context, r *Request) (early <-chan struc
 // Listen asks a modern server for notifications until stop is called: params are those of
 // subscriptions/listen (revision 2026-07-28). If the server refuses, there are none.
 func (s *Session) Listen(ctx context.Context, wanted mcp.NotificationSubscriptions) (stop func()) {
-	r := &Request{Method: "subscriptions/listen", Params: marshal(map[string]any{"notifications": &wanted})}
+	r := &Request{Method: methodListen, Params: marshal(map[string]any{"notifications": &wanted})}
 	h, ok := s.link.(*HTTP)
 	return s.whileOpen(ctx, func(ctx context.Context) {
 		if !ok {

@@ -14,8 +14,8 @@ import (
 )
 
 // Program returns the path of the executable in Argv[0]. A name without a slash
-// is looked up in the PATH of Env, ignoring empty and relative entries; a
-// relative path is relative to Dir. The error is a *[StartError]. os/exec would
+// is looked up in the PATH of Env, ignoring empty and relative entries and what is
+// in NotFrom; a relative path is relative to Dir. The error is a *[StartError]. os/exec would
 // search toolreg's own PATH instead of the child's.
 func (s Spec) Program() (string, error) {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
@@ -52,6 +52,9 @@ func find(name string, s Spec) (string, error) {
 			continue
 		}
 		found, err := osexec.LookPath(filepath.Join(dir, name))
+		if err == nil && s.NotFrom != "" && (leadsInto(dir, s.NotFrom) || leadsInto(found, s.NotFrom)) {
+			continue
+		}
 		if err == nil {
 			return found, nil
 		}
@@ -66,6 +69,21 @@ func find(name string, s Spec) (string, error) {
 		return "", relative
 	}
 	return "", notFound("not found in its PATH")
+}
+
+// leadsInto reports whether a path is in a folder, or leads into it through links.
+func leadsInto(path, folder string) bool {
+	for _, f := range []func(string) (string, error){filepath.Abs, filepath.EvalSymlinks} {
+		p, err := f(path)
+		into, failed := f(folder)
+		if err != nil || failed != nil {
+			return true
+		}
+		if rel, err := filepath.Rel(into, p); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
 }
 
 // findAt checks a program given as a path.

@@ -33,6 +33,10 @@ type Spec struct {
 	Folder *os.File
 	Env    []string // the whole environment of the child; nil = empty, never ours
 
+	// NotFrom is a folder whose programs are not found through PATH, because others can
+	// write to it, such as a virtual environment in the workspace; "" = none.
+	NotFrom string
+
 	// Stdin is what Run writes to the child before closing its stdin; nil means
 	// /dev/null. It is no error if the child does not read it.
 	Stdin []byte

@@ -18,7 +18,7 @@ func (s *shellTool) background(c *shellCall, call registry.Call, argv []string, 
 	if err != nil {
 		return registry.Result{}, err
 	}
-	program, err := (process.Spec{Argv: argv, Dir: dir, Env: s.opts.Env}).Program()
+	program, err := (process.Spec{Argv: argv, Dir: dir, Env: s.opts.Env, NotFrom: c.root}).Program()
 	if err != nil {
 		return registry.Result{}, fmt.Errorf("running a shell command: %w", err)
 	}

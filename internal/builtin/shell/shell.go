@@ -179,7 +179,7 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 	defer cancel()
 	stream := &textStream{emit: call.Emit}
 	spec := process.Spec{
-		Argv: argv, Dir: dir, Folder: open, Env: s.opts.Env,
+		Argv: argv, Dir: dir, Folder: open, Env: s.opts.Env, NotFrom: c.root,
 		MaxOutput: -1, Keep: cmp.Or(s.opts.MaxOutput, process.DefaultMaxOutput),
 		Output: func(n int, p []byte) {
 			stream.write(n, p)

@@ -60,3 +60,26 @@ func TestSwappedDirectoryRunsNothingOutside(t *testing.T) {
 		t.Error("nothing ran inside")
 	}
 }
+
+// An earlier command may have left a shell in a folder on PATH, such as a virtual environment.
+func TestTheShellIsNotTakenFromTheWorkspace(t *testing.T) {
+	opts, dir := place(t, nil)
+	outside := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"bash", "sh", "tool"} {
+		if err := os.WriteFile(filepath.Join(dir, "bin", name), []byte("#!/bin/sh\necho planted\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(dir, "bin", name), filepath.Join(outside, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, folder := range []string{filepath.Join(dir, "bin"), outside} {
+		opts.Env = []string{"PATH=" + folder + ":/usr/bin:/bin"}
+		if r := run(t, opts, "run_shell_command", `{"command":"echo real; tool"}`); !strings.Contains(r.Text(), "real\nplanted") {
+			t.Errorf("%s: %s", folder, r.Text())
+		}
+	}
+}

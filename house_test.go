@@ -76,7 +76,7 @@ func rooms() map[string][]string {
 		"internal/expand":              {},
 		"internal/form":                {},
 		"internal/hooks":               {"internal/process", "internal/registry"},
-		"internal/jq":                  {},
+		"internal/jq":                  {"internal/process"},
 		"internal/jsonx":               {},
 		"internal/lock":                {"internal/atomicfile", "internal/registry"},
 		"internal/markdown":            {"internal/terminal"},

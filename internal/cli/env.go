@@ -255,7 +255,7 @@ func (e *Env) Session(ctx context.Context, o SessionOptions) (*session.Session, 
 func (e *Env) deps() session.Deps {
 	return session.Deps{
 		Version: e.Version, Dir: e.Dir, Environ: e.Environ, Start: e.start, Folders: e.Folders, Log: e.Log,
-		Warn: e.Warn, Screen: e.Screen, LogLevel: e.logLevel(), Outcome: outcome, Keeper: keeper(),
+		Warn: e.Warn, Screen: e.Screen, LogLevel: e.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), Evaluator: internal(EvaluateCommand),
 	}
 }
 
@@ -272,18 +272,22 @@ func (e *Env) CheckSettings(ctx context.Context, set *settings.Settings) error {
 	return nil // for example, the preset or the lock file has a mistake
 }
 
-// keeper returns the command that manages background commands; nil if our own
-// path is unknown.
-func keeper() []string {
+// internal returns the argv of one of our internal commands; nil if our own path
+// is unknown.
+func internal(command string) []string {
 	self, err := os.Executable()
 	if err != nil {
 		return nil
 	}
-	return []string{self, KeepCommand}
+	return []string{self, command}
 }
 
-// KeepCommand is the name of the command that manages background commands.
-const KeepCommand = "keep-background"
+// Names of internal commands: the one that manages background commands, and the one
+// that evaluates jq expressions of plugins and projects.
+const (
+	KeepCommand     = "keep-background"
+	EvaluateCommand = "evaluate-expression"
+)
 
 // Again makes a session from settings that are read anew, without asking anybody.
 // If that fails, the earlier settings stay.

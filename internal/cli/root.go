@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/agents"
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
@@ -234,6 +235,18 @@ Empty input means {}.
 func PresetFlag(cmd *cobra.Command, preset *string) {
 	cmd.Flags().StringVar(preset, "preset", "", "only the tools of this `preset`, or of several with commas: "+strings.Join(builtin.Presets(), ", "))
 	complete.Flag(cmd, "preset", complete.Presets)
+}
+
+// NewEvaluateCommand returns an internal command, which evaluates a jq expression
+// of a plugin or project from stdin.
+func NewEvaluateCommand(e *Env) *cobra.Command {
+	return &cobra.Command{
+		Use: EvaluateCommand, Hidden: true, DisableFlagParsing: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // no settings
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return jq.Evaluate(cmd.Context(), e.In, e.pipe)
+		},
+	}
 }
 
 // NewKeepCommand returns an internal command, which run_shell_command starts

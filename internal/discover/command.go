@@ -41,6 +41,8 @@ type CommandOptions struct {
 	Confine process.Confiner
 	// Outputs caches the output of the discovery command. nil: it always runs.
 	Outputs Outputs
+	// Evaluator evaluates the expressions of declarations; see [jq.Expression.Apart].
+	Evaluator []string
 }
 
 // Outputs caches the output of programs that declare tools (spec section 10,
@@ -156,10 +158,10 @@ func (c *command) Discover(ctx context.Context) ([]registry.Tool, []registry.Dia
 	tools := make([]registry.Tool, len(found.tools))
 	for i := range found.tools {
 		d := &found.tools[i]
-		r, err := readRunning(d.fields, DefaultTimeout)
+		r, err := readRunning(d.fields, DefaultTimeout, c.opts.Evaluator)
 		var when condition
 		if err == nil {
-			when, err = readCondition(d.fields)
+			when, err = readCondition(d.fields, c.opts.Evaluator)
 		}
 		if err != nil && d.quarantine == nil {
 			found.spoil(d, err)

@@ -24,6 +24,9 @@ type CompositeOptions struct {
 	Call StepCall
 	// Context is the JSON object that expressions see as .context.
 	Context json.RawMessage
+	// Evaluator evaluates the expressions of projects' composites; see
+	// [jq.Expression.Apart].
+	Evaluator []string
 }
 
 // Composites are the tools of the setting composites (spec section 6.5),
@@ -60,6 +63,9 @@ func ParseComposites(ctx context.Context, entries []settings.Named, opts Composi
 	out := &Composites{opts: opts}
 	for _, n := range entries {
 		r := compositeReader{named: n}
+		if n.Origin.Scope == settings.ScopeProject {
+			r.evaluator = opts.Evaluator
+		}
 		c := r.read(ctx)
 		c.problems = document.SortProblems(r.problems)
 		out.list = append(out.list, c)

@@ -18,8 +18,9 @@ var compositeSchema string
 
 // compositeReader parses one entry of composites and collects its mistakes.
 type compositeReader struct {
-	named    settings.Named
-	problems []document.Problem
+	named     settings.Named
+	evaluator []string // see [CompositeOptions.Evaluator]
+	problems  []document.Problem
 }
 
 func (r *compositeReader) fail(pointer, message, hint string) {
@@ -100,5 +101,5 @@ func (r *compositeReader) expression(pointer string, o object) *jq.Expression {
 	if err != nil {
 		r.fail(pointer, err.Error(), "it is a jq expression over {params, steps, context}")
 	}
-	return e
+	return e.Apart(r.evaluator)
 }

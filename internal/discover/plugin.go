@@ -66,6 +66,8 @@ type PluginOptions struct {
 	Confine process.Confiner
 	// Outputs caches the output of factories and scripts. nil: they always run.
 	Outputs Outputs
+	// Evaluator evaluates the expressions of declarations; see [jq.Expression.Apart].
+	Evaluator []string
 }
 
 // NewPlugin returns the source of a plugin's tools. Its name is "plugin:ID". It
@@ -155,10 +157,10 @@ func (p *plugin) reads(d *declaration) (argv []string, r running, c condition, e
 	if argv, err = p.command(d); err != nil {
 		return nil, r, c, err
 	}
-	if r, err = readRunning(d.fields, p.timeout); err != nil {
+	if r, err = readRunning(d.fields, p.timeout, p.opts.Evaluator); err != nil {
 		return nil, r, c, err
 	}
-	c, err = readCondition(d.fields)
+	c, err = readCondition(d.fields, p.opts.Evaluator)
 	return argv, r, c, err
 }
 

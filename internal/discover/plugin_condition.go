@@ -21,8 +21,9 @@ type condition struct {
 	when     *jq.Expression // nil: none
 }
 
-// readCondition reads the fields channels and when of a declaration.
-func readCondition(o object) (condition, error) {
+// readCondition reads the fields channels and when of a declaration; evaluator is
+// for [jq.Expression.Apart].
+func readCondition(o object, evaluator []string) (condition, error) {
 	var c condition
 	if raw := o["channels"]; present(raw) {
 		if json.Unmarshal(raw, &c.channels) != nil {
@@ -44,6 +45,7 @@ func readCondition(o object) (condition, error) {
 		if c.when, err = jq.Compile(v); err != nil {
 			return c, fmt.Errorf("its when is %w", err)
 		}
+		c.when = c.when.Apart(evaluator)
 	default:
 		return c, fmt.Errorf("its when is %s, not an object or a jq expression", jsonx.KindOf(raw))
 	}

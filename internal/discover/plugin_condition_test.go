@@ -38,7 +38,7 @@ func TestConditions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := readCondition(o)
+		c, err := readCondition(o, nil)
 		if err != nil {
 			t.Errorf("%s: %v", declared, err)
 			continue

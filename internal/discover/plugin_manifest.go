@@ -186,9 +186,9 @@ func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 		}
 		for _, field := range []string{"channels", "when", "timeout", "output", "confirm"} {
 			alone := object{field: o[field]}
-			_, err := readCondition(alone)
+			_, err := readCondition(alone, nil)
 			if err == nil {
-				_, err = readRunning(alone, 0)
+				_, err = readRunning(alone, 0, nil)
 			}
 			if err != nil {
 				p.further(doc, at+"/"+field, err.Error())

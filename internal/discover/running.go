@@ -25,8 +25,8 @@ type running struct {
 }
 
 // readRunning reads the fields timeout, confirm and output of a declaration;
-// timeout is the default.
-func readRunning(o object, timeout time.Duration) (running, error) {
+// timeout is the default, evaluator is for [jq.Expression.Apart].
+func readRunning(o object, timeout time.Duration, evaluator []string) (running, error) {
 	r := running{timeout: timeout}
 	var err error
 	if raw := o["timeout"]; present(raw) {
@@ -47,6 +47,7 @@ func readRunning(o object, timeout time.Duration) (running, error) {
 		if r.confirm, err = readConfirmation(raw); err != nil {
 			return r, fmt.Errorf("its confirm: %w", err)
 		}
+		r.confirm.when = r.confirm.when.Apart(evaluator)
 	}
 	return r, nil
 }

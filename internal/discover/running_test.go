@@ -80,7 +80,7 @@ func TestReadRunningRefuses(t *testing.T) {
 		if err := json.Unmarshal([]byte(raw), &o); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readRunning(o, 0); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readRunning(o, 0, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", raw, err, want)
 		}
 	}

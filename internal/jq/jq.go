@@ -1,7 +1,8 @@
 // Package jq evaluates the jq expressions of settings and manifests: the steps
 // of composites, and the conditions of plugins' tools and of policy rules.
-// Expressions cannot access the environment, files or modules, and are limited
-// in time and memory.
+// Expressions cannot access the environment, files or modules, and are limited in
+// time; those that others than the user wrote also in memory, in a process of
+// their own.
 package jq
 
 import (
@@ -24,6 +25,8 @@ import (
 type Expression struct {
 	Text string // as written
 	code *gojq.Code
+	// evaluator is the command that evaluates it; nil: it is evaluated here.
+	evaluator []string
 }
 
 // Compile compiles an expression over one value.
@@ -43,16 +46,24 @@ func Compile(text string) (*Expression, error) {
 var errNoValue = errors.New("it returned no value")
 
 // Value returns the single value of the expression for input, which must
-// consist of JSON types, as [Decode] returns them. After 10 s, or with more than
-// 256 MiB of memory, it is an error. An expression that was stopped may still
-// read the input afterwards.
+// consist of JSON types, as [Decode] returns them. After 10 s it is an error, and
+// so it is if an expression of [Expression.Apart] takes more than 256 MiB of
+// memory. An expression that was stopped may still read the input afterwards.
 func (e *Expression) Value(ctx context.Context, input any) (any, error) {
-	ctx, stop := limited(ctx, maxTime, maxMemory)
-	defer stop()
-	return e.value(ctx, input)
+	return e.within(ctx, maxTime, maxMemory, input)
 }
 
-func (e *Expression) value(ctx context.Context, input any) (any, error) {
+// within evaluates the expression within limits.
+func (e *Expression) within(ctx context.Context, most time.Duration, bytes uint64, input any) (any, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("it took longer than %s", most))
+	defer cancel()
+	if e.evaluator != nil {
+		return e.apart(ctx, bytes, input)
+	}
+	return e.here(ctx, input)
+}
+
+func (e *Expression) here(ctx context.Context, input any) (any, error) {
 	v, err := memory.Await(ctx, func() any { return only(e.code.RunWithContext(ctx, input)) })
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
@@ -105,11 +116,9 @@ func only(iter gojq.Iter) any {
 }
 
 // ValueBriefly is [Expression.Value] within the limits for what is evaluated for every
-// call or run.
+// call or run: 1 s and 64 MiB.
 func (e *Expression) ValueBriefly(ctx context.Context, input any) (any, error) {
-	ctx, stop := brief(ctx)
-	defer stop()
-	return e.value(ctx, input)
+	return e.within(ctx, briefTime, briefMemory, input)
 }
 
 // Text converts a value to text for a model: a string stays as it is,
@@ -152,32 +161,15 @@ const (
 	briefTime   = time.Second
 )
 
-// brief limits what is evaluated with the returned context: after 1 s or with
-// more than 64 MiB of memory it ends with an error that says so. The returned
-// function must be called.
-func brief(ctx context.Context) (context.Context, func()) {
-	return limited(ctx, briefTime, briefMemory)
-}
-
-func limited(ctx context.Context, most time.Duration, bytes uint64) (context.Context, func()) {
-	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("it took longer than %s", most))
-	ctx, stop := memory.Limit(ctx, bytes)
-	return ctx, func() { stop(); cancel() }
-}
-
 // HoldsBriefly is [Expression.Holds] within the limits of [Expression.ValueBriefly].
 func (e *Expression) HoldsBriefly(ctx context.Context, input any) (bool, error) {
-	ctx, stop := brief(ctx)
-	defer stop()
-	return holds(e.value(ctx, input))
+	return holds(e.ValueBriefly(ctx, input))
 }
 
 // IsTrue reports whether the expression returns true, within the limits of
 // [Expression.ValueBriefly]. false and null are not true; any other value, and none, is an error.
 func (e *Expression) IsTrue(ctx context.Context, input any) (bool, error) {
-	ctx, stop := brief(ctx)
-	defer stop()
-	switch v, err := e.value(ctx, input); v := v.(type) {
+	switch v, err := e.ValueBriefly(ctx, input); v := v.(type) {
 	case nil:
 		return false, err
 	case bool:

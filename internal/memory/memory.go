@@ -1,4 +1,5 @@
-// Package memory stops work that takes too much memory.
+// Package memory stops work that takes too much memory, in a process that does
+// nothing else.
 package memory
 
 import (
@@ -16,8 +17,8 @@ const interval = 2 * time.Millisecond
 // ErrLimit is the cause of a context that Limit canceled.
 var ErrLimit = errors.New("it took too much memory")
 
-// Limit cancels a context once the heap and the stacks have grown by more than
-// limit bytes, including garbage. The returned function stops watching and must be called.
+// Limit cancels a context once the heap and the stacks of the whole process have
+// grown by more than limit bytes, including garbage. The returned function stops watching and must be called.
 // Work that ends within the interval costs no more than a timer.
 func Limit(ctx context.Context, limit uint64) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -24,15 +24,20 @@ import (
 // Set is the overrides of one run. It is safe for concurrent use.
 type Set struct{ named map[string]*override }
 
-// New returns the overrides of merged settings; nil if there are none.
-func New(set *settings.Settings) *Set {
+// New returns the overrides of merged settings; nil if there are none. evaluator
+// evaluates the expressions of projects; see [jq.Expression.Apart].
+func New(set *settings.Settings, evaluator []string) *Set {
 	entries := set.RawNamed("overrides")
 	if len(entries) == 0 {
 		return nil
 	}
 	s := &Set{named: make(map[string]*override, len(entries))}
 	for _, n := range entries {
-		s.named[n.Name] = read(n, set.Masked("overrides", n))
+		o := read(n, set.Masked("overrides", n))
+		if n.Origin.Scope == settings.ScopeProject {
+			o.result = o.result.Apart(evaluator)
+		}
+		s.named[n.Name] = o
 	}
 	return s
 }

@@ -15,7 +15,7 @@ func (s *Session) composites(ctx context.Context) *discover.Composites {
 	if len(named) == 0 {
 		return nil
 	}
-	return discover.ParseComposites(ctx, named, discover.CompositeOptions{Call: s.callStep, Context: s.context()})
+	return discover.ParseComposites(ctx, named, discover.CompositeOptions{Call: s.callStep, Context: s.context(), Evaluator: s.deps.Evaluator})
 }
 
 // resolveComposites quarantines composites with a step that names an unknown

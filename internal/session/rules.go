@@ -18,8 +18,9 @@ type policyRules struct {
 
 // compileRules compiles the rules in their order: exclusions deny before anything
 // allows; then the rules of the settings, then allowedTools. The error is a
-// *settings.Error with all mistakes.
-func compileRules(set *settings.Settings) (*policyRules, error) {
+// *settings.Error with all mistakes. evaluator evaluates the conditions of projects;
+// see [jq.Expression.Apart].
+func compileRules(set *settings.Settings, evaluator []string) (*policyRules, error) {
 	var problems []document.Problem
 	out := entryRules(nil, set.ExcludeTools, policy.Deny, &problems)
 	names := canonical()
@@ -27,6 +28,9 @@ func compileRules(set *settings.Settings) (*policyRules, error) {
 		rule, err := compileRule(r, names)
 		if err != nil {
 			problems = append(problems, problemAt(r.Origin, err.Error()))
+		}
+		if r.Origin.Scope == settings.ScopeProject {
+			rule.When = rule.When.Apart(evaluator)
 		}
 		out = append(out, rule)
 	}

@@ -48,6 +48,9 @@ type Deps struct {
 	// receives the arguments of builtin.Keep. nil: there are no background
 	// commands.
 	Keeper []string
+	// Evaluator is the command that runs jq.Evaluate, for expressions of plugins and
+	// projects. nil: they are evaluated here, limited only in time.
+	Evaluator []string
 }
 
 // Asker asks the person at the terminal.

@@ -54,7 +54,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 	r := newRun(set, deps, opts)
 	var err error
-	if r.rules, err = compileRules(set); err != nil {
+	if r.rules, err = compileRules(set, deps.Evaluator); err != nil {
 		return nil, err
 	}
 	s := &Session{run: r, cached: listings.New(listings.Options{Settings: set, Expander: r.expander, Environ: deps.Environ, Folders: deps.Folders, Version: deps.Version, Mode: r.opts.Cache, Counts: opts.Counts, Log: r.deps.Log, Warn: deps.Warn}), notices: slices.Clone(opts.Noticed)}
@@ -66,7 +66,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set)), Last: opts.Last, LastShaped: opts.LastShaped,
 		Conflicts: set.Conflicts, MaxDescription: set.Limits.Description, Observe: s.observeSource}
-	if changes := overrides.New(set); changes != nil {
+	if changes := overrides.New(set, deps.Evaluator); changes != nil {
 		options.Overrides = changes
 	}
 	if opts.Locked && opts.Last == nil {

@@ -289,7 +289,7 @@ func (r *run) PluginOptions(id string) discover.PluginOptions {
 	return discover.PluginOptions{
 		Context: r.context(), ProjectRoot: r.set.ProjectRoot, Env: r.env,
 		Settings: func(ctx context.Context) (json.RawMessage, error) { return r.pluginSettings(ctx, id) },
-		Timeout:  r.set.DiscoveryTimeout, Limits: r.discoverLimits(), Confine: r.confiner.Programs(confine.Plugins),
+		Timeout:  r.set.DiscoveryTimeout, Limits: r.discoverLimits(), Confine: r.confiner.Programs(confine.Plugins), Evaluator: r.deps.Evaluator,
 	}
 }
 
@@ -317,6 +317,7 @@ func (s *Session) commandOptions(envErr error) discover.CommandOptions {
 		},
 		Context: s.context(), ProjectRoot: s.set.ProjectRoot, Env: s.env,
 		Timeout: s.set.DiscoveryTimeout, Limits: s.discoverLimits(), Confine: s.confiner.Programs(confine.Discovery), Outputs: s.cached.OfOutput(registry.SourceCommand, ""),
+		Evaluator: s.deps.Evaluator,
 	}
 }
 

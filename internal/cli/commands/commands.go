@@ -43,6 +43,6 @@ func groups() []cli.Group {
 			{"audit", auditcmd.New}, {"stats", auditcmd.NewStats}}},
 		{Title: "Setup", Commands: list{{"init", initcmd.New}, {"settings", settingscmd.New}, {"", doctorcmd.New}, {"", completioncmd.New},
 			{"version", cli.NewVersionCommand}}},
-		{Commands: list{{"", completioncmd.NewComplete}, {cli.KeepCommand, cli.NewKeepCommand}}},
+		{Commands: list{{"", completioncmd.NewComplete}, {cli.KeepCommand, cli.NewKeepCommand}, {cli.EvaluateCommand, cli.NewEvaluateCommand}}},
 	}
 }

@@ -14,7 +14,7 @@ func overrideFields() []Row {
 		}, Doc: "Its examples."},
 		{Name: "hidden", Type: Bool, Doc: "Only steps of composites can call it."},
 		{Name: "params", Type: Named, Strict: true, Fields: overrideParamFields(), Doc: "Changes to its params, by their names in the source."},
-		{Name: "result", Type: String, Doc: "jq expression over {content, structuredContent, isError} whose value is the result; 1 s and 64 MiB at most."},
+		{Name: "result", Type: String, Doc: "jq expression over {content, structuredContent, isError} whose value is the result; 1 s at most."},
 		{Name: "deferLoading", Type: Bool, Doc: "Whether the model has to search for the tool instead of seeing its declaration from the start."},
 		{Name: "strict", Type: Bool, Doc: "Whether calls must match the schema exactly."},
 		{Name: "inputExamples", Type: Raw, Doc: "Example params, a list of objects with the names of the override."},

@@ -24,6 +24,7 @@ import (
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -314,7 +315,7 @@ func (e *Env) Find(ctx context.Context, s *session.Session, name string, q sessi
 // FindTools is [Env.Find] for a name that may be a glob: it finds the tools that the
 // glob matches, at least one.
 func (e *Env) FindTools(ctx context.Context, s *session.Session, name string, inDocs bool) (*registry.Registry, []*registry.Tool, error) {
-	if !registry.IsGlob(name) {
+	if !text.IsGlob(name) {
 		f, err := e.Find(ctx, s, name, session.Query{}, inDocs)
 		return f.Registry, []*registry.Tool{f.Tool}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Selection selects the tools of list, schema and discover.
@@ -93,7 +94,7 @@ func (s *Selection) Hidden(tools []registry.Hidden) []registry.Hidden {
 // is neither.
 func (s *Selection) isFrom(source, server, plugin string) bool {
 	glob := func(pattern, value string) bool {
-		return pattern == "" || value != "" && registry.MatchName(pattern, value)
+		return pattern == "" || value != "" && text.MatchName(pattern, value)
 	}
 	return glob(s.source, source) && glob(s.server, server) && glob(s.plugin, plugin)
 }
@@ -101,7 +102,7 @@ func (s *Selection) isFrom(source, server, plugin string) bool {
 // local reports whether no tool of an MCP server can match, so that no server
 // has to be started.
 func (s *Selection) local() bool {
-	return s.plugin != "" || s.server == "" && s.source != "" && !registry.IsGlob(s.source) && !strings.HasPrefix(s.source, registry.MCPPrefix)
+	return s.plugin != "" || s.server == "" && s.source != "" && !text.IsGlob(s.source) && !strings.HasPrefix(s.source, registry.MCPPrefix)
 }
 
 // StrictFailure returns an error if Strict is set and a source failed.
@@ -163,13 +164,13 @@ func (s *Selection) CheckSource(from *session.Session) error {
 		server = cmp.Or(server, name)
 	} else if id, ok := strings.CutPrefix(s.source, registry.PluginPrefix); ok {
 		plugin = cmp.Or(plugin, id)
-	} else if !registry.IsGlob(s.source) && !slices.Contains([]string{"", registry.SourceBuiltin, registry.SourceCommand, registry.SourceComposite}, s.source) {
+	} else if !text.IsGlob(s.source) && !slices.Contains([]string{"", registry.SourceBuiltin, registry.SourceCommand, registry.SourceComposite}, s.source) {
 		return &UsageError{Err: fmt.Errorf("unknown source %q", s.source), Hint: "one of builtin, command, composite, plugin:ID, mcp:SERVER, or a glob"}
 	}
-	if plugin != "" && !registry.IsGlob(plugin) && !hasPlugin(from, plugin) {
+	if plugin != "" && !text.IsGlob(plugin) && !hasPlugin(from, plugin) {
 		return &UsageError{Err: fmt.Errorf("no plugin named %q", plugin), Hint: "run toolreg plugins to see all plugins"}
 	}
-	if server == "" || registry.IsGlob(server) {
+	if server == "" || text.IsGlob(server) {
 		return nil
 	}
 	_, _, err := from.Servers(server)

@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Event is an event for which hooks run.
@@ -60,7 +61,7 @@ func (h *Hook) String() string {
 func (h *Hook) matches(t *registry.Tool) bool {
 	return len(h.Tools) == 0 || slices.ContainsFunc(t.Spellings(), func(name string) bool {
 		return slices.ContainsFunc(h.Tools, func(p string) bool {
-			return registry.MatchName(strings.ToLower(p), strings.ToLower(name))
+			return text.MatchName(strings.ToLower(p), strings.ToLower(name))
 		})
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Name is the file name in the project root.
@@ -57,7 +58,7 @@ func (e *Entry) Is(t *registry.Tool) bool {
 func (e *Entry) IsNamed(names ...string) bool {
 	server, isServer := strings.CutPrefix(e.Source, registry.MCPPrefix)
 	return slices.ContainsFunc(names, func(name string) bool {
-		return registry.MatchName(name, e.Name) || e.Version != "" && registry.MatchName(name, e.Name+"@"+e.Version) || isServer && registry.MatchName(name, registry.ValidName(server+"__"+e.Name))
+		return text.MatchName(name, e.Name) || e.Version != "" && text.MatchName(name, e.Name+"@"+e.Version) || isServer && text.MatchName(name, registry.ValidName(server+"__"+e.Name))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // pieces are what random globs and paths are made of.
@@ -59,7 +60,7 @@ func sameMatches(t *testing.T, glob, name string) {
 			}
 		}
 	}
-	want := name != "" && registry.MatchName(strings.ToLower(glob), strings.ToLower(name))
+	want := name != "" && text.MatchName(strings.ToLower(glob), strings.ToLower(name))
 	if got := foldMatch(glob, name); got != want {
 		t.Errorf("foldMatch(%q, %q) = %t", glob, name, got)
 	}

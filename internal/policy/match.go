@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // The conditions of a rule, by their keys in the settings.
@@ -42,7 +43,7 @@ func (d *decision) ruleNames(r *Rule) bool { return d.unmetName(r) == "" }
 func (d *decision) unmetName(r *Rule) string {
 	match := foldMatch
 	if r.isNarrow() {
-		match = registry.MatchName
+		match = text.MatchName
 	}
 	t := d.tool
 	switch {
@@ -101,7 +102,7 @@ func beginsLower(name, prefix string) bool {
 }
 
 // literalPrefix returns the literal ASCII beginning of a glob: a name that does
-// not begin with it cannot match. A slash ends it, since [registry.MatchName]
+// not begin with it cannot match. A slash ends it, since [text.MatchName]
 // replaces slashes. It speeds up long lists of rules.
 func literalPrefix(glob string) string {
 	for i := range len(glob) {
@@ -115,7 +116,7 @@ func literalPrefix(glob string) string {
 // allowsTool reports whether the rule names the tool beyond doubt.
 func (d *decision) allowsTool(r *Rule) bool {
 	t := d.tool
-	if r.Server != "" && registry.MatchName(r.Tool, t.PlainName()) {
+	if r.Server != "" && text.MatchName(r.Tool, t.PlainName()) {
 		return true
 	}
 	if builtin := d.canonical(r.Tool); builtin != "" {
@@ -126,7 +127,7 @@ func (d *decision) allowsTool(r *Rule) bool {
 		d.names = d.unambiguousNames()
 	}
 	prefix := literalPrefix(r.Tool)
-	return slices.ContainsFunc(d.names, func(name string) bool { return strings.HasPrefix(name, prefix) && registry.MatchName(r.Tool, name) })
+	return slices.ContainsFunc(d.names, func(name string) bool { return strings.HasPrefix(name, prefix) && text.MatchName(r.Tool, name) })
 }
 
 // unambiguousNames returns the names that belong to this tool beyond doubt. "a__b__c"
@@ -163,11 +164,11 @@ func (d *decision) canonical(name string) string {
 	return d.policy.Canonical(name)
 }
 
-// foldMatch is [registry.MatchName] that ignores case; nothing matches the empty
+// foldMatch is [text.MatchName] that ignores case; nothing matches the empty
 // name.
 func foldMatch(pattern, name string) bool {
 	name = strings.ToLower(name)
-	return name != "" && beginsLower(name, literalPrefix(pattern)) && registry.MatchName(strings.ToLower(pattern), name)
+	return name != "" && beginsLower(name, literalPrefix(pattern)) && text.MatchName(strings.ToLower(pattern), name)
 }
 
 // rulePaths reports whether the rule's path matches: all paths of the call for

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Entry is an element of a setting that lists tools.
@@ -13,27 +13,10 @@ type Entry struct {
 	Setting string // file:line, flag or variable
 }
 
-// MatchName reports whether a name matches a pattern with *, ?, [...] and
-// {a,b}. A malformed pattern matches only itself.
-func MatchName(pattern, name string) bool {
-	if pattern == name {
-		return true
-	}
-	if !IsGlob(pattern) {
-		return false
-	}
-	// A slash in a name is an ordinary character.
-	ok, err := doublestar.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
-	return err == nil && ok
-}
-
-// IsGlob reports whether a name is a pattern for [MatchName].
-func IsGlob(name string) bool { return strings.ContainsAny(name, "*?[{") }
-
 // MatchAny returns the first entry whose pattern matches any of the names.
 func MatchAny(entries []Entry, names ...string) (Entry, bool) {
 	for _, e := range entries {
-		if slices.ContainsFunc(names, func(n string) bool { return n != "" && MatchName(e.Value, n) }) {
+		if slices.ContainsFunc(names, func(n string) bool { return n != "" && text.MatchName(e.Value, n) }) {
 			return e, true
 		}
 	}

@@ -50,7 +50,7 @@ func (e *NotFoundError) Error() string {
 		return fmt.Sprintf("tool %s has no version %s; available: %s", text.Quote(name), version, strings.Join(e.Versions, ", "))
 	}
 	what := "named"
-	if IsGlob(e.Name) {
+	if text.IsGlob(e.Name) {
 		what = "matching"
 	}
 	msg := fmt.Sprintf("no tool %s %s (%d registered)", what, text.Quote(e.Name), e.Count)
@@ -154,7 +154,7 @@ func (r *Registry) near(name string) []string {
 		}
 	}
 	slices.Sort(candidates)
-	if IsGlob(name) {
+	if text.IsGlob(name) {
 		return nearGlob(name, candidates)
 	}
 	plain, _, _ := cutVersion(name)
@@ -165,12 +165,12 @@ func (r *Registry) near(name string) []string {
 // or server__tool matches the glob, in registration order. The error is a
 // *NotFoundError.
 func (r *Registry) Matching(glob string) ([]*Tool, error) {
-	if t, err := r.Lookup(glob); err == nil || !IsGlob(glob) {
+	if t, err := r.Lookup(glob); err == nil || !text.IsGlob(glob) {
 		return []*Tool{t}, err
 	}
 	var out []*Tool
 	for _, t := range r.tools {
-		if q := t.Qualified(); MatchName(glob, t.Name) || q != "" && MatchName(glob, q) {
+		if q := t.Qualified(); text.MatchName(glob, t.Name) || q != "" && text.MatchName(glob, q) {
 			out = append(out, t)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Find returns the tool with a name. It starts only sources that may have it
@@ -104,7 +105,7 @@ func (s *Session) BuiltIn(ctx context.Context) *registry.Registry {
 // server's tool, because its name depends on all servers.
 // Errors are those of [Session.Find], with the registry that was searched.
 func (s *Session) FindAll(ctx context.Context, names ...string) (*registry.Registry, []*registry.Tool, error) {
-	if slices.ContainsFunc(names, registry.IsGlob) {
+	if slices.ContainsFunc(names, text.IsGlob) {
 		return s.matchAll(ctx, names)
 	}
 	var reg *registry.Registry

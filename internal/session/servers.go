@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // NoServerError reports that the settings have no server of this name. It
@@ -47,7 +48,7 @@ func (s *Session) Servers(patterns ...string) (on []*mcpclient.Source, off []Off
 	for _, pattern := range patterns {
 		matched := false
 		for _, server := range s.sources.servers {
-			if registry.MatchName(pattern, server.Info().Name) {
+			if text.MatchName(pattern, server.Info().Name) {
 				matched = true
 				s.cached.ForgetFailure(server.Name()) // a named server is started even if it failed recently
 				if !slices.Contains(on, server) {
@@ -56,7 +57,7 @@ func (s *Session) Servers(patterns ...string) (on []*mcpclient.Source, off []Off
 			}
 		}
 		for _, server := range s.sources.off {
-			if registry.MatchName(pattern, server.Name) {
+			if text.MatchName(pattern, server.Name) {
 				matched = true
 				if !slices.ContainsFunc(off, func(o OffServer) bool { return o.Name == server.Name }) {
 					off = append(off, server)

@@ -10,6 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // toolSettings is the combination of all entries of the setting that match a tool;
@@ -40,11 +41,11 @@ func toolSettingsOf(set *settings.Settings, t *registry.Tool) toolSettings {
 }
 
 func matchesAny(pattern string, t *registry.Tool) bool {
-	if registry.MatchName(pattern, t.Name) {
+	if text.MatchName(pattern, t.Name) {
 		return true
 	}
 	for _, name := range t.Spellings() {
-		if registry.MatchName(pattern, name) {
+		if text.MatchName(pattern, name) {
 			return true
 		}
 	}

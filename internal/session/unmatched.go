@@ -8,6 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/hooks"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // named is a name or glob of tools or servers in a setting.
@@ -33,9 +34,9 @@ func (n named) matches(known string) bool {
 	case exactName:
 		return n.value == known
 	case foldedGlob:
-		return registry.MatchName(strings.ToLower(n.value), strings.ToLower(known))
+		return text.MatchName(strings.ToLower(n.value), strings.ToLower(known))
 	default:
-		return registry.MatchName(n.value, known)
+		return text.MatchName(n.value, known)
 	}
 }
 

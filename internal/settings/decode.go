@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // settings converts merged, checked settings to plain structs.
@@ -244,9 +244,9 @@ func (s *Settings) servers(m *merged) {
 // it would let a server through. An empty list of allowed servers allows all, as
 // in the Gemini CLI.
 func excludedBy(name string, allowed, excluded List) *Origin {
-	matches := func(e Entry) bool { return registry.MatchName(e.Value, name) }
+	matches := func(e Entry) bool { return text.MatchName(e.Value, name) }
 	if i := slices.IndexFunc(excluded.Entries, func(e Entry) bool {
-		return registry.MatchName(strings.ToLower(e.Value), strings.ToLower(name))
+		return text.MatchName(strings.ToLower(e.Value), strings.ToLower(name))
 	}); i >= 0 {
 		return &excluded.Entries[i].Origin
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/columns"
-	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 type auditOptions struct {
@@ -87,7 +87,7 @@ func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
 	}
 	return func(e *audit.Entry) bool {
 		return !e.Time.Before(since) &&
-			(o.tool == "" || registry.MatchName(o.tool, e.Tool) || e.ServerTool != "" && registry.MatchName(o.tool, e.ServerTool) || e.Upstream != "" && registry.MatchName(o.tool, e.Upstream)) &&
+			(o.tool == "" || text.MatchName(o.tool, e.Tool) || e.ServerTool != "" && text.MatchName(o.tool, e.ServerTool) || e.Upstream != "" && text.MatchName(o.tool, e.Upstream)) &&
 			(o.outcome == "" || o.outcome == string(e.Outcome) || o.outcome == e.Code)
 	}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 type options struct {
@@ -76,7 +77,7 @@ missing tool, or with --strict any).`,
 			if o.costs.wanted {
 				return runCost(cmd.Context(), e, o, strings.Join(argv, ""))
 			}
-			if len(argv) == 1 && (!registry.IsGlob(argv[0]) || o.versions || o.examples) {
+			if len(argv) == 1 && (!text.IsGlob(argv[0]) || o.versions || o.examples) {
 				return runOne(cmd.Context(), e, o, argv[0])
 			}
 			return run(cmd.Context(), e, o, argv)

@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 func newImportCommand(e *cli.Env) *cobra.Command {
@@ -76,7 +77,7 @@ type found struct {
 // matches reports whether a NAME on the command line means the server. Servers
 // of the project must be named exactly, or confirmed.
 func (f found) matches(pattern string) bool {
-	return f.Name == pattern || !f.foreign && registry.MatchName(pattern, f.Name)
+	return f.Name == pattern || !f.foreign && text.MatchName(pattern, f.Name)
 }
 
 func runImport(ctx context.Context, e *cli.Env, t *target, program string, names []string) error {

@@ -22,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // New returns the command why.
@@ -153,7 +154,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 			return err
 		}
 		call := registry.Call{Tool: tool.Name, Params: params}
-		if !registry.IsGlob(name) {
+		if !text.IsGlob(name) {
 			call.Tool = name
 		}
 		d, err := answer(ctx, s, reg, p, tool, call, o.explain)

@@ -7,7 +7,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // The supported grammars. A line in another grammar is Unread, and the first word of
@@ -87,7 +87,7 @@ func (c *Command) Begins(command string) bool {
 		return false
 	}
 	for i, w := range want {
-		if !c.words[i].known || !registry.MatchName(w, c.words[i].text) {
+		if !c.words[i].known || !text.MatchName(w, c.words[i].text) {
 			return false
 		}
 	}
@@ -113,7 +113,7 @@ func (c *Command) names(command string) Certainty {
 	if c.dynamic {
 		unknown = Maybe
 	}
-	if len(c.words) == 0 || !registry.MatchName(programName(want[0]), programName(c.words[0].text)) && !c.words[0].globs(want[0]) {
+	if len(c.words) == 0 || !text.MatchName(programName(want[0]), programName(c.words[0].text)) && !c.words[0].globs(want[0]) {
 		return unknown
 	}
 	return max(unknown, restNamed(want[1:], c.words[1:]))
@@ -245,7 +245,7 @@ const plainChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 const ruleWordChars = plainChars + " *?"
 
-// foldMatch reports whether a glob matches a text, ignoring case. No glob matches "".
-func foldMatch(pattern, text string) bool {
-	return text != "" && registry.MatchName(strings.ToLower(pattern), strings.ToLower(text))
+// foldMatch reports whether a glob matches a word, ignoring case. No glob matches "".
+func foldMatch(pattern, word string) bool {
+	return word != "" && text.MatchName(strings.ToLower(pattern), strings.ToLower(word))
 }

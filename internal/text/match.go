@@ -1,0 +1,24 @@
+package text
+
+import (
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// MatchName reports whether a name matches a pattern with *, ?, [...] and
+// {a,b}. A malformed pattern matches only itself.
+func MatchName(pattern, name string) bool {
+	if pattern == name {
+		return true
+	}
+	if !IsGlob(pattern) {
+		return false
+	}
+	// In names of servers, a slash is an ordinary character.
+	ok, err := doublestar.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
+	return err == nil && ok
+}
+
+// IsGlob reports whether a name is a pattern for [MatchName].
+func IsGlob(name string) bool { return strings.ContainsAny(name, "*?[{") }

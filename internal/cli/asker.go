@@ -152,10 +152,10 @@ func (e *Env) OpenTTY() (*terminal.TTY, error) {
 	if err != nil {
 		return nil, err
 	}
-	tty.Color, tty.Before = e.Color(true), e.Screen.Hold
+	tty.Color, tty.Before = e.IO.Color(true), e.IO.Screen.Hold
 	tty.Editor = cmp.Or(e.Getenv("VISUAL"), e.Getenv("EDITOR"))
 	off := false
-	if tty.Pager, off = e.pager(); off {
+	if tty.Pager, off = e.IO.pager(); off {
 		tty.Pager = "cat"
 	}
 	return tty, nil

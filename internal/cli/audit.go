@@ -27,14 +27,14 @@ func (e *Env) ScanAudit(ctx context.Context, visit func(*audit.Entry)) error {
 		visit(&entry)
 		return context.Cause(ctx)
 	})
-	e.WarnDamagedAudit(damaged)
+	e.IO.WarnDamagedAudit(damaged)
 	return err
 }
 
 // WarnDamagedAudit warns about unreadable lines of the log, if there are any.
-func (e *Env) WarnDamagedAudit(lines int) {
+func (o *IO) WarnDamagedAudit(lines int) {
 	if lines > 0 {
-		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_damaged",
+		o.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_damaged",
 			Message: "skipped " + Counted(lines, "damaged line") + " of the audit log"})
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/screen"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
@@ -31,37 +30,27 @@ import (
 // Env is the environment of a command. Everything costly is created when first
 // used, so that a command pays only for what it needs.
 type Env struct {
-	Streams
+	IO      *IO
 	Version string
 	Environ []string // of the process, "K=V"
 	Argv    []string // the command line, without the program
 	Dir     string   // the working directory; "" until the settings are read
 	Globals settings.Globals
 	Folders *state.Folders
-	Screen  *screen.Screen
-	JQ      *Filter // nil without --jq
 	Log     *slog.Logger
 
 	start    time.Time
 	command  *cobra.Command // the running command
 	asker    *asker
 	sessions []*session.Session
+	unhelped error // why a command's own help could not be shown
 	read
-	printed
 }
 
 // read is what a run has read once.
 type read struct {
 	loaded loaded
 	piped  map[string][]byte // --settings files that can be read only once, by name
-}
-
-// printed is what a run has printed, and has yet to print.
-type printed struct {
-	pipe     *pipeWriter // the writer of Out
-	reported reported
-	summary  string // printed below the results
-	unhelped error  // why a command's own help could not be shown
 }
 
 // loaded has the settings after they are read, with their diagnostics.
@@ -71,8 +60,9 @@ type loaded struct {
 }
 
 func newEnv(version string, s Streams, environ []string) *Env {
-	e := &Env{Streams: s, Version: version, Environ: environ, Folders: &state.Folders{Environ: environ}, start: time.Now(),
-		Log: slog.New(slog.DiscardHandler), Screen: screen.New(s.Err)}
+	e := &Env{IO: newIO(s, environ), Version: version, Environ: environ, Folders: &state.Folders{Environ: environ}, start: time.Now(),
+		Log: slog.New(slog.DiscardHandler)}
+	e.IO.context = func() context.Context { return e.command.Context() }
 	e.asker = &asker{env: e}
 	return e
 }
@@ -85,16 +75,16 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 		return err
 	}
 	e.Globals = g
+	e.IO.follow(g)
 	if g.Refresh && g.Cached {
 		return &UsageError{Err: errors.New("--refresh and --cached cannot be used together"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED act like the flags"}
 	}
 	if g.JQ != "" {
-		e.Globals.JSON = true // the filter applies to JSON output
 		name := "--jq"
 		if !e.globalFlags().Changed("jq") {
 			name = "TOOLREG_JQ"
 		}
-		if e.JQ, err = newFilter(name, g.JQ); err != nil {
+		if e.IO.JQ, err = newFilter(name, g.JQ); err != nil {
 			return err
 		}
 	}
@@ -102,9 +92,9 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 		return err
 	}
 	if g.Verbose {
-		e.Log = slog.New(slog.NewTextHandler(e.Screen, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		e.Log = slog.New(slog.NewTextHandler(e.IO.Screen, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	e.Screen.Live(e.ErrTTY && e.Getenv("TERM") != "dumb" && !g.Quiet)
+	e.IO.Screen.Live(e.IO.ErrTTY && e.Getenv("TERM") != "dumb" && !g.Quiet)
 	return nil
 }
 
@@ -121,7 +111,7 @@ func (e *Env) Getenv(name string) string {
 // the first run in a project may ask whether to trust it.
 func (e *Env) Settings(ctx context.Context) (*settings.Settings, error) {
 	set, diags, err := e.LoadSettings(ctx)
-	e.Diagnose(diags)
+	e.IO.Diagnose(diags)
 	return set, err
 }
 
@@ -137,7 +127,7 @@ func (e *Env) LoadSettings(ctx context.Context) (*settings.Settings, []registry.
 	}
 	set, diags, err := settings.Load(options)
 	if err != nil {
-		e.Diagnose(diags) // an unknown key may have caused the mistake
+		e.IO.Diagnose(diags) // an unknown key may have caused the mistake
 		return nil, nil, err
 	}
 	agreed, err := e.offerTrust(ctx, set.Project)
@@ -225,9 +215,9 @@ func (e *Env) Session(ctx context.Context, o SessionOptions) (*session.Session, 
 	switch {
 	case o.InDocs:
 	case o.Infos:
-		e.DiagnoseAll(diags)
+		e.IO.DiagnoseAll(diags)
 	default:
-		e.Diagnose(diags)
+		e.IO.Diagnose(diags)
 	}
 	if o.Context, err = e.context(); err != nil {
 		return nil, err
@@ -238,7 +228,7 @@ func (e *Env) Session(ctx context.Context, o SessionOptions) (*session.Session, 
 	if o.Asker == nil {
 		o.Asker = e.asker
 	}
-	serverLog := e.serverLog(o.Infos)
+	serverLog := e.IO.serverLog(o.Infos)
 	if o.ServerLog != nil {
 		serverLog = o.ServerLog(serverLog)
 	}
@@ -256,7 +246,7 @@ func (e *Env) Session(ctx context.Context, o SessionOptions) (*session.Session, 
 func (e *Env) deps() session.Deps {
 	return session.Deps{
 		Version: e.Version, Dir: e.Dir, Environ: e.Environ, Start: e.start, Folders: e.Folders, Log: e.Log,
-		Warn: e.Warn, Screen: e.Screen, LogLevel: e.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), Evaluator: internal(EvaluateCommand),
+		Warn: e.IO.Warn, Screen: e.IO.Screen, LogLevel: e.IO.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), Evaluator: internal(EvaluateCommand),
 	}
 }
 
@@ -307,7 +297,7 @@ func (e *Env) Find(ctx context.Context, s *session.Session, name string, q sessi
 	f, err := s.Find(ctx, name, q)
 	e.NoteSlowServer(s, f.Registry)
 	if f.Registry != nil && !inDocs {
-		e.DiagnoseBeside(f.Registry.Diagnostics(), err)
+		e.IO.DiagnoseBeside(f.Registry.Diagnostics(), err)
 	}
 	return f, err
 }
@@ -321,19 +311,9 @@ func (e *Env) FindTools(ctx context.Context, s *session.Session, name string, in
 	}
 	reg, tools, err := s.FindAll(ctx, name)
 	if reg != nil && !inDocs {
-		e.DiagnoseBeside(s.Diagnostics(reg), err)
+		e.IO.DiagnoseBeside(s.Diagnostics(reg), err)
 	}
 	return reg, tools, err
-}
-
-// DiagnoseBeside prints diagnostics except the failure of a source that is err,
-// because err is printed too.
-func (e *Env) DiagnoseBeside(diags []registry.Diagnostic, err error) {
-	for _, d := range diags {
-		if d.Code != "source_failed" || err == nil || err.Error() != d.Message {
-			e.Warn(d)
-		}
-	}
 }
 
 // close stops everything that the run has started.

@@ -65,7 +65,7 @@ func newTopic(e *Env, name, title string, text func(width int) string) *cobra.Co
 	cmd := &cobra.Command{Use: name, Short: title}
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		e.pageHelp(cmd)
-		fmt.Fprint(cmd.OutOrStdout(), title, "\n\n", text(e.WrapWidth()))
+		fmt.Fprint(cmd.OutOrStdout(), title, "\n\n", text(e.IO.WrapWidth()))
 	})
 	return cmd
 }
@@ -73,6 +73,6 @@ func newTopic(e *Env, name, title string, text func(width int) string) *cobra.Co
 // pageHelp shows the help of a command in a pager if it is long.
 func (e *Env) pageHelp(cmd *cobra.Command) {
 	if e.prepare(cmd) == nil { // ignore wrong flags with --help
-		e.Page()
+		e.IO.Page()
 	}
 }

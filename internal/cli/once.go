@@ -43,7 +43,7 @@ func (e *Env) NoteGeminiSettings(s *settings.Settings) {
 	if note == "" || !e.firstTime("gemini-"+hex.EncodeToString(sum[:8])) {
 		return
 	}
-	e.Note("toolreg: " + terminal.Line(note) + "\n  hint: " + terminal.Line(how) + "\n")
+	e.IO.Note("toolreg: " + terminal.Line(note) + "\n  hint: " + terminal.Line(how) + "\n")
 }
 
 const (
@@ -57,7 +57,7 @@ const (
 // NoteSlowServer tells a person at the terminal once how to cache tool lists,
 // if they are not cached and a server started slowly.
 func (e *Env) NoteSlowServer(s *session.Session, reg *registry.Registry) {
-	if reg == nil || !e.ErrTTY || e.Globals.JSON || e.Globals.Quiet || s.Settings().DiscoveryTTL > 0 {
+	if reg == nil || !e.IO.ErrTTY || e.IO.JSON || e.IO.Quiet || s.Settings().DiscoveryTTL > 0 {
 		return
 	}
 	for _, r := range reg.Reports() {
@@ -68,7 +68,7 @@ func (e *Env) NoteSlowServer(s *session.Session, reg *registry.Registry) {
 		if !e.firstTime(slowNoted) {
 			return
 		}
-		e.noteText(failure{
+		e.IO.noteText(failure{
 			message: fmt.Sprintf("server %q took %.1f s to start", server, r.Duration.Seconds()),
 			hint:    "toolreg settings set cache.discovery 1h caches the tool lists of servers for an hour",
 		})

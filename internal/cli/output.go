@@ -40,78 +40,78 @@ func (d *encoded) Write(p []byte) (int, error) {
 
 // PrintJSON prints one document, filtered by --jq. On a terminal it is
 // indented.
-func (e *Env) PrintJSON(v any) error { return e.printDocument(v, e.OutTTY) }
+func (o *IO) PrintJSON(v any) error { return o.printDocument(v, o.OutTTY) }
 
 // PrintLine prints one document on one line, also on a terminal.
-func (e *Env) PrintLine(v any) error { return e.printDocument(v, false) }
+func (o *IO) PrintLine(v any) error { return o.printDocument(v, false) }
 
 // printDocument prints one document, filtered by --jq.
-func (e *Env) printDocument(v any, indented bool) error {
+func (o *IO) printDocument(v any, indented bool) error {
 	data, err := EncodeJSON(v)
 	if err != nil {
 		return fmt.Errorf("encoding the result: %w", err)
 	}
-	if e.JQ != nil {
-		return e.PrintFiltered(data)
+	if o.JQ != nil {
+		return o.PrintFiltered(data)
 	}
-	return e.writeJSON(data, indented)
+	return o.writeJSON(data, indented)
 }
 
-// PrintEncoded prints an encoded document: on a terminal as [Env.PrintJSON]
+// PrintEncoded prints an encoded document: on a terminal as [IO.PrintJSON]
 // does, in a pipe unchanged.
-func (e *Env) PrintEncoded(data []byte) error { return e.writeJSON(text.EscapeJSON(data), e.OutTTY) }
+func (o *IO) PrintEncoded(data []byte) error { return o.writeJSON(text.EscapeJSON(data), o.OutTTY) }
 
 // writeJSON writes encoded and escaped JSON and a newline.
-func (e *Env) writeJSON(data []byte, indented bool) error {
-	switch color := e.OutTTY && e.Color(true); { // programs that read JSON do not expect colors, even with --color always
+func (o *IO) writeJSON(data []byte, indented bool) error {
+	switch color := o.OutTTY && o.Color(true); { // programs that read JSON do not expect colors, even with --color always
 	case indented:
-		return e.Out.WriteStyled(EndLine(JSONText(data, color)))
+		return o.Out.WriteStyled(EndLine(JSONText(data, color)))
 	case color:
-		return e.Out.WriteStyled(EndLine(terminal.Paint(jsonSpans(string(data)), true)))
+		return o.Out.WriteStyled(EndLine(terminal.Paint(jsonSpans(string(data)), true)))
 	}
 	if !bytes.HasSuffix(data, []byte("\n")) {
 		data = append(data, '\n')
 	}
-	_, err := e.Out.Write(data)
+	_, err := o.Out.Write(data)
 	return err
 }
 
 // Results returns the writer for unchanged output of tools and servers: a pipe
 // receives the bytes, a terminal never does.
-func (e *Env) Results() io.Writer {
-	if e.OutTTY {
-		return e.Out
+func (o *IO) Results() io.Writer {
+	if o.OutTTY {
+		return o.Out
 	}
-	return e.Out.Unescaped()
+	return o.Out.Unescaped()
 }
 
 // PrintFiltered prints encoded JSON filtered by --jq, which must be set.
-func (e *Env) PrintFiltered(data []byte) error {
-	return e.JQ.print(e.command.Context(), e, data)
+func (o *IO) PrintFiltered(data []byte) error {
+	return o.JQ.print(o.context(), o, data)
 }
 
 // Note writes text for the person to stderr.
-func (e *Env) Note(text string) { e.Screen.Note(text) }
+func (o *IO) Note(text string) { o.Screen.Note(text) }
 
 // NoteSpans writes a line of styled text to stderr. Foreign text must have
 // passed [terminal.Line] or [terminal.Visible].
-func (e *Env) NoteSpans(spans ...terminal.Span) {
-	e.Screen.Styled(terminal.Paint(spans, e.Color(e.ErrTTY)) + "\n")
+func (o *IO) NoteSpans(spans ...terminal.Span) {
+	o.Screen.Styled(terminal.Paint(spans, o.Color(o.ErrTTY)) + "\n")
 }
 
 // Notef prints a line on stderr about what was done, unless --quiet, or --json, with
 // which stderr is JSON. Its arguments may be foreign text.
-func (e *Env) Notef(format string, args ...any) {
-	if !e.Globals.Quiet && !e.Globals.JSON {
-		e.noteText(failure{message: fmt.Sprintf(format, args...)})
+func (o *IO) Notef(format string, args ...any) {
+	if !o.Quiet && !o.JSON {
+		o.noteText(failure{message: fmt.Sprintf(format, args...)})
 	}
 }
 
 // Summary prints the number of results on stderr below the results, only on a
 // terminal and not with --quiet.
-func (e *Env) Summary(format string, args ...any) {
-	if e.OutTTY && e.ErrTTY && !e.Globals.Quiet {
-		e.summary = fmt.Sprintf(format, args...)
+func (o *IO) Summary(format string, args ...any) {
+	if o.OutTTY && o.ErrTTY && !o.Quiet {
+		o.summary = fmt.Sprintf(format, args...)
 	}
 }
 
@@ -138,48 +138,58 @@ func (r *reported) first(d registry.Diagnostic) bool {
 
 // Diagnose prints diagnostics on stderr without duplicates: warnings and
 // errors, with --verbose also infos, with --quiet only errors.
-func (e *Env) Diagnose(diags []registry.Diagnostic) {
+func (o *IO) Diagnose(diags []registry.Diagnostic) {
 	for _, d := range diags {
-		if e.shows(d.Severity) {
-			e.printDiagnostic(d)
+		if o.shows(d.Severity) {
+			o.printDiagnostic(d)
 		}
 	}
 }
 
 // DiagnoseAll is Diagnose including infos, unless --quiet.
-func (e *Env) DiagnoseAll(diags []registry.Diagnostic) {
+func (o *IO) DiagnoseAll(diags []registry.Diagnostic) {
 	for _, d := range diags {
-		if e.shows(d.Severity) || !e.Globals.Quiet {
-			e.printDiagnostic(d)
+		if o.shows(d.Severity) || !o.Quiet {
+			o.printDiagnostic(d)
 		}
 	}
 }
 
 // Warn is Diagnose for one diagnostic.
-func (e *Env) Warn(d registry.Diagnostic) { e.Diagnose([]registry.Diagnostic{d}) }
+func (o *IO) Warn(d registry.Diagnostic) { o.Diagnose([]registry.Diagnostic{d}) }
 
-func (e *Env) shows(s registry.Severity) bool {
+// DiagnoseBeside prints diagnostics except the failure of a source that is err,
+// because err is printed too.
+func (o *IO) DiagnoseBeside(diags []registry.Diagnostic, err error) {
+	for _, d := range diags {
+		if d.Code != "source_failed" || err == nil || err.Error() != d.Message {
+			o.Warn(d)
+		}
+	}
+}
+
+func (o *IO) shows(s registry.Severity) bool {
 	switch s {
 	case registry.SeverityError:
 		return true
 	case registry.SeverityWarning:
-		return !e.Globals.Quiet
+		return !o.Quiet
 	}
-	return e.Globals.Verbose
+	return o.Verbose
 }
 
-func (e *Env) printDiagnostic(d registry.Diagnostic) {
-	if e.reported.first(d) {
-		e.noteDiagnostic(d)
+func (o *IO) printDiagnostic(d registry.Diagnostic) {
+	if o.reported.first(d) {
+		o.noteDiagnostic(d)
 	}
 }
 
 // noteDiagnostic prints a diagnostic, even if it was printed before.
-func (e *Env) noteDiagnostic(d registry.Diagnostic) {
-	if !e.Globals.JSON {
-		e.NoteSpans(diagnosticSpans(d)...)
+func (o *IO) noteDiagnostic(d registry.Diagnostic) {
+	if !o.JSON {
+		o.NoteSpans(diagnosticSpans(d)...)
 	} else if line, err := EncodeJSON(map[string]registry.Diagnostic{"diagnostic": d}); err == nil {
-		e.Note(string(line))
+		o.Note(string(line))
 	}
 }
 
@@ -228,8 +238,8 @@ func Indent(s string) string {
 }
 
 // finish prints the error, if any, and returns the exit code.
-func (e *Env) finish(ctx context.Context, err error) int {
-	if err == nil || e.pipe.IsBroken() && isCancelled(ctx, err) {
+func (o *IO) finish(ctx context.Context, err error) int {
+	if err == nil || o.pipe.IsBroken() && isCancelled(ctx, err) {
 		return ExitOK
 	}
 	if exit, ok := err.(*ExitError); ok {
@@ -239,22 +249,22 @@ func (e *Env) finish(ctx context.Context, err error) int {
 	if _, printed := err.(*exec.ToolError); printed && f.exit == ExitToolError {
 		return f.exit
 	}
-	if e.Globals.JSON {
-		e.noteJSON(f)
+	if o.JSON {
+		o.noteJSON(f)
 	} else {
-		e.noteText(f)
+		o.noteText(f)
 	}
 	return f.exit
 }
 
 // noteText prints a failure, or what was done.
-func (e *Env) noteText(f failure) {
+func (o *IO) noteText(f failure) {
 	prefix := terminal.Span{Text: "toolreg:"}
 	if f.exit != ExitOK {
 		prefix.Style = terminal.Red | terminal.Bold
 	}
 	spans := []terminal.Span{prefix, {Text: " " + Indent(terminal.Visible(f.message))}}
-	e.NoteSpans(append(spans, hintSpans(f.hint)...)...)
+	o.NoteSpans(append(spans, hintSpans(f.hint)...)...)
 }
 
 // ErrorBody is an error as JSON (spec section 3).
@@ -274,19 +284,19 @@ func newErrorBody(f failure) ErrorBody {
 func NewErrorBody(ctx context.Context, err error) ErrorBody { return newErrorBody(classify(ctx, err)) }
 
 // noteJSON prints the error as one line of JSON.
-func (e *Env) noteJSON(f failure) {
+func (o *IO) noteJSON(f failure) {
 	line, err := EncodeJSON(map[string]ErrorBody{"error": newErrorBody(f)})
 	if err != nil { // cannot happen: strings always encode
-		e.noteText(f)
+		o.noteText(f)
 		return
 	}
-	e.Note(string(line))
+	o.Note(string(line))
 }
 
 // HoldsDiagnostics reports whether JSON results include the diagnostics, so
 // that these are not printed on stderr. With --jq they are, because the filter
 // could drop them.
-func (e *Env) HoldsDiagnostics() bool { return e.Globals.JSON && e.JQ == nil }
+func (o *IO) HoldsDiagnostics() bool { return o.JSON && o.JQ == nil }
 
 // NamingTool returns the message of a diagnostic with the name of its tool. In
 // JSON the name is a field.

@@ -10,20 +10,20 @@ import (
 
 // Page collects the results of the run, so that a pager shows them if they are
 // longer than the screen. It does nothing if stdout is not a terminal.
-func (e *Env) Page() {
-	if _, off := e.pager(); !off && e.OutTTY {
-		e.pipe.Collect()
+func (o *IO) Page() {
+	if _, off := o.pager(); !off && o.OutTTY {
+		o.pipe.Collect()
 	}
 }
 
 // pager returns the command line of the person's pager; "" for the default. off
 // means that paging is disabled.
-func (e *Env) pager() (line string, off bool) {
-	if e.Globals.NoPager || e.Getenv("TERM") == "dumb" {
+func (o *IO) pager() (line string, off bool) {
+	if o.noPager || o.getenv("TERM") == "dumb" {
 		return "", true
 	}
 	for _, name := range []string{"TOOLREG_PAGER", "PAGER"} {
-		if line, ok := expand.Find(e.Environ, name); ok {
+		if line, ok := expand.Find(o.environ, name); ok {
 			line = strings.TrimSpace(line)
 			return line, line == "" || line == "cat"
 		}
@@ -34,12 +34,12 @@ func (e *Env) pager() (line string, off bool) {
 // showPage shows the collected results, in the pager if the screen is too
 // small. It calls leave before the pager reads the keyboard.
 func (e *Env) showPage(ctx context.Context, leave func()) {
-	page, collected := e.pipe.Collected()
+	page, collected := e.IO.pipe.Collected()
 	if !collected {
 		return
 	}
-	if _, rows := e.size(); context.Cause(ctx) != nil || e.rows(page) < rows {
-		_, _ = e.pipe.Write([]byte(page)) // the writer keeps the error
+	if _, rows := e.IO.size(); context.Cause(ctx) != nil || e.IO.rows(page) < rows {
+		_, _ = e.IO.pipe.Write([]byte(page)) // the writer keeps the error
 		return
 	}
 	leave()
@@ -50,13 +50,13 @@ func (e *Env) showPage(ctx context.Context, leave func()) {
 	}
 	if err != nil {
 		e.Log.Info("no pager", "err", err)
-		_, _ = e.pipe.Write([]byte(page))
+		_, _ = e.IO.pipe.Write([]byte(page))
 	}
 }
 
 // rows returns how many rows of the screen a text needs.
-func (e *Env) rows(page string) int {
-	n, width := 0, e.Width()
+func (o *IO) rows(page string) int {
+	n, width := 0, o.Width()
 	for line := range strings.Lines(page) {
 		n += 1 + max(terminal.Width(strings.TrimSuffix(line, "\n"))-1, 0)/width
 	}

@@ -63,23 +63,23 @@ func (e *Env) baseParams(ctx context.Context, o *ParamsOptions, t *registry.Tool
 	case o.params != "":
 		return []byte(o.params), true, nil
 	case o.file == "-":
-		data, err = e.ReadStdin()
+		data, err = e.IO.ReadStdin()
 		return data, true, err
 	case o.file != "":
 		if data, err = e.ReadFile(ctx, o.file); err != nil {
 			return nil, false, &UsageError{Err: fmt.Errorf("reading params: %w", err)}
 		}
 		return data, true, nil
-	case haveArgs || e.InTTY || !t.TakesParams():
+	case haveArgs || e.IO.InTTY || !t.TakesParams():
 		return nil, false, nil
 	}
-	data, err = e.ReadStdin()
+	data, err = e.IO.ReadStdin()
 	return data, true, err
 }
 
 // ReadStdin reads stdin up to one byte more than the maximum size of params.
-func (e *Env) ReadStdin() ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(e.In, registry.MaxParamsBytes+1))
+func (o *IO) ReadStdin() ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(o.In, registry.MaxParamsBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading params from stdin: %w", err)
 	}

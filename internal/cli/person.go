@@ -37,5 +37,5 @@ func (e *Env) PersonTTY(missing *NoTerminalError) (*terminal.TTY, error) {
 // AtKeyboard reports whether a person at a terminal runs the command, not a
 // script or a tool.
 func (e *Env) AtKeyboard() bool {
-	return e.OutTTY && e.ErrTTY && !e.Globals.NonInteractive && !e.Globals.Quiet && !e.Globals.JSON && !process.InsideTool(e.Environ)
+	return e.IO.OutTTY && e.IO.ErrTTY && !e.Globals.NonInteractive && !e.IO.Quiet && !e.IO.JSON && !process.InsideTool(e.Environ)
 }

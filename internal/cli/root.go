@@ -101,9 +101,9 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return e.prepare(cmd) },
 	}
-	root.SetIn(e.In)
-	root.SetOut(e.Out)
-	root.SetErr(e.Err)
+	root.SetIn(e.IO.In)
+	root.SetOut(e.IO.Out)
+	root.SetErr(e.IO.Err)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true // completioncmd has ours
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
@@ -115,7 +115,7 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 		newTopic(e, "params", "How to give params", func(int) string { return ParamsHelp }))
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		e.pageHelp(cmd)
-		_ = e.Out.WriteStyled(HelpPage(cmd, e.WrapWidth(), e.Color(e.OutTTY))) // Program.Run reports write errors
+		_ = e.IO.Out.WriteStyled(HelpPage(cmd, e.IO.WrapWidth(), e.IO.Color(e.IO.OutTTY))) // Program.Run reports write errors
 	})
 	root.SetHelpCommand(newHelpCommand())
 	return root
@@ -244,7 +244,7 @@ func NewEvaluateCommand(e *Env) *cobra.Command {
 		Use: EvaluateCommand, Hidden: true, DisableFlagParsing: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // no settings
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return jq.Evaluate(cmd.Context(), e.In, e.pipe)
+			return jq.Evaluate(cmd.Context(), e.IO.In, e.IO.pipe)
 		},
 	}
 }

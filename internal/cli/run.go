@@ -59,15 +59,15 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	}
 	e := newEnv(p.Version, s, environ)
 	e.Argv = argv
-	e.Globals.JSON = wantsJSON(argv, e.Getenv("TOOLREG_JSON")) || e.Getenv("TOOLREG_JQ") != "" // until the flags are parsed
-	e.In = cancellable(ctx, s.In)
-	e.pipe = out
-	e.Out = terminal.NewWriter(e.pipe)
+	e.IO.JSON = wantsJSON(argv, e.Getenv("TOOLREG_JSON")) || e.Getenv("TOOLREG_JQ") != "" // until the flags are parsed
+	e.IO.In = cancellable(ctx, s.In)
+	e.IO.pipe = out
+	e.IO.Out = terminal.NewWriter(e.IO.pipe)
 	if s.OutTTY {
-		e.Out = terminal.NewWriter(e.Screen.Results(e.pipe))
+		e.IO.Out = terminal.NewWriter(e.IO.Screen.Results(e.IO.pipe))
 	}
 	if err := checkDescriptors(); err != nil {
-		return e.finish(ctx, err)
+		return e.IO.finish(ctx, err)
 	}
 	if len(argv) == 0 || argv[0] != KeepCommand { // the processes that it starts must keep running
 		process.Adopt()
@@ -79,7 +79,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	err := cmp.Or(root.ExecuteContext(ctx), e.unhelped)
 	e.close()
 	if err == nil {
-		err = e.Out.Flush()
+		err = e.IO.Out.Flush()
 	}
 	e.showPage(ctx, func() { // Ctrl-C is for the pager
 		signal.Notify(ignored, os.Interrupt)
@@ -87,12 +87,12 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 		ctx = context.WithoutCancel(ctx)
 	})
 	if err == nil {
-		err = e.pipe.Failure()
+		err = e.IO.pipe.Failure()
 	}
-	if e.summary != "" && err == nil {
-		e.NoteSpans(terminal.Span{Text: terminal.Line(e.summary), Style: terminal.Dim})
+	if e.IO.summary != "" && err == nil {
+		e.IO.NoteSpans(terminal.Span{Text: terminal.Line(e.IO.summary), Style: terminal.Dim})
 	}
-	return e.finish(ctx, err)
+	return e.IO.finish(ctx, err)
 }
 
 // Tree returns the commands for the generator of the manual. They print their
@@ -110,7 +110,7 @@ func (e *Env) RunCommand(ctx context.Context, argv ...string) bool {
 	e.loaded = loaded{}
 	root := ours.Root()
 	root.SetArgs(argv)
-	return e.finish(ctx, root.ExecuteContext(ctx)) == ExitOK
+	return e.IO.finish(ctx, root.ExecuteContext(ctx)) == ExitOK
 }
 
 // endingSignals returns the signals that end the program, without SIGHUP if it

@@ -13,11 +13,11 @@ import (
 const maxServerLog = 50
 
 // logLevel is the lowest level of messages that servers are asked for.
-func (e *Env) logLevel() string {
+func (o *IO) logLevel() string {
 	switch {
-	case e.Globals.Verbose:
+	case o.Verbose:
 		return "debug"
-	case e.Globals.Quiet:
+	case o.Quiet:
 		return "error"
 	}
 	return "info"
@@ -26,16 +26,16 @@ func (e *Env) logLevel() string {
 // serverLog returns a function that shows log messages of one server: warnings
 // and above on stderr, the rest on the live line of a call or, with infos or
 // --verbose, on stderr too. With --quiet it shows nothing.
-func (e *Env) serverLog(infos bool) func() func(mcpclient.LogMessage) {
+func (o *IO) serverLog(infos bool) func() func(mcpclient.LogMessage) {
 	return func() func(mcpclient.LogMessage) {
-		l := &serverLog{env: e, infos: infos && !e.Globals.Quiet}
+		l := &serverLog{io: o, infos: infos && !o.Quiet}
 		return l.show
 	}
 }
 
 // serverLog shows the log messages of one server.
 type serverLog struct {
-	env   *Env
+	io    *IO
 	infos bool
 
 	mu    sync.Mutex
@@ -43,7 +43,7 @@ type serverLog struct {
 }
 
 func (l *serverLog) show(m mcpclient.LogMessage) {
-	e, severity := l.env, registry.SeverityInfo
+	o, severity := l.io, registry.SeverityInfo
 	switch m.Level {
 	case "warning", "error", "critical", "alert", "emergency":
 		severity = registry.SeverityWarning
@@ -51,15 +51,15 @@ func (l *serverLog) show(m mcpclient.LogMessage) {
 	default: // a level that the protocol does not define
 		m.Level = "message"
 	}
-	if !e.shows(severity) && !l.infos {
+	if !o.shows(severity) && !l.infos {
 		if m.Level != "debug" { // shown only during a call
-			e.Screen.Line(m.Server+" logs", m.Text)
+			o.Screen.Line(m.Server+" logs", m.Text)
 		}
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.shown++; l.shown > maxServerLog && !e.Globals.Verbose {
+	if l.shown++; l.shown > maxServerLog && !o.Verbose {
 		if l.shown == maxServerLog+1 {
 			l.print(m.Server, registry.SeverityWarning, fmt.Sprintf("server %q logged more than %d messages; use -v to see them all", m.Server, maxServerLog))
 		}
@@ -73,6 +73,6 @@ func (l *serverLog) show(m mcpclient.LogMessage) {
 }
 
 func (l *serverLog) print(server string, severity registry.Severity, message string) {
-	defer l.env.Screen.Pause()()
-	l.env.noteDiagnostic(registry.Diagnostic{Severity: severity, Code: "server_log", Source: registry.MCPPrefix + server, Message: message})
+	defer l.io.Screen.Pause()()
+	l.io.noteDiagnostic(registry.Diagnostic{Severity: severity, Code: "server_log", Source: registry.MCPPrefix + server, Message: message})
 }

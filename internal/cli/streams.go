@@ -11,6 +11,9 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/screen"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -32,6 +35,41 @@ func NewStreams(in, out, err *os.File) Streams {
 	}
 }
 
+// IO prints for a run, and has the streams that the run reads and writes. Its methods
+// follow the global flags for output; the JSON that they print is filtered by --jq.
+type IO struct {
+	Streams
+	Screen *screen.Screen // notes and live lines on stderr
+	JQ     *Filter        // nil without --jq
+
+	JSON    bool // results are JSON, and stderr is lines of JSON
+	Quiet   bool // print no warnings
+	Verbose bool // print progress and details
+	color   string
+	noPager bool
+
+	environ  []string               // of the process, "K=V"
+	context  func() context.Context // of the running command, which ends --jq
+	pipe     *pipeWriter            // the writer of Out
+	reported reported
+	summary  string // printed below the results
+}
+
+func newIO(s Streams, environ []string) *IO {
+	return &IO{Streams: s, Screen: screen.New(s.Err), environ: environ}
+}
+
+// follow applies the global flags for output.
+func (o *IO) follow(g settings.Globals) {
+	o.JSON, o.Quiet, o.Verbose, o.color, o.noPager = g.JSON, g.Quiet, g.Verbose, g.Color, g.NoPager
+	o.JSON = o.JSON || g.JQ != "" // the filter applies to JSON
+}
+
+func (o *IO) getenv(name string) string {
+	v, _ := expand.Find(o.environ, name)
+	return v
+}
+
 // errReaderGone reports that stdout has no reader.
 var errReaderGone = errors.New("the reader of stdout has closed it")
 
@@ -45,7 +83,7 @@ func (e *Env) ReadFile(ctx context.Context, name string) ([]byte, error) {
 // read stdin after that.
 func (e *Env) readPiped(files []string) error {
 	for _, name := range files {
-		open := func() (io.Reader, error) { return e.In, nil }
+		open := func() (io.Reader, error) { return e.IO.In, nil }
 		if name != "-" {
 			path := e.Absolute(name)
 			if info, err := os.Stat(path); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
@@ -67,7 +105,7 @@ func (e *Env) readPiped(files []string) error {
 			return fmt.Errorf("reading the settings of --settings %s: %w", name, err)
 		}
 		if name == "-" {
-			e.In = readerFunc(func([]byte) (int, error) {
+			e.IO.In = readerFunc(func([]byte) (int, error) {
 				return 0, &UsageError{Err: errors.New("stdin holds the settings (--settings -)"), Hint: "give params with --params or k=v"}
 			})
 		}
@@ -94,8 +132,8 @@ func (e *Env) Absolute(path string) string {
 }
 
 // Stdout returns the writer of Out.
-func (e *Env) Stdout() io.Writer { return e.pipe.Dest() }
+func (o *IO) Stdout() io.Writer { return o.pipe.Dest() }
 
 // WatchReader ends the run when the reader of stdout is gone, even if nothing
 // is written, until stop is called.
-func (e *Env) WatchReader() (stop func()) { return e.pipe.Watch() }
+func (o *IO) WatchReader() (stop func()) { return o.pipe.Watch() }

@@ -12,24 +12,24 @@ import (
 )
 
 // Color reports whether to use colors for an output that may be a terminal.
-func (e *Env) Color(isTTY bool) bool {
-	switch e.Globals.Color {
+func (o *IO) Color(isTTY bool) bool {
+	switch o.color {
 	case "always":
 		return true
 	case "never":
 		return false
 	}
-	if force := e.Getenv("CLICOLOR_FORCE"); force != "" && force != "0" {
-		return e.Getenv("NO_COLOR") == ""
+	if force := o.getenv("CLICOLOR_FORCE"); force != "" && force != "0" {
+		return o.getenv("NO_COLOR") == ""
 	}
-	return isTTY && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
+	return isTTY && o.getenv("NO_COLOR") == "" && o.getenv("TERM") != "dumb"
 }
 
 // fullScreen reports whether a person is at a terminal that supports
 // full-screen output.
 func (e *Env) fullScreen() bool {
 	name := e.Getenv("TERM")
-	return terminal.HasFull && e.InTTY && e.OutTTY && e.ErrTTY && name != "" && name != "dumb" && !e.Globals.JSON && e.asker.nobody() == ""
+	return terminal.HasFull && e.IO.InTTY && e.IO.OutTTY && e.IO.ErrTTY && name != "" && name != "dumb" && !e.IO.JSON && e.asker.nobody() == ""
 }
 
 // minWidth is the minimum width for formatting.
@@ -37,25 +37,25 @@ const minWidth = 20
 
 // Width returns the width for formatting: COLUMNS if it is set, as in other
 // programs, or else that of the terminal on stdout, or 80 if it is unknown.
-func (e *Env) Width() int {
-	if n, err := strconv.Atoi(e.Getenv("COLUMNS")); err == nil && n > 0 {
+func (o *IO) Width() int {
+	if n, err := strconv.Atoi(o.getenv("COLUMNS")); err == nil && n > 0 {
 		return max(min(n, 10_000), minWidth)
 	}
-	width, _ := e.size()
+	width, _ := o.size()
 	return max(width, minWidth)
 }
 
 // size returns the columns and rows of the terminal on stdout, or 80 by 24 if
 // unknown.
-func (e *Env) size() (columns, rows int) { return screen.SizeOf(e.Stdout())() }
+func (o *IO) size() (columns, rows int) { return screen.SizeOf(o.Stdout())() }
 
 // pipeWidth is so large that nothing is wrapped in a pipe.
 const pipeWidth = 1 << 20
 
 // WrapWidth returns the width at which long text on stdout is wrapped.
-func (e *Env) WrapWidth() int {
-	if e.OutTTY {
-		return e.Width()
+func (o *IO) WrapWidth() int {
+	if o.OutTTY {
+		return o.Width()
 	}
 	return pipeWidth
 }
@@ -98,21 +98,21 @@ func OrEmpty[T any](s []T) []T {
 }
 
 // PrintTable prints a table on stdout: in columns on a terminal, else with tabs.
-func (e *Env) PrintTable(t *columns.Table) error {
-	if e.OutTTY {
-		return e.Out.WriteStyled(t.Text(e.Width(), e.Color(true)))
+func (o *IO) PrintTable(t *columns.Table) error {
+	if o.OutTTY {
+		return o.Out.WriteStyled(t.Text(o.Width(), o.Color(true)))
 	}
-	_, err := io.WriteString(e.Out, t.Tabbed())
+	_, err := io.WriteString(o.Out, t.Tabbed())
 	return err
 }
 
 // PrintCounted is PrintTable with the number of rows below it on a terminal. noun
 // is what a row is, such as "approval".
-func (e *Env) PrintCounted(t *columns.Table, noun string) error {
-	if len(t.Rows) == 0 && e.OutTTY {
-		e.Notef("no %ss", noun)
+func (o *IO) PrintCounted(t *columns.Table, noun string) error {
+	if len(t.Rows) == 0 && o.OutTTY {
+		o.Notef("no %ss", noun)
 		return nil
 	}
-	e.Summary("%s", Counted(len(t.Rows), noun))
-	return e.PrintTable(t)
+	o.Summary("%s", Counted(len(t.Rows), noun))
+	return o.PrintTable(t)
 }

@@ -23,9 +23,9 @@ func TestJSONColours(t *testing.T) {
 
 func TestTerminalWidth(t *testing.T) {
 	for columns, want := range map[string]int{"": 80, "0": 80, "-5": 80, "x": 80, "3": 20, "132": 132, "99999999999999999999": 80} {
-		e := newEnv("", Streams{Out: terminal.NewWriter(io.Discard), Err: terminal.NewWriter(io.Discard)}, []string{"COLUMNS=" + columns})
-		e.pipe = newPipeWriter(io.Discard, nil)
-		if got := e.Width(); got != want {
+		o := newIO(Streams{Out: terminal.NewWriter(io.Discard), Err: terminal.NewWriter(io.Discard)}, []string{"COLUMNS=" + columns})
+		o.pipe = newPipeWriter(io.Discard, nil)
+		if got := o.Width(); got != want {
 			t.Errorf("COLUMNS=%s: %d, want %d", columns, got, want)
 		}
 	}
@@ -44,10 +44,10 @@ func TestColor(t *testing.T) {
 		{"always", "NO_COLOR=1", true, true},
 		{"never", "CLICOLOR_FORCE=1", false, false},
 	} {
-		e := newEnv("", Streams{Out: terminal.NewWriter(io.Discard), Err: terminal.NewWriter(io.Discard)}, []string{tt.environ})
-		e.Globals.Color = tt.flag
-		if e.Color(true) != tt.onTTY || e.Color(false) != tt.elsewhere {
-			t.Errorf("--color %s, %s: %v on a terminal, %v elsewhere", tt.flag, tt.environ, e.Color(true), e.Color(false))
+		o := newIO(Streams{Out: terminal.NewWriter(io.Discard), Err: terminal.NewWriter(io.Discard)}, []string{tt.environ})
+		o.color = tt.flag
+		if o.Color(true) != tt.onTTY || o.Color(false) != tt.elsewhere {
+			t.Errorf("--color %s, %s: %v on a terminal, %v elsewhere", tt.flag, tt.environ, o.Color(true), o.Color(false))
 		}
 	}
 }

@@ -70,14 +70,14 @@ func (e *Env) GrantTrust(ctx context.Context, p *settings.Project) error {
 		return err
 	}
 	if aside != "" {
-		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "trust_damaged",
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "trust_damaged",
 			Message: "the file of earlier grants was damaged and has been moved to " + aside})
 	}
 	if e.SaidNo(p) {
 		e.keepNo(ctx, p, "")
 	}
-	if !e.Globals.Quiet && !e.Globals.JSON {
-		e.Note("toolreg: " + terminal.Line(p.Root) + " is trusted\n")
+	if !e.IO.Quiet && !e.IO.JSON {
+		e.IO.Note("toolreg: " + terminal.Line(p.Root) + " is trusted\n")
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool,
 func (e *Env) mayOffer() bool {
 	switch e.command.CommandPath() {
 	case "toolreg list", "toolreg call", "toolreg schema", "toolreg discover", "toolreg servers":
-		return e.ErrTTY && !e.Globals.NonInteractive && !e.Globals.Quiet && !process.InsideTool(e.Environ)
+		return e.IO.ErrTTY && !e.Globals.NonInteractive && !e.IO.Quiet && !process.InsideTool(e.Environ)
 	}
 	return false
 }
@@ -148,7 +148,7 @@ func (e *Env) keepNo(ctx context.Context, p *settings.Project, hash string) {
 		err = d.Update(ctx, noName(p), func([]byte) ([]byte, error) { return []byte(hash + "\n"), nil })
 	}
 	if err != nil {
-		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answer_not_saved",
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answer_not_saved",
 			Message: "the answer cannot be remembered, so the next run asks again: " + err.Error()})
 	}
 }

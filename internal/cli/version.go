@@ -41,10 +41,10 @@ func NewVersionCommand(e *Env) *cobra.Command {
 }
 
 func (e *Env) printVersion() error {
-	if e.Globals.JSON {
-		return e.PrintJSON(newVersionReport(e.Version))
+	if e.IO.JSON {
+		return e.IO.PrintJSON(newVersionReport(e.Version))
 	}
-	_, err := fmt.Fprintf(e.Out, "toolreg %s (%s %s/%s)\n", e.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(e.IO.Out, "toolreg %s (%s %s/%s)\n", e.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/policy"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -68,7 +67,7 @@ Exit codes: 0, 2, 5 (inside a tool's run).`,
 // completeIDs completes the ids of approvals.
 func completeIDs(e *cli.Env, o *options) cobra.CompletionFunc {
 	return e.Complete().Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
-		found, err := session.OpenApprovals(set, e.Folders, e.Warn).List(o.all)
+		found, err := session.OpenApprovals(set, e.Folders, e.IO.Warn).List(o.all)
 		if err != nil {
 			return nil
 		}
@@ -87,7 +86,7 @@ func approvals(ctx context.Context, e *cli.Env) (*policy.Approvals, error) {
 	if err != nil {
 		return nil, err
 	}
-	store := session.OpenApprovals(s, e.Folders, e.Warn)
+	store := session.OpenApprovals(s, e.Folders, e.IO.Warn)
 	return store, store.Unavailable
 }
 
@@ -108,17 +107,17 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	if e.Globals.JSON {
-		return e.PrintJSON(map[string][]Approval{"approvals": newApprovals(found)})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(map[string][]Approval{"approvals": newApprovals(found)})
 	}
 	t := columns.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT", "CLIENT"}, Whole: []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"}}
 	for _, x := range found {
 		t.Add(x.ID, string(x.Kind), x.Covers(), x.Source, x.Created.Local().Format(time.DateTime), x.Project, x.Client)
 	}
-	if e.OutTTY {
+	if e.IO.OutTTY {
 		t.DropEmpty("CLIENT")
 	}
-	return e.PrintCounted(&t, "approval")
+	return e.IO.PrintCounted(&t, "approval")
 }
 
 func runRevoke(ctx context.Context, e *cli.Env, ids []string) error {
@@ -133,11 +132,11 @@ func runRevoke(ctx context.Context, e *cli.Env, ids []string) error {
 	if err != nil {
 		return err
 	}
-	if e.Globals.JSON {
-		return e.PrintJSON(map[string][]Approval{"revoked": newApprovals(gone)})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(map[string][]Approval{"revoked": newApprovals(gone)})
 	}
 	for _, x := range gone {
-		e.Notef("revoked %s (%s)", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Covers()))
+		e.IO.Notef("revoked %s (%s)", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Covers()))
 	}
 	return nil
 }
@@ -154,9 +153,9 @@ func runClear(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	if e.Globals.JSON {
-		return e.PrintJSON(map[string]int{"cleared": n})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(map[string]int{"cleared": n})
 	}
-	e.Notef("revoked %s", cli.Counted(n, "approval"))
+	e.IO.Notef("revoked %s", cli.Counted(n, "approval"))
 	return nil
 }

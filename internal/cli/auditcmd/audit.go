@@ -137,9 +137,9 @@ func run(ctx context.Context, e *cli.Env, o *auditOptions) error {
 		o.lines = 10
 	}
 	if o.follow {
-		defer e.WatchReader()()
+		defer e.IO.WatchReader()()
 	} else {
-		e.Page()
+		e.IO.Page()
 	}
 	p := &printer{env: e, follow: o.follow, last: o.lines}
 	damaged, err := log.Scan(ctx, audit.ScanOptions{Follow: o.follow, Current: p.current}, func(entry audit.Entry) error {
@@ -151,7 +151,7 @@ func run(ctx context.Context, e *cli.Env, o *auditOptions) error {
 	if err == nil && context.Cause(ctx) != nil {
 		err = context.Cause(ctx)
 	}
-	e.WarnDamagedAudit(damaged)
+	e.IO.WarnDamagedAudit(damaged)
 	return err
 }
 
@@ -192,12 +192,12 @@ func (p *printer) current() error {
 
 func (p *printer) print(entries []audit.Entry) error {
 	e := p.env
-	if e.Globals.JSON && !p.follow {
-		return e.PrintJSON(map[string][]audit.Entry{"entries": cli.OrEmpty(entries)})
+	if e.IO.JSON && !p.follow {
+		return e.IO.PrintJSON(map[string][]audit.Entry{"entries": cli.OrEmpty(entries)})
 	}
-	if e.Globals.JSON {
+	if e.IO.JSON {
 		for i := range entries {
-			if err := e.PrintLine(entries[i]); err != nil {
+			if err := e.IO.PrintLine(entries[i]); err != nil {
 				return err
 			}
 		}
@@ -208,17 +208,17 @@ func (p *printer) print(entries []audit.Entry) error {
 	for i := range entries {
 		entry := &entries[i]
 		when := entry.Time.Format(time.RFC3339Nano)
-		if e.OutTTY {
+		if e.IO.OutTTY {
 			when = entry.Time.Local().Format(time.DateTime)
 		}
 		t.Add(when, entry.Tool, entry.Source, entry.Decision, entry.Rule, string(entry.Outcome), entry.Code,
 			strconv.FormatFloat(entry.DurationMs, 'f', -1, 64), strconv.Itoa(entry.ParamsBytes), strconv.FormatInt(entry.ResultBytes, 10))
 	}
-	if e.OutTTY && p.follow {
-		_, err := io.WriteString(e.Out, followed(t.Rows))
+	if e.IO.OutTTY && p.follow {
+		_, err := io.WriteString(e.IO.Out, followed(t.Rows))
 		return err
 	}
-	return e.PrintCounted(&t, "call")
+	return e.IO.PrintCounted(&t, "call")
 }
 
 // followed formats rows that are printed one by one, without knowing the

@@ -77,25 +77,25 @@ func runStats(ctx context.Context, e *cli.Env, o *statsOptions) error {
 }
 
 func printStats(e *cli.Env, counts []audit.Count) error {
-	if e.Globals.JSON {
-		return e.PrintJSON(map[string][]audit.Count{"stats": counts})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(map[string][]audit.Count{"stats": counts})
 	}
 	most, calls := 0, 0
 	for _, c := range counts {
 		most = max(most, c.Calls)
 		calls += c.Calls
 	}
-	if e.OutTTY && len(counts) == 0 {
-		e.Notef("no calls")
+	if e.IO.OutTTY && len(counts) == 0 {
+		e.IO.Notef("no calls")
 		return nil
 	}
-	e.Summary("%s", cli.Counted(calls, "call"))
+	e.IO.Summary("%s", cli.Counted(calls, "call"))
 	t := columns.Table{Header: []string{"NAME", "SOURCE", "CALLS", "OK", "ERRORS", "REFUSED", "TOTAL", "AVG", "P50", "P95", "LAST"}}
 	saved := slices.ContainsFunc(counts, func(c audit.Count) bool { return c.SavedTokens > 0 })
-	if saved || !e.OutTTY {
+	if saved || !e.IO.OutTTY {
 		t.Header = append(t.Header, "SAVED")
 	}
-	if e.OutTTY {
+	if e.IO.OutTTY {
 		t.Header = append(t.Header, "")
 	}
 	for _, c := range counts {
@@ -104,26 +104,26 @@ func printStats(e *cli.Env, counts []audit.Count) error {
 			row = append(row, milliseconds(e, ms))
 		}
 		last := c.Last.Format(time.RFC3339Nano)
-		if e.OutTTY {
+		if e.IO.OutTTY {
 			last = c.Last.Local().Format(time.DateTime)
 		}
 		row = append(row, last)
-		if saved || !e.OutTTY {
+		if saved || !e.IO.OutTTY {
 			row = append(row, strconv.Itoa(c.SavedTokens))
 		}
-		if e.OutTTY {
+		if e.IO.OutTTY {
 			row = append(row, bar(c.Calls, most))
 		}
 		t.Add(row...)
 	}
 	t.Spare = []string{"SOURCE", "TOTAL", "P50", "LAST", "P95", "REFUSED", "AVG"}
-	return e.PrintTable(&t)
+	return e.IO.PrintTable(&t)
 }
 
 // milliseconds formats a duration: with a unit for a person, as a number in a
 // pipe.
 func milliseconds(e *cli.Env, ms float64) string {
-	if !e.OutTTY {
+	if !e.IO.OutTTY {
 		return strconv.FormatFloat(ms, 'f', -1, 64)
 	}
 	d := time.Duration(ms * float64(time.Millisecond))

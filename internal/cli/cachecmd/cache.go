@@ -87,11 +87,11 @@ func runList(ctx context.Context, e *cli.Env) error {
 }
 
 func printKept(e *cli.Env, rows []kept) error {
-	if e.Globals.JSON {
-		return e.PrintJSON(map[string][]kept{"cached": rows})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(map[string][]kept{"cached": rows})
 	}
 	if len(rows) == 0 {
-		e.Notef("nothing is cached")
+		e.IO.Notef("nothing is cached")
 		return nil
 	}
 	t := columns.Table{Header: []string{"KIND", "SOURCE", "FILES", "BYTES", "STORED"}}
@@ -102,7 +102,7 @@ func printKept(e *cli.Env, rows []kept) error {
 		}
 		t.Add(r.Kind, r.Source, strconv.Itoa(r.Files), strconv.FormatInt(r.Bytes, 10), stored)
 	}
-	return e.PrintTable(&t)
+	return e.IO.PrintTable(&t)
 }
 
 // cleared has the number of removed files of each kind.
@@ -126,9 +126,9 @@ func runClear(e *cli.Env) error {
 			return err
 		}
 	}
-	if e.Globals.JSON {
-		return e.PrintJSON(map[string]cleared{"cleared": c})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(map[string]cleared{"cleared": c})
 	}
-	e.Notef("removed from the cache: %s, %s, %s", cli.Counted(c.Listings, "listing"), cli.Counted(c.Results, "result"), cli.Counted(c.Pages, "page"))
+	e.IO.Notef("removed from the cache: %s, %s, %s", cli.Counted(c.Listings, "listing"), cli.Counted(c.Results, "result"), cli.Counted(c.Pages, "page"))
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 // nobody was asked. If the person gives up on required params, the call is made
 // without them and refused.
 func ask(ctx context.Context, e *cli.Env, f session.Found, params json.RawMessage, optional bool) (completed json.RawMessage, line string, err error) {
-	if !e.InTTY || !e.OutTTY || !e.ErrTTY || e.Globals.JSON {
+	if !e.IO.InTTY || !e.IO.OutTTY || !e.IO.ErrTTY || e.IO.JSON {
 		return params, "", nil
 	}
 	invalid := f.Registry.Validate(ctx, f.Tool, params)

@@ -64,7 +64,7 @@ func runBatch(ctx context.Context, e *cli.Env, t *tracer, parallel int, preset s
 	slots := make(chan struct{}, parallel)
 	var running sync.WaitGroup
 	defer running.Wait()
-	lines := readLines(ctx, e.In)
+	lines := readLines(ctx, e.IO.In)
 	for l, ok := nextLine(ctx, lines); ok; l, ok = nextLine(ctx, lines) {
 		if l.err != nil {
 			return l.err
@@ -150,7 +150,7 @@ func (b *batch) print(ctx context.Context, c batchCall, r registry.Result, err e
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.env.PrintLine(line); err != nil && b.failed == nil {
+	if err := b.env.IO.PrintLine(line); err != nil && b.failed == nil {
 		b.failed = err
 	}
 }

@@ -84,10 +84,10 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string) error {
-	if o.raw && e.OutTTY {
+	if o.raw && e.IO.OutTTY {
 		return &cli.UsageError{Err: fmt.Errorf("--raw does not write to a terminal"), Hint: "send it to a file or a pipe"}
 	}
-	if o.raw && e.Globals.JSON {
+	if o.raw && e.IO.JSON {
 		return &cli.UsageError{Err: errors.New("--raw and --json cannot be used together"), Hint: "remove one of them"}
 	}
 	if o.stream && (o.raw || o.outputDir != "") {
@@ -136,7 +136,7 @@ func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name 
 		return err
 	}
 	p := &printer{env: e, raw: o.raw, outputDir: o.outputDir, images: images}
-	show, hide := e.Screen.Progress(f.Tool.Name)
+	show, hide := e.IO.Screen.Progress(f.Tool.Name)
 	request := registry.Call{Tool: name, Params: params, Progress: show, Last: o.only}
 	print := p.print
 	if o.stream || p.showsLive(f.Tool) {
@@ -146,10 +146,10 @@ func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name 
 	result, err := s.Call(ctx, f, request)
 	hide()
 	if line != "" {
-		defer e.Note("To repeat this call:\n  " + line + "\n") // below the result
+		defer e.IO.Note("To repeat this call:\n  " + line + "\n") // below the result
 	}
 	if err == nil || result.IsError {
-		if err != nil && e.OutTTY && e.ErrTTY && !e.Globals.JSON {
+		if err != nil && e.IO.OutTTY && e.IO.ErrTTY && !e.IO.JSON {
 			result = withoutNotice(result, err)
 		}
 		if printErr := print(ctx, f.Tool, result); printErr != nil {

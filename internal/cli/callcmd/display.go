@@ -21,7 +21,7 @@ import (
 // parts if one of them is not text.
 func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result) error {
 	e := p.env
-	color, isMarkdown := e.Color(e.OutTTY), t.OutputMarkdown && !r.IsError && !r.Display.Plain
+	color, isMarkdown := e.IO.Color(e.IO.OutTTY), t.OutputMarkdown && !r.IsError && !r.Display.Plain
 	d := r.Display
 	switch {
 	case d.Diff != nil && r.Summary != "" && e.Approved(d.Diff.FileDiff):
@@ -29,7 +29,7 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 	case d.Diff != nil:
 		return p.text(rows(terminal.Diff(terminal.Visible(d.Diff.FileDiff)), color))
 	case d.Todos != nil:
-		return p.text(rows(checklist(d.Todos, e.Width()), color))
+		return p.text(rows(checklist(d.Todos, e.IO.Width()), color))
 	case !hasMedia(r.Content):
 		text := d.Text
 		if text == "" {
@@ -58,21 +58,21 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 
 // showsLive reports whether a person sees the output of a tool while it runs.
 func (p *printer) showsLive(t *registry.Tool) bool {
-	return p.env.OutTTY && !p.env.Globals.JSON && p.outputDir == "" && t.CanUpdateOutput
+	return p.env.IO.OutTTY && !p.env.IO.JSON && p.outputDir == "" && t.CanUpdateOutput
 }
 
 // markFailure prints on a terminal that the tool failed, below its output,
 // because output alone often does not show that.
 func (p *printer) markFailure(t *registry.Tool, r registry.Result) {
 	e := p.env
-	if !r.IsError || r.ErrorCategory == registry.ErrorCancellation || !e.ErrTTY || e.Globals.JSON || e.Globals.Quiet {
+	if !r.IsError || r.ErrorCategory == registry.ErrorCancellation || !e.IO.ErrTTY || e.IO.JSON || e.IO.Quiet {
 		return
 	}
 	text := " " + terminal.Line(t.Name) + " failed"
 	if r.Summary != "" && !strings.HasPrefix(r.Summary, t.ServerTool+" failed with ") && (p.streamed || !strings.Contains(cli.ResultText(r), r.Summary)) {
 		text += ": " + terminal.Line(r.Summary)
 	}
-	e.NoteSpans(terminal.Span{Text: "✗" + text, Style: terminal.Red})
+	e.IO.NoteSpans(terminal.Span{Text: "✗" + text, Style: terminal.Red})
 }
 
 // withoutNotice removes the text about the error that ended the call from a
@@ -101,12 +101,12 @@ func withoutNotice(r registry.Result, err error) registry.Result {
 
 // text writes text that is safe to show and ends its last line.
 func (p *printer) text(text string) error {
-	return p.env.Out.WriteStyled(cli.EndLine(text))
+	return p.env.IO.Out.WriteStyled(cli.EndLine(text))
 }
 
 func (p *printer) prose(text string, isMarkdown, color bool) string {
 	if isMarkdown {
-		return markdown.Render(text, markdown.Options{Width: p.env.Width(), Color: color})
+		return markdown.Render(text, markdown.Options{Width: p.env.IO.Width(), Color: color})
 	}
 	return terminal.Visible(text)
 }
@@ -161,7 +161,7 @@ func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 		name += " " + c.URI
 	}
 	name = fmt.Sprintf("[%s %s, %d x %d pixels, %d bytes; --output DIR saves it]", name, info.MIMEType, info.Width, info.Height, len(c.Data))
-	if err := p.text(terminal.Line(name)); err != nil || !p.env.OutTTY || p.images == picture.None {
+	if err := p.text(terminal.Line(name)); err != nil || !p.env.IO.OutTTY || p.images == picture.None {
 		return err
 	}
 	var b strings.Builder
@@ -171,14 +171,14 @@ func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 		}
 		return p.text("[it cannot be shown: " + terminal.Line(err.Error()) + "]")
 	}
-	_, err = io.WriteString(p.env.Out.Unescaped(), b.String()) // only the sequences that package picture created
+	_, err = io.WriteString(p.env.IO.Out.Unescaped(), b.String()) // only the sequences that package picture created
 	return err
 }
 
 // screen describes the terminal on stdout.
 func (p *printer) screen() picture.Screen {
-	s := picture.Screen{Columns: p.env.Width()}
-	if f, ok := p.env.Stdout().(*os.File); ok {
+	s := picture.Screen{Columns: p.env.IO.Width()}
+	if f, ok := p.env.IO.Stdout().(*os.File); ok {
 		_, s.Rows = screen.SizeOf(f)()
 		s.Width, s.Height = terminal.Pixels(f)
 	}

@@ -34,12 +34,12 @@ func help(e *cli.Env, o *options) func(*cobra.Command, []string) {
 		if err != nil {
 			return err
 		}
-		e.Page()
-		page := &cli.Page{Width: e.WrapWidth(), Color: e.Color(e.OutTTY)}
+		e.IO.Page()
+		page := &cli.Page{Width: e.IO.WrapWidth(), Color: e.IO.Color(e.IO.OutTTY)}
 		if err := ShowHelp(cmd.Context(), page, s, f.Registry, f.Tool); err != nil {
 			return err
 		}
-		return e.Out.WriteStyled(page.String())
+		return e.IO.Out.WriteStyled(page.String())
 	})
 }
 

@@ -85,15 +85,15 @@ func (p *printer) print(ctx context.Context, t *registry.Tool, r registry.Result
 func (p *printer) write(ctx context.Context, t *registry.Tool, r registry.Result, saved int) error {
 	e := p.env
 	switch {
-	case e.Globals.JSON:
-		return e.PrintJSON(newCallDocument(t, r))
+	case e.IO.JSON:
+		return e.IO.PrintJSON(newCallDocument(t, r))
 	case p.raw:
-		return cli.WriteRaw(e.Results(), r.Content)
-	case saved == 0 && (e.OutTTY || e.Color(false)):
+		return cli.WriteRaw(e.IO.Results(), r.Content)
+	case saved == 0 && (e.IO.OutTTY || e.IO.Color(false)):
 		return p.show(ctx, t, r)
-	case e.OutTTY:
-		_, err := io.WriteString(e.Out, cli.ResultText(r))
+	case e.IO.OutTTY:
+		_, err := io.WriteString(e.IO.Out, cli.ResultText(r))
 		return err
 	}
-	return cli.WriteResult(e.Results(), r)
+	return cli.WriteResult(e.IO.Results(), r)
 }

@@ -35,10 +35,10 @@ func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset
 	if err != nil {
 		return &cli.UsageError{Err: err}
 	}
-	if e.InTTY {
+	if e.IO.InTTY {
 		return &cli.UsageError{Err: errors.New("call --format reads a model's response from stdin, which is a terminal"), Hint: "toolreg call --format " + format.Name + " < response.json"}
 	}
-	data, err := e.ReadStdin()
+	data, err := e.IO.ReadStdin()
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset
 		return err
 	}
 	for _, message := range turn.Reply(answers) { // answer calls that ran, whatever stopped the others
-		if printErr := e.PrintLine(message); printErr != nil {
+		if printErr := e.IO.PrintLine(message); printErr != nil {
 			return cmp.Or(err, printErr)
 		}
 	}
@@ -147,9 +147,9 @@ func (r *roundTrip) search(ctx context.Context, c provider.Call) provider.Answer
 		return answerOf(registry.Result{}, err)
 	}
 	reg, tools, err := r.session.SearchDeclarations(ctx, format, c.Params)
-	r.env.Diagnose(r.session.Diagnostics(reg))
+	r.env.IO.Diagnose(r.session.Diagnostics(reg))
 	if err != nil {
-		r.env.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_failed", Message: "the model's tool search was answered with no tools: " + err.Error()})
+		r.env.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_failed", Message: "the model's tool search was answered with no tools: " + err.Error()})
 	}
 	return provider.Answer{Tools: tools, IsError: err != nil}
 }

@@ -51,33 +51,33 @@ func (s *stream) emit(c registry.Content) {
 	if s.err != nil {
 		return
 	}
-	if s.env.Globals.JSON {
-		s.err = s.env.PrintLine(outputEvent{"output", llmContent([]registry.Content{c})})
+	if s.env.IO.JSON {
+		s.err = s.env.IO.PrintLine(outputEvent{"output", llmContent([]registry.Content{c})})
 		return
 	}
 	text := cli.PartText(c)
 	if text == "" {
 		return
 	}
-	if c.Data != nil && s.env.OutTTY {
+	if c.Data != nil && s.env.IO.OutTTY {
 		s.any, s.last = true, "\n"
 		s.err = s.showMedia(c)
 		return
 	}
 	s.any, s.last = true, text
-	_, s.err = io.WriteString(s.env.Results(), text)
+	_, s.err = io.WriteString(s.env.IO.Results(), text)
 }
 
 // progress prints progress as an event; without --json the live line shows it.
 func (s *stream) progress(show func(registry.Progress)) func(registry.Progress) {
-	if !s.env.Globals.JSON {
+	if !s.env.IO.JSON {
 		return show
 	}
 	return func(p registry.Progress) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.err == nil {
-			s.err = s.env.PrintLine(progressEvent{"progress", p.Done, p.Total, p.Message})
+			s.err = s.env.IO.PrintLine(progressEvent{"progress", p.Done, p.Total, p.Message})
 		}
 	}
 }
@@ -91,19 +91,19 @@ func (s *stream) finish(ctx context.Context, t *registry.Tool, r registry.Result
 	switch {
 	case s.err != nil:
 		return s.err
-	case e.Globals.JSON:
-		return e.PrintLine(resultEvent{"result", newCallDocument(t, r)})
+	case e.IO.JSON:
+		return e.IO.PrintLine(resultEvent{"result", newCallDocument(t, r)})
 	case !s.any:
 		return s.print(ctx, t, r)
 	}
 	s.streamed = true
-	if !strings.HasSuffix(s.last, "\n") && e.OutTTY {
-		if _, err := io.WriteString(e.Out, "\n"); err != nil {
+	if !strings.HasSuffix(s.last, "\n") && e.IO.OutTTY {
+		if _, err := io.WriteString(e.IO.Out, "\n"); err != nil {
 			return err
 		}
 	}
-	if r.IsError && r.ErrorCategory != registry.ErrorCancellation && r.Summary != "" && !e.Globals.Quiet && !e.ErrTTY {
-		e.Note(fmt.Sprintf("toolreg: %s: %s\n", t.Name, terminal.Line(r.Summary)))
+	if r.IsError && r.ErrorCategory != registry.ErrorCancellation && r.Summary != "" && !e.IO.Quiet && !e.IO.ErrTTY {
+		e.IO.Note(fmt.Sprintf("toolreg: %s: %s\n", t.Name, terminal.Line(r.Summary)))
 	}
 	return nil
 }

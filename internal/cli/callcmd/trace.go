@@ -40,5 +40,5 @@ func (t *tracer) call(ctx context.Context, name string, f session.Found, params 
 		mark, why = terminal.Span{Text: "✗", Style: terminal.Red}, ": "+cmp.Or(r.Summary, text.FirstLine(r.Text()), "the tool failed")
 	}
 	line = strings.TrimRight(line, " ") + fmt.Sprintf(" (%d ms)", took.Milliseconds()) + terminal.Line(why)
-	t.env.NoteSpans(mark, terminal.Span{Text: line, Style: terminal.Dim})
+	t.env.IO.NoteSpans(mark, terminal.Span{Text: line, Style: terminal.Dim})
 }

@@ -21,7 +21,7 @@ func NewComplete(e *cli.Env) *cobra.Command {
 		Use: "complete", Hidden: true, DisableFlagParsing: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // the flags belong to the completed line
 		RunE: func(cmd *cobra.Command, argv []string) error {
-			_, err := io.WriteString(e.Out, reply(cmd.Context(), cmd.Root(), argv))
+			_, err := io.WriteString(e.IO.Out, reply(cmd.Context(), cmd.Root(), argv))
 			return err
 		},
 	}

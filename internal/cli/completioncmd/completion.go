@@ -53,7 +53,7 @@ Exit codes: 0, 2.`,
 			if err != nil {
 				return err
 			}
-			_, err = io.WriteString(e.Out, script)
+			_, err = io.WriteString(e.IO.Out, script)
 			return err
 		},
 	}

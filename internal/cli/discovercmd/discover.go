@@ -44,7 +44,7 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 }
 
 func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) error {
-	inDocs := e.HoldsDiagnostics()
+	inDocs := e.IO.HoldsDiagnostics()
 	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{List: true}, InDocs: inDocs, Infos: true})
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) er
 	}
 	diags := slices.Concat(s.Diagnostics(reg), reg.CompileAll(ctx))
 	if !inDocs { // the table shows which sources failed
-		e.DiagnoseAll(slices.DeleteFunc(slices.Clone(diags), func(d registry.Diagnostic) bool { return d.Code == "source_failed" }))
+		e.IO.DiagnoseAll(slices.DeleteFunc(slices.Clone(diags), func(d registry.Diagnostic) bool { return d.Code == "source_failed" }))
 	}
 	if err := print(e, reg, reports, diags); err != nil {
 		return err
@@ -71,8 +71,8 @@ type document struct {
 }
 
 func print(e *cli.Env, reg *registry.Registry, reports []session.SourceReport, diags []registry.Diagnostic) error {
-	if e.Globals.JSON {
-		return e.PrintJSON(document{reports, reg.Len(), cli.OrEmpty(diags)})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(document{reports, reg.Len(), cli.OrEmpty(diags)})
 	}
 	t := columns.Aged{Table: columns.Table{Header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}, Whole: []string{"ERROR"}}}
 	failed := 0
@@ -82,15 +82,15 @@ func print(e *cli.Env, reg *registry.Registry, reports []session.SourceReport, d
 		}
 		elapsed := strconv.FormatInt(r.DurationMs, 10)
 		switch {
-		case e.OutTTY && r.CachedAt != nil:
+		case e.IO.OutTTY && r.CachedAt != nil:
 			elapsed = ""
-		case e.OutTTY && r.DurationMs == 0:
+		case e.IO.OutTTY && r.DurationMs == 0:
 			elapsed = "<1ms"
-		case e.OutTTY:
+		case e.IO.OutTTY:
 			elapsed = (time.Duration(r.DurationMs) * time.Millisecond).String()
 		}
 		t.AddAged(r.CachedAt, r.AgeMs, r.Name, string(r.State), strconv.Itoa(r.Tools), elapsed, cli.Beside(r.Error, r.Name))
 	}
-	e.Summary("%s from %s", cli.Counted(reg.Len(), "tool"), cli.WithFailed(len(reports), "source", failed))
-	return e.PrintTable(t.For(e.OutTTY))
+	e.IO.Summary("%s from %s", cli.Counted(reg.Len(), "tool"), cli.WithFailed(len(reports), "source", failed))
+	return e.IO.PrintTable(t.For(e.IO.OutTTY))
 }

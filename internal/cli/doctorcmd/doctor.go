@@ -117,7 +117,7 @@ func run(ctx context.Context, e *cli.Env) error {
 // runFix runs the checks and offers to fix what can be fixed. Afterwards it
 // runs all checks again.
 func runFix(ctx context.Context, e *cli.Env) error {
-	if e.Globals.JSON {
+	if e.IO.JSON {
 		return &cli.UsageError{Err: errors.New("--fix and --json cannot be used together"), Hint: "the JSON of toolreg doctor has the commands as fix"}
 	}
 	x, err := examine(ctx, e)
@@ -137,7 +137,7 @@ func runFix(ctx context.Context, e *cli.Env) error {
 	}
 	x.findings = slices.DeleteFunc(x.findings, func(f finding) bool { return f.State == stateOK || f.State == stateInfo })
 	if len(x.findings) == 0 {
-		e.Notef("no problems are left")
+		e.IO.Notef("no problems are left")
 	}
 	return x.report()
 }

@@ -30,24 +30,24 @@ type document struct {
 }
 
 func (x *examination) print(e *cli.Env, failed bool) error {
-	if e.Globals.JSON {
-		return e.PrintJSON(document{!failed, x.findings})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(document{!failed, x.findings})
 	}
-	if !e.OutTTY {
+	if !e.IO.OutTTY {
 		t := columns.Table{}
 		for _, f := range x.findings {
 			t.Add(f.State, f.Subject, f.Message, f.Remedy)
 		}
-		return e.PrintTable(&t)
+		return e.IO.PrintTable(&t)
 	}
 	marks := map[string]string{stateOK: "✓", stateInfo: "·", stateWarning: "!", stateError: "✗"}
 	var b strings.Builder
 	write := func(indent string, spans ...terminal.Span) {
-		for i, row := range terminal.WrapSpans(spans, e.Width()-4) {
+		for i, row := range terminal.WrapSpans(spans, e.IO.Width()-4) {
 			if i > 0 {
 				indent = "    "
 			}
-			b.WriteString(indent + terminal.Paint(row, e.Color(true)) + "\n")
+			b.WriteString(indent + terminal.Paint(row, e.IO.Color(true)) + "\n")
 		}
 	}
 	for _, f := range x.findings {
@@ -61,5 +61,5 @@ func (x *examination) print(e *cli.Env, failed bool) error {
 			write("    ", terminal.Span{Text: terminal.Line(f.Remedy), Style: terminal.Cyan})
 		}
 	}
-	return e.Out.WriteStyled(b.String())
+	return e.IO.Out.WriteStyled(b.String())
 }

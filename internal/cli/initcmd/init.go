@@ -91,8 +91,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		return err
 	}
 	d.Schema = filepath.Join(place.dir, schemaName)
-	if e.Globals.JSON {
-		return e.PrintJSON(d)
+	if e.IO.JSON {
+		return e.IO.PrintJSON(d)
 	}
 	note, how := e.GeminiSettings(s)
 	return print(e, d, note, how)
@@ -195,6 +195,6 @@ func print(e *cli.Env, d initDocument, note, how string) error {
 	if note != "" {
 		fmt.Fprintf(&b, "%s: %s\n", terminal.Line(note), terminal.Line(how))
 	}
-	_, err := io.WriteString(e.Out, b.String())
+	_, err := io.WriteString(e.IO.Out, b.String())
 	return err
 }

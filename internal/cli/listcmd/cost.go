@@ -78,7 +78,7 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if err := session.CheckPreset(o.preset); err != nil {
 		return err
 	}
-	inDocs := e.HoldsDiagnostics()
+	inDocs := e.IO.HoldsDiagnostics()
 	s, err := e.Session(ctx, cli.SessionOptions{InDocs: inDocs}) // with all tools, which show what the filter saves
 	if err != nil {
 		return err
@@ -112,13 +112,13 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	noticed := s.Diagnostics(reg)
 	doc.Diagnostics = cli.OrEmpty(slices.Concat(noticed, diags))
 	if !inDocs {
-		e.Diagnose(noticed)
-		e.Diagnose(diags)
+		e.IO.Diagnose(noticed)
+		e.IO.Diagnose(diags)
 	}
-	if e.Globals.JSON {
-		err = e.PrintJSON(doc)
+	if e.IO.JSON {
+		err = e.IO.PrintJSON(doc)
 	} else {
-		err = e.PrintTable(doc.table())
+		err = e.IO.PrintTable(doc.table())
 	}
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (o *options) counted(ctx context.Context, e *cli.Env, s *session.Session, r
 	if name != "" {
 		named, err := s.Matching(reg, name)
 		if err != nil {
-			e.DiagnoseBeside(s.Diagnostics(reg), err)
+			e.IO.DiagnoseBeside(s.Diagnostics(reg), err)
 			return nil, nil, err
 		}
 		tools = slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(named, t) })

@@ -26,7 +26,7 @@ import (
 
 // runHTML writes the selected tools to a file as an HTML page.
 func runHTML(ctx context.Context, e *cli.Env, o *options) error {
-	if e.Globals.JSON {
+	if e.IO.JSON {
 		return &cli.UsageError{Err: errors.New("--html and --json cannot be used together"), Hint: "remove one of them"}
 	}
 	if _, err := provider.Lookup(o.costs.format); err != nil {
@@ -46,7 +46,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if err := o.CheckCategory(reg); err != nil {
 		return err
 	}
-	e.Diagnose(s.Diagnostics(reg))
+	e.IO.Diagnose(s.Diagnostics(reg))
 	p, err := newPage(ctx, e, s, reg, o)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if err := os.WriteFile(e.Absolute(o.html), b.Bytes(), 0o666); err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--html: %w", err), Hint: "name a file that can be written"}
 	}
-	e.Notef("%s written to %s", cli.Counted(len(p.Tools), "tool"), o.html)
+	e.IO.Notef("%s written to %s", cli.Counted(len(p.Tools), "tool"), o.html)
 	return o.StrictFailure(reg)
 }
 

@@ -73,7 +73,7 @@ missing tool, or with --strict any).`,
 				}
 				return runHTML(cmd.Context(), e, o)
 			}
-			e.Page()
+			e.IO.Page()
 			if o.costs.wanted {
 				return runCost(cmd.Context(), e, o, strings.Join(argv, ""))
 			}
@@ -96,7 +96,7 @@ missing tool, or with --strict any).`,
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: e.HoldsDiagnostics()})
+	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: e.IO.HoldsDiagnostics()})
 	if err != nil {
 		return err
 	}
@@ -104,14 +104,14 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 	interrupted := context.Cause(ctx) // list what was loaded before the interruption
 	if err != nil && interrupted == nil {
 		if reg != nil {
-			e.DiagnoseBeside(s.Diagnostics(reg), err)
+			e.IO.DiagnoseBeside(s.Diagnostics(reg), err)
 		}
 		return err
 	}
 	e.NoteSlowServer(s, reg)
 	noticed := s.Diagnostics(reg)
-	if !e.HoldsDiagnostics() {
-		e.Diagnose(noticed)
+	if !e.IO.HoldsDiagnostics() {
+		e.IO.Diagnose(noticed)
 	}
 	if o.all && len(globs) == 0 {
 		off, err := o.turnedOff(s)
@@ -119,8 +119,8 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 			return err
 		}
 		noticed = append(noticed, off...)
-		if !e.HoldsDiagnostics() {
-			e.DiagnoseAll(off)
+		if !e.IO.HoldsDiagnostics() {
+			e.IO.DiagnoseAll(off)
 		}
 	}
 	tools, denied, err := s.Offered(ctx, reg, tools)
@@ -134,7 +134,7 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 	if len(globs) > 0 {
 		hidden = denied
 	}
-	if e.Globals.JSON {
+	if e.IO.JSON {
 		doc := document{Diagnostics: cli.OrEmpty(noticed)}
 		if o.all {
 			doc.Hidden = hidden
@@ -180,7 +180,7 @@ func (o *options) tools(ctx context.Context, s *session.Session, globs []string)
 }
 
 func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
-	inDocs := e.HoldsDiagnostics()
+	inDocs := e.IO.HoldsDiagnostics()
 	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: inDocs})
 	if err != nil {
 		return err
@@ -213,17 +213,17 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 
 // printOne prints what the filters leave of the tools with a name.
 func (o *options) printOne(e *cli.Env, s *session.Session, reg *registry.Registry, name string, tools []*registry.Tool) error {
-	if e.Globals.JSON {
+	if e.IO.JSON {
 		return document{Diagnostics: cli.OrEmpty(s.Diagnostics(reg))}.print(e, tools, o.all)
 	}
 	if len(tools) == 0 {
-		e.Notef("tool %q does not match the filters", name)
+		e.IO.Notef("tool %q does not match the filters", name)
 		return nil
 	}
 	if o.examples {
 		return printExamples(e, reg, tools)
 	}
-	p := &cli.Page{Width: e.WrapWidth(), Color: e.Color(e.OutTTY)}
+	p := &cli.Page{Width: e.IO.WrapWidth(), Color: e.IO.Color(e.IO.OutTTY)}
 	for _, t := range tools {
 		p.Space()
 		showTool(p, t, session.Definition(reg, t).Name)
@@ -231,7 +231,7 @@ func (o *options) printOne(e *cli.Env, s *session.Session, reg *registry.Registr
 			showUpstream(p, t)
 		}
 	}
-	return e.Out.WriteStyled(p.String())
+	return e.IO.Out.WriteStyled(p.String())
 }
 
 // unused returns the tools that were not called for a time, according to the

@@ -49,10 +49,10 @@ func (d document) print(e *cli.Env, tools []*registry.Tool, all bool) error {
 	}
 	rest = bytes.TrimPrefix(rest, []byte(`{"tools":null`))
 	data := slices.Concat([]byte(`{"tools":[`), bytes.Join(shares, []byte(",")), []byte("]"), rest)
-	if e.JQ != nil {
-		return e.PrintFiltered(data)
+	if e.IO.JQ != nil {
+		return e.IO.PrintFiltered(data)
 	}
-	return e.PrintEncoded(data)
+	return e.IO.PrintEncoded(data)
 }
 
 // encode returns the JSON of tools with commas between them.
@@ -75,7 +75,7 @@ func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, al
 	sources := map[string]bool{}
 	for _, tool := range slices.SortedStableFunc(slices.Values(tools), func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) }) {
 		display := tool.DisplayName
-		if e.OutTTY && display == tool.Name {
+		if e.IO.OutTTY && display == tool.Name {
 			display = "" // same as the first column
 		}
 		t.Add(tool.Name, tool.Source, string(tool.Category), display, text.FirstSentence(tool.Description))
@@ -100,8 +100,8 @@ func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, al
 			t.Add(h.Name, h.Source, "-", "-", reason)
 		}
 	}
-	e.Summary("%s from %s%s", cli.Counted(len(tools), "tool"), cli.Counted(len(sources), "source"), hiddenCount(len(hidden), all))
-	return e.PrintTable(&t)
+	e.IO.Summary("%s from %s%s", cli.Counted(len(tools), "tool"), cli.Counted(len(sources), "source"), hiddenCount(len(hidden), all))
+	return e.IO.PrintTable(&t)
 }
 
 // hiddenCount says how many tools are hidden, and how to see them.
@@ -128,8 +128,8 @@ func printExamples(e *cli.Env, reg *registry.Registry, tools []*registry.Tool) e
 		}
 	}
 	if b.Len() == 0 {
-		e.Notef("the tool has no examples")
+		e.IO.Notef("the tool has no examples")
 	}
-	_, err := io.WriteString(e.Out, b.String())
+	_, err := io.WriteString(e.IO.Out, b.String())
 	return err
 }

@@ -98,7 +98,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
-	e.Diagnose(s.Diagnostics(reg))
+	e.IO.Diagnose(s.Diagnostics(reg))
 	if err := (&cli.Selection{Strict: true}).StrictFailure(reg); err != nil {
 		return fmt.Errorf("locking the tools: %w", err)
 	}
@@ -139,7 +139,7 @@ func pinned(e *cli.Env, set *settings.Settings, check, some bool) (*lock.File, e
 	case check || some:
 		return nil, &cli.UsageError{Err: err, Hint: lock.Anew}
 	default:
-		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "lock_replaced", Message: err.Error(),
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "lock_replaced", Message: err.Error(),
 			Hint: "it is written anew; version control has what was pinned before"})
 	}
 	return was, nil
@@ -185,13 +185,13 @@ func leaveOut(e *cli.Env, set *settings.Settings, was *lock.File, check bool) {
 		}
 	}
 	if len(left) > 0 {
-		e.Notef("skipped %s of your own settings: %s; --all includes them", cli.Counted(len(left), "server"), strings.Join(left, ", "))
+		e.IO.Notef("skipped %s of your own settings: %s; --all includes them", cli.Counted(len(left), "server"), strings.Join(left, ", "))
 	}
 }
 
 func print(e *cli.Env, doc lockDocument, check bool) error {
-	if e.Globals.JSON {
-		return e.PrintJSON(doc)
+	if e.IO.JSON {
+		return e.IO.PrintJSON(doc)
 	}
 	var b strings.Builder
 	for _, c := range doc.Changes {
@@ -205,7 +205,7 @@ func print(e *cli.Env, doc lockDocument, check bool) error {
 	default:
 		fmt.Fprintf(&b, "%d of %s differ from %s; toolreg lock accepts them\n", len(doc.Changes), cli.Counted(doc.Tools, "tool"), doc.File)
 	}
-	_, err := io.WriteString(e.Out, b.String())
+	_, err := io.WriteString(e.IO.Out, b.String())
 	return err
 }
 

@@ -60,8 +60,8 @@ func pick(ctx context.Context, e *cli.Env, s *session.Session) (name string, com
 		return "", false, err
 	}
 	defer tty.Close()
-	defer e.Screen.Hold()() // such as the lines of --verbose
-	defer e.Screen.Still()()
+	defer e.IO.Screen.Hold()() // such as the lines of --verbose
+	defer e.IO.Screen.Still()()
 	loading, cancel := context.WithCancelCause(ctx)
 	listings, loaded := make(chan picker.Listing), make(chan bool, 1)
 	go func() {
@@ -71,7 +71,7 @@ func pick(ctx context.Context, e *cli.Env, s *session.Session) (name string, com
 				loaded <- false
 			}
 		}()
-		loaded <- load(loading, s, listings, e.Color(true))
+		loaded <- load(loading, s, listings, e.IO.Color(true))
 	}()
 	name, err = picker.Pick(loading, picker.Options{TTY: tty, Listings: listings, Enter: "call it"})
 	cancel(nil)

@@ -85,13 +85,13 @@ func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	if e.Globals.JSON {
-		return e.PrintJSON(newPlugin{name, filepath.Join(dir, name), files})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(newPlugin{name, filepath.Join(dir, name), files})
 	}
-	if _, err := fmt.Fprintln(e.Out, strings.Join(files, "\n")); err != nil {
+	if _, err := fmt.Fprintln(e.IO.Out, strings.Join(files, "\n")); err != nil {
 		return err
 	}
-	e.Note(next + "  toolreg call " + toolPrefix(name) + "_greet name=Ann\n")
+	e.IO.Note(next + "  toolreg call " + toolPrefix(name) + "_greet name=Ann\n")
 	return nil
 }
 

@@ -52,10 +52,10 @@ Exit codes: 0, 2.`,
 		&cobra.Command{Use: "schema", Short: "Print the JSON Schema of plugin.yaml", Args: cli.NoArgs,
 			Long:    "Print the JSON Schema (draft 2020-12) of plugin.yaml, for editors and checks.\n\nExit codes: 0, 2.",
 			Example: "  toolreg plugins schema > plugin.schema.json", RunE: func(*cobra.Command, []string) error {
-				if e.JQ != nil {
-					return e.PrintJSON(discover.PluginSchema())
+				if e.IO.JQ != nil {
+					return e.IO.PrintJSON(discover.PluginSchema())
 				}
-				_, err := e.Out.Write(discover.PluginSchema())
+				_, err := e.IO.Out.Write(discover.PluginSchema())
 				return err
 			}},
 	)
@@ -85,22 +85,22 @@ func run(ctx context.Context, e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	e.Diagnose(slices.DeleteFunc(reg.Diagnostics(), func(d registry.Diagnostic) bool {
+	e.IO.Diagnose(slices.DeleteFunc(reg.Diagnostics(), func(d registry.Diagnostic) bool {
 		return d.Code == "source_failed" || !strings.HasPrefix(d.Source, registry.PluginPrefix)
 	}))
 	states := pluginStates(s.Plugins(), reg)
-	if e.Globals.JSON {
-		return e.PrintJSON(map[string][]pluginState{"plugins": states})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(map[string][]pluginState{"plugins": states})
 	}
 	if len(states) == 0 {
-		e.Note("toolreg: no plugins; toolreg plugins new NAME creates one\n")
+		e.IO.Note("toolreg: no plugins; toolreg plugins new NAME creates one\n")
 		return nil
 	}
 	t := columns.Table{Header: []string{"ID", "STATE", "VERSION", "TOOLS", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
 	for _, s := range states {
 		t.Add(s.ID, s.State, s.Version, strconv.Itoa(len(s.Tools)), s.Path, s.Reason)
 	}
-	return e.PrintCounted(&t, "plugin")
+	return e.IO.PrintCounted(&t, "plugin")
 }
 
 // pluginStates returns the state of each plugin. Reports are in the order of
@@ -268,8 +268,8 @@ func checkPlugin(ctx context.Context, s *session.Session, p *discover.Plugin, mi
 }
 
 func printChecked(e *cli.Env, checked []checkedPlugin) error {
-	if e.Globals.JSON {
-		return e.PrintJSON(map[string][]checkedPlugin{"plugins": checked})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(map[string][]checkedPlugin{"plugins": checked})
 	}
 	t := columns.Table{Header: []string{"PLUGIN", "RESULT", "MESSAGE"}, Whole: []string{"MESSAGE"}}
 	for _, c := range checked {
@@ -280,5 +280,5 @@ func printChecked(e *cli.Env, checked []checkedPlugin) error {
 			t.Add(c.ID, "ok", cli.Counted(c.Tools, "tool")+": "+c.Path)
 		}
 	}
-	return e.PrintTable(&t)
+	return e.IO.PrintTable(&t)
 }

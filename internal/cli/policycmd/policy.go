@@ -119,13 +119,13 @@ type imported struct {
 
 // result prints a text and what it could not express, or both as JSON.
 func result(e *cli.Env, text string, doc any, notes []string) error {
-	if e.Globals.JSON {
-		return e.PrintJSON(doc)
+	if e.IO.JSON {
+		return e.IO.PrintJSON(doc)
 	}
 	for _, line := range notes {
-		e.Notef("%s", line)
+		e.IO.Notef("%s", line)
 	}
-	_, err := io.WriteString(e.Out, text)
+	_, err := io.WriteString(e.IO.Out, text)
 	return err
 }
 
@@ -180,7 +180,7 @@ func home(e *cli.Env) string { return e.Getenv("HOME") }
 // read reads a file or stdin, or all files of the program's own places.
 func read(e *cli.Env, program string, names []string) ([]agents.RuleFile, error) {
 	if len(names) == 1 && names[0] == "-" {
-		data, err := io.ReadAll(io.LimitReader(e.In, document.MaxFile+1))
+		data, err := io.ReadAll(io.LimitReader(e.IO.In, document.MaxFile+1))
 		return []agents.RuleFile{{Path: "stdin", Data: data}}, err
 	}
 	options, err := e.SettingsOptions()

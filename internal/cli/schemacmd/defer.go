@@ -45,9 +45,9 @@ func (o *options) printDeferred(ctx context.Context, e *cli.Env, s *session.Sess
 	}
 	o.encode.Registered = session.Names(whole)
 	result := deferred.Declare(format, defs, o.encode, opts)
-	e.Diagnose(result.Diagnostics)
+	e.IO.Diagnose(result.Diagnostics)
 	if len(defs) < opts.Overview.Tools && result.Deferred > 0 && !format.Defers() {
-		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_wider",
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_wider",
 			Message: "search_tools also finds tools that this command does not select",
 			Hint:    "narrow the registry for both with --preset, tools.only or excludeTools"})
 	}

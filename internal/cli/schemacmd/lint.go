@@ -48,10 +48,10 @@ func printLint(e *cli.Env, o *options, format provider.Format, defs []registry.D
 	}
 	doc.OK = doc.Errors+doc.Warnings == 0
 	var err error
-	if e.Globals.JSON {
-		err = e.PrintJSON(doc)
+	if e.IO.JSON {
+		err = e.IO.PrintJSON(doc)
 	} else {
-		_, err = io.WriteString(e.Out, lintText(doc, len(defs)))
+		_, err = io.WriteString(e.IO.Out, lintText(doc, len(defs)))
 	}
 	switch {
 	case err != nil:
@@ -105,14 +105,14 @@ type explainDocument struct {
 
 func printExplanations(e *cli.Env, format provider.Format, defs []registry.Definition, opts provider.Options) error {
 	list := lint.Explain(format, defs, opts)
-	if e.Globals.JSON {
-		return e.PrintJSON(explainDocument{format.Name, cli.OrEmpty(list)})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(explainDocument{format.Name, cli.OrEmpty(list)})
 	}
 	var b strings.Builder
 	for _, e := range list {
 		writeExplanation(&b, e)
 	}
-	_, err := io.WriteString(e.Out, b.String())
+	_, err := io.WriteString(e.IO.Out, b.String())
 	return err
 }
 

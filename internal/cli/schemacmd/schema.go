@@ -86,7 +86,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
-	if format.Text && e.JQ != nil && !o.lint && !o.explain {
+	if format.Text && e.IO.JQ != nil && !o.lint && !o.explain {
 		return &cli.UsageError{Err: fmt.Errorf("--jq cannot be used with format %s, which is text", format.Name), Hint: "format json-schema is JSON"}
 	}
 	if format.Name != "gemini" && !o.lint {
@@ -103,7 +103,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	}
 	reg, tools, err := o.tools(ctx, s, names)
 	if reg != nil {
-		e.DiagnoseBeside(s.Diagnostics(reg), err)
+		e.IO.DiagnoseBeside(s.Diagnostics(reg), err)
 	}
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		err = o.printDeferred(ctx, e, s, format, defs)
 	} else {
 		out, diags := format.Encode(defs, o.encode)
-		e.Diagnose(diags)
+		e.IO.Diagnose(diags)
 		err = Print(e, format, out)
 	}
 	return cmp.Or(err, o.StrictFailure(reg))
@@ -140,7 +140,7 @@ func offered(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.
 		severity = registry.SeverityWarning
 	}
 	for _, h := range denied {
-		e.Warn(registry.Diagnostic{Severity: severity, Code: "tool_denied", Source: h.Source, Tool: h.Name,
+		e.IO.Warn(registry.Diagnostic{Severity: severity, Code: "tool_denied", Source: h.Source, Tool: h.Name,
 			Message: fmt.Sprintf("tool %q is not declared: %s", h.Name, h.Reason), Hint: "set at " + h.Setting})
 	}
 	return tools, err
@@ -148,7 +148,7 @@ func offered(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.
 
 // warnIgnored warns that a flag for the format gemini has no effect.
 func warnIgnored(e *cli.Env, code, flag string, format provider.Format) {
-	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code,
+	e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code,
 		Message: flag + " has no effect with format " + format.Name})
 }
 
@@ -177,12 +177,12 @@ func (o *options) registered(ctx context.Context, s *session.Session, format pro
 func Print(e *cli.Env, format provider.Format, out provider.Output) error {
 	switch {
 	case format.Text:
-		_, err := e.Out.Write(out.Data)
+		_, err := e.IO.Out.Write(out.Data)
 		return err
-	case e.JQ != nil:
-		return e.PrintFiltered(text.EscapeJSON(out.Data))
+	case e.IO.JQ != nil:
+		return e.IO.PrintFiltered(text.EscapeJSON(out.Data))
 	}
-	return e.PrintEncoded(out.Data)
+	return e.IO.PrintEncoded(out.Data)
 }
 
 // tools returns the tools with the names, or the selected tools if there are no

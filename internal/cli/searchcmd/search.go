@@ -102,7 +102,7 @@ func run(ctx context.Context, e *cli.Env, o *options, query string) error {
 	if err != nil {
 		return err
 	}
-	inDocs := o.format == "" && e.HoldsDiagnostics()
+	inDocs := o.format == "" && e.IO.HoldsDiagnostics()
 	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: inDocs})
 	if err != nil {
 		return err
@@ -121,13 +121,13 @@ func run(ctx context.Context, e *cli.Env, o *options, query string) error {
 	}
 	noticed := s.Diagnostics(reg)
 	if !inDocs {
-		e.Diagnose(noticed)
+		e.IO.Diagnose(noticed)
 	}
 	switch {
 	case o.format != "":
 		err = printDeclarations(e, o, format, reg, found)
-	case e.Globals.JSON:
-		err = e.PrintJSON(newDocument(query, found, matched, len(tools), noticed))
+	case e.IO.JSON:
+		err = e.IO.PrintJSON(newDocument(query, found, matched, len(tools), noticed))
 	default:
 		err = printTable(e, found, matched, len(tools))
 	}
@@ -143,16 +143,16 @@ func newDocument(query string, found []session.Ranked, matched, registered int, 
 }
 
 func printTable(e *cli.Env, found []session.Ranked, matched, searched int) error {
-	if len(found) == 0 && e.OutTTY {
-		e.Notef("no matching tools; %d searched", searched)
+	if len(found) == 0 && e.IO.OutTTY {
+		e.IO.Notef("no matching tools; %d searched", searched)
 		return nil
 	}
-	e.Summary("%d of %s; %d searched", len(found), cli.Counted(matched, "matching tool"), searched)
+	e.IO.Summary("%d of %s; %d searched", len(found), cli.Counted(matched, "matching tool"), searched)
 	t := columns.Table{Header: []string{"NAME", "SOURCE", "DESCRIPTION"}, Spare: []string{"SOURCE"}}
 	for _, f := range found {
 		t.Add(f.Tool.Name, f.Tool.Source, text.FirstSentence(f.Tool.Description))
 	}
-	return e.PrintTable(&t)
+	return e.IO.PrintTable(&t)
 }
 
 func printDeclarations(e *cli.Env, o *options, format provider.Format, reg *registry.Registry, found []session.Ranked) error {
@@ -161,6 +161,6 @@ func printDeclarations(e *cli.Env, o *options, format provider.Format, reg *regi
 		tools[i] = f.Tool
 	}
 	out, diags := format.Encode(session.Definitions(reg, tools), provider.Options{Request: o.request, Registered: session.Names(reg)})
-	e.Diagnose(diags)
+	e.IO.Diagnose(diags)
 	return schemacmd.Print(e, format, out)
 }

@@ -18,7 +18,7 @@ func questions(ctx context.Context, e *cli.Env, from *session.Session) (serve.Qu
 		return serve.QuestionOptions{}, err
 	}
 	q := serve.QuestionOptions{Key: key, Warn: func(err error) {
-		e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answers_not_shared", Message: "other processes do not learn which questions were answered here, so an answer that a client sends twice can count twice: " + err.Error()})
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answers_not_shared", Message: "other processes do not learn which questions were answered here, so an answer that a client sends twice can count twice: " + err.Error()})
 	}}
 	dir, err := e.Folders.State()
 	if err == nil {

@@ -130,7 +130,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, MaxCalls: set.MaxCalls, Questions: questions, Log: e.Log, Warn: e.Warn})
+	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, MaxCalls: set.MaxCalls, Questions: questions, Log: e.Log, Warn: e.IO.Warn})
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })
@@ -154,7 +154,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if o.overHTTP() {
 		err = o.serveHTTP(serving, e, server, set)
 	} else {
-		err = server.Stdio(serving, e.In, e.Out.Unescaped(), o.drain)
+		err = server.Stdio(serving, e.IO.In, e.IO.Out.Unescaped(), o.drain)
 	}
 	end(nil)
 	loading.Wait() // nothing is started any more when the sessions are closed
@@ -176,7 +176,7 @@ func (o *options) asking(e *cli.Env) serve.Asking {
 	case !o.overHTTP() && process.ParentFeedsStdin():
 		return serve.AskOnce
 	}
-	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "inside_tool_run", Message: "this server was started by a tool, so its clients are not asked: calls that need approval fail"})
+	e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "inside_tool_run", Message: "this server was started by a tool, so its clients are not asked: calls that need approval fail"})
 	return serve.AskNobody
 }
 
@@ -241,13 +241,13 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 		_ = listener.Close()
 		return err
 	}
-	e.Note(fmt.Sprintf("toolreg: listening on http://%s/mcp\n", listener.Addr()))
+	e.IO.Note(fmt.Sprintf("toolreg: listening on http://%s/mcp\n", listener.Addr()))
 	if made != "" {
-		e.Note("toolreg: bearer token: " + made + "\n")
+		e.IO.Note("toolreg: bearer token: " + made + "\n")
 	}
 	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, Log: e.Log,
 		Warn: func(err error) {
-			e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens stay valid until the file is corrected"})
+			e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens stay valid until the file is corrected"})
 		}})
 	over := make(chan error, 1)
 	hs := handler.Server()
@@ -325,7 +325,7 @@ func printConfig(e *cli.Env, client string) error {
 	if err != nil {
 		return err
 	}
-	e.Notef("add this to %s", file)
-	_, err = io.WriteString(e.Out, text)
+	e.IO.Notef("add this to %s", file)
+	_, err = io.WriteString(e.IO.Out, text)
 	return err
 }

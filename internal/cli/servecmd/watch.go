@@ -94,12 +94,12 @@ func (w *watcher) follow(ctx context.Context, from *session.Session, reload func
 		w.add(from)
 		next, err := reload()
 		if err != nil {
-			w.env.Warn(registry.Diagnostic{Severity: registry.SeverityError, Code: "reload_failed", Message: "the changed settings are not used: " + err.Error()})
+			w.env.IO.Warn(registry.Diagnostic{Severity: registry.SeverityError, Code: "reload_failed", Message: "the changed settings are not used: " + err.Error()})
 			continue
 		}
 		from = next
 		w.add(from)
-		w.env.Notef("the settings have changed and were read again")
+		w.env.IO.Notef("the settings have changed and were read again")
 	}
 }
 

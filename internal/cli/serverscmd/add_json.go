@@ -55,10 +55,10 @@ func pastedServers(e *cli.Env, argv []string) (additions, error) {
 		name = argv[0]
 	}
 	if data == "-" {
-		if e.InTTY {
+		if e.IO.InTTY {
 			return nil, &cli.UsageError{Err: errors.New("give the JSON as an argument or on stdin"), Hint: hint}
 		}
-		read, err := io.ReadAll(io.LimitReader(e.In, document.MaxFile))
+		read, err := io.ReadAll(io.LimitReader(e.IO.In, document.MaxFile))
 		if err != nil {
 			return nil, fmt.Errorf("reading stdin: %w", err)
 		}

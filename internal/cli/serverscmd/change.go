@@ -50,7 +50,7 @@ func (c change) run(ctx context.Context, e *cli.Env, s *settings.Settings) error
 	changed := make([]editedServer, len(c.names))
 	for i, name := range c.names {
 		changed[i] = editedServer{Name: name, Action: c.action, File: file}
-		e.Notef("%s server %q in %s", c.action, name, file)
+		e.IO.Notef("%s server %q in %s", c.action, name, file)
 		if c.action == "added" {
 			warnShadowed(e, s, name)
 		}
@@ -64,12 +64,12 @@ func (c change) run(ctx context.Context, e *cli.Env, s *settings.Settings) error
 		}
 	}
 	switch {
-	case !e.Globals.JSON:
+	case !e.IO.JSON:
 		return nil
 	case c.list:
-		return e.PrintJSON(map[string][]editedServer{"servers": changed})
+		return e.IO.PrintJSON(map[string][]editedServer{"servers": changed})
 	}
-	return e.PrintJSON(changed[0])
+	return e.IO.PrintJSON(changed[0])
 }
 
 // write makes the change in the first file where it is possible, and returns that
@@ -111,7 +111,7 @@ func noServerToEdit(s *settings.Settings, name string) error {
 func warnShadowed(e *cli.Env, s *settings.Settings, name string) {
 	for _, server := range s.Servers {
 		if server.Name == name {
-			e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_shadowed",
+			e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_shadowed",
 				Message: fmt.Sprintf("%q is also the name of a server at %s; the one with higher precedence is used", name, server.Origin), Hint: "run toolreg settings path to see the precedence"})
 		}
 	}
@@ -127,7 +127,7 @@ func warnUntrusted(e *cli.Env, s *settings.Settings, file string, granted bool) 
 	if s.Project != nil && s.Project.Trusted {
 		message = "the settings of this project have changed, so they are ignored until you trust them again"
 	}
-	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: settings.CodeProjectUntrusted, Message: message, Hint: "toolreg trust grant"})
+	e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: settings.CodeProjectUntrusted, Message: message, Hint: "toolreg trust grant"})
 }
 
 // projectFile returns the settings file of the project; "" if there is none.

@@ -55,7 +55,7 @@ func runEditEntry(ctx context.Context, e *cli.Env, scope, name string) error {
 		return err
 	}
 	if text == string(entry) {
-		e.Notef("server %q in %s is unchanged", name, file)
+		e.IO.Notef("server %q in %s is unchanged", name, file)
 		return nil
 	}
 	return change{action: "edited", names: []string{name}, files: []string{file}, ask: true, apply: func(_ string, old []byte) ([]byte, error) {

@@ -99,7 +99,7 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, program string, names []string) (additions, error) {
 	servers := serversOf(e, s, program)
 	if len(servers) == 0 {
-		e.Notef("%s has no MCP servers that can be copied", program)
+		e.IO.Notef("%s has no MCP servers that can be copied", program)
 		return nil, nil
 	}
 	file, err := settingsfile.Path(e, t.scope)
@@ -124,7 +124,7 @@ func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 	slices.SortStableFunc(files, func(a, b settings.FoundImport) int { return cmp.Compare(fromProject(a), fromProject(b)) })
 	for _, f := range files {
 		if f.Program == program {
-			e.Diagnose(f.Warnings)
+			e.IO.Diagnose(f.Warnings)
 		}
 		for _, server := range f.Entries {
 			problem := server.Problem
@@ -134,7 +134,7 @@ func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 			switch {
 			case f.Program != program:
 			case problem != "":
-				e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped",
+				e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped",
 					Message: fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.File, server.Pos.Line, server.Name, program, problem)})
 			case !slices.ContainsFunc(out, func(have found) bool { return have.Name == server.Name }):
 				out = append(out, found{server, f.File, f.Project})
@@ -164,7 +164,7 @@ func without(e *cli.Env, servers []found, file string) ([]found, error) {
 		_, err := edit.Entry(file, data, f.Name)
 		switch {
 		case err == nil:
-			e.Notef("server %q already exists in %s", f.Name, file)
+			e.IO.Notef("server %q already exists in %s", f.Name, file)
 		case errors.Is(err, edit.ErrNoServer):
 			out = append(out, f)
 		default:

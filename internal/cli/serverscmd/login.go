@@ -192,7 +192,7 @@ func (l *login) connect(ctx context.Context, stranger bool) (tools int, err erro
 	}
 	source := mcpclient.New(o)
 	defer source.Close()
-	done := l.env.Screen.Watch()
+	done := l.env.IO.Screen.Watch()
 	defer done()
 	list, _, err := source.Discover(ctx)
 	return len(list), err
@@ -219,7 +219,7 @@ func (l *login) ways() oauth.LoginOptions {
 	o.Paste = func(ctx context.Context, address string) (string, error) {
 		l.show(address, opened)
 		switch {
-		case l.env.InTTY:
+		case l.env.IO.InTTY:
 			return l.ask(ctx)
 		case l.noBrowser:
 			return l.readLine(ctx)
@@ -262,9 +262,9 @@ type loginNotice struct {
 // show prints the URL to open. It is part of the dialog, so it is printed even
 // with --quiet.
 func (l *login) show(address string, opened bool) {
-	if l.env.Globals.JSON {
+	if l.env.IO.JSON {
 		if line, err := cli.EncodeJSON(map[string]loginNotice{"login": {l.server.Name, address}}); err == nil {
-			l.env.Note(string(line))
+			l.env.IO.Note(string(line))
 		}
 		return
 	}
@@ -272,7 +272,7 @@ func (l *login) show(address string, opened bool) {
 	if opened {
 		text = "toolreg: opening your browser to log in to server %q; if it does not open, go to this URL:\n%s\n"
 	}
-	l.env.Note(fmt.Sprintf(text, terminal.Line(l.server.Name), terminal.Line(address)))
+	l.env.IO.Note(fmt.Sprintf(text, terminal.Line(l.server.Name), terminal.Line(address)))
 }
 
 func (l *login) ask(ctx context.Context) (string, error) {
@@ -292,7 +292,7 @@ func (l *login) readLine(ctx context.Context) (string, error) {
 	}
 	read := make(chan line, 1)
 	go func() {
-		text, err := bufio.NewReaderSize(l.env.In, 64<<10).ReadString('\n')
+		text, err := bufio.NewReaderSize(l.env.IO.In, 64<<10).ReadString('\n')
 		if strings.TrimSpace(text) != "" {
 			err = nil
 		}
@@ -307,10 +307,10 @@ func (l *login) readLine(ctx context.Context) (string, error) {
 }
 
 func (l *login) print(out loggedIn) error {
-	if l.env.Globals.JSON {
-		return l.env.PrintJSON(out)
+	if l.env.IO.JSON {
+		return l.env.IO.PrintJSON(out)
 	}
-	if l.env.Globals.Quiet {
+	if l.env.IO.Quiet {
 		return nil
 	}
 	if out.State == "not needed" {
@@ -318,13 +318,13 @@ func (l *login) print(out loggedIn) error {
 		if l.client == nil {
 			text += ": its settings have an Authorization header"
 		}
-		l.env.Note("toolreg: " + terminal.Line(text) + "\n")
+		l.env.IO.Note("toolreg: " + terminal.Line(text) + "\n")
 		return nil
 	}
 	text := fmt.Sprintf("logged in to server %q at %s; it has %s", out.Name, out.Issuer, cli.Counted(out.Tools, "tool"))
 	if len(out.Scopes) > 0 {
 		text += "; scope " + strings.Join(out.Scopes, " ")
 	}
-	l.env.Note("toolreg: " + terminal.Line(text) + "\n")
+	l.env.IO.Note("toolreg: " + terminal.Line(text) + "\n")
 	return nil
 }

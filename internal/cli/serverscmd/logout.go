@@ -75,12 +75,12 @@ func runLogout(ctx context.Context, e *cli.Env, names []string) error {
 			return err
 		}
 	}
-	if e.Globals.JSON {
-		return e.PrintJSON(map[string][]loggedOut{"logouts": done})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(map[string][]loggedOut{"logouts": done})
 	}
 	for _, d := range done {
-		if !e.Globals.Quiet {
-			e.Note("toolreg: " + terminal.Line(d.text()) + "\n")
+		if !e.IO.Quiet {
+			e.IO.Note("toolreg: " + terminal.Line(d.text()) + "\n")
 		}
 	}
 	return nil
@@ -126,7 +126,7 @@ func warnLogout(e *cli.Env, name string, err error) {
 	if name != "" {
 		source = registry.MCPPrefix + name
 	}
-	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_revoked", Source: source, Message: err.Error(), Hint: "the login was deleted on this machine; revoke it at the server too"})
+	e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_revoked", Source: source, Message: err.Error(), Hint: "the login was deleted on this machine; revoke it at the server too"})
 }
 
 // logoutAll ends the logins of the servers in the settings, whose secrets are

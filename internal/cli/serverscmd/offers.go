@@ -39,7 +39,7 @@ type offer struct {
 // runOffers lists the prompts or resources of all servers, or of the named
 // ones.
 func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) error {
-	if o.prompts && o.resources && !e.Globals.JSON {
+	if o.prompts && o.resources && !e.IO.JSON {
 		return &cli.UsageError{Err: errors.New("--prompts and --resources can be used together only with --json"), Hint: "add --json, or use one of them"}
 	}
 	if e.Globals.Cached {
@@ -76,7 +76,7 @@ func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) erro
 	if len(failed) == 1 && len(all) == 1 && named {
 		return failed[0] // printed once, as the error
 	}
-	e.Diagnose(diags)
+	e.IO.Diagnose(diags)
 	if err := printOffers(e, o, all, cli.OrEmpty(diags)); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func serversNamed(e *cli.Env, s *session.Session, names ...string) ([]*mcpclient
 	case err != nil:
 		return nil, err
 	case len(on) == 0 && len(names) == 0:
-		e.Note("toolreg: no MCP servers in the settings\n")
+		e.IO.Note("toolreg: no MCP servers in the settings\n")
 	case len(on) == 0:
 		return nil, &cli.UsageError{Err: errors.New("server " + strconv.Quote(off[0].Name) + " is not started: " + off[0].Reason()), Hint: "toolreg servers enable NAME"}
 	}
@@ -129,7 +129,7 @@ func closeServers(servers []*mcpclient.Source) {
 
 // offers queries all servers concurrently; the results are in their order.
 func offers(ctx context.Context, e *cli.Env, o *options, servers []*mcpclient.Source) []offer {
-	done := e.Screen.Watch()
+	done := e.IO.Screen.Watch()
 	defer done()
 	out := make([]offer, len(servers))
 	var wg sync.WaitGroup
@@ -184,7 +184,7 @@ func printOffers(e *cli.Env, o *options, all []offer, diags []registry.Diagnosti
 	for _, of := range all {
 		prompts, resources, templates = append(prompts, of.prompts...), append(resources, of.resources...), append(templates, of.templates...)
 	}
-	if e.Globals.JSON {
+	if e.IO.JSON {
 		d := offersDocument{Diagnostics: diags}
 		if o.prompts {
 			d.Prompts = &prompts
@@ -192,17 +192,17 @@ func printOffers(e *cli.Env, o *options, all []offer, diags []registry.Diagnosti
 		if o.resources {
 			d.Resources, d.Templates = &resources, &templates
 		}
-		return e.PrintJSON(d)
+		return e.IO.PrintJSON(d)
 	}
 	if o.prompts {
-		return e.PrintCounted(promptTable(prompts), "prompt")
+		return e.IO.PrintCounted(promptTable(prompts), "prompt")
 	}
 	table := resourceTable(resources, templates)
 	if len(templates) == 0 {
-		return e.PrintCounted(table, "resource")
+		return e.IO.PrintCounted(table, "resource")
 	}
-	e.Summary("%s, %s", cli.Counted(len(resources), "resource"), cli.Counted(len(templates), "template"))
-	return e.PrintTable(table)
+	e.IO.Summary("%s, %s", cli.Counted(len(resources), "resource"), cli.Counted(len(templates), "template"))
+	return e.IO.PrintTable(table)
 }
 
 func promptTable(prompts []mcpclient.Prompt) *columns.Table {

@@ -68,10 +68,10 @@ func runPrompt(ctx context.Context, e *cli.Env, server, name string, argv []stri
 	if err != nil {
 		return err
 	}
-	if e.Globals.JSON {
-		return e.PrintJSON(promptDocument{server, name, filled.Description, filled.Raw})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(promptDocument{server, name, filled.Description, filled.Raw})
 	}
-	_, err = io.WriteString(e.Results(), messagesText(e, filled.Messages))
+	_, err = io.WriteString(e.IO.Results(), messagesText(e, filled.Messages))
 	return err
 }
 
@@ -173,7 +173,7 @@ func messagesText(e *cli.Env, messages []mcpclient.Message) string {
 		}
 		fmt.Fprintf(&b, "[%s]\n", terminal.Line(m.Role))
 		text := cli.EndLine(messageText(m.Content))
-		if !e.OutTTY {
+		if !e.IO.OutTTY {
 			b.WriteString(text)
 			continue
 		}

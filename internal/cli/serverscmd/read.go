@@ -80,10 +80,10 @@ func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) 
 		}
 	}
 	switch {
-	case e.Globals.JSON:
-		return e.PrintJSON(d)
+	case e.IO.JSON:
+		return e.IO.PrintJSON(d)
 	case o.output != "":
-		_, err = io.WriteString(e.Out, cli.EndLine(terminal.Visible(strings.Join(d.Saved, "\n"))))
+		_, err = io.WriteString(e.IO.Out, cli.EndLine(terminal.Visible(strings.Join(d.Saved, "\n"))))
 		return err
 	}
 	return printReading(e, uri, reading.Contents)
@@ -108,7 +108,7 @@ func atServer(ctx context.Context, e *cli.Env, name, what string, do func(contex
 		inner, cancel = context.WithTimeoutCause(ctx, limit, &exec.TimeoutError{Tool: what, Limit: limit})
 		defer cancel()
 	}
-	show, hide := e.Screen.Progress(what)
+	show, hide := e.IO.Screen.Progress(what)
 	defer hide()
 	err = do(inner, server, show)
 	if over, ok := errors.AsType[*exec.TimeoutError](context.Cause(inner)); ok && err != nil {
@@ -133,11 +133,11 @@ func callLimit(set *settings.Settings, name string) time.Duration {
 // printReading prints text unchanged in a pipe, and made visible on a terminal.
 func printReading(e *cli.Env, uri string, contents []registry.Content) error {
 	if len(contents) == 0 {
-		e.Note("toolreg: the server returned nothing for " + terminal.Line(uri) + "\n")
+		e.IO.Note("toolreg: the server returned nothing for " + terminal.Line(uri) + "\n")
 		return nil
 	}
-	if !e.OutTTY {
-		return cli.WriteRaw(e.Results(), contents)
+	if !e.IO.OutTTY {
+		return cli.WriteRaw(e.IO.Results(), contents)
 	}
 	var b strings.Builder
 	for _, c := range contents {
@@ -150,7 +150,7 @@ func printReading(e *cli.Env, uri string, contents []registry.Content) error {
 		}
 		b.WriteString(cli.EndLine(terminal.Visible(c.Text)))
 	}
-	_, err := io.WriteString(e.Out, b.String())
+	_, err := io.WriteString(e.IO.Out, b.String())
 	return err
 }
 

@@ -58,12 +58,12 @@ func runTest(ctx context.Context, e *cli.Env, name string) error {
 		return err
 	}
 	t := trials[0]
-	if e.Globals.JSON {
-		if err := e.PrintJSON(t); err != nil {
+	if e.IO.JSON {
+		if err := e.IO.PrintJSON(t); err != nil {
 			return err
 		}
 	}
-	if t.err != nil || e.Globals.JSON {
+	if t.err != nil || e.IO.JSON {
 		return t.err
 	}
 	var b strings.Builder
@@ -71,7 +71,7 @@ func runTest(ctx context.Context, e *cli.Env, name string) error {
 	for _, tool := range t.ToolNames {
 		fmt.Fprintf(&b, "  %s\n", terminal.Line(tool))
 	}
-	_, err = e.Out.Write([]byte(b.String()))
+	_, err = e.IO.Out.Write([]byte(b.String()))
 	return err
 }
 
@@ -97,7 +97,7 @@ func try(ctx context.Context, e *cli.Env, s *session.Session, servers []*mcpclie
 		}
 		out = append(out, t)
 	}
-	e.Diagnose(slices.DeleteFunc(s.Diagnostics(reg), func(d registry.Diagnostic) bool { return d.Code == settings.CodeSourceFailed })) // it is the result
+	e.IO.Diagnose(slices.DeleteFunc(s.Diagnostics(reg), func(d registry.Diagnostic) bool { return d.Code == settings.CodeSourceFailed })) // it is the result
 	return out, nil
 }
 
@@ -132,9 +132,9 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 	for _, t := range trials {
 		added[slices.IndexFunc(added, func(a editedServer) bool { return a.Name == t.Name })].Test = t
 		if t.err != nil {
-			e.Warn(t.warning())
-		} else if !e.Globals.JSON {
-			e.Notef("%s%s", t, someOf(t.ToolNames))
+			e.IO.Warn(t.warning())
+		} else if !e.IO.JSON {
+			e.IO.Notef("%s%s", t, someOf(t.ToolNames))
 		}
 	}
 	return nil

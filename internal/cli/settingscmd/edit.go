@@ -48,7 +48,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 		return err
 	}
 	if text == string(old) {
-		e.Notef("%s is unchanged", file)
+		e.IO.Notef("%s is unchanged", file)
 		return printChanged(e, changedDocument{File: file})
 	}
 	_, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Ask: true, Change: func(now []byte) ([]byte, error) {
@@ -60,7 +60,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 	if err != nil {
 		return err
 	}
-	e.Notef("wrote %s", file)
+	e.IO.Notef("wrote %s", file)
 	if _, err := e.Settings(ctx); err != nil { // problems outside the file, such as missing trust
 		return err
 	}

@@ -83,10 +83,10 @@ type changedDocument struct {
 }
 
 func printChanged(e *cli.Env, d changedDocument) error {
-	if !e.Globals.JSON {
+	if !e.IO.JSON {
 		return nil
 	}
-	return e.PrintJSON(d)
+	return e.IO.PrintJSON(d)
 }
 
 func runSet(ctx context.Context, e *cli.Env, scope, key string, words []string) error {
@@ -125,7 +125,7 @@ func change(ctx context.Context, e *cli.Env, scope, key string, apply func(file 
 // missing trust, or a scope that overrides it.
 func reportChange(ctx context.Context, e *cli.Env, scope string, changed changedDocument, text string) error {
 	key, file := changed.Key, changed.File
-	e.Notef(text, key, file)
+	e.IO.Notef(text, key, file)
 	if err := printChanged(e, changed); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func reportChange(ctx context.Context, e *cli.Env, scope string, changed changed
 		return err
 	}
 	if scope == "project" {
-		e.Diagnose(diags)
+		e.IO.Diagnose(diags)
 	}
 	values, err := s.Find(key)
 	if err != nil || len(values) != 1 {

@@ -80,7 +80,7 @@ type shownSetting struct {
 }
 
 func runShow(ctx context.Context, e *cli.Env, keys []string) error {
-	e.Page()
+	e.IO.Page()
 	s, err := e.Settings(ctx)
 	if err != nil {
 		return err
@@ -92,18 +92,18 @@ func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 	if err != nil {
 		return err
 	}
-	if e.Globals.JSON {
+	if e.IO.JSON {
 		shown := []shownSetting{}
 		for _, v := range values {
 			shown = append(shown, shownSetting{v.Key, v.JSON, v.Origin.String(), others(v), v.Origin.Scope})
 		}
-		return e.PrintJSON(map[string][]shownSetting{"settings": shown})
+		return e.IO.PrintJSON(map[string][]shownSetting{"settings": shown})
 	}
 	t := columns.Table{Header: []string{"KEY", "VALUE", "ORIGIN"}, Whole: []string{"VALUE"}}
 	for _, v := range values {
 		t.Add(v.Key, string(v.JSON), strings.Join(append(others(v), v.Origin.String()), ", "))
 	}
-	return e.PrintTable(&t)
+	return e.IO.PrintTable(&t)
 }
 
 // others returns the places of a combined value in earlier scopes.
@@ -127,8 +127,8 @@ func chosenSettings(e *cli.Env, s *settings.Settings, keys []string) ([]settings
 		if err != nil {
 			return nil, unknownKey(err)
 		}
-		if len(values) == 0 && !e.Globals.Quiet && !e.Globals.JSON {
-			e.Note(fmt.Sprintf("toolreg: %s is not set\n", key))
+		if len(values) == 0 && !e.IO.Quiet && !e.IO.JSON {
+			e.IO.Note(fmt.Sprintf("toolreg: %s is not set\n", key))
 		}
 		out = append(out, values...)
 	}
@@ -152,25 +152,25 @@ func runPath(e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if e.Globals.JSON {
-		return e.PrintJSON(map[string][]settings.Place{"places": cli.OrEmpty(places)})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(map[string][]settings.Place{"places": cli.OrEmpty(places)})
 	}
 	t := columns.Table{Header: []string{"STATE", "SCOPE", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
 	for _, p := range places {
 		t.Add(string(p.State), p.Scope.String(), p.Path, p.Reason)
 	}
-	return e.PrintTable(&t)
+	return e.IO.PrintTable(&t)
 }
 
 func runSchema(e *cli.Env) error {
-	if e.JQ != nil || e.Globals.JSON {
-		return e.PrintJSON(table.Schema())
+	if e.IO.JQ != nil || e.IO.JSON {
+		return e.IO.PrintJSON(table.Schema())
 	}
 	var b bytes.Buffer
 	if err := json.Indent(&b, table.Schema(), "", "  "); err != nil {
 		return fmt.Errorf("printing the schema: %w", err)
 	}
 	b.WriteByte('\n')
-	_, err := e.Out.Write(b.Bytes())
+	_, err := e.IO.Out.Write(b.Bytes())
 	return err
 }

@@ -153,7 +153,7 @@ func inTurn(ctx context.Context, e *cli.Env, write func() error) (err error) {
 
 // WarnShadowed warns that another scope overrides the value that was written.
 func WarnShadowed(e *cli.Env, key string, by settings.Origin) {
-	e.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_shadowed",
+	e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_shadowed",
 		Message: by.String() + " sets " + key + " too and takes precedence", Hint: "run toolreg settings path to see the precedence"})
 }
 

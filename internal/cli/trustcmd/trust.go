@@ -117,13 +117,13 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if e.Globals.JSON {
+	if e.IO.JSON {
 		d := trustDocument{Root: p.Root, Trusted: p.Trusted, Declined: !p.Trusted && e.SaidNo(p), Hash: p.Hash, Files: cli.OrEmpty(p.Files), Runs: cli.OrEmpty(p.Runs),
 			Loosens: cli.OrEmpty(p.Loosens), Expands: cli.OrEmpty(p.Expands), Changes: p.Changes, Obstacle: p.Obstacle}
 		if !p.Granted.IsZero() {
 			d.Granted = &p.Granted
 		}
-		return e.PrintJSON(d)
+		return e.IO.PrintJSON(d)
 	}
 	var b strings.Builder
 	state := "not trusted"
@@ -134,8 +134,8 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 		state = "not trusted, because you declined; run toolreg trust grant to change that"
 	}
 	fmt.Fprintf(&b, "project: %s\nstate:   %s\nhash:    %s\n", terminal.Line(p.Root), state, p.Hash)
-	b.WriteString(cli.DescribeProject(p, e.Width(), e.Color(e.OutTTY)))
-	_, err = e.Out.Write([]byte(b.String()))
+	b.WriteString(cli.DescribeProject(p, e.IO.Width(), e.IO.Color(e.IO.OutTTY)))
+	_, err = e.IO.Out.Write([]byte(b.String()))
 	return err
 }
 
@@ -153,10 +153,10 @@ func runGrant(ctx context.Context, e *cli.Env, o *options) error {
 	if err := agreed(ctx, e, p, o.hash); err != nil {
 		return err
 	}
-	if err := e.GrantTrust(ctx, p); err != nil || !e.Globals.JSON {
+	if err := e.GrantTrust(ctx, p); err != nil || !e.IO.JSON {
 		return err
 	}
-	return e.PrintJSON(trustedDocument{Root: p.Root, Trusted: true, Hash: p.Hash})
+	return e.IO.PrintJSON(trustedDocument{Root: p.Root, Trusted: true, Hash: p.Hash})
 }
 
 // trustedDocument is the JSON of trust grant and trust revoke.
@@ -219,15 +219,15 @@ func runRevoke(ctx context.Context, e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if e.Globals.JSON {
-		return e.PrintJSON(trustedDocument{Root: p.Root, Changed: &had})
+	if e.IO.JSON {
+		return e.IO.PrintJSON(trustedDocument{Root: p.Root, Changed: &had})
 	}
-	if !e.Globals.Quiet {
+	if !e.IO.Quiet {
 		text := " was not trusted"
 		if had {
 			text = " is no longer trusted"
 		}
-		e.Note("toolreg: " + terminal.Line(p.Root) + text + "\n")
+		e.IO.Note("toolreg: " + terminal.Line(p.Root) + text + "\n")
 	}
 	return nil
 }

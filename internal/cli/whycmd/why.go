@@ -161,8 +161,8 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 		if err != nil {
 			return err
 		}
-		if i > 0 && !e.Globals.JSON {
-			fmt.Fprintln(e.Out)
+		if i > 0 && !e.IO.JSON {
+			fmt.Fprintln(e.IO.Out)
 		}
 		if err := printWhy(e, d.whyDocument, d.changes); err != nil {
 			return err
@@ -245,10 +245,10 @@ func approvalOf(store *policy.Approvals, v policy.Verdict) *approvalscmd.Approva
 }
 
 func printWhy(e *cli.Env, d whyDocument, changes []policy.Change) error {
-	if e.Globals.JSON {
-		return e.PrintJSON(d)
+	if e.IO.JSON {
+		return e.IO.PrintJSON(d)
 	}
-	_, err := io.WriteString(e.Out, whyText(d, changes, e))
+	_, err := io.WriteString(e.IO.Out, whyText(d, changes, e))
 	return err
 }
 
@@ -291,7 +291,7 @@ func whyText(d whyDocument, changes []policy.Change, e *cli.Env) string {
 	if x := d.Approval; x != nil {
 		field("approval", "%s (%s) of %s", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value), x.Created.Local().Format(time.DateTime))
 	}
-	b.WriteString(terminal.Changes(changes, e.WrapWidth()))
+	b.WriteString(terminal.Changes(changes, e.IO.WrapWidth()))
 	if d.Sandbox != nil && d.Sandbox.text != "" {
 		field("sandbox", "%s", d.Sandbox.text)
 	}

@@ -34,7 +34,7 @@ func (e *Env) prepareCompletion(cmd *cobra.Command) error {
 	if err := e.prepare(cmd); err != nil {
 		return err
 	}
-	e.Globals.NonInteractive, e.IO.Quiet, e.IO.ErrTTY = true, true, false
+	e.Person.NonInteractive, e.IO.Quiet, e.IO.ErrTTY = true, true, false
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
@@ -31,17 +30,16 @@ import (
 // used, so that a command pays only for what it needs.
 type Env struct {
 	IO      *IO
+	Person  *Person
 	Version string
 	Environ []string // of the process, "K=V"
 	Argv    []string // the command line, without the program
 	Dir     string   // the working directory; "" until the settings are read
 	Globals settings.Globals
 	Folders *state.Folders
-	Log     *slog.Logger
 
 	start    time.Time
 	command  *cobra.Command // the running command
-	asker    *asker
 	sessions []*session.Session
 	unhelped error // why a command's own help could not be shown
 	read
@@ -60,10 +58,9 @@ type loaded struct {
 }
 
 func newEnv(version string, s Streams, environ []string) *Env {
-	e := &Env{IO: newIO(s, environ), Version: version, Environ: environ, Folders: &state.Folders{Environ: environ}, start: time.Now(),
-		Log: slog.New(slog.DiscardHandler)}
+	e := &Env{IO: newIO(s, environ), Version: version, Environ: environ, Folders: &state.Folders{Environ: environ}, start: time.Now()}
 	e.IO.context = func() context.Context { return e.command.Context() }
-	e.asker = &asker{env: e}
+	e.Person = &Person{io: e.IO}
 	return e
 }
 
@@ -76,6 +73,7 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 	}
 	e.Globals = g
 	e.IO.follow(g)
+	e.Person.NonInteractive = g.NonInteractive
 	if g.Refresh && g.Cached {
 		return &UsageError{Err: errors.New("--refresh and --cached cannot be used together"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED act like the flags"}
 	}
@@ -91,10 +89,7 @@ func (e *Env) prepare(cmd *cobra.Command) error {
 	if _, err := e.context(); err != nil {
 		return err
 	}
-	if g.Verbose {
-		e.Log = slog.New(slog.NewTextHandler(e.IO.Screen, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
-	e.IO.Screen.Live(e.IO.ErrTTY && e.Getenv("TERM") != "dumb" && !g.Quiet)
+	e.IO.live()
 	return nil
 }
 
@@ -168,7 +163,7 @@ func (e *Env) SettingsOptions() (settings.Options, error) {
 	if store, err := e.TrustStore(); err == nil {
 		o.Trust = store
 	} else {
-		e.Log.Info("no state directory", "err", err)
+		e.IO.Log.Info("no state directory", "err", err)
 	}
 	return o, nil
 }
@@ -226,7 +221,7 @@ func (e *Env) Session(ctx context.Context, o SessionOptions) (*session.Session, 
 		return nil, err
 	}
 	if o.Asker == nil {
-		o.Asker = e.asker
+		o.Asker = e.Person
 	}
 	serverLog := e.IO.serverLog(o.Infos)
 	if o.ServerLog != nil {
@@ -245,7 +240,7 @@ func (e *Env) Session(ctx context.Context, o SessionOptions) (*session.Session, 
 
 func (e *Env) deps() session.Deps {
 	return session.Deps{
-		Version: e.Version, Dir: e.Dir, Environ: e.Environ, Start: e.start, Folders: e.Folders, Log: e.Log,
+		Version: e.Version, Dir: e.Dir, Environ: e.Environ, Start: e.start, Folders: e.Folders, Log: e.IO.Log,
 		Warn: e.IO.Warn, Screen: e.IO.Screen, LogLevel: e.IO.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), Evaluator: internal(EvaluateCommand),
 	}
 }
@@ -284,7 +279,7 @@ const (
 // If that fails, the earlier settings stay.
 func (e *Env) Again(session func() (*session.Session, error)) (*session.Session, error) {
 	before := e.loaded
-	e.loaded, e.Globals.NonInteractive = loaded{}, true
+	e.loaded, e.Person.NonInteractive = loaded{}, true
 	s, err := session()
 	if err != nil {
 		e.loaded = before
@@ -318,7 +313,7 @@ func (e *Env) FindTools(ctx context.Context, s *session.Session, name string, in
 
 // close stops everything that the run has started.
 func (e *Env) close() {
-	e.asker.close()
+	e.Person.close()
 	for _, s := range e.sessions {
 		s.Close()
 	}

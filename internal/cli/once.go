@@ -35,7 +35,7 @@ func (e *Env) GeminiSettings(s *settings.Settings) (note, how string) {
 // NoteGeminiSettings prints that note for a person at the terminal, once per
 // project.
 func (e *Env) NoteGeminiSettings(s *settings.Settings) {
-	if !e.AtKeyboard() {
+	if !e.Person.AtKeyboard() {
 		return
 	}
 	note, how := e.GeminiSettings(s)
@@ -87,7 +87,7 @@ func (e *Env) firstTime(name string) bool {
 		return false
 	}
 	if err := dir.Put(name, nil); err != nil {
-		e.Log.Debug("cannot remember that a note was shown", "name", name, "err", err)
+		e.IO.Log.Debug("cannot remember that a note was shown", "name", name, "err", err)
 	}
 	return true
 }

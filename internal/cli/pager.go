@@ -43,13 +43,13 @@ func (e *Env) showPage(ctx context.Context, leave func()) {
 		return
 	}
 	leave()
-	tty, err := e.OpenTTY()
+	tty, err := e.Person.OpenTTY()
 	if err == nil {
 		defer tty.Close()
 		err = tty.Page(context.WithoutCancel(ctx), page)
 	}
 	if err != nil {
-		e.Log.Info("no pager", "err", err)
+		e.IO.Log.Info("no pager", "err", err)
 		_, _ = e.IO.pipe.Write([]byte(page))
 	}
 }

@@ -1,10 +1,205 @@
 package cli
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
+
+// Person is the person who runs the command, if there is one. It asks one question at
+// a time even if calls run concurrently, and implements [session.Asker].
+type Person struct {
+	NonInteractive bool // nobody may be asked
+
+	io *IO
+
+	opening sync.Mutex
+	ttys    []*terminal.TTY // to close at the end
+
+	asking   sync.Mutex
+	approved []string // diffs that the person has approved
+}
+
+// nobody returns why nobody can be asked in this run; "" if that depends on the
+// terminal.
+func (p *Person) nobody() string {
+	switch {
+	case p.NonInteractive:
+		return "--non-interactive is given"
+	case process.InsideTool(p.io.environ):
+		return "inside a tool's run nobody can be asked"
+	}
+	return ""
+}
+
+// Confirmer implements [session.Asker].
+func (p *Person) Confirmer() exec.Confirmer {
+	if p.nobody() != "" {
+		return nil
+	}
+	tty, err := p.OpenTTY()
+	if err != nil {
+		p.io.Log.Debug("no terminal to ask on", "err", err)
+		return nil
+	}
+	p.opening.Lock()
+	defer p.opening.Unlock()
+	p.ttys = append(p.ttys, tty)
+	return &inTurn{p, terminal.Confirmer{TTY: tty}}
+}
+
+// close closes the terminal.
+func (p *Person) close() {
+	p.opening.Lock()
+	defer p.opening.Unlock()
+	for _, tty := range p.ttys {
+		_ = tty.Close() // nothing was buffered
+	}
+}
+
+// inTurn asks one question at a time.
+type inTurn struct {
+	*Person
+	confirmer terminal.Confirmer
+}
+
+// Turn implements [exec.Confirmer].
+func (c *inTurn) Turn() func() {
+	c.asking.Lock()
+	return c.asking.Unlock
+}
+
+// Confirm implements [exec.Confirmer].
+func (c *inTurn) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
+	if err := context.Cause(ctx); err != nil {
+		return exec.Answer{}, err
+	}
+	answer, err := c.confirmer.Confirm(ctx, q)
+	if err == nil && answer.Choice != exec.No && q.Preview.Diff != "" {
+		c.approved = append(c.approved, q.Preview.Diff)
+	}
+	return answer, err
+}
+
+// Approved reports whether a person approved exactly this diff in this run, so
+// that it need not be shown again.
+func (p *Person) Approved(diff string) bool {
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	return slices.Contains(p.approved, diff)
+}
+
+// Elicit implements [session.Asker].
+func (p *Person) Elicit(ctx context.Context, q ask.Elicitation) (ask.Answer, error) {
+	declined := ask.Answer{Action: "decline"}
+	if why := p.nobody(); why != "" {
+		return declined, &session.NobodyError{Reason: why}
+	}
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	if err := context.Cause(ctx); err != nil {
+		return declined, err
+	}
+	tty, err := p.OpenTTY()
+	if err != nil {
+		return declined, &session.NobodyError{Reason: "nobody can be asked"}
+	}
+	defer tty.Close()
+	asker := terminal.Asker{TTY: tty, Open: terminal.Browser{Environ: p.io.environ}.Open}
+	reply, err := asker.Ask(ctx, terminal.Asked{Server: q.Server, During: q.During, Message: q.Message, Form: q.Form, URL: q.URL, Done: q.Done})
+	if context.Cause(ctx) != nil {
+		time.Sleep(withdrawnRest) // only the next question waits for this
+	}
+	return ask.Answer{Action: actionOf(reply.Action), Content: reply.Content, Said: reply.Said}, err
+}
+
+// withdrawnRest is the pause after a question was removed from the terminal
+// without an answer. The person may still be typing, and what they type must
+// not answer the next question, which a server could send on purpose.
+const withdrawnRest = 500 * time.Millisecond
+
+// actionOf returns an action in the words of the protocol.
+func actionOf(a terminal.Action) string {
+	switch a {
+	case terminal.Accept:
+		return "accept"
+	case terminal.Cancel:
+		return "cancel"
+	}
+	return "decline"
+}
+
+// Open is OpenTTY for questions that are not asked if nobody may be asked
+// in this run.
+func (p *Person) Open() (*terminal.TTY, error) {
+	if why := p.nobody(); why != "" {
+		return nil, errors.New(why)
+	}
+	return p.OpenTTY()
+}
+
+// OpenTTY opens the terminal for questions. An error means that nobody can be
+// asked. Close it when done.
+func (p *Person) OpenTTY() (*terminal.TTY, error) {
+	tty, err := terminal.OpenTTY()
+	if err != nil {
+		return nil, err
+	}
+	tty.Color, tty.Before = p.io.Color(true), p.io.Screen.Hold
+	tty.Editor = cmp.Or(p.io.getenv("VISUAL"), p.io.getenv("EDITOR"))
+	off := false
+	if tty.Pager, off = p.io.pager(); off {
+		tty.Pager = "cat"
+	}
+	return tty, nil
+}
+
+// Require opens the terminal of the person who runs the command; missing is
+// the error if there is none or nobody may be asked.
+func (p *Person) Require(missing *NoTerminalError) (*terminal.TTY, error) {
+	if p.NonInteractive {
+		return nil, missing
+	}
+	tty, err := p.OpenTTY()
+	if err != nil {
+		return nil, missing
+	}
+	return tty, nil
+}
+
+// AtKeyboard reports whether a person at a terminal runs the command, not a
+// script or a tool.
+func (p *Person) AtKeyboard() bool {
+	return p.io.OutTTY && p.io.ErrTTY && !p.NonInteractive && !p.io.Quiet && !p.io.JSON && !process.InsideTool(p.io.environ)
+}
+
+// fullScreen reports whether a person is at a terminal that supports
+// full-screen output.
+func (p *Person) fullScreen() bool {
+	name := p.io.getenv("TERM")
+	return terminal.HasFull && p.io.InTTY && p.io.OutTTY && p.io.ErrTTY && name != "" && name != "dumb" && !p.io.JSON && p.nobody() == ""
+}
+
+// AskYes asks a question whose answers are yes and no. The error
+// [terminal.ErrNoAnswer] means no answer rather than no.
+func AskYes(ctx context.Context, tty *terminal.TTY, q terminal.Query) (yes bool, err error) {
+	q.Answers = []string{"yes", "no"}
+	chosen, err := tty.Choose(ctx, q)
+	if cause := context.Cause(ctx); cause != nil {
+		return false, cause
+	}
+	return err == nil && chosen.Word == q.Answers[0], err
+}
 
 // NoTerminalError reports that a command needs a terminal and there is none. It
 // matches [registry.ErrNeedsConfirmation].
@@ -20,22 +215,3 @@ func (e *NoTerminalError) Hint() string { return e.Instead }
 
 // Is reports whether target is [registry.ErrNeedsConfirmation].
 func (e *NoTerminalError) Is(target error) bool { return target == registry.ErrNeedsConfirmation }
-
-// PersonTTY opens the terminal of the person who runs the command; missing is
-// the error if there is none or nobody may be asked.
-func (e *Env) PersonTTY(missing *NoTerminalError) (*terminal.TTY, error) {
-	if e.Globals.NonInteractive {
-		return nil, missing
-	}
-	tty, err := e.OpenTTY()
-	if err != nil {
-		return nil, missing
-	}
-	return tty, nil
-}
-
-// AtKeyboard reports whether a person at a terminal runs the command, not a
-// script or a tool.
-func (e *Env) AtKeyboard() bool {
-	return e.IO.OutTTY && e.IO.ErrTTY && !e.Globals.NonInteractive && !e.IO.Quiet && !e.IO.JSON && !process.InsideTool(e.Environ)
-}

@@ -94,7 +94,7 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 			if shown, err := cmd.Flags().GetBool("version"); shown || err != nil {
 				return errors.Join(err, e.printVersion())
 			}
-			if p.Pick != nil && e.fullScreen() {
+			if p.Pick != nil && e.Person.fullScreen() {
 				return p.Pick(cmd.Context(), e)
 			}
 			return cmd.Help()

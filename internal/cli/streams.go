@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -41,6 +42,7 @@ type IO struct {
 	Streams
 	Screen *screen.Screen // notes and live lines on stderr
 	JQ     *Filter        // nil without --jq
+	Log    *slog.Logger   // to stderr with --verbose, else nowhere
 
 	JSON    bool // results are JSON, and stderr is lines of JSON
 	Quiet   bool // print no warnings
@@ -56,13 +58,21 @@ type IO struct {
 }
 
 func newIO(s Streams, environ []string) *IO {
-	return &IO{Streams: s, Screen: screen.New(s.Err), environ: environ}
+	return &IO{Streams: s, Screen: screen.New(s.Err), Log: slog.New(slog.DiscardHandler), environ: environ}
 }
 
 // follow applies the global flags for output.
 func (o *IO) follow(g settings.Globals) {
 	o.JSON, o.Quiet, o.Verbose, o.color, o.noPager = g.JSON, g.Quiet, g.Verbose, g.Color, g.NoPager
 	o.JSON = o.JSON || g.JQ != "" // the filter applies to JSON
+}
+
+// live begins to show progress.
+func (o *IO) live() {
+	if o.Verbose {
+		o.Log = slog.New(slog.NewTextHandler(o.Screen, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	o.Screen.Live(o.ErrTTY && o.getenv("TERM") != "dumb" && !o.Quiet)
 }
 
 func (o *IO) getenv(name string) string {

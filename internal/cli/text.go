@@ -25,13 +25,6 @@ func (o *IO) Color(isTTY bool) bool {
 	return isTTY && o.getenv("NO_COLOR") == "" && o.getenv("TERM") != "dumb"
 }
 
-// fullScreen reports whether a person is at a terminal that supports
-// full-screen output.
-func (e *Env) fullScreen() bool {
-	name := e.Getenv("TERM")
-	return terminal.HasFull && e.IO.InTTY && e.IO.OutTTY && e.IO.ErrTTY && name != "" && name != "dumb" && !e.IO.JSON && e.asker.nobody() == ""
-}
-
 // minWidth is the minimum width for formatting.
 const minWidth = 20
 

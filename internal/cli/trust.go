@@ -92,7 +92,7 @@ func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool,
 	if _, err := e.Folders.State(); err != nil {
 		return false, nil // the answer could not be stored
 	}
-	tty, err := e.OpenTTY()
+	tty, err := e.Person.OpenTTY()
 	if err != nil {
 		return false, nil // nobody can be asked; the warning says what to do
 	}
@@ -118,7 +118,7 @@ func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool,
 func (e *Env) mayOffer() bool {
 	switch e.command.CommandPath() {
 	case "toolreg list", "toolreg call", "toolreg schema", "toolreg discover", "toolreg servers":
-		return e.IO.ErrTTY && !e.Globals.NonInteractive && !e.IO.Quiet && !process.InsideTool(e.Environ)
+		return e.IO.ErrTTY && !e.Person.NonInteractive && !e.IO.Quiet && !process.InsideTool(e.Environ)
 	}
 	return false
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 

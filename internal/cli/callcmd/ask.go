@@ -31,7 +31,7 @@ func ask(ctx context.Context, e *cli.Env, f session.Found, params json.RawMessag
 	if !asks {
 		return params, "", nil
 	}
-	tty, err := e.OpenPerson()
+	tty, err := e.Person.Open()
 	if err != nil {
 		return params, "", nil
 	}

@@ -24,7 +24,7 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 	color, isMarkdown := e.IO.Color(e.IO.OutTTY), t.OutputMarkdown && !r.IsError && !r.Display.Plain
 	d := r.Display
 	switch {
-	case d.Diff != nil && r.Summary != "" && e.Approved(d.Diff.FileDiff):
+	case d.Diff != nil && r.Summary != "" && e.Person.Approved(d.Diff.FileDiff):
 		return p.text(terminal.Line(r.Summary))
 	case d.Diff != nil:
 		return p.text(rows(terminal.Diff(terminal.Visible(d.Diff.FileDiff)), color))

@@ -55,7 +55,7 @@ func interrupt(ctx context.Context) error {
 // pick returns the name of the picked tool, "" if none, and whether the session
 // has loaded all sources; if not, it must not be used any more.
 func pick(ctx context.Context, e *cli.Env, s *session.Session) (name string, complete bool, err error) {
-	tty, err := e.OpenPerson()
+	tty, err := e.Person.Open()
 	if err != nil {
 		return "", false, err
 	}

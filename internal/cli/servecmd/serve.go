@@ -130,7 +130,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, MaxCalls: set.MaxCalls, Questions: questions, Log: e.Log, Warn: e.IO.Warn})
+	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, MaxCalls: set.MaxCalls, Questions: questions, Log: e.IO.Log, Warn: e.IO.Warn})
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })
@@ -245,7 +245,7 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	if made != "" {
 		e.IO.Note("toolreg: bearer token: " + made + "\n")
 	}
-	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, Log: e.Log,
+	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, Log: e.IO.Log,
 		Warn: func(err error) {
 			e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens stay valid until the file is corrected"})
 		}})

@@ -218,7 +218,7 @@ func choose(ctx context.Context, e *cli.Env, program string, servers []found, na
 }
 
 func chooseAsking(ctx context.Context, e *cli.Env, program string, servers []found) (additions, error) {
-	tty, err := e.PersonTTY(&cli.NoTerminalError{What: "choosing servers", Instead: "toolreg servers import " + program + " NAME…; '*' is all of the user's own"})
+	tty, err := e.Person.Require(&cli.NoTerminalError{What: "choosing servers", Instead: "toolreg servers import " + program + " NAME…; '*' is all of the user's own"})
 	if err != nil {
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 		return nil, &cli.UsageError{Err: fmt.Errorf("server %q is not started: %s", name, session.OffServer{Server: server}.Reason())}
 	}
 	attended := server.OAuth == nil || server.OAuth.Grant == settings.GrantAuthorizationCode
-	if e.Globals.NonInteractive && attended {
+	if e.Person.NonInteractive && attended {
 		return nil, fmt.Errorf("logging in to server %q: %w", name, registry.ErrNeedsConfirmation)
 	}
 	options := s.ServerOptions(ctx, server)
@@ -207,12 +207,12 @@ func (l *login) ways() oauth.LoginOptions {
 			err := terminal.Browser{Environ: l.env.Environ}.Open(ctx, address)
 			opened = err == nil
 			if err != nil {
-				l.env.Log.Debug("no browser", "err", err)
+				l.env.IO.Log.Debug("no browser", "err", err)
 			}
 			return nil // the URL is printed, and somebody may open it
 		}
 	}
-	if tty, err := terminal.OpenTTY(); err == nil && !l.env.Globals.NonInteractive {
+	if tty, err := terminal.OpenTTY(); err == nil && !l.env.Person.NonInteractive {
 		_ = tty.Close()
 		o.Agree = l.agree
 	}
@@ -232,7 +232,7 @@ func (l *login) ways() oauth.LoginOptions {
 // agree asks whether an authorization server may receive a secret of the
 // settings.
 func (l *login) agree(ctx context.Context, issuer, setting string) (bool, error) {
-	tty, err := l.env.OpenTTY()
+	tty, err := l.env.Person.OpenTTY()
 	if err != nil {
 		return false, err
 	}
@@ -276,7 +276,7 @@ func (l *login) show(address string, opened bool) {
 }
 
 func (l *login) ask(ctx context.Context) (string, error) {
-	tty, err := l.env.OpenTTY()
+	tty, err := l.env.Person.OpenTTY()
 	if err != nil {
 		return "", err
 	}

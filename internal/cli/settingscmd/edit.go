@@ -70,7 +70,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 // edited lets the person edit a file and returns the result, which has no
 // mistakes.
 func edited(ctx context.Context, e *cli.Env, file, text string) (string, error) {
-	tty, err := e.PersonTTY(&cli.NoTerminalError{What: "settings edit", Instead: "toolreg settings set KEY VALUE works without one"})
+	tty, err := e.Person.Require(&cli.NoTerminalError{What: "settings edit", Instead: "toolreg settings set KEY VALUE works without one"})
 	if err != nil {
 		return "", err
 	}

@@ -143,7 +143,7 @@ func inTurn(ctx context.Context, e *cli.Env, write func() error) (err error) {
 		if cause := context.Cause(ctx); cause != nil && !done {
 			return cause
 		}
-		e.Log.Debug("lock for editing settings", "err", lockErr)
+		e.IO.Log.Debug("lock for editing settings", "err", lockErr)
 	}
 	if !done {
 		err = write()

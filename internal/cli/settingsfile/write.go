@@ -76,7 +76,7 @@ func project(ctx context.Context, e *cli.Env) (*settings.Project, error) {
 // is not part of the question.
 func proposed(e *cli.Env, w Change) (*settings.Project, error) {
 	root, err := projectRoot(e)
-	if err != nil || !e.AtKeyboard() || !isProjectFile(root, w.File) {
+	if err != nil || !e.Person.AtKeyboard() || !isProjectFile(root, w.File) {
 		return nil, err
 	}
 	options, err := e.SettingsOptions()
@@ -108,7 +108,7 @@ func isProjectFile(root, file string) bool {
 // askToWrite shows a change and asks. nil means yes. after is nil if trust is
 // not part of the question.
 func askToWrite(ctx context.Context, e *cli.Env, w Change, before, after *settings.Project) error {
-	tty, err := e.OpenTTY()
+	tty, err := e.Person.OpenTTY()
 	if err != nil {
 		return err
 	}

@@ -190,10 +190,10 @@ func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) e
 		}
 		return nil
 	}
-	if e.Globals.NonInteractive {
+	if e.Person.NonInteractive {
 		return &grantNeedsPerson{}
 	}
-	tty, err := e.OpenTTY()
+	tty, err := e.Person.OpenTTY()
 	if err != nil {
 		return &grantNeedsPerson{}
 	}

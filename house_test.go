@@ -46,7 +46,7 @@ func rooms() map[string][]string {
 		"internal/cache":               {"internal/process", "internal/registry", "internal/state", "internal/trust"},
 		"internal/caller":              {},
 		"internal/cli":                 {"internal/agents", "internal/args", "internal/audit", "internal/builtin", "internal/cache", "internal/cli/complete", "internal/columns", "internal/exec", "internal/mcpclient", "internal/mcpclient/ask", "internal/policy", "internal/process", "internal/provider", "internal/registry", "internal/screen", "internal/session", "internal/settings", "internal/settings/document", "internal/settings/table", "internal/state", "internal/terminal", "internal/trust"},
-		"internal/cli/approvalscmd":    {"internal/cli", "internal/cli/complete", "internal/columns", "internal/policy", "internal/settings"},
+		"internal/cli/approvalscmd":    {"internal/cli", "internal/cli/complete", "internal/columns", "internal/policy", "internal/session", "internal/settings"},
 		"internal/cli/auditcmd":        {"internal/audit", "internal/cli", "internal/cli/complete", "internal/columns"},
 		"internal/cli/cachecmd":        {"internal/cli", "internal/columns", "internal/session"},
 		"internal/cli/callcmd":         {"internal/args", "internal/cli", "internal/cli/complete", "internal/exec", "internal/form", "internal/markdown", "internal/picture", "internal/policy", "internal/provider", "internal/registry", "internal/screen", "internal/session", "internal/terminal"},

@@ -2,24 +2,24 @@ package cli
 
 import (
 	"context"
+	"github.com/toolreg/toolreg/internal/session"
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 // Audit opens the audit log.
-func (e *Env) Audit(ctx context.Context) (*audit.Log, error) {
-	set, err := e.Settings(ctx)
+func (c *Config) Audit(ctx context.Context) (*audit.Log, error) {
+	set, err := c.Settings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return session.OpenAuditLog(e.Folders, set.Audit)
+	return session.OpenAuditLog(c.Folders, set.Audit)
 }
 
 // ScanAudit visits every entry of the log, oldest first.
-func (e *Env) ScanAudit(ctx context.Context, visit func(*audit.Entry)) error {
-	log, err := e.Audit(ctx)
+func (c *Config) ScanAudit(ctx context.Context, visit func(*audit.Entry)) error {
+	log, err := c.Audit(ctx)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (e *Env) ScanAudit(ctx context.Context, visit func(*audit.Entry)) error {
 		visit(&entry)
 		return context.Cause(ctx)
 	})
-	e.IO.WarnDamagedAudit(damaged)
+	c.io.WarnDamagedAudit(damaged)
 	return err
 }
 

@@ -10,19 +10,25 @@ import (
 )
 
 // Complete completes the words of commands.
-func (e *Env) Complete() complete.Completer { return complete.New(e) }
+func (e *Env) Complete() complete.Completer { return complete.New(completing{e}) }
+
+// completing is a run that completes words. It implements [complete.Env].
+type completing struct{ *Env }
+
+// Absolute implements [complete.Env].
+func (e completing) Absolute(path string) string { return e.Config.Absolute(path) }
 
 // CompletionSettings implements [complete.Env].
-func (e *Env) CompletionSettings(cmd *cobra.Command) (*settings.Settings, error) {
+func (e completing) CompletionSettings(cmd *cobra.Command) (*settings.Settings, error) {
 	if err := e.prepareCompletion(cmd); err != nil {
 		return nil, err
 	}
-	set, _, err := e.LoadSettings(cmd.Context())
+	set, _, err := e.Config.Load(cmd.Context())
 	return set, err
 }
 
 // CompletionSession implements [complete.Env]. The session starts nothing.
-func (e *Env) CompletionSession(cmd *cobra.Command) (*session.Session, error) {
+func (e completing) CompletionSession(cmd *cobra.Command) (*session.Session, error) {
 	if err := e.prepareCompletion(cmd); err != nil {
 		return nil, err
 	}
@@ -30,7 +36,7 @@ func (e *Env) CompletionSession(cmd *cobra.Command) (*session.Session, error) {
 }
 
 // prepareCompletion reads the global flags. Nothing is asked or printed.
-func (e *Env) prepareCompletion(cmd *cobra.Command) error {
+func (e completing) prepareCompletion(cmd *cobra.Command) error {
 	if err := e.prepare(cmd); err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 
 // context reads --context k=v and TOOLREG_CONTEXT, a JSON object. Numbers, true
 // and false are converted; the value of k:=JSON is JSON.
-func (e *Env) context() ([]session.Fact, error) {
+func (c *Config) context() ([]session.Fact, error) {
 	var out []session.Fact
-	if text := e.Getenv("TOOLREG_CONTEXT"); text != "" {
+	if text := c.Getenv("TOOLREG_CONTEXT"); text != "" {
 		var facts map[string]json.RawMessage
 		if json.Unmarshal([]byte(text), &facts) != nil {
 			return nil, &UsageError{Err: fmt.Errorf("TOOLREG_CONTEXT is not a JSON object"), Hint: `for example {"agentId":"a1"}`}
@@ -24,7 +24,7 @@ func (e *Env) context() ([]session.Fact, error) {
 			out = append(out, session.Fact{Name: k, Value: v})
 		}
 	}
-	flags, err := e.globalFlags().GetStringArray("context")
+	flags, err := c.globalFlags().GetStringArray("context")
 	if err != nil {
 		return nil, err
 	}
@@ -53,11 +53,11 @@ func (e *Env) context() ([]session.Fact, error) {
 }
 
 // cacheMode returns how cached listings are used.
-func (e *Env) cacheMode(ask bool) cache.Mode {
+func (c *Config) cacheMode(ask bool) cache.Mode {
 	switch {
-	case e.Globals.Refresh:
+	case c.Globals.Refresh:
 		return cache.Renew
-	case e.Globals.Cached:
+	case c.Globals.Cached:
 		return cache.Offline
 	case ask:
 		return cache.Live
@@ -66,12 +66,12 @@ func (e *Env) cacheMode(ask bool) cache.Mode {
 }
 
 // locked reads --locked and its variable.
-func (e *Env) locked() (bool, error) {
-	locked, err := e.globalFlags().GetBool("locked")
-	if err != nil || e.globalFlags().Changed("locked") {
+func (c *Config) locked() (bool, error) {
+	locked, err := c.globalFlags().GetBool("locked")
+	if err != nil || c.globalFlags().Changed("locked") {
 		return locked, err
 	}
-	v := cmp.Or(e.Getenv("TOOLREG_LOCKED"), "false")
+	v := cmp.Or(c.Getenv("TOOLREG_LOCKED"), "false")
 	if locked, err = strconv.ParseBool(v); err != nil {
 		return false, &UsageError{Err: fmt.Errorf("TOOLREG_LOCKED: %q is neither true nor false", v)}
 	}

@@ -18,14 +18,14 @@ import (
 
 // GeminiSettings returns a note that the project has settings of the Gemini
 // CLI, and how to use them; "" if it has none or --settings names them.
-func (e *Env) GeminiSettings(s *settings.Settings) (note, how string) {
+func (c *Config) GeminiSettings(s *settings.Settings) (note, how string) {
 	name := filepath.Join(".gemini", "settings.json")
 	path := filepath.Join(s.ProjectRoot, name)
-	named := func(file string) bool { return e.Absolute(file) == path }
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || slices.ContainsFunc(e.Globals.Files, named) {
+	named := func(file string) bool { return c.Absolute(file) == path }
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || slices.ContainsFunc(c.Globals.Files, named) {
 		return "", ""
 	}
-	if rel, err := filepath.Rel(e.Dir, path); err == nil {
+	if rel, err := filepath.Rel(c.Dir, path); err == nil {
 		name = rel
 	}
 	return name + " contains settings of the Gemini CLI, which toolreg can read",
@@ -34,16 +34,16 @@ func (e *Env) GeminiSettings(s *settings.Settings) (note, how string) {
 
 // NoteGeminiSettings prints that note for a person at the terminal, once per
 // project.
-func (e *Env) NoteGeminiSettings(s *settings.Settings) {
-	if !e.Person.AtKeyboard() {
+func (c *Config) NoteGeminiSettings(s *settings.Settings) {
+	if !c.person.AtKeyboard() {
 		return
 	}
-	note, how := e.GeminiSettings(s)
+	note, how := c.GeminiSettings(s)
 	sum := sha256.Sum256([]byte(s.ProjectRoot))
-	if note == "" || !e.firstTime("gemini-"+hex.EncodeToString(sum[:8])) {
+	if note == "" || !c.firstTime("gemini-"+hex.EncodeToString(sum[:8])) {
 		return
 	}
-	e.IO.Note("toolreg: " + terminal.Line(note) + "\n  hint: " + terminal.Line(how) + "\n")
+	c.io.Note("toolreg: " + terminal.Line(note) + "\n  hint: " + terminal.Line(how) + "\n")
 }
 
 const (
@@ -65,7 +65,7 @@ func (e *Env) NoteSlowServer(s *session.Session, reg *registry.Registry) {
 		if !ok || r.State == registry.StateFailed || r.Duration < slowStart {
 			continue
 		}
-		if !e.firstTime(slowNoted) {
+		if !e.Config.firstTime(slowNoted) {
 			return
 		}
 		e.IO.noteText(failure{
@@ -78,8 +78,8 @@ func (e *Env) NoteSlowServer(s *session.Session, reg *registry.Registry) {
 
 // firstTime reports whether a note was never shown to this user, and records
 // that it is shown now. name is that of a file in the state folder.
-func (e *Env) firstTime(name string) bool {
-	dir, err := e.Folders.State()
+func (c *Config) firstTime(name string) bool {
+	dir, err := c.Folders.State()
 	if err != nil {
 		return false
 	}
@@ -87,7 +87,7 @@ func (e *Env) firstTime(name string) bool {
 		return false
 	}
 	if err := dir.Put(name, nil); err != nil {
-		e.IO.Log.Debug("cannot remember that a note was shown", "name", name, "err", err)
+		c.io.Log.Debug("cannot remember that a note was shown", "name", name, "err", err)
 	}
 	return true
 }

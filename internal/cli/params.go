@@ -38,8 +38,8 @@ func (o *ParamsOptions) Check() error {
 
 // Params collects the params of a call from flags, arguments or stdin (spec
 // section 8.1).
-func (e *Env) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool, argv []string) ([]byte, error) {
-	base, given, err := e.baseParams(ctx, o, t, len(argv) > 0)
+func (c *Config) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool, argv []string) ([]byte, error) {
+	base, given, err := c.baseParams(ctx, o, t, len(argv) > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -51,29 +51,29 @@ func (e *Env) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool, ar
 		params = session.Restored(t, params)
 	}
 	if len(argv) > 0 {
-		return args.Parse(argv, args.Options{Schema: t.InputSchema, Base: params, ReadFile: func(name string) ([]byte, error) { return e.ReadFile(ctx, name) }})
+		return args.Parse(argv, args.Options{Schema: t.InputSchema, Base: params, ReadFile: func(name string) ([]byte, error) { return c.ReadFile(ctx, name) }})
 	}
 	return params, nil
 }
 
 // baseParams reads the JSON that arguments override; given is false if there is
 // none.
-func (e *Env) baseParams(ctx context.Context, o *ParamsOptions, t *registry.Tool, haveArgs bool) (data []byte, given bool, err error) {
+func (c *Config) baseParams(ctx context.Context, o *ParamsOptions, t *registry.Tool, haveArgs bool) (data []byte, given bool, err error) {
 	switch {
 	case o.params != "":
 		return []byte(o.params), true, nil
 	case o.file == "-":
-		data, err = e.IO.ReadStdin()
+		data, err = c.io.ReadStdin()
 		return data, true, err
 	case o.file != "":
-		if data, err = e.ReadFile(ctx, o.file); err != nil {
+		if data, err = c.ReadFile(ctx, o.file); err != nil {
 			return nil, false, &UsageError{Err: fmt.Errorf("reading params: %w", err)}
 		}
 		return data, true, nil
-	case haveArgs || e.IO.InTTY || !t.TakesParams():
+	case haveArgs || c.io.InTTY || !t.TakesParams():
 		return nil, false, nil
 	}
-	data, err = e.IO.ReadStdin()
+	data, err = c.io.ReadStdin()
 	return data, true, err
 }
 

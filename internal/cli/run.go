@@ -59,7 +59,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	}
 	e := newEnv(p.Version, s, environ)
 	e.Argv = argv
-	e.IO.JSON = wantsJSON(argv, e.Getenv("TOOLREG_JSON")) || e.Getenv("TOOLREG_JQ") != "" // until the flags are parsed
+	e.IO.JSON = wantsJSON(argv, e.Config.Getenv("TOOLREG_JSON")) || e.Config.Getenv("TOOLREG_JQ") != "" // until the flags are parsed
 	e.IO.In = cancellable(ctx, s.In)
 	e.IO.pipe = out
 	e.IO.Out = terminal.NewWriter(e.IO.pipe)
@@ -105,9 +105,9 @@ func (p Program) Tree(out io.Writer) *cobra.Command {
 // flags, prints its error and returns whether it succeeded. The settings are
 // read again. A command that calls it has no Name in its [Command].
 func (e *Env) RunCommand(ctx context.Context, argv ...string) bool {
-	ours := e.command
-	defer func() { e.command, e.loaded = ours, loaded{} }()
-	e.loaded = loaded{}
+	ours := e.Config.command
+	defer func() { e.Config.command = ours; e.Config.Forget() }()
+	e.Config.Forget()
 	root := ours.Root()
 	root.SetArgs(argv)
 	return e.IO.finish(ctx, root.ExecuteContext(ctx)) == ExitOK

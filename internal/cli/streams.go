@@ -3,19 +3,15 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/term"
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/screen"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -61,10 +57,19 @@ func newIO(s Streams, environ []string) *IO {
 	return &IO{Streams: s, Screen: screen.New(s.Err), Log: slog.New(slog.DiscardHandler), environ: environ}
 }
 
-// follow applies the global flags for output.
-func (o *IO) follow(g settings.Globals) {
+// follow applies the global flags for output. jqFlag says that --jq is a flag rather
+// than a variable.
+func (o *IO) follow(g settings.Globals, jqFlag bool) (err error) {
 	o.JSON, o.Quiet, o.Verbose, o.color, o.noPager = g.JSON, g.Quiet, g.Verbose, g.Color, g.NoPager
-	o.JSON = o.JSON || g.JQ != "" // the filter applies to JSON
+	if g.JQ != "" {
+		o.JSON = true // the filter applies to JSON
+		name := "--jq"
+		if !jqFlag {
+			name = "TOOLREG_JQ"
+		}
+		o.JQ, err = newFilter(name, g.JQ)
+	}
+	return err
 }
 
 // live begins to show progress.
@@ -82,64 +87,6 @@ func (o *IO) getenv(name string) string {
 
 // errReaderGone reports that stdout has no reader.
 var errReaderGone = errors.New("the reader of stdout has closed it")
-
-// ReadFile reads a file that the person named on the command line.
-func (e *Env) ReadFile(ctx context.Context, name string) ([]byte, error) {
-	return untilDone(ctx, func() ([]byte, error) { return os.ReadFile(e.Absolute(name)) })
-}
-
-// readPiped reads the --settings files that can be read only once: stdin, which
-// is named -, and pipes, such as those of a shell's <(…). Commands must not
-// read stdin after that.
-func (e *Env) readPiped(files []string) error {
-	for _, name := range files {
-		open := func() (io.Reader, error) { return e.IO.In, nil }
-		if name != "-" {
-			path := e.Absolute(name)
-			if info, err := os.Stat(path); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
-				continue
-			}
-			open = func() (io.Reader, error) { return os.Open(path) }
-		}
-		if _, read := e.piped[name]; read {
-			continue
-		}
-		data, err := untilDone(e.command.Context(), func() ([]byte, error) {
-			r, err := open()
-			if err != nil {
-				return nil, err
-			}
-			return io.ReadAll(io.LimitReader(r, document.MaxFile+1))
-		})
-		if err != nil {
-			return fmt.Errorf("reading the settings of --settings %s: %w", name, err)
-		}
-		if name == "-" {
-			e.IO.In = readerFunc(func([]byte) (int, error) {
-				return 0, &UsageError{Err: errors.New("stdin holds the settings (--settings -)"), Hint: "give params with --params or k=v"}
-			})
-		}
-		if e.piped == nil {
-			e.piped = map[string][]byte{}
-		}
-		e.piped[name] = data
-	}
-	return nil
-}
-
-// IsPiped reports whether a --settings file was read from a pipe.
-func (e *Env) IsPiped(name string) bool {
-	_, piped := e.piped[name]
-	return piped
-}
-
-// Absolute returns a path of the command line as an absolute path.
-func (e *Env) Absolute(path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(e.Dir, path)
-}
 
 // Stdout returns the writer of Out.
 func (o *IO) Stdout() io.Writer { return o.pipe.Dest() }

@@ -60,8 +60,8 @@ func AskTrust(ctx context.Context, tty *terminal.TTY, p *settings.Project) (agre
 }
 
 // GrantTrust stores trust in the project in its current state.
-func (e *Env) GrantTrust(ctx context.Context, p *settings.Project) error {
-	store, err := e.TrustStore()
+func (c *Config) GrantTrust(ctx context.Context, p *settings.Project) error {
+	store, err := c.TrustStore()
 	if err != nil {
 		return err
 	}
@@ -70,14 +70,14 @@ func (e *Env) GrantTrust(ctx context.Context, p *settings.Project) error {
 		return err
 	}
 	if aside != "" {
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "trust_damaged",
+		c.io.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "trust_damaged",
 			Message: "the file of earlier grants was damaged and has been moved to " + aside})
 	}
-	if e.SaidNo(p) {
-		e.keepNo(ctx, p, "")
+	if c.SaidNo(p) {
+		c.keepNo(ctx, p, "")
 	}
-	if !e.IO.Quiet && !e.IO.JSON {
-		e.IO.Note("toolreg: " + terminal.Line(p.Root) + " is trusted\n")
+	if !c.io.Quiet && !c.io.JSON {
+		c.io.Note("toolreg: " + terminal.Line(p.Root) + " is trusted\n")
 	}
 	return nil
 }
@@ -85,14 +85,14 @@ func (e *Env) GrantTrust(ctx context.Context, p *settings.Project) error {
 // offerTrust asks once on a terminal whether to trust an untrusted project
 // (spec section 9). A no is stored for exactly what was shown; later runs only
 // warn. p may be nil.
-func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool, err error) {
-	if p == nil || p.Trusted || p.Obstacle != "" || p.Hash == "" || !e.mayOffer() || e.SaidNo(p) {
+func (c *Config) offerTrust(ctx context.Context, p *settings.Project) (agreed bool, err error) {
+	if p == nil || p.Trusted || p.Obstacle != "" || p.Hash == "" || !c.mayOffer() || c.SaidNo(p) {
 		return false, nil
 	}
-	if _, err := e.Folders.State(); err != nil {
+	if _, err := c.Folders.State(); err != nil {
 		return false, nil // the answer could not be stored
 	}
-	tty, err := e.Person.OpenTTY()
+	tty, err := c.person.OpenTTY()
 	if err != nil {
 		return false, nil // nobody can be asked; the warning says what to do
 	}
@@ -104,10 +104,10 @@ func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool,
 	case err != nil:
 		return false, err
 	case !agreed:
-		e.keepNo(ctx, p, p.Hash)
+		c.keepNo(ctx, p, p.Hash)
 		return false, nil
 	}
-	if err := e.GrantTrust(ctx, p); err != nil {
+	if err := c.GrantTrust(ctx, p); err != nil {
 		return false, fmt.Errorf("saving the grant: %w", err)
 	}
 	return true, nil
@@ -115,10 +115,10 @@ func (e *Env) offerTrust(ctx context.Context, p *settings.Project) (agreed bool,
 
 // mayOffer reports whether a person would see the question: not in commands
 // that must be silent, and not inside a tool's run.
-func (e *Env) mayOffer() bool {
-	switch e.command.CommandPath() {
+func (c *Config) mayOffer() bool {
+	switch c.command.CommandPath() {
 	case "toolreg list", "toolreg call", "toolreg schema", "toolreg discover", "toolreg servers":
-		return e.IO.ErrTTY && !e.Person.NonInteractive && !e.IO.Quiet && !process.InsideTool(e.Environ)
+		return c.io.ErrTTY && !c.person.NonInteractive && !c.io.Quiet && !process.InsideTool(c.Environ)
 	}
 	return false
 }
@@ -132,8 +132,8 @@ func noName(p *settings.Project) string {
 
 // SaidNo reports whether the person refused to trust the project in its current
 // state.
-func (e *Env) SaidNo(p *settings.Project) bool {
-	d, err := e.Folders.State()
+func (c *Config) SaidNo(p *settings.Project) bool {
+	d, err := c.Folders.State()
 	if err != nil {
 		return false
 	}
@@ -142,21 +142,21 @@ func (e *Env) SaidNo(p *settings.Project) bool {
 }
 
 // keepNo stores the hash to which the person said no; "" deletes it.
-func (e *Env) keepNo(ctx context.Context, p *settings.Project, hash string) {
-	d, err := e.Folders.State()
+func (c *Config) keepNo(ctx context.Context, p *settings.Project, hash string) {
+	d, err := c.Folders.State()
 	if err == nil {
 		err = d.Update(ctx, noName(p), func([]byte) ([]byte, error) { return []byte(hash + "\n"), nil })
 	}
 	if err != nil {
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answer_not_saved",
+		c.io.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answer_not_saved",
 			Message: "the answer cannot be remembered, so the next run asks again: " + err.Error()})
 	}
 }
 
 // withNo replaces the diagnostics about a project to which the person said no
 // by one line, because they know the rest. p may be nil.
-func (e *Env) withNo(p *settings.Project, diags []registry.Diagnostic) []registry.Diagnostic {
-	if p == nil || p.Trusted || len(p.Covered) == 0 || !e.SaidNo(p) {
+func (c *Config) withNo(p *settings.Project, diags []registry.Diagnostic) []registry.Diagnostic {
+	if p == nil || p.Trusted || len(p.Covered) == 0 || !c.SaidNo(p) {
 		return diags
 	}
 	what := p.Covered[0].Name

@@ -68,7 +68,7 @@ Exit codes: 0, 2, 5 (inside a tool's run).`,
 // completeIDs completes the ids of approvals.
 func completeIDs(e *cli.Env, o *options) cobra.CompletionFunc {
 	return e.Complete().Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
-		found, err := session.OpenApprovals(set, e.Folders, e.IO.Warn).List(o.all)
+		found, err := session.OpenApprovals(set, e.Config.Folders, e.IO.Warn).List(o.all)
 		if err != nil {
 			return nil
 		}
@@ -83,11 +83,11 @@ func completeIDs(e *cli.Env, o *options) cobra.CompletionFunc {
 // approvals opens the approvals. Without a state folder there is nothing to
 // show, which is an error here.
 func approvals(ctx context.Context, e *cli.Env) (*policy.Approvals, error) {
-	s, err := e.Settings(ctx)
+	s, err := e.Config.Settings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	store := session.OpenApprovals(s, e.Folders, e.IO.Warn)
+	store := session.OpenApprovals(s, e.Config.Folders, e.IO.Warn)
 	return store, store.Unavailable
 }
 
@@ -122,7 +122,7 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 }
 
 func runRevoke(ctx context.Context, e *cli.Env, ids []string) error {
-	if err := e.RefuseInside("revoking approvals"); err != nil {
+	if err := e.Config.RefuseInside("revoking approvals"); err != nil {
 		return err
 	}
 	store, err := approvals(ctx, e)
@@ -143,7 +143,7 @@ func runRevoke(ctx context.Context, e *cli.Env, ids []string) error {
 }
 
 func runClear(ctx context.Context, e *cli.Env, o *options) error {
-	if err := e.RefuseInside("revoking approvals"); err != nil {
+	if err := e.Config.RefuseInside("revoking approvals"); err != nil {
 		return err
 	}
 	store, err := approvals(ctx, e)

@@ -129,7 +129,7 @@ func run(ctx context.Context, e *cli.Env, o *auditOptions) error {
 	if err != nil {
 		return err
 	}
-	log, err := e.Audit(ctx)
+	log, err := e.Config.Audit(ctx)
 	if err != nil {
 		return err
 	}

@@ -61,12 +61,12 @@ func runStats(ctx context.Context, e *cli.Env, o *statsOptions) error {
 	if err != nil {
 		return err
 	}
-	set, err := e.Settings(ctx)
+	set, err := e.Config.Settings(ctx)
 	if err != nil {
 		return err
 	}
 	stats := audit.Stats{By: by}
-	if err := e.ScanAudit(ctx, func(entry *audit.Entry) {
+	if err := e.Config.ScanAudit(ctx, func(entry *audit.Entry) {
 		if wanted(entry) && (!o.project || entry.InProject(set.ProjectRoot)) {
 			stats.Add(*entry)
 		}

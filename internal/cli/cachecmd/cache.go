@@ -67,7 +67,7 @@ func runList(ctx context.Context, e *cli.Env) error {
 	}
 	for _, kind := range []struct{ folder, name string }{{"results", "results"}, {"fetch", "pages"}} {
 		row := kept{Kind: kind.name}
-		d, err := e.Folders.Cache(kind.folder)
+		d, err := e.Config.Folders.Cache(kind.folder)
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func runClear(e *cli.Env) error {
 		folder string
 		count  *int
 	}{{"discovery", &c.Listings}, {"results", &c.Results}, {"fetch", &c.Pages}} {
-		d, err := e.Folders.Cache(kind.folder)
+		d, err := e.Config.Folders.Cache(kind.folder)
 		if err != nil {
 			return err
 		}

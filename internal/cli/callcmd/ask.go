@@ -39,7 +39,7 @@ func ask(ctx context.Context, e *cli.Env, f session.Found, params json.RawMessag
 	lineOf := func(filled *terminal.Filled) string { return commandLine(e, f.Tool, params, filled) }
 	filled, err := tty.AskParams(ctx, terminal.ParamsForm{
 		Tool: f.Tool.Name, Description: f.Tool.Description, Needed: needed, More: more, Line: lineOf,
-		ReadFile: func(name string) ([]byte, error) { return e.ReadFile(ctx, name) },
+		ReadFile: func(name string) ([]byte, error) { return e.Config.ReadFile(ctx, name) },
 	})
 	switch {
 	case errors.Is(err, terminal.ErrNoAnswer) && invalid != nil:

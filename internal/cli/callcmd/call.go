@@ -115,7 +115,7 @@ func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name 
 	if err != nil {
 		return err
 	}
-	params, err := e.Params(ctx, &o.ParamsOptions, f.Tool, argv)
+	params, err := e.Config.Params(ctx, &o.ParamsOptions, f.Tool, argv)
 	if err != nil {
 		return s.RefusedParams(ctx, f.Tool, err)
 	}

@@ -146,7 +146,7 @@ func examine(ctx context.Context, e *cli.Env) (*examination, error) {
 	x := &examination{env: e}
 	x.add(stateOK, "toolreg", "", "version %s, %s, %s/%s", e.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	x.folders()
-	set, diags, err := e.LoadSettings(ctx) // the findings include the diagnostics
+	set, diags, err := e.Config.Load(ctx) // the findings include the diagnostics
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
@@ -186,7 +186,7 @@ func (x *examination) settings(ctx context.Context, s *settings.Settings, diags 
 	x.diagnostics("settings", slices.DeleteFunc(slices.Clone(diags), func(d registry.Diagnostic) bool {
 		return d.Code == settings.CodeSourceFailed // reported for the source
 	}))
-	if note, how := x.env.GeminiSettings(s); note != "" {
+	if note, how := x.env.Config.GeminiSettings(s); note != "" {
 		x.add(stateInfo, "gemini", how, "%s", note)
 	}
 	if p := s.Project; p != nil && p.Trusted {
@@ -204,7 +204,7 @@ func (x *examination) settings(ctx context.Context, s *settings.Settings, diags 
 			x.add(stateWarning, "toolOptions", "write the name as toolreg list shows it", "%s: %q matches no tool", o.Origin, o.Pattern)
 		}
 	}
-	set, err := session.ReadHooks(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Environ), x.env.Environ)
+	set, err := session.ReadHooks(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Config.Environ), x.env.Config.Environ)
 	if err != nil {
 		remedy := ""
 		if bad, ok := errors.AsType[*session.InputError](err); ok {

@@ -104,7 +104,7 @@ func (x *examination) isOurs(o settings.Origin) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(x.env.Globals.Files, func(f string) bool { return !x.env.IsPiped(f) && x.env.Absolute(f) == o.Name })
+	return slices.ContainsFunc(x.env.Config.Globals.Files, func(f string) bool { return !x.env.Config.IsPiped(f) && x.env.Config.Absolute(f) == o.Name })
 }
 
 // fixFile edits a file with mistakes; nil if they are not in a file.

@@ -26,7 +26,7 @@ import (
 
 // folders checks whether the state and cache folders are writable.
 func (x *examination) folders() {
-	d, err := x.env.Folders.State()
+	d, err := x.env.Config.Folders.State()
 	if err == nil {
 		err = probe(d)
 	}
@@ -35,7 +35,7 @@ func (x *examination) folders() {
 	} else {
 		x.add(stateOK, "state folder", "", "%s", d.Path)
 	}
-	d, err = x.env.Folders.Cache("output")
+	d, err = x.env.Config.Folders.Cache("output")
 	if err == nil {
 		err = probe(d)
 	}
@@ -79,10 +79,10 @@ func probe(d *state.Dir) error {
 
 // programs checks the programs that tools run.
 func (x *examination) programs(ctx context.Context, s *settings.Settings) {
-	env, err := values.ToolEnviron(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Environ), x.env.Environ)
+	env, err := values.ToolEnviron(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Config.Environ), x.env.Config.Environ)
 	if err != nil {
 		x.add(stateError, "env", "set the variable, or give it a default as in ${NAME:-x}", "the setting env: %s", err)
-		env = values.Environment(x.env.Environ, nil, false)
+		env = values.Environment(x.env.Config.Environ, nil, false)
 	}
 	x.path(env)
 	shell := builtin.Shell(env)
@@ -125,7 +125,7 @@ func (x *examination) path(env []string) {
 
 // auditLog checks the whole log.
 func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
-	log, err := session.OpenAuditLog(x.env.Folders, s.Audit)
+	log, err := session.OpenAuditLog(x.env.Config.Folders, s.Audit)
 	if err != nil {
 		return // the state folder was reported already
 	}
@@ -148,7 +148,7 @@ func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 
 // terminal reports whether anybody can be asked.
 func (x *examination) terminal() {
-	if n := process.Depth(x.env.Environ); n > 0 {
+	if n := process.Depth(x.env.Config.Environ); n > 0 {
 		x.add(stateInfo, "terminal", "", "%s is %d: inside a tool's run nobody can be asked", process.DepthVariable, n)
 		return
 	}
@@ -164,8 +164,8 @@ func (x *examination) terminal() {
 // sandbox reports what the system has for the sandbox, and settings that ask for one
 // where it is not possible.
 func (x *examination) sandbox(s *settings.Settings) {
-	env := values.Environment(x.env.Environ, nil, false)
-	c := confine.New(confine.Options{Settings: s, Environ: x.env.Environ, Env: func() []string { return env }, Warn: func(registry.Diagnostic) {}})
+	env := values.Environment(x.env.Config.Environ, nil, false)
+	c := confine.New(confine.Options{Settings: s, Environ: x.env.Config.Environ, Env: func() []string { return env }, Warn: func(registry.Diagnostic) {}})
 	defer c.Close()
 	parts, missing, wanted := c.Findings()
 	var has []string

@@ -71,21 +71,21 @@ type initDocument struct {
 }
 
 func run(ctx context.Context, e *cli.Env, o *options) error {
-	if err := e.RefuseInside("changing settings"); err != nil {
+	if err := e.Config.RefuseInside("changing settings"); err != nil {
 		return err
 	}
 	if o.format != "yaml" && o.format != "json" {
 		return &cli.UsageError{Err: fmt.Errorf("unknown --format %q", o.format), Hint: "yaml or json"}
 	}
-	s, err := e.Settings(ctx)
+	s, err := e.Config.Settings(ctx)
 	if err != nil {
 		return err
 	}
 	place := place{root: s.ProjectRoot, dir: filepath.Join(s.ProjectRoot, ".toolreg"), mode: 0o666, folder: 0o777}
 	if o.user {
-		place.root, place.dir, place.mode, place.folder = "", folders.User(e.Environ), 0o600, 0o700
+		place.root, place.dir, place.mode, place.folder = "", folders.User(e.Config.Environ), 0o600, 0o700
 	}
-	found := slices.DeleteFunc(settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Environ), func(f settings.FoundImport) bool { return len(f.Entries) == 0 })
+	found := slices.DeleteFunc(settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Config.Environ), func(f settings.FoundImport) bool { return len(f.Entries) == 0 })
 	d := initDocument{Found: cli.OrEmpty(found)}
 	if d.Created, err = createStarter(ctx, e, place, o.format, programsOf(d.Found)); err != nil {
 		return err
@@ -94,7 +94,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if e.IO.JSON {
 		return e.IO.PrintJSON(d)
 	}
-	note, how := e.GeminiSettings(s)
+	note, how := e.Config.GeminiSettings(s)
 	return print(e, d, note, how)
 }
 

@@ -55,7 +55,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if err := webpage.Write(&b, p); err != nil {
 		return err
 	}
-	if err := os.WriteFile(e.Absolute(o.html), b.Bytes(), 0o666); err != nil {
+	if err := os.WriteFile(e.Config.Absolute(o.html), b.Bytes(), 0o666); err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--html: %w", err), Hint: "name a file that can be written"}
 	}
 	e.IO.Notef("%s written to %s", cli.Counted(len(p.Tools), "tool"), o.html)
@@ -80,7 +80,7 @@ func newPage(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.
 	for _, d := range s.Diagnostics(reg) {
 		p.Notices = append(p.Notices, webpage.Notice{Severity: string(d.Severity), Message: cli.NamingTool(d), Hint: d.Hint})
 	}
-	defer shortenPaths(p, s.Settings().ProjectRoot, expand.NewEnviron(e.Environ).Home())
+	defer shortenPaths(p, s.Settings().ProjectRoot, expand.NewEnviron(e.Config.Environ).Home())
 	changes := lockPage(p, s.Settings(), reg)
 	for _, t := range tools {
 		p.Tools = append(p.Tools, pageTool(t, session.Definition(reg, t).Name, decider.DecideTool(ctx, t), changes[lockKey{t.Source, t.OriginalName(), t.Version}]))

@@ -142,7 +142,7 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 		err = doc.print(e, tools, o.all)
 	} else {
 		err = printTools(e, tools, hidden, o.all)
-		e.NoteGeminiSettings(s.Settings())
+		e.Config.NoteGeminiSettings(s.Settings())
 	}
 	return cmp.Or(err, interrupted, o.StrictFailure(reg))
 }
@@ -245,7 +245,7 @@ func unused(ctx context.Context, e *cli.Env, tools []*registry.Tool, since time.
 	}
 	type key struct{ source, tool string }
 	used, start := map[key]bool{}, time.Now().Add(-since)
-	err := e.ScanAudit(ctx, func(entry *audit.Entry) {
+	err := e.Config.ScanAudit(ctx, func(entry *audit.Entry) {
 		if entry.Made() && !entry.Time.Before(start) {
 			used[key{entry.Source, cmp.Or(entry.ServerTool, entry.Upstream, entry.Tool)}] = true
 		}

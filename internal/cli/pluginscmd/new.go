@@ -98,13 +98,13 @@ func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
 // newPluginDir returns the folder for the plugin's folder, and what to do
 // before its tool can be called. Nothing is written outside root.
 func newPluginDir(ctx context.Context, e *cli.Env, o *newOptions) (root, dir, next string, err error) {
-	s, err := e.Settings(ctx)
+	s, err := e.Config.Settings(ctx)
 	if err != nil {
 		return "", "", "", err
 	}
 	switch {
 	case o.user:
-		user := folders.User(e.Environ)
+		user := folders.User(e.Config.Environ)
 		if user == "" {
 			return "", "", "", &cli.UsageError{Err: errors.New("there is no folder for your settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
 		}
@@ -112,7 +112,7 @@ func newPluginDir(ctx context.Context, e *cli.Env, o *newOptions) (root, dir, ne
 		return dir, dir, "next:\n", os.MkdirAll(dir, 0o755)
 	case o.dir != "":
 		if dir = o.dir; !filepath.IsAbs(dir) {
-			dir = filepath.Join(e.Dir, dir)
+			dir = filepath.Join(e.Config.Dir, dir)
 		}
 		return dir, dir, "next: name the folder in plugins.paths, then\n", os.MkdirAll(dir, 0o755)
 	}

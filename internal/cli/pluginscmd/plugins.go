@@ -209,7 +209,7 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 	if err != nil {
 		return err
 	}
-	dir = e.Absolute(dir)
+	dir = e.Config.Absolute(dir)
 	found := discover.FindPlugins(ctx, discover.PluginPlace{Path: dir, Name: "argument", Required: true})
 	checked := make([]checkedPlugin, len(found))
 	first := map[string]string{} // path by id

@@ -94,7 +94,7 @@ func runExport(ctx context.Context, e *cli.Env, program string) error {
 	if err := checkProgram(program); err != nil {
 		return err
 	}
-	set, err := e.Settings(ctx)
+	set, err := e.Config.Settings(ctx)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func runImport(ctx context.Context, e *cli.Env, program string, names []string) 
 	return result(e, agents.RulesYAML(found.Rules), imported{cli.OrEmpty(found.Rules), cli.OrEmpty(found.Unsaid)}, found.Unsaid)
 }
 
-func home(e *cli.Env) string { return e.Getenv("HOME") }
+func home(e *cli.Env) string { return e.Config.Getenv("HOME") }
 
 // read reads a file or stdin, or all files of the program's own places.
 func read(e *cli.Env, program string, names []string) ([]agents.RuleFile, error) {
@@ -183,12 +183,12 @@ func read(e *cli.Env, program string, names []string) ([]agents.RuleFile, error)
 		data, err := io.ReadAll(io.LimitReader(e.IO.In, document.MaxFile+1))
 		return []agents.RuleFile{{Path: "stdin", Data: data}}, err
 	}
-	options, err := e.SettingsOptions()
+	options, err := e.Config.Options()
 	if err != nil {
 		return nil, err
 	}
 	if len(names) == 1 {
-		path := e.Absolute(names[0])
+		path := e.Config.Absolute(names[0])
 		f, err := readFile(path)
 		return []agents.RuleFile{f}, err
 	}
@@ -197,7 +197,7 @@ func read(e *cli.Env, program string, names []string) ([]agents.RuleFile, error)
 		return nil, err
 	}
 	var files []agents.RuleFile
-	for _, place := range agents.RulePlaces(program, root, e.Environ) {
+	for _, place := range agents.RulePlaces(program, root, e.Config.Environ) {
 		for _, path := range pathsOf(place) {
 			f, err := readFile(path)
 			if err != nil {

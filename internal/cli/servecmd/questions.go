@@ -20,7 +20,7 @@ func questions(ctx context.Context, e *cli.Env, from *session.Session) (serve.Qu
 	q := serve.QuestionOptions{Key: key, Warn: func(err error) {
 		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answers_not_shared", Message: "other processes do not learn which questions were answered here, so an answer that a client sends twice can count twice: " + err.Error()})
 	}}
-	dir, err := e.Folders.State()
+	dir, err := e.Config.Folders.State()
 	if err == nil {
 		q.Answered, err = state.OpenDir(filepath.Join(dir.Path, "answered"))
 	}

@@ -171,7 +171,7 @@ func (o *options) session(ctx context.Context, e *cli.Env) (*session.Session, er
 // tool itself.
 func (o *options) asking(e *cli.Env) serve.Asking {
 	switch {
-	case !process.InsideTool(e.Environ):
+	case !process.InsideTool(e.Config.Environ):
 		return serve.AskAll
 	case !o.overHTTP() && process.ParentFeedsStdin():
 		return serve.AskOnce

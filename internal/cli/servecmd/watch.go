@@ -39,7 +39,7 @@ func newWatcher(e *cli.Env) *watcher {
 // reset records the state of the places of settings and forgets other files.
 func (w *watcher) reset() {
 	w.state = map[string]string{}
-	options, err := w.env.SettingsOptions()
+	options, err := w.env.Config.Options()
 	if err != nil {
 		return
 	}

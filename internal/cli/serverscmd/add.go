@@ -189,7 +189,7 @@ func (t *target) run(ctx context.Context, e *cli.Env, all additions, list bool) 
 	if err != nil {
 		return err
 	}
-	c := change{action: "added", files: []string{file}, apply: all.apply, test: !t.noTest && !e.Globals.Cached, list: list}
+	c := change{action: "added", files: []string{file}, apply: all.apply, test: !t.noTest && !e.Config.Globals.Cached, list: list}
 	for _, entry := range all {
 		c.names = append(c.names, entry.Name)
 	}

@@ -89,10 +89,10 @@ func (c change) write(ctx context.Context, e *cli.Env) (file string, granted boo
 
 // beforeChange returns the settings before a change; an error where none is allowed.
 func beforeChange(ctx context.Context, e *cli.Env) (*settings.Settings, error) {
-	if err := e.RefuseInside("changing settings"); err != nil {
+	if err := e.Config.RefuseInside("changing settings"); err != nil {
 		return nil, err
 	}
-	return e.Settings(ctx)
+	return e.Config.Settings(ctx)
 }
 
 // noServerToEdit says where a server comes from if none of the files has it.

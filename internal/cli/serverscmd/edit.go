@@ -35,7 +35,7 @@ Exit codes: 0, 1, 2, 3 (no such server), 5 (you said no, or inside a tool's run)
 }
 
 func runEditEntry(ctx context.Context, e *cli.Env, scope, name string) error {
-	if err := e.RefuseInside("changing settings"); err != nil {
+	if err := e.Config.RefuseInside("changing settings"); err != nil {
 		return err
 	}
 	file, data, entry, err := findEntry(ctx, e, scope, name)
@@ -81,7 +81,7 @@ func findEntry(ctx context.Context, e *cli.Env, scope, name string) (file string
 			return file, data, entry, err
 		}
 	}
-	s, err := e.Settings(ctx)
+	s, err := e.Config.Settings(ctx)
 	if err != nil {
 		return "", nil, nil, err
 	}

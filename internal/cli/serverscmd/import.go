@@ -55,7 +55,7 @@ func completeImports(e *cli.Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return e.Complete().Settings(func(_ context.Context, s *settings.Settings) []cobra.Completion {
 			var out []cobra.Completion
-			for _, f := range settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Environ) {
+			for _, f := range settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Config.Environ) {
 				for _, server := range f.Entries {
 					if f.Program == argv[0] && server.Problem == "" {
 						out = append(out, cobra.CompletionWithDesc(server.Name, reach(server.JSON)))
@@ -120,7 +120,7 @@ func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, 
 // cannot be copied.
 func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 	var out []found
-	files := settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Environ)
+	files := settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Config.Environ)
 	slices.SortStableFunc(files, func(a, b settings.FoundImport) int { return cmp.Compare(fromProject(a), fromProject(b)) })
 	for _, f := range files {
 		if f.Program == program {

@@ -75,7 +75,7 @@ type loggedIn struct {
 }
 
 func runLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) error {
-	if err := e.RefuseInside("logging in"); err != nil {
+	if err := e.Config.RefuseInside("logging in"); err != nil {
 		return err
 	}
 	var err error
@@ -87,8 +87,8 @@ func runLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) err
 		return err
 	}
 	limit := loginTimeout
-	if e.Globals.TimeoutSet {
-		limit = cmp.Or(e.Globals.Timeout, session.Endless)
+	if e.Config.Globals.TimeoutSet {
+		limit = cmp.Or(e.Config.Globals.Timeout, session.Endless)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no login was completed within %s", exec.ErrTimeout, limit))
 	defer cancel()
@@ -204,7 +204,7 @@ func (l *login) ways() oauth.LoginOptions {
 	opened := false
 	if !l.noBrowser {
 		o.Browse = func(ctx context.Context, address string) error {
-			err := terminal.Browser{Environ: l.env.Environ}.Open(ctx, address)
+			err := terminal.Browser{Environ: l.env.Config.Environ}.Open(ctx, address)
 			opened = err == nil
 			if err != nil {
 				l.env.IO.Log.Debug("no browser", "err", err)

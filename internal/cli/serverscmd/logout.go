@@ -51,7 +51,7 @@ type loggedOut struct {
 }
 
 func runLogout(ctx context.Context, e *cli.Env, names []string) error {
-	if err := e.RefuseInside("logging out"); err != nil {
+	if err := e.Config.RefuseInside("logging out"); err != nil {
 		return err
 	}
 	s, err := e.Session(ctx, cli.SessionOptions{})

@@ -42,7 +42,7 @@ func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) erro
 	if o.prompts && o.resources && !e.IO.JSON {
 		return &cli.UsageError{Err: errors.New("--prompts and --resources can be used together only with --json"), Hint: "add --json, or use one of them"}
 	}
-	if e.Globals.Cached {
+	if e.Config.Globals.Cached {
 		return &cli.UsageError{Err: errors.New("--prompts and --resources need the server, and --cached contacts none"), Hint: "remove --cached (TOOLREG_CACHED)"}
 	}
 	s, err := e.Session(ctx, cli.SessionOptions{})

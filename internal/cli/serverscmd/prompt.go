@@ -134,7 +134,7 @@ func promptArguments(ctx context.Context, e *cli.Env, p mcpclient.Prompt, argv [
 	if err != nil {
 		return nil, err
 	}
-	params, err := args.Parse(argv, args.Options{Schema: raw, ReadFile: func(name string) ([]byte, error) { return e.ReadFile(ctx, name) }})
+	params, err := args.Parse(argv, args.Options{Schema: raw, ReadFile: func(name string) ([]byte, error) { return e.Config.ReadFile(ctx, name) }})
 	if err != nil {
 		return nil, err
 	}

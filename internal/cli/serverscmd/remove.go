@@ -71,13 +71,13 @@ func editable(e *cli.Env, scope string) ([]string, error) {
 		return []string{path}, err
 	}
 	var out []string
-	for _, f := range slices.Backward(e.Globals.Files) {
-		if !e.IsPiped(f) {
-			out = append(out, e.Absolute(f))
+	for _, f := range slices.Backward(e.Config.Globals.Files) {
+		if !e.Config.IsPiped(f) {
+			out = append(out, e.Config.Absolute(f))
 		}
 	}
 	for _, scope := range []string{"project", "user"} {
-		if scope == "user" && folders.User(e.Environ) == "" {
+		if scope == "user" && folders.User(e.Config.Environ) == "" {
 			continue
 		}
 		path, err := settingsfile.Path(e, scope)

@@ -32,7 +32,7 @@ Exit codes: 0, 1, 5 (you said no, or inside a tool's run), 6 (no terminal).`,
 }
 
 func runEdit(ctx context.Context, e *cli.Env, scope string) error {
-	if err := e.RefuseInside("changing settings"); err != nil {
+	if err := e.Config.RefuseInside("changing settings"); err != nil {
 		return err
 	}
 	file, err := settingsfile.Path(e, scope)
@@ -61,7 +61,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 		return err
 	}
 	e.IO.Notef("wrote %s", file)
-	if _, err := e.Settings(ctx); err != nil { // problems outside the file, such as missing trust
+	if _, err := e.Config.Settings(ctx); err != nil { // problems outside the file, such as missing trust
 		return err
 	}
 	return printChanged(e, changedDocument{File: file})

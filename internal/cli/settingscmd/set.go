@@ -104,7 +104,7 @@ func runSet(ctx context.Context, e *cli.Env, scope, key string, words []string) 
 // change changes the settings file of a scope. Mistakes that the file had before
 // are accepted; new ones are an error.
 func change(ctx context.Context, e *cli.Env, scope, key string, apply func(file string, old []byte) ([]byte, error)) (changedDocument, error) {
-	if err := e.RefuseInside("changing settings"); err != nil {
+	if err := e.Config.RefuseInside("changing settings"); err != nil {
 		return changedDocument{}, err
 	}
 	file, err := settingsfile.Path(e, scope)
@@ -129,7 +129,7 @@ func reportChange(ctx context.Context, e *cli.Env, scope string, changed changed
 	if err := printChanged(e, changed); err != nil {
 		return err
 	}
-	s, diags, err := e.LoadSettings(ctx)
+	s, diags, err := e.Config.Load(ctx)
 	if err != nil {
 		return err
 	}

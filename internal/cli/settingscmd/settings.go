@@ -81,7 +81,7 @@ type shownSetting struct {
 
 func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 	e.IO.Page()
-	s, err := e.Settings(ctx)
+	s, err := e.Config.Settings(ctx)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func unknownKey(err error) error {
 }
 
 func runPath(e *cli.Env) error {
-	options, err := e.SettingsOptions()
+	options, err := e.Config.Options()
 	if err != nil {
 		return err
 	}

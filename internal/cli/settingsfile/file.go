@@ -46,7 +46,7 @@ func Path(e *cli.Env, scope string) (string, error) {
 	dir := ""
 	switch scope {
 	case "user":
-		if dir = folders.User(e.Environ); dir == "" {
+		if dir = folders.User(e.Config.Environ); dir == "" {
 			return "", errors.New("there is no folder for settings: HOME is not set")
 		}
 	case "project":
@@ -55,7 +55,7 @@ func Path(e *cli.Env, scope string) (string, error) {
 		if !slices.Contains([]string{".yaml", ".yml", ".json", ".jsonc"}, strings.ToLower(filepath.Ext(scope))) {
 			return "", &cli.UsageError{Err: fmt.Errorf("--scope %q is neither user nor project nor the name of a .yaml or .json file", scope)}
 		}
-		return e.Absolute(scope), nil
+		return e.Config.Absolute(scope), nil
 	}
 	path, err := settings.FileIn(dir)
 	if path == "" {
@@ -66,7 +66,7 @@ func Path(e *cli.Env, scope string) (string, error) {
 
 // projectRoot finds the project root without reading settings.
 func projectRoot(e *cli.Env) (string, error) {
-	options, err := e.SettingsOptions()
+	options, err := e.Config.Options()
 	if err != nil {
 		return "", err
 	}
@@ -108,7 +108,7 @@ func Edit(ctx context.Context, e *cli.Env, x EditOptions) (granted bool, err err
 // content has such mistakes too: first those of single entries, then those for
 // which commands reject the whole file.
 func Check(ctx context.Context, e *cli.Env, file string, old, data []byte) error {
-	options, err := e.SettingsOptions()
+	options, err := e.Config.Options()
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func Check(ctx context.Context, e *cli.Env, file string, old, data []byte) error
 // folder there is no lock.
 func inTurn(ctx context.Context, e *cli.Env, write func() error) (err error) {
 	done := false
-	if d, stateErr := e.Folders.State(); stateErr == nil {
+	if d, stateErr := e.Config.Folders.State(); stateErr == nil {
 		lockErr := d.Update(ctx, "settings-edit", func([]byte) ([]byte, error) {
 			err, done = write(), true
 			return nil, nil

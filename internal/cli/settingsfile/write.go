@@ -52,7 +52,7 @@ func Write(ctx context.Context, e *cli.Env, w Change) (granted bool, err error) 
 	if err := w.Write(); err != nil {
 		return false, err
 	}
-	e.ForgetSettings()
+	e.Config.Forget()
 	if shown == nil {
 		return false, nil
 	}
@@ -62,7 +62,7 @@ func Write(ctx context.Context, e *cli.Env, w Change) (granted bool, err error) 
 // project returns the project in its current state; nil if it has no settings
 // or if mistakes, which the change may correct, prevent reading them.
 func project(ctx context.Context, e *cli.Env) (*settings.Project, error) {
-	s, _, err := e.LoadSettings(ctx)
+	s, _, err := e.Config.Load(ctx)
 	if _, ok := errors.AsType[*settings.Error](err); ok {
 		return nil, nil
 	}
@@ -79,7 +79,7 @@ func proposed(e *cli.Env, w Change) (*settings.Project, error) {
 	if err != nil || !e.Person.AtKeyboard() || !isProjectFile(root, w.File) {
 		return nil, err
 	}
-	options, err := e.SettingsOptions()
+	options, err := e.Config.Options()
 	if err != nil {
 		return nil, err
 	}
@@ -185,14 +185,14 @@ func withoutPlaces(list, known []string) []string {
 
 // grantShown trusts the project if it is what was shown.
 func grantShown(ctx context.Context, e *cli.Env, shown *settings.Project) error {
-	now, _, err := e.LoadSettings(ctx)
+	now, _, err := e.Config.Load(ctx)
 	if err != nil {
 		return err
 	}
 	if now.Project == nil || now.Project.Hash != shown.Hash {
 		return errors.New("written, but not trusted: a file of the project changed in the meantime; see toolreg trust grant")
 	}
-	err = e.GrantTrust(ctx, now.Project)
-	e.ForgetSettings()
+	err = e.Config.GrantTrust(ctx, now.Project)
+	e.Config.Forget()
 	return err
 }

@@ -87,7 +87,7 @@ func (e *noProjectError) Is(target error) bool { return target == registry.ErrNo
 
 // project loads the settings and returns the project's, which must exist.
 func project(ctx context.Context, e *cli.Env) (*settings.Project, error) {
-	s, _, err := e.LoadSettings(ctx) // the result includes the diagnostics
+	s, _, err := e.Config.Load(ctx) // the result includes the diagnostics
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 		return err
 	}
 	if e.IO.JSON {
-		d := trustDocument{Root: p.Root, Trusted: p.Trusted, Declined: !p.Trusted && e.SaidNo(p), Hash: p.Hash, Files: cli.OrEmpty(p.Files), Runs: cli.OrEmpty(p.Runs),
+		d := trustDocument{Root: p.Root, Trusted: p.Trusted, Declined: !p.Trusted && e.Config.SaidNo(p), Hash: p.Hash, Files: cli.OrEmpty(p.Files), Runs: cli.OrEmpty(p.Runs),
 			Loosens: cli.OrEmpty(p.Loosens), Expands: cli.OrEmpty(p.Expands), Changes: p.Changes, Obstacle: p.Obstacle}
 		if !p.Granted.IsZero() {
 			d.Granted = &p.Granted
@@ -130,7 +130,7 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 	switch {
 	case p.Trusted:
 		state = "trusted"
-	case e.SaidNo(p):
+	case e.Config.SaidNo(p):
 		state = "not trusted, because you declined; run toolreg trust grant to change that"
 	}
 	fmt.Fprintf(&b, "project: %s\nstate:   %s\nhash:    %s\n", terminal.Line(p.Root), state, p.Hash)
@@ -140,7 +140,7 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 }
 
 func runGrant(ctx context.Context, e *cli.Env, o *options) error {
-	if err := e.RefuseInside("granting trust"); err != nil {
+	if err := e.Config.RefuseInside("granting trust"); err != nil {
 		return err
 	}
 	p, err := project(ctx, e)
@@ -153,7 +153,7 @@ func runGrant(ctx context.Context, e *cli.Env, o *options) error {
 	if err := agreed(ctx, e, p, o.hash); err != nil {
 		return err
 	}
-	if err := e.GrantTrust(ctx, p); err != nil || !e.IO.JSON {
+	if err := e.Config.GrantTrust(ctx, p); err != nil || !e.IO.JSON {
 		return err
 	}
 	return e.IO.PrintJSON(trustedDocument{Root: p.Root, Trusted: true, Hash: p.Hash})
@@ -211,7 +211,7 @@ func runRevoke(ctx context.Context, e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	store, err := e.TrustStore()
+	store, err := e.Config.TrustStore()
 	if err != nil {
 		return err
 	}

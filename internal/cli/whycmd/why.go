@@ -149,7 +149,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 		return err
 	}
 	for i, tool := range tools {
-		params, err := e.Params(ctx, &o.ParamsOptions, tool, argv)
+		params, err := e.Config.Params(ctx, &o.ParamsOptions, tool, argv)
 		if err != nil {
 			return err
 		}

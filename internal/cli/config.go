@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/agents"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// Config reads what a run is told: flags, environment, files of the command line, and
+// settings, each once and when first used.
+type Config struct {
+	Environ []string // of the process, "K=V"
+	Dir     string   // the working directory; "" until the settings are read
+	Globals settings.Globals
+	Folders *state.Folders
+
+	io      *IO
+	person  *Person
+	command *cobra.Command // the running command
+
+	// The settings after they are read, with their diagnostics; nil before.
+	set   *settings.Settings
+	diags []registry.Diagnostic
+	piped map[string][]byte // --settings files that can be read only once, by name
+}
+
+// follow reads the global flags of a command and their variables.
+func (c *Config) follow(cmd *cobra.Command) error {
+	c.command = cmd
+	g, err := settings.ResolveGlobals(c.globalFlags())
+	if err == nil {
+		c.Globals = g
+	}
+	return err
+}
+
+// check returns mistakes in the global flags that the rest of a command does not find
+// before it works.
+func (c *Config) check() error {
+	if c.Globals.Refresh && c.Globals.Cached {
+		return &UsageError{Err: errors.New("--refresh and --cached cannot be used together"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED act like the flags"}
+	}
+	_, err := c.context()
+	return err
+}
+
+// globalFlags returns the flags that every command has.
+func (c *Config) globalFlags() *pflag.FlagSet { return c.command.Root().PersistentFlags() }
+
+// Getenv returns an environment variable; "" if it is not set.
+func (c *Config) Getenv(name string) string {
+	v, _ := expand.Find(c.Environ, name)
+	return v
+}
+
+// Settings reads the settings once and prints their diagnostics. On a terminal
+// the first run in a project may ask whether to trust it.
+func (c *Config) Settings(ctx context.Context) (*settings.Settings, error) {
+	set, diags, err := c.Load(ctx)
+	c.io.Diagnose(diags)
+	return set, err
+}
+
+// Load is [Config.Settings] for results that include the diagnostics. With
+// an error they are already printed.
+func (c *Config) Load(ctx context.Context) (*settings.Settings, []registry.Diagnostic, error) {
+	if c.set != nil {
+		return c.set, c.diags, nil
+	}
+	options, err := c.Options()
+	if err != nil {
+		return nil, nil, err
+	}
+	set, diags, err := settings.Load(options)
+	if err != nil {
+		c.io.Diagnose(diags) // an unknown key may have caused the mistake
+		return nil, nil, err
+	}
+	agreed, err := c.offerTrust(ctx, set.Project)
+	if err != nil {
+		return nil, nil, err
+	}
+	if agreed {
+		if set, diags, err = settings.Load(options); err != nil {
+			return nil, nil, err
+		}
+	}
+	c.set, c.diags = set, c.withNo(set.Project, diags)
+	return c.set, c.diags, nil
+}
+
+// Forget makes the next use read the settings again, since a file has
+// changed.
+func (c *Config) Forget() { c.set, c.diags = nil, nil }
+
+// Options returns the options for reading settings. It determines the
+// working directory.
+func (c *Config) Options() (settings.Options, error) {
+	if c.Dir == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return settings.Options{}, fmt.Errorf("finding the working directory: %w; change to an existing folder", err)
+		}
+		c.Dir = dir
+	}
+	if err := c.readPiped(c.Globals.Files); err != nil {
+		return settings.Options{}, err
+	}
+	o := settings.Options{
+		Dir: c.Dir, Root: c.Globals.Root, Files: c.Globals.Files, Piped: c.piped,
+		NoProject: c.Globals.NoProject, NoUser: c.Globals.NoUser, TrustProject: c.Globals.TrustProject,
+		Environ: c.Environ, Flags: c.globalFlags(), Import: agents.Importer{},
+	}
+	if store, err := c.TrustStore(); err == nil {
+		o.Trust = store
+	} else {
+		c.io.Log.Info("no state directory", "err", err)
+	}
+	return o, nil
+}
+
+// TrustStore returns the store of trust grants.
+func (c *Config) TrustStore() (*trust.Store, error) {
+	d, err := c.Folders.State()
+	if err != nil {
+		return nil, err
+	}
+	return trust.NewStore(d), nil
+}
+
+// RefuseInside returns an error inside a tool's run, because a tool must not
+// extend what it may do. what is refused, such as "granting trust".
+func (c *Config) RefuseInside(what string) error {
+	switch {
+	case process.Depth(c.Environ) > 0:
+		return fmt.Errorf("%w: %s is not possible inside a tool's run (%s is set)", registry.ErrDenied, what, process.DepthVariable)
+	case process.InsideTool(c.Environ):
+		return fmt.Errorf("%w: %s is not possible inside a tool's run (toolreg started this process)", registry.ErrDenied, what)
+	}
+	return nil
+}
+
+// ReadFile reads a file that the person named on the command line.
+func (c *Config) ReadFile(ctx context.Context, name string) ([]byte, error) {
+	return untilDone(ctx, func() ([]byte, error) { return os.ReadFile(c.Absolute(name)) })
+}
+
+// readPiped reads the --settings files that can be read only once: stdin, which
+// is named -, and pipes, such as those of a shell's <(…). Commands must not
+// read stdin after that.
+func (c *Config) readPiped(files []string) error {
+	for _, name := range files {
+		open := func() (io.Reader, error) { return c.io.In, nil }
+		if name != "-" {
+			path := c.Absolute(name)
+			if info, err := os.Stat(path); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+				continue
+			}
+			open = func() (io.Reader, error) { return os.Open(path) }
+		}
+		if _, read := c.piped[name]; read {
+			continue
+		}
+		data, err := untilDone(c.command.Context(), func() ([]byte, error) {
+			r, err := open()
+			if err != nil {
+				return nil, err
+			}
+			return io.ReadAll(io.LimitReader(r, document.MaxFile+1))
+		})
+		if err != nil {
+			return fmt.Errorf("reading the settings of --settings %s: %w", name, err)
+		}
+		if name == "-" {
+			c.io.In = readerFunc(func([]byte) (int, error) {
+				return 0, &UsageError{Err: errors.New("stdin holds the settings (--settings -)"), Hint: "give params with --params or k=v"}
+			})
+		}
+		if c.piped == nil {
+			c.piped = map[string][]byte{}
+		}
+		c.piped[name] = data
+	}
+	return nil
+}
+
+// IsPiped reports whether a --settings file was read from a pipe.
+func (c *Config) IsPiped(name string) bool {
+	_, piped := c.piped[name]
+	return piped
+}
+
+// Absolute returns a path of the command line as an absolute path.
+func (c *Config) Absolute(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(c.Dir, path)
+}

@@ -32,7 +32,7 @@ func (e completing) CompletionSession(cmd *cobra.Command) (*session.Session, err
 	if err := e.prepareCompletion(cmd); err != nil {
 		return nil, err
 	}
-	return e.Session(cmd.Context(), SessionOptions{Options: session.Options{Still: true, Preset: presetOf(cmd.Flags())}, InDocs: true})
+	return e.Engine.Session(cmd.Context(), SessionOptions{Options: session.Options{Still: true, Preset: presetOf(cmd.Flags())}, InDocs: true})
 }
 
 // prepareCompletion reads the global flags. Nothing is asked or printed.

@@ -56,8 +56,8 @@ const (
 
 // NoteSlowServer tells a person at the terminal once how to cache tool lists,
 // if they are not cached and a server started slowly.
-func (e *Env) NoteSlowServer(s *session.Session, reg *registry.Registry) {
-	if reg == nil || !e.IO.ErrTTY || e.IO.JSON || e.IO.Quiet || s.Settings().DiscoveryTTL > 0 {
+func (x *Engine) NoteSlowServer(s *session.Session, reg *registry.Registry) {
+	if reg == nil || !x.io.ErrTTY || x.io.JSON || x.io.Quiet || s.Settings().DiscoveryTTL > 0 {
 		return
 	}
 	for _, r := range reg.Reports() {
@@ -65,10 +65,10 @@ func (e *Env) NoteSlowServer(s *session.Session, reg *registry.Registry) {
 		if !ok || r.State == registry.StateFailed || r.Duration < slowStart {
 			continue
 		}
-		if !e.Config.firstTime(slowNoted) {
+		if !x.config.firstTime(slowNoted) {
 			return
 		}
-		e.IO.noteText(failure{
+		x.io.noteText(failure{
 			message: fmt.Sprintf("server %q took %.1f s to start", server, r.Duration.Seconds()),
 			hint:    "toolreg settings set cache.discovery 1h caches the tool lists of servers for an hour",
 		})

@@ -77,7 +77,8 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	root.SetArgs(argv)
 	<-watching
 	err := cmp.Or(root.ExecuteContext(ctx), e.unhelped)
-	e.close()
+	e.Person.close()
+	e.Engine.close()
 	if err == nil {
 		err = e.IO.Out.Flush()
 	}

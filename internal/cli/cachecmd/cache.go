@@ -53,7 +53,7 @@ type kept struct {
 }
 
 func runList(ctx context.Context, e *cli.Env) error {
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Still: true}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Still: true}})
 	if err != nil {
 		return err
 	}

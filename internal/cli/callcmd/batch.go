@@ -56,7 +56,7 @@ func runBatch(ctx context.Context, e *cli.Env, t *tracer, parallel int, preset s
 	if parallel < 1 {
 		return &cli.UsageError{Err: fmt.Errorf("--parallel %d: must be 1 or more", parallel)}
 	}
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: preset}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: preset}})
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (b *batch) prepare(ctx context.Context, l inputLine) batchCall {
 		line.Params = nil
 	}
 	c := batchCall{head: batchHead{ID: line.ID, Name: line.Name}, tool: line.Name, params: line.Params}
-	c.found, c.err = b.env.Find(ctx, b.session, line.Name, session.Query{Call: true, Reach: true}, false)
+	c.found, c.err = b.env.Engine.Find(ctx, b.session, line.Name, session.Query{Call: true, Reach: true}, false)
 	if c.err == nil {
 		c.found, c.tool, c.params, c.err = b.session.Resolve(ctx, c.found, line.Name, line.Params)
 	}

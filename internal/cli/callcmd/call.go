@@ -97,7 +97,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	if err := errors.Join(o.Check(), err); err != nil {
 		return err
 	}
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, Uncut: o.raw}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, Uncut: o.raw}})
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func Call(ctx context.Context, e *cli.Env, s *session.Session, name string) erro
 }
 
 func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name string, argv []string) error {
-	f, err := e.Find(ctx, s, name, session.Query{Call: true, Reach: true}, false)
+	f, err := e.Engine.Find(ctx, s, name, session.Query{Call: true, Reach: true}, false)
 	if err != nil {
 		return err
 	}

@@ -26,11 +26,11 @@ func help(e *cli.Env, o *options) func(*cobra.Command, []string) {
 		if len(named) == 0 || o.stdin.wanted() {
 			return cli.ErrOwnHelp
 		}
-		s, err := e.Session(cmd.Context(), cli.SessionOptions{Options: session.Options{Preset: o.preset}})
+		s, err := e.Engine.Session(cmd.Context(), cli.SessionOptions{Options: session.Options{Preset: o.preset}})
 		if err != nil {
 			return err
 		}
-		f, err := e.Find(cmd.Context(), s, named[0], session.Query{Reach: true}, false)
+		f, err := e.Engine.Find(cmd.Context(), s, named[0], session.Query{Reach: true}, false)
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset
 	if len(turn.Calls) == 0 {
 		return nil
 	}
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: preset}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: preset}})
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (r *roundTrip) answer(ctx context.Context, calls []provider.Call) ([]provid
 
 // find finds the tool that a call is for: of call_tool the one that it names.
 func (r *roundTrip) find(ctx context.Context, c provider.Call) (planned, error) {
-	f, err := r.env.Find(ctx, r.session, c.Name, session.Query{Call: true, Format: r.format, Reach: true}, false)
+	f, err := r.env.Engine.Find(ctx, r.session, c.Name, session.Query{Call: true, Format: r.format, Reach: true}, false)
 	p := planned{Found: f, name: c.Name, params: c.Params}
 	if err == nil {
 		p.Found, p.name, p.params, err = r.session.Resolve(ctx, f, c.Name, c.Params)

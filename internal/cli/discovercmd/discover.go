@@ -45,7 +45,7 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 
 func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) error {
 	inDocs := e.IO.HoldsDiagnostics()
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{List: true}, InDocs: inDocs, Infos: true})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{List: true}, InDocs: inDocs, Infos: true})
 	if err != nil {
 		return err
 	}

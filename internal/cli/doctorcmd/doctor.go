@@ -238,7 +238,7 @@ func (x *examination) hooks(set *hooks.Set) {
 
 // sources loads all sources.
 func (x *examination) sources(ctx context.Context) error {
-	s, err := x.env.Session(ctx, cli.SessionOptions{Options: session.Options{Counts: true}, Ask: true, InDocs: true})
+	s, err := x.env.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Counts: true}, Ask: true, InDocs: true})
 	if err != nil {
 		x.settingsError(err)
 		return nil

@@ -79,7 +79,7 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 		return err
 	}
 	inDocs := e.IO.HoldsDiagnostics()
-	s, err := e.Session(ctx, cli.SessionOptions{InDocs: inDocs}) // with all tools, which show what the filter saves
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{InDocs: inDocs}) // with all tools, which show what the filter saves
 	if err != nil {
 		return err
 	}

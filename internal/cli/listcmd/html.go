@@ -32,7 +32,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if _, err := provider.Lookup(o.costs.format); err != nil {
 		return err
 	}
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}})
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ missing tool, or with --strict any).`,
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: e.IO.HoldsDiagnostics()})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: e.IO.HoldsDiagnostics()})
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 		}
 		return err
 	}
-	e.NoteSlowServer(s, reg)
+	e.Engine.NoteSlowServer(s, reg)
 	noticed := s.Diagnostics(reg)
 	if !e.IO.HoldsDiagnostics() {
 		e.IO.Diagnose(noticed)
@@ -181,14 +181,14 @@ func (o *options) tools(ctx context.Context, s *session.Session, globs []string)
 
 func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 	inDocs := e.IO.HoldsDiagnostics()
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: inDocs})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: inDocs})
 	if err != nil {
 		return err
 	}
 	if err := o.CheckSource(s); err != nil {
 		return err
 	}
-	reg, found, err := e.FindTools(ctx, s, name, inDocs)
+	reg, found, err := e.Engine.FindTools(ctx, s, name, inDocs)
 	if err != nil {
 		return err
 	}

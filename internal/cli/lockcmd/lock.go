@@ -90,7 +90,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if check {
 		recorder.Was = was
 	}
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Last: recorder.Filter, LastShaped: recorder.Override}, Ask: true})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Last: recorder.Filter, LastShaped: recorder.Override}, Ask: true})
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 
 // Run shows the tools and calls the one that is picked, if any.
 func Run(ctx context.Context, e *cli.Env) error {
-	s, err := e.Session(ctx, cli.SessionOptions{})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func Run(ctx context.Context, e *cli.Env) error {
 	case err != nil || name == "":
 		return err
 	case !complete: // loading was canceled
-		if s, err = e.Session(ctx, cli.SessionOptions{}); err != nil {
+		if s, err = e.Engine.Session(ctx, cli.SessionOptions{}); err != nil {
 			return err
 		}
 	}

@@ -77,7 +77,7 @@ type pluginState struct {
 }
 
 func run(ctx context.Context, e *cli.Env) error {
-	s, err := e.Session(ctx, cli.SessionOptions{})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ type pluginProblem struct {
 }
 
 func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) error {
-	s, err := e.Session(ctx, cli.SessionOptions{})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
 		return err
 	}

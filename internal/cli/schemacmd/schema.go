@@ -97,7 +97,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 			warnIgnored(e, "gemini_reference_ignored", "--gemini-reference", format)
 		}
 	}
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}})
 	if err != nil {
 		return err
 	}

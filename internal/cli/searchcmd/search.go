@@ -103,7 +103,7 @@ func run(ctx context.Context, e *cli.Env, o *options, query string) error {
 		return err
 	}
 	inDocs := o.format == "" && e.IO.HoldsDiagnostics()
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: inDocs})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: inDocs})
 	if err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 
 // session makes a session whose questions go to clients.
 func (o *options) session(ctx context.Context, e *cli.Env) (*session.Session, error) {
-	return e.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, Guard: true}, Asker: serve.Asker{}, ServerLog: serve.LogTo})
+	return e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, Guard: true}, Asker: serve.Asker{}, ServerLog: serve.LogTo})
 }
 
 // asking says what clients may be asked. Inside a tool's run the client can be the
@@ -185,7 +185,7 @@ func (o *options) overHTTP() bool { return o.http != "" || os.Getenv("LISTEN_FDS
 
 // reload offers what changed settings say.
 func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server) (*session.Session, error) {
-	from, err := e.Again(func() (*session.Session, error) { return o.session(ctx, e) })
+	from, err := e.Engine.Again(func() (*session.Session, error) { return o.session(ctx, e) })
 	if err != nil {
 		return nil, err
 	}

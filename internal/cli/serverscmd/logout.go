@@ -54,7 +54,7 @@ func runLogout(ctx context.Context, e *cli.Env, names []string) error {
 	if err := e.Config.RefuseInside("logging out"); err != nil {
 		return err
 	}
-	s, err := e.Session(ctx, cli.SessionOptions{})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
 		return err
 	}

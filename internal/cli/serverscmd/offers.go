@@ -45,7 +45,7 @@ func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) erro
 	if e.Config.Globals.Cached {
 		return &cli.UsageError{Err: errors.New("--prompts and --resources need the server, and --cached contacts none"), Hint: "remove --cached (TOOLREG_CACHED)"}
 	}
-	s, err := e.Session(ctx, cli.SessionOptions{})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
 		return err
 	}

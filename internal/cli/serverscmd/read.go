@@ -92,7 +92,7 @@ func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) 
 // atServer calls do with one server within the time limit of a call, with
 // progress on the live lines, and closes the server.
 func atServer(ctx context.Context, e *cli.Env, name, what string, do func(context.Context, *mcpclient.Source, func(registry.Progress)) error) error {
-	s, err := e.Session(ctx, cli.SessionOptions{})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
-	s, err := e.Session(ctx, cli.SessionOptions{Options: session.Options{Counts: true}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Counts: true}})
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ type trial struct {
 }
 
 func runTest(ctx context.Context, e *cli.Env, name string) error {
-	s, err := e.Session(ctx, testOptions())
+	s, err := e.Engine.Session(ctx, testOptions())
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func try(ctx context.Context, e *cli.Env, s *session.Session, servers []*mcpclie
 // disabled or ignored, and reports what they offer. A failing server is a
 // warning.
 func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer) error {
-	s, err := e.Session(ctx, testOptions())
+	s, err := e.Engine.Session(ctx, testOptions())
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 	if err != nil {
 		return err
 	}
-	if err := e.CheckSettings(ctx, s); err != nil {
+	if err := e.Engine.CheckSettings(ctx, s); err != nil {
 		return err
 	}
 	values, err := chosenSettings(e, s, keys)

@@ -121,7 +121,7 @@ func Check(ctx context.Context, e *cli.Env, file string, old, data []byte) error
 		if err != nil {
 			return err
 		}
-		return e.CheckSettings(ctx, set)
+		return e.Engine.CheckSettings(ctx, set)
 	}
 	for _, mistakes := range []func([]byte) error{entries, whole} {
 		if err := mistakes(data); err != nil && mistakes(old) == nil {

@@ -133,11 +133,11 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	if err := o.Check(); err != nil {
 		return err
 	}
-	s, err := e.Session(ctx, cli.SessionOptions{})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
 		return err
 	}
-	reg, tools, err := e.FindTools(ctx, s, name, false)
+	reg, tools, err := e.Engine.FindTools(ctx, s, name, false)
 	if err != nil {
 		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden != nil {
 			return printWhy(e, whyDocument{Tool: name, Source: missing.Hidden.Source, Hidden: missing.Hidden}, nil)

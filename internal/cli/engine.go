@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Engine opens the sessions of a run, finds tools in them, and prints what they report.
+// The sessions are closed at the end of the run.
+type Engine struct {
+	version string
+	start   time.Time // of the run
+	io      *IO
+	person  *Person
+	config  *Config
+
+	sessions []*session.Session
+}
+
+// SessionOptions are the options of a command's session. The global flags set
+// Context, Cache, Locked and Noticed of Options.
+type SessionOptions struct {
+	session.Options
+	Ask   bool // ignore cached listings, unless a flag says otherwise
+	Infos bool // print diagnostics of severity info too
+	// Asker is used instead of the terminal. nil: ask the person at the
+	// terminal.
+	Asker session.Asker
+	// ServerLog changes where log messages of servers go. nil: to stderr.
+	ServerLog func(func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMessage)
+	InDocs    bool // the result includes the diagnostics, so those of the settings are not printed
+}
+
+// maxDepth is how many runs of toolreg may enclose one another. Settings whose
+// programs run toolreg with the same settings would otherwise fill the machine
+// with processes.
+const maxDepth = 16
+
+// Session reads the settings and creates the session of the run, which is
+// closed at its end.
+func (x *Engine) Session(ctx context.Context, o SessionOptions) (*session.Session, error) {
+	if depth := process.Depth(x.config.Environ); depth > maxDepth {
+		return nil, &UsageError{Err: fmt.Errorf("toolreg was started by a program that toolreg runs, %d levels deep (%s)", depth, process.DepthVariable),
+			Hint: "a discovery command, plugin, hook or server of the settings probably runs toolreg with the same settings"}
+	}
+	set, diags, err := x.config.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.InDocs:
+	case o.Infos:
+		x.io.DiagnoseAll(diags)
+	default:
+		x.io.Diagnose(diags)
+	}
+	if o.Context, err = x.config.context(); err != nil {
+		return nil, err
+	}
+	if o.Locked, err = x.config.locked(); err != nil {
+		return nil, err
+	}
+	if o.Asker == nil {
+		o.Asker = x.person
+	}
+	serverLog := x.io.serverLog(o.Infos)
+	if o.ServerLog != nil {
+		serverLog = o.ServerLog(serverLog)
+	}
+	o.Noticed, o.Cache = diags, x.config.cacheMode(o.Ask)
+	deps := x.deps()
+	deps.Asker, deps.ServerLog = o.Asker, serverLog
+	s, err := session.New(ctx, set, deps, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	x.sessions = append(x.sessions, s)
+	return s, nil
+}
+
+func (x *Engine) deps() session.Deps {
+	return session.Deps{
+		Version: x.version, Dir: x.config.Dir, Environ: x.config.Environ, Start: x.start, Folders: x.config.Folders, Log: x.io.Log,
+		Warn: x.io.Warn, Screen: x.io.Screen, LogLevel: x.io.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), Evaluator: internal(EvaluateCommand),
+	}
+}
+
+// CheckSettings returns the mistakes that [settings.Load] does not find, such as in
+// the conditions of rules, as a [settings.Error]. Nothing is started.
+func (x *Engine) CheckSettings(ctx context.Context, set *settings.Settings) error {
+	s, err := session.New(ctx, set, x.deps(), session.Options{Still: true})
+	if err == nil {
+		s.Close()
+	}
+	if _, ok := errors.AsType[*settings.Error](err); ok {
+		return err
+	}
+	return nil // for example, the preset or the lock file has a mistake
+}
+
+// internal returns the argv of one of our internal commands; nil if our own path
+// is unknown.
+func internal(command string) []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{self, command}
+}
+
+// Names of internal commands: the one that manages background commands, and the one
+// that evaluates jq expressions of plugins and projects.
+const (
+	KeepCommand     = "keep-background"
+	EvaluateCommand = "evaluate-expression"
+)
+
+// Again makes a session from settings that are read anew, without asking anybody.
+// If that fails, the earlier settings stay.
+func (x *Engine) Again(session func() (*session.Session, error)) (*session.Session, error) {
+	set, diags := x.config.set, x.config.diags
+	x.config.Forget()
+	x.person.NonInteractive = true
+	s, err := session()
+	if err != nil {
+		x.config.set, x.config.diags = set, diags
+	}
+	return s, err
+}
+
+// Find finds a tool and prints diagnostics, unless the result includes them.
+func (x *Engine) Find(ctx context.Context, s *session.Session, name string, q session.Query, inDocs bool) (session.Found, error) {
+	f, err := s.Find(ctx, name, q)
+	x.NoteSlowServer(s, f.Registry)
+	if f.Registry != nil && !inDocs {
+		x.io.DiagnoseBeside(f.Registry.Diagnostics(), err)
+	}
+	return f, err
+}
+
+// FindTools is [Engine.Find] for a name that may be a glob: it finds the tools that the
+// glob matches, at least one.
+func (x *Engine) FindTools(ctx context.Context, s *session.Session, name string, inDocs bool) (*registry.Registry, []*registry.Tool, error) {
+	if !text.IsGlob(name) {
+		f, err := x.Find(ctx, s, name, session.Query{}, inDocs)
+		return f.Registry, []*registry.Tool{f.Tool}, err
+	}
+	reg, tools, err := s.FindAll(ctx, name)
+	if reg != nil && !inDocs {
+		x.io.DiagnoseBeside(s.Diagnostics(reg), err)
+	}
+	return reg, tools, err
+}
+
+// close closes the sessions.
+func (x *Engine) close() {
+	for _, s := range x.sessions {
+		s.Close()
+	}
+}

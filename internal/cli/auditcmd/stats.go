@@ -73,57 +73,57 @@ func runStats(ctx context.Context, e *cli.Env, o *statsOptions) error {
 	}); err != nil {
 		return err
 	}
-	return printStats(e, stats.Counts())
+	return printStats(e.IO, stats.Counts())
 }
 
-func printStats(e *cli.Env, counts []audit.Count) error {
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]audit.Count{"stats": counts})
+func printStats(ios *cli.IO, counts []audit.Count) error {
+	if ios.JSON {
+		return ios.PrintJSON(map[string][]audit.Count{"stats": counts})
 	}
 	most, calls := 0, 0
 	for _, c := range counts {
 		most = max(most, c.Calls)
 		calls += c.Calls
 	}
-	if e.IO.OutTTY && len(counts) == 0 {
-		e.IO.Notef("no calls")
+	if ios.OutTTY && len(counts) == 0 {
+		ios.Notef("no calls")
 		return nil
 	}
-	e.IO.Summary("%s", cli.Counted(calls, "call"))
+	ios.Summary("%s", cli.Counted(calls, "call"))
 	t := columns.Table{Header: []string{"NAME", "SOURCE", "CALLS", "OK", "ERRORS", "REFUSED", "TOTAL", "AVG", "P50", "P95", "LAST"}}
 	saved := slices.ContainsFunc(counts, func(c audit.Count) bool { return c.SavedTokens > 0 })
-	if saved || !e.IO.OutTTY {
+	if saved || !ios.OutTTY {
 		t.Header = append(t.Header, "SAVED")
 	}
-	if e.IO.OutTTY {
+	if ios.OutTTY {
 		t.Header = append(t.Header, "")
 	}
 	for _, c := range counts {
 		row := []string{c.Name, c.Source, strconv.Itoa(c.Calls), strconv.Itoa(c.Successes), strconv.Itoa(c.Errors), strconv.Itoa(c.Refused)}
 		for _, ms := range []float64{c.TotalMs, c.AverageMs, c.P50Ms, c.P95Ms} {
-			row = append(row, milliseconds(e, ms))
+			row = append(row, milliseconds(ios, ms))
 		}
 		last := c.Last.Format(time.RFC3339Nano)
-		if e.IO.OutTTY {
+		if ios.OutTTY {
 			last = c.Last.Local().Format(time.DateTime)
 		}
 		row = append(row, last)
-		if saved || !e.IO.OutTTY {
+		if saved || !ios.OutTTY {
 			row = append(row, strconv.Itoa(c.SavedTokens))
 		}
-		if e.IO.OutTTY {
+		if ios.OutTTY {
 			row = append(row, bar(c.Calls, most))
 		}
 		t.Add(row...)
 	}
 	t.Spare = []string{"SOURCE", "TOTAL", "P50", "LAST", "P95", "REFUSED", "AVG"}
-	return e.IO.PrintTable(&t)
+	return ios.PrintTable(&t)
 }
 
 // milliseconds formats a duration: with a unit for a person, as a number in a
 // pipe.
-func milliseconds(e *cli.Env, ms float64) string {
-	if !e.IO.OutTTY {
+func milliseconds(ios *cli.IO, ms float64) string {
+	if !ios.OutTTY {
 		return strconv.FormatFloat(ms, 'f', -1, 64)
 	}
 	d := time.Duration(ms * float64(time.Millisecond))

@@ -83,15 +83,15 @@ func runList(ctx context.Context, e *cli.Env) error {
 			rows = append(rows, row)
 		}
 	}
-	return printKept(e, rows)
+	return printKept(e.IO, rows)
 }
 
-func printKept(e *cli.Env, rows []kept) error {
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]kept{"cached": rows})
+func printKept(ios *cli.IO, rows []kept) error {
+	if ios.JSON {
+		return ios.PrintJSON(map[string][]kept{"cached": rows})
 	}
 	if len(rows) == 0 {
-		e.IO.Notef("nothing is cached")
+		ios.Notef("nothing is cached")
 		return nil
 	}
 	t := columns.Table{Header: []string{"KIND", "SOURCE", "FILES", "BYTES", "STORED"}}
@@ -102,7 +102,7 @@ func printKept(e *cli.Env, rows []kept) error {
 		}
 		t.Add(r.Kind, r.Source, strconv.Itoa(r.Files), strconv.FormatInt(r.Bytes, 10), stored)
 	}
-	return e.IO.PrintTable(&t)
+	return ios.PrintTable(&t)
 }
 
 // cleared has the number of removed files of each kind.

@@ -93,7 +93,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	if o.stream && (o.raw || o.outputDir != "") {
 		return &cli.UsageError{Err: errors.New("--stream cannot be combined with --raw or --output"), Hint: "remove one of them"}
 	}
-	_, err := imageProtocol(e, o.images, "")
+	_, err := imageProtocol(e.Config, o.images, "")
 	if err := errors.Join(o.Check(), err); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name 
 			return &cli.UsageError{Err: fmt.Errorf("--output: %w", err), Hint: "name a folder that can be created"}
 		}
 	}
-	images, err := imageProtocol(e, o.images, s.Settings().Images)
+	images, err := imageProtocol(e.Config, o.images, s.Settings().Images)
 	if err != nil {
 		return err
 	}

@@ -187,8 +187,8 @@ func (p *printer) screen() picture.Screen {
 
 // imageProtocol chooses how images are shown: by the flag --images, the setting
 // display.images, or the environment.
-func imageProtocol(e *cli.Env, flag, setting string) (picture.Protocol, error) {
-	p, err := picture.Parse(cmp.Or(flag, setting), e.Config.Getenv)
+func imageProtocol(config *cli.Config, flag, setting string) (picture.Protocol, error) {
+	p, err := picture.Parse(cmp.Or(flag, setting), config.Getenv)
 	if err != nil {
 		return p, &cli.UsageError{Err: fmt.Errorf("--images: %w", err)}
 	}

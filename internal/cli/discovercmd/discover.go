@@ -57,7 +57,7 @@ func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) er
 	if !inDocs { // the table shows which sources failed
 		e.IO.DiagnoseAll(slices.DeleteFunc(slices.Clone(diags), func(d registry.Diagnostic) bool { return d.Code == "source_failed" }))
 	}
-	if err := print(e, reg, reports, diags); err != nil {
+	if err := print(e.IO, reg, reports, diags); err != nil {
 		return err
 	}
 	return o.NamedFailure(reg, servers)
@@ -70,9 +70,9 @@ type document struct {
 	Diagnostics []registry.Diagnostic  `json:"diagnostics"`
 }
 
-func print(e *cli.Env, reg *registry.Registry, reports []session.SourceReport, diags []registry.Diagnostic) error {
-	if e.IO.JSON {
-		return e.IO.PrintJSON(document{reports, reg.Len(), cli.OrEmpty(diags)})
+func print(ios *cli.IO, reg *registry.Registry, reports []session.SourceReport, diags []registry.Diagnostic) error {
+	if ios.JSON {
+		return ios.PrintJSON(document{reports, reg.Len(), cli.OrEmpty(diags)})
 	}
 	t := columns.Aged{Table: columns.Table{Header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}, Whole: []string{"ERROR"}}}
 	failed := 0
@@ -82,15 +82,15 @@ func print(e *cli.Env, reg *registry.Registry, reports []session.SourceReport, d
 		}
 		elapsed := strconv.FormatInt(r.DurationMs, 10)
 		switch {
-		case e.IO.OutTTY && r.CachedAt != nil:
+		case ios.OutTTY && r.CachedAt != nil:
 			elapsed = ""
-		case e.IO.OutTTY && r.DurationMs == 0:
+		case ios.OutTTY && r.DurationMs == 0:
 			elapsed = "<1ms"
-		case e.IO.OutTTY:
+		case ios.OutTTY:
 			elapsed = (time.Duration(r.DurationMs) * time.Millisecond).String()
 		}
 		t.AddAged(r.CachedAt, r.AgeMs, r.Name, string(r.State), strconv.Itoa(r.Tools), elapsed, cli.Beside(r.Error, r.Name))
 	}
-	e.IO.Summary("%s from %s", cli.Counted(reg.Len(), "tool"), cli.WithFailed(len(reports), "source", failed))
-	return e.IO.PrintTable(t.For(e.IO.OutTTY))
+	ios.Summary("%s from %s", cli.Counted(reg.Len(), "tool"), cli.WithFailed(len(reports), "source", failed))
+	return ios.PrintTable(t.For(ios.OutTTY))
 }

@@ -14,7 +14,7 @@ func (x *examination) report() error {
 	for _, f := range x.findings {
 		failed = failed || f.State == stateError
 	}
-	if err := x.print(x.env, failed); err != nil {
+	if err := x.print(x.env.IO, failed); err != nil {
 		return err
 	}
 	if failed {
@@ -29,25 +29,25 @@ type document struct {
 	Findings []finding `json:"findings"`
 }
 
-func (x *examination) print(e *cli.Env, failed bool) error {
-	if e.IO.JSON {
-		return e.IO.PrintJSON(document{!failed, x.findings})
+func (x *examination) print(ios *cli.IO, failed bool) error {
+	if ios.JSON {
+		return ios.PrintJSON(document{!failed, x.findings})
 	}
-	if !e.IO.OutTTY {
+	if !ios.OutTTY {
 		t := columns.Table{}
 		for _, f := range x.findings {
 			t.Add(f.State, f.Subject, f.Message, f.Remedy)
 		}
-		return e.IO.PrintTable(&t)
+		return ios.PrintTable(&t)
 	}
 	marks := map[string]string{stateOK: "✓", stateInfo: "·", stateWarning: "!", stateError: "✗"}
 	var b strings.Builder
 	write := func(indent string, spans ...terminal.Span) {
-		for i, row := range terminal.WrapSpans(spans, e.IO.Width()-4) {
+		for i, row := range terminal.WrapSpans(spans, ios.Width()-4) {
 			if i > 0 {
 				indent = "    "
 			}
-			b.WriteString(indent + terminal.Paint(row, e.IO.Color(true)) + "\n")
+			b.WriteString(indent + terminal.Paint(row, ios.Color(true)) + "\n")
 		}
 	}
 	for _, f := range x.findings {
@@ -61,5 +61,5 @@ func (x *examination) print(e *cli.Env, failed bool) error {
 			write("    ", terminal.Span{Text: terminal.Line(f.Remedy), Style: terminal.Cyan})
 		}
 	}
-	return e.IO.Out.WriteStyled(b.String())
+	return ios.Out.WriteStyled(b.String())
 }

@@ -95,7 +95,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		return e.IO.PrintJSON(d)
 	}
 	note, how := e.Config.GeminiSettings(s)
-	return print(e, d, note, how)
+	return print(e.IO, d, note, how)
 }
 
 // place is where the settings are written.
@@ -179,7 +179,7 @@ func programsOf(found []settings.FoundImport) []string {
 	return out
 }
 
-func print(e *cli.Env, d initDocument, note, how string) error {
+func print(ios *cli.IO, d initDocument, note, how string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "created %s\n", terminal.Line(d.Created))
 	for _, f := range d.Found {
@@ -195,6 +195,6 @@ func print(e *cli.Env, d initDocument, note, how string) error {
 	if note != "" {
 		fmt.Fprintf(&b, "%s: %s\n", terminal.Line(note), terminal.Line(how))
 	}
-	_, err := io.WriteString(e.IO.Out, b.String())
+	_, err := io.WriteString(ios.Out, b.String())
 	return err
 }

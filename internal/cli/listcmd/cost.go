@@ -145,7 +145,7 @@ func (o *options) counted(ctx context.Context, e *cli.Env, s *session.Session, r
 		}
 		tools = slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(named, t) })
 	}
-	tools, err = unused(ctx, e, tools, o.inactive)
+	tools, err = unused(ctx, e.Config, tools, o.inactive)
 	return tools, all, err
 }
 

@@ -127,7 +127,7 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 	if err != nil {
 		return err
 	}
-	if tools, err = unused(ctx, e, tools, o.inactive); err != nil {
+	if tools, err = unused(ctx, e.Config, tools, o.inactive); err != nil {
 		return err
 	}
 	hidden := o.Hidden(slices.Concat(reg.Hidden(), denied))
@@ -139,9 +139,9 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 		if o.all {
 			doc.Hidden = hidden
 		}
-		err = doc.print(e, tools, o.all)
+		err = doc.print(e.IO, tools, o.all)
 	} else {
-		err = printTools(e, tools, hidden, o.all)
+		err = printTools(e.IO, tools, hidden, o.all)
 		e.Config.NoteGeminiSettings(s.Settings())
 	}
 	return cmp.Or(err, interrupted, o.StrictFailure(reg))
@@ -199,10 +199,10 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 			tools = append(tools, reg.Versions(t.Name)...)
 		}
 	}
-	if tools, err = unused(ctx, e, o.Apply(tools), o.inactive); err != nil {
+	if tools, err = unused(ctx, e.Config, o.Apply(tools), o.inactive); err != nil {
 		return err
 	}
-	if err := o.printOne(e, s, reg, name, tools); err != nil || !o.Strict {
+	if err := o.printOne(e.IO, s, reg, name, tools); err != nil || !o.Strict {
 		return err
 	}
 	if reg, err = s.All(ctx); err != nil {
@@ -212,18 +212,18 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 }
 
 // printOne prints what the filters leave of the tools with a name.
-func (o *options) printOne(e *cli.Env, s *session.Session, reg *registry.Registry, name string, tools []*registry.Tool) error {
-	if e.IO.JSON {
-		return document{Diagnostics: cli.OrEmpty(s.Diagnostics(reg))}.print(e, tools, o.all)
+func (o *options) printOne(ios *cli.IO, s *session.Session, reg *registry.Registry, name string, tools []*registry.Tool) error {
+	if ios.JSON {
+		return document{Diagnostics: cli.OrEmpty(s.Diagnostics(reg))}.print(ios, tools, o.all)
 	}
 	if len(tools) == 0 {
-		e.IO.Notef("tool %q does not match the filters", name)
+		ios.Notef("tool %q does not match the filters", name)
 		return nil
 	}
 	if o.examples {
-		return printExamples(e, reg, tools)
+		return printExamples(ios, reg, tools)
 	}
-	p := &cli.Page{Width: e.IO.WrapWidth(), Color: e.IO.Color(e.IO.OutTTY)}
+	p := &cli.Page{Width: ios.WrapWidth(), Color: ios.Color(ios.OutTTY)}
 	for _, t := range tools {
 		p.Space()
 		showTool(p, t, session.Definition(reg, t).Name)
@@ -231,12 +231,12 @@ func (o *options) printOne(e *cli.Env, s *session.Session, reg *registry.Registr
 			showUpstream(p, t)
 		}
 	}
-	return e.IO.Out.WriteStyled(p.String())
+	return ios.Out.WriteStyled(p.String())
 }
 
 // unused returns the tools that were not called for a time, according to the
 // audit log; 0 returns all.
-func unused(ctx context.Context, e *cli.Env, tools []*registry.Tool, since time.Duration) ([]*registry.Tool, error) {
+func unused(ctx context.Context, config *cli.Config, tools []*registry.Tool, since time.Duration) ([]*registry.Tool, error) {
 	switch {
 	case since < 0:
 		return nil, &cli.UsageError{Err: fmt.Errorf("--inactive %s: a time cannot be negative", since), Hint: "such as 720h for 30 days"}
@@ -245,7 +245,7 @@ func unused(ctx context.Context, e *cli.Env, tools []*registry.Tool, since time.
 	}
 	type key struct{ source, tool string }
 	used, start := map[key]bool{}, time.Now().Add(-since)
-	err := e.Config.ScanAudit(ctx, func(entry *audit.Entry) {
+	err := config.ScanAudit(ctx, func(entry *audit.Entry) {
 		if entry.Made() && !entry.Time.Before(start) {
 			used[key{entry.Source, cmp.Or(entry.ServerTool, entry.Upstream, entry.Tool)}] = true
 		}

@@ -32,7 +32,7 @@ type document struct {
 }
 
 // print prints the document with the tools; all says to add what overrides change.
-func (d document) print(e *cli.Env, tools []*registry.Tool, all bool) error {
+func (d document) print(ios *cli.IO, tools []*registry.Tool, all bool) error {
 	const share = 64
 	shares := make([][]byte, (len(tools)+share-1)/share)
 	errs := make([]error, len(shares))
@@ -49,10 +49,10 @@ func (d document) print(e *cli.Env, tools []*registry.Tool, all bool) error {
 	}
 	rest = bytes.TrimPrefix(rest, []byte(`{"tools":null`))
 	data := slices.Concat([]byte(`{"tools":[`), bytes.Join(shares, []byte(",")), []byte("]"), rest)
-	if e.IO.JQ != nil {
-		return e.IO.PrintFiltered(data)
+	if ios.JQ != nil {
+		return ios.PrintFiltered(data)
 	}
-	return e.IO.PrintEncoded(data)
+	return ios.PrintEncoded(data)
 }
 
 // encode returns the JSON of tools with commas between them.
@@ -70,12 +70,12 @@ func encode(tools []*registry.Tool, all bool) ([]byte, error) {
 
 // printTools prints a line for each tool, sorted by name, which is the first
 // column; the JSON is sorted by display name.
-func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, all bool) error {
+func printTools(ios *cli.IO, tools []*registry.Tool, hidden []registry.Hidden, all bool) error {
 	t := columns.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"}, Spare: []string{"DISPLAY NAME", "CATEGORY", "SOURCE"}}
 	sources := map[string]bool{}
 	for _, tool := range slices.SortedStableFunc(slices.Values(tools), func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) }) {
 		display := tool.DisplayName
-		if e.IO.OutTTY && display == tool.Name {
+		if ios.OutTTY && display == tool.Name {
 			display = "" // same as the first column
 		}
 		t.Add(tool.Name, tool.Source, string(tool.Category), display, text.FirstSentence(tool.Description))
@@ -100,8 +100,8 @@ func printTools(e *cli.Env, tools []*registry.Tool, hidden []registry.Hidden, al
 			t.Add(h.Name, h.Source, "-", "-", reason)
 		}
 	}
-	e.IO.Summary("%s from %s%s", cli.Counted(len(tools), "tool"), cli.Counted(len(sources), "source"), hiddenCount(len(hidden), all))
-	return e.IO.PrintTable(&t)
+	ios.Summary("%s from %s%s", cli.Counted(len(tools), "tool"), cli.Counted(len(sources), "source"), hiddenCount(len(hidden), all))
+	return ios.PrintTable(&t)
 }
 
 // hiddenCount says how many tools are hidden, and how to see them.
@@ -117,7 +117,7 @@ func hiddenCount(n int, all bool) string {
 
 // printExamples prints each example as a command after its description as a
 // comment.
-func printExamples(e *cli.Env, reg *registry.Registry, tools []*registry.Tool) error {
+func printExamples(ios *cli.IO, reg *registry.Registry, tools []*registry.Tool) error {
 	var b strings.Builder
 	for _, t := range tools {
 		for _, e := range t.Examples {
@@ -128,8 +128,8 @@ func printExamples(e *cli.Env, reg *registry.Registry, tools []*registry.Tool) e
 		}
 	}
 	if b.Len() == 0 {
-		e.IO.Notef("the tool has no examples")
+		ios.Notef("the tool has no examples")
 	}
-	_, err := io.WriteString(e.IO.Out, b.String())
+	_, err := io.WriteString(ios.Out, b.String())
 	return err
 }

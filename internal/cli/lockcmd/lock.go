@@ -79,12 +79,12 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
-	was, err := pinned(e, set, check, len(names) > 0)
+	was, err := pinned(e.IO, set, check, len(names) > 0)
 	if err != nil {
 		return err
 	}
 	if !o.all {
-		leaveOut(e, set, was, check)
+		leaveOut(e.IO, set, was, check)
 	}
 	recorder := &lock.Recorder{All: o.all}
 	if check {
@@ -119,7 +119,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	} else if len(doc.Changes) > 0 {
 		doc.OK = false
 	}
-	if err := print(e, doc, check); err != nil {
+	if err := print(e.IO, doc, check); err != nil {
 		return err
 	}
 	if !doc.OK {
@@ -130,7 +130,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 
 // pinned reads the lock file; nil if there is none. A file that cannot be read is
 // written anew, unless it is needed: for a check, or to keep what is not named.
-func pinned(e *cli.Env, set *settings.Settings, check, some bool) (*lock.File, error) {
+func pinned(ios *cli.IO, set *settings.Settings, check, some bool) (*lock.File, error) {
 	was, err := lock.Read(set.ProjectRoot)
 	switch {
 	case err == nil || errors.Is(err, fs.ErrNotExist) && !check:
@@ -139,7 +139,7 @@ func pinned(e *cli.Env, set *settings.Settings, check, some bool) (*lock.File, e
 	case check || some:
 		return nil, &cli.UsageError{Err: err, Hint: lock.Anew}
 	default:
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "lock_replaced", Message: err.Error(),
+		ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "lock_replaced", Message: err.Error(),
 			Hint: "it is written anew; version control has what was pinned before"})
 	}
 	return was, nil
@@ -172,7 +172,7 @@ func narrow(was, now *lock.File, reg *registry.Registry, names []string, check b
 
 // leaveOut disables the servers that only this user has. A check still includes
 // those that the file pins.
-func leaveOut(e *cli.Env, set *settings.Settings, was *lock.File, check bool) {
+func leaveOut(ios *cli.IO, set *settings.Settings, was *lock.File, check bool) {
 	pinned := func(server string) bool {
 		return check && was != nil && slices.ContainsFunc(was.Tools, func(t lock.Entry) bool { return t.Source == registry.MCPPrefix+server })
 	}
@@ -185,13 +185,13 @@ func leaveOut(e *cli.Env, set *settings.Settings, was *lock.File, check bool) {
 		}
 	}
 	if len(left) > 0 {
-		e.IO.Notef("skipped %s of your own settings: %s; --all includes them", cli.Counted(len(left), "server"), strings.Join(left, ", "))
+		ios.Notef("skipped %s of your own settings: %s; --all includes them", cli.Counted(len(left), "server"), strings.Join(left, ", "))
 	}
 }
 
-func print(e *cli.Env, doc lockDocument, check bool) error {
-	if e.IO.JSON {
-		return e.IO.PrintJSON(doc)
+func print(ios *cli.IO, doc lockDocument, check bool) error {
+	if ios.JSON {
+		return ios.PrintJSON(doc)
 	}
 	var b strings.Builder
 	for _, c := range doc.Changes {
@@ -205,7 +205,7 @@ func print(e *cli.Env, doc lockDocument, check bool) error {
 	default:
 		fmt.Fprintf(&b, "%d of %s differ from %s; toolreg lock accepts them\n", len(doc.Changes), cli.Counted(doc.Tools, "tool"), doc.File)
 	}
-	_, err := io.WriteString(e.IO.Out, b.String())
+	_, err := io.WriteString(ios.Out, b.String())
 	return err
 }
 

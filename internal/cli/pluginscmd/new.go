@@ -77,7 +77,7 @@ func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
 	case o.user && o.dir != "":
 		return &cli.UsageError{Err: errors.New("--user and --dir cannot be used together")}
 	}
-	root, dir, next, err := newPluginDir(ctx, e, o)
+	root, dir, next, err := newPluginDir(ctx, e.Config, o)
 	if err != nil {
 		return err
 	}
@@ -97,14 +97,14 @@ func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
 
 // newPluginDir returns the folder for the plugin's folder, and what to do
 // before its tool can be called. Nothing is written outside root.
-func newPluginDir(ctx context.Context, e *cli.Env, o *newOptions) (root, dir, next string, err error) {
-	s, err := e.Config.Settings(ctx)
+func newPluginDir(ctx context.Context, config *cli.Config, o *newOptions) (root, dir, next string, err error) {
+	s, err := config.Settings(ctx)
 	if err != nil {
 		return "", "", "", err
 	}
 	switch {
 	case o.user:
-		user := folders.User(e.Config.Environ)
+		user := folders.User(config.Environ)
 		if user == "" {
 			return "", "", "", &cli.UsageError{Err: errors.New("there is no folder for your settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
 		}
@@ -112,7 +112,7 @@ func newPluginDir(ctx context.Context, e *cli.Env, o *newOptions) (root, dir, ne
 		return dir, dir, "next:\n", os.MkdirAll(dir, 0o755)
 	case o.dir != "":
 		if dir = o.dir; !filepath.IsAbs(dir) {
-			dir = filepath.Join(e.Config.Dir, dir)
+			dir = filepath.Join(config.Dir, dir)
 		}
 		return dir, dir, "next: name the folder in plugins.paths, then\n", os.MkdirAll(dir, 0o755)
 	}

@@ -233,7 +233,7 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 	if len(found) == 0 {
 		return &cli.UsageError{Err: fmt.Errorf("no plugin in %s", dir), Hint: "a plugin is a folder with plugin.yaml, or an executable"}
 	}
-	if err := printChecked(e, checked); err != nil {
+	if err := printChecked(e.IO, checked); err != nil {
 		return err
 	}
 	if !ok {
@@ -267,9 +267,9 @@ func checkPlugin(ctx context.Context, s *session.Session, p *discover.Plugin, mi
 	return c
 }
 
-func printChecked(e *cli.Env, checked []checkedPlugin) error {
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]checkedPlugin{"plugins": checked})
+func printChecked(ios *cli.IO, checked []checkedPlugin) error {
+	if ios.JSON {
+		return ios.PrintJSON(map[string][]checkedPlugin{"plugins": checked})
 	}
 	t := columns.Table{Header: []string{"PLUGIN", "RESULT", "MESSAGE"}, Whole: []string{"MESSAGE"}}
 	for _, c := range checked {
@@ -280,5 +280,5 @@ func printChecked(e *cli.Env, checked []checkedPlugin) error {
 			t.Add(c.ID, "ok", cli.Counted(c.Tools, "tool")+": "+c.Path)
 		}
 	}
-	return e.IO.PrintTable(&t)
+	return ios.PrintTable(&t)
 }

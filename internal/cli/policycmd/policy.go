@@ -103,7 +103,7 @@ func runExport(ctx context.Context, e *cli.Env, program string) error {
 		return err
 	}
 	text, notes := agents.ExportRules(ctx, program, rules)
-	return result(e, text, exported{text, cli.OrEmpty(notes)}, notes)
+	return result(e.IO, text, exported{text, cli.OrEmpty(notes)}, notes)
 }
 
 // exported is the JSON of policy export, imported that of policy import.
@@ -118,14 +118,14 @@ type imported struct {
 }
 
 // result prints a text and what it could not express, or both as JSON.
-func result(e *cli.Env, text string, doc any, notes []string) error {
-	if e.IO.JSON {
-		return e.IO.PrintJSON(doc)
+func result(ios *cli.IO, text string, doc any, notes []string) error {
+	if ios.JSON {
+		return ios.PrintJSON(doc)
 	}
 	for _, line := range notes {
-		e.IO.Notef("%s", line)
+		ios.Notef("%s", line)
 	}
-	_, err := io.WriteString(e.IO.Out, text)
+	_, err := io.WriteString(ios.Out, text)
 	return err
 }
 
@@ -165,17 +165,17 @@ func runImport(ctx context.Context, e *cli.Env, program string, names []string) 
 	if err != nil {
 		return err
 	}
-	found, err := agents.ImportRules(ctx, program, files, home(e))
+	found, err := agents.ImportRules(ctx, program, files, home(e.Config))
 	if err != nil {
 		return err
 	}
 	if len(files) == 0 {
 		found.Unsaid = []string{program + " has no permissions here: none of its files exist"}
 	}
-	return result(e, agents.RulesYAML(found.Rules), imported{cli.OrEmpty(found.Rules), cli.OrEmpty(found.Unsaid)}, found.Unsaid)
+	return result(e.IO, agents.RulesYAML(found.Rules), imported{cli.OrEmpty(found.Rules), cli.OrEmpty(found.Unsaid)}, found.Unsaid)
 }
 
-func home(e *cli.Env) string { return e.Config.Getenv("HOME") }
+func home(config *cli.Config) string { return config.Getenv("HOME") }
 
 // read reads a file or stdin, or all files of the program's own places.
 func read(e *cli.Env, program string, names []string) ([]agents.RuleFile, error) {

@@ -34,7 +34,7 @@ func (o *options) checkDefer() error {
 
 // printDeferred declares what fits in the budget, and how the model finds the
 // rest.
-func (o *options) printDeferred(ctx context.Context, e *cli.Env, s *session.Session, format provider.Format, defs []registry.Definition) error {
+func (o *options) printDeferred(ctx context.Context, ios *cli.IO, s *session.Session, format provider.Format, defs []registry.Definition) error {
 	whole, err := s.All(ctx)
 	if err != nil {
 		return err
@@ -45,11 +45,11 @@ func (o *options) printDeferred(ctx context.Context, e *cli.Env, s *session.Sess
 	}
 	o.encode.Registered = session.Names(whole)
 	result := deferred.Declare(format, defs, o.encode, opts)
-	e.IO.Diagnose(result.Diagnostics)
+	ios.Diagnose(result.Diagnostics)
 	if len(defs) < opts.Overview.Tools && result.Deferred > 0 && !format.Defers() {
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_wider",
+		ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_wider",
 			Message: "search_tools also finds tools that this command does not select",
 			Hint:    "narrow the registry for both with --preset, tools.only or excludeTools"})
 	}
-	return Print(e, format, result.Output)
+	return Print(ios, format, result.Output)
 }

@@ -30,7 +30,7 @@ type lintDocument struct {
 	Findings []lint.Finding `json:"findings"`
 }
 
-func printLint(e *cli.Env, o *options, format provider.Format, defs []registry.Definition, unusable []lint.Finding, failed error) error {
+func printLint(ios *cli.IO, o *options, format provider.Format, defs []registry.Definition, unusable []lint.Finding, failed error) error {
 	formats := []provider.Format{format}
 	if o.all {
 		formats = provider.Formats()
@@ -48,10 +48,10 @@ func printLint(e *cli.Env, o *options, format provider.Format, defs []registry.D
 	}
 	doc.OK = doc.Errors+doc.Warnings == 0
 	var err error
-	if e.IO.JSON {
-		err = e.IO.PrintJSON(doc)
+	if ios.JSON {
+		err = ios.PrintJSON(doc)
 	} else {
-		_, err = io.WriteString(e.IO.Out, lintText(doc, len(defs)))
+		_, err = io.WriteString(ios.Out, lintText(doc, len(defs)))
 	}
 	switch {
 	case err != nil:
@@ -103,16 +103,16 @@ type explainDocument struct {
 	Tools  []lint.Explanation `json:"tools"`
 }
 
-func printExplanations(e *cli.Env, format provider.Format, defs []registry.Definition, opts provider.Options) error {
+func printExplanations(ios *cli.IO, format provider.Format, defs []registry.Definition, opts provider.Options) error {
 	list := lint.Explain(format, defs, opts)
-	if e.IO.JSON {
-		return e.IO.PrintJSON(explainDocument{format.Name, cli.OrEmpty(list)})
+	if ios.JSON {
+		return ios.PrintJSON(explainDocument{format.Name, cli.OrEmpty(list)})
 	}
 	var b strings.Builder
 	for _, e := range list {
 		writeExplanation(&b, e)
 	}
-	_, err := io.WriteString(e.IO.Out, b.String())
+	_, err := io.WriteString(ios.Out, b.String())
 	return err
 }
 

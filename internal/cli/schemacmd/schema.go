@@ -91,10 +91,10 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	}
 	if format.Name != "gemini" && !o.lint {
 		if o.encode.GeminiParameters {
-			warnIgnored(e, "gemini_parameters_ignored", "--gemini-parameters", format)
+			warnIgnored(e.IO, "gemini_parameters_ignored", "--gemini-parameters", format)
 		}
 		if o.encode.GeminiReference {
-			warnIgnored(e, "gemini_reference_ignored", "--gemini-reference", format)
+			warnIgnored(e.IO, "gemini_reference_ignored", "--gemini-reference", format)
 		}
 	}
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}})
@@ -108,7 +108,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
-	if tools, err = offered(ctx, e, s, reg, tools, len(names) > 0); err != nil {
+	if tools, err = offered(ctx, e.IO, s, reg, tools, len(names) > 0); err != nil {
 		return err
 	}
 	defs := session.Definitions(reg, tools)
@@ -117,38 +117,38 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	}
 	switch {
 	case o.lint:
-		return printLint(e, o, format, defs, unusable(ctx, reg, tools), o.StrictFailure(reg))
+		return printLint(e.IO, o, format, defs, unusable(ctx, reg, tools), o.StrictFailure(reg))
 	case o.explain:
-		return printExplanations(e, format, defs, o.encode)
+		return printExplanations(e.IO, format, defs, o.encode)
 	}
 	if o.deferral.On() {
-		err = o.printDeferred(ctx, e, s, format, defs)
+		err = o.printDeferred(ctx, e.IO, s, format, defs)
 	} else {
 		out, diags := format.Encode(defs, o.encode)
 		e.IO.Diagnose(diags)
-		err = Print(e, format, out)
+		err = Print(e.IO, format, out)
 	}
 	return cmp.Or(err, o.StrictFailure(reg))
 }
 
 // offered removes the tools whose every call is denied, and reports those that
 // were named.
-func offered(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.Registry, tools []*registry.Tool, named bool) ([]*registry.Tool, error) {
+func offered(ctx context.Context, ios *cli.IO, s *session.Session, reg *registry.Registry, tools []*registry.Tool, named bool) ([]*registry.Tool, error) {
 	tools, denied, err := s.Offered(ctx, reg, tools)
 	severity := registry.SeverityInfo
 	if named {
 		severity = registry.SeverityWarning
 	}
 	for _, h := range denied {
-		e.IO.Warn(registry.Diagnostic{Severity: severity, Code: "tool_denied", Source: h.Source, Tool: h.Name,
+		ios.Warn(registry.Diagnostic{Severity: severity, Code: "tool_denied", Source: h.Source, Tool: h.Name,
 			Message: fmt.Sprintf("tool %q is not declared: %s", h.Name, h.Reason), Hint: "set at " + h.Setting})
 	}
 	return tools, err
 }
 
 // warnIgnored warns that a flag for the format gemini has no effect.
-func warnIgnored(e *cli.Env, code, flag string, format provider.Format) {
-	e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code,
+func warnIgnored(ios *cli.IO, code, flag string, format provider.Format) {
+	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code,
 		Message: flag + " has no effect with format " + format.Name})
 }
 
@@ -174,15 +174,15 @@ func (o *options) registered(ctx context.Context, s *session.Session, format pro
 
 // Print prints declarations byte for byte as encoded, because prompt caches
 // depend on them. On a terminal JSON is indented.
-func Print(e *cli.Env, format provider.Format, out provider.Output) error {
+func Print(ios *cli.IO, format provider.Format, out provider.Output) error {
 	switch {
 	case format.Text:
-		_, err := e.IO.Out.Write(out.Data)
+		_, err := ios.Out.Write(out.Data)
 		return err
-	case e.IO.JQ != nil:
-		return e.IO.PrintFiltered(text.EscapeJSON(out.Data))
+	case ios.JQ != nil:
+		return ios.PrintFiltered(text.EscapeJSON(out.Data))
 	}
-	return e.IO.PrintEncoded(out.Data)
+	return ios.PrintEncoded(out.Data)
 }
 
 // tools returns the tools with the names, or the selected tools if there are no

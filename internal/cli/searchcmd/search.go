@@ -125,11 +125,11 @@ func run(ctx context.Context, e *cli.Env, o *options, query string) error {
 	}
 	switch {
 	case o.format != "":
-		err = printDeclarations(e, o, format, reg, found)
+		err = printDeclarations(e.IO, o, format, reg, found)
 	case e.IO.JSON:
 		err = e.IO.PrintJSON(newDocument(query, found, matched, len(tools), noticed))
 	default:
-		err = printTable(e, found, matched, len(tools))
+		err = printTable(e.IO, found, matched, len(tools))
 	}
 	return cmp.Or(err, o.StrictFailure(reg))
 }
@@ -142,25 +142,25 @@ func newDocument(query string, found []session.Ranked, matched, registered int, 
 	return doc
 }
 
-func printTable(e *cli.Env, found []session.Ranked, matched, searched int) error {
-	if len(found) == 0 && e.IO.OutTTY {
-		e.IO.Notef("no matching tools; %d searched", searched)
+func printTable(ios *cli.IO, found []session.Ranked, matched, searched int) error {
+	if len(found) == 0 && ios.OutTTY {
+		ios.Notef("no matching tools; %d searched", searched)
 		return nil
 	}
-	e.IO.Summary("%d of %s; %d searched", len(found), cli.Counted(matched, "matching tool"), searched)
+	ios.Summary("%d of %s; %d searched", len(found), cli.Counted(matched, "matching tool"), searched)
 	t := columns.Table{Header: []string{"NAME", "SOURCE", "DESCRIPTION"}, Spare: []string{"SOURCE"}}
 	for _, f := range found {
 		t.Add(f.Tool.Name, f.Tool.Source, text.FirstSentence(f.Tool.Description))
 	}
-	return e.IO.PrintTable(&t)
+	return ios.PrintTable(&t)
 }
 
-func printDeclarations(e *cli.Env, o *options, format provider.Format, reg *registry.Registry, found []session.Ranked) error {
+func printDeclarations(ios *cli.IO, o *options, format provider.Format, reg *registry.Registry, found []session.Ranked) error {
 	tools := make([]*registry.Tool, len(found))
 	for i, f := range found {
 		tools[i] = f.Tool
 	}
 	out, diags := format.Encode(session.Definitions(reg, tools), provider.Options{Request: o.request, Registered: session.Names(reg)})
-	e.IO.Diagnose(diags)
-	return schemacmd.Print(e, format, out)
+	ios.Diagnose(diags)
+	return schemacmd.Print(ios, format, out)
 }

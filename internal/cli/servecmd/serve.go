@@ -152,7 +152,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		watch.follow(serving, from, func() (*session.Session, error) { return o.reload(serving, e, server) })
 	})
 	if o.overHTTP() {
-		err = o.serveHTTP(serving, e, server, set)
+		err = o.serveHTTP(serving, e.IO, server, set)
 	} else {
 		err = server.Stdio(serving, e.IO.In, e.IO.Out.Unescaped(), o.drain)
 	}
@@ -229,7 +229,7 @@ func (o *options) entries() []registry.Entry {
 }
 
 // serveHTTP listens until ctx is done, then waits for what runs.
-func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Server, set settings.Serve) error {
+func (o *options) serveHTTP(ctx context.Context, ios *cli.IO, server *serve.Server, set settings.Serve) error {
 	listener, err := o.listen(ctx)
 	if err != nil {
 		return err
@@ -241,13 +241,13 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 		_ = listener.Close()
 		return err
 	}
-	e.IO.Note(fmt.Sprintf("toolreg: listening on http://%s/mcp\n", listener.Addr()))
+	ios.Note(fmt.Sprintf("toolreg: listening on http://%s/mcp\n", listener.Addr()))
 	if made != "" {
-		e.IO.Note("toolreg: bearer token: " + made + "\n")
+		ios.Note("toolreg: bearer token: " + made + "\n")
 	}
-	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, Log: e.IO.Log,
+	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, Log: ios.Log,
 		Warn: func(err error) {
-			e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens stay valid until the file is corrected"})
+			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens stay valid until the file is corrected"})
 		}})
 	over := make(chan error, 1)
 	hs := handler.Server()

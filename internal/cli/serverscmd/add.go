@@ -181,7 +181,7 @@ func (a additions) apply(file string, data []byte) (out []byte, err error) {
 
 // run adds servers. list says that the JSON is a list.
 func (t *target) run(ctx context.Context, e *cli.Env, all additions, list bool) error {
-	s, err := beforeChange(ctx, e)
+	s, err := beforeChange(ctx, e.Config)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ toolreg connects to each at once, as servers add does.`),
   toolreg servers add-json < claude_desktop_config.json`,
 		Args: cli.ArgsBetween(0, 2, "at most a NAME and JSON"),
 		RunE: func(cmd *cobra.Command, argv []string) error {
-			all, err := pastedServers(e, argv)
+			all, err := pastedServers(e.IO, argv)
 			if err != nil {
 				return err
 			}
@@ -43,7 +43,7 @@ toolreg connects to each at once, as servers add does.`),
 }
 
 // pastedServers reads the servers in a command line or on stdin.
-func pastedServers(e *cli.Env, argv []string) (additions, error) {
+func pastedServers(ios *cli.IO, argv []string) (additions, error) {
 	const hint = `toolreg servers add-json NAME '{"command": "npx", "args": ["-y", "x"]}'`
 	name, data := "", "-"
 	switch {
@@ -55,10 +55,10 @@ func pastedServers(e *cli.Env, argv []string) (additions, error) {
 		name = argv[0]
 	}
 	if data == "-" {
-		if e.IO.InTTY {
+		if ios.InTTY {
 			return nil, &cli.UsageError{Err: errors.New("give the JSON as an argument or on stdin"), Hint: hint}
 		}
-		read, err := io.ReadAll(io.LimitReader(e.IO.In, document.MaxFile))
+		read, err := io.ReadAll(io.LimitReader(ios.In, document.MaxFile))
 		if err != nil {
 			return nil, fmt.Errorf("reading stdin: %w", err)
 		}

@@ -52,11 +52,11 @@ func (c change) run(ctx context.Context, e *cli.Env, s *settings.Settings) error
 		changed[i] = editedServer{Name: name, Action: c.action, File: file}
 		e.IO.Notef("%s server %q in %s", c.action, name, file)
 		if c.action == "added" {
-			warnShadowed(e, s, name)
+			warnShadowed(e.IO, s, name)
 		}
 	}
 	if s != nil && len(changed) > 0 {
-		warnUntrusted(e, s, file, granted)
+		warnUntrusted(e.IO, s, file, granted)
 	}
 	if c.test && len(changed) > 0 {
 		if err := tryAdded(ctx, e, file, changed); err != nil {
@@ -88,11 +88,11 @@ func (c change) write(ctx context.Context, e *cli.Env) (file string, granted boo
 }
 
 // beforeChange returns the settings before a change; an error where none is allowed.
-func beforeChange(ctx context.Context, e *cli.Env) (*settings.Settings, error) {
-	if err := e.Config.RefuseInside("changing settings"); err != nil {
+func beforeChange(ctx context.Context, config *cli.Config) (*settings.Settings, error) {
+	if err := config.RefuseInside("changing settings"); err != nil {
 		return nil, err
 	}
-	return e.Config.Settings(ctx)
+	return config.Settings(ctx)
 }
 
 // noServerToEdit says where a server comes from if none of the files has it.
@@ -108,10 +108,10 @@ func noServerToEdit(s *settings.Settings, name string) error {
 }
 
 // warnShadowed warns that another scope has a server of the name that was added.
-func warnShadowed(e *cli.Env, s *settings.Settings, name string) {
+func warnShadowed(ios *cli.IO, s *settings.Settings, name string) {
 	for _, server := range s.Servers {
 		if server.Name == name {
-			e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_shadowed",
+			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_shadowed",
 				Message: fmt.Sprintf("%q is also the name of a server at %s; the one with higher precedence is used", name, server.Origin), Hint: "run toolreg settings path to see the precedence"})
 		}
 	}
@@ -119,7 +119,7 @@ func warnShadowed(e *cli.Env, s *settings.Settings, name string) {
 
 // warnUntrusted warns that the project's own settings are ignored in their
 // current state.
-func warnUntrusted(e *cli.Env, s *settings.Settings, file string, granted bool) {
+func warnUntrusted(ios *cli.IO, s *settings.Settings, file string, granted bool) {
 	if file != projectFile(s) || granted {
 		return
 	}
@@ -127,7 +127,7 @@ func warnUntrusted(e *cli.Env, s *settings.Settings, file string, granted bool) 
 	if s.Project != nil && s.Project.Trusted {
 		message = "the settings of this project have changed, so they are ignored until you trust them again"
 	}
-	e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: settings.CodeProjectUntrusted, Message: message, Hint: "toolreg trust grant"})
+	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: settings.CodeProjectUntrusted, Message: message, Hint: "toolreg trust grant"})
 }
 
 // projectFile returns the settings file of the project; "" if there is none.

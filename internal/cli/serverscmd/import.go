@@ -84,7 +84,7 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 	if known := (agents.Importer{}).Programs(); !slices.Contains(known, program) {
 		return &cli.UsageError{Err: fmt.Errorf("unknown program %q", program), Hint: "one of " + strings.Join(known, ", ")}
 	}
-	s, err := beforeChange(ctx, e)
+	s, err := beforeChange(ctx, e.Config)
 	if err != nil {
 		return err
 	}
@@ -109,10 +109,10 @@ func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, 
 	if servers, err = matching(program, servers, names); err != nil {
 		return nil, err
 	}
-	if servers, err = without(e, servers, file); err != nil || len(servers) == 0 {
+	if servers, err = without(e.IO, servers, file); err != nil || len(servers) == 0 {
 		return nil, err
 	}
-	return choose(ctx, e, program, servers, len(names) > 0)
+	return choose(ctx, e.Person, program, servers, len(names) > 0)
 }
 
 // serversOf returns the servers of a program that can be copied, without
@@ -154,7 +154,7 @@ func fromProject(f settings.FoundImport) int {
 
 // without removes the servers whose names a settings file already has, and
 // reports them.
-func without(e *cli.Env, servers []found, file string) ([]found, error) {
+func without(ios *cli.IO, servers []found, file string) ([]found, error) {
 	data, err := edit.Read(file)
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func without(e *cli.Env, servers []found, file string) ([]found, error) {
 		_, err := edit.Entry(file, data, f.Name)
 		switch {
 		case err == nil:
-			e.IO.Notef("server %q already exists in %s", f.Name, file)
+			ios.Notef("server %q already exists in %s", f.Name, file)
 		case errors.Is(err, edit.ErrNoServer):
 			out = append(out, f)
 		default:
@@ -197,9 +197,9 @@ func matching(program string, servers []found, names []string) ([]found, error) 
 }
 
 // choose returns the servers that the person named or, when asked, wants.
-func choose(ctx context.Context, e *cli.Env, program string, servers []found, named bool) (additions, error) {
+func choose(ctx context.Context, person *cli.Person, program string, servers []found, named bool) (additions, error) {
 	if !named {
-		return chooseAsking(ctx, e, program, servers)
+		return chooseAsking(ctx, person, program, servers)
 	}
 	var out additions
 	var foreign []found
@@ -213,12 +213,12 @@ func choose(ctx context.Context, e *cli.Env, program string, servers []found, na
 	if len(foreign) == 0 {
 		return out, nil
 	}
-	asked, err := chooseAsking(ctx, e, program, foreign)
+	asked, err := chooseAsking(ctx, person, program, foreign)
 	return append(out, asked...), err
 }
 
-func chooseAsking(ctx context.Context, e *cli.Env, program string, servers []found) (additions, error) {
-	tty, err := e.Person.Require(&cli.NoTerminalError{What: "choosing servers", Instead: "toolreg servers import " + program + " NAME…; '*' is all of the user's own"})
+func chooseAsking(ctx context.Context, person *cli.Person, program string, servers []found) (additions, error) {
+	tty, err := person.Require(&cli.NoTerminalError{What: "choosing servers", Instead: "toolreg servers import " + program + " NAME…; '*' is all of the user's own"})
 	if err != nil {
 		return nil, err
 	}

@@ -64,14 +64,14 @@ func runLogout(ctx context.Context, e *cli.Env, names []string) error {
 		if err != nil {
 			return err
 		}
-		out, err := logout(ctx, e, s, server)
+		out, err := logout(ctx, e.IO, s, server)
 		if err != nil {
 			return err
 		}
 		done = append(done, out)
 	}
 	if len(names) == 0 {
-		if done, err = logoutAll(ctx, e, s); err != nil {
+		if done, err = logoutAll(ctx, e.IO, s); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (d loggedOut) text() string {
 }
 
 // logout ends the login to a server in the settings.
-func logout(ctx context.Context, e *cli.Env, s *session.Session, server settings.Server) (loggedOut, error) {
+func logout(ctx context.Context, ios *cli.IO, s *session.Session, server settings.Server) (loggedOut, error) {
 	out := loggedOut{Name: server.Name}
 	expanded, err := s.Expander().Server(ctx, server)
 	if err != nil {
@@ -114,30 +114,30 @@ func logout(ctx context.Context, e *cli.Env, s *session.Session, server settings
 		return out, fmt.Errorf("logging out of server %q: %w", server.Name, err)
 	}
 	if end.Err != nil {
-		warnLogout(e, server.Name, end.Err)
+		warnLogout(ios, server.Name, end.Err)
 	}
 	out.Had, out.Revoked = end.Had, end.Revoked
 	s.ForgetListing(ctx, server)
 	return out, nil
 }
 
-func warnLogout(e *cli.Env, name string, err error) {
+func warnLogout(ios *cli.IO, name string, err error) {
 	source := ""
 	if name != "" {
 		source = registry.MCPPrefix + name
 	}
-	e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_revoked", Source: source, Message: err.Error(), Hint: "the login was deleted on this machine; revoke it at the server too"})
+	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_revoked", Source: source, Message: err.Error(), Hint: "the login was deleted on this machine; revoke it at the server too"})
 }
 
 // logoutAll ends the logins of the servers in the settings, whose secrets are
 // available, and then the others.
-func logoutAll(ctx context.Context, e *cli.Env, s *session.Session) ([]loggedOut, error) {
+func logoutAll(ctx context.Context, ios *cli.IO, s *session.Session) ([]loggedOut, error) {
 	done := []loggedOut{}
 	for _, server := range s.Settings().Servers {
 		if server.URL == "" && server.HTTPURL == "" {
 			continue
 		}
-		out, err := logout(ctx, e, s, server)
+		out, err := logout(ctx, ios, s, server)
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
@@ -153,7 +153,7 @@ func logoutAll(ctx context.Context, e *cli.Env, s *session.Session) ([]loggedOut
 		return nil, cause
 	}
 	if err != nil {
-		warnLogout(e, "", err)
+		warnLogout(ios, "", err)
 	}
 	return done, nil
 }

@@ -49,12 +49,12 @@ func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) erro
 	if err != nil {
 		return err
 	}
-	servers, err := serversNamed(e, s, names...)
+	servers, err := serversNamed(e.IO, s, names...)
 	if err != nil {
 		return err
 	}
 	defer closeServers(servers)
-	all := offers(ctx, e, o, servers)
+	all := offers(ctx, e.IO, o, servers)
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) erro
 		return failed[0] // printed once, as the error
 	}
 	e.IO.Diagnose(diags)
-	if err := printOffers(e, o, all, cli.OrEmpty(diags)); err != nil {
+	if err := printOffers(e.IO, o, all, cli.OrEmpty(diags)); err != nil {
 		return err
 	}
 	if len(failed) > 0 && named {
@@ -88,13 +88,13 @@ func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) erro
 
 // serversNamed returns the servers with the names, or all servers without
 // names. Naming only a disabled server is an error.
-func serversNamed(e *cli.Env, s *session.Session, names ...string) ([]*mcpclient.Source, error) {
+func serversNamed(ios *cli.IO, s *session.Session, names ...string) ([]*mcpclient.Source, error) {
 	on, off, err := s.Servers(names...)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(on) == 0 && len(names) == 0:
-		e.IO.Note("toolreg: no MCP servers in the settings\n")
+		ios.Note("toolreg: no MCP servers in the settings\n")
 	case len(on) == 0:
 		return nil, &cli.UsageError{Err: errors.New("server " + strconv.Quote(off[0].Name) + " is not started: " + off[0].Reason()), Hint: "toolreg servers enable NAME"}
 	}
@@ -102,8 +102,8 @@ func serversNamed(e *cli.Env, s *session.Session, names ...string) ([]*mcpclient
 }
 
 // serverNamed returns the server with a name.
-func serverNamed(e *cli.Env, s *session.Session, name string) (*mcpclient.Source, error) {
-	servers, err := serversNamed(e, s, name)
+func serverNamed(ios *cli.IO, s *session.Session, name string) (*mcpclient.Source, error) {
+	servers, err := serversNamed(ios, s, name)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +128,8 @@ func closeServers(servers []*mcpclient.Source) {
 }
 
 // offers queries all servers concurrently; the results are in their order.
-func offers(ctx context.Context, e *cli.Env, o *options, servers []*mcpclient.Source) []offer {
-	done := e.IO.Screen.Watch()
+func offers(ctx context.Context, ios *cli.IO, o *options, servers []*mcpclient.Source) []offer {
+	done := ios.Screen.Watch()
 	defer done()
 	out := make([]offer, len(servers))
 	var wg sync.WaitGroup
@@ -179,12 +179,12 @@ func completePromptArguments(e *cli.Env) cobra.CompletionFunc {
 	})
 }
 
-func printOffers(e *cli.Env, o *options, all []offer, diags []registry.Diagnostic) error {
+func printOffers(ios *cli.IO, o *options, all []offer, diags []registry.Diagnostic) error {
 	prompts, resources, templates := []mcpclient.Prompt{}, []mcpclient.Resource{}, []mcpclient.ResourceTemplate{}
 	for _, of := range all {
 		prompts, resources, templates = append(prompts, of.prompts...), append(resources, of.resources...), append(templates, of.templates...)
 	}
-	if e.IO.JSON {
+	if ios.JSON {
 		d := offersDocument{Diagnostics: diags}
 		if o.prompts {
 			d.Prompts = &prompts
@@ -192,17 +192,17 @@ func printOffers(e *cli.Env, o *options, all []offer, diags []registry.Diagnosti
 		if o.resources {
 			d.Resources, d.Templates = &resources, &templates
 		}
-		return e.IO.PrintJSON(d)
+		return ios.PrintJSON(d)
 	}
 	if o.prompts {
-		return e.IO.PrintCounted(promptTable(prompts), "prompt")
+		return ios.PrintCounted(promptTable(prompts), "prompt")
 	}
 	table := resourceTable(resources, templates)
 	if len(templates) == 0 {
-		return e.IO.PrintCounted(table, "resource")
+		return ios.PrintCounted(table, "resource")
 	}
-	e.IO.Summary("%s, %s", cli.Counted(len(resources), "resource"), cli.Counted(len(templates), "template"))
-	return e.IO.PrintTable(table)
+	ios.Summary("%s, %s", cli.Counted(len(resources), "resource"), cli.Counted(len(templates), "template"))
+	return ios.PrintTable(table)
 }
 
 func promptTable(prompts []mcpclient.Prompt) *columns.Table {

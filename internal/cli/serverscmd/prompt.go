@@ -58,7 +58,7 @@ func runPrompt(ctx context.Context, e *cli.Env, server, name string, argv []stri
 		if err != nil {
 			return err
 		}
-		arguments, err := promptArguments(ctx, e, prompt, argv)
+		arguments, err := promptArguments(ctx, e.Config, prompt, argv)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func runPrompt(ctx context.Context, e *cli.Env, server, name string, argv []stri
 	if e.IO.JSON {
 		return e.IO.PrintJSON(promptDocument{server, name, filled.Description, filled.Raw})
 	}
-	_, err = io.WriteString(e.IO.Results(), messagesText(e, filled.Messages))
+	_, err = io.WriteString(e.IO.Results(), messagesText(e.IO, filled.Messages))
 	return err
 }
 
@@ -114,7 +114,7 @@ func findPrompt(server, name string, prompts []mcpclient.Prompt, diags []registr
 
 // promptArguments encodes the arguments, which are all text, and checks that
 // all required ones are present and no others.
-func promptArguments(ctx context.Context, e *cli.Env, p mcpclient.Prompt, argv []string) (map[string]string, error) {
+func promptArguments(ctx context.Context, config *cli.Config, p mcpclient.Prompt, argv []string) (map[string]string, error) {
 	type property struct {
 		Type string `json:"type"`
 	}
@@ -134,7 +134,7 @@ func promptArguments(ctx context.Context, e *cli.Env, p mcpclient.Prompt, argv [
 	if err != nil {
 		return nil, err
 	}
-	params, err := args.Parse(argv, args.Options{Schema: raw, ReadFile: func(name string) ([]byte, error) { return e.Config.ReadFile(ctx, name) }})
+	params, err := args.Parse(argv, args.Options{Schema: raw, ReadFile: func(name string) ([]byte, error) { return config.ReadFile(ctx, name) }})
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (e *promptArgsError) Unwrap() error { return e.ArgsError }
 // messagesText formats each message under its role. In a pipe texts are
 // unchanged; on a terminal they are indented, so that none can look like
 // another message.
-func messagesText(e *cli.Env, messages []mcpclient.Message) string {
+func messagesText(ios *cli.IO, messages []mcpclient.Message) string {
 	var b strings.Builder
 	for i, m := range messages {
 		if i > 0 {
@@ -173,7 +173,7 @@ func messagesText(e *cli.Env, messages []mcpclient.Message) string {
 		}
 		fmt.Fprintf(&b, "[%s]\n", terminal.Line(m.Role))
 		text := cli.EndLine(messageText(m.Content))
-		if !e.IO.OutTTY {
+		if !ios.OutTTY {
 			b.WriteString(text)
 			continue
 		}

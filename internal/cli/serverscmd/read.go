@@ -86,7 +86,7 @@ func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) 
 		_, err = io.WriteString(e.IO.Out, cli.EndLine(terminal.Visible(strings.Join(d.Saved, "\n"))))
 		return err
 	}
-	return printReading(e, uri, reading.Contents)
+	return printReading(e.IO, uri, reading.Contents)
 }
 
 // atServer calls do with one server within the time limit of a call, with
@@ -96,7 +96,7 @@ func atServer(ctx context.Context, e *cli.Env, name, what string, do func(contex
 	if err != nil {
 		return err
 	}
-	server, err := serverNamed(e, s, name)
+	server, err := serverNamed(e.IO, s, name)
 	if err != nil {
 		return err
 	}
@@ -131,13 +131,13 @@ func callLimit(set *settings.Settings, name string) time.Duration {
 }
 
 // printReading prints text unchanged in a pipe, and made visible on a terminal.
-func printReading(e *cli.Env, uri string, contents []registry.Content) error {
+func printReading(ios *cli.IO, uri string, contents []registry.Content) error {
 	if len(contents) == 0 {
-		e.IO.Note("toolreg: the server returned nothing for " + terminal.Line(uri) + "\n")
+		ios.Note("toolreg: the server returned nothing for " + terminal.Line(uri) + "\n")
 		return nil
 	}
-	if !e.IO.OutTTY {
-		return cli.WriteRaw(e.IO.Results(), contents)
+	if !ios.OutTTY {
+		return cli.WriteRaw(ios.Results(), contents)
 	}
 	var b strings.Builder
 	for _, c := range contents {
@@ -150,7 +150,7 @@ func printReading(e *cli.Env, uri string, contents []registry.Content) error {
 		}
 		b.WriteString(cli.EndLine(terminal.Visible(c.Text)))
 	}
-	_, err := io.WriteString(e.IO.Out, b.String())
+	_, err := io.WriteString(ios.Out, b.String())
 	return err
 }
 

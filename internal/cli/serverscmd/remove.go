@@ -53,7 +53,7 @@ Exit codes: 0, 1, 2, 3 (no such server), 5 (inside a tool's run).`
 }
 
 func runEdit(ctx context.Context, e *cli.Env, scope, action string, entry edit.Change) error {
-	s, err := beforeChange(ctx, e)
+	s, err := beforeChange(ctx, e.Config)
 	if err != nil {
 		return err
 	}

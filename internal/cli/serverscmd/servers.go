@@ -110,18 +110,18 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
-	if err := print(e, session.Infos(reg, on, off)); err != nil {
+	if err := print(e.IO, session.Infos(reg, on, off)); err != nil {
 		return err
 	}
 	return o.NamedFailure(reg, names)
 }
 
-func print(e *cli.Env, infos []mcpclient.Info) error {
-	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]mcpclient.Info{"servers": infos})
+func print(ios *cli.IO, infos []mcpclient.Info) error {
+	if ios.JSON {
+		return ios.PrintJSON(map[string][]mcpclient.Info{"servers": infos})
 	}
 	if len(infos) == 0 {
-		e.IO.Note("toolreg: no MCP servers in the settings\n")
+		ios.Note("toolreg: no MCP servers in the settings\n")
 	}
 	t := columns.Aged{Table: columns.Table{Header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"}, Whole: []string{"ERROR"},
 		Spare: []string{"MS", "RESOURCES", "PROMPTS", "PROTOCOL", "TRANSPORT", "ORIGIN"}}}
@@ -133,13 +133,13 @@ func print(e *cli.Env, infos []mcpclient.Info) error {
 		t.AddAged(s.CachedAt, s.AgeMs, s.Name, s.Transport, string(s.State), s.ProtocolVersion, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
 			strconv.Itoa(s.Resources), strconv.FormatInt(s.ConnectMs, 10), s.Origin, cli.Beside(s.Error, s.Name))
 	}
-	if e.IO.OutTTY && len(infos) == 0 {
+	if ios.OutTTY && len(infos) == 0 {
 		return nil
 	}
 	summary := cli.WithFailed(len(infos), "server", failed)
 	if failed > 0 {
 		summary += "; toolreg doctor shows what to do"
 	}
-	e.IO.Summary("%s", summary)
-	return e.IO.PrintTable(t.For(e.IO.OutTTY))
+	ios.Summary("%s", summary)
+	return ios.PrintTable(t.For(ios.OutTTY))
 }

@@ -49,11 +49,11 @@ func runTest(ctx context.Context, e *cli.Env, name string) error {
 	if err != nil {
 		return err
 	}
-	server, err := serverNamed(e, s, name)
+	server, err := serverNamed(e.IO, s, name)
 	if err != nil {
 		return err
 	}
-	trials, err := try(ctx, e, s, []*mcpclient.Source{server})
+	trials, err := try(ctx, e.IO, s, []*mcpclient.Source{server})
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func testOptions() cli.SessionOptions {
 }
 
 // try connects to servers. A failing server is no error.
-func try(ctx context.Context, e *cli.Env, s *session.Session, servers []*mcpclient.Source) ([]*trial, error) {
+func try(ctx context.Context, ios *cli.IO, s *session.Session, servers []*mcpclient.Source) ([]*trial, error) {
 	reg, err := s.LoadServers(ctx, servers)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func try(ctx context.Context, e *cli.Env, s *session.Session, servers []*mcpclie
 		}
 		out = append(out, t)
 	}
-	e.IO.Diagnose(slices.DeleteFunc(s.Diagnostics(reg), func(d registry.Diagnostic) bool { return d.Code == settings.CodeSourceFailed })) // it is the result
+	ios.Diagnose(slices.DeleteFunc(s.Diagnostics(reg), func(d registry.Diagnostic) bool { return d.Code == settings.CodeSourceFailed })) // it is the result
 	return out, nil
 }
 
@@ -119,13 +119,13 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 		if !counts(a) {
 			continue
 		}
-		server, err := serverNamed(e, s, a.Name)
+		server, err := serverNamed(e.IO, s, a.Name)
 		if err != nil {
 			return err
 		}
 		servers = append(servers, server)
 	}
-	trials, err := try(ctx, e, s, servers)
+	trials, err := try(ctx, e.IO, s, servers)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 	}
 	if text == string(old) {
 		e.IO.Notef("%s is unchanged", file)
-		return printChanged(e, changedDocument{File: file})
+		return printChanged(e.IO, changedDocument{File: file})
 	}
 	_, err = settingsfile.Edit(ctx, e, settingsfile.EditOptions{File: file, Ask: true, Change: func(now []byte) ([]byte, error) {
 		if !bytes.Equal(now, old) {
@@ -64,7 +64,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 	if _, err := e.Config.Settings(ctx); err != nil { // problems outside the file, such as missing trust
 		return err
 	}
-	return printChanged(e, changedDocument{File: file})
+	return printChanged(e.IO, changedDocument{File: file})
 }
 
 // edited lets the person edit a file and returns the result, which has no

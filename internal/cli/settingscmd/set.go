@@ -82,11 +82,11 @@ type changedDocument struct {
 	File string `json:"file"`
 }
 
-func printChanged(e *cli.Env, d changedDocument) error {
-	if !e.IO.JSON {
+func printChanged(ios *cli.IO, d changedDocument) error {
+	if !ios.JSON {
 		return nil
 	}
-	return e.IO.PrintJSON(d)
+	return ios.PrintJSON(d)
 }
 
 func runSet(ctx context.Context, e *cli.Env, scope, key string, words []string) error {
@@ -126,7 +126,7 @@ func change(ctx context.Context, e *cli.Env, scope, key string, apply func(file 
 func reportChange(ctx context.Context, e *cli.Env, scope string, changed changedDocument, text string) error {
 	key, file := changed.Key, changed.File
 	e.IO.Notef(text, key, file)
-	if err := printChanged(e, changed); err != nil {
+	if err := printChanged(e.IO, changed); err != nil {
 		return err
 	}
 	s, diags, err := e.Config.Load(ctx)
@@ -142,7 +142,7 @@ func reportChange(ctx context.Context, e *cli.Env, scope string, changed changed
 	}
 	place, known := map[string]settings.Scope{"user": settings.ScopeUser, "project": settings.ScopeProject}[scope]
 	if o := values[0].Origin; known && o.Scope > place && o.Name != file {
-		settingsfile.WarnShadowed(e, key, o)
+		settingsfile.WarnShadowed(e.IO, key, o)
 	}
 	return nil
 }

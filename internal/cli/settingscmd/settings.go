@@ -65,7 +65,7 @@ tabs. Exit codes: 0, 2.`,
 No settings are read. Exit codes: 0, 2.`,
 		Example: "  toolreg settings schema > settings.schema.json",
 		Args:    cli.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return runSchema(e) },
+		RunE:    func(*cobra.Command, []string) error { return runSchema(e.IO) },
 	}, newEditCommand(e), newSetCommand(e), newUnsetCommand(e))
 	return cmd
 }
@@ -88,7 +88,7 @@ func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 	if err := e.Engine.CheckSettings(ctx, s); err != nil {
 		return err
 	}
-	values, err := chosenSettings(e, s, keys)
+	values, err := chosenSettings(e.IO, s, keys)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func others(v settings.Value) []string {
 
 // chosenSettings returns the settings with the keys in order, or all settings
 // without keys.
-func chosenSettings(e *cli.Env, s *settings.Settings, keys []string) ([]settings.Value, error) {
+func chosenSettings(ios *cli.IO, s *settings.Settings, keys []string) ([]settings.Value, error) {
 	if len(keys) == 0 {
 		return s.Effective(), nil
 	}
@@ -127,8 +127,8 @@ func chosenSettings(e *cli.Env, s *settings.Settings, keys []string) ([]settings
 		if err != nil {
 			return nil, unknownKey(err)
 		}
-		if len(values) == 0 && !e.IO.Quiet && !e.IO.JSON {
-			e.IO.Note(fmt.Sprintf("toolreg: %s is not set\n", key))
+		if len(values) == 0 && !ios.Quiet && !ios.JSON {
+			ios.Note(fmt.Sprintf("toolreg: %s is not set\n", key))
 		}
 		out = append(out, values...)
 	}
@@ -162,15 +162,15 @@ func runPath(e *cli.Env) error {
 	return e.IO.PrintTable(&t)
 }
 
-func runSchema(e *cli.Env) error {
-	if e.IO.JQ != nil || e.IO.JSON {
-		return e.IO.PrintJSON(table.Schema())
+func runSchema(ios *cli.IO) error {
+	if ios.JQ != nil || ios.JSON {
+		return ios.PrintJSON(table.Schema())
 	}
 	var b bytes.Buffer
 	if err := json.Indent(&b, table.Schema(), "", "  "); err != nil {
 		return fmt.Errorf("printing the schema: %w", err)
 	}
 	b.WriteByte('\n')
-	_, err := e.IO.Out.Write(b.Bytes())
+	_, err := ios.Out.Write(b.Bytes())
 	return err
 }

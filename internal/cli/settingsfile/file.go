@@ -39,7 +39,7 @@ func ScopeFlag(cmd *cobra.Command, scope *string, value, more string) {
 // Path returns the settings file of a scope: the user's, the project's,
 // or a named file. It need not exist.
 func Path(e *cli.Env, scope string) (string, error) {
-	root, err := projectRoot(e) // also determines the working directory
+	root, err := projectRoot(e.Config) // also determines the working directory
 	if err != nil {
 		return "", err
 	}
@@ -65,8 +65,8 @@ func Path(e *cli.Env, scope string) (string, error) {
 }
 
 // projectRoot finds the project root without reading settings.
-func projectRoot(e *cli.Env) (string, error) {
-	options, err := e.Config.Options()
+func projectRoot(config *cli.Config) (string, error) {
+	options, err := config.Options()
 	if err != nil {
 		return "", err
 	}
@@ -83,7 +83,7 @@ type EditOptions struct {
 // Edit changes a settings file as [Write] does. Concurrent
 // runs wait for each other.
 func Edit(ctx context.Context, e *cli.Env, x EditOptions) (granted bool, err error) {
-	root, err := projectRoot(e)
+	root, err := projectRoot(e.Config)
 	if err != nil {
 		return false, err
 	}
@@ -152,8 +152,8 @@ func inTurn(ctx context.Context, e *cli.Env, write func() error) (err error) {
 }
 
 // WarnShadowed warns that another scope overrides the value that was written.
-func WarnShadowed(e *cli.Env, key string, by settings.Origin) {
-	e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_shadowed",
+func WarnShadowed(ios *cli.IO, key string, by settings.Origin) {
+	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "setting_shadowed",
 		Message: by.String() + " sets " + key + " too and takes precedence", Hint: "run toolreg settings path to see the precedence"})
 }
 

@@ -36,7 +36,7 @@ type Change struct {
 // written and nothing is granted. A no is a [registry.ErrDenied], and
 // nothing is written. The settings are read again afterwards.
 func Write(ctx context.Context, e *cli.Env, w Change) (granted bool, err error) {
-	before, err := project(ctx, e)
+	before, err := project(ctx, e.Config)
 	if err != nil {
 		return false, err
 	}
@@ -45,7 +45,7 @@ func Write(ctx context.Context, e *cli.Env, w Change) (granted bool, err error) 
 		return false, err
 	}
 	if shown != nil || w.Ask {
-		if err := askToWrite(ctx, e, w, before, shown); err != nil {
+		if err := askToWrite(ctx, e.Person, w, before, shown); err != nil {
 			return false, err
 		}
 	}
@@ -56,13 +56,13 @@ func Write(ctx context.Context, e *cli.Env, w Change) (granted bool, err error) 
 	if shown == nil {
 		return false, nil
 	}
-	return true, grantShown(ctx, e, shown)
+	return true, grantShown(ctx, e.Config, shown)
 }
 
 // project returns the project in its current state; nil if it has no settings
 // or if mistakes, which the change may correct, prevent reading them.
-func project(ctx context.Context, e *cli.Env) (*settings.Project, error) {
-	s, _, err := e.Config.Load(ctx)
+func project(ctx context.Context, config *cli.Config) (*settings.Project, error) {
+	s, _, err := config.Load(ctx)
 	if _, ok := errors.AsType[*settings.Error](err); ok {
 		return nil, nil
 	}
@@ -75,7 +75,7 @@ func project(ctx context.Context, e *cli.Env) (*settings.Project, error) {
 // proposed returns the project as the change would make it; nil if trust in it
 // is not part of the question.
 func proposed(e *cli.Env, w Change) (*settings.Project, error) {
-	root, err := projectRoot(e)
+	root, err := projectRoot(e.Config)
 	if err != nil || !e.Person.AtKeyboard() || !isProjectFile(root, w.File) {
 		return nil, err
 	}
@@ -107,8 +107,8 @@ func isProjectFile(root, file string) bool {
 
 // askToWrite shows a change and asks. nil means yes. after is nil if trust is
 // not part of the question.
-func askToWrite(ctx context.Context, e *cli.Env, w Change, before, after *settings.Project) error {
-	tty, err := e.Person.OpenTTY()
+func askToWrite(ctx context.Context, person *cli.Person, w Change, before, after *settings.Project) error {
+	tty, err := person.OpenTTY()
 	if err != nil {
 		return err
 	}
@@ -184,15 +184,15 @@ func withoutPlaces(list, known []string) []string {
 }
 
 // grantShown trusts the project if it is what was shown.
-func grantShown(ctx context.Context, e *cli.Env, shown *settings.Project) error {
-	now, _, err := e.Config.Load(ctx)
+func grantShown(ctx context.Context, config *cli.Config, shown *settings.Project) error {
+	now, _, err := config.Load(ctx)
 	if err != nil {
 		return err
 	}
 	if now.Project == nil || now.Project.Hash != shown.Hash {
 		return errors.New("written, but not trusted: a file of the project changed in the meantime; see toolreg trust grant")
 	}
-	err = e.Config.GrantTrust(ctx, now.Project)
-	e.Config.Forget()
+	err = config.GrantTrust(ctx, now.Project)
+	config.Forget()
 	return err
 }

@@ -86,8 +86,8 @@ func (e *noProjectError) Hint() string {
 func (e *noProjectError) Is(target error) bool { return target == registry.ErrNotFound }
 
 // project loads the settings and returns the project's, which must exist.
-func project(ctx context.Context, e *cli.Env) (*settings.Project, error) {
-	s, _, err := e.Config.Load(ctx) // the result includes the diagnostics
+func project(ctx context.Context, config *cli.Config) (*settings.Project, error) {
+	s, _, err := config.Load(ctx) // the result includes the diagnostics
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ type trustDocument struct {
 }
 
 func runStatus(ctx context.Context, e *cli.Env) error {
-	p, err := project(ctx, e)
+	p, err := project(ctx, e.Config)
 	if err != nil {
 		return err
 	}
@@ -143,14 +143,14 @@ func runGrant(ctx context.Context, e *cli.Env, o *options) error {
 	if err := e.Config.RefuseInside("granting trust"); err != nil {
 		return err
 	}
-	p, err := project(ctx, e)
+	p, err := project(ctx, e.Config)
 	if err != nil {
 		return err
 	}
 	if p.Obstacle != "" {
 		return fmt.Errorf("%w: the project cannot be trusted as it is: %s", registry.ErrDenied, p.Obstacle)
 	}
-	if err := agreed(ctx, e, p, o.hash); err != nil {
+	if err := agreed(ctx, e.Person, p, o.hash); err != nil {
 		return err
 	}
 	if err := e.Config.GrantTrust(ctx, p); err != nil || !e.IO.JSON {
@@ -183,17 +183,17 @@ func (*grantNeedsPerson) Is(target error) bool { return target == registry.ErrNe
 
 // agreed returns nil if the hash on the command line matches the files, or if
 // the person answers yes.
-func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) error {
+func agreed(ctx context.Context, person *cli.Person, p *settings.Project, hash string) error {
 	if hash != "" {
 		if hash != p.Hash {
 			return &cli.UsageError{Err: fmt.Errorf("the files have the hash %s, not %s", p.Hash, hash), Hint: "run toolreg trust status again"}
 		}
 		return nil
 	}
-	if e.Person.NonInteractive {
+	if person.NonInteractive {
 		return &grantNeedsPerson{}
 	}
-	tty, err := e.Person.OpenTTY()
+	tty, err := person.OpenTTY()
 	if err != nil {
 		return &grantNeedsPerson{}
 	}
@@ -207,7 +207,7 @@ func agreed(ctx context.Context, e *cli.Env, p *settings.Project, hash string) e
 }
 
 func runRevoke(ctx context.Context, e *cli.Env) error {
-	p, err := project(ctx, e)
+	p, err := project(ctx, e.Config)
 	if err != nil {
 		return err
 	}

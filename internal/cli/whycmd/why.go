@@ -140,7 +140,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	reg, tools, err := e.Engine.FindTools(ctx, s, name, false)
 	if err != nil {
 		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden != nil {
-			return printWhy(e, whyDocument{Tool: name, Source: missing.Hidden.Source, Hidden: missing.Hidden}, nil)
+			return printWhy(e.IO, whyDocument{Tool: name, Source: missing.Hidden.Source, Hidden: missing.Hidden}, nil)
 		}
 		return err
 	}
@@ -164,7 +164,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 		if i > 0 && !e.IO.JSON {
 			fmt.Fprintln(e.IO.Out)
 		}
-		if err := printWhy(e, d.whyDocument, d.changes); err != nil {
+		if err := printWhy(e.IO, d.whyDocument, d.changes); err != nil {
 			return err
 		}
 	}
@@ -244,17 +244,17 @@ func approvalOf(store *policy.Approvals, v policy.Verdict) *approvalscmd.Approva
 	return nil
 }
 
-func printWhy(e *cli.Env, d whyDocument, changes []policy.Change) error {
-	if e.IO.JSON {
-		return e.IO.PrintJSON(d)
+func printWhy(ios *cli.IO, d whyDocument, changes []policy.Change) error {
+	if ios.JSON {
+		return ios.PrintJSON(d)
 	}
-	_, err := io.WriteString(e.IO.Out, whyText(d, changes, e))
+	_, err := io.WriteString(ios.Out, whyText(d, changes, ios))
 	return err
 }
 
 // whyText formats the answer for a person: one field per line, the last of
 // which says what to do.
-func whyText(d whyDocument, changes []policy.Change, e *cli.Env) string {
+func whyText(d whyDocument, changes []policy.Change, ios *cli.IO) string {
 	var b strings.Builder
 	field := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s%s\n", name+":", terminal.Line(fmt.Sprintf(format, args...)))
@@ -291,7 +291,7 @@ func whyText(d whyDocument, changes []policy.Change, e *cli.Env) string {
 	if x := d.Approval; x != nil {
 		field("approval", "%s (%s) of %s", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value), x.Created.Local().Format(time.DateTime))
 	}
-	b.WriteString(terminal.Changes(changes, e.IO.WrapWidth()))
+	b.WriteString(terminal.Changes(changes, ios.WrapWidth()))
 	if d.Sandbox != nil && d.Sandbox.text != "" {
 		field("sandbox", "%s", d.Sandbox.text)
 	}

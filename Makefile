@@ -21,7 +21,7 @@ RELEASE := tools/release
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build man docs test conformance demo lint page tokens bench benchtools benchservers benchserve benchsandbox fuzz soak replicas clean programs
+.PHONY: help build man docs test conformance demo lint page tokens bench benchtools benchservers benchserve benchsandbox fuzz mutants soak replicas clean programs
 .PHONY: share vulns release release-snapshot release-compare release-test
 
 help: ## show this list
@@ -112,6 +112,9 @@ fuzz: programs ## run every fuzz target for FUZZTIME, and SHELL_LINES lines in r
 		done; \
 	done
 	TOOLREG_SHELL_LINES=$(SHELL_LINES) go test -count=1 -timeout 2h -v -run '^TestShellsAgree$$' ./internal/policy/shellline </dev/null
+
+mutants: ## change the operators of the packages with testdata/mutants.txt, or of PACKAGES, and see that tests notice (hours)
+	go run ./tools/mutants $(PACKAGES)
 
 soak: ## serve under SOAK client sessions, some broken off, with servers killed and settings reloaded
 	TOOLREG_SOAK=$(SOAK) go test -count=1 -timeout 1h -v -run '^(TestNothingIsLeft|TestReloadLosesNoCall|TestNothingOutlivesItsClient)$$' ./internal/serve ./cmd/toolreg </dev/null

@@ -124,6 +124,7 @@ func rooms() map[string][]string {
 		"internal/trust/consent":       {"internal/process", "internal/settings/document", "internal/settings/table", "internal/trust"},
 		"internal/webaddr":             {},
 		"internal/webpage":             {"internal/terminal"},
+		"tools/mutants":                {},
 		"tools/reference":              {"internal/builtin", "internal/cli", "internal/cli/commands", "internal/registry", "internal/settings/table"},
 	}
 }

@@ -119,7 +119,7 @@ func check(dir, tree, report string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	args := []string{"tool", "-modfile=tools/gremlins.mod", "gremlins", "unleash", "--silent",
+	args := []string{"tool", "-modfile=tools/gremlins.mod", "gremlins", "unleash", "--output-statuses=l",
 		"--workers=1", "--timeout-coefficient=5", "--output=" + report, "--exclude-files=/", // of subfolders
 		"--invert-logical", "--invert-loopctrl", "--invert-assignments", "--invert-bitwise", "--invert-bwassign", "--remove-self-assignments",
 	}

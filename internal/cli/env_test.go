@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// testEnv returns the environment of a command with a home of its own, and what it
+// prints on stderr.
+func testEnv(t *testing.T, command string, environ ...string) (*Env, *bytes.Buffer) {
+	t.Helper()
+	var stderr bytes.Buffer
+	home := t.TempDir()
+	e := newEnv("", Streams{In: strings.NewReader(""), Out: terminal.NewWriter(io.Discard), Err: terminal.NewWriter(&stderr)},
+		append([]string{"HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state")}, environ...))
+	e.command = &cobra.Command{Use: command}
+	(&cobra.Command{Use: "toolreg"}).AddCommand(e.command)
+	return e, &stderr
+}
+
+// Params are read from stdin only if nothing else gives them and a person would not
+// have to type them.
+func TestWhereParamsComeFrom(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "params.json")
+	if err := os.WriteFile(file, []byte("file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	takes := &registry.Tool{Definition: registry.Definition{Name: "t", InputSchema: []byte(`{"type":"object","properties":{"a":{}}}`)}}
+	takesNone := &registry.Tool{Definition: registry.Definition{Name: "t", InputSchema: []byte(`{"type":"object","properties":{},"additionalProperties":false}`)}}
+	for _, tt := range []struct {
+		name     string
+		o        ParamsOptions
+		tool     *registry.Tool
+		args     bool
+		terminal bool
+		want     string
+		given    bool
+	}{
+		{"a pipe", ParamsOptions{}, takes, false, false, "stdin", true},
+		{"the keyboard", ParamsOptions{}, takes, false, true, "", false},
+		{"arguments and a pipe", ParamsOptions{}, takes, true, false, "", false},
+		{"a tool that takes none", ParamsOptions{}, takesNone, false, false, "", false},
+		{"--params", ParamsOptions{params: "{}"}, takes, true, false, "{}", true},
+		{"--params-file", ParamsOptions{file: file}, takes, true, false, "file", true},
+		{"--params-file -", ParamsOptions{file: "-"}, takes, true, true, "stdin", true},
+	} {
+		e, _ := testEnv(t, "call")
+		e.In, e.InTTY = strings.NewReader("stdin"), tt.terminal
+		data, given, err := e.baseParams(t.Context(), &tt.o, tt.tool, tt.args)
+		if err != nil || string(data) != tt.want || given != tt.given {
+			t.Errorf("%s: %q, %t, %v; want %q, %t", tt.name, data, given, err, tt.want, tt.given)
+		}
+	}
+	for _, tt := range []struct {
+		o     ParamsOptions
+		wrong bool
+	}{{ParamsOptions{params: "{}"}, false}, {ParamsOptions{file: "-"}, false}, {ParamsOptions{params: "{}", file: "-"}, true}} {
+		if err := tt.o.Check(); (err != nil) != tt.wrong {
+			t.Errorf("%+v: %v", tt.o, err)
+		}
+	}
+}
+
+func TestWhoIsAskedNothing(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		nonInteractive bool
+		environ        []string
+		nobody         string
+	}{
+		{"a person", false, nil, ""},
+		{"--non-interactive", true, nil, "--non-interactive is given"},
+		{"a tool's run", false, []string{"TOOLREG_DEPTH=1"}, "inside a tool's run nobody can be asked"},
+	} {
+		e, _ := testEnv(t, "call", tt.environ...)
+		e.Globals.NonInteractive = tt.nonInteractive
+		if got := e.asker.nobody(); got != tt.nobody {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.nobody)
+		}
+		if tt.nobody != "" && e.asker.Confirmer() != nil {
+			t.Errorf("%s is asked", tt.name)
+		}
+	}
+}
+
+// The question whether to trust a project is for a person who looks at what they did,
+// not for a program that reads what is printed.
+func TestTrustIsOffered(t *testing.T) {
+	for _, tt := range []struct {
+		name, command string
+		change        func(*Env)
+		want          bool
+	}{
+		{"a listing at a terminal", "list", func(*Env) {}, true},
+		{"a call", "call", func(*Env) {}, true},
+		{"a command that must be silent", "serve", func(*Env) {}, false},
+		{"stderr in a file", "list", func(e *Env) { e.ErrTTY = false }, false},
+		{"--non-interactive", "list", func(e *Env) { e.Globals.NonInteractive = true }, false},
+		{"--quiet", "list", func(e *Env) { e.Globals.Quiet = true }, false},
+		{"a tool's run", "list", func(e *Env) { e.Environ = append(e.Environ, "TOOLREG_DEPTH=1") }, false},
+	} {
+		e, _ := testEnv(t, tt.command)
+		e.ErrTTY = true
+		tt.change(e)
+		if got := e.mayOffer(); got != tt.want {
+			t.Errorf("%s: %t", tt.name, got)
+		}
+	}
+}
+
+// A no is for exactly what was shown; until that changes, one line says that the project
+// is not loaded.
+func TestNoToAProject(t *testing.T) {
+	e, _ := testEnv(t, "list")
+	p := &settings.Project{Root: "/p", Hash: "1", Covered: []trust.File{{Name: "a.yaml"}, {Name: "b.sh"}}}
+	untrusted := registry.Diagnostic{Code: settings.CodeProjectUntrusted, Message: "m"}
+	other := registry.Diagnostic{Code: "other", Message: "m"}
+	diags := func() []registry.Diagnostic { return []registry.Diagnostic{untrusted, other} }
+	if e.SaidNo(p) || len(e.withNo(p, diags())) != 2 {
+		t.Error("nobody said no yet")
+	}
+	e.keepNo(t.Context(), p, p.Hash)
+	got := e.withNo(p, diags())
+	if !e.SaidNo(p) || len(got) != 2 || got[0] != other || !strings.Contains(got[1].Message, "you declined to trust this project: a.yaml and 1 more file;") {
+		t.Errorf("after a no: %t, %v", e.SaidNo(p), got)
+	}
+	changed, another, trusted := *p, *p, *p
+	changed.Hash, another.Root, trusted.Trusted = "2", "/q", true
+	if e.SaidNo(&changed) || e.SaidNo(&another) {
+		t.Error("the no counts for other files or another project")
+	}
+	if got := e.withNo(&trusted, diags()); len(got) != 2 || got[0] != untrusted {
+		t.Errorf("a project that is trusted by a flag: %v", got)
+	}
+	e.keepNo(t.Context(), p, "")
+	if e.SaidNo(p) {
+		t.Error("the no was not withdrawn")
+	}
+}
+
+func TestWhichDiagnosticsShow(t *testing.T) {
+	diags := []registry.Diagnostic{{Severity: "error", Code: "c", Message: "wrong"}, {Severity: "warning", Code: "c", Message: "odd"}, {Severity: "info", Code: "c", Message: "known"},
+		{Severity: "error", Code: "c", Message: "wrong"}, {Severity: "error", Code: "c", Source: "mcp:s", Message: "wrong"}, {Severity: "error", Code: "c", Tool: "t", Message: "wrong"}}
+	for _, tt := range []struct {
+		globals   settings.Globals
+		some, all string
+	}{
+		{settings.Globals{}, "wrong odd wrong wrong", "wrong odd known wrong wrong"},
+		{settings.Globals{Verbose: true}, "wrong odd known wrong wrong", "wrong odd known wrong wrong"},
+		{settings.Globals{Quiet: true}, "wrong wrong wrong", "wrong wrong wrong"},
+	} {
+		shown := func(diagnose func(*Env, []registry.Diagnostic)) string {
+			e, stderr := testEnv(t, "list")
+			e.Globals = tt.globals
+			diagnose(e, diags)
+			var words []string
+			for line := range strings.Lines(stderr.String()) {
+				for _, word := range []string{"wrong", "odd", "known"} {
+					if strings.Contains(line, word) {
+						words = append(words, word)
+					}
+				}
+			}
+			return strings.Join(words, " ")
+		}
+		if got := shown((*Env).Diagnose); got != tt.some {
+			t.Errorf("%+v: %q, want %q", tt.globals, got, tt.some)
+		}
+		if got := shown((*Env).DiagnoseAll); got != tt.all {
+			t.Errorf("%+v, all: %q, want %q", tt.globals, got, tt.all)
+		}
+	}
+}
+
+// A summary is for a person who sees results and notes on one screen.
+func TestSummary(t *testing.T) {
+	for _, tt := range []struct{ out, err, quiet, want bool }{{true, true, false, true}, {false, true, false, false}, {true, false, false, false}, {true, true, true, false}} {
+		e, _ := testEnv(t, "list")
+		e.OutTTY, e.ErrTTY, e.Globals.Quiet = tt.out, tt.err, tt.quiet
+		if e.Summary("%d tools", 3); e.summary != map[bool]string{true: "3 tools"}[tt.want] {
+			t.Errorf("%+v: %q", tt, e.summary)
+		}
+	}
+}
+
+func TestANoteIsShownOnce(t *testing.T) {
+	e, _ := testEnv(t, "list")
+	if got := fmt.Sprint(e.firstTime("a"), e.firstTime("a"), e.firstTime("b")); got != "true false true" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/args"
+	"github.com/toolreg/toolreg/internal/declare"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// TestExitCodes gives each kind of error its word, exit code and hint, also where it is
+// wrapped, and the first of several that apply.
+func TestExitCodes(t *testing.T) {
+	missing := &registry.NotFoundError{Name: "t"}
+	hidden := &registry.NotFoundError{Name: "t", Hidden: &registry.Hidden{Setting: "s.yaml:3"}}
+	broken := &registry.NotFoundError{Name: "t", Hidden: &registry.Hidden{Setting: "s.yaml:3", Err: errors.New("bad schema")}}
+	ownHint := &UsageError{Err: errors.New("no such file"), Hint: "look elsewhere"}
+	for name, tt := range map[string]struct {
+		err  error
+		word string
+		exit int
+		hint string
+	}{
+		"anything else":                      {errors.New("boom"), "failure", 1, ""},
+		"too many open files":                {fmt.Errorf("open x: %w", syscall.EMFILE), "failure", 1, "raise the limit on open files, such as with ulimit -n 256"},
+		"usage":                              {ownHint, "usage", 2, "look elsewhere"},
+		"a flag that does not exist":         {errors.New("unknown flag: --x"), "usage", 2, "see toolreg --help"},
+		"an argument that is none":           {&args.Error{Arg: "x", Usage: true}, "usage", 2, ""},
+		"an argument of the wrong type":      {&args.Error{Arg: "x=1"}, "invalid_params", 4, ""},
+		"settings":                           {&settings.Error{Problems: []document.Problem{{Message: "m"}}}, "invalid_settings", 2, ""},
+		"a format":                           {&declare.UnknownFormatError{}, "unknown_format", 2, ""},
+		"params":                             {registry.Invalid("t", "/x", "bad"), "invalid_params", 4, "see toolreg call t --help"},
+		"a denial":                           {&exec.Denied{Tool: "t"}, "denied", 5, ""},
+		"nobody to ask":                      {&exec.NeedsConfirmation{Tool: "t", Hint: "--yes"}, "needs_approval", 6, "--yes"},
+		"nobody to ask, in short":            {registry.ErrNeedsConfirmation, "needs_approval", 6, ""},
+		"a time limit":                       {&exec.TimeoutError{Tool: "t"}, "timeout", 124, ""},
+		"a tool's own time limit":            {&exec.ToolError{Category: registry.ErrorTimeout}, "timeout", 124, ""},
+		"a login":                            {fmt.Errorf("%w: %w", registry.ErrSourceFailed, registry.ErrNeedsLogin), "needs_login", 8, ""},
+		"a tool that failed":                 {&exec.ToolError{Category: registry.ErrorExecution}, "tool_error", 7, ""},
+		"a request that is refused":          {&mcpclient.RefusedError{Server: "s", Request: "prompts/get", Code: -32602, Message: "not found"}, "refused", 7, ""},
+		"a resource that does not exist":     {&mcpclient.RefusedError{Server: "s", Request: "resources/read", Code: -32602, Message: "not found"}, "not_found", 3, "toolreg servers s --resources lists them"},
+		"a server without resources":         {&mcpclient.NotOfferedError{Server: "s", What: "resources"}, "not_found", 3, ""},
+		"a source":                           {registry.ErrSourceFailed, "source_failed", 8, ""},
+		"no tool, maybe of a source":         {fmt.Errorf("%w: %w", registry.ErrSourceFailed, missing), "source_failed", 8, ""},
+		"no tool":                            {missing, "not_found", 3, "run toolreg list to see all tools"},
+		"a hidden tool":                      {hidden, "not_found", 3, "set at s.yaml:3"},
+		"a tool that cannot be used":         {broken, "not_found", 3, "toolreg list --all shows every hidden tool, and why"},
+		"no server":                          {&session.NoServerError{}, "not_found", 3, "run toolreg servers to see all servers"},
+		"no approval":                        {&policy.NoApprovalError{ID: "1"}, "not_found", 3, "run toolreg approvals list to see all approvals"},
+		"a denial comes before a time limit": {fmt.Errorf("%w: %w", exec.ErrTimeout, registry.ErrDenied), "denied", 5, ""},
+	} {
+		for _, err := range []error{tt.err, fmt.Errorf("step 1: %w", tt.err)} {
+			if tt.hint == "see toolreg --help" && err != tt.err {
+				continue // cobra's errors have no type, and are never wrapped
+			}
+			f := classify(t.Context(), err)
+			if f.word != tt.word || f.exit != tt.exit || f.hint != tt.hint {
+				t.Errorf("%s: %s, exit code %d, hint %q; want %s, %d, %q", name, f.word, f.exit, f.hint, tt.word, tt.exit, tt.hint)
+			}
+		}
+	}
+	if f := classify(t.Context(), registry.Invalid("t", "/x", "bad")); len(f.details) != 1 || f.details[0].Pointer != "/x" {
+		t.Errorf("details %v", f.details)
+	}
+}
+
+// After a signal, what fails because of it is an interruption, and what fails for a
+// reason of its own is not.
+func TestExitCodesOfSignals(t *testing.T) {
+	for sig, want := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errSignal{sig})
+		for _, err := range []error{fmt.Errorf("calling: %w", context.Canceled), fmt.Errorf("calling: %w", context.Cause(ctx))} {
+			if word, exit := outcome(ctx, err); word != "interrupted" || exit != want {
+				t.Errorf("%s, %v: %s, exit code %d", sig, err, word, exit)
+			}
+		}
+		if word, exit := outcome(ctx, registry.ErrDenied); word != "denied" || exit != 5 {
+			t.Errorf("%s, a denial: %s, exit code %d", sig, word, exit)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if word, exit := outcome(ctx, context.Canceled); word != "failure" || exit != 1 {
+		t.Errorf("canceled without a signal: %s, exit code %d", word, exit)
+	}
+}

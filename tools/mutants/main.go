@@ -25,9 +25,9 @@ import (
 	"strings"
 )
 
-// file names, for each package, the changes that its tests may miss: lines of changes,
-// then an indented reason for these.
-const file = "testdata/mutants.txt"
+// list has, for each package, the changes that its tests may miss: lines of changes,
+// then an indented line with the reason for these.
+const list = "testdata/mutants.txt"
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -37,77 +37,63 @@ func main() {
 }
 
 func run(dirs []string) error {
-	if len(dirs) == 0 {
-		err := filepath.WalkDir("internal", func(path string, _ fs.DirEntry, err error) error {
-			if strings.HasSuffix(filepath.ToSlash(path), "/"+file) {
-				dirs = append(dirs, filepath.Dir(filepath.Dir(path)))
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	temp, err := os.MkdirTemp("", "mutants-")
+	// What git tracks or would track: gremlins copies its module for each package, and
+	// installed programs are many times larger than the code.
+	listed, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
-	tree := filepath.Join(temp, "tree")
-	if err := copyTree(tree); err != nil {
+	names := strings.Split(strings.Trim(string(listed), "\x00"), "\x00")
+	if len(dirs) == 0 {
+		for _, name := range names {
+			if dir, ok := strings.CutSuffix(name, "/"+list); ok {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	tree, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
 		return err
 	}
-	failed := false
+	defer os.RemoveAll(tree)
+	for _, name := range names {
+		if err := copyFile(name, filepath.Join(tree, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	differ := false
 	for _, dir := range dirs {
-		same, err := check(filepath.Clean(dir), tree, filepath.Join(temp, "report.json"))
+		same, err := check(filepath.Clean(dir), tree)
 		if err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
-		failed = failed || !same
+		differ = differ || !same
 	}
-	if failed {
-		return errors.New("the tests and " + file + " differ")
+	if differ {
+		return errors.New("what the tests miss differs from " + list)
 	}
 	return nil
 }
 
-// copyTree copies what git tracks or would track: gremlins copies its module for each
-// package, and installed programs are many times larger than the code.
-func copyTree(tree string) error {
-	list, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+func copyFile(from, to string) error {
+	info, err := os.Stat(from)
 	if err != nil {
 		return err
 	}
-	for _, name := range strings.Split(strings.Trim(string(list), "\x00"), "\x00") {
-		info, err := os.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) { // removed, and not yet from the index
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if !info.Mode().IsRegular() {
-			continue
-		}
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(tree, name)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(to, data, info.Mode().Perm()); err != nil {
-			return err
-		}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
 	}
-	return nil
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, info.Mode().Perm())
 }
 
 // check runs gremlins over one package, prints how many changes the tests notice and
 // each difference to the file of the package, and says whether there was none.
-func check(dir, tree, report string) (bool, error) {
-	reasons, err := readReasons(filepath.Join(dir, file))
+func check(dir, tree string) (bool, error) {
+	may, err := readList(filepath.Join(dir, list))
 	if err != nil {
 		return false, err
 	}
@@ -119,6 +105,7 @@ func check(dir, tree, report string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	report := filepath.Join(tree, dir, "report.json")
 	args := []string{"tool", "-modfile=tools/gremlins.mod", "gremlins", "unleash", "--output-statuses=l",
 		"--workers=1", "--timeout-coefficient=5", "--output=" + report, "--exclude-files=/", // of subfolders
 		"--invert-logical", "--invert-loopctrl", "--invert-assignments", "--invert-bitwise", "--invert-bwassign", "--remove-self-assignments",
@@ -150,7 +137,7 @@ func check(dir, tree, report string) (bool, error) {
 	noticed, late := 0, 0
 	missed := map[string]bool{}
 	for _, f := range result.Files {
-		keys, err := name(filepath.Join(tree, dir, f.Name), f.Mutants)
+		keys, err := nameAll(filepath.Join(tree, dir, f.Name), f.Mutants)
 		if err != nil {
 			return false, err
 		}
@@ -170,14 +157,14 @@ func check(dir, tree, report string) (bool, error) {
 		noticed, noticed+len(missed), late)
 	same := true
 	for _, key := range slices.Sorted(maps.Keys(missed)) {
-		if _, ok := reasons[key]; !ok {
-			fmt.Println("  not in the file: " + key)
+		if !may[key] {
+			fmt.Println("  missed, and not in " + list + ": " + key)
 			same = false
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(reasons)) {
+	for _, key := range slices.Sorted(maps.Keys(may)) {
 		if !missed[key] {
-			fmt.Println("  noticed, or gone: " + key)
+			fmt.Println("  noticed or gone, and in " + list + ": " + key)
 			same = false
 		}
 	}
@@ -189,10 +176,10 @@ type mutant struct {
 	Line, Column int
 }
 
-// name returns a name for each mutant of a file that stays the same when other lines
+// nameAll returns a name for each mutant of a file that stays the same when other lines
 // move: file, function, kind of change, text of the line, and a number if several are alike.
 // It sorts the mutants by their place.
-func name(path string, mutants []mutant) ([]string, error) {
+func nameAll(path string, mutants []mutant) ([]string, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -224,32 +211,21 @@ func name(path string, mutants []mutant) ([]string, error) {
 	return keys, nil
 }
 
-// readReasons reads the file of a package.
-func readReasons(path string) (map[string]string, error) {
+// readList reads the changes that a package's tests may miss; none if there is no file.
+func readList(path string) (map[string]bool, error) {
 	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	reasons := map[string]string{}
-	var open []string
+	may := map[string]bool{}
+	last := ""
 	for line := range strings.Lines(string(data)) {
-		line = strings.TrimRight(line, "\r\n")
-		switch {
-		case line == "" || line[0] == '#':
-		case line[0] == '\t':
-			for _, key := range open {
-				reasons[key] = strings.TrimSpace(line)
-			}
-			open = nil
-		default:
-			open = append(open, line)
+		if last = strings.TrimRight(line, "\n"); !strings.HasPrefix(last, "\t") {
+			may[last] = true
 		}
 	}
-	if len(open) > 0 {
-		return nil, fmt.Errorf("%s: no reason after %q", path, open[len(open)-1])
+	if may[last] {
+		return nil, fmt.Errorf("%s: no reason after %q", path, last)
 	}
-	return reasons, nil
+	return may, nil
 }

@@ -393,3 +393,75 @@ func TestCallOfAStep(t *testing.T) {
 		t.Error("a key twice was taken")
 	}
 }
+
+// A server that failed is not started again for a while, unless the person names it.
+func TestANamedServerIsStartedThoughItFailed(t *testing.T) {
+	load := func(s *Session) error { _, err := s.All(t.Context()); return err }
+	for _, tt := range []struct {
+		name   string
+		do     func(*Session) error
+		starts string
+	}{
+		{"nobody names it", load, ""},
+		{"a pattern names it", func(s *Session) error {
+			on, _, err := s.Servers("a")
+			if err == nil {
+				_, err = s.LoadServers(t.Context(), on)
+			}
+			return err
+		}, "a"},
+		{"a tool's name names it", func(s *Session) error { _, err := s.Find(t.Context(), "a__x", Query{}); return err }, "a"},
+	} {
+		w := newWorld(t, "cache: {discovery: 1h}\n", "a:down", "b:y")
+		s := w.session(Options{})
+		if err := load(s); err != nil || w.starts() != "a b" {
+			t.Fatal(err)
+		}
+		s.Close() // writes what it keeps
+		w.serve("a", "x")
+		if err := tt.do(w.session(Options{})); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if got := w.starts(); got != tt.starts {
+			t.Errorf("%s: started %q, want %q", tt.name, got, tt.starts)
+		}
+	}
+}
+
+// Patterns may overlap: each server is there once, also one that is turned off.
+func TestServersByPattern(t *testing.T) {
+	w := newWorld(t, "mcp: {excluded: [off]}\n", "one:x", "two:y", "off:z")
+	s := w.session(Options{})
+	for _, tt := range []struct {
+		patterns []string
+		want     string // those that are on, then those that are off
+	}{
+		{nil, "one two | off"},
+		{[]string{"one"}, "one |"},
+		{[]string{"t*", "two", "*"}, "two one | off"},
+		{[]string{"off", "o*"}, "one | off"},
+	} {
+		on, off, err := s.Servers(tt.patterns...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, server := range on {
+			names = append(names, server.Info().Name)
+		}
+		names = append(names, "|")
+		for _, server := range off {
+			names = append(names, server.Name)
+		}
+		if got := strings.Join(names, " "); got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.patterns, got, tt.want)
+		}
+	}
+	_, _, err := s.Servers("one", "ohne")
+	if missing, ok := errors.AsType[*NoServerError](err); !ok || missing.Name != "ohne" || !errors.Is(err, registry.ErrNotFound) || !strings.Contains(err.Error(), "did you mean one?") {
+		t.Errorf("a pattern of no server: %v", err)
+	}
+	if got := w.starts(); got != "" {
+		t.Errorf("started %q", got)
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -224,6 +225,7 @@ func TestFindWhatIsNotThere(t *testing.T) {
 		{"a setting hides it", "excludeTools: [y]\n", []string{"a:x", "b:y"}, "y", false, true, `is not registered`, "a b"},
 		{"a setting hides it from its own name", "excludeTools: [y]\n", []string{"a:x", "b:y"}, "b__y", false, true, `is not registered`, "a b"},
 		{"the alias of a built-in tool that was overwritten", "toolDiscoveryCommand: [echo, '[{\"name\":\"read_file\"}]']\ntoolCallCommand: cat\n", []string{"a:x"}, "read", false, true, `no tool named "read"`, "a"},
+		{"only the version is not there, whoever failed", "toolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"2.0.0\"}]']\ntoolCallCommand: cat\n", []string{"a:down"}, "made@9", false, true, `2.0.0`, "a"},
 		{"its server is not allowed", "mcp: {excluded: [b]}\n", []string{"a:x", "b:y"}, "b__y", false, true, `its server is not allowed`, "a"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -463,5 +465,43 @@ func TestServersByPattern(t *testing.T) {
 	}
 	if got := w.starts(); got != "" {
 		t.Errorf("started %q", got)
+	}
+}
+
+// Of what is hidden, only a tool that a lock hides can come back by itself: its server,
+// and no other, is asked what it has now.
+func TestWhatIsHiddenInTheCache(t *testing.T) {
+	for _, tt := range []struct {
+		name, find string
+		locked     bool
+		reason     string
+		starts     string
+	}{
+		{"a lock hides it", "new", true, "it is not in toolreg.lock", "a"},
+		{"a setting hides it", "off", false, "excludeTools", ""},
+	} {
+		w := newWorld(t, "cache: {discovery: 1h}\nexcludeTools: [off]\n", "a:x,off", "b:y")
+		var pinned lock.Recorder
+		s := w.session(Options{Last: pinned.Filter, LastShaped: pinned.Override})
+		if _, err := s.All(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Write(s.Settings().ProjectRoot, pinned.File().Encode()); err != nil {
+			t.Fatal(err)
+		}
+		w.serve("a", "x,off,new")
+		s = w.session(Options{Cache: cache.Renew})
+		if _, err := s.All(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		w.starts()
+		_, err := w.session(Options{Locked: tt.locked}).Find(t.Context(), tt.find, Query{})
+		if missing, ok := errors.AsType[*registry.NotFoundError](err); !ok || missing.Hidden == nil || !strings.Contains(missing.Hidden.Reason, tt.reason) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if got := w.starts(); got != tt.starts {
+			t.Errorf("%s: asked %q, want %q", tt.name, got, tt.starts)
+		}
 	}
 }

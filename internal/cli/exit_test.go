@@ -56,6 +56,7 @@ func TestExitCodes(t *testing.T) {
 		"no tool":                            {missing, "not_found", 3, "run toolreg list to see all tools"},
 		"a hidden tool":                      {hidden, "not_found", 3, "set at s.yaml:3"},
 		"a tool that cannot be used":         {broken, "not_found", 3, "toolreg list --all shows every hidden tool, and why"},
+		"no tool, with a hint of its own":    {hinted{missing}, "not_found", 3, "its own"},
 		"no server":                          {&session.NoServerError{}, "not_found", 3, "run toolreg servers to see all servers"},
 		"no approval":                        {&policy.NoApprovalError{ID: "1"}, "not_found", 3, "run toolreg approvals list to see all approvals"},
 		"a denial comes before a time limit": {fmt.Errorf("%w: %w", exec.ErrTimeout, registry.ErrDenied), "denied", 5, ""},
@@ -74,6 +75,11 @@ func TestExitCodes(t *testing.T) {
 		t.Errorf("details %v", f.details)
 	}
 }
+
+type hinted struct{ error }
+
+func (hinted) Hint() string    { return "its own" }
+func (h hinted) Unwrap() error { return h.error }
 
 // After a signal, what fails because of it is an interruption, and what fails for a
 // reason of its own is not.

@@ -168,6 +168,7 @@ func TestFindStartsWhatItMust(t *testing.T) {
 		{"server__tool starts that server", []string{"a:x", "b:y"}, "b__y", Query{}, "b__y mcp:b", "b", true},
 		{"server__tool of the only server", []string{"a:x"}, "a__x", Query{}, "x mcp:a", "a", true},
 		{"the longest server name counts", []string{"a:x", "a__b:c"}, "a__b__c", Query{}, "a__b__c mcp:a__b", "a__b", true},
+		{"wherever it stands", []string{"a__b:c", "a:x"}, "a__b__c", Query{}, "a__b__c mcp:a__b", "a__b", true},
 		{"a plain name starts all", []string{"a:x", "b:y"}, "y", Query{}, "y mcp:b", "a b", true},
 		{"the first server has a name", []string{"a:x", "b:x"}, "x", Query{}, "x mcp:a", "a*", true}, // and b is not waited for
 		{"a declaration wants names of the whole", []string{"a:x", "b:y"}, "b__y", Query{Whole: true}, "y mcp:b", "a b", true},
@@ -226,6 +227,10 @@ func TestFindWhatIsNotThere(t *testing.T) {
 		{"a setting hides it from its own name", "excludeTools: [y]\n", []string{"a:x", "b:y"}, "b__y", false, true, `is not registered`, "a b"},
 		{"the alias of a built-in tool that was overwritten", "toolDiscoveryCommand: [echo, '[{\"name\":\"read_file\"}]']\ntoolCallCommand: cat\n", []string{"a:x"}, "read", false, true, `no tool named "read"`, "a"},
 		{"only the version is not there, whoever failed", "toolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"2.0.0\"}]']\ntoolCallCommand: cat\n", []string{"a:down"}, "made@9", false, true, `2.0.0`, "a"},
+		{"another version is hidden, and another is there", "excludeTools: [made@1.0.0]\ntoolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"1.0.0\"},{\"name\":\"made\",\"version\":\"2.0.0\"}]']\ntoolCallCommand: cat\n",
+			[]string{"a:x"}, "made@9", false, true, `there is 2.0.0`, "a"},
+		{"the only version is hidden", "excludeTools: [made@1.0.0]\ntoolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"1.0.0\"}]']\ntoolCallCommand: cat\n",
+			[]string{"a:x"}, "made@9", false, true, `is not registered`, "a"},
 		{"its server is not allowed", "mcp: {excluded: [b]}\n", []string{"a:x", "b:y"}, "b__y", false, true, `its server is not allowed`, "a"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func TestEditIsTold(t *testing.T) {
 		{"much", many("a", 20_000), many("b", 20_000), nil, 1, maxDiff + 200, "… (cut; read the file)"},
 		{"too much", many("a", maxCompared/2+1), "", nil, 1, 200, "The user edited the content before approving it. It is too long to show"},
 		{"too much of both", many("a", maxCompared/4+1), many("b", maxCompared/4+1), nil, 1, 200, "too long to show"},
-		{"all that is compared", many("a", maxCompared/2), "", nil, 1, maxDiff + 200, "… (cut; read the file)"},
+		{"all that is compared", strings.Repeat("a", maxCompared), "", nil, 1, maxDiff + 200, "… (cut; read the file)"},
 	} {
 		edit := (&contentEdit{proposed: tt.proposed}).agreed(registry.Preview{FileName: "f", NewContent: tt.final})
 		before := registry.Result{Content: tt.content}

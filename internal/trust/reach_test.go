@@ -166,6 +166,7 @@ func TestBytecode(t *testing.T) {
 	write(t, filepath.Join(root, "helper.py"), "")
 	timed, hashed := "\xa7\r\r\n\x00\x00\x00\x00............", "\xa7\r\r\n\x01\x00\x00\x00............"
 	write(t, filepath.Join(root, "__pycache__/helper.cpython-311.pyc"), timed)
+	write(t, filepath.Join(root, "__pycache__/another.cpython-311.pyc"), hashed)
 	write(t, filepath.Join(root, "__pycache__/other.cpython-311.pyc"), hashed)
 	covered := func() string {
 		files, err := Cover(root, nil, []Program{{Dir: root, Argv: []string{"python3", "run.py"}}}, nil)
@@ -182,7 +183,8 @@ func TestBytecode(t *testing.T) {
 		t.Errorf("covered: %s", got)
 	}
 	write(t, filepath.Join(root, "__pycache__/helper.cpython-312.pyc"), hashed)
-	if got := covered(); got != "__pycache__/helper.cpython-312.pyc helper.py run.py" {
+	write(t, filepath.Join(root, "__pycache__/helper.cpython-312.opt-1.pyc"), hashed)
+	if got := covered(); got != "__pycache__/helper.cpython-312.opt-1.pyc __pycache__/helper.cpython-312.pyc helper.py run.py" {
 		t.Errorf("covered: %s", got)
 	}
 }

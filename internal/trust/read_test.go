@@ -121,3 +121,44 @@ func TestProposed(t *testing.T) {
 		}
 	}
 }
+
+// A pipe among Python's compiled modules is not waited for.
+func TestPipeOfBytecode(t *testing.T) {
+	root := tempDir(t)
+	write(t, filepath.Join(root, "run.py"), "")
+	if err := os.Mkdir(filepath.Join(root, "__pycache__"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(root, "__pycache__", "run.cpython-312.pyc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"run.py"}, names(t, root, Program{Argv: []string{"python3", "run.py"}, Dir: root})); diff != "" {
+		t.Errorf("covered (-want +got):\n%s", diff)
+	}
+}
+
+// A folder stays the same whatever is put into it, except a .git, and is another one once
+// it was replaced.
+func TestIdentity(t *testing.T) {
+	dir := filepath.Join(tempDir(t), "p")
+	if Identity(dir) != "" {
+		t.Errorf("a folder that does not exist is %q", Identity(dir))
+	}
+	write(t, filepath.Join(dir, "a"), "")
+	first := Identity(dir)
+	write(t, filepath.Join(dir, "b"), "")
+	if first == "" || Identity(dir) != first {
+		t.Errorf("%q, and with one more file %q", first, Identity(dir))
+	}
+	write(t, filepath.Join(dir, ".git", "HEAD"), "")
+	if cloned := Identity(dir); cloned == first || !strings.HasPrefix(cloned, first+" ") {
+		t.Errorf("%q, and as a repository %q", first, cloned)
+	}
+	if err := os.Rename(dir, dir+"-before"); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "a"), "")
+	if again := Identity(dir); again == first {
+		t.Errorf("another folder of the name is %q too", again)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,29 @@ func TestTooMuchToCover(t *testing.T) {
 	_, err := Cover(root, nil, []Program{{Argv: []string{"./big"}, Dir: root}}, nil)
 	if !errors.Is(err, ErrTooLarge) {
 		t.Errorf("error %v, want ErrTooLarge", err)
+	}
+
+	for name, size := range map[string]int64{"half": 64 << 20, "rest": 64<<20 + 1} {
+		if err := os.Truncate(write(t, filepath.Join(root, name), ""), size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Cover(root, nil, []Program{{Argv: []string{"./half", "./rest"}, Dir: root}}, nil); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("of several files: error %v, want ErrTooLarge", err)
+	}
+}
+
+func TestTooManyToCover(t *testing.T) {
+	root := tempDir(t)
+	c := cover{root: root, files: map[string]File{}, room: maxBytes}
+	for i := range 20_000 - 1 {
+		c.files[strconv.Itoa(i)] = File{}
+	}
+	if err := c.add(write(t, filepath.Join(root, "the last"), "")); err != nil {
+		t.Errorf("20,000 files: %v", err)
+	}
+	if err := c.add(write(t, filepath.Join(root, "one more"), "")); err == nil {
+		t.Error("more files than a grant may have")
 	}
 }
 
@@ -308,5 +332,27 @@ func TestGrantsOfANewerVersionAreKept(t *testing.T) {
 	}
 	if kept, _ := os.ReadFile(path); string(kept) != content {
 		t.Errorf("content %q, want it untouched", kept)
+	}
+}
+
+// Only texts show how they changed: not what is binary, too long to be kept, or was not
+// kept with the grant.
+func TestChangesOfTextsShow(t *testing.T) {
+	old := []granted{{Name: "f", Path: "/f", Sum: "1", Text: "one\n"}}
+	for name, tt := range map[string]struct {
+		old  []granted
+		data []byte
+		want string
+	}{
+		"a text":             {old, []byte("two\n"), "--- f (granted)\n+++ f\n@@ -1 +1 @@\n-one\n+two\n"},
+		"binary":             {old, []byte("two\x00"), ""},
+		"too long":           {old, nil, ""},
+		"a text of a binary": {[]granted{{Name: "f", Path: "/f", Sum: "1"}}, []byte("two\n"), ""},
+		"a new binary":       {nil, []byte("two\x00"), ""},
+	} {
+		got := changes(tt.old, []File{{Name: "f", Path: "/f", Sum: "2", Data: tt.data}})
+		if len(got) != 1 || got[0].Name != "f" || got[0].Diff != tt.want {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }

@@ -20,7 +20,7 @@ func TestReadRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := write(t, filepath.Join(dir, "open"), "x")
-	if err := os.Chmod(open, 0o1666); err != nil {
+	if err := os.Chmod(open, 0o666|os.ModeSticky); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{fifo, dir, "/dev/zero"} {
@@ -46,6 +46,57 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+func TestDigest(t *testing.T) {
+	dir := tempDir(t)
+	path := write(t, filepath.Join(dir, "f"), strings.Repeat("x", 64<<10))
+	if f, err := digest(path, 64<<10); err != nil || f.Size != 64<<10 || len(f.Data) != 64<<10 {
+		t.Errorf("a text of the longest kind that is kept, at the limit: %d bytes, %d kept, %v", f.Size, len(f.Data), err)
+	}
+	if _, err := digest(path, 64<<10-1); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("over the limit: %v", err)
+	}
+	long := write(t, filepath.Join(dir, "g"), strings.Repeat("x", 64<<10+1))
+	if f, err := digest(long, 1<<20); err != nil || f.Size != 64<<10+1 || f.Data != nil {
+		t.Errorf("a longer text: %d bytes, %d kept, %v", f.Size, len(f.Data), err)
+	}
+}
+
+// Whether others could have put something in a folder, or in place of a file.
+func TestForeign(t *testing.T) {
+	dir := tempDir(t)
+	folder := func(name string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	link(t, "own", filepath.Join(dir, "link"))
+	tests := map[string]string{
+		folder("own", 0o755):                     "",
+		folder("temporary", 0o777|os.ModeSticky): "", // others cannot replace what is ours
+		folder("everybody's", 0o777):             "writable by everybody",
+		filepath.Join(dir, "link"):               "", // its permissions say nothing
+		"/etc/passwd":                            "", // root may
+		filepath.Join(dir, "nothing"):            "no such file",
+	}
+	if os.Geteuid() == 0 {
+		path := write(t, filepath.Join(dir, "another's"), "")
+		if err := os.Chown(path, 12345, -1); err != nil {
+			t.Fatal(err)
+		}
+		tests[path] = "owned by user 12345"
+	}
+	for path, want := range tests {
+		if got := Foreign(path); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
 func TestFileOfAGroup(t *testing.T) {
 	dir := tempDir(t)
 	path := write(t, filepath.Join(dir, "shared"), "x")
@@ -54,7 +105,7 @@ func TestFileOfAGroup(t *testing.T) {
 	}
 	var owner *OwnerError
 	if _, err := ReadOwned(path, 10); os.Getegid() != os.Geteuid() || os.Geteuid() == 0 {
-		if !errors.As(err, &owner) || !strings.Contains(err.Error(), "") {
+		if !errors.As(err, &owner) || !strings.Contains(err.Error(), "it is writable by group") {
 			t.Errorf("ReadOwned of a group-writable file: %v", err)
 		}
 	} else if err != nil {

@@ -186,6 +186,9 @@ func TestGrantIsForTheseBytesAlone(t *testing.T) {
 	if st, err := s.Check(root, []File{a, b}); err != nil || st.Trusted || !st.Granted.IsZero() {
 		t.Fatalf("before any grant: %+v, %v", st, err)
 	}
+	if st, err := s.Check(root, nil); err != nil || st.Trusted {
+		t.Errorf("no files, before any grant: %+v, %v", st, err)
+	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	if _, err := s.Grant(t.Context(), root, []File{a, b}, at); err != nil {
 		t.Fatal(err)
@@ -354,5 +357,23 @@ func TestChangesOfTextsShow(t *testing.T) {
 		if len(got) != 1 || got[0].Name != "f" || got[0].Diff != tt.want {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// A grant keeps texts to show changes, but not without end.
+func TestWhichTextsAGrantKeeps(t *testing.T) {
+	text := []byte(strings.Repeat("x", 64<<10))
+	files := []File{{Name: "binary", Data: []byte("x\x00")}}
+	for i := range 9 {
+		files = append(files, File{Name: strconv.Itoa(i), Data: text})
+	}
+	var kept []string
+	for _, f := range newGrant("/p", files, time.Now()).Files {
+		if f.Text != "" {
+			kept = append(kept, f.Name)
+		}
+	}
+	if got := strings.Join(kept, ""); got != "01234567" {
+		t.Errorf("kept: %s", got)
 	}
 }

@@ -25,8 +25,8 @@ func testEnv(t *testing.T, command string, environ ...string) (*Env, *bytes.Buff
 	home := t.TempDir()
 	e := newEnv("", Streams{In: strings.NewReader(""), Out: terminal.NewWriter(io.Discard), Err: terminal.NewWriter(&stderr)},
 		append([]string{"HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state")}, environ...))
-	e.command = &cobra.Command{Use: command}
-	(&cobra.Command{Use: "toolreg"}).AddCommand(e.command)
+	e.Config.command = &cobra.Command{Use: command}
+	(&cobra.Command{Use: "toolreg"}).AddCommand(e.Config.command)
 	return e, &stderr
 }
 
@@ -57,8 +57,8 @@ func TestWhereParamsComeFrom(t *testing.T) {
 		{"--params-file -", ParamsOptions{file: "-"}, takes, true, true, "stdin", true},
 	} {
 		e, _ := testEnv(t, "call")
-		e.In, e.InTTY = strings.NewReader("stdin"), tt.terminal
-		data, given, err := e.baseParams(t.Context(), &tt.o, tt.tool, tt.args)
+		e.IO.In, e.IO.InTTY = strings.NewReader("stdin"), tt.terminal
+		data, given, err := e.Config.baseParams(t.Context(), &tt.o, tt.tool, tt.args)
 		if err != nil || string(data) != tt.want || given != tt.given {
 			t.Errorf("%s: %q, %t, %v; want %q, %t", tt.name, data, given, err, tt.want, tt.given)
 		}
@@ -85,11 +85,11 @@ func TestWhoIsAskedNothing(t *testing.T) {
 		{"a tool's run", false, []string{"TOOLREG_DEPTH=1"}, "inside a tool's run nobody can be asked"},
 	} {
 		e, _ := testEnv(t, "call", tt.environ...)
-		e.Globals.NonInteractive = tt.nonInteractive
-		if got := e.asker.nobody(); got != tt.nobody {
+		e.Person.NonInteractive = tt.nonInteractive
+		if got := e.Person.nobody(); got != tt.nobody {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.nobody)
 		}
-		if tt.nobody != "" && e.asker.Confirmer() != nil {
+		if tt.nobody != "" && e.Person.Confirmer() != nil {
 			t.Errorf("%s is asked", tt.name)
 		}
 	}
@@ -106,15 +106,15 @@ func TestTrustIsOffered(t *testing.T) {
 		{"a listing at a terminal", "list", func(*Env) {}, true},
 		{"a call", "call", func(*Env) {}, true},
 		{"a command that must be silent", "serve", func(*Env) {}, false},
-		{"stderr in a file", "list", func(e *Env) { e.ErrTTY = false }, false},
-		{"--non-interactive", "list", func(e *Env) { e.Globals.NonInteractive = true }, false},
-		{"--quiet", "list", func(e *Env) { e.Globals.Quiet = true }, false},
-		{"a tool's run", "list", func(e *Env) { e.Environ = append(e.Environ, "TOOLREG_DEPTH=1") }, false},
+		{"stderr in a file", "list", func(e *Env) { e.IO.ErrTTY = false }, false},
+		{"--non-interactive", "list", func(e *Env) { e.Person.NonInteractive = true }, false},
+		{"--quiet", "list", func(e *Env) { e.IO.Quiet = true }, false},
+		{"a tool's run", "list", func(e *Env) { e.Config.Environ = append(e.Config.Environ, "TOOLREG_DEPTH=1") }, false},
 	} {
 		e, _ := testEnv(t, tt.command)
-		e.ErrTTY = true
+		e.IO.ErrTTY = true
 		tt.change(e)
-		if got := e.mayOffer(); got != tt.want {
+		if got := e.Config.mayOffer(); got != tt.want {
 			t.Errorf("%s: %t", tt.name, got)
 		}
 	}
@@ -128,24 +128,24 @@ func TestNoToAProject(t *testing.T) {
 	untrusted := registry.Diagnostic{Code: settings.CodeProjectUntrusted, Message: "m"}
 	other := registry.Diagnostic{Code: "other", Message: "m"}
 	diags := func() []registry.Diagnostic { return []registry.Diagnostic{untrusted, other} }
-	if e.SaidNo(p) || len(e.withNo(p, diags())) != 2 {
+	if e.Config.SaidNo(p) || len(e.Config.withNo(p, diags())) != 2 {
 		t.Error("nobody said no yet")
 	}
-	e.keepNo(t.Context(), p, p.Hash)
-	got := e.withNo(p, diags())
-	if !e.SaidNo(p) || len(got) != 2 || got[0] != other || !strings.Contains(got[1].Message, "you declined to trust this project: a.yaml and 1 more file;") {
-		t.Errorf("after a no: %t, %v", e.SaidNo(p), got)
+	e.Config.keepNo(t.Context(), p, p.Hash)
+	got := e.Config.withNo(p, diags())
+	if !e.Config.SaidNo(p) || len(got) != 2 || got[0] != other || !strings.Contains(got[1].Message, "you declined to trust this project: a.yaml and 1 more file;") {
+		t.Errorf("after a no: %t, %v", e.Config.SaidNo(p), got)
 	}
 	changed, another, trusted := *p, *p, *p
 	changed.Hash, another.Root, trusted.Trusted = "2", "/q", true
-	if e.SaidNo(&changed) || e.SaidNo(&another) {
+	if e.Config.SaidNo(&changed) || e.Config.SaidNo(&another) {
 		t.Error("the no counts for other files or another project")
 	}
-	if got := e.withNo(&trusted, diags()); len(got) != 2 || got[0] != untrusted {
+	if got := e.Config.withNo(&trusted, diags()); len(got) != 2 || got[0] != untrusted {
 		t.Errorf("a project that is trusted by a flag: %v", got)
 	}
-	e.keepNo(t.Context(), p, "")
-	if e.SaidNo(p) {
+	e.Config.keepNo(t.Context(), p, "")
+	if e.Config.SaidNo(p) {
 		t.Error("the no was not withdrawn")
 	}
 }
@@ -161,10 +161,10 @@ func TestWhichDiagnosticsShow(t *testing.T) {
 		{settings.Globals{Verbose: true}, "wrong odd known wrong wrong", "wrong odd known wrong wrong"},
 		{settings.Globals{Quiet: true}, "wrong wrong wrong", "wrong wrong wrong"},
 	} {
-		shown := func(diagnose func(*Env, []registry.Diagnostic)) string {
+		shown := func(diagnose func(*IO, []registry.Diagnostic)) string {
 			e, stderr := testEnv(t, "list")
-			e.Globals = tt.globals
-			diagnose(e, diags)
+			e.IO.Quiet, e.IO.Verbose = tt.globals.Quiet, tt.globals.Verbose
+			diagnose(e.IO, diags)
 			var words []string
 			for line := range strings.Lines(stderr.String()) {
 				for _, word := range []string{"wrong", "odd", "known"} {
@@ -175,10 +175,10 @@ func TestWhichDiagnosticsShow(t *testing.T) {
 			}
 			return strings.Join(words, " ")
 		}
-		if got := shown((*Env).Diagnose); got != tt.some {
+		if got := shown((*IO).Diagnose); got != tt.some {
 			t.Errorf("%+v: %q, want %q", tt.globals, got, tt.some)
 		}
-		if got := shown((*Env).DiagnoseAll); got != tt.all {
+		if got := shown((*IO).DiagnoseAll); got != tt.all {
 			t.Errorf("%+v, all: %q, want %q", tt.globals, got, tt.all)
 		}
 	}
@@ -188,16 +188,16 @@ func TestWhichDiagnosticsShow(t *testing.T) {
 func TestSummary(t *testing.T) {
 	for _, tt := range []struct{ out, err, quiet, want bool }{{true, true, false, true}, {false, true, false, false}, {true, false, false, false}, {true, true, true, false}} {
 		e, _ := testEnv(t, "list")
-		e.OutTTY, e.ErrTTY, e.Globals.Quiet = tt.out, tt.err, tt.quiet
-		if e.Summary("%d tools", 3); e.summary != map[bool]string{true: "3 tools"}[tt.want] {
-			t.Errorf("%+v: %q", tt, e.summary)
+		e.IO.OutTTY, e.IO.ErrTTY, e.IO.Quiet = tt.out, tt.err, tt.quiet
+		if e.IO.Summary("%d tools", 3); e.IO.summary != map[bool]string{true: "3 tools"}[tt.want] {
+			t.Errorf("%+v: %q", tt, e.IO.summary)
 		}
 	}
 }
 
 func TestANoteIsShownOnce(t *testing.T) {
 	e, _ := testEnv(t, "list")
-	if got := fmt.Sprint(e.firstTime("a"), e.firstTime("a"), e.firstTime("b")); got != "true false true" {
+	if got := fmt.Sprint(e.Config.firstTime("a"), e.Config.firstTime("a"), e.Config.firstTime("b")); got != "true false true" {
 		t.Error(got)
 	}
 }

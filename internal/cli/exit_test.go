@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/args"
-	"github.com/toolreg/toolreg/internal/declare"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -39,7 +39,7 @@ func TestExitCodes(t *testing.T) {
 		"an argument that is none":           {&args.Error{Arg: "x", Usage: true}, "usage", 2, ""},
 		"an argument of the wrong type":      {&args.Error{Arg: "x=1"}, "invalid_params", 4, ""},
 		"settings":                           {&settings.Error{Problems: []document.Problem{{Message: "m"}}}, "invalid_settings", 2, ""},
-		"a format":                           {&declare.UnknownFormatError{}, "unknown_format", 2, ""},
+		"a format":                           {&provider.UnknownFormatError{}, "unknown_format", 2, ""},
 		"params":                             {registry.Invalid("t", "/x", "bad"), "invalid_params", 4, "see toolreg call t --help"},
 		"a denial":                           {&exec.Denied{Tool: "t"}, "denied", 5, ""},
 		"nobody to ask":                      {&exec.NeedsConfirmation{Tool: "t", Hint: "--yes"}, "needs_approval", 6, "--yes"},

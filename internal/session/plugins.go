@@ -13,7 +13,6 @@ import (
 	"github.com/toolreg/toolreg/internal/session/listings"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
-	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -95,7 +94,7 @@ func find(ctx context.Context, o pluginOptions) (found []Plugin, searched []stri
 		dir := filepath.Join(o.Settings.ProjectRoot, ".toolreg", "plugins")
 		f.add(ctx, PlaceProject, discover.PluginPlace{Path: dir, Name: dir}, p)
 	}
-	if user := folders.User(o.Environ); user != "" && !o.Settings.Globals.NoUser {
+	if user := settings.UserFolder(o.Environ); user != "" && !o.Settings.Globals.NoUser {
 		dir := filepath.Join(user, "plugins")
 		f.add(ctx, PlaceUser, discover.PluginPlace{Path: dir, Name: dir}, nil)
 	}

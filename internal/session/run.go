@@ -15,7 +15,6 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -153,7 +152,7 @@ func (r *run) programEnv() []string {
 // must not read.
 func (r *run) privateFolders() []string {
 	var out []string
-	if dir := folders.User(r.deps.Environ); dir != "" {
+	if dir := settings.UserFolder(r.deps.Environ); dir != "" {
 		out = append(out, dir)
 	}
 	if d, err := r.deps.Folders.State(); err == nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
-	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -123,7 +122,7 @@ func withGlobals(o Options, g Globals) Options {
 	o.NoProject = o.NoProject || g.NoProject
 	o.NoUser = o.NoUser || g.NoUser
 	o.TrustProject = o.TrustProject || g.TrustProject
-	o.SystemDir = cmp.Or(o.SystemDir, folders.System(o.Environ))
+	o.SystemDir = cmp.Or(o.SystemDir, systemFolder(o.Environ))
 	return o
 }
 
@@ -153,7 +152,7 @@ func (l *loader) readAll() error {
 		return err
 	}
 	l.readFolder(ScopeSystem, l.opts.SystemDir)
-	if user := folders.User(l.opts.Environ); l.opts.NoUser {
+	if user := UserFolder(l.opts.Environ); l.opts.NoUser {
 		l.placeFolder(ScopeUser, user, PlaceSkipped, "--no-user-settings")
 	} else {
 		l.readFolder(ScopeUser, user)
@@ -162,7 +161,7 @@ func (l *loader) readAll() error {
 		l.readNamed(file)
 	}
 	if l.opts.NoProject {
-		l.placeFolder(ScopeProject, filepath.Join(l.root, folders.Project), PlaceSkipped, "--no-project-settings")
+		l.placeFolder(ScopeProject, filepath.Join(l.root, projectFolder), PlaceSkipped, "--no-project-settings")
 	} else {
 		l.placeProject(l.readProject())
 	}
@@ -184,7 +183,7 @@ func (l *loader) findRoot() error {
 	}
 	if l.opts.Root == "" {
 		var note string
-		if l.root, note = folders.FindRoot(dir, l.env.Home()); note != "" {
+		if l.root, note = findRoot(dir, l.env.Home()); note != "" {
 			l.warn("root_foreign", note, "pass --root to choose the project root")
 		}
 		return nil
@@ -211,7 +210,7 @@ func (l *loader) absolute(path string) string {
 // that others could have written is an error, because it may contain rules that
 // forbid things.
 func (l *loader) readFolder(scope Scope, dir string) {
-	path, problem := folders.File(dir)
+	path, problem := fileIn(dir)
 	if problem != nil {
 		l.refused(scope, *problem)
 		return
@@ -300,7 +299,7 @@ func (l *loader) workspace(s *Settings) {
 // FileIn returns the settings file of a folder, "" if there is none. Two of
 // them in one folder are an [*Error].
 func FileIn(dir string) (string, error) {
-	path, problem := folders.File(dir)
+	path, problem := fileIn(dir)
 	if problem != nil {
 		return "", NewError([]document.Problem{*problem})
 	}

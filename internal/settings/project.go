@@ -12,7 +12,6 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
-	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/trust"
 	"github.com/toolreg/toolreg/internal/trust/consent"
 )
@@ -21,8 +20,8 @@ import (
 // exact bytes of everything they can run are trusted. It returns the folder and
 // the settings file, "" if there is none.
 func (l *loader) readProject() (dir, path string) {
-	dir = filepath.Join(l.root, folders.Project)
-	path, problem := folders.File(dir)
+	dir = filepath.Join(l.root, projectFolder)
+	path, problem := fileIn(dir)
 	if l.opts.Proposed != nil {
 		path, problem = l.opts.Proposed.Path, nil
 	}
@@ -195,7 +194,7 @@ func (l *loader) checkGrant(p *Project, fromProject *layer) {
 func (l *loader) warnUntrusted(p *Project, fromProject *layer) {
 	message := "the settings of this project are ignored because they are not trusted: "
 	hint := "run `toolreg trust status` to see what they would do, and `toolreg trust grant` to allow it"
-	what := filepath.Join(l.root, folders.Project)
+	what := filepath.Join(l.root, projectFolder)
 	if len(p.Covered) > 0 {
 		what = filepath.Join(l.root, filepath.FromSlash(p.Covered[0].Name))
 	}

@@ -1,12 +1,12 @@
 // Package settings finds, reads, checks, merges and expands the settings of spec
 // section 4 into plain structs.
 //
-// Load finds the files with package folders, reads each scope in order of precedence
-// with package document, checks each value against its row in package table, asks
-// package consent what a project's own files would do, and merges what applies; for
-// scalars viper decides between flag, variable and file. Strings stay as written until
-// they are used: then package values replaces variables and references. Package edit
-// changes files.
+// Load finds the files, reads each scope in order of precedence with package
+// document, checks each value against its row in package table, asks package consent
+// what a project's own files would do, and merges what applies; for scalars viper
+// decides between flag, variable and file. Strings stay as written until they are
+// used: then package values replaces variables and references. Package edit changes
+// files.
 package settings
 
 import (
@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -285,8 +284,8 @@ type Project struct {
 // looks for settings. No tool may change them, since settings decide what tools
 // may do. files are those of --settings, relative to dir.
 func (s *Settings) ProtectedPaths(environ []string, dir string, files []string) []string {
-	out := []string{filepath.Join(s.ProjectRoot, folders.Project), folders.System(environ)}
-	if user := folders.User(environ); user != "" {
+	out := []string{filepath.Join(s.ProjectRoot, projectFolder), systemFolder(environ)}
+	if user := UserFolder(environ); user != "" {
 		out = append(out, user)
 	}
 	out = append(out, s.importPaths...)

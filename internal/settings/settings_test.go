@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -29,7 +28,7 @@ func newSandbox(t *testing.T) *sandbox {
 		t.Fatal(err)
 	}
 	b.trust = trust.NewStore(dir)
-	for _, dir := range []string{b.home, b.system, filepath.Join(b.project, folders.Project)} {
+	for _, dir := range []string{b.home, b.system, filepath.Join(b.project, projectFolder)} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,6 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
-	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -83,7 +82,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	}
 	place := place{root: s.ProjectRoot, dir: filepath.Join(s.ProjectRoot, ".toolreg"), mode: 0o666, folder: 0o777}
 	if o.user {
-		place.root, place.dir, place.mode, place.folder = "", folders.User(e.Config.Environ), 0o600, 0o700
+		place.root, place.dir, place.mode, place.folder = "", settings.UserFolder(e.Config.Environ), 0o600, 0o700
 	}
 	found := slices.DeleteFunc(settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Config.Environ), func(f settings.FoundImport) bool { return len(f.Entries) == 0 })
 	d := initDocument{Found: cli.OrEmpty(found)}

@@ -18,7 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/discover"
-	"github.com/toolreg/toolreg/internal/settings/folders"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
 // scaffold holds, for each language, the files of a new plugin.
@@ -104,7 +104,7 @@ func newPluginDir(ctx context.Context, config *cli.Config, o *newOptions) (root,
 	}
 	switch {
 	case o.user:
-		user := folders.User(config.Environ)
+		user := settings.UserFolder(config.Environ)
 		if user == "" {
 			return "", "", "", &cli.UsageError{Err: errors.New("there is no folder for your settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
-	"github.com/toolreg/toolreg/internal/settings/folders"
 )
 
 // whereFound describes the default of --scope for commands that find a server's
@@ -77,7 +77,7 @@ func editable(e *cli.Env, scope string) ([]string, error) {
 		}
 	}
 	for _, scope := range []string{"project", "user"} {
-		if scope == "user" && folders.User(e.Config.Environ) == "" {
+		if scope == "user" && settings.UserFolder(e.Config.Environ) == "" {
 			continue
 		}
 		path, err := settingsfile.Path(e, scope)

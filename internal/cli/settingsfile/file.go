@@ -17,7 +17,6 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
-	"github.com/toolreg/toolreg/internal/settings/folders"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -46,7 +45,7 @@ func Path(e *cli.Env, scope string) (string, error) {
 	dir := ""
 	switch scope {
 	case "user":
-		if dir = folders.User(e.Config.Environ); dir == "" {
+		if dir = settings.UserFolder(e.Config.Environ); dir == "" {
 			return "", errors.New("there is no folder for settings: HOME is not set")
 		}
 	case "project":

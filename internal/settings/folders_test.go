@@ -1,4 +1,4 @@
-package folders
+package settings
 
 import (
 	"os"
@@ -29,7 +29,7 @@ func TestProjectRoot(t *testing.T) {
 			for _, path := range test.mk {
 				make1(t, filepath.Join(home, path))
 			}
-			got, note := FindRoot(filepath.Join(home, test.dir), home)
+			got, note := findRoot(filepath.Join(home, test.dir), home)
 			if want := filepath.Join(home, test.want); got != want {
 				t.Errorf("root %s, want %s (%s)", got, want, note)
 			}
@@ -67,7 +67,7 @@ func TestMarkerOfSomebodyElse(t *testing.T) {
 	if err := os.Chmod(marker, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	got, note := FindRoot(dir, home)
+	got, note := findRoot(dir, home)
 	if got != dir || note != marker+" does not make a project root: it is writable by everybody" {
 		t.Errorf("root %s, note %q", got, note)
 	}

@@ -1,6 +1,4 @@
-// Package folders says where settings are: the folders of the system and of the user,
-// the root of the project, and which file in a folder has them.
-package folders
+package settings
 
 import (
 	"errors"
@@ -17,12 +15,12 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Project is the folder that marks a project root and contains its settings.
-const Project = ".toolreg"
+// projectFolder is the folder that marks a project root and contains its settings.
+const projectFolder = ".toolreg"
 
-// User returns the folder of the user's own settings and plugins, "" if the environment
+// UserFolder returns the folder of the user's own settings and plugins, "" if the environment
 // names none.
-func User(environ []string) string {
+func UserFolder(environ []string) string {
 	e := expand.NewEnviron(environ)
 	if dir := e.Get("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "toolreg")
@@ -36,18 +34,18 @@ func User(environ []string) string {
 	return ""
 }
 
-// System returns the folder of the system's settings.
-func System(environ []string) string {
+// systemFolder returns the folder of the system's settings.
+func systemFolder(environ []string) string {
 	if dir := expand.NewEnviron(environ).Get("PROGRAMDATA"); runtime.GOOS == "windows" && filepath.IsAbs(dir) {
 		return filepath.Join(dir, "toolreg")
 	}
 	return filepath.FromSlash("/etc/toolreg")
 }
 
-// File returns the settings file of a folder, "" if there is none. Two
+// fileIn returns the settings file of a folder, "" if there is none. Two
 // formats in one folder are a problem, because it would be unclear which one
 // applies.
-func File(dir string) (string, *document.Problem) {
+func fileIn(dir string) (string, *document.Problem) {
 	if dir == "" {
 		return "", nil
 	}
@@ -72,10 +70,10 @@ func File(dir string) (string, *document.Problem) {
 	return found[0], nil
 }
 
-// FindRoot returns the nearest folder from dir upwards that contains .toolreg/
+// findRoot returns the nearest folder from dir upwards that contains .toolreg/
 // or .git, or dir itself. Above dir it stops at the home folder, at file system
 // boundaries, and at markers that somebody else may have created; note then says why, otherwise it is empty.
-func FindRoot(dir, home string) (root, note string) {
+func findRoot(dir, home string) (root, note string) {
 	start, err := os.Stat(dir)
 	if err != nil {
 		return dir, ""
@@ -101,7 +99,7 @@ func FindRoot(dir, home string) (root, note string) {
 // markerIn returns the path of what makes a folder a project root; "" if
 // nothing does. In a linked work tree .git is a file.
 func markerIn(dir string) string {
-	path := filepath.Join(dir, Project)
+	path := filepath.Join(dir, projectFolder)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return path
 	}

@@ -70,7 +70,7 @@ func rooms() map[string][]string {
 		"internal/cli/trustcmd":        {"internal/cli", "internal/registry", "internal/settings", "internal/terminal", "internal/trust"},
 		"internal/cli/whycmd":          {"internal/args", "internal/cli", "internal/cli/approvalscmd", "internal/cli/complete", "internal/exec", "internal/policy", "internal/registry", "internal/session", "internal/terminal"},
 		"internal/columns":             {"internal/terminal"},
-		"internal/confine":             {"internal/builtin/workspace", "internal/policy", "internal/process", "internal/registry", "internal/sandbox", "internal/settings", "internal/settings/table"},
+		"internal/confine":             {"internal/builtin/workspace", "internal/policy", "internal/process", "internal/registry", "internal/sandbox", "internal/settings", "internal/settings/table", "internal/trust"},
 		"internal/discover":            {"internal/process", "internal/registry", "internal/settings", "internal/settings/document"},
 		"internal/exec":                {"internal/policy", "internal/registry"},
 		"internal/expand":              {},
@@ -89,10 +89,9 @@ func rooms() map[string][]string {
 		"internal/middleware":          {"internal/registry", "internal/state"},
 		"internal/oauth":               {"internal/registry", "internal/settings", "internal/state", "internal/webaddr"},
 		"internal/overrides":           {"internal/registry", "internal/settings", "internal/settings/document"},
-		"internal/paths":               {},
 		"internal/picker":              {"internal/terminal"},
 		"internal/picture":             {},
-		"internal/policy":              {"internal/policy/shellline", "internal/registry", "internal/state"},
+		"internal/policy":              {"internal/policy/shellline", "internal/registry", "internal/state", "internal/trust"},
 		"internal/policy/shellline":    {},
 		"internal/process":             {"internal/sandbox"},
 		"internal/provider":            {"internal/provider/gemini", "internal/provider/rewrite", "internal/provider/typescript", "internal/registry"},
@@ -130,7 +129,7 @@ func rooms() map[string][]string {
 
 // shared lists the packages that every other package may import.
 func shared() []string {
-	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/paths", "internal/schema", "internal/secret", "internal/text"}
+	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/schema", "internal/secret", "internal/text"}
 }
 
 // forTests lists the packages that only tests import.

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/expand"
-	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox"
+	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // maxRead is how much of the end of a result is searched for denied accesses, in
@@ -98,11 +98,11 @@ func (d *denial) path(path string, written bool) {
 		path = filepath.Join(d.confiner.opts.Settings.Workspace, path)
 	}
 	path = filepath.Clean(path)
-	if target, err := filepath.EvalSymlinks(path); err == nil && paths.Within(path, d.confiner.opts.Settings.Workspace) && !paths.Within(target, d.confiner.opts.Settings.Workspace) {
+	if target, err := filepath.EvalSymlinks(path); err == nil && trust.Within(path, d.confiner.opts.Settings.Workspace) && !trust.Within(target, d.confiner.opts.Settings.Workspace) {
 		path = target // links in the workspace open nothing
 	}
 	ours := func(list []string) bool {
-		return slices.ContainsFunc(list, func(p string) bool { return paths.Within(path, p) })
+		return slices.ContainsFunc(list, func(p string) bool { return trust.Within(path, p) })
 	}
 	private := ours([]string{"/dev", "/proc", "/sys"})
 	switch {

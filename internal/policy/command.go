@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // command decides on a shell command line: it is allowed if every part is
@@ -61,7 +61,7 @@ func (d *decision) linked(name string) string {
 		return ""
 	}
 	name = absolutePath(d.policy.Workspace, name)
-	real := paths.Real(filepath.Join(paths.Real(filepath.Dir(name)), filepath.Base(name)))
+	real := trust.Real(filepath.Join(trust.Real(filepath.Dir(name)), filepath.Base(name)))
 	if real == filepath.Clean(name) {
 		return ""
 	}

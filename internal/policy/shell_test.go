@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/policy/shellline"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // shellTool is a shell tool as the built-in one presents itself.
@@ -119,7 +119,7 @@ func TestShellBannedNamesSetting(t *testing.T) {
 // TestShellWritesElsewhere checks that a rule on a path holds for a file that a line
 // writes through a link, or after it has changed the folder.
 func TestShellWritesElsewhere(t *testing.T) {
-	workspace := paths.Real(t.TempDir())
+	workspace := trust.Real(t.TempDir())
 	if err := os.Mkdir(filepath.Join(workspace, "secret"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/expand"
-	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/session/listings"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -169,7 +168,7 @@ func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
 }
 
 // within reports whether a path is in a folder after resolving links.
-func within(dir, path string) bool { return paths.Within(paths.Real(path), paths.Real(dir)) }
+func within(dir, path string) bool { return trust.Within(trust.Real(path), trust.Real(dir)) }
 
 // checkGrant checks that the manifest that was read is the one that was
 // granted.
@@ -177,7 +176,7 @@ func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project)
 	if p.Sum == "" || !project.Trusted {
 		return
 	}
-	real := paths.Real(p.Path)
+	real := trust.Real(p.Path)
 	for _, covered := range project.Covered {
 		if covered.Path == real && covered.Sum == p.Sum {
 			return
@@ -190,7 +189,7 @@ func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project)
 // put there.
 func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
 	for _, path := range []string{folder, p.Dir, p.Path} {
-		if reason := trust.Foreign(paths.Real(path)); reason != "" {
+		if reason := trust.Foreign(trust.Real(path)); reason != "" {
 			p.Problems = append(p.Problems, document.Problem{File: path, Message: "is not safe to use: " + reason, Hint: "make yourself its owner and only writer"})
 			return
 		}

@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/toolreg/toolreg/internal/expand"
-	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -78,10 +77,10 @@ func findRoot(dir, home string) (root, note string) {
 	if err != nil {
 		return dir, ""
 	}
-	home = paths.Real(home)
+	home = trust.Real(home)
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
-		if err != nil || trust.Device(info) != trust.Device(start) || at != dir && home != "" && paths.Real(at) == home {
+		if err != nil || trust.Device(info) != trust.Device(start) || at != dir && home != "" && trust.Real(at) == home {
 			return dir, ""
 		}
 		if marker := markerIn(at); marker != "" {

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/toolreg/toolreg/internal/paths"
+	"github.com/toolreg/toolreg/internal/trust"
 )
 
 func TestProjectRoot(t *testing.T) {
@@ -25,7 +25,7 @@ func TestProjectRoot(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			home := paths.Real(t.TempDir())
+			home := trust.Real(t.TempDir())
 			for _, path := range test.mk {
 				make1(t, filepath.Join(home, path))
 			}
@@ -59,7 +59,7 @@ func make1(t *testing.T, path string) {
 }
 
 func TestMarkerOfSomebodyElse(t *testing.T) {
-	home := paths.Real(t.TempDir())
+	home := trust.Real(t.TempDir())
 	marker := filepath.Join(home, "a", ".git")
 	dir := filepath.Join(home, "a", "b")
 	make1(t, marker)

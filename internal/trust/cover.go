@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/toolreg/toolreg/internal/paths"
 )
 
 // Cover returns everything that a grant for the project at root covers: the
@@ -20,7 +18,7 @@ import (
 // empty). The result is sorted by name. An error means that the project cannot
 // be trusted in its current state.
 func Cover(root string, settings []File, programs []Program, trees []string) ([]File, error) {
-	c := cover{root: paths.Real(root), files: map[string]File{}, room: maxBytes, seen: map[string]bool{}, listed: map[string]*listing{}}
+	c := cover{root: Real(root), files: map[string]File{}, room: maxBytes, seen: map[string]bool{}, listed: map[string]*listing{}}
 	for _, f := range settings {
 		c.files[f.Name] = f
 	}
@@ -61,8 +59,8 @@ type cover struct {
 // inside reports whether a path is in the project, either as written or after
 // resolving links.
 func (c *cover) inside(path string) bool {
-	for _, p := range []string{path, paths.Real(path), filepath.Join(paths.Real(filepath.Dir(path)), filepath.Base(path))} {
-		if paths.Within(p, c.root) {
+	for _, p := range []string{path, Real(path), filepath.Join(Real(filepath.Dir(path)), filepath.Base(path))} {
+		if Within(p, c.root) {
 			return true
 		}
 	}
@@ -72,7 +70,7 @@ func (c *cover) inside(path string) bool {
 // add covers one file. Absent files and files that are not regular are ignored,
 // because they cannot be run.
 func (c *cover) add(path string) error {
-	name := Name(c.root, filepath.Join(paths.Real(filepath.Dir(path)), filepath.Base(path)))
+	name := Name(c.root, filepath.Join(Real(filepath.Dir(path)), filepath.Base(path)))
 	if _, ok := c.files[name]; ok {
 		return nil
 	}
@@ -131,7 +129,7 @@ func hashBased(path string) bool {
 
 // tree covers all files of a folder, following links; each folder once.
 func (c *cover) tree(dir string) error {
-	real := paths.Real(dir)
+	real := Real(dir)
 	if c.seen[real] {
 		return nil
 	}

@@ -15,8 +15,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/toolreg/toolreg/internal/paths"
 )
 
 // Limits of a grant. A project that exceeds them cannot be trusted.
@@ -74,7 +72,7 @@ func read(path string, limit int64, owned bool) (File, error) {
 	if int64(len(data)) > limit {
 		return File{}, fmt.Errorf("reading %s: %w: the limit is %d bytes", path, ErrTooLarge, limit)
 	}
-	return newFile(paths.Real(path), data), nil
+	return newFile(Real(path), data), nil
 }
 
 // Proposed returns a file as [Read] will return it once it has this content. It
@@ -122,7 +120,7 @@ func digest(path string, limit int64) (File, error) {
 	if err != nil {
 		return File{}, fmt.Errorf("reading %s: %w", path, err)
 	}
-	file := File{Path: paths.Real(path), Sum: hex.EncodeToString(h.Sum(nil)), Size: n}
+	file := File{Path: Real(path), Sum: hex.EncodeToString(h.Sum(nil)), Size: n}
 	if isText(head.Bytes()) {
 		file.Data = head.Bytes()
 	}

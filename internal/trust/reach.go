@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/toolreg/toolreg/internal/paths"
 )
 
 // maxFolders limits the folders from which one command may start. A project
@@ -214,7 +212,7 @@ func (c *cover) list(dir string) *listing {
 		return l
 	}
 	l := &listing{}
-	if paths.Within(paths.Real(dir), c.root) {
+	if Within(Real(dir), c.root) {
 		entries, _ := os.ReadDir(dir) // an unreadable folder is empty
 		for _, e := range entries {
 			l.names = append(l.names, e.Name())

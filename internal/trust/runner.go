@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/toolreg/toolreg/internal/paths"
 )
 
 // runner is a program that reads from its folder what to run.
@@ -97,7 +95,7 @@ func (r *reach) upTo(dir string) []string {
 	var out []string
 	for at := dir; r.inside(at); at = filepath.Dir(at) {
 		out = append(out, at)
-		if paths.Real(at) == r.root || at == filepath.Dir(at) {
+		if Real(at) == r.root || at == filepath.Dir(at) {
 			break
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
@@ -53,7 +52,7 @@ type grant struct {
 // of them, and all other files of the grant, are unchanged. An error means that
 // the grant cannot be read; nothing is then trusted.
 func (s *Store) Check(root string, files []File) (Status, error) {
-	root = paths.Real(root)
+	root = Real(root)
 	g, err := s.read(root)
 	if err != nil || g.Hash == "" {
 		return Status{}, err
@@ -83,12 +82,12 @@ func (g grant) unchanged(name string) bool {
 // Grant stores consent to exactly these files, replacing an older grant. A
 // damaged file is set aside first; its new path is returned.
 func (s *Store) Grant(ctx context.Context, root string, files []File, at time.Time) (setAside string, err error) {
-	return s.replace(ctx, newGrant(paths.Real(root), files, at))
+	return s.replace(ctx, newGrant(Real(root), files, at))
 }
 
 // Revoke deletes the grant of a project and reports whether there was one.
 func (s *Store) Revoke(ctx context.Context, root string) (bool, error) {
-	root = paths.Real(root)
+	root = Real(root)
 	old, err := s.read(root)
 	if err != nil || old.Hash == "" {
 		return false, err

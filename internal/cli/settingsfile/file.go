@@ -13,11 +13,11 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // ScopeFlag adds the flag --scope to a command that changes settings. more is
@@ -95,7 +95,7 @@ func Edit(ctx context.Context, e *cli.Env, x EditOptions) (granted bool, err err
 		return false, err
 	}
 	within := "" // do not write outside the project
-	if paths.Within(x.File, filepath.Join(root, ".toolreg")) {
+	if trust.Within(x.File, filepath.Join(root, ".toolreg")) {
 		within = root
 	}
 	return Write(ctx, e, Change{File: x.File, Old: old, New: text, Ask: x.Ask, Write: func() error {

@@ -8,12 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/trust"
 )
 
 func TestReferences(t *testing.T) {
-	dir := paths.Real(t.TempDir())
+	dir := trust.Real(t.TempDir())
 	for name, text := range map[string]string{"token": "s3cret\n", "two": "a\n\n", "crlf": "x\r\n", "print.sh": "echo \"$1|$PATH_SEEN|$SECRET\"\n", "fail.sh": "echo no >&2; exit 3\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/paths"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -125,7 +124,7 @@ func PluginFolders(f *File, root string, v Variables) []string {
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(root, path)
 			}
-			if paths.Within(path, root) {
+			if trust.Within(path, root) {
 				out = append(out, path)
 			}
 		}

@@ -1,5 +1,4 @@
-// Package paths compares the paths of files and folders.
-package paths
+package trust
 
 import "path/filepath"
 

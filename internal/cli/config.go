@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/agents"
-	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -65,8 +64,7 @@ func (c *Config) globalFlags() *pflag.FlagSet { return c.command.Root().Persiste
 
 // Getenv returns an environment variable; "" if it is not set.
 func (c *Config) Getenv(name string) string {
-	v, _ := expand.Find(c.Environ, name)
-	return v
+	return c.io.vars.Get(name)
 }
 
 // Settings reads the settings once and prints their diagnostics. On a terminal

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -23,7 +22,7 @@ func (o *IO) pager() (line string, off bool) {
 		return "", true
 	}
 	for _, name := range []string{"TOOLREG_PAGER", "PAGER"} {
-		if line, ok := expand.Find(o.environ, name); ok {
+		if line, ok := o.vars.Lookup(name); ok {
 			line = strings.TrimSpace(line)
 			return line, line == "" || line == "cat"
 		}

@@ -47,6 +47,7 @@ type IO struct {
 	noPager bool
 
 	environ  []string               // of the process, "K=V"
+	vars     expand.Environ         // environ by name
 	context  func() context.Context // of the running command, which ends --jq
 	pipe     *pipeWriter            // the writer of Out
 	reported reported
@@ -54,7 +55,7 @@ type IO struct {
 }
 
 func newIO(s Streams, environ []string) *IO {
-	return &IO{Streams: s, Screen: screen.New(s.Err), Log: slog.New(slog.DiscardHandler), environ: environ}
+	return &IO{Streams: s, Screen: screen.New(s.Err), Log: slog.New(slog.DiscardHandler), environ: environ, vars: expand.NewEnviron(environ)}
 }
 
 // follow applies the global flags for output. jqFlag says that --jq is a flag rather
@@ -81,8 +82,7 @@ func (o *IO) live() {
 }
 
 func (o *IO) getenv(name string) string {
-	v, _ := expand.Find(o.environ, name)
-	return v
+	return o.vars.Get(name)
 }
 
 // errReaderGone reports that stdout has no reader.

@@ -19,8 +19,9 @@ const projectFolder = ".toolreg"
 
 // UserFolder returns the folder of the user's own settings and plugins, "" if the environment
 // names none.
-func UserFolder(environ []string) string {
-	e := expand.NewEnviron(environ)
+func UserFolder(environ []string) string { return userFolder(expand.NewEnviron(environ)) }
+
+func userFolder(e expand.Environ) string {
 	if dir := e.Get("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "toolreg")
 	}
@@ -34,8 +35,8 @@ func UserFolder(environ []string) string {
 }
 
 // systemFolder returns the folder of the system's settings.
-func systemFolder(environ []string) string {
-	if dir := expand.NewEnviron(environ).Get("PROGRAMDATA"); runtime.GOOS == "windows" && filepath.IsAbs(dir) {
+func systemFolder(e expand.Environ) string {
+	if dir := e.Get("PROGRAMDATA"); runtime.GOOS == "windows" && filepath.IsAbs(dir) {
 		return filepath.Join(dir, "toolreg")
 	}
 	return filepath.FromSlash("/etc/toolreg")

@@ -109,12 +109,12 @@ func (l *loader) sourceFaults(s *Settings) {
 func newLoader(o Options) *loader {
 	l := &loader{index: table.NewIndex(), scalars: newScalars(o.Flags), env: expand.NewEnviron(o.Environ)}
 	l.globals = l.scalars.globals()
-	l.opts = withGlobals(o, l.globals)
+	l.opts = withGlobals(o, l.globals, l.env)
 	return l
 }
 
 // withGlobals applies flags and variables.
-func withGlobals(o Options, g Globals) Options {
+func withGlobals(o Options, g Globals, env expand.Environ) Options {
 	o.Root = cmp.Or(o.Root, g.Root)
 	if len(o.Files) == 0 {
 		o.Files = g.Files
@@ -122,7 +122,7 @@ func withGlobals(o Options, g Globals) Options {
 	o.NoProject = o.NoProject || g.NoProject
 	o.NoUser = o.NoUser || g.NoUser
 	o.TrustProject = o.TrustProject || g.TrustProject
-	o.SystemDir = cmp.Or(o.SystemDir, systemFolder(o.Environ))
+	o.SystemDir = cmp.Or(o.SystemDir, systemFolder(env))
 	return o
 }
 
@@ -152,7 +152,7 @@ func (l *loader) readAll() error {
 		return err
 	}
 	l.readFolder(ScopeSystem, l.opts.SystemDir)
-	if user := UserFolder(l.opts.Environ); l.opts.NoUser {
+	if user := userFolder(l.env); l.opts.NoUser {
 		l.placeFolder(ScopeUser, user, PlaceSkipped, "--no-user-settings")
 	} else {
 		l.readFolder(ScopeUser, user)
@@ -285,7 +285,7 @@ func (l *loader) workspace(s *Settings) {
 	if !ok || e.node.Kind != jsonx.String || strings.TrimSpace(e.node.Text()) == "" {
 		return
 	}
-	path, err := expand.Text(e.node.Text(), expand.NewEnviron(l.opts.Environ).Lookup)
+	path, err := expand.Text(e.node.Text(), l.env.Lookup)
 	if err != nil {
 		l.problems = append(l.problems, document.Problem{File: e.origin.Name, Line: e.origin.Line, Col: e.origin.Col, Message: "workspace.root: " + err.Error()})
 		return

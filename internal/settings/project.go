@@ -144,7 +144,7 @@ func (l *layer) consent() *consent.File {
 
 // cover collects the files behind a grant, and the plugins among them.
 func (l *loader) cover(dir string, fromProject *layer, files []trust.File, programs []consent.Program) ([]trust.File, []consent.Plugin, error) {
-	lookup := expand.NewEnviron(l.opts.Environ).Lookup
+	lookup := l.env.Lookup
 	expanded := func(s string) (string, error) { return expand.Text(s, lookup) }
 	trees := append([]string{filepath.Join(dir, "plugins")}, consent.PluginFolders(fromProject.consent(), l.root, expanded)...)
 	plugins := consent.Plugins(fromProject.consent(), l.root, trees)

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -284,8 +285,9 @@ type Project struct {
 // looks for settings. No tool may change them, since settings decide what tools
 // may do. files are those of --settings, relative to dir.
 func (s *Settings) ProtectedPaths(environ []string, dir string, files []string) []string {
-	out := []string{filepath.Join(s.ProjectRoot, projectFolder), systemFolder(environ)}
-	if user := UserFolder(environ); user != "" {
+	env := expand.NewEnviron(environ)
+	out := []string{filepath.Join(s.ProjectRoot, projectFolder), systemFolder(env)}
+	if user := userFolder(env); user != "" {
 		out = append(out, user)
 	}
 	out = append(out, s.importPaths...)

@@ -49,7 +49,8 @@ type Parser struct {
 	twice     string // the first duplicate key
 
 	scanner
-	checks bool // do not build a tree
+	src    string // the data, of which tokens are parts
+	checks bool   // do not build a tree
 	// Memory of trees.
 	values  []Value
 	members []Member
@@ -69,13 +70,14 @@ func (p *Parser) Parse(data []byte) (*Value, error) {
 }
 
 func (p *Parser) parse(data []byte) (*Value, *SyntaxError) {
-	p.scanner, p.Duplicate = scanner{src: string(data)}, false
+	p.scanner, p.src, p.Duplicate = scanner{data: data}, string(data), false
 	if !utf8.ValidString(p.src) {
 		if p.Strict {
 			at := invalidUTF8(p.src)
 			return nil, &SyntaxError{Offset: at, Message: fmt.Sprintf("invalid UTF-8 at byte %d", at)}
 		}
 		p.src = strings.Map(func(r rune) rune { return r }, p.src) // U+FFFD for each bad byte
+		p.data = []byte(p.src)
 	}
 	p.values, p.members, p.items = p.values[:0], p.members[:0], p.items[:0]
 	p.openMembers, p.openItems = p.openMembers[:0], p.openItems[:0]
@@ -86,14 +88,14 @@ func (p *Parser) parse(data []byte) (*Value, *SyntaxError) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := p.next(); ok {
+	if _, ok := p.peek(); ok {
 		return nil, p.fail("text after the JSON value, at %s", p.place())
 	}
 	return v, nil
 }
 
 func (p *Parser) value(depth int) (*Value, *SyntaxError) {
-	c, ok := p.next()
+	c, ok := p.peek()
 	if !ok {
 		return nil, p.unexpected("")
 	}
@@ -140,7 +142,8 @@ func (p *Parser) nested(bracket byte, depth int) (*Value, *SyntaxError) {
 }
 
 func (p *Parser) checkedNumber() (string, *SyntaxError) {
-	token, err := p.number()
+	start := p.pos
+	token, err := p.token(start, p.number())
 	if err == nil && p.Number != nil {
 		if wrong := p.Number(token); wrong != "" {
 			return "", p.fail("%s", wrong)
@@ -164,7 +167,7 @@ func (p *Parser) alloc(v Value) *Value {
 
 func (p *Parser) object(depth int) (*Value, *SyntaxError) {
 	base := len(p.openMembers)
-	c, ok := p.next()
+	c, ok := p.peek()
 	if c == '}' {
 		p.pos++
 		return p.alloc(Value{Kind: Object}), nil
@@ -179,7 +182,7 @@ func (p *Parser) object(depth int) (*Value, *SyntaxError) {
 		if seen, err = p.member(base, seen, depth); err != nil {
 			return nil, err
 		}
-		switch c, _ = p.next(); c {
+		switch c, _ = p.peek(); c {
 		case '}':
 			p.pos++
 			v := p.alloc(Value{Kind: Object, Members: carve(&p.members, p.openMembers[base:], p.checks)})
@@ -190,7 +193,7 @@ func (p *Parser) object(depth int) (*Value, *SyntaxError) {
 		default:
 			return nil, p.unexpected("after a member of an object")
 		}
-		c, ok = p.next()
+		c, ok = p.peek()
 		where = "instead of a key"
 	}
 }
@@ -207,7 +210,7 @@ func (p *Parser) member(base int, seen map[string]int, depth int) (map[string]in
 	if at >= 0 && p.Strict {
 		return seen, p.fail("duplicate key %s, at %s", text.Quote(name), p.place()).within(name)
 	}
-	if c, _ := p.next(); c != ':' {
+	if c, _ := p.peek(); c != ':' {
 		return seen, p.unexpected("after a key").within(name)
 	}
 	p.pos++
@@ -267,7 +270,7 @@ func (p *Parser) indexed(base int, seen map[string]int) map[string]int {
 
 func (p *Parser) array(depth int) (*Value, *SyntaxError) {
 	base := len(p.openItems)
-	switch c, ok := p.next(); {
+	switch c, ok := p.peek(); {
 	case !ok:
 		return nil, p.early()
 	case c == ']':
@@ -282,7 +285,7 @@ func (p *Parser) array(depth int) (*Value, *SyntaxError) {
 		if !p.checks {
 			p.openItems = append(p.openItems, v)
 		}
-		switch c, _ := p.next(); c {
+		switch c, _ := p.peek(); c {
 		case ']':
 			p.pos++
 			v := p.alloc(Value{Kind: Array, Items: carve(&p.items, p.openItems[base:], p.checks)})

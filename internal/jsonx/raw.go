@@ -2,10 +2,8 @@ package jsonx
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"iter"
-	"math/bits"
 	"strings"
 	"unicode/utf8"
 )
@@ -207,35 +205,22 @@ func skip(raw []byte, i int) int {
 	return i
 }
 
-// skipString looks at eight bytes at a time: a byte of the word is a quote or a
-// backslash if the subtraction borrows from its highest bit, and no byte before
-// it borrows.
+// skipString returns the index after the string that starts at i; -1 if it does not
+// end.
 func skipString(raw []byte, i int) int {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	i++
-	for i+8 <= len(raw) {
-		w := binary.LittleEndian.Uint64(raw[i:])
-		quote, backslash := w^ones*'"', w^ones*'\\'
-		special := ((quote-ones)&^quote | (backslash-ones)&^backslash) & highs
-		if special == 0 {
-			i += 8
-			continue
+	for i++; ; {
+		if i = plain(raw, i); i >= len(raw) {
+			return -1
 		}
-		i += bits.TrailingZeros64(special) / 8
-		if raw[i] == '"' {
-			return i + 1
-		}
-		i += 2
-	}
-	for ; i < len(raw); i++ {
 		switch raw[i] {
 		case '"':
 			return i + 1
 		case '\\':
+			i += 2
+		default:
 			i++
 		}
 	}
-	return -1
 }
 
 func skipNested(raw []byte, i int) int {

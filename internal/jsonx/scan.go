@@ -25,20 +25,38 @@ func (e *SyntaxError) within(step string) *SyntaxError {
 
 // scanner reads the tokens of a JSON text.
 type scanner struct {
-	src string
-	pos int // of the next byte
+	data []byte
+	pos  int // of the next byte
+
+	surrogate bool // an escape may be half of a surrogate pair
 }
 
-// next skips white space and returns the byte after it. At the end of the text
+// peek skips white space and returns the byte after it. At the end of the text
 // it returns false and stays before the white space.
-func (s *scanner) next() (byte, bool) {
-	for i := s.pos; i < len(s.src); i++ {
-		if c := s.src[i]; c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+func (s *scanner) peek() (byte, bool) {
+	for i := s.pos; i < len(s.data); i++ {
+		if c := s.data[i]; c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			s.pos = i
 			return c, true
 		}
 	}
 	return 0, false
+}
+
+// next skips white space and the byte after it, which it returns; 0 at the end
+// of the text.
+func (s *scanner) next() byte {
+	if s.pos == len(s.data) || s.data[s.pos] <= ' ' && s.skipSpace() == len(s.data) {
+		return 0
+	}
+	s.pos++
+	return s.data[s.pos-1]
+}
+
+// skipSpace returns the position after white space.
+func (s *scanner) skipSpace() int {
+	s.pos = space(s.data, s.pos)
+	return s.pos
 }
 
 func (s *scanner) fail(format string, args ...any) *SyntaxError {
@@ -47,13 +65,13 @@ func (s *scanner) fail(format string, args ...any) *SyntaxError {
 
 // place describes the position of the scanner for a person.
 func (s *scanner) place() string {
-	line, column := NewLines([]byte(s.src)).At(s.pos)
+	line, column := NewLines(s.data).At(s.pos)
 	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
 // unexpected is the error for the next byte; where describes its context.
 func (s *scanner) unexpected(where string) *SyntaxError {
-	c, ok := s.next()
+	c, ok := s.peek()
 	if !ok {
 		return s.early()
 	}

@@ -1,81 +1,177 @@
 package jsonx
 
 import (
+	"encoding/binary"
+	"math/bits"
 	"strings"
 	"unicode/utf8"
 )
 
-// literal reads true, false or null.
-func (s *scanner) literal(word string) (string, *SyntaxError) {
-	for i := 1; i < len(word); i++ {
-		if s.pos+i >= len(s.src) {
-			return "", s.early()
+// The methods of scanner below skip a token. If it is wrong, they say in what, and
+// stay at the wrong byte or the end of the text; "" means that nothing is wrong.
+
+// text skips a string after its opening quote.
+func (s *scanner) text() (wrongIn string) {
+	for {
+		i := plain(s.data, s.pos)
+		if s.pos = i; i == len(s.data) {
+			return "in a string"
 		}
-		if s.src[s.pos+i] != word[i] {
-			return "", s.fail("unexpected word %q, at %s", s.word(), s.place())
+		switch s.data[i] {
+		case '"':
+			s.pos++
+			return ""
+		case '\\':
+			s.pos++
+			if wrongIn = s.escape(); wrongIn != "" {
+				return wrongIn
+			}
+		default:
+			return "in a string"
 		}
 	}
-	s.pos += len(word)
-	return word, nil
 }
 
-// word returns the letters at pos, shortened for a message.
-func (s *scanner) word() string {
-	end := s.pos
-	for end < len(s.src) && end < s.pos+20 && s.src[end]|0x20 >= 'a' && s.src[end]|0x20 <= 'z' {
-		end++
+// plain returns the index of the first byte that cannot stand for itself in a
+// string: a quote, a backslash or a control character. It looks at eight bytes at a
+// time: one of them is such a byte if the subtraction borrows from its highest bit,
+// and no byte before it borrows.
+func plain(data []byte, i int) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for i+8 <= len(data) {
+		w := binary.LittleEndian.Uint64(data[i:])
+		quote, backslash := w^ones*'"', w^ones*'\\'
+		if special := ((w-ones*' ')&^w | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs; special != 0 {
+			return i + bits.TrailingZeros64(special)/8
+		}
+		i += 8
 	}
-	return s.src[s.pos:end]
+	for i < len(data) && data[i] != '"' && data[i] != '\\' && data[i] >= ' ' {
+		i++
+	}
+	return i
+}
+
+// escape skips what follows a backslash.
+func (s *scanner) escape() (wrongIn string) {
+	if s.pos == len(s.data) {
+		return "in an escape of a string"
+	}
+	switch s.data[s.pos] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		s.pos++
+		return ""
+	case 'u':
+		s.pos++
+	default:
+		return "in an escape of a string"
+	}
+	s.surrogate = s.surrogate || s.pos < len(s.data) && s.data[s.pos]|0x20 == 'd'
+	for end := s.pos + 4; s.pos < end; s.pos++ {
+		if s.pos == len(s.data) || !isHex(s.data[s.pos]) {
+			return `in a \u escape of a string`
+		}
+	}
+	return ""
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// word skips true, false or null.
+func (s *scanner) word(word string) bool {
+	if len(s.data)-s.pos < len(word) || string(s.data[s.pos:s.pos+len(word)]) != word {
+		return false
+	}
+	s.pos += len(word)
+	return true
+}
+
+// number skips a number. The caller checks what follows.
+func (s *scanner) number() (wrongIn string) {
+	d, i := s.data, s.pos
+	if i < len(d) && d[i] == '-' {
+		i++
+	}
+	if i < len(d) && d[i] == '0' {
+		i++
+	} else if i = s.digits(i); i < 0 {
+		return "in a number"
+	}
+	if i < len(d) && d[i] == '.' {
+		if i = s.digits(i + 1); i < 0 {
+			return "after the decimal point of a number"
+		}
+	}
+	if i < len(d) && d[i]|0x20 == 'e' {
+		if i++; i < len(d) && (d[i] == '+' || d[i] == '-') {
+			i++
+		}
+		if i = s.digits(i); i < 0 {
+			return "in the exponent of a number"
+		}
+	}
+	s.pos = i
+	return ""
+}
+
+// digits returns the index after the digits at i; -1 if there are none, and stays
+// there.
+func (s *scanner) digits(i int) int {
+	start := i
+	for i < len(s.data) && s.data[i]-'0' <= 9 {
+		i++
+	}
+	if i == start {
+		s.pos = i
+		return -1
+	}
+	return i
+}
+
+// token returns the text of the token that began at start and was skipped.
+func (p *Parser) token(start int, wrongIn string) (string, *SyntaxError) {
+	if wrongIn == "" {
+		return p.src[start:p.pos], nil
+	}
+	at := p.pos
+	p.pos = start
+	if at == len(p.data) {
+		return "", p.early()
+	}
+	return "", p.invalid(p.data[at], wrongIn)
+}
+
+// literal reads true, false or null.
+func (p *Parser) literal(word string) (string, *SyntaxError) {
+	switch rest := p.src[p.pos:]; {
+	case p.word(word):
+		return word, nil
+	case strings.HasPrefix(word, rest):
+		return "", p.early()
+	default:
+		end := strings.IndexFunc(rest, func(r rune) bool { return r|0x20 < 'a' || r|0x20 > 'z' })
+		if end < 0 {
+			end = len(rest)
+		}
+		return "", p.fail("unexpected word %q, at %s", rest[:min(end, 20)], p.place())
+	}
 }
 
 // string reads a string and returns its JSON text.
-func (s *scanner) string() (string, *SyntaxError) {
-	surrogates := false
-	for i := s.pos + 1; i < len(s.src); i++ {
-		switch c := s.src[i]; {
-		case c == '"':
-			token := s.src[s.pos : i+1]
-			s.pos = i + 1
-			if surrogates {
-				token = mendSurrogates(token)
-			}
-			return token, nil
-		case c == '\\':
-			n, where := escapeLength(s.src[i:])
-			if where != "" {
-				if i+n >= len(s.src) {
-					return "", s.early()
-				}
-				return "", s.invalid(s.src[i+n], where)
-			}
-			surrogates = surrogates || n == 6 && s.src[i+2]|0x20 == 'd'
-			i += n - 1
-		case c < ' ':
-			return "", s.invalid(c, "in a string")
-		}
+func (p *Parser) string() (string, *SyntaxError) {
+	start := p.pos
+	p.pos++
+	p.surrogate = false
+	if wrongIn := p.text(); wrongIn != "" {
+		return p.token(start, wrongIn)
 	}
-	return "", s.early()
-}
-
-// escapeLength returns the length of the escape at the beginning of s. If it is
-// invalid, it returns the index of the wrong or missing byte, and a description
-// of its context.
-func escapeLength(s string) (n int, where string) {
-	if len(s) < 2 {
-		return 1, "in an escape of a string"
+	token := p.src[start:p.pos]
+	if p.surrogate {
+		token = mendSurrogates(token)
 	}
-	switch s[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return 2, ""
-	case 'u':
-		for i := 2; i < 6; i++ {
-			if i >= len(s) || strings.IndexByte("0123456789abcdefABCDEF", s[i]) < 0 {
-				return i, `in a \u escape of a string`
-			}
-		}
-		return 6, ""
-	}
-	return 1, "in an escape of a string"
+	return token, nil
 }
 
 // mendSurrogates rewrites a string that has half a surrogate pair, for which
@@ -86,50 +182,4 @@ func mendSurrogates(token string) string {
 		return token
 	}
 	return Quote(text)
-}
-
-// number reads a number. The caller checks what follows.
-func (s *scanner) number() (string, *SyntaxError) {
-	i := s.pos
-	if s.src[i] == '-' {
-		i++
-	}
-	var err *SyntaxError
-	if i < len(s.src) && s.src[i] == '0' {
-		i++
-	} else if i, err = s.digits(i, "in a number"); err != nil {
-		return "", err
-	}
-	if i < len(s.src) && s.src[i] == '.' {
-		if i, err = s.digits(i+1, "after the decimal point of a number"); err != nil {
-			return "", err
-		}
-	}
-	if i < len(s.src) && s.src[i]|0x20 == 'e' {
-		if i++; i < len(s.src) && (s.src[i] == '+' || s.src[i] == '-') {
-			i++
-		}
-		if i, err = s.digits(i, "in the exponent of a number"); err != nil {
-			return "", err
-		}
-	}
-	token := s.src[s.pos:i]
-	s.pos = i
-	return token, nil
-}
-
-// digits returns the index after the digits at i, of which there must be at
-// least one.
-func (s *scanner) digits(i int, where string) (int, *SyntaxError) {
-	start := i
-	for i < len(s.src) && s.src[i] >= '0' && s.src[i] <= '9' {
-		i++
-	}
-	switch {
-	case i > start:
-		return i, nil
-	case i >= len(s.src):
-		return i, s.early()
-	}
-	return i, s.invalid(s.src[i], where)
 }

@@ -1,5 +1,5 @@
-// Package document reads files of YAML and of JSON with comments into one tree
-// of values with their positions, so that a mistake has a file, a line and a
+// Package document reads files of YAML and of JSON with comments into the tree of jsonx
+// with the positions of its values, so that a mistake has a file, a line and a
 // column.
 //
 // The rules are those of settings files: at most 1 MiB, no YAML tags, no

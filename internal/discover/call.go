@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// callGrace is how long a canceled call may take to clean up. The executor
-	// waits longer than that.
+	// callGrace is how long a canceled call may take to clean up. The executor waits
+	// longer.
 	callGrace = 1500 * time.Millisecond
 	// callLinger is how long a call waits for output of processes that its
 	// program left running.
@@ -25,8 +25,8 @@ const (
 )
 
 // call runs the call command for one tool, with its original name as the last
-// argument and the params on stdin (spec section 6.3). If the tool prints whole
-// results, stderr is ignored as long as the command succeeds.
+// argument and the params on stdin. If the tool prints whole results, stderr is
+// ignored unless the command fails.
 func (c *command) call(ctx context.Context, d *declaration, isResult bool, call registry.Call) (registry.Result, error) {
 	if err := c.opts.Call.Err; err != nil {
 		return registry.Result{}, err
@@ -69,7 +69,7 @@ func (c *command) call(ctx context.Context, d *declaration, isResult bool, call 
 	return result, nil
 }
 
-// runConfined runs the program of a call, confined as the call says.
+// runConfined runs the program of a call in the call's sandbox, if it has one.
 func runConfined(ctx context.Context, spec process.Spec, call registry.Call) (process.Outcome, error) {
 	if call.Confine == nil {
 		return process.Run(ctx, spec)
@@ -80,9 +80,9 @@ func runConfined(ctx context.Context, spec process.Spec, call registry.Call) (pr
 	return o, err
 }
 
-// stream passes on the program's output to the observer and to the file for the
-// whole output, so that only head and tail stay in memory. Output that is
-// parsed as a whole is not cut.
+// stream passes the program's output to the call's Emit and Spill, so that only its
+// beginning and end are kept in memory. Output that is parsed as a whole is not
+// cut.
 func stream(spec *process.Spec, d *declaration, isResult bool, call registry.Call) {
 	if isResult {
 		return
@@ -101,7 +101,8 @@ func stream(spec *process.Spec, d *declaration, isResult bool, call registry.Cal
 	}
 }
 
-// emitter passes stdout on as it comes, in complete characters.
+// emitter returns a writer that passes stdout on as it arrives, in complete
+// characters.
 func emitter(emit func(registry.Content)) func(int, []byte) {
 	var rest []byte
 	return func(stream int, p []byte) {
@@ -116,14 +117,15 @@ func emitter(emit func(registry.Content)) func(int, []byte) {
 	}
 }
 
-// callResult returns what the model receives: stdout if the call succeeded,
+// callResult returns the result for the model: stdout if the call succeeded,
 // otherwise the five-line report.
 func callResult(o process.Outcome, err error, tool string) registry.Result {
 	if err == nil && ended(o) {
 		if len(o.Stderr) == 0 {
 			return textResult(o, tool)
 		}
-		// The model decides what stderr of a successful program means.
+		// A successful program that wrote to stderr is not an error; the model can
+		// judge.
 		result := registry.TextResult(report(o, err))
 		result.Truncated = o.Truncated
 		return result
@@ -133,7 +135,7 @@ func callResult(o process.Outcome, err error, tool string) registry.Result {
 	return result
 }
 
-// limited names the setting of the limit that a call exceeded.
+// limited adds the exceeded limit and its setting to the error of a call.
 func limited(err error, limit int64) error {
 	if errors.Is(err, process.ErrOutputLimit) {
 		return fmt.Errorf("%w: more than %d bytes on stdout or stderr (limits.result)", err, limit)
@@ -144,7 +146,8 @@ func limited(err error, limit int64) error {
 // ended reports whether a program exited successfully.
 func ended(o process.Outcome) bool { return o.ExitCode == 0 && o.Signal == "" }
 
-// interrupted returns the error category of a call whose context ended it.
+// interrupted returns the error category of a call that ended because its context
+// was done.
 func interrupted(err error) registry.ErrorCategory {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return registry.ErrorTimeout
@@ -162,8 +165,8 @@ func summary(o process.Outcome, err error) string {
 	return "exit code " + strconv.Itoa(o.ExitCode)
 }
 
-// report returns the reference implementation's text for a call that did not
-// simply succeed.
+// report returns the text for a call that failed or wrote to stderr, in the format
+// of Gemini CLI.
 func report(o process.Outcome, err error) string {
 	failed, code, signal := "(none)", strconv.Itoa(o.ExitCode), "(none)"
 	if err != nil {
@@ -179,13 +182,13 @@ func report(o process.Outcome, err error) string {
 	if errors.As(err, &start) {
 		code = startCode(err)
 	}
-	// One allocation: the output may be large.
+	// Allocate once, because the output may be large.
 	return "Stdout: " + orEmpty(printed(o.Stdout, o.StdoutHead, o.StdoutBytes)) + "\nStderr: " + orEmpty(cutText(o.Stderr, o.StderrHead, o.StderrBytes)) +
 		"\nError: " + failed + "\nExit Code: " + code + "\nSignal: " + signal
 }
 
 // startCode returns the exit code of a program that could not be started: the
-// negated system error number, as in the reference implementation.
+// negated system error number, as in Node.js.
 func startCode(err error) string {
 	const noEntry, noAccess = "-2", "-13"
 	var number syscall.Errno
@@ -200,8 +203,8 @@ func startCode(err error) string {
 	return "(none)"
 }
 
-// printed returns a program's output as text; output that is not text is only
-// described.
+// printed returns a program's output as text, or a description of output that is
+// not text.
 func printed(kept []byte, head int, total int64) string {
 	if mime := mediaType(kept); mime != "" {
 		return binaryNote(mime, max(total, int64(len(kept))))
@@ -209,8 +212,8 @@ func printed(kept []byte, head int, total int64) string {
 	return cutText(kept, head, total)
 }
 
-// cutText returns the text of a stream of total bytes, which may have been cut
-// after the first head bytes that were kept.
+// cutText returns the text of a stream of total bytes. If it was cut, kept has its
+// first head bytes and its end.
 func cutText(kept []byte, head int, total int64) string {
 	missing := total - int64(len(kept))
 	if missing <= 0 || head >= len(kept) {

@@ -22,34 +22,34 @@ type CommandOptions struct {
 	// toolCallCommand, unexpanded. Discovery is required; without Call the tools
 	// are listed but cannot be called.
 	Discovery, Call settings.Command
-	// Expand expands the words of a command when it is used. nil: the words are
-	// used as they are.
+	// Expand expands the words of a command when it is used. If nil, the words are
+	// used unchanged.
 	Expand func(settings.Command) ([]string, error)
 	// Context is the JSON object that the conditions of tools refer to.
 	Context json.RawMessage
 	// ProjectRoot is the absolute path where both commands run.
 	ProjectRoot string
-	// Env is the whole environment of both commands, to which TOOLREG_TOOL and
-	// TOOLREG_PROJECT_ROOT are added.
+	// Env is the complete environment of both commands, except for TOOLREG_TOOL and
+	// TOOLREG_PROJECT_ROOT, which are added.
 	Env []string
 	// Timeout limits discovery; 0 means no limit (setting
 	// toolDiscoveryTimeout). A call is limited by [DefaultTimeout] or the
 	// timeout of its tool.
 	Timeout time.Duration
 	Limits  Limits
-	// Confine confines the discovery command; nil: it is not confined.
+	// Confine is the sandbox for the discovery command; nil means none.
 	Confine process.Confiner
-	// Outputs caches the output of the discovery command. nil: it always runs.
+	// Outputs caches the output of the discovery command. If nil, the command always
+	// runs.
 	Outputs Outputs
 	// Evaluator evaluates the expressions of declarations; see [jq.Expression.Apart].
 	Evaluator []string
 }
 
-// Outputs caches the output of programs that declare tools (spec section 10,
-// discovery cache).
+// Outputs is the discovery cache for the output of programs that declare tools.
 type Outputs interface {
-	// Load returns cached output; ok is false if the program has to run. The
-	// error says that it must not run, or how it failed recently.
+	// Load returns cached output; ok is false if the program has to run. An error
+	// means that the program must not run or failed recently.
 	Load(context.Context, Invocation) (stdout []byte, ok bool, err error)
 	// Save stores usable output of a run, or why the run failed.
 	Save(ctx context.Context, i Invocation, stdout []byte, failure error)
@@ -59,7 +59,7 @@ type Outputs interface {
 type Invocation struct {
 	Argv  []string
 	Dir   string
-	Env   []string // the whole environment
+	Env   []string // the complete environment
 	Stdin []byte
 }
 
@@ -83,7 +83,7 @@ func (i Invocation) read(ctx context.Context, outputs Outputs, run func(context.
 	return err
 }
 
-// Limits are the limits of a source's programs and declarations.
+// Limits are limits on a source's programs and declarations.
 type Limits struct {
 	// Discovery limits stdout and stderr of a program that declares tools each,
 	// in bytes; 0 means 10 MiB (setting limits.discoveryOutput).
@@ -97,7 +97,7 @@ type Limits struct {
 	Schema int64
 }
 
-// orDefault returns the limits with the default in place of 0.
+// orDefault returns the limits with each 0 replaced by its default.
 func (l Limits) orDefault() Limits {
 	return Limits{
 		Discovery: cmp.Or(l.Discovery, process.DefaultMaxOutput),
@@ -107,7 +107,7 @@ func (l Limits) orDefault() Limits {
 	}
 }
 
-// Environment variables of the commands (spec section 6.3).
+// Environment variables of the commands.
 const (
 	envTool        = "TOOLREG_TOOL"
 	envProjectRoot = "TOOLREG_PROJECT_ROOT"
@@ -233,7 +233,7 @@ func (c *command) expand(cmd settings.Command) ([]string, error) {
 	return argv, nil
 }
 
-// asWritten formats a command for people: the line of the settings, or the list
+// asWritten formats a command for messages: the line in the settings, or the list
 // with words quoted where necessary.
 func asWritten(cmd settings.Command) string {
 	if cmd.Line != "" {
@@ -257,9 +257,9 @@ func quoteWord(w string) string {
 	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
-// appendix returns the text after each description that tells a model how the
-// tool runs and how failures look. The wording is Gemini CLI's, because users'
-// prompts refer to it.
+// appendix returns the text that is appended to each description. It tells a model
+// how the tool runs and what a failure looks like. The wording is Gemini CLI's,
+// because users' prompts refer to it.
 func (c *command) appendix(name string) string {
 	call := ""
 	if c.opts.Call.IsSet() {

@@ -33,7 +33,7 @@ func source(t testing.TB, script string, tune func(*CommandOptions)) registry.So
 	return NewCommand(opts)
 }
 
-func TestDiscoverySaysWhyItFailed(t *testing.T) {
+func TestDiscoveryErrors(t *testing.T) {
 	tests := []struct {
 		name, script string
 		tune         func(*CommandOptions)
@@ -83,13 +83,13 @@ func TestDiscoverySaysWhyItFailed(t *testing.T) {
 				}
 			}
 			if strings.Contains(err.Error(), "\n") || len(err.Error()) > 2000 {
-				t.Errorf("not one line of a decent length: %q", err)
+				t.Errorf("the error is not a single short line: %q", err)
 			}
 		})
 	}
 }
 
-func TestDiscoveryStopsWithItsContext(t *testing.T) {
+func TestDiscoveryStopsWhenContextIsDone(t *testing.T) {
 	cause := errors.New("the person pressed a key")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -106,7 +106,7 @@ func TestDiscoveryStopsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestCommandsSeeTheirEnvironment(t *testing.T) {
+func TestCommandEnvironment(t *testing.T) {
 	t.Setenv("GITHUB_TOKEN", "hunter2")
 	const report = `printf '%s|%s|%s|%s|%s' "$(pwd)" "$TOOLREG_PROJECT_ROOT" "$TOOLREG_TOOL" "$GITHUB_TOKEN" "$TOOLREG_DEPTH"`
 	var root string
@@ -120,20 +120,20 @@ func TestCommandsSeeTheirEnvironment(t *testing.T) {
 		t.Fatalf("%d tools, %v, %v", len(tools), diags, err)
 	}
 	if want := root + "|" + root + "|||1\n"; !strings.HasPrefix(tools[0].Description, want) {
-		t.Errorf("the discovery command saw %q", tools[0].Description)
+		t.Errorf("the discovery command got %q", tools[0].Description)
 	}
 	if tools[0].Name != "say_it" {
 		t.Errorf("registered as %q", tools[0].Name)
 	}
 	got, err := tools[0].Run(t.Context(), registry.Call{})
 	if want := root + "|" + root + "|say it||1|say it"; err != nil || got.Text() != want {
-		t.Errorf("the call command saw %q, want %q, %v", got.Text(), want, err)
+		t.Errorf("the call command got %q, want %q, %v", got.Text(), want, err)
 	}
 }
 
-// Variables are expanded when the command runs, and what they hold is shown to
-// nobody.
-func TestCommandIsExpandedLateAndShownAsWritten(t *testing.T) {
+// Variables are expanded only when the command runs, and their values are never
+// shown.
+func TestCommandIsExpandedWhenRunAndShownAsWritten(t *testing.T) {
 	var expanded []string
 	src := source(t, "echo '[{\"name\":\"a\"}]'", func(o *CommandOptions) {
 		o.Call = settings.Command{Argv: []string{"/bin/echo", "--token=$TOKEN", "two words"}}
@@ -165,7 +165,7 @@ func TestCommandIsExpandedLateAndShownAsWritten(t *testing.T) {
 	}
 }
 
-func TestToolsWithoutACallCommandAreListed(t *testing.T) {
+func TestToolsWithoutCallCommandAreListed(t *testing.T) {
 	src := source(t, `echo '[{"name":"a"}]'`, func(o *CommandOptions) { o.Call = settings.Command{} })
 	tools, diags, err := src.Discover(t.Context())
 	if err != nil || len(tools) != 1 || len(diags) != 1 || diags[0].Code != "no_call_command" {
@@ -216,7 +216,7 @@ func callable(t *testing.T, declared, script string, tune func(*CommandOptions))
 	return tools[0]
 }
 
-// call makes a call that can be made.
+// call makes a call and fails the test if it returns an error.
 func call(t *testing.T, ctx context.Context, tool registry.Tool, c registry.Call) registry.Result {
 	t.Helper()
 	got, err := tool.Run(ctx, c)
@@ -226,7 +226,7 @@ func call(t *testing.T, ctx context.Context, tool registry.Tool, c registry.Call
 	return got
 }
 
-func TestCallThatIsCanceled(t *testing.T) {
+func TestCanceledCall(t *testing.T) {
 	cause := errors.New("the person pressed a key")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	tool := callable(t, `{"name":"a","canUpdateOutput":true}`, "echo partial; exec sleep 600", nil)
@@ -237,7 +237,7 @@ func TestCallThatIsCanceled(t *testing.T) {
 	}
 }
 
-func TestCallThatTakesTooLong(t *testing.T) {
+func TestCallTimeout(t *testing.T) {
 	tool := callable(t, `{"name":"a"}`, "exec sleep 600", nil)
 	for _, limit := range []time.Duration{0, 200 * time.Millisecond} {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), limit, errors.New("time limit reached"))
@@ -258,7 +258,7 @@ func TestCallIsKilledAtItsOutputLimit(t *testing.T) {
 	}
 }
 
-func TestCallDoesNotNeedItsInputRead(t *testing.T) {
+func TestCallCommandMayIgnoreStdin(t *testing.T) {
 	params := json.RawMessage(`{"s":"` + strings.Repeat("x", 4<<20) + `"}`)
 	got := call(t, t.Context(), callable(t, `{"name":"a"}`, "echo ok", nil), registry.Call{Params: params})
 	if got.IsError || got.Text() != "ok\n" {
@@ -266,8 +266,8 @@ func TestCallDoesNotNeedItsInputRead(t *testing.T) {
 	}
 }
 
-// Output is passed on as it comes, in whole characters, for tools that declare
-// it; and comes as a whole in the end.
+// Output of tools that declare canUpdateOutput is passed on as it arrives, in
+// complete characters, and is complete in the result.
 func TestCallStreams(t *testing.T) {
 	const script = `printf 'a\360\237'; printf noise >&2; sleep 0.1; printf '\230\200b'; printf '\342\202'`
 	for _, declares := range []bool{true, false} {
@@ -287,9 +287,9 @@ func TestCallStreams(t *testing.T) {
 	}
 }
 
-// What a program prints beyond what is kept goes past us: only head and tail of
-// each stream stay, and a picture that is cut is only named. What is read as
-// a whole is never cut.
+// If a program prints more than is kept, only the beginning and the end of each
+// stream stay in memory, and an image that is cut is only described. Output that is
+// parsed as a whole is never cut.
 func TestCallKeepsHeadAndTail(t *testing.T) {
 	for name, tt := range map[string]struct{ tool, script, want, spilled string }{
 		"text":      {`{"name":"a"}`, `printf 0123456789`, "01\n[… 6 of 10 bytes cut here …]\n89", "0123456789"},
@@ -313,9 +313,9 @@ func TestCallKeepsHeadAndTail(t *testing.T) {
 	}
 }
 
-// What a call left running has its stdout, which is not met the call up for
-// ever, and is ended.
-func TestCallLeavesNothingBehind(t *testing.T) {
+// A process that a call left running holds its stdout open. The call must not wait
+// for it, and must kill it.
+func TestCallKillsLeftoverProcesses(t *testing.T) {
 	got := call(t, t.Context(), callable(t, `{"name":"a"}`, "sleep 600 & echo $!", nil), registry.Call{})
 	var pid int
 	if _, err := fmt.Sscan(got.Text(), &pid); err != nil {
@@ -323,11 +323,11 @@ func TestCallLeavesNothingBehind(t *testing.T) {
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err == nil && !strings.Contains(string(stat), ") Z ") {
-		t.Errorf("sleep runs on: %s", stat)
+		t.Errorf("sleep is still running: %s", stat)
 	}
 }
 
-func TestNameOfTheSource(t *testing.T) {
+func TestSourceName(t *testing.T) {
 	if got := NewCommand(CommandOptions{}).Name(); got != "command" {
 		t.Errorf("name %q", got)
 	}

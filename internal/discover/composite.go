@@ -11,48 +11,49 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// maxRun is how many steps one call may run, including those of nested composites.
+// maxRun is the maximum number of steps of one call, including those of nested
+// composites.
 const maxRun = 1000
 
-// StepCall makes the call of one step, which is looked up, checked, decided on
-// and run like any other call. ctx carries the count of steps.
+// StepCall makes the call of one step. The call is validated, decided on by the
+// policy and run like any other. ctx carries the step count to nested composites.
 type StepCall func(ctx context.Context, tool string, params json.RawMessage) (registry.Result, error)
 
 // CompositeOptions are the options of composites.
 type CompositeOptions struct {
 	// Call makes the call of one step. Required.
 	Call StepCall
-	// Context is the JSON object that expressions see as .context.
+	// Context is the JSON object that expressions access as .context.
 	Context json.RawMessage
 	// Evaluator evaluates the expressions of projects' composites; see
 	// [jq.Expression.Apart].
 	Evaluator []string
 }
 
-// Composites are the tools of the setting composites (spec section 6.5),
-// checked as far as possible without other tools.
+// Composites is the source of the tools in the setting composites. They are checked
+// as far as possible without knowing the other tools.
 type Composites struct {
 	list []*composite
 	opts CompositeOptions
 }
 
-// composite is one tool made of other tools.
+// composite is a tool that calls other tools.
 type composite struct {
 	named      settings.Named
 	definition registry.Definition
 	steps      []step
-	result     *jq.Expression // nil: the results of the steps that succeeded, joined
+	result     *jq.Expression // if nil, the results of the successful steps are joined
 	problems   []document.Problem
 }
 
-// err returns why the composite is quarantined; nil if it is valid.
+// err returns why the composite is quarantined, or nil if it is valid.
 func (c *composite) err() error { return settings.NewError(c.problems) }
 
 // step is one call of a composite.
 type step struct {
 	tool            string
-	params          *jq.Expression // nil: those of the composite
-	when            *jq.Expression // nil: run always
+	params          *jq.Expression // if nil, those of the composite
+	when            *jq.Expression // if nil, the step always runs
 	continueOnError bool
 }
 
@@ -103,10 +104,10 @@ func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diag
 	return tools, diags, nil
 }
 
-// Resolve quarantines composites with a step whose tool does not exist, and
-// reports whether there are any. lookup looks up a name in the registry of all
-// sources. excused, unless nil, is called for each such step with the error of
-// lookup and may accept it.
+// Resolve quarantines composites with a step whose tool does not exist, and reports
+// whether there are any. lookup looks up a name in the registry of all sources. If
+// excused is not nil, it is called with the error of lookup for each such step, and
+// returns true to accept the step.
 func (c *Composites) Resolve(lookup func(name string) error, excused func(document.Problem, error) bool) (missing bool) {
 	for _, one := range c.list {
 		if one.err() != nil {
@@ -126,7 +127,7 @@ func (c *Composites) Resolve(lookup func(name string) error, excused func(docume
 	return missing
 }
 
-// problem returns a mistake at a position in the entry of a composite.
+// problem returns a mistake at a position in the composite's entry.
 func (c *composite) problem(pointer, message, hint string) document.Problem {
 	return problemAt(c.named, pointer, message, hint)
 }
@@ -137,10 +138,10 @@ func problemAt(n settings.Named, pointer, message, hint string) document.Problem
 		Message: "composites." + n.Name + ": " + place(pointer) + message, Hint: hint}
 }
 
-// noCycles is the hint of composites that call themselves.
+// noCycles is the hint for composites that call themselves.
 const noCycles = "a composite cannot call itself, directly or through others"
 
-// findCycles quarantines composites that would call themselves.
+// findCycles quarantines composites that call themselves.
 func (c *Composites) findCycles() {
 	byName := map[string]*composite{}
 	for _, one := range c.list {

@@ -91,7 +91,8 @@ func stringIn(o object, field string) (text string, ok bool) {
 	return text, ok
 }
 
-// expression compiles the field at the end of a pointer; nil if it is absent.
+// expression compiles the field that a pointer refers to. It returns nil if the
+// field is absent.
 func (r *compositeReader) expression(pointer string, o object) *jq.Expression {
 	text, ok := stringIn(o, path.Base(pointer))
 	if !ok {

@@ -49,7 +49,7 @@ type compositeRun struct {
 	asked   registry.Call // call of the composite
 	params  any
 	context any
-	steps   []any // the steps so far as expressions see them
+	steps   []any // the steps so far, in the form for expressions
 	trace   []stepTrace
 	done    []registry.Result // results of successful steps
 }
@@ -61,7 +61,7 @@ func (c *Composites) run(ctx context.Context, one *composite, call registry.Call
 		ctx = context.WithValue(ctx, stepBudget{}, left)
 	}
 	open, _ := ctx.Value(openRuns{}).([]*composite)
-	if slices.Contains(open, one) { // under a name that findCycles does not know, such as a new one
+	if slices.Contains(open, one) { // under a name that findCycles cannot resolve, such as one from an override
 		return registry.Result{}, &settings.Error{Problems: []document.Problem{one.problem("", "it calls itself again", noCycles)}}
 	}
 	ctx = context.WithValue(ctx, openRuns{}, append(slices.Clip(open), one))
@@ -84,8 +84,8 @@ func (c *Composites) run(ctx context.Context, one *composite, call registry.Call
 	return result, err
 }
 
-// all runs the steps in order. If ctx ends, the result says which steps were
-// made.
+// all runs the steps in order. If ctx is done, the result says which steps have
+// run.
 func (r *compositeRun) all(ctx context.Context) (registry.Result, error) {
 	for i := range r.composite.steps {
 		s := &r.composite.steps[i]
@@ -152,12 +152,12 @@ func joined(results []registry.Result) registry.Result {
 	return out
 }
 
-// plain reports whether a part is only text.
+// plain reports whether a part has text and nothing else.
 func plain(c registry.Content) bool {
 	return c.Type == registry.ContentText && c.Annotations == nil && c.Meta == nil
 }
 
-// before describes what was done before a later step could not be made.
+// before lists the steps that have already run, for the error of a later one.
 func (r *compositeRun) before() string {
 	var done []string
 	for _, t := range r.trace {
@@ -196,7 +196,7 @@ func (r *compositeRun) step(ctx context.Context, i int, s *step) (failed *regist
 	return failed, nil
 }
 
-// attempt evaluates the condition and the params of a step and makes its call.
+// attempt evaluates the condition and the params of a step, and makes its call.
 func (r *compositeRun) attempt(ctx context.Context, i int, s *step) (wanted bool, result registry.Result, err error) {
 	if s.when != nil {
 		wanted, err := s.when.Holds(ctx, r.view())
@@ -260,7 +260,7 @@ func category(err error) registry.ErrorCategory {
 	return registry.ErrorExecution
 }
 
-// broken returns the failed result of an expression without a value.
+// broken returns the result for an expression that failed.
 func (r *compositeRun) broken(ctx context.Context, what string, e *jq.Expression, err error) (registry.Result, error) {
 	if cause := context.Cause(ctx); cause != nil {
 		return registry.Result{}, cause
@@ -268,7 +268,7 @@ func (r *compositeRun) broken(ctx context.Context, what string, e *jq.Expression
 	return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("the %s of composite %q, %q, failed: %s", what, r.named.Name, e.Text, err)), nil
 }
 
-// view returns the input of expressions. jq may modify its input, so shared
+// view returns the input for an expression. jq may modify its input, so shared
 // values are copied.
 func (r *compositeRun) view() any {
 	return map[string]any{"params": copyValue(r.params), "steps": copyValue(r.steps), "context": copyValue(r.context)}
@@ -292,7 +292,7 @@ func copyValue(v any) any {
 	return v
 }
 
-// stepView returns a step as expressions see it.
+// stepView returns a step in the form for expressions.
 func stepView(t stepTrace, result *registry.Result) any {
 	out := map[string]any{"tool": t.Tool, "state": t.State, "ok": t.State == stepOK, "text": result.Text()}
 	if t.Error != "" {

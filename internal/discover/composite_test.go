@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// parseComposites reads composites as a settings file gives them.
+// parseComposites parses the composites of a settings file.
 func parseComposites(t testing.TB, text string, o CompositeOptions) (*Composites, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,8 +33,8 @@ func parseComposites(t testing.TB, text string, o CompositeOptions) (*Composites
 	return c, settings.NewError(problems)
 }
 
-// recorder answers steps: "echo" gives its params back, "fail" an error result,
-// "json" structured content, "no" a denial.
+// recorder records and answers the calls of steps: "echo" returns its params,
+// "fail" a failed result, "json" structured content, "no" a denial.
 type recorder struct{ calls []string }
 
 func (r *recorder) call(_ context.Context, tool string, params json.RawMessage) (registry.Result, error) {
@@ -71,7 +71,7 @@ func runOne(t *testing.T, text, params string) (registry.Result, []string, error
 	return result, r.calls, err
 }
 
-func TestStepsPassTheirResultsOn(t *testing.T) {
+func TestStepsUseEarlierResults(t *testing.T) {
 	result, calls, err := runOne(t, `
     steps:
       - {tool: echo, params: '{a: .params.n, ch: .context.channel}'}
@@ -99,7 +99,7 @@ func TestStepsPassTheirResultsOn(t *testing.T) {
 	}
 }
 
-func TestHowCompositesEnd(t *testing.T) {
+func TestCompositeOutcomes(t *testing.T) {
 	for name, c := range map[string]struct {
 		text    string
 		calls   int
@@ -108,24 +108,24 @@ func TestHowCompositesEnd(t *testing.T) {
 		err     error
 		says    string // in the error
 	}{
-		"last step":          {text: "    steps: [{tool: echo, params: '{a: 1}'}]\n", calls: 1, want: `{"a":1}`},
-		"text":               {text: "    steps: [{tool: echo}]\n    result: '\"plain\"'\n", calls: 1, want: "plain"},
-		"failure stops":      {text: "    steps: [{tool: fail}, {tool: echo}]\n", calls: 1, want: "step 1 of 2 (fail) failed: it failed\nbadly", isError: true},
-		"failure tolerated":  {text: "    steps: [{tool: echo}, {tool: fail, continueOnError: true}]\n", calls: 2, want: `{"x":1}`},
-		"joined":             {text: "    steps: [{tool: echo, params: '{a: 1}'}, {tool: fail, continueOnError: true}, {tool: echo}]\n", calls: 3, want: "{\"a\":1}\n\n{\"x\":1}"},
-		"failure is seen":    {text: "    steps: [{tool: fail, continueOnError: true}]\n    result: '[.steps[0].ok, .steps[0].error]'\n", calls: 1, want: `[false,"it failed\nbadly"]`},
-		"bad params":         {text: "    steps: [{tool: args}]\n", calls: 1, want: "step 1 of 1 (args) failed: invalid params for args: /x: is wrong", isError: true},
-		"cannot be made":     {text: "    steps: [{tool: cannot, continueOnError: true}, {tool: echo}]\n", calls: 2, want: `{"x":1}`},
-		"denial stops":       {text: "    steps: [{tool: echo}, {tool: no, continueOnError: true}, {tool: echo}]\n", calls: 2, err: registry.ErrDenied, says: `composite "one", step 2 of 3 (no) after echo: `},
-		"no such tool":       {text: "    steps: [{tool: echo}, {tool: missing, continueOnError: true}]\n", calls: 2, says: `s.yaml:3:`},
-		"source down":        {text: "    steps: [{tool: down}]\n", calls: 1, err: registry.ErrSourceFailed},
-		"params no object":   {text: "    steps: [{tool: echo, params: '[1]'}]\n", want: "step 1 of 1 (echo) failed: its params \"[1]\" return array, not an object", isError: true},
-		"params nothing":     {text: "    steps: [{tool: echo, params: 'empty'}]\n", want: "step 1 of 1 (echo) failed: its params \"empty\": it returned no value", isError: true},
-		"params two":         {text: "    steps: [{tool: echo, params: '{}, {}'}]\n", want: "step 1 of 1 (echo) failed: its params \"{}, {}\": it returned more than one value; put them in [ ]", isError: true},
-		"if fails":           {text: "    steps: [{tool: echo, if: '.params.x.y.z'}]\n    result: '1'\n", want: `step 1 of 1 (echo) failed: its if ".params.x.y.z": expected an object but got: number (1)`, isError: true},
-		"result fails":       {text: "    steps: [{tool: echo}]\n    result: 'error(\"no\")'\n", calls: 1, want: `the result of composite "one", "error(\"no\")", failed: error: no`, isError: true},
-		"environment hidden": {text: "    steps: [{tool: echo, params: '{e: env, h: $ENV.HOME}'}]\n", calls: 1, want: `{"e":{},"h":null}`},
-		"none ran":           {text: "    steps: [{tool: echo, if: 'false'}]\n"},
+		"last step":                         {text: "    steps: [{tool: echo, params: '{a: 1}'}]\n", calls: 1, want: `{"a":1}`},
+		"text":                              {text: "    steps: [{tool: echo}]\n    result: '\"plain\"'\n", calls: 1, want: "plain"},
+		"failure stops":                     {text: "    steps: [{tool: fail}, {tool: echo}]\n", calls: 1, want: "step 1 of 2 (fail) failed: it failed\nbadly", isError: true},
+		"failure tolerated":                 {text: "    steps: [{tool: echo}, {tool: fail, continueOnError: true}]\n", calls: 2, want: `{"x":1}`},
+		"joined":                            {text: "    steps: [{tool: echo, params: '{a: 1}'}, {tool: fail, continueOnError: true}, {tool: echo}]\n", calls: 3, want: "{\"a\":1}\n\n{\"x\":1}"},
+		"failure is visible to expressions": {text: "    steps: [{tool: fail, continueOnError: true}]\n    result: '[.steps[0].ok, .steps[0].error]'\n", calls: 1, want: `[false,"it failed\nbadly"]`},
+		"bad params":                        {text: "    steps: [{tool: args}]\n", calls: 1, want: "step 1 of 1 (args) failed: invalid params for args: /x: is wrong", isError: true},
+		"cannot be made":                    {text: "    steps: [{tool: cannot, continueOnError: true}, {tool: echo}]\n", calls: 2, want: `{"x":1}`},
+		"denial stops":                      {text: "    steps: [{tool: echo}, {tool: no, continueOnError: true}, {tool: echo}]\n", calls: 2, err: registry.ErrDenied, says: `composite "one", step 2 of 3 (no) after echo: `},
+		"no such tool":                      {text: "    steps: [{tool: echo}, {tool: missing, continueOnError: true}]\n", calls: 2, says: `s.yaml:3:`},
+		"source down":                       {text: "    steps: [{tool: down}]\n", calls: 1, err: registry.ErrSourceFailed},
+		"params not an object":              {text: "    steps: [{tool: echo, params: '[1]'}]\n", want: "step 1 of 1 (echo) failed: its params \"[1]\" return array, not an object", isError: true},
+		"params nothing":                    {text: "    steps: [{tool: echo, params: 'empty'}]\n", want: "step 1 of 1 (echo) failed: its params \"empty\": it returned no value", isError: true},
+		"params two":                        {text: "    steps: [{tool: echo, params: '{}, {}'}]\n", want: "step 1 of 1 (echo) failed: its params \"{}, {}\": it returned more than one value; put them in [ ]", isError: true},
+		"if fails":                          {text: "    steps: [{tool: echo, if: '.params.x.y.z'}]\n    result: '1'\n", want: `step 1 of 1 (echo) failed: its if ".params.x.y.z": expected an object but got: number (1)`, isError: true},
+		"result fails":                      {text: "    steps: [{tool: echo}]\n    result: 'error(\"no\")'\n", calls: 1, want: `the result of composite "one", "error(\"no\")", failed: error: no`, isError: true},
+		"environment hidden":                {text: "    steps: [{tool: echo, params: '{e: env, h: $ENV.HOME}'}]\n", calls: 1, want: `{"e":{},"h":null}`},
+		"none ran":                          {text: "    steps: [{tool: echo, if: 'false'}]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, calls, err := runOne(t, c.text, `{"x":1}`)
@@ -145,7 +145,7 @@ func TestHowCompositesEnd(t *testing.T) {
 	}
 }
 
-func TestAnEndlessExpressionEndsWithTheCall(t *testing.T) {
+func TestEndlessExpressionStopsWithCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c, err := parseComposites(t, "composites: {one: {steps: [{tool: x}], result: 'def f: f; f'}}", CompositeOptions{
 		Call: func(context.Context, string, json.RawMessage) (registry.Result, error) {
@@ -161,8 +161,8 @@ func TestAnEndlessExpressionEndsWithTheCall(t *testing.T) {
 	}
 }
 
-// What was done before a call was stopped may have to be undone.
-func TestACallThatWasStoppedNamesItsSteps(t *testing.T) {
+// The user may have to undo the steps that ran before a call was stopped.
+func TestStoppedCallNamesItsSteps(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c, err := parseComposites(t, "composites: {one: {steps: [{tool: save}, {tool: skip, if: 'false'}, {tool: slow}, {tool: save}]}}", CompositeOptions{
 		Call: func(ctx context.Context, tool string, _ json.RawMessage) (registry.Result, error) {
@@ -184,8 +184,8 @@ func TestACallThatWasStoppedNamesItsSteps(t *testing.T) {
 	}
 }
 
-// Composites within composites multiply; the steps of one call are bounded.
-func TestStepsOfOneCallAreBounded(t *testing.T) {
+// Nested composites multiply the steps, so their total in one call is limited.
+func TestStepsOfOneCallAreLimited(t *testing.T) {
 	text := "composites:\n  c0: {steps: [{tool: leaf}]}\n"
 	for i := 1; i < 12; i++ {
 		text += fmt.Sprintf("  c%d: {steps: [%s{tool: c%d}]}\n", i, strings.Repeat(fmt.Sprintf("{tool: c%d}, ", i-1), 9), i-1)
@@ -246,7 +246,7 @@ func TestMistakesInComposites(t *testing.T) {
 	}
 }
 
-func TestStepsWithoutATool(t *testing.T) {
+func TestStepsWithUnknownTool(t *testing.T) {
 	c, err := parseComposites(t, "composites:\n  a: {steps: [{tool: x}, {tool: y}]}\n  b: {steps: [{tool: x}]}\n", CompositeOptions{})
 	if err != nil {
 		t.Fatal(err)

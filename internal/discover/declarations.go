@@ -16,19 +16,19 @@ import (
 type declaration struct {
 	original   string // the name as declared, which the call command receives
 	definition registry.Definition
-	fields     object // all fields, for what other sources read
-	quarantine error  // why it cannot be used; nil if it can
+	fields     object // all fields, including those that only plugins have
+	quarantine error  // why the tool cannot be used, or nil
 }
 
-// object is a JSON object by its exact keys. The last of duplicate keys wins,
-// as in JavaScript.
+// object is a JSON object with case-sensitive keys. The last of duplicate keys
+// wins, as in JavaScript.
 type object map[string]json.RawMessage
 
 // declarations collects the declarations in a program's output.
 type declarations struct {
-	source  string // of the tools and diagnostics
+	source  string // source of the tools and diagnostics
 	limits  Limits
-	unnamed string // name of a tool without a name; "" = skip it
+	unnamed string // name for a tool that has none; if empty, such a tool is skipped
 	tools   []declaration
 	left    int // tools beyond the limit
 	diags   []registry.Diagnostic
@@ -38,10 +38,9 @@ type declarations struct {
 // maxDiagnostics limits the number of diagnostics of one source.
 const maxDiagnostics = 100
 
-// parseDeclarations parses the output of a discovery command: a JSON array
-// whose items are {function_declarations: […]}, {functionDeclarations: […]} or
-// one declaration with a name (spec section 6.3). An error means that the whole
-// output is unusable.
+// parseDeclarations parses the output of a discovery command: a JSON array whose
+// items are {function_declarations: […]}, {functionDeclarations: […]} or one
+// declaration with a name. An error means that none of the output is usable.
 func parseDeclarations(stdout []byte, limits Limits) (*declarations, error) {
 	data := trim([]byte(decode(stdout)))
 	items, err := readArray(data)
@@ -63,8 +62,8 @@ func readArray(data []byte) ([]json.RawMessage, error) {
 	var items []json.RawMessage
 	err := json.Unmarshal(data, &items)
 	if err != nil && jsonx.Depth(data) > readable {
-		// One excessively nested schema must not affect the others: without its
-		// inner levels it can be parsed, and is rejected separately.
+		// One excessively nested schema must not affect the others. Without its inner
+		// levels the array can be parsed, and the schema is rejected later.
 		data = jsonx.Flatten(data, readable)
 		err = json.Unmarshal(data, &items)
 	}
@@ -78,7 +77,8 @@ func readArray(data []byte) ([]json.RawMessage, error) {
 	return items, nil
 }
 
-// readable is a nesting depth that encoding/json accepts; its limit is 10,000.
+// readable is a nesting depth that encoding/json accepts. The limit of
+// encoding/json is 10,000.
 const readable = 5000
 
 func objectHint(data []byte) string {
@@ -88,7 +88,8 @@ func objectHint(data []byte) string {
 	return ""
 }
 
-// notJSON says where the output stops being JSON and how it begins.
+// notJSON returns an error with the position of the syntax error and the first line
+// of the output.
 func notJSON(data []byte, e *json.SyntaxError) error {
 	at := min(int(e.Offset), len(data))
 	line := 1 + strings.Count(string(data[:max(0, at-1)]), "\n")
@@ -99,8 +100,8 @@ func notJSON(data []byte, e *json.SyntaxError) error {
 	return fmt.Errorf("its output is not JSON: %s at byte %d, line %d; the first line is %q%s", e, at, line, firstLine(data), hint)
 }
 
-// looksLikeRunner recognizes what npm, pnpm and yarn print before a script's
-// own output.
+// looksLikeRunner reports whether output begins with a line that npm, pnpm and yarn
+// print before a script's own output.
 func looksLikeRunner(data []byte) bool {
 	s := string(data[:min(len(data), 512)])
 	return strings.HasPrefix(s, "> ") || strings.HasPrefix(s, "yarn run v") || strings.HasPrefix(s, "$ ")
@@ -170,7 +171,7 @@ func (d *declarations) spoil(t *declaration, reason error) {
 	d.diagnose(registry.SeverityError, "tool_quarantined", t.definition.Name, reason.Error()+"; the tool was left out", "")
 }
 
-// skip reports something that is not a tool.
+// skip reports an item that is not a tool.
 func (d *declarations) skip(place, format string, args ...any) {
 	d.diagnose(registry.SeverityWarning, "declaration_skipped", "", place+" "+fmt.Sprintf(format, args...)+"; skipped", "")
 }

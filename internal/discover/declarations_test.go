@@ -21,7 +21,7 @@ func parse(t *testing.T, stdout string) *declarations {
 	return d
 }
 
-func TestDeclarationWithEverything(t *testing.T) {
+func TestDeclarationWithAllFields(t *testing.T) {
 	const declared = `[{
 		"name": "deploy it", "displayName": "Deploy", "description": "d",
 		"category": "command", "tags": ["ops", "slow"], "version": "1.2.0", "author": "me", "icon": "hammer",
@@ -55,8 +55,8 @@ func definitions(d *declarations) []registry.Definition {
 	return out
 }
 
-// A field of the wrong type costs that field, never the tool.
-func TestDeclarationWithEverythingWrong(t *testing.T) {
+// A field of the wrong type is ignored, but its tool is kept.
+func TestDeclarationWithWrongTypes(t *testing.T) {
 	for field, value := range map[string]string{
 		"displayName": "5", "description": "{}", "category": "7", "tags": `"ops"`, "version": "1.2", "author": "[]",
 		"icon": "{}", "optional": `"yes"`, "permissions": `[1]`, "isOutputMarkdown": "1", "canUpdateOutput": `"no"`,
@@ -121,7 +121,7 @@ func TestDeclarationShapes(t *testing.T) {
 	}
 }
 
-// A schema over a limit costs its tool and leaves the neighbors.
+// A schema that exceeds a limit disables only its own tool.
 func TestSchemaLimits(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	every, one := []string{"parameters", "parametersJsonSchema", "outputSchema"}, []string{"parameters"}
@@ -174,7 +174,7 @@ func TestTooManyTools(t *testing.T) {
 	}
 }
 
-func TestAFloodOfDiagnosticsIsCounted(t *testing.T) {
+func TestExcessDiagnosticsAreCounted(t *testing.T) {
 	d := parse(t, "["+strings.Repeat("0,", 100_000)+"0]")
 	diags := d.diagnostics()
 	if len(diags) != maxDiagnostics+1 || !strings.Contains(diags[maxDiagnostics].Message, "99901 more") {
@@ -182,8 +182,8 @@ func TestAFloodOfDiagnosticsIsCounted(t *testing.T) {
 	}
 }
 
-// FuzzParseDeclarations: whatever a program prints, the tools that come out are
-// fit to be registered, encoded and called.
+// FuzzParseDeclarations checks that tools parsed from any output can be registered,
+// encoded and called.
 func FuzzParseDeclarations(f *testing.F) {
 	for _, s := range []string{
 		`[]`, `null`, `[{"name":"a","parameters":{"type":"object"}}]`, `[{"function_declarations":[{"name":"a\u0000"},null]}]`,

@@ -8,8 +8,8 @@ import (
 	utf "golang.org/x/text/encoding/unicode"
 )
 
-// decode reads bytes as UTF-8 with U+FFFD for each invalid part, as browsers
-// and Node do. It keeps a byte order mark.
+// decode decodes UTF-8 and replaces each invalid sequence with U+FFFD, as browsers
+// and Node.js do. It keeps a byte order mark.
 func decode(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
@@ -21,8 +21,8 @@ func decode(b []byte) string {
 	return string(out)
 }
 
-// trim removes what JavaScript's trim removes: all kinds of white space and
-// byte order marks.
+// trim removes the characters that JavaScript's trim removes: all kinds of white
+// space, and byte order marks.
 func trim(b []byte) []byte {
 	return bytes.TrimFunc(b, func(r rune) bool {
 		return r == '\uFEFF' || unicode.IsSpace(r) && r != '\u0085'

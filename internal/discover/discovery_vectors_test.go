@@ -18,7 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
-// discoveryVectors holds what the Gemini CLI's registry did with the output of
+// discoveryVectors are recorded results of Gemini CLI's registry for the output of
 // discovery commands.
 type discoveryVectors struct {
 	CallCommand, EmitScript, ArgvScript, Appendix string
@@ -43,49 +43,50 @@ type discoveryCase struct {
 	}
 }
 
-// better says what toolreg does where it differs from the reference on purpose.
+// better describes the behavior of toolreg where it differs from Gemini CLI on
+// purpose.
 type better struct {
 	names    []string          // the tools it finds
 	diags    []string          // codes of diagnostics
 	schemas  map[string]string // schemas that differ
-	refused  string            // the settings' splitter refuses the command, with this word
-	argv     []string          // what the command gets
-	survives bool              // the reference fails as a whole
+	refused  string            // the settings reject the command, with this word in the error
+	argv     []string          // the arguments that the command gets
+	survives bool              // Gemini CLI rejects all of the output
 }
 
 func betterDiscovery() map[string]better {
 	return map[string]better{
-		// A name that is no string was registered as it is.
+		// Gemini CLI registers a name that is not a string.
 		"items/name-number": {diags: []string{"declaration_skipped"}},
 		"items/name-object": {diags: []string{"declaration_skipped"}},
 		"items/name-array":  {diags: []string{"declaration_skipped"}},
-		// A null in a wrapper ended the whole discovery.
+		// There, a null in a wrapper fails the whole discovery.
 		"items/null-in-wrapper-throws": {names: []string{"a", "b"}, diags: []string{"declaration_skipped"}, survives: true},
-		// Sanitizing is a matter of the Gemini encoder: the registry keeps what
-		// the source sent, even what breaks the sanitizer.
+		// Schemas are sanitized by the Gemini encoder. The registry keeps what the
+		// source sent, even if it would break the sanitizer.
 		"items/params-anyOf-broken-throws": {names: []string{"a", "t", "b"}, schemas: map[string]string{"t": `{"anyOf":{}}`}, survives: true},
 		"items/params-sanitised":           {names: []string{"t"}, schemas: map[string]string{"t": `{"type":"OBJECT","properties":{"n":{"type":"integer","enum":[1,2,null]},"e":{"type":"STRING","format":"email"},"u":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null}}}`}},
 		// Both schema fields are read.
 		"items/parametersJsonSchema-ignored": {names: []string{"t"}, schemas: map[string]string{"t": `{"type":"object","properties":{"x":{"type":"string"}}}`}},
-		// Ignored there as here, but with a word.
+		// Ignored there too, but without a diagnostic.
 		"items/inputSchema-ignored": {names: []string{"t"}, diags: []string{"field_ignored", "field_ignored"}},
 		"items/params-array":        {names: []string{"t"}, diags: []string{"field_ignored"}},
 		"items/description-array":   {names: []string{"t1"}, diags: []string{"field_coerced"}},
-		// What is skipped is told.
+		// Skipped items are reported.
 		"items/junk-only":            {diags: []string{"declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped", "declaration_skipped"}},
 		"items/nested-array-ignored": {diags: []string{"declaration_skipped", "declaration_skipped", "declaration_skipped"}},
-		// What a reader makes of a key that occurs twice is anybody's guess.
+		// Parsers disagree about duplicate keys.
 		"raw/duplicate-json-keys-last-wins": {names: []string{}, diags: []string{"tool_quarantined"}},
 		"items/nameless-top-level-silent":   {names: []string{"ok"}, diags: []string{"declaration_skipped"}},
 		"items/empty-name-in-wrapper":       {names: []string{"ok"}, diags: []string{"declaration_skipped"}},
 		"items/array-in-wrapper-warn":       {names: []string{"ok"}, diags: []string{"declaration_skipped"}},
-		// Replacing is the registry's work (conflicts.discovered).
+		// The registry replaces tools (conflicts.discovered), not the source.
 		"items/duplicate-same-item": {names: []string{"t", "u"}, diags: []string{"name_overwritten"}},
-		// Variables expand as in every setting; they became empty.
+		// Unset variables are errors, as in every setting. There, they are empty.
 		"command/args-dollar-unset-to-empty": {argv: []string{"/h", "/h", "a/h.b"}},
-		// A # within a word is no comment.
+		// A # within a word does not begin a comment.
 		"command/args-hash-inside-word": {argv: []string{"a#b"}},
-		// What only a shell could run is refused before it runs.
+		// A command that needs a shell is rejected before it runs.
 		"command/unterminated-double": {refused: "quotes"},
 		"command/empty-substitution":  {refused: `sh -c`},
 		"command/backtick":            {refused: `sh -c`},
@@ -194,7 +195,7 @@ func checkTools(t *testing.T, v discoveryVectors, c discoveryCase, b better, lin
 	}
 }
 
-// project writes the files of a case.
+// project writes the files of a case to a folder.
 func project(t *testing.T, v discoveryVectors, c discoveryCase) string {
 	t.Helper()
 	dir := t.TempDir()

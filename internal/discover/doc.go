@@ -1,6 +1,5 @@
-// Package discover implements the sources of external tools other than servers:
-// the discovery command of a project (spec section 6.3), plugins (section 6.2),
-// and composites, which are made of other tools (section 6.5).
+// Package discover implements the sources of external tools other than MCP servers:
+// a project's discovery command, plugins, and composites, which call other tools.
 //
 // A source runs programs through package process and converts their output to
 // tools, with a diagnostic for each part that cannot be used. The output is

@@ -17,7 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// executeCase is what the Gemini CLI's registry made of one call.
+// executeCase is the recorded result of a call in Gemini CLI's registry.
 type executeCase struct {
 	Name, CallCommand, Tool string
 	Files                   map[string]string
@@ -29,14 +29,15 @@ type executeCase struct {
 	}
 }
 
-// betterExecute holds the results that differ from the reference on purpose.
+// betterExecute has the results that differ from Gemini CLI's on purpose.
 func betterExecute() map[string]string {
 	return map[string]string{
-		// A signal that Node has no name for read as success.
+		// There, a signal for which Node.js has no name is reported as success.
 		"signal/real-time-34": "Stdout: (empty)\nStderr: (empty)\nError: (none)\nExit Code: (none)\nSignal: SIG34",
-		// Decoded as a whole, not chunk by chunk.
+		// Output is decoded as a whole, not in chunks.
 		"decode/emoji-split-over-writes": "\U0001F600",
-		// The command is split into words; there the whole line was one program.
+		// The command is split into words; there, the whole line is the name of one
+		// program.
 		"spawn/npm-run-call-tool": "npm run call-tool my_tool\n",
 		"spawn/node-script":       "node call.js my_tool\n",
 		"spawn/quoted":            "hi\n",
@@ -57,7 +58,7 @@ func checkExecute(t *testing.T, c executeCase, differ map[string]string) {
 	for name, content := range c.Files {
 		writeFile(t, dir, name, content)
 	}
-	for _, name := range []string{"npm", "node"} { // says how it was called
+	for _, name := range []string{"npm", "node"} { // a program that prints its arguments
 		writeFile(t, dir, "bin/"+name, "#!/bin/sh\necho "+name+" \"$@\"\n")
 	}
 	source := &command{opts: CommandOptions{
@@ -77,7 +78,7 @@ func checkExecute(t *testing.T, c executeCase, differ map[string]string) {
 	got, err := tool.Run(t.Context(), registry.Call{Tool: c.Tool, Params: params})
 	switch {
 	case c.Name == "spawn/nul-in-name":
-		// There the promise is rejected; here it is a call that failed.
+		// There, the promise is rejected; here, the call fails.
 		if err != nil || !got.IsError || !strings.Contains(got.Text(), "\nError: starting ") || !strings.Contains(got.Text(), "NUL byte") {
 			t.Errorf("result %q, %v", got.Text(), err)
 		}
@@ -88,11 +89,11 @@ func checkExecute(t *testing.T, c executeCase, differ map[string]string) {
 	case err != nil:
 		t.Fatal(err)
 	case strings.HasPrefix(c.Name, "input/params-"):
-		// The params go through byte for byte; there they were written anew,
-		// which reordered integer keys and dropped duplicates. The executor
-		// refuses the latter before.
+		// The params are passed on byte for byte. There, they are encoded again, which
+		// reorders integer keys and removes duplicate keys. Here, the executor rejects
+		// duplicate keys.
 		if got.Text() != string(params) {
-			t.Errorf("the program read %q, not %q", got.Text(), params)
+			t.Errorf("the program got %q, want %q", got.Text(), params)
 		}
 	default:
 		want := wantText(t, c, dir)
@@ -110,15 +111,15 @@ func checkExecute(t *testing.T, c executeCase, differ map[string]string) {
 	}
 }
 
-// callCommand makes the setting. The reference takes a line as one program,
-// whatever it holds.
+// callCommand returns the setting. Gemini CLI treats the whole line as the name of
+// one program.
 func callCommand(t *testing.T, c executeCase, dir string) settings.Command {
 	line := fill(c.CallCommand, dir)
 	switch {
 	case line == "":
 		return settings.Command{}
 	case c.Name == "spawn/path-with-space-works":
-		// Split into words the space needs quotes, or a list.
+		// A path with a space has to be written as a list.
 		return settings.Command{Argv: []string{line}}
 	}
 	return commandLine(t, line)
@@ -140,7 +141,7 @@ func wantText(t *testing.T, c executeCase, dir string) string {
 	return sameWording(fill(text, dir))
 }
 
-// sameWording replaces what follows "Error: ", whose wording is our own.
+// sameWording replaces the text after "Error: ", which differs from Gemini CLI's.
 func sameWording(report string) string {
 	before, rest, ok := strings.Cut(report, "\nError: ")
 	what, after, _ := strings.Cut(rest, "\n")

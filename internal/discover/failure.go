@@ -11,11 +11,11 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// errDiscoveryTimeout is the cause of the context at the time limit.
+// errDiscoveryTimeout is the context's cause when discovery exceeds its time limit.
 var errDiscoveryTimeout = errors.New("toolDiscoveryTimeout reached")
 
-// failure is an error of the whole source: its own text, wrapping
-// [registry.ErrSourceFailed] and the cause.
+// failure is the error of a source that failed. It wraps [registry.ErrSourceFailed]
+// and the cause.
 type failure struct {
 	text  string
 	cause error
@@ -30,8 +30,7 @@ func (f *failure) Unwrap() []error {
 	return []error{registry.ErrSourceFailed, f.cause}
 }
 
-// fail returns an error that names the command, where it was set, and how it
-// failed.
+// fail returns an error with the command, the origin of its setting and the reason.
 func (c *command) fail(cause error) error {
 	return &failure{
 		text: fmt.Sprintf("discovery command %q (toolDiscoveryCommand, %s): %s",
@@ -40,7 +39,7 @@ func (c *command) fail(cause error) error {
 	}
 }
 
-// ended returns the error of the discovery command when it failed.
+// ended returns the error of a failed discovery command.
 func (c *command) ended(o process.Outcome, err error) error {
 	return discoveryError(o, err, c.opts.Timeout,
 		func(start *process.StartError) string {
@@ -49,9 +48,9 @@ func (c *command) ended(o process.Outcome, err error) error {
 		fmt.Sprintf("%d bytes on %s (limits.discoveryOutput)", c.opts.Limits.Discovery, overflowed(o, c.opts.Limits.Discovery)))
 }
 
-// discoveryError returns the error of a program that was to declare tools within a time
-// limit, and failed. unstarted describes why it did not start; tooMuch says how
-// much it printed, with the remedy.
+// discoveryError returns the error of a program that failed to declare tools.
+// unstarted describes why it did not start; tooMuch describes the size limit that
+// it exceeded.
 func discoveryError(o process.Outcome, err error, limit time.Duration, unstarted func(*process.StartError) string, tooMuch string) error {
 	said := stderrSaid(o.Stderr)
 	var start *process.StartError
@@ -79,7 +78,8 @@ func overflowed(o process.Outcome, limit int64) string {
 	return "stderr"
 }
 
-// exitHint explains the exit codes of shells for what they could not run.
+// exitHint explains the exit codes with which shells report programs that they
+// cannot run.
 func exitHint(code int) string {
 	switch code {
 	case 126:
@@ -90,14 +90,14 @@ func exitHint(code int) string {
 	return ""
 }
 
-// Limits on how much of a program's stderr is shown.
+// Limits on the part of a program's stderr that is shown.
 const (
 	shownLines = 5
 	shownBytes = 1000
 )
 
-// stderrSaid quotes the last lines of stderr on one line, or says that there
-// are none.
+// stderrSaid quotes the last lines of stderr on one line, or says that stderr was
+// empty.
 func stderrSaid(stderr []byte) string {
 	var lines []string
 	for line := range strings.Lines(decode(stderr[max(0, len(stderr)-8<<10):])) {

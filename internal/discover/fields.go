@@ -11,13 +11,13 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxOriginal limits a declared name in bytes, because it is passed as an
-// argument.
+// maxOriginal is the maximum length of a declared name in bytes. Names are passed
+// as arguments.
 const maxOriginal = 4096
 
-// declare reads the declaration of one tool, o, parsed from the JSON raw.
-// Unusable fields are diagnostics. The tool is skipped only if it could not be
-// called, and quarantined if its schema exceeds a limit or a key is duplicate.
+// declare reads the declaration of one tool, o, parsed from the JSON raw. Unusable
+// fields are reported and ignored. The tool is skipped only if it could not be
+// called, and quarantined if its schema exceeds a limit or it has a duplicate key.
 func (d *declarations) declare(place string, o object, raw json.RawMessage) {
 	var name string
 	if json.Unmarshal(o["name"], &name) != nil {
@@ -62,7 +62,7 @@ func (d *declarations) declare(place string, o object, raw json.RawMessage) {
 // noParams is the schema of a tool without params.
 const noParams = `{"type":"object","properties":{}}`
 
-// unusable returns why a definition parsed from raw cannot be used; nil if it
+// unusable returns why a definition parsed from raw cannot be used, or nil if it
 // can.
 func unusable(def *registry.Definition, raw json.RawMessage, max int64) error {
 	for _, schema := range []json.RawMessage{def.InputSchema, def.OutputSchema, def.Annotations} {
@@ -76,7 +76,8 @@ func unusable(def *registry.Definition, raw json.RawMessage, max int64) error {
 	return nil
 }
 
-// overLimit returns which limit a schema exceeds; "" if none.
+// overLimit describes the limit that a schema exceeds. It returns "" if there is
+// none.
 func overLimit(schema json.RawMessage, max int64) string {
 	if int64(len(schema)) > max {
 		return fmt.Sprintf("has %d bytes, over the limit of %d (limits.schema)", len(schema), max)
@@ -88,7 +89,7 @@ func overLimit(schema json.RawMessage, max int64) string {
 }
 
 // fieldReader reads the fields of one declaration. A field of the wrong type is
-// a diagnostic and treated as absent.
+// reported and treated as absent.
 type fieldReader struct {
 	d    *declarations
 	tool string
@@ -106,7 +107,8 @@ func (r fieldReader) has(field string) bool {
 	return len(raw) > 0 && string(raw) != "null"
 }
 
-// into decodes a field if it is present and of that type.
+// into decodes a field into a variable. It returns false if the field is absent or
+// has another type.
 func (r fieldReader) into(field, want string, v any) bool {
 	if !r.has(field) {
 		return false
@@ -187,9 +189,8 @@ func (r fieldReader) examples() []registry.Example {
 	return out
 }
 
-// description reads the description. The reference implementation converts
-// whatever it gets to text, so that a list of lines becomes a text joined by
-// commas; this does the same, with a diagnostic.
+// description reads the description. Gemini CLI converts any value to text, so a
+// list of lines is joined by commas. This does the same, with a diagnostic.
 func (r fieldReader) description() string {
 	if !r.has("description") {
 		return ""
@@ -208,8 +209,8 @@ func (r fieldReader) description() string {
 	return ""
 }
 
-// parameters returns the input schema byte for byte: the first of the two
-// fields that is an object. Without one, the tool has no params.
+// parameters returns the input schema byte for byte: the first of the two possible
+// fields that is an object. If neither is, the tool has no params.
 func (r fieldReader) parameters() json.RawMessage {
 	for _, field := range []string{"parameters", "parametersJsonSchema"} {
 		if raw := r.o[field]; len(raw) > 0 && raw[0] == '{' {

@@ -16,8 +16,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// writeFile writes a file of a test project; scripts are executable. A fork
-// between the write and the close would keep a script busy, hence the lock.
+// writeFile writes a file of a test project; scripts are executable. The lock
+// prevents a fork while the file is open for writing, after which executing it
+// would fail with ETXTBSY.
 func writeFile(t testing.TB, dir, name, content string) string {
 	t.Helper()
 	syscall.ForkLock.RLock()
@@ -32,7 +33,7 @@ func writeFile(t testing.TB, dir, name, content string) string {
 	return path
 }
 
-// commandLine makes a command setting of a line, as the settings do.
+// commandLine parses a command line in the same way as the settings.
 func commandLine(t testing.TB, line string) settings.Command {
 	t.Helper()
 	argv, err := process.Split(line)

@@ -27,8 +27,8 @@ type printedResult struct {
 }
 
 // wholeResult parses the result that a tool printed. Relative locations are
-// resolved from root. schema is that of structuredContent; nil for none.
-// Invalid output is a failed result that contains everything that was printed.
+// resolved from root. schema validates structuredContent; it may be nil. Invalid
+// output becomes a failed result that contains everything that was printed.
 func wholeResult(ctx context.Context, stdout []byte, root string, schema json.RawMessage) registry.Result {
 	in, err := readPrinted(trim(stdout))
 	var out registry.Result
@@ -143,8 +143,8 @@ func binaryNote(mime string, size int64) string {
 	return fmt.Sprintf("[%s, %d bytes]", mime, size)
 }
 
-// mediaType returns the media type of bytes that are not text; "" for text and
-// unknown types. Text that happens to begin like an image has no NUL byte.
+// mediaType returns the media type of binary data, or "" for text and unknown
+// types. Data without a NUL byte is text, even if it begins like an image.
 func mediaType(data []byte) string {
 	if bytes.HasPrefix(data, []byte("%PDF-")) {
 		return "application/pdf"

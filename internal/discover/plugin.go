@@ -14,46 +14,47 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Plugin is a plugin found on disk. Its manifest was read, but nothing was run.
-// A single script is a plugin too; its id is the file name without extension.
+// Plugin is a plugin found on disk. Its manifest has been read, but none of its
+// programs has run. A single script is a plugin too; its id is the file name
+// without extension.
 type Plugin struct {
 	ID          string
 	Version     string
 	Author      string
 	Description string
 	Dir         string // absolute path where its commands run
-	Path        string // absolute path of the manifest or script; Dir if there is neither
-	Sum         string // sha256 of the manifest in hex; "" if there is none
-	Place       string // the place of its folder, for messages
-	// Problems are the mistakes in the plugin as a whole, in order of position.
-	// A plugin with any has no tools. Mistakes in one tool affect only that
+	Path        string // absolute path of the manifest or script, or else Dir
+	Sum         string // SHA-256 of the manifest in hex; "" for a script
+	Place       string // where the path of its folder comes from, for messages
+	// Problems are the mistakes in the plugin as a whole, in order of position. A
+	// plugin that has some provides no tools. Mistakes in one tool affect only that
 	// tool.
 	Problems []document.Problem
 
-	script  bool                       // Path answers --toolreg-describe
-	factory []string                   // argv; nil = none
-	call    []string                   // argv to which the tool's name is appended; nil = none
-	timeout time.Duration              // of tools without their own
-	tools   []object                   // declared in the manifest; nil for one that is not an object
-	bad     map[int][]document.Problem // mistakes in a tool by its index
+	script  bool                       // Path is a script that declares its tools if run with --toolreg-describe
+	factory []string                   // argv; may be nil
+	call    []string                   // argv to which the tool's name is appended; may be nil
+	timeout time.Duration              // for tools without their own
+	tools   []object                   // declared in the manifest; an element that is not an object is nil
+	bad     map[int][]document.Problem // mistakes in tools, by index
 }
 
-// Tools returns how many tools the manifest declares, and whether there may be
-// more from a factory or script.
+// Tools returns the number of tools that the manifest declares, and whether a
+// factory or script may declare more.
 func (p *Plugin) Tools() (n int, more bool) { return len(p.tools), p.script || p.factory != nil }
 
-// PluginOptions are the options of plugins.
+// PluginOptions are the options of a plugin's source.
 type PluginOptions struct {
-	// Context is the JSON object that factories receive on stdin and that
-	// conditions refer to (spec section 6.2).
+	// Context is the JSON object that factories receive on stdin and that conditions
+	// refer to.
 	Context json.RawMessage
-	// Settings returns the plugin's own settings as JSON when they are used.
-	// nil, or a nil result: it has none.
+	// Settings returns the plugin's own settings as JSON when they are needed. If
+	// Settings or its result is nil, the plugin has no settings.
 	Settings func(context.Context) (json.RawMessage, error)
 	// ProjectRoot is the absolute path that the plugin's programs receive.
 	ProjectRoot string
-	// Env is the whole environment of the plugin's programs, to which
-	// TOOLREG_TOOL, TOOLREG_PLUGIN and TOOLREG_PROJECT_ROOT are added.
+	// Env is the complete environment of the plugin's programs, except for
+	// TOOLREG_TOOL, TOOLREG_PLUGIN and TOOLREG_PROJECT_ROOT, which are added.
 	Env []string
 	// Disabled prevents factories and scripts from running; only tools of the
 	// manifest are declared.
@@ -62,9 +63,9 @@ type PluginOptions struct {
 	// toolDiscoveryTimeout).
 	Timeout time.Duration
 	Limits  Limits
-	// Confine confines factories and scripts; nil: they are not confined.
+	// Confine is the sandbox for factories and scripts; nil means none.
 	Confine process.Confiner
-	// Outputs caches the output of factories and scripts. nil: they always run.
+	// Outputs caches the output of factories and scripts. If nil, they always run.
 	Outputs Outputs
 	// Evaluator evaluates the expressions of declarations; see [jq.Expression.Apart].
 	Evaluator []string
@@ -89,9 +90,9 @@ type plugin struct {
 // Name returns "plugin:ID".
 func (p *plugin) Name() string { return registry.PluginPrefix + p.ID }
 
-// Discover returns the tools of the manifest and of the factory or script. A
-// factory that fails is a diagnostic if the manifest declares tools too, and a
-// failure of the source otherwise.
+// Discover returns the tools of the manifest and of the factory or script. If a
+// factory fails, this is a diagnostic if the manifest also declares tools, and an
+// error of the source otherwise.
 func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	if len(p.Problems) > 0 {
 		cause := &settings.Error{Problems: p.Problems} // each problem names its file
@@ -105,7 +106,7 @@ func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 			found.quarantine(name, (&settings.Error{Problems: problems}).Error(), "toolreg plugins check shows every mistake")
 			continue
 		}
-		found.declare(fmt.Sprintf("tool %d of %s", i+1, p.Path), o, nil) // the document has no duplicate keys
+		found.declare(fmt.Sprintf("tool %d of %s", i+1, p.Path), o, nil) // raw is nil: the document has no duplicate keys
 	}
 	if _, more := p.Tools(); more && !p.opts.Disabled {
 		err := p.runDeclaring(ctx, found)
@@ -123,12 +124,12 @@ func (p *plugin) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 	return tools, found.diagnostics(), nil
 }
 
-// fail returns an error that names the plugin and its place.
+// fail adds the plugin and its path to an error.
 func (p *plugin) fail(cause error) error {
 	return &failure{text: fmt.Sprintf("%s (%s): %s", p.Name(), p.Path, cause), cause: cause}
 }
 
-// tool converts a declaration to a tool; one that cannot be run is quarantined.
+// tool converts a declaration to a tool. A tool that cannot be run is quarantined.
 func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) (t registry.Tool) {
 	def := d.definition
 	def.Source, def.Plugin = p.Name(), p.ID
@@ -152,7 +153,8 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) 
 	return t
 }
 
-// reads reads how a tool runs, and under which conditions it is enabled.
+// reads reads the command, the conditions and the other fields that say how a tool
+// runs.
 func (p *plugin) reads(d *declaration) (argv []string, r running, c condition, err error) {
 	if argv, err = p.command(d); err != nil {
 		return nil, r, c, err
@@ -172,7 +174,7 @@ func (p *plugin) command(d *declaration) ([]string, error) {
 		if json.Unmarshal(raw, &argv) != nil || len(argv) == 0 || argv[0] == "" {
 			return nil, fmt.Errorf("its command is not a list of words")
 		}
-		// Trust does not cover what a factory names outside the folder.
+		// Trust does not cover programs outside the folder that a factory names.
 		if i := slices.IndexFunc(argv, leadsOutside); i >= 0 {
 			return nil, fmt.Errorf("its command: %q leads outside the plugin's folder", argv[i])
 		}
@@ -201,8 +203,8 @@ func readDuration(raw json.RawMessage) (time.Duration, error) {
 }
 
 // identity returns the identity of a tool of this plugin, so that an approval
-// applies only to this command in this folder. A folder of the project is
-// relative to its root, because a lock file is for everybody's copy of it.
+// applies only to this command in this folder. A folder in the project is relative
+// to its root, so that a lock file is valid for every copy of the project.
 func (p *plugin) identity(argv []string) json.RawMessage {
 	dir := p.Dir
 	if rel, err := filepath.Rel(p.opts.ProjectRoot, dir); err == nil && filepath.IsLocal(rel) {

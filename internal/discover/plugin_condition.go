@@ -14,11 +14,11 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// condition says in which runs a tool is enabled (spec section 6.2).
+// condition is the condition under which a tool is enabled.
 type condition struct {
-	channels []string       // empty: all
-	wanted   map[string]any // dotted keys of the context; nil = none
-	when     *jq.Expression // nil: none
+	channels []string       // empty means all
+	wanted   map[string]any // values by dotted keys of the context; may be nil
+	when     *jq.Expression // may be nil
 }
 
 // readCondition reads the fields channels and when of a declaration; evaluator is
@@ -54,9 +54,9 @@ func readCondition(o object, evaluator []string) (condition, error) {
 
 func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// unmet returns the first condition that is not true; "" if all are. One that
-// cannot be evaluated is not true. The context is decoded for each evaluation,
-// because jq modifies its input.
+// unmet describes the first condition that is not met, or returns "" if all are. A
+// condition that cannot be evaluated is not met. The context is decoded for each
+// evaluation, because jq modifies its input.
 func (c condition) unmet(ctx context.Context, about json.RawMessage) string {
 	if len(c.channels) == 0 && c.wanted == nil && c.when == nil {
 		return ""
@@ -107,7 +107,7 @@ func lookUp(facts map[string]any, key string) any {
 	return lookUp(inner, rest)
 }
 
-// matches reports whether a value equals the wanted one, or one of a list.
+// matches reports whether a value equals the wanted value, or one of a list.
 func matches(have, want any) bool {
 	if list, ok := want.([]any); ok {
 		return slices.ContainsFunc(list, func(w any) bool { return reflect.DeepEqual(have, w) })
@@ -123,7 +123,7 @@ func compact(v any) string {
 	return string(text)
 }
 
-// DisabledFilter hides the tools of plugins that plugins.disabled names.
+// DisabledFilter hides the tools of plugins that are listed in plugins.disabled.
 func DisabledFilter(entries []registry.Entry) registry.Filter {
 	return func(t *registry.Tool) *registry.Hidden {
 		if t.Plugin == "" {

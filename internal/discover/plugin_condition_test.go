@@ -10,7 +10,7 @@ import (
 
 func TestConditions(t *testing.T) {
 	about := json.RawMessage(`{"channel":"slack","sandboxed":true,"n":3,"team":{"name":"x","a.b":1},"x.y":"dot"}`)
-	for declared, want := range map[string]string{ // "" = it applies
+	for declared, want := range map[string]string{ // "" means that the tool is enabled
 		`{}`:                                      "",
 		`{"channels":[]}`:                         "",
 		`{"channels":["slack","cli"]}`:            "",
@@ -43,7 +43,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s: %v", declared, err)
 			continue
 		}
-		for range 2 { // jq must not change what the second time sees
+		for range 2 { // jq must not modify the context for the second evaluation
 			got := c.unmet(t.Context(), about)
 			if want == "" && got != "" || !strings.Contains(got, want) {
 				t.Errorf("%s: %q, want %q", declared, got, want)
@@ -54,7 +54,7 @@ func TestConditions(t *testing.T) {
 		t.Errorf("without a channel: %q", got)
 	}
 	if got := (condition{channels: []string{"a"}}).unmet(t.Context(), json.RawMessage("{")); got == "" {
-		t.Error("a context that cannot be read lets everything in")
+		t.Error("an invalid context meets every condition")
 	}
 }
 
@@ -65,7 +65,7 @@ func TestPluginFilters(t *testing.T) {
 		t.Errorf("disabled: %+v", h)
 	}
 	if h := off(&registry.Tool{Definition: registry.Definition{Name: "acme"}}); h != nil {
-		t.Errorf("a tool of no plugin: %+v", h)
+		t.Errorf("a tool that is not from a plugin: %+v", h)
 	}
 	if h := ConditionFilter()(tool); h == nil || h.Reason != "it is for channel x" || h.Setting != "/p/plugin.yaml" {
 		t.Errorf("condition: %+v", h)

@@ -24,19 +24,18 @@ type PluginPlace struct {
 	// Path is the absolute path of a folder of plugins, a plugin's own folder,
 	// or a single script.
 	Path string
-	// Name says in messages where the path comes from: file:line, or a
-	// description of the folder.
+	// Name tells messages where the path comes from: file:line, or a description of
+	// the folder.
 	Name string
-	// Required makes it a problem if nothing exists at the path.
+	// Required reports a problem if nothing exists at the path.
 	Required bool
-	// Hint says which setting has the path, if nothing exists there.
+	// Hint is the hint of that problem.
 	Hint string
 }
 
-// FindPlugins finds plugins and reads their manifests; it runs nothing. Plugins
-// are sorted by name. Files that look like a plugin but cannot be one are
-// included with their Problems. Hidden entries and files that are not
-// executable are ignored.
+// FindPlugins finds plugins and reads their manifests; it runs nothing. Plugins are
+// sorted by name. Files that look like plugins but are not usable are included with
+// their Problems. Hidden entries and files that are not executable are ignored.
 func FindPlugins(ctx context.Context, place PluginPlace) []*Plugin {
 	schema := registry.NewValidator(PluginSchema()) // compiled once when first needed
 	info, err := os.Stat(place.Path)
@@ -133,7 +132,8 @@ func folderPlugin(ctx context.Context, place PluginPlace, dir string, manifests 
 	return p
 }
 
-// scriptPlugin returns the plugin of an executable file; nil for other files.
+// scriptPlugin returns the plugin of an executable file. It returns nil for other
+// files.
 func scriptPlugin(place PluginPlace, path string, info fs.FileInfo) *Plugin {
 	if !info.Mode().IsRegular() || !isExecutable(path, info) {
 		return nil

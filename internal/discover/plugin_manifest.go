@@ -23,7 +23,7 @@ var pluginSchema string
 // PluginSchema returns the JSON Schema of a plugin's manifest.
 func PluginSchema() json.RawMessage { return json.RawMessage(pluginSchema) }
 
-// manifestNames are the file names of a manifest, of which only one may exist.
+// manifestNames are the possible file names of a manifest. Only one may exist.
 func manifestNames() []string { return []string{"plugin.yaml", "plugin.yml", "plugin.json"} }
 
 // readManifest reads the manifest of the plugin in p.Dir and records all
@@ -50,8 +50,8 @@ func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
 	p.Problems = document.SortProblems(p.Problems)
 }
 
-// sortOut assigns problems of the document to their tools, and the others to
-// the plugin.
+// sortOut assigns the problems of the document to its tools, and the others to the
+// plugin.
 func (p *Plugin) sortOut(doc *document.Document, problems []document.Problem) {
 	ofTools := map[document.Problem]bool{}
 	if tools := doc.Root.Get("tools"); tools != nil {
@@ -69,7 +69,7 @@ func (p *Plugin) sortOut(doc *document.Document, problems []document.Problem) {
 	}
 }
 
-// spoil records a problem of the tool with an index.
+// spoil records a problem of the tool at an index.
 func (p *Plugin) spoil(i int, problem document.Problem) {
 	if p.bad == nil {
 		p.bad = map[int][]document.Problem{}
@@ -77,7 +77,7 @@ func (p *Plugin) spoil(i int, problem document.Problem) {
 	p.bad[i] = append(p.bad[i], problem)
 }
 
-// adopt reads the fields of the right type; the schema reports the others.
+// adopt reads the fields that have the right type; the schema reports the others.
 func (p *Plugin) adopt(raw json.RawMessage) {
 	o, err := readObject(raw)
 	if err != nil {
@@ -117,7 +117,8 @@ func place(pointer string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".") + ": "
 }
 
-// remedy says what to write instead, where the message of a violation does not.
+// remedy returns a hint on what to write instead, if the message of a violation
+// does not say it.
 func remedy(v registry.Violation) string {
 	switch {
 	case strings.HasSuffix(v.Pointer, "/timeout"):
@@ -130,8 +131,8 @@ func remedy(v registry.Violation) string {
 	return ""
 }
 
-// checkCommands checks what the schema cannot: a plugin's programs must be in
-// its own folder, so that trust in the folder covers them.
+// checkCommands checks rules that the schema cannot express: a plugin's programs
+// must be in its own folder, so that trust in the folder covers them.
 func (p *Plugin) checkCommands(doc *document.Document) {
 	check := func(pointer string, argv []string) {
 		for i, word := range argv {
@@ -168,8 +169,8 @@ func leadsOutside(word string) bool {
 	return strings.Contains(word, "..") && strings.ContainsAny(word, `/\`) && !filepath.IsAbs(word) && !filepath.IsLocal(filepath.FromSlash(word))
 }
 
-// checkTools finds unusable schemas, examples that violate them, invalid
-// conditions, and name conflicts.
+// checkTools finds unusable schemas, examples that violate them, invalid conditions
+// and name conflicts.
 func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 	seen := map[string]bool{}
 	for i, o := range p.tools {
@@ -225,8 +226,8 @@ func (p *Plugin) checkSchemas(ctx context.Context, doc *document.Document, at st
 	}
 }
 
-// further reports a problem with a field of a tool, unless the manifest's
-// schema has already reported it.
+// further records a problem with a field of a tool, unless the manifest's schema
+// has already reported it.
 func (p *Plugin) further(doc *document.Document, pointer, message string) {
 	at := doc.Problem(pointer, "", "")
 	for _, problems := range p.bad {
@@ -252,9 +253,9 @@ func (p *Plugin) problem(doc *document.Document, pointer, message, hint string) 
 	p.Problems = append(p.Problems, problem)
 }
 
-// Check returns all mistakes in order of position: those that disable the
-// plugin or one of its tools, and those that would show only in a call, such as
-// an unusable schema or an example that violates it.
+// Check returns all mistakes in order of position: those that disable the plugin or
+// one of its tools, and those that would appear only in a call, such as an unusable
+// schema or an example that violates it.
 func (p *Plugin) Check(ctx context.Context) []document.Problem {
 	q := *p
 	q.bad = maps.Clone(p.bad)
@@ -268,7 +269,7 @@ func (p *Plugin) Check(ctx context.Context) []document.Problem {
 	return document.SortProblems(out)
 }
 
-// LeftOut returns the problems of tools that are disabled because of them.
+// LeftOut returns the problems that disable single tools.
 func (p *Plugin) LeftOut() []document.Problem {
 	var out []document.Problem
 	for _, problems := range p.bad {
@@ -278,9 +279,9 @@ func (p *Plugin) LeftOut() []document.Problem {
 }
 
 // Lint reports problems that do not disable a plugin but may cause failures:
-// programs that are not found in env, tools that a model will not understand,
-// and names of built-in tools, for which builtin returns the tool. It runs
-// nothing.
+// programs that are not found in env, tools without a description or params, and
+// names of built-in tools. builtin returns the built-in tool that has a name, or
+// "". Lint runs nothing.
 func (p *Plugin) Lint(env []string, builtin func(name string) string) []document.Problem {
 	var out []document.Problem
 	doc, _ := document.Read(p.Path)

@@ -21,7 +21,7 @@ func told(problems []document.Problem, dir string) []string {
 	return out
 }
 
-func TestAllMistakesOfAManifestAreToldAtOnce(t *testing.T) {
+func TestAllMistakesInManifestAreReported(t *testing.T) {
 	p := manifestPlugin(t, `id: ../evil
 versoin: 1
 factory: [./f]
@@ -59,14 +59,14 @@ tools:
 		}
 	}
 	if p.ID != "folder" {
-		t.Errorf("the id is %q, want that of the folder", p.ID)
+		t.Errorf("the id is %q, want the name of the folder", p.ID)
 	}
 	if _, _, err := NewPlugin(p, PluginOptions{}).Discover(t.Context()); err == nil || !strings.Contains(err.Error(), "versoin") {
 		t.Errorf("Discover: %v", err)
 	}
 }
 
-func TestOneBadToolCostsItselfAlone(t *testing.T) {
+func TestInvalidToolDoesNotAffectOthers(t *testing.T) {
 	p := manifestPlugin(t, "id: x\ncall: [cat]\ntools:\n- {name: good}\n- {name: bad, categry: read}\n- 7\n- {name: out, command: [../x]}\n- {name: when, when: '('}\n- {name: hex, timeout: 0x10}\n- {name: fine}\n")
 	tools, diags := toolsOf(t, p, PluginOptions{})
 	if len(tools) != 6 || len(p.Problems) > 0 {
@@ -85,18 +85,18 @@ func TestOneBadToolCostsItselfAlone(t *testing.T) {
 	}
 }
 
-func TestMistakesBeyondTheSchema(t *testing.T) {
+func TestMistakesThatSchemaDoesNotFind(t *testing.T) {
 	for name, c := range map[string]struct{ manifest, want string }{
-		"nothing in it":  {"id: x\n", "plugin.yaml:1:1: the plugin has neither tools nor a factory"},
-		"no command":     {"id: x\ntools:\n  - name: a\n", "plugin.yaml:3:5: tools.0: the tool has no command"},
-		"leads out":      {"id: x\ntools:\n  - name: a\n    command: [sh, ../../run.sh]\n", `plugin.yaml:4:19: tools.0.command.1: "../../run.sh" leads outside the plugin's folder`},
-		"factory out":    {"id: x\nfactory: [../f]\ncall: [c]\n", `plugin.yaml:2:11: factory.0: "../f" leads out`},
-		"empty program":  {"id: x\ncall: ['']\nfactory: [f]\n", "plugin.yaml:2:8: call.0: the program's name is empty"},
-		"twice":          {"id: x\ncall: [c]\ntools:\n- name: a\n- name: a\n", `plugin.yaml:5:3: tools.1.name: a second tool "a" of version ""`},
-		"twice by clean": {"id: x\ncall: [c]\ntools:\n- name: a b\n- name: a_b\n", `plugin.yaml:5:3: tools.1.name: a second tool`},
-		"bad schema":     {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {type: 7}\n", "plugin.yaml:5:3: tools.0.parameters: the schema cannot be used"},
-		"remote schema":  {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {$ref: 'http://127.0.0.1/x'}\n", "plugin.yaml:5:3: tools.0.parameters: the schema cannot be used: references outside the schema are not followed"},
-		"bad output":     {"id: x\ncall: [c]\ntools:\n- name: a\n  outputSchema: {type: 7}\n", "plugin.yaml:5:3: tools.0.outputSchema: the schema cannot be used"},
+		"nothing in it":   {"id: x\n", "plugin.yaml:1:1: the plugin has neither tools nor a factory"},
+		"no command":      {"id: x\ntools:\n  - name: a\n", "plugin.yaml:3:5: tools.0: the tool has no command"},
+		"leads out":       {"id: x\ntools:\n  - name: a\n    command: [sh, ../../run.sh]\n", `plugin.yaml:4:19: tools.0.command.1: "../../run.sh" leads outside the plugin's folder`},
+		"factory out":     {"id: x\nfactory: [../f]\ncall: [c]\n", `plugin.yaml:2:11: factory.0: "../f" leads out`},
+		"empty program":   {"id: x\ncall: ['']\nfactory: [f]\n", "plugin.yaml:2:8: call.0: the program's name is empty"},
+		"twice":           {"id: x\ncall: [c]\ntools:\n- name: a\n- name: a\n", `plugin.yaml:5:3: tools.1.name: a second tool "a" of version ""`},
+		"same valid name": {"id: x\ncall: [c]\ntools:\n- name: a b\n- name: a_b\n", `plugin.yaml:5:3: tools.1.name: a second tool`},
+		"bad schema":      {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {type: 7}\n", "plugin.yaml:5:3: tools.0.parameters: the schema cannot be used"},
+		"remote schema":   {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {$ref: 'http://127.0.0.1/x'}\n", "plugin.yaml:5:3: tools.0.parameters: the schema cannot be used: references outside the schema are not followed"},
+		"bad output":      {"id: x\ncall: [c]\ntools:\n- name: a\n  outputSchema: {type: 7}\n", "plugin.yaml:5:3: tools.0.outputSchema: the schema cannot be used"},
 		"bad example": {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {type: object, properties: {n: {type: integer}}}\n  examples:\n  - params:\n      n: x\n",
 			"plugin.yaml:8:7: tools.0.examples.0.params.n: the example does not match the tool's own schema"},
 		"example's own timeout": {"id: x\ncall: [c]\ntools:\n- name: a\n  parameters: {properties: {timeout: {type: string}}}\n  examples:\n  - params:\n      timeout: 5\n",
@@ -120,8 +120,8 @@ func TestMistakesBeyondTheSchema(t *testing.T) {
 	}
 }
 
-// Each mistake in a field is reported once, where it is.
-func TestAFieldIsReportedOnce(t *testing.T) {
+// Each mistake in a field is reported once, at its position.
+func TestFieldIsReportedOnce(t *testing.T) {
 	p := manifestPlugin(t, `id: x
 call: [c]
 tools:
@@ -148,7 +148,7 @@ tools:
 	}
 }
 
-func TestLintTellsOfProgramsThatAreNotFound(t *testing.T) {
+func TestLintReportsMissingPrograms(t *testing.T) {
 	p := manifestPlugin(t, "id: x\nfactory: [no-such-program]\ncall: [./there.sh]\ntools:\n- {name: a, description: d, parameters: {}, command: [./gone.sh]}\n- name: b\n", "there.sh", "#!/bin/sh\n")
 	if len(p.Problems) > 0 {
 		t.Fatalf("problems %v", p.Problems)
@@ -166,7 +166,7 @@ func TestLintTellsOfProgramsThatAreNotFound(t *testing.T) {
 	}
 }
 
-func TestFindingPlugins(t *testing.T) {
+func TestFindPlugins(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, dir, "b/plugin.json", `{"id": "bee", "call": ["x"], "tools": [{"name": "t"}],} // c
 `)
@@ -209,11 +209,11 @@ func TestFindingPlugins(t *testing.T) {
 		t.Errorf("nothing there: %v", got)
 	}
 	if got := look(filepath.Join(dir, "none"), true); len(got) != 1 || got[0].OK {
-		t.Errorf("nothing where something must be: %v", got)
+		t.Errorf("no problem for a required path that does not exist: %v", got)
 	}
 }
 
-func TestPluginSchemaIsOne(t *testing.T) {
+func TestPluginSchemaIsValid(t *testing.T) {
 	if notes, err := registry.NewValidator(PluginSchema()).Compile(t.Context()); err != nil || len(notes) > 0 {
 		t.Errorf("notes %q, error %v", notes, err)
 	}
@@ -243,8 +243,8 @@ func mustJSON(t *testing.T, v any) []byte {
 	return data
 }
 
-// FuzzManifest reads any manifest without a panic; what it accepts can be
-// discovered.
+// FuzzManifest checks that reading a manifest never panics, and that plugins
+// without problems can be discovered.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte("id: a\ncall: [x]\ntools: [{name: t, parameters: {type: object}, examples: [{params: {}}], when: {a: [1]}, channels: [x]}]\n"))
 	f.Add([]byte("{\"id\": \"a\", \"tools\": [{\"name\": \"t\", \"command\": [\"x\"], \"when\": \".a\", \"timeout\": \"1s\"}]}"))

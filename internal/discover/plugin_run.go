@@ -16,11 +16,11 @@ import (
 // describeFlag is the argument that asks a script for its declarations.
 const describeFlag = "--toolreg-describe"
 
-// noBytecode keeps Python from writing to the plugin's folder, which would end
-// the trust in it.
+// noBytecode keeps Python from writing to the plugin's folder, which would revoke
+// trust in the project.
 const noBytecode = "PYTHONDONTWRITEBYTECODE=1"
 
-// envPlugin has the plugin's id; its programs receive it in addition to
+// envPlugin is the variable with the plugin's id. The programs also receive
 // TOOLREG_TOOL and TOOLREG_PROJECT_ROOT.
 const envPlugin = "TOOLREG_PLUGIN"
 
@@ -56,7 +56,7 @@ func (p *plugin) describe(ctx context.Context, i Invocation) ([]byte, error) {
 	return o.Stdout, nil
 }
 
-// facts returns the context with the settings of this plugin.
+// facts returns the context together with the settings of this plugin.
 func (p *plugin) facts(ctx context.Context) ([]byte, error) {
 	var own json.RawMessage
 	if p.opts.Settings != nil {
@@ -88,7 +88,7 @@ func (p *plugin) environ(tool string) []string {
 	return env
 }
 
-// ended returns the error of a factory that failed.
+// ended returns the error of a failed factory.
 func (p *plugin) ended(o process.Outcome, err error) error {
 	return discoveryError(o, err, p.opts.Timeout,
 		func(start *process.StartError) string {
@@ -107,7 +107,7 @@ func (d *declarations) printed(stdout []byte) error {
 	case string(data) == "null":
 		return nil
 	case data[0] == '{':
-		var syntax *json.SyntaxError // in what was printed, without the brackets added here
+		var syntax *json.SyntaxError // with its offset in the program's output, without the bracket added here
 		if errors.As(json.Unmarshal(data, new(json.RawMessage)), &syntax) && jsonx.Depth(data) <= readable {
 			return notJSON(data, syntax)
 		}
@@ -123,7 +123,7 @@ func (d *declarations) printed(stdout []byte) error {
 	return nil
 }
 
-// run makes one call. A plugin's stderr is used only if it fails.
+// run makes one call. The program's stderr is used only if it fails.
 func (p *plugin) run(ctx context.Context, argv []string, d *declaration, isResult bool, call registry.Call) (registry.Result, error) {
 	spec := process.Spec{
 		Argv: argv, Dir: p.Dir, Env: p.environ(d.original), Stdin: call.Params,

@@ -25,7 +25,8 @@ func findOne(t *testing.T, path string) *Plugin {
 	return found[0]
 }
 
-// manifestPlugin writes a manifest and files beside it and finds the plugin.
+// manifestPlugin writes a manifest and other files to a folder, and finds the
+// plugin.
 func manifestPlugin(t *testing.T, manifest string, files ...string) *Plugin {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "folder")
@@ -44,7 +45,8 @@ func pluginOptions(o PluginOptions) PluginOptions {
 	return o
 }
 
-// toolsOf discovers and returns the tools by name, and what was noticed.
+// toolsOf discovers the tools of a plugin and returns them by name, with the
+// diagnostics.
 func toolsOf(t *testing.T, p *Plugin, o PluginOptions) (map[string]registry.Tool, []string) {
 	t.Helper()
 	tools, diags, err := NewPlugin(p, pluginOptions(o)).Discover(t.Context())
@@ -71,7 +73,7 @@ func run(t *testing.T, tool registry.Tool, params string) registry.Result {
 	return result
 }
 
-func TestManifestToolsRunInTheirFolder(t *testing.T) {
+func TestManifestToolsRunInPluginFolder(t *testing.T) {
 	p := manifestPlugin(t, `
 id: demo
 version: 1.2.0
@@ -120,11 +122,11 @@ tools:
 		t.Errorf("result %q, want %q", got, want)
 	}
 	if plain := tools["plain"]; where.Fingerprint() == plain.Fingerprint() {
-		t.Error("two commands have one fingerprint")
+		t.Error("tools with different commands have the same fingerprint")
 	}
 }
 
-func TestWhatAPluginSaysOnStderrCountsWhenItFails(t *testing.T) {
+func TestStderrIsUsedOnlyOnFailure(t *testing.T) {
 	p := manifestPlugin(t, "id: p\ntools:\n- {name: good, command: [sh, -c, 'echo note >&2; echo out']}\n- {name: bad, command: [sh, -c, 'echo why >&2; exit 3']}\n"+
 		"- {name: gone, command: [./none]}\n")
 	tools, _ := toolsOf(t, p, PluginOptions{})
@@ -139,7 +141,7 @@ func TestWhatAPluginSaysOnStderrCountsWhenItFails(t *testing.T) {
 	}
 }
 
-func TestOutputSchemaBinds(t *testing.T) {
+func TestOutputMustMatchOutputSchema(t *testing.T) {
 	p := manifestPlugin(t, `
 id: p
 call: [sh, -c, 'printf %s "$OUT"']
@@ -168,7 +170,7 @@ tools:
 	}
 }
 
-func TestAByteOrderMarkIsNotPartOfAnObject(t *testing.T) {
+func TestByteOrderMarkBeforeObjectIsIgnored(t *testing.T) {
 	p := manifestPlugin(t, "id: p\ntools: [{name: typed, outputSchema: {type: object}, command: [cat, out]}]\n", "out", "\ufeff{\"n\": 1}\r\n")
 	tools, _ := toolsOf(t, p, PluginOptions{})
 	if r := run(t, tools["typed"], "{}"); r.IsError || string(r.Structured) != `{"n": 1}` {
@@ -176,7 +178,7 @@ func TestAByteOrderMarkIsNotPartOfAnObject(t *testing.T) {
 	}
 }
 
-func TestFactoriesGetTheContext(t *testing.T) {
+func TestFactoryReceivesContext(t *testing.T) {
 	p := manifestPlugin(t, "id: fac\nfactory: [./make.sh]\ncall: [./run.sh, first]\n",
 		"make.sh", "#!/bin/sh\nprintf '{\"name\":\"seen\",\"description\":'; cat | sed 's/\"/\\\\\"/g; s/^/\"/; s/$/\"/'; printf ',\"when\":{\"channel\":\"slack\"}}'\n",
 		"run.sh", "#!/bin/sh\necho \"$1 $2\"\ncat\n")
@@ -187,7 +189,7 @@ func TestFactoriesGetTheContext(t *testing.T) {
 		t.Errorf("noticed: %q", told)
 	}
 	if got, want := tools["seen"].Description, `{"channel":"slack","plugin":"fac","sandboxed":true,"settings":{"key":"k1"}}`; got != want {
-		t.Errorf("the factory saw %s, want %s", got, want)
+		t.Errorf("the factory got %s, want %s", got, want)
 	}
 	if tools["seen"].Unmet != "" {
 		t.Errorf("unmet: %s", tools["seen"].Unmet)
@@ -197,7 +199,7 @@ func TestFactoriesGetTheContext(t *testing.T) {
 	}
 }
 
-func TestWhatFactoriesPrint(t *testing.T) {
+func TestFactoryOutput(t *testing.T) {
 	for name, c := range map[string]struct {
 		prints string
 		tools  []string
@@ -246,9 +248,9 @@ func TestWhatFactoriesPrint(t *testing.T) {
 	}
 }
 
-// A plugin that hangs, floods, dies or leaves children harms itself alone, and
-// what its manifest declares stays.
-func TestHostileFactories(t *testing.T) {
+// A factory that hangs, prints too much, fails or leaves processes behind does not
+// affect the tools of the manifest.
+func TestMisbehavingFactories(t *testing.T) {
 	for name, c := range map[string]struct{ script, want string }{
 		"hangs":         {"sleep 600", "toolDiscoveryTimeout"},
 		"floods":        {"yes", "size limit of 4096 bytes on stdout (limits.discoveryOutput)"},
@@ -271,7 +273,7 @@ func TestHostileFactories(t *testing.T) {
 	}
 }
 
-func TestScriptsAlone(t *testing.T) {
+func TestScriptPlugin(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, dir, "solo.sh", `#!/bin/sh
 case $1 in
@@ -289,11 +291,11 @@ esac
 	}
 	tools, _ = toolsOf(t, p, PluginOptions{Disabled: true})
 	if len(tools) != 0 {
-		t.Error("a plugin that is off was run")
+		t.Error("a disabled plugin was run")
 	}
 }
 
-func TestCancelledCallsEndSoon(t *testing.T) {
+func TestCanceledCallEndsSoon(t *testing.T) {
 	p := manifestPlugin(t, "id: p\ntools: [{name: slow, canUpdateOutput: true, command: [sh, -c, 'echo begun; sleep 600']}]\n")
 	tools, _ := toolsOf(t, p, PluginOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -304,7 +306,7 @@ func TestCancelledCallsEndSoon(t *testing.T) {
 	}
 }
 
-func TestOutputOfACallIsBounded(t *testing.T) {
+func TestCallOutputIsLimited(t *testing.T) {
 	p := manifestPlugin(t, "id: p\ntools: [{name: flood, command: ['yes']}]\n")
 	tools, _ := toolsOf(t, p, PluginOptions{Limits: Limits{Output: 1000}})
 	result := run(t, tools["flood"], "{}")
@@ -313,7 +315,7 @@ func TestOutputOfACallIsBounded(t *testing.T) {
 	}
 }
 
-func TestSettingsOfAPluginThatFailToExpand(t *testing.T) {
+func TestPluginSettingsThatCannotBeExpanded(t *testing.T) {
 	p := manifestPlugin(t, "id: p\nfactory: [cat]\ncall: [cat]\n")
 	_, _, err := NewPlugin(p, pluginOptions(PluginOptions{
 		Settings: func(context.Context) (json.RawMessage, error) { return nil, errors.New("variable KEY is not set") }})).Discover(t.Context())

@@ -13,15 +13,15 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// DefaultTimeout is the time limit of a call of a plugin's or discovered tool
-// without its own.
+// DefaultTimeout is the time limit for a call of a plugin's or discovered tool that
+// has no timeout of its own.
 const DefaultTimeout = 10 * time.Minute
 
-// running is how a declaration says that its tool runs.
+// running has the fields of a declaration that say how the tool runs.
 type running struct {
 	timeout  time.Duration // 0 = no limit
-	confirm  *confirmation // nil: only policy decides
-	isResult bool          // stdout is a whole result, not text
+	confirm  *confirmation // if nil, only the policy decides
+	isResult bool          // stdout is a result as JSON, not text
 }
 
 // readRunning reads the fields timeout, confirm and output of a declaration;
@@ -52,7 +52,7 @@ func readRunning(o object, timeout time.Duration, evaluator []string) (running, 
 	return r, nil
 }
 
-// apply sets up t to run this way; origin is the file that declares it.
+// apply sets the fields of t accordingly; origin is the file that declares it.
 func (r running) apply(t *registry.Tool, origin string) {
 	t.Timeout = r.timeout
 	if r.confirm == nil {
@@ -73,15 +73,15 @@ func (r running) apply(t *registry.Tool, origin string) {
 	}
 }
 
-// confirmation says which calls of a tool need confirmation although policy
-// allows them, and the texts of the question.
+// confirmation says which calls of a tool need confirmation although the policy
+// allows them, and has the text of the question.
 type confirmation struct {
-	when          *jq.Expression // over the params; nil = all calls
+	when          *jq.Expression // condition on the params; nil means all calls
 	title, prompt string
 }
 
-// readConfirmation is strict, because without its condition, or not at all,
-// confirmation would apply to other calls than the author meant.
+// readConfirmation is strict: if a misspelled field were ignored, confirmation
+// would apply to other calls than the author intended.
 func readConfirmation(raw json.RawMessage) (*confirmation, error) {
 	var in struct{ When, Title, Prompt string }
 	if err := jsonx.DecodeKnown(raw, &in); err != nil {
@@ -95,8 +95,8 @@ func readConfirmation(raw json.RawMessage) (*confirmation, error) {
 	return c, err
 }
 
-// reason returns why a person should confirm a call with these params; "" if
-// the condition is false. A condition that cannot be evaluated is true.
+// reason returns why a person has to confirm a call with these params, or "" if the
+// condition is false. A condition that cannot be evaluated is true.
 func (c *confirmation) reason(ctx context.Context, params json.RawMessage) string {
 	why := "its confirm applies to every call"
 	if c.when != nil {

@@ -66,7 +66,7 @@ func TestMediaType(t *testing.T) {
 	}
 }
 
-func TestReadRunningRefuses(t *testing.T) {
+func TestReadRunningErrors(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"timeout":-1}`:              "its timeout is not milliseconds",
 		`{"output":"json"}`:           `neither "text" nor "result"`,
@@ -86,8 +86,9 @@ func TestReadRunningRefuses(t *testing.T) {
 	}
 }
 
-// TestAConditionWithoutEnd asks when a condition does not come to an answer.
-func TestAConditionWithoutEnd(t *testing.T) {
+// TestEndlessConditionNeedsConfirmation checks that a condition that does not
+// finish is treated as true.
+func TestEndlessConditionNeedsConfirmation(t *testing.T) {
 	c, err := readConfirmation(json.RawMessage(`{"when":"[range(1e12)] | length > 0"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func TestWholeResult(t *testing.T) {
 		``:                    "its output is not a result",
 		`[]`:                  "it is not an object",
 		`{"llmContent":7}`:    "its llmContent: expected a string or a list of parts",
-		`{"llmContent":[{}]}`: `part 1: its type ""`,
+		`{"llmContent":[{}]}`: `part 1: type is ""`,
 		`{"returnDisplay":7}`: "its returnDisplay is not a string, a diff",
 		`{"metadata":[]}`:     "its metadata is not an object",
 		`{"locations":[{}]}`:  "a location takes path",

@@ -6,7 +6,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// allowed describes which values of its type a position may have.
+// allowed describes the values that a schema allows, beyond their type. It returns
+// "" if all are allowed.
 func (d *describer) allowed(s *jsonx.Value, typ schemaType) string {
 	var parts []string
 	add := func(text string) {

@@ -1,5 +1,5 @@
-// Package args converts the arguments of `toolreg call TOOL k=v…` to params:
-// one JSON object, typed by the tool's input schema (spec section 8.1).
+// Package args converts the arguments of `toolreg call TOOL k=v…` to params: one
+// JSON object, typed by the tool's input schema.
 //
 //	k=v       a string, number, boolean, list or object, according to the schema
 //	k:=JSON   a JSON value
@@ -23,8 +23,8 @@ import (
 // Options are the options of [Parse].
 type Options struct {
 	Schema json.RawMessage // input schema of the tool; may be empty
-	Base   json.RawMessage // object that the arguments override; empty = {}
-	// ReadFile reads the file after "@". nil rejects such arguments.
+	Base   json.RawMessage // object that the arguments override; empty means {}
+	// ReadFile reads the file named after "@". If nil, such arguments are errors.
 	ReadFile func(name string) ([]byte, error)
 }
 
@@ -45,7 +45,7 @@ func Parse(arguments []string, o Options) (json.RawMessage, error) {
 	return root.AppendTo(nil), nil
 }
 
-// parse adds the values of the arguments to root.
+// parse sets the values of the arguments in root.
 func (t types) parse(root *jsonx.Value, arguments []string, o Options) error {
 	p := parser{options: o, types: t, seen: map[string]int{}, lists: map[*jsonx.Value]bool{}}
 	for _, arg := range arguments {
@@ -59,7 +59,7 @@ func (t types) parse(root *jsonx.Value, arguments []string, o Options) error {
 type parser struct {
 	options Options
 	types   types
-	seen    map[string]int        // how many arguments set a key, because a second one appends or is an error
+	seen    map[string]int        // number of arguments per key: a second one appends, or is an error
 	lists   map[*jsonx.Value]bool // lists built by arguments
 }
 
@@ -88,13 +88,13 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 		return p.add(root, arg, path, v)
 	}
 	if before > 0 {
-		return &Error{Arg: arg, Message: fmt.Sprintf("%s is given twice, but the schema does not expect a list there", text.Quote(key))}
+		return &Error{Arg: arg, Message: fmt.Sprintf("%s is given twice, but is not a list in the schema", text.Quote(key))}
 	}
 	return set(root, arg, path, v)
 }
 
-// add appends a value to a list built by arguments; the first one replaces the
-// list of the base.
+// add appends a value to a list built from arguments. The first value replaces a
+// list in the base.
 func (p *parser) add(root *jsonx.Value, arg string, path []string, value *jsonx.Value) error {
 	at, err := parent(root, arg, path)
 	if err != nil {

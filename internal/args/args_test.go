@@ -67,8 +67,9 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseFurther types params that the schema does not describe by name.
-func TestParseFurther(t *testing.T) {
+// TestParseUnnamedProperties checks the types of params that the schema does not
+// describe by name.
+func TestParseUnnamedProperties(t *testing.T) {
 	const schema = `{"properties":{
 		"map":{"additionalProperties":{"type":"integer"},"patternProperties":{"^is_":{"type":"boolean"}}},
 		"either":{"anyOf":[{"additionalProperties":{"type":"string"}},{"properties":{"n":{"type":"integer"}}}]},
@@ -132,7 +133,7 @@ func FuzzParse(f *testing.F) {
 		got, err := Parse([]string{a, b}, Options{Schema: json.RawMessage(toolSchema), Base: json.RawMessage(base)})
 		if err != nil {
 			if fmt.Sprint(err) == "" {
-				t.Error("an error without text")
+				t.Error("an error has no text")
 			}
 			return
 		}

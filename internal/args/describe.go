@@ -10,24 +10,24 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// Param is one param of a tool according to its input schema. The texts may be
-// foreign.
+// Param describes one param of a tool according to its input schema. The text may
+// be untrusted.
 type Param struct {
-	Name        string // as in arguments: "page.size" is nested
+	Name        string // as in arguments; a nested param is "page.size"
 	Type        string // "integer", "string[]", "string|null"; "any" if the schema does not say
 	Required    bool
-	Default     string   // "" where there is none; strings without quotes
-	Allowed     string   // what values may be, in words; "" means any of the type
-	Values      []string // all values there are, of an enum or a boolean
+	Default     string   // "" if there is none; strings are not quoted
+	Allowed     string   // allowed values in words; "" means any of the type
+	Values      []string // all possible values of an enum or a boolean
 	Example     []string // arguments, such as "limit=10"
 	Description string
 }
 
-// maxParams limits how many params are described.
+// maxParams is the maximum number of params to describe.
 const maxParams = 500
 
-// Describe returns the params of a tool in the order of its schema. An object
-// with known properties is followed by these.
+// Describe returns the params of a tool in the order of its schema. Nested params
+// follow their object.
 func Describe(def *registry.Definition) []Param {
 	d := describer{types: newTypes(def.InputSchema)}
 	for _, e := range def.Examples {
@@ -46,7 +46,7 @@ type describer struct {
 	params   []Param
 }
 
-// maxDescribed is the depth to which nested objects are described.
+// maxDescribed is the maximum depth of nested params to describe.
 const maxDescribed = 3
 
 // object describes the properties of s and of the schemas that apply with it.
@@ -95,8 +95,8 @@ func (d *describer) param(s *jsonx.Value, path []string, required bool) Param {
 	return p
 }
 
-// example returns a possible value of the param: from the tool's examples, the
-// schema's own, or a small one of its type; nil if there is none.
+// example returns a possible value of the param: one from the tool's examples or
+// the schema, or else a small value of its type. It returns nil if there is none.
 func (d *describer) example(s *jsonx.Value, typ schemaType, path []string) *jsonx.Value {
 	for _, e := range d.examples {
 		for _, key := range path {
@@ -121,8 +121,8 @@ func (d *describer) example(s *jsonx.Value, typ schemaType, path []string) *json
 	return typ.sample(s)
 }
 
-// sample returns a value of a type, within the bounds and format of the schema
-// of, which may be nil.
+// sample returns a value of a type that is within the bounds and format of the
+// schema of, which may be nil.
 func (s schemaType) sample(of *jsonx.Value) *jsonx.Value {
 	if len(s.enum) > 0 {
 		return s.enum[0]
@@ -146,7 +146,7 @@ func (s schemaType) sample(of *jsonx.Value) *jsonx.Value {
 	return nil
 }
 
-// sampleOf returns an example of a string format; "" for unknown formats.
+// sampleOf returns an example of a string format, or "" for unknown formats.
 func sampleOf(format string) string {
 	switch format {
 	case "date":
@@ -201,7 +201,7 @@ func (s schemaType) values() []string {
 	return out
 }
 
-// plain returns a value as written in an argument.
+// plain returns a value as it is written in an argument.
 func plain(v *jsonx.Value) string {
 	if v.Is(jsonx.String) {
 		return v.Text()

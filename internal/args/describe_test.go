@@ -27,7 +27,7 @@ func TestDescribe(t *testing.T) {
 	}
 	got := Describe(def)
 	if len(got) > 40 {
-		t.Fatalf("a schema that contains itself gives %d params", len(got))
+		t.Fatalf("a schema that contains itself has %d params", len(got))
 	}
 	want := []Param{
 		{Name: "path", Type: "string", Required: true, Allowed: "not empty", Example: []string{"path=go.mod"}, Description: "The file."},
@@ -45,7 +45,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-func TestDescribeOddSchemas(t *testing.T) {
+func TestDescribeUnusualSchemas(t *testing.T) {
 	for _, s := range []string{``, `true`, `{"properties":[]}`, `{"properties":{"a":true,"b":{"$ref":"#/nowhere"},"c":{"type":5}}}`, `{"$ref":"#"}`} {
 		for _, p := range Describe(&registry.Definition{InputSchema: json.RawMessage(s)}) {
 			if p.Type != "any" || p.Required {
@@ -55,8 +55,8 @@ func TestDescribeOddSchemas(t *testing.T) {
 	}
 }
 
-// A server may send a schema whose alternatives lead back to themselves.
-func TestSchemaInCircles(t *testing.T) {
+// A server may send a schema whose alternatives refer back to themselves.
+func TestRecursiveSchema(t *testing.T) {
 	circle := `{"$ref":"#"}`
 	s := json.RawMessage(`{"anyOf":[` + strings.Repeat(circle+",", 9) + circle + `],"type":"array","items":` + circle + `}`)
 	Describe(&registry.Definition{InputSchema: s})

@@ -9,9 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Format is the inverse of [Parse]: it returns arguments that produce the
-// params. ok is false if there are none, for example for a key that contains
-// "=".
+// Format is the inverse of [Parse]: it returns arguments that produce the params.
+// ok is false if that is not possible, for example if a key contains "=".
 func Format(params, inputSchema json.RawMessage) (arguments []string, ok bool) {
 	root, err := jsonx.Parse(params, jsonx.Options{})
 	if err != nil || !root.Is(jsonx.Object) {
@@ -28,8 +27,8 @@ func Format(params, inputSchema json.RawMessage) (arguments []string, ok bool) {
 	return arguments, true
 }
 
-// argument returns the simplest arguments for the value of one key that [Parse]
-// converts back to that value; nil if there are none.
+// argument returns the simplest arguments that [Parse] converts back to the value
+// of one key, or nil if there are none.
 func (t types) argument(key string, v *jsonx.Value) []string {
 	spelled := []string{key + "=" + escapeAt(plain(v))}
 	if v.Is(jsonx.Array) && len(v.Items) > 0 {
@@ -46,13 +45,13 @@ func (t types) argument(key string, v *jsonx.Value) []string {
 	return nil
 }
 
-// unfit reports whether an argument cannot stand in a command line that somebody
-// copies: it is read as a flag, or holds what no line of a terminal shows.
+// unfit reports whether an argument cannot be part of a command line to copy: it
+// would be parsed as a flag, or contains characters that a terminal does not show.
 func unfit(argument string) bool {
 	return strings.HasPrefix(argument, "-") || text.FirstInvisible([]byte(argument)) >= 0 || strings.ContainsAny(argument, "\n\t\r")
 }
 
-// means reports whether arguments are parsed as a value under a key.
+// means reports whether [Parse] converts the arguments to the value under a key.
 func (t types) means(arguments []string, key string, v *jsonx.Value) bool {
 	root := jsonx.NewObject()
 	if t.parse(root, arguments, Options{}) != nil {
@@ -64,7 +63,7 @@ func (t types) means(arguments []string, key string, v *jsonx.Value) bool {
 	return root != nil && jsonx.Canonical(root.AppendTo(nil)) == jsonx.Canonical(v.AppendTo(nil))
 }
 
-// escapeAt escapes a value that begins with @, which would name a file.
+// escapeAt escapes a value that begins with @, which would otherwise name a file.
 func escapeAt(value string) string {
 	if strings.HasPrefix(value, "@") {
 		return "@" + value

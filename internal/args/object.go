@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// parent returns the object that has the last key of path, and creates objects
-// on the way.
+// parent returns the object that contains the last key of path. It creates missing
+// objects.
 func parent(root *jsonx.Value, arg string, path []string) (*jsonx.Value, error) {
 	if slices.Contains(path, "") {
 		return nil, &Error{Arg: arg, Message: fmt.Sprintf("the key %s has an empty part", text.Quote(strings.Join(path, ".")))}

@@ -14,19 +14,20 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// types finds the types of positions in the params in an input schema. It
-// follows local references; an unknown type is a string.
+// types determines the types of params from an input schema. It follows local
+// references. If the type is unknown, it is a string.
 type types struct{ refs *schema.Refs }
 
 func newTypes(raw json.RawMessage) types {
 	root, err := jsonx.Parse(raw, jsonx.Options{})
 	if err != nil {
-		root = nil // validation reports an invalid schema with a better message
+		root = nil // validation reports invalid schemas with a better message
 	}
 	return types{refs: schema.NewRefs(root)}
 }
 
-// path splits a dotted key, unless the schema has the whole key.
+// path splits a key at its dots, unless the schema has a property with the whole
+// key.
 func (t types) path(key string) []string {
 	if t.refs.Root().Get("properties").Get(key) != nil {
 		return []string{key}
@@ -45,11 +46,11 @@ func (t types) at(path []string) schemaType {
 	return t.typeOf(s, 0)
 }
 
-// visited has the schemas already visited: alternatives may share schemas and
+// visited is the set of schemas already visited. Alternatives may share schemas and
 // refer back to themselves.
 type visited map[*jsonx.Value]bool
 
-// first reports whether a schema was not visited yet.
+// first marks a schema as visited and reports whether it was not visited before.
 func (v visited) first(s *jsonx.Value) bool {
 	if s == nil || v[s] {
 		return false
@@ -58,8 +59,8 @@ func (v visited) first(s *jsonx.Value) bool {
 	return true
 }
 
-// property returns the schema of a property that of finds in s or in a schema
-// that applies together with it; nil if there is none.
+// property returns the schema of a property that of finds in s or in a schema that
+// applies together with it, or nil.
 func (t types) property(s *jsonx.Value, key string, seen visited, of func(s *jsonx.Value, key string) *jsonx.Value) *jsonx.Value {
 	s, err := t.refs.Resolve(s)
 	if err != nil || !seen.first(s) {
@@ -76,12 +77,11 @@ func (t types) property(s *jsonx.Value, key string, seen visited, of func(s *jso
 	return nil
 }
 
-// namedProperty returns the schema of a property that s names; nil if there is
-// none.
+// namedProperty returns the schema of a property that s declares by name, or nil.
 func namedProperty(s *jsonx.Value, key string) *jsonx.Value { return s.Get("properties").Get(key) }
 
-// furtherProperty returns the schema of a property that s does not name; nil if
-// there is none.
+// furtherProperty returns the schema of a property that s does not declare by name,
+// or nil.
 func furtherProperty(s *jsonx.Value, key string) *jsonx.Value {
 	if patterns := s.Get("patternProperties"); patterns != nil {
 		for _, m := range patterns.Members {
@@ -112,10 +112,10 @@ func alternatives(s *jsonx.Value) []*jsonx.Value {
 // schemaType determines how the text of an argument is converted to JSON. The
 // zero value accepts any text as a string.
 type schemaType struct {
-	names  []string // types in the schema, of all alternatives
+	names  []string // types of the schema and its alternatives
 	enum   []*jsonx.Value
 	items  *schemaType
-	places []schemaType // of the first items, if the schema describes each
+	places []schemaType // types of the first items, if the schema describes them individually
 }
 
 // maxNested limits the nesting of lists.
@@ -125,7 +125,7 @@ func (t types) typeOf(s *jsonx.Value, depth int) schemaType {
 	var out schemaType
 	items := t.collect(s, &out, visited{})
 	if slices.Contains(out.names, "array") && depth < maxNested {
-		item := t.typeOf(items.rest, depth+1) // boolean items: strings
+		item := t.typeOf(items.rest, depth+1) // if rest is a boolean schema, items are strings
 		out.items = &item
 		if items.places != nil {
 			for _, place := range items.places.Items {
@@ -136,11 +136,11 @@ func (t types) typeOf(s *jsonx.Value, depth int) schemaType {
 	return out
 }
 
-// listItems are the schemas of the items of a list: of the first ones, an array,
-// and of the others. Both may be nil.
+// listItems has the schemas for the items of a list: an array for the first ones,
+// and a schema for the rest. Both may be nil.
 type listItems struct{ places, rest *jsonx.Value }
 
-// itemsOf returns the schemas of the items, in any draft.
+// itemsOf returns the schemas for the items, in the syntax of any draft.
 func itemsOf(s *jsonx.Value) listItems {
 	if items := s.Get("items"); items.Is(jsonx.Array) {
 		return listItems{items, s.Get("additionalItems")}
@@ -192,7 +192,7 @@ func typeNames(v *jsonx.Value) []string {
 
 func (s schemaType) has(name string) bool { return slices.Contains(s.names, name) }
 
-// isList reports whether a single value for s is one element of a list.
+// isList reports whether a value given for s is one element of a list.
 func (s schemaType) isList() bool { return s.items != nil && !s.has("string") }
 
 // item returns the type of the item at an index.
@@ -207,7 +207,7 @@ func (s schemaType) item(i int) schemaType {
 // specific first and text last.
 func (s schemaType) encode(given string) (*jsonx.Value, error) {
 	trimmed := strings.TrimSpace(given)
-	for _, e := range s.enum { // an enum of numbers or booleans needs no type
+	for _, e := range s.enum { // an enum may have numbers or booleans without a type
 		if e.Kind != jsonx.String && string(e.AppendTo(nil)) == trimmed {
 			return e, nil
 		}
@@ -223,7 +223,7 @@ func (s schemaType) encode(given string) (*jsonx.Value, error) {
 	return nil, fmt.Errorf("expected %s, got %q", strings.Join(article(s.names), " or "), text.Clip(given, 60))
 }
 
-// parseStrict parses JSON that is valid in params.
+// parseStrict parses JSON with the restrictions on params.
 func parseStrict(text string) (*jsonx.Value, error) {
 	data := []byte(strings.TrimSpace(text))
 	if err := registry.CheckJSON(data); err != nil {
@@ -232,8 +232,8 @@ func parseStrict(text string) (*jsonx.Value, error) {
 	return jsonx.Parse(data, jsonx.Options{})
 }
 
-// fits reports whether the text looks like a value of one of the types other
-// than string.
+// fits reports whether text looks like a value of one of the types, not counting
+// string.
 func (s schemaType) fits(text string) bool {
 	if text == "" {
 		return false

@@ -1,8 +1,7 @@
-// Package audit stores the log of calls and refusals, one JSON object per line
-// in the user's state folder, and computes statistics (spec section 10).
-// Package session adds an entry when a call is over; audit, stats and list
-// --inactive read them. The log has values of params only if the settings
-// enable that.
+// Package audit stores the log of calls and refusals, one JSON object per line in
+// the user's state folder, and computes statistics. Package session adds an entry
+// after each call; the commands audit, stats and list --inactive read them. The log
+// contains values of params only if the settings enable this.
 package audit
 
 import (
@@ -20,7 +19,7 @@ import (
 // Outcome is how a call ended.
 type Outcome string
 
-// The outcomes. Denied and Invalid calls were not made.
+// The outcomes. The tool did not run if a call is Denied or Invalid.
 const (
 	OK        Outcome = "ok"
 	Error     Outcome = "error"     // the tool failed or could not be called
@@ -46,7 +45,7 @@ type Caller struct {
 // Entry is one line of the log. Absent values are omitted.
 type Entry struct {
 	Time       time.Time `json:"time"`                 // start of the call
-	Tool       string    `json:"tool"`                 // registered name; server__tool for MCP tools
+	Tool       string    `json:"tool"`                 // registered name; for MCP tools, server__tool
 	ServerTool string    `json:"serverTool,omitempty"` // the server's own name
 	Upstream   string    `json:"upstream,omitempty"`   // name of the tool without its override, if that renames it
 	Source     string    `json:"source,omitempty"`
@@ -60,10 +59,10 @@ type Entry struct {
 	Error      string    `json:"error,omitempty"` // error text without the values of params
 	Exit       int       `json:"exit"`            // exit code of call
 	DurationMs float64   `json:"durationMs"`      // without the time that a person took to answer
-	// WaitedMs is how long a person took to answer questions before and during
+	// WaitedMs is the time that a person took to answer questions before and during
 	// the call.
 	WaitedMs float64 `json:"waitedMs,omitempty"`
-	// BrokenOff says that the call was canceled while it waited for confirmation.
+	// BrokenOff is set if the call was canceled while it waited for confirmation.
 	BrokenOff    bool   `json:"brokenOff,omitempty"`
 	ParamsBytes  int    `json:"paramsBytes"`            // size of the params in bytes
 	ResultBytes  int64  `json:"resultBytes"`            // size of the result's content in bytes
@@ -77,8 +76,8 @@ type Entry struct {
 	ParamsCut bool            `json:"paramsCut,omitempty"` // params is a string with their beginning
 }
 
-// Made reports whether the entry is a call of a tool that ran, as opposed to a
-// server's question or a call that ended at a question.
+// Made reports whether a tool ran. It returns false for a server's question and for
+// a call that was canceled during a question.
 func (e *Entry) Made() bool { return e.Outcome.Made() && !e.BrokenOff && !e.isQuestion() }
 
 // QuestionMethod is the [Entry.ServerTool] of a server's question.
@@ -95,9 +94,9 @@ func (e *Entry) Duration() time.Duration {
 	return time.Duration(e.DurationMs * float64(time.Millisecond))
 }
 
-// HashParams returns the sha256 of params in hex, which does not depend on the
-// order of keys or white space; for params of more than 1 MiB it is the hash of
-// their bytes, and for none it is "".
+// HashParams returns the SHA-256 of params in hex. It does not depend on white
+// space and the order of keys, unless the params are larger than 1 MiB. It returns
+// "" for empty params.
 func HashParams(params json.RawMessage) string {
 	if len(params) == 0 {
 		return ""
@@ -119,7 +118,7 @@ const (
 	maxParams  = 2048 // bytes kept of the beginning of long params
 )
 
-// line encodes the entry so that it fits one line of the log.
+// line encodes the entry as one line of limited length.
 func (e Entry) line() ([]byte, error) {
 	for _, field := range []*string{&e.Tool, &e.ServerTool, &e.Upstream, &e.Source, &e.Server, &e.Rule, &e.Code} {
 		*field = clean(*field, maxField)
@@ -131,7 +130,7 @@ func (e Entry) line() ([]byte, error) {
 	if err != nil || len(data) < state.MaxLine || e.Params == nil {
 		return data, err
 	}
-	for size := maxParams; size > 0; size /= 2 { // escapes are longer than what they encode
+	for size := maxParams; size > 0; size /= 2 { // escaping may make the text longer
 		start, err := jsonx.Marshal(valid(string(e.Params), size))
 		if err != nil {
 			return nil, err
@@ -146,7 +145,8 @@ func (e Entry) line() ([]byte, error) {
 	return jsonx.Marshal(e)
 }
 
-// clean is valid without control characters, which are long in JSON.
+// clean is like valid, but also removes control characters, which take many bytes
+// in JSON.
 func clean(s string, limit int) string {
 	return valid(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -156,5 +156,5 @@ func clean(s string, limit int) string {
 	}, s), limit)
 }
 
-// valid returns at most limit bytes of s without invalid UTF-8.
+// valid returns at most limit bytes of s, without invalid UTF-8.
 func valid(s string, limit int) string { return strings.ToValidUTF8(text.Head(s, limit), "") }

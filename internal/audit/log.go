@@ -17,7 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// Defaults of [Log].
+// Defaults for [Log].
 const (
 	DefaultMaxSize = 10 << 20
 	DefaultKeep    = 5
@@ -27,12 +27,12 @@ const (
 // and so on.
 const fileName = "audit.log"
 
-// Log is the audit log. It is safe for concurrent use, also by several
-// processes. Whoever adds entries must close it.
+// Log is the audit log. It is safe for concurrent use, also by several processes.
+// The caller must close it after adding entries.
 type Log struct {
 	Dir     *state.Dir
-	MaxSize int64 // of one file, in bytes; 0 = DefaultMaxSize
-	Keep    int   // rotated logs to keep; 0 = DefaultKeep
+	MaxSize int64 // maximum size of one file in bytes; 0 means DefaultMaxSize
+	Keep    int   // number of rotated logs to keep; 0 means DefaultKeep
 
 	once sync.Once
 	to   *state.Appender
@@ -67,18 +67,18 @@ func (l *Log) Close() error { return l.appender().Close() }
 // ScanOptions are the options of [Log.Scan]. The zero value reads the existing
 // entries.
 type ScanOptions struct {
-	// Follow continues with new entries until ctx ends.
+	// Follow continues with new entries until ctx is done.
 	Follow bool
-	// Poll is how often to check for new entries; 0 = 200 ms.
+	// Poll is the interval between checks for new entries; 0 means 200 ms.
 	Poll time.Duration
 	// Current is called once, when all existing entries have been read. May be
 	// nil.
 	Current func() error
 }
 
-// Scan calls each for the entries, oldest first, until it returns an error,
-// which Scan returns. damaged counts lines that are not valid entries, which
-// are skipped. With Follow the end of ctx is no error.
+// Scan calls each for every entry, oldest first. If each returns an error, Scan
+// stops and returns it. Lines that are not valid entries are skipped; damaged is
+// their number. With Follow, Scan returns no error when ctx is done.
 func (l *Log) Scan(ctx context.Context, o ScanOptions, each func(Entry) error) (damaged int, err error) {
 	s := &scanner{log: l, each: each}
 	defer s.close()
@@ -119,7 +119,7 @@ type scanner struct {
 
 func (s *scanner) close() {
 	if s.file != nil {
-		_ = s.file.Close() // only read from
+		_ = s.file.Close() // opened only for reading
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *scanner) advance() error {
 		return err
 	}
 	for i, f := range newer {
-		// Newer files were opened before, so nothing more is added to this one.
+		// A newer file exists, so no more lines are added to this one.
 		err := s.read()
 		s.close()
 		s.file, s.in = f, bufio.NewReaderSize(f, 64<<10)
@@ -166,7 +166,7 @@ func (s *scanner) newer() ([]*os.File, error) {
 		}
 		if s.file != nil && sameFile(s.file, f) {
 			_ = f.Close()
-			break // all others are older
+			break // the remaining files are older
 		}
 		if slices.ContainsFunc(out, func(other *os.File) bool { return sameFile(other, f) }) {
 			_ = f.Close()

@@ -50,7 +50,7 @@ func names(t *testing.T, l *Log) (tools []string, damaged int) {
 
 func at(second int) time.Time { return time.Date(2026, 11, 21, 8, 0, second, 0, time.UTC) }
 
-func TestEntriesComeBackAsTheyWere(t *testing.T) {
+func TestEntriesAreReadUnchanged(t *testing.T) {
 	l := openLog(t)
 	want := Entry{
 		Time: at(1), Tool: "git__log", ServerTool: "log", Source: "mcp:git", Server: "git", Project: "/p", Decision: "ask", Rule: "person",
@@ -71,7 +71,7 @@ func TestEntriesComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-func TestAnEntryFitsOneLineWhateverItHolds(t *testing.T) {
+func TestEntryAlwaysFitsOneLine(t *testing.T) {
 	huge := strings.Repeat("\x01\"ü\n", 5000)
 	for name, params := range map[string]json.RawMessage{
 		"no params":    nil,
@@ -97,24 +97,24 @@ func TestAnEntryFitsOneLineWhateverItHolds(t *testing.T) {
 	}
 }
 
-func TestHashDoesNotDependOnTheOrderOfKeys(t *testing.T) {
+func TestHashDoesNotDependOnKeyOrder(t *testing.T) {
 	a := HashParams(json.RawMessage(`{"a": 1, "b": [1.0, "x"]}`))
 	if b := HashParams(json.RawMessage(`{"b":[1.0,"x"],"a":1}`)); a != b || len(a) != 64 {
 		t.Errorf("%s, %s", a, b)
 	}
 	if c := HashParams(json.RawMessage(`{"a":2,"b":[1.0,"x"]}`)); a == c {
-		t.Error("other params have the same hash")
+		t.Error("different params have the same hash")
 	}
 	long := `{"a":"` + strings.Repeat("x", maxHashed) + `"}`
 	if HashParams(json.RawMessage(long)) == HashParams(json.RawMessage(long+" ")) {
-		t.Error("params of more than 1 MiB are put into canonical form")
+		t.Error("params of more than 1 MiB are canonicalized")
 	}
 	if HashParams(nil) != "" {
-		t.Error("no params have a hash")
+		t.Error("empty params have a hash")
 	}
 }
 
-func TestDamagedLinesArePassedOver(t *testing.T) {
+func TestDamagedLinesAreSkipped(t *testing.T) {
 	l := openLog(t)
 	add(t, l, Entry{Time: at(1), Tool: "one", Outcome: OK})
 	f, err := os.OpenFile(filepath.Join(l.Dir.Path, fileName), os.O_APPEND|os.O_WRONLY, 0)
@@ -138,7 +138,7 @@ func TestRotatedFilesAreReadInOrder(t *testing.T) {
 	l := openLog(t)
 	l.MaxSize, l.Keep = 1, 3
 	if got, _ := names(t, l); got != nil {
-		t.Errorf("an absent log holds %v", got)
+		t.Errorf("a missing log has %v", got)
 	}
 	for i := range 6 {
 		add(t, l, Entry{Time: at(i), Tool: fmt.Sprint(i), Outcome: OK})
@@ -149,8 +149,8 @@ func TestRotatedFilesAreReadInOrder(t *testing.T) {
 	}
 }
 
-// What is added while somebody follows is seen once, in order, however often
-// the log is set aside.
+// Entries added while the log is followed are read once and in order, however often
+// the log is rotated.
 func TestFollow(t *testing.T) {
 	l := openLog(t)
 	l.MaxSize, l.Keep = 300, 50
@@ -187,7 +187,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-func TestVisitEndsTheScan(t *testing.T) {
+func TestScanStopsAtError(t *testing.T) {
 	l := openLog(t)
 	add(t, l, Entry{Time: at(1), Tool: "a", Outcome: OK}, Entry{Time: at(2), Tool: "b", Outcome: OK})
 	enough, n := errors.New("enough"), 0
@@ -196,8 +196,8 @@ func TestVisitEndsTheScan(t *testing.T) {
 	}
 }
 
-// Fifty processes log at once while the log is set aside again and again.
-func TestFiftyRunsLoseNoEntry(t *testing.T) {
+// Fifty processes log at the same time while the log is rotated repeatedly.
+func TestConcurrentProcessesLoseNoEntry(t *testing.T) {
 	l := openLog(t)
 	l.Keep = stormKeeps
 	var wg sync.WaitGroup
@@ -222,7 +222,7 @@ func TestFiftyRunsLoseNoEntry(t *testing.T) {
 	}
 	files, err := filepath.Glob(filepath.Join(l.Dir.Path, fileName+".[0-9]*"))
 	if err != nil || len(files) < 5 {
-		t.Errorf("only %d rotations (%v): the test proves little", len(files), err)
+		t.Errorf("only %d rotations (%v), too few for this test", len(files), err)
 	}
 	t.Logf("%d entries, %d rotations", len(got), len(files))
 }

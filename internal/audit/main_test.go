@@ -19,8 +19,8 @@ const (
 	stormKeeps = 200
 )
 
-// TestMain lets the test binary play one of many runs of toolreg: real
-// processes, which share nothing but the files.
+// TestMain lets the test binary act as one of many concurrent runs of toolreg,
+// which share only the log files.
 func TestMain(m *testing.M) {
 	player := os.Getenv("AUDIT_TEST_PLAYER")
 	if player == "" {

@@ -18,10 +18,10 @@ const (
 	ByServer Grouping = "server"
 )
 
-// Count has the statistics of one group of calls. Durations are those of calls
-// that were made, in milliseconds, without the time that people took.
+// Count has the statistics of one group of calls. Durations are in milliseconds.
+// They cover the calls that were made, without the time that people took to answer.
 type Count struct {
-	Name      string  `json:"name"`             // of a tool, source or client
+	Name      string  `json:"name"`             // name of the tool, source or client
 	Source    string  `json:"source,omitempty"` // source of a tool
 	Calls     int     `json:"calls"`            // calls that were made
 	Successes int     `json:"successes"`
@@ -90,7 +90,8 @@ func (c *Count) add(e Entry) {
 	c.durations = append(c.durations, e.DurationMs)
 }
 
-// Counts returns the groups, those with most calls first, then by name.
+// Counts returns the groups, sorted by the number of calls, most first, and then by
+// name.
 func (s *Stats) Counts() []Count {
 	groups := slices.SortedFunc(maps.Values(s.groups), func(a, b *Count) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(b.Refused, a.Refused), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source))
@@ -109,7 +110,7 @@ func (s *Stats) Counts() []Count {
 	return out
 }
 
-// percentile returns the nearest-rank percentile of sorted values; 0 if there
+// percentile returns the nearest-rank percentile of sorted values, or 0 if there
 // are none.
 func percentile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {

@@ -12,25 +12,25 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// Limits of the cache of results.
+// Limits on the cache of results.
 const (
-	maxCached   = 8 << 20 // bytes of one encoded result
+	maxCached   = 8 << 20 // maximum size of an encoded result in bytes
 	cacheAge    = 7 * 24 * time.Hour
 	cacheFiles  = 1000
 	cacheFormat = 1
 )
 
-// Cache reuses the results of tools that only read (see [ReadOnly]); other
-// tools are not affected. A result is stored under the tool's fingerprint, the
-// canonical params and Scope, in a file that only the user can read. It does
-// not store failed calls, or calls during which the tool asked a person or a
-// model, so that they are asked again.
+// Cache reuses the results of tools that only read (see [ReadOnly]); other tools
+// are not affected. A result is stored under the tool's fingerprint, the canonical
+// params and Scope, in a file that only the user can read. It does not store failed
+// calls, or calls during which the tool asked a person or a model, so that the tool
+// can ask again.
 type Cache struct {
 	Dir   *state.Dir
 	TTL   time.Duration
 	Renew bool             // ignore and replace stored results
-	Scope string           // what else a result depends on, such as the workspace
-	Now   func() time.Time // nil = time.Now
+	Scope string           // anything else that results depend on, such as the workspace
+	Now   func() time.Time // if nil, time.Now
 	// Failed is called when a result cannot be stored. May be nil.
 	Failed func(error)
 }
@@ -46,7 +46,7 @@ func (c Cache) Wrap(t registry.Tool) registry.Tool {
 		if r, ok := c.load(name); ok && !c.Renew {
 			return r, nil
 		}
-		call.Keep, call.Spill = 0, nil // store the whole result or none
+		call.Keep, call.Spill = 0, nil // a result is stored completely or not at all
 		r, err := run(ctx, call)
 		if err == nil && !r.IsError && !r.Truncated && !r.Asked {
 			if err := c.store(name, r); err != nil && c.Failed != nil {
@@ -70,9 +70,9 @@ func (c Cache) name(fingerprint string, params json.RawMessage) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// The types of a result without the methods that give them the JSON of the
-// command line, which cannot be read back. Absent raw JSON is omitted, because
-// it would be read as null.
+// These are the types of a result without their MarshalJSON methods, whose output
+// cannot be decoded again. Absent raw JSON is omitted, because it would be decoded
+// as null.
 type (
 	plainDisplay registry.Display
 	plainContent struct {
@@ -90,7 +90,7 @@ type (
 	}
 )
 
-// cachedResult is the file of one result.
+// cachedResult is the content of the file of one result.
 type cachedResult struct {
 	Format     int
 	Stored     time.Time
@@ -105,7 +105,8 @@ type cachedResult struct {
 	SavedTokens int `json:",omitempty"`
 }
 
-// load returns a result that is not too old. It ignores unreadable files.
+// load returns a stored result unless it is too old. It ignores files that cannot
+// be read.
 func (c Cache) load(name string) (registry.Result, bool) {
 	data, err := c.Dir.Read(name)
 	if err != nil {

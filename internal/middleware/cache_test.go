@@ -14,7 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// counter gives a result and counts its runs.
+// counter returns a fixed result and counts its runs.
 func counter(r registry.Result, n *int) runFunc {
 	return func(context.Context, registry.Call) (registry.Result, error) {
 		*n++
@@ -22,7 +22,7 @@ func counter(r registry.Result, n *int) runFunc {
 	}
 }
 
-func TestCacheGivesTheWholeResultAgain(t *testing.T) {
+func TestCacheReturnsCompleteResult(t *testing.T) {
 	want := registry.Result{
 		Summary: "s",
 		Content: []registry.Content{
@@ -53,7 +53,7 @@ func TestCacheGivesTheWholeResultAgain(t *testing.T) {
 	}
 }
 
-func TestCacheKeepsApart(t *testing.T) {
+func TestCacheKey(t *testing.T) {
 	now := time.Now()
 	base := Cache{Dir: openDir(t), TTL: time.Minute, Scope: "here", Now: func() time.Time { return now }}
 	tool := reader(nil)
@@ -88,13 +88,13 @@ func TestCacheKeepsApart(t *testing.T) {
 	}
 }
 
-func TestCacheKeepsNoFailure(t *testing.T) {
+func TestCacheDoesNotStoreFailures(t *testing.T) {
 	for name, r := range map[string]registry.Result{
 		"an error":             registry.ErrorResult(registry.ErrorExecution, "no"),
 		"a cut result":         {Content: []registry.Content{registry.TextContent("x")}, Truncated: true},
 		"an answered question": {Content: []registry.Content{registry.TextContent("x")}, Asked: true},
 		"one too large":        registry.TextResult(strings.Repeat("x", maxCached)),
-		"one that is no JSON":  {Structured: json.RawMessage("{")},
+		"invalid JSON":         {Structured: json.RawMessage("{")},
 	} {
 		dir, runs := openDir(t), 0
 		tool := Cache{Dir: dir, TTL: time.Hour}.Wrap(reader(counter(r, &runs)))
@@ -109,7 +109,7 @@ func TestCacheKeepsNoFailure(t *testing.T) {
 	}
 }
 
-func TestADamagedCacheIsNone(t *testing.T) {
+func TestDamagedCacheIsIgnored(t *testing.T) {
 	dir, runs := openDir(t), 0
 	tool := Cache{Dir: dir, TTL: time.Hour}.Wrap(reader(counter(registry.TextResult("x"), &runs)))
 	if _, err := tool.Run(t.Context(), call("{}")); err != nil {
@@ -130,7 +130,7 @@ func TestADamagedCacheIsNone(t *testing.T) {
 	}
 }
 
-func TestACacheThatCannotBeWritten(t *testing.T) {
+func TestUnwritableCache(t *testing.T) {
 	dir, runs := openDir(t), 0
 	if err := os.WriteFile(dir.Path, nil, 0o600); err != nil { // a file where the folder should be
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func openDir(t testing.TB) *state.Dir {
 	return d
 }
 
-func TestWhatMayBeRepeated(t *testing.T) {
+func TestReadOnlyAndRepeatable(t *testing.T) {
 	mcp := func(trusted bool, category registry.Category, annotations string) registry.Tool {
 		return registry.Tool{Definition: registry.Definition{Source: "mcp:s", Category: category, Annotations: json.RawMessage(annotations)}, Trusted: trusted}
 	}
@@ -44,7 +44,7 @@ func TestWhatMayBeRepeated(t *testing.T) {
 		"a built-in that reads":              {reader(nil), true, true},
 		"a built-in that writes":             {registry.Tool{Definition: registry.Definition{Source: "builtin", Category: registry.CategoryWrite}}, false, false},
 		"a composite, whose steps may write": {registry.Tool{Definition: registry.Definition{Source: "composite", Category: registry.CategoryRead}}, false, false},
-		"one that says nothing":              {registry.Tool{}, false, false},
+		"one without annotations":            {registry.Tool{}, false, false},
 		"an untrusted server's word":         {mcp(false, registry.CategoryRead, `{"readOnlyHint":true,"idempotentHint":true}`), false, false},
 		"a trusted server's read-only":       {mcp(true, registry.CategoryOther, `{"readOnlyHint":true}`), true, true},
 		"a trusted one's idempotent":         {mcp(true, registry.CategoryOther, `{"idempotentHint":true}`), false, true},

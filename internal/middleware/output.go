@@ -10,17 +10,18 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Output limits the result of a call: it keeps head and tail, and writes the
-// whole to a file that the result names.
+// Output limits the size of a result. It keeps the beginning and the end, and
+// writes all of it to a file that the result names.
 type Output struct {
-	Limit int64 // bytes of all content; 0 or less = no limit
+	Limit int64 // maximum size of the content in bytes; 0 or less means no limit
 	Spill int64 // maximum size of the file, in bytes
-	// Dir returns the folder of those files. It is called when one is needed.
+	// Dir returns the folder for these files. It is called only when a file is
+	// needed.
 	Dir func() (*state.Dir, error)
 }
 
-// markRoom is the part of the limit reserved for notes of tools that cut their
-// own output.
+// markRoom is the part of the limit that is reserved for the notes of tools that
+// cut their own output.
 const markRoom = 512
 
 // Wrap is a [registry.Middleware].
@@ -43,7 +44,8 @@ func (o Output) spill(tool string) *spill {
 	return &spill{limit: o.Limit, largest: o.Spill, dir: o.Dir, tool: tool}
 }
 
-// limit cuts a result that is too large, and names the files with the rest.
+// limit cuts a result that is too large, and adds the names of the files with all
+// of it.
 func (o Output) limit(r registry.Result, s *spill) registry.Result {
 	size := contentSize(r.Content)
 	streamed := s.total > 0 && (r.Truncated || s.total > o.Limit)
@@ -83,10 +85,10 @@ func contentSize(parts []registry.Content) int64 {
 
 func partSize(c registry.Content) int64 { return int64(len(c.Text) + len(c.Data)) }
 
-// cut keeps half of the limit from the beginning and half from the end. Parts
-// that are not text stay whole or are written to their own files.
+// cut keeps the beginning and the end of a result, each up to half of the limit.
+// Parts that are not text are kept completely or written to their own files.
 func (o Output) cut(parts []registry.Content, size int64, tool string) []registry.Content {
-	head, tail := o.Limit/2, size-(o.Limit-o.Limit/2) // everything between is cut
+	head, tail := o.Limit/2, size-(o.Limit-o.Limit/2) // positions between which everything is cut
 	var out []registry.Content
 	var at int64
 	for _, c := range parts {
@@ -106,9 +108,9 @@ func (o Output) cut(parts []registry.Content, size int64, tool string) []registr
 	return out
 }
 
-// cutText keeps at most the given numbers of bytes of the beginning and the
-// end, in whole lines if they are not too long and whole characters otherwise,
-// and says between them how much is missing.
+// cutText keeps at most the given numbers of bytes of the beginning and the end,
+// and says between them how much is missing. It cuts between lines unless they are
+// too long, and then between characters.
 func cutText(s string, head, tail int64) string {
 	if int64(len(s)) <= head+tail {
 		return s

@@ -20,7 +20,7 @@ func holding(t testing.TB, limit int64) Output {
 	return Output{Limit: limit, Spill: 1 << 20, Dir: func() (*state.Dir, error) { return dir, nil }}
 }
 
-// spilled returns the content of the files that a result names.
+// spilled returns the contents of the files that a result names.
 func spilled(t *testing.T, r registry.Result) []string {
 	t.Helper()
 	var out []string
@@ -37,7 +37,7 @@ func spilled(t *testing.T, r registry.Result) []string {
 	return out
 }
 
-func TestSmallOutputStaysAsItIs(t *testing.T) {
+func TestSmallOutputIsUnchanged(t *testing.T) {
 	o := holding(t, 100)
 	want := registry.Result{Content: []registry.Content{registry.TextContent(strings.Repeat("x", 100))}, Structured: json.RawMessage(`{}`)}
 	got, err := o.Wrap(reader(counter(want, new(int)))).Run(t.Context(), call("{}"))
@@ -57,7 +57,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func TestLargeTextKeepsHeadAndTail(t *testing.T) {
+func TestLargeTextKeepsBeginningAndEnd(t *testing.T) {
 	whole := "HEAD" + strings.Repeat("ü", 500) + "TAIL"
 	r := registry.TextResult(whole)
 	r.Display.Text = whole
@@ -77,7 +77,7 @@ func TestLargeTextKeepsHeadAndTail(t *testing.T) {
 	}
 }
 
-func TestPartsThatDoNotFit(t *testing.T) {
+func TestBinaryPartsThatExceedLimit(t *testing.T) {
 	data := []byte(strings.Repeat("\x89", 300))
 	r := registry.Result{
 		Content: []registry.Content{
@@ -99,8 +99,8 @@ func TestPartsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// A tool that cuts its own output spills all of it on the way.
-func TestWhatWasSpilledIsKeptWhole(t *testing.T) {
+// A tool that cuts its own output passes all of it to Spill.
+func TestSpilledOutputIsComplete(t *testing.T) {
 	for name, tt := range map[string]struct {
 		emit  int // pieces of 10 bytes
 		cut   bool
@@ -131,7 +131,7 @@ func TestWhatWasSpilledIsKeptWhole(t *testing.T) {
 	}
 }
 
-func TestTheFileHasALimitToo(t *testing.T) {
+func TestFileSizeIsLimited(t *testing.T) {
 	o := holding(t, 10)
 	o.Spill = 25
 	got, err := o.Wrap(reader(counter(registry.TextResult(strings.Repeat("0123456789", 10)), new(int)))).Run(t.Context(), call("{}"))
@@ -143,7 +143,7 @@ func TestTheFileHasALimitToo(t *testing.T) {
 	}
 }
 
-func TestWithoutAPlaceTheResultSaysSo(t *testing.T) {
+func TestResultSaysThatOutputCouldNotBeSaved(t *testing.T) {
 	o := Output{Limit: 10, Spill: 100, Dir: func() (*state.Dir, error) { return nil, state.ErrUnavailable }}
 	got, err := o.Wrap(reader(counter(registry.TextResult(strings.Repeat("x", 50)), new(int)))).Run(t.Context(), call("{}"))
 	if err != nil || !strings.Contains(got.Text(), "could not be saved: state cannot be used") || !got.Truncated {

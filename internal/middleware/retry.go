@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Defaults and limits of [Retry].
+// Defaults and limits for [Retry].
 const (
 	DefaultDelay = 500 * time.Millisecond
 	maxDelay     = time.Minute
@@ -20,22 +20,22 @@ const (
 // [Repeatable]); other tools are not affected.
 type Retry struct {
 	Retries int           // maximum number of retries, up to 20
-	Delay   time.Duration // before the first retry; doubled each time up to a minute; 0 = DefaultDelay
+	Delay   time.Duration // delay before the first retry, doubled each time up to a minute; 0 means DefaultDelay
 }
 
-// Wrap is a [registry.Middleware]. It does not repeat a call whose context has
-// ended, which timed out, or whose params are wrong.
+// Wrap is a [registry.Middleware]. It does not repeat a call that was canceled,
+// timed out or had invalid params.
 func (r Retry) Wrap(t registry.Tool) registry.Tool {
 	if r.Retries <= 0 || !Repeatable(&t) {
 		return t
 	}
 	run := t.Run
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		call.Keep, call.Spill = 0, nil // the file would have the output of every attempt
+		call.Keep, call.Spill = 0, nil // otherwise the file would have the output of every attempt
 		delay, last := cmp.Or(r.Delay, DefaultDelay), call.Last
 		for attempt := 1; ; attempt++ {
 			final := attempt > min(r.Retries, maxRetries)
-			call.Last = last && final // a retry needs the same server
+			call.Last = last && final // the server must keep running for a retry
 			result, err := run(ctx, call)
 			if attempt > 1 {
 				result.Attempts = attempt
@@ -50,7 +50,7 @@ func (r Retry) Wrap(t registry.Tool) registry.Tool {
 	return t
 }
 
-// transient reports whether a retry of a failed call may succeed.
+// transient reports whether a failed call may succeed if it is repeated.
 func transient(ctx context.Context, r registry.Result, err error) bool {
 	if ctx.Err() != nil {
 		return false

@@ -13,7 +13,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// failing fails n times in a way, then succeeds, and notes when it was run.
+// failing returns a tool that fails n times in the given way, then succeeds, and
+// records when it was run.
 func failing(n int, r registry.Result, err error, at *[]time.Duration) runFunc {
 	start := time.Now()
 	return func(context.Context, registry.Call) (registry.Result, error) {
@@ -35,14 +36,14 @@ func TestRetry(t *testing.T) {
 		want   []time.Duration // when it was run
 		ok     bool
 	}{
-		"it works at once":   {0, registry.Result{}, nil, []time.Duration{0}, true},
-		"it works later":     {2, registry.Result{}, broken, []time.Duration{0, time.Second, 3 * time.Second}, true},
-		"the tool said no":   {1, execution, nil, []time.Duration{0, time.Second}, true},
-		"it never works":     {9, execution, broken, []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second}, false},
-		"params are invalid": {9, registry.Result{}, registry.Invalid("t", "", "x"), []time.Duration{0}, false},
-		"it was denied":      {9, registry.Result{}, fmt.Errorf("step: %w", registry.ErrDenied), []time.Duration{0}, false},
-		"a time limit":       {9, registry.ErrorResult(registry.ErrorTimeout, "late"), broken, []time.Duration{0}, false},
-		"validation":         {9, registry.ErrorResult(registry.ErrorValidation, "no"), nil, []time.Duration{0}, false},
+		"no failure":                {0, registry.Result{}, nil, []time.Duration{0}, true},
+		"it works later":            {2, registry.Result{}, broken, []time.Duration{0, time.Second, 3 * time.Second}, true},
+		"the tool reports an error": {1, execution, nil, []time.Duration{0, time.Second}, true},
+		"it never works":            {9, execution, broken, []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second}, false},
+		"params are invalid":        {9, registry.Result{}, registry.Invalid("t", "", "x"), []time.Duration{0}, false},
+		"it was denied":             {9, registry.Result{}, fmt.Errorf("step: %w", registry.ErrDenied), []time.Duration{0}, false},
+		"a time limit":              {9, registry.ErrorResult(registry.ErrorTimeout, "late"), broken, []time.Duration{0}, false},
+		"validation":                {9, registry.ErrorResult(registry.ErrorValidation, "no"), nil, []time.Duration{0}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -67,9 +68,9 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// A server that is told to exit after the first attempt would have to start again
-// for the second.
-func TestOnlyTheFinalAttemptIsTheLastCall(t *testing.T) {
+// A server that exits after the first attempt would have to be started again for
+// the second.
+func TestOnlyFinalAttemptIsLastCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []bool
 		tool := Retry{Retries: 2}.Wrap(reader(func(_ context.Context, c registry.Call) (registry.Result, error) {
@@ -85,7 +86,7 @@ func TestOnlyTheFinalAttemptIsTheLastCall(t *testing.T) {
 	})
 }
 
-func TestNothingThatChangesIsRepeated(t *testing.T) {
+func TestCallsThatMayChangeSomethingAreNotRepeated(t *testing.T) {
 	var at []time.Duration
 	tool := reader(failing(5, registry.Result{}, errors.New("broken"), &at))
 	tool.Category = registry.CategoryWrite
@@ -94,7 +95,7 @@ func TestNothingThatChangesIsRepeated(t *testing.T) {
 	}
 }
 
-func TestRetryEndsWithItsContext(t *testing.T) {
+func TestRetryStopsWhenContextIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()

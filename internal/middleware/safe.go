@@ -1,7 +1,6 @@
-// Package middleware implements what runs around a tool: the output limit, the
-// cache of results, and retries (spec section 8.6). Each is a
-// [registry.Middleware] returned by the Wrap method of a struct of options.
-// Package session adds them to an exec.Executor in the order of that section.
+// Package middleware implements the output limit, the cache of results, and
+// retries. The Wrap method of each type is a [registry.Middleware], which package
+// session adds to an exec.Executor.
 package middleware
 
 import (
@@ -10,10 +9,10 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// ReadOnly reports whether a tool changes nothing, according to its category or
-// to the readOnlyHint of a trusted server. A composite is never read-only: its
-// steps may change something whatever its category, policy decides on each of
-// them, and each is cached and retried on its own.
+// ReadOnly reports whether a tool changes nothing, according to its category or to
+// the readOnlyHint of a trusted server. A composite is never read-only: whatever
+// its category, its steps may change something, and each step is decided on, cached
+// and retried by itself.
 func ReadOnly(t *registry.Tool) bool {
 	if t.Source == registry.SourceComposite {
 		return false
@@ -30,7 +29,7 @@ func Repeatable(t *registry.Tool) bool {
 	return ReadOnly(t) || t.IsMCP() && t.Trusted && hint(t, "idempotentHint")
 }
 
-// hint reads one annotation (MCP revision 2025-11-25).
+// hint returns the value of one boolean annotation (MCP revision 2025-11-25).
 func hint(t *registry.Tool, name string) bool {
 	var hints map[string]json.RawMessage
 	return json.Unmarshal(t.Annotations, &hints) == nil && string(hints[name]) == "true"

@@ -12,16 +12,16 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// Limits on the files with whole outputs.
+// Limits on the files with complete outputs.
 const (
 	spillAge   = 7 * 24 * time.Hour
 	spillFiles = 100
 )
 
 // spill collects the output of a call, first in memory and then in a file. Its
-// methods are safe for concurrent use, as Emit has to be.
+// methods are safe for concurrent use, because tools may call Emit concurrently.
 type spill struct {
-	limit   int64 // bytes that may stay only in memory
+	limit   int64 // output up to this size is not written to a file
 	largest int64 // maximum size of the file
 	dir     func() (*state.Dir, error)
 	tool    string
@@ -37,8 +37,8 @@ type spill struct {
 	closed   bool
 }
 
-// maxBuffered is how much is kept in memory before a file is created. A call
-// within its limit creates none.
+// maxBuffered is the size up to which output is kept in memory before a file is
+// created. No file is created for a call within its limit.
 const maxBuffered = 1 << 20
 
 // add adds the next piece.
@@ -84,7 +84,7 @@ func (s *spill) open() {
 	}
 }
 
-// write writes up to the maximum size of the file.
+// write appends to the file, up to its maximum size.
 func (s *spill) write(text string) {
 	if s.file == nil || s.err != nil {
 		return
@@ -97,7 +97,8 @@ func (s *spill) write(text string) {
 	s.err = err
 }
 
-// finish writes the rest to the file and returns a note with its path.
+// finish writes the rest of the output and returns a note with the path of the
+// file.
 func (s *spill) finish(what string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +123,7 @@ func (s *spill) discard() {
 	}
 }
 
-// fileNote says which file has what.
+// fileNote returns the note that names the file with the complete output.
 func fileNote(what string, path string, written, total int64, err error) string {
 	switch {
 	case err != nil:
@@ -133,8 +134,8 @@ func fileNote(what string, path string, written, total int64, err error) string 
 	return fmt.Sprintf("[the %s is cut; all %d bytes that were read are in %s]", what, total, filepath.ToSlash(path))
 }
 
-// Save writes data, a result of a tool, to a file as a call that is cut does, and
-// returns its path.
+// Save writes a tool's result to a file in the folder of cut outputs, and returns
+// its path.
 func (o Output) Save(tool string, data []byte) (path string, err error) {
 	s := o.spill(tool)
 	s.add(string(data))

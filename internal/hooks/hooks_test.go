@@ -74,30 +74,30 @@ func params(text string) registry.Call {
 func TestBefore(t *testing.T) {
 	for name, tt := range map[string]struct {
 		hooks  []Hook
-		want   string // params; "" = unchanged
+		want   string // params; "" means unchanged
 		denied string // part of the error
 	}{
-		"nothing said":        {[]Hook{script(BeforeCall, "")}, "", ""},
-		"allowed":             {[]Hook{script(BeforeCall, `echo '{"decision":"allow"}'`)}, "", ""},
-		"input is not read":   {[]Hook{script(BeforeCall, "exec <&-")}, "", ""},
-		"params replaced":     {[]Hook{script(BeforeCall, `echo '{"params":{"n":12345678901234567890}}'`)}, `{"n":12345678901234567890}`, ""},
-		"one after the other": {[]Hook{script(BeforeCall, `echo '{"params":{"n":2}}'`), script(BeforeCall, `grep -q '"params":{"n":2}'`)}, `{"n":2}`, ""},
-		"of other tools":      {[]Hook{script(BeforeCall, "exit 1", "status"), script(AfterCall, "exit 1"), script(OnRegister, "exit 1")}, "", ""},
-		"denied":              {[]Hook{script(BeforeCall, `echo '{"decision":"deny","reason":"not today"}'`), script(BeforeCall, "exit 1")}, "", `"log" is denied by the beforeCall hook "/bin/sh": not today`},
-		"denied by alias":     {[]Hook{script(BeforeCall, `echo '{"decision":"deny"}'`, "GIT__*")}, "", "no reason"},
-		"exit code":           {[]Hook{script(BeforeCall, "echo one; echo two >&2; exit 3")}, "", "failed: exit code 3: two"},
-		"signal":              {[]Hook{script(BeforeCall, "kill -9 $$")}, "", "ended by SIGKILL"},
-		"no such program":     {[]Hook{{Event: BeforeCall, Command: []string{"/no/such"}, Timeout: time.Second}}, "", "/no/such"},
-		"too late":            {[]Hook{{Event: BeforeCall, Command: []string{"/bin/sleep", "600"}, Timeout: 20 * time.Millisecond}}, "", "time limit of 20ms"},
-		"too much":            {[]Hook{script(BeforeCall, "yes")}, "", "output limit"},
-		"no JSON":             {[]Hook{script(BeforeCall, "echo ok")}, "", "not valid JSON"},
-		"two answers":         {[]Hook{script(BeforeCall, "echo '{}{}'")}, "", "text after"},
-		"duplicate keys":      {[]Hook{script(BeforeCall, `echo '{"decision":"deny","decision":"allow"}'`)}, "", "duplicate key"},
-		"no object":           {[]Hook{script(BeforeCall, "echo null")}, "", "is invalid"},
-		"a misspelt key":      {[]Hook{script(BeforeCall, `echo '{"decison":"deny"}'`)}, "", "is invalid"},
-		"a misspelt decision": {[]Hook{script(BeforeCall, `echo '{"decision":"no"}'`)}, "", "is invalid"},
-		"params of no use":    {[]Hook{script(BeforeCall, `echo '{"params":[1]}'`)}, "", "must be a JSON object"},
-		"a result too early":  {[]Hook{script(BeforeCall, `echo '{"result":{"llmContent":"x"}}'`)}, "", "before a call it may only return params"},
+		"nothing said":           {[]Hook{script(BeforeCall, "")}, "", ""},
+		"allowed":                {[]Hook{script(BeforeCall, `echo '{"decision":"allow"}'`)}, "", ""},
+		"input is not read":      {[]Hook{script(BeforeCall, "exec <&-")}, "", ""},
+		"params replaced":        {[]Hook{script(BeforeCall, `echo '{"params":{"n":12345678901234567890}}'`)}, `{"n":12345678901234567890}`, ""},
+		"in sequence":            {[]Hook{script(BeforeCall, `echo '{"params":{"n":2}}'`), script(BeforeCall, `grep -q '"params":{"n":2}'`)}, `{"n":2}`, ""},
+		"of other tools":         {[]Hook{script(BeforeCall, "exit 1", "status"), script(AfterCall, "exit 1"), script(OnRegister, "exit 1")}, "", ""},
+		"denied":                 {[]Hook{script(BeforeCall, `echo '{"decision":"deny","reason":"not today"}'`), script(BeforeCall, "exit 1")}, "", `"log" is denied by the beforeCall hook "/bin/sh": not today`},
+		"denied by alias":        {[]Hook{script(BeforeCall, `echo '{"decision":"deny"}'`, "GIT__*")}, "", "no reason"},
+		"exit code":              {[]Hook{script(BeforeCall, "echo one; echo two >&2; exit 3")}, "", "failed: exit code 3: two"},
+		"signal":                 {[]Hook{script(BeforeCall, "kill -9 $$")}, "", "ended by SIGKILL"},
+		"no such program":        {[]Hook{{Event: BeforeCall, Command: []string{"/no/such"}, Timeout: time.Second}}, "", "/no/such"},
+		"too late":               {[]Hook{{Event: BeforeCall, Command: []string{"/bin/sleep", "600"}, Timeout: 20 * time.Millisecond}}, "", "time limit of 20ms"},
+		"too much":               {[]Hook{script(BeforeCall, "yes")}, "", "output limit"},
+		"no JSON":                {[]Hook{script(BeforeCall, "echo ok")}, "", "not valid JSON"},
+		"two answers":            {[]Hook{script(BeforeCall, "echo '{}{}'")}, "", "text after"},
+		"duplicate keys":         {[]Hook{script(BeforeCall, `echo '{"decision":"deny","decision":"allow"}'`)}, "", "duplicate key"},
+		"no object":              {[]Hook{script(BeforeCall, "echo null")}, "", "is invalid"},
+		"a misspelt key":         {[]Hook{script(BeforeCall, `echo '{"decison":"deny"}'`)}, "", "is invalid"},
+		"a misspelt decision":    {[]Hook{script(BeforeCall, `echo '{"decision":"no"}'`)}, "", "is invalid"},
+		"invalid params":         {[]Hook{script(BeforeCall, `echo '{"params":[1]}'`)}, "", "must be a JSON object"},
+		"result before the call": {[]Hook{script(BeforeCall, `echo '{"result":{"llmContent":"x"}}'`)}, "", "before a call it may only return params"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _, err := set(t, tt.hooks...).Before(t.Context(), tool, params(`{"n":1}`))
@@ -111,7 +111,7 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-func TestWhatAHookReads(t *testing.T) {
+func TestHookInput(t *testing.T) {
 	s := set(t, script(BeforeCall, "cat > in; pwd >> in"), script(AfterCall, "cat > in"), script(OnRegister, "cat > in"), script(OnDiagnostic, "cat > in"))
 	if _, _, err := s.Before(t.Context(), tool, params(`{"a":"<é>"}`)); err != nil {
 		t.Fatal(err)
@@ -160,14 +160,14 @@ func TestAfter(t *testing.T) {
 		"made an error": {`echo '{"result":{"llmContent":"bad","isError":true}}'`, registry.Result{Content: []registry.Content{registry.TextContent("bad")}, IsError: true, ErrorCategory: "execution", Duration: 7}, ""},
 		"parts": {`echo '{"result":{"llmContent":[{"type":"text","text":"t"},{"type":"image","data":"AAE=","mimeType":"image/png"}],"structuredContent":{"n":1}}}'`,
 			registry.Result{Content: []registry.Content{registry.TextContent("t"), {Type: "image", Data: []byte{0, 1}, MIMEType: "image/png"}}, Structured: json.RawMessage(`{"n":1}`), Duration: 7}, ""},
-		"withheld":         {`echo '{"decision":"deny","reason":"leak"}'`, registry.Result{}, "has run, and its result is withheld: denied by the afterCall hook \"/bin/sh\": leak"},
-		"failed":           {"exit 1", registry.Result{}, "withheld because"},
-		"asking too late":  {`echo '{"decision":"ask"}'`, registry.Result{}, "requests confirmation"},
-		"params too late":  {`echo '{"params":{}}'`, registry.Result{}, "after a call it may only return a result"},
-		"no content":       {`echo '{"result":{}}'`, registry.Result{}, "needs llmContent"},
-		"null content":     {`echo '{"result":{"llmContent":null}}'`, registry.Result{}, "needs llmContent"},
-		"an unknown part":  {`echo '{"result":{"llmContent":[{"type":"video"}]}}'`, registry.Result{}, `type "video"`},
-		"an unknown field": {`echo '{"result":{"llmContent":"x","text":1}}'`, registry.Result{}, "is invalid"},
+		"withheld":              {`echo '{"decision":"deny","reason":"leak"}'`, registry.Result{}, "has run, and its result is withheld: denied by the afterCall hook \"/bin/sh\": leak"},
+		"failed":                {"exit 1", registry.Result{}, "withheld because"},
+		"asking too late":       {`echo '{"decision":"ask"}'`, registry.Result{}, "it requested confirmation, but after a call"},
+		"params after the call": {`echo '{"params":{}}'`, registry.Result{}, "after a call it may only return a result"},
+		"no content":            {`echo '{"result":{}}'`, registry.Result{}, "needs llmContent"},
+		"null content":          {`echo '{"result":{"llmContent":null}}'`, registry.Result{}, "needs llmContent"},
+		"an unknown part":       {`echo '{"result":{"llmContent":[{"type":"video"}]}}'`, registry.Result{}, `type is "video"`},
+		"an unknown field":      {`echo '{"result":{"llmContent":"x","text":1}}'`, registry.Result{}, "is invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := set(t, script(AfterCall, tt.answer)).After(t.Context(), tool, params("{}"), old)
@@ -184,11 +184,11 @@ func TestAfter(t *testing.T) {
 func TestScreens(t *testing.T) {
 	s := set(t, script(AfterCall, "", "lo?"), script(BeforeCall, ""))
 	if other := (&registry.Tool{Definition: registry.Definition{Name: "status"}}); !s.Screens(tool) || s.Screens(other) {
-		t.Error("it screens the wrong tools")
+		t.Error("Screens is true for the wrong tools")
 	}
 }
 
-func TestACancelledHookIsNoAnswer(t *testing.T) {
+func TestCanceledHookFails(t *testing.T) {
 	stop := errors.New("interrupt")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stop)
@@ -208,26 +208,27 @@ func TestExpansionFailsClosed(t *testing.T) {
 	}
 }
 
-// TestAnEarlierPlaceIsAskedAboutWhatWillRun: each hook notes what it was asked
-// about; only where a later place changed the params are earlier ones asked twice.
-func TestAnEarlierPlaceIsAskedAboutWhatWillRun(t *testing.T) {
+// TestEarlierScopesCheckFinalParams checks that hooks of an earlier scope run again
+// if a hook of a later scope changed the params, and only then. Each hook records
+// its input.
+func TestEarlierScopesCheckFinalParams(t *testing.T) {
 	const note = `printf %s "$(sed 's/.*"params"://; s/}$//')" >> NOTES; echo >> NOTES; `
 	for _, tt := range []struct {
 		name   string
 		places []int
 		doing  []string // what each hook prints
-		want   []string // what each was asked about, in the order of asking
-		ends   string   // the params; "" = denied
-		asks   string   // why a person is to be asked
+		want   []string // params that hooks received, in order
+		ends   string   // final params; "" means denied
+		asks   string   // reason for confirmation
 	}{
 		{"one place, changed", []int{0, 0}, []string{`echo '{"params":{"a":1}}'`, ""}, []string{"{}", `{"a":1}`}, `{"a":1}`, ""},
 		{"changed by the earlier", []int{0, 1}, []string{`echo '{"params":{"a":1}}'`, ""}, []string{"{}", `{"a":1}`}, `{"a":1}`, ""},
 		{"changed by the later", []int{0, 1}, []string{"", `echo '{"params":{"a":2}}'`}, []string{"{}", "{}", `{"a":2}`}, `{"a":2}`, ""},
-		{"its own change does not count then", []int{0, 2}, []string{`echo '{"params":{"a":1}}'`, `echo '{"params":{"a":2}}'`}, []string{"{}", `{"a":1}`, `{"a":2}`}, `{"a":2}`, ""},
+		{"changes of the second run are ignored", []int{0, 2}, []string{`echo '{"params":{"a":1}}'`, `echo '{"params":{"a":2}}'`}, []string{"{}", `{"a":1}`, `{"a":2}`}, `{"a":2}`, ""},
 		{"refused then", []int{0, 1}, []string{`grep -q 3 NOTES && echo '{"decision":"deny"}'; true`, `echo '{"params":{"a":3}}'`}, []string{"{}", "{}", `{"a":3}`}, "", ""},
 		{"broken then", []int{0, 1}, []string{`! grep -q 3 NOTES`, `echo '{"params":{"a":3}}'`}, []string{"{}", "{}", `{"a":3}`}, "", ""},
 		{"asked about then", []int{0, 1}, []string{`grep -q 3 NOTES && echo '{"decision":"ask","reason":"three"}'; true`, `echo '{"params":{"a":3}}'`}, []string{"{}", "{}", `{"a":3}`}, `{"a":3}`, "requests confirmation: three"},
-		{"the first that asks", []int{0, 0}, []string{`echo '{"decision":"ask"}'`, `echo '{"decision":"ask","reason":"b","params":{"a":4}}'`}, []string{"{}", "{}"}, `{"a":4}`, "requests confirmation: it gave no reason"},
+		{"first hook that asks", []int{0, 0}, []string{`echo '{"decision":"ask"}'`, `echo '{"decision":"ask","reason":"b","params":{"a":4}}'`}, []string{"{}", "{}"}, `{"a":4}`, "requests confirmation: no reason given"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			notes := filepath.Join(t.TempDir(), "notes")
@@ -255,8 +256,7 @@ func TestAnEarlierPlaceIsAskedAboutWhatWillRun(t *testing.T) {
 	}
 }
 
-// FuzzAnswer makes sure that nothing a hook prints gets further than an answer
-// or an error.
+// FuzzAnswer checks that any output of a hook is either a valid answer or an error.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{"", "{}", `{"decision":"deny","reason":"x"}`, `{"params":{"a":1}}`, `{"result":{"llmContent":[{"type":"text"}]}}`, "[", `{"result":null}`} {
 		f.Add([]byte(seed))

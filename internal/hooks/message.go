@@ -11,7 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// toolMessage describes a tool to a hook.
+// toolMessage describes a tool in the input of a hook.
 type toolMessage struct {
 	Name       string            `json:"name"`
 	Source     string            `json:"source"`
@@ -34,16 +34,16 @@ type message struct {
 	Diagnostics []registry.Diagnostic `json:"diagnostics,omitempty"`
 }
 
-// answer is the output of a hook, which may be empty.
+// answer is the output of a hook. An empty output is the zero value.
 type answer struct {
-	Decision string          `json:"decision"` // "allow" or ""; "deny"; "ask" of beforeCall
+	Decision string          `json:"decision"` // "", "allow", "deny" or, for beforeCall, "ask"
 	Reason   string          `json:"reason"`
-	Params   json.RawMessage `json:"params"` // of beforeCall
-	Result   json.RawMessage `json:"result"` // of afterCall
+	Params   json.RawMessage `json:"params"` // only for beforeCall
+	Result   json.RawMessage `json:"result"` // only for afterCall
 }
 
-// parseAnswer is strict, because an invalid answer must not be taken for an
-// empty one.
+// parseAnswer is strict, because an invalid answer must not be treated as an empty
+// one.
 func parseAnswer(data []byte) (answer, error) {
 	var a answer
 	data = bytes.TrimSpace(data)

@@ -8,7 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// resultMessage is a result as a hook receives it, with the names of `call
+// resultMessage is a result in the input of a hook, with the field names of `call
 // --json`.
 type resultMessage struct {
 	OK            bool                   `json:"ok"`
@@ -29,9 +29,9 @@ func newResultMessage(r registry.Result) *resultMessage {
 		Structured: r.Structured, DurationMs: r.Duration.Milliseconds(), Truncated: r.Truncated}
 }
 
-// replace returns the result that a hook provides. It keeps nothing of the
-// tool's own result except how it came about, because what the hook removed
-// must not reappear in a display text or a location.
+// replace returns the result from a hook's answer. From the tool's own result it
+// keeps only the facts about the run, because text that the hook removed must not
+// remain in the display or in a location.
 func replace(old registry.Result, raw json.RawMessage) (registry.Result, error) {
 	var in struct {
 		LLMContent json.RawMessage `json:"llmContent"`

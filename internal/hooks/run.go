@@ -14,29 +14,29 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxAnswer limits the output of a hook, in bytes of stdout and of stderr.
+// maxAnswer is the maximum size of a hook's stdout, and of its stderr, in bytes.
 const maxAnswer = 16 << 20
 
 // Set has the hooks of one run. Its methods are safe for concurrent use.
 // Before, After and Screens implement exec.Hooks.
 type Set struct {
 	Hooks []Hook
-	Dir   string   // where they run: the project root
-	Env   []string // their whole environment, "K=V" entries
-	// Expand returns the command of a hook with its variables expanded; nil
-	// leaves it as it is.
+	Dir   string   // project root, where hooks run
+	Env   []string // complete environment of hooks, as "K=V"
+	// Expand returns the command of a hook with its variables expanded. If nil,
+	// commands are used unchanged.
 	Expand func(*Hook) ([]string, error)
-	// Confine confines them; nil: they are not confined.
+	// Confine is the sandbox for hooks; nil means none.
 	Confine process.Confiner
 }
 
-// Denied is the error of a call that a hook refused, or for which it failed. It
-// wraps [registry.ErrDenied].
+// Denied reports that a hook refused a call, or failed. It wraps
+// [registry.ErrDenied].
 type Denied struct {
 	Tool   string
 	Hook   string
 	Reason string
-	Err    error // why the hook failed; nil if it refused
+	Err    error // why the hook failed; nil if it refused the call
 }
 
 func (e *Denied) Error() string {
@@ -105,7 +105,7 @@ func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, params json
 	case a.Decision == "deny":
 		return nil, asking, &Denied{Tool: t.Name, Hook: h.String(), Reason: orNoReason(a.Reason)}
 	case len(a.Result) > 0:
-		err = errors.New("it answered with a result, but before a call it may only return params")
+		err = errors.New("it returned a result, but before a call it may only return params")
 	case len(a.Params) > 0:
 		next, err = registry.DecodeParams(t.Name, a.Params)
 	}
@@ -120,7 +120,7 @@ func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, params json
 
 func orNoReason(reason string) string {
 	if reason == "" {
-		return "it gave no reason"
+		return "no reason given"
 	}
 	return reason
 }
@@ -141,9 +141,9 @@ func (s *Set) After(ctx context.Context, t *registry.Tool, call registry.Call, r
 		switch {
 		case err != nil:
 		case len(a.Params) > 0:
-			err = errors.New("it answered with params, but after a call it may only return a result")
+			err = errors.New("it returned params, but after a call it may only return a result")
 		case a.Decision == "ask":
-			err = errors.New("it requests confirmation, but after a call it may only return or withhold a result")
+			err = errors.New("it requested confirmation, but after a call it may only return or withhold a result")
 		case a.Decision == "deny":
 			return registry.Result{}, fmt.Errorf("%q has run, and its result is withheld: %w by the %s: %s", t.Name, registry.ErrDenied, h, orNoReason(a.Reason))
 		case len(a.Result) > 0:
@@ -156,8 +156,8 @@ func (s *Set) After(ctx context.Context, t *registry.Tool, call registry.Call, r
 	return r, nil
 }
 
-// Registered runs the onRegister hooks with the registered tools. They decide
-// nothing; the errors are for a warning.
+// Registered runs the onRegister hooks with the registered tools. The hooks decide
+// nothing, so callers report the returned errors as warnings.
 func (s *Set) Registered(ctx context.Context, tools []*registry.Tool) error {
 	m := message{Tools: make([]toolMessage, len(tools))}
 	for i, t := range tools {
@@ -187,7 +187,8 @@ func (s *Set) notify(ctx context.Context, e Event, m message) error {
 	return errors.Join(errs...)
 }
 
-// ask runs one hook. Anything except success with a valid answer is an error.
+// ask runs one hook. It returns an error unless the hook succeeds with a valid
+// answer.
 func (s *Set) ask(ctx context.Context, h *Hook, m message) (answer, error) {
 	m.Event = h.Event
 	input, err := jsonx.Marshal(m)

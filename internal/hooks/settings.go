@@ -1,8 +1,8 @@
-// Package hooks runs the commands of the setting hooks around calls (spec
-// section 8.6). A hook receives one JSON object on stdin and may answer with
-// one on stdout. It can restrict but never loosen: policy decides before it,
-// and again on params that it changed. If a beforeCall or afterCall hook fails
-// in any way, the call is stopped or its result is withheld.
+// Package hooks runs the commands of the setting hooks around calls. A hook
+// receives one JSON object on stdin and may print one on stdout. It can restrict
+// calls but not allow them: the policy decides before a hook runs, and again about
+// params that it changed. If a beforeCall or afterCall hook fails in any way, the
+// call is stopped or its result is withheld.
 package hooks
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Event is an event for which hooks run.
+// Event is an event for which hooks are run.
 type Event string
 
 // The events.
@@ -33,19 +33,19 @@ const (
 // events returns all events.
 func events() []Event { return []Event{BeforeCall, AfterCall, OnRegister, OnDiagnostic} }
 
-// DefaultTimeout is the time limit of a hook without its own.
+// DefaultTimeout is the time limit of a hook that has no timeout of its own.
 const DefaultTimeout = 10 * time.Second
 
 // Hook is one command.
 type Hook struct {
 	Event   Event
 	Command []string // argv, unexpanded, run without a shell
-	Tools   []string // names or globs of its tools; empty = all
+	Tools   []string // names or globs of tools; empty means all
 	Timeout time.Duration
-	// Origin is where it was set, for messages; "" = unknown.
+	// Origin is the place of the setting, for messages. It may be empty.
 	Origin string
-	// Place is the rank of the scope of the hook: later scopes have higher
-	// numbers, and cannot override what a hook of an earlier one refuses.
+	// Place is the rank of the hook's scope. Later scopes have higher ranks, and
+	// their hooks cannot bypass those of earlier scopes.
 	Place int
 }
 
@@ -67,7 +67,7 @@ func (h *Hook) matches(t *registry.Tool) bool {
 }
 
 // Parse parses the setting hooks: an object of lists by event. Other keys are
-// ignored, because other programs keep hooks under the same name.
+// ignored, because other programs have a setting of the same name.
 func Parse(raw json.RawMessage) (found []Hook, err error) {
 	var byEvent map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &byEvent); err != nil {
@@ -141,8 +141,8 @@ func parseCommand(raw json.RawMessage) ([]string, error) {
 	return argv, nil
 }
 
-// parseTimeout reads milliseconds or a duration. No limit is not allowed,
-// because such a hook could block every call.
+// parseTimeout reads milliseconds or a duration. A timeout of 0 is not allowed,
+// because a hook without a limit could block every call.
 func parseTimeout(raw json.RawMessage) (time.Duration, error) {
 	var text string
 	var ms int64

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
 
@@ -29,8 +30,8 @@ const (
 	Changed = "changed"
 )
 
-// Compare returns the differences of now from was, in the order of the files;
-// nil if there are none.
+// Compare returns the differences between was and now, in the order of the files.
+// It returns nil if there are none.
 func Compare(was, now *File) []Change {
 	old := make(map[string]*Entry, len(was.Tools))
 	for i := range was.Tools {
@@ -57,8 +58,8 @@ func Compare(was, now *File) []Change {
 	return out
 }
 
-// matches reports whether now is what e has locked, by its fingerprint and by
-// the text that people read.
+// matches reports whether now is the tool that e locks, both by its fingerprint and
+// by its definition.
 func (e *Entry) matches(now *Entry) bool {
 	return e.hasDefinition(now) && e.Override.matches(now.Override)
 }
@@ -67,8 +68,8 @@ func (e *Entry) hasDefinition(now *Entry) bool {
 	return e.Fingerprint == now.Fingerprint && sameJSON(e.Definition, now.Definition)
 }
 
-// sameJSON compares values regardless of spacing and escapes, because the file
-// is written without invisible characters.
+// sameJSON compares values regardless of white space and escapes, because the file
+// is written with invisible characters escaped.
 func sameJSON(a, b json.RawMessage) bool {
 	return json.Valid(a) && json.Valid(b) && jsonx.Canonical(a) == jsonx.Canonical(b)
 }
@@ -90,8 +91,13 @@ func (e *Entry) pretty() string {
 	return b.String()
 }
 
-// changedParts names what of a definition changed. A fingerprint that does not
-// match its definition is a separate change.
+// PartNames returns the names of changed parts as text for messages.
+func PartNames(parts []string) string {
+	return strings.ReplaceAll(strings.Join(parts, ", "), "behind", "command or server")
+}
+
+// changedParts returns the names of the parts that changed. It includes
+// "fingerprint" if only the fingerprint differs.
 func changedParts(was, now *Entry) []string {
 	a, b := was.parts(), now.parts()
 	var out []string

@@ -27,34 +27,33 @@ const format = 1
 // File is the content of a lock file. Tools is sorted by source, name and
 // version.
 type File struct {
-	Version int     `json:"version"` // version of the file's format
+	Version int     `json:"version"` // version of the file format
 	Tools   []Entry `json:"tools"`
 }
 
 // Entry is one locked tool.
 type Entry struct {
 	Source      string `json:"source"`
-	Name        string `json:"name"` // name as its source gave it
+	Name        string `json:"name"` // the source's name for the tool
 	Version     string `json:"version,omitempty"`
 	Fingerprint string `json:"fingerprint"`
-	// Definition is what the fingerprint covers, for people to read and for
-	// diffs. It is compared too, because what was reviewed must be what is
-	// accepted.
+	// Definition has everything that the fingerprint covers, for review and for
+	// diffs. It is compared too, so that only the reviewed text is accepted.
 	Definition json.RawMessage `json:"definition"`
-	// Override is what the settings make of the tool; nil if nothing.
+	// Override is the override of the tool, or nil.
 	Override *Override `json:"override,omitempty"`
 }
 
 func (e *Entry) key() string { return e.Source + "\x00" + e.Name + "\x00" + e.Version }
 
-// Is reports whether the entry is that of a tool.
+// Is reports whether the entry is for a tool.
 func (e *Entry) Is(t *registry.Tool) bool {
 	up := t.Upstream()
 	return e.Source == up.Source && e.Name == up.Name && e.Version == up.Version
 }
 
-// IsNamed reports whether one of the names or globs is the tool's, alone, with
-// its version, or as server__tool.
+// IsNamed reports whether one of the names or globs matches the tool's name,
+// name@version or server__tool.
 func (e *Entry) IsNamed(names ...string) bool {
 	server, isServer := strings.CutPrefix(e.Source, registry.MCPPrefix)
 	return slices.ContainsFunc(names, func(name string) bool {
@@ -62,7 +61,7 @@ func (e *Entry) IsNamed(names ...string) bool {
 	})
 }
 
-// Has reports whether the file holds a tool with a name, or one that a glob matches.
+// Has reports whether the file has a tool with a name, or one that a glob matches.
 func (f *File) Has(name string) bool {
 	return slices.ContainsFunc(f.Tools, func(e Entry) bool { return e.IsNamed(name) })
 }
@@ -83,13 +82,13 @@ func (f *File) KeepOver(older *File, meant func(*Entry) bool) {
 	slices.SortStableFunc(f.Tools, func(a, b Entry) int { return strings.Compare(a.key(), b.key()) })
 }
 
-// MaxFile limits a lock file, in bytes.
+// MaxFile is the maximum size of a lock file in bytes.
 const MaxFile = 64 << 20
 
-// Anew is the remedy for a file that cannot be used.
-const Anew = "restore it from version control, or run toolreg lock to write it anew"
+// Anew is the hint for a file that cannot be used.
+const Anew = "restore it from version control, or run toolreg lock to write a new one"
 
-// absentError reports that there is no lock file.
+// absentError reports that the lock file does not exist.
 type absentError struct{ path string }
 
 func (e *absentError) Error() string {
@@ -98,8 +97,8 @@ func (e *absentError) Error() string {
 
 func (e *absentError) Unwrap() error { return fs.ErrNotExist }
 
-// Read reads the lock file in dir. The error wraps [fs.ErrNotExist] if there is
-// none.
+// Read reads the lock file in dir. The error wraps [fs.ErrNotExist] if it does not
+// exist.
 func Read(dir string) (*File, error) {
 	path := filepath.Join(dir, Name)
 	fail := func(err error) (*File, error) { return nil, fmt.Errorf("reading %s: %w", path, err) }
@@ -134,7 +133,7 @@ func decode(data []byte) (*File, error) {
 	if len(data) > MaxFile {
 		return nil, fmt.Errorf("it is larger than the limit of %d bytes", MaxFile)
 	}
-	if err := registry.CheckJSON(data); err != nil { // a duplicate key could be overlooked in a review
+	if err := registry.CheckJSON(data); err != nil { // duplicate keys could be overlooked in a review
 		return nil, fmt.Errorf("it is damaged: %s", err.Message)
 	}
 	var f File
@@ -158,7 +157,7 @@ func decode(data []byte) (*File, error) {
 	return &f, nil
 }
 
-// Encode returns the content of the file, which depends only on the tools.
+// Encode returns the content of the file. It depends only on the tools.
 func (f *File) Encode() []byte {
 	data, err := jsonx.Marshal(f)
 	if err != nil { // strings and JSON alone: cannot fail

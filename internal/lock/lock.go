@@ -1,11 +1,10 @@
-// Package lock records tool definitions: a file in the project root has every
-// definition with its fingerprint (spec section 10), so that a change shows in
-// review and a changed tool can be refused.
+// Package lock reads and writes toolreg.lock, a file in the project root with every
+// tool definition and its fingerprint. With it, changes of tools are visible in
+// review, and changed tools can be refused.
 //
-// A [Recorder] is the last filter of a registry and sees every tool that passes
-// the others, under the names that its source gave. The same applies to
-// File.Filter, which hides tools that are not in the file. Compare compares two
-// files.
+// A [Recorder] is the last filter of a registry, so it records every tool that
+// passes the others, under the source's own name. [File.Filter] is also a last
+// filter; it hides tools that are not in the file. [Compare] compares two files.
 package lock
 
 import (
@@ -18,7 +17,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// newEntry returns the entry of a tool as a filter sees it, without its override.
+// newEntry returns the entry of a tool without its override, which has not been
+// applied when filters run.
 func newEntry(tool *registry.Tool) Entry {
 	t := &registry.Tool{Definition: *tool.Upstream(), Identity: tool.Identity}
 	e := Entry{Source: t.Source, Name: t.Name, Version: t.Version, Fingerprint: t.Fingerprint()}
@@ -28,7 +28,7 @@ func newEntry(tool *registry.Tool) Entry {
 		case "name":
 			e.Name = p.Value
 		case "source":
-		case "description": // split into lines, for diffs
+		case "description": // as a list of lines, for diffs
 			if p.Value != "" {
 				lines := jsonx.NewArray()
 				for line := range strings.SplitSeq(p.Value, "\n") {
@@ -51,8 +51,8 @@ func newEntry(tool *registry.Tool) Entry {
 // Recorder collects the tools of a registry. The zero value is ready to use,
 // for one registry at a time.
 type Recorder struct {
-	All     bool  // record overrides of the user's own settings too
-	Was     *File // those that it locks are recorded anyway; may be nil
+	All     bool  // also record overrides from the user's own settings
+	Was     *File // overrides that it locks are recorded even without All; may be nil
 	entries map[string]Entry
 }
 
@@ -66,7 +66,7 @@ func (r *Recorder) Filter(t *registry.Tool) *registry.Hidden {
 	return nil
 }
 
-// File returns the recorded tools.
+// File returns the recorded tools as a lock file.
 func (r *Recorder) File() *File {
 	f := &File{Version: format, Tools: make([]Entry, 0, len(r.entries))}
 	for _, key := range slices.Sorted(maps.Keys(r.entries)) {
@@ -75,8 +75,8 @@ func (r *Recorder) File() *File {
 	return f
 }
 
-// Filter returns the filter that hides tools that differ from f or are not in
-// it. drift, if not nil, is called for each of them, possibly more than once.
+// Filter returns a filter that hides tools that differ from f or are not in it. If
+// drift is not nil, it is called for each of them, possibly more than once.
 func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
 	locked := make(map[string]*Entry, len(f.Tools))
 	for i := range f.Tools {
@@ -90,8 +90,8 @@ func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
 		case was != nil && was.hasDefinition(&now):
 			return nil
 		case was != nil:
-			now.Override = was.Override // overrides come later
-			reason = "it changed since it was locked: " + strings.Join(changedParts(was, &now), ", ")
+			now.Override = was.Override // overrides are compared by OverrideFilter
+			reason = "it changed since it was locked: " + PartNames(changedParts(was, &now))
 			hint = "toolreg lock --check shows the change, toolreg lock accepts it"
 		}
 		if drift != nil {

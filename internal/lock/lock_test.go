@@ -74,14 +74,14 @@ func TestEncode(t *testing.T) {
 		t.Error(diff)
 	}
 	if again := record(a, b); string(again.Encode()) != string(file.Encode()) {
-		t.Error("the order of the tools shows in the file")
+		t.Error("the file depends on the order of the tools")
 	}
 	back, err := decode(file.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := Compare(back, file); diff != nil {
-		t.Errorf("what was written reads back as something else: %v", diff)
+		t.Errorf("the file that was written is read differently: %v", diff)
 	}
 }
 
@@ -125,11 +125,11 @@ func TestFilter(t *testing.T) {
 		{"as locked", record(mcpTool("words", "x", "{}")), mcpTool("words", "x", "{}"), ""},
 		{"key order", record(mcpTool("words", "x", `{"a":1,"b":2}`)), mcpTool("words", "x", `{"b":2,"a":1}`), ""},
 		{"another description", record(mcpTool("words", "x", "{}")), mcpTool("words", "y", "{}"), "it changed since it was locked: description"},
-		{"another server behind it", record(mcpTool("words", "x", "{}")), other, "it changed since it was locked: behind"},
+		{"another server command", record(mcpTool("words", "x", "{}")), other, "it changed since it was locked: command or server"},
 		{"unknown", record(), mcpTool("words", "x", "{}"), "it is not in toolreg.lock"},
-		{"a fingerprint that is not of the definition", forged, mcpTool("words", "x", "{}"), "it changed since it was locked: fingerprint"},
-		{"a text that is not of the fingerprint", edited, mcpTool("words", "x", "{}"), "it changed since it was locked: description"},
-		{"another way to write the same text", escaped, mcpTool("words", "x", "{}"), ""},
+		{"a fingerprint that does not match the definition", forged, mcpTool("words", "x", "{}"), "it changed since it was locked: fingerprint"},
+		{"a definition that does not match the fingerprint", edited, mcpTool("words", "x", "{}"), "it changed since it was locked: description"},
+		{"the same text with escapes", escaped, mcpTool("words", "x", "{}"), ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	if err := Write(filepath.Join(dir, "nowhere"), nil); err == nil {
-		t.Error("wrote into a folder that is not there")
+		t.Error("writing to a folder that does not exist succeeded")
 	}
 }
 

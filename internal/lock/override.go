@@ -12,14 +12,14 @@ import (
 )
 
 // Override is a locked entry of the setting overrides. It is separate from the
-// definition, so that a change in the settings is distinguished from one in the
+// definition, so that a change of the settings can be told from a change of the
 // source.
 type Override struct {
 	Fingerprint string          `json:"fingerprint"`
 	Entry       json.RawMessage `json:"entry"` // with secrets masked
 }
 
-// newOverride returns the override of a tool, nil if there is none.
+// newOverride returns the override of a tool, or nil if it has none.
 func newOverride(t *registry.Tool) *Override {
 	if t.Reshaped == nil {
 		return nil
@@ -28,7 +28,7 @@ func newOverride(t *registry.Tool) *Override {
 	return &Override{Fingerprint: hex.EncodeToString(sum[:]), Entry: json.RawMessage(jsonx.Canonical(t.Reshaped.Shown))}
 }
 
-// matches reports whether now is what o has locked; both may be nil.
+// matches reports whether now is the same override as o; both may be nil.
 func (o *Override) matches(now *Override) bool {
 	if o == nil || now == nil {
 		return o == now
@@ -36,7 +36,7 @@ func (o *Override) matches(now *Override) bool {
 	return o.Fingerprint == now.Fingerprint && sameJSON(o.Entry, now.Entry)
 }
 
-// keyOf returns the key of a tool by the name that its source gave it.
+// keyOf returns the key of a tool, which uses the source's name for it.
 func keyOf(t *registry.Tool, name string) string {
 	if t.IsMCP() {
 		name = t.ServerTool
@@ -44,8 +44,8 @@ func keyOf(t *registry.Tool, name string) string {
 	return (&Entry{Source: t.Source, Name: name, Version: t.Version}).key()
 }
 
-// Override records the override of a tool that Filter has recorded under its
-// source's name. It hides nothing.
+// Override is a filter that records the override of a tool that Filter has
+// recorded. It hides nothing.
 func (r *Recorder) Override(t *registry.Tool, name string) *registry.Hidden {
 	key := keyOf(t, name)
 	e, ok := r.entries[key]
@@ -62,10 +62,9 @@ func (f *File) hasOverride(key string) bool {
 	return f != nil && slices.ContainsFunc(f.Tools, func(e Entry) bool { return e.key() == key && e.Override != nil })
 }
 
-// OverrideFilter returns the filter that hides tools whose override differs
-// from the one that f locks. Overrides in the user's own settings need not be
-// locked. drift, if not nil, is called for each hidden tool, possibly more than
-// once.
+// OverrideFilter returns a filter that hides tools whose override differs from the
+// one in f. Overrides in the user's own settings may be missing in f. If drift is
+// not nil, it is called for each hidden tool, possibly more than once.
 func (f *File) OverrideFilter(drift func(registry.Diagnostic)) func(*registry.Tool, string) *registry.Hidden {
 	locked := make(map[string]*Override, len(f.Tools))
 	for i := range f.Tools {
@@ -81,7 +80,7 @@ func (f *File) OverrideFilter(drift func(registry.Diagnostic)) func(*registry.To
 		case was == nil:
 			reason = "its override is not in " + Name
 		case now == nil:
-			reason = "the override that is locked in " + Name + " is missing"
+			reason = "its override in " + Name + " no longer exists"
 		}
 		if drift != nil {
 			drift(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tool_drifted", Source: t.Source, Tool: t.Name,

@@ -217,7 +217,7 @@ func writeChange(b *strings.Builder, c lock.Change, diffs bool) {
 	}
 	fmt.Fprintf(b, "%s %s %s", mark, terminal.Line(c.Source), terminal.Line(name))
 	if len(c.Parts) > 0 {
-		b.WriteString(": " + strings.Join(c.Parts, ", ") + " changed")
+		b.WriteString(": " + lock.PartNames(c.Parts) + " changed")
 	}
 	b.WriteString("\n")
 	if c.Diff != "" && diffs {

@@ -13,8 +13,8 @@ func confinedVerdict() policy.Verdict {
 	return policy.Verdict{Decision: policy.Sandbox, Origin: "s.yaml:1", Confine: policy.Confinement{On: true, Online: true, By: "s.yaml:1"}}
 }
 
-// A confined call that nothing can confine does not run.
-func TestNoCallLeavesTheSandbox(t *testing.T) {
+// A call that must run in the sandbox does not run if there is none.
+func TestCallThatCannotBeConfinedIsRefused(t *testing.T) {
 	r := newRig(confinedVerdict())
 	_, err := r.execute(t, `{}`)
 	if !errors.Is(err, registry.ErrDenied) || len(r.ran) > 0 {
@@ -22,7 +22,7 @@ func TestNoCallLeavesTheSandbox(t *testing.T) {
 	}
 }
 
-// The sandbox is inside everything else that surrounds a call: each attempt has one.
+// The sandbox is the innermost wrapper, so each attempt gets its own.
 func TestConfineWrapsEachAttempt(t *testing.T) {
 	r := newRig(confinedVerdict())
 	confined := 0

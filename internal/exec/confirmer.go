@@ -10,14 +10,14 @@ import (
 // Choice is a person's answer. The zero value is no.
 type Choice int
 
-// The answers of spec section 8.5.
+// The possible answers.
 const (
 	No           Choice = iota
 	Yes                 // this call
-	Always              // and remember it for the first scope of the verdict
-	AlwaysTool          // and remember it for this tool
-	AlwaysServer        // and remember it for this server
-	Edit                // not yet: the person changed the proposed content
+	Always              // remember it for the first scope of the verdict
+	AlwaysTool          // remember it for this tool
+	AlwaysServer        // remember it for this server
+	Edit                // the person changed the proposed content; ask again
 )
 
 // String returns the answer's word.
@@ -37,15 +37,15 @@ func (c Choice) String() string {
 	return "no"
 }
 
-// Answer is a choice with its details.
+// Answer is a choice and its details.
 type Answer struct {
 	Choice  Choice
-	Content string // of Edit: the new content, which may be empty
-	Reason  string // of No: why it is a no, if the person did not give one
-	Said    string // of No: the person's reason, for the model; may be ""
+	Content string // with Edit, the new content; it may be empty
+	Reason  string // with No, why there was no answer; "" if there was one
+	Said    string // with No, the person's reason, for the model; it may be empty
 }
 
-// Question is what a person is asked.
+// Question is a question about a call.
 type Question struct {
 	Tool    *registry.Tool
 	Call    registry.Call
@@ -58,19 +58,20 @@ type Question struct {
 
 // Confirmer asks a person.
 type Confirmer interface {
-	// Turn waits until a question may be asked, and returns what ends the turn.
+	// Turn waits until a question may be asked, and returns a function that ends the
+	// turn.
 	Turn() (end func())
-	// Confirm asks in a turn. An error means that nobody could be asked; it never means
-	// yes.
+	// Confirm asks a question; the caller must have the turn. An error means that
+	// nobody could be asked, and never that the call is allowed.
 	Confirm(context.Context, Question) (Answer, error)
 }
 
-// Decider decides whether to allow, ask or deny. *policy.Policy is one.
+// Decider decides about calls. It is implemented by *policy.Policy.
 type Decider interface {
 	Decide(context.Context, *registry.Tool, registry.Call) policy.Verdict
 }
 
-// Rememberer stores "always" answers. *policy.Approvals is one.
+// Rememberer stores "always" answers. It is implemented by *policy.Approvals.
 type Rememberer interface {
 	Remember(context.Context, *registry.Tool, policy.Scope) error
 }
@@ -92,7 +93,7 @@ func choices(t *registry.Tool, p registry.Preview, v policy.Verdict, canRemember
 	return append(out, No)
 }
 
-// scopeOf returns the scope for which an answer is remembered.
+// scopeOf returns the scope for which an "always" answer is remembered.
 func scopeOf(c Choice, v policy.Verdict) (policy.Scope, bool) {
 	switch c {
 	case Always:

@@ -14,14 +14,14 @@ type contentEdit struct {
 	proposed, final string
 }
 
-// Limits in bytes on describing an edit: on the contents to compare, and on the
-// diff.
+// Limits, in bytes, on the contents to compare and on the diff in the note about an
+// edit.
 const (
 	maxCompared = 1 << 20
 	maxDiff     = 64 << 10
 )
 
-// agreed completes the edit with the content that was finally accepted; nil if
+// agreed returns the edit with the content that was finally accepted, or nil if
 // that is the proposed content.
 func (e *contentEdit) agreed(p registry.Preview) *contentEdit {
 	if e == nil || p.NewContent == e.proposed {

@@ -7,8 +7,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// The model is told of an edit behind whatever the result holds, in bounds.
-func TestEditIsTold(t *testing.T) {
+// The note about an edit follows any content of the result, and its length is
+// limited.
+func TestEditNote(t *testing.T) {
 	many := func(line string, n int) string { return strings.Repeat(line+"\n", n) }
 	picture := registry.Content{Type: registry.ContentImage, MIMEType: "image/png", Data: []byte("P")}
 	for _, tt := range []struct {
@@ -32,10 +33,10 @@ func TestEditIsTold(t *testing.T) {
 			t.Errorf("%s: %d parts, %d bytes: %.300s", tt.name, len(r.Content), len(text), text)
 		}
 		if strings.Contains(before.Text(), "user") {
-			t.Errorf("%s: the result before was changed", tt.name)
+			t.Errorf("%s: the original result was modified", tt.name)
 		}
 	}
 	if edit := (&contentEdit{proposed: "a"}).agreed(registry.Preview{NewContent: "a"}); edit != nil {
-		t.Error("what was left as it is counts as an edit")
+		t.Error("unchanged content is treated as an edit")
 	}
 }

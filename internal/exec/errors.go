@@ -11,15 +11,15 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// ErrTimeout reports that a call exceeded its time limit. The result returned
-// with it has the output until then. A tool's own limit is reported as a result
-// with category timeout and without an error; both mean exit code 124.
+// ErrTimeout reports that a call exceeded its time limit. The result returned with
+// it has the output up to that point. If a tool enforces a limit itself, it returns
+// a result with category timeout and no error. The exit code is 124 in both cases.
 var ErrTimeout = errors.New("time limit reached")
 
 // TimeoutError is the limit that was exceeded. It wraps ErrTimeout.
 type TimeoutError struct {
 	Tool   string
-	Server string // of an MCP tool, else ""
+	Server string // server of an MCP tool, or ""
 	Limit  time.Duration
 }
 
@@ -37,12 +37,12 @@ func (e *TimeoutError) Unwrap() error { return ErrTimeout }
 // Denied reports that a call must not run. It wraps registry.ErrDenied.
 type Denied struct {
 	Tool   string
-	Reason string // of OriginPerson: why there was no answer; "" if there was one
-	Origin string // file:line, flag, "default", "approval"; OriginPerson for an answer
-	Said   string // the person's reason; "" for none
+	Reason string // with OriginPerson, why there was no answer; "" if there was one
+	Origin string // file:line, a flag, "default", "approval" or OriginPerson
+	Said   string // the person's reason; it may be empty
 }
 
-// OriginPerson is the Origin of a call that a person denied.
+// OriginPerson is the [Denied.Origin] of a call that a person denied.
 const OriginPerson = "person"
 
 func (e *Denied) Error() string {
@@ -74,8 +74,8 @@ func (e *NeedsConfirmation) Error() string {
 // Unwrap returns registry.ErrNeedsConfirmation.
 func (e *NeedsConfirmation) Unwrap() error { return registry.ErrNeedsConfirmation }
 
-// Hint names what would allow a call that needs confirmation: the flag for once
-// and, if there is one, the setting for good.
+// Hint returns how a call that needs confirmation could be allowed: once by a flag
+// and, if possible, permanently by a setting.
 func Hint(t *registry.Tool, v policy.Verdict) string {
 	lasting := LastingHint(t, v)
 	switch {
@@ -89,7 +89,8 @@ func Hint(t *registry.Tool, v policy.Verdict) string {
 	return "--yes allows it this time; " + lasting
 }
 
-// LastingHint is Hint without what only the person at the command line can do.
+// LastingHint is [Hint] without the flags, which only the person at the command
+// line can use.
 func LastingHint(t *registry.Tool, v policy.Verdict) string {
 	entry := fmt.Sprintf("%q", t.Name)
 	switch {
@@ -117,8 +118,7 @@ func LastingHint(t *registry.Tool, v policy.Verdict) string {
 	return fmt.Sprintf("the setting allowedTools: [%s] allows it permanently", entry)
 }
 
-// ResultError returns the error of a call's outcome. For a result that reports
-// an error it is a *ToolError.
+// ResultError returns err, or a *ToolError if the result reports an error.
 func ResultError(r registry.Result, err error) error {
 	if err == nil && r.IsError {
 		return &ToolError{Category: r.ErrorCategory}

@@ -20,47 +20,45 @@ type Executor struct {
 	Validate func(context.Context, *registry.Tool, json.RawMessage) error
 	// Decider decides whether a call may run. Required.
 	Decider Decider
-	// Confirmer returns what asks a person, and is called only if there is a
-	// question. nil, or a nil result, means that nobody can be asked.
+	// Confirmer returns the Confirmer to use. It is called only if there is a
+	// question. If it is nil or returns nil, nobody can be asked.
 	Confirmer func() Confirmer
-	// Approvals stores "always" answers; nil means that the answer is not
-	// offered.
+	// Approvals stores "always" answers. If nil, that answer is not offered.
 	Approvals Rememberer
-	// Wrap wraps every tool, the first outermost: hooks, audit, cache, retry
-	// (spec section 8.6). The time limit is inside all of them.
+	// Wrap wraps every tool; the first middleware is the outermost. The time limit is
+	// inside all of them.
 	Wrap []registry.Middleware
-	// Timeout replaces the tool's own time limit; 0 keeps it, negative means no
-	// limit.
+	// Timeout replaces the tool's own time limit. 0 keeps it; a negative value means
+	// no limit.
 	Timeout time.Duration
-	// Grace is how long a tool may clean up once its context is done; 0 means 5
-	// s. A tool that takes longer is abandoned.
+	// Grace is how long a tool may clean up after its context is done; 0 means 5 s. A
+	// tool that takes longer is abandoned.
 	Grace time.Duration
-	// Limits returns the time limit of a tool from the settings; 0 if they set
+	// Limits returns the time limit of a tool from the settings, or 0 if there is
 	// none. Timeout takes precedence. May be nil.
 	Limits func(*registry.Tool) time.Duration
-	// Confine returns a tool whose Run confines its program, for a verdict that
-	// says so. It is called for each call, and wrapped by all of Wrap. If nil, such
-	// calls are refused.
+	// Confine returns a tool whose Run confines its program. It is called for each
+	// call whose verdict requires the sandbox, and is inside all of Wrap. If nil,
+	// such calls are refused.
 	Confine func(registry.Tool, policy.Confinement) registry.Tool
 	// Hooks may refuse a call, change its params and change its result. May be
 	// nil.
 	Hooks Hooks
-	// Observe receives every finished call, including refused ones, before the
-	// hooks see its result. May be nil.
+	// Observe receives every finished call, including refused ones, before the hooks
+	// receive its result. May be nil.
 	Observe func(context.Context, Record)
 	// Warn reports problems that do not affect the call, such as an answer that
 	// could not be stored. May be nil.
 	Warn func(registry.Diagnostic)
 }
 
-// Execute makes one call: it checks the schema and the tool's own checks,
-// decides, asks if necessary, and runs the tool. What was validated and shown
-// is what runs, byte for byte.
+// Execute makes one call: it validates the params, decides, asks if necessary, and
+// runs the tool. The params that were validated and shown are those that the tool
+// receives, byte for byte.
 //
 // Errors: *registry.ArgsError, *Denied, *NeedsConfirmation, *TimeoutError, the
-// cause of ctx, or the error of Run. At a time limit or with a canceled ctx the
-// result is set too, with IsError and its category; with other errors it is
-// zero.
+// cause of ctx, or the error of Run. If the call timed out or was canceled, the
+// result is also set, with IsError and its category; with other errors it is zero.
 func (x *Executor) Execute(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Result, error) {
 	call.Params = bytes.Clone(call.Params)
 	if len(call.Params) == 0 {
@@ -89,16 +87,15 @@ func (x *Executor) execute(ctx context.Context, r *Record) (registry.Result, err
 		}
 	}
 	if r.Verdict.Confine.On && x.Confine == nil {
-		return registry.Result{}, &Denied{Tool: r.Tool.Name, Reason: "it must run in the sandbox, and there is none", Origin: r.Verdict.Confine.By}
+		return registry.Result{}, &Denied{Tool: r.Tool.Name, Reason: "it must run in the sandbox, which is not available", Origin: r.Verdict.Confine.By}
 	}
 	r.Ran = true
 	result, err := x.run(ctx, r.Tool, r.Call, r.Verdict.Confine)
 	return edit.addTo(result), err
 }
 
-// unasked returns the outcome of a call that nobody confirmed. If its check or
-// preview found that it can only fail, this is the result that it would have
-// had.
+// unasked returns the outcome of a call that was not confirmed. If its check or
+// preview found that it can only fail, this is the result of that failure.
 func unasked(err error) (registry.Result, error) {
 	if failed, ok := errors.AsType[*registry.FailedError](err); ok {
 		return failed.Result, nil
@@ -106,8 +103,8 @@ func unasked(err error) (registry.Result, error) {
 	return registry.Result{}, err
 }
 
-// Check checks the params of a call as Execute does before the decision: the
-// schema, then the tool's own check. It needs only Validate.
+// Check validates the params of a call as Execute does before the decision: against
+// the schema, then with the tool's own check. It needs only the field Validate.
 func (x *Executor) Check(ctx context.Context, t *registry.Tool, call registry.Call) error {
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("calling %q: %w", t.Name, err)
@@ -133,8 +130,8 @@ func (x *Executor) admit(ctx context.Context, t *registry.Tool, call registry.Ca
 	return v, nil
 }
 
-// confirm asks until the answer is yes or no. It returns the call that was
-// accepted and the person's edit; nil for none.
+// confirm asks until the answer is yes or no. It returns the accepted call and the
+// person's edit, which may be nil.
 func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) (registry.Call, *contentEdit, error) {
 	var person Confirmer
 	if x.Confirmer != nil {
@@ -175,8 +172,8 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 	}
 }
 
-// settled reports whether a call needs no confirmation any more, because another
-// one was answered with "always" while it waited for its turn.
+// settled reports whether a call no longer needs confirmation, because another
+// question was answered with "always" in the meantime.
 func (x *Executor) settled(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) bool {
 	return len(v.Scopes) > 0 && x.Decider.Decide(ctx, t, call).Decision == policy.Allow
 }
@@ -198,8 +195,8 @@ func askPerson(ctx context.Context, person Confirmer, q Question) (Answer, error
 	return a, &Denied{Tool: q.Tool.Name, Reason: a.Reason, Origin: OriginPerson, Said: a.Said}
 }
 
-// asSent returns a call as the tool's source gets it. A person agrees to that, and
-// not to what a model sees of it.
+// asSent returns a call with the params that the tool's source receives. A person
+// confirms these, not the ones that the model sent.
 func asSent(t *registry.Tool, call registry.Call) (registry.Call, error) {
 	if t.Wire == nil {
 		return call, nil
@@ -220,9 +217,8 @@ func (x *Executor) preview(ctx context.Context, t *registry.Tool, call registry.
 	return p, err
 }
 
-// revise returns the call whose outcome is the person's edit. The new call
-// passes every check again, and needs confirmation again regardless of the
-// decision.
+// revise returns the call that results in the person's edit. The new call passes
+// every check again, and needs confirmation again regardless of the decision.
 func (x *Executor) revise(ctx context.Context, t *registry.Tool, call registry.Call, content string) (registry.Call, policy.Verdict, error) {
 	var next registry.Call
 	err := catchPanic(t, "revising the call", func() (err error) { next, err = t.Revise(ctx, call, content); return err })
@@ -234,7 +230,8 @@ func (x *Executor) revise(ctx context.Context, t *registry.Tool, call registry.C
 	return x.vet(ctx, t, next)
 }
 
-// remember stores an answer. A failure to store it does not stop the call.
+// remember stores an "always" answer. If that fails, it warns and the call
+// continues.
 func (x *Executor) remember(ctx context.Context, t *registry.Tool, c Choice, v policy.Verdict) {
 	scope, ok := scopeOf(c, v)
 	if !ok || x.Approvals == nil {
@@ -246,7 +243,7 @@ func (x *Executor) remember(ctx context.Context, t *registry.Tool, c Choice, v p
 	}
 }
 
-// catchPanic runs a function of a tool and converts a panic to an error.
+// catchPanic calls a function of a tool and converts a panic to an error.
 func catchPanic(t *registry.Tool, doing string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -15,12 +15,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// trace notes what happened to a call, in order.
+// trace records the steps of a call in order.
 type trace struct{ steps []string }
 
 func (tr *trace) add(s string) { tr.steps = append(tr.steps, s) }
 
-// script answers questions in turn and keeps them.
+// script answers questions in order and records them.
 type script struct {
 	tr      *trace
 	answers []Answer
@@ -65,7 +65,7 @@ func (m *memory) Remember(_ context.Context, _ *registry.Tool, s policy.Scope) e
 	return m.err
 }
 
-// rig is an executor around a tool that notes its steps.
+// rig is an executor and a tool, both of which record their steps.
 type rig struct {
 	tr     *trace
 	x      *Executor
@@ -138,18 +138,18 @@ func TestOrder(t *testing.T) {
 		err     error
 	}{
 		{"allowed", []policy.Verdict{allow()}, `{}`, nil, "validate check decide run", nil},
-		{"invalid params are never asked about", []policy.Verdict{ask()}, `{"bad":1}`, nil, "validate", new(registry.ArgsError)},
+		{"invalid params need no confirmation", []policy.Verdict{ask()}, `{"bad":1}`, nil, "validate", new(registry.ArgsError)},
 		{"denied", []policy.Verdict{deny()}, `{}`, nil, "validate check decide", registry.ErrDenied},
 		{"yes", []policy.Verdict{ask()}, `{}`, []Answer{{Choice: Yes}}, "validate check decide preview confirm run", nil},
 		{"no", []policy.Verdict{ask()}, `{}`, []Answer{{Choice: No}}, "validate check decide preview confirm", registry.ErrDenied},
 		{"an answer that was not offered", []policy.Verdict{ask()}, `{}`, []Answer{{Choice: AlwaysServer}}, "validate check decide preview confirm", registry.ErrDenied},
 		{"edit asks again", []policy.Verdict{ask()}, `{}`, []Answer{{Choice: Edit, Content: "mine"}, {Choice: Yes}},
 			"validate check decide preview confirm revise validate check decide preview confirm run", nil},
-		{"edit asks again even where a rule would allow it", []policy.Verdict{ask(), allow()}, `{}`, []Answer{{Choice: Edit, Content: "mine"}, {Choice: No}},
+		{"edit asks again even if a rule would allow it", []policy.Verdict{ask(), allow()}, `{}`, []Answer{{Choice: Edit, Content: "mine"}, {Choice: No}},
 			"validate check decide preview confirm revise validate check decide preview confirm", registry.ErrDenied},
-		{"edit to what is denied", []policy.Verdict{ask(), deny()}, `{}`, []Answer{{Choice: Edit, Content: "mine"}},
+		{"edited call is denied", []policy.Verdict{ask(), deny()}, `{}`, []Answer{{Choice: Edit, Content: "mine"}},
 			"validate check decide preview confirm revise validate check decide", registry.ErrDenied},
-		{"edit to what is invalid", []policy.Verdict{ask()}, `{}`, []Answer{{Choice: Edit, Content: "bad"}},
+		{"edited call is invalid", []policy.Verdict{ask()}, `{}`, []Answer{{Choice: Edit, Content: "bad"}},
 			"validate check decide preview confirm revise validate", new(registry.ArgsError)},
 	}
 	for _, tt := range tests {
@@ -175,7 +175,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func TestEditRunsWhatWasShown(t *testing.T) {
+func TestEditedCallRunsAsShown(t *testing.T) {
 	r := newRig(ask())
 	r.script.answers = []Answer{{Choice: Edit, Content: ""}, {Choice: Edit, Content: "second"}, {Choice: Yes}}
 	r.tool.Preview = func(_ context.Context, c registry.Call) (registry.Preview, error) {
@@ -202,9 +202,9 @@ func TestEditRunsWhatWasShown(t *testing.T) {
 	}
 }
 
-// TestParamsAreOurs makes sure that nobody changes params between the question
-// and the run.
-func TestParamsAreOurs(t *testing.T) {
+// TestParamsCannotBeModified checks that params cannot be modified between the
+// question and the run.
+func TestParamsCannotBeModified(t *testing.T) {
 	r := newRig(ask())
 	params := json.RawMessage(`{"a":1}`)
 	r.script.answers = []Answer{{Choice: Yes}}
@@ -229,12 +229,12 @@ func TestChoices(t *testing.T) {
 		revise   bool
 		want     []Choice
 	}{
-		"server's tool":             {ask(tool...), true, false, []Choice{Yes, AlwaysTool, AlwaysServer, No}},
-		"command":                   {ask(command...), true, false, []Choice{Yes, Always, No}},
-		"edit":                      {ask(policy.Scope{Kind: policy.ScopeEdits}), true, true, []Choice{Yes, Always, Edit, No}},
-		"nothing may be remembered": {ask(), true, false, []Choice{Yes, No}},
-		"nothing can be remembered": {ask(tool...), false, false, []Choice{Yes, No}},
-		"guarded edit":              {ask(), true, true, []Choice{Yes, Edit, No}},
+		"server's tool":        {ask(tool...), true, false, []Choice{Yes, AlwaysTool, AlwaysServer, No}},
+		"command":              {ask(command...), true, false, []Choice{Yes, Always, No}},
+		"edit":                 {ask(policy.Scope{Kind: policy.ScopeEdits}), true, true, []Choice{Yes, Always, Edit, No}},
+		"no scope to remember": {ask(), true, false, []Choice{Yes, No}},
+		"no store for answers": {ask(tool...), false, false, []Choice{Yes, No}},
+		"guarded edit":         {ask(), true, true, []Choice{Yes, Edit, No}},
 	} {
 		r := newRig(tt.verdict)
 		if !tt.remember {
@@ -275,7 +275,7 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-func TestRememberFailsAndTheCallRuns(t *testing.T) {
+func TestCallRunsIfRememberFails(t *testing.T) {
 	r := newRig(ask(policy.Scope{Kind: policy.ScopeTool}))
 	r.script.answers = []Answer{{Choice: Always}}
 	r.memory.err = errors.New("disk full")
@@ -287,7 +287,7 @@ func TestRememberFailsAndTheCallRuns(t *testing.T) {
 	}
 }
 
-func TestNobodyToAsk(t *testing.T) {
+func TestNobodyCanBeAsked(t *testing.T) {
 	command := policy.Scope{Kind: policy.ScopeCommand, Values: []string{"make", "go"}}
 	rule := policy.Rule{Decision: policy.Ask}
 	for name, tt := range map[string]struct {
@@ -299,15 +299,10 @@ func TestNobodyToAsk(t *testing.T) {
 		"command": {ask(command), func(*registry.Tool) {}, []string{"--yes", `allowedTools: ["t(make)", "t(go)"]`}},
 		"server": {ask(), func(t *registry.Tool) { t.Source, t.Server, t.ServerTool = "mcp:srv", "srv", "echo" },
 			[]string{"--yes", `allowedTools: ["srv__echo"]`, `trust: true of server "srv"`}},
-		"line that no rule covers":        {policy.Verdict{Commands: []policy.CommandVerdict{{}}}, func(*registry.Tool) {}, []string{"--yes", "no rule on commands"}},
-		"command of several":              {policy.Verdict{Scopes: []policy.Scope{command}, Commands: []policy.CommandVerdict{{}}}, func(*registry.Tool) {}, []string{`allowedTools: ["t(make)", "t(go)"]`}},
-		"folder of edits":                 {ask(policy.Scope{Kind: policy.ScopeEdits, Values: []string{"docs"}}), func(*registry.Tool) {}, []string{`allowedTools: ["t"]`}},
-		"rule that allows":                {policy.Verdict{Rule: &policy.Rule{Decision: policy.Allow}, Origin: "s.yaml:7"}, func(*registry.Tool) {}, []string{`allowedTools: ["t"]`}},
-		"program that may be banned":      {policy.Verdict{Unsure: true}, func(*registry.Tool) {}, []string{"name the program literally", "--yes denies what may be a banned command"}},
-		"what only a person may answer":   {policy.Verdict{Person: true}, func(*registry.Tool) {}, []string{"answer at a terminal; neither --yes nor a rule"}},
-		"line that cannot be parsed":      {policy.Verdict{Unread: true}, func(*registry.Tool) {}, []string{"can be parsed", "--yes denies"}},
-		"file that is always asked about": {policy.Verdict{Firm: true}, func(*registry.Tool) {}, []string{"--yes", "no rule can allow it"}},
-		"rule that wants the sandbox": {policy.Verdict{Rule: &policy.Rule{Decision: policy.Sandbox}, Origin: "s.yaml:7", Commands: []policy.CommandVerdict{{}}},
+		"line that no rule can allow":         {policy.Verdict{Commands: []policy.CommandVerdict{{}}}, func(*registry.Tool) {}, []string{"--yes", "no rule on commands"}},
+		"line that cannot be parsed":          {policy.Verdict{Unread: true}, func(*registry.Tool) {}, []string{"can be parsed", "--yes denies"}},
+		"file that always needs confirmation": {policy.Verdict{Firm: true}, func(*registry.Tool) {}, []string{"--yes", "no rule can allow it"}},
+		"rule that requires the sandbox": {policy.Verdict{Rule: &policy.Rule{Decision: policy.Sandbox}, Origin: "s.yaml:7", Commands: []policy.CommandVerdict{{}}},
 			func(*registry.Tool) {}, []string{"--yes", "the rule at s.yaml:7 allows it once"}},
 		"rule that asks": {policy.Verdict{Rule: &rule, Origin: "s.yaml:7"}, func(*registry.Tool) {}, []string{"--yes", "s.yaml:7"}},
 	} {
@@ -331,7 +326,7 @@ func TestNobodyToAsk(t *testing.T) {
 	}
 }
 
-func TestDeniedSaysWho(t *testing.T) {
+func TestDeniedErrorNamesOrigin(t *testing.T) {
 	r := newRig(deny())
 	_, err := r.execute(t, `{}`)
 	var d *Denied
@@ -388,7 +383,7 @@ func failPreview(err error) func(context.Context, registry.Call) (registry.Previ
 	}
 }
 
-// A tool learns which paths the decision was about.
+// A tool receives the paths that the policy decided about.
 func TestCallHasThePathsOfTheDecision(t *testing.T) {
 	r := newRig(policy.Verdict{Decision: policy.Allow, Paths: []string{"a"}})
 	var got []string

@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Explain describes an error in words on which a model can act. It does not
-// mention settings or paths, which are the person's business.
+// Explain describes an error to a model. It does not mention settings or paths,
+// which only concern the person.
 func Explain(err error) string {
 	if e, ok := errors.AsType[*registry.ArgsError](err); ok {
 		return explainParams(e)
@@ -21,7 +21,7 @@ func Explain(err error) string {
 		switch e, ok := errors.AsType[*registry.NotFoundError](err); {
 		case !ok || e.Hidden == nil:
 		case e.Hidden.Now != "":
-			return fmt.Sprintf("The tool %q is named %q now. Call that one.", e.Name, e.Hidden.Now)
+			return fmt.Sprintf("The tool %q is now named %q. Call it by that name.", e.Name, e.Hidden.Now)
 		default:
 			return fmt.Sprintf("The tool %q is disabled. Continue without it.", e.Name)
 		}
@@ -41,7 +41,7 @@ func Explain(err error) string {
 	return "The call failed: " + err.Error()
 }
 
-// explainNo describes a person's answer, or that there was none.
+// explainNo describes a person's refusal, or that there was no answer.
 func explainNo(e *Denied) string {
 	const goOn = " Do not repeat it; find another way or ask the user."
 	switch {
@@ -53,7 +53,7 @@ func explainNo(e *Denied) string {
 	return "The user said no to this call, so it was not run." + goOn
 }
 
-// maxExplained limits how many mistakes in params are listed.
+// maxExplained is the maximum number of mistakes in params to list.
 const maxExplained = 20
 
 func explainParams(e *registry.ArgsError) string {

@@ -14,30 +14,30 @@ import (
 // Record is the outcome of one call, made or refused.
 type Record struct {
 	Tool    *registry.Tool
-	Call    registry.Call // as last checked: hooks and the person may have changed it
+	Call    registry.Call // as last checked; hooks and the person may have changed it
 	Verdict policy.Verdict
 	Start   time.Time
-	Asked   time.Duration   // how long the person took to answer before the run
+	Asked   time.Duration   // time that the person took to answer before the run
 	Ran     bool            // whether the tool was started
 	Result  registry.Result // zero if the call was not made
-	Err     error           // returned by Execute, without hooks after the call
+	Err     error           // error of the call, before afterCall hooks
 }
 
-// Hooks are the programs that the settings run around a call (spec section
-// 8.6). An error of either function stops the call or withholds its result.
+// Hooks run the programs of the setting hooks around a call. An error of Before
+// stops the call; an error of After withholds its result.
 type Hooks interface {
-	// Before returns the params to use, nil for those of the call, and why a
-	// person should confirm the call.
+	// Before returns the params to use, or nil to leave them unchanged, and why a
+	// person has to confirm the call.
 	Before(context.Context, *registry.Tool, registry.Call) (json.RawMessage, registry.Asking, error)
 	// After returns the result to use.
 	After(context.Context, *registry.Tool, registry.Call, registry.Result) (registry.Result, error)
-	// Screens reports whether After checks the results of a tool, so that no
-	// output may be shown before.
+	// Screens reports whether After checks the results of a tool. If so, no output
+	// may be shown before.
 	Screens(*registry.Tool) bool
 }
 
-// vet admits a call and passes it to the hooks. Params that they change pass
-// every check again, including the decision.
+// vet checks and decides about a call, and passes it to the hooks. Params that
+// hooks change pass every check again, including the decision.
 func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Call, policy.Verdict, error) {
 	v, err := x.admit(ctx, t, call)
 	call.Hides, call.Paths = v.Hides, v.Paths
@@ -55,8 +55,8 @@ func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call
 	return call, tightened(v, asking), err
 }
 
-// tightened returns a verdict that requires a person's confirmation: it never
-// allows more, and no remembered answer replaces the person's.
+// tightened returns a verdict that requires confirmation by a person. It never
+// allows more than before, and an approval cannot replace the person's answer.
 func tightened(v policy.Verdict, asking registry.Asking) policy.Verdict {
 	if asking.Reason == "" || v.Decision == policy.Deny || v.Agreed {
 		return v

@@ -14,10 +14,10 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// hooked are hooks that note what they see.
+// hooked are hooks that record their input.
 type hooked struct {
 	trace   []string
-	params  string // what Before gives
+	params  string // params that Before returns
 	asking  registry.Asking
 	before  error
 	after   func(registry.Result) (registry.Result, error)
@@ -42,7 +42,7 @@ func (h *hooked) After(_ context.Context, _ *registry.Tool, c registry.Call, r r
 
 func (h *hooked) Screens(*registry.Tool) bool { return h.screens }
 
-// observed is an executor with hooks whose parts note what they do in order.
+// observed is an executor with hooks, all of whose steps are recorded in order.
 func observed(h *hooked, decide func(string) policy.Verdict) (*Executor, *registry.Tool) {
 	note := func(what string, params json.RawMessage) { h.trace = append(h.trace, what+" "+string(params)) }
 	x := &Executor{
@@ -92,7 +92,7 @@ func TestHooksAndObserver(t *testing.T) {
 			}
 			return policy.Verdict{Decision: policy.Deny}
 		}, []string{"validate {}", "decide {}", "before {}", `validate {"n":1}`, `decide {"n":1}`, `observe {"n":1} deny `}, "", registry.ErrDenied},
-		"changed params may be asked about": {hooked{params: `{"n":1}`}, func(params string) policy.Verdict {
+		"changed params may need confirmation": {hooked{params: `{"n":1}`}, func(params string) policy.Verdict {
 			if params == "{}" {
 				return policy.Verdict{Decision: policy.Allow}
 			}
@@ -130,7 +130,7 @@ func TestHooksAndObserver(t *testing.T) {
 	}
 }
 
-// What a hook may still take out must not be on the screen already.
+// Text that a hook may still remove must not be shown before.
 func TestScreenedOutputIsNotStreamed(t *testing.T) {
 	for _, screens := range []bool{true, false} {
 		h := &hooked{screens: screens}
@@ -146,16 +146,16 @@ func TestScreenedOutputIsNotStreamed(t *testing.T) {
 	}
 }
 
-func TestLimitsOfTheSettings(t *testing.T) {
+func TestLimitsFromSettings(t *testing.T) {
 	for name, tt := range map[string]struct {
 		own, set, flag time.Duration
-		want           time.Duration // 0 = none
+		want           time.Duration // 0 means none
 	}{
-		"the tool's own":       {time.Minute, 0, 0, time.Minute},
-		"the settings'":        {time.Minute, time.Hour, 0, time.Hour},
-		"the flag's":           {time.Minute, time.Hour, time.Second, time.Second},
-		"none by the settings": {time.Minute, -1, 0, 0},
-		"none by the flag":     {time.Minute, time.Hour, -1, 0},
+		"the tool's own":           {time.Minute, 0, 0, time.Minute},
+		"the settings'":            {time.Minute, time.Hour, 0, time.Hour},
+		"the flag's":               {time.Minute, time.Hour, time.Second, time.Second},
+		"no limit by the settings": {time.Minute, -1, 0, 0},
+		"no limit by the flag":     {time.Minute, time.Hour, -1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -175,9 +175,9 @@ func TestLimitsOfTheSettings(t *testing.T) {
 	}
 }
 
-// TestAHookWantsAQuestion makes sure that what a hook asks about is asked where
-// policy allowed it, and that it opens nothing.
-func TestAHookWantsAQuestion(t *testing.T) {
+// TestHookRequiresConfirmation checks that a hook can require confirmation of a
+// call that the policy allows, and cannot allow more than the policy.
+func TestHookRequiresConfirmation(t *testing.T) {
 	approved := policy.Verdict{Decision: policy.Allow, Approval: "1"}
 	scoped := policy.Verdict{Decision: policy.Ask, Reason: "its category", Scopes: []policy.Scope{{Kind: policy.ScopeTool}}}
 	for name, tt := range map[string]struct {

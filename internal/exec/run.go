@@ -14,8 +14,8 @@ import (
 
 const defaultGrace = 5 * time.Second
 
-// run makes the call that was admitted: the wrappers, then the sandbox, then the
-// time limit, then the tool.
+// run makes a call that was admitted. The wrappers are outermost, then the sandbox,
+// the time limit and the tool.
 func (x *Executor) run(ctx context.Context, t *registry.Tool, call registry.Call, confine policy.Confinement) (registry.Result, error) {
 	out := &emitter{emit: call.Emit, progress: call.Progress}
 	defer out.close()
@@ -74,8 +74,9 @@ type outcome struct {
 	err    error
 }
 
-// runWithGrace runs the tool and waits for its end, but not much longer than
-// ctx: a tool that ignores its context must not block the program.
+// runWithGrace runs the tool and waits until it returns. After ctx is done it waits
+// only for the grace period, because a tool that ignores its context must not block
+// the program.
 func (x *Executor) runWithGrace(ctx context.Context, t *registry.Tool, run func(context.Context, registry.Call) (registry.Result, error), call registry.Call) (registry.Result, error) {
 	done := make(chan outcome, 1)
 	go func() {
@@ -114,8 +115,8 @@ func stopped(r registry.Result, category registry.ErrorCategory, text string) re
 	return r
 }
 
-// emitter passes on what a running tool emits, but nothing once the call is
-// over: an abandoned tool must not write to a later call's output.
+// emitter passes on the output of a running tool, but nothing after the call is
+// over: an abandoned tool must not write to the output of a later call.
 type emitter struct {
 	mu       sync.Mutex
 	closed   bool
@@ -132,7 +133,7 @@ func (o *emitter) Emit(c registry.Content) {
 	}
 }
 
-// Progress passes on one note.
+// Progress passes on one progress notification.
 func (o *emitter) Progress(p registry.Progress) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

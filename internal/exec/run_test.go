@@ -14,7 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// runner returns an executor that allows everything and a tool with that Run.
+// runner returns an executor that allows everything, and a tool with the given Run.
 func runner(run func(context.Context, registry.Call) (registry.Result, error)) (*Executor, *registry.Tool) {
 	x := &Executor{
 		Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil },
@@ -28,12 +28,12 @@ func TestTimeLimit(t *testing.T) {
 		own, override, takes time.Duration
 		over                 bool
 	}{
-		"no limit":               {0, 0, time.Hour, false},
-		"in time":                {time.Minute, 0, time.Second, false},
-		"over the tool's":        {time.Second, 0, time.Minute, true},
-		"over the override":      {0, time.Second, time.Minute, true},
-		"the override is longer": {time.Second, time.Hour, time.Minute, false},
-		"the override lifts it":  {time.Second, -1, time.Hour, false},
+		"no limit":                {0, 0, time.Hour, false},
+		"in time":                 {time.Minute, 0, time.Second, false},
+		"over the tool's":         {time.Second, 0, time.Minute, true},
+		"over the override":       {0, time.Second, time.Minute, true},
+		"the override is longer":  {time.Second, time.Hour, time.Minute, false},
+		"the override removes it": {time.Second, -1, time.Hour, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-func TestTimeLimitNamesItself(t *testing.T) {
+func TestTimeoutErrorNamesLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, tool := runner(func(ctx context.Context, _ registry.Call) (registry.Result, error) {
 			<-ctx.Done()
@@ -86,13 +86,13 @@ func TestTimeLimitNamesItself(t *testing.T) {
 	})
 }
 
-// TestResultInTime makes sure that a result which came through counts, even if
-// the limit passed while it was on its way.
-func TestResultInTime(t *testing.T) {
+// TestResultBeatsTimeLimit checks that a result is used even if the time limit
+// passes just before it is received.
+func TestResultBeatsTimeLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, tool := runner(func(ctx context.Context, _ registry.Call) (registry.Result, error) {
 			<-ctx.Done()
-			return registry.TextResult("it is done all the same"), nil
+			return registry.TextResult("done anyway"), nil
 		})
 		x.Timeout = time.Second
 		if res, err := x.Execute(t.Context(), tool, registry.Call{}); err != nil || res.IsError {
@@ -120,7 +120,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-func TestCancelledBeforehand(t *testing.T) {
+func TestCanceledBeforeRun(t *testing.T) {
 	x, tool := runner(func(context.Context, registry.Call) (registry.Result, error) {
 		t.Error("it ran")
 		return registry.Result{}, nil
@@ -132,9 +132,9 @@ func TestCancelledBeforehand(t *testing.T) {
 	}
 }
 
-// TestDeafTool leaves behind a tool that does not heed its context, with its
-// output.
-func TestDeafTool(t *testing.T) {
+// TestToolThatIgnoresContextIsAbandoned checks that the call returns with the
+// output so far.
+func TestToolThatIgnoresContextIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		emitted, gone := 0, make(chan struct{})
 		x, tool := runner(func(_ context.Context, call registry.Call) (registry.Result, error) {
@@ -149,7 +149,7 @@ func TestDeafTool(t *testing.T) {
 		start := time.Now()
 		res, err := x.Execute(t.Context(), tool, registry.Call{
 			Emit:     func(registry.Content) { emitted++ },
-			Progress: func(registry.Progress) { t.Error("progress behind the end") },
+			Progress: func(registry.Progress) { t.Error("progress after the end of the call") },
 		})
 		if took := time.Since(start); took != 3*time.Second || !errors.Is(err, ErrTimeout) || res.ErrorCategory != registry.ErrorTimeout {
 			t.Errorf("after %s: %+v, %v", took, res, err)
@@ -200,9 +200,9 @@ func TestWrapOrder(t *testing.T) {
 	}
 }
 
-// TestLimitIsInsideWraps makes sure that audit sees a call that ran out of time
-// and that a retry gets its time anew.
-func TestLimitIsInsideWraps(t *testing.T) {
+// TestTimeLimitIsInsideWrap checks that middleware observes a timeout, and that
+// each retry gets the full time.
+func TestTimeLimitIsInsideWrap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []registry.ErrorCategory
 		x, tool := runner(func(ctx context.Context, _ registry.Call) (registry.Result, error) {

@@ -6,9 +6,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// TestPreviewThatFindsAFailure gives the result that the call would have had,
-// without asking and without running.
-func TestPreviewThatFindsAFailure(t *testing.T) {
+// TestPreviewFailureIsResult checks that a call whose preview finds that it can
+// only fail returns that result, without asking and without running the tool.
+func TestPreviewFailureIsResult(t *testing.T) {
 	r := newRig(ask())
 	r.tool.Preview = failPreview(&registry.FailedError{Result: registry.ErrorResult(registry.ErrorExecution, "not found")})
 	got, err := r.execute(t, `{}`)

@@ -2,10 +2,10 @@
 // they have configured, for the setting imports, --import and `toolreg servers import`
 // (servers*.go), and their permissions as policy rules and back (rules*.go).
 //
-// It knows where each program keeps its files and what they mean, and opens none:
-// package settings and the commands read the bytes and check whether they may be used.
+// It knows the location and the format of each program's files, but opens none:
+// package settings and the commands read them and check whether they may be used.
 //
-// ImportRules never allows more than the other program does. What cannot be said exactly
-// becomes narrower if it allows and wider if it asks or denies; a permission that has no
-// narrower form is left out. Both are reported.
+// Imported rules never allow more than the other program does. If a permission has
+// no exact counterpart, it becomes narrower if it allows and broader if it asks or
+// denies, or is omitted. Each such case is reported.
 package agents

@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/policy/shellline"
 )
 
-// Rule is one entry of policy.rules, in the words of the settings.
+// Rule is an entry of policy.rules, with the keys of the settings.
 type Rule struct {
 	Tool     string   `json:"tool,omitempty"`
 	Source   string   `json:"source,omitempty"`
@@ -21,15 +21,15 @@ type Rule struct {
 	When     string   `json:"when,omitempty"`
 	Decision string   `json:"decision"`
 	Reason   string   `json:"reason,omitempty"`
-	Match    []string `json:"match,omitempty"` // shell lines
+	Match    []string `json:"match,omitempty"` // shell command lines
 	NotMatch []string `json:"notMatch,omitempty"`
-	From     string   `json:"from,omitempty"` // where it came from, for a comment
+	From     string   `json:"from,omitempty"` // origin, for a comment
 }
 
-// ImportedRules is what the permissions of a program amount to.
+// ImportedRules are the permissions of a program, converted to rules.
 type ImportedRules struct {
-	Rules  []Rule   // in the order in which they count
-	Unsaid []string // what could not be said exactly, each with its place
+	Rules  []Rule   // in order of precedence
+	Unsaid []string // permissions without an exact counterpart, each with its place
 }
 
 func (i *ImportedRules) unsaid(from, why string) { i.Unsaid = append(i.Unsaid, from+": "+why) }
@@ -42,14 +42,14 @@ const (
 	sandbox = "sandbox"
 )
 
-// The built-in tools that other programs have too.
+// Built-in tools that other programs also have.
 const (
 	shellTool = "run_shell_command"
 	fetchTool = "web_fetch"
 	builtin   = "builtin"
 )
 
-// RulesYAML renders rules as settings, each under a comment that says where it came from.
+// RulesYAML renders rules as settings, each under a comment with its origin.
 func RulesYAML(rules []Rule) string {
 	if len(rules) == 0 {
 		return "policy:\n  rules: []\n"
@@ -65,12 +65,12 @@ func RulesYAML(rules []Rule) string {
 	return b.String()
 }
 
-// matchesAll reports whether the rule has no condition.
+// matchesAll reports whether the rule has no conditions.
 func (r *Rule) matchesAll() bool {
 	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.When == ""
 }
 
-// fields are the keys that are set, as RulesYAML.
+// fields returns the keys that are set, in YAML.
 func (r *Rule) fields() []string {
 	var out []string
 	add := func(key, value string) {
@@ -89,7 +89,7 @@ func (r *Rule) fields() []string {
 	add("reason", r.Reason)
 	examples := func(key string, lines []string) {
 		if len(lines) > 0 {
-			list, _ := json.Marshal(lines) // strings always encode
+			list, _ := json.Marshal(lines) // cannot fail for strings
 			out = append(out, key+": "+string(list))
 		}
 	}
@@ -98,26 +98,26 @@ func (r *Rule) fields() []string {
 	return out
 }
 
-// isLiteral reports whether a rule's command can name these words, which are no
-// globs.
+// isLiteral reports whether the words can be a rule's command, which does not
+// support globs.
 func isLiteral(words string) bool {
 	return shellline.IsPlain(words) && !strings.ContainsAny(words, "*?[{")
 }
 
-// oneCommand is a condition on the shell line that keeps everything out that could
-// be more than one simple command.
+// oneCommand is a condition that excludes shell lines that may have more than one
+// simple command.
 const oneCommand = "(.command | test(\"[;&|<>()$`\\\\n\\\\\\\\]\") | not)"
 
-// isExactly is a condition that the shell line is a text.
+// isExactly returns the condition that the shell line equals a text.
 func isExactly(line string) string { return ".command == " + jsonx.Quote(line) }
 
-// holds is a condition that the shell line contains a text.
+// holds returns the condition that the shell line contains a text.
 func holds(text string) string { return ".command | contains(" + jsonx.Quote(text) + ")" }
 
-// tests is a condition that the shell line matches a regular expression.
+// tests returns the condition that the shell line matches a regular expression.
 func tests(expression string) string { return ".command | test(" + jsonx.Quote(expression) + ")" }
 
-// wildcards turns a pattern in which * stands for any text into a regular
+// wildcards converts a pattern, in which * matches any text, to a regular
 // expression.
 func wildcards(pattern string) string {
 	pieces := strings.Split(pattern, "*")
@@ -127,8 +127,8 @@ func wildcards(pattern string) string {
 	return strings.Join(pieces, ".*")
 }
 
-// onHost is a condition that an address is on a host; deeper adds the hosts below
-// it. A host may begin with "*.".
+// onHost returns the condition that a URL is on a host. deeper also matches its
+// subdomains. A host may begin with "*.".
 func onHost(host string, deeper bool) string {
 	below, wild := strings.CutPrefix(host, "*.")
 	prefix := ""

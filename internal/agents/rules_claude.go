@@ -19,18 +19,19 @@ type claudeReader struct {
 type RuleFile struct {
 	Path string
 	Data []byte
-	Tier int // the higher, the more it counts (Gemini CLI)
+	Tier int // higher tiers take precedence (Gemini CLI)
 }
 
-// readClaude reads the lists permissions.allow, ask and deny of Claude Code's settings
-// files. As there, deny counts before ask, and ask before allow. home is the
-// user's home folder. The error names the file that cannot be parsed.
+// readClaude reads the lists permissions.allow, ask and deny of Claude Code's
+// settings files. As in Claude Code, deny takes precedence over ask, and ask over
+// allow. home is the user's home folder. The error names the file that cannot be
+// parsed.
 func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 	r := &claudeReader{home: home, lists: map[string][]Rule{}}
 	for _, f := range files {
 		name := f.Path
 		if !document.IsJSON(name) {
-			name += ".json" // whatever it is called
+			name += ".json" // regardless of its name
 		}
 		doc, problems := document.ParseForeign(name, f.Data)
 		if doc == nil {
@@ -84,8 +85,8 @@ const (
 	wider   = "the rule is broader: "
 )
 
-// entry converts one entry such as Bash(npm run test:*). Without a rule, or with
-// one that says something else, the note says why.
+// entry converts one entry such as Bash(npm run test:*). If there is no
+// counterpart, or only an inexact one, the note says why.
 func (r *claudeReader) entry(decision, text string) (rule *Rule, note string) {
 	name, spec, found := strings.Cut(text, "(")
 	if found {
@@ -130,7 +131,7 @@ func mcpEntry(decision, name string, params bool) (*Rule, string) {
 	return rule, ""
 }
 
-// bashEntry converts what is in the parentheses of Bash.
+// bashEntry converts the text in the parentheses of Bash.
 func bashEntry(decision, spec string) (*Rule, string) {
 	prefix, isPrefix := strings.CutSuffix(spec, ":*")
 	if !isPrefix && strings.Count(spec, "*") == 1 {
@@ -155,7 +156,7 @@ func bashEntry(decision, spec string) (*Rule, string) {
 	return rule, note
 }
 
-// prefixRule is about commands that begin with words.
+// prefixRule returns a rule for commands that begin with words.
 func prefixRule(decision, words string) (*Rule, string) {
 	switch {
 	case isLiteral(words):
@@ -166,7 +167,7 @@ func prefixRule(decision, words string) (*Rule, string) {
 	return &Rule{Tool: shellTool, When: holds(words)}, wider + "it applies to every line that contains the text"
 }
 
-// patternRule is about commands that match a pattern with wildcards.
+// patternRule returns a rule for commands that match a pattern with wildcards.
 func patternRule(decision, pattern string) (*Rule, string) {
 	if decision != allow {
 		return &Rule{Tool: shellTool, When: tests("(?s)" + wildcards(pattern))}, wider + "it applies to every line that contains a match"
@@ -174,13 +175,13 @@ func patternRule(decision, pattern string) (*Rule, string) {
 	head := pattern[:strings.IndexByte(pattern, '*')]
 	head = strings.TrimSpace(head[:strings.LastIndexByte(head, ' ')+1])
 	if !isLiteral(head) {
-		return nil, leftOut + "the wildcard stands for the program too"
+		return nil, leftOut + "the wildcard also matches the program"
 	}
 	return &Rule{Tool: shellTool, Command: head, When: "(" + tests("^"+wildcards(pattern)+"$") + ") and " + oneCommand},
 		"the rule is narrower: it applies only to single commands"
 }
 
-// fileEntry converts a rule on tools that read or write files.
+// fileEntry converts an entry for tools that read or write files.
 func (r *claudeReader) fileEntry(decision, name, spec string) (*Rule, string) {
 	own := map[string]string{"Read": "read_file", "Edit": "edit", "Write": "write_file", "MultiEdit": "edit", "NotebookEdit": "edit", "Glob": "glob", "Grep": "grep", "LS": "list_directory"}[name]
 	category := map[string]string{"Read": "read", "Edit": "write"}[name]
@@ -206,9 +207,9 @@ func (r *claudeReader) fileEntry(decision, name, spec string) (*Rule, string) {
 	return &Rule{Source: builtin, Category: "write", Path: glob}, ""
 }
 
-// glob converts a pattern in gitignore's dialect: //x is absolute, ~/x is in the
-// home folder, /x and ./x are in the project, and a name without a slash is at any
-// depth.
+// glob converts a pattern in gitignore's syntax: //x is absolute, ~/x is in the
+// home folder, /x and ./x are in the project, and a name without a slash matches at
+// any depth.
 func (r *claudeReader) glob(spec string) (string, bool) {
 	if strings.ContainsAny(spec, "{}\\") || strings.HasPrefix(spec, "!") {
 		return "", false
@@ -233,7 +234,7 @@ func (r *claudeReader) glob(spec string) (string, bool) {
 	return here, here != ""
 }
 
-// fetchEntry converts what is in the parentheses of WebFetch.
+// fetchEntry converts the text in the parentheses of WebFetch.
 func fetchEntry(decision, spec string) (*Rule, string) {
 	host, ok := strings.CutPrefix(spec, "domain:")
 	switch {

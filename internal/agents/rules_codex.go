@@ -12,12 +12,12 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// maxAlternatives limits the rules that one prefix_rule becomes.
+// maxAlternatives is the maximum number of rules for one prefix_rule.
 const maxAlternatives = 64
 
-// readCodexRules reads Codex's rules. Of several that match a command, the strictest counts,
-// as there, so the rules are ordered by strictness. Their literals are read;
-// nothing is run.
+// readCodexRules reads Codex's rules. If several match a command, Codex applies the
+// strictest, so the rules are sorted by strictness. Only literals are read; nothing
+// is evaluated.
 func readCodexRules(ctx context.Context, files []RuleFile) (ImportedRules, error) {
 	r := &codexReader{}
 	for _, f := range files {
@@ -82,7 +82,7 @@ func (r *codexReader) call(ctx context.Context, from string, c call) {
 	r.Rules = append(r.Rules, rules...)
 }
 
-// alternatives writes out a pattern, an element of which may be a list of words.
+// alternatives expands a pattern whose elements may be lists of alternative words.
 func alternatives(v any) ([][]string, bool) {
 	elements, ok := v.([]any)
 	if !ok || len(elements) == 0 {
@@ -105,7 +105,7 @@ func alternatives(v any) ([][]string, bool) {
 	return out, true
 }
 
-// quoteWords writes words as a shell line.
+// quoteWords returns words as a shell command line.
 func quoteWords(list []string) string {
 	quoted := make([]string, len(list))
 	for i, w := range list {
@@ -117,7 +117,7 @@ func quoteWords(list []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// exampleLines reads example commands: lines, or lists of words.
+// exampleLines reads example commands, which are lines or lists of words.
 func exampleLines(v any) []string {
 	list, _ := v.([]any)
 	var out []string
@@ -134,7 +134,7 @@ func exampleLines(v any) []string {
 	return slices.DeleteFunc(out, func(line string) bool { return strings.TrimSpace(line) == "" })
 }
 
-// example adds an example to the rules that it is true of.
+// example adds an example to the rules to which it applies.
 func (r *codexReader) example(ctx context.Context, rules []Rule, line string, match bool) bool {
 	tool := &registry.Tool{Definition: registry.Definition{Name: shellTool, Source: registry.SourceBuiltin, Category: registry.CategoryCommand},
 		Subject: func(registry.Call) (registry.Subject, error) { return registry.Subject{Command: line}, nil }}

@@ -10,25 +10,26 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// exporter writes rules in the words of another program. An entry counts only if
-// reading it gives the rule again.
+// exporter converts rules to the format of another program. An entry is exact only
+// if importing it returns the same rule.
 type exporter struct {
-	exact func(r Rule) []string                    // entries that may say the rule
-	wide  func(r Rule) []string                    // entries that say more, for rules that ask or deny
-	read  func(decision, entry string) []Rule      // what entries mean
-	join  func(entries map[string][]string) string // by decision
-	order bool                                     // rules count in their order there too
+	exact func(r Rule) []string                    // candidates for an exact counterpart
+	wide  func(r Rule) []string                    // broader entries, for rules that ask or deny
+	read  func(decision, entry string) []Rule      // imports an entry
+	join  func(entries map[string][]string) string // renders entries, given by decision
+	order bool                                     // the order of rules matters in the other program
 }
 
-// ExportRules writes rules for a program, and says which of them the program cannot
-// express: those that allow are left out, others become wider where they can.
+// ExportRules converts rules to the format of a program. It also returns notes
+// about rules that the program cannot express: rules that allow are omitted, others
+// become broader if possible.
 func ExportRules(ctx context.Context, program string, rules []Rule) (text string, unsaid []string) {
 	x := exporters(ctx)[program]
 	entries := map[string][]string{}
 	var allowed bool
 	for i, r := range rules {
 		confined := r.Decision == sandbox
-		if confined { // no rule may loosen
+		if confined { // the result must not allow more
 			r.Decision = ask
 		}
 		decision := r.Decision
@@ -77,8 +78,7 @@ func exporters(ctx context.Context) map[string]exporter {
 	}
 }
 
-// entry returns the entry for a rule, "" if there is none, and what is to be said
-// about it.
+// entry returns the entry for a rule, or "" if there is none, and a note about it.
 func (x exporter) entry(r Rule, at int) (entry, note string) {
 	server, tool, ok := strings.Cut(r.Tool, "__")
 	if ok && r.Server == "" {
@@ -101,14 +101,15 @@ func (x exporter) entry(r Rule, at int) (entry, note string) {
 
 func candidateName(entry string) string { return strings.Join(strings.Fields(entry), " ") }
 
-// same reports whether two rules decide alike.
+// same reports whether two rules match the same calls and decide the same.
 func same(a, b Rule) bool {
 	a.From, a.Reason, a.Match, a.NotMatch = "", "", nil, nil
 	b.From, b.Reason, b.Match, b.NotMatch = "", "", nil, nil
 	return fmt.Sprint(a) == fmt.Sprint(b)
 }
 
-// claudeEntries are entries of Claude Code's lists that may say a rule.
+// claudeEntries returns candidates for entries of Claude Code's lists that express
+// a rule.
 func claudeEntries(r Rule) []string {
 	name := claudeTool(r.Tool)
 	switch {
@@ -129,7 +130,7 @@ func claudeEntries(r Rule) []string {
 	return []string{"Read", "Edit"}
 }
 
-// claudeTool returns the name that Claude Code has for a built-in tool, "" if none.
+// claudeTool returns Claude Code's name for a built-in tool, or "".
 func claudeTool(tool string) string {
 	return map[string]string{"read_file": "Read", "write_file": "Write", "edit": "Edit", "glob": "Glob", "grep": "Grep", "list_directory": "LS",
 		shellTool: "Bash", fetchTool: "WebFetch", "todo_write": "TodoWrite"}[tool]
@@ -158,7 +159,7 @@ func claudeGlob(glob string) string {
 	return glob
 }
 
-// claudeWide are entries that hold for more than a rule.
+// claudeWide returns entries that are broader than a rule.
 func claudeWide(r Rule) []string {
 	switch {
 	case r.Server != "":
@@ -175,7 +176,7 @@ func claudeText(entries map[string][]string) string {
 	return string(data) + "\n"
 }
 
-// quotedIn is the first JSON string behind a mark, "" if there is none.
+// quotedIn returns the first JSON string after a mark, or "".
 func quotedIn(text, mark string) string {
 	_, rest, found := strings.Cut(text, mark)
 	var out string
@@ -185,7 +186,7 @@ func quotedIn(text, mark string) string {
 	return out
 }
 
-// literalIn is the text that a condition compares the line with.
+// literalIn returns the text that a condition compares with the line.
 func literalIn(when string) string {
 	if text := quotedIn(when, ".command == "); text != "" {
 		return text
@@ -193,18 +194,18 @@ func literalIn(when string) string {
 	return quotedIn(when, "contains(")
 }
 
-// patternIn is the pattern with wildcards that a condition tests.
+// patternIn returns the pattern with wildcards that a condition tests.
 func patternIn(when string) string {
 	expression := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(quotedIn(when, "test("), "(?s)"), "^"), "$")
 	return unquoted(strings.ReplaceAll(expression, ".*", "*"))
 }
 
-// unquoted takes back regexp.QuoteMeta.
+// unquoted is the inverse of regexp.QuoteMeta.
 func unquoted(expression string) string {
 	return regexp.MustCompile(`\\(.)`).ReplaceAllString(expression, "$1")
 }
 
-// hostOf is the host that a condition of onHost wants.
+// hostOf returns the host in a condition from onHost.
 func hostOf(when string) string {
 	host := strings.TrimSuffix(strings.TrimPrefix(quotedIn(when, "test("), `(?i)^\s*https?://`), `\.?(:[0-9]*)?([/?#]|$)`)
 	if below, ok := strings.CutPrefix(host, `[a-z0-9_.-]+\.`); ok {
@@ -213,7 +214,7 @@ func hostOf(when string) string {
 	return unquoted(strings.TrimPrefix(host, `([^/?#]*[.@])?`))
 }
 
-// codexEntries are the prefix rules that may say a rule.
+// codexEntries returns candidates for prefix rules that express a rule.
 func codexEntries(r Rule) []string {
 	if r.Tool != shellTool || r.Command == "" || strings.ContainsAny(r.Command, `'"\`) {
 		return nil
@@ -237,8 +238,8 @@ func codexText(entries map[string][]string) string {
 	return b.String()
 }
 
-// geminiEntries are the rules of the Gemini CLI that may say a rule, without
-// their priority.
+// geminiEntries returns candidates for Gemini CLI rules, without a priority, that
+// express a rule.
 func geminiEntries(r Rule) []string {
 	decision := map[string]string{allow: "allow", ask: "ask_user", deny: "deny"}[r.Decision]
 	base := "[[rule]]\n"

@@ -15,16 +15,16 @@ import (
 // RulePrograms are the names of the programs that ImportRules knows.
 func RulePrograms() []string { return []string{"claude", "gemini", "codex"} }
 
-// RulePlace is where a program keeps permissions: a file, or all files of a folder
-// with a suffix.
+// RulePlace is the location of a program's permissions: a file, or all files in a
+// folder with a suffix.
 type RulePlace struct {
 	Path   string
-	Suffix string // "" for a file
+	Suffix string // "" if Path is a file
 	Tier   int
 }
 
-// RulePlaces are the places of a program, those that count most first. An unknown program
-// has none.
+// RulePlaces returns the locations of a program's permissions in order of
+// precedence. It returns nil for an unknown program.
 func RulePlaces(program, root string, environ []string) []RulePlace {
 	env := expand.NewEnviron(environ)
 	home := env.Home()

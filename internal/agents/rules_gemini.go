@@ -11,7 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// geminiRule is a [[rule]] of the Gemini CLI's policy files.
+// geminiRule is a [[rule]] in Gemini CLI's policy files.
 type geminiRule struct {
 	ToolName        any      `toml:"toolName"`      // string or list
 	CommandPrefix   any      `toml:"commandPrefix"` // string or list
@@ -30,11 +30,12 @@ type geminiRule struct {
 	from string
 }
 
-// geminiReader reads the policy of the Gemini CLI.
+// geminiReader reads Gemini CLI's policy.
 type geminiReader struct{ ImportedRules }
 
-// readGeminiRules reads the Gemini CLI's policy files. As there, rules of a higher tier and
-// of a higher priority count first; of several with the same, the strictest.
+// readGeminiRules reads Gemini CLI's policy files. As in Gemini CLI, rules of a
+// higher tier and then of a higher priority take precedence; of rules with the same
+// priority, the strictest applies.
 func readGeminiRules(files []RuleFile) (ImportedRules, error) {
 	var rules []geminiRule
 	r := &geminiReader{}
@@ -68,7 +69,7 @@ func readGeminiRules(files []RuleFile) (ImportedRules, error) {
 	return r.ImportedRules, nil
 }
 
-// ruleLines are the lines on which rules begin.
+// ruleLines returns the line numbers at which rules begin.
 func ruleLines(data []byte) []int {
 	var out []int
 	for i, line := range bytes.Split(data, []byte("\n")) {
@@ -98,7 +99,7 @@ func (r *geminiReader) rule(g *geminiRule) {
 	tools, ok := words(g.ToolName)
 	prefixes, plain := words(g.CommandPrefix)
 	if !ok || !plain {
-		r.unsaid(g.from, leftOut+"toolName and commandPrefix are texts or lists of texts")
+		r.unsaid(g.from, leftOut+"toolName and commandPrefix must be strings or lists of strings")
 		return
 	}
 	if len(tools) == 0 {
@@ -118,17 +119,18 @@ func (r *geminiReader) rule(g *geminiRule) {
 	}
 }
 
-// limited says what limits the rule that ours cannot; "" for nothing.
+// limited describes a condition of the rule that has no counterpart. It returns ""
+// if there is none.
 func (g *geminiRule) limited() string {
 	switch {
 	case len(g.Modes) > 0 && !(slices.Contains(g.Modes, "default") && slices.Contains(g.Modes, "autoEdit")):
 		return "it applies only in some approval modes"
 	case g.Interactive != nil:
-		return "it applies only to interactive or only to other runs"
+		return "it applies only to interactive or only to non-interactive runs"
 	case g.Subagent != nil:
 		return "it applies only to a subagent"
 	case g.ToolAnnotations != nil:
-		return "it depends on annotations, which servers choose"
+		return "it depends on annotations, which the server controls"
 	}
 	return ""
 }
@@ -176,7 +178,7 @@ func (r *geminiReader) commands(g *geminiRule, decision, tool string, prefixes [
 		return note(regexRule(decision, g.CommandRegex))
 	}
 	rule := geminiTool(tool, g.MCPName)
-	if rule != nil && rule.matchesAll() && tool != "*" { // it would match every call
+	if rule != nil && rule.matchesAll() && tool != "*" { // it would otherwise match every call
 		rule = nil
 	}
 	if rule == nil {
@@ -189,7 +191,8 @@ func (r *geminiReader) commands(g *geminiRule, decision, tool string, prefixes [
 	return note(argsRule(decision, rule, g.ArgsPattern))
 }
 
-// geminiTool names a tool of the Gemini CLI; nil for one that we do not have.
+// geminiTool returns a rule that names a tool of Gemini CLI, or nil if toolreg does
+// not have it.
 func geminiTool(name, server string) *Rule {
 	switch rest, isMCP := strings.CutPrefix(name, "mcp_"); {
 	case server != "" && (name == "*" || name == ""):
@@ -215,13 +218,13 @@ func geminiTool(name, server string) *Rule {
 	return nil
 }
 
-// geminiTools are the tools that toolreg has by the Gemini CLI's names and ours. It
-// never changes.
+// geminiTools maps names of tools in Gemini CLI to those in toolreg. It is never
+// modified.
 var geminiTools = map[string]string{"replace": "edit", "search_file_content": "grep", "grep_search": "grep", "write_todos": "todo_write",
 	"list_directory": "list_directory", "read_file": "read_file", "grep": "grep", "glob": "glob", "edit": "edit", "write_file": "write_file",
 	shellTool: shellTool, "process": "process", fetchTool: fetchTool, "apply_patch": "apply_patch", "todo_read": "todo_read", "todo_write": "todo_write"}
 
-// regexRule is about commands that begin with a match of an expression.
+// regexRule returns a rule for commands that begin with a match of an expression.
 func regexRule(decision, expression string) (*Rule, string) {
 	_, err := regexp.Compile(expression)
 	switch {

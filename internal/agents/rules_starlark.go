@@ -8,18 +8,18 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// call is a call of a Starlark file whose arguments are literals.
+// call is a call in a Starlark file.
 type call struct {
 	name string
 	line int
-	args map[string]any // string, []any or nil for other literals
+	args map[string]any // a string, a []any, or nil for other literals
 }
 
-// maxNesting limits lists in lists.
+// maxNesting is the maximum nesting of lists.
 const maxNesting = 16
 
-// starlark reads the calls of a file without running anything. Every statement must
-// be a call with literal arguments by name.
+// starlark reads the calls in a file without evaluating anything. Every statement
+// must be a call with named arguments that are literals.
 type starlark struct {
 	file string
 	src  string
@@ -27,7 +27,7 @@ type starlark struct {
 	line int
 }
 
-// calls reads the file. The error names the line that cannot be read.
+// calls returns the calls in the file. The error has the line that cannot be read.
 func (s *starlark) calls() (out []call, err error) {
 	defer func() {
 		if p, ok := recover().(*document.Problem); ok {
@@ -41,12 +41,12 @@ func (s *starlark) calls() (out []call, err error) {
 	return out, nil
 }
 
-// fail ends the reading; calls recovers it.
+// fail stops the parser with a panic, which calls recovers.
 func (s *starlark) fail(format string, args ...any) {
 	panic(&document.Problem{File: s.file, Line: s.line, Col: 1, Message: fmt.Sprintf(format, args...)})
 }
 
-// skip passes over space, comments and separators of statements.
+// skip skips white space, comments and statement separators.
 func (s *starlark) skip() {
 	for s.at < len(s.src) {
 		switch c := s.src[s.at]; c {
@@ -64,7 +64,7 @@ func (s *starlark) skip() {
 	}
 }
 
-// take passes over a character if it is the next.
+// take skips a character and reports whether it was the next one.
 func (s *starlark) take(c byte) bool {
 	s.skip()
 	if s.at < len(s.src) && s.src[s.at] == c {
@@ -133,7 +133,7 @@ func (s *starlark) value(depth int) any {
 	return nil
 }
 
-// text reads a string.
+// text reads a string literal.
 func (s *starlark) text() string {
 	quote := s.src[s.at : s.at+1]
 	if triple := strings.Repeat(quote, 3); strings.HasPrefix(s.src[s.at:], triple) {

@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-var update = flag.Bool("update", false, "write the expected files anew")
+var update = flag.Bool("update", false, "rewrite the expected files")
 
 var samples = map[string]string{"claude": "claude.json", "gemini": "gemini.toml", "codex": "default.rules"}
 
@@ -29,8 +29,8 @@ func importSample(t *testing.T, program string) ImportedRules {
 	return got
 }
 
-// What the programs' documentation shows becomes rules that the settings take.
-func TestImport(t *testing.T) {
+// The examples of the programs' documentation become rules that are valid settings.
+func TestImportRules(t *testing.T) {
 	for _, program := range RulePrograms() {
 		t.Run(program, func(t *testing.T) {
 			got := importSample(t, program)
@@ -50,13 +50,13 @@ func TestImport(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if unknown, err := settings.CheckFile("rules.yaml", []byte(yaml)); err != nil || len(unknown) > 0 {
-				t.Errorf("the settings do not take it: %v %v", err, unknown)
+				t.Errorf("not valid as settings: %v %v", err, unknown)
 			}
 		})
 	}
 }
 
-func TestImportRefuses(t *testing.T) {
+func TestImportErrors(t *testing.T) {
 	for _, tt := range []struct{ program, data, want string }{
 		{"claude", `{"permissions": {"allow": [}`, "x:1"},
 		{"claude", `{"permissions": {"deny": "Bash"}}`, "permissions.deny is not a list"},
@@ -77,7 +77,7 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, reading it ends, and what comes out is settings.
+// Importing any file terminates, and the rules are valid settings.
 func FuzzImport(f *testing.F) {
 	for program, name := range samples {
 		data, err := os.ReadFile(filepath.Join("testdata", "rules", name))
@@ -97,7 +97,7 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
-// What was imported can be exported again, and means the same.
+// Imported rules can be exported again without changing their meaning.
 func TestRoundTrip(t *testing.T) {
 	for _, program := range RulePrograms() {
 		t.Run(program, func(t *testing.T) {
@@ -122,7 +122,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// What a program cannot express is left out if it allows, and wider if not.
+// A rule that a program cannot express is omitted if it allows, and becomes broader
+// otherwise.
 func TestExportNeverLoosens(t *testing.T) {
 	rules := []Rule{
 		{Tool: shellTool, When: ".command | length < 10", Decision: allow, From: "s:1"},

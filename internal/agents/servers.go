@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Importer has the files of other programs. It is a [settings.Importer]; the
-// zero value is ready to use.
+// Importer implements [settings.Importer] for the files of other programs. The zero
+// value is ready to use.
 type Importer struct{}
 
 var _ settings.Importer = Importer{}
@@ -24,8 +24,8 @@ func (Importer) Programs() []string {
 	return out
 }
 
-// Files returns the files of a program in order of precedence: the project's
-// before the user's. An unknown program has none.
+// Files returns the files of a program in order of precedence: the project's before
+// the user's. It returns nil for an unknown program.
 func (Importer) Files(program, root string, environ []string) []settings.ImportFile {
 	for _, p := range programs() {
 		if p.name == program {
@@ -35,8 +35,8 @@ func (Importer) Files(program, root string, environ []string) []settings.ImportF
 	return nil
 }
 
-// withoutDuplicates removes a file that is both the project's and the user's:
-// if the home folder is the project, it is the user's.
+// withoutDuplicates removes project files that are also the user's, which happens
+// if the home folder is the project.
 func withoutDuplicates(files []settings.ImportFile) []settings.ImportFile {
 	users := map[string]bool{}
 	for _, f := range files {
@@ -67,8 +67,8 @@ func programs() []program {
 
 // folders has the folders where programs store their files.
 type folders struct {
-	root string // of the project
-	home string // "" = unknown
+	root string // project root
+	home string // home folder; "" if unknown
 	env  expand.Environ
 }
 
@@ -80,12 +80,13 @@ func newFolders(root string, environ []string) folders {
 // reader finds the servers in the content of a file.
 type reader = func(path string, data []byte) ([]settings.ImportedServer, []document.Problem)
 
-// project is a file of the project.
+// project returns a file in the project.
 func (w folders) project(read reader, path ...string) settings.ImportFile {
 	return settings.ImportFile{Path: filepath.Join(append([]string{w.root}, path...)...), Project: true, Read: read}
 }
 
-// user is a file below a folder of the user; none if the folder is unknown.
+// user returns a file below a folder of the user, or nothing if the folder is
+// unknown.
 func (w folders) user(read reader, dir string, path ...string) []settings.ImportFile {
 	if !filepath.IsAbs(dir) {
 		return nil
@@ -93,7 +94,8 @@ func (w folders) user(read reader, dir string, path ...string) []settings.Import
 	return []settings.ImportFile{{Path: filepath.Join(append([]string{dir}, path...)...), Read: read}}
 }
 
-// named is the folder in a variable, or else one in the home folder.
+// named returns the folder in an environment variable, or else one in the home
+// folder.
 func (w folders) named(variable string, path ...string) string {
 	if dir := w.env.Get(variable); filepath.IsAbs(dir) {
 		return dir
@@ -104,7 +106,7 @@ func (w folders) named(variable string, path ...string) string {
 	return filepath.Join(append([]string{w.home}, path...)...)
 }
 
-// application is where graphical programs store their settings.
+// application returns the folder in which graphical programs store their settings.
 func (w folders) application() string {
 	switch runtime.GOOS {
 	case "darwin":

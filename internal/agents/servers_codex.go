@@ -17,7 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Limits of a TOML file, because the parser is recursive.
+// Limits on TOML files. They are necessary because the parser is recursive.
 const (
 	maxTOML  = 1 << 20 // bytes
 	maxDepth = 64      // maximum nesting of brackets
@@ -64,14 +64,14 @@ func readCodexServers(path string, data []byte) ([]settings.ImportedServer, []do
 		if !known {
 			continue
 		}
-		delete(file.Servers, name.Name) // the table may have been declared more than once
+		delete(file.Servers, name.Name) // the table may be declared more than once
 		e, why := codexEntry(table)
 		out = append(out, imported(name, e, unchanged, why))
 	}
 	return out, nil
 }
 
-// bounded rejects files that could exhaust the parser.
+// bounded rejects files that could exhaust the stack of the parser.
 func bounded(data []byte) error {
 	if len(data) > maxTOML {
 		return errors.New("is larger than 1 MiB")
@@ -131,8 +131,8 @@ func tables(data []byte) []jsonx.Member {
 	return out
 }
 
-// keyPath returns the first two parts of the key of an expression, and the
-// position of the last of these.
+// keyPath returns the first two parts of an expression's key, and the position of
+// the second.
 func keyPath(e *unstable.Node) (path []string, at unstable.Range) {
 	for keys := e.Key(); len(path) < 2 && keys.Next(); {
 		path, at = append(path, string(keys.Node().Data)), keys.Node().Raw
@@ -152,7 +152,7 @@ func codexEntry(table any) (entry, string) {
 	}
 	e := entry{Command: s.Command, Args: s.Args, Env: sortedPairs(s.Env), Cwd: s.Cwd, URL: s.URL, Headers: sortedPairs(s.HTTPHeaders),
 		IncludeTools: s.EnabledTools, ExcludeTools: s.DisabledTools, Disabled: s.Enabled != nil && !*s.Enabled}
-	if err := e.expand(plain); err != nil { // the rest consists of names of variables
+	if err := e.expand(plain); err != nil { // the other fields are names of variables
 		return e, err.Error()
 	}
 	e.Timeout, e.ConnectTimeout = seconds(s.ToolTimeoutSec), seconds(s.StartupTimeoutSec)
@@ -162,8 +162,8 @@ func codexEntry(table any) (entry, string) {
 	return e, s.addVariables(&e)
 }
 
-// addVariables adds the values that the table takes from variables by name. It
-// returns what is wrong with a name; "" if nothing is.
+// addVariables adds the values that the table takes from environment variables. It
+// returns a problem if a name is invalid, or "".
 func (s *codexServer) addVariables(e *entry) string {
 	for _, v := range s.EnvVars {
 		name, ok := v.(string)
@@ -190,7 +190,7 @@ func (s *codexServer) addVariables(e *entry) string {
 	return ""
 }
 
-// unchanged is for strings that already have our syntax.
+// unchanged is the dialect of strings that already have toolreg's syntax.
 func unchanged(s string, _ bool) (string, error) { return s, nil }
 
 // sortedPairs returns a table, which is unordered, sorted by name.

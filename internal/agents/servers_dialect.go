@@ -9,16 +9,16 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 )
 
-// dialect converts a string of a program to one with the same meaning in our
-// settings. secret says that ours may be a reference (env, headers).
+// dialect converts a string in a program's settings to one with the same meaning in
+// toolreg's. secret is set if the result may be a reference (env, headers).
 type dialect func(s string, secret bool) (string, error)
 
-// plain is for programs that expand nothing.
+// plain is the dialect of programs that expand nothing.
 func plain(s string, secret bool) (string, error) {
 	return guard(expand.Escape(s), secret), nil
 }
 
-// guard prevents text from being read as a reference.
+// guard prevents text from being interpreted as a reference.
 func guard(s string, secret bool) string {
 	if secret && (strings.HasPrefix(s, "env:") || strings.HasPrefix(s, "file:") || strings.HasPrefix(s, "cmd:")) {
 		return "${}" + s
@@ -26,10 +26,11 @@ func guard(s string, secret bool) string {
 	return s
 }
 
-// shellLike is for programs that expand $NAME and ${NAME} as we do.
+// shellLike is the dialect of programs that expand $NAME and ${NAME} as toolreg
+// does.
 func shellLike(s string, secret bool) (string, error) { return guard(s, secret), nil }
 
-// braces is for programs that expand only ${NAME} and ${NAME:-default}.
+// braces is the dialect of programs that expand only ${NAME} and ${NAME:-default}.
 func braces(s string, secret bool) (string, error) {
 	out, err := replace(s, "${", "}", func(inner string) (string, error) {
 		name, def, hasDefault := strings.Cut(inner, ":-")
@@ -44,8 +45,8 @@ func braces(s string, secret bool) (string, error) {
 	return guard(out, secret), err
 }
 
-// editorLike is for editors whose variables are ${env:NAME}, ${workspaceFolder}
-// and the like.
+// editorLike is the dialect of editors, whose variables are ${env:NAME},
+// ${workspaceFolder} and the like.
 func editorLike(root string) dialect {
 	return func(s string, secret bool) (string, error) {
 		if path, ok := strings.CutPrefix(s, "${file:"); ok && secret && strings.HasSuffix(path, "}") && !strings.Contains(path, "$") {
@@ -75,7 +76,7 @@ func editorVariable(root, inner string) (string, error) {
 	return "", fmt.Errorf("its variable ${%s} is not supported", inner)
 }
 
-// opencodeLike is for {env:NAME} and {file:PATH}.
+// opencodeLike is the dialect with {env:NAME} and {file:PATH}.
 func opencodeLike(s string, secret bool) (string, error) {
 	if path, ok := strings.CutPrefix(s, "{file:"); ok && secret && strings.Count(s, "}") == 1 && strings.HasSuffix(path, "}") {
 		return fileReference(strings.TrimSuffix(path, "}"))
@@ -93,7 +94,7 @@ func opencodeLike(s string, secret bool) (string, error) {
 	return guard(out, secret), err
 }
 
-// fileReference returns our reference to a file.
+// fileReference returns a toolreg reference to a file.
 func fileReference(path string) (string, error) {
 	path = expand.Escape(path)
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
@@ -105,9 +106,8 @@ func fileReference(path string) (string, error) {
 	return "file:" + path, nil
 }
 
-// replace replaces what is between open and close by the result of variable,
-// and escapes the dollar signs in the rest. An open that is never closed is
-// text.
+// replace replaces each text between open and close by the result of variable, and
+// escapes the dollar signs in the rest. If close is missing, open is ordinary text.
 func replace(s, open, close string, variable func(inner string) (string, error)) (string, error) {
 	var b strings.Builder
 	for {

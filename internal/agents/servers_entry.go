@@ -8,7 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// entry is one server as an entry of mcpServers.
+// entry is a server, converted to an entry of mcpServers.
 type entry struct {
 	Command        string          `json:"command,omitempty"`
 	Args           []string        `json:"args,omitempty"`
@@ -28,8 +28,8 @@ type entry struct {
 	Disabled       bool            `json:"disabled,omitempty"`
 }
 
-// expand applies a program's rules for variables to every string to which they
-// apply, and escapes the rest.
+// expand converts all strings in which the program expands variables, and escapes
+// the others.
 func (e *entry) expand(d dialect) error {
 	var failed []error
 	apply := func(s *string, secret bool) {
@@ -73,7 +73,7 @@ func (p pairs) MarshalJSON() ([]byte, error) {
 // are omitted.
 func (p *pairs) UnmarshalJSON(data []byte) error {
 	if kind := jsonx.KindOf(data); kind != jsonx.Object && kind != jsonx.Null {
-		return errors.New("an object of strings is expected")
+		return errors.New("expected an object of strings")
 	}
 	for name, value := range jsonx.Members(data) {
 		switch jsonx.KindOf(value) {
@@ -82,7 +82,7 @@ func (p *pairs) UnmarshalJSON(data []byte) error {
 			text, _ := jsonx.Text(value)
 			*p = append(*p, pair{name, text})
 		case jsonx.Array, jsonx.Object:
-			return errors.New("an object of strings is expected")
+			return errors.New("expected an object of strings")
 		default:
 			*p = append(*p, pair{name, string(value)})
 		}

@@ -25,7 +25,7 @@ type server struct {
 	Enabled       *bool           `json:"enabled"`
 }
 
-// process has the fields of a server that is started.
+// process has the fields of a server over stdio.
 type process struct {
 	Command     json.RawMessage `json:"command"` // a string, or in some programs a list or an object
 	Args        []string        `json:"args"`
@@ -44,8 +44,8 @@ type address struct {
 	HeadersHelper string `json:"headersHelper"`
 }
 
-// entry returns the entry for the fields that most programs share. problem says
-// why it cannot be converted.
+// entry converts the fields that most programs have in common. problem says why
+// that is not possible.
 func (s *server) entry() (e entry, problem string) {
 	e = entry{Args: s.Args, Env: s.Env, Cwd: s.Cwd, URL: s.URL, HTTPURL: s.HTTPURL, Headers: s.Headers, ExcludeTools: s.DisabledTools,
 		Disabled: s.Disabled || s.Enabled != nil && !*s.Enabled}
@@ -64,19 +64,19 @@ func (s *server) entry() (e entry, problem string) {
 		e.Type = "sse"
 	case "":
 	default:
-		return e, "its type is not one of stdio, http and sse"
+		return e, "its type must be stdio, http or sse"
 	}
 	switch {
 	case s.EnvFile != "":
-		return e, "envFile is not supported; write its variables into env"
+		return e, "envFile is not supported; put its variables into env"
 	case s.HeadersHelper != "":
-		return e, "headersHelper is not supported; write cmd: before its command in headers"
+		return e, "headersHelper is not supported; use cmd:COMMAND as a value in headers"
 	}
 	return e, ""
 }
 
-// read reads the servers below a path of names in a JSON file. convert converts
-// each to an entry, or says why it cannot.
+// read reads the servers at a path in a JSON file. convert converts each to an
+// entry, or returns a problem.
 func read(d dialect, convert func(s *server) (entry, string), keys ...string) reader {
 	return func(path string, data []byte) ([]settings.ImportedServer, []document.Problem) {
 		doc, problems := document.ParseForeign(path, data)

@@ -10,11 +10,11 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Pasted reads servers from JSON as shown in a server's documentation: an
-// object "mcpServers" or "servers", an object of entries by name, or a single
-// entry, whose name is name. If name is given, a single entry with another name
-// is renamed. Entries in our format are unchanged; others are read as Claude
-// Code reads them. The error is an [*settings.Error] or says what is missing.
+// Pasted reads servers from JSON as shown in a server's documentation: an object
+// "mcpServers" or "servers", an object of entries by name, or a single entry
+// without a name. If name is not empty, it becomes the name of a single entry.
+// Entries in toolreg's own format are unchanged; others are read like those of
+// Claude Code. The error is an [*settings.Error] or says what is missing.
 func Pasted(data []byte, name string) ([]settings.ImportedServer, error) {
 	doc, problems := document.Parse("pasted.json", data)
 	if len(problems) > 0 {
@@ -31,7 +31,7 @@ func Pasted(data []byte, name string) ([]settings.ImportedServer, error) {
 	}
 	if isEntry(members) {
 		if name == "" {
-			return nil, errors.New("the JSON is one entry without a name")
+			return nil, errors.New("the JSON is a single entry without a name")
 		}
 		members = []jsonx.Member{{Name: name, Value: doc.Root}}
 	}
@@ -48,7 +48,7 @@ func Pasted(data []byte, name string) ([]settings.ImportedServer, error) {
 	return out, nil
 }
 
-// isEntry reports whether members are those of one server.
+// isEntry reports whether members are the fields of one server.
 func isEntry(members []jsonx.Member) bool {
 	for _, m := range members {
 		switch m.Name {

@@ -5,13 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// geminiFiles returns the settings of the Gemini CLI, which have mcpServers in
-// our own format.
+// geminiFiles returns the settings of Gemini CLI, whose mcpServers have toolreg's
+// own format.
 func geminiFiles(w folders) []settings.ImportFile {
 	return append([]settings.ImportFile{w.project(readGeminiServers, ".gemini", "settings.json")},
 		w.user(readGeminiServers, w.named("", ".gemini"), "settings.json")...)
@@ -26,13 +25,13 @@ func readGeminiServers(path string, data []byte) ([]settings.ImportedServer, []d
 	out := servers(doc.Members("mcpServers"), shellLike, geminiEntry)
 	for i, s := range out {
 		if s.JSON != nil && (slices.Contains(excluded, s.Name) || len(allowed) > 0 && !slices.Contains(allowed, s.Name)) {
-			out[i].JSON, out[i].Problem = nil, "the settings of the Gemini CLI exclude it"
+			out[i].JSON, out[i].Problem = nil, "it is excluded in the settings of Gemini CLI"
 		}
 	}
 	return out, nil
 }
 
-// lists reads a list of names in the group mcp or in its older position.
+// lists reads a list of names in the group mcp, or at its older position.
 func lists(doc *document.Document, member, older string) []string {
 	for _, m := range append(doc.Members("mcp"), doc.Members()...) {
 		var names []string
@@ -50,9 +49,9 @@ func geminiEntry(s *server) (entry, string) {
 	return e, problem
 }
 
-// claudeFiles returns the files of Claude Code, which stores servers of this
-// project and of all projects in one user file and those that a team shares in
-// .mcp.json, and that of Claude Desktop.
+// claudeFiles returns the files of Claude Code and Claude Desktop. Claude Code
+// stores the servers of a team in .mcp.json, and all others in one user file, for
+// each project or for all.
 func claudeFiles(w folders) []settings.ImportFile {
 	shared := read(braces, (*server).entry, "mcpServers")
 	config := w.named("CLAUDE_CONFIG_DIR")
@@ -78,7 +77,7 @@ func windsurfFiles(w folders) []settings.ImportFile {
 	return w.user(read(editorLike(w.root), (*server).entry, "mcpServers"), w.named("", ".codeium", "windsurf"), "mcp_config.json")
 }
 
-// opencodeFiles returns opencode's files: in two folders of a project, each
+// opencodeFiles returns opencode's files. In a project they can be in two folders,
 // with two possible names.
 func opencodeFiles(w folders) []settings.ImportFile {
 	var out []settings.ImportFile
@@ -98,7 +97,7 @@ func readOpencode(path string, data []byte) ([]settings.ImportedServer, []docume
 		return nil, problems
 	}
 	members := doc.Members("mcp")
-	// Version 2 has the servers one level deeper.
+	// In version 2 the servers are one level deeper.
 	if nested := doc.Members("mcp", "servers"); nested != nil && !slices.ContainsFunc(nested, func(m jsonx.Member) bool { return m.Name == "command" || m.Name == "url" }) {
 		members = nested
 	}
@@ -121,7 +120,7 @@ func opencodeEntry(s *server) (entry, string) {
 		e.Command, e.Args, e.Env, e.URL = argv[0], argv[1:], s.Environment, ""
 	case "remote":
 	default:
-		return e, "its type is not one of local and remote"
+		return e, "its type must be local or remote"
 	}
 	return e, problem
 }

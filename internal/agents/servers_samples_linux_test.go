@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// found reads every file of a program in testdata as if the project were at
-// /srv/project, and renders what it gives.
+// found reads the files of a program in testdata, as if the project were at
+// /srv/project, and renders the servers.
 func found(t *testing.T, program string) []string {
 	t.Helper()
 	var out []string
@@ -44,21 +44,21 @@ func found(t *testing.T, program string) []string {
 	return out
 }
 
-// The samples stand where the programs keep their files on Linux.
+// The samples are at the locations that the programs use on Linux.
 func TestServersOfEveryProgram(t *testing.T) {
 	want := map[string][]string{
 		"gemini": {
 			`project github:6 {"httpUrl":"https://api.githubcopilot.com/mcp/","headers":{"Authorization":"Bearer $GITHUB_TOKEN"},"timeout":5000}`,
 			`project local:11 {"command":"python","args":["-m","srv","${HOME}/x"],"env":{"A":"${}cmd:id","N":"1"},"cwd":"./srv","trust":true,"includeTools":["a"]}`,
-			`project old:12 left out: the settings of the Gemini CLI exclude it`,
+			`project old:12 left out: it is excluded in the settings of Gemini CLI`,
 			`user mine:1 {"url":"http://localhost:8080/sse","description":"mine"}`,
 		},
 		"claude": {
 			`user here:8 {"command":"srv","type":"stdio"}`,
 			`project shared:3 {"command":"npx","args":["-y","@scope/server","--cost=$$5","${CACHE_DIR:-/tmp/c}"],"env":{"API_KEY":"${API_KEY}","TEXT":"${}file:not-a-reference"},"type":"stdio"}`,
 			`project api:9 {"url":"${BASE_URL:-https://api.example.com}/mcp","type":"http","headers":{"Authorization":"Bearer ${TOKEN}"}}`,
-			`project helped:10 left out: headersHelper is not supported; write cmd: before its command in headers`,
-			`project odd:11 left out: its type is not one of stdio, http and sse`,
+			`project helped:10 left out: headersHelper is not supported; use cmd:COMMAND as a value in headers`,
+			`project odd:11 left out: its type must be stdio, http or sse`,
 			`project broken:12 left out: its entry does not have the expected form`,
 			`user everywhere:12 {"url":"https://sse.example.com/sse","type":"sse"}`,
 			`user filesystem:1 {"command":"npx","args":["-y","@modelcontextprotocol/server-filesystem","/home/me/$$x"]}`,
@@ -67,7 +67,7 @@ func TestServersOfEveryProgram(t *testing.T) {
 			"project asks:4 left out: it asks for the input \"key\", which only the editor can give; add the server with `toolreg servers add` and env:NAME",
 			`project playwright:5 {"command":"npx","args":["-y","@playwright/mcp@latest","--dir","/srv/project/out","project"],"cwd":"/srv/project"}`,
 			`project github:6 {"url":"https://api.githubcopilot.com/mcp","type":"http","headers":{"X":"${GH}"}}`,
-			`project file:7 left out: envFile is not supported; write its variables into env`,
+			`project file:7 left out: envFile is not supported; put its variables into env`,
 			`project chosen:8 left out: its variable ${command:pick} is not supported`,
 			`user memory:1 {"command":"npx","args":["-y","@modelcontextprotocol/server-memory"],"env":{"MEMORY_FILE_PATH":"${HOME}/m.json"},"type":"stdio"}`,
 		},

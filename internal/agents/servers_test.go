@@ -11,7 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
-// What is read from a project starts programs, so that no tool writes it unasked.
+// Files of a project from which servers are imported can start programs, so no tool
+// may write them without confirmation.
 func TestFilesOfTheProjectAreGuarded(t *testing.T) {
 	n := 0
 	for _, program := range (Importer{}).Programs() {
@@ -21,24 +22,24 @@ func TestFilesOfTheProjectAreGuarded(t *testing.T) {
 			}
 			n++
 			if rel, err := filepath.Rel("/p", f.Path); err != nil || !workspace.Guarded(rel) {
-				t.Errorf("%s: %s can be written without a question", program, f.Path)
+				t.Errorf("%s: %s can be written without confirmation", program, f.Path)
 			}
 		}
 	}
 	if n < 8 {
-		t.Errorf("%d files, want those of all programs", n)
+		t.Errorf("only %d files", n)
 	}
 }
 
 func TestHomeAsProject(t *testing.T) {
 	for _, f := range (Importer{}).Files("cursor", "/home/me", []string{"HOME=/home/me"}) {
 		if f.Project {
-			t.Errorf("%s is the user's own, and counts as the project's", f.Path)
+			t.Errorf("%s is the user's file, but is returned as the project's", f.Path)
 		}
 	}
 }
 
-func TestVariablesSayWhere(t *testing.T) {
+func TestVariablesSetFolders(t *testing.T) {
 	env := []string{"HOME=/h", "CODEX_HOME=/c", "CLAUDE_CONFIG_DIR=/cl", "XDG_CONFIG_HOME=/x"}
 	want := map[string]string{"codex": "/c/config.toml", "claude": "/cl/.claude.json", "zed": "/x/zed/settings.json", "opencode": "/x/opencode/opencode.json"}
 	for program, path := range want {
@@ -52,14 +53,14 @@ func TestVariablesSayWhere(t *testing.T) {
 	}
 }
 
-func TestDialectsKeepTextText(t *testing.T) {
+func TestDialects(t *testing.T) {
 	environ := []string{"A=1", "HOME=/h", "EMPTY="}
 	x := values.NewExpander("/p", environ)
 	tests := []struct {
 		name string
 		d    dialect
 		in   string
-		want string // after our own expansion
+		want string // after expansion by toolreg
 	}{
 		{"plain", plain, "$A ${A} $$ {env:A}", "$A ${A} $$ {env:A}"},
 		{"plain reference", plain, "cmd:touch /tmp/x", "cmd:touch /tmp/x"},
@@ -82,7 +83,7 @@ func TestDialectsKeepTextText(t *testing.T) {
 	}
 }
 
-func TestHostileTOMLIsRefused(t *testing.T) {
+func TestExcessiveTOMLIsRejected(t *testing.T) {
 	for name, text := range map[string]string{
 		"brackets": "a = " + strings.Repeat("[", 1<<19),
 		"inline":   "a = " + strings.Repeat("{a=", 1<<18),
@@ -98,7 +99,7 @@ func TestHostileTOMLIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzRead wants no file to end the program, whatever is in it.
+// FuzzRead checks that no file causes a panic.
 func FuzzRead(f *testing.F) {
 	err := filepath.WalkDir("testdata", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || strings.Contains(path, "fuzz") {
@@ -134,8 +135,8 @@ func TestPastedJSON(t *testing.T) {
 		{`{"mcpServers": {"a": {"command": "q"}}}`, "x", `x {"command":"q"}`},
 		{`{"a": {"command": "q", "alwaysAllow": ["t"], "env": {"P": "$5"}}}`, "", `a {"command":"q","env":{"P":"$$5"}}`},
 		{`{"a": {"type": "streamable-http", "url": "https://h/mcp"}}`, "", `a {"url":"https://h/mcp","type":"http"}`},
-		{`{"a": {"type": "odd", "url": "https://h/mcp"}}`, "", `a its type is not one of stdio, http and sse`},
-		{`{"command": "q"}`, "", "error: the JSON is one entry without a name"},
+		{`{"a": {"type": "odd", "url": "https://h/mcp"}}`, "", `a its type must be stdio, http or sse`},
+		{`{"command": "q"}`, "", "error: the JSON is a single entry without a name"},
 		{`{"a": {"command": "q"}, "b": {"command": "r"}}`, "x", `error: the JSON contains 2 servers, but you gave one name, "x"`},
 		{`{"a": `, "", "error: JSON:"},
 		{`["q"]`, "x", "error: JSON:1:1: "},

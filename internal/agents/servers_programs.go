@@ -2,6 +2,7 @@ package agents
 
 import (
 	"encoding/json"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"slices"
 	"strings"
 

@@ -32,7 +32,7 @@ func TestExplain(t *testing.T) {
 		"no tool":           {&registry.NotFoundError{Name: "t"}, "There is no such tool. Call only declared tools."},
 		"no tool, in short": {registry.ErrNotFound, "There is no such tool. Call only declared tools."},
 		"a disabled tool":   {&registry.NotFoundError{Name: "t", Hidden: hidden}, `The tool "t" is disabled. Continue without it.`},
-		"a renamed tool":    {&registry.NotFoundError{Name: "t", Hidden: renamed}, `The tool "t" is named "new" now. Call that one.`},
+		"a renamed tool":    {&registry.NotFoundError{Name: "t", Hidden: renamed}, `The tool "t" is now named "new". Call it by that name.`},
 		"denied":            {&Denied{Tool: "t", Reason: "not here", Origin: "/home/me/settings.yaml:3"}, "was not run: not here. " + goOn + "."},
 		"denied, in short":  {registry.ErrDenied, "This call is not allowed, so it was not run. " + goOn + "."},
 		"a no":              {&Denied{Tool: "t", Origin: OriginPerson}, "The user said no to this call, so it was not run. " + goOn + " or ask the user."},

@@ -10,11 +10,11 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// noOutput replaces an empty result, because some APIs refuse empty text, and
-// models take it for a failure.
+// noOutput replaces an empty result, because some APIs reject empty text, and
+// models mistake it for a failure.
 const noOutput = "(no output)"
 
-// textBlock is a text block of OpenAI and Anthropic.
+// textBlock is a text block in the format of OpenAI and Anthropic.
 type textBlock struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
@@ -23,8 +23,8 @@ type textBlock struct {
 // part is one part of an answer.
 type part struct{ registry.Content }
 
-// parts returns the parts of an answer. The structured result replaces missing
-// content.
+// parts returns the parts of an answer. If it has no content, the structured result
+// is used.
 func (a Answer) parts() []part {
 	content := a.Content
 	if len(content) == 0 && !jsonx.IsNull(a.Structured) {
@@ -55,8 +55,8 @@ func (p part) isImage() bool {
 
 func (p part) isPDF() bool { return p.Data != nil && p.mediaType() == "application/pdf" }
 
-// soundFormat returns OpenAI's name of an audio format; "" if it is not
-// accepted.
+// soundFormat returns OpenAI's name for an audio format, or "" if OpenAI does not
+// accept it.
 func (p part) soundFormat() string {
 	if p.Data == nil {
 		return ""
@@ -82,7 +82,7 @@ func (p part) fileName() string {
 	return "file.pdf"
 }
 
-// asText describes the part in words.
+// asText returns the text of a part, or a description of a part that is not text.
 func (p part) asText() string {
 	switch {
 	case p.Data != nil:
@@ -108,13 +108,13 @@ func (p part) note() string {
 	return fmt.Sprintf("[%s%s, %s, %d bytes]", p.Type, name, p.mediaType(), len(p.Data))
 }
 
-// notes are the texts of an answer.
+// notes are the texts and descriptions in an answer.
 type notes []string
 
 func (n *notes) add(text string) { *n = append(*n, text) }
 
-// result joins the texts. For an error it says so, if the format has no other
-// way.
+// result joins the texts. It marks an error as such, for formats that have no field
+// for this.
 func (n notes) result(isError bool) string {
 	text := strings.Join(n, "\n")
 	if isBlank(text) {

@@ -9,10 +9,10 @@ import (
 )
 
 // anthropic declares tools for Anthropic's Messages API. Names must match
-// ^[a-zA-Z0-9_-]{1,128}$; 64 characters are used, which older models and
-// Anthropic's models on other clouds accept too. The root of input_schema must
-// be of type object, without oneOf, allOf and anyOf, its properties must match
-// ^[a-zA-Z0-9_.-]{1,64}$, and the schema must be one of draft 2020-12.
+// ^[a-zA-Z0-9_-]{1,128}$. Only 64 characters are used, which older models and other
+// clouds with Anthropic's models also accept. The root of input_schema must be of
+// type object, without oneOf, allOf and anyOf, its properties must match
+// ^[a-zA-Z0-9_.-]{1,64}$, and the schema must be valid in draft 2020-12.
 func anthropic() Format {
 	return Format{
 		Name:    "anthropic",
@@ -34,7 +34,7 @@ func anthropic() Format {
 	}
 }
 
-// anthropicFields writes the fields that the settings have for a tool.
+// anthropicFields writes the fields of a tool that come from the settings.
 func (e *encoder) anthropicFields(t *tool) {
 	e.saidStrict(t)
 	e.flag("defer_loading", t.def.Provider.DeferLoading)
@@ -44,8 +44,8 @@ func (e *encoder) anthropicFields(t *tool) {
 	e.examples(t)
 }
 
-// cacheControl writes the cache point of a tool. The API refuses a request with
-// a cache point on a deferred tool.
+// cacheControl writes the cache point of a tool. The API rejects a request with a
+// cache point on a deferred tool.
 func (e *encoder) cacheControl(t *tool) {
 	if deferred := t.def.Provider.DeferLoading; deferred != nil && *deferred && t.def.Provider.CacheControl != nil {
 		e.leaveField(t, "cacheControl", errors.New("a deferred tool cannot be cached"))
@@ -56,13 +56,13 @@ func (e *encoder) cacheControl(t *tool) {
 	}
 }
 
-// refuseFlat rejects a tool for which the API would refuse the whole request.
+// refuseFlat rejects a tool that would make the API reject the whole request.
 func refuseFlat(t *tool) error {
 	return cmp.Or(refuseOddKeys(t), rewrite.CheckValid(t.schema))
 }
 
-// refuseOddKeys rejects a tool with property names for which the API would
-// refuse the whole request. The API checks only the properties at the root.
+// refuseOddKeys rejects a tool with property names that would make the API reject
+// the whole request. The API checks only the properties at the root.
 func refuseOddKeys(t *tool) error {
 	rule := nameRule{extra: "_.-", max: 64}
 	properties := t.schema.Get("properties")
@@ -71,7 +71,7 @@ func refuseOddKeys(t *tool) error {
 	}
 	for _, m := range properties.Members {
 		if m.Name == "" || len(m.Name) > rule.max || !rule.obeys(m.Name) {
-			return fmt.Errorf("its param %.80q has a name that the API refuses (1 to 64 letters, digits, _, . and -)", m.Name)
+			return fmt.Errorf("its param %.80q has a name that the API rejects (allowed are 1 to 64 letters, digits, _, . and -)", m.Name)
 		}
 	}
 	return nil

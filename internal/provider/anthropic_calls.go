@@ -37,11 +37,11 @@ func anthropicBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	}
 	switch {
 	case o.text("role") == "user":
-		return nil, errors.New("it is a user message; send the assistant's")
+		return nil, errors.New("it is a user message; send the assistant's message")
 	case o.has("content") && (o.text("role") == "assistant" || o.text("type") == "message"):
 		blocks, ok := jsonx.Elements(o["content"])
-		if !ok && !isText(o["content"]) { // plain text has no calls
-			return nil, errors.New("content is neither a list nor a string")
+		if !ok && !isText(o["content"]) { // a string as content has no calls
+			return nil, errors.New("content must be a list or a string")
 		}
 		return blocks, nil
 	case o.text("type") == "tool_use":
@@ -64,7 +64,7 @@ func (t *Turn) anthropicBlock(block object) (called bool, err error) {
 		return false, errors.New("it contains answers to calls; send the assistant's message")
 	case "tool_use":
 		c := Call{id: textID(block["id"]), Name: block.text("name"), Params: params(block["input"]), item: block}
-		if set := block.text("toolset_name"); set != "" { // its tools belong to the API, regardless of their names
+		if set := block.text("toolset_name"); set != "" { // tools of the API, whatever their names are
 			c.Fault = "Calls of the toolset " + set + " are not supported. Call a declared tool."
 		}
 		if c.id == nil {
@@ -97,8 +97,8 @@ func replyAnthropic(t *Turn, answers []Answer) []any {
 	return []any{m}
 }
 
-// anthropicContent returns the blocks of a result. An error may have only text,
-// and blank text is refused.
+// anthropicContent returns the blocks of a result. The API accepts only text in an
+// error, and rejects blank text.
 func anthropicContent(a Answer) []any {
 	var out []any
 	for _, p := range a.parts() {

@@ -2,8 +2,8 @@ package provider
 
 // bedrock declares tools for Amazon Bedrock's Converse API (ToolSpecification):
 // names match [a-zA-Z0-9_-]+ with at most 64 characters, and a description is
-// absent or not empty. Its models require the same plain root as Anthropic's.
-// With Options.Request the output is the value of toolConfig.
+// absent or not empty. It requires the same plain root as Anthropic. With
+// Options.Request the output is the value of toolConfig.
 func bedrock() Format {
 	return Format{
 		Name:    "bedrock",
@@ -32,7 +32,7 @@ func bedrock() Format {
 			e.saidStrict(t)
 			e.raw("}}")
 		},
-		behind: func(e *encoder, t *tool) {
+		after: func(e *encoder, t *tool) {
 			if point := e.cachePoint(t); point != nil {
 				e.raw(`,{"cachePoint":{"type":"default"`)
 				e.ttl(point)

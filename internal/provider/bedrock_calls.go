@@ -41,22 +41,22 @@ func bedrockBlocks(raw json.RawMessage, o object) ([]json.RawMessage, error) {
 	}
 	switch {
 	case message.text("role") == "user":
-		return nil, errors.New("it is a user message; send the assistant's")
+		return nil, errors.New("it is a user message; send the assistant's message")
 	case message.has("content") && message.text("type") == "": // Anthropic's messages have a type
 		blocks, ok := jsonx.Elements(message["content"])
 		if !ok {
-			return nil, errUnrecognized // plain text is from another provider
+			return nil, errUnrecognized // a string as content is another provider's format
 		}
 		return blocks, nil
 	case o.has("toolUse"):
 		return []json.RawMessage{raw}, nil
 	case isText(o["message"]) || isText(o["Message"]):
-		return nil, fmt.Errorf("it is an error of the API: %.500s", asText(o.either("message", "Message")))
+		return nil, fmt.Errorf("the API returned an error: %.500s", asText(o.either("message", "Message")))
 	}
 	return nil, errUnrecognized
 }
 
-// bedrockFault returns why the last call of a response must not run.
+// bedrockFault returns the fault of the last call of a response, or "".
 func bedrockFault(stopReason string) string {
 	switch stopReason {
 	case "max_tokens", "model_context_window_exceeded":
@@ -91,7 +91,7 @@ func (t *Turn) bedrockBlock(block object) (called bool, err error) {
 }
 
 // replyBedrock writes one message of role user with a toolResult block for each
-// call. Blank text is refused, and an error may have only text.
+// call. The API rejects blank text, and accepts only text in an error.
 func replyBedrock(t *Turn, answers []Answer) []any {
 	type result struct {
 		ID      json.RawMessage `json:"toolUseId"`
@@ -137,7 +137,7 @@ type bedrockText struct {
 	Text string `json:"text"`
 }
 
-// bedrockMedia returns the blocks of an image, a video or a document; nil for a
+// bedrockMedia returns the blocks for an image, a video or a document, or nil for a
 // part that Converse does not accept. Document names must be unique in a
 // conversation, so they are derived from the id of the call.
 func bedrockMedia(p part, name string) []any {
@@ -156,13 +156,14 @@ func bedrockMedia(p part, name string) []any {
 	switch kind {
 	case "":
 		return nil
-	case "document": // the text has the real name
+	case "document": // the real name is in the text
 		return []any{bedrockText{p.note()}, map[string]media{kind: {format, documentName(name), source{p.Data}}}}
 	}
 	return []any{map[string]media{kind: {format, "", source{p.Data}}}}
 }
 
-// bedrockFormat returns the kind of block and Converse's name of the format.
+// bedrockFormat returns the kind of block for a part, and Converse's name for its
+// format.
 func bedrockFormat(mediaType string) (kind, format string) {
 	switch mediaType {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":

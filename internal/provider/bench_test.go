@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// manyTools returns n tools whose schemas are of a common size, about 600
-// bytes, or of the large kind, about 2.4 KB.
+// manyTools returns n tools with schemas of about 600 bytes or, if large is set,
+// 2.4 KB.
 func manyTools(n int, large bool) []registry.Definition {
 	fields := 5
 	if large {

@@ -8,9 +8,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Decode decodes a response: the whole response of the API, the message in it,
-// or only the calls. For a response without calls it returns a Turn without
-// calls. The error is an *[UnreadableError].
+// Decode decodes a response: the whole response of the API, the message in it, or
+// only the calls. A response without calls is a Turn without calls, not an error.
+// The error is an *[UnreadableError].
 func (f Format) Decode(data []byte) (*Turn, error) {
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF")))
 	switch {
@@ -32,7 +32,7 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 		return nil, f.unreadable("%s", err)
 	}
 	if len(t.Calls) == 0 {
-		if other := f.looksLike(data); other != "" { // text in this format, calls in another
+		if other := f.looksLike(data); other != "" { // the message is in this format, but its calls are in another
 			return nil, f.unreadable("it contains no call of this format; it looks like format %s", other)
 		}
 	}
@@ -42,9 +42,9 @@ func (f Format) Decode(data []byte) (*Turn, error) {
 	return t, nil
 }
 
-// Reply returns the messages to append to the conversation after the model's
-// own; none if there was no call. answers has one element for each of Calls, in
-// order; a missing one becomes an error result.
+// Reply returns the messages to append to the conversation after the model's own
+// message. There are none if there were no calls. answers has one element for each
+// of Calls, in order; a missing one is replaced by an error result.
 func (t *Turn) Reply(answers []Answer) []any {
 	if len(t.Calls) == 0 {
 		return nil
@@ -72,8 +72,7 @@ func (f Format) unrecognized(data json.RawMessage) error {
 	return f.unreadable("%s: %s", errUnrecognized, expected(f.Name))
 }
 
-// looksLike returns another format in which the data has calls; "" if there is
-// none.
+// looksLike returns another format in which the data has calls, or "".
 func (f Format) looksLike(data json.RawMessage) string {
 	for _, other := range CallFormats() {
 		var t Turn
@@ -84,7 +83,7 @@ func (f Format) looksLike(data json.RawMessage) string {
 	return ""
 }
 
-// expected describes a response of a format.
+// expected describes a valid response in the format.
 func expected(format string) string {
 	switch format {
 	case "openai", "mistral":

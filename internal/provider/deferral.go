@@ -8,19 +8,19 @@ import (
 )
 
 // Deferral says which tools are declared as deferred, for a provider that finds
-// them when a model searches (spec section 12). It has an effect only in a
-// format that Defers. The zero value defers nothing.
+// them when a model searches. It has an effect only in formats for which
+// [Format.Defers] is true. The zero value defers nothing.
 type Deferral struct {
 	// Tools are the registered names of the deferred tools.
 	Tools map[string]bool
-	// Namespaces are the descriptions of the sources of deferred tools, by
-	// source. The format openai-responses groups the tools by them: until it
-	// searches, a model sees only the name and description of a namespace.
+	// Namespaces are descriptions of the sources of deferred tools, by source. The
+	// format openai-responses groups tools in namespaces: until it searches, a model
+	// sees only the name and description of a namespace.
 	Namespaces map[string]string
 	// Search declares the provider's search tool.
 	Search bool
-	// Client declares this search instead, which the client answers
-	// (openai-responses). nil: the provider's server searches.
+	// Client, if not nil, declares this search instead, which the client answers
+	// (openai-responses).
 	Client *registry.Definition
 }
 
@@ -31,9 +31,9 @@ func (f Format) Defers() bool { return f.search != nil }
 // defers reports whether a tool is declared as deferred.
 func (e *encoder) defers(def *registry.Definition) bool { return e.opts.Defer.Tools[def.Name] }
 
-// deferral returns the definitions in the order of declaration, with the
-// deferred ones marked. Those of one namespace are adjacent, at the position of
-// the first one.
+// deferral returns the definitions in the order in which to declare them, and which
+// are deferred. The tools of a namespace are adjacent, at the position of the first
+// one.
 func (e *encoder) deferral(defs []registry.Definition) []registry.Definition {
 	if len(e.opts.Defer.Tools) == 0 {
 		return defs
@@ -90,8 +90,8 @@ func (e *encoder) namespaceNames() map[string]string {
 	return out
 }
 
-// enter closes the open namespace and opens that of a tool, if they differ.
-// What follows an opened or closed namespace needs no separator.
+// enter closes the open namespace and opens the one of a tool, if they differ. It
+// reports whether the next entry needs a separator.
 func (e *encoder) enter(t *tool, between string, first bool) {
 	wanted := ""
 	if e.namespaces != nil && e.defers(t.def) {
@@ -136,8 +136,8 @@ func (e *encoder) searchTool(between string, first bool) {
 	e.format.search(e)
 }
 
-// anthropicSearch declares the search by words, because models write words; the
-// other search requires regular expressions.
+// anthropicSearch declares the search for words. Anthropic's other search expects
+// regular expressions.
 func anthropicSearch(e *encoder) {
 	e.raw(`{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}`)
 }

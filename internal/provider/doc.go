@@ -1,7 +1,7 @@
-// Package provider has the formats of the model providers, in both directions: it
-// declares tools to a model, and answers the calls that the model makes. What a
-// provider wants of declarations is in the file of its name, how it makes calls in
-// the one that ends in _calls.go.
+// Package provider implements the formats of model providers in both directions: it
+// declares tools to a model, and answers the calls that the model makes. The file
+// named after a provider has its declarations; the file that ends in _calls.go has
+// its calls.
 //
 // Declarations: [Lookup] finds a format, [Format.Encode] writes the declarations of a
 // list of definitions, and [Original] converts a declared name back to the name in the

@@ -8,9 +8,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Encode declares the definitions in order. A tool that the format cannot
-// express is omitted with a diagnostic; if a schema or a name had to change, a
-// diagnostic says how. The output is valid for any definitions.
+// Encode declares the definitions in order. A tool that the format cannot express
+// is omitted with a diagnostic. If a schema or a name had to be changed, a
+// diagnostic describes the change. The output is valid for any definitions.
 func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []registry.Diagnostic) {
 	if f.write == nil {
 		return Output{}, nil
@@ -34,8 +34,8 @@ func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []regi
 		start := len(e.out)
 		f.write(e, &t)
 		done = append(done, Declaration{Tool: t.def.Name, Name: t.name, Deferred: e.defers(t.def), Data: e.out[start:len(e.out):len(e.out)]})
-		if f.behind != nil {
-			f.behind(e, &t)
+		if f.after != nil {
+			f.after(e, &t)
 		}
 	}
 	e.searchTool(lay.between, len(done) == 0)
@@ -46,7 +46,8 @@ func (f Format) Encode(defs []registry.Definition, opts Options) (Output, []regi
 	return Output{Data: e.out, Declarations: done}, e.diags
 }
 
-// expectedSize estimates the size of the output, so that it rarely has to grow.
+// expectedSize estimates the size of the output, so that its buffer rarely has to
+// grow.
 func expectedSize(defs []registry.Definition) int {
 	n := 1024
 	for i := range defs {

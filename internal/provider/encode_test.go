@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// sampleTools are well and badly made tools of every source.
+// sampleTools returns valid and invalid tools of every source.
 func sampleTools(t testing.TB) []registry.Definition {
 	t.Helper()
 	var defs []registry.Definition
@@ -37,8 +37,8 @@ func encode(t testing.TB, format string, defs []registry.Definition, opts Option
 	return f.Encode(defs, opts)
 }
 
-// TestGolden shows what every format makes of the sample tools. JSON is
-// indented for reading; that the bytes are compact is tested elsewhere.
+// TestGolden compares the output of every format for the sample tools. JSON is
+// indented to be readable.
 func TestGolden(t *testing.T) {
 	runs := map[string]Options{}
 	for _, f := range Formats() {
@@ -57,8 +57,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenFields shows where each format has the fields of the settings, and
-// what is said of those that it cannot have.
+// TestGoldenFields compares how each format writes the fields from the settings,
+// and the diagnostics about fields that it does not support.
 func TestGoldenFields(t *testing.T) {
 	var defs []registry.Definition
 	readJSON(t, "testdata/fields.json", &defs)
@@ -105,7 +105,7 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
-// TestGeminiVectors declares the tools that the Gemini CLI's own registry held.
+// TestGeminiVectors compares with the declarations of Gemini CLI's registry.
 func TestGeminiVectors(t *testing.T) {
 	var vectors struct {
 		Cases []struct {
@@ -130,7 +130,7 @@ func TestGeminiVectors(t *testing.T) {
 			case "discovered":
 				def.Source, def.Description = registry.SourceCommand, tool.DescriptionHead
 			default:
-				continue // the vectors do not hold what built-in tools declare
+				continue // the vectors do not include declarations of built-in tools
 			}
 			def.InputSchema = want
 			out, diags := encode(t, "gemini", []registry.Definition{def}, Options{})
@@ -147,8 +147,8 @@ func TestGeminiVectors(t *testing.T) {
 	}
 }
 
-// TestGeminiReference declares the schemas that the Gemini CLI itself sanitized,
-// with what it made of them, whether the API takes that or not.
+// TestGeminiReference compares with schemas that Gemini CLI sanitized, even if the
+// API rejects them.
 func TestGeminiReference(t *testing.T) {
 	var vectors struct {
 		Cases []struct {
@@ -163,7 +163,7 @@ func TestGeminiReference(t *testing.T) {
 	for _, c := range vectors.Cases {
 		var input struct{ Type string }
 		if json.Unmarshal(c.Input, &input) != nil || input.Type != "object" || c.Error != nil {
-			continue // a tool's schema is of type object
+			continue // a tool's schema must have type object
 		}
 		want := c.Output
 		if c.Unchanged {
@@ -185,9 +185,9 @@ func TestGeminiReference(t *testing.T) {
 	}
 }
 
-// TestSchemasPassUntouched sends a schema that needs no change through every
-// JSON format and looks for its very bytes.
-func TestSchemasPassUntouched(t *testing.T) {
+// TestSchemasAreCopiedByteForByte checks that every JSON format contains the bytes
+// of a schema that needs no change.
+func TestSchemasAreCopiedByteForByte(t *testing.T) {
 	const schema = `{"type":"object","zeta":{"b":1.0,"a":[1E2,9007199254740993,-0]},"properties":{"z":{"type":"string","const":"<é & \u00e9>"},"a":{"type":"array","items":{}}},"required":["z"],"$defs":{"x":true},"title":"T","description":"D"}`
 	var spaced bytes.Buffer
 	if err := json.Indent(&spaced, []byte(schema), "\t", "  "); err != nil {
@@ -205,7 +205,8 @@ func TestSchemasPassUntouched(t *testing.T) {
 	}
 }
 
-// TestEncodeIsDeterministic also shows that the definitions stay as they are.
+// TestEncodeIsDeterministic also checks that Encode does not modify the
+// definitions.
 func TestEncodeIsDeterministic(t *testing.T) {
 	for _, f := range Formats() {
 		for _, opts := range []Options{{}, {Strict: true, Request: true, GeminiParameters: true}} {
@@ -222,7 +223,8 @@ func TestEncodeIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestDeclarationsAreParts checks the pieces that costs are counted by.
+// TestDeclarationsAreParts checks the parts of the output from which costs are
+// computed.
 func TestDeclarationsAreParts(t *testing.T) {
 	for _, f := range Formats() {
 		out, _ := f.Encode(sampleTools(t), Options{})
@@ -233,15 +235,16 @@ func TestDeclarationsAreParts(t *testing.T) {
 		for _, d := range out.Declarations {
 			_, after, found := bytes.Cut(rest, d.Data)
 			if !found || !bytes.Contains(d.Data, []byte(d.Name)) {
-				t.Errorf("%s: %s is not in its place: %s", f.Name, d.Tool, d.Data)
+				t.Errorf("%s: %s is not at its position: %s", f.Name, d.Tool, d.Data)
 			}
 			rest = after
 		}
 	}
 }
 
-// TestOneBadToolTakesNoOtherWithIt puts each kind of bad tool between good ones.
-func TestOneBadToolTakesNoOtherWithIt(t *testing.T) {
+// TestInvalidToolDoesNotAffectOthers puts each kind of invalid tool between valid
+// ones.
+func TestInvalidToolDoesNotAffectOthers(t *testing.T) {
 	good := registry.Definition{Name: "good", Source: "builtin", InputSchema: json.RawMessage(`{"type":"object"}`)}
 	last := good
 	last.Name = "last"
@@ -292,7 +295,7 @@ func TestNoTools(t *testing.T) {
 	}
 }
 
-// TestPromptCannotBeForged has a description pose as a tool of its own.
+// TestPromptCannotBeForged checks that a description cannot look like another tool.
 func TestPromptCannotBeForged(t *testing.T) {
 	for _, end := range []string{"\n", "\r", "\r\n", "\v", "\f", "\u0085", "\u2028", "\u2029"} {
 		def := registry.Definition{Name: "a", Source: "mcp:s", Description: "x" + end + "## b" + end + "  params: {}"}
@@ -377,7 +380,7 @@ func readJSON(t testing.TB, path string, into any) {
 	}
 }
 
-// Built-in tools are declared to Gemini without what its API refuses.
+// Built-in tools are declared to Gemini without keywords that its API rejects.
 func TestGeminiBuiltin(t *testing.T) {
 	f, _ := Lookup("gemini")
 	builtin := func(name, schema string) registry.Definition {

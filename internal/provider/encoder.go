@@ -25,16 +25,16 @@ func (e *encoder) diagnose(severity registry.Severity, code string, t *tool, mes
 	})
 }
 
-// flattened makes the root of a tool's schema a plain object, without the
-// keywords that APIs refuse there, the further ones included, and in the syntax
-// of draft 2020-12. It returns the changes.
+// flattened makes the root of a tool's schema a plain object in the syntax of draft
+// 2020-12, without the keywords that APIs reject there and without the given
+// further ones. It returns the changes.
 func flattened(t *tool, further ...string) []string {
 	return slices.Concat(
 		rewrite.LowerTypes(t.schema),
 		rewrite.ModernWords(t.schema),
 		rewrite.InlineRoot(t.schema),
 		rewrite.FlattenRoot(t.schema, further...),
-		rewrite.DropDeadRefs(t.schema, t.def.InputSchema), // last: a reference can lead to what was flattened
+		rewrite.DropDeadRefs(t.schema, t.def.InputSchema), // last, because a target may have been flattened
 		rewrite.TypeRoot(t.schema),
 	)
 }
@@ -47,9 +47,8 @@ func (e *encoder) named(t *tool) {
 	e.string(t.def.Description)
 }
 
-// noStrict reports once that the format does not support OpenAI's strict
-// schemas. Those of Anthropic and Bedrock are not used, because requests with
-// many such tools are refused.
+// noStrict reports once that the format does not support --strict. Anthropic and
+// Bedrock have strict tools, but reject requests with many of them.
 func (e *encoder) noStrict() {
 	if !e.opts.Strict {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// asksStrict reports whether a tool is to be declared as strict.
+// asksStrict reports whether the settings require a tool to be declared as strict.
 func (e *encoder) asksStrict(t *tool) bool {
 	if said := t.def.Provider.Strict; said != nil {
 		return *said
@@ -19,17 +19,16 @@ func (e *encoder) asksStrict(t *tool) bool {
 	return e.opts.Strict
 }
 
-// Anthropic's limits on a request with strict tools, which also apply to
-// Bedrock (documentation of structured outputs, "Schema complexity limits").
+// Anthropic's limits on strict tools in a request, which also apply to Bedrock
+// (documentation of structured outputs, "Schema complexity limits").
 const (
 	maxGrammarTools    = 20
 	maxGrammarOptional = 24
 	maxGrammarUnions   = 16
 )
 
-// prepareGrammar makes a tool's schema strict for Anthropic's models, if the
-// settings ask for it. A schema that cannot be strict is declared as not
-// strict.
+// prepareGrammar makes a tool's schema strict for Anthropic's models if the
+// settings require it. If that is not possible, the tool is declared as not strict.
 func (e *encoder) prepareGrammar(t *tool) {
 	if !e.asksStrict(t) {
 		return
@@ -58,7 +57,7 @@ func (e *encoder) prepareGrammar(t *tool) {
 	e.changed(t, changes)
 }
 
-// saidStrict writes the field strict if the settings have it for the tool.
+// saidStrict writes the field strict if it is set for the tool.
 func (e *encoder) saidStrict(t *tool) {
 	if t.def.Provider.Strict != nil {
 		e.flag("strict", &t.strict)
@@ -77,7 +76,7 @@ func (e *encoder) flag(key string, b *bool) {
 func isAnthropicCaller(name string) bool { return strings.HasPrefix(name, "code_execution") }
 func isOpenAICaller(name string) bool    { return name == "programmatic" }
 
-// callers writes who may call a tool, without the callers that only another
+// callers writes the callers that may call a tool, without those that only another
 // provider knows.
 func (e *encoder) callers(t *tool, foreign func(string) bool) {
 	names := slices.DeleteFunc(slices.Clone(t.def.Provider.AllowedCallers), foreign)
@@ -101,7 +100,7 @@ func (e *encoder) examples(t *tool) {
 	for _, raw := range t.def.Provider.InputExamples {
 		example, err := e.object(raw)
 		if err != nil {
-			e.leaveField(t, "inputExamples", fmt.Errorf("an example is not usable: %w", err))
+			e.leaveField(t, "inputExamples", fmt.Errorf("an example cannot be used: %w", err))
 			continue
 		}
 		e.raw(separator)
@@ -117,8 +116,8 @@ func (e *encoder) examples(t *tool) {
 // those in the system prompt and the messages.
 const maxCachePoints = 4
 
-// cachePoint returns the cache point after a tool; nil if there is none or the
-// request would be refused for it.
+// cachePoint returns the cache point after a tool. It returns nil if there is none
+// or the API would reject it.
 func (e *encoder) cachePoint(t *tool) *registry.CacheControl {
 	point := t.def.Provider.CacheControl
 	var err error
@@ -139,7 +138,7 @@ func (e *encoder) cachePoint(t *tool) *registry.CacheControl {
 	return point
 }
 
-// ttl writes how long a cache lasts.
+// ttl writes the lifetime of a cache.
 func (e *encoder) ttl(point *registry.CacheControl) {
 	if point.TTL != "" {
 		e.raw(`,"ttl":`)
@@ -147,7 +146,7 @@ func (e *encoder) ttl(point *registry.CacheControl) {
 	}
 }
 
-// leaveField reports that a field of the settings is not declared.
+// leaveField reports that a field from the settings is not declared.
 func (e *encoder) leaveField(t *tool, field string, err error) {
 	e.diagnose(registry.SeverityWarning, "declaration_partly_left_out", t,
 		fmt.Sprintf("declared for %s without its %s: %v", e.format.Name, field, err), "change overrides."+t.def.Name+"."+field)

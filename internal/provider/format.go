@@ -9,51 +9,50 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Format is one provider's format of declarations, and of calls and their results
-// where it has them. Use [Formats] or [Lookup] to get one; the zero value encodes
+// Format is a provider's format of declarations and, for most providers, of calls
+// and answers. Use [Formats] or [Lookup] to get one; the zero value encodes
 // nothing.
 type Format struct {
 	// Name is the value of --format.
 	Name string
 	// Summary is one line for a help text.
 	Summary string
-	// Text says that the output is text for a model or a compiler, not JSON.
+	// Text is set if the output is text for a model or a compiler, not JSON.
 	Text bool
 
 	rule    nameRule
 	layout  func(Options) layout
 	prepare func(*encoder, *tool) // adapts the schema to the format
-	refuse  func(*tool) error     // returns why the adapted tool cannot be declared; nil: it always can
+	refuse  func(*tool) error     // returns why the adapted tool cannot be declared; may be nil
 	write   func(*encoder, *tool)
-	behind  func(*encoder, *tool) // writes further entries after the tool's; nil: there are none
+	after   func(*encoder, *tool) // writes further entries after the tool's; may be nil
 
-	search     func(*encoder) // declares the provider's search tool for deferred tools; nil: it has none
+	search     func(*encoder) // declares the provider's search tool for deferred tools; may be nil
 	namespaces bool           // deferred tools are grouped by source
 
-	decode func(*Turn, json.RawMessage) error // reads the calls of a response; nil: the format has none
-	reply  func(*Turn, []Answer) []any        // writes the messages that answer them
+	decode func(*Turn, json.RawMessage) error // reads the calls in a response; nil if the format has no calls
+	reply  func(*Turn, []Answer) []any        // writes the messages that answer the calls
 }
 
 // Options are the options of an encoding. The zero value produces plain
 // declarations.
 type Options struct {
-	// Request wraps the declarations as the provider's API expects them in its
-	// request field for tools.
+	// Request wraps the declarations so that the output is the value of the request
+	// field for tools.
 	Request bool
-	// Strict produces OpenAI strict schemas (formats openai and
-	// openai-responses; others are declared as usual, with a diagnostic). A
-	// schema that cannot be made strict is declared as not strict, with a
-	// diagnostic.
+	// Strict produces OpenAI strict schemas in the formats openai and
+	// openai-responses. Other formats are not affected, but get a diagnostic. A
+	// schema that cannot be made strict is declared as not strict, with a diagnostic.
 	Strict bool
 	// GeminiParameters makes the format gemini declare every tool with
 	// "parameters", including MCP tools, even if it cannot express the schema
 	// completely.
 	GeminiParameters bool
-	// GeminiReference makes the format gemini produce the declarations of the
-	// Gemini CLI 0.1.15, byte for byte, even if the API refuses them.
+	// GeminiReference makes the format gemini produce the declarations of Gemini CLI
+	// 0.1.15, byte for byte, even if the API rejects them.
 	GeminiReference bool
-	// Registered are the names of all tools of the registry, on which the
-	// declared names depend too. Those of the definitions may be omitted.
+	// Registered are the names of all tools of the registry, because the declared
+	// names depend on all of them. Those of the definitions may be omitted.
 	Registered []string
 	// Defer says which tools are declared as deferred.
 	Defer Deferral
@@ -72,7 +71,7 @@ type Output struct {
 type Declaration struct {
 	Tool string // registered name
 	Name string // declared name
-	// Deferred says that the model does not see the tool until it searches.
+	// Deferred is set if the model does not see the tool until it searches.
 	Deferred bool
 	// Data is the part of Output.Data that declares this tool.
 	Data []byte
@@ -93,11 +92,11 @@ type encoder struct {
 	out    []byte
 	diags  []registry.Diagnostic
 
-	namespaces map[string]string // names, by source
+	namespaces map[string]string // names by source
 	namespace  string            // source of the open namespace
 
 	strictTools int             // anthropic, bedrock: number of strict tools,
-	grammar     rewrite.Grammar // and their cost
+	grammar     rewrite.Grammar // and the size of their grammar
 	cachePoints int             // anthropic, bedrock: number of cache points,
 	shortCache  bool            // and whether one of them has a TTL of 5m
 }
@@ -107,7 +106,7 @@ type tool struct {
 	def    *registry.Definition
 	name   string       // declared name
 	schema *jsonx.Value // input schema; its root is an object
-	bare   bool         // the source gave no schema, or an empty one
+	bare   bool         // the tool has no schema, or an empty one
 	strict bool         // schema was made strict
 
 	byParameters bool  // gemini: declared with the field parameters

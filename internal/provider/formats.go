@@ -40,7 +40,7 @@ func CallFormats() []Format {
 	return slices.DeleteFunc(Formats(), func(f Format) bool { return f.decode == nil })
 }
 
-// LookupCallFormat returns the format of a model's calls with a name.
+// LookupCallFormat returns the format with a name, if it has calls.
 func LookupCallFormat(name string) (Format, error) {
 	var names []string
 	for _, f := range CallFormats() {
@@ -52,7 +52,7 @@ func LookupCallFormat(name string) (Format, error) {
 	return Format{}, fmt.Errorf("unknown format %q for a model's calls; use one of %s", name, strings.Join(names, ", "))
 }
 
-// UnknownFormatError reports that there is no format of that name.
+// UnknownFormatError reports that no format has a name.
 type UnknownFormatError struct {
 	Name  string
 	Near  []string // similar names, best first

@@ -14,11 +14,11 @@ import (
 )
 
 // geminiFormat declares functions for the Gemini API (FunctionDeclaration): MCP
-// tools with parametersJsonSchema, unchanged; all others with parameters,
-// sanitized and adapted to the API's type Schema. The documented rule for names
-// is: first a letter or underscore, then letters, digits, underscores, colons,
-// dots and dashes, 64 in all (Vertex AI does not accept colons; registered
-// names have none).
+// tools with parametersJsonSchema, unchanged; all others with parameters, sanitized
+// and adapted to the API's type Schema. According to the documentation, a name has
+// at most 64 letters, digits, underscores, colons, dots and dashes, and begins with
+// a letter or underscore. Vertex AI does not accept colons, but registered names
+// have none.
 func geminiFormat() Format {
 	return Format{
 		Name:    "gemini",
@@ -50,7 +50,7 @@ func geminiFormat() Format {
 	}
 }
 
-// geminiFields writes the fields that the settings have for a tool.
+// geminiFields writes the fields of a tool that come from the settings.
 func (e *encoder) geminiFields(t *tool) {
 	if t.def.Provider.Behavior != "" {
 		e.raw(`,"behavior":`)
@@ -59,9 +59,9 @@ func (e *encoder) geminiFields(t *tool) {
 	e.further(t, "responseJsonSchema", t.def.DeclaredOutputSchema(), e.outputSchema)
 }
 
-// prepareGemini sanitizes a schema as the Gemini CLI does and, if the API would
-// still refuse it, adapts it to the API's type Schema. A schema that the type
-// cannot express is declared with parametersJsonSchema anyway.
+// prepareGemini sanitizes a schema as Gemini CLI does and, if the API would still
+// reject it, adapts it to the API's type Schema. A schema that this type cannot
+// express is declared with parametersJsonSchema instead.
 func (e *encoder) prepareGemini(t *tool) {
 	e.noStrict()
 	if e.opts.GeminiReference {
@@ -72,7 +72,7 @@ func (e *encoder) prepareGemini(t *tool) {
 	switch {
 	case !t.byParameters:
 		e.changed(t, rewrite.DropDeadRefs(t.schema, t.def.InputSchema))
-	case t.bare && !t.def.IsMCP(), // the reference implementation declares {} for a tool without params
+	case t.bare && !t.def.IsMCP(), // Gemini CLI declares {} for a tool without params
 		t.def.Source == registry.SourceBuiltin && unclosed(t.schema):
 		t.schema = jsonx.NewObject()
 	case gemini.Foreign(t.schema):
@@ -86,10 +86,10 @@ func (e *encoder) prepareGemini(t *tool) {
 	}
 }
 
-// prepareReference changes a schema exactly as the Gemini CLI does.
+// prepareReference changes a schema exactly as Gemini CLI does.
 func (e *encoder) prepareReference(t *tool) {
 	t.byParameters = !t.def.IsMCP()
-	if !t.bare || !t.byParameters { // for a server's tool without schema it declares an empty object with properties
+	if !t.bare || !t.byParameters { // for a server's tool without a schema it declares an object without properties
 		t.schema = e.reread(t)
 	} else {
 		t.schema = jsonx.NewObject()
@@ -121,13 +121,13 @@ func (e *encoder) fitGemini(t *tool) {
 		e.changed(t, slices.Concat(rewrite.LowerTypes(t.schema), rewrite.ModernWords(t.schema),
 			rewrite.DropDeadRefs(t.schema, t.def.InputSchema), rewrite.TypeRoot(t.schema)))
 		e.diagnose(registry.SeverityInfo, "schema_as_json_schema", t,
-			fmt.Sprintf("declared with parametersJsonSchema, since parameters cannot express all of it: %v", err), "--gemini-parameters declares by parameters what can be")
+			fmt.Sprintf("declared with parametersJsonSchema, since parameters cannot express all of it: %v", err), "--gemini-parameters uses parameters for as much as possible")
 	}
 }
 
 // unclosed removes additionalProperties from the schema of a built-in tool, and
-// reports whether it has no properties: the API's type Schema supports neither
-// the keyword nor an object without properties.
+// reports whether the schema has no properties. The API's type Schema supports
+// neither the keyword nor an object without properties.
 func unclosed(n *jsonx.Value) (empty bool) {
 	n.Remove("additionalProperties")
 	for sub := range schema.Within(n) {

@@ -45,7 +45,7 @@ func (t *Turn) geminiValue(o object) error {
 	case o.has("serverContent"), o.has("toolCallCancellation"), o.has("setupComplete"), o.has("sessionResumptionUpdate"), o.has("goAway"):
 		return nil // a message of the Live API without calls
 	case o.text("role") == "user":
-		return errors.New("it is a user content; send the model's")
+		return errors.New("it is a content of role user; send the model's content")
 	case o.has("parts") || o.text("role") == "model":
 		return t.geminiContent(o, false)
 	case o.has("functionCall"), o.has("function_call"), o.has("text"), o.has("thought"), o.has("toolCall"), o.has("toolResponse"):
@@ -57,7 +57,7 @@ func (t *Turn) geminiValue(o object) error {
 	return errUnrecognized
 }
 
-// geminiLive decodes the toolCall of a message of the Live API.
+// geminiLive decodes the toolCall in a message of the Live API.
 func (t *Turn) geminiLive(message object) error {
 	list, ok := jsonx.Elements(message["functionCalls"])
 	if !ok {
@@ -182,8 +182,8 @@ func replyGemini(t *Turn, answers []Answer) []any {
 	return []any{out}
 }
 
-// geminiResponse answers one call. Media that cannot be in the response are
-// returned separately.
+// geminiResponse answers one call. It returns media that cannot be part of the
+// response separately.
 func (t *Turn) geminiResponse(i int, a Answer) (r geminiResponse, beside []any) {
 	r = geminiResponse{ID: t.Calls[i].id, Name: t.Calls[i].Name}
 	text := notes{}
@@ -211,8 +211,8 @@ func (t *Turn) geminiResponse(i int, a Answer) (r geminiResponse, beside []any) 
 	return r, beside
 }
 
-// geminiTakes reports whether a part can be sent as media. With another type
-// the API refuses the whole request. Fewer types are accepted within a response
+// geminiTakes reports whether a part can be sent as media. The API rejects the
+// whole request if it has other types. It accepts fewer types within a response
 // than separately (documentation of function calling, "multimodal function
 // responses").
 func (t *Turn) geminiTakes(p part) bool {

@@ -5,9 +5,9 @@ import (
 	"github.com/toolreg/toolreg/internal/provider/rewrite"
 )
 
-// jsonSchema writes one JSON object with the input schema of each tool under
-// its name, for validators and code generators. A schema without title and
-// description gets those of the tool at the front; the rest is unchanged.
+// jsonSchema writes one JSON object with the input schema of each tool under its
+// name, for validators and code generators. If a schema has no title or
+// description, the tool's is added at the front; the rest is unchanged.
 func jsonSchema() Format {
 	return Format{
 		Name:    "json-schema",

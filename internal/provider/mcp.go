@@ -48,8 +48,8 @@ func mcp() Format {
 	}
 }
 
-// mcpOutputSchema returns a tool's own output schema, unless the settings ask
-// for none or another.
+// mcpOutputSchema returns a tool's own output schema, unless the settings replace
+// or omit it.
 func mcpOutputSchema(d *registry.Definition) []byte {
 	if jsonx.IsNull(d.Provider.OutputSchema) {
 		return d.OutputSchema
@@ -63,11 +63,11 @@ func (e *encoder) prepareMCP(t *tool) {
 	e.changed(t, slices.Concat(rewrite.LowerTypes(t.schema), rewrite.TypeRoot(t.schema), rewrite.ObjectProperties(t.schema)))
 }
 
-// refuseForClients rejects a tool with an invalid schema: some clients check the whole
-// list, and APIs what clients pass on.
+// refuseForClients rejects a tool with an invalid schema, because some clients then
+// reject the whole list, and an API may reject the client's request.
 func refuseForClients(t *tool) error { return checkAnyDraft(t.schema) }
 
-// checkAnyDraft returns why a schema is valid in no draft.
+// checkAnyDraft returns an error if a schema is not valid in any draft.
 func checkAnyDraft(s *jsonx.Value) error {
 	if required := s.Get("required"); required != nil && !required.Is(jsonx.Array) {
 		return errors.New("required in its schema is not a list")
@@ -77,8 +77,8 @@ func checkAnyDraft(s *jsonx.Value) error {
 	return rewrite.CheckValid(modern)
 }
 
-// further writes one more value of a definition, or reports why it is omitted.
-// The tool's schema must not be used afterwards.
+// further writes another value of a definition, or reports why it is omitted. The
+// tool's schema must not be used afterwards.
 func (e *encoder) further(t *tool, key string, raw []byte, read func([]byte) (*jsonx.Value, error)) {
 	if jsonx.IsNull(raw) {
 		return

@@ -8,7 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Kinds of calls of the format mcp. A bare call is answered by a bare result.
+// Kinds of calls in the format mcp. Params without a request are answered by a
+// result without a response.
 const (
 	kindRequest = "request"
 	kindBare    = "bare"
@@ -41,7 +42,7 @@ func (t *Turn) addMCP(o object) error {
 		}
 		c.kind, request = kindRequest, asObject(o["params"])
 	} else if o.text("name") == "" || o.has("type") || o.has("id") || o.has("args") {
-		return errUnrecognized // may be a call of another provider
+		return errUnrecognized // may be another provider's call
 	}
 	if c.Name = request.text("name"); c.Name == "" {
 		return errors.New("a call in it does not name a tool")
@@ -71,7 +72,7 @@ type (
 )
 
 // replyMCP writes a JSON-RPC response for each request. An unknown tool is a
-// protocol error; everything else is a result that the model reads.
+// protocol error; all other failures are results, which the model reads.
 func replyMCP(t *Turn, answers []Answer) []any {
 	const invalidParams = -32602
 	out := make([]any, len(answers))

@@ -6,7 +6,7 @@ import (
 	"github.com/toolreg/toolreg/internal/provider/rewrite"
 )
 
-// mistral declares functions for Mistral's chat completions, which use OpenAI's
+// mistral declares functions for Mistral's chat completions, which have OpenAI's
 // format and its rule for names.
 func mistral() Format {
 	return Format{

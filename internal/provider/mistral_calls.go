@@ -3,8 +3,8 @@ package provider
 import "encoding/json"
 
 // decodeMistral decodes a chat completion of Mistral, its message, or a list of
-// tool calls. They are like OpenAI's, with params as text or as an object.
-// Errors differ.
+// tool calls. They are like OpenAI's, but params may be an object, and errors
+// differ.
 func decodeMistral(t *Turn, raw json.RawMessage) error {
 	if o := asObject(raw); !o.has("choices") && !o.has("tool_calls") {
 		if isText(o["message"]) {

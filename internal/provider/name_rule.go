@@ -16,10 +16,10 @@ type nameRule struct {
 	reserved    func(string) bool
 }
 
-// anyName is the rule that accepts every registered name.
+// anyName is a rule that accepts every registered name.
 func anyName() nameRule { return nameRule{extra: ".-", max: 64} }
 
-// assign returns the declared name of each registered name; "" for an empty or
+// assign returns the declared name of each registered name, or "" for an empty or
 // duplicate one.
 func (r nameRule) assign(names []string) []string {
 	out := make([]string, len(names))
@@ -43,8 +43,8 @@ func (r nameRule) assign(names []string) []string {
 	return out
 }
 
-// assignChanged assigns the names that had to change: out has the cleaned
-// names, taken those that are used unchanged.
+// assignChanged assigns the names that have to be changed. out has the cleaned
+// names, and taken the names that are used unchanged.
 func (r nameRule) assignChanged(names []string, changed []int, taken map[string]bool, out []string) {
 	wanted := make(map[string]int, len(changed))
 	for _, i := range changed {
@@ -59,8 +59,8 @@ func (r nameRule) assignChanged(names []string, changed []int, taken map[string]
 	for _, i := range changed {
 		taken[out[i]] = true
 	}
-	// In alphabetical order, so that the result does not depend on the order of
-	// names.
+	// Assign in alphabetical order, so that the result does not depend on the order
+	// of names.
 	slices.SortStableFunc(contested, func(a, b int) int { return strings.Compare(names[a], names[b]) })
 	for _, i := range contested {
 		out[i] = r.distinct(out[i], names[i], taken)
@@ -74,7 +74,7 @@ func (r nameRule) distinct(clean, name string, taken map[string]bool) string {
 	sum := sha256.Sum256([]byte(name))
 	digits := hex.EncodeToString(sum[:])
 	for n := 6; ; n++ {
-		// The longest suffix is the whole hash, which no other name has.
+		// The longest suffix is the whole hash, which is unique.
 		n = min(n, r.max-2, len(digits))
 		out := clean[:min(len(clean), r.max-n-1)] + "_" + digits[:n]
 		if !taken[out] || n == min(r.max-2, len(digits)) {
@@ -83,7 +83,7 @@ func (r nameRule) distinct(clean, name string, taken map[string]bool) string {
 	}
 }
 
-// fit returns name in a form that the rule accepts; a valid name is unchanged.
+// fit converts name so that the rule accepts it. A valid name is unchanged.
 func (r nameRule) fit(name string) string {
 	out := name
 	if !r.obeys(name) {
@@ -99,7 +99,7 @@ func (r nameRule) fit(name string) string {
 	return out
 }
 
-// clean replaces each invalid character by an underscore.
+// clean replaces each invalid character with an underscore.
 func (r nameRule) clean(name string) string {
 	out := strings.Map(func(c rune) rune {
 		if c < 0x80 && r.takes(byte(c)) {
@@ -129,5 +129,6 @@ func (r nameRule) takes(c byte) bool {
 	return isLetter(c) || c >= '0' && c <= '9' || strings.IndexByte(r.extra, c) >= 0
 }
 
-// isLetter counts the underscore as a letter, as every provider does.
+// isLetter reports whether c is a letter or an underscore, which all providers
+// treat as a letter.
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }

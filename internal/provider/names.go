@@ -6,11 +6,10 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Names maps each declared name in a format to the registered name. Declared
-// names are unique. They depend only on the set of names, not on their order. A
-// name that the format accepts is declared unchanged; another one is cleaned,
-// and if that is ambiguous, it gets "_" and 6 hex digits of the hash of the
-// registered name.
+// Names maps each declared name in a format to the registered name. Declared names
+// are unique. They depend only on the set of names, not on their order. A name that
+// the format accepts is declared unchanged. Other names are cleaned and, if the
+// result is ambiguous, get "_" and 6 hex digits of the hash of the registered name.
 func Names(format string, registered []string) (map[string]string, error) {
 	f, err := Lookup(format)
 	if err != nil {
@@ -25,9 +24,9 @@ func Names(format string, registered []string) (map[string]string, error) {
 	return out, nil
 }
 
-// OriginalNames is [Names] for names given by a model or a person. If format is
-// "", it has the names of all formats, mapped to "" if formats differ. An
-// unknown format has none.
+// OriginalNames is [Names] for names given by a model or a person. If format is "",
+// it has the names of all formats; a name that means different tools in different
+// formats is mapped to "". For an unknown format it returns nil.
 func OriginalNames(format string, registered []string) map[string]string {
 	out := map[string]string{}
 	for _, f := range Formats() {
@@ -52,8 +51,8 @@ func OriginalNames(format string, registered []string) map[string]string {
 // other tools.
 func (f Format) Keeps(name string) bool { return name == "" || f.rule.fit(name) == name }
 
-// names returns the declared name of each definition among all registered
-// names; "" for one without a name or with that of an earlier one.
+// names returns the declared name of each definition among all registered names, or
+// "" if a definition has no name or the name of an earlier one.
 func (f Format) names(defs []registry.Definition, opts Options) []string {
 	own := make([]string, len(defs))
 	for i := range defs {

@@ -22,8 +22,9 @@ func named(names ...string) []registry.Definition {
 	return defs
 }
 
-// A part of the registry is declared under the names that all of it has.
-func TestNamesOfAPart(t *testing.T) {
+// Tools have the same declared names whether all or only some of the registry are
+// declared.
+func TestNamesDoNotDependOnSelection(t *testing.T) {
 	registered := []string{"a.b", "a_b", "c.d", "plain"}
 	for _, f := range Formats() {
 		whole, _ := f.Encode(named(registered...), Options{})
@@ -75,8 +76,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestLongNames has names that are too long as they are, and one that gets too
-// long by what makes it unlike another.
+// TestLongNames checks names that are too long, and one that becomes too long when
+// a hash is added.
 func TestLongNames(t *testing.T) {
 	long := strings.Repeat("x", 63)
 	got, err := Names("openai", []string{long + "-yy", long + ".", long + "_"})
@@ -93,15 +94,16 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// hashed is what tells a changed name apart.
+// hashed returns the suffix of a changed name.
 func hashed(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:3])
 }
 
-// TestNamesHold checks, over many random sets of odd names, that names obey
-// the provider's rule, are one to one, lead back, and do not hang on the order.
-func TestNamesHold(t *testing.T) {
+// TestNameProperties checks for many random sets of names that declared names match
+// the provider's rule, are unique, can be mapped back, and do not depend on the
+// order.
+func TestNameProperties(t *testing.T) {
 	rules := map[string]*regexp.Regexp{
 		"gemini":           regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`),
 		"openai":           regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
@@ -148,7 +150,7 @@ func TestNamesHold(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(got, again); diff != "" {
-				t.Errorf("%s: names hang on the order:\n%s", format, diff)
+				t.Errorf("%s: names depend on the order:\n%s", format, diff)
 			}
 		}
 	}
@@ -169,8 +171,8 @@ func TestOriginalNames(t *testing.T) {
 	}
 }
 
-// TestOriginalNamesAcrossFormats asks without a format for every name of every
-// format: the answer is what that format means, or none.
+// TestOriginalNamesAcrossFormats checks the names of every format without giving
+// the format: each is mapped to the name in that format, or to "".
 func TestOriginalNamesAcrossFormats(t *testing.T) {
 	for _, registered := range [][]string{
 		{"a.b", "a-b"}, {".x", "-x"}, {"if", "if."}, {"x.y", "x_-y", "-"}, {"1.a", "_1.a", "1-a"},

@@ -10,7 +10,7 @@ import (
 // object is a JSON object whose values are not decoded yet.
 type object map[string]json.RawMessage
 
-// asObject returns the members of raw; nil if it is not an object.
+// asObject returns the members of raw, or nil if it is not an object.
 func asObject(raw json.RawMessage) object {
 	if jsonx.KindOf(raw) != jsonx.Object {
 		return nil
@@ -18,7 +18,7 @@ func asObject(raw json.RawMessage) object {
 	return maps.Collect(jsonx.Members(raw))
 }
 
-// asText returns the string in raw; "" if it is not a string.
+// asText returns the string in raw, or "" if it is not a string.
 func asText(raw json.RawMessage) string {
 	s, _ := jsonx.Text(raw)
 	return s
@@ -41,8 +41,8 @@ func (o object) either(keys ...string) json.RawMessage {
 	return nil
 }
 
-// params returns params that are an object, or text that contains one; nil for
-// null, which some models write for a tool without params.
+// params returns params that are an object or a string that contains one. It
+// returns nil for null, which some models write for a tool without params.
 func params(raw json.RawMessage) []byte {
 	if isText(raw) {
 		raw = []byte(asText(raw))
@@ -53,7 +53,7 @@ func params(raw json.RawMessage) []byte {
 	return raw
 }
 
-// textID returns an id that the answer must repeat; nil if there is no text id.
+// textID returns an id that the answer must repeat, or nil if it is not a string.
 func textID(raw json.RawMessage) json.RawMessage {
 	if asText(raw) == "" {
 		return nil
@@ -61,7 +61,7 @@ func textID(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// requestID returns an id that is text or, as in JSON-RPC, a number.
+// requestID returns an id that is a string or, as in JSON-RPC, a number.
 func requestID(raw json.RawMessage) json.RawMessage {
 	if jsonx.KindOf(raw) == jsonx.Number {
 		return raw

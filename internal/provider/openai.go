@@ -6,9 +6,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// openai declares functions for OpenAI's chat completions, whose documented
-// rule for names is ^[a-zA-Z0-9_-]{1,64}$. The root of parameters must be of
-// type object with properties and without oneOf, anyOf, allOf, enum and not.
+// openai declares functions for OpenAI's chat completions. Names must match
+// ^[a-zA-Z0-9_-]{1,64}$. The root of parameters must be of type object with
+// properties and without oneOf, anyOf, allOf, enum and not.
 func openai() Format {
 	return Format{
 		Name:    "openai",
@@ -24,7 +24,7 @@ func openai() Format {
 			e.named(t)
 			e.raw(`,"parameters":`)
 			e.value(t.schema)
-			switch { // absent means false here
+			switch { // if absent, strict is false in this API
 			case t.strict:
 				e.raw(`,"strict":true`)
 			case e.opts.Strict, t.def.Provider.Strict != nil:
@@ -35,8 +35,8 @@ func openai() Format {
 	}
 }
 
-// openaiResponses declares functions for OpenAI's Responses API. It treats an
-// absent strict as true, so strict is always written.
+// openaiResponses declares functions for OpenAI's Responses API, in which strict is
+// true if it is absent. It is therefore always written.
 func openaiResponses() Format {
 	return Format{
 		Name:    "openai-responses",
@@ -64,7 +64,7 @@ func openaiResponses() Format {
 	}
 }
 
-// dashedNames is the rule of every API that accepts ^[a-zA-Z0-9_-]{1,64}$.
+// dashedNames is the rule of all APIs that accept ^[a-zA-Z0-9_-]{1,64}$.
 func dashedNames() nameRule { return nameRule{extra: "-", max: 64} }
 
 func (e *encoder) prepareOpenAI(t *tool) {
@@ -82,7 +82,7 @@ func (e *encoder) prepareOpenAI(t *tool) {
 	e.changed(t, changes)
 }
 
-// refuseInvalid rejects a tool whose schema the API would refuse.
+// refuseInvalid rejects a tool whose schema the API would reject.
 func refuseInvalid(t *tool) error { return rewrite.CheckValid(t.schema) }
 
 func openAIRoot(t *tool) []string {

@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// decodeOpenAI decodes a chat completion, its message, or a list of tool calls
-// (OpenAI chat completions, which Mistral, Ollama and many others use too).
+// decodeOpenAI decodes a chat completion, its message, or a list of tool calls.
+// Ollama and many other APIs have the same format.
 func decodeOpenAI(t *Turn, raw json.RawMessage) error {
 	if list, ok := jsonx.Elements(raw); ok {
 		return t.addOpenAI(list)
@@ -64,7 +64,7 @@ func isCut(finishReason string) bool {
 
 func (t *Turn) openAIMessage(m object, cut bool) error {
 	if !jsonx.IsNull(m["function_call"]) && jsonx.IsNull(m["tool_calls"]) {
-		return errors.New("its message has a function_call, the predecessor of tools; declare with --request and the field tools")
+		return errors.New("its message has a function_call, which tools have replaced; send the declarations of schema --request in the field tools")
 	}
 	if jsonx.IsNull(m["tool_calls"]) {
 		return nil
@@ -127,9 +127,9 @@ func replyOpenAI(t *Turn, answers []Answer) []any {
 	return messages
 }
 
-// textAndMedia returns the text of an answer and, if it has media that the
-// format accepts, blocks for a user message: a line that names the call, and
-// the media.
+// textAndMedia returns the text of an answer. If the answer has media that the
+// format accepts, it also returns blocks for a user message: a line that names the
+// call, and the media.
 func (t *Turn) textAndMedia(i int, a Answer, media func(part) any) (text string, blocks []any) {
 	lines := notes{}
 	for _, p := range a.parts() {

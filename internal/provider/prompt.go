@@ -6,16 +6,16 @@ import (
 	"github.com/toolreg/toolreg/internal/provider/typescript"
 )
 
-// promptHead is the beginning of the text. `call --batch` reads the lines for
-// which it asks.
+// promptHead is the beginning of the text. It asks the model for lines that `call
+// --batch` reads.
 const promptHead = `You can call the tools below. To call one, write a single line of JSON:
 {"id":"1","name":"TOOL","params":{…}}
 Each tool's params follow its JSON Schema. Results carry the id of the call.
 `
 
-// prompt writes the tools as text for a system prompt, for models without an
-// API for tools. Text of tools is indented, so that no description can look
-// like another tool or the instructions.
+// prompt writes the tools as text for a system prompt, for models that have no API
+// for tools. Text from tools is indented, so that a description cannot look like
+// another tool or like the instructions.
 func prompt() Format {
 	return Format{
 		Name:    "prompt",
@@ -38,8 +38,8 @@ func prompt() Format {
 	}
 }
 
-// indented writes every line of text with a prefix, for any kind of line break,
-// as valid UTF-8.
+// indented writes every line of text with a prefix, as valid UTF-8. It recognizes
+// all kinds of line breaks.
 func (e *encoder) indented(prefix, text string) {
 	for line := range strings.SplitSeq(typescript.Lines(text), "\n") {
 		e.raw(strings.TrimRight(prefix+line, " \t"))

@@ -12,8 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// options are the parser options for schemas and params: because of a number
-// that is not a double, other parsers would reject the whole document.
+// options are the parser options for schemas and params. Numbers that do not fit
+// into a double are errors, because some parsers reject a document that has one.
 func options() jsonx.Options {
 	return jsonx.Options{Depth: registry.MaxDepth, Number: func(token string) string {
 		if len(token) <= 300 && !strings.ContainsAny(token, "eE") {
@@ -26,7 +26,7 @@ func options() jsonx.Options {
 	}}
 }
 
-// readSchema parses the input schema. Tools without one have no params.
+// readSchema parses the input schema. A tool without one has no params.
 func (e *encoder) readSchema(t *tool) error {
 	raw := t.def.InputSchema
 	if len(raw) > registry.MaxSchemaBytes {
@@ -49,7 +49,7 @@ func (e *encoder) readSchema(t *tool) error {
 	}
 	t.schema = n
 	if e.parser.Duplicate {
-		e.changed(t, []string{"duplicate keys of an object merged, the last value wins"})
+		e.changed(t, []string{"duplicate keys of an object removed, keeping the last value"})
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func emptyParams() *jsonx.Value {
 	return s
 }
 
-// reread reads a schema again after it was changed.
+// reread parses the schema again after it was changed.
 func (e *encoder) reread(t *tool) *jsonx.Value {
 	if n, err := e.parser.Parse(t.def.InputSchema); err == nil && n.Is(jsonx.Object) {
 		return n
@@ -69,10 +69,10 @@ func (e *encoder) reread(t *tool) *jsonx.Value {
 	return emptyParams()
 }
 
-// object reads another JSON object of a definition.
+// object parses another JSON object of a definition.
 func (e *encoder) object(raw []byte) (*jsonx.Value, error) { return e.parse(raw, jsonx.Object) }
 
-// array reads another JSON array of a definition.
+// array parses another JSON array of a definition.
 func (e *encoder) array(raw []byte) (*jsonx.Value, error) { return e.parse(raw, jsonx.Array) }
 
 func (e *encoder) parse(raw []byte, kind jsonx.Kind) (*jsonx.Value, error) {
@@ -86,7 +86,7 @@ func (e *encoder) parse(raw []byte, kind jsonx.Kind) (*jsonx.Value, error) {
 	return n, err
 }
 
-// outputSchema reads the output schema of a tool, an object.
+// outputSchema parses the output schema of a tool, which must be an object.
 func (e *encoder) outputSchema(raw []byte) (*jsonx.Value, error) {
 	n, err := e.object(raw)
 	if err == nil {

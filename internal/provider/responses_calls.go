@@ -43,7 +43,7 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 		}
 	}
 	items := make([]object, len(list))
-	answered := map[string]bool{} // calls that the server answered in the same response
+	answered := map[string]bool{} // calls that the server has answered in the same response
 	for i, raw := range list {
 		items[i] = asObject(raw)
 		if strings.HasSuffix(items[i].text("type"), "_output") {
@@ -61,13 +61,13 @@ func decodeResponses(t *Turn, raw json.RawMessage) error {
 	return nil
 }
 
-// isBuiltinCall reports whether a call is for one of the API's own tools, which
-// the server may have answered itself.
+// isBuiltinCall reports whether a call is for one of the API's own tools, which the
+// server may have run itself.
 func isBuiltinCall(kind string) bool {
 	return strings.HasSuffix(kind, "_call") && kind != "function_call" && kind != "custom_tool_call"
 }
 
-// addResponses adds a call that the client has to answer; other items need no
+// addResponses adds an item to the turn if it is a call that the client has to
 // answer.
 func (t *Turn) addResponses(item object) error {
 	c := Call{id: textID(item["call_id"]), Name: item.text("name"), Params: params(item["arguments"]), kind: item.text("type"), item: item}
@@ -99,8 +99,8 @@ func (t *Turn) addResponses(item object) error {
 	return nil
 }
 
-// runByServer reports whether an item does not need an answer from the client:
-// calls that do have an id for it.
+// runByServer reports whether an item needs no answer from the client. Calls that
+// need one have an id for it.
 func runByServer(item object) bool {
 	switch kind := item.text("type"); kind {
 	case "file_search_call", "web_search_call", "image_generation_call", "code_interpreter_call", "mcp_call":
@@ -111,7 +111,7 @@ func runByServer(item object) bool {
 		return asObject(item["environment"]).text("type") == "container_reference"
 	case kindLocalShell, kindPatch, kindComputer, "custom_tool_call":
 		return false
-	default: // newer than this program
+	default: // a kind that is newer than this program
 		return !strings.HasSuffix(kind, "_call") || textID(item["call_id"]) == nil
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Output items of the Responses API. Caller is who made the call, if it was not
-// the model itself.
+// Output items of the Responses API. Caller is set if the call was not made by the
+// model itself.
 type (
 	functionOutput struct {
 		Type      string          `json:"type"`
@@ -70,8 +70,8 @@ type (
 	}
 )
 
-// noScreen is the answer to a computer_call, which takes a picture and nothing
-// else: one with words.
+// noScreen is the answer to a computer_call, which can only be an image. It shows a
+// text.
 //
 //go:embed no_screen.png
 var noScreen []byte
@@ -85,12 +85,12 @@ func replyResponses(t *Turn, answers []Answer) []any {
 	return out
 }
 
-// responsesItem answers one call. The registry has no tools of the kinds of the
-// API's own tools, so their answers say in words what went wrong.
+// responsesItem answers one call. The registry has no counterparts of the API's own
+// tools, so the answers to their calls have a text that says so.
 func (c Call) responsesItem(a Answer) any {
 	caller := c.given("caller")
 	switch c.kind {
-	case kindSearch: // has no field for text
+	case kindSearch: // this answer has no field for text
 		return searchOutput{"tool_search_output", c.id, "client", "completed", append([]json.RawMessage{}, a.Tools...)}
 	case kindShell:
 		most := asObject(c.item["action"])["max_output_length"]
@@ -102,7 +102,7 @@ func (c Call) responsesItem(a Answer) any {
 		return localShellOutput{c.kind + "_output", c.id, a.words()}
 	case kindPatch:
 		return patchOutput{c.kind + "_output", c.id, "failed", a.words(), caller}
-	case kindComputer: // a person has to acknowledge its safety checks
+	case kindComputer: // only a person may acknowledge its safety checks
 		picture := part{registry.Content{Data: noScreen, MIMEType: "image/png"}}
 		return computerOutput{c.kind + "_output", c.id, screenshot{"computer_screenshot", picture.dataURL()}}
 	case kindApproval:
@@ -115,8 +115,7 @@ func (c Call) responsesItem(a Answer) any {
 	return item
 }
 
-// given returns a value of the call that its answer must repeat; nil if there
-// is none.
+// given returns a value of the call that its answer must repeat, or nil.
 func (c Call) given(key string) json.RawMessage {
 	if raw := c.item[key]; !jsonx.IsNull(raw) {
 		return raw
@@ -133,8 +132,8 @@ func (a Answer) words() string {
 	return text.result(false)
 }
 
-// responsesOutput returns a text if there is nothing else, and otherwise a list
-// of input items.
+// responsesOutput returns a string if there is only text, and otherwise a list of
+// input items.
 func (a Answer) responsesOutput() any {
 	text := notes{}
 	var media []any

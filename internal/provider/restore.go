@@ -21,8 +21,8 @@ func RestoreEnums(schema, params json.RawMessage) json.RawMessage {
 	return restore(schema, params, func(r *restorer, s, v *jsonx.Value) { r.enums(s, v, 0) })
 }
 
-// minSteps and stepsPerByte limit the work on params, because a schema can
-// require any amount.
+// minSteps and stepsPerByte limit the work on params, because an untrusted schema
+// can require any amount.
 const (
 	minSteps     = 100_000
 	stepsPerByte = 8
@@ -34,7 +34,7 @@ type restorer struct {
 	steps   int // steps left
 	changed bool
 
-	byString map[*jsonx.Value]map[string]*jsonx.Value // values of an enum by their declared strings
+	byString map[*jsonx.Value]map[string]*jsonx.Value // values of each enum by the strings with which they are declared
 }
 
 func restore(rawSchema, params json.RawMessage, walk func(r *restorer, s, v *jsonx.Value)) json.RawMessage {
@@ -58,16 +58,16 @@ func restore(rawSchema, params json.RawMessage, walk func(r *restorer, s, v *jso
 	return v.AppendTo(nil)
 }
 
-// spend uses n steps, about the number of keys and values examined, and reports
-// whether enough were left.
+// spend uses n steps and reports whether enough were left. A step is about one key
+// or value.
 func (r *restorer) spend(n int) bool {
 	r.steps -= n
 	return r.steps >= 0
 }
 
-// enter returns the schema to which s resolves; nil if there is none or no
-// steps are left. depth counts the schemas above s that describe the same
-// value, because references may be recursive.
+// enter returns the schema to which s resolves, or nil if there is none or no steps
+// are left. depth is the number of schemas above s that describe the same value; it
+// is limited because references may be recursive.
 func (r *restorer) enter(s *jsonx.Value, depth int) *jsonx.Value {
 	if !s.Is(jsonx.Object) || depth > maxNesting || !r.spend(1+len(s.Members)) {
 		return nil
@@ -81,7 +81,7 @@ func (r *restorer) enter(s *jsonx.Value, depth int) *jsonx.Value {
 
 // enums follows the same path as gemini.Sanitize and gemini.Fitter.
 func (r *restorer) enums(s, v *jsonx.Value, depth int) {
-	if v.Kind < jsonx.String { // neither text nor a container
+	if v.Kind < jsonx.String { // neither a string nor a container
 		return
 	}
 	if s = r.enter(s, depth); s == nil {
@@ -107,7 +107,7 @@ func (r *restorer) enums(s, v *jsonx.Value, depth int) {
 func itemSchema(s *jsonx.Value, i int) *jsonx.Value {
 	items := s.Get("items")
 	places, rest := s.Get("prefixItems"), items
-	if items.Is(jsonx.Array) { // as before draft 2020-12
+	if items.Is(jsonx.Array) { // syntax before draft 2020-12
 		places, rest = items, s.Get("additionalItems")
 	}
 	if places != nil && i < len(places.Items) {
@@ -130,9 +130,9 @@ func (r *restorer) enum(s, v *jsonx.Value) {
 	}
 }
 
-// declared maps the strings with which an enum is declared to its values, once
-// per enum. A string is declared as itself, even if another value looks the
-// same.
+// declared maps the strings with which an enum is declared to its values. The map
+// is created once for each enum. A string value is declared as itself, even if
+// another value has the same text.
 func (r *restorer) declared(enum *jsonx.Value) map[string]*jsonx.Value {
 	if known, ok := r.byString[enum]; ok {
 		return known
@@ -154,7 +154,8 @@ func (r *restorer) declared(enum *jsonx.Value) map[string]*jsonx.Value {
 	return values
 }
 
-// someTakes reports whether one of the branches clearly allows the string v.
+// someTakes reports whether at least one of the branches certainly allows the
+// string v.
 func (r *restorer) someTakes(branches []*jsonx.Value, v *jsonx.Value, depth int) bool {
 	return slices.ContainsFunc(branches, func(b *jsonx.Value) bool {
 		if depth > maxNesting || !r.spend(1) {

@@ -8,9 +8,9 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// RestoreOptional undoes in params what strict declarations require: a null for
-// an optional param is removed, unless the tool's own schema allows null there.
-// Like [RestoreEnums] it changes nothing else.
+// RestoreOptional removes the nulls that strict declarations require for absent
+// params, unless the tool's own schema allows null there. Like [RestoreEnums] it
+// changes nothing else.
 func RestoreOptional(schema, params json.RawMessage) json.RawMessage {
 	return restore(schema, params, func(r *restorer, s, v *jsonx.Value) { r.optional(s, v, 0) })
 }
@@ -42,8 +42,8 @@ func (r *restorer) optional(s, v *jsonx.Value, depth int) {
 	r.eachParam(s, v, func(_ string, sub, value *jsonx.Value) { r.optional(sub, value, 0) })
 }
 
-// dropNulls removes the members of an object that are null if the schema allows
-// their absence but no null.
+// dropNulls removes members that are null if the schema allows them to be absent,
+// but not to be null.
 func (r *restorer) dropNulls(s, v *jsonx.Value) {
 	drop := map[string]bool{}
 	for _, m := range v.Members {
@@ -58,14 +58,15 @@ func (r *restorer) dropNulls(s, v *jsonx.Value) {
 	})
 }
 
-// verdict says what a schema for an object says of a member that is null.
+// verdict is the result of checking a member that is null against the schema of its
+// object.
 type verdict struct {
-	refused, allowed bool // both false: it does not describe the member
+	refused, allowed bool // if both are false, the schema does not describe the member
 	required         bool
 }
 
-// null returns what a schema for the object v says of its member name, which is
-// null.
+// null returns the verdict of a schema for the object v about its member name,
+// which is null.
 func (r *restorer) null(s, v *jsonx.Value, name string, depth int) (out verdict) {
 	if s = r.enter(s, depth); s == nil {
 		return out
@@ -91,8 +92,8 @@ func (r *restorer) null(s, v *jsonx.Value, name string, depth int) (out verdict)
 	return out
 }
 
-// nullIn is null for alternatives. A member that only those describe that are
-// not possible is not allowed.
+// nullIn is like null, for alternatives. A member that is described only by
+// alternatives that are not possible is not allowed.
 func (r *restorer) nullIn(list []*jsonx.Value, v *jsonx.Value, name string, depth int) (out verdict) {
 	out.required = true
 	possible, other := false, false
@@ -110,9 +111,8 @@ func (r *restorer) nullIn(list []*jsonx.Value, v *jsonx.Value, name string, dept
 	return out
 }
 
-// possible reports whether an alternative may be the one that describes v: it
-// has every member that the alternative requires, with the constant that tells
-// alternatives apart.
+// possible reports whether an alternative may describe v: v has every required
+// member, and the constants match.
 func (r *restorer) possible(s, v *jsonx.Value, depth int) bool {
 	if s = r.enter(s, depth); s == nil {
 		return true
@@ -134,7 +134,7 @@ func (r *restorer) possible(s, v *jsonx.Value, depth int) bool {
 	return true
 }
 
-// names reports whether a schema has no constants, or the string v is one.
+// names reports whether a schema has no constants, or v is one of them.
 func (r *restorer) names(s, v *jsonx.Value) bool {
 	if c := s.Get("const"); c != nil {
 		return c.IsText(v.Text())

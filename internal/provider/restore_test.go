@@ -49,8 +49,8 @@ func TestRestoreEnums(t *testing.T) {
 	}
 }
 
-// TestRestoreEnumsUndoesSanitizing declares a schema and gives a call each of
-// the declared values.
+// TestRestoreEnumsUndoesSanitizing declares a schema and restores each of the
+// declared values.
 func TestRestoreEnumsUndoesSanitizing(t *testing.T) {
 	const values = `[1,2.5,-3,1e21,0.0000001,true,[1,2],"s"]`
 	schema := `{"properties":{"v":{"enum":` + values + `}}}`
@@ -105,7 +105,7 @@ func TestRestoreOptional(t *testing.T) {
 	}
 }
 
-// TestRestoreIsBounded gives schemas that ask for exponential work.
+// TestRestoreIsBounded uses schemas that require exponential work.
 func TestRestoreIsBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"properties":{"a":{"$ref":"#/$defs/d0"}},"$ref":"#/$defs/e0","$defs":{`)

@@ -1,12 +1,12 @@
 package provider
 
-// Tested says what declarations and answers were tested with.
+// Tested lists the libraries with which declarations and answers were tested.
 type Tested struct {
-	AsOf string `json:"asOf"` // the day on which docs/providers.md was current
+	AsOf string `json:"asOf"` // date of docs/providers.md
 	SDKs []SDK  `json:"sdks"`
 }
 
-// SDK is a provider's own library, whose types read what toolreg prints.
+// SDK is a provider's own library, whose types can parse the output of toolreg.
 type SDK struct {
 	Module  string `json:"module"`
 	Version string `json:"version"`

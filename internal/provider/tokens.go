@@ -2,13 +2,14 @@ package provider
 
 import "unicode/utf8"
 
-// density is how text becomes tokens: ASCII characters per token, and tokens
-// per other character.
+// density is the number of ASCII characters per token, and of tokens per other
+// character.
 type density struct{ ascii, other float64 }
 
-// densityOf returns what was measured with the provider's tokenizer, or with
-// the most similar published one, on the declarations of the servers in
-// testdata/servers (testdata/tokens has the counts and how to repeat them).
+// densityOf returns the density for a format. It was measured with the provider's
+// tokenizer, or the most similar published one, on the declarations of the servers
+// in testdata/servers. testdata/tokens has the counts and the program that measures
+// them.
 func densityOf(format string) density {
 	switch format {
 	case "openai", "openai-responses":
@@ -20,12 +21,12 @@ func densityOf(format string) density {
 	case "typescript":
 		return density{3.67, 0.82} // Claude, as below
 	}
-	return density{3.85, 0.82} // Claude, the highest density; also used for formats without a provider
+	return density{3.85, 0.82} // Claude; also for formats without a provider, because it has the most tokens
 }
 
-// Tokens estimates how many tokens data has for a model of the format's
-// provider, by the number of characters, within about a tenth for a whole
-// request. It does not include what the provider adds around declarations.
+// Tokens estimates the number of tokens of data for the format's provider from its
+// number of characters. The error is about a tenth for a whole request. Text that
+// the provider adds around declarations is not included.
 func (f Format) Tokens(data []byte) int {
 	other, wide := 0, 0 // characters outside ASCII, and their bytes
 	for i := 0; i < len(data); {

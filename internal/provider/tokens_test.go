@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The estimates are near what real tokenizers counted: each format as a whole, and
+// The estimates are close to the counts of real tokenizers, for each format and for
 // each server.
 func TestTokensAgainstTokenizers(t *testing.T) {
 	data, err := os.ReadFile("../../testdata/tokens/counts.json")
@@ -51,6 +51,6 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	if got := (Format{}).Tokens([]byte(strings.Repeat("a", 385))); got != 100 {
-		t.Errorf("of no format: %d tokens, want 100", got)
+		t.Errorf("no format: %d tokens, want 100", got)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Limits on one response.
+// Limits on a response.
 const (
 	MaxResponseBytes = registry.MaxParamsBytes
 	MaxCalls         = 1000
@@ -17,14 +17,14 @@ const (
 type Call struct {
 	// Name is the declared name of the tool.
 	Name string
-	// Params are the params that the model gave. They are not checked and may
-	// be invalid JSON.
+	// Params are the params as the model wrote them. They are not checked and may be
+	// invalid JSON.
 	Params []byte
-	// Fault says why the call must not run, in words for the model; "" if it
-	// may.
+	// Fault says why the call must not run, for the model. It is "" if the call may
+	// run.
 	Fault string
-	// Search is set where the call is no call of a tool, but a search for tools
-	// that the provider leaves to its client; Params are what is searched for.
+	// Search is set if the call is not for a tool, but a search for tools that the
+	// client has to answer. Params are the params of the search.
 	Search bool
 
 	id   json.RawMessage // as the model wrote it; nil if there is none
@@ -34,23 +34,22 @@ type Call struct {
 
 // Answer is the outcome of one call. The zero value is an empty success.
 type Answer struct {
-	Tool       string // name of the tool that ran, for texts; "" if it is that of the call
+	Tool       string // name of the tool that ran, for texts; "" if it is the name in the call
 	Content    []registry.Content
 	Structured json.RawMessage // used if Content is empty, and by the format mcp
 	IsError    bool
-	Unknown    bool              // the tool does not exist; IsError is set too
-	Tools      []json.RawMessage // of a search: the declarations of the tools that it found
+	Unknown    bool              // the tool does not exist; IsError is also set
+	Tools      []json.RawMessage // for a search, the declarations of the tools that it found
 	Typed      bool              // the tool was declared with an output schema, which Structured matches
 }
 
-// isTyped reports whether a provider that has the output schema receives the
-// structured result instead of the content.
+// isTyped reports whether a provider to which the output schema was declared
+// receives the structured result instead of the content.
 func (a Answer) isTyped() bool { return a.Typed && !a.IsError && !jsonx.IsNull(a.Structured) }
 
 // Turn is one response of a model. Turns are created by Decode.
 type Turn struct {
-	// Calls are the calls in the order of the response; empty if the model made
-	// none.
+	// Calls are the calls in the order of the response. It may be empty.
 	Calls []Call
 
 	format   Format
@@ -63,6 +62,6 @@ func ErrorAnswer(text string) Answer {
 	return Answer{Content: []registry.Content{registry.TextContent(text)}, IsError: true}
 }
 
-// cutOff is the fault of a call after which the model ran out of tokens: its
+// cutOff is the fault of the last call if the model ran out of tokens, because its
 // params may be incomplete.
 const cutOff = "The call was cut off by the limit on output tokens, so it was not run. Repeat it in full, with less text or in smaller steps."

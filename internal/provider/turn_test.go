@@ -14,7 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// call is what a test wants of a Call: name, params and whether it may run.
+// call is the part of a Call that tests compare.
 type call struct {
 	Name, Params string
 	Refused      bool
@@ -53,7 +53,7 @@ func TestDecode(t *testing.T) {
 		{"calls are null", "openai", `{"role":"assistant","tool_calls":null}`, nil},
 		{"cut off", "openai", `{"choices":[{"finish_reason":"length","message":{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}`, cut},
 		{"custom", "openai", `[{"id":"x","type":"custom","custom":{"name":"f","input":"y"}}]`, []call{{Name: "f", Refused: true}}},
-		{"params are no JSON", "openai", `[{"id":"x","function":{"name":"f","arguments":"{\"a"}}]`, []call{{Name: "f", Params: `{"a`}}},
+		{"params are not JSON", "openai", `[{"id":"x","function":{"name":"f","arguments":"{\"a"}}]`, []call{{Name: "f", Params: `{"a`}}},
 		{"params are null in text", "openai", `[{"id":"x","function":{"name":"f","arguments":"null"}}]`, []call{{Name: "f"}}},
 		{"two choices, one calls", "openai", `{"choices":[{"message":{"content":"a"}},{"message":{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}`, one},
 
@@ -76,7 +76,7 @@ func TestDecode(t *testing.T) {
 		{"server's own tools", "anthropic", `{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"mcp_tool_use","id":"m","name":"f","input":{}}]}`, nil},
 		{"full context", "anthropic", `{"role":"assistant","stop_reason":"model_context_window_exceeded","content":[{"type":"tool_use","id":"x","name":"f","input":{"a":1}}]}`, cut},
 		{"cut off", "anthropic", `{"role":"assistant","stop_reason":"max_tokens","content":[{"type":"tool_use","id":"x","name":"f","input":{"a":1}}]}`, cut},
-		{"cut off behind the call", "anthropic", `{"role":"assistant","stop_reason":"max_tokens","content":[{"type":"tool_use","id":"x","name":"f","input":{"a":1}},{"type":"text","text":"and"}]}`, one},
+		{"cut off after the call", "anthropic", `{"role":"assistant","stop_reason":"max_tokens","content":[{"type":"tool_use","id":"x","name":"f","input":{"a":1}},{"type":"text","text":"and"}]}`, one},
 
 		{"response", "bedrock", `{"output":{"message":{"role":"assistant","content":[{"text":"x"},{"toolUse":{"toolUseId":"x","name":"f","input":{"a":1}}}]}},"stopReason":"tool_use","usage":{}}`, one},
 		{"message", "bedrock", `{"role":"assistant","content":[{"reasoningContent":{}},{"toolUse":{"toolUseId":"x","name":"f","input":{"a":1}}}]}`, one},
@@ -87,7 +87,7 @@ func TestDecode(t *testing.T) {
 		{"a later type", "bedrock", `{"toolUse":{"toolUseId":"x","name":"f","input":{"a":1},"type":"juggle"}}`, cut},
 		{"cut off", "bedrock", `{"output":{"message":{"content":[{"toolUse":{"toolUseId":"x","name":"f","input":{"a":1}}}]}},"stopReason":"max_tokens"}`, cut},
 		{"malformed", "bedrock", `{"output":{"message":{"content":[{"toolUse":{"toolUseId":"x","name":"f","input":{"a":1}}}]}},"stopReason":"malformed_tool_use"}`, cut},
-		{"cut off behind the call", "bedrock", `{"output":{"message":{"content":[{"toolUse":{"toolUseId":"x","name":"f","input":{"a":1}}},{"text":"and"}]}},"stopReason":"max_tokens"}`, one},
+		{"cut off after the call", "bedrock", `{"output":{"message":{"content":[{"toolUse":{"toolUseId":"x","name":"f","input":{"a":1}}},{"text":"and"}]}},"stopReason":"max_tokens"}`, one},
 
 		{"completion", "mistral", `{"choices":[{"finish_reason":"tool_calls","message":{"role":"assistant","content":"","tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\":1}"},"index":0}]}}]}`, one},
 		{"params as an object", "mistral", `[{"id":"x","function":{"name":"f","arguments":{"a":1}}}]`, one},
@@ -132,39 +132,39 @@ func TestDecodeUnreadable(t *testing.T) {
 		{"duplicate key", "anthropic", `{"type":"tool_use","id":"x","name":"a","name":"b","input":{}}`, "duplicate"},
 		{"stream", "openai", "data: {}\n", "stream of events"},
 		{"chunk", "openai", `{"choices":[{"delta":{"tool_calls":[]}}]}`, "chunk of a stream"},
-		{"error of the API", "anthropic", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, "error of the API: Overloaded"},
+		{"error of the API", "anthropic", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, "the API returned an error: Overloaded"},
 		{"another format", "openai", `{"role":"user","parts":[]}`, "choices, a message with tool_calls"},
 		{"looks like another", "openai", `[{"type":"tool_use","id":"x","name":"f","input":{}}]`, "looks like format anthropic"},
-		{"text of ours, calls of theirs", "openai", `{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"f","input":{}}]}`, "looks like format anthropic"},
+		{"message in this format, calls in another", "openai", `{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"f","input":{}}]}`, "looks like format anthropic"},
 		{"number", "gemini", `5`, "candidates"},
 		{"history", "openai", `[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[]}]`, "list of messages"},
 		{"history", "anthropic", `[{"role":"user","content":"x"}]`, "list of messages"},
 		{"history", "gemini", `[{"role":"user","parts":[]}]`, "list of contents"},
 		{"answered", "openai-responses", `[{"type":"function_call","call_id":"x","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"x","output":""}]`, "answers to calls"},
 		{"args in pieces", "gemini", `{"parts":[{"functionCall":{"name":"f","partialArgs":[{"jsonPath":"$.a","numberValue":1}],"willContinue":true}}]}`, "in pieces"},
-		{"no list", "gemini", `{"toolCall":{"functionCalls":{}}}`, "functionCalls is not a list"},
+		{"not a list", "gemini", `{"toolCall":{"functionCalls":{}}}`, "functionCalls is not a list"},
 		{"no id", "openai-responses", `[{"type":"mcp_approval_request","name":"x"}]`, "no id"},
 		{"no id", "openai-responses", `[{"type":"function_call","name":"f"}]`, "no call_id"},
 		{"no id", "openai", `[{"function":{"name":"f","arguments":"{}"}}]`, "no id"},
 		{"no id", "anthropic", `{"type":"tool_use","name":"f","input":{}}`, "no id"},
 		{"odd id", "openai", `[{"id":{"a":1},"function":{"name":"f"}}]`, "no id"},
 		{"odd id", "mcp", `{"id":[1],"method":"tools/call","params":{"name":"f"}}`, "no id"},
-		{"no list", "openai", `{"choices":5}`, "choices is not a list"},
-		{"no list", "gemini", `{"candidates":null}`, "candidates is not a list"},
-		{"no list", "anthropic", `{"role":"assistant","content":null}`, "neither a list nor a string"},
+		{"not a list", "openai", `{"choices":5}`, "choices is not a list"},
+		{"not a list", "gemini", `{"candidates":null}`, "candidates is not a list"},
+		{"not a list", "anthropic", `{"role":"assistant","content":null}`, "content must be a list or a string"},
 		{"answered", "bedrock", `{"role":"user","content":[{"toolResult":{"toolUseId":"x","content":[]}}]}`, "user message"},
 		{"history", "bedrock", `[{"role":"user","content":[{"text":"x"}]}]`, "list of messages"},
 		{"no id", "bedrock", `{"toolUse":{"name":"f","input":{}}}`, "no toolUseId"},
-		{"error of the API", "bedrock", `{"message":"Too many requests, please wait before trying again."}`, "error of the API: Too many"},
+		{"error of the API", "bedrock", `{"message":"Too many requests, please wait before trying again."}`, "the API returned an error: Too many"},
 		{"another's blocks", "bedrock", `{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"f","input":{}}]}`, "looks like format anthropic"},
 		{"another's blocks", "anthropic", `{"role":"assistant","content":[{"toolUse":{"toolUseId":"x","name":"f","input":{}}}]}`, "looks like format bedrock"},
 		{"another's output", "openai-responses", `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"x","name":"f","input":{}}}]}}}`, "looks like format bedrock"},
 		{"nothing of it", "bedrock", `{"output":{"text":"x"}}`, "output with a message"},
 		{"another's text", "bedrock", `{"role":"assistant","content":"hi"}`, "output with a message"},
-		{"error of the API", "mistral", `{"object":"error","message":"Unauthorized","type":"invalid_request_error","code":"1000"}`, "error of the API: Unauthorized"},
+		{"error of the API", "mistral", `{"object":"error","message":"Unauthorized","type":"invalid_request_error","code":"1000"}`, "the API returned an error: Unauthorized"},
 		{"error of the API", "mistral", `{"detail":[{"loc":["body","model"],"msg":"Field required"}]}`, "Field required"},
 		{"another format", "mistral", `[{"type":"tool_use","id":"x","name":"f","input":{}}]`, "looks like format anthropic"},
-		{"no list", "openai-responses", `{"output":{}}`, "output is not a list"},
+		{"not a list", "openai-responses", `{"output":{}}`, "output is not a list"},
 		{"two choices", "openai", `{"choices":[{"message":{"tool_calls":[{"id":"x","function":{"name":"f"}}]}},{"message":{"tool_calls":[{"id":"y","function":{"name":"f"}}]}}]}`, "2 of its choices"},
 		{"old form", "openai", `{"role":"assistant","function_call":{"name":"f","arguments":"{}"}}`, "function_call"},
 		{"blocked", "gemini", `{"promptFeedback":{"blockReason":"SAFETY"}}`, "SAFETY"},
@@ -189,8 +189,7 @@ func TestUnknownCallFormat(t *testing.T) {
 	}
 }
 
-// replies decodes two calls and answers them with a text and an image, and with
-// an error.
+// TestReply decodes calls and compares the messages that answer them.
 func TestReply(t *testing.T) {
 	png := registry.Content{Type: registry.ContentImage, MIMEType: "image/png", Data: []byte("P")}
 	pdf := registry.Content{Type: registry.ContentResource, MIMEType: "application/pdf", URI: "file:///d/a.pdf", Data: []byte("D")}
@@ -249,7 +248,7 @@ func TestReply(t *testing.T) {
 		{"text", "mistral", twoOpenAI, []Answer{{Content: []registry.Content{registry.TextContent("x")}}, ErrorAnswer("no")},
 			`{"role":"tool","name":"f","tool_call_id":"a","content":"x"}
 {"role":"tool","name":"g","tool_call_id":"b","content":"Error: no"}`},
-		{"media, never behind a tool's message", "mistral", twoOpenAI, []Answer{rich, {}},
+		{"media, not directly after a tool's message", "mistral", twoOpenAI, []Answer{rich, {}},
 			`{"role":"tool","name":"f","tool_call_id":"a","content":"see\n[image, image/png, 1 bytes] in the message below\n[resource file:///d/a.pdf, application/pdf, 1 bytes] in the message below\n[image, image/svg+xml, 1 bytes] cannot be shown\n[audio, audio/wav, 1 bytes] cannot be shown\n[resource file:///x, x]"}
 {"role":"tool","name":"g","tool_call_id":"b","content":"(no output)"}
 {"role":"assistant","content":"Show me the result of the tool."}
@@ -293,8 +292,8 @@ func TestReply(t *testing.T) {
 	}
 }
 
-// FuzzDecode wants an error or a turn whose every call is answered with its id,
-// whatever a response holds.
+// FuzzDecode checks that any response is either an error or a turn whose calls are
+// all answered.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"choices":[{"message":{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{}"}}]}}]}`,
@@ -323,8 +322,8 @@ func FuzzDecode(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%s: %v", format.Name, err)
 			}
-			// An answer to a search has no words, its empty list of tools is one; that to a
-			// computer call is a picture.
+			// The answer to a search has no text, but an empty list of tools; the answer
+			// to a computer call is an image.
 			if n := strings.Count(string(out), "the call was not run") + strings.Count(string(out), `"tools":[]`) + strings.Count(string(out), `"computer_screenshot"`); n != len(turn.Calls) {
 				t.Fatalf("%s: %d answers for %d calls: %s", format.Name, n, len(turn.Calls), out)
 			}
@@ -332,7 +331,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestComputerCall: the answer is a picture, which says why.
+// TestComputerCall checks that the answer is an image.
 func TestComputerCall(t *testing.T) {
 	turn, err := decode(t, "openai-responses", `{"type":"computer_call","call_id":"c","pending_safety_checks":[{"id":"s","code":"malicious_instructions","message":"x"}]}`)
 	if err != nil {

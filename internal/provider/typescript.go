@@ -34,12 +34,12 @@ func typescriptFormat() Format {
 	}
 }
 
-// params writes the only parameter, an object, which is optional if no property
+// params writes the function's parameter, an object. It is optional if no property
 // is required.
 func (e *encoder) params(n *jsonx.Value) {
 	refs := schema.NewRefs(n)
 	root, err := refs.Resolve(n)
-	if err != nil { // cannot happen: the root was checked
+	if err != nil { // cannot happen, because the root was checked
 		root = n
 	}
 	further, p := root.Get("additionalProperties"), root.Get("properties")
@@ -74,8 +74,7 @@ func requiresAny(refs *schema.Refs, s *jsonx.Value, seen map[*jsonx.Value]bool) 
 	return all != nil && slices.ContainsFunc(all.Items, func(part *jsonx.Value) bool { return !not(part) })
 }
 
-// returned writes the type of the result. The tool's schema must not be used
-// afterwards.
+// returned writes the return type. The tool's schema must not be used afterwards.
 func (e *encoder) returned(t *tool) {
 	if len(t.def.OutputSchema) > 0 {
 		if n, err := e.object(t.def.OutputSchema); err == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// UnreadableError reports that data is not a response of a format.
+// UnreadableError reports that data is not a response in a format.
 type UnreadableError struct {
 	Format string
 	Reason string
@@ -17,8 +17,8 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("reading a response of format %s: %s", e.Format, e.Reason)
 }
 
-// errUnrecognized reports that the data has nothing of the format.
-var errUnrecognized = errors.New("it contains nothing of this format")
+// errUnrecognized reports that the data has no element of the format.
+var errUnrecognized = errors.New("it is not in this format")
 
 // apiError returns the error that an API returned instead of a message.
 func apiError(o object) error {
@@ -33,5 +33,5 @@ func apiError(o object) error {
 	if text == "" {
 		text = string(raw)
 	}
-	return fmt.Errorf("it is an error of the API: %.500s", text)
+	return fmt.Errorf("the API returned an error: %.500s", text)
 }

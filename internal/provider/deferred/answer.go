@@ -10,14 +10,14 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Answer is an answer about tools for a model. Its JSON is the text of the
-// result.
+// Answer is the result of searching or describing tools. Its JSON is the text that
+// the model reads.
 type Answer struct {
 	Tools    []Described `json:"tools"`
-	Matched  *int        `json:"matched,omitempty"`  // for a search: number of all matches
-	Searched int         `json:"searched,omitempty"` // for a search: number of tools searched
-	// Unavailable are the sources that failed. Their tools cannot be found, so
-	// a search without results does not mean that there are none.
+	Matched  *int        `json:"matched,omitempty"`  // for a search, the number of all matches
+	Searched int         `json:"searched,omitempty"` // for a search, the number of tools searched
+	// Unavailable are the sources that failed. Because their tools cannot be found, a
+	// search without results does not mean that no tool exists.
 	Unavailable []string `json:"unavailable,omitempty"`
 	Notes       []string `json:"notes,omitempty"`
 }
@@ -27,22 +27,22 @@ type Described struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Params      json.RawMessage `json:"params,omitempty"` // the input schema
-	Error       string          `json:"error,omitempty"`  // why there is no other information
+	Error       string          `json:"error,omitempty"`  // why the tool cannot be described
 }
 
-// Describe returns everything that a call of a tool needs, under the name for
-// the call.
+// Describe returns the information that a call of a tool requires, with the name to
+// use in the call.
 func Describe(name string, d *registry.Definition) Described {
 	params := d.InputSchema
 	if schema, err := jsonx.Parse(params, jsonx.Options{}); err != nil || !schema.Is(jsonx.Object) {
 		params = json.RawMessage(`{"type":"object","properties":{}}`)
-	} else if schema.Remove("$schema") { // useless to a model
+	} else if schema.Remove("$schema") { // models do not need it
 		params = schema.AppendTo(nil)
 	}
 	return Described{Name: name, Description: d.Description, Params: params}
 }
 
-// Missing reports that there is no tool of a name, with similar names.
+// Missing returns the entry for a name that no tool has, with similar names.
 func Missing(name string, near []string) Described {
 	message := "there is no such tool"
 	if len(near) > 0 {
@@ -51,12 +51,12 @@ func Missing(name string, near []string) Described {
 	return Described{Name: name, Error: message}
 }
 
-// maxAnswered limits the params that a search returns, in tokens.
+// maxAnswered is the maximum size of a search's answer in tokens.
 const maxAnswered = 4_000
 
-// Shorten limits the size of a search's answer: tools beyond the limit have
-// only their name and the first sentence of their description, and the model
-// can use describe_tools.
+// Shorten limits the size of a search's answer. Tools beyond the limit keep only
+// their name and the first sentence of their description; a note tells the model to
+// use describe_tools.
 func (a *Answer) Shorten(describe string) {
 	shortened, tokens := false, 0
 	for i := range a.Tools {
@@ -71,7 +71,7 @@ func (a *Answer) Shorten(describe string) {
 	}
 }
 
-// Text returns the answer as the model reads it.
+// Text returns the answer as text for the model.
 func (a Answer) Text() (string, error) {
 	if len(a.Unavailable) > 0 {
 		a.Notes = append(a.Notes, "These sources failed, so their tools cannot be found at the moment: "+strings.Join(a.Unavailable, ", ")+".")

@@ -13,30 +13,28 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Options say what to declare of a registry. Budget, in tokens, is the limit
-// for everything that a model sees of the declarations before it searches.
+// Options are the options of [Declare]. Budget is the maximum number of tokens of
+// declarations that a model sees before it searches.
 type Options struct {
-	All    bool // defer every tool that need not always be declared, even if it fits
+	All    bool // defer all tools that are not always declared, even if they fit
 	Budget int
-	// Always reports whether the settings name a tool as one never to defer.
+	// Always reports whether the settings exempt a tool from being deferred.
 	Always func(*registry.Definition) bool
-	// Client makes the client answer the searches of a provider that supports
-	// this.
+	// Client lets the client answer searches, if the provider supports this.
 	Client   bool
 	Overview Overview
 }
 
-// Result is the result of declaring.
+// Result is the result of [Declare].
 type Result struct {
 	provider.Output
 	Diagnostics []registry.Diagnostic
-	Deferred    int // number of tools that a model sees only when it searches; 0: Output has all tools
-	Tokens      int // estimated tokens of what a model sees before it searches
+	Deferred    int // number of tools that a model sees only after a search; if 0, Output has all tools
+	Tokens      int // estimated tokens that a model sees before it searches
 }
 
-// Declare encodes definitions in order and defers those beyond the budget. If
-// all fit, the output is exactly that of Format.Encode. The same input produces
-// the same output.
+// Declare encodes definitions in order and defers those beyond the budget. If all
+// fit, the output is that of [provider.Format.Encode]. The output is deterministic.
 func Declare(f provider.Format, defs []registry.Definition, encode provider.Options, o Options) Result {
 	whole, diags := f.Encode(defs, encode)
 	all := Result{Output: whole, Diagnostics: diags, Tokens: f.Tokens(whole.Data)}
@@ -52,8 +50,8 @@ func Declare(f provider.Format, defs []registry.Definition, encode provider.Opti
 	}
 	if least.Tokens > o.Budget {
 		least.Diagnostics = append(least.Diagnostics, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_budget_exceeded",
-			Message: fmt.Sprintf("what is always declared takes about %d tokens, more than search.budget (%d)", least.Tokens, o.Budget),
-			Hint:    "name fewer tools in search.always, or raise search.budget"})
+			Message: fmt.Sprintf("the tools that are always declared take about %d tokens, which exceeds search.budget (%d)", least.Tokens, o.Budget),
+			Hint:    "list fewer tools in search.always, or raise search.budget"})
 	}
 	return least
 }
@@ -64,12 +62,12 @@ type plan struct {
 	defs    []registry.Definition
 	encode  provider.Options
 	options Options
-	whole   provider.Output // all tools, declared as usual
+	whole   provider.Output // declarations of all tools, without deferring
 	kept    map[string]bool
 }
 
-// keepAlways keeps the tools that the settings name. It reports whether they
-// name others to defer in any case.
+// keepAlways keeps the tools that the settings exempt. It reports whether the
+// settings require other tools to be deferred.
 func (p *plan) keepAlways() (marked bool) {
 	for i := range p.defs {
 		d := &p.defs[i]
@@ -83,8 +81,8 @@ func (p *plan) keepAlways() (marked bool) {
 	return marked
 }
 
-// fill keeps further tools in order until one does not fit in the remaining
-// room, in tokens.
+// fill keeps further tools, in order, until one does not fit into the remaining
+// room in tokens.
 func (p *plan) fill(room int) {
 	at := make(map[string]*registry.Definition, len(p.defs))
 	for i := range p.defs {
@@ -94,14 +92,15 @@ func (p *plan) fill(room int) {
 		if said := at[d.Tool].Provider.DeferLoading; p.kept[d.Tool] || said != nil && *said {
 			continue
 		}
-		if room -= p.format.Tokens(d.Data) + 1; room < 0 { // and a separator
+		if room -= p.format.Tokens(d.Data) + 1; room < 0 { // 1 for a separator
 			return
 		}
 		p.kept[d.Tool] = true
 	}
 }
 
-// declare encodes the kept tools and what the model needs to find the others.
+// declare encodes the kept tools and the means by which the model can find the
+// others.
 func (p *plan) declare() Result {
 	encode, defs := p.encode, p.defs
 	if p.format.Defers() {
@@ -123,7 +122,7 @@ func (p *plan) declare() Result {
 	return Result{Output: out, Diagnostics: diags, Deferred: len(p.defs) - len(p.kept), Tokens: seen}
 }
 
-// deferral returns what the provider's own search needs.
+// deferral returns the options for the provider's own search.
 func (p *plan) deferral() provider.Deferral {
 	d := provider.Deferral{Search: true}
 	if p.options.Client && p.format.Name == "openai-responses" {
@@ -139,7 +138,7 @@ func (p *plan) deferral() provider.Deferral {
 	names := p.named(d.Tools)
 	d.Namespaces = p.options.Overview.namespaces(names)
 	for source := range names {
-		if d.Namespaces[source] == "" { // it is not in the overview
+		if d.Namespaces[source] == "" { // the overview has no such source
 			d.Namespaces[source] = Source{Name: source}.words()
 		}
 	}
@@ -161,8 +160,8 @@ func (p *plan) named(tools map[string]bool) map[string][]string {
 	return out
 }
 
-// taken returns a function that reports the registered and declared names of
-// the registry's tools.
+// taken returns a function that reports whether a name is the registered or
+// declared name of a tool in the registry.
 func (p *plan) taken() func(string) bool {
 	names := slices.Clone(p.encode.Registered)
 	for i := range p.defs {
@@ -171,23 +170,23 @@ func (p *plan) taken() func(string) bool {
 	return Taken(p.format.Name, names)
 }
 
-// Taken returns a function that reports whether a tool of the registry has a
-// name, or is declared with it in a format.
+// Taken returns a function that reports whether a name is the registered name of a
+// tool, or its declared name in a format.
 func Taken(format string, registered []string) func(string) bool {
 	declared, _ := provider.Names(format, registered) // nil for an unknown format
 	return func(name string) bool { return declared[name] != "" || slices.Contains(registered, name) }
 }
 
-// Limits of the descriptions of namespaces, in bytes: of each, and of all if
-// there are many.
+// Limits on the descriptions of namespaces, in bytes: for each, and for all
+// together.
 const (
 	maxDescription  = 400
 	minDescription  = 80
 	maxDescriptions = 16_000
 )
 
-// namespaces describes sources for a model that sees none of their tools, by
-// their descriptions in the settings and the names of their tools.
+// namespaces returns descriptions of sources for a model that does not see their
+// tools. They consist of the description in the settings and names of tools.
 func (o Overview) namespaces(names map[string][]string) map[string]string {
 	limit := max(minDescription, min(maxDescription, maxDescriptions/max(len(o.Sources), 1)))
 	out := make(map[string]string, len(o.Sources))
@@ -209,8 +208,8 @@ func (o Overview) namespaces(names map[string][]string) map[string]string {
 	return out
 }
 
-// Found encodes tools that a search found in the format in which a provider
-// that defers them expects the answer to a search.
+// Found encodes the tools that a search found, for the answer to a search that the
+// provider leaves to the client.
 func (o Overview) Found(f provider.Format, defs []registry.Definition, registered []string) []json.RawMessage {
 	d := provider.Deferral{Tools: map[string]bool{}, Namespaces: o.namespaces(nil)}
 	for i := range defs {

@@ -17,8 +17,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// fiveHundred are the tools of the published servers in testdata/servers, and as
-// many more with generated names as make 500.
+// fiveHundred returns 500 tools: those of the published servers in
+// testdata/servers, and copies with generated names.
 func fiveHundred(t *testing.T) ([]registry.Definition, Overview) {
 	t.Helper()
 	files, err := filepath.Glob("../../../testdata/servers/*.json")
@@ -70,8 +70,8 @@ func overviewOf(defs []registry.Definition) Overview {
 	return o
 }
 
-// What 500 real tools cost a request stays within the budget in every format, the
-// tools that find the others included, and is the same on every run.
+// The declarations of 500 real tools stay within the budget in every format,
+// including the search tools, and are the same in every run.
 func TestBudgetOfFiveHundredTools(t *testing.T) {
 	defs, overview := fiveHundred(t)
 	for _, f := range provider.Formats() {
@@ -91,7 +91,7 @@ func TestBudgetOfFiveHundredTools(t *testing.T) {
 				t.Errorf("%s: no JSON", name)
 			}
 			if again := Declare(f, slices.Clone(defs), provider.Options{}, o); !bytes.Equal(r.Data, again.Data) {
-				t.Errorf("%s: another run declares otherwise", name)
+				t.Errorf("%s: the output of two runs differs", name)
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func format(t *testing.T, name string) provider.Format {
 	return f
 }
 
-// few are tools of three sources, each of about 220 tokens.
+// few returns tools of three sources, each of about 220 tokens.
 func few() []registry.Definition {
 	var defs []registry.Definition
 	for _, of := range []struct{ source, server, names string }{
@@ -171,7 +171,8 @@ func TestWhatIsKept(t *testing.T) {
 	}
 }
 
-// What all fits is declared byte for byte as without deferring; nothing is, too.
+// If all tools fit, or there are none, the output is byte for byte the same as
+// without deferring.
 func TestNothingToDefer(t *testing.T) {
 	for _, defs := range [][]registry.Definition{few(), nil} {
 		for _, f := range provider.Formats() {
@@ -207,7 +208,7 @@ func TestNativeDeferral(t *testing.T) {
 		t.Errorf("openai-responses, client (-want +got):\n%s", diff)
 	}
 	if !strings.Contains(string(r.Data), "There are 5 tools: built-in (2), plugin notes (1), MCP servers hub (2).") {
-		t.Errorf("the search does not say what there is: %s", r.Data)
+		t.Errorf("the search does not describe the sources: %s", r.Data)
 	}
 	found := o.Overview.Found(format(t, "openai-responses"), defs[2:4], nil)
 	if got := fmt.Sprintf("%s", found); len(found) != 2 || !strings.Contains(got, `"name":"hub"`) || !strings.Contains(got, `"defer_loading":true`) || strings.Contains(got, `"tool_search"`) {
@@ -215,7 +216,7 @@ func TestNativeDeferral(t *testing.T) {
 	}
 }
 
-// shape is a line for each entry of a list of declarations.
+// shape returns a line for each entry in a list of declarations.
 func shape(t *testing.T, r Result) (lines []string) {
 	t.Helper()
 	type entry struct {
@@ -248,8 +249,8 @@ func shape(t *testing.T, r Result) (lines []string) {
 	return lines
 }
 
-// The three tools step aside for tools of the registry, under the names that these
-// are declared as too.
+// The three tools get other names if a tool of the registry has or is declared
+// under one of their names.
 func TestTakenNames(t *testing.T) {
 	for _, tt := range []struct{ registered, want string }{
 		{"", "search_tools describe_tools call_tool"},
@@ -275,11 +276,11 @@ func TestTakenNames(t *testing.T) {
 	}
 }
 
-func TestAlwaysMoreThanTheBudget(t *testing.T) {
+func TestAlwaysDeclaredToolsExceedBudget(t *testing.T) {
 	defs := few()
 	r := Declare(format(t, "openai"), defs, provider.Options{}, Options{Budget: 600, Overview: overviewOf(defs), Always: func(d *registry.Definition) bool { return d.Server == "" }})
 	if len(r.Diagnostics) == 0 || r.Diagnostics[len(r.Diagnostics)-1].Code != "search_budget_exceeded" {
-		t.Errorf("nothing is said of %d tokens: %v", r.Tokens, r.Diagnostics)
+		t.Errorf("no diagnostic about %d tokens: %v", r.Tokens, r.Diagnostics)
 	}
 	if declared, _ := names(r); !slices.Contains(declared, "note_add") {
 		t.Errorf("declared %v", declared)
@@ -307,7 +308,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// The namespaces of a thousand servers do not fill the context by themselves.
+// The size of the namespaces of a thousand servers is limited.
 func TestManySources(t *testing.T) {
 	o := Overview{}
 	names := map[string][]string{}

@@ -1,10 +1,9 @@
-// Package deferred declares only a part of a large registry and lets the model
-// find the rest (spec section 12). [Declare] decides which tools are declared
-// within a budget of tokens. The others are declared as deferred if the
-// provider finds such tools itself. Otherwise they are reached through three
-// tools of this package: search_tools, describe_tools and call_tool.
+// Package deferred declares only a part of a large registry and lets the model find
+// the rest. [Declare] decides which tools are declared within a budget of tokens.
+// The others are declared as deferred if the provider can find such tools itself.
+// Otherwise a model reaches them through three tools of this package: search_tools,
+// describe_tools and call_tool.
 //
-// The package decides and writes texts. Package session searches and calls: it
-// answers these three tools in any later run, without knowing what was
-// declared.
+// This package only decides and writes text. Package session answers calls of the
+// three tools in any later run, without knowing which tools were declared.
 package deferred

@@ -8,7 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// The tools with which a model reaches tools that are not declared.
+// Names of the tools with which a model reaches tools that are not declared.
 const (
 	SearchTools   = "search_tools"
 	DescribeTools = "describe_tools"
@@ -19,11 +19,11 @@ const (
 // has that name.
 const prefix = "toolreg_"
 
-// DefaultFound is how many tools a search returns unless the model says otherwise.
+// DefaultFound is the number of tools that a search returns by default.
 const DefaultFound = 5
 
-// Kind returns which of the three tools a name means; "" if it means none. It
-// is for names that no tool of the registry has.
+// Kind returns which of the three tools a name refers to, or "". The name must not
+// belong to a tool of the registry.
 func Kind(name string) string {
 	for strings.HasPrefix(name, prefix) {
 		name = name[len(prefix):]
@@ -35,20 +35,20 @@ func Kind(name string) string {
 	return ""
 }
 
-// Overview describes what can be searched.
+// Overview describes the sources that can be searched.
 type Overview struct {
 	Tools   int
-	Sources []Source // those that have tools, in registry order
+	Sources []Source // the sources that have tools, in registry order
 }
 
 // Source is a source of tools with its description.
 type Source struct {
 	Name        string // as in [registry.Definition]
-	Description string // of a server, from the settings; may be empty
+	Description string // description of a server in the settings; may be empty
 	Tools       int
 }
 
-// Definitions returns the three tools, with names that are not taken.
+// Definitions returns the three tools, under names that are not taken.
 func (o Overview) Definitions(taken func(name string) bool) []registry.Definition {
 	names := map[string]string{}
 	for _, name := range []string{SearchTools, DescribeTools, CallTool} {
@@ -85,20 +85,19 @@ const callSchema = `{"type":"object","properties":{` +
 	`"params":{"type":"object","description":"Params of the tool, as an object that matches its schema"}},` +
 	`"required":["name"],"additionalProperties":false}`
 
-// clientSearch returns the definition of a provider's search that the client
-// answers.
+// clientSearch returns the definition of a search that the client answers.
 func (o Overview) clientSearch() *registry.Definition {
 	return &registry.Definition{Description: o.searchText(), InputSchema: json.RawMessage(searchSchema)}
 }
 
-// searchText describes what a search finds, so that a model knows about tools
-// that it does not see.
+// searchText describes the tools that a search can find, so that a model knows
+// about tools that it does not see.
 func (o Overview) searchText() string {
 	return fmt.Sprintf("Finds tools that are not listed here. There are %s: %s. Search before you conclude that there is no tool for a task.",
 		counted(o.Tools), o.list())
 }
 
-// maxListed limits how many sources are named.
+// maxListed is the maximum number of sources to name.
 const maxListed = 60
 
 // list lists the sources with their numbers of tools, servers last.

@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// TestFitIsBounded gives schemas that ask for more work than the bounds allow:
-// the fitter gives up on each, and soon.
+// TestFitIsBounded checks that the fitter soon gives up on schemas that require
+// more work than its limits allow.
 func TestFitIsBounded(t *testing.T) {
 	many := func(n int, format string) string {
 		all := make([]string, n)
@@ -33,7 +33,7 @@ func TestFitIsBounded(t *testing.T) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 		if f.work > maxWork+10_000 || f.nodes > maxNodes+1 {
-			t.Errorf("%s: %d members and %d schemas looked at", name, f.work, f.nodes)
+			t.Errorf("%s: %d members and %d schemas visited", name, f.work, f.nodes)
 		}
 	}
 }

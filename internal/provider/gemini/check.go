@@ -9,14 +9,15 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Problem is a part of a schema that the API refuses.
+// Problem is a part of a schema that the API rejects.
 type Problem struct {
 	Code    string // one word
 	Pointer string // JSON Pointer into the schema
 	Message string
 }
 
-// Check returns what the API refuses in a schema; nil if it accepts the schema.
+// Check returns the parts of a schema that the API rejects, or nil if it accepts
+// the schema.
 func Check(schema *jsonx.Value) []Problem {
 	var c checker
 	c.schema(schema)
@@ -30,8 +31,9 @@ func Takes(schema *jsonx.Value) bool {
 	return !c.refused
 }
 
-// Foreign reports whether a schema has something that the API refuses and
-// [Sanitize] does not change. It saves most schemas the work of both.
+// Foreign reports whether a schema has a part that the API rejects and that
+// [Sanitize] does not change. For most schemas this makes sanitizing and checking
+// unnecessary.
 func Foreign(n *jsonx.Value) bool {
 	if !n.Is(jsonx.Object) {
 		return true
@@ -56,7 +58,7 @@ func Foreign(n *jsonx.Value) bool {
 // checker checks one schema.
 type checker struct {
 	found   []Problem
-	refused bool     // whether something is refused
+	refused bool     // whether a problem was found
 	quick   bool     // stop at the first problem
 	path    []string // path of the current schema
 }
@@ -88,7 +90,7 @@ func (c *checker) schema(n *jsonx.Value, steps ...string) {
 		c.lists(n)
 		c.within(n)
 	} else {
-		c.refuse("schema_refused", nil, "a schema here is not an object")
+		c.refuse("schema_refused", nil, "a schema must be an object")
 	}
 	c.path = c.path[:above]
 }
@@ -155,7 +157,7 @@ func (c *checker) lists(n *jsonx.Value) {
 	}
 }
 
-// within checks the schemas directly within n.
+// within checks the direct subschemas of n.
 func (c *checker) within(n *jsonx.Value) {
 	if properties := n.Get("properties"); properties != nil {
 		for i := range properties.Members {

@@ -8,7 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// What the API would refuse, in the words of its type Schema.
+// TestCheck checks the problems that are found according to the API's type Schema.
 func TestCheck(t *testing.T) {
 	for schema, want := range map[string][]string{
 		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`: nil,

@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// properties rewrites the properties of an object. It removes one that cannot
-// be expressed, if it is optional.
+// properties rewrites the properties of an object. It removes optional properties
+// that cannot be expressed.
 func (f *Fitter) properties(n, out *jsonx.Value, depth int) error {
 	properties := n.Get("properties")
 	if !properties.Is(jsonx.Object) || len(properties.Members) == 0 {
@@ -48,8 +48,7 @@ func (f *Fitter) properties(n, out *jsonx.Value, depth int) error {
 	return nil
 }
 
-// property rewrites one property; it returns nil if the property must be
-// removed.
+// property rewrites one property. It returns nil if the property has to be removed.
 func (f *Fitter) property(m *jsonx.Member, required bool, depth int) (*jsonx.Value, error) {
 	value, err := f.schema(m.Value, depth+1)
 	switch {
@@ -70,7 +69,7 @@ func (f *Fitter) array(n, out *jsonx.Value, depth int) error {
 	switch {
 	case errors.Is(err, errFree):
 		return errFree
-	case errors.Is(err, errNone): // only an empty list is valid
+	case errors.Is(err, errNone): // no item is valid, so only an empty list is
 		fitted = f.anything(jsonx.NewObject())
 	case err != nil:
 		return err
@@ -79,12 +78,12 @@ func (f *Fitter) array(n, out *jsonx.Value, depth int) error {
 	return nil
 }
 
-// item returns the schema of the items of a list. The schemas of a tuple become
-// one schema; out gets the length of a tuple without further items.
+// item returns the schema for the items of a list. The schemas of a tuple become
+// one schema. If a tuple allows no further items, its length is set in out.
 func (f *Fitter) item(n, out *jsonx.Value) *jsonx.Value {
 	items, places := n.Get("items"), n.Get("prefixItems")
 	rest := items
-	if items.Is(jsonx.Array) { // as before draft 2020-12
+	if items.Is(jsonx.Array) { // syntax before draft 2020-12
 		places, rest = items, n.Get("additionalItems")
 	}
 	switch {
@@ -103,7 +102,7 @@ func (f *Fitter) item(n, out *jsonx.Value) *jsonx.Value {
 	return jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(list...)))
 }
 
-// copyTexts copies the texts for the model.
+// copyTexts copies the descriptive keywords.
 func copyTexts(n, out *jsonx.Value) {
 	for i := range n.Members {
 		if m := &n.Members[i]; (m.Name == "title" || m.Name == "description") && m.Value.Is(jsonx.String) {
@@ -112,8 +111,8 @@ func copyTexts(n, out *jsonx.Value) {
 	}
 }
 
-// limits copies the keywords that both dialects have, and reports which are
-// dropped.
+// limits copies the constraints that the type Schema also has, and reports the ones
+// that are dropped.
 func (f *Fitter) limits(n, out *jsonx.Value) {
 	typ := strings.ToLower(out.Get("type").Text())
 	for i := range n.Members {
@@ -136,7 +135,7 @@ func (f *Fitter) limits(n, out *jsonx.Value) {
 			}
 		case "pattern", "minimum", "maximum", "default", "example", "propertyOrdering",
 			"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
-			if takesValue(m) && speaksOf(m.Name, typ) {
+			if takesValue(m) && appliesTo(m.Name, typ) {
 				out.Members = append(out.Members, *m)
 			}
 		default:
@@ -147,14 +146,14 @@ func (f *Fitter) limits(n, out *jsonx.Value) {
 	}
 }
 
-// exclusive rewrites an exclusive limit as an inclusive one, which for integers
-// is the next one.
+// exclusive rewrites an exclusive limit as an inclusive one; for integers, as the
+// next value.
 func (f *Fitter) exclusive(n, out *jsonx.Value, m *jsonx.Member, typ string) {
 	limit, step := "minimum", int64(1)
 	if m.Name == "exclusiveMaximum" {
 		limit, step = "maximum", -1
 	}
-	if !m.Value.Is(jsonx.Number) || n.Get(limit) != nil || !speaksOf(limit, typ) {
+	if !m.Value.Is(jsonx.Number) || n.Get(limit) != nil || !appliesTo(limit, typ) {
 		return
 	}
 	f.changed(m.Name + " written as " + limit)

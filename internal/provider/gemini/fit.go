@@ -11,12 +11,13 @@ import (
 )
 
 // Fitter rewrites JSON Schemas to the type Schema: references are inlined, null
-// becomes nullable, const an enum with one value, oneOf and allOf become anyOf
-// and one schema, tuples lists. What only restricts values, such as
-// additionalProperties or multipleOf, is removed; calls are still checked
-// against it.
+// becomes nullable, const an enum with one value, oneOf becomes anyOf, allOf one
+// schema, and tuples become lists. Keywords that only restrict values, such as
+// additionalProperties and multipleOf, are removed; calls are still checked against
+// them.
 //
-// The zero value is ready to use. It reuses its memory from schema to schema.
+// The zero value is ready to use. It reuses its memory for each schema. It must not
+// be used concurrently.
 type Fitter struct {
 	refs    *schema.Refs
 	changes []string
@@ -29,18 +30,18 @@ type Fitter struct {
 	newMembers []jsonx.Member
 }
 
-// Fitted is a schema in the type Schema.
+// Fitted is a schema rewritten to the type Schema.
 type Fitted struct {
 	Schema  *jsonx.Value // valid until the next call of the fitter
-	Changes []string     // what was rewritten
-	// Lost is what the type cannot express at all, such as an object with
-	// arbitrary keys. The schema is valid, but less specific.
+	Changes []string     // descriptions of the changes
+	// Lost describes the parts that the type cannot express at all, such as an object
+	// with arbitrary keys. The schema is valid, but less specific.
 	Lost []string
 }
 
-// Limits on the result of inlining in nodes, on the work in members of objects,
-// and on nesting including references, because an untrusted schema can require
-// any amount.
+// Limits on the nodes of the result, on the members of objects examined, and on
+// nesting including references. They are necessary because an untrusted schema can
+// require any amount of work.
 const (
 	maxNodes = 20_000
 	maxWork  = 2_000_000
@@ -49,7 +50,7 @@ const (
 
 var errTooLarge = errors.New("its schema is too large with its references inlined")
 
-// What the type cannot express.
+// Schemas that the type cannot express.
 var (
 	errFree = errors.New("an object with properties of any name")
 	errNone = errors.New("a value that is never valid")
@@ -62,7 +63,7 @@ func (f *Fitter) Fit(root *jsonx.Value) (Fitted, error) {
 	root = f.plainRoot(root)
 	fitted, err := f.schema(root, 0)
 	switch {
-	case err == errFree: // no params, or none with a name
+	case err == errFree: // no params, or only params of any name
 		if allowsMore(root) {
 			f.lose("params of any name")
 		}
@@ -78,7 +79,7 @@ func (f *Fitter) Fit(root *jsonx.Value) (Fitted, error) {
 func (f *Fitter) plainRoot(root *jsonx.Value) *jsonx.Value {
 	root = jsonx.NewObject(slices.Clone(root.Members)...)
 	for i := range root.Members {
-		if m := &root.Members[i]; m.Name == "properties" || m.Name == "required" { // flattening adds to them
+		if m := &root.Members[i]; m.Name == "properties" || m.Name == "required" { // flattening modifies these
 			m.Value = &jsonx.Value{Kind: m.Value.Kind, Token: m.Value.Token, Members: slices.Clone(m.Value.Members), Items: slices.Clone(m.Value.Items)}
 		}
 	}
@@ -90,8 +91,8 @@ func (f *Fitter) plainRoot(root *jsonx.Value) *jsonx.Value {
 	return root
 }
 
-// allowsMore reports whether an object schema allows properties that it does
-// not name.
+// allowsMore reports whether an object schema allows properties that it does not
+// declare.
 func allowsMore(n *jsonx.Value) bool {
 	further, patterns := n.Get("additionalProperties"), n.Get("patternProperties")
 	return further != nil && !further.Is(jsonx.False) || patterns.Is(jsonx.Object) && len(patterns.Members) > 0
@@ -114,11 +115,12 @@ func (f *Fitter) object(n int) *jsonx.Value {
 // changed records a change without duplicates.
 func (f *Fitter) changed(what string) { f.changes = noted(f.changes, what) }
 
-// lose records what cannot be expressed, without duplicates.
+// lose records a part that cannot be expressed, without duplicates.
 func (f *Fitter) lose(what string) { f.lost = noted(f.lost, what) }
 
-// noted adds a text unless it exists. A long list ends with a note that there
-// is more, because an untrusted schema can have any number of them.
+// noted adds a text to a list unless the list has it already. The list is limited,
+// because an untrusted schema can have any number of changes; its last entry then
+// says that there are more.
 func noted(list []string, what string) []string {
 	const more, most = "and more", 20
 	switch {
@@ -132,8 +134,8 @@ func noted(list []string, what string) []string {
 	return list
 }
 
-// schema returns n rewritten as a new node. The error is errFree or errNone if
-// nothing can replace it, and errTooLarge if the whole schema is too large.
+// schema returns n rewritten as a new node. The error is errFree or errNone if n
+// cannot be expressed, and errTooLarge if the whole schema is too large.
 func (f *Fitter) schema(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	f.nodes++
 	f.work += len(n.Members)
@@ -160,7 +162,7 @@ func (f *Fitter) schema(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	return f.plain(n, depth)
 }
 
-// reference inlines the target of a reference; keywords next to it take
+// reference inlines the target of a reference. Keywords next to the reference take
 // precedence.
 func (f *Fitter) reference(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	target := f.refs.Lookup(n.Get("$ref").Text())
@@ -188,8 +190,8 @@ func (f *Fitter) reference(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	return f.schema(merged, depth+1)
 }
 
-// anything returns a schema for any value: the API requires a type, so it has
-// the common ones.
+// anything returns a schema for any value. Because the API requires a type, it is a
+// union of common types.
 func (f *Fitter) anything(n *jsonx.Value) *jsonx.Value {
 	f.lose("a value of any type")
 	union := jsonx.NewArray()
@@ -201,8 +203,8 @@ func (f *Fitter) anything(n *jsonx.Value) *jsonx.Value {
 	return jsonx.NewObject(jsonx.NewMember("anyOf", union))
 }
 
-// plain rewrites a schema without alternatives. A schema with several types
-// becomes a union with a schema for each.
+// plain rewrites a schema without alternatives. A schema with several types becomes
+// a union with one schema for each type.
 func (f *Fitter) plain(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	types, null := f.types(n)
 	switch {
@@ -219,7 +221,7 @@ func (f *Fitter) plain(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 	return f.typed(n, types[0], null, depth)
 }
 
-// typed rewrites a schema of one type; null says that it also accepts null.
+// typed rewrites a schema of one type. null is set if it also accepts null.
 func (f *Fitter) typed(n *jsonx.Value, typ string, null bool, depth int) (*jsonx.Value, error) {
 	out := f.object(len(n.Members) + 4) // type, enum, nullable, maxItems
 	if named := n.Get("type"); named.IsText(typ) {
@@ -240,7 +242,7 @@ func (f *Fitter) typed(n *jsonx.Value, typ string, null bool, depth int) (*jsonx
 	}
 	f.limits(n, out)
 	switch name := strings.ToLower(typ); {
-	case values != nil: // strings in this type, whatever they were
+	case values != nil: // the values of an enum are strings in the type Schema
 	case name == "object":
 		return out, f.properties(n, out, depth)
 	case name == "array":

@@ -28,7 +28,7 @@ func encode(t testing.TB, defs []registry.Definition, opts provider.Options) (pr
 	return f.Encode(defs, opts)
 }
 
-// declaredSchema finds the schema in a declaration, and its field.
+// declaredSchema returns the schema in a declaration, and the name of its field.
 func declaredSchema(t testing.TB, declaration []byte) (schema *jsonx.Value, field string) {
 	t.Helper()
 	n, err := jsonx.Parse(declaration, jsonx.Options{})
@@ -45,8 +45,8 @@ func declaredSchema(t testing.TB, declaration []byte) (schema *jsonx.Value, fiel
 	return schema, "parametersJsonSchema"
 }
 
-// fittedProperty declares a discovered tool with a property p and returns what became
-// of the property's schema, by whichever field.
+// fittedProperty declares a discovered tool with a property p, and returns the
+// declared schema of the property, with the field that it is in.
 func fittedProperty(t *testing.T, schema string, forced bool) (property, field string, changes []string) {
 	t.Helper()
 	def := discovered("t", `{"type":"object","properties":{"p":`+schema+`,"q":{"type":"string"}}}`)
@@ -87,7 +87,7 @@ func TestGeminiFit(t *testing.T) {
 		{"branches that are conditions", `{"type":"object","properties":{"a":{"type":"string"}},"oneOf":[{"required":["a"]},{"not":{}}]}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, ""},
 		{"allOf", `{"allOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"integer"}},"required":["b"]}]}`,
 			`{"type":"object","properties":{"b":{"type":"integer"},"a":{"type":"string"}},"required":["b","a"]}`, "allOf merged"},
-		{"limits not to be reached", `{"type":"integer","exclusiveMinimum":0,"exclusiveMaximum":10}`, `{"type":"integer","minimum":1,"maximum":9}`, "exclusiveMinimum written as minimum"},
+		{"exclusive limits", `{"type":"integer","exclusiveMinimum":0,"exclusiveMaximum":10}`, `{"type":"integer","minimum":1,"maximum":9}`, "exclusiveMinimum written as minimum"},
 		{"limits of fractions", `{"type":"number","exclusiveMinimum":0.5}`, `{"type":"number","minimum":0.5}`, "exclusiveMinimum"},
 		{"object", `{"type":"object","properties":{"a":{"type":"string"}},"required":["a","gone"],"additionalProperties":false}`, `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, "additionalProperties dropped"},
 		{"never", `{"type":"object","properties":{"a":{"type":"string"},"b":false}}`, `{"type":"object","properties":{"a":{"type":"string"}}}`, ""},
@@ -107,8 +107,8 @@ func TestGeminiFit(t *testing.T) {
 	}
 }
 
-// What the type Schema cannot say goes by JSON Schema; where that is not
-// wanted, what can be said stays.
+// A schema that the type Schema cannot express is declared as JSON Schema. If that
+// is turned off, the parts that can be expressed are declared.
 func TestGeminiFitLost(t *testing.T) {
 	tests := []struct{ name, schema, want, lost string }{
 		{"any keys", `{"type":"object","additionalProperties":{"type":"string"}}`, ``, `the property "p", an object with properties of any name`},
@@ -116,7 +116,7 @@ func TestGeminiFitLost(t *testing.T) {
 		{"any items", `{"type":"array"}`, `{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"}]}}`, "a value of any type"},
 		{"any keys among others", `{"anyOf":[{"type":"string"},{"type":"object"}]}`, `{"type":"string"}`, "properties of any name"},
 		{"an empty text", `{"enum":["a",""],"description":"d"}`, `{"type":"STRING","description":"d","enum":["a"]}`, "an empty string as a value of an enum"},
-		{"an empty text alone", `{"type":"string","enum":[""]}`, `{"type":"string"}`, "an empty string as a value of an enum"},
+		{"only an empty text", `{"type":"string","enum":[""]}`, `{"type":"string"}`, "an empty string as a value of an enum"},
 		{"null as a text", `{"type":"string","enum":[null]}`, `{"type":"string"}`, "an enum without values"},
 		{"keys by pattern", `{"type":"object","patternProperties":{"^x-":{"type":"string"}}}`, ``, `the property "p", an object with properties of any name`},
 		{"two types at once", `{"allOf":[{"type":"string"},{"type":"integer"}]}`, `{"type":"string"}`, "two types at once"},
@@ -143,7 +143,7 @@ func TestGeminiFitLost(t *testing.T) {
 	}
 }
 
-// References are inlined, in circles too, and never without end.
+// References are inlined; recursive ones are cut.
 func TestGeminiFitReferences(t *testing.T) {
 	declareIt := func(schema string) (string, string) {
 		out, diags := encode(t, []registry.Definition{discovered("t", schema)}, provider.Options{GeminiParameters: true})
@@ -176,8 +176,8 @@ func TestGeminiFitReferences(t *testing.T) {
 	}
 }
 
-// A schema that asks for work without end is declared the other way, soon.
-func TestGeminiFitHostile(t *testing.T) {
+// A schema that requires endless work is soon declared as JSON Schema instead.
+func TestGeminiFitExpensiveSchemas(t *testing.T) {
 	many := func(n int, format string) string {
 		all := make([]string, n)
 		for i := range all {
@@ -208,8 +208,8 @@ func TestGeminiFitHostile(t *testing.T) {
 	}
 }
 
-// FuzzGeminiFit wants that the API would take what is declared by parameters,
-// whatever the schema.
+// FuzzGeminiFit checks that the API would accept every schema that is declared with
+// parameters.
 func FuzzGeminiFit(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"object","properties":{"a":{"$ref":"#/$defs/x"},"b":{"type":["string","null"]}},"$defs":{"x":{"oneOf":[{"const":1},{"$ref":"#"}]}}}`,

@@ -18,7 +18,7 @@ func isKeyword(name string) bool {
 	return false
 }
 
-// takesValue reports whether a keyword has a value of the kind that the field
+// takesValue reports whether the value of a keyword has the kind that the field
 // requires.
 func takesValue(m *jsonx.Member) bool {
 	v := m.Value
@@ -49,8 +49,8 @@ func isType(name string) bool {
 	return false
 }
 
-// takesFormat reports whether a format is valid for a type. Newer endpoints
-// accept more formats of strings; those of 2025 refuse the whole request.
+// takesFormat reports whether a format is valid for a type. Newer endpoints accept
+// more formats of strings; for those, endpoints of 2025 reject the whole request.
 func takesFormat(typ, format string) bool {
 	switch typ {
 	case "string":
@@ -63,8 +63,8 @@ func takesFormat(typ, format string) bool {
 	return true
 }
 
-// speaksOf reports whether a keyword applies to values of a type.
-func speaksOf(keyword, typ string) bool {
+// appliesTo reports whether a keyword applies to values of a type.
+func appliesTo(keyword, typ string) bool {
 	switch keyword {
 	case "minItems", "maxItems":
 		return typ == "array"

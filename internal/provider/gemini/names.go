@@ -7,9 +7,9 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// OddNames returns the names of properties at any depth that the documentation
-// of Vertex AI does not allow: a letter or an underscore, then letters, digits
-// and underscores, 64 in all.
+// OddNames returns the names of properties, at any depth, that the documentation of
+// Vertex AI does not allow. Allowed are at most 64 letters, digits and underscores,
+// beginning with a letter or an underscore.
 func OddNames(root *jsonx.Value) []string {
 	var odd []string
 	var look func(n *jsonx.Value)

@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Respell rewrites a document in place as JavaScript would after parsing it:
-// numbers as doubles, strings with as few escapes as possible, and keys that
+// Respell rewrites a document in place as JavaScript would write it after parsing
+// it: numbers as doubles, strings with as few escapes as possible, and keys that
 // are array indexes first, in order.
 func Respell(n *jsonx.Value) {
 	switch n.Kind {

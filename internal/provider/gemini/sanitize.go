@@ -6,14 +6,14 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Sanitize rewrites a schema in place for the Gemini API of mid-2025: it
-// removes default next to anyOf; makes enums strings without null and of type
-// STRING; and removes formats other than enum and date-time from the type
-// STRING. It walks only anyOf, items and properties. It reports whether it
-// reached everything; a schema whose anyOf is not a list is not changed.
+// Sanitize rewrites a schema in place for the Gemini API of mid-2025: it removes
+// default next to anyOf; makes enums strings without null and of type STRING; and
+// removes formats other than enum and date-time from the type STRING. It visits
+// only anyOf, items and properties. It returns false if it could not visit all of
+// them; a schema whose anyOf is not a list is not changed.
 //
-// The steps and their order are those of the Gemini CLI 0.1.15, so that the
-// same schema results in the same declaration.
+// The steps and their order are those of Gemini CLI 0.1.15, so that the same schema
+// results in the same declaration.
 func Sanitize(n *jsonx.Value) (whole bool) {
 	if !n.Is(jsonx.Object) {
 		return true

@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// sanitizeFor parses, sanitizes and writes a schema.
+// sanitizeFor parses, sanitizes and encodes a schema.
 func sanitizeFor(t testing.TB, schema []byte) (text string, whole bool) {
 	t.Helper()
 	n, err := jsonx.Parse(schema, jsonx.Options{})
@@ -21,8 +21,8 @@ func sanitizeFor(t testing.TB, schema []byte) (text string, whole bool) {
 	return string(n.AppendTo(nil)), whole
 }
 
-// ordered writes JSON with its strings in one spelling, so that texts that
-// differ in escapes alone compare equal while key order counts.
+// ordered encodes JSON with a uniform spelling of strings, so that documents can be
+// compared regardless of escapes, but including key order.
 func ordered(t testing.TB, raw []byte) string {
 	t.Helper()
 	n, err := jsonx.Parse(raw, jsonx.Options{})
@@ -45,8 +45,7 @@ func ordered(t testing.TB, raw []byte) string {
 	return string(n.AppendTo(nil))
 }
 
-// TestSanitizeVectors compares with what the Gemini CLI itself did, key order
-// included.
+// TestSanitizeVectors compares with the output of Gemini CLI, including key order.
 func TestSanitizeVectors(t *testing.T) {
 	var vectors struct {
 		Count int
@@ -84,13 +83,13 @@ func TestSanitizeVectors(t *testing.T) {
 				t.Errorf("sanitised schema (-want +got):\n%s", diff)
 			}
 			if hasError := c.Error != nil; hasError == whole {
-				t.Errorf("broke in the reference: %v, whole here: %v", hasError, whole)
+				t.Errorf("failed in Gemini CLI: %v, complete here: %v", hasError, whole)
 			}
 		})
 	}
 }
 
-func TestSanitizeGoesOnBesideABrokenPart(t *testing.T) {
+func TestSanitizeContinuesAfterInvalidPart(t *testing.T) {
 	const in = `{"type":"object","properties":{"a":{"anyOf":5,"enum":[1]},"b":{"enum":[1]}}}`
 	got, whole := sanitizeFor(t, []byte(in))
 	want := `{"type":"object","properties":{"a":{"anyOf":5,"enum":[1]},"b":{"enum":["1"],"type":"STRING"}}}`
@@ -99,8 +98,7 @@ func TestSanitizeGoesOnBesideABrokenPart(t *testing.T) {
 	}
 }
 
-// A document is respelled to what JSON.stringify(JSON.parse(document)) gives in
-// Node.js.
+// The result of Respell is that of JSON.stringify(JSON.parse(document)) in Node.js.
 func TestRespell(t *testing.T) {
 	const in = `{"b":1.0,"2":1E2,"a":"\u0041\/","10":[-0,9007199254740993],"01":{"x":null},"1":"\u001F"}`
 	const want = `{"1":"\u001f","2":100,"10":[0,9007199254740992],"b":1,"a":"A/","01":{"x":null}}`
@@ -114,7 +112,7 @@ func TestRespell(t *testing.T) {
 }
 
 func TestScriptNumber(t *testing.T) {
-	// Each right side is what String(JSON.parse(left)) gives in Node.js.
+	// Each value is the result of String(JSON.parse(key)) in Node.js.
 	for token, want := range map[string]string{
 		"0": "0", "-0": "0", "0.0": "0", "1": "1", "-1.50": "-1.5", "1e3": "1000", "1E+2": "100",
 		"100000000000000000000": "100000000000000000000", "1e21": "1e+21", "123e20": "1.23e+22",
@@ -152,7 +150,7 @@ func FuzzSanitize(f *testing.F) {
 		}
 		Sanitize(n)
 		if twice := n.AppendTo(nil); string(once) != string(twice) {
-			t.Fatalf("not settled: %q, then %q", once, twice)
+			t.Fatalf("not idempotent: %q, then %q", once, twice)
 		}
 	})
 }

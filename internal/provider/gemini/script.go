@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// truthy reports whether a value is true in a JavaScript condition; a missing
-// one is not.
+// truthy reports whether a value is true in a JavaScript condition. A missing value
+// is not.
 func truthy(n *jsonx.Value) bool {
 	if n == nil {
 		return false
@@ -20,14 +20,14 @@ func truthy(n *jsonx.Value) bool {
 	case jsonx.String:
 		return n.Token != `""`
 	case jsonx.Number:
-		f, _ := strconv.ParseFloat(n.Token, 64) // out of range is infinite, which is true
+		f, _ := strconv.ParseFloat(n.Token, 64) // infinite if out of range, which is true
 		return f != 0
 	}
 	return true
 }
 
-// String returns the result of JavaScript's String() for a JSON value, with
-// which a value of an enum is declared.
+// String returns the result of JavaScript's String() for a JSON value. Values of an
+// enum are declared with it.
 func String(n *jsonx.Value) string {
 	switch n.Kind {
 	case jsonx.String:
@@ -55,7 +55,7 @@ func scriptNumber(token string) string {
 	f, _ := strconv.ParseFloat(token, 64)
 	switch {
 	case f == 0:
-		return "0" // positive or negative
+		return "0" // for -0, too
 	case math.IsInf(f, 1):
 		return "Infinity"
 	case math.IsInf(f, -1):

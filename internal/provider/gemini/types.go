@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// types returns the types of n without null, and whether null is one of them.
-// Without explicit types, it uses those to which the other keywords apply.
+// types returns the types of n without null, and whether null is one of them. If n
+// has no explicit types, they are derived from the other keywords.
 func (f *Fitter) types(n *jsonx.Value) (types []string, null bool) {
 	typ := n.Get("type")
 	named := []*jsonx.Value{typ}
@@ -38,8 +38,8 @@ func (f *Fitter) types(n *jsonx.Value) (types []string, null bool) {
 	return nil, false
 }
 
-// guessedType returns the type that the values or keywords of a schema imply;
-// "" if they imply none.
+// guessedType returns the type that the values or keywords of a schema imply, or
+// "".
 func guessedType(n *jsonx.Value) string {
 	if name := typeOfValues(n); name != "" {
 		return name
@@ -63,14 +63,14 @@ func typeOfValues(n *jsonx.Value) string {
 		case name == "null" || name == found:
 		case found == "":
 			found = name
-		default: // its values are declared as strings anyway
+		default: // values are declared as strings in any case
 			return "string"
 		}
 	}
 	return found
 }
 
-// constants returns the values of const or enum; nil if there is neither.
+// constants returns the values of const or enum, or nil if there is neither.
 func constants(n *jsonx.Value) []*jsonx.Value {
 	if c := n.Get("const"); c != nil {
 		return []*jsonx.Value{c}
@@ -81,8 +81,8 @@ func constants(n *jsonx.Value) []*jsonx.Value {
 	return nil
 }
 
-// values returns enum or const as a list without null and what the API refuses;
-// nil if it is empty.
+// values returns the values of enum or const without null and values that the API
+// rejects. It returns nil if there are none.
 func (f *Fitter) values(n *jsonx.Value) *jsonx.Value {
 	list := constants(n)
 	switch {
@@ -105,8 +105,8 @@ func (f *Fitter) values(n *jsonx.Value) *jsonx.Value {
 	return jsonx.NewArray(items...)
 }
 
-// splitTypes returns one schema for each type with its values; other keywords
-// of n are ignored if they apply to another type.
+// splitTypes returns one schema for each type, with the values of that type.
+// Keywords of n that apply to another type are omitted.
 func splitTypes(n *jsonx.Value, types []string) []*jsonx.Value {
 	out := make([]*jsonx.Value, len(types))
 	for i, t := range types {

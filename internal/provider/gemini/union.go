@@ -8,7 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// branches returns the alternatives of a schema; nil if it has none.
+// branches returns the alternatives of a schema, or nil if it has none.
 func branches(n *jsonx.Value) []*jsonx.Value {
 	for _, keyword := range []string{"anyOf", "oneOf"} {
 		if list := n.Get(keyword); list.Is(jsonx.Array) && len(list.Items) > 0 {
@@ -18,9 +18,9 @@ func branches(n *jsonx.Value) []*jsonx.Value {
 	return nil
 }
 
-// unites reports whether alternatives say what a value is. If n itself does,
-// and they only add conditions, such as which properties belong together, they
-// are left to validation.
+// unites reports whether the alternatives describe the value. If n itself describes
+// it and the alternatives only add conditions, such as which properties belong
+// together, they are left to validation.
 func unites(n *jsonx.Value, list []*jsonx.Value) bool {
 	if n.Get("type") == nil {
 		return true
@@ -64,7 +64,7 @@ func (f *Fitter) union(n *jsonx.Value, list []*jsonx.Value, depth int) (*jsonx.V
 	return jsonx.NewObject(jsonx.NewMember("anyOf", jsonx.NewArray(fitted...))), nil
 }
 
-// alternatives rewrites each of the list; null says that one of them is only
+// alternatives rewrites a list of schemas. null is set if one of them accepts only
 // null.
 func (f *Fitter) alternatives(n *jsonx.Value, list []*jsonx.Value, depth int) (fitted []*jsonx.Value, null bool, err error) {
 	for _, branch := range list {
@@ -121,8 +121,8 @@ func (f *Fitter) withRest(branch, n *jsonx.Value) *jsonx.Value {
 	return merged
 }
 
-// ofUnion reports whether a keyword next to alternatives does not apply to each
-// of them.
+// ofUnion reports whether a keyword next to alternatives applies to the union and
+// not to each alternative.
 func ofUnion(name string) bool {
 	switch name {
 	case "anyOf", "oneOf", "default", "nullable", "$defs", "definitions":
@@ -135,7 +135,7 @@ func saysMoreThanType(have map[string]*jsonx.Value) bool {
 	return have["$ref"] != nil || have["anyOf"] != nil || have["oneOf"] != nil || have["enum"] != nil || have["const"] != nil
 }
 
-// mergedProperties returns the properties of both; those of the second take
+// mergedProperties returns the properties of both objects. Those of the second take
 // precedence.
 func (f *Fitter) mergedProperties(first, second *jsonx.Value) *jsonx.Value {
 	f.work += len(first.Members) + len(second.Members)
@@ -154,8 +154,8 @@ func (f *Fitter) mergedProperties(first, second *jsonx.Value) *jsonx.Value {
 	return out
 }
 
-// merged returns n with the schemas of allOf merged into it, incompletely if
-// that exceeds the limit on work.
+// merged returns n with the schemas of allOf merged into it. The result is
+// incomplete if the limit on work is exceeded.
 func (f *Fitter) merged(n *jsonx.Value) *jsonx.Value {
 	if n.Get("allOf") == nil {
 		return n
@@ -181,7 +181,7 @@ func (f *Fitter) merged(n *jsonx.Value) *jsonx.Value {
 	return n
 }
 
-// merge adds to n the constraints of a schema that must hold too.
+// merge adds the constraints of another schema to n.
 func (f *Fitter) merge(n, more *jsonx.Value) {
 	f.work += len(n.Members) + len(more.Members)
 	have := n.ByName()

@@ -10,14 +10,15 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Limits above which advice is given.
+// Limits above which there is a finding.
 const (
 	advisedTools = 40
 	manyTokens   = 10_000
 	fatTool      = 2_000 // tokens
 )
 
-// advice checks the definitions themselves, regardless of the provider.
+// advice returns findings about the definitions themselves, regardless of the
+// provider.
 func advice(defs []registry.Definition) []Finding {
 	var out []Finding
 	total := 0
@@ -28,10 +29,10 @@ func advice(defs []registry.Definition) []Finding {
 		out = append(out, adviseTool(d, tokens)...)
 	}
 	if len(defs) > advisedTools {
-		out = append(out, Finding{Severity: registry.SeverityInfo, Code: "many_tools", Message: fmt.Sprintf("there are %d tools; models choose less well among many", len(defs)), Hint: "declare only those that the task needs, or let the model search for the others with toolreg schema --defer auto"})
+		out = append(out, Finding{Severity: registry.SeverityInfo, Code: "many_tools", Message: fmt.Sprintf("there are %d tools; models choose worse among many", len(defs)), Hint: "declare only those that the task needs, or let the model search for the others with toolreg schema --defer auto"})
 	}
 	if total > manyTokens {
-		out = append(out, Finding{Severity: registry.SeverityInfo, Code: "many_tokens", Message: fmt.Sprintf("the declarations cost about %d tokens in every request", total), Hint: "toolreg list --cost shows which"})
+		out = append(out, Finding{Severity: registry.SeverityInfo, Code: "many_tokens", Message: fmt.Sprintf("the declarations cost about %d tokens in every request", total), Hint: "toolreg list --cost shows the cost of each tool"})
 	}
 	return out
 }
@@ -42,7 +43,7 @@ func adviseTool(d *registry.Definition, tokens int) []Finding {
 		out = append(out, Finding{Severity: severity, Code: code, Tool: d.Name, Message: message, Hint: hint})
 	}
 	if strings.TrimSpace(d.Description) == "" {
-		note(registry.SeverityInfo, "description_missing", "it has no description, which models need to choose a tool", "")
+		note(registry.SeverityInfo, "description_missing", "it has no description, but models need one to choose a tool", "")
 	}
 	text := d.Name + d.Description
 	schema, err := jsonx.Parse(d.InputSchema, jsonx.Options{Depth: registry.MaxDepth})
@@ -56,12 +57,12 @@ func adviseTool(d *registry.Definition, tokens int) []Finding {
 		note(registry.SeverityInfo, "tool_large", fmt.Sprintf("its declaration costs about %d tokens in every request", tokens), "toolreg list --cost shows all")
 	}
 	if r, ok := invisible(text); ok {
-		note(registry.SeverityWarning, "text_invisible", fmt.Sprintf("its definition contains the invisible character %U: models read it, people do not see it", r), "inspect it with toolreg list "+d.Name)
+		note(registry.SeverityWarning, "text_invisible", fmt.Sprintf("its definition contains the invisible character %U, which models read but people cannot see", r), "inspect it with toolreg list "+d.Name)
 	}
 	return out
 }
 
-// undescribed returns the params at the root that have no description.
+// undescribed returns the names of top-level params that have no description.
 func undescribed(schema *jsonx.Value) []string {
 	properties := schema.Get("properties")
 	if properties == nil {
@@ -76,8 +77,8 @@ func undescribed(schema *jsonx.Value) []string {
 	return out
 }
 
-// invisible finds an invisible character: format characters and controls other
-// than white space.
+// invisible returns the first invisible character: a format character, or a control
+// character other than white space.
 func invisible(text string) (rune, bool) {
 	for _, r := range text {
 		if unicode.Is(unicode.Cf, r) && r != '\u200d' || unicode.IsControl(r) && !unicode.IsSpace(r) {

@@ -1,4 +1,4 @@
-// Package lint reports what a provider would refuse or ignore in declarations,
-// and what costs more than necessary. It declares with package provider and
-// checks the result.
+// Package lint reports parts of declarations that a provider would reject or
+// ignore, or that cost more than necessary. It encodes declarations with package
+// provider and checks the result.
 package lint

@@ -8,22 +8,21 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Explanation describes how declaring changed one tool.
+// Explanation describes the differences between a tool and its declaration.
 type Explanation struct {
 	Tool  string `json:"tool"`
 	Name  string `json:"name,omitempty"`  // declared name
 	Field string `json:"field,omitempty"` // field of the declaration that has the schema
-	// Changes describes what was changed; it is empty if nothing was changed
-	// except for the provider's own syntax.
+	// Changes describes the changes. It is empty if only the syntax differs.
 	Changes []string `json:"changes"`
-	// LeftOut says why the tool is not declared; "" if it is.
+	// LeftOut is the reason why the tool is not declared, or "".
 	LeftOut string `json:"leftOut,omitempty"`
-	// Own and Declared are the two schemas on several lines.
+	// Own and Declared are the tool's own schema and the declared one, indented.
 	Own      string `json:"-"`
 	Declared string `json:"-"`
 }
 
-// Explain declares the definitions and describes for each what was changed.
+// Explain encodes the definitions and describes the changes to each.
 func Explain(f provider.Format, defs []registry.Definition, opts provider.Options) []Explanation {
 	out, diags := f.Encode(defs, opts)
 	declared := make(map[string]provider.Declaration, len(out.Declarations))
@@ -43,7 +42,7 @@ func Explain(f provider.Format, defs []registry.Definition, opts provider.Option
 	return list
 }
 
-// addAll adds the diagnostics of Encode about the tool.
+// addAll adds the diagnostics about the tool.
 func (e *Explanation) addAll(diags []registry.Diagnostic) {
 	for _, d := range diags {
 		switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Lint declares the definitions in each format and returns the findings: tools
-// in order, for each the most severe first.
+// Lint encodes the definitions in each format and returns the findings in the order
+// of the tools, for each tool the most severe first.
 func Lint(formats []provider.Format, defs []registry.Definition, opts provider.Options) []Finding {
 	opts.Strict = false
 	var all []Finding
@@ -58,7 +58,7 @@ func sortedFindings(all []Finding, defs []registry.Definition) []Finding {
 	return all
 }
 
-// lintFormat declares in one format and checks the result.
+// lintFormat encodes the definitions in one format and checks the result.
 func lintFormat(f provider.Format, defs []registry.Definition, opts provider.Options) []Finding {
 	out, diags := f.Encode(defs, opts)
 	found := make([]Finding, 0, len(diags))
@@ -68,7 +68,7 @@ func lintFormat(f provider.Format, defs []registry.Definition, opts provider.Opt
 	if limit := maxTools(f.Name); limit > 0 && len(out.Declarations) > limit {
 		found = append(found, Finding{Severity: registry.SeverityError, Code: "too_many_tools", Formats: []string{f.Name},
 			Message: fmt.Sprintf("%d tools are declared, but the API accepts %d", len(out.Declarations), limit),
-			Hint:    "declare fewer: name tools, or use --source, --server, --category or excludeTools"})
+			Hint:    "declare fewer: give names of tools, or use --source, --server, --category or excludeTools"})
 	}
 	described := make(map[string]string, len(defs))
 	for i := range defs {
@@ -80,14 +80,14 @@ func lintFormat(f provider.Format, defs []registry.Definition, opts provider.Opt
 	return found
 }
 
-// diagnosed converts a diagnostic of Encode: a tool that is omitted would have
-// been refused.
+// diagnosed converts a diagnostic of Encode to a finding. A tool that was omitted
+// is an error, because the provider would reject it.
 func diagnosed(f provider.Format, d registry.Diagnostic) Finding {
 	severity := registry.SeverityWarning
 	switch {
 	case d.Code == "declaration_left_out":
 		severity = registry.SeverityError
-	case d.Code == "name_changed" && f.Text: // text is never refused
+	case d.Code == "name_changed" && f.Text: // text is never rejected
 		severity = registry.SeverityInfo
 	}
 	message := d.Message
@@ -98,8 +98,8 @@ func diagnosed(f provider.Format, d registry.Diagnostic) Finding {
 	return Finding{Severity: severity, Code: d.Code, Formats: []string{f.Name}, Tool: d.Tool, Message: message, Hint: d.Hint}
 }
 
-// maxTools is the maximum number of tools in a request of a format's API; 0 if
-// it is not documented.
+// maxTools returns the maximum number of tools in a request of a format's API, or 0
+// if it is not documented.
 func maxTools(format string) int {
 	switch format {
 	case "gemini":
@@ -110,8 +110,8 @@ func maxTools(format string) int {
 	return 0
 }
 
-// maxOpenAIDescription was OpenAI's limit until 2025, and still applies to
-// Azure and other APIs like it, in characters.
+// maxOpenAIDescription is the maximum length of a description in characters. It
+// applied to OpenAI until 2025, and still applies to Azure and other APIs.
 const maxOpenAIDescription = 1024
 
 // lintDeclaration checks the declaration of one tool.

@@ -55,7 +55,7 @@ func TestLint(t *testing.T) {
 		{"names of params", []string{"gemini"}, discovered("t", `{"type":"object","properties":{"a-b":{"type":"object","description":"x","properties":{"1":{"type":"string"},"_ok":{"type":"string"}}}}}`), []string{"info gemini t param_name_odd"}},
 		{"rewritten", []string{"gemini"}, discovered("t", `{"$schema":"x","type":"object","properties":{"a":{"description":"x","oneOf":[{"type":"string"},{"type":"null"}]}},"additionalProperties":false}`), []string{"warning gemini t schema_changed"}},
 		{"beyond the type Schema", []string{"gemini"}, discovered("t", `{"type":"object","properties":{"a":{"type":"object","description":"x"}}}`), []string{"warning gemini t schema_as_json_schema"}},
-		{"a server's schema goes another way", []string{"gemini"}, fromServer, nil},
+		{"a server's schema is declared in another field", []string{"gemini"}, fromServer, nil},
 		{"changed alike", []string{"openai", "openai-responses"}, discovered("t", `{"type":"object","anyOf":[{"required":["a"]}],"properties":{"a":{"type":"string","description":"x"}}}`), []string{"warning  t schema_changed"}},
 		{"name", []string{"openai", "mcp"}, discovered("t.u", good), []string{"warning openai t.u name_changed"}},
 		{"left out", []string{"anthropic", "openai"}, discovered("t", `{"type":"object","properties":{"ü":{"type":"string","description":"x"}}}`), []string{"error anthropic t declaration_left_out"}},
@@ -86,7 +86,7 @@ func TestLintCount(t *testing.T) {
 	}
 }
 
-// Gemini takes 512 tools in one request, OpenAI 128; Anthropic sets no limit.
+// Gemini accepts 512 tools in one request, and OpenAI 128; Anthropic has no limit.
 func TestLintToolLimit(t *testing.T) {
 	for _, c := range []struct {
 		format string
@@ -103,13 +103,13 @@ func TestLintToolLimit(t *testing.T) {
 		}
 		want := fmt.Sprintf("error %s  too_many_tools", c.format)
 		if got := slices.Contains(lintLines(t, []string{c.format}, defs...), want); got != c.want {
-			t.Errorf("%s with %d tools: told of too many: %v", c.format, c.tools, got)
+			t.Errorf("%s with %d tools: finding about too many tools: %v", c.format, c.tools, got)
 		}
 	}
 }
 
-// A lint of hostile schemas ends and finds what Encode finds.
-func TestLintHostile(t *testing.T) {
+// Lint of expensive schemas terminates and reports the diagnostics of Encode.
+func TestLintExpensiveSchemas(t *testing.T) {
 	for _, schema := range []string{`[]`, `{"type":"object","properties":[1,{"type":5}],"anyOf":{"a":1},"required":{"x":1}}`, `{"$ref":"#"}`,
 		`{"type":"object","properties":{"a":5,"b":null,"c":{"items":[1],"type":"array","anyOf":[3]}}}`, `{`, "\xff", strings.Repeat(`{"items":`, 200)} {
 		for _, f := range provider.Formats() {
@@ -127,7 +127,7 @@ func TestExplain(t *testing.T) {
 	want := []Explanation{
 		{Tool: "t.u", Name: "t_u", Field: "parameters", Own: "{\n  \"type\": \"object\"\n}\n", Declared: "{\n  \"type\": \"object\",\n  \"properties\": {}\n}\n",
 			Changes: []string{`declared as "t_u", since openai does not accept the name "t.u"`, "schema changed for openai: properties added at the root"}},
-		{Tool: "bad", Own: "{\n  \"type\": \"string\"\n}\n", Changes: []string{}, LeftOut: `not declared for openai: its schema describes "string", not an object`},
+		{Tool: "bad", Own: "{\n  \"type\": \"string\"\n}\n", Changes: []string{}, LeftOut: `not declared for openai: its schema must have type object, not "string"`},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -7,8 +7,8 @@ import (
 	"github.com/toolreg/toolreg/internal/provider"
 )
 
-// declaredSchema finds the schema of params in a declaration, and its key; nil
-// in text formats and if there is no declaration.
+// declaredSchema returns the schema of params in a declaration, and its key. It
+// returns nil for text formats and if there is no declaration.
 func declaredSchema(f provider.Format, data []byte) (schema *jsonx.Value, key string) {
 	if f.Text {
 		return nil, ""
@@ -27,7 +27,7 @@ func declaredSchema(f provider.Format, data []byte) (schema *jsonx.Value, key st
 	return schemaIn(n)
 }
 
-// schemaIn finds the schema in a declaration of any format.
+// schemaIn returns the schema in a declaration of any format.
 func schemaIn(n *jsonx.Value) (schema *jsonx.Value, key string) {
 	for _, wrapper := range []string{"function", "toolSpec"} {
 		if inner := n.Get(wrapper); inner != nil {

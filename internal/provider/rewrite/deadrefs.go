@@ -8,13 +8,13 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// DropDeadRefs removes references without a target in the schema, because APIs
-// resolve them and refuse the whole request if they cannot. The resulting
-// schema accepts more; calls are still checked against the original. source is
-// the text from which root was parsed.
+// DropDeadRefs removes references without a target in the schema, because an API
+// that cannot resolve a reference rejects the whole request. The result accepts
+// more values; calls are still checked against the original. source is the text
+// from which root was parsed.
 func DropDeadRefs(root *jsonx.Value, source []byte) (changes []string) {
 	if !bytes.Contains(source, []byte(`$ref"`)) {
-		return nil // most schemas need no walk
+		return nil // most schemas have no references
 	}
 	d := deadRefs{refs: schema.NewRefs(root)}
 	d.drop(root)
@@ -39,8 +39,8 @@ func (d *deadRefs) drop(n *jsonx.Value) {
 	}
 }
 
-// leads reports whether APIs find the target of a reference. They do not look
-// outside the schema, even if the address is its own.
+// leads reports whether APIs can resolve a reference. They do not resolve URLs, not
+// even that of the schema itself.
 func (d *deadRefs) leads(n, ref *jsonx.Value) bool {
 	if !strings.HasPrefix(ref.Text(), "#") {
 		return false

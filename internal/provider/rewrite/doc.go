@@ -4,7 +4,7 @@
 // removed, and [Strict] produces the subset to which OpenAI can constrain a
 // model.
 //
-// Each function returns descriptions of its changes; none if the schema is
-// unchanged. The rewritten schema allows everything that the tool's own does,
-// except that in strict schemas optional values are null instead of absent.
+// Each function returns descriptions of its changes, or nil if the schema is
+// unchanged. The rewritten schema allows everything that the tool's own schema
+// does, except that in strict schemas optional values are null instead of absent.
 package rewrite

@@ -7,10 +7,10 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// FlattenRoot removes the keywords at the root of a schema for which APIs
-// refuse the whole request: allOf, anyOf, oneOf and the further ones. The
-// properties of their schemas are kept, so that a model knows the params;
-// validation checks which of them belong together.
+// FlattenRoot removes keywords at the root of a schema that make APIs reject the
+// whole request: allOf, anyOf, oneOf and the further ones. The properties of their
+// schemas are kept, so that a model knows the params; validation checks which of
+// them belong together.
 func FlattenRoot(root *jsonx.Value, further ...string) (changes []string) {
 	f := flattener{refs: schema.NewRefs(root), left: maxFlatWork}
 	var found fields
@@ -41,7 +41,8 @@ func FlattenRoot(root *jsonx.Value, further ...string) (changes []string) {
 	return changes
 }
 
-// objectOf and listOf return the value of a keyword, new if it has another kind.
+// objectOf and listOf return the value of a keyword. They create the value if it is
+// missing or has another kind.
 func objectOf(n *jsonx.Value, keyword string) *jsonx.Value {
 	return valueOf(n, keyword, jsonx.NewObject())
 }
@@ -60,17 +61,18 @@ func valueOf(n *jsonx.Value, keyword string, empty *jsonx.Value) *jsonx.Value {
 // flattener collects the properties of schemas for the same object.
 type flattener struct {
 	refs *schema.Refs
-	left int // work that it may still do
+	left int // remaining work
 }
 
-// Limits on the work, about the number of properties visited and of bytes
-// compared, and on nesting, because an untrusted schema can require any amount.
+// Limits on the work, which is about the number of properties visited and bytes
+// compared, and on nesting. They are necessary because an untrusted schema can
+// require any amount.
 const (
 	maxFlatWork  = 1 << 20
 	maxFlatDepth = 32
 )
 
-// fields are the properties of an object that several schemas describe.
+// fields has the properties of an object that several schemas describe.
 type fields struct {
 	names    []string // in order
 	schemas  map[string]*jsonx.Value
@@ -87,9 +89,9 @@ func (s *fields) add(name string, v *jsonx.Value) {
 	s.names, s.schemas[name] = append(s.names, name), v
 }
 
-// fields returns the properties of a schema and of all that apply, or may apply,
-// together with it. The first description of a property takes precedence, which
-// is that of the schema itself.
+// fields returns the properties of a schema and of all schemas that apply, or may
+// apply, together with it. The first description of a property takes precedence, so
+// the schema itself precedes the others.
 func (f *flattener) fields(s *jsonx.Value, depth int) (out fields) {
 	s, err := f.refs.Resolve(s)
 	if f.left--; err != nil || f.left < 0 || depth == 0 {
@@ -124,9 +126,8 @@ func (s *fields) join(more fields) {
 	s.required = schema.AddNames(s.required, more.required)
 }
 
-// alternatives returns the properties of schemas of which one applies. A
-// property may have the value that any of them allows; it is required if all
-// require it.
+// alternatives returns the properties of schemas of which one applies. A property
+// may have any value that one of them allows, and is required if all require it.
 func (f *flattener) alternatives(list []*jsonx.Value, depth int) (out fields) {
 	values := map[string][]*jsonx.Value{}
 	for i, branch := range list {
@@ -150,8 +151,8 @@ func (f *flattener) alternatives(list []*jsonx.Value, depth int) (out fields) {
 	return out
 }
 
-// either returns a schema for the values that any of several allows; one for any
-// value if there are too many.
+// either returns a schema for the values that at least one of several schemas
+// allows. If there are too many, it allows any value.
 func (f *flattener) either(list []*jsonx.Value) *jsonx.Value {
 	same := map[*jsonx.Value]bool{}
 	list = slices.DeleteFunc(list, func(s *jsonx.Value) bool {
@@ -189,9 +190,9 @@ func isAnything(s *jsonx.Value) bool {
 	return !s.Is(jsonx.False) && len(s.Members) == 0
 }
 
-// oneEnum writes schemas that only list strings as one, which models read more
-// easily: usually the property that tells alternatives apart. It returns nil for
-// other schemas.
+// oneEnum combines schemas that only list strings, such as those of the property
+// that distinguishes alternatives, because models understand a single enum better.
+// It returns nil for other schemas.
 func oneEnum(list []*jsonx.Value) *jsonx.Value {
 	var values []*jsonx.Value
 	for _, s := range list {
@@ -204,8 +205,8 @@ func oneEnum(list []*jsonx.Value) *jsonx.Value {
 	return jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("string")), jsonx.NewMember("enum", jsonx.NewArray(values...)))
 }
 
-// texts returns the values of a schema that says nothing but which strings it
-// allows; nil for any other schema.
+// texts returns the values of a schema that only lists the strings it allows. It
+// returns nil for other schemas.
 func texts(s *jsonx.Value) (values []*jsonx.Value) {
 	for _, m := range s.Members {
 		switch {

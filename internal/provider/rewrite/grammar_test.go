@@ -12,8 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// strictDeclared encodes tools that the settings call strict, and returns their
-// declarations for Anthropic and the diagnostics' texts.
+// strictDeclared encodes tools with the setting strict for Anthropic, and returns
+// their declarations and the diagnostics.
 func strictDeclared(t *testing.T, schemas ...string) (declared []anthropicTool, diagnostics string) {
 	t.Helper()
 	yes := true
@@ -40,7 +40,7 @@ type anthropicTool struct {
 	Schema json.RawMessage `json:"input_schema"`
 }
 
-// TestStrictGrammar shows what a schema has to lose for Anthropic's models.
+// TestStrictGrammar checks which keywords are removed for Anthropic's models.
 func TestStrictGrammar(t *testing.T) {
 	const closed = `"additionalProperties":false`
 	for name, c := range map[string]struct{ schema, want, diag string }{
@@ -65,7 +65,8 @@ func TestStrictGrammar(t *testing.T) {
 	}
 }
 
-// TestStrictGrammarImpossible: what the API would refuse is declared as it was.
+// TestStrictGrammarImpossible checks that a schema that cannot be strict is
+// declared unchanged.
 func TestStrictGrammarImpossible(t *testing.T) {
 	for schema, why := range map[string]string{
 		`{"type":"object","properties":{"a":{"$ref":"#/$defs/d","properties":{"y":{"type":"string"}}}},"$defs":{"d":{"type":"object","properties":{"x":{"type":"string"}}}}}`: "must match several schemas",
@@ -89,7 +90,7 @@ func TestStrictGrammarImpossible(t *testing.T) {
 	}
 }
 
-// numbered gives the params p% names of their own.
+// numbered replaces each p% with a different name.
 func numbered(schema string) string {
 	for i := 0; strings.Contains(schema, "p%"); i++ {
 		schema = strings.Replace(schema, "p%", fmt.Sprintf("p%d", i), 1)
@@ -97,7 +98,7 @@ func numbered(schema string) string {
 	return schema
 }
 
-// ps names the params p1 to p16.
+// ps returns the names p1 to p16 as JSON.
 func ps() string {
 	var b strings.Builder
 	for i := range 16 {
@@ -106,8 +107,8 @@ func ps() string {
 	return b.String()
 }
 
-// TestStrictGrammarLimits: a request has room for 20 strict tools and 24 optional
-// params; the others are declared as not strict.
+// TestStrictGrammarLimits checks that only 20 tools and 24 optional params in a
+// request are strict. The other tools are declared as not strict.
 func TestStrictGrammarLimits(t *testing.T) {
 	strict := func(schemas []string) (n int, diags string) {
 		tools, diags := strictDeclared(t, schemas...)
@@ -133,8 +134,8 @@ func TestStrictGrammarLimits(t *testing.T) {
 	}
 }
 
-// TestStrictGrammarOfServers declares what published servers list, one tool at a
-// time, and looks for what the API refuses.
+// TestStrictGrammarOfServers declares the tools of published servers one by one,
+// and checks that the API would accept them.
 func TestStrictGrammarOfServers(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "testdata", "servers", "*.json"))
 	if err != nil || len(files) < 12 {
@@ -177,8 +178,8 @@ func TestStrictGrammarOfServers(t *testing.T) {
 	}
 }
 
-// refusedByGrammar looks for what strict schemas of Anthropic's models may not
-// have.
+// refusedByGrammar returns an error if a schema is not valid as a strict schema for
+// Anthropic's models.
 func refusedByGrammar(schema any) error {
 	s, ok := schema.(map[string]any)
 	if !ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// declaredSchema encodes one tool and returns the schema as declared, "" where
-// it was left out, and the diagnostics' texts.
+// declaredSchema encodes one tool and returns the declared schema and the
+// diagnostics. The schema is "" if the tool was omitted.
 func declaredSchema(t *testing.T, format, schema string, opts provider.Options) (string, string) {
 	t.Helper()
 	def := registry.Definition{Name: "t", Source: "mcp:s", Server: "s", InputSchema: json.RawMessage(schema)}
@@ -47,15 +47,15 @@ func declaredSchema(t *testing.T, format, schema string, opts provider.Options) 
 	return string(n.Get(key).AppendTo(nil)), strings.Join(texts, "\n")
 }
 
-// TestRoots shows what becomes of schemas that an API would refuse at the root,
-// and with them every other tool of the request.
+// TestRoots checks how schemas are rewritten whose root would make an API reject
+// the whole request.
 func TestRoots(t *testing.T) {
 	for name, c := range map[string]struct{ format, schema, want, diag string }{
 		"type added": {"anthropic", `{"properties":{"a":{}}}`,
 			`{"type":"object","properties":{"a":{}}}`, "added at the root"},
-		"type narrowed":            {"mistral", `{"type":["object","null"]}`, `{"type":"object"}`, "narrowed"},
-		"properties added":         {"openai", `{"type":"object"}`, `{"type":"object","properties":{}}`, "properties added"},
-		"properties are no object": {"openai", `{"type":"object","properties":[]}`, `{"type":"object","properties":{}}`, "properties added"},
+		"type narrowed":               {"mistral", `{"type":["object","null"]}`, `{"type":"object"}`, "narrowed"},
+		"properties added":            {"openai", `{"type":"object"}`, `{"type":"object","properties":{}}`, "properties added"},
+		"properties is not an object": {"openai", `{"type":"object","properties":[]}`, `{"type":"object","properties":{}}`, "properties added"},
 		"reference": {"bedrock", `{"$schema":"x","$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"type":"object","properties":{"x":{}}}}}`,
 			`{"type":"object","properties":{"x":{}},"$schema":"x","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"type":"object","properties":{"x":{}}}}}`, "reference at the root"},
 		"reference stays for MCP": {"mcp", `{"type":"object","$ref":"#/$defs/b","$defs":{"b":{}}}`, `{"type":"object","$ref":"#/$defs/b","$defs":{"b":{}}}`, ""},
@@ -63,7 +63,7 @@ func TestRoots(t *testing.T) {
 			`{"type":"object","properties":{"a":{}}}`, "anyOf at the root flattened"},
 		"oneOf of objects": {"openai", `{"oneOf":[{"properties":{"a":{"const":1}},"required":["a"]},{"properties":{"a":{"const":2},"b":{}}},true,5]}`,
 			`{"type":"object","properties":{"a":{"anyOf":[{"const":1},{"const":2}]},"b":{}}}`, "oneOf at the root flattened"},
-		"alternatives told apart by a constant": {"anthropic", `{"oneOf":[{"properties":{"do":{"const":"add"},"n":{"type":"integer"}},"required":["do","n"]},{"properties":{"do":{"type":"string","enum":["drop"]},"n":{"type":"string"}},"required":["do"]}]}`,
+		"alternatives with a constant": {"anthropic", `{"oneOf":[{"properties":{"do":{"const":"add"},"n":{"type":"integer"}},"required":["do","n"]},{"properties":{"do":{"type":"string","enum":["drop"]},"n":{"type":"string"}},"required":["do"]}]}`,
 			`{"type":"object","properties":{"do":{"type":"string","enum":["add","drop"]},"n":{"anyOf":[{"type":"integer"},{"type":"string"}]}},"required":["do"]}`, "oneOf at the root flattened"},
 		"alternatives within allOf": {"openai", `{"type":"object","properties":{"a":{}},"allOf":[{"anyOf":[{"properties":{"b":{}},"required":["b"]},{"allOf":[{"properties":{"c":{}}}]}]}]}`,
 			`{"type":"object","properties":{"a":{},"b":{},"c":{}}}`, "allOf at the root flattened"},
@@ -135,7 +135,8 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestStrictImpossible: what cannot be strict is declared as it was, saying so.
+// TestStrictImpossible checks that a schema that cannot be strict is declared
+// unchanged, with a diagnostic.
 func TestStrictImpossible(t *testing.T) {
 	for schema, why := range map[string]string{
 		`{"type":"object","properties":{"a":{}}}`:                                                                                                     "accepts any value",
@@ -163,7 +164,7 @@ func TestStrictImpossible(t *testing.T) {
 	}
 }
 
-// An API looks references up and refuses the request where they lead nowhere.
+// An API resolves references, and rejects the request if it cannot.
 func TestDeadReferences(t *testing.T) {
 	const schema = `{"type":"object","properties":{"out":{"$ref":"https://example.com","description":"d"},"gone":{"$ref":"#/$defs/gone"},"self":{"$ref":"#/properties/self"},"number":{"$ref":5},"good":{"$ref":"#/$defs/a~1b"},"anchor":{"$ref":"#here"}},"$defs":{"a/b":{"type":"string"},"c":{"$anchor":"here","type":"string"}}}`
 	const want = `{"type":"object","properties":{"out":{"description":"d"},"gone":{},"self":{},"number":{},"good":{"$ref":"#/$defs/a~1b"},"anchor":{"$ref":"#here"}},"$defs":{"a/b":{"type":"string"},"c":{"$anchor":"here","type":"string"}}}`
@@ -179,7 +180,7 @@ func TestDeadReferences(t *testing.T) {
 	}
 }
 
-// TestStrictThenRestored has a model answer with nulls for what was optional.
+// TestStrictThenRestored checks that a model may send null for an optional param.
 func TestStrictThenRestored(t *testing.T) {
 	const schema = `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}},"required":["a"]}`
 	if got := string(provider.RestoreOptional(json.RawMessage(schema), json.RawMessage(`{"a":"x","b":null}`))); got != `{"a":"x"}` {
@@ -187,9 +188,9 @@ func TestStrictThenRestored(t *testing.T) {
 	}
 }
 
-// TestFlattenHostile flattens schemas that would take hours without a bound on
-// the work.
-func TestFlattenHostile(t *testing.T) {
+// TestFlattenExpensiveSchemas flattens schemas that would take hours without a
+// limit on the work.
+func TestFlattenExpensiveSchemas(t *testing.T) {
 	big := `"` + strings.Repeat("x", 20_000) + `"`
 	var tree, wide strings.Builder
 	tree.WriteString(`{"type":"object","$ref":"#/$defs/n0","$defs":{"p":{"properties":{"a":{"const":` + big + `}}},"q":{"properties":{"a":{"const":1,"title":` + big + `}}}`)

@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// CheckRoot returns why a schema cannot be that of a tool's params: the value
-// that it describes must be an object.
+// CheckRoot returns an error if a schema cannot describe a tool's params, which are
+// an object.
 func CheckRoot(root *jsonx.Value) error {
 	if !root.Is(jsonx.Object) {
 		return errors.New("its schema is not an object")
@@ -21,7 +21,7 @@ func CheckRoot(root *jsonx.Value) error {
 	for _, n := range []*jsonx.Value{root, target} {
 		typ := n.Get("type")
 		if typ != nil && !schema.HasType(n, "object") && !schema.HasType(n, "OBJECT") {
-			return fmt.Errorf("its schema describes %.40s, not an object", typ.AppendTo(nil))
+			return fmt.Errorf("its schema must have type object, not %.40s", typ.AppendTo(nil))
 		}
 	}
 	return nil
@@ -42,8 +42,8 @@ func TypeRoot(root *jsonx.Value) (changes []string) {
 	return nil
 }
 
-// InlineRoot replaces a reference at the root by its target, for APIs that
-// expect the properties there. Keywords next to the reference apply too.
+// InlineRoot replaces a reference at the root with its target, for APIs that expect
+// the properties there. Keywords next to the reference are merged.
 func InlineRoot(root *jsonx.Value) (changes []string) {
 	if root.Get("$ref") == nil {
 		return nil
@@ -55,7 +55,7 @@ func InlineRoot(root *jsonx.Value) (changes []string) {
 	merged, have := target.Clone(), target.ByName()
 	for _, m := range root.Members {
 		switch {
-		case m.Name == "$defs", m.Name == "definitions": // references lead to those of the root
+		case m.Name == "$defs", m.Name == "definitions": // the definitions of the root are kept, since references resolve to them
 			merged.Set(m.Name, m.Value)
 		case m.Name != "$ref" && have[m.Name] == nil:
 			merged.Members = append(merged.Members, m)
@@ -65,8 +65,8 @@ func InlineRoot(root *jsonx.Value) (changes []string) {
 	return []string{"the reference at the root replaced by its target"}
 }
 
-// FillArrays adds items to every array schema without them, for which OpenAI
-// would refuse the request, and reports whether there was one.
+// FillArrays adds items to every array schema without them, because OpenAI would
+// reject the request. It reports whether there was one.
 func FillArrays(n *jsonx.Value) (changed bool) {
 	if schema.HasType(n, "array") && n.Get("items") == nil {
 		n.Set("items", jsonx.NewObject())

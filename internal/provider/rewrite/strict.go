@@ -17,25 +17,25 @@ import (
 // instead.
 type stricter struct {
 	refs     *schema.Refs
-	grammar  bool // the subset is that of Anthropic's models
+	grammar  bool // use the subset of Anthropic's models
 	dropped  map[string]bool
 	closed   bool
 	nullable []string // properties that were optional
-	other    []string // further changes
+	other    []string // other changes
 	size     size
 	found    Grammar
 }
 
-// Why a schema cannot be strict.
+// Reasons why a schema cannot be strict.
 var (
 	errAnyValue = errors.New("a part of it accepts any value")
 	errAnyName  = errors.New("an object in it accepts properties of any name")
 	errSeveral  = errors.New("a part of it must match several schemas at once")
 )
 
-// Strict makes root an OpenAI strict schema and returns its changes. The error
-// says why that is impossible: the schema's meaning would be lost, or it
-// exceeds OpenAI's limits. Root must not be used then.
+// Strict makes root an OpenAI strict schema and returns its changes. It returns an
+// error if the schema's meaning would be lost or the schema exceeds OpenAI's
+// limits; root must not be used then.
 func Strict(root *jsonx.Value) (changes []string, err error) {
 	s := stricter{refs: schema.NewRefs(root), dropped: map[string]bool{}}
 	if err := s.schema(root, 0); err != nil {
@@ -44,14 +44,14 @@ func Strict(root *jsonx.Value) (changes []string, err error) {
 	return s.changes(), s.size.check()
 }
 
-// Grammar is the contribution of a schema to the grammar that is compiled for a
-// request with strict tools of Anthropic's models.
+// Grammar is the contribution of a schema to the grammar that Anthropic compiles
+// for a request with strict tools.
 type Grammar struct {
 	Optional int // properties that are not required
-	Unions   int // parts with several types
+	Unions   int // values of several types
 }
 
-// Add returns the costs of two schemas.
+// Add returns the sum of two contributions.
 func (g Grammar) Add(other Grammar) Grammar {
 	return Grammar{g.Optional + other.Optional, g.Unions + other.Unions}
 }
@@ -68,8 +68,8 @@ func StrictGrammar(root *jsonx.Value) (changes []string, cost Grammar, err error
 	return s.changes(), s.found, nil
 }
 
-// recursive reports whether a schema is recursive. state has the visited
-// schemas; true means that the visit is in progress.
+// recursive reports whether a schema is recursive. state has the visited schemas,
+// with true while the visit is in progress.
 func (s *stricter) recursive(n *jsonx.Value, state map[*jsonx.Value]bool) bool {
 	if within, seen := state[n]; seen {
 		return within
@@ -87,7 +87,7 @@ func (s *stricter) recursive(n *jsonx.Value, state map[*jsonx.Value]bool) bool {
 	return false
 }
 
-// maxNamed is how many properties the list of changes names.
+// maxNamed is the maximum number of properties that a change lists.
 const maxNamed = 10
 
 func (s *stricter) changes() []string {
@@ -124,14 +124,14 @@ func (s *stricter) schema(n *jsonx.Value, depth int) error {
 	}
 	if n.Get("$ref") != nil {
 		if n.Get("properties") != nil || n.Get("anyOf") != nil || n.Get("enum") != nil {
-			return errSeveral // next to the reference they apply too
+			return errSeveral // keywords next to a reference also apply
 		}
 		s.only(n, append(kept, "$ref"))
 		_, err := s.refs.Resolve(n)
 		return err
 	}
 	if list := n.Get("anyOf"); list != nil {
-		if n.Get("properties") != nil { // closed objects exclude each other
+		if n.Get("properties") != nil { // closed objects with different properties cannot be combined
 			return errSeveral
 		}
 		s.found.Unions++
@@ -171,7 +171,7 @@ func (s *stricter) typed(n *jsonx.Value, depth int) error {
 	return s.scalar(n)
 }
 
-// prune rewrites keywords that have another name in the subset and removes the
+// prune rewrites keywords that have a counterpart in the subset and removes the
 // others.
 func (s *stricter) prune(n *jsonx.Value) error {
 	if all := n.Get("allOf"); all != nil {
@@ -193,7 +193,7 @@ func (s *stricter) prune(n *jsonx.Value) error {
 	return s.drop(n)
 }
 
-// drop removes the keywords that the subset does not have.
+// drop removes the keywords that are not in the subset.
 func (s *stricter) drop(n *jsonx.Value) error {
 	kept := make([]jsonx.Member, 0, len(n.Members))
 	for _, m := range n.Members {
@@ -229,7 +229,7 @@ func (s *stricter) definitions(n *jsonx.Value) (kept []string, err error) {
 	return kept, nil
 }
 
-// only removes all but the named keywords; a reference must be the only
+// only removes all keywords except the given ones. A reference must be the only
 // keyword.
 func (s *stricter) only(n *jsonx.Value, names []string) {
 	n.Members = slices.DeleteFunc(n.Members, func(m jsonx.Member) bool {

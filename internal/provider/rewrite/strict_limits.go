@@ -7,28 +7,29 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// OpenAI's documented limits on strict schemas (guide to structured outputs,
-// "supported schemas").
+// OpenAI's limits on strict schemas (guide to structured outputs, "supported
+// schemas").
 const (
 	maxStrictDepth      = 10
 	maxStrictProperties = 5000
 	maxStrictEnum       = 1000
 	maxStrictText       = 120_000 // characters of names and values
-	manyStrictEnum      = 250     // number of values of one enum above which
-	maxStrictEnumText   = 15_000  // the characters of its values are limited
+	manyStrictEnum      = 250     // if one enum has more values,
+	maxStrictEnumText   = 15_000  // its values may have only so many characters
 )
 
-// size has the quantities that OpenAI limits.
+// size is the size of a schema, as far as OpenAI limits it.
 type size struct {
 	properties int
-	values     int // of enums
+	values     int // number of enum values
 	text       int // characters of names and values
 }
 
-// name counts the characters of a name or a value.
+// name adds the characters of a name or a value.
 func (s *size) name(text string) { s.text += utf8.RuneCountInString(text) }
 
-// enum counts the values of an enum. The error says that there are too many.
+// enum adds the values of an enum. It returns an error if the enum exceeds its own
+// limit.
 func (s *size) enum(values []*jsonx.Value) error {
 	text := size{}
 	for _, v := range values {
@@ -42,7 +43,7 @@ func (s *size) enum(values []*jsonx.Value) error {
 	return nil
 }
 
-// check returns which limit is exceeded.
+// check returns an error if a limit is exceeded.
 func (s *size) check() error {
 	switch {
 	case s.properties > maxStrictProperties:
@@ -55,10 +56,9 @@ func (s *size) check() error {
 	return nil
 }
 
-// keeps reports whether the subset has a keyword with this value. That of
-// Anthropic's models has no limits on values (documentation of structured
-// outputs, "JSON Schema limitations") and supports only few patterns, so none
-// is kept.
+// keeps reports whether a keyword with this value is in the subset. The subset of
+// Anthropic's models has no limits on values (documentation of structured outputs,
+// "JSON Schema limitations"), and supports so few patterns that all are removed.
 func (s *stricter) keeps(m jsonx.Member) bool {
 	switch m.Name {
 	case "format":
@@ -74,7 +74,7 @@ func (s *stricter) keeps(m jsonx.Member) bool {
 	return false
 }
 
-// strictFormat reports whether OpenAI's subset has a string format.
+// strictFormat reports whether a string format is in OpenAI's subset.
 func strictFormat(name string) bool {
 	switch name {
 	case "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid":

@@ -82,8 +82,7 @@ func (s *stricter) scalar(n *jsonx.Value) error {
 
 func isCompound(v *jsonx.Value) bool { return v.Is(jsonx.Object) || v.Is(jsonx.Array) }
 
-// typesOf returns the types of values for the type keyword: a name, or a list
-// of several.
+// typesOf returns the types of values as a value of the keyword type.
 func typesOf(values []*jsonx.Value) *jsonx.Value {
 	var types []*jsonx.Value
 	for _, v := range values {
@@ -121,13 +120,13 @@ func nullable(n *jsonx.Value) *jsonx.Value {
 	return n
 }
 
-// with returns a list with one more item.
+// with returns a list with another item.
 func with(list, item *jsonx.Value) *jsonx.Value {
 	return jsonx.NewArray(append(slices.Clone(list.Items), item)...)
 }
 
-// mergeable reports whether the only branch of an allOf can replace its parent
-// without contradictions.
+// mergeable reports whether the only branch of an allOf can be merged into its
+// parent without contradictions.
 func mergeable(n, branch *jsonx.Value) bool {
 	if !branch.Is(jsonx.Object) {
 		return false

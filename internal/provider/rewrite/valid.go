@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// CheckValid returns why a schema is not one of draft 2020-12, nil if it is. APIs
-// check this too, and refuse the whole request because of one such schema.
+// CheckValid returns an error if a schema is not valid in draft 2020-12. APIs check
+// this too, and one invalid schema makes them reject the whole request.
 func CheckValid(root *jsonx.Value) error {
 	if at, problem := invalid(root); problem != "" {
 		return fmt.Errorf("its schema is not valid: %q %s", at, problem)
@@ -19,8 +19,8 @@ func CheckValid(root *jsonx.Value) error {
 	return nil
 }
 
-// invalid returns where a schema is not valid, as a JSON pointer, and what is wrong
-// there; "" if it is valid.
+// invalid returns the JSON pointer to an invalid part of a schema and the problem,
+// or "" if the schema is valid.
 func invalid(s *jsonx.Value) (at, problem string) {
 	if s.Is(jsonx.True) || s.Is(jsonx.False) {
 		return "", ""
@@ -54,7 +54,7 @@ func invalidKeyword(keyword string, v *jsonx.Value) (at, problem string) {
 		if slices.Contains([]string{"anyOf", "oneOf", "allOf", "prefixItems"}, keyword) {
 			return invalidList(v)
 		}
-		if keyword != "additionalItems" { // no keyword of this draft
+		if keyword != "additionalItems" { // not a keyword of this draft
 			return invalid(v)
 		}
 	default:
@@ -75,10 +75,10 @@ func invalidList(v *jsonx.Value) (at, problem string) {
 	return "", ""
 }
 
-// types are the words of the keyword type.
+// types are the possible values of the keyword type.
 var types = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
 
-// invalidValue checks a keyword whose value has no schemas.
+// invalidValue checks a keyword whose value contains no schemas.
 func invalidValue(keyword string, v *jsonx.Value) string {
 	ok, want := true, ""
 	switch keyword {
@@ -93,14 +93,14 @@ func invalidValue(keyword string, v *jsonx.Value) string {
 		ok, want = v.Is(jsonx.Number), "is not a number"
 	case "multipleOf":
 		n, err := strconv.ParseFloat(v.Token, 64)
-		ok, want = v.Is(jsonx.Number) && err == nil && n > 0, "is not a number above 0"
+		ok, want = v.Is(jsonx.Number) && err == nil && n > 0, "is not a positive number"
 	case "maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties", "maxContains", "minContains":
 		n, err := strconv.ParseFloat(v.Token, 64)
-		ok, want = v.Is(jsonx.Number) && err == nil && n >= 0 && n == math.Trunc(n), "is not a whole number from 0"
+		ok, want = v.Is(jsonx.Number) && err == nil && n >= 0 && n == math.Trunc(n), "is not a non-negative integer"
 	case "pattern", "format", "title", "description", "$ref", "$schema", "$id", "$anchor", "$comment":
 		ok, want = v.Is(jsonx.String), "is not a string"
 	case "uniqueItems", "deprecated", "readOnly", "writeOnly":
-		ok, want = v.Is(jsonx.True) || v.Is(jsonx.False), "is neither true nor false"
+		ok, want = v.Is(jsonx.True) || v.Is(jsonx.False), "is not a boolean"
 	}
 	if ok {
 		return ""
@@ -123,9 +123,9 @@ func isSet(v *jsonx.Value, element func(*jsonx.Value) bool) bool {
 	return true
 }
 
-// ObjectProperties writes properties whose schema is true or false as objects. They
-// mean the same, but clients of MCP expect objects there and otherwise refuse the
-// whole list of tools.
+// ObjectProperties rewrites properties whose schema is true or false as equivalent
+// objects. Some MCP clients expect objects there and otherwise reject the whole
+// list of tools.
 func ObjectProperties(root *jsonx.Value) (changes []string) {
 	if objectProperties(root) {
 		return []string{"properties of true or false written as objects"}

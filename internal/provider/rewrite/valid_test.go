@@ -9,9 +9,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// TestInvalidSchemas leaves out the tools whose schemas APIs and clients would refuse
-// together with all other tools. Whether a schema is valid is what the validator of
-// calls says, too.
+// TestInvalidSchemas checks that tools are omitted if their schemas would make APIs
+// and clients reject all tools, and that CheckValid agrees with the validator of
+// calls.
 func TestInvalidSchemas(t *testing.T) {
 	for property, want := range map[string]string{
 		`{}`: "", `true`: "", `{"type":["string","null"],"enum":["a",null],"minLength":0,"pattern":"a"}`: "",
@@ -31,11 +31,11 @@ func TestInvalidSchemas(t *testing.T) {
 		`{"required":[1]}`:              `"/properties/p/required" is not a list of different names`,
 		`{"enum":"a"}`:                  `"/properties/p/enum" is not a list`,
 		`{"minimum":"1"}`:               `"/properties/p/minimum" is not a number`,
-		`{"multipleOf":0}`:              `"/properties/p/multipleOf" is not a number above 0`,
-		`{"minLength":-1}`:              `"/properties/p/minLength" is not a whole number from 0`,
-		`{"maxItems":1.5}`:              `"/properties/p/maxItems" is not a whole number from 0`,
+		`{"multipleOf":0}`:              `"/properties/p/multipleOf" is not a positive number`,
+		`{"minLength":-1}`:              `"/properties/p/minLength" is not a non-negative integer`,
+		`{"maxItems":1.5}`:              `"/properties/p/maxItems" is not a non-negative integer`,
 		`{"format":5}`:                  `"/properties/p/format" is not a string`,
-		`{"uniqueItems":"yes"}`:         `"/properties/p/uniqueItems" is neither true nor false`,
+		`{"uniqueItems":"yes"}`:         `"/properties/p/uniqueItems" is not a boolean`,
 		`{"items":{"pattern":["a"]}}`:   `"/properties/p/items/pattern" is not a string`,
 		`{"additionalProperties":null}`: `"/properties/p/additionalProperties" is null, not a schema`,
 	} {
@@ -53,8 +53,8 @@ func TestInvalidSchemas(t *testing.T) {
 	}
 }
 
-// TestBooleanProperties are objects in an MCP listing, of which clients would otherwise
-// refuse all tools.
+// TestBooleanProperties checks that properties are written as objects in an MCP
+// listing.
 func TestBooleanProperties(t *testing.T) {
 	const schema = `{"type":"object","properties":{"a":true,"b":{"properties":{"c":false},"items":true}},"additionalProperties":false}`
 	got, diags := declaredSchema(t, "mcp", schema, provider.Options{})

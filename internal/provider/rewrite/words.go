@@ -7,8 +7,8 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// LowerTypes converts OpenAPI types as in Gemini's own declarations, such as
-// STRING and OBJECT, to those of JSON Schema.
+// LowerTypes converts the types of Gemini's own declarations, such as STRING and
+// OBJECT, to those of JSON Schema.
 func LowerTypes(root *jsonx.Value) (changes []string) {
 	if lowerType(root) {
 		return []string{"types written in lower case"}
@@ -30,8 +30,8 @@ func lowerType(n *jsonx.Value) (changed bool) {
 	return changed
 }
 
-// ModernWords converts syntax from before draft 2020-12, because APIs check
-// schemas against that draft and refuse requests with older syntax.
+// ModernWords converts the syntax of older drafts, because APIs check schemas
+// against draft 2020-12 and reject requests with older syntax.
 func ModernWords(root *jsonx.Value) (changes []string) {
 	if modernize(root) {
 		return []string{"keywords of older drafts written as in 2020-12"}
@@ -48,7 +48,7 @@ func modernize(n *jsonx.Value) (changed bool) {
 	changed = exclusiveLimit(n, "minimum", "exclusiveMinimum") || changed
 	changed = exclusiveLimit(n, "maximum", "exclusiveMaximum") || changed
 	if required := n.Get("required"); required != nil && !required.Is(jsonx.Array) {
-		n.Remove("required") // draft 3 had a boolean in each property
+		n.Remove("required") // in draft 3, each property had a boolean
 		changed = true
 	}
 	for sub := range schema.Within(n) {
@@ -57,7 +57,7 @@ func modernize(n *jsonx.Value) (changed bool) {
 	return changed
 }
 
-// exclusiveLimit converts the boolean of draft 4 to the limit itself.
+// exclusiveLimit converts a boolean exclusive limit of draft 4 to a number.
 func exclusiveLimit(n *jsonx.Value, limit, exclusive string) bool {
 	flag := n.Get(exclusive)
 	if !flag.Is(jsonx.True) && !flag.Is(jsonx.False) {

@@ -2,8 +2,8 @@ package typescript
 
 import "strings"
 
-// AppendComment writes text as an indented documentation comment; nothing if
-// the text is blank.
+// AppendComment writes text as an indented documentation comment. It writes nothing
+// if the text is blank.
 func AppendComment(dst []byte, indent, text string) []byte {
 	text = strings.TrimSpace(Lines(text))
 	if text == "" {

@@ -5,10 +5,10 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// array writes a list, or a tuple if the schema has one.
+// array writes the type of an array, or a tuple if the schema describes one.
 func (w *writer) array(n *jsonx.Value, indent string, depth int) {
 	tuple, items := n.Get("prefixItems"), n.Get("items")
-	if items.Is(jsonx.Array) { // as before draft 2020-12
+	if items.Is(jsonx.Array) { // syntax before draft 2020-12
 		tuple, items = items, n.Get("additionalItems")
 	}
 	if tuple == nil || len(tuple.Items) == 0 {

@@ -8,19 +8,19 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// AppendType writes the type of the values that a schema describes, for a line
-// without indent.
+// AppendType writes the type of the values that a schema describes. The first line
+// is not indented.
 func AppendType(dst []byte, root *jsonx.Value) []byte {
 	w := writer{refs: schema.NewRefs(root), out: dst, start: len(dst)}
 	w.schema(root, "", 0)
 	return w.out
 }
 
-// maxBytes limits the type of one schema, because references can double it at
-// each step. Beyond the limit, parts are unknown.
+// maxBytes is the maximum length of a type, because references can double it at
+// each step. Parts beyond the limit are unknown.
 const maxBytes = 64 << 10
 
-// maxNesting limits the depth to which schemas are followed.
+// maxNesting is the maximum depth of schemas to follow.
 const maxNesting = 20
 
 // writer writes one type.
@@ -36,8 +36,8 @@ func (w *writer) raw(s string) { w.out = append(w.out, s...) }
 // full reports whether the type has reached its maximum length.
 func (w *writer) full() bool { return len(w.out)-w.start > maxBytes }
 
-// schema writes the type of a schema; indent is that of its first line. A
-// missing schema accepts anything.
+// schema writes the type of a schema. indent is the indentation of the first line.
+// A missing schema accepts any value.
 func (w *writer) schema(n *jsonx.Value, indent string, depth int) {
 	n, err := w.refs.Resolve(n)
 	if err != nil || !n.Is(jsonx.Object) || depth > maxNesting ||
@@ -57,7 +57,7 @@ func (w *writer) schema(n *jsonx.Value, indent string, depth int) {
 	w.stack = w.stack[:len(w.stack)-1]
 }
 
-// keywords writes the keywords of one schema; those that apply together form an
+// keywords writes the keywords of one schema. Those that apply together form an
 // intersection.
 func (w *writer) keywords(n *jsonx.Value, indent string, depth int) {
 	start := len(w.out)
@@ -107,7 +107,7 @@ func (w *writer) union(branches []*jsonx.Value, indent string, depth int) {
 	w.raw(")")
 }
 
-// types writes the type keyword, a single type or a list; group puts the
+// types writes the keyword type, which is a single type or a list. group puts the
 // alternatives of a list in parentheses.
 func (w *writer) types(n, typ *jsonx.Value, indent string, depth int, group bool) {
 	names := []*jsonx.Value{typ}
@@ -149,8 +149,8 @@ func (w *writer) named(n *jsonx.Value, name, indent string, depth int) {
 	}
 }
 
-// literals writes a union of JSON values; objects and arrays have no literal
-// type and are unknown.
+// literals writes a union of JSON values. Objects and arrays have no literal type
+// and are unknown.
 func (w *writer) literals(values []*jsonx.Value) {
 	for i, v := range values {
 		if i > 0 {

@@ -46,7 +46,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestTypesAreBounded gives references that double at each of 40 steps.
+// TestTypesAreBounded uses references that double the type at each of 40 steps.
 func TestTypesAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"type":"object","properties":{"x":{"$ref":"#/$defs/d0"}},"$defs":{`)
@@ -61,8 +61,8 @@ func TestTypesAreBounded(t *testing.T) {
 	}
 }
 
-// TestCommentsCannotBeLeft has a description try to end its comment.
-func TestCommentsCannotBeLeft(t *testing.T) {
+// TestDescriptionCannotEndComment checks that a description cannot end its comment.
+func TestDescriptionCannotEndComment(t *testing.T) {
 	def := registry.Definition{Name: "t", Source: "command", Description: "a */ evil() /*\n*/ evil() /*\r*/ evil()\n/"}
 	out := declared(t, def)
 	if n := strings.Count(string(out), "*/"); n != 1 {
@@ -70,7 +70,7 @@ func TestCommentsCannotBeLeft(t *testing.T) {
 	}
 }
 
-// declared declares one tool in format typescript.
+// declared returns the declaration of a tool in the format typescript.
 func declared(t *testing.T, def registry.Definition) []byte {
 	t.Helper()
 	f, err := provider.Lookup("typescript")

@@ -52,7 +52,7 @@ func (c *command) ended(o process.Outcome, err error) error {
 // unstarted describes why it did not start; tooMuch describes the size limit that
 // it exceeded.
 func discoveryError(o process.Outcome, err error, limit time.Duration, unstarted func(*process.StartError) string, tooMuch string) error {
-	said := stderrSaid(o.Stderr)
+	said := quoteStderr(o.Stderr)
 	var start *process.StartError
 	switch {
 	case errors.As(err, &start):
@@ -96,9 +96,9 @@ const (
 	shownBytes = 1000
 )
 
-// stderrSaid quotes the last lines of stderr on one line, or says that stderr was
+// quoteStderr quotes the last lines of stderr on one line, or says that stderr was
 // empty.
-func stderrSaid(stderr []byte) string {
+func quoteStderr(stderr []byte) string {
 	var lines []string
 	for line := range strings.Lines(decode(stderr[max(0, len(stderr)-8<<10):])) {
 		if line = strings.TrimSpace(line); line != "" {

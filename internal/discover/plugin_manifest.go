@@ -35,7 +35,7 @@ func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
 		return
 	}
 	p.Sum = doc.Sum
-	p.sortOut(doc, problems)
+	p.assignProblems(doc, problems)
 	raw := doc.JSON()
 	violations, err := schema.Validate(ctx, raw)
 	if err != nil {
@@ -50,9 +50,9 @@ func (p *Plugin) readManifest(ctx context.Context, schema *registry.Validator) {
 	p.Problems = document.SortProblems(p.Problems)
 }
 
-// sortOut assigns the problems of the document to its tools, and the others to the
+// assignProblems assigns the problems of the document to its tools, and the others to the
 // plugin.
-func (p *Plugin) sortOut(doc *document.Document, problems []document.Problem) {
+func (p *Plugin) assignProblems(doc *document.Document, problems []document.Problem) {
 	ofTools := map[document.Problem]bool{}
 	if tools := doc.Root.Get("tools"); tools != nil {
 		for i, tool := range tools.Items {

@@ -36,7 +36,7 @@ func anthropic() Format {
 
 // anthropicFields writes the fields of a tool that come from the settings.
 func (e *encoder) anthropicFields(t *tool) {
-	e.saidStrict(t)
+	e.writeStrict(t)
 	e.flag("defer_loading", t.def.Provider.DeferLoading)
 	e.flag("eager_input_streaming", t.def.Provider.EagerInputStreaming)
 	e.callers(t, isOpenAICaller)
@@ -48,7 +48,7 @@ func (e *encoder) anthropicFields(t *tool) {
 // cache point on a deferred tool.
 func (e *encoder) cacheControl(t *tool) {
 	if deferred := t.def.Provider.DeferLoading; deferred != nil && *deferred && t.def.Provider.CacheControl != nil {
-		e.leaveField(t, "cacheControl", errors.New("a deferred tool cannot be cached"))
+		e.omitField(t, "cacheControl", errors.New("a deferred tool cannot be cached"))
 	} else if point := e.cachePoint(t); point != nil {
 		e.raw(`,"cache_control":{"type":"ephemeral"`)
 		e.ttl(point)

@@ -29,7 +29,7 @@ func bedrock() Format {
 			e.raw(`,"inputSchema":{"json":`)
 			e.value(t.schema)
 			e.raw("}")
-			e.saidStrict(t)
+			e.writeStrict(t)
 			e.raw("}}")
 		},
 		after: func(e *encoder, t *tool) {

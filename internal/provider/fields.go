@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// asksStrict reports whether the settings require a tool to be declared as strict.
-func (e *encoder) asksStrict(t *tool) bool {
+// requiresStrict reports whether the settings require a tool to be declared as strict.
+func (e *encoder) requiresStrict(t *tool) bool {
 	if said := t.def.Provider.Strict; said != nil {
 		return *said
 	}
@@ -30,7 +30,7 @@ const (
 // prepareGrammar makes a tool's schema strict for Anthropic's models if the
 // settings require it. If that is not possible, the tool is declared as not strict.
 func (e *encoder) prepareGrammar(t *tool) {
-	if !e.asksStrict(t) {
+	if !e.requiresStrict(t) {
 		return
 	}
 	strict := t.schema.Clone()
@@ -57,8 +57,8 @@ func (e *encoder) prepareGrammar(t *tool) {
 	e.changed(t, changes)
 }
 
-// saidStrict writes the field strict if it is set for the tool.
-func (e *encoder) saidStrict(t *tool) {
+// writeStrict writes the field strict if it is set for the tool.
+func (e *encoder) writeStrict(t *tool) {
 	if t.def.Provider.Strict != nil {
 		e.flag("strict", &t.strict)
 	}
@@ -100,7 +100,7 @@ func (e *encoder) examples(t *tool) {
 	for _, raw := range t.def.Provider.InputExamples {
 		example, err := e.object(raw)
 		if err != nil {
-			e.leaveField(t, "inputExamples", fmt.Errorf("an example cannot be used: %w", err))
+			e.omitField(t, "inputExamples", fmt.Errorf("an example cannot be used: %w", err))
 			continue
 		}
 		e.raw(separator)
@@ -130,7 +130,7 @@ func (e *encoder) cachePoint(t *tool) *registry.CacheControl {
 		err = errors.New("1h may not follow 5m")
 	}
 	if err != nil {
-		e.leaveField(t, "cacheControl", err)
+		e.omitField(t, "cacheControl", err)
 		return nil
 	}
 	e.cachePoints++
@@ -146,8 +146,8 @@ func (e *encoder) ttl(point *registry.CacheControl) {
 	}
 }
 
-// leaveField reports that a field from the settings is not declared.
-func (e *encoder) leaveField(t *tool, field string, err error) {
+// omitField reports that a field from the settings is not declared.
+func (e *encoder) omitField(t *tool, field string, err error) {
 	e.diagnose(registry.SeverityWarning, "declaration_partly_left_out", t,
 		fmt.Sprintf("declared for %s without its %s: %v", e.format.Name, field, err), "change overrides."+t.def.Name+"."+field)
 }

@@ -69,7 +69,7 @@ func dashedNames() nameRule { return nameRule{extra: "-", max: 64} }
 
 func (e *encoder) prepareOpenAI(t *tool) {
 	changes := openAIRoot(t)
-	if e.asksStrict(t) {
+	if e.requiresStrict(t) {
 		strict := t.schema.Clone()
 		if done, err := rewrite.Strict(strict); err != nil {
 			e.diagnose(registry.SeverityWarning, "strict_impossible", t,

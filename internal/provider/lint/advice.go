@@ -51,7 +51,7 @@ func adviseTool(d *registry.Definition, tokens int) []Finding {
 		text += string(schema.AppendTo(nil))
 	}
 	if names := undescribed(schema); len(names) > 0 {
-		note(registry.SeverityInfo, "param_description_missing", "params without a description: "+few(names), "")
+		note(registry.SeverityInfo, "param_description_missing", "params without a description: "+listNames(names), "")
 	}
 	if tokens > fatTool {
 		note(registry.SeverityInfo, "tool_large", fmt.Sprintf("its declaration costs about %d tokens in every request", tokens), "toolreg list --cost shows all")

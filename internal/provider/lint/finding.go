@@ -21,8 +21,8 @@ type Finding struct {
 	Hint     string            `json:"hint,omitempty"`
 }
 
-// few returns a list of names as text. It has only the first ten if there are many.
-func few(names []string) string {
+// listNames returns a list of names as text. It has only the first ten if there are many.
+func listNames(names []string) string {
 	const most = 10
 	if more := len(names) - most; more > 0 {
 		names = append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", more))

@@ -139,7 +139,7 @@ func lintDeclaration(f provider.Format, d provider.Declaration, description stri
 			note(registry.SeverityError, p.Code, p.Pointer, p.Message, "exclude the tool, fix its schema, or provide the tool by an MCP server, which is declared with parametersJsonSchema")
 		}
 		if odd := gemini.OddNames(schema); len(odd) > 0 {
-			note(registry.SeverityInfo, "param_name_odd", "", "param names that Vertex AI's documentation does not allow: "+few(odd), "")
+			note(registry.SeverityInfo, "param_name_odd", "", "param names that Vertex AI's documentation does not allow: "+listNames(odd), "")
 		}
 	}
 	return found

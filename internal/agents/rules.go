@@ -28,11 +28,11 @@ type Rule struct {
 
 // ImportedRules are the permissions of a program, converted to rules.
 type ImportedRules struct {
-	Rules  []Rule   // in order of precedence
-	Unsaid []string // permissions without an exact counterpart, each with its place
+	Rules []Rule   // in order of precedence
+	Notes []string // permissions without an exact counterpart, each with its place
 }
 
-func (i *ImportedRules) unsaid(from, why string) { i.Unsaid = append(i.Unsaid, from+": "+why) }
+func (i *ImportedRules) addNote(from, why string) { i.Notes = append(i.Notes, from+": "+why) }
 
 // The decisions.
 const (

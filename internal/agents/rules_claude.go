@@ -41,7 +41,7 @@ func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 			return ImportedRules{}, problemError(problems)
 		}
 		if m := doc.Root.Get("sandbox"); m != nil {
-			r.unsaid(place(f.Path, int(m.Line)), "sandbox is not imported; see docs/sandbox.md")
+			r.addNote(place(f.Path, int(m.Line)), "sandbox is not imported; see docs/sandbox.md")
 		}
 		for _, m := range doc.Members("permissions") {
 			switch m.Name {
@@ -52,7 +52,7 @@ func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 				}
 				r.list(f.Path, m.Name, m.Value)
 			default:
-				r.unsaid(place(f.Path, int(m.Line)), "permissions."+m.Name+" is not a rule; see approvalMode and workspace")
+				r.addNote(place(f.Path, int(m.Line)), "permissions."+m.Name+" is not a rule; see approvalMode and workspace")
 			}
 		}
 	}
@@ -66,12 +66,12 @@ func (r *claudeReader) list(file, decision string, list *jsonx.Value) {
 	for _, n := range list.Items {
 		from := place(file, int(n.Line)) + ": " + decision + " " + n.Text()
 		if n.Kind != jsonx.String {
-			r.unsaid(place(file, int(n.Line)), "not a string")
+			r.addNote(place(file, int(n.Line)), "not a string")
 			continue
 		}
 		rule, note := r.entry(decision, strings.TrimSpace(n.Text()))
 		if note != "" {
-			r.unsaid(from, note)
+			r.addNote(from, note)
 		}
 		if rule != nil {
 			rule.Decision, rule.From = decision, from
@@ -82,7 +82,7 @@ func (r *claudeReader) list(file, decision string, list *jsonx.Value) {
 
 const (
 	leftOut = "left out: "
-	wider   = "the rule is broader: "
+	broader = "the rule is broader: "
 )
 
 // entry converts one entry such as Bash(npm run test:*). If there is no
@@ -126,7 +126,7 @@ func mcpEntry(decision, name string, params bool) (*Rule, string) {
 		rule.Tool = ""
 	}
 	if params {
-		return rule, wider + "it applies to all params"
+		return rule, broader + "it applies to all params"
 	}
 	return rule, ""
 }
@@ -151,7 +151,7 @@ func bashEntry(decision, spec string) (*Rule, string) {
 	}
 	rule, note := prefixRule(decision, spec)
 	if note == "" {
-		note = wider + "it applies to " + spec + " with more arguments too"
+		note = broader + "it applies to " + spec + " with more arguments too"
 	}
 	return rule, note
 }
@@ -164,13 +164,13 @@ func prefixRule(decision, words string) (*Rule, string) {
 	case decision == allow:
 		return nil, leftOut + "the command is more than plain words"
 	}
-	return &Rule{Tool: shellTool, When: holds(words)}, wider + "it applies to every line that contains the text"
+	return &Rule{Tool: shellTool, When: holds(words)}, broader + "it applies to every line that contains the text"
 }
 
 // patternRule returns a rule for commands that match a pattern with wildcards.
 func patternRule(decision, pattern string) (*Rule, string) {
 	if decision != allow {
-		return &Rule{Tool: shellTool, When: tests("(?s)" + wildcards(pattern))}, wider + "it applies to every line that contains a match"
+		return &Rule{Tool: shellTool, When: tests("(?s)" + wildcards(pattern))}, broader + "it applies to every line that contains a match"
 	}
 	head := pattern[:strings.IndexByte(pattern, '*')]
 	head = strings.TrimSpace(head[:strings.LastIndexByte(head, ' ')+1])
@@ -194,7 +194,7 @@ func (r *claudeReader) fileEntry(decision, name, spec string) (*Rule, string) {
 	glob, ok := r.glob(spec)
 	switch {
 	case decision != allow && !ok:
-		return &Rule{Source: builtin, Category: category}, wider + "the pattern has no counterpart, so it applies to all files"
+		return &Rule{Source: builtin, Category: category}, broader + "the pattern has no counterpart, so it applies to all files"
 	case !ok:
 		return nil, leftOut + "the pattern has no counterpart"
 	case decision == allow && category == "":
@@ -202,7 +202,7 @@ func (r *claudeReader) fileEntry(decision, name, spec string) (*Rule, string) {
 	case decision == allow:
 		return &Rule{Source: builtin, Category: category, Path: glob}, ""
 	case name == "Read":
-		return &Rule{Source: builtin, Path: glob}, wider + "it applies to writing too; shell commands that read these files are not covered"
+		return &Rule{Source: builtin, Path: glob}, broader + "it applies to writing too; shell commands that read these files are not covered"
 	}
 	return &Rule{Source: builtin, Category: "write", Path: glob}, ""
 }
@@ -245,5 +245,5 @@ func fetchEntry(decision, spec string) (*Rule, string) {
 	case decision == allow:
 		return nil, leftOut + "the condition has no counterpart"
 	}
-	return &Rule{Tool: fetchTool}, wider + "it applies to all addresses"
+	return &Rule{Tool: fetchTool}, broader + "it applies to all addresses"
 }

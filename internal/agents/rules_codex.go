@@ -41,7 +41,7 @@ type codexReader struct{ ImportedRules }
 
 func (r *codexReader) call(ctx context.Context, from string, c call) {
 	if c.name != "prefix_rule" {
-		r.unsaid(from, leftOut+c.name+" has no counterpart")
+		r.addNote(from, leftOut+c.name+" has no counterpart")
 		return
 	}
 	text, _ := c.args["decision"].(string)
@@ -52,11 +52,11 @@ func (r *codexReader) call(ctx context.Context, from string, c call) {
 	patterns, ok := alternatives(c.args["pattern"])
 	if elements, _ := c.args["pattern"].([]any); !ok && decision != allow && len(elements) > 1 {
 		if patterns, ok = alternatives(elements[:1]); ok {
-			r.unsaid(from, wider+"it applies to all commands of the program")
+			r.addNote(from, broader+"it applies to all commands of the program")
 		}
 	}
 	if decision == "" || !ok {
-		r.unsaid(from, leftOut+"its pattern or decision cannot be read")
+		r.addNote(from, leftOut+"its pattern or decision cannot be read")
 		return
 	}
 	reason, _ := c.args["justification"].(string)
@@ -64,7 +64,7 @@ func (r *codexReader) call(ctx context.Context, from string, c call) {
 	for _, pattern := range patterns {
 		rule, note := prefixRule(decision, quoteWords(pattern))
 		if note != "" {
-			r.unsaid(from, note)
+			r.addNote(from, note)
 		}
 		if rule != nil {
 			rule.Decision, rule.Reason, rule.From = decision, reason, from
@@ -73,7 +73,7 @@ func (r *codexReader) call(ctx context.Context, from string, c call) {
 	}
 	for _, line := range exampleLines(c.args["match"]) {
 		if !r.example(ctx, rules, line, true) {
-			r.unsaid(from, "the example "+line+" is left out")
+			r.addNote(from, "the example "+line+" is left out")
 		}
 	}
 	for _, line := range exampleLines(c.args["not_match"]) {

@@ -23,7 +23,7 @@ type exporter struct {
 // ExportRules converts rules to the format of a program. It also returns notes
 // about rules that the program cannot express: rules that allow are omitted, others
 // become broader if possible.
-func ExportRules(ctx context.Context, program string, rules []Rule) (text string, unsaid []string) {
+func ExportRules(ctx context.Context, program string, rules []Rule) (text string, notes []string) {
 	x := exporters(ctx)[program]
 	entries := map[string][]string{}
 	var allowed bool
@@ -39,13 +39,13 @@ func ExportRules(ctx context.Context, program string, rules []Rule) (text string
 			note = "becomes a rule that asks, because the program has no decision sandbox"
 		}
 		if note != "" {
-			unsaid = append(unsaid, r.From+": "+note)
+			notes = append(notes, r.From+": "+note)
 		}
 		if entry == "" {
 			continue
 		}
 		if allowed && decision != allow && !x.order {
-			unsaid = append(unsaid, r.From+": takes precedence over rules that allow, whatever their order")
+			notes = append(notes, r.From+": takes precedence over rules that allow, whatever their order")
 		}
 		key := decision
 		if x.order {
@@ -53,7 +53,7 @@ func ExportRules(ctx context.Context, program string, rules []Rule) (text string
 		}
 		entries[key] = append(entries[key], entry)
 	}
-	return x.join(entries), unsaid
+	return x.join(entries), notes
 }
 
 func exporters(ctx context.Context) map[string]exporter {
@@ -92,7 +92,7 @@ func (x exporter) entry(r Rule, at int) (entry, note string) {
 	if r.Decision != allow {
 		for _, candidate := range x.wide(r) {
 			if len(x.read(r.Decision, candidate)) > 0 {
-				return candidate, wider + candidateName(candidate)
+				return candidate, broader + candidateName(candidate)
 			}
 		}
 	}

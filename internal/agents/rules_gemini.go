@@ -48,7 +48,7 @@ func readGeminiRules(files []RuleFile) (ImportedRules, error) {
 			return ImportedRules{}, err
 		}
 		if len(file.Checkers) > 0 {
-			r.unsaid(f.Path, leftOut+"safety checkers have no counterpart")
+			r.addNote(f.Path, leftOut+"safety checkers have no counterpart")
 		}
 		lines := ruleLines(f.Data)
 		for i := range file.Rules {
@@ -87,19 +87,19 @@ func strictness(decision string) int {
 func (r *geminiReader) rule(g *geminiRule) {
 	decision := map[string]string{"allow": allow, "deny": deny, "ask_user": ask}[g.Decision]
 	if decision == "" {
-		r.unsaid(g.from, fmt.Sprintf("%sunknown decision %q", leftOut, g.Decision))
+		r.addNote(g.from, fmt.Sprintf("%sunknown decision %q", leftOut, g.Decision))
 		return
 	}
 	if note := g.limited(); note != "" && decision == allow {
-		r.unsaid(g.from, leftOut+note)
+		r.addNote(g.from, leftOut+note)
 		return
 	} else if note != "" {
-		r.unsaid(g.from, wider+note)
+		r.addNote(g.from, broader+note)
 	}
 	tools, ok := words(g.ToolName)
 	prefixes, plain := words(g.CommandPrefix)
 	if !ok || !plain {
-		r.unsaid(g.from, leftOut+"toolName and commandPrefix must be strings or lists of strings")
+		r.addNote(g.from, leftOut+"toolName and commandPrefix must be strings or lists of strings")
 		return
 	}
 	if len(tools) == 0 {
@@ -160,7 +160,7 @@ func words(v any) ([]string, bool) {
 func (r *geminiReader) commands(g *geminiRule, decision, tool string, prefixes []string) []Rule {
 	note := func(rule *Rule, note string) []Rule {
 		if note != "" {
-			r.unsaid(g.from, note)
+			r.addNote(g.from, note)
 		}
 		if rule == nil {
 			return nil
@@ -182,7 +182,7 @@ func (r *geminiReader) commands(g *geminiRule, decision, tool string, prefixes [
 		rule = nil
 	}
 	if rule == nil {
-		r.unsaid(g.from, leftOut+"toolreg has no tool "+jsonx.Quote(tool))
+		r.addNote(g.from, leftOut+"toolreg has no tool "+jsonx.Quote(tool))
 		return nil
 	}
 	if g.ArgsPattern == "" {
@@ -231,11 +231,11 @@ func regexRule(decision, expression string) (*Rule, string) {
 	case err != nil && decision == allow, decision == allow && strings.ContainsAny(expression, "\"\x00"):
 		return nil, leftOut + "the expression has no counterpart"
 	case err != nil:
-		return &Rule{Tool: shellTool}, wider + "the expression has no counterpart, so it applies to all commands"
+		return &Rule{Tool: shellTool}, broader + "the expression has no counterpart, so it applies to all commands"
 	case decision == allow:
 		return &Rule{Tool: shellTool, When: "(" + tests("^(?:"+expression+")") + ") and " + oneCommand}, "the rule is narrower: it applies only to single commands"
 	}
-	return &Rule{Tool: shellTool, When: tests("(?s)" + expression)}, wider + "it applies to every line that contains a match"
+	return &Rule{Tool: shellTool, When: tests("(?s)" + expression)}, broader + "it applies to every line that contains a match"
 }
 
 // argsRule adds a condition on the params as JSON.
@@ -245,7 +245,7 @@ func argsRule(decision string, rule *Rule, expression string) (*Rule, string) {
 	case err != nil && decision == allow:
 		return nil, leftOut + "the expression has no counterpart"
 	case err != nil:
-		return rule, wider + "the expression has no counterpart, so it applies to all params"
+		return rule, broader + "the expression has no counterpart, so it applies to all params"
 	}
 	rule.When = "tojson | test(" + jsonx.Quote(expression) + ")"
 	if rule.Tool == shellTool && decision == allow {

@@ -35,7 +35,7 @@ func TestImportRules(t *testing.T) {
 		t.Run(program, func(t *testing.T) {
 			got := importSample(t, program)
 			yaml := RulesYAML(got.Rules)
-			text := yaml + "# unsaid:\n# " + strings.Join(got.Unsaid, "\n# ") + "\n"
+			text := yaml + "# notes:\n# " + strings.Join(got.Notes, "\n# ") + "\n"
 			golden := filepath.Join("testdata", "rules", program+".yaml")
 			if *update {
 				if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
@@ -102,8 +102,8 @@ func TestRoundTrip(t *testing.T) {
 	for _, program := range RulePrograms() {
 		t.Run(program, func(t *testing.T) {
 			want := importSample(t, program).Rules
-			text, unsaid := ExportRules(t.Context(), program, want)
-			for _, line := range unsaid {
+			text, notes := ExportRules(t.Context(), program, want)
+			for _, line := range notes {
 				t.Errorf("not exported: %s", line)
 			}
 			again, err := ImportRules(t.Context(), program, []RuleFile{{Path: "x", Data: []byte(text)}}, "/home/ada")
@@ -132,12 +132,12 @@ func TestExportNeverLoosens(t *testing.T) {
 		{Source: "plugin:*", Decision: deny, From: "s:4"},
 		{Tool: "a_discovered_tool", Decision: deny, From: "s:5"}, // says nothing about Read or Edit
 	}
-	text, unsaid := ExportRules(t.Context(), "claude", rules)
+	text, notes := ExportRules(t.Context(), "claude", rules)
 	want := `{"permissions":{"deny":["Bash","mcp__bank__pay"]}}`
 	if got := strings.Join(strings.Fields(text), ""); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if len(unsaid) < 5 {
-		t.Errorf("said: %q", unsaid)
+	if len(notes) < 5 {
+		t.Errorf("said: %q", notes)
 	}
 }

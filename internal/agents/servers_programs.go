@@ -2,10 +2,10 @@ package agents
 
 import (
 	"encoding/json"
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )

@@ -38,21 +38,21 @@ func (t types) argument(key string, v *jsonx.Value) []string {
 		}
 	}
 	for _, arguments := range [][]string{spelled, {key + ":=" + string(text.EscapeJSON(v.AppendTo(nil)))}} {
-		if !slices.ContainsFunc(arguments, unfit) && t.means(arguments, key, v) {
+		if !slices.ContainsFunc(arguments, notCopyable) && t.parsesTo(arguments, key, v) {
 			return arguments
 		}
 	}
 	return nil
 }
 
-// unfit reports whether an argument cannot be part of a command line to copy: it
+// notCopyable reports whether an argument cannot be part of a command line to copy: it
 // would be parsed as a flag, or contains characters that a terminal does not show.
-func unfit(argument string) bool {
+func notCopyable(argument string) bool {
 	return strings.HasPrefix(argument, "-") || text.FirstInvisible([]byte(argument)) >= 0 || strings.ContainsAny(argument, "\n\t\r")
 }
 
-// means reports whether [Parse] converts the arguments to the value under a key.
-func (t types) means(arguments []string, key string, v *jsonx.Value) bool {
+// parsesTo reports whether [Parse] converts the arguments to the value under a key.
+func (t types) parsesTo(arguments []string, key string, v *jsonx.Value) bool {
 	root := jsonx.NewObject()
 	if t.parse(root, arguments, Options{}) != nil {
 		return false

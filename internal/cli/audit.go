@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
-	"github.com/toolreg/toolreg/internal/session"
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/session"
 )
 
 // Audit opens the audit log.

@@ -13,7 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-func told(problems []document.Problem, dir string) []string {
+func problemTexts(problems []document.Problem, dir string) []string {
 	var out []string
 	for _, p := range problems {
 		out = append(out, strings.TrimPrefix(strings.ReplaceAll(p.String(), dir, ""), string(filepath.Separator)))
@@ -49,7 +49,7 @@ tools:
 		`plugin.yaml:12:5: tools.1.icon: value must be one of`,
 		`plugin.yaml:13:19: tools.1.permissions.0: value must be one of`,
 	}
-	got := told(p.Check(t.Context()), p.Dir)
+	got := problemTexts(p.Check(t.Context()), p.Dir)
 	if len(got) != len(want) {
 		t.Fatalf("%d problems, want %d:\n%s", len(got), len(want), strings.Join(got, "\n"))
 	}
@@ -80,7 +80,7 @@ func TestInvalidToolDoesNotAffectOthers(t *testing.T) {
 	all := strings.Join(diags, "\n")
 	for _, want := range []string{`:5:15: tools.1.categry: unknown property "categry"`, ":6:3: tools.2: expected object", `:7:25: tools.3.command.0: "../x" leads out`, "its when is not a jq expression", ":9:24: 0x10 is not a decimal number"} {
 		if !strings.Contains(all, want) {
-			t.Errorf("told %s\nwant %s", all, want)
+			t.Errorf("problems %s\nwant %s", all, want)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestMistakesThatSchemaDoesNotFind(t *testing.T) {
 				files = []string{"plugin.json", "{}"}
 			}
 			p := manifestPlugin(t, c.manifest, files...)
-			if got := strings.Join(told(p.Check(t.Context()), p.Dir), "\n") + "\n"; !strings.Contains(got, c.want) {
+			if got := strings.Join(problemTexts(p.Check(t.Context()), p.Dir), "\n") + "\n"; !strings.Contains(got, c.want) {
 				t.Errorf("got %s\nwant %s", got, c.want)
 			}
 		})
@@ -143,7 +143,7 @@ tools:
 		`plugin.yaml:11:5: tools.3.output: value must be one of "text", "result"`,
 		`plugin.yaml:13:16: tools.4.examples.0: missing property "params"`,
 	}
-	if diff := cmp.Diff(want, told(p.Check(t.Context()), p.Dir)); diff != "" {
+	if diff := cmp.Diff(want, problemTexts(p.Check(t.Context()), p.Dir)); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
@@ -153,7 +153,7 @@ func TestLintReportsMissingPrograms(t *testing.T) {
 	if len(p.Problems) > 0 {
 		t.Fatalf("problems %v", p.Problems)
 	}
-	got := strings.Join(told(p.Lint(environ(), func(name string) string { return map[string]string{"b": "built"}[name] }), p.Dir), "\n")
+	got := strings.Join(problemTexts(p.Lint(environ(), func(name string) string { return map[string]string{"b": "built"}[name] }), p.Dir), "\n")
 	for _, want := range []string{`2:1: factory: program "no-such-program": not found in its PATH`, `5:45: tools.0.command: program "./gone.sh": no such file`,
 		"6:3: tools.1: the tool has no description", "6:3: tools.1: the tool has no parameters",
 		`6:3: tools.1.name: "b" is a name of the built-in tool built`} {

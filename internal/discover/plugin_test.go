@@ -57,11 +57,11 @@ func toolsOf(t *testing.T, p *Plugin, o PluginOptions) (map[string]registry.Tool
 	for _, tool := range tools {
 		out[tool.Name] = tool
 	}
-	var told []string
+	var reported []string
 	for _, d := range diags {
-		told = append(told, d.Code+": "+d.Message)
+		reported = append(reported, d.Code+": "+d.Message)
 	}
-	return out, told
+	return out, reported
 }
 
 func run(t *testing.T, tool registry.Tool, params string) registry.Result {
@@ -93,9 +93,9 @@ tools:
     timeout: 1500
   - {name: plain, version: 0.9.0, author: Bob, command: [cat]}
 `, "where.sh", "#!/bin/sh\necho \"$1|$TOOLREG_TOOL|$TOOLREG_PLUGIN|$TOOLREG_PROJECT_ROOT|$PYTHONDONTWRITEBYTECODE\"\npwd -P\ncat\n")
-	tools, told := toolsOf(t, p, PluginOptions{})
-	if len(told) > 0 {
-		t.Errorf("noticed: %q", told)
+	tools, reported := toolsOf(t, p, PluginOptions{})
+	if len(reported) > 0 {
+		t.Errorf("unexpected diagnostics: %q", reported)
 	}
 	where := tools["where"]
 	want := registry.Definition{
@@ -184,9 +184,9 @@ func TestFactoryReceivesContext(t *testing.T) {
 		"run.sh", "#!/bin/sh\necho \"$1 $2\"\ncat\n")
 	o := PluginOptions{Context: json.RawMessage(`{"channel":"slack","sandboxed":true}`),
 		Settings: func(context.Context) (json.RawMessage, error) { return json.RawMessage(`{"key":"k1"}`), nil }}
-	tools, told := toolsOf(t, p, o)
-	if len(told) > 0 {
-		t.Errorf("noticed: %q", told)
+	tools, reported := toolsOf(t, p, o)
+	if len(reported) > 0 {
+		t.Errorf("unexpected diagnostics: %q", reported)
 	}
 	if got, want := tools["seen"].Description, `{"channel":"slack","plugin":"fac","sandboxed":true,"settings":{"key":"k1"}}`; got != want {
 		t.Errorf("the factory got %s, want %s", got, want)
@@ -201,10 +201,10 @@ func TestFactoryReceivesContext(t *testing.T) {
 
 func TestFactoryOutput(t *testing.T) {
 	for name, c := range map[string]struct {
-		prints string
-		tools  []string
-		told   string // in a diagnostic
-		err    string
+		prints   string
+		tools    []string
+		reported string // in a diagnostic
+		err      string
 	}{
 		"none":        {prints: "null"},
 		"one":         {prints: `{"name":"a"}`, tools: []string{"a"}},
@@ -214,13 +214,13 @@ func TestFactoryOutput(t *testing.T) {
 		"text":        {prints: `hello`, err: "not JSON"},
 		"number":      {prints: `7`, err: "JSON array, not a number"},
 		"two objects": {prints: `{"name":"a"} {"name":"b"}`, err: `not JSON: invalid character '{' after top-level value at byte 14, line 1; the first line is "{`},
-		"nameless":    {prints: `[{"name":"a"},{"description":"x"},7,null]`, tools: []string{"a"}, told: "item 2 has no name"},
-		"bad when":    {prints: `[{"name":"a","when":"("},{"name":"b"}]`, tools: []string{"b"}, told: `"a"`},
-		"bad channel": {prints: `[{"name":"a","channels":7},{"name":"b"}]`, tools: []string{"b"}, told: "its channels: a number"},
-		"bad command": {prints: `[{"name":"a","command":"rm"},{"name":"b"}]`, tools: []string{"b"}, told: "its command is not a list"},
-		"leads out":   {prints: `[{"name":"a","command":["sh","../../run.sh"]},{"name":"b"}]`, tools: []string{"b"}, told: `leads outside the plugin's folder`},
-		"bad timeout": {prints: `[{"name":"a","timeout":-1},{"name":"b"}]`, tools: []string{"b"}, told: "its timeout is not"},
-		"deep schema": {prints: `[{"name":"a","parameters":` + strings.Repeat(`{"x":`, 200) + "1" + strings.Repeat("}", 200) + `},{"name":"b"}]`, tools: []string{"b"}, told: "nested deeper"},
+		"nameless":    {prints: `[{"name":"a"},{"description":"x"},7,null]`, tools: []string{"a"}, reported: "item 2 has no name"},
+		"bad when":    {prints: `[{"name":"a","when":"("},{"name":"b"}]`, tools: []string{"b"}, reported: `"a"`},
+		"bad channel": {prints: `[{"name":"a","channels":7},{"name":"b"}]`, tools: []string{"b"}, reported: "its channels: a number"},
+		"bad command": {prints: `[{"name":"a","command":"rm"},{"name":"b"}]`, tools: []string{"b"}, reported: "its command is not a list"},
+		"leads out":   {prints: `[{"name":"a","command":["sh","../../run.sh"]},{"name":"b"}]`, tools: []string{"b"}, reported: `leads outside the plugin's folder`},
+		"bad timeout": {prints: `[{"name":"a","timeout":-1},{"name":"b"}]`, tools: []string{"b"}, reported: "its timeout is not"},
+		"deep schema": {prints: `[{"name":"a","parameters":` + strings.Repeat(`{"x":`, 200) + "1" + strings.Repeat("}", 200) + `},{"name":"b"}]`, tools: []string{"b"}, reported: "nested deeper"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := manifestPlugin(t, "id: p\nfactory: [cat, out]\ncall: [cat]\n", "out", c.prints)
@@ -241,8 +241,8 @@ func TestFactoryOutput(t *testing.T) {
 				t.Errorf("tools %q, error %v, want %q", names, err, c.tools)
 			}
 			said, _ := json.Marshal(diags)
-			if c.told == "" && len(diags) > 0 || c.told != "" && !strings.Contains(strings.ReplaceAll(string(said), `\"`, `"`), c.told) {
-				t.Errorf("told %s, want %q", said, c.told)
+			if c.reported == "" && len(diags) > 0 || c.reported != "" && !strings.Contains(strings.ReplaceAll(string(said), `\"`, `"`), c.reported) {
+				t.Errorf("diagnostics %s, want %q", said, c.reported)
 			}
 		})
 	}
@@ -265,9 +265,9 @@ func TestMisbehavingFactories(t *testing.T) {
 			if name == "hangs" {
 				o.Timeout = 50 * time.Millisecond
 			}
-			tools, told := toolsOf(t, p, o)
-			if len(tools) != 1 || len(told) != 1 || !strings.HasPrefix(told[0], "factory_failed: ") || !strings.Contains(told[0], c.want) {
-				t.Errorf("%d tools, told %q, want %q", len(tools), told, c.want)
+			tools, reported := toolsOf(t, p, o)
+			if len(tools) != 1 || len(reported) != 1 || !strings.HasPrefix(reported[0], "factory_failed: ") || !strings.Contains(reported[0], c.want) {
+				t.Errorf("%d tools, diagnostics %q, want %q", len(tools), reported, c.want)
 			}
 		})
 	}
@@ -282,9 +282,9 @@ case $1 in
 esac
 `)
 	p := findOne(t, filepath.Join(dir, "solo.sh"))
-	tools, told := toolsOf(t, p, PluginOptions{})
-	if len(told) > 0 || len(tools) != 2 || tools["one"].Source != "plugin:solo" || !tools["two"].Optional {
-		t.Fatalf("tools %+v, told %q", tools, told)
+	tools, reported := toolsOf(t, p, PluginOptions{})
+	if len(reported) > 0 || len(tools) != 2 || tools["one"].Source != "plugin:solo" || !tools["two"].Optional {
+		t.Fatalf("tools %+v, diagnostics %q", tools, reported)
 	}
 	if r := run(t, tools["two"], `{"x":1}`); r.Text() != "ran two\n{\"x\":1}" {
 		t.Errorf("result %q", r.Text())

@@ -65,12 +65,12 @@ func (s *Set) hooksOf(e Event, t *registry.Tool) iter.Seq[*Hook] {
 	}
 }
 
-// Before runs the beforeCall hooks in order, each with the params of the
-// previous one. nil means that none changed them; asking is that of the first
-// hook that wants confirmation. If a hook of a later scope changed the params,
-// hooks of earlier scopes run again with them, and only their refusals and
-// requests for confirmation are used, so that nobody can bypass a hook by
-// changing the params afterwards. Errors are *Denied or wrap the cause of ctx.
+// Before runs the beforeCall hooks in order, each with the params from the previous
+// one. It returns the changed params, or nil if no hook changed them, and the
+// reason of the first hook that requires confirmation. If a hook of a later scope
+// changed the params, the hooks of earlier scopes run again with the new params, so
+// that a hook cannot be bypassed by changing the params after it ran. They may then
+// only refuse or require confirmation. Errors are *Denied or wrap the cause of ctx.
 func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) (changed json.RawMessage, asking registry.Asking, err error) {
 	params, last := call.Params, 0
 	for h := range s.hooksOf(BeforeCall, t) {

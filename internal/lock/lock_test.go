@@ -133,13 +133,13 @@ func TestFilter(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var told []registry.Diagnostic
-			hidden := tt.file.Filter(func(d registry.Diagnostic) { told = append(told, d) })(tt.tool)
+			var drifted []registry.Diagnostic
+			hidden := tt.file.Filter(func(d registry.Diagnostic) { drifted = append(drifted, d) })(tt.tool)
 			switch {
-			case tt.reason == "" && (hidden != nil || len(told) > 0):
+			case tt.reason == "" && (hidden != nil || len(drifted) > 0):
 				t.Errorf("refused: %v", hidden)
-			case tt.reason != "" && (hidden == nil || hidden.Reason != tt.reason || len(told) != 1):
-				t.Errorf("got %v and %v, want the reason %q", hidden, told, tt.reason)
+			case tt.reason != "" && (hidden == nil || hidden.Reason != tt.reason || len(drifted) != 1):
+				t.Errorf("got %v and %v, want the reason %q", hidden, drifted, tt.reason)
 			}
 		})
 	}

@@ -138,6 +138,6 @@ func TestUnwritableCache(t *testing.T) {
 	var failed error
 	tool := Cache{Dir: dir, TTL: time.Hour, Failed: func(err error) { failed = err }}.Wrap(reader(counter(registry.TextResult("x"), &runs)))
 	if r, err := tool.Run(t.Context(), call("{}")); err != nil || r.Text() != "x" || failed == nil {
-		t.Errorf("%v, %v, told of %v", r, err, failed)
+		t.Errorf("%v, %v, reported %v", r, err, failed)
 	}
 }

@@ -10,13 +10,12 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// RestoreEnums undoes in params what the format gemini does to enums and const:
-// if the tool's own schema has values that are not strings, and params have one
-// of them as the string with which it was declared, the original value is
-// restored. A string that the schema itself allows stays a string. Everything
-// else keeps its bytes except for white space; if there is nothing to restore,
-// or schema or params cannot be parsed or have duplicate keys, params are
-// unchanged.
+// RestoreEnums reverts the effect of the format gemini, which declares all values
+// of enum and const as strings. If params have such a string, and the tool's own
+// schema has another value instead, that value is restored. A string that the
+// schema itself allows stays a string. Everything else keeps its bytes except for
+// white space; if there is nothing to restore, or schema or params cannot be parsed
+// or have duplicate keys, params are unchanged.
 func RestoreEnums(schema, params json.RawMessage) json.RawMessage {
 	return restore(schema, params, func(r *restorer, s, v *jsonx.Value) { r.enums(s, v, 0) })
 }

@@ -14,15 +14,15 @@ import (
 
 // builder assigns names to tools and registers them.
 type builder struct {
-	opts     Options
-	partial  bool
-	reg      *Registry
-	builtins map[string]bool   // names and aliases in lower case that a plugin id must not have
-	core     map[string]*Tool  // built-in tools by name and alias in lower case; tools of plugins cannot take these names
-	aliases  map[string]*Tool  // aliases of built-in tools; tools of servers cannot take them
-	renamed  map[string]*Tool  // by the name that an override replaced
-	capital  map[string]string // names with capital letters, by their lower-case form
-	again    bool              // names are being assigned again, after overrides
+	opts      Options
+	partial   bool
+	reg       *Registry
+	builtins  map[string]bool   // names and aliases in lower case that a plugin id must not have
+	core      map[string]*Tool  // built-in tools by name and alias in lower case; tools of plugins cannot take these names
+	aliases   map[string]*Tool  // aliases of built-in tools; tools of servers cannot take them
+	renamed   map[string]*Tool  // by the name that an override replaced
+	mixedCase map[string]string // names with capital letters, by their lower-case form
+	again     bool              // names are being assigned again, after overrides
 }
 
 // newBuilder returns a builder for about n tools.
@@ -38,11 +38,11 @@ func newBuilder(opts Options, partial bool, n int) *builder {
 			misfits:    map[string]Hidden{},
 			validators: map[*Tool]*Validator{},
 		},
-		builtins: map[string]bool{},
-		core:     map[string]*Tool{},
-		aliases:  map[string]*Tool{},
-		renamed:  map[string]*Tool{},
-		capital:  map[string]string{},
+		builtins:  map[string]bool{},
+		core:      map[string]*Tool{},
+		aliases:   map[string]*Tool{},
+		renamed:   map[string]*Tool{},
+		mixedCase: map[string]string{},
 	}
 }
 
@@ -267,9 +267,9 @@ func (b *builder) put(t *Tool) {
 // file systems confuse them.
 func (b *builder) warnOfCaseTwin(t *Tool) {
 	lower := strings.ToLower(t.Name)
-	first, ok := b.capital[lower]
+	first, ok := b.mixedCase[lower]
 	if !ok && lower != t.Name {
-		b.capital[lower] = t.Name
+		b.mixedCase[lower] = t.Name
 		if b.reg.names[lower] != nil {
 			first, ok = lower, true
 		}

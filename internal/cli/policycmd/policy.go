@@ -170,9 +170,9 @@ func runImport(ctx context.Context, e *cli.Env, program string, names []string) 
 		return err
 	}
 	if len(files) == 0 {
-		found.Unsaid = []string{program + " has no permissions here: none of its files exist"}
+		found.Notes = []string{program + " has no permissions here: none of its files exist"}
 	}
-	return result(e.IO, agents.RulesYAML(found.Rules), imported{cli.OrEmpty(found.Rules), cli.OrEmpty(found.Unsaid)}, found.Unsaid)
+	return result(e.IO, agents.RulesYAML(found.Rules), imported{cli.OrEmpty(found.Rules), cli.OrEmpty(found.Notes)}, found.Notes)
 }
 
 func home(config *cli.Config) string { return config.Getenv("HOME") }

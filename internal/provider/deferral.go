@@ -31,8 +31,8 @@ func (f Format) Defers() bool { return f.search != nil }
 // defers reports whether a tool is declared as deferred.
 func (e *encoder) defers(def *registry.Definition) bool { return e.opts.Defer.Tools[def.Name] }
 
-// deferral returns the definitions in the order in which to declare them, and which
-// are deferred. The tools of a namespace are adjacent, at the position of the first
+// deferral returns the definitions in the order of declaration, with the deferred
+// ones marked. The tools of a namespace are adjacent, at the position of the first
 // one.
 func (e *encoder) deferral(defs []registry.Definition) []registry.Definition {
 	if len(e.opts.Defer.Tools) == 0 {
@@ -91,7 +91,7 @@ func (e *encoder) namespaceNames() map[string]string {
 }
 
 // enter closes the open namespace and opens the one of a tool, if they differ. It
-// reports whether the next entry needs a separator.
+// also writes the separator before the tool, if one is needed.
 func (e *encoder) enter(t *tool, between string, first bool) {
 	wanted := ""
 	if e.namespaces != nil && e.defers(t.def) {

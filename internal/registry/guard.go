@@ -55,8 +55,8 @@ type guard struct {
 	branches map[string]int // cost of a $ref target; -1 while counting
 }
 
-// walk checks v and everything below it; is tells whether v is a schema or contains
-// schemas. The value of an unknown keyword is treated as a schema.
+// walk checks v and everything below it; is is the kind of v. The value of an
+// unknown keyword is treated as a schema.
 func (g *guard) walk(v *jsonx.Value, depth int, is schema.Content) error {
 	if depth > MaxDepth {
 		return fmt.Errorf("schema is nested deeper than %d", MaxDepth)
@@ -129,8 +129,8 @@ func (g *guard) patterns(n *jsonx.Value) {
 	}
 }
 
-// toRE2 converts an ECMAScript regular expression to RE2 syntax. ok is false if
-// this is not possible.
+// toRE2 converts an ECMAScript regular expression to RE2 syntax. It returns false
+// if this is not possible.
 func toRE2(p string) (string, bool) {
 	if _, err := regexp.Compile(p); err == nil {
 		return p, true

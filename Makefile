@@ -111,7 +111,7 @@ fuzz: programs ## run every fuzz target for FUZZTIME, and SHELL_LINES lines in r
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
-	TOOLREG_SHELL_LINES=$(SHELL_LINES) go test -count=1 -timeout 2h -v -run '^TestShellsAgree$$' ./internal/policy/shellline </dev/null
+	TOOLREG_SHELL_LINES=$(SHELL_LINES) go test -count=1 -timeout 2h -v -run '^TestShellsAgree$$' ./internal/policy/shell </dev/null
 
 mutants: ## change the operators of the packages with testdata/mutants.txt, or of PACKAGES, and see that tests notice (hours)
 	go run ./tools/mutants $(PACKAGES)

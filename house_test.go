@@ -28,7 +28,7 @@ func rooms() map[string][]string {
 	return map[string][]string{
 		"":                             {},
 		"cmd/toolreg":                  {"internal/cli", "internal/cli/commands"},
-		"internal/agents":              {"internal/policy", "internal/policy/shellline", "internal/registry", "internal/settings", "internal/settings/document"},
+		"internal/agents":              {"internal/policy", "internal/policy/shell", "internal/registry", "internal/settings", "internal/settings/document"},
 		"internal/args":                {"internal/registry"},
 		"internal/atomicfile":          {},
 		"internal/audit":               {"internal/state"},
@@ -91,8 +91,8 @@ func rooms() map[string][]string {
 		"internal/overrides":           {"internal/registry", "internal/settings", "internal/settings/document"},
 		"internal/picker":              {"internal/terminal"},
 		"internal/picture":             {},
-		"internal/policy":              {"internal/policy/shellline", "internal/registry", "internal/state", "internal/trust"},
-		"internal/policy/shellline":    {},
+		"internal/policy":              {"internal/policy/shell", "internal/registry", "internal/state", "internal/trust"},
+		"internal/policy/shell":        {},
 		"internal/process":             {"internal/sandbox"},
 		"internal/provider":            {"internal/provider/gemini", "internal/provider/rewrite", "internal/provider/typescript", "internal/registry"},
 		"internal/provider/deferred":   {"internal/provider", "internal/registry"},
@@ -152,7 +152,7 @@ func soleImporters() map[string][]string {
 		"golang.org/x/mod":                         {"internal/registry"},
 		"github.com/yuin/goldmark":                 {"internal/markdown", "tools/reference"},
 		"image":                                    {"internal/picture"},
-		"mvdan.cc/sh/v3":                           {"internal/policy/shellline", "internal/process"},
+		"mvdan.cc/sh/v3":                           {"internal/policy/shell", "internal/process"},
 		"os/exec":                                  {"internal/process"},
 		"github.com/pelletier/go-toml/v2":          {"internal/agents"},
 		// It calls methods by name, for which the linker keeps every exported

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
-	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/policy/shell"
 )
 
 // Rule is an entry of policy.rules, with the keys of the settings.
@@ -101,7 +101,7 @@ func (r *Rule) fields() []string {
 // isLiteral reports whether the words can be a rule's command, which does not
 // support globs.
 func isLiteral(words string) bool {
-	return shellline.IsPlain(words) && !strings.ContainsAny(words, "*?[{")
+	return shell.IsPlain(words) && !strings.ContainsAny(words, "*?[{")
 }
 
 // oneCommand is a condition that excludes shell lines that may have more than one

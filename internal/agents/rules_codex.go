@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/policy"
-	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -110,7 +110,7 @@ func quoteWords(list []string) string {
 	quoted := make([]string, len(list))
 	for i, w := range list {
 		quoted[i] = w
-		if w == "" || !shellline.IsPlain(w) || strings.ContainsAny(w, "*?[{~ '\"\\") {
+		if w == "" || !shell.IsPlain(w) || strings.ContainsAny(w, "*?[{~ '\"\\") {
 			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
@@ -138,7 +138,7 @@ func exampleLines(v any) []string {
 func (r *codexReader) example(ctx context.Context, rules []Rule, line string, match bool) bool {
 	tool := &registry.Tool{Definition: registry.Definition{Name: shellTool, Source: registry.SourceBuiltin, Category: registry.CategoryCommand},
 		Subject: func(registry.Call) (registry.Subject, error) { return registry.Subject{Command: line}, nil }}
-	p := &policy.Policy{Shell: shellline.Bash}
+	p := &policy.Policy{Shell: shell.Bash}
 	found := false
 	for i := range rules {
 		decision, err := policy.ParseDecision(rules[i].Decision)

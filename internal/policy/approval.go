@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -52,7 +52,7 @@ func (x *Approval) Covers() string {
 	switch {
 	case x.Kind != ScopeCommand:
 		return x.Value
-	case !shellline.IsCover(x.Value):
+	case !shell.IsCover(x.Value):
 		return x.Value + " (ignored: no subcommand)"
 	}
 	return x.Value + " …"

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -36,12 +36,12 @@ func (d *decision) command() Verdict {
 
 // readLine reads the command line and adds the files that it writes to the paths
 // of the call.
-func (d *decision) readLine() shellline.Line {
+func (d *decision) readLine() shell.Line {
 	dir := ""
 	if d.policy.Workspace != "" {
 		dir = absolutePath(d.policy.Workspace, d.subject.Directory)
 	}
-	line := shellline.Read(d.policy.Shell, d.subject.Command, dir)
+	line := shell.Read(d.policy.Shell, d.subject.Command, dir)
 	for _, w := range line.Writes {
 		if !path.IsAbs(w) {
 			w = path.Join(d.subject.Directory, w)
@@ -69,7 +69,7 @@ func (d *decision) linked(name string) string {
 }
 
 // part decides on one part of a command line.
-func (d *decision) part(s *shellline.Command) CommandVerdict {
+func (d *decision) part(s *shell.Command) CommandVerdict {
 	c := CommandVerdict{Text: s.Text, Root: s.Root(), Origin: originDefault}
 	if s.Refused {
 		c.Decision, c.Reason = Deny, s.Doubt
@@ -86,27 +86,27 @@ func (d *decision) part(s *shellline.Command) CommandVerdict {
 	doubt := "" // why a deny cannot be ruled out
 	for _, b := range d.policy.Banned {
 		switch s.Names(b.Value) {
-		case shellline.Yes:
+		case shell.Yes:
 			c.Decision, c.Origin = Deny, b.Setting
 			c.Reason = fmt.Sprintf("setting shell.banned denies %q", b.Value)
 			return c
-		case shellline.Maybe:
+		case shell.Maybe:
 			doubt = fmt.Sprintf("%s, so setting shell.banned cannot be checked", s.Doubt)
 		}
 	}
 	for i := range d.policy.Rules {
 		r := &d.policy.Rules[i]
 		certain := d.ruleCommand(r, s)
-		if certain == shellline.No || d.unmet(r) != "" {
+		if certain == shell.No || d.unmet(r) != "" {
 			continue
 		}
 		switch certain {
-		case shellline.Yes:
+		case shell.Yes:
 			c.Decision, c.Reason = d.ruled(r)
 			c.Origin, c.rule = r.Origin, r
 			d.unsure = d.unsure || doubt != ""
 			return c.floor(doubt)
-		case shellline.Maybe:
+		case shell.Maybe:
 			doubt = fmt.Sprintf("the rule on %q (%s) may apply to it", r.Command, r.Decision)
 		}
 	}
@@ -140,18 +140,18 @@ func (c CommandVerdict) floor(doubt string) CommandVerdict {
 }
 
 // ruleCommand compares the command of a rule with a part.
-func (d *decision) ruleCommand(r *Rule, s *shellline.Command) shellline.Certainty {
+func (d *decision) ruleCommand(r *Rule, s *shell.Command) shell.Certainty {
 	switch {
 	case s.Unread && r.isNarrow():
-		return shellline.No // what cannot be read is asked about
+		return shell.No // what cannot be read is asked about
 	case r.Command == "":
-		return shellline.Yes
+		return shell.Yes
 	case !r.isNarrow():
 		return s.Names(r.Command)
 	case s.Begins(r.Command):
-		return shellline.Yes
+		return shell.Yes
 	}
-	return shellline.No
+	return shell.No
 }
 
 // rememberable returns what "always" would cover, or nil if it would not cover

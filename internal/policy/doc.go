@@ -3,7 +3,7 @@
 //
 // The executor asks [Policy.Decide] between validation and the run. Rules come
 // first, in the order given; then remembered approvals; then defaults by
-// category. What a shell line would run is read by internal/policy/shellline, so
+// category. What a shell line would run is read by internal/policy/shell, so
 // that rules match simple commands rather than text.
 //
 // Everything here fails closed: a gap, an error or a doubt asks or denies. The

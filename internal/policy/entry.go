@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -43,7 +43,7 @@ func ParseEntry(text string) (Entry, error) {
 	if e.Command == "" {
 		return Entry{}, fmt.Errorf("entry %q has empty parentheses; leave them out to mean the tool itself", text)
 	}
-	if !shellline.IsPlain(e.Command) {
+	if !shell.IsPlain(e.Command) {
 		return Entry{}, fmt.Errorf("entry %q: the command must be plain words, the beginning of a simple command", text)
 	}
 	return e, nil

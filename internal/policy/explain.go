@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -38,7 +38,7 @@ func (p *Policy) ExplainTool(ctx context.Context, t *registry.Tool) []RuleReport
 }
 
 func (d *decision) explain() []RuleReport {
-	var line shellline.Line
+	var line shell.Line
 	if d.subject.Command != "" {
 		line = d.readLine()
 	}
@@ -50,7 +50,7 @@ func (d *decision) explain() []RuleReport {
 }
 
 // explainRule reports about each part of a line that meets the other conditions.
-func (d *decision) explainRule(r *Rule, line shellline.Line) []RuleReport {
+func (d *decision) explainRule(r *Rule, line shell.Line) []RuleReport {
 	report := RuleReport{Rule: r, Unmet: d.unmet(r)}
 	if r.When != nil && !d.whole && d.ruleNames(r) {
 		_, report.Failed = d.evaluate(r.When)
@@ -69,7 +69,7 @@ func (d *decision) explainRule(r *Rule, line shellline.Line) []RuleReport {
 	for i := range line.Commands {
 		part := report
 		part.Part = line.Commands[i].Text
-		if part.Matches = d.ruleCommand(r, &line.Commands[i]) == shellline.Yes; !part.Matches {
+		if part.Matches = d.ruleCommand(r, &line.Commands[i]) == shell.Yes; !part.Matches {
 			part.Unmet, part.Value = conditionCommand, d.subject.Command
 		}
 		out = append(out, part)

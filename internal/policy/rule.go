@@ -7,7 +7,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/toolreg/toolreg/internal/jq"
-	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -38,7 +38,7 @@ type Rule struct {
 // that is more than plain words, a broken glob, an unknown category.
 func (r *Rule) Compile() error {
 	if r.Command != "" {
-		if !shellline.IsPlain(r.Command) {
+		if !shell.IsPlain(r.Command) {
 			return fmt.Errorf("command %q must be plain words, the beginning of a simple command", r.Command)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -78,7 +78,7 @@ func TestShellModes(t *testing.T) {
 		{"a rule on the tool covers no unknown program", "$x -rf y", allowTool, Ask, "shell.banned cannot be checked"},
 		{"a rule on the tool covers nothing unreadable", "make\n)", allowTool, Ask, "cannot be read"},
 		{"a rule on the tool covers no guarded file", "echo x > .git/hooks/pre-commit", allowTool, Ask, ".git/hooks"},
-		{"posix: &> means something else", "echo hi &>/dev/null rm -rf x", func(p *Policy) { p.Shell = shellline.POSIX }, Ask, "cannot be read"},
+		{"posix: &> means something else", "echo hi &>/dev/null rm -rf x", func(p *Policy) { p.Shell = shell.POSIX }, Ask, "cannot be read"},
 		{"bash: &> is a redirection", "echo hi &>/dev/null rm -rf x", func(*Policy) {}, Allow, "echo"},
 		{"another grammar is never allowed", "ls", func(p *Policy) { p.Shell = "powershell" }, Ask, "powershell"},
 		{"another grammar may be denied", "ls; rm x", func(p *Policy) { p.Shell = "powershell" }, Deny, "rm"},

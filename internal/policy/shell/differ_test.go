@@ -1,6 +1,6 @@
 //go:build linux
 
-package shellline_test
+package shell_test
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/policy"
-	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -41,10 +41,10 @@ type differRun struct {
 
 func differRuns(t *testing.T) []differRun {
 	all := []differRun{
-		{"bash", []string{"bash"}, shellline.Bash},
-		{"bash --posix", []string{"bash", "--posix"}, shellline.POSIX},
-		{"dash", []string{"dash"}, shellline.POSIX},
-		{"ash", []string{"busybox", "ash"}, shellline.POSIX},
+		{"bash", []string{"bash"}, shell.Bash},
+		{"bash --posix", []string{"bash", "--posix"}, shell.POSIX},
+		{"dash", []string{"dash"}, shell.POSIX},
+		{"ash", []string{"busybox", "ash"}, shell.POSIX},
 	}
 	return slices.DeleteFunc(all, func(r differRun) bool {
 		path, err := exec.LookPath(r.argv[0])
@@ -91,7 +91,7 @@ func TestShellsAgree(t *testing.T) {
 		lines = append(lines, g.line())
 	}
 	allow, ban := map[string][]string{}, map[string][]string{}
-	for _, grammar := range []string{shellline.Bash, shellline.POSIX} {
+	for _, grammar := range []string{shell.Bash, shell.POSIX} {
 		p := &policy.Policy{Banned: banned(), Shell: grammar}
 		for _, program := range differPrograms {
 			p.Rules = append(p.Rules, entries(t, policy.Allow, "run_shell_command("+program+")")...)

@@ -6,4 +6,4 @@
 // part of the grammar on which all shells agree. If the two readings differ, the line
 // is marked as unread. Anything unknown is a doubt, and a command with a doubt is
 // never allowed by a rule. internal/policy makes the decisions.
-package shellline
+package shell

@@ -1,4 +1,4 @@
-package shellline_test
+package shell_test
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package shellline
+package shell
 
 import (
 	"regexp"

@@ -1,6 +1,6 @@
 //go:build linux
 
-package shellline
+package shell
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package shellline
+package shell
 
 import (
 	"mvdan.cc/sh/v3/syntax"

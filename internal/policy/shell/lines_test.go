@@ -1,4 +1,4 @@
-package shellline_test
+package shell_test
 
 import (
 	"bufio"
@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/policy"
-	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -155,12 +155,12 @@ func FuzzShell(f *testing.F) {
 		if strings.HasPrefix(v.Reason, "the policy check failed") {
 			t.Fatalf("%q: %s", line, v.Reason)
 		}
-		commands := shellline.Read(shellline.Bash, line, "").Commands
-		unread := slices.ContainsFunc(commands, func(c shellline.Command) bool { return c.Unread })
+		commands := shell.Read(shell.Bash, line, "").Commands
+		unread := slices.ContainsFunc(commands, func(c shell.Command) bool { return c.Unread })
 		if unread && v.Decision == policy.Allow {
 			t.Fatalf("%q cannot be read and is allowed", line)
 		}
-		if v.Decision == policy.Allow && slices.ContainsFunc(commands, func(c shellline.Command) bool { return c.Doubt != "" }) {
+		if v.Decision == policy.Allow && slices.ContainsFunc(commands, func(c shell.Command) bool { return c.Doubt != "" }) {
 			t.Fatalf("%q is allowed in spite of a doubt", line)
 		}
 	})

@@ -1,6 +1,6 @@
 //go:build linux
 
-package shellline_test
+package shell_test
 
 import (
 	"math/rand/v2"

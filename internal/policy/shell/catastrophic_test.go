@@ -1,11 +1,11 @@
-package shellline_test
+package shell_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/policy"
-	"github.com/toolreg/toolreg/internal/policy/shellline"
+	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -13,7 +13,7 @@ import (
 func TestCatastrophic(t *testing.T) {
 	for _, text := range developerLines(t, "testdata/catastrophic.txt") {
 		want, line, _ := strings.Cut(text, " ")
-		for _, shell := range []string{shellline.Bash, shellline.POSIX} {
+		for _, shell := range []string{shell.Bash, shell.POSIX} {
 			p := &policy.Policy{Mode: policy.ModeYolo, Rules: []policy.Rule{{Decision: policy.Allow, Origin: "s.yaml:1"}}, Shell: shell}
 			v := p.Decide(t.Context(), shellTool(line), registry.Call{})
 			if v.Decision.String() != want || want == "deny" && !strings.Contains(v.Reason, "shell.catastrophic") && !v.Unread {

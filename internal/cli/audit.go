@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/toolreg/toolreg/internal/audit"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 // Audit opens the audit log.
@@ -14,7 +14,7 @@ func (c *Config) Audit(ctx context.Context) (*audit.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return session.OpenAuditLog(c.Folders, set.Audit)
+	return engine.OpenAuditLog(c.Folders, set.Audit)
 }
 
 // ScanAudit visits every entry of the log, oldest first.

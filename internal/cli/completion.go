@@ -5,7 +5,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -28,11 +28,11 @@ func (e completing) CompletionSettings(cmd *cobra.Command) (*settings.Settings, 
 }
 
 // CompletionSession implements [complete.Env]. The session starts nothing.
-func (e completing) CompletionSession(cmd *cobra.Command) (*session.Session, error) {
+func (e completing) CompletionSession(cmd *cobra.Command) (*engine.Session, error) {
 	if err := e.prepareCompletion(cmd); err != nil {
 		return nil, err
 	}
-	return e.Engine.Session(cmd.Context(), SessionOptions{Options: session.Options{Still: true, Preset: presetOf(cmd.Flags())}, InDocs: true})
+	return e.Engine.Session(cmd.Context(), SessionOptions{Options: engine.Options{Still: true, Preset: presetOf(cmd.Flags())}, InDocs: true})
 }
 
 // prepareCompletion reads the global flags. Nothing is asked or printed.
@@ -48,7 +48,7 @@ func (e completing) prepareCompletion(cmd *cobra.Command) error {
 // reports that when it runs.
 func presetOf(f *pflag.FlagSet) string {
 	preset, err := f.GetString("preset")
-	if err != nil || session.CheckPreset(preset) != nil {
+	if err != nil || engine.CheckPreset(preset) != nil {
 		return ""
 	}
 	return preset

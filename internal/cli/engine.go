@@ -7,10 +7,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -24,18 +24,18 @@ type Engine struct {
 	person  *Person
 	config  *Config
 
-	sessions []*session.Session
+	sessions []*engine.Session
 }
 
 // SessionOptions are the options of a command's session. The global flags set
 // Context, Cache, Locked and Noticed of Options.
 type SessionOptions struct {
-	session.Options
+	engine.Options
 	Ask   bool // ignore cached listings, unless a flag says otherwise
 	Infos bool // print diagnostics of severity info too
 	// Asker is used instead of the terminal. nil: ask the person at the
 	// terminal.
-	Asker session.Asker
+	Asker engine.Asker
 	// ServerLog changes where log messages of servers go. nil: to stderr.
 	ServerLog func(func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMessage)
 	InDocs    bool // the result includes the diagnostics, so those of the settings are not printed
@@ -48,7 +48,7 @@ const maxDepth = 16
 
 // Session reads the settings and creates the session of the run, which is
 // closed at its end.
-func (x *Engine) Session(ctx context.Context, o SessionOptions) (*session.Session, error) {
+func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session, error) {
 	if depth := process.Depth(x.config.Environ); depth > maxDepth {
 		return nil, &UsageError{Err: fmt.Errorf("toolreg was started by a program that toolreg runs, %d levels deep (%s)", depth, process.DepthVariable),
 			Hint: "a discovery command, plugin, hook or server of the settings probably runs toolreg with the same settings"}
@@ -80,7 +80,7 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*session.Sessio
 	o.Noticed, o.Cache = diags, x.config.cacheMode(o.Ask)
 	deps := x.deps()
 	deps.Asker, deps.ServerLog = o.Asker, serverLog
-	s, err := session.New(ctx, set, deps, o.Options)
+	s, err := engine.New(ctx, set, deps, o.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +88,8 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*session.Sessio
 	return s, nil
 }
 
-func (x *Engine) deps() session.Deps {
-	return session.Deps{
+func (x *Engine) deps() engine.Deps {
+	return engine.Deps{
 		Version: x.version, Dir: x.config.Dir, Environ: x.config.Environ, Start: x.start, Folders: x.config.Folders, Log: x.io.Log,
 		Warn: x.io.Warn, Screen: x.io.Screen, LogLevel: x.io.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), Evaluator: internal(EvaluateCommand),
 	}
@@ -98,7 +98,7 @@ func (x *Engine) deps() session.Deps {
 // CheckSettings returns the mistakes that [settings.Load] does not find, such as in
 // the conditions of rules, as a [settings.Error]. Nothing is started.
 func (x *Engine) CheckSettings(ctx context.Context, set *settings.Settings) error {
-	s, err := session.New(ctx, set, x.deps(), session.Options{Still: true})
+	s, err := engine.New(ctx, set, x.deps(), engine.Options{Still: true})
 	if err == nil {
 		s.Close()
 	}
@@ -127,7 +127,7 @@ const (
 
 // Again makes a session from settings that are read anew, without asking anybody.
 // If that fails, the earlier settings stay.
-func (x *Engine) Again(session func() (*session.Session, error)) (*session.Session, error) {
+func (x *Engine) Again(session func() (*engine.Session, error)) (*engine.Session, error) {
 	set, diags := x.config.set, x.config.diags
 	x.config.Forget()
 	x.person.NonInteractive = true
@@ -139,7 +139,7 @@ func (x *Engine) Again(session func() (*session.Session, error)) (*session.Sessi
 }
 
 // Find finds a tool and prints diagnostics, unless the result includes them.
-func (x *Engine) Find(ctx context.Context, s *session.Session, name string, q session.Query, inDocs bool) (session.Found, error) {
+func (x *Engine) Find(ctx context.Context, s *engine.Session, name string, q engine.Query, inDocs bool) (engine.Found, error) {
 	f, err := s.Find(ctx, name, q)
 	x.NoteSlowServer(s, f.Registry)
 	if f.Registry != nil && !inDocs {
@@ -150,9 +150,9 @@ func (x *Engine) Find(ctx context.Context, s *session.Session, name string, q se
 
 // FindTools is [Engine.Find] for a name that may be a glob: it finds the tools that the
 // glob matches, at least one.
-func (x *Engine) FindTools(ctx context.Context, s *session.Session, name string, inDocs bool) (*registry.Registry, []*registry.Tool, error) {
+func (x *Engine) FindTools(ctx context.Context, s *engine.Session, name string, inDocs bool) (*registry.Registry, []*registry.Tool, error) {
 	if !text.IsGlob(name) {
-		f, err := x.Find(ctx, s, name, session.Query{}, inDocs)
+		f, err := x.Find(ctx, s, name, engine.Query{}, inDocs)
 		return f.Registry, []*registry.Tool{f.Tool}, err
 	}
 	reg, tools, err := s.FindAll(ctx, name)

@@ -12,12 +12,12 @@ import (
 	"syscall"
 
 	"github.com/toolreg/toolreg/internal/args"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -58,7 +58,7 @@ const exitCodesHelp = `  0    done
 `
 
 // UsageError is a mistake in the command line, with a hint.
-type UsageError = session.InputError
+type UsageError = engine.InputError
 
 // ExitError is an outcome that was already printed; only its exit code is used.
 type ExitError struct{ Code int }
@@ -189,7 +189,7 @@ func matchNotFound(err error, f *failure) bool {
 	if _, ok := errors.AsType[*policy.NoApprovalError](err); ok {
 		f.hint = "run toolreg approvals list to see all approvals"
 	}
-	if _, ok := errors.AsType[*session.NoServerError](err); ok {
+	if _, ok := errors.AsType[*engine.NoServerError](err); ok {
 		f.hint = "run toolreg servers to see all servers"
 	}
 	if e, ok := errors.AsType[*registry.NotFoundError](err); ok && e.Hidden != nil {

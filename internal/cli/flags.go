@@ -8,20 +8,20 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/cache"
-	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/engine"
 )
 
 // context reads --context k=v and TOOLREG_CONTEXT, a JSON object. Numbers, true
 // and false are converted; the value of k:=JSON is JSON.
-func (c *Config) context() ([]session.Fact, error) {
-	var out []session.Fact
+func (c *Config) context() ([]engine.Fact, error) {
+	var out []engine.Fact
 	if text := c.Getenv("TOOLREG_CONTEXT"); text != "" {
 		var facts map[string]json.RawMessage
 		if json.Unmarshal([]byte(text), &facts) != nil {
 			return nil, &UsageError{Err: fmt.Errorf("TOOLREG_CONTEXT is not a JSON object"), Hint: `for example {"agentId":"a1"}`}
 		}
 		for k, v := range facts {
-			out = append(out, session.Fact{Name: k, Value: v})
+			out = append(out, engine.Fact{Name: k, Value: v})
 		}
 	}
 	flags, err := c.globalFlags().GetStringArray("context")
@@ -47,7 +47,7 @@ func (c *Config) context() ([]session.Fact, error) {
 			}
 			value = quoted
 		}
-		out = append(out, session.Fact{Name: name, Value: value})
+		out = append(out, engine.Fact{Name: name, Value: value})
 	}
 	return out, nil
 }

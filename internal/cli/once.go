@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -56,7 +56,7 @@ const (
 
 // NoteSlowServer tells a person at the terminal once how to cache tool lists,
 // if they are not cached and a server started slowly.
-func (x *Engine) NoteSlowServer(s *session.Session, reg *registry.Registry) {
+func (x *Engine) NoteSlowServer(s *engine.Session, reg *registry.Registry) {
 	if reg == nil || !x.io.ErrTTY || x.io.JSON || x.io.Quiet || s.Settings().DiscoveryTTL > 0 {
 		return
 	}

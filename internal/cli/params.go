@@ -10,8 +10,8 @@ import (
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 // ParamsOptions are the flags that provide params, besides arguments and stdin.
@@ -48,7 +48,7 @@ func (c *Config) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool,
 		return nil, err
 	}
 	if given {
-		params = session.Restored(t, params)
+		params = engine.Restored(t, params)
 	}
 	if len(argv) > 0 {
 		return args.Parse(argv, args.Options{Schema: t.InputSchema, Base: params, ReadFile: func(name string) ([]byte, error) { return c.ReadFile(ctx, name) }})

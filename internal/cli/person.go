@@ -8,16 +8,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
 // Person is the person who runs the command, if there is one. It asks one question at
-// a time even if calls run concurrently, and implements [session.Asker].
+// a time even if calls run concurrently, and implements [engine.Asker].
 type Person struct {
 	NonInteractive bool // nobody may be asked
 
@@ -42,7 +42,7 @@ func (p *Person) nobody() string {
 	return ""
 }
 
-// Confirmer implements [session.Asker].
+// Confirmer implements [engine.Asker].
 func (p *Person) Confirmer() exec.Confirmer {
 	if p.nobody() != "" {
 		return nil
@@ -99,11 +99,11 @@ func (p *Person) Approved(diff string) bool {
 	return slices.Contains(p.approved, diff)
 }
 
-// Elicit implements [session.Asker].
+// Elicit implements [engine.Asker].
 func (p *Person) Elicit(ctx context.Context, q ask.Elicitation) (ask.Answer, error) {
 	declined := ask.Answer{Action: "decline"}
 	if why := p.nobody(); why != "" {
-		return declined, &session.NobodyError{Reason: why}
+		return declined, &engine.NobodyError{Reason: why}
 	}
 	p.asking.Lock()
 	defer p.asking.Unlock()
@@ -112,7 +112,7 @@ func (p *Person) Elicit(ctx context.Context, q ask.Elicitation) (ask.Answer, err
 	}
 	tty, err := p.OpenTTY()
 	if err != nil {
-		return declined, &session.NobodyError{Reason: "nobody can be asked"}
+		return declined, &engine.NobodyError{Reason: "nobody can be asked"}
 	}
 	defer tty.Close()
 	asker := terminal.Asker{TTY: tty, Open: terminal.Browser{Environ: p.io.environ}.Open}

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -141,7 +141,7 @@ func failedSources(reg *registry.Registry) error {
 
 // Load loads what a selection needs: everything, so that names are the same in
 // all commands, unless no server can match.
-func (s *Selection) Load(ctx context.Context, from *session.Session) (*registry.Registry, error) {
+func (s *Selection) Load(ctx context.Context, from *engine.Session) (*registry.Registry, error) {
 	if err := s.CheckSource(from); err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (s *Selection) Load(ctx context.Context, from *session.Session) (*registry.
 
 // CheckSource rejects the name of a server, plugin or source that does not exist: no
 // tool could match it.
-func (s *Selection) CheckSource(from *session.Session) error {
+func (s *Selection) CheckSource(from *engine.Session) error {
 	server, plugin := s.server, s.plugin
 	if name, ok := strings.CutPrefix(s.source, registry.MCPPrefix); ok {
 		server = cmp.Or(server, name)
@@ -177,7 +177,7 @@ func (s *Selection) CheckSource(from *session.Session) error {
 	return err
 }
 
-func hasPlugin(from *session.Session, id string) bool {
+func hasPlugin(from *engine.Session, id string) bool {
 	for _, p := range from.Plugins() {
 		if p.ID == id {
 			return true

@@ -25,7 +25,7 @@ type Policy struct {
 	// are denied otherwise. No mode answers that question (setting
 	// shell.catastrophic).
 	AskCatastrophic bool
-	// Shell is the grammar of shell commands, as [shellline.Read] takes it. No rule
+	// Shell is the grammar of shell commands, as [shell.Read] takes it. No rule
 	// on commands allows a line in an unknown grammar.
 	Shell string
 	// Canonical returns the built-in tool that a name or an alias stands for, "" if

@@ -10,9 +10,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -31,10 +31,10 @@ const (
 )
 
 // Asker asks the user of the client that made the call. It implements
-// [session.Asker]; the zero value is ready to use.
+// [engine.Asker]; the zero value is ready to use.
 type Asker struct{}
 
-// Confirmer implements [session.Asker].
+// Confirmer implements [engine.Asker].
 func (Asker) Confirmer() exec.Confirmer { return confirmer{} }
 
 type confirmer struct{}
@@ -90,15 +90,15 @@ func decisionSchema(always bool) json.RawMessage {
 		answerOnce + `","` + answerNo + `"],"enumNames":["Allow once","Do not allow"]}},"required":["decision"]}`)
 }
 
-// Elicit implements [session.Asker]: it asks the user of the client a server's
+// Elicit implements [engine.Asker]: it asks the user of the client a server's
 // question.
 func (Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
 	c := clientFrom(ctx)
 	switch {
 	case c == nil:
-		return ask.Answer{}, &session.NobodyError{Reason: "no call of a client belongs to it"}
+		return ask.Answer{}, &engine.NobodyError{Reason: "no call of a client belongs to it"}
 	case e.Mode == "form" && !c.canFill(), e.Mode == "url" && !c.canOpen():
-		return ask.Answer{}, &session.NobodyError{Reason: "the client cannot ask its user"}
+		return ask.Answer{}, &engine.NobodyError{Reason: "the client cannot ask its user"}
 	}
 	q := &mcp.ElicitParams{Mode: e.Mode, Message: messageOf(e.Server, e.Message), URL: e.URL, ElicitationID: e.ID}
 	if e.Mode == "form" {
@@ -117,7 +117,7 @@ func (Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) 
 	return answer, nil
 }
 
-// Sample implements [session.Sampler]: it passes a server's sampling request to
+// Sample implements [engine.Sampler]: it passes a server's sampling request to
 // the client.
 func (Asker) Sample(ctx context.Context, q ask.Sampling) (json.RawMessage, error) {
 	var params mcp.CreateMessageWithToolsParams

@@ -11,11 +11,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 // callTool makes a client's call. Errors become results for the model, unless the request
@@ -66,7 +66,7 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registr
 	if err := clientFrom(ctx).concerns(f.Tool, f.Tool.Source); err != nil {
 		return registry.Result{}, err
 	}
-	call := registry.Call{Tool: name, Params: session.Restored(f.Tool, params), Progress: progressOf(ctx)}
+	call := registry.Call{Tool: name, Params: engine.Restored(f.Tool, params), Progress: progressOf(ctx)}
 	return o.session.Call(ctx, f, call)
 }
 

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 const (
@@ -59,7 +59,7 @@ func (c *changes) take() (servers []*mcpclient.Source, uris []string) {
 }
 
 // followServers collects what the servers of a session report.
-func (s *Server) followServers(from *session.Session) {
+func (s *Server) followServers(from *engine.Session) {
 	servers, _, err := from.Servers()
 	if err != nil {
 		return

@@ -10,10 +10,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 // offer has what clients are offered: the tools, prompts and resources of one session. When
@@ -22,7 +22,7 @@ import (
 type offer struct {
 	*held
 	registry *registry.Registry
-	tools    map[string]session.Found   // by the name as declared
+	tools    map[string]engine.Found    // by the name as declared
 	raw      map[string]json.RawMessage // declarations, by the same name
 	declared []*mcp.Tool
 	failed   []*mcpclient.Source // servers that could not list their tools
@@ -33,31 +33,31 @@ type offer struct {
 // held is a session with the requests that run in it. Server.mu guards users and
 // replaced.
 type held struct {
-	session  *session.Session
+	session  *engine.Session
 	users    int
 	replaced bool
 }
 
 // newOffer declares tools as the format mcp does, with the names that they have in
 // the whole registry.
-func (s *Server) newOffer(reg *registry.Registry, tools []session.Found) (*offer, error) {
+func (s *Server) newOffer(reg *registry.Registry, tools []engine.Found) (*offer, error) {
 	format, err := provider.Lookup("mcp")
 	if err != nil {
 		return nil, err
 	}
-	byName := map[string]session.Found{}
+	byName := map[string]engine.Found{}
 	defs := make([]registry.Definition, len(tools))
 	for i, f := range tools {
-		defs[i] = session.Definition(reg, f.Tool)
+		defs[i] = engine.Definition(reg, f.Tool)
 		byName[defs[i].Name] = f
 	}
-	out, diags := format.Encode(defs, provider.Options{Registered: session.Names(reg)})
+	out, diags := format.Encode(defs, provider.Options{Registered: engine.Names(reg)})
 	for _, d := range diags {
 		if d.Severity != registry.SeverityInfo {
 			s.opts.Warn(d)
 		}
 	}
-	o := &offer{registry: reg, tools: map[string]session.Found{}, raw: map[string]json.RawMessage{}}
+	o := &offer{registry: reg, tools: map[string]engine.Found{}, raw: map[string]json.RawMessage{}}
 	for _, d := range out.Declarations {
 		o.tools[d.Name], o.raw[d.Name] = byName[d.Tool], d.Data
 		o.declared = append(o.declared, &mcp.Tool{Name: d.Name, InputSchema: headerSchema(d.Data)})

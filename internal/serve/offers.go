@@ -13,9 +13,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 // offers are the prompts and resources of servers.
@@ -50,7 +50,7 @@ type resource struct {
 // loadOffers lists what the connected servers offer besides tools. Servers in earlier are
 // asked only if they are also in again, and keep what they had if they fail. A server that
 // fails does not affect the others.
-func (s *Server) loadOffers(ctx context.Context, from *session.Session, earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
+func (s *Server) loadOffers(ctx context.Context, from *engine.Session, earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
 	o := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}, templates: map[string]*resource{}, listed: map[*mcpclient.Source]listed{}}
 	servers, _, err := from.Servers()
 	if err != nil {

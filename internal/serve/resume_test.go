@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/engine"
 )
 
 // A client whose every request reaches another replica is asked as by one server: for
@@ -179,7 +179,7 @@ func TestAnswerIsForItsQuestion(t *testing.T) {
 	}
 }
 
-func sessionOf(replica *httptest.Server) *session.Session {
+func sessionOf(replica *httptest.Server) *engine.Session {
 	o, done := replica.Config.Handler.(*HTTP).server.use()
 	defer done()
 	return o.session

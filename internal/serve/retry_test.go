@@ -15,9 +15,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 // deployed is a server over HTTP that answers only while it is up.
@@ -130,7 +130,7 @@ func TestCallToolWaitsForAnotherAttempt(t *testing.T) {
 	d := newDeployed(t)
 	from := newSession(t, map[string]string{"down": d.url + ";legacy"})
 	t.Cleanup(from.Close)
-	s := New(Options{Select: func(ctx context.Context, s *session.Session) (*registry.Registry, []session.Found, error) {
+	s := New(Options{Select: func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
 		reg, err := s.All(ctx)
 		if err != nil {
 			return nil, nil, err

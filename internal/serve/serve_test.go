@@ -20,10 +20,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcptest"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -47,13 +47,13 @@ func newServer(t testing.TB, servers map[string]string) *Server {
 	return serverOf(t, s)
 }
 
-func serverOf(t testing.TB, s *session.Session) *Server { return serverWith(t, s, QuestionOptions{}) }
+func serverOf(t testing.TB, s *engine.Session) *Server { return serverWith(t, s, QuestionOptions{}) }
 
-func serverWith(t testing.TB, s *session.Session, q QuestionOptions) *Server {
+func serverWith(t testing.TB, s *engine.Session, q QuestionOptions) *Server {
 	t.Helper()
-	server := New(Options{Questions: q, Select: func(ctx context.Context, s *session.Session) (*registry.Registry, []session.Found, error) {
+	server := New(Options{Questions: q, Select: func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
 		reg, err := s.All(ctx)
-		return reg, session.FoundIn(reg, reg.Tools()), err
+		return reg, engine.FoundIn(reg, reg.Tools()), err
 	}})
 	t.Cleanup(server.Wait)
 	if err := server.Load(t.Context(), s); err != nil {
@@ -63,7 +63,7 @@ func serverWith(t testing.TB, s *session.Session, q QuestionOptions) *Server {
 }
 
 // newSession makes the session of newServer, which the caller closes.
-func newSession(t testing.TB, servers map[string]string) *session.Session {
+func newSession(t testing.TB, servers map[string]string) *engine.Session {
 	t.Helper()
 	dir := t.TempDir()
 	exe, err := os.Executable()
@@ -107,8 +107,8 @@ func newSession(t testing.TB, servers map[string]string) *session.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := session.New(t.Context(), set, session.Deps{Dir: dir, Environ: environ, Folders: &state.Folders{Environ: environ}, Asker: Asker{}, LogLevel: "debug", ServerLog: LogTo(func() func(mcpclient.LogMessage) { return func(mcpclient.LogMessage) {} }),
-		Warn: func(registry.Diagnostic) {}, Outcome: func(context.Context, error) (string, int) { return "", 0 }}, session.Options{})
+	s, err := engine.New(t.Context(), set, engine.Deps{Dir: dir, Environ: environ, Folders: &state.Folders{Environ: environ}, Asker: Asker{}, LogLevel: "debug", ServerLog: LogTo(func() func(mcpclient.LogMessage) { return func(mcpclient.LogMessage) {} }),
+		Warn: func(registry.Diagnostic) {}, Outcome: func(context.Context, error) (string, int) { return "", 0 }}, engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 // instructions tell a client's model what this server is.
@@ -27,7 +27,7 @@ const instructions = "Tools from several sources behind one policy. Some calls a
 type Options struct {
 	// Select loads what it needs of a session and returns the registry and the tools
 	// that are offered, in its order.
-	Select func(context.Context, *session.Session) (*registry.Registry, []session.Found, error)
+	Select func(context.Context, *engine.Session) (*registry.Registry, []engine.Found, error)
 	// Servers reports whether prompts and resources of a server are offered too. nil:
 	// those of all.
 	Servers func(name string) bool
@@ -96,7 +96,7 @@ func New(opts Options) *Server {
 // other session. Until the first Load is done requests wait for it. The session's Asker is
 // [Asker]. The error is that of rules that cannot be read, or the cause of ctx; then
 // what was offered before stays.
-func (s *Server) Load(ctx context.Context, from *session.Session) error {
+func (s *Server) Load(ctx context.Context, from *engine.Session) error {
 	s.loading.Lock()
 	defer s.loading.Unlock()
 	s.followServers(from)

@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/engine"
 )
 
 // soak is how many client sessions a test makes: few, unless TOOLREG_SOAK says more
@@ -120,7 +120,7 @@ func TestReloadLosesNoCall(t *testing.T) {
 			}
 		})
 	}
-	var last *session.Session
+	var last *engine.Session
 	for range loads {
 		next := newSession(t, servers)
 		if err := server.Load(t.Context(), next); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/columns"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/policy"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -68,7 +68,7 @@ Exit codes: 0, 2, 5 (inside a tool's run).`,
 // completeIDs completes the ids of approvals.
 func completeIDs(e *cli.Env, o *options) cobra.CompletionFunc {
 	return e.Complete().Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
-		found, err := session.OpenApprovals(set, e.Config.Folders, e.IO.Warn).List(o.all)
+		found, err := engine.OpenApprovals(set, e.Config.Folders, e.IO.Warn).List(o.all)
 		if err != nil {
 			return nil
 		}
@@ -87,7 +87,7 @@ func approvals(ctx context.Context, e *cli.Env) (*policy.Approvals, error) {
 	if err != nil {
 		return nil, err
 	}
-	store := session.OpenApprovals(s, e.Config.Folders, e.IO.Warn)
+	store := engine.OpenApprovals(s, e.Config.Folders, e.IO.Warn)
 	return store, store.Unavailable
 }
 

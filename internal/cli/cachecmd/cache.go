@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/columns"
-	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/engine"
 )
 
 // New returns the command cache, which lists the caches if it has no
@@ -53,7 +53,7 @@ type kept struct {
 }
 
 func runList(ctx context.Context, e *cli.Env) error {
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Still: true}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Still: true}})
 	if err != nil {
 		return err
 	}

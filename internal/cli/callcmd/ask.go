@@ -9,10 +9,10 @@ import (
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/form"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -21,7 +21,7 @@ import (
 // is required. line is the command line that would have made the call; "" if
 // nobody was asked. If the person gives up on required params, the call is made
 // without them and refused.
-func ask(ctx context.Context, e *cli.Env, f session.Found, params json.RawMessage, optional bool) (completed json.RawMessage, line string, err error) {
+func ask(ctx context.Context, e *cli.Env, f engine.Found, params json.RawMessage, optional bool) (completed json.RawMessage, line string, err error) {
 	if !e.IO.InTTY || !e.IO.OutTTY || !e.IO.ErrTTY || e.IO.JSON {
 		return params, "", nil
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 const batchHelp = `With --batch, stdin has one call per line, {"id","name","params"}, and a line is
@@ -56,7 +56,7 @@ func runBatch(ctx context.Context, e *cli.Env, t *tracer, parallel int, preset s
 	if parallel < 1 {
 		return &cli.UsageError{Err: fmt.Errorf("--parallel %d: must be 1 or more", parallel)}
 	}
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: preset}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: preset}})
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func runBatch(ctx context.Context, e *cli.Env, t *tracer, parallel int, preset s
 // batch prints the outcomes of the calls of one session.
 type batch struct {
 	env     *cli.Env
-	session *session.Session
+	session *engine.Session
 	trace   *tracer
 	mu      sync.Mutex
 	failed  error // error of printing
@@ -95,7 +95,7 @@ type batch struct {
 // batchCall is a parsed line; err is why it cannot run.
 type batchCall struct {
 	head   batchHead
-	found  session.Found
+	found  engine.Found
 	tool   string // that the call is for: of call_tool the one that it names
 	params json.RawMessage
 	err    error
@@ -117,7 +117,7 @@ func (b *batch) prepare(ctx context.Context, l inputLine) batchCall {
 		line.Params = nil
 	}
 	c := batchCall{head: batchHead{ID: line.ID, Name: line.Name}, tool: line.Name, params: line.Params}
-	c.found, c.err = b.env.Engine.Find(ctx, b.session, line.Name, session.Query{Call: true, Reach: true}, false)
+	c.found, c.err = b.env.Engine.Find(ctx, b.session, line.Name, engine.Query{Call: true, Reach: true}, false)
 	if c.err == nil {
 		c.found, c.tool, c.params, c.err = b.session.Resolve(ctx, c.found, line.Name, line.Params)
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 type options struct {
@@ -97,7 +97,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	if err := errors.Join(o.Check(), err); err != nil {
 		return err
 	}
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, Uncut: o.raw}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, Uncut: o.raw}})
 	if err != nil {
 		return err
 	}
@@ -106,12 +106,12 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 }
 
 // Call makes a call with only the params that the person is asked for.
-func Call(ctx context.Context, e *cli.Env, s *session.Session, name string) error {
+func Call(ctx context.Context, e *cli.Env, s *engine.Session, name string) error {
 	return call(ctx, e, s, &options{optional: true}, name, nil)
 }
 
-func call(ctx context.Context, e *cli.Env, s *session.Session, o *options, name string, argv []string) error {
-	f, err := e.Engine.Find(ctx, s, name, session.Query{Call: true, Reach: true}, false)
+func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name string, argv []string) error {
+	f, err := e.Engine.Find(ctx, s, name, engine.Query{Call: true, Reach: true}, false)
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
 
@@ -26,11 +26,11 @@ func help(e *cli.Env, o *options) func(*cobra.Command, []string) {
 		if len(named) == 0 || o.stdin.wanted() {
 			return cli.ErrOwnHelp
 		}
-		s, err := e.Engine.Session(cmd.Context(), cli.SessionOptions{Options: session.Options{Preset: o.preset}})
+		s, err := e.Engine.Session(cmd.Context(), cli.SessionOptions{Options: engine.Options{Preset: o.preset}})
 		if err != nil {
 			return err
 		}
-		f, err := e.Engine.Find(cmd.Context(), s, named[0], session.Query{Reach: true}, false)
+		f, err := e.Engine.Find(cmd.Context(), s, named[0], engine.Query{Reach: true}, false)
 		if err != nil {
 			return err
 		}
@@ -45,12 +45,12 @@ func help(e *cli.Env, o *options) func(*cobra.Command, []string) {
 
 // ShowHelp shows how to call a tool: as a command, with a table of its params,
 // and whether the call needs confirmation.
-func ShowHelp(ctx context.Context, page *cli.Page, s *session.Session, reg *registry.Registry, t *registry.Tool) error {
+func ShowHelp(ctx context.Context, page *cli.Page, s *engine.Session, reg *registry.Registry, t *registry.Tool) error {
 	decider, err := s.Policy(reg)
 	if err != nil {
 		return err
 	}
-	callAs := session.Definition(reg, t).Name
+	callAs := engine.Definition(reg, t).Name
 	page.Field("usage", usage(callAs, t), terminal.Bold)
 	page.Field("source", t.Source, 0)
 	if t.Category != "" {

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 // maxTogether is how many calls of one response run concurrently.
@@ -49,7 +49,7 @@ func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset
 	if len(turn.Calls) == 0 {
 		return nil
 	}
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: preset}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: preset}})
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset
 // roundTrip answers the calls of one response.
 type roundTrip struct {
 	env     *cli.Env
-	session *session.Session
+	session *engine.Session
 	trace   *tracer
 	format  string
 	ran     atomic.Bool // whether a call has started
@@ -77,7 +77,7 @@ type roundTrip struct {
 
 // planned is a call to run.
 type planned struct {
-	session.Found
+	engine.Found
 	name   string
 	params json.RawMessage
 	index  int
@@ -131,7 +131,7 @@ func (r *roundTrip) answer(ctx context.Context, calls []provider.Call) ([]provid
 
 // find finds the tool that a call is for: of call_tool the one that it names.
 func (r *roundTrip) find(ctx context.Context, c provider.Call) (planned, error) {
-	f, err := r.env.Engine.Find(ctx, r.session, c.Name, session.Query{Call: true, Format: r.format, Reach: true}, false)
+	f, err := r.env.Engine.Find(ctx, r.session, c.Name, engine.Query{Call: true, Format: r.format, Reach: true}, false)
 	p := planned{Found: f, name: c.Name, params: c.Params}
 	if err == nil {
 		p.Found, p.name, p.params, err = r.session.Resolve(ctx, f, c.Name, c.Params)

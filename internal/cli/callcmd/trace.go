@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -22,7 +22,7 @@ type tracer struct{ env *cli.Env }
 const maxTraced = 120
 
 // call prints a finished call: its arguments, outcome and duration.
-func (t *tracer) call(ctx context.Context, name string, f session.Found, params []byte, r registry.Result, err error, took time.Duration) {
+func (t *tracer) call(ctx context.Context, name string, f engine.Found, params []byte, r registry.Result, err error, took time.Duration) {
 	if t == nil {
 		return
 	}

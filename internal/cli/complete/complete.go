@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/text"
@@ -68,7 +68,7 @@ func Dirs(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellComp
 // flags as they are on the line to complete.
 type Env interface {
 	CompletionSettings(cmd *cobra.Command) (*settings.Settings, error)
-	CompletionSession(cmd *cobra.Command) (*session.Session, error)
+	CompletionSession(cmd *cobra.Command) (*engine.Session, error)
 	Absolute(path string) string // of a path of the command line
 }
 
@@ -92,7 +92,7 @@ func (c Completer) Settings(list func(context.Context, *settings.Settings) []cob
 
 // Session makes a completion of what a session knows without starting
 // anything. argv are the arguments before the word.
-func (c Completer) Session(list func(ctx context.Context, s *session.Session, argv []string, word string) []cobra.Completion) cobra.CompletionFunc {
+func (c Completer) Session(list func(ctx context.Context, s *engine.Session, argv []string, word string) []cobra.Completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		s, err := c.env.CompletionSession(cmd)
 		if err != nil {
@@ -156,7 +156,7 @@ func Formats(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellC
 
 // registry makes a completion of what is in the registry.
 func (c Completer) registry(list func(*registry.Registry) []cobra.Completion) cobra.CompletionFunc {
-	return c.Session(func(ctx context.Context, s *session.Session, _ []string, _ string) []cobra.Completion {
+	return c.Session(func(ctx context.Context, s *engine.Session, _ []string, _ string) []cobra.Completion {
 		reg, err := s.All(ctx)
 		if err != nil {
 			return nil
@@ -189,7 +189,7 @@ func (c Completer) Servers(cmd *cobra.Command, argv []string, word string) ([]co
 
 // Plugins completes ids of plugins, including those that are not used.
 func (c Completer) Plugins(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return c.Session(func(_ context.Context, s *session.Session, _ []string, _ string) []cobra.Completion {
+	return c.Session(func(_ context.Context, s *engine.Session, _ []string, _ string) []cobra.Completion {
 		var out []cobra.Completion
 		for _, p := range s.Plugins() {
 			out = append(out, cobra.CompletionWithDesc(p.ID, p.Description))

@@ -11,15 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/args"
-	"github.com/toolreg/toolreg/internal/session"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Params completes arguments k=v by the schema of the tool in the first
 // argument: keys, values, and files after "@".
 func (c Completer) Params(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return c.Session(func(ctx context.Context, s *session.Session, argv []string, word string) []cobra.Completion {
-		found, err := s.Find(ctx, argv[0], session.Query{})
+	return c.Session(func(ctx context.Context, s *engine.Session, argv []string, word string) []cobra.Completion {
+		found, err := s.Find(ctx, argv[0], engine.Query{})
 		if err != nil {
 			return nil
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/columns"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 // New returns the command discover.
@@ -45,7 +45,7 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 
 func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) error {
 	inDocs := e.IO.HoldsDiagnostics()
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{List: true}, InDocs: inDocs, Infos: true})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{List: true}, InDocs: inDocs, Infos: true})
 	if err != nil {
 		return err
 	}
@@ -65,12 +65,12 @@ func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) er
 
 // document is the JSON of discover.
 type document struct {
-	Sources     []session.SourceReport `json:"sources"`
-	Tools       int                    `json:"tools"` // in the registry
-	Diagnostics []registry.Diagnostic  `json:"diagnostics"`
+	Sources     []engine.SourceReport `json:"sources"`
+	Tools       int                   `json:"tools"` // in the registry
+	Diagnostics []registry.Diagnostic `json:"diagnostics"`
 }
 
-func print(ios *cli.IO, reg *registry.Registry, reports []session.SourceReport, diags []registry.Diagnostic) error {
+func print(ios *cli.IO, reg *registry.Registry, reports []engine.SourceReport, diags []registry.Diagnostic) error {
 	if ios.JSON {
 		return ios.PrintJSON(document{reports, reg.Len(), cli.OrEmpty(diags)})
 	}

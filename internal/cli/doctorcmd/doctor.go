@@ -16,12 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/hooks"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/terminal"
@@ -204,10 +204,10 @@ func (x *examination) settings(ctx context.Context, s *settings.Settings, diags 
 			x.add(stateWarning, "toolOptions", "write the name as toolreg list shows it", "%s: %q matches no tool", o.Origin, o.Pattern)
 		}
 	}
-	set, err := session.ReadHooks(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Config.Environ), x.env.Config.Environ)
+	set, err := engine.ReadHooks(ctx, s, values.NewExpander(s.ProjectRoot, x.env.Config.Environ), x.env.Config.Environ)
 	if err != nil {
 		remedy := ""
-		if bad, ok := errors.AsType[*session.InputError](err); ok {
+		if bad, ok := errors.AsType[*engine.InputError](err); ok {
 			remedy = bad.Hint
 		}
 		x.add(stateError, "hooks", remedy, "%s", err)
@@ -238,7 +238,7 @@ func (x *examination) hooks(set *hooks.Set) {
 
 // sources loads all sources.
 func (x *examination) sources(ctx context.Context) error {
-	s, err := x.env.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Counts: true}, Ask: true, InDocs: true})
+	s, err := x.env.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Counts: true}, Ask: true, InDocs: true})
 	if err != nil {
 		x.settingsError(err)
 		return nil
@@ -281,7 +281,7 @@ func (x *examination) sources(ctx context.Context) error {
 
 // remedyFor says how to fix a failed source: according to its error if
 // possible, and otherwise by the command that shows more.
-func remedyFor(servers []*mcpclient.Source, r session.SourceReport, err error) string {
+func remedyFor(servers []*mcpclient.Source, r engine.SourceReport, err error) string {
 	remedy := remedyForError(err)
 	for _, s := range servers {
 		info := s.Info()

@@ -11,9 +11,9 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -70,7 +70,7 @@ func (x *examination) offer(ctx context.Context) (ran bool, err error) {
 // fixFor returns the fix for a failed source: a login, moving the arguments out
 // of its command, or else disabling it. The names of a project's servers are
 // untrusted and must not be taken for flags.
-func (x *examination) fixFor(set *settings.Settings, servers []*mcpclient.Source, r session.SourceReport) fix {
+func (x *examination) fixFor(set *settings.Settings, servers []*mcpclient.Source, r engine.SourceReport) fix {
 	i := slices.IndexFunc(set.Servers, func(s settings.Server) bool { return registry.MCPPrefix+s.Name == r.Name })
 	if i < 0 {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/confine"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
@@ -47,7 +47,7 @@ func (x *examination) folders() {
 }
 
 // cache describes the discovery cache. Doctor itself queries all sources.
-func (x *examination) cache(s *session.Session) {
+func (x *examination) cache(s *engine.Session) {
 	kept, err := s.CachedListings()
 	ttl := s.Settings().DiscoveryTTL
 	var bytes int64
@@ -125,7 +125,7 @@ func (x *examination) path(env []string) {
 
 // auditLog checks the whole log.
 func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
-	log, err := session.OpenAuditLog(x.env.Config.Folders, s.Audit)
+	log, err := engine.OpenAuditLog(x.env.Config.Folders, s.Audit)
 	if err != nil {
 		return // the state folder was reported already
 	}

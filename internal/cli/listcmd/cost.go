@@ -12,10 +12,10 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/columns"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 // costOptions are the options of list about the cost of declarations.
@@ -75,7 +75,7 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := session.CheckPreset(o.preset); err != nil {
+	if err := engine.CheckPreset(o.preset); err != nil {
 		return err
 	}
 	inDocs := e.IO.HoldsDiagnostics()
@@ -94,10 +94,10 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if err != nil {
 		return err
 	}
-	names := session.Names(reg)
+	names := engine.Names(reg)
 	doc, diags := costsOf(format, reg, tools, names)
 	if len(tools) < len(all) {
-		doc.compare(sumOf("without the filter", format, session.Definitions(reg, all), names))
+		doc.compare(sumOf("without the filter", format, engine.Definitions(reg, all), names))
 	}
 	if o.inactive > 0 {
 		doc.Unused = &doc.Total
@@ -107,7 +107,7 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 		if err != nil {
 			return err
 		}
-		doc.Deferred = deferredCost(format, session.Definitions(reg, inOrder(reg, tools)), names, opts)
+		doc.Deferred = deferredCost(format, engine.Definitions(reg, inOrder(reg, tools)), names, opts)
 	}
 	noticed := s.Diagnostics(reg)
 	doc.Diagnostics = cli.OrEmpty(slices.Concat(noticed, diags))
@@ -128,7 +128,7 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 
 // counted returns the tools whose cost is asked for, and all that are offered. name is
 // that of a tool or a glob; "" = the selection.
-func (o *options) counted(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.Registry, name string) (tools, all []*registry.Tool, err error) {
+func (o *options) counted(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.Registry, name string) (tools, all []*registry.Tool, err error) {
 	if err := o.CheckCategory(reg); err != nil {
 		return nil, nil, err
 	}
@@ -136,7 +136,7 @@ func (o *options) counted(ctx context.Context, e *cli.Env, s *session.Session, r
 	if err != nil {
 		return nil, nil, err
 	}
-	tools = slices.DeleteFunc(o.Apply(slices.Clone(all)), func(t *registry.Tool) bool { return !session.InPreset(o.preset, t) })
+	tools = slices.DeleteFunc(o.Apply(slices.Clone(all)), func(t *registry.Tool) bool { return !engine.InPreset(o.preset, t) })
 	if name != "" {
 		named, err := s.Matching(reg, name)
 		if err != nil {
@@ -152,7 +152,7 @@ func (o *options) counted(ctx context.Context, e *cli.Env, s *session.Session, r
 // costsOf declares the tools under their names in the whole registry and
 // measures the declarations.
 func costsOf(format provider.Format, reg *registry.Registry, tools []*registry.Tool, names []string) (*costDocument, []registry.Diagnostic) {
-	defs := session.Definitions(reg, tools)
+	defs := engine.Definitions(reg, tools)
 	source := make(map[string]string, len(defs))
 	for i := range defs {
 		source[defs[i].Name] = defs[i].Source

@@ -14,12 +14,12 @@ import (
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/webpage"
 )
@@ -32,7 +32,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if _, err := provider.Lookup(o.costs.format); err != nil {
 		return err
 	}
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, List: true}})
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 }
 
 // newPage returns the page of the whole registry.
-func newPage(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.Registry, o *options) (*webpage.Page, error) {
+func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.Registry, o *options) (*webpage.Page, error) {
 	decider, err := s.Policy(reg)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func newPage(ctx context.Context, e *cli.Env, s *session.Session, reg *registry.
 	defer shortenPaths(p, s.Settings().ProjectRoot, expand.NewEnviron(e.Config.Environ).Home())
 	changes := lockPage(p, s.Settings(), reg)
 	for _, t := range tools {
-		p.Tools = append(p.Tools, pageTool(t, session.Definition(reg, t).Name, decider.DecideTool(ctx, t), changes[lockKey{t.Source, t.OriginalName(), t.Version}]))
+		p.Tools = append(p.Tools, pageTool(t, engine.Definition(reg, t).Name, decider.DecideTool(ctx, t), changes[lockKey{t.Source, t.OriginalName(), t.Version}]))
 	}
 	pageCosts(p, reg, tools)
 	if o.all {
@@ -203,7 +203,7 @@ func pageFacts(t *registry.Tool) []webpage.Fact {
 
 // pageCosts measures the declarations of the tools in every format.
 func pageCosts(p *webpage.Page, reg *registry.Registry, tools []*registry.Tool) {
-	defs, names := session.Definitions(reg, tools), session.Names(reg)
+	defs, names := engine.Definitions(reg, tools), engine.Names(reg)
 	at := make(map[string]int, len(defs))
 	for i := range defs {
 		at[defs[i].Name] = i

@@ -14,8 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -96,7 +96,7 @@ missing tool, or with --strict any).`,
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: e.IO.HoldsDiagnostics()})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, List: true}, InDocs: e.IO.HoldsDiagnostics()})
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 
 // turnedOff returns a diagnostic for each server that a setting turns off, whose tools
 // are not known.
-func (o *options) turnedOff(s *session.Session) ([]registry.Diagnostic, error) {
+func (o *options) turnedOff(s *engine.Session) ([]registry.Diagnostic, error) {
 	_, off, err := s.Servers()
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (o *options) turnedOff(s *session.Session) ([]registry.Diagnostic, error) {
 
 // tools returns the tools of the selection in the order of listings, or those of
 // them that a glob matches.
-func (o *options) tools(ctx context.Context, s *session.Session, globs []string) (*registry.Registry, []*registry.Tool, error) {
+func (o *options) tools(ctx context.Context, s *engine.Session, globs []string) (*registry.Registry, []*registry.Tool, error) {
 	reg, err := o.Load(ctx, s)
 	if reg == nil {
 		return nil, nil, err
@@ -181,7 +181,7 @@ func (o *options) tools(ctx context.Context, s *session.Session, globs []string)
 
 func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 	inDocs := e.IO.HoldsDiagnostics()
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: inDocs})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, List: true}, InDocs: inDocs})
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 }
 
 // printOne prints what the filters leave of the tools with a name.
-func (o *options) printOne(ios *cli.IO, s *session.Session, reg *registry.Registry, name string, tools []*registry.Tool) error {
+func (o *options) printOne(ios *cli.IO, s *engine.Session, reg *registry.Registry, name string, tools []*registry.Tool) error {
 	if ios.JSON {
 		return document{Diagnostics: cli.OrEmpty(s.Diagnostics(reg))}.print(ios, tools, o.all)
 	}
@@ -226,7 +226,7 @@ func (o *options) printOne(ios *cli.IO, s *session.Session, reg *registry.Regist
 	p := &cli.Page{Width: ios.WrapWidth(), Color: ios.Color(ios.OutTTY)}
 	for _, t := range tools {
 		p.Space()
-		showTool(p, t, session.Definition(reg, t).Name)
+		showTool(p, t, engine.Definition(reg, t).Name)
 		if o.all {
 			showUpstream(p, t)
 		}

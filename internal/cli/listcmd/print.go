@@ -11,8 +11,8 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/columns"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -124,7 +124,7 @@ func printExamples(ios *cli.IO, reg *registry.Registry, tools []*registry.Tool) 
 			if e.Description != "" {
 				b.WriteString("# " + terminal.Line(e.Description) + "\n")
 			}
-			b.WriteString(cli.CallLine(session.Definition(reg, t).Name, &t.Definition, e.Params) + "\n")
+			b.WriteString(cli.CallLine(engine.Definition(reg, t).Name, &t.Definition, e.Params) + "\n")
 		}
 	}
 	if b.Len() == 0 {

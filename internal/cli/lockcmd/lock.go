@@ -15,10 +15,10 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
@@ -90,7 +90,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if check {
 		recorder.Was = was
 	}
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Last: recorder.Filter, LastShaped: recorder.Override}, Ask: true})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Last: recorder.Filter, LastShaped: recorder.Override}, Ask: true})
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/callcmd"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/picker"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 // Run shows the tools and calls the one that is picked, if any.
@@ -54,7 +54,7 @@ func interrupt(ctx context.Context) error {
 
 // pick returns the name of the picked tool, "" if none, and whether the session
 // has loaded all sources; if not, it must not be used any more.
-func pick(ctx context.Context, e *cli.Env, s *session.Session) (name string, complete bool, err error) {
+func pick(ctx context.Context, e *cli.Env, s *engine.Session) (name string, complete bool, err error) {
 	tty, err := e.Person.Open()
 	if err != nil {
 		return "", false, err
@@ -80,7 +80,7 @@ func pick(ctx context.Context, e *cli.Env, s *session.Session) (name string, com
 
 // load sends the available tools, beginning with the built-in ones, and reports
 // whether all sources were loaded.
-func load(ctx context.Context, s *session.Session, listings chan<- picker.Listing, color bool) bool {
+func load(ctx context.Context, s *engine.Session, listings chan<- picker.Listing, color bool) bool {
 	send := func(reg *registry.Registry, note string) bool {
 		listing, err := newListing(ctx, s, reg, note, color)
 		if err != nil { // the call will report it
@@ -123,7 +123,7 @@ func failures(reg *registry.Registry) string {
 
 // newListing lists the tools of a registry except those whose every call is
 // denied.
-func newListing(ctx context.Context, s *session.Session, reg *registry.Registry, note string, color bool) (picker.Listing, error) {
+func newListing(ctx context.Context, s *engine.Session, reg *registry.Registry, note string, color bool) (picker.Listing, error) {
 	l := picker.Listing{Note: note}
 	tools, _, err := s.Offered(ctx, reg, reg.Sorted())
 	if err != nil {
@@ -131,7 +131,7 @@ func newListing(ctx context.Context, s *session.Session, reg *registry.Registry,
 	}
 	byName := make(map[string]*registry.Tool, len(tools))
 	for _, t := range tools {
-		name := session.Definition(reg, t).Name
+		name := engine.Definition(reg, t).Name
 		byName[name] = t
 		l.Items = append(l.Items, picker.Item{Name: name, Source: t.Source, Text: t.Description, Also: t.DisplayName + " " + strings.Join(slices.Concat(t.Aliases, t.Tags), " ")})
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
@@ -106,7 +106,7 @@ func run(ctx context.Context, e *cli.Env) error {
 // pluginStates returns the state of each plugin. Reports are in the order of
 // the sources, which is that of the plugins; two plugins may have the same
 // name.
-func pluginStates(plugins []session.Plugin, reg *registry.Registry) []pluginState {
+func pluginStates(plugins []engine.Plugin, reg *registry.Registry) []pluginState {
 	reports := slices.DeleteFunc(reg.Reports(), func(r registry.SourceReport) bool { return !strings.HasPrefix(r.Name, registry.PluginPrefix) })
 	states := make([]pluginState, len(plugins))
 	for i, p := range plugins {
@@ -119,7 +119,7 @@ func pluginStates(plugins []session.Plugin, reg *registry.Registry) []pluginStat
 	return states
 }
 
-func stateOf(p *session.Plugin, reg *registry.Registry, report registry.SourceReport) pluginState {
+func stateOf(p *engine.Plugin, reg *registry.Registry, report registry.SourceReport) pluginState {
 	s := pluginState{ID: p.ID, Version: p.Version, Author: p.Author, Description: p.Description, Place: p.Place, Path: p.Path,
 		State: "ok", Tools: []string{}}
 	switch {
@@ -139,7 +139,7 @@ func stateOf(p *session.Plugin, reg *registry.Registry, report registry.SourceRe
 		s.State, s.Reason = "failed", report.Err.Error()
 		return s
 	}
-	for _, d := range session.Definitions(reg, nil) {
+	for _, d := range engine.Definitions(reg, nil) {
 		if d.Source == p.SourceName() {
 			s.Tools = append(s.Tools, d.Name)
 		}
@@ -216,14 +216,14 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 	ok := true
 	for i, p := range found {
 		mistakes := p.Check(ctx)
-		reserved, isReserved := session.ReservedPluginID(p)
+		reserved, isReserved := engine.ReservedPluginID(p)
 		path, isTaken := first[p.ID]
 		switch {
 		case len(p.Problems) > 0: // it claims no id
 		case isReserved:
 			mistakes = append(mistakes, reserved)
 		case isTaken:
-			mistakes = append(mistakes, session.TakenPluginID(p, path))
+			mistakes = append(mistakes, engine.TakenPluginID(p, path))
 		default:
 			first[p.ID] = p.Path
 		}
@@ -242,7 +242,7 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 	return nil
 }
 
-func checkPlugin(ctx context.Context, s *session.Session, p *discover.Plugin, mistakes []document.Problem, run bool) checkedPlugin {
+func checkPlugin(ctx context.Context, s *engine.Session, p *discover.Plugin, mistakes []document.Problem, run bool) checkedPlugin {
 	n, _ := p.Tools()
 	c := checkedPlugin{ID: p.ID, Path: p.Path, Tools: n, OK: len(mistakes) == 0, Problems: []pluginProblem{}}
 	add := func(severity registry.Severity, problems []document.Problem) {

@@ -5,10 +5,10 @@ import (
 	"errors"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 const deferHelp = `With --defer auto, the model does not see tools beyond a budget (search.budget,
@@ -34,7 +34,7 @@ func (o *options) checkDefer() error {
 
 // printDeferred declares what fits in the budget, and how the model finds the
 // rest.
-func (o *options) printDeferred(ctx context.Context, ios *cli.IO, s *session.Session, format provider.Format, defs []registry.Definition) error {
+func (o *options) printDeferred(ctx context.Context, ios *cli.IO, s *engine.Session, format provider.Format, defs []registry.Definition) error {
 	whole, err := s.All(ctx)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (o *options) printDeferred(ctx context.Context, ios *cli.IO, s *session.Ses
 	if err != nil {
 		return err
 	}
-	o.encode.Registered = session.Names(whole)
+	o.encode.Registered = engine.Names(whole)
 	result := deferred.Declare(format, defs, o.encode, opts)
 	ios.Diagnose(result.Diagnostics)
 	if len(defs) < opts.Overview.Tools && result.Deferred > 0 && !format.Defers() {

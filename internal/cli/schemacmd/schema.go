@@ -14,9 +14,9 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -97,7 +97,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 			warnIgnored(e.IO, "gemini_reference_ignored", "--gemini-reference", format)
 		}
 	}
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, List: true}})
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if tools, err = offered(ctx, e.IO, s, reg, tools, len(names) > 0); err != nil {
 		return err
 	}
-	defs := session.Definitions(reg, tools)
+	defs := engine.Definitions(reg, tools)
 	if o.encode.Registered, err = o.registered(ctx, s, format, defs); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 
 // offered removes the tools whose every call is denied, and reports those that
 // were named.
-func offered(ctx context.Context, ios *cli.IO, s *session.Session, reg *registry.Registry, tools []*registry.Tool, named bool) ([]*registry.Tool, error) {
+func offered(ctx context.Context, ios *cli.IO, s *engine.Session, reg *registry.Registry, tools []*registry.Tool, named bool) ([]*registry.Tool, error) {
 	tools, denied, err := s.Offered(ctx, reg, tools)
 	severity := registry.SeverityInfo
 	if named {
@@ -155,7 +155,7 @@ func warnIgnored(ios *cli.IO, code, flag string, format provider.Format) {
 // registered returns the names of the whole registry; nil if they cannot affect
 // the declared names. The whole registry is loaded only for a name that the
 // format does not accept unchanged.
-func (o *options) registered(ctx context.Context, s *session.Session, format provider.Format, defs []registry.Definition) ([]string, error) {
+func (o *options) registered(ctx context.Context, s *engine.Session, format provider.Format, defs []registry.Definition) ([]string, error) {
 	formats := []provider.Format{format}
 	if o.lint && o.all {
 		formats = provider.Formats()
@@ -166,7 +166,7 @@ func (o *options) registered(ctx context.Context, s *session.Session, format pro
 			if err != nil {
 				return nil, err
 			}
-			return session.Names(reg), nil
+			return engine.Names(reg), nil
 		}
 	}
 	return nil, nil
@@ -188,7 +188,7 @@ func Print(ios *cli.IO, format provider.Format, out provider.Output) error {
 // tools returns the tools with the names, or the selected tools if there are no
 // names, in registry order. If there is a registry, it is returned even with an
 // error.
-func (o *options) tools(ctx context.Context, s *session.Session, names []string) (*registry.Registry, []*registry.Tool, error) {
+func (o *options) tools(ctx context.Context, s *engine.Session, names []string) (*registry.Registry, []*registry.Tool, error) {
 	if len(names) == 0 {
 		reg, err := o.Load(ctx, s)
 		if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/schemacmd"
 	"github.com/toolreg/toolreg/internal/columns"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -103,7 +103,7 @@ func run(ctx context.Context, e *cli.Env, o *options, query string) error {
 		return err
 	}
 	inDocs := o.format == "" && e.IO.HoldsDiagnostics()
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, List: true}, InDocs: inDocs})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, List: true}, InDocs: inDocs})
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func run(ctx context.Context, e *cli.Env, o *options, query string) error {
 	return cmp.Or(err, o.StrictFailure(reg))
 }
 
-func newDocument(query string, found []session.Ranked, matched, registered int, diags []registry.Diagnostic) document {
+func newDocument(query string, found []engine.Ranked, matched, registered int, diags []registry.Diagnostic) document {
 	doc := document{Query: query, Tools: []scored{}, Matched: matched, Registered: registered, Diagnostics: cli.OrEmpty(diags)}
 	for _, f := range found {
 		doc.Tools = append(doc.Tools, scored{&f.Tool.Definition, f.Tool.Fingerprint(), f.Score})
@@ -142,7 +142,7 @@ func newDocument(query string, found []session.Ranked, matched, registered int, 
 	return doc
 }
 
-func printTable(ios *cli.IO, found []session.Ranked, matched, searched int) error {
+func printTable(ios *cli.IO, found []engine.Ranked, matched, searched int) error {
 	if len(found) == 0 && ios.OutTTY {
 		ios.Notef("no matching tools; %d searched", searched)
 		return nil
@@ -155,12 +155,12 @@ func printTable(ios *cli.IO, found []session.Ranked, matched, searched int) erro
 	return ios.PrintTable(&t)
 }
 
-func printDeclarations(ios *cli.IO, o *options, format provider.Format, reg *registry.Registry, found []session.Ranked) error {
+func printDeclarations(ios *cli.IO, o *options, format provider.Format, reg *registry.Registry, found []engine.Ranked) error {
 	tools := make([]*registry.Tool, len(found))
 	for i, f := range found {
 		tools[i] = f.Tool
 	}
-	out, diags := format.Encode(session.Definitions(reg, tools), provider.Options{Request: o.request, Registered: session.Names(reg)})
+	out, diags := format.Encode(engine.Definitions(reg, tools), provider.Options{Request: o.request, Registered: engine.Names(reg)})
 	ios.Diagnose(diags)
 	return schemacmd.Print(ios, format, out)
 }

@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
 // questions returns the options for questions to modern clients.
-func questions(ctx context.Context, e *cli.Env, from *session.Session) (serve.QuestionOptions, error) {
+func questions(ctx context.Context, e *cli.Env, from *engine.Session) (serve.QuestionOptions, error) {
 	key, err := stateKey(ctx, from)
 	if err != nil {
 		return serve.QuestionOptions{}, err
@@ -31,10 +31,10 @@ func questions(ctx context.Context, e *cli.Env, from *session.Session) (serve.Qu
 }
 
 // stateKey returns the value of serve.stateKey.
-func stateKey(ctx context.Context, from *session.Session) (string, error) {
+func stateKey(ctx context.Context, from *engine.Session) (string, error) {
 	key, err := from.Expander().StateKey(ctx, from.Settings().Serve.StateKey)
 	if err != nil {
-		return "", &session.InputError{Err: err}
+		return "", &engine.InputError{Err: err}
 	}
 	return key, nil
 }

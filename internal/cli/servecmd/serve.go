@@ -19,10 +19,10 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -149,7 +149,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 			end(err)
 			return
 		}
-		watch.follow(serving, from, func() (*session.Session, error) { return o.reload(serving, e, server) })
+		watch.follow(serving, from, func() (*engine.Session, error) { return o.reload(serving, e, server) })
 	})
 	if o.overHTTP() {
 		err = o.serveHTTP(serving, e.IO, server, set)
@@ -163,8 +163,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 }
 
 // session makes a session whose questions go to clients.
-func (o *options) session(ctx context.Context, e *cli.Env) (*session.Session, error) {
-	return e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Preset: o.preset, Guard: true}, Asker: serve.Asker{}, ServerLog: serve.LogTo})
+func (o *options) session(ctx context.Context, e *cli.Env) (*engine.Session, error) {
+	return e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, Guard: true}, Asker: serve.Asker{}, ServerLog: serve.LogTo})
 }
 
 // asking says what clients may be asked. Inside a tool's run the client can be the
@@ -184,8 +184,8 @@ func (o *options) asking(e *cli.Env) serve.Asking {
 func (o *options) overHTTP() bool { return o.http != "" || os.Getenv("LISTEN_FDS") != "" }
 
 // reload offers what changed settings say.
-func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server) (*session.Session, error) {
-	from, err := e.Engine.Again(func() (*session.Session, error) { return o.session(ctx, e) })
+func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server) (*engine.Session, error) {
+	from, err := e.Engine.Again(func() (*engine.Session, error) { return o.session(ctx, e) })
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server) 
 
 // offered selects the tools to offer: those that the flags leave and whose every
 // call is not denied.
-func (o *options) offered(ctx context.Context, s *session.Session) (*registry.Registry, []session.Found, error) {
+func (o *options) offered(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
 	reg, err := o.Load(ctx, s)
 	if err != nil {
 		return nil, nil, err
@@ -216,7 +216,7 @@ func (o *options) offered(ctx context.Context, s *session.Session) (*registry.Re
 		return reg, tools, err
 	}
 	tools, _, err := s.Offered(ctx, reg, o.Apply(reg.Tools()))
-	return reg, session.FoundIn(reg, tools), cmp.Or(err, o.StrictFailure(reg))
+	return reg, engine.FoundIn(reg, tools), cmp.Or(err, o.StrictFailure(reg))
 }
 
 // entries are the patterns of --always.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -58,7 +58,7 @@ func (w *watcher) reset() {
 
 // add records the state of the lock file and the plugins of a session that has not
 // read them yet.
-func (w *watcher) add(from *session.Session) {
+func (w *watcher) add(from *engine.Session) {
 	w.record(filepath.Join(from.Settings().ProjectRoot, lock.Name))
 	w.record(from.PluginFolders()...) // a new plugin changes its folder
 	for _, p := range from.Plugins() {
@@ -76,7 +76,7 @@ func (w *watcher) record(paths ...string) {
 
 // follow calls reload for every change until ctx is done. If the settings are
 // invalid, it reports that and keeps the current offer.
-func (w *watcher) follow(ctx context.Context, from *session.Session, reload func() (*session.Session, error)) {
+func (w *watcher) follow(ctx context.Context, from *engine.Session, reload func() (*engine.Session, error)) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for settled := w.state; ; {

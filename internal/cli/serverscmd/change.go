@@ -8,8 +8,8 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
@@ -104,7 +104,7 @@ func noServerToEdit(s *settings.Settings, name string) error {
 		}
 		names = append(names, server.Name)
 	}
-	return &session.NoServerError{Name: name, Known: names}
+	return &engine.NoServerError{Name: name, Known: names}
 }
 
 // warnShadowed warns that another scope has a server of the name that was added.

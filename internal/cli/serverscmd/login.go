@@ -14,12 +14,12 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -88,7 +88,7 @@ func runLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) err
 	}
 	limit := loginTimeout
 	if e.Config.Globals.TimeoutSet {
-		limit = cmp.Or(e.Config.Globals.Timeout, session.Endless)
+		limit = cmp.Or(e.Config.Globals.Timeout, engine.Endless)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: no login was completed within %s", exec.ErrTimeout, limit))
 	defer cancel()
@@ -106,7 +106,7 @@ func runLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) err
 type login struct {
 	*loginOptions
 	env     *cli.Env
-	session *session.Session
+	session *engine.Session
 	server  settings.Server
 	options mcpclient.Options
 	logins  *oauth.Store
@@ -123,7 +123,7 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 		return nil, err
 	}
 	if server.Disabled || server.Excluded != nil {
-		return nil, &cli.UsageError{Err: fmt.Errorf("server %q is not started: %s", name, session.OffServer{Server: server}.Reason())}
+		return nil, &cli.UsageError{Err: fmt.Errorf("server %q is not started: %s", name, engine.OffServer{Server: server}.Reason())}
 	}
 	attended := server.OAuth == nil || server.OAuth.Grant == settings.GrantAuthorizationCode
 	if e.Person.NonInteractive && attended {

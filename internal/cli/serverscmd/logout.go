@@ -9,8 +9,8 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -103,7 +103,7 @@ func (d loggedOut) text() string {
 }
 
 // logout ends the login to a server in the settings.
-func logout(ctx context.Context, ios *cli.IO, s *session.Session, server settings.Server) (loggedOut, error) {
+func logout(ctx context.Context, ios *cli.IO, s *engine.Session, server settings.Server) (loggedOut, error) {
 	out := loggedOut{Name: server.Name}
 	expanded, err := s.Expander().Server(ctx, server)
 	if err != nil {
@@ -131,7 +131,7 @@ func warnLogout(ios *cli.IO, name string, err error) {
 
 // logoutAll ends the logins of the servers in the settings, whose secrets are
 // available, and then the others.
-func logoutAll(ctx context.Context, ios *cli.IO, s *session.Session) ([]loggedOut, error) {
+func logoutAll(ctx context.Context, ios *cli.IO, s *engine.Session) ([]loggedOut, error) {
 	done := []loggedOut{}
 	for _, server := range s.Settings().Servers {
 		if server.URL == "" && server.HTTPURL == "" {

@@ -12,9 +12,9 @@ import (
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/columns"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -88,7 +88,7 @@ func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) erro
 
 // serversNamed returns the servers with the names, or all servers without
 // names. Naming only a disabled server is an error.
-func serversNamed(ios *cli.IO, s *session.Session, names ...string) ([]*mcpclient.Source, error) {
+func serversNamed(ios *cli.IO, s *engine.Session, names ...string) ([]*mcpclient.Source, error) {
 	on, off, err := s.Servers(names...)
 	switch {
 	case err != nil:
@@ -102,7 +102,7 @@ func serversNamed(ios *cli.IO, s *session.Session, names ...string) ([]*mcpclien
 }
 
 // serverNamed returns the server with a name.
-func serverNamed(ios *cli.IO, s *session.Session, name string) (*mcpclient.Source, error) {
+func serverNamed(ios *cli.IO, s *engine.Session, name string) (*mcpclient.Source, error) {
 	servers, err := serversNamed(ios, s, name)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func offers(ctx context.Context, ios *cli.IO, o *options, servers []*mcpclient.S
 // completeOffers completes the prompts or resources of the server in the first
 // argument, from the discovery cache.
 func completeOffers(e *cli.Env, kind string) cobra.CompletionFunc {
-	return e.Complete().Session(func(ctx context.Context, s *session.Session, argv []string, _ string) []cobra.Completion {
+	return e.Complete().Session(func(ctx context.Context, s *engine.Session, argv []string, _ string) []cobra.Completion {
 		var out []cobra.Completion
 		for _, o := range s.CachedOffers(ctx, argv[0], kind) {
 			out = append(out, cobra.CompletionWithDesc(o.Name, o.Description))
@@ -165,7 +165,7 @@ func completeOffers(e *cli.Env, kind string) cobra.CompletionFunc {
 // completePromptArguments completes the arguments of the prompt in the first
 // two arguments.
 func completePromptArguments(e *cli.Env) cobra.CompletionFunc {
-	return e.Complete().Session(func(ctx context.Context, s *session.Session, argv []string, word string) []cobra.Completion {
+	return e.Complete().Session(func(ctx context.Context, s *engine.Session, argv []string, word string) []cobra.Completion {
 		var params []args.Param
 		for _, o := range s.CachedOffers(ctx, argv[0], mcpclient.OfferPrompts) {
 			if o.Name != argv[1] {

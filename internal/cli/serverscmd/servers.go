@@ -14,9 +14,9 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/columns"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 )
 
 type options struct {
@@ -39,7 +39,7 @@ func New(e *cli.Env) *cobra.Command {
 
 // noServerOrCommandError is that neither a server nor a command has a name.
 type noServerOrCommandError struct {
-	*session.NoServerError
+	*engine.NoServerError
 	command string // that was meant
 }
 
@@ -51,7 +51,7 @@ func (e *noServerOrCommandError) Hint() string {
 // orCommand adds to the error about an unknown server the command that its name
 // may be a misspelling of.
 func orCommand(cmd *cobra.Command, err error) error {
-	unknown, ok := errors.AsType[*session.NoServerError](err)
+	unknown, ok := errors.AsType[*engine.NoServerError](err)
 	if !ok || len(registry.Near(unknown.Name, unknown.Known)) > 0 {
 		return err
 	}
@@ -98,7 +98,7 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: session.Options{Counts: true}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Counts: true}})
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
-	if err := print(e.IO, session.Infos(reg, on, off)); err != nil {
+	if err := print(e.IO, engine.Infos(reg, on, off)); err != nil {
 		return err
 	}
 	return o.NamedFailure(reg, names)

@@ -11,10 +11,10 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/terminal"
 )
@@ -76,11 +76,11 @@ func runTest(ctx context.Context, e *cli.Env, name string) error {
 }
 
 func testOptions() cli.SessionOptions {
-	return cli.SessionOptions{Options: session.Options{Counts: true}, Ask: true}
+	return cli.SessionOptions{Options: engine.Options{Counts: true}, Ask: true}
 }
 
 // try connects to servers. A failing server is no error.
-func try(ctx context.Context, ios *cli.IO, s *session.Session, servers []*mcpclient.Source) ([]*trial, error) {
+func try(ctx context.Context, ios *cli.IO, s *engine.Session, servers []*mcpclient.Source) ([]*trial, error) {
 	reg, err := s.LoadServers(ctx, servers)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func try(ctx context.Context, ios *cli.IO, s *session.Session, servers []*mcpcli
 		failed[r.Name] = r.Err
 	}
 	var out []*trial
-	for _, info := range session.Infos(reg, servers, nil) {
+	for _, info := range engine.Infos(reg, servers, nil) {
 		t := &trial{Info: info, ToolNames: []string{}, err: failed[registry.MCPPrefix+info.Name]}
 		for _, tool := range reg.ByServer(info.Name) {
 			t.ToolNames = append(t.ToolNames, tool.Name)

@@ -17,10 +17,10 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/approvalscmd"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/session"
 	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -177,7 +177,7 @@ type answered struct {
 	changes []policy.Change
 }
 
-func answer(ctx context.Context, s *session.Session, reg *registry.Registry, p *policy.Policy, tool *registry.Tool, call registry.Call, explained bool) (answered, error) {
+func answer(ctx context.Context, s *engine.Session, reg *registry.Registry, p *policy.Policy, tool *registry.Tool, call registry.Call, explained bool) (answered, error) {
 	verdict, note, err := decideOn(ctx, reg, p, tool, call)
 	if err != nil {
 		return answered{}, err

@@ -1,4 +1,4 @@
-// Package shellline reads a line for a shell without running it: which commands
+// Package shell reads a line for a shell without running it: which commands
 // it contains (including those inside wrappers, substitutions and nested
 // shells), which files it writes, and whether all of it was understood.
 //

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+type allowing struct{}
+
+func (allowing) Decide(context.Context, *registry.Tool, registry.Call) policy.Verdict {
+	return policy.Verdict{Decision: policy.Allow, Origin: "default"}
+}
+
+// BenchmarkCall measures what a call costs with nothing around the tool, and
+// with everything that the settings can put there beside hooks.
+func BenchmarkCall(b *testing.B) {
+	home := b.TempDir()
+	retries := 3
+	set := &settings.Settings{ProjectRoot: home, Audit: settings.Audit{Enabled: true, MaxSize: 10 << 20, Keep: 5},
+		Limits: settings.Limits{Output: 10 << 20, Spill: 1 << 30}, ToolOptions: []settings.ToolOption{{Pattern: "*", Retries: &retries}}}
+	environ := []string{"HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state"), "XDG_CACHE_HOME=" + filepath.Join(home, "cache")}
+	session, err := New(b.Context(), set, Deps{Environ: environ, Folders: &state.Folders{Environ: environ}, Warn: func(registry.Diagnostic) {},
+		Outcome: func(context.Context, error) (string, int) { return "failure", 1 }}, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer session.Close()
+	tool := &registry.Tool{
+		Definition: registry.Definition{Name: "read_file", Source: "builtin", Category: registry.CategoryRead},
+		Run: func(context.Context, registry.Call) (registry.Result, error) {
+			return registry.TextResult("hello"), nil
+		},
+	}
+	for _, surrounded := range []bool{false, true} {
+		b.Run(fmt.Sprintf("surrounded=%t", surrounded), func(b *testing.B) {
+			x := &exec.Executor{Validate: func(context.Context, *registry.Tool, json.RawMessage) error { return nil }, Decider: allowing{}}
+			if surrounded {
+				if err := session.gate.surround(b.Context(), x); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				if _, err := x.Execute(b.Context(), tool, registry.Call{Params: json.RawMessage(`{"file_path":"a.txt"}`)}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

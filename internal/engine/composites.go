@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// composites reads the setting composites. It returns nil if there are none.
+func (s *Session) composites(ctx context.Context) *discover.Composites {
+	named := s.set.RawNamed("composites")
+	if len(named) == 0 {
+		return nil
+	}
+	return discover.ParseComposites(ctx, named, discover.CompositeOptions{Call: s.callStep, Context: s.context(), Evaluator: s.deps.Evaluator})
+}
+
+// resolveComposites quarantines composites with a step that names an unknown
+// tool, once all sources are loaded, and returns the registry without them. If
+// a failed source might have the tool, or a setting hides it, there is only a
+// diagnostic.
+func (s *Session) resolveComposites(ctx context.Context, reg *registry.Registry) *registry.Registry {
+	if s.sources.composites == nil || s.opts.Preset != "" { // a preset omits tools
+		return reg
+	}
+	failed := ""
+	for _, r := range reg.Reports() {
+		if r.State == registry.StateFailed && failed == "" {
+			failed = r.Name
+		}
+	}
+	excused := func(p document.Problem, err error) bool {
+		code, hint := "composite_unresolved", failed+" failed and may be the source of the tool"
+		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden != nil && missing.Hidden.Err == nil {
+			code, hint = "composite_step_hidden", ""
+		} else if failed == "" {
+			return false
+		}
+		s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Source: registry.SourceComposite, Message: p.String(), Hint: hint})
+		return true
+	}
+	// Quarantining a composite affects those that use it as a step.
+	for s.sources.composites.Resolve(func(name string) error { return s.resolveStep(reg, name) }, excused) {
+		s.loader.Renew(ctx, s.sources.composites)
+		reg = s.finder.reload(ctx)
+	}
+	return reg
+}
+
+// resolveStep returns an error if no tool has the name of a step. If a setting
+// hides the tool, the error says so.
+func (s *Session) resolveStep(reg *registry.Registry, name string) error {
+	_, err := reg.LookupStep(name)
+	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden == nil {
+		missing.Hidden = s.sources.hidden(reg, name)
+	}
+	return err
+}

@@ -1,0 +1,43 @@
+package engine
+
+import "github.com/toolreg/toolreg/internal/registry"
+
+// Definitions returns the definitions of tools under names that select exactly
+// these versions. If tools is nil, it returns all versions of all tools of the
+// registry.
+func Definitions(reg *registry.Registry, tools []*registry.Tool) []registry.Definition {
+	if tools == nil {
+		for _, t := range reg.Tools() {
+			tools = append(tools, reg.Versions(t.Name)...)
+		}
+	}
+	out := make([]registry.Definition, len(tools))
+	for i, t := range tools {
+		out[i] = Definition(reg, t)
+	}
+	return out
+}
+
+// Names returns the names of all definitions of a registry and of the tools
+// that settings exclude from it. The declared names depend on all of them, so
+// that a tool has the same name in runs with different flags.
+func Names(reg *registry.Registry) []string {
+	var out []string
+	for _, d := range Definitions(reg, nil) {
+		out = append(out, d.Name)
+	}
+	for _, h := range reg.Hidden() {
+		out = append(out, registry.ValidName(h.Name))
+	}
+	return out
+}
+
+// Definition returns a tool's definition under the name that selects exactly
+// this version.
+func Definition(reg *registry.Registry, t *registry.Tool) registry.Definition {
+	d := t.Definition
+	if newest, err := reg.Lookup(t.Name); err == nil && newest != t && t.Version != "" {
+		d.Name = t.Name + "@" + t.Version
+	}
+	return d
+}

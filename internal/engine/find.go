@@ -1,0 +1,320 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Query controls how tools are looked up. The zero value finds a tool by its
+// name in the registry or else by its name in the declarations of any format.
+type Query struct {
+	// Call requires the server's current definition of the tool, even if one is
+	// cached.
+	Call bool
+	// Whole gives tools of servers the names that they have in the whole
+	// registry, as declarations do.
+	Whole bool
+	// Step also finds tools that an override hides from everything but the steps
+	// of composites.
+	Step bool
+	// Format makes names those of the declarations of this format. If it is
+	// empty, names of the registry come first.
+	Format string
+	// Reach lets the name be one of the tools by which a model reaches tools that
+	// are not declared, such as search_tools, where the registry has none of that
+	// name. Calls are made of what [Session.Resolve] returns.
+	Reach bool
+}
+
+// lookup looks up a name of the registry.
+func (q Query) lookup(reg *registry.Registry, name string) (*registry.Tool, error) {
+	if q.Step {
+		return reg.LookupStep(name)
+	}
+	return reg.Lookup(name)
+}
+
+// Found is a tool with the registry in which it was found, which may have only
+// some of the tools.
+type Found struct {
+	Registry *registry.Registry
+	Tool     *registry.Tool
+	reach    *reach // Tool is no tool of Registry, but reaches those; nil: it is one
+}
+
+// finder finds tools. It holds mu during a lookup.
+type finder struct {
+	*run
+	cached  *listingStore
+	sources *sources
+	loader  *registry.Loader
+	renewer renewer
+
+	mu         sync.Mutex
+	registries map[string]*registry.Registry // loaded registries by the name of their step
+	declared   map[string]map[string]string  // format -> name as declared -> name
+}
+
+// forget drops the registries because their sources have changed. Callers that
+// have one keep it.
+func (f *finder) forget() { f.registries, f.declared = nil, nil }
+
+// The steps of a lookup. A step that starts one server has the name of its
+// source.
+const (
+	stepBuiltin = "builtin"
+	stepLocal   = "local"
+	stepUntil   = "until" // all sources, up to the first that has the name
+	stepAll     = "all"
+	stepShown   = "shown" // built-in tools, only to be shown
+)
+
+// step is one registry to search.
+type step struct {
+	name    string
+	sources []registry.Source
+	server  *mcpclient.Source // the server that the name refers to; nil = none
+}
+
+// find looks up a name, a second time if the cache was not sufficient, and
+// explains the error if the tool does not exist.
+func (f *finder) find(ctx context.Context, name string, q Query) (Found, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if named := f.sources.serverOf(name); named != nil {
+		f.cached.ForgetFailure(named.Name()) // a named server is started even if it failed recently
+	}
+	found, err := f.lookup(ctx, name, q)
+	for f.renewFor(ctx, found, err, q) {
+		f.forget()
+		found, err = f.lookup(ctx, name, q)
+	}
+	return found, f.explain(found.Registry, err)
+}
+
+// renewFor queries sources again if their cached listings are not sufficient:
+// the server of a tool that is to be called, so that decisions use its current
+// definition; and, if a name was not found, every source that may have the tool
+// by now. It reports whether the tool has to be looked up again.
+func (f *finder) renewFor(ctx context.Context, found Found, err error, q Query) bool {
+	if context.Cause(ctx) != nil {
+		return false
+	}
+	missing, notFound := errors.AsType[*registry.NotFoundError](err)
+	if err != nil && (!notFound || f.opts.Cache == cache.Offline) {
+		return false
+	}
+	var hidden *registry.Hidden
+	if notFound {
+		hidden = f.sources.hidden(found.Registry, missing.Name)
+	}
+	return f.renewer.renew(ctx, func(source registry.Source) bool {
+		switch {
+		case err == nil:
+			return q.Call && found.Tool.IsMCP() && source.Name() == found.Tool.Source
+		case hidden != nil: // a lock hides changed tools, and this one may have changed back
+			return f.opts.Locked && source.Name() == hidden.Source
+		}
+		return true
+	})
+}
+
+// lookup tries the steps of a lookup until one finds the tool.
+func (f *finder) lookup(ctx context.Context, name string, q Query) (Found, error) {
+	for _, step := range f.steps(name, q) {
+		reg := f.load(ctx, step, name, q)
+		t, err := f.lookupIn(reg, step.name, name, q)
+		if err == nil && (step.name == stepAll || !q.Whole || !t.IsMCP()) {
+			return Found{Registry: reg, Tool: t}, nil
+		}
+		if failed := sourceError(reg, step.server); failed != nil {
+			return Found{Registry: reg}, failed
+		}
+		if step.name == stepAll {
+			return Found{Registry: reg}, err
+		}
+	}
+	panic("the last step holds all sources")
+}
+
+// steps returns the registries in which to look up a name, the smallest first
+// and the one of all sources last. Once all are loaded, there is no need to
+// search smaller ones.
+func (f *finder) steps(name string, q Query) []step {
+	all := step{stepAll, f.sources.all(), f.sources.serverOf(name)}
+	if f.registries[stepAll] != nil {
+		return []step{all}
+	}
+	var out []step
+	if few := f.sources.withoutPlugins(name); few != nil && f.registries[stepLocal] == nil {
+		out = append(out, step{stepBuiltin, few, nil})
+	}
+	switch one := all.server; {
+	case len(f.sources.servers) == 0:
+	case one == nil:
+		out = append(out, step{stepLocal, f.sources.local, nil})
+		if !q.Whole && q.Format == "" {
+			out = append(out, step{stepUntil, all.sources, nil})
+		}
+	case len(f.sources.servers) > 1:
+		out = append(out, step{one.Name(), append(slices.Clone(f.sources.local), one), one})
+	}
+	return append(out, all)
+}
+
+// load loads the registry of a step once; name is the tool to look up.
+func (f *finder) load(ctx context.Context, step step, name string, q Query) *registry.Registry {
+	key := step.name
+	if reg := f.registries[key]; reg != nil {
+		if _, err := q.lookup(reg, name); err == nil || key != stepUntil {
+			return reg
+		}
+	}
+	var reg *registry.Registry
+	if key == stepUntil {
+		if reg = f.loadUntil(ctx, step.sources, name, q); len(reg.Reports()) == len(step.sources) {
+			key = stepAll
+		}
+	} else {
+		reg = f.loadSources(ctx, step.sources, key != stepAll)
+	}
+	if f.registries == nil {
+		f.registries = map[string]*registry.Registry{}
+	}
+	f.registries[key] = reg
+	return reg
+}
+
+// loadUntil runs sources until one has a tool of this name, and shows progress.
+func (f *finder) loadUntil(ctx context.Context, from []registry.Source, name string, q Query) *registry.Registry {
+	done := f.deps.Screen.Watch()
+	defer done()
+	return f.loader.LoadFor(ctx, from, name, func(reg *registry.Registry) error { _, err := q.lookup(reg, name); return err })
+}
+
+// loadSources runs sources and shows progress.
+func (f *finder) loadSources(ctx context.Context, from []registry.Source, partial bool) *registry.Registry {
+	done := f.deps.Screen.Watch()
+	defer done()
+	return f.loader.Load(ctx, from, partial)
+}
+
+// lookupIn finds a tool in one registry. Declared names are looked up only in
+// the whole registry, because in a part of it they could mean another tool.
+func (f *finder) lookupIn(reg *registry.Registry, step, name string, q Query) (*registry.Tool, error) {
+	t, err := q.lookup(reg, name)
+	if step != stepAll {
+		if err == nil && q.Format != "" && t.Name != name { // the alias may be the declared name of a server's tool
+			return nil, &registry.NotFoundError{Name: name}
+		}
+		return t, err
+	}
+	if err == nil && q.Format == "" {
+		return t, nil
+	}
+	if original := f.declaredNames(reg, q.Format)[name]; original != "" {
+		return reg.Lookup(original)
+	}
+	return t, err
+}
+
+// declaredNames maps the names in declarations of a format to those of the
+// registry. If format is empty, it maps the names of all formats except
+// ambiguous ones.
+func (f *finder) declaredNames(reg *registry.Registry, format string) map[string]string {
+	if names := f.declared[format]; names != nil {
+		return names
+	}
+	if f.declared == nil {
+		f.declared = map[string]map[string]string{}
+	}
+	names := provider.OriginalNames(format, Names(reg))
+	f.declared[format] = names
+	return names
+}
+
+// Declared maps the names of the whole registry to those in declarations of a
+// format.
+func (s *Session) Declared(whole *registry.Registry, format string) map[string]string {
+	s.finder.mu.Lock()
+	defer s.finder.mu.Unlock()
+	out := map[string]string{}
+	for declared, name := range s.finder.declaredNames(whole, format) {
+		out[name] = declared
+	}
+	return out
+}
+
+// explain adds to the error about a missing tool the setting that hides it, or
+// the failure of a source that may have it.
+func (f *finder) explain(reg *registry.Registry, err error) error {
+	missing, ok := errors.AsType[*registry.NotFoundError](err)
+	if !ok {
+		return err
+	}
+	if missing.Hidden == nil {
+		missing.Hidden = f.sources.hidden(reg, missing.Name)
+	}
+	if missing.Hidden != nil || len(missing.Versions) > 0 || f.answered(reg, f.sources.serverOf(missing.Name)) {
+		return err // it is known which source would have the tool
+	}
+	if failed := failedSources(reg); len(failed) > 0 {
+		return &maybeFailedError{err, failed}
+	}
+	return err
+}
+
+// maybeFailedError reports that a tool was not found and which failed sources
+// may have it.
+type maybeFailedError struct {
+	err    error
+	failed []string
+}
+
+func (e *maybeFailedError) Error() string {
+	return fmt.Sprintf("%v; it may be a tool of a source that failed: %s", e.err, strings.Join(e.failed, ", "))
+}
+
+func (e *maybeFailedError) Unwrap() []error { return []error{registry.ErrSourceFailed, e.err} }
+
+// answered reports whether a server listed its tools; false for a nil server.
+func (f *finder) answered(reg *registry.Registry, server *mcpclient.Source) bool {
+	return server != nil && sourceError(reg, server) == nil
+}
+
+// sourceError returns why a server did not list its tools; nil if it did or if
+// the server is nil.
+func sourceError(reg *registry.Registry, server *mcpclient.Source) error {
+	if server == nil {
+		return nil
+	}
+	for _, r := range reg.Reports() {
+		if r.Name == server.Name() {
+			return r.Err
+		}
+	}
+	return nil
+}
+
+func (f *finder) loadStep(ctx context.Context, step step) *registry.Registry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.load(ctx, step, "", Query{})
+}
+
+// reload loads all sources again after some were renewed.
+func (f *finder) reload(ctx context.Context) *registry.Registry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forget()
+	return f.load(ctx, step{name: stepAll, sources: f.sources.all()}, "", Query{})
+}

@@ -1,0 +1,512 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/lock"
+	"github.com/toolreg/toolreg/internal/mcptest"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// world is a project with real MCP servers over HTTP, a plugin and the settings
+// that name them. It knows which servers a session has started.
+type world struct {
+	t       *testing.T
+	dir     string
+	yaml    string
+	servers map[string]*server
+
+	mu      sync.Mutex
+	started map[string]bool
+	warned  []string
+}
+
+type server struct {
+	handler http.Handler
+	names   string
+}
+
+// newWorld starts a server for each name with the tools that follow it, such as
+// "a": "x,y"; the tools "down" make one that answers with status 500, "silent" one
+// that never answers.
+func newWorld(t *testing.T, yaml string, servers ...string) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir(), servers: map[string]*server{}, started: map[string]bool{}}
+	var b strings.Builder
+	b.WriteString("mcpServers:\n")
+	for _, s := range servers {
+		name, tools, _ := strings.Cut(s, ":")
+		w.serve(name, tools)
+		address := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.handle(name, rw, r) }))
+		t.Cleanup(address.Close)
+		fmt.Fprintf(&b, "  %s: {httpUrl: %q}\n", name, address.URL)
+	}
+	if len(servers) > 0 {
+		yaml += b.String()
+	}
+	w.yaml = filepath.Join(w.dir, "s.yaml")
+	w.write("s.yaml", yaml)
+	return w
+}
+
+func (w *world) write(name, content string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// serve makes a server have these tools from now on.
+func (w *world) serve(name, tools string) {
+	w.t.Helper()
+	h, err := mcptest.Handler("--names", tools)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.servers[name] = &server{h, tools}
+}
+
+func (w *world) handle(name string, rw http.ResponseWriter, r *http.Request) {
+	w.mu.Lock()
+	w.started[name] = true
+	s := w.servers[name]
+	w.mu.Unlock()
+	switch s.names {
+	case "down":
+		http.Error(rw, "out of order", http.StatusInternalServerError)
+		return
+	case "silent":
+		_, _ = io.Copy(io.Discard, r.Body) // only then is it noticed that the client went away
+		<-r.Context().Done()
+		return
+	}
+	s.handler.ServeHTTP(rw, r)
+}
+
+// starts returns the servers that were asked since it was last called.
+func (w *world) starts() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := strings.Join(slices.Sorted(maps.Keys(w.started)), " ")
+	clear(w.started)
+	return out
+}
+
+func (w *world) environ() []string {
+	return []string{"HOME=" + filepath.Join(w.dir, "home"), "PATH=" + os.Getenv("PATH")}
+}
+
+func (w *world) session(o Options) *Session {
+	w.t.Helper()
+	set, _, err := settings.Load(settings.Options{Dir: w.dir, Files: []string{w.yaml}, NoUser: true, NoProject: true, Environ: w.environ(), SystemDir: w.dir})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s, err := New(w.t.Context(), set, Deps{Version: "test", Dir: w.dir, Environ: w.environ(), Folders: &state.Folders{Environ: w.environ()}, Warn: w.warn,
+		Outcome: func(context.Context, error) (string, int) { return "failure", 1 }}, o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(s.Close)
+	return s
+}
+
+func (w *world) warn(d registry.Diagnostic) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.warned = append(w.warned, d.Message)
+}
+
+const marking = "#!/bin/sh\ntouch ran\nprintf '{\"name\":\"%s\",\"description\":\"d\"}' greet\n"
+
+// withPlugin is the settings of a plugin with the tool greet, whose factory
+// leaves a file named ran.
+func withPlugin(t *testing.T, w *world) {
+	w.write("plugins/p/plugin.yaml", "id: p\nfactory: [./make.sh]\ncall: [./make.sh]\n")
+	w.write("plugins/p/make.sh", marking)
+}
+
+// TestFindStartsWhatItMust goes through every branch of the one look-up, each
+// with the servers that it started.
+func TestFindStartsWhatItMust(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		servers []string
+		find    string
+		query   Query
+		tool    string // found, by its registered name and source
+		starts  string
+		plugin  bool // the plugin ran
+	}{
+		{"a built-in tool runs no plugin and no server", []string{"a:x", "b:y"}, "read_file", Query{}, "read_file builtin", "", false},
+		{"so does an alias of one", []string{"a:x"}, "read", Query{}, "read_file builtin", "", false},
+		{"a plugin's tool starts no server", []string{"a:x"}, "greet", Query{}, "greet plugin:p", "", true},
+		{"server__tool starts that server", []string{"a:x", "b:y"}, "b__y", Query{}, "b__y mcp:b", "b", true},
+		{"server__tool of the only server", []string{"a:x"}, "a__x", Query{}, "x mcp:a", "a", true},
+		{"the longest server name counts", []string{"a:x", "a__b:c"}, "a__b__c", Query{}, "a__b__c mcp:a__b", "a__b", true},
+		{"wherever it stands", []string{"a__b:c", "a:x"}, "a__b__c", Query{}, "a__b__c mcp:a__b", "a__b", true},
+		{"a plain name starts all", []string{"a:x", "b:y"}, "y", Query{}, "y mcp:b", "a b", true},
+		{"the first server has a name", []string{"a:x", "b:x"}, "x", Query{}, "x mcp:a", "a*", true}, // and b is not waited for
+		{"a declaration wants names of the whole", []string{"a:x", "b:y"}, "b__y", Query{Whole: true}, "y mcp:b", "a b", true},
+		{"though not for local tools", []string{"a:x"}, "greet", Query{Whole: true}, "greet plugin:p", "", true},
+		{"a name as declared is of the whole", []string{"a:x.y", "b:z"}, "x_y", Query{Format: "openai"}, "x.y mcp:a", "a b", true},
+		{"and of any format without one", []string{"a:x.y", "b:z"}, "x_y", Query{}, "x.y mcp:a", "a b", true},
+		{"an alias could be the name of a declaration", []string{"a:x"}, "read", Query{Format: "openai"}, "read_file builtin", "a", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, "plugins: {paths: [plugins]}\n", tt.servers...)
+			withPlugin(t, w)
+			s := w.session(Options{})
+			if got := w.starts(); got != "" {
+				t.Errorf("making the session started %q", got)
+			}
+			f, err := s.Find(t.Context(), tt.find, tt.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := f.Tool.Name + " " + f.Tool.Source; got != tt.tool {
+				t.Errorf("found %q, want %q", got, tt.tool)
+			}
+			got := w.starts()
+			if first, more := strings.CutSuffix(tt.starts, "*"); got != tt.starts && !(more && strings.HasPrefix(got, first)) {
+				t.Errorf("started %q, want %q", got, tt.starts)
+			}
+			if _, err := os.Stat(filepath.Join(w.dir, "plugins/p/ran")); (err == nil) != tt.plugin {
+				t.Errorf("the plugin ran: %t, want %t", err == nil, tt.plugin)
+			}
+			again, err := s.Find(t.Context(), tt.find, tt.query)
+			if err != nil || again.Registry != f.Registry {
+				t.Errorf("the second time: %v, or the sources were loaded again", err)
+			}
+		})
+	}
+}
+
+func TestFindWhatIsNotThere(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		yaml    string
+		servers []string
+		find    string
+		source  bool   // the error is that of a source
+		missing bool   // no tool has the name
+		text    string // in the message
+		starts  string
+	}{
+		{"no such tool", "", []string{"a:greeting", "b:y"}, "greetin", false, true, `did you mean greeting`, "a b"},
+		{"a source failed that could have it", "", []string{"a:down", "b:y"}, "z", true, true, `no tool named "z"`, "a b"},
+		{"the server that the name speaks of failed", "", []string{"a:down", "b:y"}, "a__x", true, false, `500`, "a"},
+		{"so did the only one", "", []string{"a:down"}, "a__x", true, false, `500`, "a"},
+		{"the server answered and does not have it", "", []string{"a:x", "b:down"}, "a__y", false, true, `no tool named "a__y"`, "a b"},
+		{"a setting hides it, whoever else failed", "excludeTools: [x]\n", []string{"a:x", "b:down"}, "x", false, true, `is not registered`, "a b"},
+		{"a setting hides it", "excludeTools: [y]\n", []string{"a:x", "b:y"}, "y", false, true, `is not registered`, "a b"},
+		{"a setting hides it from its own name", "excludeTools: [y]\n", []string{"a:x", "b:y"}, "b__y", false, true, `is not registered`, "a b"},
+		{"the alias of a built-in tool that was overwritten", "toolDiscoveryCommand: [echo, '[{\"name\":\"read_file\"}]']\ntoolCallCommand: cat\n", []string{"a:x"}, "read", false, true, `no tool named "read"`, "a"},
+		{"only the version is not there, whoever failed", "toolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"2.0.0\"}]']\ntoolCallCommand: cat\n", []string{"a:down"}, "made@9", false, true, `2.0.0`, "a"},
+		{"another version is hidden, and another is there", "excludeTools: [made@1.0.0]\ntoolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"1.0.0\"},{\"name\":\"made\",\"version\":\"2.0.0\"}]']\ntoolCallCommand: cat\n",
+			[]string{"a:x"}, "made@9", false, true, `there is 2.0.0`, "a"},
+		{"the only version is hidden", "excludeTools: [made@1.0.0]\ntoolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"1.0.0\"}]']\ntoolCallCommand: cat\n",
+			[]string{"a:x"}, "made@9", false, true, `is not registered`, "a"},
+		{"its server is not allowed", "mcp: {excluded: [b]}\n", []string{"a:x", "b:y"}, "b__y", false, true, `its server is not allowed`, "a"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, tt.yaml, tt.servers...)
+			f, err := w.session(Options{}).Find(t.Context(), tt.find, Query{})
+			if err == nil {
+				t.Fatalf("found %s", f.Tool.Name)
+			}
+			_, missing := errors.AsType[*registry.NotFoundError](err)
+			if failed := errors.Is(err, registry.ErrSourceFailed); failed != tt.source || missing != tt.missing || !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("%v (a source failed: %t, no such tool: %t)", err, failed, missing)
+			}
+			if f.Registry == nil {
+				t.Error("no registry, whose diagnostics would be lost")
+			}
+			if got := w.starts(); got != tt.starts {
+				t.Errorf("started %q, want %q", got, tt.starts)
+			}
+		})
+	}
+}
+
+// Once all sources are loaded every name is looked up there.
+func TestFindInAll(t *testing.T) {
+	w := newWorld(t, "", "a:x", "b:y")
+	s := w.session(Options{})
+	if _, err := s.All(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.starts(); got != "a b" {
+		t.Errorf("started %q", got)
+	}
+	for name, want := range map[string]string{"b__y": "y", "x": "x", "read_file": "read_file"} {
+		f, err := s.Find(t.Context(), name, Query{})
+		if err != nil || f.Tool.Name != want || w.starts() != "" {
+			t.Errorf("%s: %v, %v, or a server was asked again", name, f.Tool, err)
+		}
+	}
+}
+
+// A server's tool is called by what its server has now, whatever is in the cache;
+// a name that nothing has is looked for in what the sources have now.
+func TestFindRenewsTheCache(t *testing.T) {
+	w := newWorld(t, "cache: {discovery: 1h}\n", "a:x,old", "b:y")
+	keep := func() {
+		s := w.session(Options{Cache: cache.Renew})
+		if _, err := s.All(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		w.starts()
+	}
+	keep()
+	for _, tt := range []struct {
+		name   string
+		find   string
+		query  Query
+		mode   cache.Mode
+		now    string // the tools that server a has now
+		want   string // name and source, or the error
+		starts string
+	}{
+		{"looking at it asks nobody", "b__y", Query{}, cache.Fresh, "x,old", "b__y mcp:b", ""},
+		{"calling it asks its server", "b__y", Query{Call: true}, cache.Fresh, "x,old", "b__y mcp:b", "b"},
+		{"a plain name too", "y", Query{Call: true}, cache.Fresh, "x,old", "y mcp:b", "b"},
+		{"calling a built-in tool asks nobody", "read_file", Query{Call: true}, cache.Fresh, "x,old", "read_file builtin", ""},
+		{"what is new is found", "new", Query{}, cache.Fresh, "x,new", "new mcp:a", "a b"},
+		{"what is gone is not", "old", Query{Call: true}, cache.Fresh, "x,new", `no tool named "old"`, "a b"},
+		{"offline nobody is asked", "new", Query{}, cache.Offline, "x,new", `no tool named "new"`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w.t = t
+			w.serve("a", "x,old")
+			keep()
+			w.serve("a", tt.now)
+			s := w.session(Options{Cache: tt.mode})
+			f, err := s.Find(t.Context(), tt.find, tt.query)
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = f.Tool.Name + " " + f.Tool.Source
+			}
+			if !strings.HasPrefix(got, tt.want) {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+			if got := w.starts(); got != tt.starts {
+				t.Errorf("asked %q, want %q", got, tt.starts)
+			}
+		})
+	}
+}
+
+func TestFindAll(t *testing.T) {
+	w := newWorld(t, "plugins: {paths: [plugins]}\n", "a:x", "b:y")
+	withPlugin(t, w)
+	for _, tt := range []struct {
+		names  []string
+		want   []string // in the order of the registry
+		starts string
+	}{
+		{[]string{"read_file"}, []string{"read_file"}, ""},
+		{[]string{"greet", "read_file", "read"}, []string{"read_file", "greet"}, ""},
+		{[]string{"b__y", "greet"}, []string{"greet", "y"}, "a b"},
+	} {
+		_, tools, err := w.session(Options{}).FindAll(t.Context(), tt.names...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, tool := range tools {
+			got = append(got, tool.Name)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tt.names, diff)
+		}
+		if got := w.starts(); got != tt.starts {
+			t.Errorf("%q started %q, want %q", tt.names, got, tt.starts)
+		}
+	}
+}
+
+// A plain name belongs to the first source that has it: nobody waits for those
+// that come later, and closing ends them.
+func TestFindWaitsForNoLaterServer(t *testing.T) {
+	w := newWorld(t, "", "a:w", "b:x", "c:silent", "d:x")
+	s := w.session(Options{})
+	for _, name := range []string{"x", "w", "x"} {
+		f, err := s.Find(t.Context(), name, Query{Call: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range f.Registry.Reports() {
+			if r.Name == "mcp:c" || r.Name == "mcp:d" {
+				t.Errorf("%s waited for %s", name, r.Name)
+			}
+		}
+	}
+	s.Close()
+}
+
+func TestFindEndsWithItsContext(t *testing.T) {
+	w := newWorld(t, "", "a:x")
+	gone := errors.New("the person went away")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	if _, err := w.session(Options{}).Find(ctx, "x", Query{}); !errors.Is(err, gone) {
+		t.Errorf("%v, want the cause", err)
+	}
+}
+
+// Steps of composites find their tools by the same look-up and go through the
+// same gate.
+func TestCallOfAStep(t *testing.T) {
+	w := newWorld(t, "composites:\n  both: {description: d, steps: [{tool: b__echo, params: '{text: .params.text}'}]}\nallowedTools: [echo, b__echo]\n", "a:x", "b:echo")
+	s := w.session(Options{})
+	f, err := s.Find(t.Context(), "both", Query{Call: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := s.CallJSON(t.Context(), f, "both", json.RawMessage(`{"text":"hello"}`))
+	if err != nil || result.IsError {
+		t.Fatalf("%v, %s", err, result.Text())
+	}
+	if got := w.starts(); got != "b" {
+		t.Errorf("started %q", got)
+	}
+	if _, err := s.CallJSON(t.Context(), f, "both", []byte(`{"text":1,"text":2}`)); err == nil {
+		t.Error("a key twice was taken")
+	}
+}
+
+// A server that failed is not started again for a while, unless the person names it.
+func TestANamedServerIsStartedThoughItFailed(t *testing.T) {
+	load := func(s *Session) error { _, err := s.All(t.Context()); return err }
+	for _, tt := range []struct {
+		name   string
+		do     func(*Session) error
+		starts string
+	}{
+		{"nobody names it", load, ""},
+		{"a pattern names it", func(s *Session) error {
+			on, _, err := s.Servers("a")
+			if err == nil {
+				_, err = s.LoadServers(t.Context(), on)
+			}
+			return err
+		}, "a"},
+		{"a tool's name names it", func(s *Session) error { _, err := s.Find(t.Context(), "a__x", Query{}); return err }, "a"},
+	} {
+		w := newWorld(t, "cache: {discovery: 1h}\n", "a:down", "b:y")
+		s := w.session(Options{})
+		if err := load(s); err != nil || w.starts() != "a b" {
+			t.Fatal(err)
+		}
+		s.Close() // writes what it keeps
+		w.serve("a", "x")
+		if err := tt.do(w.session(Options{})); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if got := w.starts(); got != tt.starts {
+			t.Errorf("%s: started %q, want %q", tt.name, got, tt.starts)
+		}
+	}
+}
+
+// Patterns may overlap: each server is there once, also one that is turned off.
+func TestServersByPattern(t *testing.T) {
+	w := newWorld(t, "mcp: {excluded: [off]}\n", "one:x", "two:y", "off:z")
+	s := w.session(Options{})
+	for _, tt := range []struct {
+		patterns []string
+		want     string // those that are on, then those that are off
+	}{
+		{nil, "one two | off"},
+		{[]string{"one"}, "one |"},
+		{[]string{"t*", "two", "*"}, "two one | off"},
+		{[]string{"off", "o*"}, "one | off"},
+	} {
+		on, off, err := s.Servers(tt.patterns...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, server := range on {
+			names = append(names, server.Info().Name)
+		}
+		names = append(names, "|")
+		for _, server := range off {
+			names = append(names, server.Name)
+		}
+		if got := strings.Join(names, " "); got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.patterns, got, tt.want)
+		}
+	}
+	_, _, err := s.Servers("one", "ohne")
+	if missing, ok := errors.AsType[*NoServerError](err); !ok || missing.Name != "ohne" || !errors.Is(err, registry.ErrNotFound) || !strings.Contains(err.Error(), "did you mean one?") {
+		t.Errorf("a pattern of no server: %v", err)
+	}
+	if got := w.starts(); got != "" {
+		t.Errorf("started %q", got)
+	}
+}
+
+// Of what is hidden, only a tool that a lock hides can come back by itself: its server,
+// and no other, is asked what it has now.
+func TestWhatIsHiddenInTheCache(t *testing.T) {
+	for _, tt := range []struct {
+		name, find string
+		locked     bool
+		reason     string
+		starts     string
+	}{
+		{"a lock hides it", "new", true, "it is not in toolreg.lock", "a"},
+		{"a setting hides it", "off", false, "excludeTools", ""},
+	} {
+		w := newWorld(t, "cache: {discovery: 1h}\nexcludeTools: [off]\n", "a:x,off", "b:y")
+		var pinned lock.Recorder
+		s := w.session(Options{Last: pinned.Filter, LastShaped: pinned.Override})
+		if _, err := s.All(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Write(s.Settings().ProjectRoot, pinned.File().Encode()); err != nil {
+			t.Fatal(err)
+		}
+		w.serve("a", "x,off,new")
+		s = w.session(Options{Cache: cache.Renew})
+		if _, err := s.All(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		w.starts()
+		_, err := w.session(Options{Locked: tt.locked}).Find(t.Context(), tt.find, Query{})
+		if missing, ok := errors.AsType[*registry.NotFoundError](err); !ok || missing.Hidden == nil || !strings.Contains(missing.Hidden.Reason, tt.reason) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if got := w.starts(); got != tt.starts {
+			t.Errorf("%s: asked %q, want %q", tt.name, got, tt.starts)
+		}
+	}
+}

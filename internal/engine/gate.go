@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// gate creates the executors that run calls.
+type gate struct {
+	*run
+	audit *callRecorder
+	runs  *toolRuns
+
+	mu        sync.Mutex
+	executors map[*registry.Registry]*exec.Executor
+}
+
+func newGate(r *run, audit *callRecorder) *gate {
+	runs := &toolRuns{Settings: r.set, Folders: r.deps.Folders, Uncut: r.opts.Uncut, Renew: r.opts.Cache == cache.Renew, Warn: r.deps.Warn}
+	return &gate{run: r, audit: audit, runs: runs, executors: map[*registry.Registry]*exec.Executor{}}
+}
+
+// executor returns the executor of a registry, with the policy of the settings,
+// the approvals of the state folder, and questions to the person.
+func (g *gate) executor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if x := g.executors[reg]; x != nil {
+		return x, nil
+	}
+	x, err := g.newExecutor(ctx, reg)
+	if err == nil {
+		g.executors[reg] = x
+	}
+	return x, err
+}
+
+// forget drops the executors of registries that have been replaced. Running calls
+// keep theirs.
+func (g *gate) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.executors)
+}
+
+func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
+	p, err := g.Policy(reg)
+	if err != nil {
+		return nil, err
+	}
+	x := &exec.Executor{Validate: reg.Validate, Decider: p, Approvals: p.Approvals, Confine: g.confiner.Call, Warn: g.deps.Warn}
+	if g.set.Globals.TimeoutSet {
+		x.Timeout = g.set.Globals.Timeout
+		if x.Timeout == 0 {
+			x.Timeout = -1 // 0 on the command line is "no limit"
+		}
+	}
+	if g.deps.Asker != nil {
+		x.Confirmer = sync.OnceValue(g.deps.Asker.Confirmer)
+	}
+	return x, g.surround(ctx, x)
+}
+
+// empty returns an executor for calls of what is in no registry.
+func (g *gate) empty(ctx context.Context) (*exec.Executor, error) {
+	return g.newExecutor(ctx, registry.NewLoader(registry.Options{}).Load(ctx, nil, true))
+}
+
+// surround adds to every call of an executor what the settings ask for, from
+// the outside in: hooks, audit, output limit, cache, overrides of
+// the result, retries, time limit (spec
+// section 8.6).
+func (g *gate) surround(ctx context.Context, x *exec.Executor) error {
+	set, err := g.hooks(ctx)
+	if err != nil {
+		return err
+	}
+	if set != nil {
+		x.Hooks = set
+	}
+	x.Observe = g.audit.Call
+	x.Limits = g.runs.TimeLimit
+	x.Wrap = g.runs.Around()
+	return nil
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// protocolAge is how long the protocol of a server is cached. It is detected
+// again from time to time because servers are upgraded.
+const protocolAge = 30 * 24 * time.Hour
+
+// listingOptions say what is cached, and where.
+type listingOptions struct {
+	Settings *settings.Settings
+	Expander *values.Expander
+	Environ  []string // of the process, "K=V"
+	Folders  *state.Folders
+	Version  string // of this program
+	Mode     cache.Mode
+	Counts   bool // a listing without the numbers of prompts and resources is not enough
+	Log      *slog.Logger
+	Warn     func(registry.Diagnostic)
+}
+
+// listingStore has what earlier runs learned of sources: their listings (setting
+// cache.discovery), failures, and the protocols of servers. It is safe for
+// concurrent use.
+type listingStore struct {
+	Records *cache.Store
+
+	opts  listingOptions
+	still *values.Expander // does not run commands
+}
+
+// newListings returns a store without opening any file.
+func newListings(o listingOptions) *listingStore {
+	return &listingStore{opts: o, still: o.Expander.Still(), Records: cache.NewStore(cache.Options{
+		Dir: func() (*state.Dir, error) { return o.Folders.Cache("discovery") }, Rules: rules(o.Settings, o.Mode), Warn: o.Warn})}
+}
+
+// rules returns how long data of each kind is used.
+func rules(set *settings.Settings, mode cache.Mode) map[cache.Kind]cache.Rule {
+	listing := cache.Rule{TTL: set.DiscoveryTTL, Mode: mode}
+	protocol := cache.Rule{TTL: protocolAge, Mode: cache.Fresh}
+	if mode == cache.Renew {
+		protocol.Mode = cache.Renew
+	}
+	failure := cache.Rule{Mode: mode}
+	if set.DiscoveryTTL > 0 { // without listings, sources are started anyway
+		failure.TTL = set.FailuresTTL
+	}
+	if failure.TTL == 0 || mode == cache.Offline {
+		failure.Mode = cache.Live
+	}
+	return map[cache.Kind]cache.Rule{cache.Listing: listing, mcpclient.OfferPrompts: listing, mcpclient.OfferResources: listing,
+		cache.Protocol: protocol, cache.Failure: failure}
+}
+
+// ForgetFailure lets a source be asked again even if it failed recently.
+func (l *listingStore) ForgetFailure(source string) { l.Records.Expire(source, cache.Failure) }
+
+// Flush writes all pending changes. That it cannot is a warning if listings are to be
+// cached; the rest only saves milliseconds.
+func (l *listingStore) Flush() {
+	switch err := l.Records.Flush(); {
+	case err == nil:
+	case l.Records.Active(cache.Listing):
+		l.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "tool lists cannot be cached: " + err.Error(),
+			Hint: "set cache.discovery: 0 to disable the cache"})
+	default:
+		l.opts.Log.Debug("how servers were reached is not remembered", "err", err)
+	}
+}
+
+// keptFailure is the error of a source in an earlier run.
+type keptFailure struct{ Message string }
+
+func (e *keptFailure) Error() string { return e.Message }
+func (e *keptFailure) Unwrap() error { return registry.ErrSourceFailed }
+
+// failureEntry returns the entry for the error of a source; nil is the empty entry.
+func failureEntry(key string, failure error) cache.Entry {
+	if failure == nil {
+		return cache.Entry{}
+	}
+	facts, _ := json.Marshal(keptFailure{failure.Error()}) // a string always encodes
+	return cache.Entry{Key: key, Facts: facts}
+}
+
+// failureOf returns the recent error of a source; nil if the record has none.
+func failureOf(r cache.Record) error {
+	failure := &keptFailure{}
+	if e, ok := r[cache.Failure]; !ok || json.Unmarshal(e.Facts, failure) != nil {
+		return nil
+	}
+	return failure
+}
+
+// keyOnce is a key that is computed when first needed.
+type keyOnce struct {
+	once sync.Once
+	key  string
+	err  error
+}
+
+func (k *keyOnce) get(make func() (string, error)) (string, error) {
+	k.once.Do(func() { k.key, k.err = make() })
+	return k.key, k.err
+}
+
+// noKey handles a source whose cache key cannot be computed: the source is
+// queried, unless that is not allowed.
+func (l *listingStore) noKey(err error) error {
+	if l.opts.Mode == cache.Offline {
+		return fmt.Errorf("%w: %w", cache.ErrNothingKept, err)
+	}
+	return nil
+}

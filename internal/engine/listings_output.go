@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/expand"
+)
+
+// outputListing is the cached output of a program that declares tools. It
+// implements discover.Outputs.
+type outputListing struct {
+	*listingStore
+	source string
+	tree   string // folder all of whose files are part of the key; "" = none
+	once   keyOnce
+}
+
+// OfOutput returns what is cached of a program that declares tools; tree is a
+// folder all of whose files its output depends on, "" for none.
+func (l *listingStore) OfOutput(source, tree string) discover.Outputs {
+	return &outputListing{listingStore: l, source: source, tree: tree}
+}
+
+func (l *outputListing) key(i discover.Invocation) (string, error) {
+	return l.once.get(func() (string, error) {
+		k := cache.NewKey("output", l.opts.Version, l.source, l.opts.Settings.ProjectRoot, string(i.Stdin))
+		var given []string
+		for _, p := range l.opts.Settings.Env {
+			value, _ := expand.Find(i.Env, p.Name)
+			given = append(given, p.Name+"="+value)
+		}
+		p := cache.Program{Root: l.opts.Settings.ProjectRoot, Dir: i.Dir, Argv: i.Argv, Env: i.Env, Given: given}
+		err := errors.Join(k.AddProgram(p), k.AddFiles(p))
+		if err == nil && l.tree != "" {
+			err = k.AddTree(l.tree)
+		}
+		return k.String(), err
+	})
+}
+
+// Load implements [discover.Outputs].
+func (l *outputListing) Load(_ context.Context, i discover.Invocation) (stdout []byte, ok bool, err error) {
+	if !l.Records.Active(cache.Listing) {
+		return nil, false, nil
+	}
+	key, err := l.key(i)
+	if err != nil {
+		return nil, false, l.noKey(err)
+	}
+	record, err := l.Records.Load(cache.Source{Name: l.source, Key: key}, map[cache.Kind]string{cache.Listing: "", cache.Failure: l.limit()})
+	if err != nil {
+		return nil, false, err
+	}
+	if e := record[cache.Listing]; len(e.Parts) == 1 {
+		l.Records.Serve(l.source, e.Stored)
+		return e.Parts[0], true, nil
+	}
+	return nil, false, failureOf(record)
+}
+
+// limit is the key of failures, because a program that took too long may not do so
+// within another time limit.
+func (l *outputListing) limit() string { return l.opts.Settings.DiscoveryTimeout.String() }
+
+// Save implements [discover.Outputs].
+func (l *outputListing) Save(_ context.Context, i discover.Invocation, stdout []byte, failure error) {
+	if !l.Records.Active(cache.Listing) {
+		return
+	}
+	key, err := l.key(i)
+	if err != nil {
+		return
+	}
+	record := cache.Record{cache.Failure: failureEntry(l.limit(), failure)}
+	if failure == nil {
+		record[cache.Listing] = cache.Entry{Parts: [][]byte{stdout}}
+	}
+	l.Records.Save(cache.Source{Name: l.source, Key: key}, record)
+}

@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
+)
+
+// knownServer is what earlier runs learned of a server, as far as this run may use it. The
+// zero value of a field means that it is not known.
+type knownServer struct {
+	Listing  *mcpclient.Listing
+	Protocol string                       // how it was reached: "legacy", "modern" or "sse"
+	Failure  error                        // how it failed recently
+	Offers   map[string][]mcpclient.Offer // by kind, such as [mcpclient.OfferPrompts]
+}
+
+// cachedServer is the record of one server. It is safe for concurrent use.
+type cachedServer struct {
+	*listingStore
+	server settings.Server
+
+	program, files keyOnce // without and with the files that the arguments name
+}
+
+// OfServer returns the record of a server, by its settings.
+func (l *listingStore) OfServer(server settings.Server) *cachedServer {
+	return &cachedServer{listingStore: l, server: server}
+}
+
+// keyOf returns a key made of the server's expanded settings and its program.
+// If files is set, it includes the files that its arguments name, which may
+// affect a listing. Values from commands are used as written, because reading a
+// cached listing must not run anything.
+func (l *cachedServer) keyOf(ctx context.Context, files bool) (string, error) {
+	s, err := l.still.Server(ctx, l.server)
+	if err != nil {
+		return "", err
+	}
+	oauth, err := json.Marshal(s.OAuth)
+	if err != nil {
+		return "", err
+	}
+	root := l.opts.Settings.ProjectRoot
+	k := cache.NewKey("server", l.opts.Version, root, l.opts.Settings.Workspace, s.Name, s.Command, s.Cwd, s.URL, s.HTTPURL, s.Type, s.Protocol, string(oauth),
+		fmt.Sprint(s.InheritEnv, l.opts.Settings.Limits))
+	k.Add(s.Args...)
+	var given []string
+	for _, p := range s.Env {
+		k.Add("env", p.Name, p.Value)
+		given = append(given, p.Name+"="+p.Value)
+	}
+	for _, p := range s.Headers {
+		k.Add("header", p.Name, p.Value)
+	}
+	if s.URL != "" || s.HTTPURL != "" {
+		return k.String(), nil
+	}
+	p := cache.Program{Root: root, Dir: folderIn(root, s.Cwd), Argv: append([]string{s.Command}, s.Args...),
+		Env: values.Environment(process.ChildEnviron(l.opts.Environ), s.Env, s.InheritEnv), Given: given}
+	err = k.AddProgram(p)
+	if err == nil && files {
+		err = k.AddFiles(p)
+	}
+	return k.String(), err
+}
+
+// folderIn returns a folder of the settings, relative to root; "" is root
+// itself.
+func folderIn(root, dir string) string {
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(root, dir)
+}
+
+// record returns which record is the server's, and the keys of its entries: files that
+// the server's arguments name may change what it lists, but not how it is reached.
+// fileErr says why only the latter has a key.
+func (l *cachedServer) record(ctx context.Context) (source cache.Source, keys map[cache.Kind]string, fileErr, err error) {
+	source.Name = registry.MCPPrefix + l.server.Name
+	source.Key, err = l.program.get(func() (string, error) { return l.keyOf(ctx, false) })
+	if err != nil {
+		return source, nil, nil, err
+	}
+	keys = map[cache.Kind]string{cache.Protocol: ""}
+	if !l.Records.Active(cache.Listing) {
+		return source, keys, nil, nil
+	}
+	key, fileErr := l.files.get(func() (string, error) { return l.keyOf(ctx, true) })
+	if fileErr == nil {
+		keys[cache.Listing], keys[mcpclient.OfferPrompts], keys[mcpclient.OfferResources] = key, key, key
+		keys[cache.Failure] = key + " " + l.server.ConnectTimeout.String() // it may have been too short
+	}
+	return source, keys, fileErr, nil
+}
+
+// Load returns what is known of the server. The error says that the server must not be
+// asked, and comes with what is known apart from its listing.
+func (l *cachedServer) Load(ctx context.Context) (known knownServer, err error) {
+	source, keys, fileErr, err := l.record(ctx)
+	if err != nil {
+		return known, l.noKey(err)
+	}
+	record, err := l.Records.Load(source, keys)
+	if fileErr != nil {
+		err = l.noKey(fileErr)
+	}
+	known.Failure = failureOf(record)
+	_ = json.Unmarshal(record[cache.Protocol].Facts, &known.Protocol) // what cannot be read is not known
+	known.Offers = map[string][]mcpclient.Offer{}
+	for _, kind := range []string{mcpclient.OfferPrompts, mcpclient.OfferResources} {
+		var offers []mcpclient.Offer
+		if json.Unmarshal(record[cache.Kind(kind)].Facts, &offers) == nil {
+			known.Offers[kind] = offers
+		}
+	}
+	listing := &mcpclient.Listing{Tools: record[cache.Listing].Parts, ListedAt: record[cache.Listing].Stored}
+	if json.Unmarshal(record[cache.Listing].Facts, &listing.Facts) == nil && (listing.Facts.Counted || !l.opts.Counts || l.opts.Mode == cache.Offline) {
+		known.Listing = listing
+	}
+	return known, err
+}
+
+// Save stores the fields of known that are not zero and leaves the others as they are,
+// except that a listing ends a failure. A missing login is no failure to store: it is
+// detected immediately and ends when the user logs in.
+func (l *cachedServer) Save(ctx context.Context, known knownServer) {
+	source, keys, _, err := l.record(ctx)
+	if err != nil {
+		return
+	}
+	record := cache.Record{}
+	put := func(kind cache.Kind, facts any, parts [][]byte) {
+		key, ok := keys[kind]
+		if data, err := json.Marshal(facts); ok && err == nil {
+			record[kind] = cache.Entry{Key: key, Facts: data, Parts: parts}
+		}
+	}
+	if known.Protocol != "" {
+		put(cache.Protocol, known.Protocol, nil)
+	}
+	for kind, offers := range known.Offers {
+		put(cache.Kind(kind), offers, nil)
+	}
+	switch {
+	case known.Listing != nil:
+		put(cache.Listing, known.Listing.Facts, known.Listing.Tools)
+		record[cache.Failure] = cache.Entry{}
+	case known.Failure != nil && !errors.Is(known.Failure, registry.ErrNeedsLogin):
+		put(cache.Failure, keptFailure{known.Failure.Error()}, nil)
+	}
+	l.Records.Save(source, record)
+}
+
+// Forget removes what is cached of the server.
+func (l *cachedServer) Forget(ctx context.Context) error {
+	source, _, _, err := l.record(ctx)
+	if err != nil {
+		return err
+	}
+	return l.Records.Drop(ctx, source)
+}

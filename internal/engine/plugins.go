@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/discover"
+	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/values"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// The places where plugins are found.
+const (
+	PlaceProject = "project"
+	PlaceUser    = "user"
+	PlaceSetting = "setting"
+)
+
+// Plugin is a plugin with its state from the settings.
+type Plugin struct {
+	*discover.Plugin
+	Place     string
+	Disabled  *registry.Entry // entry of plugins.disabled; nil = enabled
+	Untrusted bool            // its project is not trusted, so it is ignored
+
+	Source registry.Source // nil: not used
+}
+
+// SourceName returns the name of its source; "" if it is not used.
+func (p *Plugin) SourceName() string {
+	if p.Source == nil {
+		return ""
+	}
+	return p.Source.Name()
+}
+
+// pluginOptions say where plugins are and how they run.
+type pluginOptions struct {
+	Settings *settings.Settings
+	Environ  []string // of the process, "K=V"
+	Expander *values.Expander
+	Cached   *listingStore
+	// Run returns the options for running the plugin with an id.
+	Run func(id string) discover.PluginOptions
+	// EnvErr is the error in the environment that plugins would run with.
+	EnvErr error
+}
+
+// pluginFinder collects the plugins of one run in the order in which they claim names:
+// the project's, the user's, those of plugins.paths.
+type pluginFinder struct {
+	pluginOptions
+	found    []Plugin
+	searched []string // folders in which they were looked for
+}
+
+// findPlugins finds all plugins, including those that are not used, and creates the
+// sources of the others. searched are the folders in which they were looked for,
+// including those that do not exist. It runs nothing.
+func findPlugins(ctx context.Context, o pluginOptions) (found []Plugin, searched []string) {
+	found, searched = find(ctx, o)
+	for i := range found {
+		p := &found[i]
+		if p.Untrusted || p.Disabled != nil && len(p.Problems) > 0 {
+			continue
+		}
+		if o.EnvErr != nil && p.Disabled == nil {
+			p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it cannot be run: " + o.EnvErr.Error()})
+		}
+		opts := o.Run(p.ID)
+		opts.Disabled = p.Disabled != nil
+		tree := ""
+		if p.Sum != "" {
+			tree = p.Dir
+		}
+		opts.Outputs = o.Cached.OfOutput(registry.PluginPrefix+p.ID, tree)
+		p.Source = discover.NewPlugin(p.Plugin, opts)
+	}
+	return found, searched
+}
+
+// find finds the plugins and judges them.
+func find(ctx context.Context, o pluginOptions) (found []Plugin, searched []string) {
+	f := &pluginFinder{pluginOptions: o}
+	if p := o.Settings.Project; p != nil && !o.Settings.Globals.NoProject {
+		dir := filepath.Join(o.Settings.ProjectRoot, ".toolreg", "plugins")
+		f.add(ctx, PlaceProject, discover.PluginPlace{Path: dir, Name: dir}, p)
+	}
+	if user := settings.UserFolder(o.Environ); user != "" && !o.Settings.Globals.NoUser {
+		dir := filepath.Join(user, "plugins")
+		f.add(ctx, PlaceUser, discover.PluginPlace{Path: dir, Name: dir}, nil)
+	}
+	for _, e := range o.Settings.PluginPaths.Entries {
+		f.addSetting(ctx, e)
+	}
+	f.judge()
+	return f.found, f.searched
+}
+
+// add adds the plugins of one place; project is set if they are covered by a
+// grant of the project.
+func (f *pluginFinder) add(ctx context.Context, place string, at discover.PluginPlace, project *settings.Project) {
+	f.searched = append(f.searched, at.Path)
+	for _, p := range discover.FindPlugins(ctx, at) {
+		found := Plugin{Plugin: p, Place: place}
+		switch {
+		case project != nil:
+			found.Untrusted = !project.Trusted
+			f.checkGrant(p, project)
+		case place == PlaceUser:
+			f.checkOwner(p, at.Path)
+		}
+		f.found = append(f.found, found)
+	}
+}
+
+// addSetting adds the plugins of an entry of plugins.paths. Relative paths are
+// resolved from the project root; those of the system's and the user's settings
+// from the folder of the file, because a project must not be able to put
+// plugins there.
+func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
+	path, err := f.pathOf(e)
+	if err != nil {
+		f.refuse(e, err.Error(), "")
+		return
+	}
+	at := discover.PluginPlace{Path: path, Name: e.Origin.String(), Required: true, Hint: "plugins.paths names it"}
+	inside := e.Origin.Scope == settings.ScopeProject && within(f.Settings.ProjectRoot, path)
+	switch {
+	case inside && !filepath.IsLocal(e.Value):
+		f.refuse(e, fmt.Sprintf("%q is inside the project, but not written relative to it, so that trust does not cover it", e.Value), "write it relative to the project root")
+	case inside:
+		f.add(ctx, PlaceSetting, at, f.Settings.Project)
+	default:
+		f.add(ctx, PlaceSetting, at, nil)
+	}
+}
+
+func (f *pluginFinder) refuse(e settings.Entry, message, hint string) {
+	f.found = append(f.found, Plugin{Place: PlaceSetting, Plugin: &discover.Plugin{ID: "unknown", Path: e.Value, Place: e.Origin.String(),
+		Problems: []document.Problem{{File: e.Origin.String(), Message: "plugins.paths: " + message, Hint: hint}}}})
+}
+
+// pathOf returns the absolute path of an entry.
+func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
+	path, err := f.Expander.Expand(e.Value)
+	if err != nil {
+		return "", err
+	}
+	if home, known := expand.Find(f.Environ, "HOME"); known {
+		path = expand.Home(path, home)
+	}
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	base := f.Settings.ProjectRoot
+	if e.Origin.Scope == settings.ScopeUser || e.Origin.Scope == settings.ScopeSystem {
+		base = filepath.Dir(e.Origin.Name)
+	}
+	return filepath.Join(base, path), nil
+}
+
+// within reports whether a path is in a folder after resolving links.
+func within(dir, path string) bool { return trust.Within(trust.Real(path), trust.Real(dir)) }
+
+// checkGrant checks that the manifest that was read is the one that was
+// granted.
+func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project) {
+	if p.Sum == "" || !project.Trusted {
+		return
+	}
+	real := trust.Real(p.Path)
+	for _, covered := range project.Covered {
+		if covered.Path == real && covered.Sum == p.Sum {
+			return
+		}
+	}
+	p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it has changed since the project was checked", Hint: "run the command again"})
+}
+
+// checkOwner rejects plugins in the user's folder that another user could have
+// put there.
+func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
+	for _, path := range []string{folder, p.Dir, p.Path} {
+		if reason := trust.Foreign(trust.Real(path)); reason != "" {
+			p.Problems = append(p.Problems, document.Problem{File: path, Message: "is not safe to use: " + reason, Hint: "make yourself its owner and only writer"})
+			return
+		}
+	}
+}
+
+// judge marks plugins that are disabled and those whose id is taken.
+func (f *pluginFinder) judge() {
+	off := f.Settings.PluginsOff.Sourced()
+	first := map[string]string{}
+	for i := range f.found {
+		p := &f.found[i]
+		if e, ok := registry.MatchAny(off, p.ID); ok {
+			p.Disabled = &e
+		}
+		if p.Untrusted || p.Disabled != nil || len(p.Problems) > 0 {
+			continue
+		}
+		if reserved, ok := ReservedPluginID(p.Plugin); ok {
+			p.Problems = []document.Problem{reserved}
+			continue
+		}
+		if path, taken := first[p.ID]; taken {
+			p.Problems = []document.Problem{TakenPluginID(p.Plugin, path)}
+			continue
+		}
+		first[p.ID] = p.Path
+	}
+}
+
+// ReservedPluginID reports that the id of a plugin is a name of a built-in tool.
+func ReservedPluginID(p *discover.Plugin) (document.Problem, bool) {
+	tool := builtin.Named(p.ID)
+	return document.Problem{File: p.Path, Message: fmt.Sprintf("its id %q is a name of the built-in tool %s; none of its tools are registered", p.ID, tool),
+		Hint: "give the plugin another id"}, tool != ""
+}
+
+// TakenPluginID reports that the plugin at path has the same id and comes first.
+func TakenPluginID(p *discover.Plugin, path string) document.Problem {
+	return document.Problem{File: p.Path, Message: fmt.Sprintf("a plugin with the id %q already exists: %s", p.ID, path),
+		Hint: "give one of them another id, or remove it"}
+}
+
+// protectedFiles returns the paths of plugins that no tool may change: their folders,
+// or only the script or manifest if the workspace is inside that folder.
+func protectedFiles(plugins []Plugin, workspace string) []string {
+	var out []string
+	for _, p := range plugins {
+		switch {
+		case p.Path == "" || !filepath.IsAbs(p.Path):
+		case p.Sum == "" || within(p.Dir, workspace):
+			out = append(out, p.Path)
+		default:
+			out = append(out, p.Dir)
+		}
+	}
+	return out
+}

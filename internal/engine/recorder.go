@@ -1,0 +1,264 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/audit"
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/hooks"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// recorderOptions are what a recorder needs of a session.
+type recorderOptions struct {
+	Settings *settings.Settings
+	Folders  *state.Folders
+	Environ  []string // of the process, "K=V"
+	// Outcome returns the error code and exit code of an error.
+	Outcome func(context.Context, error) (code string, exit int)
+	Warn    func(registry.Diagnostic)
+	Log     *slog.Logger
+}
+
+// callRecorder writes the audit log, which it opens when first needed. It is safe for
+// concurrent use.
+type callRecorder struct {
+	opts recorderOptions
+	set  *settings.Settings
+
+	masking sync.Once
+	mask    *strings.Replacer // see known
+
+	mu      sync.Mutex
+	log     *audit.Log // nil until something is added
+	answers []answered
+}
+
+// newRecorder returns a recorder. The caller must call Close.
+func newRecorder(o recorderOptions) *callRecorder { return &callRecorder{opts: o, set: o.Settings} }
+
+// open returns the log. It fails if there is no state folder.
+func (a *callRecorder) open() (*audit.Log, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.log != nil {
+		return a.log, nil
+	}
+	var err error
+	a.log, err = OpenAuditLog(a.opts.Folders, a.set.Audit)
+	return a.log, err
+}
+
+// Close closes the log.
+func (a *callRecorder) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.log == nil {
+		return nil
+	}
+	return a.log.Close()
+}
+
+// answered is a period in which a person was answering a server's question.
+type answered struct {
+	server, during string
+	from, to       time.Time
+}
+
+// waited returns how long the person spent on questions that came during a call
+// since it began.
+func (a *callRecorder) waited(t *registry.Tool, start time.Time) (total time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, q := range a.answers {
+		if q.server == t.Server && q.during == "tool "+text.Quote(t.ServerTool) && !q.from.Before(start) {
+			total += q.to.Sub(q.from)
+		}
+	}
+	return total
+}
+
+// OpenAuditLog returns the audit log. It writes nothing until an entry is added.
+func OpenAuditLog(folders *state.Folders, set settings.Audit) (*audit.Log, error) {
+	d, err := folders.State()
+	if err != nil {
+		return nil, err
+	}
+	return &audit.Log{Dir: d, MaxSize: set.MaxSize, Keep: set.Keep}, nil
+}
+
+// add writes an entry to the audit log if there is one.
+func (a *callRecorder) add(ctx context.Context, e audit.Entry) {
+	e.Project = a.set.ProjectRoot
+	log, err := a.open()
+	if err == nil {
+		err = log.Add(context.WithoutCancel(ctx), e)
+	}
+	if err != nil {
+		a.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_not_written",
+			Message: "the call is not in the audit log: " + err.Error(), Hint: "set audit.enabled: false to disable the log"})
+	}
+}
+
+// Call reports a call in the log of --verbose and writes it to the audit log. A
+// failure to write does not stop the call.
+func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
+	if errors.Is(context.Cause(ctx), caller.ErrContinued) {
+		return
+	}
+	e := a.newEntry(ctx, r)
+	a.opts.Log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1), "cached", e.Cached, "confined", e.Confined, "sandbox", r.Verdict.Confine.Missing,
+		"duration", e.Duration(), "outcome", string(e.Outcome))
+	if !a.set.Audit.Enabled {
+		return
+	}
+	o := toolSettingsOf(a.set, r.Tool)
+	if o.Log == settings.LogNone && e.Outcome.Made() {
+		return
+	}
+	withParams := o.Log == settings.LogParams || o.Log == "" && a.set.AuditParams
+	if e.Error = a.maskedError(errorText(r)); !withParams {
+		e.Error = withoutValues(e.Error, r.Call.Params)
+	}
+	if withParams {
+		if e.ParamsCut = len(r.Call.Params) > maxLogged; !e.ParamsCut {
+			e.Params = a.maskedParams(r.Call.Params)
+		}
+	}
+	a.add(ctx, e)
+}
+
+// maxLogged is the size of params above which none of them are logged, because
+// masking has to read all of them.
+const maxLogged = 64 << 10
+
+// Refused logs a call that was refused before a decision because its params
+// could not be read, and returns the error.
+func (a *callRecorder) Refused(ctx context.Context, t *registry.Tool, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause // reading was canceled
+	}
+	if a.set.Audit.Enabled {
+		e := a.newEntry(ctx, exec.Record{Tool: t, Start: time.Now(), Err: err})
+		if e.Outcome == audit.Invalid {
+			e.ParamsSHA256 = ""
+			a.add(ctx, e)
+		}
+	}
+	return err
+}
+
+// newEntry returns the log entry of a call.
+func (a *callRecorder) newEntry(ctx context.Context, r exec.Record) audit.Entry {
+	t := r.Tool
+	e := audit.Entry{
+		Time: r.Start, Tool: t.Name, ServerTool: t.ServerTool, Source: t.Source, Server: t.Server,
+		Decision: r.Verdict.Decision.String(), Rule: r.Verdict.Origin,
+		ParamsBytes: len(r.Call.Params), ParamsSHA256: audit.HashParams(r.Call.Params),
+		Cached: r.Result.Cached, SavedTokens: r.Result.SavedTokens, Confined: r.Result.Confined, Attempts: r.Result.Attempts,
+	}
+	if t.IsMCP() {
+		e.Tool = t.Qualified()
+	}
+	if t.IsRenamed() {
+		e.Upstream = cmp.Or(t.Upstream().Qualified(), t.Upstream().Name)
+	}
+	if c := caller.From(ctx); c != nil {
+		e.Caller = &audit.Caller{Name: c.Name, Client: c.Client, Version: c.Version}
+	}
+	e.Outcome, e.Code, e.Exit = a.outcomeOf(ctx, r.Result, r.Err)
+	e.BrokenOff = e.Outcome == audit.Cancelled && !r.Ran
+	waited, took := a.waited(t, r.Start), time.Since(r.Start)-r.Asked
+	if r.Result.Duration > 0 {
+		took = r.Result.Duration
+	}
+	e.WaitedMs, e.DurationMs = audit.Milliseconds(r.Asked+waited), audit.Milliseconds(max(took-waited, 0))
+	for _, c := range r.Result.Content {
+		e.ResultBytes += int64(len(c.Text) + len(c.Data))
+	}
+	if !r.Ran { // otherwise a step was denied, which has its own entry
+		e.Rule = cmp.Or(deniedBy(r.Err), e.Rule)
+	}
+	if e.Outcome == audit.Invalid && r.Verdict.Origin == "" {
+		e.Decision = "" // no decision was made
+	}
+	return e
+}
+
+// deniedBy returns the rule, setting or hook that denied a call; "" if none did.
+func deniedBy(err error) string {
+	if denied, ok := errors.AsType[*exec.Denied](err); ok {
+		return denied.Origin
+	}
+	if _, ok := errors.AsType[*hooks.Denied](err); ok {
+		return "hook"
+	}
+	return ""
+}
+
+// outcomeOf returns how a call ended: its outcome, its error code and its exit
+// code.
+func (a *callRecorder) outcomeOf(ctx context.Context, r registry.Result, err error) (audit.Outcome, string, int) {
+	failure := exec.ResultError(r, err)
+	if failure == nil {
+		return audit.OK, "", 0
+	}
+	code, exit := a.opts.Outcome(ctx, failure)
+	switch code {
+	case "denied", "needs_approval":
+		return audit.Denied, code, exit
+	case "invalid_params":
+		return audit.Invalid, code, exit
+	case "timeout":
+		return audit.Timeout, code, exit
+	case "interrupted":
+		return audit.Cancelled, code, exit
+	}
+	if err != nil && (errors.Is(err, context.Canceled) || ctx.Err() != nil) {
+		return audit.Cancelled, code, exit
+	}
+	return audit.Error, code, exit
+}
+
+// Question logs the outcome of a server's question: who asked, during which
+// tool, and whether it was answered, but never the answer.
+func (a *callRecorder) Question(ctx context.Context, q ask.Elicitation, action string, start time.Time) {
+	a.mu.Lock()
+	a.answers = append(a.answers, answered{q.Server, q.During, start, time.Now()})
+	a.mu.Unlock()
+	if !a.set.Audit.Enabled {
+		return
+	}
+	asked := q.Schema
+	if asked == nil {
+		asked, _ = json.Marshal(map[string]string{"url": q.URL}) // a string always encodes
+	}
+	const method = audit.QuestionMethod
+	e := audit.Entry{
+		Time: start, Tool: registry.ValidName(q.Server + "__" + method), ServerTool: method, Source: registry.MCPPrefix + q.Server, Server: q.Server,
+		Decision: "ask", Rule: "person", DurationMs: audit.Milliseconds(time.Since(start)),
+		ParamsBytes: len(asked), ParamsSHA256: audit.HashParams(asked), Outcome: audit.OK,
+	}
+	switch action {
+	case "decline":
+		e.Outcome, e.Code = audit.Denied, "denied"
+	case "cancel":
+		e.Outcome, e.Code = audit.Cancelled, "cancelled"
+	}
+	if e.Code != "" {
+		_, e.Exit = a.opts.Outcome(ctx, registry.ErrDenied)
+	}
+	a.add(ctx, e)
+}

@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/jq"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// policyRules are the rules of the settings, compiled.
+type policyRules struct {
+	set *settings.Settings
+	all []policy.Rule
+}
+
+// compileRules compiles the rules in their order: exclusions deny before anything
+// allows; then the rules of the settings, then allowedTools. The error is a
+// *settings.Error with all mistakes. evaluator evaluates the conditions of projects;
+// see [jq.Expression.Apart].
+func compileRules(set *settings.Settings, evaluator []string) (*policyRules, error) {
+	var problems []document.Problem
+	out := entryRules(nil, set.ExcludeTools, policy.Deny, &problems)
+	names := canonical()
+	for _, r := range set.Rules {
+		rule, err := compileRule(r, names)
+		if err != nil {
+			problems = append(problems, problemAt(r.Origin, err.Error()))
+		}
+		if r.Origin.Scope == settings.ScopeProject {
+			rule.When = rule.When.Apart(evaluator)
+		}
+		out = append(out, rule)
+	}
+	out = entryRules(out, set.AllowedTools, policy.Allow, &problems)
+	return &policyRules{set, out}, settings.NewError(problems)
+}
+
+// entryRules appends a rule for each entry of a list such as excludeTools.
+func entryRules(out []policy.Rule, list settings.List, decision policy.Decision, problems *[]document.Problem) []policy.Rule {
+	for i, e := range list.Sourced() {
+		r, err := policy.EntryRule(e, decision)
+		if err != nil {
+			*problems = append(*problems, problemAt(list.Entries[i].Origin, err.Error()))
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func compileRule(r settings.Rule, canonical func(string) string) (policy.Rule, error) {
+	rule := policy.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Command: r.Command, Path: r.Path,
+		Reason: r.Reason, Origin: r.Origin.String()}
+	var err error
+	if rule.Decision, err = policy.ParseDecision(r.Decision); err != nil {
+		return rule, err
+	}
+	if r.When != "" {
+		if rule.When, err = jq.Compile(r.When); err != nil {
+			return rule, fmt.Errorf("when %q is %w", r.When, err)
+		}
+	}
+	if err = rule.Compile(); err != nil {
+		return rule, err
+	}
+	return rule, rule.ValidateSandbox(canonical)
+}
+
+func problemAt(o settings.Origin, message string) document.Problem {
+	return document.Problem{File: cmp.Or(o.Name, o.String()), Line: o.Line, Col: o.Col, Message: message}
+}

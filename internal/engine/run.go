@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/confine"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/lock"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// Deps are what a session needs from the program. Dir, Environ, Folders, Warn
+// and Outcome are required; the others may be nil or zero.
+type Deps struct {
+	Version string
+	Dir     string    // the working directory, absolute
+	Environ []string  // of the process, "K=V"
+	Start   time.Time // start of the run
+	Folders *state.Folders
+	Log     *slog.Logger // nil: silent
+
+	// Warn reports a problem that does not stop a request. It may be called
+	// from any goroutine.
+	Warn func(registry.Diagnostic)
+	// Asker asks the person. nil: nobody can be asked.
+	Asker Asker
+	// Screen shows progress. nil: nothing is shown.
+	Screen Screen
+	// ServerLog returns the function that receives one server's log messages;
+	// LogLevel is the lowest level that servers are asked to send.
+	ServerLog func() func(mcpclient.LogMessage)
+	LogLevel  string
+	// Outcome returns the error code and exit code of an error, for the audit
+	// log.
+	Outcome func(context.Context, error) (code string, exit int)
+	// Keeper is the command that manages background commands of tools; it
+	// receives the arguments of builtin.Keep. nil: there are no background
+	// commands.
+	Keeper []string
+	// Evaluator is the command that runs jq.Evaluate, for expressions of plugins and
+	// projects. nil: they are evaluated here, limited only in time.
+	Evaluator []string
+}
+
+// Asker asks the person at the terminal.
+type Asker interface {
+	// Confirmer returns the confirmer for calls, or nil if nobody can be asked.
+	Confirmer() exec.Confirmer
+	// Elicit asks a server's question. If nobody can be asked, the error is a
+	// *NobodyError.
+	Elicit(context.Context, ask.Elicitation) (ask.Answer, error)
+}
+
+// Sampler is an [Asker] that puts questions for a model to somebody else than the
+// setting sampling.command. The result is that of sampling/createMessage.
+type Sampler interface {
+	Sample(context.Context, ask.Sampling) (json.RawMessage, error)
+}
+
+// NobodyError says why nobody could be asked a question.
+type NobodyError struct{ Reason string }
+
+func (e *NobodyError) Error() string { return e.Reason }
+
+// Screen shows the progress of a session.
+type Screen interface {
+	// Watch shows the state of servers until done is called.
+	Watch() (done func())
+	// ServerState shows a step of a server. It may be called from any goroutine.
+	ServerState(server string, state mcpclient.State)
+	// Pause removes what is shown until resume is called.
+	Pause() (resume func())
+}
+
+// Options are the options of one run. The zero value has no restrictions.
+type Options struct {
+	Preset  string     // only the tools of these presets; "" = all
+	Context []Fact     // context values for this run
+	Cache   cache.Mode // how cached listings are used
+	Still   bool       // start nothing, not even a command reference in the settings; Cache must be cache.Offline
+	Counts  bool       // also count prompts and resources of servers
+	Uncut   bool       // do not shorten results
+	Guard   bool       // guard the processes of servers, see [process.Spec]
+	List    bool       // nothing is called: servers are stopped as soon as they have listed their tools
+	Locked  bool       // refuse tools that differ from toolreg.lock
+	// Noticed has the diagnostics of reading the settings, which come first in
+	// what [Session.Diagnostics] returns.
+	Noticed []registry.Diagnostic
+	// Last is a filter that runs after all others, instead of Locked. nil:
+	// none.
+	Last       registry.Filter
+	LastShaped func(t *registry.Tool, name string) *registry.Hidden // likewise, for overrides
+}
+
+// InputError is a mistake in a flag, a variable, or an entry of the settings
+// that shows only in combination with others.
+type InputError struct {
+	Err  error
+	Hint string // what to do; may be empty
+}
+
+func (e *InputError) Error() string { return e.Err.Error() }
+func (e *InputError) Unwrap() error { return e.Err }
+
+// run is what all parts of a session know about the run.
+type run struct {
+	set      *settings.Settings
+	deps     Deps
+	opts     Options
+	expander *values.Expander
+	env      []string // of the commands that tools run
+	rules    *policyRules
+	confiner *confine.Confiner
+}
+
+func newRun(set *settings.Settings, deps Deps, opts Options) *run {
+	if deps.Log == nil {
+		deps.Log = slog.New(slog.DiscardHandler)
+	}
+	if deps.Screen == nil {
+		deps.Screen = blank{}
+	}
+	r := &run{set: set, deps: deps, opts: opts, expander: values.NewExpander(set.ProjectRoot, deps.Environ)}
+	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Protect: r.protectedPaths, Warn: deps.Warn, Log: deps.Log})
+	r.expander.Confine = r.confiner.Programs(confine.References)
+	if opts.Still {
+		r.opts.Cache, r.expander = cache.Offline, r.expander.Still()
+	}
+	return r
+}
+
+// programEnv returns the environment of commands, that of the process until it is
+// known.
+func (r *run) programEnv() []string {
+	if r.env == nil {
+		return r.expander.Environ
+	}
+	return r.env
+}
+
+// privateFolders returns toolreg's own folders in the home, which confined programs
+// must not read.
+func (r *run) privateFolders() []string {
+	var out []string
+	if dir := settings.UserFolder(r.deps.Environ); dir != "" {
+		out = append(out, dir)
+	}
+	if d, err := r.deps.Folders.State(); err == nil {
+		out = append(out, d.Path)
+	}
+	if dir, err := state.DefaultCacheDir(r.deps.Environ); err == nil {
+		out = append(out, dir)
+	}
+	return out
+}
+
+// protectedPaths returns the files and folders of toolreg that no tool changes.
+func (r *run) protectedPaths() []string {
+	return append(r.set.ProtectedPaths(r.deps.Environ, r.deps.Dir, r.set.Globals.Files), filepath.Join(r.set.ProjectRoot, lock.Name))
+}
+
+// warn reports a problem that does not stop the run. source may be empty.
+func (r *run) warn(code, source, message, hint string) {
+	r.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Source: source, Message: message, Hint: hint})
+}
+
+// blank is a screen that shows nothing.
+type blank struct{}
+
+func (blank) Watch() func()                       { return func() {} }
+func (blank) ServerState(string, mcpclient.State) {}
+func (blank) Pause() func()                       { return func() {} }

@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
+)
+
+const (
+	method    = "sampling/createMessage"
+	maxOutput = 1 << 20
+	tail      = 500 // bytes of stderr that a failure shows
+)
+
+// samplingOptions are what a command needs of a session.
+type samplingOptions struct {
+	Settings *settings.Settings
+	Server   settings.Server
+	Expander *values.Expander
+	Env      []string // of the command
+	Confine  process.Confiner
+	Executor func(context.Context) (*exec.Executor, error) // one as for calls
+	Declined func(server, what, reason string)             // reports that nobody was asked
+	Warn     func(registry.Diagnostic)                     // may be called while a call runs
+}
+
+// samplingCommand answers the requests of one server with sampling.command. Each is
+// decided on like a call of a tool of that server, named SERVER__sampling: a
+// trusted server needs no confirmation, others do, and "always" is remembered;
+// rules, approval modes, hooks and the audit log apply.
+type samplingCommand struct {
+	samplingOptions
+
+	mu       sync.Mutex // one request at a time
+	executor *exec.Executor
+}
+
+// newSamplingCommand returns the command for a server. It runs nothing until there is a request.
+func newSamplingCommand(o samplingOptions) *samplingCommand {
+	return &samplingCommand{samplingOptions: o}
+}
+
+// Answer returns the result of sampling/createMessage. It is safe for concurrent
+// use.
+func (s *samplingCommand) Answer(ctx context.Context, q ask.Sampling) (json.RawMessage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if s.executor == nil { // created on the first request, because most runs do not need it
+		var err error
+		if s.executor, err = s.newExecutor(ctx); err != nil {
+			return nil, err
+		}
+	}
+	tool := s.tool(q.During)
+	result, err := s.executor.Execute(ctx, tool, registry.Call{Tool: tool.Name, Params: q.Params})
+	switch {
+	case errors.Is(err, registry.ErrNeedsConfirmation):
+		s.declined(fmt.Sprintf("nobody can be asked; add a rule that allows the tool %q, or set trust: true for the server", tool.Name))
+		return nil, errors.New("the user does not allow it")
+	case errors.Is(err, registry.ErrDenied):
+		s.declined(err.Error())
+		refusal := &ask.DeclinedError{}
+		if denied, ok := errors.AsType[*exec.Denied](err); ok {
+			refusal.Said = denied.Said
+		}
+		return nil, refusal
+	case err != nil:
+		s.declined(err.Error())
+		return nil, err
+	case result.IsError:
+		return nil, errors.New(result.Text())
+	case result.Structured != nil:
+		return result.Structured, nil
+	}
+	message, err := messageOf([]byte(result.Text()), filepath.Base(s.Settings.Sampling.Command.Argv[0])) // a hook replaced the result with text
+	if err != nil {
+		s.declined("a hook replaced the answer, and " + err.Error())
+	}
+	return message, err
+}
+
+func (s *samplingCommand) declined(reason string) {
+	s.Declined(s.Server.Name, "sampling request", reason)
+}
+
+func (s *samplingCommand) newExecutor(ctx context.Context) (*exec.Executor, error) {
+	x, err := s.Executor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x.Decider = decider{x.Decider}
+	return x, nil
+}
+
+// decider restricts "always" to sampling: a person who is asked about a
+// model does not mean all tools of the server.
+type decider struct{ exec.Decider }
+
+// Decide implements exec.Decider.
+func (d decider) Decide(ctx context.Context, t *registry.Tool, call registry.Call) policy.Verdict {
+	v := d.Decider.Decide(ctx, t, call)
+	v.Scopes = slices.DeleteFunc(v.Scopes, func(s policy.Scope) bool { return s.Kind == policy.ScopeServer })
+	return v
+}
+
+// tool returns the command as a tool.
+func (s *samplingCommand) tool(during string) *registry.Tool {
+	command, server := s.Settings.Sampling.Command, s.Server
+	source := registry.MCPPrefix + server.Name
+	// An approval is tied to this command for this server, as written.
+	identity, _ := json.Marshal(map[string]any{"sampling": command.Argv, "server": server.Name, "command": server.Command,
+		"args": server.Args, "url": server.URL, "httpUrl": server.HTTPURL}) // strings alone: cannot fail
+	return &registry.Tool{
+		Definition: registry.Definition{
+			Name: registry.ValidName(server.Name + "__sampling"), ServerTool: method, Server: server.Name, Source: source,
+			Description: "Asks your model a question from the server.", Category: registry.CategoryOther,
+			InputSchema: json.RawMessage(`{"type":"object"}`),
+		},
+		Identity: identity, Trusted: server.Trust, Timeout: s.Settings.Sampling.Timeout,
+		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
+			return s.call(ctx, call.Params)
+		},
+		Preview: func(context.Context, registry.Call) (registry.Preview, error) {
+			return registry.Preview{Kind: registry.PreviewInfo, Title: fmt.Sprintf("During %s, server %q asks your model to answer the following.\nThe answer goes to the server. The command is %q (%s).",
+				during, server.Name, strings.Join(command.Argv, " "), command.Origin)}, nil
+		},
+	}
+}
+
+// call runs the command: the params of the request are its stdin, the result or
+// plain text its stdout.
+func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (registry.Result, error) {
+	argv, err := s.Expander.Command(s.Settings.Sampling.Command)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	out, err := s.Confine.Run(ctx, process.Spec{Argv: argv, Dir: s.Settings.ProjectRoot, Env: s.Env, Stdin: params, MaxOutput: maxOutput})
+	switch {
+	case context.Cause(ctx) != nil:
+		return registry.Result{}, context.Cause(ctx)
+	case err != nil:
+		return s.failed(err.Error(), nil), nil
+	case out.Signal != "":
+		return s.failed("ended by "+out.Signal, out.Stderr), nil
+	case out.ExitCode != 0:
+		return s.failed(fmt.Sprintf("exit code %d", out.ExitCode), out.Stderr), nil
+	}
+	message, err := messageOf(out.Stdout, filepath.Base(argv[0]))
+	if err != nil {
+		return s.failed(err.Error(), out.Stderr), nil
+	}
+	r := registry.TextResult(string(message))
+	r.Structured = message
+	return r, nil
+}
+
+// failed shows the person how the command failed; the server only learns that
+// it did.
+func (s *samplingCommand) failed(why string, stderr []byte) registry.Result {
+	text := "sampling.command failed: " + why
+	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr[max(0, len(stderr)-tail):]), ""))
+	if said != "" {
+		said = "; its stderr ends:\n" + said
+	}
+	s.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + said})
+	return registry.ErrorResult(registry.ErrorExecution, text)
+}
+
+// messageOf parses the command's output: a result of
+// sampling/createMessage, or text that is the assistant's answer.
+func messageOf(printed []byte, model string) (json.RawMessage, error) {
+	printed = bytes.TrimSpace(printed)
+	var head struct {
+		Role    *string         `json:"role"`
+		Model   *string         `json:"model"`
+		Content json.RawMessage `json:"content"`
+	}
+	if len(printed) > 0 && printed[0] == '{' && json.Unmarshal(printed, &head) == nil && head.Content != nil {
+		if head.Role == nil || head.Model == nil || head.Content[0] != '{' {
+			return nil, errors.New("its JSON is not a message: role, model and a content object are required")
+		}
+		return json.RawMessage(printed), nil
+	}
+	switch {
+	case len(printed) == 0:
+		return nil, errors.New("it printed nothing")
+	case !utf8.Valid(printed):
+		return nil, errors.New("its output is not text")
+	}
+	type content struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	return json.Marshal(struct {
+		Role       string  `json:"role"`
+		Content    content `json:"content"`
+		Model      string  `json:"model"`
+		StopReason string  `json:"stopReason"`
+	}{"assistant", content{"text", string(printed)}, model, "endTurn"})
+}

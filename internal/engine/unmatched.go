@@ -1,0 +1,288 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/hooks"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// named is a name or glob of tools or servers in a setting.
+type named struct {
+	setting string // such as excludeTools
+	value   string
+	origin  string // file:line, a variable or a flag
+	compare comparison
+}
+
+// comparison is how a setting compares its names with those that exist. What
+// only denies or asks compares without case, what allows or changes does not.
+type comparison int
+
+const (
+	exactGlob  comparison = iota // a name or glob
+	foldedGlob                   // a name or glob, ignoring case
+	exactName                    // a name
+)
+
+func (n named) matches(known string) bool {
+	switch n.compare {
+	case exactName:
+		return n.value == known
+	case foldedGlob:
+		return text.MatchName(strings.ToLower(n.value), strings.ToLower(known))
+	default:
+		return text.MatchName(n.value, known)
+	}
+}
+
+// ofRule returns how a rule compares its names.
+func ofRule(r settings.Rule) comparison {
+	if r.Decision == "deny" || r.Decision == "ask" {
+		return foldedGlob
+	}
+	return exactGlob
+}
+
+// nameCheck are the names that exist, with the settings to compare with them.
+type nameCheck struct {
+	Settings *settings.Settings
+	Hooks    *hooks.Set // of the settings; nil: none
+	Registry *registry.Registry
+	Sources  []registry.Source
+	Given    func(registry.Source) []registry.Tool // the tools of a source, those that settings hide included
+	Plugins  []Plugin
+	Servers  []string // all servers
+	Off      []string // those that are turned off
+	// ServerOf returns the source of the server that a tool's name refers to; "" for
+	// other names.
+	ServerOf func(name string) string
+	Notice   func(registry.Diagnostic)
+}
+
+// Check warns about names in the settings that match nothing. Tools that another
+// setting hides are known. If a source failed or is turned off, a name could be
+// one of its tools, so that only probable typos are reported.
+func (m *nameCheck) Check() {
+	m.checkServerLists()
+	for _, e := range m.Settings.PluginsOff.Entries {
+		m.checkName(named{"plugins.disabled", e.Value, e.Origin.String(), exactGlob}, m.plugins(), "plugin", true)
+	}
+	tools, overrides, servers, sources := m.namesOfTools(), m.namedOverrides(), m.namedServers(), m.namedSources()
+	if len(tools)+len(overrides)+len(servers)+len(sources)+len(m.Settings.AllowOptional.Entries) == 0 {
+		return
+	}
+	failed := func(r registry.SourceReport) bool { return r.State == registry.StateFailed }
+	complete := len(m.Off) == 0 && !slices.ContainsFunc(m.Registry.Reports(), failed)
+	known := m.knownNames((*registry.Definition).Spellings)
+	m.checkTools(tools, known, complete)
+	if len(overrides) > 0 {
+		known := append(m.knownNames((*registry.Definition).OverrideNames), m.registeredNames()...)
+		slices.Sort(known)
+		m.checkTools(overrides, slices.Compact(known), complete)
+	}
+	for _, e := range m.Settings.AllowOptional.Entries {
+		m.checkName(named{"tools.allow", registry.Folded(e.Value), e.Origin.String(), foldedGlob}, m.allowable(known), "tool and no plugin", complete)
+	}
+	for _, n := range servers {
+		m.checkName(n, m.Servers, "server", true)
+	}
+	for _, n := range sources {
+		m.checkName(n, m.knownSources(), "source", true)
+	}
+}
+
+// checkTools warns about names that match none of the known tools.
+func (m *nameCheck) checkTools(names []named, known []string, complete bool) {
+	for _, n := range names {
+		if !m.isOfAbsent(n.value) {
+			m.checkName(n, known, "tool", complete)
+		}
+	}
+}
+
+// isOfAbsent reports whether a name refers to a server that is turned off or
+// failed, so that its tools are unknown.
+func (m *nameCheck) isOfAbsent(name string) bool {
+	if server := m.ServerOf(name); server != "" && m.failed(server) {
+		return true
+	}
+	return slices.ContainsFunc(m.Off, func(off string) bool { return strings.HasPrefix(name, off+"__") })
+}
+
+func (m *nameCheck) failed(source string) bool {
+	return slices.ContainsFunc(m.Registry.Reports(), func(r registry.SourceReport) bool { return r.Name == source && r.Err != nil })
+}
+
+// checkName warns if a name matches none of the known ones.
+func (m *nameCheck) checkName(n named, known []string, what string, complete bool) {
+	if slices.ContainsFunc(known, n.matches) {
+		return
+	}
+	near := registry.Near(n.value, known)
+	if !complete && len(near) == 0 {
+		return
+	}
+	hint := ""
+	if len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, ", ") + "?"
+	}
+	m.Notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "name_unmatched",
+		Message: fmt.Sprintf("%s: %s: %q matches no %s", n.origin, n.setting, n.value, what), Hint: hint})
+}
+
+// namesOfTools returns the names of tools that occur in the settings.
+func (m *nameCheck) namesOfTools() []named {
+	var out []named
+	add := func(setting, value, origin string, compare comparison) {
+		value, _, _ = strings.Cut(value, "(") // run_shell_command(git)
+		if value = strings.TrimSpace(value); value != "" && value != "*" {
+			out = append(out, named{setting, value, origin, compare})
+		}
+	}
+	list := func(setting string, l settings.List, compare comparison) {
+		for _, e := range l.Entries {
+			add(setting, e.Value, e.Origin.String(), compare)
+		}
+	}
+	list("excludeTools", m.Settings.ExcludeTools, foldedGlob)
+	list("allowedTools", m.Settings.AllowedTools, exactGlob)
+	list("coreTools", m.Settings.CoreTools, exactGlob)
+	list("tools.only", m.Settings.OnlyTools, exactGlob)
+	list("search.always", m.Settings.Search.Always, exactGlob)
+	for _, r := range m.Settings.Rules {
+		add("policy.rules", r.Tool, r.Origin.String(), ofRule(r))
+	}
+	for i := range m.Settings.ToolOptions {
+		add("toolOptions", m.Settings.ToolOptions[i].Pattern, m.Settings.ToolOptions[i].Origin.String(), exactGlob)
+	}
+	if m.Hooks != nil {
+		for i := range m.Hooks.Hooks {
+			for _, name := range m.Hooks.Hooks[i].Tools {
+				add("hooks", name, m.Hooks.Hooks[i].Origin, foldedGlob)
+			}
+		}
+	}
+	return out
+}
+
+// namedOverrides returns the names of overrides.
+func (m *nameCheck) namedOverrides() []named {
+	var out []named
+	for _, n := range m.Settings.RawNamed("overrides") {
+		out = append(out, named{"overrides", n.Name, n.Origin.String(), exactName})
+	}
+	return out
+}
+
+// namedSources returns the sources that occur in rules.
+func (m *nameCheck) namedSources() []named {
+	var out []named
+	for _, r := range m.Settings.Rules {
+		if r.Source != "" && r.Source != "*" {
+			out = append(out, named{"policy.rules", r.Source, r.Origin.String(), ofRule(r)})
+		}
+	}
+	return out
+}
+
+// knownSources returns the names of all sources, including those that are turned
+// off.
+func (m *nameCheck) knownSources() []string {
+	out := []string{registry.SourceBuiltin, registry.SourceCommand, registry.SourceComposite}
+	for _, p := range m.Plugins {
+		out = append(out, registry.PluginPrefix+p.ID)
+	}
+	for _, server := range m.Servers {
+		out = append(out, registry.MCPPrefix+server)
+	}
+	return out
+}
+
+// namedServers returns the names of servers that occur in rules and in
+// sandbox.servers.
+func (m *nameCheck) namedServers() []named {
+	var out []named
+	for _, r := range m.Settings.Rules {
+		if r.Server != "" && r.Server != "*" {
+			out = append(out, named{"policy.rules", r.Server, r.Origin.String(), ofRule(r)})
+		}
+	}
+	for _, n := range m.Settings.RawNamed("sandbox.servers") {
+		out = append(out, named{"sandbox.servers", n.Name, n.Origin.String(), exactName})
+	}
+	return out
+}
+
+// knownNames returns all names of the tools of all sources, including hidden
+// ones.
+func (m *nameCheck) knownNames(of func(*registry.Definition) []string) []string {
+	var out []string
+	for _, source := range m.Sources {
+		given := m.Given(source)
+		for i := range given {
+			out = append(out, of(&given[i].Definition)...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// registeredNames returns the names that tools have in the registry without their
+// overrides, which a conflict may have changed.
+func (m *nameCheck) registeredNames() []string {
+	var out []string
+	for _, t := range m.Registry.Tools() {
+		out = append(out, t.Upstream().Name)
+	}
+	for _, h := range m.Registry.Hidden() {
+		out = append(out, h.Name)
+	}
+	return out
+}
+
+// allowable returns the valid values of tools.allow: tools, plugins and
+// group:plugins.
+func (m *nameCheck) allowable(tools []string) []string {
+	return slices.Concat(tools, []string{registry.GroupPlugins}, m.plugins())
+}
+
+// plugins returns the ids of all plugins, whether they are used or not.
+func (m *nameCheck) plugins() []string {
+	var out []string
+	for _, p := range m.Plugins {
+		out = append(out, p.ID)
+	}
+	return out
+}
+
+// checkServerLists warns about entries of a server's includeTools and
+// excludeTools that match none of its tools.
+func (m *nameCheck) checkServerLists() {
+	for _, server := range m.Sources {
+		if !strings.HasPrefix(server.Name(), registry.MCPPrefix) || m.failed(server.Name()) {
+			continue
+		}
+		given := m.Given(server)
+		names := make([]string, len(given))
+		for i := range given {
+			names[i] = given[i].ServerTool
+		}
+		for _, set := range m.Settings.Servers {
+			if registry.MCPPrefix+set.Name != server.Name() {
+				continue
+			}
+			for _, e := range set.IncludeTools.Entries {
+				name, _, _ := strings.Cut(e.Value, "(")
+				m.checkName(named{"includeTools of server " + set.Name, strings.TrimSpace(name), e.Origin.String(), exactGlob}, names, "tool of it", true)
+			}
+			for _, e := range set.ExcludeTools.Entries {
+				m.checkName(named{"excludeTools of server " + set.Name, e.Value, e.Origin.String(), exactGlob}, names, "tool of it", true)
+			}
+		}
+	}
+}

@@ -7,14 +7,14 @@ import (
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // CallLine returns the command line that calls a tool with params, in the form
 // k=v if possible.
 func CallLine(name string, def *registry.Definition, params []byte) string {
-	line := "toolreg call " + Quote(terminal.Line(name))
+	line := "toolreg call " + Quote(ui.Line(name))
 	arguments, ok := args.Format(params, def.InputSchema)
 	if !ok {
 		var compact bytes.Buffer

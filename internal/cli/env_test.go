@@ -13,8 +13,8 @@ import (
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/trust"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // testEnv returns the environment of a command with a home of its own, and what it
@@ -23,7 +23,7 @@ func testEnv(t *testing.T, command string, environ ...string) (*Env, *bytes.Buff
 	t.Helper()
 	var stderr bytes.Buffer
 	home := t.TempDir()
-	e := newEnv("", Streams{In: strings.NewReader(""), Out: terminal.NewWriter(io.Discard), Err: terminal.NewWriter(&stderr)},
+	e := newEnv("", Streams{In: strings.NewReader(""), Out: ui.NewWriter(io.Discard), Err: ui.NewWriter(&stderr)},
 		append([]string{"HOME=" + home, "XDG_STATE_HOME=" + filepath.Join(home, "state")}, environ...))
 	e.Config.command = &cobra.Command{Use: command}
 	(&cobra.Command{Use: "toolreg"}).AddCommand(e.Config.command)

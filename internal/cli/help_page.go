@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // HelpPage returns the help of a command, wrapped at a width.
@@ -41,7 +41,7 @@ type helpText struct {
 // section adds lines under a heading, if there are any.
 func (h *helpText) section(title, lines string) {
 	if lines = strings.TrimRight(lines, "\n"); lines != "" {
-		heading := terminal.Paint([]terminal.Span{{Text: title + ":", Style: terminal.Bold}}, h.color)
+		heading := ui.Paint([]ui.Span{{Text: title + ":", Style: ui.Bold}}, h.color)
 		h.WriteString("\n" + heading + "\n" + lines + "\n")
 	}
 }

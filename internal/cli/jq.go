@@ -12,7 +12,7 @@ import (
 	"github.com/itchyny/gojq"
 
 	"github.com/toolreg/toolreg/internal/memory"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // Filter is a compiled --jq expression.
@@ -87,7 +87,7 @@ func next(iter gojq.Iter) any {
 		}
 		return v
 	case string:
-		return terminal.Visible(v)
+		return ui.Visible(v)
 	}
 	if !ok {
 		return io.EOF

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // JSONText formats JSON for a person: indented, with invisible characters
@@ -14,35 +14,35 @@ import (
 func JSONText(data []byte, color bool) string {
 	var b bytes.Buffer
 	if json.Indent(&b, data, "", "  ") != nil {
-		return terminal.Visible(string(data))
+		return ui.Visible(string(data))
 	}
 	indented := text.EscapeJSON(b.Bytes())
 	if !color {
 		return string(indented)
 	}
-	return terminal.Paint(jsonSpans(string(indented)), true)
+	return ui.Paint(jsonSpans(string(indented)), true)
 }
 
 // jsonSpans styles the tokens of valid JSON: keys, strings, numbers, words.
-func jsonSpans(data string) []terminal.Span {
-	var spans []terminal.Span
+func jsonSpans(data string) []ui.Span {
+	var spans []ui.Span
 	for at := 0; at < len(data); {
 		n := tokenLength(data[at:])
 		token, rest := data[at:at+n], strings.TrimLeft(data[at+n:], " ")
-		style := terminal.Style(0)
+		style := ui.Style(0)
 		switch c := token[0]; {
 		case c == '"' && strings.HasPrefix(rest, ":"):
-			style = terminal.Blue | terminal.Bold
+			style = ui.Blue | ui.Bold
 		case c == '"':
-			style = terminal.Green
+			style = ui.Green
 		case c == 't' || c == 'f':
-			style = terminal.Yellow
+			style = ui.Yellow
 		case c == 'n':
-			style = terminal.Dim
+			style = ui.Dim
 		case c == '-' || c >= '0' && c <= '9':
-			style = terminal.Cyan
+			style = ui.Cyan
 		}
-		spans = append(spans, terminal.Span{Text: token, Style: style})
+		spans = append(spans, ui.Span{Text: token, Style: style})
 		at += n
 	}
 	return spans

@@ -13,7 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // GeminiSettings returns a note that the project has settings of the Gemini
@@ -43,7 +43,7 @@ func (c *Config) NoteGeminiSettings(s *settings.Settings) {
 	if note == "" || !c.firstTime("gemini-"+hex.EncodeToString(sum[:8])) {
 		return
 	}
-	c.io.Note("toolreg: " + terminal.Line(note) + "\n  hint: " + terminal.Line(how) + "\n")
+	c.io.Note("toolreg: " + ui.Line(note) + "\n  hint: " + ui.Line(how) + "\n")
 }
 
 const (

@@ -14,8 +14,8 @@ import (
 
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // EncodeJSON encodes without HTML escapes and with invisible characters
@@ -67,7 +67,7 @@ func (o *IO) writeJSON(data []byte, indented bool) error {
 	case indented:
 		return o.Out.WriteStyled(EndLine(JSONText(data, color)))
 	case color:
-		return o.Out.WriteStyled(EndLine(terminal.Paint(jsonSpans(string(data)), true)))
+		return o.Out.WriteStyled(EndLine(ui.Paint(jsonSpans(string(data)), true)))
 	}
 	if !bytes.HasSuffix(data, []byte("\n")) {
 		data = append(data, '\n')
@@ -94,9 +94,9 @@ func (o *IO) PrintFiltered(data []byte) error {
 func (o *IO) Note(text string) { o.Screen.Note(text) }
 
 // NoteSpans writes a line of styled text to stderr. Foreign text must have
-// passed [terminal.Line] or [terminal.Visible].
-func (o *IO) NoteSpans(spans ...terminal.Span) {
-	o.Screen.Styled(terminal.Paint(spans, o.Color(o.ErrTTY)) + "\n")
+// passed [ui.Line] or [ui.Visible].
+func (o *IO) NoteSpans(spans ...ui.Span) {
+	o.Screen.Styled(ui.Paint(spans, o.Color(o.ErrTTY)) + "\n")
 }
 
 // Notef prints a line on stderr about what was done, unless --quiet, or --json, with
@@ -193,19 +193,19 @@ func (o *IO) noteDiagnostic(d registry.Diagnostic) {
 	}
 }
 
-func diagnosticSpans(d registry.Diagnostic) []terminal.Span {
-	style := terminal.Yellow
+func diagnosticSpans(d registry.Diagnostic) []ui.Span {
+	style := ui.Yellow
 	switch d.Severity {
 	case registry.SeverityError:
-		style = terminal.Red
+		style = ui.Red
 	case registry.SeverityInfo:
-		style = terminal.Dim
+		style = ui.Dim
 	}
 	message := NamingTool(d)
 	if d.Source != "" && !namesSource(message, d.Source) {
 		message = d.Source + ": " + message
 	}
-	spans := []terminal.Span{{Text: "toolreg: "}, {Text: string(d.Severity) + ":", Style: style}, {Text: " " + Indent(terminal.Visible(message))}}
+	spans := []ui.Span{{Text: "toolreg: "}, {Text: string(d.Severity) + ":", Style: style}, {Text: " " + Indent(ui.Visible(message))}}
 	return append(spans, hintSpans(d.Hint)...)
 }
 
@@ -224,11 +224,11 @@ func Beside(message, source string) string {
 }
 
 // hintSpans returns the line with the hint.
-func hintSpans(hint string) []terminal.Span {
+func hintSpans(hint string) []ui.Span {
 	if hint == "" {
 		return nil
 	}
-	return []terminal.Span{{Text: "\n  "}, {Text: "hint:", Style: terminal.Cyan}, {Text: " " + terminal.Line(hint)}}
+	return []ui.Span{{Text: "\n  "}, {Text: "hint:", Style: ui.Cyan}, {Text: " " + ui.Line(hint)}}
 }
 
 // Indent indents all lines of a text except the first, so that foreign text
@@ -259,11 +259,11 @@ func (o *IO) finish(ctx context.Context, err error) int {
 
 // noteText prints a failure, or what was done.
 func (o *IO) noteText(f failure) {
-	prefix := terminal.Span{Text: "toolreg:"}
+	prefix := ui.Span{Text: "toolreg:"}
 	if f.exit != ExitOK {
-		prefix.Style = terminal.Red | terminal.Bold
+		prefix.Style = ui.Red | ui.Bold
 	}
-	spans := []terminal.Span{prefix, {Text: " " + Indent(terminal.Visible(f.message))}}
+	spans := []ui.Span{prefix, {Text: " " + Indent(ui.Visible(f.message))}}
 	o.NoteSpans(append(spans, hintSpans(f.hint)...)...)
 }
 

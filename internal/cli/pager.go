@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // Page collects the results of the run, so that a pager shows them if they are
@@ -57,7 +57,7 @@ func (e *Env) showPage(ctx context.Context, leave func()) {
 func (o *IO) rows(page string) int {
 	n, width := 0, o.Width()
 	for line := range strings.Lines(page) {
-		n += 1 + max(terminal.Width(strings.TrimSuffix(line, "\n"))-1, 0)/width
+		n += 1 + max(ui.Width(strings.TrimSuffix(line, "\n"))-1, 0)/width
 	}
 	return n
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // Person is the person who runs the command, if there is one. It asks one question at
@@ -24,7 +24,7 @@ type Person struct {
 	io *IO
 
 	opening sync.Mutex
-	ttys    []*terminal.TTY // to close at the end
+	ttys    []*ui.TTY // to close at the end
 
 	asking   sync.Mutex
 	approved []string // diffs that the person has approved
@@ -55,7 +55,7 @@ func (p *Person) Confirmer() exec.Confirmer {
 	p.opening.Lock()
 	defer p.opening.Unlock()
 	p.ttys = append(p.ttys, tty)
-	return &inTurn{p, terminal.Confirmer{TTY: tty}}
+	return &inTurn{p, ui.Confirmer{TTY: tty}}
 }
 
 // close closes the terminal.
@@ -70,7 +70,7 @@ func (p *Person) close() {
 // inTurn asks one question at a time.
 type inTurn struct {
 	*Person
-	confirmer terminal.Confirmer
+	confirmer ui.Confirmer
 }
 
 // Turn implements [exec.Confirmer].
@@ -115,8 +115,8 @@ func (p *Person) Elicit(ctx context.Context, q ask.Elicitation) (ask.Answer, err
 		return declined, &engine.NobodyError{Reason: "nobody can be asked"}
 	}
 	defer tty.Close()
-	asker := terminal.Asker{TTY: tty, Open: terminal.Browser{Environ: p.io.environ}.Open}
-	reply, err := asker.Ask(ctx, terminal.Asked{Server: q.Server, During: q.During, Message: q.Message, Form: q.Form, URL: q.URL, Done: q.Done})
+	asker := ui.Asker{TTY: tty, Open: ui.Browser{Environ: p.io.environ}.Open}
+	reply, err := asker.Ask(ctx, ui.Asked{Server: q.Server, During: q.During, Message: q.Message, Form: q.Form, URL: q.URL, Done: q.Done})
 	if context.Cause(ctx) != nil {
 		time.Sleep(withdrawnRest) // only the next question waits for this
 	}
@@ -129,11 +129,11 @@ func (p *Person) Elicit(ctx context.Context, q ask.Elicitation) (ask.Answer, err
 const withdrawnRest = 500 * time.Millisecond
 
 // actionOf returns an action in the words of the protocol.
-func actionOf(a terminal.Action) string {
+func actionOf(a ui.Action) string {
 	switch a {
-	case terminal.Accept:
+	case ui.Accept:
 		return "accept"
-	case terminal.Cancel:
+	case ui.Cancel:
 		return "cancel"
 	}
 	return "decline"
@@ -141,7 +141,7 @@ func actionOf(a terminal.Action) string {
 
 // Open is OpenTTY for questions that are not asked if nobody may be asked
 // in this run.
-func (p *Person) Open() (*terminal.TTY, error) {
+func (p *Person) Open() (*ui.TTY, error) {
 	if why := p.nobody(); why != "" {
 		return nil, errors.New(why)
 	}
@@ -150,8 +150,8 @@ func (p *Person) Open() (*terminal.TTY, error) {
 
 // OpenTTY opens the terminal for questions. An error means that nobody can be
 // asked. Close it when done.
-func (p *Person) OpenTTY() (*terminal.TTY, error) {
-	tty, err := terminal.OpenTTY()
+func (p *Person) OpenTTY() (*ui.TTY, error) {
+	tty, err := ui.OpenTTY()
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (p *Person) OpenTTY() (*terminal.TTY, error) {
 
 // Require opens the terminal of the person who runs the command; missing is
 // the error if there is none or nobody may be asked.
-func (p *Person) Require(missing *NoTerminalError) (*terminal.TTY, error) {
+func (p *Person) Require(missing *NoTerminalError) (*ui.TTY, error) {
 	if p.NonInteractive {
 		return nil, missing
 	}
@@ -187,12 +187,12 @@ func (p *Person) AtKeyboard() bool {
 // full-screen output.
 func (p *Person) fullScreen() bool {
 	name := p.io.getenv("TERM")
-	return terminal.HasFull && p.io.InTTY && p.io.OutTTY && p.io.ErrTTY && name != "" && name != "dumb" && !p.io.JSON && p.nobody() == ""
+	return ui.HasFull && p.io.InTTY && p.io.OutTTY && p.io.ErrTTY && name != "" && name != "dumb" && !p.io.JSON && p.nobody() == ""
 }
 
 // AskYes asks a question whose answers are yes and no. The error
-// [terminal.ErrNoAnswer] means no answer rather than no.
-func AskYes(ctx context.Context, tty *terminal.TTY, q terminal.Query) (yes bool, err error) {
+// [ui.ErrNoAnswer] means no answer rather than no.
+func AskYes(ctx context.Context, tty *ui.TTY, q ui.Query) (yes bool, err error) {
 	q.Answers = []string{"yes", "no"}
 	chosen, err := tty.Choose(ctx, q)
 	if cause := context.Cause(ctx); cause != nil {

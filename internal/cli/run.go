@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/process"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // stuckWrite is how long a write may wait for the reader of stdout once a signal
@@ -62,9 +62,9 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	e.IO.JSON = wantsJSON(argv, e.Config.Getenv("TOOLREG_JSON")) || e.Config.Getenv("TOOLREG_JQ") != "" // until the flags are parsed
 	e.IO.In = cancellable(ctx, s.In)
 	e.IO.pipe = out
-	e.IO.Out = terminal.NewWriter(e.IO.pipe)
+	e.IO.Out = ui.NewWriter(e.IO.pipe)
 	if s.OutTTY {
-		e.IO.Out = terminal.NewWriter(e.IO.Screen.Results(e.IO.pipe))
+		e.IO.Out = ui.NewWriter(e.IO.Screen.Results(e.IO.pipe))
 	}
 	if err := checkDescriptors(); err != nil {
 		return e.IO.finish(ctx, err)
@@ -91,7 +91,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 		err = e.IO.pipe.Failure()
 	}
 	if e.IO.summary != "" && err == nil {
-		e.IO.NoteSpans(terminal.Span{Text: terminal.Line(e.IO.summary), Style: terminal.Dim})
+		e.IO.NoteSpans(ui.Span{Text: ui.Line(e.IO.summary), Style: ui.Dim})
 	}
 	return e.IO.finish(ctx, err)
 }
@@ -99,7 +99,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 // Tree returns the commands for the generator of the manual. They print their
 // help to out and cannot be run.
 func (p Program) Tree(out io.Writer) *cobra.Command {
-	return newRootCommand(newEnv(p.Version, Streams{In: strings.NewReader(""), Out: terminal.NewWriter(out), Err: terminal.NewWriter(io.Discard)}, nil), &p)
+	return newRootCommand(newEnv(p.Version, Streams{In: strings.NewReader(""), Out: ui.NewWriter(out), Err: ui.NewWriter(io.Discard)}, nil), &p)
 }
 
 // RunCommand runs another command instead of the current one, with its global

@@ -10,16 +10,15 @@ import (
 	"golang.org/x/term"
 
 	"github.com/toolreg/toolreg/internal/expand"
-	"github.com/toolreg/toolreg/internal/screen"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // Streams are the standard streams of a command. Out has only results. What is
 // written to Out or Err is escaped.
 type Streams struct {
 	In                    io.Reader
-	Out, Err              *terminal.Writer
+	Out, Err              *ui.Writer
 	InTTY, OutTTY, ErrTTY bool // whether each is a terminal
 }
 
@@ -27,7 +26,7 @@ type Streams struct {
 func NewStreams(in, out, err *os.File) Streams {
 	isTTY := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	return Streams{
-		In: in, Out: terminal.NewWriter(out), Err: terminal.NewWriter(err),
+		In: in, Out: ui.NewWriter(out), Err: ui.NewWriter(err),
 		InTTY: isTTY(in), OutTTY: isTTY(out), ErrTTY: isTTY(err),
 	}
 }
@@ -36,9 +35,9 @@ func NewStreams(in, out, err *os.File) Streams {
 // follow the global flags for output; the JSON that they print is filtered by --jq.
 type IO struct {
 	Streams
-	Screen *screen.Screen // notes and live lines on stderr
-	JQ     *Filter        // nil without --jq
-	Log    *slog.Logger   // to stderr with --verbose, else nowhere
+	Screen *ui.Screen   // notes and live lines on stderr
+	JQ     *Filter      // nil without --jq
+	Log    *slog.Logger // to stderr with --verbose, else nowhere
 
 	JSON    bool // results are JSON, and stderr is lines of JSON
 	Quiet   bool // print no warnings
@@ -55,7 +54,7 @@ type IO struct {
 }
 
 func newIO(s Streams, environ []string) *IO {
-	return &IO{Streams: s, Screen: screen.New(s.Err), Log: slog.New(slog.DiscardHandler), environ: environ, vars: expand.NewEnviron(environ)}
+	return &IO{Streams: s, Screen: ui.NewScreen(s.Err), Log: slog.New(slog.DiscardHandler), environ: environ, vars: expand.NewEnviron(environ)}
 }
 
 // follow applies the global flags for output. jqFlag says that --jq is a flag rather

@@ -6,9 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/columns"
-	"github.com/toolreg/toolreg/internal/screen"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // Color reports whether to use colors for an output that may be a terminal.
@@ -40,7 +38,7 @@ func (o *IO) Width() int {
 
 // size returns the columns and rows of the terminal on stdout, or 80 by 24 if
 // unknown.
-func (o *IO) size() (columns, rows int) { return screen.SizeOf(o.Stdout())() }
+func (o *IO) size() (columns, rows int) { return ui.SizeOf(o.Stdout())() }
 
 // pipeWidth is so large that nothing is wrapped in a pipe.
 const pipeWidth = 1 << 20
@@ -71,7 +69,7 @@ func WithFailed(n int, noun string, failed int) string {
 
 // Block indents foreign text of several lines.
 func Block(s string) string {
-	return "  " + strings.ReplaceAll(strings.TrimRight(terminal.Visible(s), "\n"), "\n", "\n  ") + "\n"
+	return "  " + strings.ReplaceAll(strings.TrimRight(ui.Visible(s), "\n"), "\n", "\n  ") + "\n"
 }
 
 // EndLine ends the last line of a text unless it is empty.
@@ -91,7 +89,7 @@ func OrEmpty[T any](s []T) []T {
 }
 
 // PrintTable prints a table on stdout: in columns on a terminal, else with tabs.
-func (o *IO) PrintTable(t *columns.Table) error {
+func (o *IO) PrintTable(t *ui.Table) error {
 	if o.OutTTY {
 		return o.Out.WriteStyled(t.Text(o.Width(), o.Color(true)))
 	}
@@ -101,7 +99,7 @@ func (o *IO) PrintTable(t *columns.Table) error {
 
 // PrintCounted is PrintTable with the number of rows below it on a terminal. noun
 // is what a row is, such as "approval".
-func (o *IO) PrintCounted(t *columns.Table, noun string) error {
+func (o *IO) PrintCounted(t *ui.Table, noun string) error {
 	if len(t.Rows) == 0 && o.OutTTY {
 		o.Notef("no %ss", noun)
 		return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 func TestJSONColours(t *testing.T) {
@@ -23,7 +23,7 @@ func TestJSONColours(t *testing.T) {
 
 func TestTerminalWidth(t *testing.T) {
 	for columns, want := range map[string]int{"": 80, "0": 80, "-5": 80, "x": 80, "3": 20, "132": 132, "99999999999999999999": 80} {
-		o := newIO(Streams{Out: terminal.NewWriter(io.Discard), Err: terminal.NewWriter(io.Discard)}, []string{"COLUMNS=" + columns})
+		o := newIO(Streams{Out: ui.NewWriter(io.Discard), Err: ui.NewWriter(io.Discard)}, []string{"COLUMNS=" + columns})
 		o.pipe = newPipeWriter(io.Discard, nil)
 		if got := o.Width(); got != want {
 			t.Errorf("COLUMNS=%s: %d, want %d", columns, got, want)
@@ -44,7 +44,7 @@ func TestColor(t *testing.T) {
 		{"always", "NO_COLOR=1", true, true},
 		{"never", "CLICOLOR_FORCE=1", false, false},
 	} {
-		o := newIO(Streams{Out: terminal.NewWriter(io.Discard), Err: terminal.NewWriter(io.Discard)}, []string{tt.environ})
+		o := newIO(Streams{Out: ui.NewWriter(io.Discard), Err: ui.NewWriter(io.Discard)}, []string{tt.environ})
 		o.color = tt.flag
 		if o.Color(true) != tt.onTTY || o.Color(false) != tt.elsewhere {
 			t.Errorf("--color %s, %s: %v on a terminal, %v elsewhere", tt.flag, tt.environ, o.Color(true), o.Color(false))

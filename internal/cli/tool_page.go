@@ -5,9 +5,8 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/args"
-	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // Page formats all details of a tool, part by part, for a screen of a given
@@ -29,14 +28,14 @@ func (p *Page) Space() {
 }
 
 // Field adds a short value next to its name.
-func (p *Page) Field(name, value string, style terminal.Style) {
+func (p *Page) Field(name, value string, style ui.Style) {
 	if value == "" {
 		return
 	}
-	head := terminal.Span{Text: fmt.Sprintf("%-*s", fieldName, name+":"), Style: terminal.Dim}
-	for _, row := range terminal.WrapSpans([]terminal.Span{{Text: terminal.Line(value), Style: style}}, max(p.Width-fieldName, 20)) {
-		p.line(append([]terminal.Span{head}, row...)...)
-		head = terminal.Span{Text: strings.Repeat(" ", fieldName)}
+	head := ui.Span{Text: fmt.Sprintf("%-*s", fieldName, name+":"), Style: ui.Dim}
+	for _, row := range ui.WrapSpans([]ui.Span{{Text: ui.Line(value), Style: style}}, max(p.Width-fieldName, 20)) {
+		p.line(append([]ui.Span{head}, row...)...)
+		head = ui.Span{Text: strings.Repeat(" ", fieldName)}
 	}
 }
 
@@ -44,10 +43,10 @@ func (p *Page) Field(name, value string, style terminal.Style) {
 const fieldName = 14
 
 // Title begins a part of several lines.
-func (p *Page) Title(name string) { p.line(terminal.Span{Text: name + ":", Style: terminal.Dim}) }
+func (p *Page) Title(name string) { p.line(ui.Span{Text: name + ":", Style: ui.Dim}) }
 
-func (p *Page) line(spans ...terminal.Span) {
-	p.b.WriteString(terminal.Paint(spans, p.Color) + "\n")
+func (p *Page) line(spans ...ui.Span) {
+	p.b.WriteString(ui.Paint(spans, p.Color) + "\n")
 }
 
 // indent adds formatted lines.
@@ -62,9 +61,9 @@ func (p *Page) indent(text string) {
 
 // Block adds a text of several lines, indented and wrapped.
 func (p *Page) Block(text string) {
-	for line := range strings.SplitSeq(strings.TrimRight(terminal.Visible(text), "\n"), "\n") {
-		for _, row := range terminal.WrapSpans([]terminal.Span{{Text: line}}, p.Width-2) {
-			p.b.WriteString(strings.TrimRight("  "+terminal.Paint(row, false), " ") + "\n")
+	for line := range strings.SplitSeq(strings.TrimRight(ui.Visible(text), "\n"), "\n") {
+		for _, row := range ui.WrapSpans([]ui.Span{{Text: line}}, p.Width-2) {
+			p.b.WriteString(strings.TrimRight("  "+ui.Paint(row, false), " ") + "\n")
 		}
 	}
 }
@@ -94,16 +93,16 @@ func (p *Page) Examples(t *registry.Tool, callAs string) {
 	p.Title("examples")
 	for _, e := range t.Examples {
 		if e.Description != "" {
-			p.line(terminal.Span{Text: "  # " + terminal.Line(e.Description), Style: terminal.Dim})
+			p.line(ui.Span{Text: "  # " + ui.Line(e.Description), Style: ui.Dim})
 		}
-		p.line(terminal.Span{Text: "  " + CallLine(callAs, &t.Definition, e.Params)})
+		p.line(ui.Span{Text: "  " + CallLine(callAs, &t.Definition, e.Params)})
 	}
 }
 
 // paramTable returns the table of a tool's params. It has no rows if the tool
 // has no params. [Table.Text] formats it.
-func paramTable(def *registry.Definition) *columns.Table {
-	t := &columns.Table{Header: []string{"PARAM", "TYPE", "REQUIRED", "DEFAULT", "ALLOWED", "EXAMPLE", "DESCRIPTION"},
+func paramTable(def *registry.Definition) *ui.Table {
+	t := &ui.Table{Header: []string{"PARAM", "TYPE", "REQUIRED", "DEFAULT", "ALLOWED", "EXAMPLE", "DESCRIPTION"},
 		Whole: []string{"DESCRIPTION", "ALLOWED", "EXAMPLE", "DEFAULT", "TYPE"}}
 	for _, p := range args.Describe(def) {
 		required := "no"

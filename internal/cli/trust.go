@@ -13,7 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // DescribeProject describes what trusting the project means, for a screen of
@@ -26,7 +26,7 @@ func DescribeProject(p *settings.Project, width int, color bool) string {
 		}
 		b.WriteString(title + "\n")
 		for _, l := range lines {
-			b.WriteString("  " + terminal.Line(l) + "\n")
+			b.WriteString("  " + ui.Line(l) + "\n")
 		}
 	}
 	section("files covered by trust:", p.Files)
@@ -34,27 +34,27 @@ func DescribeProject(p *settings.Project, width int, color bool) string {
 	section("settings that loosen restrictions:", p.Loosens)
 	section("variables and references that would be read:", p.Expands)
 	for _, c := range p.Changes {
-		fmt.Fprintf(&b, "%s since trust was granted: %s\n", c.Kind, terminal.Line(c.Name))
+		fmt.Fprintf(&b, "%s since trust was granted: %s\n", c.Kind, ui.Line(c.Name))
 		if c.Diff != "" {
-			b.WriteString(terminal.DiffText(c.Diff, width, color))
+			b.WriteString(ui.DiffText(c.Diff, width, color))
 		}
 	}
 	if p.Obstacle != "" {
-		b.WriteString("cannot be trusted as it is: " + terminal.Line(p.Obstacle) + "\n")
+		b.WriteString("cannot be trusted as it is: " + ui.Line(p.Obstacle) + "\n")
 	}
 	return b.String()
 }
 
 // AskTrust shows what trusting a project means and asks. The error
 // terminal.ErrNoAnswer means no answer rather than no.
-func AskTrust(ctx context.Context, tty *terminal.TTY, p *settings.Project) (agreed bool, err error) {
+func AskTrust(ctx context.Context, tty *ui.TTY, p *settings.Project) (agreed bool, err error) {
 	columns, _ := tty.Size()
-	about := "Project " + terminal.Line(p.Root) + ": " + Counted(len(p.Files), "file")
+	about := "Project " + ui.Line(p.Root) + ": " + Counted(len(p.Files), "file")
 	if n := len(p.Runs); n > 0 {
 		about += ", " + Counted(n, "program") + " to run or reach"
 	}
-	return AskYes(ctx, tty, terminal.Query{
-		Text:  fmt.Sprintf("\nProject %s\n%s\n", terminal.Line(p.Root), DescribeProject(p, columns, tty.Color)),
+	return AskYes(ctx, tty, ui.Query{
+		Text:  fmt.Sprintf("\nProject %s\n%s\n", ui.Line(p.Root), DescribeProject(p, columns, tty.Color)),
 		About: about + "\n", Question: "Trust this project?",
 	})
 }
@@ -77,7 +77,7 @@ func (c *Config) GrantTrust(ctx context.Context, p *settings.Project) error {
 		c.keepNo(ctx, p, "")
 	}
 	if !c.io.Quiet && !c.io.JSON {
-		c.io.Note("toolreg: " + terminal.Line(p.Root) + " is trusted\n")
+		c.io.Note("toolreg: " + ui.Line(p.Root) + " is trusted\n")
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (c *Config) offerTrust(ctx context.Context, p *settings.Project) (agreed bo
 	defer tty.Close()
 	agreed, err = AskTrust(ctx, tty, p)
 	switch {
-	case errors.Is(err, terminal.ErrNoAnswer):
+	case errors.Is(err, ui.ErrNoAnswer):
 		return false, nil
 	case err != nil:
 		return false, err

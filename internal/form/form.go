@@ -2,7 +2,7 @@
 // asks a person (elicitation in form mode, revision 2025-11-25) and converts
 // what the person types to values that match it. The schema is untrusted:
 // references, nesting and excessive size are rejected before anything is asked.
-// internal/mcpclient parses, internal/terminal asks. [Params] creates the form
+// internal/mcpclient parses, internal/ui asks. [Params] creates the form
 // for missing params of a tool.
 package form
 

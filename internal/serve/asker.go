@@ -13,7 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // Asking says whether the clients of a server may be asked. A server that a tool has
@@ -64,7 +64,7 @@ func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 	if slices.Contains(q.Choices, exec.AlwaysTool) {
 		always, remembers = exec.AlwaysTool, true
 	}
-	result, err := c.approve(ctx, q.Tool, &mcp.ElicitParams{Mode: "form", Message: terminal.QuestionText(q), RequestedSchema: decisionSchema(remembers)})
+	result, err := c.approve(ctx, q.Tool, &mcp.ElicitParams{Mode: "form", Message: ui.QuestionText(q), RequestedSchema: decisionSchema(remembers)})
 	if err != nil {
 		return exec.Answer{}, err
 	}

@@ -1,6 +1,6 @@
 // Package text shortens text without splitting a character, and extracts single
 // lines. It is for foreign text: names, messages, output. It also knows which
-// characters are invisible, for internal/terminal, which makes text safe to
+// characters are invisible, for internal/ui, which makes text safe to
 // show.
 package text
 

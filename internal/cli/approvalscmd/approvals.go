@@ -11,10 +11,10 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 type options struct{ all bool }
@@ -111,7 +111,7 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 	if e.IO.JSON {
 		return e.IO.PrintJSON(map[string][]Approval{"approvals": newApprovals(found)})
 	}
-	t := columns.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT", "CLIENT"}, Whole: []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"}}
+	t := ui.Table{Header: []string{"ID", "KIND", "VALUE", "SOURCE", "CREATED", "PROJECT", "CLIENT"}, Whole: []string{"VALUE"}, Spare: []string{"PROJECT", "CREATED"}}
 	for _, x := range found {
 		t.Add(x.ID, string(x.Kind), x.Covers(), x.Source, x.Created.Local().Format(time.DateTime), x.Project, x.Client)
 	}

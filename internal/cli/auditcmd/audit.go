@@ -16,8 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 type auditOptions struct {
@@ -203,7 +203,7 @@ func (p *printer) print(entries []audit.Entry) error {
 		}
 		return nil
 	}
-	t := columns.Table{Header: []string{"TIME", "TOOL", "SOURCE", "DECISION", "RULE", "OUTCOME", "CODE", "MS", "PARAMS", "RESULT"},
+	t := ui.Table{Header: []string{"TIME", "TOOL", "SOURCE", "DECISION", "RULE", "OUTCOME", "CODE", "MS", "PARAMS", "RESULT"},
 		Spare: []string{"RESULT", "PARAMS", "SOURCE", "CODE", "MS", "DECISION", "RULE"}}
 	for i := range entries {
 		entry := &entries[i]

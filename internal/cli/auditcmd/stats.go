@@ -13,7 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/columns"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 type statsOptions struct {
@@ -90,7 +90,7 @@ func printStats(ios *cli.IO, counts []audit.Count) error {
 		return nil
 	}
 	ios.Summary("%s", cli.Counted(calls, "call"))
-	t := columns.Table{Header: []string{"NAME", "SOURCE", "CALLS", "OK", "ERRORS", "REFUSED", "TOTAL", "AVG", "P50", "P95", "LAST"}}
+	t := ui.Table{Header: []string{"NAME", "SOURCE", "CALLS", "OK", "ERRORS", "REFUSED", "TOTAL", "AVG", "P50", "P95", "LAST"}}
 	saved := slices.ContainsFunc(counts, func(c audit.Count) bool { return c.SavedTokens > 0 })
 	if saved || !ios.OutTTY {
 		t.Header = append(t.Header, "SAVED")

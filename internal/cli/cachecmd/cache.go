@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // New returns the command cache, which lists the caches if it has no
@@ -94,7 +94,7 @@ func printKept(ios *cli.IO, rows []kept) error {
 		ios.Notef("nothing is cached")
 		return nil
 	}
-	t := columns.Table{Header: []string{"KIND", "SOURCE", "FILES", "BYTES", "STORED"}}
+	t := ui.Table{Header: []string{"KIND", "SOURCE", "FILES", "BYTES", "STORED"}}
 	for _, r := range rows {
 		stored := ""
 		if r.Stored != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/form"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // ask asks the person for missing required params, if they are at the terminal
@@ -36,15 +36,15 @@ func ask(ctx context.Context, e *cli.Env, f engine.Found, params json.RawMessage
 		return params, "", nil
 	}
 	defer tty.Close()
-	lineOf := func(filled *terminal.Filled) string { return commandLine(e, f.Tool, params, filled) }
-	filled, err := tty.AskParams(ctx, terminal.ParamsForm{
+	lineOf := func(filled *ui.Filled) string { return commandLine(e, f.Tool, params, filled) }
+	filled, err := tty.AskParams(ctx, ui.ParamsForm{
 		Tool: f.Tool.Name, Description: f.Tool.Description, Needed: needed, More: more, Line: lineOf,
 		ReadFile: func(name string) ([]byte, error) { return e.Config.ReadFile(ctx, name) },
 	})
 	switch {
-	case errors.Is(err, terminal.ErrNoAnswer) && invalid != nil:
+	case errors.Is(err, ui.ErrNoAnswer) && invalid != nil:
 		return params, "", nil
-	case errors.Is(err, terminal.ErrNoAnswer):
+	case errors.Is(err, ui.ErrNoAnswer):
 		return nil, "", fmt.Errorf("%w: you canceled the call; nothing was run", registry.ErrDenied)
 	case err != nil:
 		return nil, "", err
@@ -68,7 +68,7 @@ func lacksOnly(err error) bool {
 }
 
 // merged returns the params with the answers.
-func merged(params json.RawMessage, filled *terminal.Filled) json.RawMessage {
+func merged(params json.RawMessage, filled *ui.Filled) json.RawMessage {
 	all, err := jsonx.Parse(params, jsonx.Options{})
 	if err != nil { // cannot happen: they were parsed before
 		return params
@@ -83,7 +83,7 @@ func merged(params json.RawMessage, filled *terminal.Filled) json.RawMessage {
 
 // commandLine returns the command line of this run with the answers as
 // arguments, or with all params as JSON if arguments cannot express them.
-func commandLine(e *cli.Env, t *registry.Tool, params json.RawMessage, filled *terminal.Filled) string {
+func commandLine(e *cli.Env, t *registry.Tool, params json.RawMessage, filled *ui.Filled) string {
 	words := e.Argv
 	for _, name := range filled.Names {
 		if file, ok := filled.Files[name]; ok && !strings.Contains(name, "=") && !strings.HasPrefix(name, "-") {

@@ -10,11 +10,10 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/markdown"
-	"github.com/toolreg/toolreg/internal/picture"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/screen"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
+	"github.com/toolreg/toolreg/internal/ui/markdown"
+	"github.com/toolreg/toolreg/internal/ui/picture"
 )
 
 // show prints a result for a person (spec section 8.7): its display, or its
@@ -25,9 +24,9 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 	d := r.Display
 	switch {
 	case d.Diff != nil && r.Summary != "" && e.Person.Approved(d.Diff.FileDiff):
-		return p.text(terminal.Line(r.Summary))
+		return p.text(ui.Line(r.Summary))
 	case d.Diff != nil:
-		return p.text(rows(terminal.Diff(terminal.Visible(d.Diff.FileDiff)), color))
+		return p.text(rows(ui.Diff(ui.Visible(d.Diff.FileDiff)), color))
 	case d.Todos != nil:
 		return p.text(rows(checklist(d.Todos, e.IO.Width()), color))
 	case !hasMedia(r.Content):
@@ -68,11 +67,11 @@ func (p *printer) markFailure(t *registry.Tool, r registry.Result) {
 	if !r.IsError || r.ErrorCategory == registry.ErrorCancellation || !e.IO.ErrTTY || e.IO.JSON || e.IO.Quiet {
 		return
 	}
-	text := " " + terminal.Line(t.Name) + " failed"
+	text := " " + ui.Line(t.Name) + " failed"
 	if r.Summary != "" && !strings.HasPrefix(r.Summary, t.ServerTool+" failed with ") && (p.streamed || !strings.Contains(cli.ResultText(r), r.Summary)) {
-		text += ": " + terminal.Line(r.Summary)
+		text += ": " + ui.Line(r.Summary)
 	}
-	e.IO.NoteSpans(terminal.Span{Text: "✗" + text, Style: terminal.Red})
+	e.IO.NoteSpans(ui.Span{Text: "✗" + text, Style: ui.Red})
 }
 
 // withoutNotice removes the text about the error that ended the call from a
@@ -108,13 +107,13 @@ func (p *printer) prose(text string, isMarkdown, color bool) string {
 	if isMarkdown {
 		return markdown.Render(text, markdown.Options{Width: p.env.IO.Width(), Color: color})
 	}
-	return terminal.Visible(text)
+	return ui.Visible(text)
 }
 
-func rows(lines [][]terminal.Span, color bool) string {
+func rows(lines [][]ui.Span, color bool) string {
 	var b strings.Builder
 	for _, l := range lines {
-		b.WriteString(terminal.Paint(l, color) + "\n")
+		b.WriteString(ui.Paint(l, color) + "\n")
 	}
 	return b.String()
 }
@@ -130,19 +129,19 @@ func hasMedia(parts []registry.Content) bool {
 
 // checklist formats a todo list; further rows of an entry are aligned with its
 // text.
-func checklist(todos []registry.Todo, width int) [][]terminal.Span {
-	var out [][]terminal.Span
+func checklist(todos []registry.Todo, width int) [][]ui.Span {
+	var out [][]ui.Span
 	for _, t := range todos {
-		mark, text := terminal.Span{Text: "[ ] "}, terminal.Span{Text: terminal.Line(t.Content)}
+		mark, text := ui.Span{Text: "[ ] "}, ui.Span{Text: ui.Line(t.Content)}
 		switch t.Status {
 		case "completed":
-			mark, text.Style = terminal.Span{Text: "[x] ", Style: terminal.Green}, terminal.Dim
+			mark, text.Style = ui.Span{Text: "[x] ", Style: ui.Green}, ui.Dim
 		case "in_progress":
-			mark, text.Style = terminal.Span{Text: "[~] ", Style: terminal.Yellow}, terminal.Bold
+			mark, text.Style = ui.Span{Text: "[~] ", Style: ui.Yellow}, ui.Bold
 		}
-		for _, row := range terminal.WrapSpans([]terminal.Span{text}, max(width-len(mark.Text), 20)) {
-			out = append(out, append([]terminal.Span{mark}, row...))
-			mark = terminal.Span{Text: "    "}
+		for _, row := range ui.WrapSpans([]ui.Span{text}, max(width-len(mark.Text), 20)) {
+			out = append(out, append([]ui.Span{mark}, row...))
+			mark = ui.Span{Text: "    "}
 		}
 	}
 	return out
@@ -154,14 +153,14 @@ func checklist(todos []registry.Todo, width int) [][]terminal.Span {
 func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 	info, err := picture.Read(c.Data)
 	if err != nil {
-		return p.text(terminal.Line(cli.PartText(c)))
+		return p.text(ui.Line(cli.PartText(c)))
 	}
 	name := string(c.Type)
 	if c.URI != "" {
 		name += " " + c.URI
 	}
 	name = fmt.Sprintf("[%s %s, %d x %d pixels, %d bytes; --output DIR saves it]", name, info.MIMEType, info.Width, info.Height, len(c.Data))
-	if err := p.text(terminal.Line(name)); err != nil || !p.env.IO.OutTTY || p.images == picture.None {
+	if err := p.text(ui.Line(name)); err != nil || !p.env.IO.OutTTY || p.images == picture.None {
 		return err
 	}
 	var b strings.Builder
@@ -169,7 +168,7 @@ func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 		if context.Cause(ctx) != nil {
 			return context.Cause(ctx)
 		}
-		return p.text("[it cannot be shown: " + terminal.Line(err.Error()) + "]")
+		return p.text("[it cannot be shown: " + ui.Line(err.Error()) + "]")
 	}
 	_, err = io.WriteString(p.env.IO.Out.Unescaped(), b.String()) // only the sequences that package picture created
 	return err
@@ -179,8 +178,8 @@ func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 func (p *printer) screen() picture.Screen {
 	s := picture.Screen{Columns: p.env.IO.Width()}
 	if f, ok := p.env.IO.Stdout().(*os.File); ok {
-		_, s.Rows = screen.SizeOf(f)()
-		s.Width, s.Height = terminal.Pixels(f)
+		_, s.Rows = ui.SizeOf(f)()
+		s.Width, s.Height = ui.Pixels(f)
 	}
 	return s
 }

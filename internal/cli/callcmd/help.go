@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // help shows the help of the named tool, or that of the command if none is
@@ -51,7 +51,7 @@ func ShowHelp(ctx context.Context, page *cli.Page, s *engine.Session, reg *regis
 		return err
 	}
 	callAs := engine.Definition(reg, t).Name
-	page.Field("usage", usage(callAs, t), terminal.Bold)
+	page.Field("usage", usage(callAs, t), ui.Bold)
 	page.Field("source", t.Source, 0)
 	if t.Category != "" {
 		page.Field("category", string(t.Category), 0)

@@ -8,8 +8,8 @@ import (
 	"io"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/picture"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/ui/picture"
 )
 
 // callDocument is the JSON of one call (spec section 3).

@@ -9,7 +9,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // stream prints the output of a call while it runs (call --stream). Its methods
@@ -103,7 +103,7 @@ func (s *stream) finish(ctx context.Context, t *registry.Tool, r registry.Result
 		}
 	}
 	if r.IsError && r.ErrorCategory != registry.ErrorCancellation && r.Summary != "" && !e.IO.Quiet && !e.IO.ErrTTY {
-		e.IO.Note(fmt.Sprintf("toolreg: %s: %s\n", t.Name, terminal.Line(r.Summary)))
+		e.IO.Note(fmt.Sprintf("toolreg: %s: %s\n", t.Name, ui.Line(r.Summary)))
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // tracer prints a line on stderr for each of several calls (call --trace). nil
@@ -26,19 +26,19 @@ func (t *tracer) call(ctx context.Context, name string, f engine.Found, params [
 	if t == nil {
 		return
 	}
-	line := " " + terminal.Line(name)
+	line := " " + ui.Line(name)
 	if f.Tool != nil {
 		_, arguments, _ := strings.Cut(cli.CallLine("x", &f.Tool.Definition, params), " x ")
-		line += " " + terminal.Cut(terminal.Line(arguments), maxTraced)
+		line += " " + ui.Cut(ui.Line(arguments), maxTraced)
 	}
-	mark := terminal.Span{Text: "✓", Style: terminal.Green}
+	mark := ui.Span{Text: "✓", Style: ui.Green}
 	why := ""
 	switch {
 	case err != nil:
-		mark, why = terminal.Span{Text: "✗", Style: terminal.Red}, ": "+cli.NewErrorBody(ctx, err).Message
+		mark, why = ui.Span{Text: "✗", Style: ui.Red}, ": "+cli.NewErrorBody(ctx, err).Message
 	case r.IsError:
-		mark, why = terminal.Span{Text: "✗", Style: terminal.Red}, ": "+cmp.Or(r.Summary, text.FirstLine(r.Text()), "the tool failed")
+		mark, why = ui.Span{Text: "✗", Style: ui.Red}, ": "+cmp.Or(r.Summary, text.FirstLine(r.Text()), "the tool failed")
 	}
-	line = strings.TrimRight(line, " ") + fmt.Sprintf(" (%d ms)", took.Milliseconds()) + terminal.Line(why)
-	t.env.IO.NoteSpans(mark, terminal.Span{Text: line, Style: terminal.Dim})
+	line = strings.TrimRight(line, " ") + fmt.Sprintf(" (%d ms)", took.Milliseconds()) + ui.Line(why)
+	t.env.IO.NoteSpans(mark, ui.Span{Text: line, Style: ui.Dim})
 }

@@ -3,7 +3,7 @@ package completioncmd
 import (
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // bashLine is a command line up to the cursor, parsed like bash without
@@ -82,12 +82,12 @@ func (l bashLine) replies(all []candidate, described bool, columns int) []string
 			quoted += " "
 		}
 		words, descriptions = append(words, quoted), append(descriptions, c.description)
-		longest = max(longest, terminal.Width(quoted))
+		longest = max(longest, ui.Width(quoted))
 	}
 	described = described && len(words) > 1
 	for i := range words {
 		if room := columns - longest - len(" ()"); described && descriptions[i] != "" && room > 8 {
-			words[i] += strings.Repeat(" ", longest-terminal.Width(words[i])) + " (" + terminal.Cut(descriptions[i], room) + ")"
+			words[i] += strings.Repeat(" ", longest-ui.Width(words[i])) + " (" + ui.Cut(descriptions[i], room) + ")"
 		}
 		words[i] += "\n"
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // New returns the command discover.
@@ -74,7 +74,7 @@ func print(ios *cli.IO, reg *registry.Registry, reports []engine.SourceReport, d
 	if ios.JSON {
 		return ios.PrintJSON(document{reports, reg.Len(), cli.OrEmpty(diags)})
 	}
-	t := columns.Aged{Table: columns.Table{Header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}, Whole: []string{"ERROR"}}}
+	t := ui.Aged{Table: ui.Table{Header: []string{"SOURCE", "STATE", "TOOLS", "TIME", "ERROR"}, Whole: []string{"ERROR"}}}
 	failed := 0
 	for _, r := range reports {
 		if r.State == registry.StateFailed {

@@ -24,7 +24,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // New returns the command doctor.
@@ -288,7 +288,7 @@ func remedyFor(servers []*mcpclient.Source, r engine.SourceReport, err error) st
 		if registry.MCPPrefix+info.Name != r.Name {
 			continue
 		}
-		server := terminal.Line(info.Name)
+		server := ui.Line(info.Name)
 		if info.State == mcpclient.StateNeedsLogin {
 			return "toolreg servers login " + server
 		}

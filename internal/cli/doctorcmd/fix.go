@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // A fix is a remedy that consists of toolreg commands.
@@ -44,11 +44,11 @@ func (x *examination) offer(ctx context.Context) (ran bool, err error) {
 			continue
 		}
 		offered = append(offered, f.Fix.String())
-		yes, err := cli.AskYes(ctx, tty, terminal.Query{
-			About:    fmt.Sprintf("\n%s: %s\n", terminal.Line(f.Subject), cli.Indent(terminal.Visible(f.Message))),
-			Question: "Run " + terminal.Line(f.Fix.String()) + "?",
+		yes, err := cli.AskYes(ctx, tty, ui.Query{
+			About:    fmt.Sprintf("\n%s: %s\n", ui.Line(f.Subject), cli.Indent(ui.Visible(f.Message))),
+			Question: "Run " + ui.Line(f.Fix.String()) + "?",
 		})
-		if err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
+		if err != nil && !errors.Is(err, ui.ErrNoAnswer) {
 			return ran, err
 		}
 		if !yes {

@@ -12,7 +12,6 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/expand"
@@ -21,7 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // folders checks whether the state and cache folders are writable.
@@ -60,10 +59,10 @@ func (x *examination) cache(s *engine.Session) {
 	case len(kept) == 0 && ttl == 0:
 		x.add(stateInfo, "discovery cache", "", "disabled; set cache.discovery: 1h to use cached tool lists for an hour")
 	case len(kept) == 0:
-		x.add(stateOK, "discovery cache", "", "empty (cache.discovery is %s)", columns.AgeText(ttl.Milliseconds()))
+		x.add(stateOK, "discovery cache", "", "empty (cache.discovery is %s)", ui.AgeText(ttl.Milliseconds()))
 	default:
 		oldest := time.Since(kept[0].Stored).Milliseconds()
-		x.add(stateOK, "discovery cache", "", "%s, %d KiB, the oldest %s old (cache.discovery is %s)", cli.Counted(len(kept), "listing"), (bytes+1023)/1024, columns.AgeText(max(oldest, 0)), columns.AgeText(ttl.Milliseconds()))
+		x.add(stateOK, "discovery cache", "", "%s, %d KiB, the oldest %s old (cache.discovery is %s)", cli.Counted(len(kept), "listing"), (bytes+1023)/1024, ui.AgeText(max(oldest, 0)), ui.AgeText(ttl.Milliseconds()))
 	}
 }
 
@@ -152,7 +151,7 @@ func (x *examination) terminal() {
 		x.add(stateInfo, "terminal", "", "%s is %d: inside a tool's run nobody can be asked", process.DepthVariable, n)
 		return
 	}
-	tty, err := terminal.OpenTTY()
+	tty, err := ui.OpenTTY()
 	if err != nil {
 		x.add(stateInfo, "terminal", "", "not available: calls that need an answer fail with exit code 6, or are allowed with --yes")
 		return

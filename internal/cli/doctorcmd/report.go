@@ -4,8 +4,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/columns"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // report prints the findings; if one is an error, the exit code is 8.
@@ -34,7 +33,7 @@ func (x *examination) print(ios *cli.IO, failed bool) error {
 		return ios.PrintJSON(document{!failed, x.findings})
 	}
 	if !ios.OutTTY {
-		t := columns.Table{}
+		t := ui.Table{}
 		for _, f := range x.findings {
 			t.Add(f.State, f.Subject, f.Message, f.Remedy)
 		}
@@ -42,23 +41,23 @@ func (x *examination) print(ios *cli.IO, failed bool) error {
 	}
 	marks := map[string]string{stateOK: "✓", stateInfo: "·", stateWarning: "!", stateError: "✗"}
 	var b strings.Builder
-	write := func(indent string, spans ...terminal.Span) {
-		for i, row := range terminal.WrapSpans(spans, ios.Width()-4) {
+	write := func(indent string, spans ...ui.Span) {
+		for i, row := range ui.WrapSpans(spans, ios.Width()-4) {
 			if i > 0 {
 				indent = "    "
 			}
-			b.WriteString(indent + terminal.Paint(row, ios.Color(true)) + "\n")
+			b.WriteString(indent + ui.Paint(row, ios.Color(true)) + "\n")
 		}
 	}
 	for _, f := range x.findings {
-		message, more, _ := strings.Cut(terminal.Visible(f.Message), "\n")
-		write("", terminal.Span{Text: marks[f.State], Style: columns.StateStyle(f.State)}, terminal.Span{Text: " "}, terminal.Span{Text: terminal.Line(f.Subject), Style: terminal.Bold},
-			terminal.Span{Text: ": " + message})
+		message, more, _ := strings.Cut(ui.Visible(f.Message), "\n")
+		write("", ui.Span{Text: marks[f.State], Style: ui.StateStyle(f.State)}, ui.Span{Text: " "}, ui.Span{Text: ui.Line(f.Subject), Style: ui.Bold},
+			ui.Span{Text: ": " + message})
 		if more != "" {
 			b.WriteString("  | " + cli.Indent(more) + "\n")
 		}
 		if f.Remedy != "" {
-			write("    ", terminal.Span{Text: terminal.Line(f.Remedy), Style: terminal.Cyan})
+			write("    ", ui.Span{Text: ui.Line(f.Remedy), Style: ui.Cyan})
 		}
 	}
 	return ios.Out.WriteStyled(b.String())

@@ -25,7 +25,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/settings/table"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 //go:embed starter
@@ -180,9 +180,9 @@ func programsOf(found []settings.FoundImport) []string {
 
 func print(ios *cli.IO, d initDocument, note, how string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "created %s\n", terminal.Line(d.Created))
+	fmt.Fprintf(&b, "created %s\n", ui.Line(d.Created))
 	for _, f := range d.Found {
-		fmt.Fprintf(&b, "found %s: %s, %s", f.Program, terminal.Line(f.File), cli.Counted(f.Servers, "MCP server"))
+		fmt.Fprintf(&b, "found %s: %s, %s", f.Program, ui.Line(f.File), cli.Counted(f.Servers, "MCP server"))
 		if f.Left > 0 {
 			fmt.Fprintf(&b, ", and %d that cannot be imported", f.Left)
 		}
@@ -192,7 +192,7 @@ func print(ios *cli.IO, d initDocument, note, how string) error {
 		fmt.Fprintf(&b, "to add them, uncomment \"imports: [%s]\" in the settings, or pass --import %s\n", strings.Join(programs, ", "), strings.Join(programs, ","))
 	}
 	if note != "" {
-		fmt.Fprintf(&b, "%s: %s\n", terminal.Line(note), terminal.Line(how))
+		fmt.Fprintf(&b, "%s: %s\n", ui.Line(note), ui.Line(how))
 	}
 	_, err := io.WriteString(ios.Out, b.String())
 	return err

@@ -11,11 +11,11 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // costOptions are the options of list about the cost of declarations.
@@ -218,8 +218,8 @@ func (doc *costDocument) compare(whole cost) {
 	doc.Percent = 100 * doc.Saved.Bytes / max(whole.Bytes, 1)
 }
 
-func (doc *costDocument) table() *columns.Table {
-	t := &columns.Table{Header: []string{"NAME", "BYTES", "TOKENS", "SOURCE"}}
+func (doc *costDocument) table() *ui.Table {
+	t := &ui.Table{Header: []string{"NAME", "BYTES", "TOKENS", "SOURCE"}}
 	row := func(prefix string, c cost, note string) {
 		t.Add(prefix+c.Name, strconv.Itoa(c.Bytes), strconv.Itoa(c.Tokens), note)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/webpage"
+	"github.com/toolreg/toolreg/internal/ui/page"
 )
 
 // runHTML writes the selected tools to a file as an HTML page.
@@ -52,7 +52,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 		return err
 	}
 	var b bytes.Buffer
-	if err := webpage.Write(&b, p); err != nil {
+	if err := page.Write(&b, p); err != nil {
 		return err
 	}
 	if err := os.WriteFile(e.Config.Absolute(o.html), b.Bytes(), 0o666); err != nil {
@@ -63,7 +63,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 }
 
 // newPage returns the page of the whole registry.
-func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.Registry, o *options) (*webpage.Page, error) {
+func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.Registry, o *options) (*page.Page, error) {
 	decider, err := s.Policy(reg)
 	if err != nil {
 		return nil, err
@@ -76,9 +76,9 @@ func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.R
 		return nil, err
 	}
 	slices.SortStableFunc(tools, func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) })
-	p := &webpage.Page{Title: filepath.Base(s.Settings().ProjectRoot), Version: e.Version, Made: time.Now(), Format: o.costs.format}
+	p := &page.Page{Title: filepath.Base(s.Settings().ProjectRoot), Version: e.Version, Made: time.Now(), Format: o.costs.format}
 	for _, d := range s.Diagnostics(reg) {
-		p.Notices = append(p.Notices, webpage.Notice{Severity: string(d.Severity), Message: cli.NamingTool(d), Hint: d.Hint})
+		p.Notices = append(p.Notices, page.Notice{Severity: string(d.Severity), Message: cli.NamingTool(d), Hint: d.Hint})
 	}
 	defer shortenPaths(p, s.Settings().ProjectRoot, expand.NewEnviron(e.Config.Environ).Home())
 	changes := lockPage(p, s.Settings(), reg)
@@ -88,7 +88,7 @@ func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.R
 	pageCosts(p, reg, tools)
 	if o.all {
 		for _, h := range o.Hidden(slices.Concat(reg.Hidden(), denied)) {
-			p.Hidden = append(p.Hidden, webpage.Hidden{Name: h.Name, Source: h.Source, Reason: h.Reason, Setting: h.Setting})
+			p.Hidden = append(p.Hidden, page.Hidden{Name: h.Name, Source: h.Source, Reason: h.Reason, Setting: h.Setting})
 		}
 	}
 	return p, nil
@@ -97,7 +97,7 @@ func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.R
 // shortenPaths writes files of the project relative to its root and those of the
 // user with ~, because the page may be shown to people who should not learn where
 // they are.
-func shortenPaths(p *webpage.Page, root, home string) {
+func shortenPaths(p *page.Page, root, home string) {
 	var pairs []string
 	for _, dir := range []struct{ path, short string }{{root, ""}, {home, "~" + string(filepath.Separator)}} {
 		if filepath.IsAbs(dir.path) && filepath.Dir(dir.path) != dir.path {
@@ -129,11 +129,11 @@ type lockKey struct{ source, name, version string }
 
 // lockPage compares all tools with the lock file as lock --check does, if there
 // is a readable one, and returns the changes by tool.
-func lockPage(p *webpage.Page, set *settings.Settings, reg *registry.Registry) map[lockKey]*webpage.Change {
+func lockPage(p *page.Page, set *settings.Settings, reg *registry.Registry) map[lockKey]*page.Change {
 	was, err := lock.Read(set.ProjectRoot)
 	if err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
-			p.Notices = append(p.Notices, webpage.Notice{Severity: string(registry.SeverityError), Message: err.Error()})
+			p.Notices = append(p.Notices, page.Notice{Severity: string(registry.SeverityError), Message: err.Error()})
 		}
 		return nil
 	}
@@ -149,10 +149,10 @@ func lockPage(p *webpage.Page, set *settings.Settings, reg *registry.Registry) m
 	changes := slices.DeleteFunc(lock.Compare(was, recorder.File()), func(c lock.Change) bool { // the tools of a failed source are unknown
 		return c.Kind == lock.Removed && slices.ContainsFunc(reg.Reports(), func(r registry.SourceReport) bool { return r.Name == c.Source && r.State == registry.StateFailed })
 	})
-	p.Lock = &webpage.Lock{File: lock.Name, Changes: make([]webpage.Change, len(changes))}
-	byTool := map[lockKey]*webpage.Change{}
+	p.Lock = &page.Lock{File: lock.Name, Changes: make([]page.Change, len(changes))}
+	byTool := map[lockKey]*page.Change{}
 	for i, c := range changes {
-		p.Lock.Changes[i] = webpage.Change{Kind: c.Kind, Source: c.Source, Name: c.Name, Parts: c.Parts, Diff: c.Diff}
+		p.Lock.Changes[i] = page.Change{Kind: c.Kind, Source: c.Source, Name: c.Name, Parts: c.Parts, Diff: c.Diff}
 		byTool[lockKey{c.Source, c.Name, c.Version}] = &p.Lock.Changes[i]
 	}
 	return byTool
@@ -165,14 +165,14 @@ func ownServer(set *settings.Settings, was *lock.File, t *registry.Tool) bool {
 		!slices.ContainsFunc(was.Tools, func(e lock.Entry) bool { return e.Source == t.Source })
 }
 
-func pageTool(t *registry.Tool, callAs string, v policy.Verdict, change *webpage.Change) webpage.Tool {
-	out := webpage.Tool{Name: callAs, DisplayName: t.DisplayName, Description: t.Description, Source: t.Source, Category: string(t.Category),
+func pageTool(t *registry.Tool, callAs string, v policy.Verdict, change *page.Change) page.Tool {
+	out := page.Tool{Name: callAs, DisplayName: t.DisplayName, Description: t.Description, Source: t.Source, Category: string(t.Category),
 		Decision: v.Decision.String(), Reason: v.Reason, Origin: v.Origin, Change: change, Facts: pageFacts(t)}
 	for _, p := range args.Describe(&t.Definition) {
-		out.Params = append(out.Params, webpage.Param{Name: p.Name, Type: p.Type, Required: p.Required, Default: p.Default, Allowed: p.Allowed, Example: cli.QuoteWords(p.Example), Description: p.Description})
+		out.Params = append(out.Params, page.Param{Name: p.Name, Type: p.Type, Required: p.Required, Default: p.Default, Allowed: p.Allowed, Example: cli.QuoteWords(p.Example), Description: p.Description})
 	}
 	for _, x := range t.Examples {
-		out.Examples = append(out.Examples, webpage.Example{Description: x.Description, Command: cli.CallLine(callAs, &t.Definition, x.Params)})
+		out.Examples = append(out.Examples, page.Example{Description: x.Description, Command: cli.CallLine(callAs, &t.Definition, x.Params)})
 	}
 	var schema bytes.Buffer
 	if json.Indent(&schema, t.InputSchema, "", "  ") == nil {
@@ -182,13 +182,13 @@ func pageTool(t *registry.Tool, callAs string, v policy.Verdict, change *webpage
 }
 
 // pageFacts returns other properties of a tool that have short values.
-func pageFacts(t *registry.Tool) []webpage.Fact {
+func pageFacts(t *registry.Tool) []page.Fact {
 	optional := ""
 	if t.Optional {
 		optional = "yes"
 	}
-	var out []webpage.Fact
-	for _, f := range []webpage.Fact{
+	var out []page.Fact
+	for _, f := range []page.Fact{
 		{Name: "Server tool", Value: t.ServerTool}, {Name: "Declared in", Value: t.Declared}, {Name: "Version", Value: t.Version}, {Name: "Author", Value: t.Author},
 		{Name: "Tags", Value: strings.Join(t.Tags, ", ")}, {Name: "Aliases", Value: strings.Join(t.Aliases, ", ")},
 		{Name: "Permissions", Value: strings.Join(t.Permissions, ", ")}, {Name: "Annotations", Value: string(t.Annotations)},
@@ -202,7 +202,7 @@ func pageFacts(t *registry.Tool) []webpage.Fact {
 }
 
 // pageCosts measures the declarations of the tools in every format.
-func pageCosts(p *webpage.Page, reg *registry.Registry, tools []*registry.Tool) {
+func pageCosts(p *page.Page, reg *registry.Registry, tools []*registry.Tool) {
 	defs, names := engine.Definitions(reg, tools), engine.Names(reg)
 	at := make(map[string]int, len(defs))
 	for i := range defs {
@@ -212,8 +212,8 @@ func pageCosts(p *webpage.Page, reg *registry.Registry, tools []*registry.Tool) 
 		out, _ := f.Encode(defs, provider.Options{Registered: names})
 		for _, d := range out.Declarations {
 			t := &p.Tools[at[d.Tool]]
-			t.Costs = append(t.Costs, webpage.Cost{Format: f.Name, Bytes: len(d.Data), Tokens: f.Tokens(d.Data)})
+			t.Costs = append(t.Costs, page.Cost{Format: f.Name, Bytes: len(d.Data), Tokens: f.Tokens(d.Data)})
 		}
-		p.Costs = append(p.Costs, webpage.Cost{Format: f.Name, Bytes: len(out.Data), Tokens: f.Tokens(out.Data)})
+		p.Costs = append(p.Costs, page.Cost{Format: f.Name, Bytes: len(out.Data), Tokens: f.Tokens(out.Data)})
 	}
 }

@@ -5,12 +5,12 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // showTool shows one tool; callAs is the name to call it.
 func showTool(p *cli.Page, t *registry.Tool, callAs string) {
-	p.Field("name", t.Name, terminal.Bold)
+	p.Field("name", t.Name, ui.Bold)
 	if t.DisplayName != t.Name {
 		p.Field("display name", t.DisplayName, 0)
 	}
@@ -32,7 +32,7 @@ func showTool(p *cli.Page, t *registry.Tool, callAs string) {
 	p.Field("aliases", strings.Join(t.Aliases, ", "), 0)
 	p.Field("permissions", strings.Join(t.Permissions, ", "), 0)
 	p.Field("annotations", string(t.Annotations), 0)
-	p.Field("fingerprint", t.Fingerprint(), terminal.Dim)
+	p.Field("fingerprint", t.Fingerprint(), ui.Dim)
 	if t.Description != "" {
 		p.Title("description")
 		p.Block(t.Description)
@@ -51,7 +51,7 @@ func showUpstream(p *cli.Page, t *registry.Tool) {
 	p.JSON("override", o.Entry)
 	p.Space()
 	p.Title("without the override")
-	p.Field("name", o.Upstream.Name, terminal.Bold)
+	p.Field("name", o.Upstream.Name, ui.Bold)
 	p.Field("display name", o.Upstream.DisplayName, 0)
 	p.Field("category", string(o.Upstream.Category), 0)
 	p.Field("tags", strings.Join(o.Upstream.Tags, ", "), 0)

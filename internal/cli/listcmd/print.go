@@ -10,11 +10,10 @@ import (
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // listed is one tool in the JSON of list.
@@ -71,7 +70,7 @@ func encode(tools []*registry.Tool, all bool) ([]byte, error) {
 // printTools prints a line for each tool, sorted by name, which is the first
 // column; the JSON is sorted by display name.
 func printTools(ios *cli.IO, tools []*registry.Tool, hidden []registry.Hidden, all bool) error {
-	t := columns.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"}, Spare: []string{"DISPLAY NAME", "CATEGORY", "SOURCE"}}
+	t := ui.Table{Header: []string{"NAME", "SOURCE", "CATEGORY", "DISPLAY NAME", "DESCRIPTION"}, Spare: []string{"DISPLAY NAME", "CATEGORY", "SOURCE"}}
 	sources := map[string]bool{}
 	for _, tool := range slices.SortedStableFunc(slices.Values(tools), func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) }) {
 		display := tool.DisplayName
@@ -122,7 +121,7 @@ func printExamples(ios *cli.IO, reg *registry.Registry, tools []*registry.Tool) 
 	for _, t := range tools {
 		for _, e := range t.Examples {
 			if e.Description != "" {
-				b.WriteString("# " + terminal.Line(e.Description) + "\n")
+				b.WriteString("# " + ui.Line(e.Description) + "\n")
 			}
 			b.WriteString(cli.CallLine(engine.Definition(reg, t).Name, &t.Definition, e.Params) + "\n")
 		}

@@ -20,8 +20,8 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 type options struct{ check, all bool }
@@ -215,7 +215,7 @@ func writeChange(b *strings.Builder, c lock.Change, diffs bool) {
 	if c.Version != "" {
 		name += "@" + c.Version
 	}
-	fmt.Fprintf(b, "%s %s %s", mark, terminal.Line(c.Source), terminal.Line(name))
+	fmt.Fprintf(b, "%s %s %s", mark, ui.Line(c.Source), ui.Line(name))
 	if len(c.Parts) > 0 {
 		b.WriteString(": " + lock.PartNames(c.Parts) + " changed")
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/callcmd"
 	"github.com/toolreg/toolreg/internal/engine"
-	"github.com/toolreg/toolreg/internal/picker"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/ui/picker"
 )
 
 // Run shows the tools and calls the one that is picked, if any.

@@ -14,11 +14,11 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // New returns the command plugins.
@@ -96,7 +96,7 @@ func run(ctx context.Context, e *cli.Env) error {
 		e.IO.Note("toolreg: no plugins; toolreg plugins new NAME creates one\n")
 		return nil
 	}
-	t := columns.Table{Header: []string{"ID", "STATE", "VERSION", "TOOLS", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
+	t := ui.Table{Header: []string{"ID", "STATE", "VERSION", "TOOLS", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
 	for _, s := range states {
 		t.Add(s.ID, s.State, s.Version, strconv.Itoa(len(s.Tools)), s.Path, s.Reason)
 	}
@@ -271,7 +271,7 @@ func printChecked(ios *cli.IO, checked []checkedPlugin) error {
 	if ios.JSON {
 		return ios.PrintJSON(map[string][]checkedPlugin{"plugins": checked})
 	}
-	t := columns.Table{Header: []string{"PLUGIN", "RESULT", "MESSAGE"}, Whole: []string{"MESSAGE"}}
+	t := ui.Table{Header: []string{"PLUGIN", "RESULT", "MESSAGE"}, Whole: []string{"MESSAGE"}}
 	for _, c := range checked {
 		for _, p := range c.Problems {
 			t.Add(c.ID, string(p.Severity), p.text)

@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/provider/lint"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 const lintHelp = `With --lint nothing is declared; instead it reports what providers would reject
@@ -88,10 +88,10 @@ func lintText(doc lintDocument, tools int) string {
 		where := []string{severity}
 		for _, part := range []string{strings.Join(f.Formats, ","), f.Tool, f.Pointer} {
 			if part != "" {
-				where = append(where, terminal.Line(part))
+				where = append(where, ui.Line(part))
 			}
 		}
-		fmt.Fprintf(&b, "%s: %s\n", strings.Join(where, " "), terminal.Line(f.Message))
+		fmt.Fprintf(&b, "%s: %s\n", strings.Join(where, " "), ui.Line(f.Message))
 	}
 	fmt.Fprintf(&b, "%s: %s, %s, %s\n", cli.Counted(tools, "tool"), cli.Counted(doc.Errors, "error"), cli.Counted(doc.Warnings, "warning"), cli.Counted(doc.Hints, "hint"))
 	return b.String()
@@ -117,10 +117,10 @@ func printExplanations(ios *cli.IO, format provider.Format, defs []registry.Defi
 }
 
 func writeExplanation(b *strings.Builder, e lint.Explanation) {
-	b.WriteString(terminal.Line(e.Tool))
+	b.WriteString(ui.Line(e.Tool))
 	switch {
 	case e.LeftOut != "":
-		b.WriteString(": " + terminal.Line(e.LeftOut) + "\n")
+		b.WriteString(": " + ui.Line(e.LeftOut) + "\n")
 		return
 	case e.Own == e.Declared || e.Declared == "":
 		b.WriteString(": schema as it is\n")
@@ -128,7 +128,7 @@ func writeExplanation(b *strings.Builder, e lint.Explanation) {
 		fmt.Fprintf(b, ": schema changed, declared as %s\n", e.Field)
 	}
 	for _, c := range e.Changes {
-		b.WriteString("  " + terminal.Line(c) + "\n")
+		b.WriteString("  " + ui.Line(c) + "\n")
 	}
 	if e.Declared != "" {
 		if diff := udiff.Unified("own", "declared", e.Own, e.Declared); diff != "" {

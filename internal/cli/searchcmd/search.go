@@ -14,11 +14,11 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/schemacmd"
-	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // defaultLimit is how many tools are printed unless the user says otherwise.
@@ -148,7 +148,7 @@ func printTable(ios *cli.IO, found []engine.Ranked, matched, searched int) error
 		return nil
 	}
 	ios.Summary("%d of %s; %d searched", len(found), cli.Counted(matched, "matching tool"), searched)
-	t := columns.Table{Header: []string{"NAME", "SOURCE", "DESCRIPTION"}, Spare: []string{"SOURCE"}}
+	t := ui.Table{Header: []string{"NAME", "SOURCE", "DESCRIPTION"}, Spare: []string{"SOURCE"}}
 	for _, f := range found {
 		t.Add(f.Tool.Name, f.Tool.Source, text.FirstSentence(f.Tool.Description))
 	}

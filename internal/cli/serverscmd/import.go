@@ -19,8 +19,8 @@ import (
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
-	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 func newImportCommand(e *cli.Env) *cobra.Command {
@@ -225,11 +225,11 @@ func chooseAsking(ctx context.Context, person *cli.Person, program string, serve
 	defer tty.Close()
 	var out additions
 	for i, f := range servers {
-		yes, err := cli.AskYes(ctx, tty, terminal.Query{
-			About:    fmt.Sprintf("%d of %d: %s: %s (%s:%d)\n", i+1, len(servers), terminal.Line(f.Name), terminal.Line(reach(f.JSON)), terminal.Line(f.file), f.Pos.Line),
+		yes, err := cli.AskYes(ctx, tty, ui.Query{
+			About:    fmt.Sprintf("%d of %d: %s: %s (%s:%d)\n", i+1, len(servers), ui.Line(f.Name), ui.Line(reach(f.JSON)), ui.Line(f.file), f.Pos.Line),
 			Question: "Copy it?",
 		})
-		if err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
+		if err != nil && !errors.Is(err, ui.ErrNoAnswer) {
 			return nil, err
 		}
 		if yes {

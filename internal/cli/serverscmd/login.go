@@ -21,7 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // loginTimeout is how long a login may take without --timeout.
@@ -204,7 +204,7 @@ func (l *login) ways() oauth.LoginOptions {
 	opened := false
 	if !l.noBrowser {
 		o.Browse = func(ctx context.Context, address string) error {
-			err := terminal.Browser{Environ: l.env.Config.Environ}.Open(ctx, address)
+			err := ui.Browser{Environ: l.env.Config.Environ}.Open(ctx, address)
 			opened = err == nil
 			if err != nil {
 				l.env.IO.Log.Debug("no browser", "err", err)
@@ -212,7 +212,7 @@ func (l *login) ways() oauth.LoginOptions {
 			return nil // the URL is printed, and somebody may open it
 		}
 	}
-	if tty, err := terminal.OpenTTY(); err == nil && !l.env.Person.NonInteractive {
+	if tty, err := ui.OpenTTY(); err == nil && !l.env.Person.NonInteractive {
 		_ = tty.Close()
 		o.Agree = l.agree
 	}
@@ -224,7 +224,7 @@ func (l *login) ways() oauth.LoginOptions {
 		case l.noBrowser:
 			return l.readLine(ctx)
 		}
-		return "", terminal.ErrNoAnswer
+		return "", ui.ErrNoAnswer
 	}
 	return o
 }
@@ -241,13 +241,13 @@ func (l *login) agree(ctx context.Context, issuer, setting string) (bool, error)
 	if u, err := url.Parse(issuer); err == nil {
 		host = u.Host
 	}
-	host = terminal.Line(host)
-	server := terminal.Line(l.server.Name)
-	agreed, err := cli.AskYes(ctx, tty, terminal.Query{
-		Text:  fmt.Sprintf("\nServer %q names the authorization server %s (%s), which your settings do not name (oauth.issuer).\n\n", server, host, terminal.Line(issuer)),
+	host = ui.Line(host)
+	server := ui.Line(l.server.Name)
+	agreed, err := cli.AskYes(ctx, tty, ui.Query{
+		Text:  fmt.Sprintf("\nServer %q names the authorization server %s (%s), which your settings do not name (oauth.issuer).\n\n", server, host, ui.Line(issuer)),
 		About: fmt.Sprintf("Logging in to server %q at %s\n", server, host), Question: fmt.Sprintf("Send your %s to %s?", setting, host),
 	})
-	if errors.Is(err, terminal.ErrNoAnswer) {
+	if errors.Is(err, ui.ErrNoAnswer) {
 		return false, nil
 	}
 	return agreed, err
@@ -272,7 +272,7 @@ func (l *login) show(address string, opened bool) {
 	if opened {
 		text = "toolreg: opening your browser to log in to server %q; if it does not open, go to this URL:\n%s\n"
 	}
-	l.env.IO.Note(fmt.Sprintf(text, terminal.Line(l.server.Name), terminal.Line(address)))
+	l.env.IO.Note(fmt.Sprintf(text, ui.Line(l.server.Name), ui.Line(address)))
 }
 
 func (l *login) ask(ctx context.Context) (string, error) {
@@ -318,13 +318,13 @@ func (l *login) print(out loggedIn) error {
 		if l.client == nil {
 			text += ": its settings have an Authorization header"
 		}
-		l.env.IO.Note("toolreg: " + terminal.Line(text) + "\n")
+		l.env.IO.Note("toolreg: " + ui.Line(text) + "\n")
 		return nil
 	}
 	text := fmt.Sprintf("logged in to server %q at %s; it has %s", out.Name, out.Issuer, cli.Counted(out.Tools, "tool"))
 	if len(out.Scopes) > 0 {
 		text += "; scope " + strings.Join(out.Scopes, " ")
 	}
-	l.env.IO.Note("toolreg: " + terminal.Line(text) + "\n")
+	l.env.IO.Note("toolreg: " + ui.Line(text) + "\n")
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 type logoutOptions struct{ all bool }
@@ -80,7 +80,7 @@ func runLogout(ctx context.Context, e *cli.Env, names []string) error {
 	}
 	for _, d := range done {
 		if !e.IO.Quiet {
-			e.IO.Note("toolreg: " + terminal.Line(d.text()) + "\n")
+			e.IO.Note("toolreg: " + ui.Line(d.text()) + "\n")
 		}
 	}
 	return nil

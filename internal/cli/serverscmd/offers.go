@@ -11,11 +11,11 @@ import (
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // offersDocument is the JSON of servers --prompts and --resources. Lists that
@@ -205,8 +205,8 @@ func printOffers(ios *cli.IO, o *options, all []offer, diags []registry.Diagnost
 	return ios.PrintTable(table)
 }
 
-func promptTable(prompts []mcpclient.Prompt) *columns.Table {
-	t := &columns.Table{Header: []string{"SERVER", "PROMPT", "ARGUMENTS", "DESCRIPTION"}}
+func promptTable(prompts []mcpclient.Prompt) *ui.Table {
+	t := &ui.Table{Header: []string{"SERVER", "PROMPT", "ARGUMENTS", "DESCRIPTION"}}
 	for _, p := range prompts {
 		var arguments []string
 		for _, arg := range p.Arguments {
@@ -221,8 +221,8 @@ func promptTable(prompts []mcpclient.Prompt) *columns.Table {
 	return t
 }
 
-func resourceTable(resources []mcpclient.Resource, templates []mcpclient.ResourceTemplate) *columns.Table {
-	t := &columns.Table{Header: []string{"SERVER", "KIND", "URI", "TYPE", "SIZE", "NAME", "DESCRIPTION"}, Spare: []string{"SIZE", "TYPE", "DESCRIPTION", "NAME"}}
+func resourceTable(resources []mcpclient.Resource, templates []mcpclient.ResourceTemplate) *ui.Table {
+	t := &ui.Table{Header: []string{"SERVER", "KIND", "URI", "TYPE", "SIZE", "NAME", "DESCRIPTION"}, Spare: []string{"SIZE", "TYPE", "DESCRIPTION", "NAME"}}
 	for _, r := range resources {
 		size := ""
 		if r.Size > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 func newPromptCommand(e *cli.Env) *cobra.Command {
@@ -171,13 +171,13 @@ func messagesText(ios *cli.IO, messages []mcpclient.Message) string {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "[%s]\n", terminal.Line(m.Role))
+		fmt.Fprintf(&b, "[%s]\n", ui.Line(m.Role))
 		text := cli.EndLine(messageText(m.Content))
 		if !ios.OutTTY {
 			b.WriteString(text)
 			continue
 		}
-		for line := range strings.Lines(terminal.Visible(text)) {
+		for line := range strings.Lines(ui.Visible(text)) {
 			b.WriteString("  " + cli.EndLine(line))
 		}
 	}

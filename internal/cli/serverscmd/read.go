@@ -22,7 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 type readOptions struct{ output string }
@@ -83,7 +83,7 @@ func runRead(ctx context.Context, e *cli.Env, o *readOptions, name, uri string) 
 	case e.IO.JSON:
 		return e.IO.PrintJSON(d)
 	case o.output != "":
-		_, err = io.WriteString(e.IO.Out, cli.EndLine(terminal.Visible(strings.Join(d.Saved, "\n"))))
+		_, err = io.WriteString(e.IO.Out, cli.EndLine(ui.Visible(strings.Join(d.Saved, "\n"))))
 		return err
 	}
 	return printReading(e.IO, uri, reading.Contents)
@@ -133,7 +133,7 @@ func callLimit(set *settings.Settings, name string) time.Duration {
 // printReading prints text unchanged in a pipe, and made visible on a terminal.
 func printReading(ios *cli.IO, uri string, contents []registry.Content) error {
 	if len(contents) == 0 {
-		ios.Note("toolreg: the server returned nothing for " + terminal.Line(uri) + "\n")
+		ios.Note("toolreg: the server returned nothing for " + ui.Line(uri) + "\n")
 		return nil
 	}
 	if !ios.OutTTY {
@@ -146,9 +146,9 @@ func printReading(ios *cli.IO, uri string, contents []registry.Content) error {
 				Hint: "--output FILE writes it to a file"}
 		}
 		if len(contents) > 1 {
-			b.WriteString("== " + terminal.Line(cmp.Or(c.URI, uri)) + "\n")
+			b.WriteString("== " + ui.Line(cmp.Or(c.URI, uri)) + "\n")
 		}
-		b.WriteString(cli.EndLine(terminal.Visible(c.Text)))
+		b.WriteString(cli.EndLine(ui.Visible(c.Text)))
 	}
 	_, err := io.WriteString(ios.Out, b.String())
 	return err

@@ -13,10 +13,10 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 type options struct {
@@ -123,7 +123,7 @@ func print(ios *cli.IO, infos []mcpclient.Info) error {
 	if len(infos) == 0 {
 		ios.Note("toolreg: no MCP servers in the settings\n")
 	}
-	t := columns.Aged{Table: columns.Table{Header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"}, Whole: []string{"ERROR"},
+	t := ui.Aged{Table: ui.Table{Header: []string{"NAME", "TRANSPORT", "STATE", "PROTOCOL", "TOOLS", "PROMPTS", "RESOURCES", "MS", "ORIGIN", "ERROR"}, Whole: []string{"ERROR"},
 		Spare: []string{"MS", "RESOURCES", "PROMPTS", "PROTOCOL", "TRANSPORT", "ORIGIN"}}}
 	failed := 0
 	for _, s := range infos {

@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/terminal"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 func newTestCommand(e *cli.Env) *cobra.Command {
@@ -69,7 +69,7 @@ func runTest(ctx context.Context, e *cli.Env, name string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", t)
 	for _, tool := range t.ToolNames {
-		fmt.Fprintf(&b, "  %s\n", terminal.Line(tool))
+		fmt.Fprintf(&b, "  %s\n", ui.Line(tool))
 	}
 	_, err = e.IO.Out.Write([]byte(b.String()))
 	return err
@@ -181,5 +181,5 @@ func (t *trial) String() string {
 		version, _ := jsonx.Text(jsonx.Get(t.ServerInfo, "version"))
 		what = " (" + strings.TrimSpace(name+" "+version) + ")"
 	}
-	return fmt.Sprintf("server %q works%s: %s, connected in %d ms over %s", t.Name, terminal.Line(what), strings.Join(about, ", "), t.ConnectMs, t.Transport)
+	return fmt.Sprintf("server %q works%s: %s, connected in %d ms over %s", t.Name, ui.Line(what), strings.Join(about, ", "), t.ConnectMs, t.Transport)
 }

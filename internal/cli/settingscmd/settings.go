@@ -14,9 +14,9 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
-	"github.com/toolreg/toolreg/internal/columns"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // New returns the command settings.
@@ -99,7 +99,7 @@ func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 		}
 		return e.IO.PrintJSON(map[string][]shownSetting{"settings": shown})
 	}
-	t := columns.Table{Header: []string{"KEY", "VALUE", "ORIGIN"}, Whole: []string{"VALUE"}}
+	t := ui.Table{Header: []string{"KEY", "VALUE", "ORIGIN"}, Whole: []string{"VALUE"}}
 	for _, v := range values {
 		t.Add(v.Key, string(v.JSON), strings.Join(append(others(v), v.Origin.String()), ", "))
 	}
@@ -155,7 +155,7 @@ func runPath(e *cli.Env) error {
 	if e.IO.JSON {
 		return e.IO.PrintJSON(map[string][]settings.Place{"places": cli.OrEmpty(places)})
 	}
-	t := columns.Table{Header: []string{"STATE", "SCOPE", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
+	t := ui.Table{Header: []string{"STATE", "SCOPE", "PATH", "REASON"}, Whole: []string{"REASON", "PATH"}}
 	for _, p := range places {
 		t.Add(string(p.State), p.Scope.String(), p.Path, p.Reason)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
-	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/trust"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // ScopeFlag adds the flag --scope to a command that changes settings. more is
@@ -158,7 +158,7 @@ func WarnShadowed(ios *cli.IO, key string, by settings.Origin) {
 
 // EditText opens the person's editor on a text until check accepts it or the
 // person gives up, which is a [registry.ErrDenied].
-func EditText(ctx context.Context, tty *terminal.TTY, name, text string, check func(text string) error) (string, error) {
+func EditText(ctx context.Context, tty *ui.TTY, name, text string, check func(text string) error) (string, error) {
 	for {
 		edited, err := tty.Edit(ctx, name, text)
 		if err != nil {
@@ -168,8 +168,8 @@ func EditText(ctx context.Context, tty *terminal.TTY, name, text string, check f
 		if mistake == nil {
 			return edited, nil
 		}
-		again, err := cli.AskYes(ctx, tty, terminal.Query{Text: "\n" + terminal.Visible(mistake.Error()) + "\n\n", Question: "Edit it again?"})
-		if err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
+		again, err := cli.AskYes(ctx, tty, ui.Query{Text: "\n" + ui.Visible(mistake.Error()) + "\n\n", Question: "Edit it again?"})
+		if err != nil && !errors.Is(err, ui.ErrNoAnswer) {
 			return "", err
 		}
 		if !again {

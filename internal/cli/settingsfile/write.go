@@ -16,8 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/trust"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // Change is a change that a command makes to a settings file for the person who
@@ -115,7 +115,7 @@ func askToWrite(ctx context.Context, person *cli.Person, w Change, before, after
 	defer tty.Close()
 	agreed, err := cli.AskYes(ctx, tty, writeQuestion(tty, w, before, after))
 	switch {
-	case err != nil && !errors.Is(err, terminal.ErrNoAnswer):
+	case err != nil && !errors.Is(err, ui.ErrNoAnswer):
 		return err
 	case !agreed:
 		return fmt.Errorf("%w: you said no; nothing was written", registry.ErrDenied)
@@ -125,21 +125,21 @@ func askToWrite(ctx context.Context, person *cli.Person, w Change, before, after
 
 // writeQuestion draws a change with what it would allow that is not granted
 // yet.
-func writeQuestion(tty *terminal.TTY, w Change, before, after *settings.Project) terminal.Query {
+func writeQuestion(tty *ui.TTY, w Change, before, after *settings.Project) ui.Query {
 	columns, _ := tty.Size()
-	file := terminal.Line(w.File)
+	file := ui.Line(w.File)
 	name, question, trusted := file, "Write it?", ""
 	if after != nil {
 		fresh := notGranted(w.File, before, after)
-		name, question = terminal.Line(trust.Name(after.Root, w.File)), "Write it and trust this project?"
+		name, question = ui.Line(trust.Name(after.Root, w.File)), "Write it and trust this project?"
 		if trusted = cli.DescribeProject(fresh, columns, tty.Color); trusted != "" {
 			trusted = "Trusting this project also allows:\n" + trusted
 		}
 	}
 	diff := udiff.Unified(name, name, string(w.Old), string(w.New))
-	added, removed := terminal.DiffCounts(diff)
-	q := terminal.Query{
-		Text:     fmt.Sprintf("\nThis changes %s:\n%s%s\n", file, terminal.DiffText(diff, columns, tty.Color), trusted),
+	added, removed := ui.DiffCounts(diff)
+	q := ui.Query{
+		Text:     fmt.Sprintf("\nThis changes %s:\n%s%s\n", file, ui.DiffText(diff, columns, tty.Color), trusted),
 		About:    fmt.Sprintf("Write %s: +%d -%d\n", file, added, removed),
 		Question: question,
 	}

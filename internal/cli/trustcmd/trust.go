@@ -14,8 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/trust"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 type options struct{ hash string }
@@ -133,7 +133,7 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 	case e.Config.SaidNo(p):
 		state = "not trusted, because you declined; run toolreg trust grant to change that"
 	}
-	fmt.Fprintf(&b, "project: %s\nstate:   %s\nhash:    %s\n", terminal.Line(p.Root), state, p.Hash)
+	fmt.Fprintf(&b, "project: %s\nstate:   %s\nhash:    %s\n", ui.Line(p.Root), state, p.Hash)
 	b.WriteString(cli.DescribeProject(p, e.IO.Width(), e.IO.Color(e.IO.OutTTY)))
 	_, err = e.IO.Out.Write([]byte(b.String()))
 	return err
@@ -198,7 +198,7 @@ func agreed(ctx context.Context, person *cli.Person, p *settings.Project, hash s
 		return &grantNeedsPerson{}
 	}
 	defer tty.Close()
-	if agreed, err := cli.AskTrust(ctx, tty, p); err != nil && !errors.Is(err, terminal.ErrNoAnswer) {
+	if agreed, err := cli.AskTrust(ctx, tty, p); err != nil && !errors.Is(err, ui.ErrNoAnswer) {
 		return err
 	} else if !agreed {
 		return fmt.Errorf("%w: you said no", registry.ErrDenied)
@@ -227,7 +227,7 @@ func runRevoke(ctx context.Context, e *cli.Env) error {
 		if had {
 			text = " is no longer trusted"
 		}
-		e.IO.Note("toolreg: " + terminal.Line(p.Root) + text + "\n")
+		e.IO.Note("toolreg: " + ui.Line(p.Root) + text + "\n")
 	}
 	return nil
 }

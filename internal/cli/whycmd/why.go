@@ -21,8 +21,8 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/terminal"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // New returns the command why.
@@ -257,7 +257,7 @@ func printWhy(ios *cli.IO, d whyDocument, changes []policy.Change) error {
 func whyText(d whyDocument, changes []policy.Change, ios *cli.IO) string {
 	var b strings.Builder
 	field := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-12s%s\n", name+":", terminal.Line(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(&b, "%-12s%s\n", name+":", ui.Line(fmt.Sprintf(format, args...)))
 	}
 	field("tool", "%s", d.Tool)
 	field("source", "%s", d.Source)
@@ -291,7 +291,7 @@ func whyText(d whyDocument, changes []policy.Change, ios *cli.IO) string {
 	if x := d.Approval; x != nil {
 		field("approval", "%s (%s) of %s", x.ID, strings.TrimSpace(string(x.Kind)+" "+x.Value), x.Created.Local().Format(time.DateTime))
 	}
-	b.WriteString(terminal.Changes(changes, ios.WrapWidth()))
+	b.WriteString(ui.Changes(changes, ios.WrapWidth()))
 	if d.Sandbox != nil && d.Sandbox.text != "" {
 		field("sandbox", "%s", d.Sandbox.text)
 	}

@@ -1,0 +1,188 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// childGrace is how long an editor or a pager may take to exit.
+const childGrace = 500 * time.Millisecond
+
+// maxEdited is the longest content that is accepted from an editor, in bytes.
+const maxEdited = 64 << 20
+
+// textEditor is the person's editor, by default vi (notepad on Windows).
+type textEditor struct{ tty *TTY }
+
+// edit opens the editor on the proposed content and returns the edited content,
+// which may be empty.
+func (e textEditor) edit(ctx context.Context, p registry.Preview) (string, error) {
+	dir, err := os.MkdirTemp("", "toolreg-edit-") // 0700
+	if err != nil {
+		return "", fmt.Errorf("preparing the edit: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, editName(p.FileName))
+	if err := os.WriteFile(file, []byte(p.NewContent), 0o600); err != nil {
+		return "", fmt.Errorf("preparing the edit: %w", err)
+	}
+	if err := e.run(ctx, file); err != nil {
+		return "", err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", fmt.Errorf("reading the edit: %w", err)
+	}
+	if info.Size() > maxEdited {
+		return "", fmt.Errorf("reading the edit: it has %d bytes, but the limit is %d", info.Size(), maxEdited)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("reading the edit: %w", err)
+	}
+	if !utf8.Valid(data) {
+		return "", errors.New("reading the edit: the file is no longer valid UTF-8")
+	}
+	return string(data), nil
+}
+
+// editName keeps the end of the file's name, by which editors recognize the
+// language, without anything that could have another meaning.
+func editName(name string) string {
+	ext := filepath.Ext(filepath.Base(filepath.ToSlash(name)))
+	for _, r := range ext {
+		if r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
+			return "content"
+		}
+	}
+	return "content" + ext
+}
+
+// run runs the editor on the terminal and waits for it.
+func (e textEditor) run(ctx context.Context, file string) error {
+	argv, err := editorArgv(e.tty.Editor)
+	if err != nil {
+		return err
+	}
+	program, err := lookPath(argv[0], os.Getenv("PATH"))
+	if err != nil {
+		return fmt.Errorf("starting the editor %q: %w; set VISUAL or EDITOR", argv[0], err)
+	}
+	if err := e.tty.runChild(ctx, program, append(argv, file), nil); err != nil {
+		return fmt.Errorf("editing: %w; nothing was changed", err)
+	}
+	return nil
+}
+
+// runChild runs a program on the terminal and waits for it. It stays in our
+// session because it has to read the terminal, which children of
+// internal/process must not. stdin is the terminal if it is nil.
+func (t *TTY) runChild(ctx context.Context, program string, argv []string, stdin *os.File) error {
+	in, out, err := t.reopen()
+	if err != nil {
+		return fmt.Errorf("opening the terminal for %q: %w", argv[0], err)
+	}
+	defer func() { _ = errors.Join(in.Close(), out.Close()) }()
+	defer restore(out)()
+	if stdin == nil {
+		stdin = in
+	}
+	env := os.Environ()
+	// Our texts are UTF-8 regardless of the locale. As in git, less and lv show
+	// colors and less does not clear the screen, unless the person has set
+	// these variables.
+	for _, kv := range [][2]string{{"LESSCHARSET", "utf-8"}, {"LESS", "FRX"}, {"LV", "-c"}} {
+		if _, set := os.LookupEnv(kv[0]); !set {
+			env = append(env, kv[0]+"="+kv[1])
+		}
+	}
+	proc, err := os.StartProcess(program, argv, &os.ProcAttr{Env: env, Files: []*os.File{stdin, out, out}})
+	if err != nil {
+		return fmt.Errorf("starting %q: %w", argv[0], err)
+	}
+	return waitForChild(ctx, proc, argv[0])
+}
+
+// waitForChild stops the program when ctx ends. A program that is asked to exit
+// restores the terminal; one that is killed does not.
+func waitForChild(ctx context.Context, proc *os.Process, name string) error {
+	stop := context.AfterFunc(ctx, func() {
+		_ = proc.Signal(syscall.SIGTERM)
+		time.AfterFunc(childGrace, func() { _ = proc.Kill() })
+	})
+	defer stop()
+	state, err := proc.Wait()
+	switch {
+	case context.Cause(ctx) != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("waiting for %q: %w", name, err)
+	case !state.Success():
+		return &endedError{name, state}
+	}
+	return nil
+}
+
+// endedError reports a program that failed.
+type endedError struct {
+	name  string
+	state *os.ProcessState
+}
+
+func (e *endedError) Error() string { return fmt.Sprintf("%q ended with %s", e.name, e.state) }
+
+func editorArgv(line string) ([]string, error) {
+	if strings.TrimSpace(line) == "" {
+		if runtime.GOOS == "windows" {
+			return []string{"notepad"}, nil
+		}
+		return []string{"vi"}, nil
+	}
+	argv, err := process.Split(line)
+	if err != nil {
+		return nil, fmt.Errorf("reading the editor's command line: %w", err)
+	}
+	return argv, nil
+}
+
+// lookPath finds a program in a list of folders. It ignores relative folders,
+// because the current one may be untrusted.
+func lookPath(program, path string) (string, error) {
+	if strings.ContainsAny(program, `/\`) {
+		return program, nil
+	}
+	names := []string{program}
+	if runtime.GOOS == "windows" && filepath.Ext(program) == "" {
+		names = []string{program + ".exe", program + ".com"}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		for _, n := range names {
+			full := filepath.Join(dir, n)
+			if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
+				return full, nil
+			}
+		}
+	}
+	return "", os.ErrNotExist
+}
+
+// Edit opens the person's editor on a text and returns the edited text, which
+// may be empty. The end of name determines the language.
+func (t *TTY) Edit(ctx context.Context, name, content string) (string, error) {
+	defer t.begin()()
+	return textEditor{t}.edit(ctx, registry.Preview{FileName: name, NewContent: content})
+}

@@ -1,0 +1,195 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/form"
+)
+
+// Commands that can be typed instead of an answer.
+const (
+	declineWord = "/decline"
+	skipWord    = "/skip"
+)
+
+// fill asks for each field, shows what would be sent, and asks whether to send
+// it.
+func (d *dialog) fill(ctx context.Context) (Reply, error) {
+	d.heading("asks for input")
+	fields := d.q.Form.Fields
+	if len(fields) > 0 {
+		d.v.printf("Your answers are sent to the server. Do not enter passwords, keys or tokens.")
+		d.v.printf("%s refuses to answer, Ctrl-D dismisses the question, Ctrl-C cancels the call.", declineWord)
+	}
+	words, question := []string{"yes", "edit", "cancel", "no"}, "Send this?"
+	if len(fields) == 0 {
+		words, question = []string{"yes", "cancel", "no"}, "Agree?"
+	}
+	values := map[string]json.RawMessage{}
+	for {
+		err := d.fields(ctx, values)
+		if refused, ok := errors.AsType[*refusal](err); ok {
+			return Reply{Said: refused.said}, nil
+		}
+		if err != nil {
+			return Reply{}, err
+		}
+		d.review(values)
+		chosen, err := d.choose(ctx, d.about(values), question, words...)
+		switch {
+		case err != nil:
+			return Reply{}, err
+		case chosen.Word == "yes":
+			return Reply{Action: Accept, Content: d.q.Form.Encode(values)}, nil
+		case chosen.Word == "cancel":
+			return Reply{Action: Cancel}, nil
+		case chosen.Word == "no":
+			return Reply{Said: chosen.Said}, nil
+		}
+	}
+}
+
+// about describes in one line what would be sent or accepted.
+func (d *dialog) about(values map[string]json.RawMessage) string {
+	if len(d.q.Form.Fields) == 0 {
+		return d.line("Answer MCP server " + name(d.q.Server) + ": " + Line(d.q.Message))
+	}
+	var parts []string
+	for _, f := range d.q.Form.Fields {
+		if value := values[f.Name]; value != nil {
+			parts = append(parts, Line(f.Name)+"="+Line(f.Show(value)))
+		}
+	}
+	return d.line("Send to MCP server " + name(d.q.Server) + ": " + strings.Join(parts, ", "))
+}
+
+// refusal reports that the user refused to answer in a field.
+type refusal struct{ said string }
+
+func (*refusal) Error() string { return "the user refused to answer" }
+
+// fields asks for each field and stores the answers in values, which may have
+// those of an earlier round.
+func (d *dialog) fields(ctx context.Context, values map[string]json.RawMessage) error {
+	for i := range d.q.Form.Fields {
+		f := &d.q.Form.Fields[i]
+		value, err := d.field(ctx, f, i, values[f.Name])
+		if err != nil {
+			return err
+		}
+		delete(values, f.Name)
+		if value != nil {
+			values[f.Name] = value
+		}
+	}
+	return nil
+}
+
+// review shows what would be sent.
+func (d *dialog) review(values map[string]json.RawMessage) {
+	fields := d.q.Form.Fields
+	if len(fields) == 0 {
+		return
+	}
+	d.v.printf("\nThis will be sent to %s:", name(d.q.Server))
+	if len(values) == 0 {
+		d.v.printf("%s(nothing; all fields are empty)", bar)
+	}
+	for i := range fields {
+		if value := values[fields[i].Name]; value != nil {
+			d.v.row([]Span{{Text: Line(fields[i].Name) + ": " + Line(fields[i].Show(value))}})
+		}
+	}
+}
+
+// field asks for one field until the answer fits. given is the answer of an
+// earlier round, nil if there is none. The value is nil if the field is
+// skipped.
+func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.RawMessage) (value json.RawMessage, err error) {
+	suggestion := f.Default
+	if given != nil {
+		suggestion = given
+	}
+	d.describe(f, i, suggestion)
+	shown := d.flushed() + "> "
+	for {
+		line, err := d.tty.ask(ctx, shown)
+		if err != nil {
+			return nil, err
+		}
+		word, said, _ := strings.Cut(line, " ")
+		switch {
+		case word == declineWord:
+			return nil, &refusal{strings.TrimSpace(said)}
+		case line == "" && suggestion != nil:
+			return suggestion, nil
+		case line == "" && !f.Required, line == skipWord && !f.Required:
+			return nil, nil
+		case line == "" && f.Kind != form.Choices:
+			err = errors.New("an answer is required")
+		default:
+			value, err = d.read(f, line)
+		}
+		if err == nil {
+			return value, nil
+		}
+		shown = "Please try again: " + Line(err.Error()) + ".\n> "
+	}
+}
+
+// describe shows what a field expects.
+func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
+	head, label := fmt.Sprintf("\n%d of %d:", i+1, len(d.q.Form.Fields)), Line(f.Label())
+	if i < 0 { // the only field
+		head = "\nParam"
+	}
+	if Width(head)+Width(label) < d.v.width {
+		d.v.printf("%s %s", head, label)
+	} else { // longer text could begin a row of the screen
+		d.v.printf("%s", head)
+		d.v.row([]Span{{Text: label}})
+	}
+	if f.Description != "" {
+		d.v.prose(f.Description)
+	}
+	for n, o := range f.Options {
+		line := o.Label()
+		if f.Numbered() {
+			line = fmt.Sprintf("%d  %s", n+1, line)
+		}
+		d.v.row([]Span{{Text: Line(line)}})
+	}
+	if f.Pattern != "" {
+		d.v.quote("pattern: " + Line(f.Pattern))
+	}
+	d.v.printf("%s", Cut("("+d.hint(f, suggestion)+")", max(d.v.width-1, 40)))
+}
+
+// hint says what a field accepts, and what Enter does.
+func (d *dialog) hint(f *form.Field, suggestion json.RawMessage) string {
+	hint, suggested := Line(f.Expects()), ""
+	if suggestion != nil {
+		suggested = Line(f.Show(suggestion))
+		if Width(suggested) > maxSuggested {
+			d.v.quote("current value: " + suggested)
+			suggested = "that"
+		}
+	}
+	switch {
+	case suggestion != nil && f.Required:
+		return hint + "; Enter accepts " + suggested
+	case suggestion != nil:
+		return hint + "; Enter accepts " + suggested + ", " + skipWord + " leaves it out"
+	case f.Required:
+		return hint + "; required"
+	}
+	return hint + "; Enter skips it"
+}
+
+// maxSuggested is how many columns of the suggested value are shown within one
+// of our own lines.
+const maxSuggested = 30

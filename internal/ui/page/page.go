@@ -1,0 +1,98 @@
+// Package webpage writes a registry as a self-contained HTML page: it needs no
+// network, no other file and no foreign script, and is readable without its own
+// script. Everything that it shows is foreign text and escaped. A content
+// security policy allows only the page's own style and script, by their hashes.
+package page
+
+import (
+	"crypto/sha256"
+	_ "embed" // the style and the script
+	"encoding/base64"
+	"io"
+	"time"
+)
+
+// Page is the content of the page. All texts are plain text.
+type Page struct {
+	Title   string
+	Version string // of toolreg
+	Made    time.Time
+	Tools   []Tool
+	Format  string // format whose costs are shown first
+	Costs   []Cost // of all tools together, by format
+	Lock    *Lock  // nil: there is no lock file
+	Hidden  []Hidden
+	Notices []Notice
+}
+
+// Tool is one tool of the page.
+type Tool struct {
+	Name, DisplayName, Description string
+	Source, Category               string
+	Facts                          []Fact
+	Decision, Reason, Origin       string // policy's decision: allow, ask, sandbox or deny
+	Params                         []Param
+	Examples                       []Example
+	Costs                          []Cost
+	Change                         *Change // nil: unchanged since the lock file was written
+	Schema                         string  // the input schema, indented
+}
+
+// Fact is another property of a tool.
+type Fact struct{ Name, Value string }
+
+// Param is one param of a tool.
+type Param struct {
+	Name, Type, Default, Allowed, Example, Description string
+	Required                                           bool
+}
+
+// Example is a command line and what it does.
+type Example struct{ Description, Command string }
+
+// Cost is the cost of declarations in every request.
+type Cost struct {
+	Format        string
+	Bytes, Tokens int
+}
+
+// Lock is how the tools differ from the lock file.
+type Lock struct {
+	File    string
+	Changes []Change
+}
+
+// Change is one difference from the lock file.
+type Change struct {
+	Kind   string // added, removed or changed
+	Source string
+	Name   string
+	Parts  []string
+	Diff   string // unified
+}
+
+// Hidden is a tool that a setting excludes.
+type Hidden struct{ Name, Source, Reason, Setting string }
+
+// Notice is a diagnostic of loading the registry.
+type Notice struct{ Severity, Message, Hint string }
+
+//go:embed page.css
+var style string
+
+//go:embed page.js
+var script string
+
+// Write writes the page.
+func Write(w io.Writer, p *Page) error {
+	d := document{page: p}
+	d.write()
+	_, err := io.WriteString(w, d.b.String())
+	return err
+}
+
+// hash returns the hash of a text for a content security policy.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}

@@ -1,0 +1,150 @@
+package page
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// hostile is text that tries to leave every place that text can stand in.
+const hostile = `"></code></td></pre><script>alert(1)</script></script><img src=x onerror=alert(2)>'&lt;` + "\u202e\x1b[2J"
+
+func hostilePage() *Page {
+	cost := []Cost{{hostile, 10, 2}, {"gemini", 1234567, 300000}}
+	change := Change{Kind: "changed", Source: hostile, Name: hostile, Parts: []string{hostile}, Diff: "-" + hostile + "\n+" + hostile + "\n " + hostile + "\n\n"}
+	tool := Tool{Name: hostile, DisplayName: hostile + "2", Description: hostile + "\nsecond", Source: hostile, Category: hostile, Decision: hostile, Reason: hostile, Origin: hostile,
+		Facts: []Fact{{hostile, hostile}}, Examples: []Example{{hostile, hostile}}, Costs: cost, Change: &change, Schema: hostile,
+		Params: []Param{{hostile, hostile, hostile, hostile, hostile, hostile, true}}}
+	plain := Tool{Name: "read_file", Description: "Reads a file.", Source: "builtin", Category: "read", Decision: "allow", Costs: cost}
+	return &Page{Title: hostile, Version: hostile, Made: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC), Tools: []Tool{tool, plain}, Format: "gemini", Costs: cost,
+		Lock: &Lock{File: hostile, Changes: []Change{change, {Kind: "removed", Name: "gone"}}}, Hidden: []Hidden{{hostile, hostile, hostile, hostile}}, Notices: []Notice{{hostile, hostile, hostile}}}
+}
+
+func parse(t *testing.T, p *Page) *html.Node {
+	t.Helper()
+	var b strings.Builder
+	if err := Write(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := html.Parse(strings.NewReader(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func all(doc *html.Node, tag atom.Atom) []*html.Node {
+	var out []*html.Node
+	for n := range doc.Descendants() {
+		if n.DataAtom == tag {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func attribute(n *html.Node, name string) string {
+	i := slices.IndexFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
+	if i < 0 {
+		return ""
+	}
+	return n.Attr[i].Val
+}
+
+func content(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return b.String()
+}
+
+// TestHostileTexts looks at the page as a browser would read it: nothing but our
+// own elements, scripts and attributes is in it, whatever the texts are.
+func TestHostileTexts(t *testing.T) {
+	doc := parse(t, hostilePage())
+	if scripts := all(doc, atom.Script); len(scripts) != 1 || content(scripts[0]) != script {
+		t.Errorf("%d scripts", len(scripts))
+	}
+	if images := all(doc, atom.Img); len(images) > 0 {
+		t.Errorf("%d images", len(images))
+	}
+	for n := range doc.Descendants() {
+		for _, a := range n.Attr {
+			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" || a.Key == "href" && !strings.HasPrefix(a.Val, "#") {
+				t.Errorf("<%s %s=%q>", n.Data, a.Key, a.Val)
+			}
+		}
+		if n.Type == html.TextNode && strings.ContainsAny(n.Data, "\u202e\x1b") {
+			t.Errorf("an invisible character in %.60q", n.Data)
+		}
+	}
+	if got, want := content(all(doc, atom.H1)[0]), strings.NewReplacer("\u202e", `\u202e`, "\x1b", `\x1b`).Replace(hostile); got != want {
+		t.Errorf("the title is %q, want %q", got, want)
+	}
+}
+
+// TestPolicy holds the content security policy against what the page has.
+func TestPolicy(t *testing.T) {
+	doc := parse(t, hostilePage())
+	policy := ""
+	for _, m := range all(doc, atom.Meta) {
+		if attribute(m, "http-equiv") == "Content-Security-Policy" {
+			policy = attribute(m, "content")
+		}
+	}
+	for directive, tag := range map[string]atom.Atom{"script-src": atom.Script, "style-src": atom.Style} {
+		sum := sha256.Sum256([]byte(content(all(doc, tag)[0])))
+		if want := directive + " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "';"; !strings.Contains(policy+";", want) {
+			t.Errorf("the policy %q lacks %q", policy, want)
+		}
+	}
+	if !strings.HasPrefix(policy, "default-src 'none';") {
+		t.Errorf("the policy is %q", policy)
+	}
+}
+
+// TestReadable checks what readers of the page rely on: each control has a label,
+// the page's parts are headed, and without the script all texts are there.
+func TestReadable(t *testing.T) {
+	doc := parse(t, hostilePage())
+	for _, tag := range []atom.Atom{atom.Input, atom.Select} {
+		for _, n := range all(doc, tag) {
+			if n.Parent.DataAtom != atom.Label {
+				t.Errorf("<%s id=%q> has no label", n.Data, attribute(n, "id"))
+			}
+		}
+	}
+	if lang := attribute(all(doc, atom.Html)[0], "lang"); lang != "en" {
+		t.Errorf("lang = %q", lang)
+	}
+	ids := map[string]bool{}
+	for n := range doc.Descendants() {
+		if id := attribute(n, "id"); id != "" && ids[id] {
+			t.Errorf("the id %q comes twice", id)
+		} else {
+			ids[id] = true
+		}
+	}
+	whole := content(doc)
+	for _, want := range []string{"Reads a file.", "1,234,567", "It takes no params.", "Differences from", "gone", "Not offered", "Diagnostics", "second", "on 22 November 2026, 03:04 UTC"} {
+		if !strings.Contains(whole, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}
+
+func TestEmpty(t *testing.T) {
+	doc := parse(t, &Page{Title: "empty"})
+	if got := content(all(doc, atom.H1)[0]); got != "empty" {
+		t.Errorf("the title is %q", got)
+	}
+}

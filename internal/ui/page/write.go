@@ -1,0 +1,228 @@
+package page
+
+import (
+	"fmt"
+	"html"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/ui"
+)
+
+// document writes the HTML of a page. It does not use html/template, which
+// calls methods by name and thereby makes the linker keep every method of the
+// program.
+type document struct {
+	page *Page
+	b    strings.Builder
+}
+
+// put writes our own markup with texts in it, which are made visible and
+// escaped. In attributes the verbs must be in double quotes.
+func (d *document) put(markup string, texts ...any) {
+	for i, t := range texts {
+		if s, ok := t.(string); ok {
+			texts[i] = html.EscapeString(ui.Visible(s))
+		}
+	}
+	fmt.Fprintf(&d.b, markup, texts...)
+}
+
+func (d *document) write() {
+	p := d.page
+	d.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
+	fmt.Fprintf(&d.b, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'\">\n", hash(style), hash(script))
+	d.put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n")
+	d.put("<title>%s: tools</title>\n", p.Title)
+	d.b.WriteString("<style>" + style + "</style>\n</head>\n<body>\n")
+	d.put("<a class=\"skip\" href=\"#tools\">Skip to the tools</a>\n")
+	d.header()
+	d.filters()
+	d.put("<main>\n<section id=\"tools\" aria-label=\"Tools\">\n")
+	for i := range p.Tools {
+		d.tool(&p.Tools[i])
+	}
+	d.put("</section>\n<p id=\"nothing\" hidden>No tool matches. <button type=\"button\" id=\"clear\">Clear the filters</button></p>\n")
+	d.costs()
+	d.lock()
+	d.hidden()
+	d.notices()
+	d.put("</main>\n<footer>Made by toolreg %s on <time datetime=\"%s\">%s</time>.</footer>\n", p.Version, p.Made.UTC().Format(time.RFC3339), p.Made.Format("2 January 2006, 15:04 MST"))
+	d.b.WriteString("<script>" + script + "</script>\n</body>\n</html>\n")
+}
+
+func (d *document) header() {
+	p := d.page
+	d.put("<header>\n<h1>%s</h1>\n<ul class=\"numbers\">\n", p.Title)
+	number := func(n int, what string) {
+		d.put("<li><b>%s</b> %s</li>\n", grouped(n), what)
+	}
+	number(len(p.Tools), plural(len(p.Tools), "tool"))
+	sources := len(counts(p.Tools, func(t *Tool) string { return t.Source }))
+	number(sources, plural(sources, "source"))
+	asked := counts(p.Tools, func(t *Tool) string { return t.Decision })["ask"]
+	number(asked, "ask before they run")
+	if c := cost(p.Costs, p.Format); c != nil {
+		number(c.Tokens, "tokens per request as "+c.Format)
+	}
+	if p.Lock != nil {
+		d.put("<li><a href=\"#lock\"><b>%s</b> %s from %s</a></li>\n", grouped(len(p.Lock.Changes)), plural(len(p.Lock.Changes), "difference"), p.Lock.File)
+	}
+	if len(p.Notices) > 0 {
+		d.put("<li><a href=\"#notices\"><b>%s</b> %s</a></li>\n", grouped(len(p.Notices)), plural(len(p.Notices), "diagnostic"))
+	}
+	d.put("</ul>\n</header>\n")
+}
+
+// filters are hidden until the script shows them, because they need it.
+func (d *document) filters() {
+	p := d.page
+	d.put("<div role=\"search\" id=\"filters\" hidden>\n<label class=\"wide\">Search <input type=\"search\" id=\"query\" placeholder=\"name, description or param\" autocomplete=\"off\" spellcheck=\"false\" aria-keyshortcuts=\"/\"></label>\n")
+	d.choice("source", "Source", "All sources", counts(p.Tools, func(t *Tool) string { return t.Source }))
+	d.choice("category", "Category", "All categories", counts(p.Tools, func(t *Tool) string { return t.Category }))
+	d.choice("decision", "Policy", "All decisions", counts(p.Tools, func(t *Tool) string { return t.Decision }))
+	d.put("<label>Sort <select id=\"sort\"><option value=\"\">By name</option><option value=\"cost\">By cost</option></select></label>\n")
+	d.put("<label>Cost as <select id=\"format\">")
+	for _, c := range p.Costs {
+		selected := ""
+		if c.Format == p.Format {
+			selected = " selected"
+		}
+		d.put("<option%s>%s</option>", selected, c.Format)
+	}
+	d.put("</select></label>\n<p role=\"status\" id=\"count\"></p>\n</div>\n")
+}
+
+// choice writes a list from which to choose one of several values, each with
+// its count.
+func (d *document) choice(id, label, all string, values map[string]int) {
+	d.put("<label>%s <select id=\"%s\"><option value=\"\">%s</option>", label, id, all)
+	for _, v := range slices.Sorted(maps.Keys(values)) {
+		d.put("<option value=\"%s\">%s (%d)</option>", v, v, values[v])
+	}
+	d.put("</select></label>\n")
+}
+
+func (d *document) costs() {
+	p := d.page
+	if len(p.Costs) == 0 {
+		return
+	}
+	d.put("<section id=\"costs\">\n<h2>Cost per request</h2>\n<p>What the declarations of all tools take in every request. Tokens are estimated.</p>\n")
+	d.costTable(p.Costs)
+	d.put("</section>\n")
+}
+
+func (d *document) costTable(costs []Cost) {
+	most := 1
+	for _, c := range costs {
+		most = max(most, c.Bytes)
+	}
+	d.put("<div class=\"scroll\"><table class=\"costs\">\n<thead><tr><th scope=\"col\">Format</th><th scope=\"col\">Bytes</th><th scope=\"col\">Tokens</th><td></td></tr></thead>\n<tbody>\n")
+	for _, c := range costs {
+		d.put("<tr data-format=\"%s\" data-tokens=\"%d\"><th scope=\"row\">%s</th><td>%s</td><td>%s</td><td aria-hidden=\"true\"><progress max=\"%d\" value=\"%d\"></progress></td></tr>\n",
+			c.Format, c.Tokens, c.Format, grouped(c.Bytes), grouped(c.Tokens), most, c.Bytes)
+	}
+	d.put("</tbody>\n</table></div>\n")
+}
+
+func (d *document) lock() {
+	l := d.page.Lock
+	if l == nil {
+		return
+	}
+	d.put("<section id=\"lock\">\n<h2>Differences from %s</h2>\n", l.File)
+	if len(l.Changes) == 0 {
+		d.put("<p>None: every tool is as it was locked.</p>\n")
+	}
+	for _, c := range l.Changes {
+		d.put("<details class=\"change\"><summary><span class=\"tag %s\">%s</span> <code>%s</code> <span class=\"source\">%s</span>", c.Kind, c.Kind, c.Name, c.Source)
+		if len(c.Parts) > 0 {
+			d.put(" <span>%s</span>", strings.Join(c.Parts, ", "))
+		}
+		d.put("</summary>\n")
+		d.diff(c.Diff)
+		d.put("</details>\n")
+	}
+	d.put("</section>\n")
+}
+
+// diff writes a unified diff with a class for each kind of line.
+func (d *document) diff(diff string) {
+	if diff == "" {
+		d.put("<p>The definition as a whole.</p>\n")
+		return
+	}
+	d.put("<pre class=\"diff\" tabindex=\"0\">")
+	for line := range strings.Lines(diff) {
+		switch line[0] {
+		case '+':
+			d.put("<ins>%s</ins>", line)
+		case '-':
+			d.put("<del>%s</del>", line)
+		default:
+			d.put("%s", line)
+		}
+	}
+	d.put("</pre>\n")
+}
+
+func (d *document) hidden() {
+	if len(d.page.Hidden) == 0 {
+		return
+	}
+	d.put("<section id=\"hidden\">\n<h2>Not offered</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">Tool</th><th scope=\"col\">Source</th><th scope=\"col\">Reason</th><th scope=\"col\">Set at</th></tr></thead>\n<tbody>\n")
+	for _, h := range d.page.Hidden {
+		d.put("<tr><th scope=\"row\"><code>%s</code></th><td>%s</td><td>%s</td><td>%s</td></tr>\n", h.Name, h.Source, h.Reason, h.Setting)
+	}
+	d.put("</tbody>\n</table></div>\n</section>\n")
+}
+
+func (d *document) notices() {
+	if len(d.page.Notices) == 0 {
+		return
+	}
+	d.put("<section id=\"notices\">\n<h2>Diagnostics</h2>\n<ul>\n")
+	for _, n := range d.page.Notices {
+		d.put("<li><span class=\"tag %s\">%s</span> <span class=\"text\">%s</span>", n.Severity, n.Severity, n.Message)
+		if n.Hint != "" {
+			d.put(" <span class=\"hint\">%s</span>", n.Hint)
+		}
+		d.put("</li>\n")
+	}
+	d.put("</ul>\n</section>\n")
+}
+
+func counts(tools []Tool, of func(*Tool) string) map[string]int {
+	out := map[string]int{}
+	for i := range tools {
+		out[of(&tools[i])]++
+	}
+	return out
+}
+
+func cost(costs []Cost, format string) *Cost {
+	if i := slices.IndexFunc(costs, func(c Cost) bool { return c.Format == format }); i >= 0 {
+		return &costs[i]
+	}
+	return nil
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
+}
+
+// grouped formats a number with separated thousands.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,211 @@
+package ui
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/term"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Limits in bytes on what waits for a question; beyond them it is written.
+const (
+	maxNotes   = 64 << 10
+	maxResults = 1 << 20
+)
+
+// Screen is safe for concurrent use. Create it with [New].
+type Screen struct {
+	err  *Writer
+	live bool // live lines are enabled
+
+	status atomic.Pointer[Status] // nil if there is no progress to show
+
+	mu        sync.Mutex
+	questions int           // number of questions on the terminal
+	notes     []byte        // notes to write after the questions
+	results   *ResultWriter // nil: results do not go to a terminal
+}
+
+// NewScreen returns a screen on stderr without live lines.
+func NewScreen(stderr *Writer) *Screen { return &Screen{err: stderr} }
+
+// Live enables live lines, which require a terminal that can move its cursor.
+// Call it before progress begins.
+func (s *Screen) Live(on bool) { s.live = on }
+
+// Still disables live lines for progress that begins before restore is called,
+// for example while a program uses the whole screen.
+func (s *Screen) Still() (restore func()) {
+	was := s.live
+	s.live = false
+	return func() { s.live = was }
+}
+
+// Note writes text, after the question if there is one on the terminal. Write
+// errors cannot be reported anywhere.
+func (s *Screen) Note(text string) { s.Styled(Visible(text)) }
+
+// Write is Note for writers of whole lines, such as a log.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.Note(string(p))
+	return len(p), nil
+}
+
+// Styled is Note for text that is safe to show and may have styles of
+// [Paint].
+func (s *Screen) Styled(text string) {
+	defer s.Pause()()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.questions > 0 && len(s.notes) < maxNotes {
+		s.notes = append(s.notes, text...)
+		return
+	}
+	_ = s.err.WriteStyled(text)
+}
+
+// Results returns a writer of results to the same terminal, which concurrent
+// calls share.
+func (s *Screen) Results(w io.Writer) *ResultWriter {
+	s.results = &ResultWriter{screen: s, w: w}
+	return s.results
+}
+
+// ResultWriter writes results, after the question if there is one on the terminal.
+// The underlying writer keeps its own errors.
+type ResultWriter struct {
+	screen  *Screen
+	w       io.Writer
+	waiting []byte
+	resume  func() // set while the last line of output is incomplete, because live lines would overwrite it
+}
+
+// Write implements [io.Writer].
+func (w *ResultWriter) Write(p []byte) (int, error) {
+	w.screen.mu.Lock()
+	defer w.screen.mu.Unlock()
+	if w.screen.questions == 0 {
+		return w.write(p)
+	}
+	if w.waiting = append(w.waiting, p...); len(w.waiting) > maxResults {
+		w.flush()
+	}
+	return len(p), nil
+}
+
+// flush writes the waiting output. The caller holds the screen's mu.
+func (w *ResultWriter) flush() {
+	_, _ = w.write(w.waiting)
+	w.waiting = nil
+}
+
+// write removes the live lines while output is written and until its last line
+// is complete. The caller holds the screen's mu.
+func (w *ResultWriter) write(p []byte) (int, error) {
+	if w.resume == nil {
+		w.resume = w.screen.Pause()
+	}
+	n, err := w.w.Write(p)
+	if bytes.HasSuffix(p, []byte("\n")) {
+		w.resume()
+		w.resume = nil
+	}
+	return n, err
+}
+
+// Hold reserves the terminal for a question until release is called.
+func (s *Screen) Hold() (release func()) {
+	resume := s.Pause()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.questions++
+	return func() {
+		s.release()
+		resume()
+	}
+}
+
+// release writes what waited for the last question.
+func (s *Screen) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.questions--; s.questions > 0 {
+		return
+	}
+	_ = s.err.WriteStyled(string(s.notes))
+	s.notes = nil
+	if s.results != nil {
+		s.results.flush()
+	}
+}
+
+// Pause removes the live lines until resume is called.
+func (s *Screen) Pause() (resume func()) {
+	if status := s.status.Load(); status != nil {
+		return status.Pause()
+	}
+	return func() {}
+}
+
+// Watch shows the state of each server on live lines until done is called.
+func (s *Screen) Watch() (done func()) {
+	_, done = s.start()
+	return done
+}
+
+func (s *Screen) start() (*Status, func()) {
+	o := StatusOptions{}
+	if s.live {
+		o.Out, o.Size = s.err.Unescaped(), SizeOf(s.err.Unescaped())
+	}
+	status := NewStatus(o)
+	s.status.Store(status)
+	return status, func() {
+		s.status.Store(nil)
+		status.Close()
+	}
+}
+
+// ServerState shows the state of a server on its live line.
+func (s *Screen) ServerState(server string, state mcpclient.State) {
+	switch state {
+	case mcpclient.StateConnecting, mcpclient.StateListing:
+		s.Line(server, string(state))
+	default:
+		s.Line(server, "")
+	}
+}
+
+// Line shows text on the live line of a name, if live lines are enabled; ""
+// removes the line.
+func (s *Screen) Line(name, text string) {
+	if status := s.status.Load(); status != nil {
+		status.Set(name, text)
+	}
+}
+
+// Progress shows the progress of a running call on one live line until done is
+// called.
+func (s *Screen) Progress(call string) (show func(registry.Progress), done func()) {
+	status, done := s.start()
+	return func(p registry.Progress) { status.Progress(call, p.Done, p.Total, p.Message) }, done
+}
+
+// SizeOf returns the size of the terminal behind w in columns and rows, or 80
+// by 24 if it is unknown.
+func SizeOf(w io.Writer) func() (columns, rows int) {
+	return func() (int, int) {
+		if f, ok := w.(*os.File); ok {
+			if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 {
+				return columns, rows
+			}
+		}
+		return 80, 24
+	}
+}

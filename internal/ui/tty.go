@@ -1,0 +1,234 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// TTY is the controlling terminal of the process, independent of its standard
+// streams. It asks one question at a time; others wait.
+type TTY struct {
+	// Color enables colors in questions.
+	Color bool
+	// Pager and Editor are command lines of the person's programs; "" means the
+	// defaults.
+	Pager, Editor string
+	// Before is called before a question is written, for example to remove
+	// progress lines from the screen, and its result after the answer. Both may
+	// be nil.
+	Before func() (after func())
+
+	in, out *os.File
+	mu      sync.Mutex
+}
+
+// begin reserves the terminal for one question: others wait until end is
+// called.
+func (t *TTY) begin() (end func()) {
+	t.mu.Lock()
+	after := func() {}
+	if t.Before != nil {
+		if f := t.Before(); f != nil {
+			after = f
+		}
+	}
+	return func() {
+		after()
+		t.mu.Unlock()
+	}
+}
+
+// OpenTTY opens the controlling terminal. An error means that nobody can be
+// asked: the caller then has no Confirmer. Close the TTY when done.
+func OpenTTY() (*TTY, error) {
+	in, out, err := openTTY()
+	if err != nil {
+		return nil, fmt.Errorf("opening the terminal: %w", err)
+	}
+	return &TTY{in: in, out: out}, nil
+}
+
+// Close closes the terminal.
+func (t *TTY) Close() error {
+	if t.out == t.in {
+		return t.in.Close()
+	}
+	return errors.Join(t.in.Close(), t.out.Close())
+}
+
+// reopen opens the terminal again for a child. Passing on our own files would
+// make them blocking, and a blocking read cannot be canceled.
+func (t *TTY) reopen() (in, out *os.File, err error) {
+	if in, err = os.OpenFile(t.in.Name(), os.O_RDWR, 0); err != nil {
+		return nil, nil, err
+	}
+	if out, err = os.OpenFile(t.out.Name(), os.O_RDWR, 0); err != nil {
+		return nil, nil, errors.Join(err, in.Close())
+	}
+	return in, out, nil
+}
+
+// Size returns columns and rows, or 80 and 24 if unknown.
+func (t *TTY) Size() (columns, rows int) {
+	columns, rows = size(t.out)
+	if columns <= 0 {
+		columns = 80
+	}
+	if rows <= 0 {
+		rows = 24
+	}
+	return columns, rows
+}
+
+// maxAnswer is the maximum length of an answer, in bytes.
+const maxAnswer = 4096
+
+// ErrNoAnswer is returned if the person gave no answer, for example at the end
+// of input.
+var ErrNoAnswer = errors.New("no answer")
+
+// Ask writes text and reads one line, without its line break. It first discards
+// input typed before, so that it cannot answer a question that was not yet
+// visible. The error is the cause of ctx, or wraps ErrNoAnswer.
+func (t *TTY) Ask(ctx context.Context, text string) (string, error) {
+	defer t.begin()()
+	return t.ask(ctx, text)
+}
+
+func (t *TTY) ask(ctx context.Context, text string) (string, error) {
+	if err := context.Cause(ctx); err != nil {
+		return "", err
+	}
+	if err := flush(t.in); err != nil {
+		return "", fmt.Errorf("discarding earlier input: %w", err)
+	}
+	line := ""
+	continued, forget := watchContinued() // before the question can be seen
+	defer forget()
+	err := t.write(ctx, text)
+	if err == nil {
+		line, err = t.readRedrawn(ctx, text, continued)
+	}
+	if err != nil { // end the line, because Enter was not pressed
+		_ = t.out.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = io.WriteString(t.out, "\n")
+	}
+	return line, err
+}
+
+// write writes text, which may have our own styles, and returns when ctx ends,
+// because the terminal may be stopped by Ctrl-S.
+func (t *TTY) write(ctx context.Context, text string) error {
+	return t.writeEscapes(ctx, Styled(text))
+}
+
+// writeEscapes is write for safe text with our own escape sequences.
+func (t *TTY) writeEscapes(ctx context.Context, text string) error {
+	if t.out.SetWriteDeadline(time.Time{}) == nil {
+		stop := context.AfterFunc(ctx, func() { _ = t.out.SetWriteDeadline(time.Unix(1, 0)) })
+		defer stop()
+	}
+	_, err := io.WriteString(t.out, text)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		return fmt.Errorf("writing to the terminal: %w", err)
+	}
+	return nil
+}
+
+// readRedrawn reads a line, and writes text again when the process continues
+// after a stop, because the shell has written in place of the question.
+func (t *TTY) readRedrawn(ctx context.Context, text string, continued <-chan os.Signal) (string, error) {
+	done := make(chan struct{})
+	var redrawing sync.WaitGroup
+	redrawing.Go(func() {
+		for {
+			select {
+			case <-continued:
+				_ = t.write(ctx, text) // the read will fail too
+			case <-done:
+				return
+			}
+		}
+	})
+	line, err := t.readLine(ctx)
+	close(done)
+	redrawing.Wait()
+	return line, err
+}
+
+// readLine reads up to Enter. Ctrl-C arrives as a signal, which cancels ctx, or
+// as a character if the terminal is raw.
+func (t *TTY) readLine(ctx context.Context) (string, error) {
+	read := func() (string, error) { return scanLine(t.in) }
+	var line string
+	var err error
+	if t.in.SetReadDeadline(time.Time{}) == nil {
+		stop := context.AfterFunc(ctx, func() { _ = t.in.SetReadDeadline(time.Unix(1, 0)) })
+		line, err = read()
+		stop()
+	} else {
+		line, err = readWithoutDeadline(ctx, read)
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return "", cause
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return "", fmt.Errorf("%w (end of input)", ErrNoAnswer)
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", ErrNoAnswer, err)
+	}
+	return line, nil
+}
+
+// readWithoutDeadline runs read for consoles that do not support deadlines. An
+// abandoned read ends with the process.
+func readWithoutDeadline(ctx context.Context, read func() (string, error)) (string, error) {
+	type result struct {
+		line string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		line, err := read()
+		done <- result{line, err}
+	}()
+	select {
+	case r := <-done:
+		return r.line, r.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// scanLine reads byte by byte, so that it takes nothing after the line.
+func scanLine(r io.Reader) (string, error) {
+	var line []byte
+	var b [1]byte
+	for {
+		n, err := r.Read(b[:])
+		if n == 1 {
+			switch b[0] {
+			case '\n', '\r':
+				return strings.TrimSpace(string(line)), nil
+			case 0x03, 0x04, 0x1a: // Ctrl-C, Ctrl-D, Ctrl-Z in raw mode
+				return "", io.EOF
+			}
+			if len(line) < maxAnswer {
+				line = append(line, b[0])
+			}
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package ui
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// view draws questions. Text of a tool, a server or a model is shown in full
+// behind a bar, so that it cannot be mistaken for a line of toolreg's own.
+type view struct {
+	width int
+	color bool
+	b     strings.Builder
+}
+
+const bar = "  │ "
+
+func (v *view) question(q exec.Question) string {
+	v.b.WriteString("\n")
+	switch q.Preview.Kind {
+	case registry.PreviewEdit:
+		v.edit(q)
+	case registry.PreviewExec:
+		v.exec(q)
+	case registry.PreviewMCP:
+		v.server(q)
+	default:
+		v.info(q)
+	}
+	if sandbox := q.Verdict.Confine.String(); sandbox != "" {
+		v.printf("Sandbox: %s", Line(sandbox))
+	}
+	v.printf("Reason: %s", Line(q.Verdict.Reason))
+	v.changes(q.Verdict.Changes)
+	v.b.WriteString("\n")
+	return v.b.String()
+}
+
+// printf writes a line of toolreg's own.
+func (v *view) printf(format string, args ...any) {
+	fmt.Fprintf(&v.b, format+"\n", args...)
+}
+
+// quote writes a whole block of foreign text.
+func (v *view) quote(text string) {
+	for l := range strings.SplitSeq(strings.TrimRight(payload(text), "\n"), "\n") {
+		v.row([]Span{{Text: strings.ReplaceAll(l, "\t", "    ")}})
+	}
+}
+
+// prose is quote for text to read rather than to decide on: it is wrapped
+// between words.
+func (v *view) prose(text string) {
+	for l := range strings.SplitSeq(strings.TrimSpace(payload(text)), "\n") {
+		for _, row := range WrapSpans([]Span{{Text: strings.ReplaceAll(l, "\t", "    ")}}, max(v.width-Width(bar)-1, 20)) {
+			v.row(row)
+		}
+	}
+}
+
+// row writes one line behind bars, broken at the width of the screen, so that
+// every row has its bar.
+func (v *view) row(spans []Span) {
+	room := max(v.width-Width(bar)-1, 20)
+	for {
+		head, rest := SplitSpans(spans, room)
+		v.b.WriteString(bar + Paint(head, v.color) + "\n")
+		if len(rest) == 0 {
+			return
+		}
+		spans = rest
+	}
+}
+
+// diff writes a whole unified diff.
+func (v *view) diff(text string) {
+	for _, row := range Diff(strings.ReplaceAll(payload(text), "\t", "    ")) {
+		v.row(row)
+	}
+}
+
+// DiffText draws a whole unified diff of foreign text as questions show it,
+// behind bars, for a screen of that width.
+func DiffText(diff string, width int, color bool) string {
+	v := view{width: width, color: color}
+	v.diff(diff)
+	return v.b.String()
+}
+
+func (v *view) edit(q exec.Question) {
+	v.printf("%s wants to change %s:", toolName(q.Tool), name(q.Preview.FileName))
+	v.diff(q.Preview.Diff)
+}
+
+func (v *view) exec(q exec.Question) {
+	v.printf("%s wants to run:", toolName(q.Tool))
+	v.quote(commandOf(q))
+	if roots := q.Verdict.Roots(); len(roots) > 0 {
+		v.printf("Programs: %s", Line(strings.Join(roots, ", ")))
+	}
+	for _, c := range q.Verdict.Commands {
+		if c.Root == "" && c.Decision != policy.Allow {
+			v.printf("Note: %s", Line(c.Reason))
+		}
+	}
+	dir := q.Preview.Directory
+	if dir == "" || dir == "." {
+		v.printf("Directory: the workspace")
+		return
+	}
+	v.printf("Directory: %s", name(dir))
+}
+
+func (v *view) server(q exec.Question) {
+	v.printf("MCP server %s wants to run its tool %s with:", name(q.Tool.Server), name(q.Tool.ServerTool))
+	v.params(q.Call.Params)
+	if d := strings.TrimSpace(q.Tool.Description); d != "" {
+		v.printf("Description from the server (not verified):")
+		v.quote(d)
+	}
+	if a := q.Tool.Annotations; len(a) > 0 {
+		v.printf("Annotations from the server (not verified):")
+		v.quote(string(a))
+	}
+}
+
+func (v *view) info(q exec.Question) {
+	v.printf("%s wants to run with:", toolName(q.Tool))
+	if q.Preview.Title != "" {
+		v.quote(q.Preview.Title)
+	}
+	v.params(q.Call.Params)
+	if q.Preview.Prompt != "" {
+		v.printf("Prompt:")
+		v.quote(q.Preview.Prompt)
+	}
+	if len(q.Preview.URLs) > 0 {
+		v.printf("Addresses:")
+		for _, u := range q.Preview.URLs {
+			v.quote(Line(u))
+		}
+	}
+}
+
+// params shows every param in full, strings without quotes.
+func (v *view) params(params json.RawMessage) {
+	var out bytes.Buffer
+	if err := json.Indent(&out, params, "", "  "); err != nil {
+		v.quote(string(params))
+		return
+	}
+	v.quote(out.String())
+}
+
+// Changes draws what has changed since a tool was approved, for a screen or a
+// pipe of that width; "" if nothing has changed.
+func Changes(list []policy.Change, width int) string {
+	v := view{width: width}
+	v.changes(list)
+	return v.b.String()
+}
+
+// changes shows what has changed since the tool was approved.
+func (v *view) changes(changes []policy.Change) {
+	for _, c := range changes {
+		part := c.Part
+		if part == "behind" {
+			part = "command or server"
+		}
+		switch {
+		case c.Part == "tool":
+		case c.Old == "" && c.New == "":
+			v.printf("Changed: %s (too long to show, or not stored)", part)
+		default:
+			v.printf("Changed: %s", part)
+			v.diff(udiff.Unified("when you allowed it", "now", lines(c.Old), lines(c.New)))
+		}
+	}
+}
+
+func lines(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}
+
+// about repeats what a question is about and says what "always" would cover. It
+// is short, so that it is on the screen together with the answers.
+func (v *view) about(q exec.Question) {
+	v.brief(q)
+	for _, s := range q.Verdict.Scopes {
+		if c, ok := scopeChoice(q, s); ok {
+			v.printf("[%s] allows %s from now on", c.String()[:1], covered(q.Tool, s))
+		}
+	}
+}
+
+// scopeChoice returns the answer that a scope is for, false if it is not offered.
+func scopeChoice(q exec.Question, s policy.Scope) (exec.Choice, bool) {
+	c := exec.Always
+	if s.Kind == policy.ScopeServer {
+		c = exec.AlwaysServer
+	} else if slices.Contains(q.Choices, exec.AlwaysTool) {
+		c = exec.AlwaysTool
+	}
+	return c, slices.Contains(q.Choices, c)
+}
+
+// covered says which calls a remembered answer would allow.
+func covered(t *registry.Tool, s policy.Scope) string {
+	switch s.Kind {
+	case policy.ScopeServer:
+		return "every tool of MCP server " + name(t.Server) + " in this project"
+	case policy.ScopeCommand:
+		return Line(s.Covers()) + " in this project"
+	case policy.ScopeHost:
+		return "every call of " + toolName(t) + " to an address at " + Line(strings.Join(s.Values, ", ")) + " in this project"
+	case policy.ScopeEdits:
+		return "every edit in this workspace"
+	}
+	return "every call of " + toolName(t) + " in this project"
+}
+
+// brief describes in a line or two what would be done.
+func (v *view) brief(q exec.Question) {
+	switch p := q.Preview; {
+	case p.Kind == registry.PreviewEdit:
+		added, removed := DiffCounts(p.Diff)
+		v.line("Change " + name(p.FileName) + fmt.Sprintf(": +%d -%d", added, removed))
+	case p.Kind == registry.PreviewExec:
+		v.line("Run: " + Line(commandOf(q)))
+		v.line("In:  " + Line(cmp.Or(p.Directory, ".")))
+	case p.Kind == registry.PreviewMCP:
+		v.line("Call " + name(q.Tool.ServerTool) + " of MCP server " + name(q.Tool.Server))
+	case len(p.URLs) > 0:
+		v.line("Call " + toolName(q.Tool) + ": " + Line(strings.Join(p.URLs, ", ")))
+	default:
+		v.line("Call " + toolName(q.Tool))
+	}
+}
+
+// line writes a line that may end in foreign text, cut to one row.
+func (v *view) line(text string) { v.printf("%s", Cut(text, max(v.width-1, 40))) }
+
+// commandOf returns the command line that a call would run.
+func commandOf(q exec.Question) string { return cmp.Or(q.Preview.Command, string(q.Call.Params)) }
+
+// toolName returns the name of a tool with its source, both of which may be
+// foreign text.
+func toolName(t *registry.Tool) string {
+	if t.Source == registry.SourceBuiltin {
+		return Line(t.Name)
+	}
+	return Line(t.Name) + " (" + Line(t.Source) + ")"
+}
+
+// name quotes a foreign name.
+func name(s string) string { return `"` + Line(s) + `"` }
+
+// QuestionText is a question about a call as plain text, for a person who is asked
+// elsewhere than at this terminal.
+func QuestionText(q exec.Question) string {
+	v := view{width: 80}
+	v.question(q)
+	v.brief(q)
+	for _, s := range q.Verdict.Scopes {
+		if c, ok := scopeChoice(q, s); ok && c != exec.AlwaysServer {
+			v.printf("%q allows %s from now on", exec.Always.String(), covered(q.Tool, s))
+		}
+	}
+	return strings.TrimSpace(v.b.String())
+}

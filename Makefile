@@ -80,7 +80,7 @@ vulns: ## look for known vulnerabilities in what the program calls (needs a netw
 
 page: build ## test the page of list --html in Chromium and take a picture of it (installs chromium: 300 MB)
 	@command -v chromium >/dev/null || apt-get install -y -q chromium </dev/null >&2
-	go test -count=1 -run TestBrowser ./internal/webpage
+	go test -count=1 -run TestBrowser ./internal/ui/page
 	bin/toolreg list --html bin/tools.html
 	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1280,1000 --screenshot=bin/tools.png bin/tools.html
 

@@ -127,6 +127,7 @@ func TestResumedStreams(t *testing.T) {
 		{"at once", []string{answer}, "resumed"},
 		{"after silence", []string{"", answer}, "resumed"},
 		{"after the same event", []string{begun, answer}, "resumed"},
+		{"after a lost connection", []string{"lost", answer}, "resumed"},
 		{"after other events", []string{"id: 2\ndata:\n\n", "", "id: 3\ndata:\n\n", "id: 3\ndata:\n\n", answer}, "resumed"},
 		{"never, silent", []string{"", "", "", ""}, "it ended its answer without a result"},
 		{"never, the same event", []string{begun, begun, begun, begun}, "it ended its answer without a result"},
@@ -149,6 +150,9 @@ func TestResumedStreams(t *testing.T) {
 						return
 					}
 					resumed = append(resumed, last)
+					if tt.streams[len(resumed)-1] == "lost" {
+						panic(http.ErrAbortHandler)
+					}
 					streaming(strings.ReplaceAll(tt.streams[len(resumed)-1], "$ID", id))(w, r)
 				})
 			}, "--protocol", "2025-11-25")

@@ -44,3 +44,35 @@ func TestCheckParamHeaders(t *testing.T) {
 		})
 	}
 }
+
+func TestParamHeaders(t *testing.T) {
+	const schema = `{"type":"object","properties":{"s":{"type":"string","x-mcp-header":"S"},"n":{"type":"integer","x-mcp-header":"N"},"b":{"type":"boolean","x-mcp-header":"B"},
+		"in":{"type":"object","properties":{"deep":{"type":"string","x-mcp-header":"Deep"}}},"plain":{"type":"string"}}}`
+	tests := []struct{ name, params, want string }{
+		{"none", `{}`, ""},
+		{"others", `{"plain":"x"}`, ""},
+		{"null", `{"s":null}`, ""},
+		{"another type", `{"s":["x"],"in":"x"}`, ""},
+		{"text", `{"s":"eu-west"}`, "Mcp-Param-S: eu-west\r\n"},
+		{"integer", `{"n":-7}`, "Mcp-Param-N: -7\r\n"},
+		{"integer with a fraction of zero", `{"n":1e3}`, "Mcp-Param-N: 1000\r\n"},
+		{"no integer", `{"n":1.5}`, ""},
+		{"more than readers know exactly", `{"n":9007199254740993}`, ""},
+		{"boolean", `{"b":false}`, "Mcp-Param-B: false\r\n"},
+		{"nested", `{"in":{"deep":"x"}}`, "Mcp-Param-Deep: x\r\n"},
+		{"not for a header", `{"s":"a\r\nb"}`, "Mcp-Param-S: =?base64?YQ0KYg==?=\r\n"},
+		{"space around", `{"s":" a"}`, "Mcp-Param-S: =?base64?IGE=?=\r\n"},
+		{"already wrapped", `{"s":"=?base64?eA==?="}`, "Mcp-Param-S: =?base64?PT9iYXNlNjQ/ZUE9PT89?=\r\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got strings.Builder
+			if err := ParamHeaders(json.RawMessage(schema), json.RawMessage(tt.params)).Write(&got); err != nil {
+				t.Fatal(err)
+			}
+			if got.String() != tt.want {
+				t.Errorf("got %q, want %q", got.String(), tt.want)
+			}
+		})
+	}
+}

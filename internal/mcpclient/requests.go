@@ -122,10 +122,10 @@ func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.R
 		addresses := needsAddresses(err)
 		again := false
 		switch {
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
 		case err == nil && !ask.WantsInput(raw):
 			return raw, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
 		case round >= maxRounds && (err == nil || addresses != nil):
 			return nil, &ask.InputError{Reason: fmt.Sprintf("it asked for input more than %d times", maxRounds)}
 		case err == nil:

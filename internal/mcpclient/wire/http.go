@@ -274,7 +274,7 @@ func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
 		h.mu.Lock()
 		h.lost = h.lost || r.Method == http.MethodPost // some have no streams to get
 		h.mu.Unlock()
-		err = &SessionLostError{}
+		err = &SessionLostError{Text: h.refusal(resp).Text}
 	case resp.StatusCode >= 300:
 		err = h.refusal(resp)
 	}

@@ -32,14 +32,17 @@ func (e *HTTPError) Unwrap() error { return e.cause }
 
 // SessionLostError reports that a server over HTTP has ended the session (status 404). The
 // request may be made in a new one unless it may have run.
-type SessionLostError struct{ MayHaveRun bool }
+type SessionLostError struct {
+	MayHaveRun bool
+	Text       string // status line and first line of the body
+}
 
 // Error returns what happened.
 func (e *SessionLostError) Error() string {
 	if e.MayHaveRun {
 		return "the server ended the session; the call may have run, so it was not repeated"
 	}
-	return "404 Not Found: the server ended the session"
+	return e.Text
 }
 
 // LoginError reports that there is no token that the server accepts.
@@ -70,7 +73,7 @@ func httpError(err error) error {
 }
 
 // refusal returns the error for an answer with an error status.
-func (h *HTTP) refusal(resp *http.Response) error {
+func (h *HTTP) refusal(resp *http.Response) *HTTPError {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
 	e := &HTTPError{Status: resp.StatusCode, Text: resp.Status, needsLogin: wantsLogin(resp)}

@@ -116,8 +116,8 @@ func (s *Session) awaitOpen(ctx context.Context, r *Request) (early <-chan struc
 	return nil
 }
 
-// Listen asks a modern server for notifications until stop is called: params are those of
-// subscriptions/listen (revision 2026-07-28). If the server refuses, there are none.
+// Listen asks a modern server for notifications until stop is called (revision 2026-07-28,
+// subscriptions/listen). If the server refuses, there are none.
 func (s *Session) Listen(ctx context.Context, wanted mcp.NotificationSubscriptions) (stop func()) {
 	r := &Request{Method: methodListen, Params: marshal(map[string]any{"notifications": &wanted})}
 	h, ok := s.link.(*HTTP)

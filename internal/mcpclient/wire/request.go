@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what a later revision deprecates, servers of today still use: logging, roots
+
 package wire
 
 import (

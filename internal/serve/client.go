@@ -12,9 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -84,19 +82,6 @@ func (c *client) declared(req sender) (*mcp.Implementation, *mcp.ClientCapabilit
 		return p.ClientInfo, p.Capabilities
 	}
 	return req.ClientInfo(), req.ClientCapabilities()
-}
-
-// outgoing is the context of a request without the values that the SDK's server has added,
-// such as the revision: the SDK's clients, through which servers are called, would use
-// them.
-type outgoing struct{ context.Context }
-
-// Value implements context.Context.
-func (o outgoing) Value(key any) any {
-	if strings.HasPrefix(reflect.TypeOf(key).PkgPath(), "github.com/modelcontextprotocol/go-sdk/") {
-		return nil
-	}
-	return o.Context.Value(key)
 }
 
 // capabilities returns the capabilities that the client declared, as JSON.

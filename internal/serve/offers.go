@@ -330,7 +330,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	} else {
 		return none, nil
 	}
-	result, err := server.Complete(outgoing{ctx}, &params)
+	result, err := server.Complete(ctx, &params)
 	if _, ok := errors.AsType[*mcpclient.NotOfferedError](err); ok { // clients see one server, which completes
 		return none, nil
 	}

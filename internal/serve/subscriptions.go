@@ -122,7 +122,7 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	defer done()
 	err := mcp.ResourceNotFoundError(req.Params.URI)
 	if server := o.resourceServer(req.Params.URI); server != nil {
-		err = refusal(server.Subscribe(outgoing{ctx}, req.Params.URI))
+		err = refusal(server.Subscribe(ctx, req.Params.URI))
 	}
 	if err != nil {
 		s.endSubscription(ctx, req.Params.URI, req.Session)
@@ -160,7 +160,7 @@ func (s *Server) unsubscribeFrom(ctx context.Context, uris []string) {
 		}
 		s.closing.Go(func() {
 			defer done()
-			ctx, stop := context.WithTimeout(context.WithoutCancel(outgoing{ctx}), unsubscribeWithin)
+			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeWithin)
 			defer stop()
 			err := server.Unsubscribe(ctx, uri)
 			if s.subscriptions.has(uri) { // a client has subscribed meanwhile

@@ -107,7 +107,7 @@ func (s *Server) make(ctx context.Context, t turn, run func(context.Context) (an
 	c := clientFrom(ctx)
 	c.progress = t.progress
 	if !c.modern {
-		v, err := run(outgoing{ctx})
+		v, err := run(ctx)
 		return v, nil, err
 	}
 	if t.state == "" {
@@ -130,7 +130,7 @@ func (s *Server) start(ctx context.Context, t turn, given *given, run func(conte
 	w.carrier.Store(c)
 	go func() {
 		defer cancel(nil)
-		v, err := run(outgoing{ctx})
+		v, err := run(ctx)
 		w.done <- outcome{v, err}
 	}()
 	return w

@@ -11,6 +11,14 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
+// message is one message on its way to the server.
+type message struct {
+	jsonrpc.Message
+	request  *Request // that it is, nil for notifications and answers
+	method   string   // of a request or a notification
+	revision string   // to name in a header, "" for none
+}
+
 // decodeMessage decodes a valid JSON object as a message. The result of an
 // answer stays a slice of raw: it may be tens of megabytes.
 func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {

@@ -49,14 +49,6 @@ type Link interface {
 	send(ctx context.Context, s *Session, m message) error
 }
 
-// message is one message on its way to the server.
-type message struct {
-	jsonrpc.Message
-	request  *Request // that it is, nil for notifications and answers
-	method   string   // of a request or a notification
-	revision string   // to name in a header, "" for none
-}
-
 // ErrClosed is the error of requests after Close.
 var ErrClosed = errors.New("the connection was closed")
 

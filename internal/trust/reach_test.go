@@ -188,3 +188,28 @@ func TestBytecode(t *testing.T) {
 		t.Errorf("covered: %s", got)
 	}
 }
+
+func TestWhatScriptsLoad(t *testing.T) {
+	padded := func(script string, size int) string { return script + strings.Repeat("#", size-len(script)) }
+	for name, tt := range map[string]struct {
+		run  string
+		text string
+		want string
+	}{
+		"a script without a first line of its own": {"run.sh", "cd x\n. ./lib.sh\n", "lib.sh run.sh"},
+		"a script of another language":             {"run", "#!/usr/bin/python3\n. ./lib.sh\nimport './one'\n", "one.js run"},
+		"the largest script that is searched":      {"run.sh", padded(". ./lib.sh\n", 256<<10), "lib.sh run.sh"},
+		"a larger one":                             {"run.sh", padded(". ./lib.sh\n", 256<<10+1), "run.sh"},
+		"two modules":                              {"run.js", "import './one'\nimport './two'\n", "one.js run.js two.js"},
+		"a module beside a folder of that name":    {"run.js", "import './three'\n", "run.js three.ts"},
+	} {
+		root := tempDir(t)
+		for _, file := range []string{"lib.sh", "one.js", "two.js", "three.js/empty", "three.ts"} {
+			write(t, filepath.Join(root, file), "")
+		}
+		write(t, filepath.Join(root, tt.run), tt.text)
+		if got := strings.Join(names(t, root, Program{Argv: []string{"./" + tt.run}, Dir: root}), " "); got != tt.want {
+			t.Errorf("%s: covered %s, want %s", name, got, tt.want)
+		}
+	}
+}

@@ -173,17 +173,20 @@ func TestProposed(t *testing.T) {
 	}
 }
 
-// A pipe among Python's compiled modules is not waited for.
-func TestPipeOfBytecode(t *testing.T) {
+// Pipes among what a program loads are not waited for.
+func TestPipesAreNotLoaded(t *testing.T) {
 	root := tempDir(t)
 	write(t, filepath.Join(root, "run.py"), "")
+	write(t, filepath.Join(root, "run.sh"), ". ./pipe.sh\n")
 	if err := os.Mkdir(filepath.Join(root, "__pycache__"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mkfifo(filepath.Join(root, "__pycache__", "run.cpython-312.pyc"), 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"__pycache__/run.cpython-312.pyc", "pipe.sh"} {
+		if err := syscall.Mkfifo(filepath.Join(root, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if diff := cmp.Diff([]string{"run.py"}, names(t, root, Program{Argv: []string{"python3", "run.py"}, Dir: root})); diff != "" {
+	if diff := cmp.Diff([]string{"run.py", "run.sh"}, names(t, root, Program{Argv: []string{"sh", "-c", "python3 run.py; ./run.sh"}, Dir: root})); diff != "" {
 		t.Errorf("covered (-want +got):\n%s", diff)
 	}
 }

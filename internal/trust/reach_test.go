@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -210,6 +211,65 @@ func TestWhatScriptsLoad(t *testing.T) {
 		write(t, filepath.Join(root, tt.run), tt.text)
 		if got := strings.Join(names(t, root, Program{Argv: []string{"./" + tt.run}, Dir: root}), " "); got != tt.want {
 			t.Errorf("%s: covered %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+// Where a command may mean several files, all are covered, and nothing outside is that
+// does not lead in.
+func TestAllThatACommandMayMean(t *testing.T) {
+	for name, tt := range map[string]struct {
+		argv, env []string // <above> is the folder above the project
+		want      string
+	}{
+		"a pattern":                    {argv: []string{"sh", "-c", "tools/*.sh"}, want: "tools/a.sh tools/b.sh"},
+		"extensions":                   {argv: []string{"node", "srv/d"}, want: "srv/d srv/d.js srv/d.ts"},
+		"programs on PATH":             {argv: []string{"one", "two", "plain"}, env: []string{"PATH=<above>/bin"}, want: "<above>/bin/one <above>/bin/two"},
+		"folders of code":              {argv: []string{"x"}, env: []string{"PYTHONPATH=none:lib:more"}, want: "lib/l.py more/m.py"},
+		"folders of code by variables": {argv: []string{"x"}, env: []string{"NODE_PATH=lib", "RUBYLIB=more"}, want: "lib/l.py more/m.py"},
+		"a folder of code outside":     {argv: []string{"x"}, env: []string{"PYTHONPATH=<above>/bin"}},
+		"a file as a folder of code":   {argv: []string{"x"}, env: []string{"CLASSPATH=tools/a.sh"}, want: "tools/a.sh"},
+	} {
+		above := tempDir(t)
+		root := filepath.Join(above, "p")
+		for _, file := range []string{"tools/a.sh", "tools/b.sh", "srv/d", "srv/d.js", "srv/d.ts", "lib/l.py", "more/m.py", "../bin/plain"} {
+			write(t, filepath.Join(root, file), "")
+		}
+		link(t, filepath.Join(root, "tools/a.sh"), filepath.Join(above, "bin/one"))
+		link(t, filepath.Join(root, "tools/b.sh"), filepath.Join(above, "bin/two"))
+		var env []string
+		for _, entry := range tt.env {
+			env = append(env, strings.ReplaceAll(entry, "<above>", above))
+		}
+		got := strings.Join(names(t, root, Program{Argv: tt.argv, Dir: root, Env: env}), " ")
+		if want := strings.ReplaceAll(tt.want, "<above>", above); got != want {
+			t.Errorf("%s: covered %q, want %q", name, got, want)
+		}
+	}
+}
+
+// What cannot be covered is an error wherever it is found.
+func TestTooLargeToLoad(t *testing.T) {
+	for _, tt := range []struct {
+		argv, env []string
+		large     string
+	}{
+		{[]string{"python3", "run.py"}, nil, "other.py"},
+		{[]string{"sh", "-c", "*.py"}, nil, "run.py"},
+		{[]string{"node", "run"}, nil, "run.js"},
+		{[]string{"x"}, []string{"PYTHONPATH=lib"}, "lib/x.py"},
+		{[]string{"sh", "run.sh"}, nil, "lib.sh"},
+		{[]string{"node", "run.mjs"}, nil, "lib.mjs"},
+	} {
+		root := tempDir(t)
+		write(t, filepath.Join(root, "run.py"), "")
+		write(t, filepath.Join(root, "run.sh"), ". ./lib.sh")
+		write(t, filepath.Join(root, "run.mjs"), "import './lib.mjs'")
+		if err := os.Truncate(write(t, filepath.Join(root, tt.large), ""), maxBytes+1); err != nil { // sparse
+			t.Fatal(err)
+		}
+		if _, err := Cover(root, nil, []Program{{Argv: tt.argv, Dir: root, Env: tt.env}}, nil); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%q %q, %s: %v, want ErrTooLarge", tt.argv, tt.env, tt.large, err)
 		}
 	}
 }

@@ -349,6 +349,7 @@ func TestChangesOfTextsShow(t *testing.T) {
 	}{
 		"a text":             {old, []byte("two\n"), "--- f (granted)\n+++ f\n@@ -1 +1 @@\n-one\n+two\n"},
 		"binary":             {old, []byte("two\x00"), ""},
+		"binary at once":     {old, []byte("\x00two"), ""},
 		"too long":           {old, nil, ""},
 		"a text of a binary": {[]granted{{Name: "f", Path: "/f", Sum: "1"}}, []byte("two\n"), ""},
 		"a new binary":       {nil, []byte("two\x00"), ""},

@@ -150,7 +150,7 @@ func soleImporters() map[string][]string {
 		"github.com/yuin/goldmark":                 {"internal/ui/markdown", "tools/reference"},
 		"image":                                    {"internal/ui/picture"},
 		"mvdan.cc/sh/v3":                           {"internal/policy/shell", "internal/process"},
-		"os/exec":                                  {"internal/process"},
+		"os/exec":                                  {"internal/process", "tools/mutants"},
 		"github.com/pelletier/go-toml/v2":          {"internal/agents"},
 		// It calls methods by name, for which the linker keeps every exported
 		// method of the program: megabytes.

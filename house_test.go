@@ -108,6 +108,7 @@ func rooms() map[string][]string {
 		"internal/settings/edit":       {"internal/atomicfile", "internal/settings", "internal/settings/document", "internal/trust"},
 		"internal/settings/table":      {"internal/process", "internal/settings/document"},
 		"internal/settings/values":     {"internal/process", "internal/settings", "internal/settings/table", "internal/trust"},
+		"internal/stack":               {},
 		"internal/state":               {"internal/atomicfile"},
 		"internal/text":                {},
 		"internal/toolsearch":          {"internal/process", "internal/registry"},
@@ -126,7 +127,7 @@ func rooms() map[string][]string {
 
 // shared lists the packages that every other package may import.
 func shared() []string {
-	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/schema", "internal/secret", "internal/text"}
+	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/schema", "internal/secret", "internal/stack", "internal/text"}
 }
 
 // forTests lists the packages that only tests import.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/stack"
 )
 
 const defaultGrace = 5 * time.Second
@@ -80,6 +81,7 @@ type outcome struct {
 func (x *Executor) runWithGrace(ctx context.Context, t *registry.Tool, run func(context.Context, registry.Call) (registry.Result, error), call registry.Call) (registry.Result, error) {
 	done := make(chan outcome, 1)
 	go func() {
+		stack.Reserve()
 		var o outcome
 		o.err = catchPanic(t, "calling a tool", func() (err error) { o.result, err = run(ctx, call); return err })
 		done <- o

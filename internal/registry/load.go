@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/stack"
 )
 
 // Loader runs sources and builds registries from their tools. It discovers each
@@ -188,6 +190,7 @@ func (l *Loader) finding(s Source) *finding {
 }
 
 func (l *Loader) discover(ctx context.Context, s Source, f *finding) {
+	stack.Reserve()
 	start := time.Now()
 	f.report = SourceReport{Name: s.Name(), State: StateOK}
 	defer close(f.done)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/schema"
+	"github.com/toolreg/toolreg/internal/stack"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -159,6 +160,7 @@ func withTimeLimit(ctx context.Context, f func() error) error {
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
+		stack.ReserveMore()
 		defer func() {
 			if p := recover(); p != nil {
 				done <- fmt.Errorf("panic in the schema library: %v", p)

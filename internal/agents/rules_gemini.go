@@ -208,7 +208,7 @@ func geminiTool(name, server string) *Rule {
 		}
 		return &Rule{Server: server, Tool: tool}
 	}
-	if own, ok := geminiTools[name]; ok {
+	if own, ok := ownGeminiTool(name); ok {
 		return &Rule{Tool: own}
 	}
 	if strings.Contains(name, "__") {
@@ -218,11 +218,20 @@ func geminiTool(name, server string) *Rule {
 	return nil
 }
 
-// geminiTools maps names of tools in Gemini CLI to those in toolreg. It is never
-// modified.
-var geminiTools = map[string]string{"replace": "edit", "search_file_content": "grep", "grep_search": "grep", "write_todos": "todo_write",
-	"list_directory": "list_directory", "read_file": "read_file", "grep": "grep", "glob": "glob", "edit": "edit", "write_file": "write_file",
-	shellTool: shellTool, "process": "process", fetchTool: fetchTool, "apply_patch": "apply_patch", "todo_read": "todo_read", "todo_write": "todo_write"}
+// ownGeminiTool returns the name in toolreg of a tool of Gemini CLI.
+func ownGeminiTool(name string) (own string, ok bool) {
+	switch name {
+	case "replace":
+		return "edit", true
+	case "search_file_content", "grep_search":
+		return "grep", true
+	case "write_todos":
+		return "todo_write", true
+	case "list_directory", "read_file", "grep", "glob", "edit", "write_file", shellTool, "process", fetchTool, "apply_patch", "todo_read", "todo_write":
+		return name, true
+	}
+	return "", false
+}
 
 // regexRule returns a rule for commands that begin with a match of an expression.
 func regexRule(decision, expression string) (*Rule, string) {

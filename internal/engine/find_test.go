@@ -228,7 +228,7 @@ func TestFindWhatIsNotThere(t *testing.T) {
 		{"the alias of a built-in tool that was overwritten", "toolDiscoveryCommand: [echo, '[{\"name\":\"read_file\"}]']\ntoolCallCommand: cat\n", []string{"a:x"}, "read", false, true, `no tool named "read"`, "a"},
 		{"only the version is not there, whoever failed", "toolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"2.0.0\"}]']\ntoolCallCommand: cat\n", []string{"a:down"}, "made@9", false, true, `2.0.0`, "a"},
 		{"another version is hidden, and another is there", "excludeTools: [made@1.0.0]\ntoolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"1.0.0\"},{\"name\":\"made\",\"version\":\"2.0.0\"}]']\ntoolCallCommand: cat\n",
-			[]string{"a:x"}, "made@9", false, true, `there is 2.0.0`, "a"},
+			[]string{"a:x"}, "made@9", false, true, `available: 2.0.0`, "a"},
 		{"the only version is hidden", "excludeTools: [made@1.0.0]\ntoolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"1.0.0\"}]']\ntoolCallCommand: cat\n",
 			[]string{"a:x"}, "made@9", false, true, `is not registered`, "a"},
 		{"its server is not allowed", "mcp: {excluded: [b]}\n", []string{"a:x", "b:y"}, "b__y", false, true, `its server is not allowed`, "a"},

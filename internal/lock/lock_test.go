@@ -245,7 +245,7 @@ func TestOverrideFilter(t *testing.T) {
 		{"not locked, by the user", locked(""), overridden(entry, true), ""},
 		{"changed", locked(entry), overridden(other, false), "its override changed since it was locked"},
 		{"changed by the user", locked(entry), overridden(other, true), "its override changed since it was locked"},
-		{"missing", locked(entry), overridden("", false), "the override that is locked in toolreg.lock is missing"},
+		{"missing", locked(entry), overridden("", false), "its override in toolreg.lock no longer exists"},
 		{"a text that is not of the fingerprint", edited, overridden(entry, false), "its override changed since it was locked"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 )
 
-// Apart returns the expression so that it is evaluated in a process of its own,
-// whose memory can be limited whatever else this process does: for expressions
-// that others than the user wrote. The argv of the process runs [Evaluate]. With
-// an empty one, or for a nil expression, nothing changes.
+// Apart returns a copy of the expression that is evaluated in a separate process,
+// whose memory can be limited independently of this process. It is meant for
+// expressions that the user did not write. argv is the command of that process,
+// which must call [Evaluate]. If argv is empty or e is nil, Apart returns e.
 func (e *Expression) Apart(argv []string) *Expression {
 	if e == nil || len(argv) == 0 {
 		return e
@@ -26,24 +26,24 @@ func (e *Expression) Apart(argv []string) *Expression {
 	return &other
 }
 
-// request is what the process of an expression reads.
+// request is the input of the evaluating process.
 type request struct {
 	Expression string          `json:"expression"`
 	Input      json.RawMessage `json:"input"`
 	Memory     uint64          `json:"memory"` // bytes
 }
 
-// answer is what it writes.
+// answer is the output of the evaluating process.
 type answer struct {
 	Value   json.RawMessage `json:"value,omitempty"`
 	Error   string          `json:"error,omitempty"`
 	NoValue bool            `json:"noValue,omitempty"`
 }
 
-// maxAnswer bounds what the process of an expression writes, in bytes.
+// maxAnswer limits the output of the evaluating process, in bytes.
 const maxAnswer = maxMemory
 
-// apart evaluates the expression in a process of its own.
+// apart evaluates the expression in a separate process.
 func (e *Expression) apart(ctx context.Context, bytes uint64, input any) (any, error) {
 	raw, err := gojq.Marshal(input)
 	if err != nil {
@@ -58,7 +58,7 @@ func (e *Expression) apart(ctx context.Context, bytes uint64, input any) (any, e
 		return nil, cause
 	}
 	if err != nil {
-		return nil, fmt.Errorf("evaluating it in a process of its own: %w", err)
+		return nil, fmt.Errorf("evaluating it in a separate process: %w", err)
 	}
 	var a answer
 	switch err := json.Unmarshal(out.Stdout, &a); {
@@ -72,9 +72,10 @@ func (e *Expression) apart(ctx context.Context, bytes uint64, input any) (any, e
 	return Decode(a.Value)
 }
 
-// Evaluate reads an expression with its input and writes its value, as the process of
-// an expression of [Expression.Apart]. The process must do nothing else, because all of
-// its memory counts.
+// Evaluate reads a request from in, evaluates its expression and writes the answer
+// to out. It is the main function of the process that [Expression.Apart] starts.
+// The process must do nothing else, because the limit applies to all of its
+// memory.
 func Evaluate(ctx context.Context, in io.Reader, out io.Writer) error {
 	var asked request
 	if err := json.NewDecoder(in).Decode(&asked); err != nil {

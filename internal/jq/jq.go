@@ -1,8 +1,8 @@
-// Package jq evaluates the jq expressions of settings and manifests: the steps
-// of composites, and the conditions of plugins' tools and of policy rules.
-// Expressions cannot access the environment, files or modules, and are limited in
-// time; those that others than the user wrote also in memory, in a process of
-// their own.
+// Package jq evaluates the jq expressions in settings and manifests: the steps of
+// composites, and the conditions of plugin tools and policy rules. Expressions
+// cannot access the environment, files or modules. Their run time is limited.
+// Expressions that the user did not write run in a separate process, so that their
+// memory is limited too.
 package jq
 
 import (
@@ -25,11 +25,12 @@ import (
 type Expression struct {
 	Text string // as written
 	code *gojq.Code
-	// evaluator is the command that evaluates it; nil: it is evaluated here.
+	// evaluator is the command that evaluates the expression; nil means this
+	// process.
 	evaluator []string
 }
 
-// Compile compiles an expression over one value.
+// Compile compiles an expression that takes one value as its input.
 func Compile(text string) (*Expression, error) {
 	query, err := gojq.Parse(text)
 	if err != nil {
@@ -45,15 +46,16 @@ func Compile(text string) (*Expression, error) {
 // errNoValue reports that an expression returned nothing.
 var errNoValue = errors.New("it returned no value")
 
-// Value returns the single value of the expression for input, which must
-// consist of JSON types, as [Decode] returns them. After 10 s it is an error, and
-// so it is if an expression of [Expression.Apart] takes more than 256 MiB of
-// memory. An expression that was stopped may still read the input afterwards.
+// Value returns the single value of the expression for input, which must consist
+// of JSON types, as [Decode] returns them. It returns an error if the evaluation
+// takes longer than 10 s or, for an expression from [Expression.Apart], uses more
+// than 256 MiB of memory. An evaluation that was stopped may still read input
+// after Value has returned.
 func (e *Expression) Value(ctx context.Context, input any) (any, error) {
 	return e.within(ctx, maxTime, maxMemory, input)
 }
 
-// within evaluates the expression within limits.
+// within evaluates the expression with a time limit and a memory limit in bytes.
 func (e *Expression) within(ctx context.Context, most time.Duration, bytes uint64, input any) (any, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("it took longer than %s", most))
 	defer cancel()
@@ -77,7 +79,8 @@ func (e *Expression) here(ctx context.Context, input any) (any, error) {
 	return v, err
 }
 
-// deeper reports whether a value has more than so many levels of lists and objects.
+// deeper reports whether a value has more than the given number of nested lists
+// and objects.
 func deeper(v any, levels int) bool {
 	below := func(x any) bool { return deeper(x, levels-1) }
 	switch v := v.(type) {
@@ -96,7 +99,7 @@ func deeper(v any, levels int) bool {
 	return false
 }
 
-// only returns the one value of an expression, or an error.
+// only returns the single value that the iterator yields, or an error.
 func only(iter gojq.Iter) any {
 	v, ok := iter.Next()
 	if !ok {
@@ -115,15 +118,15 @@ func only(iter gojq.Iter) any {
 	return v
 }
 
-// ValueBriefly is [Expression.Value] within the limits for what is evaluated for every
-// call or run: 1 s and 64 MiB.
+// ValueBriefly is like [Expression.Value], with the limits for expressions that
+// are evaluated for every call or every start of toolreg: 1 s and 64 MiB.
 func (e *Expression) ValueBriefly(ctx context.Context, input any) (any, error) {
 	return e.within(ctx, briefTime, briefMemory, input)
 }
 
-// Text converts a value to text for a model: a string stays as it is,
-// everything else becomes JSON. An object is also structured content; other
-// values have none.
+// Text converts a value to text for a model: a string is returned unchanged, and
+// any other value is encoded as JSON. structured is the encoded value if it is an
+// object, and nil otherwise.
 func Text(v any) (text string, structured json.RawMessage, err error) {
 	if s, ok := v.(string); ok {
 		return s, nil, nil
@@ -138,8 +141,8 @@ func Text(v any) (text string, structured json.RawMessage, err error) {
 	return string(raw), structured, nil
 }
 
-// Holds reports whether the expression returns anything except false and null;
-// no value means false.
+// Holds reports whether the expression returns a value other than false and null.
+// It returns false if there is no value.
 func (e *Expression) Holds(ctx context.Context, input any) (bool, error) {
 	return holds(e.Value(ctx, input))
 }
@@ -151,23 +154,25 @@ func holds(v any, err error) (bool, error) {
 	return v != nil && v != false, err
 }
 
-// Limits on an expression. The brief ones are for expressions that are
-// evaluated for every call or run.
+// Limits of an evaluation. The brief ones apply to expressions that are evaluated
+// for every call or every start of toolreg.
 const (
 	maxTime     = 10 * time.Second
 	maxMemory   = 256 << 20
-	maxDepth    = 10_000 // encoding/json reads no more; encoding many more would overflow the stack
+	maxDepth    = 10_000 // the limit of encoding/json; encoding a much deeper value would overflow the stack
 	briefMemory = 64 << 20
 	briefTime   = time.Second
 )
 
-// HoldsBriefly is [Expression.Holds] within the limits of [Expression.ValueBriefly].
+// HoldsBriefly is like [Expression.Holds], with the limits of
+// [Expression.ValueBriefly].
 func (e *Expression) HoldsBriefly(ctx context.Context, input any) (bool, error) {
 	return holds(e.ValueBriefly(ctx, input))
 }
 
-// IsTrue reports whether the expression returns true, within the limits of
-// [Expression.ValueBriefly]. false and null are not true; any other value, and none, is an error.
+// IsTrue reports whether the expression returns true, with the limits of
+// [Expression.ValueBriefly]. It returns false without an error for false and null,
+// and an error for any other value or none.
 func (e *Expression) IsTrue(ctx context.Context, input any) (bool, error) {
 	switch v, err := e.ValueBriefly(ctx, input); v := v.(type) {
 	case nil:
@@ -179,7 +184,7 @@ func (e *Expression) IsTrue(ctx context.Context, input any) (bool, error) {
 	}
 }
 
-// article returns the name of a JSON type with its article.
+// article adds the indefinite article to the name of a JSON type.
 func article(name string) string {
 	if strings.HasPrefix(name, "a") || strings.HasPrefix(name, "o") {
 		return "an " + name
@@ -187,7 +192,7 @@ func article(name string) string {
 	return "a " + name
 }
 
-// Decode decodes JSON for jq; large integers keep all digits.
+// Decode decodes JSON for jq. Large integers keep all their digits.
 func Decode(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jq"
 )
 
-// TestMain makes the test also the process that evaluates expressions.
+// TestMain lets the test binary act as the process that evaluates expressions.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "evaluate" {
 		if jq.Evaluate(context.Background(), os.Stdin, os.Stdout) != nil {
@@ -75,7 +75,7 @@ func TestIsTrue(t *testing.T) {
 	}
 }
 
-// A composite has no time limit of its own, so its expressions need one.
+// Composites have no time limit, so each of their expressions needs one.
 func TestValueIsLimited(t *testing.T) {
 	for _, tt := range []struct{ expression, wrong string }{
 		{`reduce range(20000) as $i (null; [.])`, "nested deeper than 10000 levels"},
@@ -94,8 +94,9 @@ func TestValueIsLimited(t *testing.T) {
 	}
 }
 
-// An expression evaluated apart has the same value, and is limited in memory too.
-func TestApart(t *testing.T) {
+// An expression evaluated in a separate process has the same value, and its memory
+// is limited too.
+func TestSeparateProcess(t *testing.T) {
 	tests := []struct{ expression, wrong string }{
 		{`.`, ""},
 		{`.big + 1`, ""},
@@ -152,11 +153,11 @@ func TestApart(t *testing.T) {
 		t.Error("no error without the program")
 	}
 	if _, err := e.Apart([]string{"/bin/true"}).Value(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "failed") {
-		t.Errorf("%v from a program that answers nothing", err)
+		t.Errorf("%v from a program that prints nothing", err)
 	}
 }
 
-// What else the process allocates does not end an expression.
+// Memory that the process allocates elsewhere does not stop an evaluation.
 func TestOtherMemoryDoesNotCount(t *testing.T) {
 	e, err := jq.Compile(`[range(500000)] | length`)
 	if err != nil {

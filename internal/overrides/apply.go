@@ -13,8 +13,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// apply gives out, a copy of t, its shape. It returns the mistakes that depend
-// on the tool.
+// apply applies the override to out, a copy of t. It returns the mistakes that
+// only show when the override is compared with the tool.
 func (o *override) apply(ctx context.Context, t, out *registry.Tool) []document.Problem {
 	s := &shaping{override: o, ctx: ctx, tool: t}
 	if o.loosens(t) {
@@ -41,15 +41,15 @@ func (o *override) apply(ctx context.Context, t, out *registry.Tool) []document.
 	return nil
 }
 
-// loosens reports whether a project's override makes policy ask less often
-// about a tool. The category of a server's tool matters only if the server is
-// trusted.
+// loosens reports whether an override in a project's settings makes the policy ask
+// less often about a tool. The category of an MCP tool matters only if its server
+// is trusted.
 func (o *override) loosens(t *registry.Tool) bool {
 	changes := o.Category != "" && o.Category != t.Category && o.Category.Valid() && o.Category != registry.CategoryOther
 	return changes && o.named.Origin.Scope == settings.ScopeProject && (!t.IsMCP() || t.Trusted)
 }
 
-// shaping is the state of reshaping one tool.
+// shaping is the state of applying an override to one tool.
 type shaping struct {
 	*override
 	ctx    context.Context
@@ -63,7 +63,7 @@ func (s *shaping) fail(pointer, message, hint string) {
 	s.found = append(s.found, s.problem(pointer, message, hint))
 }
 
-// texts changes the displayed and declared texts of the tool.
+// texts sets the names, descriptions and other texts of the tool.
 func (s *shaping) texts(out *registry.Tool) {
 	o := s.override
 	if o.Name != "" && o.Name != out.Name {
@@ -150,7 +150,7 @@ func (s *shaping) param(p *param) {
 	if p.Default != nil {
 		s.fits(p, "default", p.Default, parts)
 		editable(parts[0], p.of).Set("default", parse(p.Default))
-		s.schema.dismiss(p.of)
+		s.schema.makeOptional(p.of)
 		s.to.absent = append(s.to.absent, value{p.of, p.Default})
 	}
 	if p.Description != nil {
@@ -158,7 +158,7 @@ func (s *shaping) param(p *param) {
 	}
 }
 
-// fix removes a param from the schema.
+// fix removes a param from the schema and records the value to send instead.
 func (s *shaping) fix(p *param, parts []*jsonx.Value) {
 	switch {
 	case p.Const != nil:
@@ -172,7 +172,7 @@ func (s *shaping) fix(p *param, parts []*jsonx.Value) {
 	s.to.fixed = append(s.to.fixed, value{p.of, p.value()})
 }
 
-// narrow limits a param to some values.
+// narrow restricts a param to the values of its enum.
 func (s *shaping) narrow(p *param, parts []*jsonx.Value) {
 	items, _ := jsonx.Elements(p.Enum)
 	for _, item := range items {
@@ -185,8 +185,8 @@ func (s *shaping) narrow(p *param, parts []*jsonx.Value) {
 	param.Set("enum", parse(p.Enum))
 }
 
-// fits reports whether the schema of a param accepts a value, and records a
-// mistake if it does not.
+// fits reports whether the schema of a param accepts a value. If it does not, fits
+// records a mistake.
 func (s *shaping) fits(p *param, field string, raw json.RawMessage, parts []*jsonx.Value) bool {
 	for _, properties := range parts {
 		if message := s.refuses(properties.Get(p.of), p.of, raw); message != "" {
@@ -197,10 +197,10 @@ func (s *shaping) fits(p *param, field string, raw json.RawMessage, parts []*jso
 	return true
 }
 
-// refuses returns why a schema does not accept the value of a param; "" if it
-// does.
+// refuses returns the reason why a schema rejects the value of a param, or "" if
+// it accepts the value.
 func (s *shaping) refuses(param *jsonx.Value, name string, raw json.RawMessage) string {
-	if ok, sure := quickly(param, raw); sure && ok {
+	if ok, sure := acceptsSimple(param, raw); sure && ok {
 		return ""
 	}
 	violations, err := s.validate(param, name, raw)
@@ -213,7 +213,7 @@ func (s *shaping) refuses(param *jsonx.Value, name string, raw json.RawMessage) 
 	return violations[0].Message
 }
 
-// validate validates the value of a param against a schema from the tool's own.
+// validate validates the value of a param against a part of the tool's own schema.
 func (s *shaping) validate(param *jsonx.Value, name string, raw json.RawMessage) ([]registry.Violation, error) {
 	one, given := jsonx.NewObject(), s.schema.references().Root()
 	for _, m := range given.Members {
@@ -232,8 +232,8 @@ func (s *shaping) validate(param *jsonx.Value, name string, raw json.RawMessage)
 	return registry.NewValidator(one.AppendTo(nil)).Validate(s.ctx, value.AppendTo(nil))
 }
 
-// rename gives the remaining params their new names and closes all others.
-// names are the tool's own names.
+// rename gives the remaining params their new names, and forbids all other names
+// in calls. names are the names that the tool itself uses.
 func (s *shaping) rename(names []string) {
 	to, by := map[string]string{}, map[string]*param{}
 	for i := range s.params {
@@ -276,8 +276,8 @@ func (s *shaping) rename(names []string) {
 	s.schema.rename(to)
 }
 
-// examples returns the examples of the tool in the new shape, without those whose
-// values it no longer takes.
+// examples returns the examples of the tool in its new shape, without those that
+// use values the override excludes.
 func (s *shaping) examples(given []registry.Example) []registry.Example {
 	var out []registry.Example
 	for _, x := range given {

@@ -18,8 +18,8 @@ func (l *listing) Discover(context.Context) ([]registry.Tool, []registry.Diagnos
 	return *l, nil, nil
 }
 
-// BenchmarkList builds a registry of 500 tools and encodes what list prints, with and
-// without ten overrides.
+// BenchmarkList builds a registry of 500 tools and encodes the output of list,
+// with and without ten overrides.
 func BenchmarkList(b *testing.B) {
 	var tools listing
 	for i := range 500 {
@@ -54,7 +54,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkReshape gives one tool its shape.
+// BenchmarkReshape applies an override to one tool.
 func BenchmarkReshape(b *testing.B) {
 	r := newRecorder(flat)
 	for name, yaml := range map[string]string{

@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// newSet reads overrides as a settings file has them.
+// newSet returns the overrides in a settings file.
 func newSet(t testing.TB, yaml string) *Set {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func newSet(t testing.TB, yaml string) *Set {
 	return New(set, nil)
 }
 
-// recorder is a tool that keeps the params that it is called with.
+// recorder is a tool that records the params of its calls.
 type recorder struct {
 	registry.Tool
 	got string
@@ -66,7 +66,7 @@ func shape(t testing.TB, r *recorder, yaml string) registry.Tool {
 	return out
 }
 
-func TestShapes(t *testing.T) {
+func TestReshapeParams(t *testing.T) {
 	tests := []struct{ name, schema, params, want string }{
 		{"const", flat, `{repo: {const: a/b}}`,
 			`{"type":"object","properties":{"title":{"type":"string"},"limit":{"type":"integer","minimum":1},"mode":{"enum":["fast","slow"]}},"required":["title"],"additionalProperties":false}`},
@@ -100,7 +100,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-func TestTexts(t *testing.T) {
+func TestReshapeTexts(t *testing.T) {
 	r := newRecorder(flat)
 	r.DisplayName = "x (s MCP Server)"
 	r.OutputSchema = json.RawMessage(`{"type":"object"}`)
@@ -121,7 +121,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestWire calls a tool in its shape and looks at what arrives.
+// TestWire checks which params a reshaped tool passes to its source.
 func TestWire(t *testing.T) {
 	const yaml = `overrides: {x: {params: {repo: {const: a/b}, title: {name: headline}, limit: {default: 5}, mode: {enum: [fast]}}}}`
 	tests := []struct{ params, want, err string }{
@@ -161,9 +161,9 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// A function of the tool never sees a call that sets what is fixed, whoever skips
-// the check.
-func TestNothingPassesTheWire(t *testing.T) {
+// No function of the tool receives a call that sets a fixed param, even if the
+// call was not checked.
+func TestFixedParamIsRejectedByEveryFunction(t *testing.T) {
 	r := newRecorder(`{"properties":{"repo":{}}}`)
 	out := shape(t, r, `overrides: {x: {params: {repo: {const: a}}}}`)
 	call := registry.Call{Params: json.RawMessage(`{"Repo":1}`)}
@@ -184,8 +184,8 @@ func TestNothingPassesTheWire(t *testing.T) {
 	}
 }
 
-// TestThePersonMayEdit lets the person's edit change what calls cannot.
-func TestThePersonMayEdit(t *testing.T) {
+// A person's edit may change params that calls cannot set.
+func TestEditMayChangeFixedParam(t *testing.T) {
 	r := newRecorder(`{"properties":{"content":{"type":"string"},"file":{"type":"string"},"note":{}}}`)
 	r.Revise = func(_ context.Context, call registry.Call, content string) (registry.Call, error) {
 		call.Params = json.RawMessage(`{"file":"f","note":1,"content":"` + content + `"}`)
@@ -208,7 +208,7 @@ func TestThePersonMayEdit(t *testing.T) {
 	}
 }
 
-func TestMisfits(t *testing.T) {
+func TestInvalidOverrides(t *testing.T) {
 	tests := []struct{ name, schema, override, want string }{
 		{"a param that is not there", flat, `{params: {titel: {const: 1}}}`, `s.yaml:1:26: overrides.x.params.titel: the tool has no such param (did you mean "title"?)`},
 		{"no params at all", ``, `{params: {a: {const: 1}}}`, `the tool has no such param`},
@@ -222,8 +222,8 @@ func TestMisfits(t *testing.T) {
 		{"no enum", flat, `{params: {mode: {enum: []}}}`, `params.mode.enum: expected a list of values`},
 		{"enum of one text", flat, `{params: {mode: {enum: slow}}}`, `params.mode.enum: expected a list of values`},
 		{"required and hidden", flat, `{params: {repo: {hidden: true}}}`, `params.repo.hidden: the tool requires the param (give it a const or a default)`},
-		{"const and default", flat, `{params: {repo: {const: a, default: b}}}`, `params.repo.default: a param with const has no default`},
-		{"const and name", flat, `{params: {repo: {const: a, name: b}}}`, `params.repo.name: a param that is not declared has no name`},
+		{"const and default", flat, `{params: {repo: {const: a, default: b}}}`, `params.repo.default: const and default exclude each other`},
+		{"const and name", flat, `{params: {repo: {const: a, name: b}}}`, `params.repo.name: a param with const or hidden cannot be renamed`},
 		{"name of another param", flat, `{params: {repo: {name: title}}}`, `params.repo.name: the tool has another param "title"`},
 		{"name of another param before it", flat, `{params: {title: {name: repo}}}`, `params.title.name: the tool has another param "repo"`},
 		{"two names", flat, `{params: {repo: {name: a}, title: {name: a}}}`, `params.title.name: the tool has another param "a"`},
@@ -288,8 +288,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestDeclaredTwins keeps a tool usable that tells two params apart by case alone.
-func TestDeclaredTwins(t *testing.T) {
+// A tool stays usable if two of its params differ only in case.
+func TestParamsThatDifferInCase(t *testing.T) {
 	r := newRecorder(`{"properties":{"id":{},"ID":{}}}`)
 	out := shape(t, r, `overrides: {x: {params: {ID: {const: 1}}}}`)
 	if _, err := out.Run(t.Context(), registry.Call{Params: json.RawMessage(`{"id":2}`)}); err != nil || r.got != `{"id":2,"ID":1}` {
@@ -337,8 +337,8 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestExamplesFollow shows the tool's own examples in its new shape.
-func TestExamplesFollow(t *testing.T) {
+// The tool's own examples are shown in its new shape.
+func TestExamplesAreReshaped(t *testing.T) {
 	r := newRecorder(flat)
 	r.Examples = []registry.Example{{Params: json.RawMessage(`{"repo":"z","title":"t"}`)}, {Description: "none"}, {Params: json.RawMessage(`{"mode":"fast"}`)}}
 	out := shape(t, r, `overrides: {x: {params: {repo: {const: a}, title: {name: headline}, mode: {enum: [slow]}}}}`)
@@ -347,9 +347,9 @@ func TestExamplesFollow(t *testing.T) {
 	}
 }
 
-// TestAProjectDoesNotLoosen lets a project change a category only where policy asks
-// no less for it.
-func TestAProjectDoesNotLoosen(t *testing.T) {
+// A project may change a category only if the policy does not ask less often as a
+// result.
+func TestProjectCannotLoosenCategory(t *testing.T) {
 	tests := []struct {
 		scope    settings.Scope
 		tool     registry.Tool
@@ -374,7 +374,7 @@ func TestAProjectDoesNotLoosen(t *testing.T) {
 	}
 }
 
-// FuzzFixed tries params of every shape against a param that is fixed.
+// FuzzFixed checks that no params can set a fixed param.
 func FuzzFixed(f *testing.F) {
 	for _, seed := range []string{
 		`{"path":"a"}`, `{"repo":"evil"}`, `{"Repo":1,"path":"b"}`, `{"repo":"a","repo":"b"}`, `{"nested":{"repo":"x"}}`, `{"re\u0070o":1}`, `{"rep\u006f\u0000":1}`,
@@ -390,7 +390,7 @@ func FuzzFixed(f *testing.F) {
 		call := registry.Call{Params: raw}
 		_, err := out.Run(t.Context(), call)
 		if checked := out.Check(t.Context(), call); checked == nil && err != nil {
-			t.Fatalf("%q passes the check and not the wire: %v", raw, err)
+			t.Fatalf("%q passes Check but not Wire: %v", raw, err)
 		}
 		if err != nil {
 			return

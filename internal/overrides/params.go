@@ -12,29 +12,29 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// translation converts params between the new shape and the tool's own.
+// translation converts params between the new shape and the tool's original one.
 type translation struct {
 	tool   string
 	origin string            // of the override
-	names  map[string]string // the tool's own names of all params in the new shape
-	fixed  []value           // params that calls cannot set, in the order in which they are sent
+	names  map[string]string // from the new name of each param to its original name
+	fixed  []value           // params that calls cannot set, in the order in which they are sent to the tool
 	absent []value           // values sent if a call has none
-	// closed are the folded names that no call may use, with the correct name,
-	// or "" for a param that calls cannot set. It does not apply to exact names
-	// of the new shape.
+	// closed maps each folded name that calls must not use to the correct name, or
+	// to "" for a param that calls cannot set. Names that match a name in the new
+	// shape exactly are always allowed.
 	closed map[string]string
 }
 
-// value is a param by the tool's own name with the value to send; nil means
-// none.
+// value is the original name of a param and the value to send; nil means that none
+// is sent.
 type value struct {
 	name string
 	json json.RawMessage
 }
 
-// fold returns the same text for all names that a case-insensitive program, by
-// any of the usual rules, may treat as equal. The text after a NUL is dropped,
-// as C programs do.
+// fold returns a key that is equal for all names that a case-insensitive program
+// may treat as the same, whichever case-folding rules it uses. Text after a NUL is
+// dropped, because C programs ignore it.
 func fold(name string) string {
 	name, _, _ = strings.Cut(name, "\x00")
 	if !strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII }) {
@@ -50,7 +50,7 @@ func fold(name string) string {
 	}, name)
 }
 
-// close forbids a name in calls; instead is the correct one.
+// close forbids a name in calls; instead is the name to use, or "".
 func (tr *translation) close(name, instead string) {
 	if key := fold(name); instead == "" || tr.closed[key] == "" && !slices.ContainsFunc(tr.fixed, func(v value) bool { return fold(v.name) == key }) {
 		tr.closed[key] = instead
@@ -58,7 +58,7 @@ func (tr *translation) close(name, instead string) {
 }
 
 // refuse returns an *ArgsError that names every param that the call must not
-// have.
+// contain.
 func (tr *translation) refuse(params *jsonx.Value) error {
 	var found []registry.Violation
 	for _, m := range params.Members {
@@ -87,7 +87,7 @@ func violation(name, message string) registry.Violation {
 	return registry.Violation{Pointer: "/" + jsonx.EscapeToken(name), Message: message}
 }
 
-// wire returns a call in the tool's own form. The error is an *ArgsError.
+// wire converts a call to the tool's original shape. The error is an *ArgsError.
 func (tr *translation) wire(call registry.Call) (registry.Call, error) {
 	params, err := tr.parse(call.Params)
 	if err != nil {
@@ -117,7 +117,7 @@ func (tr *translation) wire(call registry.Call) (registry.Call, error) {
 	return call, nil
 }
 
-// add adds a param unless it exists.
+// add appends a param unless it has no value to send.
 func add(params *jsonx.Value, v value) {
 	if v.json == nil {
 		return
@@ -138,8 +138,9 @@ func (tr *translation) parse(raw json.RawMessage) (*jsonx.Value, error) {
 	return params, nil
 }
 
-// shape converts the tool's own params to the new shape. edited has those that
-// calls cannot set, if they differ from what would be sent.
+// shape converts params in the tool's original shape to the new one. edited
+// contains the params that calls cannot set, if they differ from the values that
+// would be sent.
 func (tr *translation) shape(raw json.RawMessage) (params, edited json.RawMessage, err error) {
 	v, err := tr.parse(raw)
 	if err != nil {
@@ -162,7 +163,7 @@ func (tr *translation) shape(raw json.RawMessage) (params, edited json.RawMessag
 	return v.AppendTo(nil), edited, nil
 }
 
-// nameOf returns the name in the new shape of the tool's own param.
+// nameOf returns the new name of a param.
 func (tr *translation) nameOf(name string) string {
 	for to, from := range tr.names {
 		if from == name {
@@ -172,8 +173,8 @@ func (tr *translation) nameOf(name string) string {
 	return name
 }
 
-// inShape converts an error about the tool's own params to the names of the new
-// shape.
+// inShape converts an error about params in the original shape to the names of the
+// new shape.
 func (tr *translation) inShape(err error) error {
 	args, ok := err.(*registry.ArgsError)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// checkSchema checks the field for providers that the settings do not check.
+// checkSchema checks outputSchema, whose type the settings do not check.
 func (o *override) checkSchema() {
 	switch kind := jsonx.KindOf(o.OutputSchema); kind {
 	case jsonx.None, jsonx.True, jsonx.False, jsonx.Object:
@@ -16,8 +16,8 @@ func (o *override) checkSchema() {
 	}
 }
 
-// checkInputExamples checks that the examples are valid in the new shape,
-// because a provider would refuse the whole request otherwise.
+// checkInputExamples checks that the input examples are valid in the new shape,
+// because a provider would reject the whole request otherwise.
 func (s *shaping) checkInputExamples(out *registry.Tool) {
 	if len(s.InputExamples) == 0 {
 		return

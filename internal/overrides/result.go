@@ -10,8 +10,8 @@ import (
 )
 
 // project applies the expression of the override to a result. An error result
-// stays unchanged if the expression returns nothing for it, because an
-// expression written for successful results would remove the error's text.
+// stays unchanged if the expression fails or returns null for it, because an
+// expression written for successful results would otherwise remove the error text.
 func (o *override) project(ctx context.Context, r registry.Result) (registry.Result, error) {
 	raw, err := Raw(r)
 	if err != nil {
@@ -36,7 +36,8 @@ func (o *override) project(ctx context.Context, r registry.Result) (registry.Res
 	return r, nil
 }
 
-// Raw returns the input of an override's expression for a result.
+// Raw returns a result as JSON, in the form that the expressions of overrides take
+// as input.
 func Raw(r registry.Result) ([]byte, error) {
 	out := struct {
 		Content    []registry.Content `json:"content"`

@@ -10,20 +10,20 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// maxInlined limits how many references to whole objects are followed.
+// maxInlined limits how many references to object schemas are followed.
 const maxInlined = 16
 
-// object is the input schema of a tool while its params are changed. Params are
-// found only where a schema certainly names them: in the root, in the target of
-// its reference, and in the members of allOf.
+// object is the input schema of a tool while an override changes its params.
+// Params are found only where a schema is certain to define them: in the root, in
+// the target of its reference, and in the members of allOf.
 type object struct {
 	root  *jsonx.Value
 	given json.RawMessage // the tool's own schema
-	refs  *schema.Refs    // into that; nil until they are needed
-	parts []*jsonx.Value  // the root and the schemas that apply with it
+	refs  *schema.Refs    // in given; nil until first used
+	parts []*jsonx.Value  // the root and the schemas that apply together with it
 }
 
-// newObject parses a schema; one that is no object counts as empty.
+// newObject parses a schema. If it is not an object, it is treated as empty.
 func newObject(given json.RawMessage) *object {
 	root, err := jsonx.Parse(given, jsonx.Options{Depth: registry.MaxDepth})
 	if err != nil || !root.Is(jsonx.Object) {
@@ -34,8 +34,8 @@ func newObject(given json.RawMessage) *object {
 	return o
 }
 
-// collect finds the parts within s, and replaces references by copies of their
-// targets, since other references may have the same target.
+// collect finds the parts within s. It replaces references with copies of their
+// targets, because other references may have the same target.
 func (o *object) collect(s *jsonx.Value, left *int) {
 	for s.Get("$ref").Is(jsonx.String) && *left > 0 {
 		*left--
@@ -64,10 +64,10 @@ func (o *object) references() *schema.Refs {
 	return o.refs
 }
 
-// inline adds the keywords of a referenced schema to s or, if they would then mean
-// something else, the whole schema as a member of allOf.
+// inline adds the keywords of a referenced schema to s. If they would have a
+// different meaning there, it adds the whole schema as a member of allOf instead.
 func inline(s, target *jsonx.Value) {
-	const rest = "additionalProperties" // about those that neither properties nor patternProperties next to it name
+	const rest = "additionalProperties" // depends on the properties and patternProperties next to it
 	apart := s.Get(rest) != nil || target.Get(rest) != nil && (s.Get("properties") != nil || s.Get("patternProperties") != nil)
 	for _, m := range target.Members {
 		apart = apart || s.Get(m.Name) != nil && schema.Under(m.Name) != schema.Other
@@ -83,7 +83,7 @@ func inline(s, target *jsonx.Value) {
 	}
 }
 
-// appendAllOf requires another schema to apply.
+// appendAllOf adds a schema that must also accept the value.
 func appendAllOf(s, other *jsonx.Value) {
 	all := s.Get("allOf")
 	if !all.Is(jsonx.Array) {
@@ -93,7 +93,7 @@ func appendAllOf(s, other *jsonx.Value) {
 	all.Items = append(all.Items, other)
 }
 
-// with returns the properties of all parts that have a param.
+// with returns the "properties" of every part that defines a param.
 func (o *object) with(name string) []*jsonx.Value {
 	var out []*jsonx.Value
 	for _, part := range o.parts {
@@ -104,7 +104,7 @@ func (o *object) with(name string) []*jsonx.Value {
 	return out
 }
 
-// names returns all params without duplicates.
+// names returns the names of all params, without duplicates.
 func (o *object) names() []string {
 	var out []string
 	for _, part := range o.parts {
@@ -125,7 +125,7 @@ func (o *object) requires(name string) bool {
 	return slices.ContainsFunc(o.parts, func(part *jsonx.Value) bool { return schema.Required(part)[name] })
 }
 
-// refersTo reports whether there is a reference to a param of the root.
+// refersTo reports whether the schema has a reference to a param of the root.
 func (o *object) refersTo(name string) bool {
 	ref := []byte("#/properties/" + jsonx.EscapeToken(name))
 	for rest := o.given; ; {
@@ -140,8 +140,8 @@ func (o *object) refersTo(name string) bool {
 	}
 }
 
-// dismiss makes a param optional.
-func (o *object) dismiss(name string) {
+// makeOptional removes a param from the required ones.
+func (o *object) makeOptional(name string) {
 	for _, part := range o.parts {
 		list := part.Get("required")
 		if !list.Is(jsonx.Array) {
@@ -154,15 +154,15 @@ func (o *object) dismiss(name string) {
 	}
 }
 
-// remove removes a param.
+// remove removes a param from the schema.
 func (o *object) remove(name string) {
 	for _, properties := range o.with(name) {
 		properties.Remove(name)
 	}
-	o.dismiss(name)
+	o.makeOptional(name)
 }
 
-// rename gives all params their new names at once.
+// rename renames all given params at once, so that names can be swapped.
 func (o *object) rename(to map[string]string) {
 	for _, part := range o.parts {
 		if properties := part.Get("properties"); properties.Is(jsonx.Object) {
@@ -182,9 +182,9 @@ func (o *object) rename(to map[string]string) {
 	}
 }
 
-// conditional returns the keyword in which a schema has further conditions on a
-// param; "" if there is none. Such a param cannot be removed, renamed or filled
-// in without changing the meaning of the rest.
+// conditional returns the keyword under which the schema has further conditions on
+// a param, or "" if it has none. Removing, renaming or presetting such a param
+// would change the meaning of those conditions.
 func (o *object) conditional(name string) string {
 	for _, part := range o.parts {
 		for _, m := range part.Members {
@@ -196,7 +196,7 @@ func (o *object) conditional(name string) string {
 	return ""
 }
 
-// limitsNames reports whether a schema applies to the names of params.
+// limitsNames reports whether the schema restricts the names of params.
 func (o *object) limitsNames() bool {
 	return slices.ContainsFunc(o.parts, func(part *jsonx.Value) bool { return part.Get("propertyNames") != nil })
 }
@@ -215,8 +215,8 @@ func (o *object) mentions(keyword string, v *jsonx.Value, name string, depth int
 	return false
 }
 
-// isNamedIn reports whether a schema for the same object names a param. For a
-// schema that is nested too deeply, it returns true.
+// isNamedIn reports whether a schema that applies to the same object names a
+// param. It returns true for a schema that is nested too deeply to search.
 func (o *object) isNamedIn(s *jsonx.Value, name string, depth int) bool {
 	if depth <= 0 {
 		return true
@@ -237,8 +237,8 @@ func (o *object) isNamedIn(s *jsonx.Value, name string, depth int) bool {
 }
 
 // editable returns the schema of a param as an object to which keywords can be
-// added. A reference is wrapped, because older drafts ignore keywords next to
-// it.
+// added. It wraps a reference in allOf, because older drafts ignore keywords next
+// to a reference.
 func editable(properties *jsonx.Value, name string) *jsonx.Value {
 	s := properties.Get(name)
 	switch {

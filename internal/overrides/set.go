@@ -1,12 +1,11 @@
-// Package overrides gives tools the shapes that the setting overrides defines
-// (spec section 13): other names and texts, params that are fixed, hidden,
-// renamed or restricted, and reduced results. A tool's source does not know
-// about it.
+// Package overrides applies the setting overrides to tools: it changes names and
+// texts, fixes, hides, renames or restricts params, and reduces results. The
+// source of a tool is not aware of its overrides.
 //
-// A [Set] is the registry's [registry.Overrides]: it reshapes each tool once,
-// when a registry is built, so that listing, declaring, checking and calling
-// use only the new shape. The functions of the tool translate each call before
-// the source receives it.
+// A [Set] implements [registry.Overrides]. Each tool is reshaped once, when a
+// registry is built, so that listings, declarations, checks and calls see only the
+// new shape. The functions of the reshaped tool translate each call before the
+// source receives it.
 package overrides
 
 import (
@@ -21,11 +20,12 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Set is the overrides of one run. It is safe for concurrent use.
+// Set contains the overrides in the settings. It is safe for concurrent use.
 type Set struct{ named map[string]*override }
 
-// New returns the overrides of merged settings; nil if there are none. evaluator
-// evaluates the expressions of projects; see [jq.Expression.Apart].
+// New returns the overrides in merged settings, or nil if there are none.
+// evaluator is the command that evaluates the expressions of projects; see
+// [jq.Expression.Apart].
 func New(set *settings.Settings, evaluator []string) *Set {
 	entries := set.RawNamed("overrides")
 	if len(entries) == 0 {
@@ -42,11 +42,11 @@ func New(set *settings.Settings, evaluator []string) *Set {
 	return s
 }
 
-// Has reports whether there is an override of that name.
+// Has reports whether there is an override with that name.
 func (s *Set) Has(name string) bool { return s.named[name] != nil }
 
-// NewName returns the name that the override gives its tool; "" if it does not
-// change it.
+// NewName returns the name that an override gives its tool, or "" if it does not
+// rename it.
 func (s *Set) NewName(name string) string {
 	if o := s.named[name]; o != nil {
 		return o.Name
@@ -54,9 +54,9 @@ func (s *Set) NewName(name string) string {
 	return ""
 }
 
-// Reshape returns a tool in the shape that the overrides with these names
-// define. If that is impossible, the tool is quarantined with the mistakes and
-// their positions.
+// Reshape returns the tool with the overrides of these names applied. If they
+// cannot be applied, the tool is quarantined with an error that lists the mistakes
+// and their positions.
 func (s *Set) Reshape(ctx context.Context, t *registry.Tool, names []string) registry.Tool {
 	o := s.named[names[0]]
 	out := *t
@@ -77,14 +77,14 @@ func (s *Set) Reshape(ctx context.Context, t *registry.Tool, names []string) reg
 	return out
 }
 
-// override is one entry of the setting.
+// override is one entry of the setting overrides.
 type override struct {
 	entry
 	named    settings.Named
 	raw      json.RawMessage // the entry
 	shown    json.RawMessage // the entry with secrets masked
 	params   []param         // in file order
-	result   *jq.Expression  // nil: results stay unchanged
+	result   *jq.Expression  // nil if results stay unchanged
 	problems []document.Problem
 }
 
@@ -103,22 +103,23 @@ type entry struct {
 	Result            string
 }
 
-// param is the part of an override for one param.
+// param holds the settings of an override for one param.
 type param struct {
-	of          string // its name without the override
+	of          string // the original name
 	Name        string
 	Description *string
-	Default     json.RawMessage // nil: none; also for Const
+	Default     json.RawMessage // nil if not set, like Const and Enum
 	Const       json.RawMessage
 	Hidden      bool
 	Enum        json.RawMessage
 }
 
-// isFixed reports whether the param is omitted from declarations and calls.
+// isFixed reports whether the param is left out of declarations, so that calls
+// cannot set it.
 func (p *param) isFixed() bool { return p.Hidden || p.Const != nil }
 
-// value returns the value to send for a param that calls cannot set; nil for
-// none.
+// value returns the value to send for a param that calls cannot set, or nil to
+// send none.
 func (p *param) value() json.RawMessage {
 	if p.Const != nil {
 		return p.Const
@@ -126,7 +127,7 @@ func (p *param) value() json.RawMessage {
 	return p.Default
 }
 
-// read reads an entry whose types the settings have checked. It records
+// read reads an entry whose types the settings have already checked. It records
 // mistakes in problems.
 func read(n settings.Named, shown json.RawMessage) *override {
 	o := &override{named: n, shown: shown}
@@ -140,7 +141,7 @@ func read(n settings.Named, shown json.RawMessage) *override {
 	}
 	o.checkSchema()
 	if o.Name != "" && registry.ValidName(o.Name) != o.Name {
-		o.fail("/name", fmt.Sprintf("%q cannot be the name of a tool", o.Name), "use letters, digits, _, . and -, 63 at most")
+		o.fail("/name", fmt.Sprintf("%q cannot be the name of a tool", o.Name), "use at most 63 letters, digits, _, . and -")
 	}
 	if o.Result != "" {
 		var err error
@@ -179,13 +180,13 @@ func readParam(name string, raw json.RawMessage) param {
 	return p
 }
 
-// checkParam finds contradictions.
+// checkParam records fields that contradict each other.
 func (o *override) checkParam(p *param) {
 	switch {
 	case p.Const != nil && p.Default != nil:
-		o.fail(pointer(p.of, "default"), "a param with const has no default", "keep one of them")
+		o.fail(pointer(p.of, "default"), "const and default exclude each other", "keep one of them")
 	case p.isFixed() && p.Name != "":
-		o.fail(pointer(p.of, "name"), "a param that is not declared has no name", "remove it")
+		o.fail(pointer(p.of, "name"), "a param with const or hidden cannot be renamed", "remove it")
 	case p.Enum != nil && (jsonx.KindOf(p.Enum) != jsonx.Array || isEmptyList(p.Enum)):
 		o.fail(pointer(p.of, "enum"), "expected a list of values", "")
 	}
@@ -196,8 +197,8 @@ func isEmptyList(raw json.RawMessage) bool {
 	return len(items) == 0
 }
 
-// pointer returns the position of a param's field in the entry; the field ""
-// means the whole param.
+// pointer returns the position of a param's field in the entry, or of the whole
+// param if field is "".
 func pointer(param, field string) string {
 	p := "/params/" + jsonx.EscapeToken(param)
 	if field != "" {
@@ -210,7 +211,7 @@ func (o *override) fail(pointer, message, hint string) {
 	o.problems = append(o.problems, o.problem(pointer, message, hint))
 }
 
-// problem is a mistake at a position in the entry.
+// problem returns a mistake at a position in the entry.
 func (o *override) problem(pointer, message, hint string) document.Problem {
 	at := o.named.At(pointer)
 	key := "overrides." + o.named.Name

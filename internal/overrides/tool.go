@@ -51,9 +51,9 @@ func translate(t, out *registry.Tool, tr *translation) {
 	}
 }
 
-// checked returns the check of a call in the new shape: first the names of its
-// params, then the tool's own check of the translated call. Params that the new
-// schema accepts are also validated against the tool's own schema.
+// checked returns a function that checks a call in the new shape: first the names
+// of its params, then the translated call against the tool's original schema and
+// its own check.
 func checked(t *registry.Tool, tr *translation) func(context.Context, registry.Call) error {
 	own := registry.NewValidator(t.InputSchema)
 	return func(ctx context.Context, call registry.Call) error {
@@ -74,8 +74,8 @@ func checked(t *registry.Tool, tr *translation) func(context.Context, registry.C
 	}
 }
 
-// revised returns the function that converts a person's edit to a call in the
-// new shape. A person may change what calls cannot set.
+// revised returns a function that converts a person's edit to a call in the new
+// shape. A person may change params that calls cannot set.
 func revised(t *registry.Tool, tr *translation) func(context.Context, registry.Call, string) (registry.Call, error) {
 	return func(ctx context.Context, call registry.Call, content string) (registry.Call, error) {
 		w, err := tr.wire(call)

@@ -10,10 +10,10 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// quickly reports whether a schema accepts a value, if the schema has only a
-// type, a list of values and bounds. It avoids compiling the schema, which takes longer
-// than everything else about an override.
-func quickly(s *jsonx.Value, raw json.RawMessage) (ok, sure bool) {
+// acceptsSimple reports whether a schema accepts a value. sure is false if the
+// schema has keywords other than a type, an enum and bounds. It avoids compiling
+// the schema, which takes longer than the rest of applying an override.
+func acceptsSimple(s *jsonx.Value, raw json.RawMessage) (ok, sure bool) {
 	if !s.Is(jsonx.Object) {
 		return s.Is(jsonx.True), s.Is(jsonx.True) || s.Is(jsonx.False)
 	}
@@ -41,7 +41,8 @@ func quickly(s *jsonx.Value, raw json.RawMessage) (ok, sure bool) {
 	return ok, true
 }
 
-// compare compares two numbers that are short enough to be exact.
+// compare compares two numbers. known is false if they may not be exact as
+// floating-point numbers.
 func compare(a, b *jsonx.Value) (order int, known bool) {
 	const exact = 15 // digits
 	if !a.Is(jsonx.Number) || !b.Is(jsonx.Number) || len(a.Token) > exact || len(b.Token) > exact {

@@ -28,22 +28,23 @@ const approvalsFile = "approvals.json"
 // reads.
 const approvalsVersion = 1
 
-// Approval is one remembered answer (spec section 8.5).
+// Approval is one remembered "always" answer.
 type Approval struct {
 	ID      string    `json:"id"`
 	Project string    `json:"project"` // root of the project it applies to
 	Kind    ScopeKind `json:"kind"`
-	Value   string    `json:"value,omitempty"` // tool, host or server, or the words with which commands begin
+	Value   string    `json:"value,omitempty"` // a tool, host or server, or the first words of the approved commands
 	Source  string    `json:"source"`          // Definition.Source of the tool
 	Created time.Time `json:"created"`
-	// Folder distinguishes the root from a later folder at the same path. If it
-	// differs, it is another project, for which no answer was given.
+	// Folder identifies the root folder itself. An approval does not apply to
+	// another folder that has since taken the same path.
 	Folder string `json:"folder,omitempty"`
-	// Client is the name of the client of `toolreg serve` that gave the answer,
-	// and to which alone it applies; "" is the person at the command line.
+	// Client is the name of the client of `toolreg serve` that gave the answer;
+	// the approval applies to this client only. "" means the person at the command
+	// line.
 	Client string `json:"client,omitempty"`
-	// Tools has every tool that the approval covers, by its original name, as
-	// it was when the person approved it.
+	// Tools maps the original name of every tool that the approval covers to its
+	// state at the time of the approval.
 	Tools map[string]ApprovedTool `json:"pins"`
 }
 
@@ -58,30 +59,31 @@ func (x *Approval) Covers() string {
 	return x.Value + " …"
 }
 
-// Approvals stores the answers of one project. It is safe for concurrent use,
-// also by several processes. Each lookup reads the file, so that a revocation
-// by another process takes effect at once.
+// Approvals stores the answers of one project. It is safe for concurrent use, also
+// by several processes. Each lookup reads the file, so that a revocation by
+// another process takes effect at once.
 type Approvals struct {
-	// Dir holds the file; nil means that nothing can be stored, and Unavailable may
-	// say why.
+	// Dir contains the file. If it is nil, nothing can be stored, and Unavailable
+	// may say why.
 	Dir         *state.Dir
 	Unavailable error
-	// Project is the real path of the project root; approvals of other projects are
-	// ignored.
+	// Project is the real path of the project root. Approvals of other projects
+	// are ignored.
 	Project string
-	// Folder distinguishes that root from a later folder at the same path; "" if
-	// nothing does.
+	// Folder identifies the root folder itself, as opposed to another one at the
+	// same path; "" if it cannot be identified.
 	Folder string
-	// Siblings returns all tools of a source, so that an approval of a server or of
-	// all edits records each of them. If nil, it records only the tool in question.
+	// Siblings returns all tools of a source, so that an approval of a server or
+	// of all edits can record each of them. If nil, only the approved tool is
+	// recorded.
 	Siblings func(source string) []*registry.Tool
-	// Warn is called when the file cannot be used; then nothing counts as approved.
-	// May be nil.
+	// Warn is called if the file cannot be used, in which case nothing is
+	// approved. It may be nil.
 	Warn func(registry.Diagnostic)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
-	warned sync.Once // of a file that cannot be read, once per run
+	warned sync.Once // warns of an unusable file once per run
 }
 
 type approvalFile struct {
@@ -89,8 +91,8 @@ type approvalFile struct {
 	Approvals []Approval `json:"approvals"`
 }
 
-// Why the file cannot be used: its content is invalid, or a newer version of
-// the program wrote it.
+// Reasons why the file cannot be used: its content is invalid, or a newer version
+// of toolreg wrote it.
 var (
 	errDamaged = errors.New("damaged")
 	errNewer   = errors.New("it was written by a newer toolreg")
@@ -108,7 +110,7 @@ func parseApprovals(data []byte) (approvalFile, error) {
 		return f, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	if head.Version > approvalsVersion {
-		return f, fmt.Errorf("%w (layout %d, this one knows %d)", errNewer, head.Version, approvalsVersion)
+		return f, fmt.Errorf("%w (format version %d, but this toolreg supports only %d)", errNewer, head.Version, approvalsVersion)
 	}
 	var out approvalFile
 	if err := json.Unmarshal(data, &out); err != nil {
@@ -120,8 +122,8 @@ func parseApprovals(data []byte) (approvalFile, error) {
 	return out, nil
 }
 
-// List returns the approvals of the project, or of all projects, oldest first.
-// A file that cannot be used is an error here.
+// List returns the approvals of the project, or of all projects, oldest first. It
+// returns an error if the file cannot be used.
 func (a *Approvals) List(all bool) ([]Approval, error) {
 	if a.Dir == nil {
 		return nil, nil
@@ -147,7 +149,8 @@ func remedy(err error) string {
 	return "`toolreg approvals clear`, or the next remembered answer, sets it aside"
 }
 
-// load is List for decisions: if List fails, it warns and returns nothing.
+// load returns the approvals that apply to the caller. If List fails, load warns
+// and returns none.
 func (a *Approvals) load(ctx context.Context) []Approval {
 	list, err := a.List(false)
 	if err == nil {
@@ -163,8 +166,8 @@ func (a *Approvals) load(ctx context.Context) []Approval {
 	return nil
 }
 
-// Remember stores that a tool may run within a scope. It replaces earlier
-// approvals of the same scope.
+// Remember stores the answer that a tool may run within a scope. It replaces
+// earlier approvals of the same scope.
 func (a *Approvals) Remember(ctx context.Context, t *registry.Tool, scope Scope) error {
 	values := scope.Values
 	switch scope.Kind {
@@ -200,9 +203,9 @@ func (e *NoApprovalError) Error() string { return fmt.Sprintf("no approval with 
 func (e *NoApprovalError) Unwrap() error { return registry.ErrNotFound }
 
 // Revoke removes the approvals, of any project, whose ids begin with one of the
-// given prefixes; each prefix must match exactly one. It returns what it
-// removed; on an error it removes nothing. For a prefix without a match the
-// error is a *NoApprovalError.
+// given prefixes, and returns them. Each prefix must match exactly one approval.
+// If one does not, Revoke removes nothing; if it matches none, the error is a
+// *NoApprovalError.
 func (a *Approvals) Revoke(ctx context.Context, ids ...string) ([]Approval, error) {
 	list, err := a.List(true)
 	if err != nil {
@@ -230,8 +233,8 @@ func (a *Approvals) Revoke(ctx context.Context, ids ...string) ([]Approval, erro
 	})
 }
 
-// Clear removes the approvals of the project, or of all projects, and returns
-// how many there were. It also works on a damaged file, which it sets aside.
+// Clear removes the approvals of the project, or of all projects, and returns how
+// many it removed. It also works on a damaged file, which it sets aside.
 func (a *Approvals) Clear(ctx context.Context, all bool) (int, error) {
 	n := 0
 	err := a.remove(ctx, func(x Approval) bool {
@@ -248,13 +251,13 @@ func (a *Approvals) remove(ctx context.Context, gone func(Approval) bool) error 
 	return a.update(ctx, func(list []Approval) []Approval { return slices.DeleteFunc(list, gone) })
 }
 
-// update changes the file under its lock. A damaged file is set aside, a newer
-// one is left alone.
+// update changes the file while holding its lock. It sets a damaged file aside and
+// leaves a newer one alone.
 func (a *Approvals) update(ctx context.Context, change func([]Approval) []Approval) error {
 	if a.Dir == nil {
 		why := a.Unavailable
 		if why == nil {
-			why = fmt.Errorf("%w: there is no state directory", state.ErrUnavailable)
+			why = fmt.Errorf("%w: no state directory", state.ErrUnavailable)
 		}
 		return fmt.Errorf("saving approvals: %w", why)
 	}

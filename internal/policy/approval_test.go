@@ -29,7 +29,7 @@ func stateDir(t testing.TB) *state.Dir {
 	return dir
 }
 
-// clock returns times one second apart, so that the order of approvals is sure.
+// clock returns times one second apart, so that the order of approvals is certain.
 func clock() func() time.Time {
 	n := time.Unix(1_700_000_000, 0)
 	return func() time.Time { n = n.Add(time.Second); return n }
@@ -39,7 +39,7 @@ func fetchTool(urls ...string) *registry.Tool {
 	return builtinTool("web_fetch", registry.CategoryNetwork, registry.Subject{URLs: urls})
 }
 
-// todoTool writes nothing in the workspace, so that it has no Subject.
+// todoTool writes no file in the workspace, so it has no Subject.
 func todoTool() *registry.Tool {
 	t := builtinTool("todo_write", "write", registry.Subject{})
 	t.Subject = nil
@@ -60,25 +60,25 @@ func TestApprovalCovers(t *testing.T) {
 		{"not another server", mcpTool("s", "t", "t"), Scope{Kind: ScopeTool}, mcpTool("r", "t", "t"), Ask},
 		{"not in another case", mcpTool("S", "t", "t"), Scope{Kind: ScopeServer}, mcpTool("s", "t", "t"), Ask},
 		{"the server", mcpTool("s", "t", "t"), Scope{Kind: ScopeServer}, mcpTool("s", "u", "u"), Allow},
-		{"not a tool that is new", mcpTool("s", "t", "t"), Scope{Kind: ScopeServer}, mcpTool("s", "new", "new"), Ask},
+		{"not a new tool", mcpTool("s", "t", "t"), Scope{Kind: ScopeServer}, mcpTool("s", "new", "new"), Ask},
 		{"the command", shellTool("make all"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("make clean && make"), Allow},
 		{"not another command", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("make; go build"), Ask},
 		{"the subcommand", shellTool("git status"), Scope{Kind: ScopeCommand, Values: []string{"git status"}}, shellTool("git status --short && git status"), Allow},
 		{"not another subcommand", shellTool("git status"), Scope{Kind: ScopeCommand, Values: []string{"git status"}}, shellTool("git push"), Ask},
-		{"not all of a program, as it once could be", shellTool("git status"), Scope{Kind: ScopeCommand, Values: []string{"git"}}, shellTool("git status"), Ask},
+		{"not a whole program with subcommands", shellTool("git status"), Scope{Kind: ScopeCommand, Values: []string{"git"}}, shellTool("git status"), Ask},
 		{"not with a variable", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("CC=id make"), Ask},
 		{"not in a wrapper", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("env make"), Ask},
 		{"not another path", shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}, shellTool("./make"), Ask},
 		{"the host", fetchTool("https://a.org/x"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://A.org/y"), Allow},
 		{"not another host", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org.evil"), Ask},
-		{"a host is not the tool that goes by its name", fetchTool("https://web_fetch/x"), Scope{Kind: ScopeHost, Values: []string{"web_fetch"}}, fetchTool("https://b.org"), Ask},
-		{"every host is needed", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org", "https://b.org"), Ask},
+		{"not the tool with the name of a host", fetchTool("https://web_fetch/x"), Scope{Kind: ScopeHost, Values: []string{"web_fetch"}}, fetchTool("https://b.org"), Ask},
+		{"every host needs an approval", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org", "https://b.org"), Ask},
 		{"not without encryption", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("http://a.org"), Ask},
 		{"without encryption", fetchTool("http://a.org"), Scope{Kind: ScopeHost, Values: []string{"http://a.org"}}, fetchTool("http://a.org/x"), Allow},
 		{"not another port", fetchTool("https://a.org"), Scope{Kind: ScopeHost, Values: []string{"a.org"}}, fetchTool("https://a.org:8443"), Ask},
 		{"all edits", pathTool("edit", "write", "a"), Scope{Kind: ScopeEdits}, pathTool("write_file", "write", "b"), Allow},
-		{"not what writes no file", pathTool("edit", "write", "a"), Scope{Kind: ScopeEdits}, todoTool(), Ask},
-		{"nor does that cover edits", todoTool(), Scope{Kind: ScopeTool}, pathTool("edit", "write", "a"), Ask},
+		{"not a tool that writes no file", pathTool("edit", "write", "a"), Scope{Kind: ScopeEdits}, todoTool(), Ask},
+		{"such a tool does not cover edits", todoTool(), Scope{Kind: ScopeTool}, pathTool("edit", "write", "a"), Ask},
 		{"not edits outside", pathTool("edit", "write", "a"), Scope{Kind: ScopeEdits}, pathTool("write_file", "write", "../b"), Ask},
 	}
 	for _, tt := range tests {
@@ -105,15 +105,15 @@ func TestApprovalCovers(t *testing.T) {
 			}
 			other := Policy{Approvals: &Approvals{Dir: a.Dir, Project: "/other"}}
 			if v := other.Decide(t.Context(), tt.asked, registry.Call{}); v.Decision != Ask {
-				t.Errorf("counts in another project: %+v", v)
+				t.Errorf("applies to another project: %+v", v)
 			}
 		})
 	}
 }
 
-// An approval does not count in another folder that has since been put in the place of the
-// project, nor for another client.
-func TestApprovalIsOfOneFolderAndClient(t *testing.T) {
+// An approval applies neither to a folder that has since replaced the project nor
+// to another client.
+func TestApprovalAppliesToOneFolderAndClient(t *testing.T) {
 	tool, dir := mcpTool("s", "t", "t"), stateDir(t)
 	if err := (&Approvals{Dir: dir, Project: "/p", Folder: "1"}).Remember(t.Context(), tool, Scope{Kind: ScopeTool}); err != nil {
 		t.Fatal(err)
@@ -135,8 +135,8 @@ func TestApprovalIsOfOneFolderAndClient(t *testing.T) {
 	}
 }
 
-// An approval of a server or of all edits covers the tools that there were then, and no
-// others.
+// An approval of a server or of all edits covers exactly the tools that existed at
+// the time.
 func TestApprovalCoversSiblings(t *testing.T) {
 	plugin := func(name string) *registry.Tool {
 		tool := pathTool(name, registry.CategoryWrite, "a")
@@ -171,7 +171,7 @@ func TestApprovalCoversSiblings(t *testing.T) {
 			}
 		})
 	}
-	// The file names exactly the tools that are covered, whatever decides today.
+	// The file lists exactly the covered tools, whatever the current rules decide.
 	a := &Approvals{Dir: stateDir(t), Project: "/p", Siblings: func(string) []*registry.Tool {
 		return []*registry.Tool{pathTool("write_file", registry.CategoryWrite), pathTool("read_file", registry.CategoryRead), plugin("p"), todoTool()}
 	}}
@@ -187,8 +187,9 @@ func TestApprovalCoversSiblings(t *testing.T) {
 	}
 }
 
-// An approval of a program does not count where a rule may deny what a variable adds.
-func TestApprovalYieldsToARuleThatMayDeny(t *testing.T) {
+// An approval of a program does not apply if a rule may deny the command that a
+// variable completes.
+func TestApprovalDoesNotOverrideRuleThatMayDeny(t *testing.T) {
 	p := Policy{Approvals: &Approvals{Dir: stateDir(t), Project: "/p"}, Rules: entries(t, Deny, "run_shell_command(make install)")}
 	if err := p.Approvals.Remember(t.Context(), shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}}); err != nil {
 		t.Fatal(err)
@@ -200,19 +201,19 @@ func TestApprovalYieldsToARuleThatMayDeny(t *testing.T) {
 	}
 }
 
-// TestApprovalOfAWholeProgram is ignored, and the question says so.
-func TestApprovalOfAWholeProgram(t *testing.T) {
+// The approval of a whole program is ignored, and the question says so.
+func TestApprovalOfWholeProgramIsIgnored(t *testing.T) {
 	a := &Approvals{Dir: stateDir(t), Project: "/p"}
 	if err := a.Remember(t.Context(), shellTool("git status"), Scope{Kind: ScopeCommand, Values: []string{"git"}}); err != nil {
 		t.Fatal(err)
 	}
 	v := (&Policy{Approvals: a}).Decide(t.Context(), shellTool("git status"), registry.Call{})
-	if v.Decision != Ask || !strings.Contains(v.Reason, `the earlier answer for all of it is ignored`) {
+	if v.Decision != Ask || !strings.Contains(v.Reason, `the earlier answer for all of them is ignored`) {
 		t.Errorf("%+v", v)
 	}
 }
 
-func TestApprovalOffers(t *testing.T) {
+func TestOfferedScopes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		tool *registry.Tool
 		want []Scope
@@ -246,7 +247,7 @@ func TestApprovalOffers(t *testing.T) {
 	}
 }
 
-func TestApprovalTellsWhatChanged(t *testing.T) {
+func TestApprovalReportsChanges(t *testing.T) {
 	long := strings.Repeat("x", maxPart+1)
 	tests := []struct {
 		name   string
@@ -255,7 +256,7 @@ func TestApprovalTellsWhatChanged(t *testing.T) {
 		want   []Change
 	}{
 		{"description", func(x *registry.Tool) { x.Description = "also mails it" }, "its description changed since you allowed it", []Change{{"description", "old", "also mails it"}}},
-		{"command", func(x *registry.Tool) { x.Identity = []byte(`{"command":["evil"]}`) }, "the command or server behind it changed", []Change{{"behind", `{"command":["srv"]}`, `{"command":["evil"]}`}}},
+		{"command", func(x *registry.Tool) { x.Identity = []byte(`{"command":["evil"]}`) }, "its command or URL changed", []Change{{"behind", `{"command":["srv"]}`, `{"command":["evil"]}`}}},
 		{"annotations and schema", func(x *registry.Tool) { x.Annotations, x.InputSchema = nil, []byte(`{"a":1}`) },
 			"its annotations and its input schema changed", []Change{{"annotations", `{"readOnlyHint":true}`, ""}, {"inputSchema", "", `{"a":1}`}}},
 		{"too long to keep", func(x *registry.Tool) { x.Description = long }, "its description changed", []Change{{"description", "old", ""}}},
@@ -280,7 +281,7 @@ func TestApprovalTellsWhatChanged(t *testing.T) {
 	}
 }
 
-func TestApprovalKeyOrderIsNoChange(t *testing.T) {
+func TestApprovalIgnoresKeyOrder(t *testing.T) {
 	p := Policy{Approvals: &Approvals{Dir: stateDir(t)}}
 	tool := mcpTool("s", "t", "t")
 	tool.InputSchema = []byte(`{"a":1,"b":2}`)
@@ -344,7 +345,7 @@ func TestApprovalsListRevokeClear(t *testing.T) {
 	}
 }
 
-func TestApprovalsRevokedElsewhereCountAtOnce(t *testing.T) {
+func TestRevocationElsewhereAppliesAtOnce(t *testing.T) {
 	dir := stateDir(t)
 	p, tool := Policy{Approvals: &Approvals{Dir: dir}}, mcpTool("s", "t", "t")
 	if err := p.Approvals.Remember(t.Context(), tool, Scope{Kind: ScopeTool}); err != nil {
@@ -383,7 +384,7 @@ func TestApprovalsDamaged(t *testing.T) {
 				}
 			}
 			if data, _ := os.ReadFile(file); string(data) != content {
-				t.Errorf("looking changed the file to %q", data)
+				t.Errorf("reading changed the file to %q", data)
 			}
 			if err := p.Approvals.Remember(t.Context(), tool, Scope{Kind: ScopeTool}); err != nil {
 				t.Fatal(err)
@@ -405,7 +406,7 @@ func TestApprovalsDamaged(t *testing.T) {
 	}
 }
 
-func TestApprovalsOfNewerVersionAreLeftAlone(t *testing.T) {
+func TestApprovalsOfNewerVersionAreKept(t *testing.T) {
 	dir := stateDir(t)
 	a := &Approvals{Dir: dir}
 	const content = `{"version":99,"approvals":"in another shape"}`
@@ -423,7 +424,7 @@ func TestApprovalsOfNewerVersionAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestApprovalsSayWhyThereIsNoState(t *testing.T) {
+func TestApprovalsReportUnavailableState(t *testing.T) {
 	a := &Approvals{Unavailable: errors.New("the disk is gone")}
 	err := a.Remember(t.Context(), mcpTool("s", "t", "t"), Scope{Kind: ScopeTool})
 	if err == nil || !strings.Contains(err.Error(), "the disk is gone") {
@@ -434,7 +435,7 @@ func TestApprovalsSayWhyThereIsNoState(t *testing.T) {
 	}
 }
 
-// A tool as a whole is decided on by what needs no params.
+// DecideTool ignores rules that need params.
 func TestDecideTool(t *testing.T) {
 	edit := pathTool("edit", "write", "/outside")
 	asked := errors.New("asked for the subject")
@@ -498,8 +499,8 @@ func TestApprovalsConcurrent(t *testing.T) {
 	}
 }
 
-// TestConfirmVectors replays the recorded cases: what is asked again after
-// which answer.
+// TestConfirmVectors replays recorded cases: which calls ask again after which
+// answer.
 func TestConfirmVectors(t *testing.T) {
 	data, err := os.ReadFile("testdata/confirm.json")
 	if err != nil {
@@ -525,8 +526,8 @@ func TestConfirmVectors(t *testing.T) {
 				if asked, want := v.Decision == Ask, string(c.Want[i]) != "false"; asked != want {
 					t.Errorf("step %d: asked %t, want %t", i, asked, want)
 				}
-				// A plain "always" means nothing there for a server's tool; here it
-				// means the tool, which is tested above.
+				// A plain "always" has no effect on MCP tools in the recorded
+				// cases. Here it approves the tool, as TestApprovalCovers checks.
 				if kind, ok := kinds[s.Outcome]; ok {
 					if err := p.Approvals.Remember(t.Context(), tool, Scope{Kind: kind}); err != nil {
 						t.Fatal(err)

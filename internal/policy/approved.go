@@ -2,8 +2,8 @@ package policy
 
 import "slices"
 
-// approved returns the id of an approval that covers the whole call, "" if
-// none does.
+// approved returns the id of an approval that covers the whole call, or "" if none
+// does.
 func (d *decision) approved() string {
 	switch {
 	case d.subject.Command != "":
@@ -25,7 +25,8 @@ func (d *decision) approved() string {
 	return d.approvedFor(ScopeTool, d.tool.OriginalName())
 }
 
-// approvedHosts requires an approval for every host of the call.
+// approvedHosts returns the id of the first approval if every host of the call is
+// approved, and "" otherwise.
 func (d *decision) approvedHosts() string {
 	first := ""
 	for _, h := range hostsOf(d.subject.URLs) {
@@ -40,7 +41,8 @@ func (d *decision) approvedHosts() string {
 	return first
 }
 
-// approvedFor returns the id of the approval of a value, "" if there is none.
+// approvedFor returns the id of the approval of a value, or "" if it is not
+// approved.
 func (d *decision) approvedFor(kind ScopeKind, value string) string {
 	if a := d.approval(kind, func(v string) bool { return v == value }); a != nil {
 		return a.ID
@@ -48,8 +50,9 @@ func (d *decision) approvedFor(kind ScopeKind, value string) string {
 	return ""
 }
 
-// approval looks for one approval. An approval of a tool that has changed since
-// is ignored; the changes are recorded for the question.
+// approval returns the approval of a kind whose value is covered. Approvals of a
+// tool that has changed since are ignored, and the changes are recorded for the
+// question.
 func (d *decision) approval(kind ScopeKind, covers func(value string) bool) *Approval {
 	for i := range d.approvals() {
 		a := &d.found[i]
@@ -70,15 +73,15 @@ func (d *decision) approval(kind ScopeKind, covers func(value string) bool) *App
 	return nil
 }
 
-// approvedWhole reports whether the whole program was approved, as was possible
-// before approvals named subcommands. Such an approval no longer applies.
+// approvedWhole reports whether there is an approval of a whole program. Older
+// versions of toolreg stored these; they no longer apply.
 func (d *decision) approvedWhole(program string) bool {
 	return slices.ContainsFunc(d.approvals(), func(a Approval) bool {
 		return a.Kind == ScopeCommand && a.Source == d.tool.Source && a.Value == program
 	})
 }
 
-// approvals are read when the first one is looked for.
+// approvals returns the approvals, which are read on first use.
 func (d *decision) approvals() []Approval {
 	if !d.loaded && d.policy.Approvals != nil {
 		d.loaded, d.found = true, d.policy.Approvals.load(d.ctx)

@@ -17,13 +17,13 @@ const (
 	originApproval = "approval"
 )
 
-// decision is the state of deciding on one call.
+// decision is the state of a decision about one call.
 type decision struct {
 	ctx     context.Context
 	policy  *Policy
 	tool    *registry.Tool
 	subject registry.Subject
-	asking  registry.Asking // of the tool itself
+	asking  registry.Asking // the question that the tool itself asks
 	changes []Change
 	loaded  bool
 	found   []Approval
@@ -36,16 +36,16 @@ type decision struct {
 	computed
 }
 
-// computed has what a decision computes at most once.
+// computed holds values that are computed at most once per decision.
 type computed struct {
-	spellings, names []string // of the tool, for rules that match widely (in lower case) and narrowly
+	spellings, names []string // names of the tool: in lower case for strict rules, exact for rules that loosen
 	paths            []pathname
 	decoded          any // the params, for expressions
 	evaluations      map[*jq.Expression]evaluated
 }
 
-// category is the category that may loosen a decision: what an untrusted server
-// says about its own tools is ignored.
+// category returns the category of the tool as far as it can be trusted: an
+// untrusted server's claims about its own tools are ignored.
 func (d *decision) category() registry.Category {
 	if d.tool.IsMCP() && !d.tool.Trusted || !d.tool.Category.Valid() {
 		return registry.CategoryOther
@@ -53,8 +53,8 @@ func (d *decision) category() registry.Category {
 	return d.tool.Category
 }
 
-// isEdit reports whether the call is an edit by a built-in tool that stays
-// inside the workspace.
+// isEdit reports whether the call is an edit by a built-in tool that stays inside
+// the workspace.
 func (d *decision) isEdit() bool {
 	if d.tool.Source != registry.SourceBuiltin || d.category() != registry.CategoryWrite {
 		return false
@@ -67,21 +67,21 @@ func (d *decision) isEdit() bool {
 	return len(d.subject.Paths) > 0 || d.whole && d.tool.Subject != nil
 }
 
-// writesNoFile reports whether the call is one of a built-in tool that changes
-// only data of toolreg itself, such as the todo list.
+// writesNoFile reports whether the call only changes data of toolreg itself, such
+// as the todo list.
 func (d *decision) writesNoFile() bool {
 	return d.tool.Source == registry.SourceBuiltin && d.category() == registry.CategoryWrite && d.tool.Subject == nil
 }
 
-// inside reports whether a workspace-relative path lexically stays in the
-// workspace; the tools themselves guard against links.
+// inside reports whether a workspace-relative path stays inside the workspace
+// lexically. The tools themselves check symbolic links.
 func inside(p string) bool {
 	p = path.Clean(strings.ReplaceAll(p, `\`, "/"))
 	return !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../") && !strings.Contains(p, ":")
 }
 
-// guardedPath returns the first path that requires confirmation, "" if there is
-// none.
+// guardedPath returns the first path that requires confirmation, or "" if none
+// does.
 func (d *decision) guardedPath() string {
 	if d.policy.Guarded == nil || d.category() == registry.CategoryRead {
 		return ""
@@ -94,10 +94,9 @@ func (d *decision) guardedPath() string {
 	return ""
 }
 
-// hostsOf returns the host (with a port that is not the scheme's default) of
-// each URL, with its scheme if that is not https: consent to an encrypted URL
-// does not extend to an unencrypted one. It returns nil if a URL cannot be
-// parsed.
+// hostsOf returns the host of each URL, with the port if it is not the default and
+// with the scheme if it is not https, because consent to an encrypted connection
+// does not extend to an unencrypted one. It returns nil if a URL cannot be parsed.
 func hostsOf(urls []string) []string {
 	var out []string
 	for _, raw := range urls {

@@ -10,14 +10,14 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// ApprovedTool is the state of one tool when it was approved.
+// ApprovedTool is the state of a tool at the time of its approval.
 type ApprovedTool struct {
 	Fingerprint string          `json:"fingerprint"`
-	Parts       []registry.Part `json:"parts,omitempty"` // long values as their hash
+	Parts       []registry.Part `json:"parts,omitempty"` // long values are replaced by their hash
 }
 
-// maxPart is the longest value of a part that an approval keeps as text, in
-// bytes; a longer value is compared by its hash.
+// maxPart is the length in bytes of the longest value that an approval stores as
+// text. Longer values are stored as a hash.
 const maxPart = 4 << 10
 
 func approvedTool(t *registry.Tool) ApprovedTool {
@@ -41,7 +41,7 @@ func partsOf(t *registry.Tool) []registry.Part {
 
 const hashMark = "sha256:"
 
-// changesSince compares a tool with what was approved.
+// changesSince compares a tool with its approved state.
 func changesSince(was ApprovedTool, t *registry.Tool) []Change {
 	now := partsOf(t)
 	var out []Change
@@ -85,7 +85,7 @@ func partValue(parts []registry.Part, name string) string {
 	return ""
 }
 
-// changedReason says in one line why a remembered approval no longer applies.
+// changedReason explains in one line why a remembered approval no longer applies.
 func changedReason(changes []Change) string {
 	names := make([]string, len(changes))
 	for i, c := range changes {
@@ -93,7 +93,7 @@ func changedReason(changes []Change) string {
 		case "tool":
 			return "the tool is new since you allowed its server"
 		case "behind":
-			names[i] = "the command or server behind it"
+			names[i] = "its command or URL"
 		case "inputSchema":
 			names[i] = "its input schema"
 		case "outputSchema":

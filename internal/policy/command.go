@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// command decides on a shell command line: it is allowed if every part is
-// allowed, and denied if one part is denied (spec section 8.4).
+// command decides about a shell command line. The line is allowed if every part is
+// allowed, and denied if any part is denied.
 func (d *decision) command() Verdict {
 	line := d.readLine()
 	if len(line.Commands) == 0 { // only comments
@@ -23,7 +23,7 @@ func (d *decision) command() Verdict {
 		d.unread = d.unread || part.Unread
 		c := d.part(part)
 		v.Commands = append(v.Commands, c)
-		unread := part.Unread && c.Decision == Ask && v.Decision == Ask // the most informative
+		unread := part.Unread && c.Decision == Ask && v.Decision == Ask // prefer this reason, which explains most
 		if i == 0 || unread || stricter(v.Decision, c.Decision) != v.Decision {
 			v.Decision, v.Reason, v.Origin, v.Rule, v.Approval = c.Decision, c.Reason, c.Origin, c.rule, c.approval
 		}
@@ -34,8 +34,8 @@ func (d *decision) command() Verdict {
 	return v
 }
 
-// readLine reads the command line and adds the files that it writes to the paths
-// of the call.
+// readLine analyzes the command line and adds the files that it writes to the
+// paths of the call.
 func (d *decision) readLine() shell.Line {
 	dir := ""
 	if d.policy.Workspace != "" {
@@ -54,8 +54,8 @@ func (d *decision) readLine() shell.Line {
 	return line
 }
 
-// linked returns the file that a shell would write if a name leads through symbolic
-// links; "" if it does not.
+// linked returns the file that a shell would write if name contains symbolic
+// links, and "" if it does not.
 func (d *decision) linked(name string) string {
 	if d.policy.Workspace == "" {
 		return ""
@@ -68,7 +68,7 @@ func (d *decision) linked(name string) string {
 	return real
 }
 
-// part decides on one part of a command line.
+// part decides about one part of a command line.
 func (d *decision) part(s *shell.Command) CommandVerdict {
 	c := CommandVerdict{Text: s.Text, Root: s.Root(), Origin: originDefault}
 	if s.Refused {
@@ -83,7 +83,7 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 		}
 		return c
 	}
-	doubt := "" // why a deny cannot be ruled out
+	doubt := "" // the reason why a deny cannot be ruled out
 	for _, b := range d.policy.Banned {
 		switch s.Names(b.Value) {
 		case shell.Yes:
@@ -122,7 +122,7 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 	if c.Decision == Ask && s.Doubt != "" {
 		c.Reason = s.Doubt
 	} else if c.Decision == Ask && c.remember != "" && d.approvedWhole(c.Root) {
-		c.Reason = fmt.Sprintf("\"always\" covers single subcommands of %q now; the earlier answer for all of it is ignored", c.Root)
+		c.Reason = fmt.Sprintf("\"always\" now covers single subcommands of %q; the earlier answer for all of them is ignored", c.Root)
 	}
 	if s.Unread {
 		doubt = s.Doubt
@@ -131,7 +131,8 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 	return c.floor(doubt)
 }
 
-// floor asks where a doubt remains about a command that would run unasked.
+// floor changes the decision to Ask if the command would run unasked although a
+// doubt remains.
 func (c CommandVerdict) floor(doubt string) CommandVerdict {
 	if doubt != "" && (c.Decision == Allow || c.Decision == Sandbox) {
 		c.Decision, c.Reason, c.Origin, c.rule = Ask, doubt, originDefault, nil
@@ -139,11 +140,11 @@ func (c CommandVerdict) floor(doubt string) CommandVerdict {
 	return c
 }
 
-// ruleCommand compares the command of a rule with a part.
+// ruleCommand compares the command of a rule with a part of the line.
 func (d *decision) ruleCommand(r *Rule, s *shell.Command) shell.Certainty {
 	switch {
 	case s.Unread && r.isNarrow():
-		return shell.No // what cannot be read is asked about
+		return shell.No // a part that cannot be read is asked about
 	case r.Command == "":
 		return shell.Yes
 	case !r.isNarrow():
@@ -154,8 +155,8 @@ func (d *decision) ruleCommand(r *Rule, s *shell.Command) shell.Certainty {
 	return shell.No
 }
 
-// rememberable returns what "always" would cover, or nil if it would not cover
-// the whole line.
+// rememberable returns the commands that "always" would cover, or nil if it would
+// not cover the whole line.
 func rememberable(commands []CommandVerdict) []string {
 	var covers []string
 	for _, c := range commands {

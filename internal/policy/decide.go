@@ -8,11 +8,11 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Decide answers whether a call may run. It never fails: what cannot be
-// determined is asked about or denied, and the reason says so.
+// Decide decides whether a call may run. It never fails: if something cannot be
+// determined, it asks or denies, and the reason says so.
 func (p *Policy) Decide(ctx context.Context, t *registry.Tool, call registry.Call) (v Verdict) {
 	defer func() {
-		if r := recover(); r != nil { // a tool's Subject came from elsewhere
+		if r := recover(); r != nil { // in the tool's Subject or Confirm, which are not part of this package
 			v = Verdict{Decision: Deny, Origin: originDefault, Reason: fmt.Sprintf("the policy check failed: %v", r)}
 		}
 	}()
@@ -26,7 +26,7 @@ func (p *Policy) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 	return c.verdict()
 }
 
-// decision begins to decide on a call.
+// decision returns the initial state of a decision about a call.
 func (p *Policy) decision(ctx context.Context, t *registry.Tool, call registry.Call) (*decision, error) {
 	d := &decision{ctx: ctx, policy: p, tool: t, params: call.Params}
 	if t.Subject != nil {
@@ -38,9 +38,10 @@ func (p *Policy) decision(ctx context.Context, t *registry.Tool, call registry.C
 	return d, nil
 }
 
-// DecideTool answers for a tool as a whole, without params: it leaves out rules on commands, paths
-// and params and what the tool itself asks about certain params, and assumes that edits stay
-// inside the workspace. It serves listings; a call needs Decide.
+// DecideTool decides about a tool as a whole, without params, for listings. It
+// ignores rules on commands, paths and params, and questions that the tool asks
+// only for certain params, and it assumes that edits stay inside the workspace.
+// Use Decide for calls.
 func (p *Policy) DecideTool(ctx context.Context, t *registry.Tool) Verdict {
 	c := &decision{ctx: ctx, policy: p, tool: t, whole: true}
 	if t.Confirm != nil {
@@ -74,7 +75,7 @@ func (d *decision) verdict() Verdict {
 	return v
 }
 
-// mode applies the approval mode to what rules, approvals and defaults said.
+// mode applies the approval mode to the decision of rules, approvals and defaults.
 func (d *decision) mode(v Verdict) Verdict {
 	p := d.policy
 	switch {
@@ -86,21 +87,21 @@ func (d *decision) mode(v Verdict) Verdict {
 		v.Person = true
 	case v.Decision == Ask && p.Mode == ModeYolo && (d.unread && d.bans() || d.unsure):
 		v.Decision = Deny
-		v.Reason += "; yolo mode asks nobody, and banned commands cannot be ruled out"
+		v.Reason += "; yolo mode does not ask, and banned commands cannot be ruled out"
 	case v.Decision == Ask && p.Mode == ModeYolo:
 		return Verdict{Decision: Allow, Origin: p.modeOrigin(), Commands: v.Commands, Reason: "the approval mode allows it without asking"}
 	}
 	return v
 }
 
-// bans reports whether this tool is denied any command.
+// bans reports whether any command of this tool is denied.
 func (d *decision) bans() bool {
 	return len(d.policy.Banned) > 0 || !d.policy.AskCatastrophic ||
 		d.anyRule(func(r *Rule) bool { return r.Decision == Deny && d.ruleNames(r) })
 }
 
-// scopes lists what an "always" could cover. It is empty if a rule or a doubt
-// would ask again regardless of remembered answers.
+// scopes returns the scopes that an "always" could be remembered for. There are
+// none if a rule or a doubt would ask again regardless.
 func (d *decision) scopes(v Verdict) []Scope {
 	if v.Firm || v.Rule != nil && v.Origin != originDefault && !d.isDefaultRule(v.Rule) || d.guardedPath() != "" {
 		return nil
@@ -125,8 +126,8 @@ func (d *decision) scopes(v Verdict) []Scope {
 	return []Scope{{Kind: ScopeTool}}
 }
 
-// isDefaultRule reports whether r is one of the defaults by category, over
-// which approvals take precedence.
+// isDefaultRule reports whether r is one of the category defaults, which are
+// overridden by approvals.
 func (d *decision) isDefaultRule(r *Rule) bool {
 	set, ok := d.policy.Defaults[d.category()]
 	return ok && set == *r

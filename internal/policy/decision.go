@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// Decision is the answer to whether a call may run. The zero value asks, so
-// that a gap never allows.
+// Decision says whether a call may run. The zero value is Ask, so that a missing
+// decision never allows.
 type Decision int
 
-// The decisions of spec section 8.3.
+// The possible decisions.
 const (
 	Ask Decision = iota
 	Allow
 	Deny
-	// Sandbox runs a call confined, without asking. Only rules make this decision,
-	// and where it is not possible it becomes Ask.
+	// Sandbox runs a call in the sandbox, without asking. Only rules make this
+	// decision; if the sandbox is unavailable, it becomes Ask.
 	Sandbox
 )
 
-// String returns the word that settings use.
+// String returns the name of the decision, as used in settings.
 func (d Decision) String() string {
 	switch d {
 	case Allow:
@@ -32,10 +32,10 @@ func (d Decision) String() string {
 	return "ask"
 }
 
-// MarshalJSON encodes the decision as its word.
+// MarshalJSON encodes the decision as its name.
 func (d Decision) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
 
-// ParseDecision reads a decision as settings write it.
+// ParseDecision parses the name of a decision.
 func ParseDecision(s string) (Decision, error) {
 	switch s {
 	case "ask":
@@ -72,16 +72,16 @@ func stricter(a, b Decision) Decision {
 // Mode is the setting approvalMode. The zero value is ModeDefault.
 type Mode string
 
-// The modes of spec section 8.3.
+// The approval modes.
 const (
 	ModeDefault  Mode = "default"
-	ModeAutoEdit Mode = "auto-edit" // edits inside the workspace are not asked about
-	ModePlan     Mode = "plan"      // everything but reading is denied
-	ModeYolo     Mode = "yolo"      // what would ask is allowed, as with --yes
+	ModeAutoEdit Mode = "auto-edit" // allows edits inside the workspace
+	ModePlan     Mode = "plan"      // denies everything except reading
+	ModeYolo     Mode = "yolo"      // allows calls that would ask, as --yes does
 )
 
-// ParseMode reads a mode; "" is ModeDefault. The reference's spelling
-// "autoEdit" is accepted.
+// ParseMode parses a mode; "" means ModeDefault. It also accepts the spellings
+// "autoEdit" and "auto_edit", which other programs use.
 func ParseMode(s string) (Mode, error) {
 	switch m := Mode(s); m {
 	case "":

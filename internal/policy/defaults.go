@@ -7,7 +7,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// plain decides on a call that is not a shell command.
+// plain decides about a call that is not a shell command.
 func (d *decision) plain() Verdict {
 	for i := range d.policy.Rules {
 		r := &d.policy.Rules[i]
@@ -20,7 +20,7 @@ func (d *decision) plain() Verdict {
 	}
 	v := d.byDefault()
 	if v.Decision == Allow {
-		return v // no approval could change this, so none need be read
+		return v // approvals cannot change this, so do not read them
 	}
 	if id := d.approved(); id != "" {
 		return Verdict{Decision: Allow, Reason: "you chose to always allow it", Origin: originApproval, Approval: id}
@@ -31,7 +31,7 @@ func (d *decision) plain() Verdict {
 	return v
 }
 
-// verdictOf is the verdict of a rule that matches.
+// verdictOf returns the verdict of a rule that matches.
 func (d *decision) verdictOf(r *Rule) Verdict {
 	v := Verdict{Origin: r.Origin, Rule: r}
 	v.Decision, v.Reason = d.ruled(r)
@@ -46,7 +46,7 @@ func (d *decision) autoEdit() (Verdict, bool) {
 		Reason: "the approval mode allows edits inside the workspace"}, true
 }
 
-// byDefault is the decision if no rule and no approval matched.
+// byDefault returns the verdict if no rule and no approval matches.
 func (d *decision) byDefault() Verdict {
 	cat := d.category()
 	set, isSet := d.policy.Defaults[cat]
@@ -72,7 +72,7 @@ func (d *decision) byDefault() Verdict {
 	}
 	mixed := d.tool.IsMCP() || d.tool.Source == registry.SourceCommand
 	if mixed && stricter(base.Decision, set.Decision) == base.Decision {
-		return base // a category's default never opens a server's tools
+		return base // a category default never loosens the decision for these tools
 	}
 	return d.verdictOf(&set)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // DeniesAll reports whether every call of a tool is denied, regardless of its
-// params, and by what. Such a tool is not declared to models (spec section 5).
+// params, and returns the verdict. Such tools are not declared to models.
 func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool) {
 	d := &decision{ctx: ctx, policy: p, tool: t, whole: true}
 	v, ok := d.beforeDefaults()
@@ -21,8 +21,9 @@ func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool
 	return v, v.Decision == Deny
 }
 
-// beforeDefaults is what the rules say about all calls of the tool. A rule that
-// matches some calls and does not deny them settles it: not every call is denied.
+// beforeDefaults returns the verdict of the first rule that applies to all calls
+// of the tool. A rule that matches only some calls and does not deny them also
+// ends the search, because then not every call is denied.
 func (d *decision) beforeDefaults() (v Verdict, ok bool) {
 	for i := range d.policy.Rules {
 		r := &d.policy.Rules[i]

@@ -1,12 +1,12 @@
-// Package policy decides whether to allow, ask about or deny a call, and
-// remembers "always" (spec sections 8.3 to 8.5).
+// Package policy decides whether a call is allowed, denied or needs confirmation,
+// and remembers "always" answers.
 //
-// The executor asks [Policy.Decide] between validation and the run. Rules come
-// first, in the order given; then remembered approvals; then defaults by
-// category. What a shell line would run is read by internal/policy/shell, so
-// that rules match simple commands rather than text.
+// The executor calls [Policy.Decide] after validation and before the run. Rules
+// are tried first, in the given order, then remembered approvals, then defaults by
+// category. The package internal/policy/shell finds the commands in a shell
+// command line, so that rules match commands rather than text.
 //
-// Everything here fails closed: a gap, an error or a doubt asks or denies. The
-// analysis of shell commands is a convenience against accidents and simple
-// tricks; it is not a sandbox.
+// Everything here fails closed: if something is missing, fails or is in doubt, the
+// call is denied or needs confirmation. The analysis of shell commands protects
+// against accidents and simple tricks; it is not a sandbox.
 package policy

@@ -12,12 +12,12 @@ import (
 // "mcp_*", "run_shell_command(git status)", "ShellTool(rm)".
 type Entry struct {
 	Tool    string // name, alias or glob
-	Command string // what stands in the parentheses; "" if there are none
+	Command string // the text in parentheses; "" if there are none
 }
 
-// ParseEntry reads one element of allowedTools or excludeTools (spec section
-// 4). A trailing ":*" in the parentheses, as other programs write it, has no
-// effect.
+// ParseEntry parses one element of allowedTools or excludeTools. It accepts ":*"
+// at the end of the text in parentheses, as other programs write it, and ignores
+// it.
 func ParseEntry(text string) (Entry, error) {
 	text = strings.TrimSpace(text)
 	name, rest, found := strings.Cut(text, "(")
@@ -49,7 +49,7 @@ func ParseEntry(text string) (Entry, error) {
 	return e, nil
 }
 
-// EntryRule makes a rule of one element of allowedTools (decision Allow) or
+// EntryRule returns the rule for an element of allowedTools (decision Allow) or of
 // excludeTools (decision Deny).
 func EntryRule(entry registry.Entry, decision Decision) (Rule, error) {
 	e, err := ParseEntry(entry.Value)

@@ -11,19 +11,18 @@ import (
 // RuleReport says whether a rule matches a call, or one part of its command line.
 type RuleReport struct {
 	Rule *Rule
-	// Part is the part of a command line that the report is about; "" if it is about
-	// the call.
+	// Part is the part of the command line that the report is about; "" if it is
+	// about the call.
 	Part    string
 	Matches bool
-	// Unmet is the first condition that is not met, by its key in the settings;
-	// Value is the corresponding value of the call, "" for none.
+	// Unmet is the first condition that the call does not meet, by its key in the
+	// settings. Value is the corresponding value of the call; "" if it has none.
 	Unmet, Value string
-	// Failed is why the rule's expression could not be evaluated; nil if it could.
+	// Failed is the error of the rule's expression; nil if it could be evaluated.
 	Failed error
 }
 
-// Explain goes through the rules in order and reports which ones match. Without
-// params it is about the tool as a whole, as [Policy.DecideTool] is.
+// Explain compares a call with all rules, in order, and reports which ones match.
 func (p *Policy) Explain(ctx context.Context, t *registry.Tool, call registry.Call) ([]RuleReport, error) {
 	d, err := p.decision(ctx, t, call)
 	if err != nil {
@@ -32,7 +31,8 @@ func (p *Policy) Explain(ctx context.Context, t *registry.Tool, call registry.Ca
 	return d.explain(), nil
 }
 
-// ExplainTool is [Policy.Explain] for a tool as a whole.
+// ExplainTool is like [Policy.Explain] for a tool as a whole, as in
+// [Policy.DecideTool].
 func (p *Policy) ExplainTool(ctx context.Context, t *registry.Tool) []RuleReport {
 	return (&decision{ctx: ctx, policy: p, tool: t, whole: true}).explain()
 }
@@ -49,7 +49,8 @@ func (d *decision) explain() []RuleReport {
 	return out
 }
 
-// explainRule reports about each part of a line that meets the other conditions.
+// explainRule reports separately about each part of the line if the other
+// conditions are met.
 func (d *decision) explainRule(r *Rule, line shell.Line) []RuleReport {
 	report := RuleReport{Rule: r, Unmet: d.unmet(r)}
 	if r.When != nil && !d.whole && d.ruleNames(r) {
@@ -77,7 +78,7 @@ func (d *decision) explainRule(r *Rule, line shell.Line) []RuleReport {
 	return out
 }
 
-// valueOf returns the value of the call that corresponds to a rule's condition.
+// valueOf returns the value of the call that a rule's condition is compared with.
 func (d *decision) valueOf(condition string) string {
 	switch condition {
 	case conditionTool:
@@ -98,9 +99,8 @@ func (d *decision) valueOf(condition string) string {
 	return ""
 }
 
-// Matches reports whether a rule matches a call, regardless of other rules: for
-// a rule that loosens, all parts of a command line must match; for others, any
-// part.
+// Matches reports whether a rule matches a call, regardless of other rules. A rule
+// that loosens must match all parts of a command line, other rules at least one.
 func (p *Policy) Matches(ctx context.Context, r *Rule, t *registry.Tool, call registry.Call) (bool, error) {
 	alone := *p
 	alone.Rules = []Rule{*r}

@@ -1,14 +1,14 @@
 package policy
 
 // hides returns a function that reports whether the call must not show a path, or
-// nil if it may show everything: a search names a folder and opens the files in
-// it. If the rule that decided on the call asks, it hides nothing, because the
-// person has agreed by then.
+// nil if it may show everything. A search, for instance, names a folder and reads
+// the files in it. If the rule that decided about the call asks, it hides nothing,
+// because the person has agreed when the call runs.
 func (d *decision) hides(decided *Rule) func(string) bool {
 	if !d.anyRule(func(r *Rule) bool { return r.Path != "" && r.Decision != Allow }) {
 		return nil
 	}
-	rules := make([]int, 0, len(d.policy.Rules)) // indices of those about this tool, up to one that matches every path
+	rules := make([]int, 0, len(d.policy.Rules)) // indices of the rules for this tool, up to one that matches every path
 	strict := false
 	for i := range d.policy.Rules {
 		r := &d.policy.Rules[i]
@@ -37,7 +37,7 @@ func (d *decision) hides(decided *Rule) func(string) bool {
 	}
 }
 
-// anyRule reports whether a rule has a property.
+// anyRule reports whether the function returns true for any rule.
 func (d *decision) anyRule(has func(*Rule) bool) bool {
 	for i := range d.policy.Rules {
 		if has(&d.policy.Rules[i]) {

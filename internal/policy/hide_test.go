@@ -6,8 +6,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// A search may show a file that a rule asks about only if the person was asked by that
-// rule, and never a file that a rule denies.
+// A search may show a file that a rule asks about only if that rule asked the
+// person, and never a file that a rule denies.
 func TestHides(t *testing.T) {
 	rules := func() []Rule {
 		return []Rule{
@@ -29,7 +29,7 @@ func TestHides(t *testing.T) {
 		{"asked by a rule", "drafts/x", func(*Policy) {}, []string{"mail/a", "x/.env"}, []string{"drafts/a", "a"}},
 		{"asked by another rule", "mail/x", func(*Policy) {}, []string{"drafts/a"}, []string{"mail/a"}},
 		{"yolo agrees to what rules ask", ".", func(p *Policy) { p.Mode = ModeYolo }, []string{"x/.env"}, []string{"drafts/a", "mail/a"}},
-		{"behind a rule on every path", ".", func(p *Policy) {
+		{"after a rule on every path", ".", func(p *Policy) {
 			p.Rules = append([]Rule{{Tool: "grep", Path: "mail/**", Decision: Ask}, {Tool: "grep", Decision: Allow}}, p.Rules...)
 		}, []string{"mail/a"}, []string{"drafts/a", "x/.env"}},
 	}
@@ -54,10 +54,10 @@ func TestHides(t *testing.T) {
 		})
 	}
 	for name, p := range map[string]Policy{
-		"no rule on paths":          {Rules: []Rule{{Decision: Deny}}},
-		"only rules that allow":     {Rules: []Rule{{Path: "a", Decision: Allow}}},
-		"rules on other tools":      {Rules: []Rule{{Path: "b", Decision: Allow}, {Tool: "x", Path: "a", Decision: Deny}}},
-		"behind a rule on the tool": {Rules: []Rule{{Tool: "grep", Decision: Allow}, {Path: "a", Decision: Deny}}},
+		"no rule on paths":         {Rules: []Rule{{Decision: Deny}}},
+		"only rules that allow":    {Rules: []Rule{{Path: "a", Decision: Allow}}},
+		"rules on other tools":     {Rules: []Rule{{Path: "b", Decision: Allow}, {Tool: "x", Path: "a", Decision: Deny}}},
+		"after a rule on the tool": {Rules: []Rule{{Tool: "grep", Decision: Allow}, {Path: "a", Decision: Deny}}},
 	} {
 		if v := p.Decide(t.Context(), pathTool("grep", registry.CategoryRead, "."), registry.Call{}); v.Hides != nil {
 			t.Errorf("%s: something is hidden", name)

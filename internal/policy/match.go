@@ -20,8 +20,8 @@ const (
 	conditionWhen     = "when"
 )
 
-// unmet returns the first condition of a rule that the call does not meet, ""
-// if it meets all. Command is left to [decision.ruleCommand].
+// unmet returns the first condition of a rule that the call does not meet, or ""
+// if it meets all. It leaves the condition command to [decision.ruleCommand].
 func (d *decision) unmet(r *Rule) string {
 	if c := d.unmetName(r); c != "" {
 		return c
@@ -35,8 +35,8 @@ func (d *decision) unmet(r *Rule) string {
 	return ""
 }
 
-// ruleNames reports whether the rule matches this tool, without regard to
-// commands, paths and params.
+// ruleNames reports whether the rule applies to this tool, regardless of commands,
+// paths and params.
 func (d *decision) ruleNames(r *Rule) bool { return d.unmetName(r) == "" }
 
 // unmetName returns the first condition of a rule that this tool does not meet.
@@ -66,7 +66,7 @@ func (d *decision) ruleCategory(r *Rule) bool {
 	return strings.EqualFold(r.Category, string(d.tool.Category)) || strings.EqualFold(r.Category, string(d.category()))
 }
 
-// namesTool reports whether a glob matches any spelling of the tool, ignoring case.
+// namesTool reports whether a glob matches any name of the tool, ignoring case.
 func (d *decision) namesTool(glob string) bool {
 	t := d.tool
 	if d.spellings == nil {
@@ -83,8 +83,8 @@ func (d *decision) namesTool(glob string) bool {
 	return t.Source == registry.SourceBuiltin && d.canonical(glob) == t.OriginalName()
 }
 
-// beginsLower reports whether a lower-case name begins with an ASCII prefix in
-// any case.
+// beginsLower reports whether a lower-case name begins with an ASCII prefix,
+// ignoring the case of the prefix.
 func beginsLower(name, prefix string) bool {
 	if len(prefix) > len(name) {
 		return false
@@ -101,9 +101,9 @@ func beginsLower(name, prefix string) bool {
 	return true
 }
 
-// literalPrefix returns the literal ASCII beginning of a glob: a name that does
-// not begin with it cannot match. A slash ends it, since [text.MatchName]
-// replaces slashes. It speeds up long lists of rules.
+// literalPrefix returns the ASCII text before the first wildcard of a glob. A name
+// without this prefix cannot match, which speeds up long lists of rules. A slash
+// also ends the prefix, because [text.MatchName] replaces slashes.
 func literalPrefix(glob string) string {
 	for i := range len(glob) {
 		if c := glob[i]; c == '*' || c == '?' || c == '[' || c == '{' || c == '\\' || c == '/' || c >= 0x80 {
@@ -113,14 +113,14 @@ func literalPrefix(glob string) string {
 	return glob
 }
 
-// allowsTool reports whether the rule names the tool beyond doubt.
+// allowsTool reports whether a rule that loosens names the tool unambiguously.
 func (d *decision) allowsTool(r *Rule) bool {
 	t := d.tool
 	if r.Server != "" && text.MatchName(r.Tool, t.PlainName()) {
 		return true
 	}
 	if builtin := d.canonical(r.Tool); builtin != "" {
-		// That name does not refer to a server's tool "read_file".
+		// The name of a built-in tool never refers to a server's tool of that name.
 		return t.Source == registry.SourceBuiltin && t.Name == builtin
 	}
 	if d.names == nil {
@@ -130,9 +130,9 @@ func (d *decision) allowsTool(r *Rule) bool {
 	return slices.ContainsFunc(d.names, func(name string) bool { return strings.HasPrefix(name, prefix) && text.MatchName(r.Tool, name) })
 }
 
-// unambiguousNames returns the names that belong to this tool beyond doubt. "a__b__c"
-// could be tool b__c of server a or tool c of server a__b: such a name allows
-// nothing; a rule with Server and Tool can.
+// unambiguousNames returns the names that can only mean this tool. "a__b__c" could
+// be tool b__c of server a or tool c of server a__b, so it allows neither; a rule
+// with Server and Tool can.
 func (d *decision) unambiguousNames() []string {
 	t := d.tool
 	if !t.IsMCP() {
@@ -164,15 +164,15 @@ func (d *decision) canonical(name string) string {
 	return d.policy.Canonical(name)
 }
 
-// foldMatch is [text.MatchName] that ignores case; nothing matches the empty
-// name.
+// foldMatch is like [text.MatchName] but ignores case. No pattern matches the
+// empty name.
 func foldMatch(pattern, name string) bool {
 	name = strings.ToLower(name)
 	return name != "" && beginsLower(name, literalPrefix(pattern)) && text.MatchName(strings.ToLower(pattern), name)
 }
 
-// rulePaths reports whether the rule's path matches: all paths of the call for
-// a rule that allows, any for the others.
+// rulePaths reports whether the rule's path matches: for a rule that loosens all
+// paths of the call, for other rules any of them.
 func (d *decision) rulePaths(r *Rule) bool {
 	if r.Path == "" {
 		return true
@@ -188,9 +188,9 @@ func (d *decision) rulePaths(r *Rule) bool {
 	return slices.ContainsFunc(d.paths, func(p pathname) bool { return d.pathMatch(r, p) })
 }
 
-// ruleWhen reports whether the rule's expression is true for the params. An
-// error counts as true for a rule that asks or denies, and as false for one
-// that loosens. Without params, for a tool as a whole, no expression is true.
+// ruleWhen reports whether the rule's expression is true for the params. If the
+// expression fails, the result is false for a rule that loosens and true for other
+// rules. For a tool as a whole, which has no params, the result is false.
 func (d *decision) ruleWhen(r *Rule) bool {
 	if r.When == nil {
 		return true

@@ -9,10 +9,10 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// pathname is a path of a call as rules compare it.
+// pathname is a path of a call in the forms that rules are compared with.
 type pathname struct {
 	absolute, lower string
-	certain         bool // neither leaves the workspace by ".." nor names a drive
+	certain         bool // does not leave the workspace with ".." and names no drive
 }
 
 func (d *decision) pathname(p string) pathname {
@@ -20,18 +20,18 @@ func (d *decision) pathname(p string) pathname {
 	return pathname{absolute: absolute, lower: strings.ToLower(absolute), certain: inside(p) || path.IsAbs(filepath.ToSlash(p))}
 }
 
-// pathMatch compares the path of a rule with a path of the call. Unless the rule
-// loosens, case is ignored, since the file system may do so, a matching folder
-// covers what is in it, and an invalid glob matches everything.
+// pathMatch reports whether the path of a rule matches a path of the call. Unless
+// the rule loosens, case is ignored because the file system may ignore it, a
+// matching folder includes its contents, and an invalid glob matches every path.
 func (d *decision) pathMatch(r *Rule, p pathname) bool {
 	if r.isNarrow() {
-		if !p.certain || !r.texts.in(p.absolute) {
+		if !p.certain || !r.literals.in(p.absolute) {
 			return false
 		}
 		ok, err := doublestar.Match(d.absoluteGlob(r.Path), p.absolute)
 		return ok && err == nil
 	}
-	if !r.texts.in(p.lower) {
+	if !r.literals.in(p.lower) {
 		return false
 	}
 	glob := strings.ToLower(d.absoluteGlob(r.Path))
@@ -43,13 +43,14 @@ func (d *decision) pathMatch(r *Rule, p pathname) bool {
 	return ok
 }
 
-// absoluteGlob returns a glob relative to the workspace as one of absolute paths.
+// absoluteGlob returns the absolute form of a glob that is relative to the
+// workspace.
 func (d *decision) absoluteGlob(glob string) string {
 	return absolutePath(quoteGlob(filepath.ToSlash(d.policy.Workspace)), glob)
 }
 
-// absolutePath returns an absolute path with slashes only, as the workspace has
-// them already.
+// absolutePath returns an absolute path with slashes. workspace must have slashes
+// already.
 func absolutePath(workspace, p string) string {
 	slashed := filepath.ToSlash(p)
 	if path.IsAbs(slashed) || filepath.IsAbs(p) {
@@ -58,7 +59,7 @@ func absolutePath(workspace, p string) string {
 	return path.Join("/", workspace, slashed)
 }
 
-// quoteGlob returns a glob that matches only the text.
+// quoteGlob returns a glob that matches exactly the text.
 func quoteGlob(text string) string {
 	const meta = `*?[]{}\`
 	if !strings.ContainsAny(text, meta) {
@@ -74,18 +75,18 @@ func quoteGlob(text string) string {
 	return out.String()
 }
 
-// texts is a list of which every path that a rule's glob matches, and every path
-// below one, contains at least one. nil means that nothing is known.
-type texts []string
+// literals is a list of strings. Every path that a glob matches, and every path
+// below it, contains at least one of them. nil means that any path may match.
+type literals []string
 
-const maxTexts = 16
+const maxLiterals = 16
 
-func (t *texts) in(p string) bool {
-	return t == nil || slices.ContainsFunc(*t, func(text string) bool { return strings.Contains(p, text) })
+func (l *literals) in(p string) bool {
+	return l == nil || slices.ContainsFunc(*l, func(text string) bool { return strings.Contains(p, text) })
 }
 
-// textsOf finds the texts of a glob. An invalid one has none.
-func textsOf(glob string) *texts {
+// literalsOf returns the literals of a glob. An invalid glob has none.
+func literalsOf(glob string) *literals {
 	glob = path.Clean(filepath.ToSlash(glob))
 	if glob == "." || !doublestar.ValidatePattern(glob) {
 		return nil
@@ -94,16 +95,16 @@ func textsOf(glob string) *texts {
 	if i := strings.IndexAny(glob, `[\`); i >= 0 {
 		globs[0], _, _ = strings.Cut(glob[:i], "{")
 	}
-	var out texts
+	var out literals
 	for len(globs) > 0 {
-		if len(globs) > maxTexts {
+		if len(globs) > maxLiterals {
 			return nil
 		}
 		next := globs[0]
 		globs = globs[1:]
 		end := strings.IndexByte(next, '}')
 		if end < 0 {
-			text := longestText(next)
+			text := longestLiteral(next)
 			if text == "" {
 				return nil
 			}
@@ -118,9 +119,9 @@ func textsOf(glob string) *texts {
 	return &out
 }
 
-// longestText returns the longest ASCII text between the wildcards of a glob that
-// has no groups. It has no slashes around it, because "a/**" matches "a".
-func longestText(glob string) string {
+// longestLiteral returns the longest ASCII text between the wildcards of a glob
+// without braces. It is trimmed of slashes, because "a/**" matches "a".
+func longestLiteral(glob string) string {
 	longest := ""
 	for part := range strings.FieldsFuncSeq(strings.TrimLeft(glob, "./"), func(r rune) bool { return r == '*' || r == '?' || r >= 0x80 }) {
 		if part = strings.Trim(part, "/"); len(part) > len(longest) {

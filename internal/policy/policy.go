@@ -4,46 +4,47 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Policy decides on calls. Its fields must not change once it is in use; it is
-// safe for concurrent use. The zero value allows reading and asks about the
-// rest.
+// Policy decides whether calls may run. Its fields must not change once it is in
+// use; it is then safe for concurrent use. The zero value allows tools that only
+// read and asks about others.
 type Policy struct {
-	// Rules are tried in order; the first that matches decides. The caller
-	// orders them: exclusions, flags, system, user, project.
+	// Rules are tried in order, and the first that matches decides. The caller
+	// must order them: exclusions, flags, then system, user and project settings.
 	Rules []Rule
-	// Mode is the approval mode; "" is ModeDefault. ModeOrigin says where it was set,
-	// for messages.
+	// Mode is the approval mode; "" means ModeDefault. ModeOrigin says where it
+	// was set, for messages.
 	Mode       Mode
 	ModeOrigin string
-	// Defaults replace the built-in defaults by category; only Decision, Reason and
-	// Origin of the rules are used.
+	// Defaults override the built-in defaults by category. Only the fields
+	// Decision, Reason and Origin of the rules are used.
 	Defaults map[registry.Category]Rule
-	// Banned are programs that no shell command may name, regardless of rules and
+	// Banned are programs that no shell command may run, regardless of rules and
 	// mode (setting shell.banned).
 	Banned []registry.Entry
-	// AskCatastrophic asks a person about commands that would ruin the machine, which
-	// are denied otherwise. No mode answers that question (setting
+	// AskCatastrophic makes commands that would ruin the machine ask a person,
+	// regardless of the mode, instead of being denied (setting
 	// shell.catastrophic).
 	AskCatastrophic bool
-	// Shell is the grammar of shell commands, as [shell.Read] takes it. No rule
-	// on commands allows a line in an unknown grammar.
+	// Shell is the grammar of shell commands, as in [shell.Read]. Rules on
+	// commands never allow a line in an unsupported grammar.
 	Shell string
-	// Canonical returns the built-in tool that a name or an alias stands for, "" if
-	// there is none. If nil, there are no aliases.
+	// Canonical returns the name of the built-in tool for a name or alias, or ""
+	// if there is none. If nil, there are no aliases.
 	Canonical func(name string) string
-	// Guarded reports whether a path relative to the workspace always requires
-	// confirmation before it is changed. If nil, no path does.
+	// Guarded reports whether changing a file always requires confirmation. The
+	// path is relative to the workspace. If nil, no path does.
 	Guarded func(path string) bool
-	// Workspace is the absolute path of the workspace, for rules that name
-	// absolute paths.
+	// Workspace is the absolute path of the workspace, for rules with absolute
+	// paths.
 	Workspace string
-	// TrustOrigins says which setting trusts each server, by the server's name.
+	// TrustOrigins maps the name of each trusted server to the setting that trusts
+	// it.
 	TrustOrigins map[string]string
-	// Means says how programs of a kind can be confined, by [registry.Tool.Program].
-	// If nil, none can.
+	// Means returns how programs of a kind, as in [registry.Tool.Program], can be
+	// confined. If nil, none can.
 	Means func(kind string) Means
-	// Approvals are the remembered answers; nil means none, and nothing can be
-	// remembered.
+	// Approvals are the remembered answers. If nil, there are none, and none can
+	// be stored.
 	Approvals *Approvals
 }
 

@@ -31,7 +31,7 @@ func mcpTool(server, tool, name string) *registry.Tool {
 
 func trusted(t *registry.Tool) *registry.Tool { t.Trusted = true; return t }
 
-// aliases is what the built-in tools of the tests go by.
+// aliases returns the built-in tool for an alias in these tests.
 func aliases(name string) string {
 	return map[string]string{"read": "read_file", "ReadFileTool": "read_file", "read_file": "read_file", "write_file": "write_file", "edit": "edit", "replace": "edit"}[name]
 }
@@ -62,12 +62,12 @@ func TestDecide(t *testing.T) {
 		{"no category asks", Policy{}, none, Ask, "default"},
 		{"an unknown category asks", Policy{}, pathTool("x", "harmless"), Ask, "default"},
 		{"discovered tools are allowed", Policy{}, command, Allow, "default"},
-		{"servers ask, whatever they say of themselves", Policy{}, echo, Ask, "default"},
+		{"servers ask, even if they claim to read only", Policy{}, echo, Ask, "default"},
 		{"trusted servers are allowed", Policy{}, trusted(mcpTool("srv", "echo", "echo")), Allow, "default"},
 		{"a default by category", Policy{Defaults: map[registry.Category]Rule{"write": {Decision: Allow, Origin: "s.yaml:9"}}}, write, Allow, "s.yaml:9"},
-		{"a default never opens servers", Policy{Defaults: map[registry.Category]Rule{"other": {Decision: Allow, Origin: "s.yaml:9"}}}, echo, Ask, "default"},
-		{"a default may close servers", Policy{Defaults: map[registry.Category]Rule{"other": {Decision: Deny, Origin: "s.yaml:9"}}}, echo, Deny, "s.yaml:9"},
-		{"a default may close discovered tools", Policy{Defaults: map[registry.Category]Rule{"other": {Decision: Ask, Origin: "s.yaml:9"}}}, command, Ask, "s.yaml:9"},
+		{"a default never loosens servers", Policy{Defaults: map[registry.Category]Rule{"other": {Decision: Allow, Origin: "s.yaml:9"}}}, echo, Ask, "default"},
+		{"a default may tighten servers", Policy{Defaults: map[registry.Category]Rule{"other": {Decision: Deny, Origin: "s.yaml:9"}}}, echo, Deny, "s.yaml:9"},
+		{"a default may tighten discovered tools", Policy{Defaults: map[registry.Category]Rule{"other": {Decision: Ask, Origin: "s.yaml:9"}}}, command, Ask, "s.yaml:9"},
 		{"a subject that fails denies", Policy{}, bad, Deny, "default"},
 		{"a subject that panics denies", Policy{}, wild, Deny, "default"},
 		{"a subject that fails denies in yolo too", Policy{Mode: ModeYolo}, bad, Deny, "default"},
@@ -81,8 +81,8 @@ func TestDecide(t *testing.T) {
 		{"auto-edit allows edits", Policy{Mode: ModeAutoEdit}, write, Allow, "approvalMode"},
 		{"auto-edit allows the todo list", Policy{Mode: ModeAutoEdit}, todoTool(), Allow, "approvalMode"},
 		{"auto-edit stays inside", Policy{Mode: ModeAutoEdit}, pathTool("write_file", registry.CategoryWrite, "../x"), Ask, "default"},
-		{"auto-edit knows no absolute paths", Policy{Mode: ModeAutoEdit}, pathTool("write_file", registry.CategoryWrite, "/etc/passwd"), Ask, "default"},
-		{"auto-edit wants every path inside", Policy{Mode: ModeAutoEdit}, pathTool("apply_patch", registry.CategoryWrite, "a", "a/../../b"), Ask, "default"},
+		{"auto-edit excludes absolute paths", Policy{Mode: ModeAutoEdit}, pathTool("write_file", registry.CategoryWrite, "/etc/passwd"), Ask, "default"},
+		{"auto-edit needs every path inside", Policy{Mode: ModeAutoEdit}, pathTool("apply_patch", registry.CategoryWrite, "a", "a/../../b"), Ask, "default"},
 		{"auto-edit is for built-in tools", Policy{Mode: ModeAutoEdit}, plugin, Ask, "default"},
 		{"auto-edit obeys rules", Policy{Mode: ModeAutoEdit, Rules: rule(Deny, Rule{Path: "src"})}, write, Deny, "s.yaml:1"},
 		{"yolo allows what asks", Policy{Mode: ModeYolo, ModeOrigin: "flag --yes"}, echo, Allow, "flag --yes"},
@@ -92,8 +92,8 @@ func TestDecide(t *testing.T) {
 		{"the first rule wins", Policy{Rules: append(rule(Allow, Rule{Tool: "write_file"}), Rule{Tool: "write_file", Decision: Deny})}, write, Allow, "s.yaml:1"},
 		{"a rule may ask about reading", Policy{Rules: rule(Ask, Rule{Category: "read"})}, read, Ask, "s.yaml:1"},
 		{"by category", Policy{Rules: rule(Allow, Rule{Category: "write"})}, write, Allow, "s.yaml:1"},
-		{"a claimed category opens nothing", Policy{Rules: rule(Allow, Rule{Category: "read"})}, echo, Ask, "default"},
-		{"a claimed category may close", Policy{Rules: rule(Deny, Rule{Category: "read"})}, echo, Deny, "s.yaml:1"},
+		{"a claimed category allows nothing", Policy{Rules: rule(Allow, Rule{Category: "read"})}, echo, Ask, "default"},
+		{"a claimed category may deny", Policy{Rules: rule(Deny, Rule{Category: "read"})}, echo, Deny, "s.yaml:1"},
 		{"by source", Policy{Rules: rule(Allow, Rule{Source: "mcp:*"})}, echo, Allow, "s.yaml:1"},
 		{"by server", Policy{Rules: rule(Allow, Rule{Server: "srv"})}, echo, Allow, "s.yaml:1"},
 		{"a server's rule is for its tools", Policy{Rules: rule(Allow, Rule{Server: "*"})}, write, Ask, "default"},
@@ -102,36 +102,36 @@ func TestDecide(t *testing.T) {
 		// names
 		{"allow by alias", Policy{Rules: rule(Allow, Rule{Tool: "replace"})}, pathTool("edit", registry.CategoryWrite, "a"), Allow, "s.yaml:1"},
 		{"allow by glob", Policy{Rules: rule(Allow, Rule{Tool: "write_*"})}, write, Allow, "s.yaml:1"},
-		{"allow heeds case", Policy{Rules: rule(Allow, Rule{Tool: "Write_File"})}, write, Ask, "default"},
-		{"deny does not", Policy{Rules: rule(Deny, Rule{Tool: "Write_File"})}, write, Deny, "s.yaml:1"},
+		{"allow is case-sensitive", Policy{Rules: rule(Allow, Rule{Tool: "Write_File"})}, write, Ask, "default"},
+		{"deny is not case-sensitive", Policy{Rules: rule(Deny, Rule{Tool: "Write_File"})}, write, Deny, "s.yaml:1"},
 		{"deny by alias", Policy{Rules: rule(Deny, Rule{Tool: "ReadFileTool"})}, read, Deny, "s.yaml:1"},
-		{"a server's read_file is not ours", Policy{Rules: rule(Allow, Rule{Tool: "read_file"})}, mcpTool("evil", "read_file", "read_file"), Ask, "default"},
-		{"nor is one that goes by an alias", Policy{Rules: rule(Allow, Rule{Tool: "read"})}, mcpTool("evil", "read", "read"), Ask, "default"},
+		{"a server's read_file is not the built-in one", Policy{Rules: rule(Allow, Rule{Tool: "read_file"})}, mcpTool("evil", "read_file", "read_file"), Ask, "default"},
+		{"a server's tool with the name of an alias is not the built-in one", Policy{Rules: rule(Allow, Rule{Tool: "read"})}, mcpTool("evil", "read", "read"), Ask, "default"},
 		{"allow a server's tool by registered name", Policy{Rules: rule(Allow, Rule{Tool: "echo"})}, echo, Allow, "s.yaml:1"},
-		{"not by its own name once that is taken", Policy{Rules: rule(Allow, Rule{Tool: "echo"})}, mcpTool("b", "echo", "b__echo"), Ask, "default"},
+		{"not by its original name if that is taken", Policy{Rules: rule(Allow, Rule{Tool: "echo"})}, mcpTool("b", "echo", "b__echo"), Ask, "default"},
 		{"but by server__tool", Policy{Rules: rule(Allow, Rule{Tool: "b__echo"})}, mcpTool("b", "echo", "b__echo"), Allow, "s.yaml:1"},
-		{"server__tool counts under a plain name", Policy{Rules: rule(Allow, Rule{Tool: "srv__echo"})}, echo, Allow, "s.yaml:1"},
+		{"server__tool also matches a tool with a plain name", Policy{Rules: rule(Allow, Rule{Tool: "srv__echo"})}, echo, Allow, "s.yaml:1"},
 		{"by a glob over a server", Policy{Rules: rule(Allow, Rule{Tool: "srv__*"})}, echo, Allow, "s.yaml:1"},
 		{"a tool cannot pose as another server's", Policy{Rules: rule(Allow, Rule{Tool: "good__echo"})}, mcpTool("evil", "good__echo", "good__echo"), Ask, "default"},
-		{"nor by splitting elsewhere", Policy{Rules: rule(Allow, Rule{Tool: "a__b__c"})}, mcpTool("a", "b__c", "a__b__c"), Ask, "default"},
-		{"nor where an underscore may be of the server", Policy{Rules: rule(Allow, Rule{Tool: "a___b"})}, mcpTool("a_", "b", "a___b"), Ask, "default"},
-		{"nor where an underscore may be of the tool", Policy{Rules: rule(Allow, Rule{Tool: "a___b"})}, mcpTool("a", "_b", "a___b"), Ask, "default"},
-		{"nor where it may, under a plain name", Policy{Rules: rule(Allow, Rule{Tool: "a___b"})}, mcpTool("a", "_b", "_b"), Ask, "default"},
-		{"nor where two underscores are in the server", Policy{Rules: rule(Allow, Rule{Tool: "a__b__c"})}, mcpTool("a__b", "c", "c"), Ask, "default"},
-		{"a numbered name is its tool's", Policy{Rules: rule(Allow, Rule{Tool: "srv__echo_2"})}, mcpTool("srv", "echo", "srv__echo_2"), Allow, "s.yaml:1"},
-		{"another name that begins alike is not", Policy{Rules: rule(Allow, Rule{Tool: "srv__echoes"})}, mcpTool("srv", "echo", "srv__echoes"), Ask, "default"},
-		{"an ambiguous name may close", Policy{Rules: rule(Deny, Rule{Tool: "a___b"})}, mcpTool("a_", "b", "a___b"), Deny, "s.yaml:1"},
-		{"server and tool name it for sure", Policy{Rules: rule(Allow, Rule{Server: "a", Tool: "b__c"})}, mcpTool("a", "b__c", "a__b__c"), Allow, "s.yaml:1"},
-		{"deny by the server's own name", Policy{Rules: rule(Deny, Rule{Tool: "Echo"})}, mcpTool("b", "echo", "b__echo"), Deny, "s.yaml:1"},
-		{"deny by server__tool, uncleaned", Policy{Rules: rule(Deny, Rule{Tool: "my srv__do it"})}, mcpTool("my srv", "do it", "do_it"), Deny, "s.yaml:1"},
-		{"deny by server__tool, cleaned", Policy{Rules: rule(Deny, Rule{Tool: "my_srv__do_it"})}, mcpTool("my srv", "do it", "do_it"), Deny, "s.yaml:1"},
+		{"a name that splits in two ways is ambiguous", Policy{Rules: rule(Allow, Rule{Tool: "a__b__c"})}, mcpTool("a", "b__c", "a__b__c"), Ask, "default"},
+		{"an underscore at the end of the server is ambiguous", Policy{Rules: rule(Allow, Rule{Tool: "a___b"})}, mcpTool("a_", "b", "a___b"), Ask, "default"},
+		{"an underscore at the start of the tool is ambiguous", Policy{Rules: rule(Allow, Rule{Tool: "a___b"})}, mcpTool("a", "_b", "a___b"), Ask, "default"},
+		{"an underscore at the start of the tool is ambiguous, plain name", Policy{Rules: rule(Allow, Rule{Tool: "a___b"})}, mcpTool("a", "_b", "_b"), Ask, "default"},
+		{"two underscores in the server are ambiguous", Policy{Rules: rule(Allow, Rule{Tool: "a__b__c"})}, mcpTool("a__b", "c", "c"), Ask, "default"},
+		{"a numbered name means its tool", Policy{Rules: rule(Allow, Rule{Tool: "srv__echo_2"})}, mcpTool("srv", "echo", "srv__echo_2"), Allow, "s.yaml:1"},
+		{"another name with the same beginning does not", Policy{Rules: rule(Allow, Rule{Tool: "srv__echoes"})}, mcpTool("srv", "echo", "srv__echoes"), Ask, "default"},
+		{"an ambiguous name may deny", Policy{Rules: rule(Deny, Rule{Tool: "a___b"})}, mcpTool("a_", "b", "a___b"), Deny, "s.yaml:1"},
+		{"server and tool together are unambiguous", Policy{Rules: rule(Allow, Rule{Server: "a", Tool: "b__c"})}, mcpTool("a", "b__c", "a__b__c"), Allow, "s.yaml:1"},
+		{"deny by the name that the server gives it", Policy{Rules: rule(Deny, Rule{Tool: "Echo"})}, mcpTool("b", "echo", "b__echo"), Deny, "s.yaml:1"},
+		{"deny by server__tool, original spelling", Policy{Rules: rule(Deny, Rule{Tool: "my srv__do it"})}, mcpTool("my srv", "do it", "do_it"), Deny, "s.yaml:1"},
+		{"deny by server__tool, valid spelling", Policy{Rules: rule(Deny, Rule{Tool: "my_srv__do_it"})}, mcpTool("my srv", "do it", "do_it"), Deny, "s.yaml:1"},
 
 		// paths
 		{"allow a path", Policy{Rules: rule(Allow, Rule{Path: "src/**"})}, write, Allow, "s.yaml:1"},
-		{"allow wants every path", Policy{Rules: rule(Allow, Rule{Path: "src/**"})}, pathTool("apply_patch", registry.CategoryWrite, "src/a", "b"), Ask, "default"},
-		{"allow wants a path", Policy{Rules: rule(Allow, Rule{Path: "**"})}, pathTool("x", registry.CategoryWrite), Ask, "default"},
-		{"no prefix test", Policy{Rules: rule(Allow, Rule{Path: "src/**"})}, pathTool("write_file", registry.CategoryWrite, "src-evil/a"), Ask, "default"},
-		{"no way out", Policy{Rules: rule(Allow, Rule{Path: "src/**"})}, pathTool("write_file", registry.CategoryWrite, "src/../../x"), Ask, "default"},
+		{"allow must match every path", Policy{Rules: rule(Allow, Rule{Path: "src/**"})}, pathTool("apply_patch", registry.CategoryWrite, "src/a", "b"), Ask, "default"},
+		{"allow needs a path", Policy{Rules: rule(Allow, Rule{Path: "**"})}, pathTool("x", registry.CategoryWrite), Ask, "default"},
+		{"not a longer name with the same prefix", Policy{Rules: rule(Allow, Rule{Path: "src/**"})}, pathTool("write_file", registry.CategoryWrite, "src-evil/a"), Ask, "default"},
+		{"not outside the workspace", Policy{Rules: rule(Allow, Rule{Path: "src/**"})}, pathTool("write_file", registry.CategoryWrite, "src/../../x"), Ask, "default"},
 		{"deny any path", Policy{Rules: rule(Deny, Rule{Path: "**/.env"})}, pathTool("read_file", registry.CategoryRead, "a/b/.ENV"), Deny, "s.yaml:1"},
 		{"deny a folder and what is in it", Policy{Rules: rule(Deny, Rule{Path: "secrets"})}, pathTool("read_file", registry.CategoryRead, "secrets/a/b"), Deny, "s.yaml:1"},
 		{"deny through dots", Policy{Rules: rule(Deny, Rule{Path: "secrets/**"})}, pathTool("read_file", registry.CategoryRead, "x/../secrets/a"), Deny, "s.yaml:1"},
@@ -229,7 +229,7 @@ func TestParseModeAndDecision(t *testing.T) {
 		}
 	}
 	if m, err := ParseMode("YOLO"); err == nil || m != ModeDefault {
-		t.Errorf("an unknown mode gives %q, %v", m, err)
+		t.Errorf("an unknown mode returns %q, %v", m, err)
 	}
 	for _, d := range []Decision{Ask, Allow, Deny} {
 		if got, err := ParseDecision(d.String()); got != d || err != nil {
@@ -237,7 +237,7 @@ func TestParseModeAndDecision(t *testing.T) {
 		}
 	}
 	if d, err := ParseDecision("yes"); err == nil || d != Deny {
-		t.Errorf("an unknown decision gives %s, %v", d, err)
+		t.Errorf("an unknown decision returns %s, %v", d, err)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestHosts(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := hostsOf([]string{"https://a/", "://"}); got != nil {
-		t.Errorf("an address that cannot be read: %q", got)
+		t.Errorf("an invalid URL: %q", got)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestInside(t *testing.T) {
 	}
 }
 
-func TestVerdictNamesThePaths(t *testing.T) {
+func TestVerdictListsPaths(t *testing.T) {
 	tool := &registry.Tool{Subject: func(registry.Call) (registry.Subject, error) { return registry.Subject{Paths: []string{"a", "b"}}, nil }}
 	if got := (&Policy{}).Decide(t.Context(), tool, registry.Call{}).Paths; !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("the verdict names %q", got)

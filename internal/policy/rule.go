@@ -11,31 +11,34 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Rule is one entry of policy.rules, of allowedTools or of excludeTools. Every
-// field that is set must match; a rule with none matches every call.
+// Rule is one entry of policy.rules, allowedTools or excludeTools. It matches a
+// call if all conditions that are set match; a rule without conditions matches
+// every call.
 //
-// A rule that allows, or runs in the sandbox, matches narrowly: the tool's
-// registered name or, for an MCP tool, server__tool, case-sensitively, and an
-// error in When counts as false. A rule that asks or denies matches any spelling
-// of the tool, ignoring case, and an error in When counts as true.
+// A rule that loosens, with the decision Allow or Sandbox, matches narrowly: it
+// must name the tool by its registered name or, for an MCP tool, as server__tool,
+// in the same case, and an error in When means false. A rule with the decision Ask
+// or Deny matches any name of the tool, ignoring case, and an error in When means
+// true.
 type Rule struct {
 	Tool     string // glob over names; aliases of built-in tools match too
 	Source   string // glob over "builtin", "command", "plugin:ID", "mcp:SERVER"
-	Server   string // glob over names of MCP servers; Tool may then be the server's own name of the tool
+	Server   string // glob over names of MCP servers; Tool may then be the name that the server gives the tool
 	Category string
 	Command  string         // the first words of a simple shell command
 	Path     string         // glob over the paths that the call names, ** included
-	When     *jq.Expression // over the params, which must return true; nil: all params
+	When     *jq.Expression // must return true for the params; nil matches all params
 	Decision Decision
 	Reason   string // shown to the person and to the model
 	Origin   string // file:line, flag or "default"
 
-	texts *texts // of Path, in lower case unless the rule loosens
+	literals *literals // of Path, in lower case unless the rule loosens
 }
 
-// Compile prepares the rule for long lists; without it, the rule decides the same
-// but more slowly. It reports a rule that could never do what it says: a command
-// that is more than plain words, a broken glob, an unknown category.
+// Compile prepares the rule for fast matching; a rule that was not compiled
+// matches the same calls, but more slowly. It returns an error if a condition is
+// invalid: a command that is not plain words, a malformed glob or an unknown
+// category.
 func (r *Rule) Compile() error {
 	if r.Command != "" {
 		if !shell.IsPlain(r.Command) {
@@ -56,13 +59,13 @@ func (r *Rule) Compile() error {
 	switch {
 	case r.Path == "":
 	case r.isNarrow():
-		r.texts = textsOf(r.Path)
+		r.literals = literalsOf(r.Path)
 	default:
-		r.texts = textsOf(strings.ToLower(r.Path))
+		r.literals = literalsOf(strings.ToLower(r.Path))
 	}
 	return nil
 }
 
-// isNarrow reports whether the rule loosens, so that a doubt must not make it
-// match.
+// isNarrow reports whether the rule loosens. Such a rule must not match in case of
+// doubt.
 func (r *Rule) isNarrow() bool { return r.Decision == Allow || r.Decision == Sandbox }

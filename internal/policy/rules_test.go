@@ -19,8 +19,8 @@ func when(t testing.TB, text string) *jq.Expression {
 	return e
 }
 
-// What an expression over the params says counts, and an error in it counts
-// against the call.
+// A rule with an expression applies if the expression is true. If the expression
+// fails, the call is treated strictly.
 func TestWhen(t *testing.T) {
 	pay := mcpTool("bank", "pay", "pay")
 	tests := []struct {
@@ -56,7 +56,7 @@ func TestWhen(t *testing.T) {
 	}
 }
 
-// A rule with an expression says nothing of the tool as a whole.
+// A rule with an expression does not apply to a tool as a whole.
 func TestWhenWithoutParams(t *testing.T) {
 	pay := mcpTool("bank", "pay", "pay")
 	p := Policy{Rules: []Rule{{Tool: "pay", When: when(t, `true`), Decision: Deny}}}
@@ -68,9 +68,9 @@ func TestWhenWithoutParams(t *testing.T) {
 	}
 }
 
-// Until there is a sandbox its rules ask, and match no more widely than rules
-// that allow.
-func TestSandboxAsks(t *testing.T) {
+// Without a sandbox, rules with the decision sandbox ask. They match as narrowly
+// as rules that allow.
+func TestSandboxRuleWithoutSandboxAsks(t *testing.T) {
 	shell := builtinTool("run_shell_command", registry.CategoryCommand, registry.Subject{Command: "go test ./... && ls"})
 	p := Policy{Shell: "bash", Rules: []Rule{{Tool: "run_shell_command", Command: "go test", Decision: Sandbox}, {Tool: "run_shell_command", Decision: Allow}}}
 	v := p.Decide(t.Context(), shell, registry.Call{})
@@ -80,7 +80,7 @@ func TestSandboxAsks(t *testing.T) {
 	pay := mcpTool("bank", "pay", "pay")
 	p = Policy{Rules: []Rule{{Tool: "PAY", Decision: Sandbox}, {Tool: "pay", When: when(t, ".x.y"), Decision: Sandbox}, {Tool: "pay", Decision: Deny}}}
 	if v := p.Decide(t.Context(), pay, registry.Call{Params: json.RawMessage(`{"x": 1}`)}); v.Decision != Deny {
-		t.Errorf("got %v, want the rule behind those of the sandbox", v.Decision)
+		t.Errorf("got %v, want the rule after those with the decision sandbox", v.Decision)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A thousand rules are decided on in at most 50 µs.
+// A decision with a thousand rules should take at most 50 µs.
 func BenchmarkRules(b *testing.B) {
 	rules := func(make func(i int) Rule) []Rule {
 		out := []Rule{}

@@ -8,27 +8,29 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Means is what the settings and the system say about confining one kind of
-// program (spec section 14). The zero value never confines.
+// Means describes whether and how programs of one kind can be confined, according
+// to the settings and the system. The zero value never confines.
 type Means struct {
-	// Auto confines a call where that is possible in full, Require refuses it where
-	// it is not. Origin says where this is set.
+	// Auto confines calls if full confinement is available. Require also refuses
+	// them if it is not. Origin says where this is set.
 	Auto, Require bool
 	Origin        string
-	// Off says that the settings never confine this kind, not even for a rule.
+	// Off is set if the settings forbid confining this kind, even for a rule.
 	Off bool
-	// YoloAuto, YoloRequire and YoloOrigin are the same for calls in ModeYolo.
+	// YoloAuto, YoloRequire and YoloOrigin have the same meaning for calls in
+	// ModeYolo.
 	YoloAuto, YoloRequire bool
 	YoloOrigin            string
-	// Missing returns why programs of this kind cannot be confined in full; "" if
-	// they can. It may ask the system. Allows describes what they may do then.
+	// Missing returns the reason why full confinement is unavailable, or "" if it
+	// is available. It may query the system. Allows describes what a confined
+	// program may do.
 	Missing func() string
 	Allows  func(online bool) string
 }
 
-// ValidateSandbox reports a rule with the decision sandbox that can match only tools
-// that start no program of their own. canonical names the built-in tool behind a
-// name or an alias.
+// ValidateSandbox returns an error if the rule has the decision Sandbox but can
+// only match tools that start no program of their own. canonical returns the
+// built-in tool for a name or alias.
 func (r *Rule) ValidateSandbox(canonical func(string) string) error {
 	if r.Decision != Sandbox {
 		return nil
@@ -46,39 +48,39 @@ func (r *Rule) ValidateSandbox(canonical func(string) string) error {
 	return fmt.Errorf("decision sandbox does not apply here: %s", about)
 }
 
-// shellToolName is the one built-in tool that starts programs.
+// shellToolName is the name of the only built-in tool that starts programs.
 const shellToolName = "run_shell_command"
 
 func (m *Means) missing() string {
 	if m.Missing == nil {
-		return "there is no sandbox"
+		return "no sandbox is available"
 	}
 	return m.Missing()
 }
 
-// Confinement says how a call runs, if it runs.
+// Confinement says how a call runs if it is allowed.
 type Confinement struct {
 	On bool
-	// Online says that the network is on unless the settings say what it is.
+	// Online is set if the network is enabled unless the settings say otherwise.
 	Online bool
-	// By is the rule, setting or flag that confines the call.
+	// By is the rule, setting or flag that requests the sandbox.
 	By string
-	// Missing is why a call runs as it would without a sandbox although By asks for
-	// one; "" if nothing asks for it.
+	// Missing is the reason why the call runs without a sandbox although By
+	// requests one; "" if none is requested.
 	Missing string
-	// Allows describes what the program may do in the sandbox; "" if it cannot be
-	// confined. nil if the call starts no program.
+	// Allows describes what the program may do in the sandbox; it returns "" if it
+	// cannot be confined. It is nil if the call starts no program.
 	Allows func() string
 }
 
-// String says in one line how the call runs, and for one that is not confined what
-// the sandbox would allow; "" if there is nothing to say.
+// String describes in one line how the call runs. If it is not confined, the line
+// says what the sandbox would allow. It is "" for calls that start no program.
 func (c Confinement) String() string {
 	switch {
 	case c.On && c.Allows != nil:
 		return fmt.Sprintf("on (%s): %s", c.By, c.Allows())
 	case c.Missing != "":
-		return fmt.Sprintf("not possible, so it runs without (%s): %s", c.By, c.Missing)
+		return fmt.Sprintf("unavailable, running without it (%s): %s", c.By, c.Missing)
 	case c.Allows == nil:
 		return ""
 	}
@@ -88,7 +90,7 @@ func (c Confinement) String() string {
 	return ""
 }
 
-// means returns what there is for the program that the call would run.
+// means returns the means to confine the program that the call would run.
 func (d *decision) means() Means {
 	if d.tool.Program == "" || d.policy.Means == nil {
 		return Means{}
@@ -96,8 +98,8 @@ func (d *decision) means() Means {
 	return d.policy.Means(d.tool.Program)
 }
 
-// ruled returns the decision of a rule that matches, with its reason. Where a
-// call cannot be confined, a rule that confines asks.
+// ruled returns the decision of a matching rule and the reason. A rule with the
+// decision Sandbox asks if the call cannot be confined.
 func (d *decision) ruled(r *Rule) (Decision, string) {
 	switch r.Decision {
 	case Allow:
@@ -122,8 +124,8 @@ func (d *decision) ruled(r *Rule) (Decision, string) {
 	return Ask, cmp.Or(r.Reason, "a rule requires confirmation")
 }
 
-// confine says how the call runs; ruled is what rules, approvals and defaults said.
-// It is the only place that decides this.
+// confine decides whether the call runs in the sandbox. ruled is the verdict of
+// rules, approvals and defaults. No other code makes this decision.
 func (d *decision) confine(v, ruled Verdict) Verdict {
 	if v.Decision == Deny || d.tool.Program == "" {
 		return v
@@ -135,7 +137,7 @@ func (d *decision) confine(v, ruled Verdict) Verdict {
 		}
 		return func() string { return m.Allows(online) }
 	}
-	if ruled.Decision == Sandbox { // also after a question that the tool itself asks
+	if ruled.Decision == Sandbox { // even if the tool itself asks a question first
 		v.Confine = Confinement{On: true, By: ruled.Origin, Allows: allows(false)}
 		return v
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// programTool is a tool whose calls start a program and whose subject is its param
-// command.
+// programTool is a tool whose calls start a program, and whose subject is its
+// param command.
 func programTool(program string) *registry.Tool {
 	return &registry.Tool{
 		Definition: registry.Definition{Name: "run_shell_command", Source: registry.SourceBuiltin, Category: registry.CategoryCommand},
@@ -42,18 +42,18 @@ func TestConfinement(t *testing.T) {
 		{"a part that asks", "ls; git push", sandboxRule, "", Means{Missing: have}, Ask, false, false, "", ""},
 		{"a part that asks, in a mode", "ls; git push", sandboxRule, "", Means{Auto: true, Origin: "m", Missing: have}, Ask, true, false, "m", ""},
 		{"an unknown program", "$X", sandboxRule, "", Means{Missing: have}, Ask, false, false, "", ""},
-		{"a rule without means", "ls", sandboxRule, "", Means{Missing: lack}, Ask, false, false, "", "no kernel"},
+		{"a rule without a sandbox", "ls", sandboxRule, "", Means{Missing: lack}, Ask, false, false, "", "no kernel"},
 		{"a rule for a kind that is off", "ls", sandboxRule, "", Means{Off: true, Missing: have}, Ask, false, false, "", "is off"},
 		{"a rule under yolo", "ls", sandboxRule, ModeYolo, Means{YoloAuto: true, Missing: have}, Sandbox, true, false, "a:3", ""},
 		{"plan denies", "ls", sandboxRule, ModePlan, Means{Missing: have}, Deny, false, false, "", ""},
 		{"yolo", "ls", nil, ModeYolo, Means{YoloAuto: true, Missing: have}, Allow, true, true, "approvalMode", ""},
 		{"yolo, an allowed line", "pwd", sandboxRule, ModeYolo, Means{YoloAuto: true, Missing: have}, Allow, true, true, "approvalMode", ""},
-		{"yolo without means", "ls", nil, ModeYolo, Means{YoloAuto: true, Missing: lack}, Allow, false, false, "approvalMode", ""},
+		{"yolo without a sandbox", "ls", nil, ModeYolo, Means{YoloAuto: true, Missing: lack}, Allow, false, false, "approvalMode", ""},
 		{"yolo requires", "ls", nil, ModeYolo, Means{YoloRequire: true, YoloOrigin: "y", Missing: lack}, Deny, false, false, "", "no kernel"},
 		{"yolo that is off", "ls", nil, ModeYolo, Means{Missing: have}, Allow, false, false, "", ""},
 		{"a mode requires", "pwd", sandboxRule, "", Means{Require: true, Origin: "m", Missing: lack}, Deny, false, false, "", "no kernel"},
 		{"a mode asks for it", "pwd", sandboxRule, "", Means{Auto: true, Origin: "m", Missing: lack}, Allow, false, false, "m", ""},
-		{"nothing is known", "ls", sandboxRule, "", Means{}, Ask, false, false, "", "there is no sandbox"},
+		{"no means", "ls", sandboxRule, "", Means{}, Ask, false, false, "", "no sandbox is available"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestConfinement(t *testing.T) {
 	}
 }
 
-// A question that the tool itself asks does not lead out of the sandbox.
+// A call stays in the sandbox even if the tool itself asks a question.
 func TestConfirmedCallsStayConfined(t *testing.T) {
 	tool := programTool("shell")
 	tool.Confirm = func(context.Context, registry.Call) registry.Asking { return registry.Asking{Reason: "sure?"} }
@@ -83,7 +83,7 @@ func TestConfirmedCallsStayConfined(t *testing.T) {
 	}
 }
 
-func TestSandboxOfOtherTools(t *testing.T) {
+func TestSandboxRuleOnToolsWithoutPrograms(t *testing.T) {
 	p := &Policy{Rules: compiled(t, []Rule{{Decision: Sandbox}}), Means: func(string) Means { t.Error("asked"); return Means{} }}
 	v := p.Decide(t.Context(), &registry.Tool{Definition: registry.Definition{Name: "x", Source: "mcp:s", Server: "s"}}, registry.Call{})
 	if v.Decision != Ask || v.Confine.On || !strings.Contains(v.Reason, "it starts no program") {
@@ -106,7 +106,7 @@ func TestSandboxOfOtherTools(t *testing.T) {
 	}
 }
 
-// compiled returns the rules ready for use.
+// compiled returns compiled copies of the rules.
 func compiled(t *testing.T, rules []Rule) []Rule {
 	t.Helper()
 	out := slices.Clone(rules)

@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// shellTool is a shell tool as the built-in one presents itself.
+// shellTool is a tool like the built-in shell tool.
 func shellTool(command string) *registry.Tool {
 	return &registry.Tool{
 		Definition: registry.Definition{Name: "run_shell_command", Source: registry.SourceBuiltin, Category: registry.CategoryCommand},
@@ -41,7 +41,7 @@ func banned() []registry.Entry {
 	return out
 }
 
-// shellPolicy has rules on some commands.
+// shellPolicy is a policy with rules on some commands.
 func shellPolicy(t testing.TB) *Policy {
 	rules := entries(t, Deny, "run_shell_command(git push)")
 	return &Policy{Rules: append(rules, entries(t, Allow, "run_shell_command(ls)", "run_shell_command(echo)")...), Banned: banned()}
@@ -116,8 +116,8 @@ func TestShellBannedNamesSetting(t *testing.T) {
 	}
 }
 
-// TestShellWritesElsewhere checks that a rule on a path holds for a file that a line
-// writes through a link, or after it has changed the folder.
+// A rule on a path applies to a file that a line writes through a link or after
+// changing the folder.
 func TestShellWritesElsewhere(t *testing.T) {
 	workspace := trust.Real(t.TempDir())
 	if err := os.Mkdir(filepath.Join(workspace, "secret"), 0o700); err != nil {

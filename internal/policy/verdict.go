@@ -2,41 +2,43 @@ package policy
 
 import "strings"
 
-// Verdict is the decision on one call and the reason for it. The zero value
+// Verdict is the decision about one call and the reason for it. The zero value
 // asks.
 type Verdict struct {
 	Decision Decision
-	Reason   string // one line for a person; foreign text in it is quoted
+	Reason   string // one line for people; untrusted text in it is quoted
 	Origin   string // file:line, flag, "approval" or "default"
-	// Rule is the rule that decided, nil if none did.
+	// Rule is the rule that decided; nil if none did.
 	Rule *Rule
-	// Approval is the id of the remembered approval that allowed; "" if none.
+	// Approval is the id of the remembered approval that allowed the call; "" if
+	// none did.
 	Approval string
 	// Commands holds the verdict on each simple command of a shell command line.
 	Commands []CommandVerdict
-	// Scopes lists what an "always" could be remembered for, the default first; it is
-	// empty if nothing may be remembered.
+	// Scopes are the scopes that an "always" can be remembered for, the default
+	// first. It is empty if nothing can be remembered.
 	Scopes []Scope
-	// Firm is set if no rule and no approval could make the question unnecessary.
+	// Firm is set if no rule or approval can avoid the question.
 	Firm bool
-	// Unread is set for a command line that cannot be parsed reliably, Unsure for one
-	// whose programs are not known before it runs. The mode yolo denies them: banned
-	// commands cannot be ruled out.
+	// Unread is set if the command line cannot be parsed reliably, Unsure if some
+	// of its programs are not known before it runs. The mode yolo denies such
+	// lines if banned commands cannot be ruled out.
 	Unread, Unsure bool
-	// Person is set if only a person may answer, in any mode.
+	// Person is set if only a person may answer, regardless of the mode.
 	Person bool
-	// Agreed is set if the mode answers every question with yes, including questions
-	// that come up after the decision.
+	// Agreed is set if the mode answers every question with yes, including
+	// questions that come up after the decision.
 	Agreed bool
-	// Confine says whether the call runs in the sandbox, if it runs.
+	// Confine says whether the call runs in the sandbox if it is allowed.
 	Confine Confinement
-	// Hides reports which files and folders the call must not show although it may
-	// run, because rules deny them or ask about them. It is safe for concurrent use;
-	// nil if no rule names paths.
+	// Hides reports whether the call must not show a path although it may run,
+	// because a rule denies the path or asks about it. It is safe for concurrent
+	// use. It is nil if no rule hides anything.
 	Hides func(path string) bool
-	// Paths are the paths that the call names, as the decision found them.
+	// Paths are the paths of the call, including the files that its command line
+	// writes.
 	Paths []string
-	// Changes says why a remembered approval was not used.
+	// Changes are the changes because of which a remembered approval was not used.
 	Changes []Change
 }
 
@@ -50,7 +52,8 @@ func (v *Verdict) Scope(kind ScopeKind) (Scope, bool) {
 	return Scope{}, false
 }
 
-// Roots returns the programs of a shell command line, each once, in order.
+// Roots returns the programs of a shell command line, in order and without
+// duplicates.
 func (v *Verdict) Roots() []string {
 	var out []string
 	seen := map[string]bool{}
@@ -66,44 +69,44 @@ func (v *Verdict) Roots() []string {
 // CommandVerdict is the decision on one part of a shell command line.
 type CommandVerdict struct {
 	Text     string   `json:"text"`           // as written
-	Root     string   `json:"root,omitempty"` // the program, "" if it is not known before the line runs
+	Root     string   `json:"root,omitempty"` // the program; "" if it is not known before the line runs
 	Decision Decision `json:"decision"`
 	Reason   string   `json:"reason"`
 	Origin   string   `json:"origin"`
 
 	rule     *Rule
 	approval string
-	remember string // how the commands begin that an approval would cover
+	remember string // the first words of the commands that an approval would cover
 }
 
-// Change is one part of a tool that has changed since it was approved.
+// Change is a difference between a tool and its approved state.
 type Change struct {
-	Part     string // as in registry.Part, or "tool" for a tool that is new
+	Part     string // as in registry.Part, or "tool" for a new tool
 	Old, New string // "" if the text was not stored
 }
 
-// ScopeKind says what an approval covers.
+// ScopeKind is the kind of a scope.
 type ScopeKind string
 
-// The kinds of spec section 8.5.
+// The kinds of scopes.
 const (
 	ScopeTool    ScopeKind = "tool"    // every call of one tool
-	ScopeCommand ScopeKind = "command" // commands of a shell tool that begin with the same words
+	ScopeCommand ScopeKind = "command" // commands of a shell tool with the same first words
 	ScopeHost    ScopeKind = "host"    // every call of one tool to one host
 	ScopeEdits   ScopeKind = "edits"   // every edit by built-in tools in this workspace
 	ScopeServer  ScopeKind = "server"  // every tool of one MCP server
 )
 
-// Scope is what an answer "always" is remembered for.
+// Scope is what an "always" answer covers.
 type Scope struct {
 	Kind ScopeKind
-	// Values holds how commands begin for ScopeCommand, as the shell reads them, and
-	// the hosts of ScopeHost.
+	// Values are the first words of the commands that a ScopeCommand covers,
+	// quoted as for a shell, or the hosts of a ScopeHost.
 	Values []string
 }
 
-// Covers says which commands a ScopeCommand covers, as in `"git status …"`: "…"
-// stands for any arguments.
+// Covers describes the commands that a ScopeCommand covers, as in `"git status
+// …"`. "…" stands for any arguments.
 func (s *Scope) Covers() string {
 	covers := make([]string, len(s.Values))
 	for i, v := range s.Values {

@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	stormRuns  = 50
-	stormKills = 60
+	processes = 50
+	kills     = 60
 )
 
-// TestMain lets the test binary play a run of toolreg that remembers answers.
+// TestMain lets the test binary act as a process that remembers answers.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("POLICY_TEST_DIR"); dir != "" {
-		os.Exit(playRun(dir, os.Getenv("POLICY_TEST_PREFIX"), os.Getenv("POLICY_TEST_ANSWERS") == "one"))
+		os.Exit(runHelper(dir, os.Getenv("POLICY_TEST_PREFIX"), os.Getenv("POLICY_TEST_ANSWERS") == "one"))
 	}
 	os.Exit(m.Run())
 }
 
-// playRun remembers one answer, or one after the other until it is killed, and
-// prints the program of each that is kept.
-func playRun(path, prefix string, one bool) int {
+// runHelper remembers one answer, or one after the other until it is killed, and
+// prints each answer after saving it.
+func runHelper(path, prefix string, one bool) int {
 	d, err := state.OpenDir(path)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -50,7 +50,7 @@ func playRun(path, prefix string, one bool) int {
 	}
 }
 
-func player(t *testing.T, dir, prefix, answers string) *exec.Cmd {
+func helperCommand(t *testing.T, dir, prefix, answers string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "POLICY_TEST_DIR="+dir, "POLICY_TEST_PREFIX="+prefix, "POLICY_TEST_ANSWERS="+answers)
@@ -58,7 +58,7 @@ func player(t *testing.T, dir, prefix, answers string) *exec.Cmd {
 	return cmd
 }
 
-// programs returns what the approvals in dir were given for.
+// programs returns the commands that the approvals in dir cover.
 func programs(t *testing.T, dir string) []string {
 	t.Helper()
 	d, err := state.OpenDir(dir)
@@ -76,11 +76,11 @@ func programs(t *testing.T, dir string) []string {
 	return out
 }
 
-func TestFiftyAnswersAtOnceAreKept(t *testing.T) {
+func TestConcurrentProcessesLoseNoApproval(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	var wg sync.WaitGroup
-	for i := range stormRuns {
-		cmd := player(t, dir, fmt.Sprintf("p%d", i), "one")
+	for i := range processes {
+		cmd := helperCommand(t, dir, fmt.Sprintf("p%d", i), "one")
 		wg.Go(func() {
 			if err := cmd.Run(); err != nil {
 				t.Error(err)
@@ -88,18 +88,18 @@ func TestFiftyAnswersAtOnceAreKept(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := programs(t, dir); len(got) != stormRuns {
-		t.Errorf("%d answers of %d are left: %q", len(got), stormRuns, got)
+	if got := programs(t, dir); len(got) != processes {
+		t.Errorf("%d answers of %d are left: %q", len(got), processes, got)
 	}
 }
 
-// Runs are killed while they remember. What was kept before stays, and the file
-// is whole.
-func TestKilledRunsLoseNoAnswer(t *testing.T) {
+// Processes are killed while they remember answers. Answers that were saved before
+// remain, and the file stays valid.
+func TestKilledProcessesLoseNoApproval(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	var kept []string
-	for i := range stormKills {
-		cmd := player(t, dir, fmt.Sprintf("k%d", i), "many")
+	for i := range kills {
+		cmd := helperCommand(t, dir, fmt.Sprintf("k%d", i), "many")
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ func TestKilledRunsLoseNoAnswer(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Error(err)
 		}
-		for lines.Scan() { // what was still in the pipe
+		for lines.Scan() { // output that was still in the pipe
 			kept = append(kept, strings.TrimSpace(lines.Text()))
 		}
 		_ = cmd.Wait() // it was killed
@@ -127,8 +127,8 @@ func TestKilledRunsLoseNoAnswer(t *testing.T) {
 			t.Errorf("%q is lost", program)
 		}
 	}
-	if len(kept) < stormKills || len(found) > len(kept)+stormKills {
+	if len(kept) < kills || len(found) > len(kept)+kills {
 		t.Errorf("%d answers were kept, %d found", len(kept), len(found))
 	}
-	t.Logf("%d kills, %d answers kept, %d found", stormKills, len(kept), len(found))
+	t.Logf("%d kills, %d answers kept, %d found", kills, len(kept), len(found))
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// pieces are what random globs and paths are made of.
+// pieces are combined to random globs and paths.
 var pieces = []string{"a", "b", "A", "ab", "src", "/", "/", "/", "//", "*", "**", "/**", "**/", "?", ".", "..", "../", "./", "{", "}", ",", "{a,b}", "{a/,**}", "{b,{a,src}}",
 	"[", "]", "[ab]", "[!a]", "[a-b]", "[}]", `\`, `\*`, `\{`, "é", "É", "K", "k", "ſ", "s", "İ", "\xff", "\x00", ":", "w", "[x]", " "}
 
-// assemble makes a text of pieces.
+// assemble joins pieces.
 func assemble(choice []byte) string {
 	var out strings.Builder
 	for _, c := range choice {
@@ -24,8 +24,8 @@ func assemble(choice []byte) string {
 	return out.String()
 }
 
-// withoutTexts is pathMatch as it was written first, without short cuts.
-func withoutTexts(workspace string, r *Rule, p pathname) bool {
+// matchWithoutLiterals is a straightforward version of pathMatch, for comparison.
+func matchWithoutLiterals(workspace string, r *Rule, p pathname) bool {
 	glob, name := absolutePath(quoteGlob(workspace), r.Path), p.absolute
 	if !r.isNarrow() {
 		glob, name = strings.ToLower(glob), p.lower
@@ -42,8 +42,8 @@ func withoutTexts(workspace string, r *Rule, p pathname) bool {
 	return ok
 }
 
-// sameMatches compares the short cuts of long lists of rules with the full
-// comparison.
+// sameMatches checks that matching with shortcuts has the same result as matching
+// without them.
 func sameMatches(t *testing.T, glob, name string) {
 	t.Helper()
 	for _, workspace := range []string{"/w", "/", "/a/[x]{b}/K"} {
@@ -51,12 +51,12 @@ func sameMatches(t *testing.T, glob, name string) {
 		p := d.pathname(name)
 		for _, decision := range []Decision{Allow, Deny} {
 			r := Rule{Path: glob, Decision: decision}
-			want := withoutTexts(workspace, &r, p)
+			want := matchWithoutLiterals(workspace, &r, p)
 			if got := d.pathMatch(&r, p); got != want {
 				t.Errorf("%s of %q for %q in %s: %t before Compile, want %t", decision, glob, name, workspace, got, want)
 			}
 			if err := r.Compile(); err == nil && d.pathMatch(&r, p) != want {
-				t.Errorf("%s of %q for %q in %s: %t with %q, want %t", decision, glob, name, workspace, !want, r.texts, want)
+				t.Errorf("%s of %q for %q in %s: %t with %q, want %t", decision, glob, name, workspace, !want, r.literals, want)
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func TestShortCuts(t *testing.T) {
 	}
 }
 
-// FuzzShortCuts does what TestShortCuts does with other globs and paths.
+// FuzzShortCuts is TestShortCuts with fuzzed globs and paths.
 func FuzzShortCuts(f *testing.F) {
 	f.Add([]byte{4, 5, 9}, []byte{4, 5, 0})
 	f.Fuzz(func(t *testing.T, glob, name []byte) {
@@ -100,8 +100,8 @@ func FuzzShortCuts(f *testing.F) {
 	})
 }
 
-// A workspace whose name looks like a glob is no glob.
-func TestWorkspaceIsNoGlob(t *testing.T) {
+// The name of a workspace is never treated as a glob.
+func TestWorkspaceIsNotAGlob(t *testing.T) {
 	for _, workspace := range []string{"/w/{a,b}", "/w/[x]", "/w/a*", "/w/{a", `/w/a\b`} {
 		for _, tt := range []struct {
 			rule Rule

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// birth identifies a file by its number and time of creation; "" if it does not
+// birth identifies a file by its inode number and creation time; "" if it does not
 // exist. The time is 0 on file systems that do not record it.
 func birth(path string) string {
 	var st unix.Statx_t

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// birth identifies a file by its number; "" if it does not exist.
+// birth identifies a file by its inode number; "" if it does not exist.
 func birth(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Kinds of a [Change].
+// The kinds of a [Change].
 const (
 	Added   = "added"
 	Changed = "changed"
 	Removed = "removed"
 )
 
-// Change is the difference of one file from the grant.
+// Change is the difference of a file from the granted one.
 type Change struct {
 	Kind string `json:"kind"`           // added, changed, removed
 	Name string `json:"name"`           // file, relative to the project root
@@ -26,10 +26,10 @@ type granted struct {
 	Name string `json:"name"`
 	Path string `json:"path"`
 	Sum  string `json:"sha256"`
-	Text string `json:"text,omitempty"` // to show changes later; only short texts
+	Text string `json:"text,omitempty"` // only short texts, to show changes later
 }
 
-// changes returns the differences of the files from the granted ones.
+// changes returns the differences between the granted files and the current ones.
 func changes(old []granted, files []File) []Change {
 	before := make(map[string]granted, len(old))
 	for _, g := range old {
@@ -56,7 +56,7 @@ func changes(old []granted, files []File) []Change {
 	return out
 }
 
-// changed returns the diff of a text; "" if the old text was not stored.
+// changed returns the diff of a text file; "" if the old text was not stored.
 func changed(g granted, f File) string {
 	if g.Text == "" {
 		return ""

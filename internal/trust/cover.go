@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// Cover returns everything that a grant for the project at root covers: the
-// settings files, the files in the project that the programs name, and all
-// files of the trees (absolute paths of plugin folders; missing ones are
-// empty). The result is sorted by name. An error means that the project cannot
-// be trusted in its current state.
+// Cover returns all files that a grant for the project at root covers: the
+// settings files, the files of the project that the programs may run, and all
+// files in the trees, which are absolute paths of plugin folders and need not
+// exist. The result is sorted by name. If Cover returns an error, the project
+// cannot be trusted in its current state.
 func Cover(root string, settings []File, programs []Program, trees []string) ([]File, error) {
 	c := cover{root: Real(root), files: map[string]File{}, room: maxBytes, seen: map[string]bool{}, listed: map[string]*listing{}}
 	for _, f := range settings {
@@ -39,8 +39,8 @@ func Cover(root string, settings []File, programs []Program, trees []string) ([]
 	return out, nil
 }
 
-// Name returns the name of a file in a project: relative to the root with
-// slashes, or the absolute path outside it.
+// Name returns the name of a file in a project: its path relative to root with
+// slashes, or its absolute path if it is outside.
 func Name(root, path string) string {
 	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -52,12 +52,12 @@ type cover struct {
 	root   string
 	files  map[string]File
 	room   int64           // bytes left
-	seen   map[string]bool // folders already covered, with links resolved
+	seen   map[string]bool // folders that are already covered, with links resolved
 	listed map[string]*listing
 }
 
-// inside reports whether a path is in the project, either as written or after
-// resolving links.
+// inside reports whether a path is in the project, either as written or with links
+// resolved.
 func (c *cover) inside(path string) bool {
 	for _, p := range []string{path, Real(path), filepath.Join(Real(filepath.Dir(path)), filepath.Base(path))} {
 		if Within(p, c.root) {
@@ -67,8 +67,8 @@ func (c *cover) inside(path string) bool {
 	return false
 }
 
-// add covers one file. Absent files and files that are not regular are ignored,
-// because they cannot be run.
+// add covers one file. It ignores missing and non-regular files, because they
+// cannot be run.
 func (c *cover) add(path string) error {
 	name := Name(c.root, filepath.Join(Real(filepath.Dir(path)), filepath.Base(path)))
 	if _, ok := c.files[name]; ok {
@@ -94,10 +94,10 @@ func (c *cover) add(path string) error {
 	return nil
 }
 
-// bytecode covers the compiled forms of a Python module that Python runs in place of its
-// source although the source may say something else: those that refer to it by hash. The
-// usual ones have the time of the source, which a repository cannot set, and change with
-// every run.
+// bytecode covers compiled Python modules that refer to their source by hash.
+// Python may run these even if they do not match the source. Ordinary ones are not
+// covered: they contain the modification time of the source, which a repository
+// cannot set, and they change from run to run.
 func (c *cover) bytecode(dir, prefix string) error {
 	for _, name := range c.list(dir).names {
 		if !strings.HasPrefix(name, prefix) || !strings.HasSuffix(name, ".pyc") {
@@ -112,10 +112,11 @@ func (c *cover) bytecode(dir, prefix string) error {
 	return nil
 }
 
-// hashBased reads the flags after the magic number of a .pyc file (PEP 552).
+// hashBased reports whether a .pyc file refers to its source by hash, according to
+// the flags after the magic number (PEP 552).
 func hashBased(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return false // opening a pipe would wait
+		return false // opening a pipe would block
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -127,7 +128,7 @@ func hashBased(path string) bool {
 	return err == nil && head[4]&1 != 0
 }
 
-// tree covers all files of a folder, following links; each folder once.
+// tree covers all files in a folder, following links. It visits each folder once.
 func (c *cover) tree(dir string) error {
 	real := Real(dir)
 	if c.seen[real] {

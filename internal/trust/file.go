@@ -21,7 +21,7 @@ import (
 const (
 	maxFiles = 20_000
 	maxBytes = 128 << 20
-	maxText  = 64 << 10 // of one file, stored to show changes
+	maxText  = 64 << 10 // of one file that is stored to show changes
 )
 
 // Errors of [Read] and [ReadOwned].
@@ -38,22 +38,24 @@ type OwnerError struct {
 
 func (e *OwnerError) Error() string { return e.Path + " is not safe to use: " + e.Reason }
 
-// File is one file that a grant covers, with its content when it was read.
+// File is a file that a grant covers, with its content at the time it was read.
 type File struct {
 	Name string // relative to the project root with slashes; absolute outside it
 	Path string // with links resolved
-	Sum  string // sha256 of the bytes, hex
+	Sum  string // hex SHA-256 of the bytes
 	Size int64  // bytes
-	Data []byte // the bytes; for files that [Cover] finds, only short texts
+	Data []byte // the bytes; for files that [Cover] finds, only if they are a short text
 }
 
-// Read reads a regular file once, so that the bytes that are hashed are the
-// bytes that are parsed. It never blocks on a pipe. A file of more than limit
-// bytes is ErrTooLarge, a folder or device ErrNotRegular. The caller sets Name.
+// Read reads a regular file once, so that the bytes that are hashed are the bytes
+// that are parsed. It never blocks on a pipe. It returns ErrTooLarge for a file of
+// more than limit bytes, and ErrNotRegular for a folder or device. The caller sets
+// Name.
 func Read(path string, limit int64) (File, error) { return read(path, limit, false) }
 
-// ReadOwned is Read for files that nobody has named. If a user other than root
-// or this one could have written the file, the error is an [*OwnerError].
+// ReadOwned is like Read, for files that the user did not name. If a user other
+// than root or the current one could have written the file, it returns an
+// [*OwnerError].
 func ReadOwned(path string, limit int64) (File, error) { return read(path, limit, true) }
 
 func read(path string, limit int64, owned bool) (File, error) {
@@ -75,8 +77,8 @@ func read(path string, limit int64, owned bool) (File, error) {
 	return newFile(Real(path), data), nil
 }
 
-// Proposed returns a file as [Read] will return it once it has this content. It
-// need not exist yet.
+// Proposed returns a file as [Read] would return it if it had this content. The
+// file need not exist.
 func Proposed(path string, data []byte) File {
 	real, rest := path, ""
 	for {
@@ -94,8 +96,8 @@ func newFile(path string, data []byte) File {
 	return File{Path: path, Sum: hex.EncodeToString(sum[:]), Size: int64(len(data)), Data: data}
 }
 
-// Foreign returns why another user could have written a folder or file; "" if
-// none could. It does not follow links.
+// Foreign returns the reason why another user could have written a folder or file;
+// "" if no other user could. It does not follow links.
 func Foreign(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -131,7 +133,7 @@ func isText(b []byte) bool {
 	return len(b) <= maxText && utf8.Valid(b) && bytes.IndexByte(b, 0) < 0
 }
 
-// capped passes on the first room bytes and drops the rest.
+// capped writes the first room bytes to w and drops the rest.
 type capped struct {
 	w    io.Writer
 	room int
@@ -162,8 +164,8 @@ func open(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// Hash returns the hash of a set of files: their names, the targets of their
-// links and their bytes. It does not depend on the order of the files.
+// Hash returns the hash of a set of files: their names, resolved paths and
+// contents. It does not depend on their order.
 func Hash(files []File) string {
 	sorted := make([]*File, len(files))
 	for i := range files {

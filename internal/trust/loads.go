@@ -10,12 +10,14 @@ import (
 	"sync"
 )
 
-// maxScript is the size of the largest script that is searched for what it loads.
+// maxScript is the size of the largest script that is searched for the files it
+// loads.
 const maxScript = 256 << 10
 
-// What scripts load by a name that stands in them: the files that a shell script
-// sources or gives to an interpreter, and the relative modules of JavaScript. The
-// author of a script that is trusted could hide others, and need not.
+// Patterns for the files that scripts load by name: files that a shell script
+// sources or passes to an interpreter, and relative imports in JavaScript. They
+// find ordinary code. A script could also load files in hidden ways, but its
+// author has no reason to, because the script itself is trusted.
 var (
 	sourced = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?m)(?:^|[;&|(){}!]|\b(?:if|then|else|do|while|until))[ \t]*(?:exec[ \t]+)?` +
@@ -31,7 +33,8 @@ const (
 	javaScripts  = ".js .cjs .mjs .ts .cts .mts .jsx .tsx"
 )
 
-// loads covers the files that a script loads by name, and what these load.
+// loads covers the files that a script loads by name, and recursively the files
+// that those load.
 func (r *reach) loads(path string) error {
 	if r.scanned[path] {
 		return nil
@@ -48,7 +51,7 @@ func (r *reach) loads(path string) error {
 	}
 	text, err := os.ReadFile(path)
 	switch {
-	case err != nil: // what cannot be read does not run
+	case err != nil: // an unreadable script cannot run
 		return nil
 	case isShell && bytes.HasPrefix(text, []byte("#!")):
 		first, _, _ := bytes.Cut(text, []byte("\n"))
@@ -61,7 +64,7 @@ func (r *reach) loads(path string) error {
 	for _, match := range sourced().FindAllSubmatch(text, -1) {
 		words := strings.NewReplacer(`"`, "", "'", "").Replace(r.expand(string(match[1])))
 		for _, word := range pieces(words) {
-			for _, from := range []string{dir, r.program.Dir, r.root} { // the script's folder is often found out: $(dirname "$0")/x
+			for _, from := range []string{dir, r.program.Dir, r.root} { // scripts often compute their own folder, as in $(dirname "$0")/x
 				if err := r.load(filepath.Join(from, word)); err != nil {
 					return err
 				}
@@ -71,7 +74,7 @@ func (r *reach) loads(path string) error {
 	return nil
 }
 
-// modules covers the modules that a file of JavaScript names.
+// modules covers the modules that a JavaScript file imports.
 func (r *reach) modules(dir string, names [][][]byte) error {
 	for _, match := range names {
 		path := filepath.Join(dir, string(match[1]))
@@ -84,7 +87,7 @@ func (r *reach) modules(dir string, names [][][]byte) error {
 	return nil
 }
 
-// load covers a file, with or without an extension, and what it loads.
+// load covers a file, with or without an extension, and the files that it loads.
 func (r *reach) load(path string) error {
 	names := r.list(filepath.Dir(path)).names
 	for _, extension := range append(extensions(), "") {

@@ -7,11 +7,11 @@ import "io/fs"
 // openNonblock is 0 on systems without pipes in the file system.
 const openNonblock = 0
 
-// foreign cannot tell on systems with access control lists.
+// foreign returns "": owners are not checked on systems with access control lists.
 func foreign(fs.FileInfo) string { return "" }
 
-// Device identifies a file system; 0 if unknown.
+// Device returns 0, because file systems cannot be identified here.
 func Device(fs.FileInfo) uint64 { return 0 }
 
-// Identity is not supported on this system.
+// Identity returns "", because folders cannot be identified on this system.
 func Identity(string) string { return "" }

@@ -2,8 +2,8 @@ package trust
 
 import "path/filepath"
 
-// Real returns a path without symbolic links, or clean if its links cannot be
-// followed. "" stays "".
+// Real returns a path with symbolic links resolved, or just cleaned if they cannot
+// be resolved. For "" it returns "".
 func Real(path string) string {
 	if path == "" {
 		return ""
@@ -14,8 +14,8 @@ func Real(path string) string {
 	return filepath.Clean(path)
 }
 
-// Within reports whether a path is a folder or lies below it, by their texts: both
-// are absolute, or relative to the same folder.
+// Within reports whether path is folder or lies below it, comparing the paths
+// lexically. Both must be absolute, or relative to the same folder.
 func Within(path, folder string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rel)

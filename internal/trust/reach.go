@@ -12,31 +12,31 @@ import (
 	"sync"
 )
 
-// maxFolders limits the folders from which one command may start. A project
-// with a command that names more cannot be trusted.
+// maxFolders limits the folders in which the files of one command are searched. A
+// project with a command that names more folders cannot be trusted.
 const maxFolders = 64
 
 // Program is a command in the settings.
 type Program struct {
-	Argv      []string // expanded as far as possible; empty if there is only an environment
+	Argv      []string // expanded as far as possible; empty if only the environment matters
 	Dir       string   // absolute path where it runs
 	Env       []string // "NAME=value" from the settings; any value may name files
-	Inherited []string // "NAME=value" from our environment; words may refer to it, and its PATH is used
+	Inherited []string // "NAME=value" from our environment; provides PATH and the variables in words
 }
 
 // reach finds the files that one command may run.
 //
 // It interprets a word in every way that a shell, an interpreter or an option
-// could, and looks for it in every folder that the command names. It does not
-// record absent files: every check looks again, and a file that was created
-// meanwhile is reported as added.
+// could, and searches every folder that the command names. Missing files are not
+// recorded: each check searches again, and reports a file that has since been
+// created as added.
 type reach struct {
 	*cover
 	program Program
-	words   []string // of the command, without quotes or duplicates
+	words   []string // the words of the command, without quotes or duplicates
 	folders []string // absolute folders from which relative words may be resolved
 	runners []runner
-	scanned map[string]bool // scripts that were searched for what they load
+	scanned map[string]bool // scripts that were searched for the files they load
 }
 
 // program covers the files that a command may run.
@@ -53,7 +53,7 @@ func (c *cover) program(p Program) error {
 		r.addRunner(word)
 	}
 	r.folders = []string{p.Dir, c.root}
-	for i := 0; i < len(r.folders); i++ { // grows
+	for i := 0; i < len(r.folders); i++ { // folder may append to the list
 		if i == maxFolders {
 			return fmt.Errorf("covering %q: it names more than %d folders", strings.Join(p.Argv, " "), maxFolders)
 		}
@@ -64,8 +64,8 @@ func (c *cover) program(p Program) error {
 	return errors.Join(r.path(), r.codeFolders(), r.local())
 }
 
-// addWords adds a word as a whole, the pieces into which a shell or an option
-// would split it, and its form without quotes.
+// addWords adds a word as a whole, the pieces into which a shell or an option may
+// split it, and the word without its quotes.
 func (r *reach) addWords(word string) {
 	word = r.expand(word)
 	bare := strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(word)
@@ -78,14 +78,15 @@ func (r *reach) addWords(word string) {
 	}
 }
 
-// Compiled when a project is checked, not at every start.
+// These are compiled when a project is checked, not at every start.
 var (
 	processFolder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/proc/[^/\s]+/(?:task/[^/\s]+/)?(cwd|root)\b`) })
 	variable      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(?:\{(\w+)[^}]*\}|(\w+))|%(\w+)%`) })
 )
 
-// expand replaces variables as a shell would, as far as they are known. An
-// unknown variable may be any folder that the command names.
+// expand replaces variables as a shell would, as far as they are known. An unknown
+// variable becomes ".", so that it can stand for any folder that the command
+// names.
 func (r *reach) expand(word string) string {
 	word = processFolder().ReplaceAllStringFunc(word, func(m string) string {
 		if strings.HasSuffix(m, "/root") {
@@ -114,13 +115,14 @@ func (r *reach) lookup(name string) string {
 	return "."
 }
 
-// pieces splits a word where a shell or an option would: "--x=FILE", "a; b".
+// pieces splits a word where a shell or an option may split it, as in "--x=FILE"
+// or "a; b".
 func pieces(word string) []string {
 	return strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\r\n=;|&<>(){}[]`'\",:$#!+", r) })
 }
 
-// forms returns the interpretations of a word: the file itself, the value after
-// an option letter (-rFILE), a file of arguments (@FILE), and modules (a.b).
+// forms returns the possible meanings of a word: a file, the value after an option
+// letter (-rFILE), a file of arguments (@FILE), or a module (a.b).
 func forms(word string) []string {
 	out := []string{word}
 	if rest, ok := strings.CutPrefix(word, "@"); ok {
@@ -140,14 +142,14 @@ func forms(word string) []string {
 	return out
 }
 
-// folder covers the files that the words name in one folder, and adds the
-// folders that they name.
+// folder covers the files in one folder that the words name, and adds the folders
+// that they name.
 func (r *reach) folder(dir string) error {
 	for _, word := range r.words {
 		path := word
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
-		} else if err := r.word(filepath.Join(dir, path)); err != nil { // after something unknown: $(pwd)/x
+		} else if err := r.word(filepath.Join(dir, path)); err != nil { // the part before it may be unknown, as in $(pwd)/x
 			return err
 		}
 		if err := r.word(path); err != nil {
@@ -157,7 +159,7 @@ func (r *reach) folder(dir string) error {
 	return r.entries(dir)
 }
 
-// word covers the files that a path could mean: itself, with an extension, or
+// word covers the files that a path could mean: as written, with an extension, or
 // as a pattern.
 func (r *reach) word(path string) error {
 	parent, base := filepath.Split(path)
@@ -180,11 +182,11 @@ func (r *reach) word(path string) error {
 	return r.file(path)
 }
 
-// file covers one file in the project, or adds a folder from which to start.
+// file covers one file in the project, or adds a folder to search.
 func (r *reach) file(path string) error {
 	info, err := os.Stat(path)
 	switch {
-	case err != nil: // an absent file cannot be run
+	case err != nil: // a missing file cannot be run
 		return nil
 	case info.IsDir():
 		if path = filepath.Clean(path); !slices.Contains(r.folders, path) {
@@ -203,10 +205,12 @@ func (r *reach) file(path string) error {
 	return r.loads(path)
 }
 
-// listing has the names in a folder, if it is in the project.
+// listing contains the names in a folder; none if the folder is outside the
+// project.
 type listing struct{ names []string }
 
-// list reads a folder once; empty if it is outside the project.
+// list reads each folder once. It returns an empty listing for a folder outside
+// the project.
 func (c *cover) list(dir string) *listing {
 	if l, ok := c.listed[dir]; ok {
 		return l
@@ -222,8 +226,8 @@ func (c *cover) list(dir string) *listing {
 	return l
 }
 
-// path covers the program in the folders of PATH, and everything in those
-// folders that are inside the project, because a file added there would be
+// path covers the program in the folders of PATH. In folders of PATH that are
+// inside the project it covers every file, because a file added there would be
 // found first.
 func (r *reach) path() error {
 	for _, dir := range r.folderList("PATH") {
@@ -243,7 +247,7 @@ func (r *reach) path() error {
 	return nil
 }
 
-// folderList returns the absolute folders in a variable.
+// folderList returns the folders in a variable such as PATH, as absolute paths.
 func (r *reach) folderList(name string) []string {
 	var out []string
 	for _, dir := range filepath.SplitList(r.expand(r.valueOf(name))) {

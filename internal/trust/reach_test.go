@@ -9,17 +9,18 @@ import (
 	"time"
 )
 
-// TestChangedAfterTheGrant holds the grant against each way that a command can
-// name a file: granted, then changed or put there, the project is not trusted.
-func TestChangedAfterTheGrant(t *testing.T) {
+// TestChangedFileEndsTrust checks every way in which a command can name a file: if
+// the file is changed or created after the grant, the project is no longer
+// trusted.
+func TestChangedFileEndsTrust(t *testing.T) {
 	tests := []struct {
 		name string
 		argv []string
-		env  []string // given
-		have []string // what the process has
+		env  []string // from the settings
+		have []string // inherited
 		dir  string
-		file string // that is changed
-		new  bool   // it comes only after the grant
+		file string // the file that changes
+		new  bool   // the file is created after the grant
 	}{
 		{name: "a path", argv: []string{"./tools/run.sh"}, file: "tools/run.sh"},
 		{name: "a missing path", argv: []string{"sh", "./tools/run.sh"}, file: "tools/run.sh", new: true},
@@ -32,7 +33,7 @@ func TestChangedAfterTheGrant(t *testing.T) {
 		{name: "its root", argv: []string{"sh", "/proc/self/root<root>/tools/run.sh"}, file: "tools/run.sh"},
 		{name: "another folder", argv: []string{"sh", "-c", "cd tools && ./run.sh"}, file: "tools/run.sh"},
 		{name: "folder by folder", argv: []string{"sh", "-c", "cd a; cd b; ./run.sh"}, file: "a/b/run.sh"},
-		{name: "behind quotes", argv: []string{"sh", "-c", `tools/r"u"n'.sh'`}, file: "tools/run.sh"},
+		{name: "inside quotes", argv: []string{"sh", "-c", `tools/r"u"n'.sh'`}, file: "tools/run.sh"},
 		{name: "a pattern", argv: []string{"sh", "-c", "tools/r?n.*"}, file: "tools/run.sh"},
 		{name: "a program that runs it", argv: []string{"env", "A=b", "timeout", "5", "sh", "tools/run.sh"}, file: "tools/run.sh"},
 		{name: "an option's value", argv: []string{"node", "--require=./tools/hook.js", "x"}, file: "tools/hook.js"},
@@ -144,7 +145,7 @@ func TestChangedAfterTheGrant(t *testing.T) {
 	}
 }
 
-func TestTooManyFoldersCannotBeFollowed(t *testing.T) {
+func TestTooManyFoldersFail(t *testing.T) {
 	root := tempDir(t)
 	var argv []string
 	for i := range maxFolders {
@@ -155,12 +156,13 @@ func TestTooManyFoldersCannotBeFollowed(t *testing.T) {
 		argv = append(argv, dir)
 	}
 	if _, err := Cover(root, nil, []Program{{Argv: argv, Dir: root}}, nil); err == nil {
-		t.Error("the command is trusted though not all of it was followed")
+		t.Error("the command is covered although not all its folders were searched")
 	}
 }
 
-// TestBytecode checks that Python's compiled modules are covered if they count whatever
-// the source says, and that the ordinary ones, which come and go, are not.
+// TestBytecode checks that compiled Python modules are covered if Python runs them
+// without comparing them with the source, and that ordinary ones, which change
+// often, are not.
 func TestBytecode(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "run.py"), "import helper")
@@ -190,7 +192,7 @@ func TestBytecode(t *testing.T) {
 	}
 }
 
-func TestWhatScriptsLoad(t *testing.T) {
+func TestFilesThatScriptsLoadAreCovered(t *testing.T) {
 	padded := func(script string, size int) string { return script + strings.Repeat("#", size-len(script)) }
 	for name, tt := range map[string]struct {
 		run  string
@@ -215,9 +217,9 @@ func TestWhatScriptsLoad(t *testing.T) {
 	}
 }
 
-// Where a command may mean several files, all are covered, and nothing outside is that
-// does not lead in.
-func TestAllThatACommandMayMean(t *testing.T) {
+// If a command may mean several files, all of them are covered, but no file
+// outside the project.
+func TestAmbiguousCommandCoversAllMeanings(t *testing.T) {
 	for name, tt := range map[string]struct {
 		argv, env []string // <above> is the folder above the project
 		want      string
@@ -248,8 +250,8 @@ func TestAllThatACommandMayMean(t *testing.T) {
 	}
 }
 
-// What cannot be covered is an error wherever it is found.
-func TestTooLargeToLoad(t *testing.T) {
+// A file that is too large to be covered is an error wherever it is found.
+func TestTooLargeFileFails(t *testing.T) {
 	for _, tt := range []struct {
 		argv, env []string
 		large     string

@@ -50,7 +50,7 @@ func TestDigest(t *testing.T) {
 	dir := tempDir(t)
 	path := write(t, filepath.Join(dir, "f"), strings.Repeat("x", 64<<10))
 	if f, err := digest(path, 64<<10); err != nil || f.Size != 64<<10 || len(f.Data) != 64<<10 {
-		t.Errorf("a text of the longest kind that is kept, at the limit: %d bytes, %d kept, %v", f.Size, len(f.Data), err)
+		t.Errorf("the longest text that is kept, at the limit: %d bytes, %d kept, %v", f.Size, len(f.Data), err)
 	}
 	if _, err := digest(path, 64<<10-1); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("over the limit: %v", err)
@@ -61,7 +61,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// Whether others could have put something in a folder, or in place of a file.
+// TestForeign checks which folders and files another user could have written.
 func TestForeign(t *testing.T) {
 	dir := tempDir(t)
 	folder := func(name string, mode os.FileMode) string {
@@ -77,9 +77,9 @@ func TestForeign(t *testing.T) {
 	link(t, "own", filepath.Join(dir, "link"))
 	tests := map[string]string{
 		folder("own", 0o755):                     "",
-		folder("temporary", 0o777|os.ModeSticky): "", // others cannot replace what is ours
+		folder("temporary", 0o777|os.ModeSticky): "", // others cannot replace our files in it
 		folder("everybody's", 0o777):             "writable by everybody",
-		filepath.Join(dir, "link"):               "", // its permissions say nothing
+		filepath.Join(dir, "link"):               "", // the permissions of a link do not matter
 		"/etc/passwd":                            "", // root may
 		filepath.Join(dir, "nothing"):            "no such file",
 	}
@@ -97,7 +97,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-func TestFileOfAGroup(t *testing.T) {
+func TestGroupWritableFile(t *testing.T) {
 	dir := tempDir(t)
 	path := write(t, filepath.Join(dir, "shared"), "x")
 	if err := os.Chmod(path, 0o664); err != nil {
@@ -116,10 +116,10 @@ func TestFileOfAGroup(t *testing.T) {
 	}
 	st := &syscall.Stat_t{Uid: 1000, Gid: 1000}
 	if !private(st) {
-		t.Error("a user's own group is taken for another's")
+		t.Error("a user's own group is treated as shared")
 	}
 	if st.Gid = 100; private(st) {
-		t.Error("a shared group is taken for the user's own")
+		t.Error("a shared group is treated as the user's own")
 	}
 }
 
@@ -135,10 +135,10 @@ func TestReadResolvesLinks(t *testing.T) {
 	}
 }
 
-func TestFileOfAnotherUser(t *testing.T) {
+func TestFileOwnedByAnotherUser(t *testing.T) {
 	path := write(t, filepath.Join(tempDir(t), "theirs"), "x")
 	if os.Geteuid() != 0 {
-		path = "/proc/1/cmdline" // root's: fine for everybody
+		path = "/proc/1/cmdline" // owned by root, which is trusted
 		if reason := Foreign(path); reason != "" {
 			t.Errorf("root's file: %s", reason)
 		}
@@ -152,8 +152,8 @@ func TestFileOfAnotherUser(t *testing.T) {
 	}
 }
 
-// TestProposed is the file as it is read once it is there: behind links, in
-// folders that are missing still, and in place of another.
+// TestProposed covers files that are reached through links, in missing folders,
+// and existing ones.
 func TestProposed(t *testing.T) {
 	dir := tempDir(t)
 	link := filepath.Join(dir, "link")
@@ -173,8 +173,8 @@ func TestProposed(t *testing.T) {
 	}
 }
 
-// Pipes among what a program loads are not waited for.
-func TestPipesAreNotLoaded(t *testing.T) {
+// Pipes are skipped rather than opened, which would block.
+func TestPipesAreSkipped(t *testing.T) {
 	root := tempDir(t)
 	write(t, filepath.Join(root, "run.py"), "")
 	write(t, filepath.Join(root, "run.sh"), ". ./pipe.sh\n")
@@ -191,8 +191,8 @@ func TestPipesAreNotLoaded(t *testing.T) {
 	}
 }
 
-// A folder stays the same whatever is put into it, except a .git, and is another one once
-// it was replaced.
+// The identity of a folder does not change with its content, except with its .git,
+// and changes if the folder is replaced.
 func TestIdentity(t *testing.T) {
 	dir := filepath.Join(tempDir(t), "p")
 	if Identity(dir) != "" {
@@ -213,6 +213,6 @@ func TestIdentity(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "a"), "")
 	if again := Identity(dir); again == first {
-		t.Errorf("another folder of the name is %q too", again)
+		t.Errorf("another folder at the same path is also %q", again)
 	}
 }

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// runner is a program that reads from its folder what to run.
+// runner is a program that reads files in its folder to find out what to run.
 type runner struct {
 	names   string // names of the program, without version
-	entries string // files that it reads, in its folder or one above
+	entries string // files that it reads, in its folder or a folder above
 	code    string // extensions of other files that it may load
-	local   bool   // it prefers programs installed in the project
+	local   bool   // prefers programs that are installed in the project
 }
 
-// runners returns all runners; the one without names applies to every folder
-// that a command names.
+// runners returns all known runners. The first has no names and applies to every
+// folder that a command names.
 func runners() []runner {
 	return []runner{
 		{"", "package.json index.js index.mjs index.cjs index.json index.node index.ts __main__.py __main__.pyc __init__.py main.go main.py main.ts pyproject.toml", "", false},
@@ -43,12 +43,12 @@ func runners() []runner {
 	}
 }
 
-// extensions returns the extensions that programs add to a name by themselves.
+// extensions returns the extensions that programs append to names.
 func extensions() []string {
 	return []string{".js", ".cjs", ".mjs", ".json", ".node", ".ts", ".py", ".pyc", ".rb", ".pl", ".pm", ".lua", ".php", ".sh", ".exe", ".cmd", ".bat", ".ps1"}
 }
 
-// addRunner adds the runner that a word may call.
+// addRunner adds the runner that a word may refer to.
 func (r *reach) addRunner(word string) {
 	name := strings.TrimRight(strings.TrimSuffix(filepath.Base(word), ".exe"), "0123456789.")
 	for _, known := range runners()[1:] {
@@ -58,10 +58,10 @@ func (r *reach) addRunner(word string) {
 	}
 }
 
-// entries covers the files in a folder that say what runs there.
+// entries covers the files in a folder that determine what a runner runs there.
 func (r *reach) entries(dir string) error {
 	if dir == r.root && dir != r.program.Dir && !slices.Contains(r.words, dir) {
-		return nil // only words that name the folder start there
+		return nil // applies only if a word names the root
 	}
 	var names []string
 	for _, known := range r.runners {
@@ -72,7 +72,7 @@ func (r *reach) entries(dir string) error {
 			}
 		}
 	}
-	if dir != r.program.Dir && dir != r.root || slices.Contains(r.words, ".") { // a folder that it names
+	if dir != r.program.Dir && dir != r.root || slices.Contains(r.words, ".") { // a folder that the command names
 		for name := range strings.FieldsSeq(runners()[0].entries) {
 			if err := r.entryInside(filepath.Join(dir, name)); err != nil {
 				return err
@@ -89,8 +89,8 @@ func (r *reach) entries(dir string) error {
 	return nil
 }
 
-// upTo returns a folder and those above it up to the project root; nil for a
-// folder outside.
+// upTo returns a folder and its parents up to the project root; nil if the folder
+// is outside the project.
 func (r *reach) upTo(dir string) []string {
 	var out []string
 	for at := dir; r.inside(at); at = filepath.Dir(at) {
@@ -109,7 +109,8 @@ func (r *reach) entryInside(path string) error {
 	return r.entry(path)
 }
 
-// entry covers a file that a runner reads, and the files that it names.
+// entry covers a file that a runner reads and, for a package.json, the files that
+// it names.
 func (r *reach) entry(path string) error {
 	if err := r.add(path); err != nil || filepath.Base(path) != "package.json" {
 		return err
@@ -124,7 +125,7 @@ func (r *reach) entry(path string) error {
 	return nil
 }
 
-// packageWords returns the words of the commands in a package.json.
+// packageWords returns the strings in a package.json that may name files to run.
 func packageWords(path string) []string {
 	data, err := os.ReadFile(path)
 	var all map[string]any
@@ -153,7 +154,7 @@ func packageWords(path string) []string {
 	return out
 }
 
-// siblings covers the files next to a script that its interpreter finds before
+// siblings covers the files next to a script that an interpreter would load before
 // those of its own library.
 func (r *reach) siblings(path string) error {
 	for _, known := range r.runners {
@@ -166,7 +167,7 @@ func (r *reach) siblings(path string) error {
 	return nil
 }
 
-// code covers the files of a folder with one of the extensions, and the
+// code covers the files in a folder with one of the extensions, and the Python
 // packages in it.
 func (r *reach) code(dir, extensions string) error {
 	for _, name := range r.list(dir).names {
@@ -181,8 +182,8 @@ func (r *reach) code(dir, extensions string) error {
 	return nil
 }
 
-// codeFolders covers the whole folders that environment variables name as
-// locations of code.
+// codeFolders covers the contents of all folders that environment variables name
+// as locations of code.
 func (r *reach) codeFolders() error {
 	for _, name := range []string{"PYTHONPATH", "PYTHONHOME", "NODE_PATH", "PERL5LIB", "PERLLIB", "RUBYLIB", "GEM_PATH", "GEM_HOME", "LUA_PATH", "LUA_CPATH",
 		"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "CLASSPATH", "ZDOTDIR", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"} {
@@ -201,7 +202,7 @@ func (r *reach) codeFolders() error {
 	return nil
 }
 
-// local covers the programs installed in the project that a runner prefers to
+// local covers programs installed in the project, which some runners prefer to
 // others of the same name.
 func (r *reach) local() error {
 	if !slices.ContainsFunc(r.runners, func(known runner) bool { return known.local }) {
@@ -219,10 +220,11 @@ func (r *reach) local() error {
 	return nil
 }
 
-// installed covers a package or program of that name in a folder.
+// installed covers the package or program with this name that is installed in a
+// folder.
 func (r *reach) installed(dir, word string) error {
 	if i := strings.LastIndex(word, "@"); i > 0 {
-		word = word[:i] // its version
+		word = word[:i] // remove the version
 	}
 	if !filepath.IsLocal(word) {
 		return nil

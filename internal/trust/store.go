@@ -15,42 +15,41 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// ErrDamaged reports that a stored grant cannot be read. The project is then
-// not trusted; the next Grant sets the file aside.
+// ErrDamaged reports that a stored grant cannot be read. The project is then not
+// trusted, and the next Grant sets the file aside.
 var ErrDamaged = errors.New("the stored grant cannot be read")
 
 // grantVersion is the version of the file format of a grant.
 const grantVersion = 1
 
-// Store stores grants in a state folder, in one file per project, so that a
-// check reads only its own project's. It is safe for concurrent use, also by
-// several processes.
+// Store stores grants in a state folder, in one file per project. It is safe for
+// concurrent use, also by several processes.
 type Store struct {
 	dir *state.Dir
 }
 
-// NewStore returns the Store in the user's state folder.
+// NewStore returns a Store that uses the given state folder.
 func NewStore(dir *state.Dir) *Store { return &Store{dir: dir} }
 
 // Status says whether a project is trusted. The zero value is not trusted.
 type Status struct {
 	Trusted bool
-	Granted time.Time // time of the last grant; zero = never, or revoked
-	Changes []Change  // since the last grant, sorted by name
+	Granted time.Time // time of the last grant; zero if there is none or it was revoked
+	Changes []Change  // differences from the grant, sorted by name
 }
 
 // grant is a person's consent to what a project runs.
 type grant struct {
 	Version int       `json:"version"`
-	Root    string    `json:"root"`           // the project root, links resolved
-	Hash    string    `json:"hash,omitempty"` // see Hash; "" = revoked
+	Root    string    `json:"root"`           // the project root, with links resolved
+	Hash    string    `json:"hash,omitempty"` // result of Hash; "" if revoked
 	Time    time.Time `json:"time,omitzero"`
 	Files   []granted `json:"files,omitempty"`
 }
 
-// Check compares the files of a project with its grant. They are trusted if all
-// of them, and all other files of the grant, are unchanged. An error means that
-// the grant cannot be read; nothing is then trusted.
+// Check compares the files of a project with its grant. The project is trusted if
+// the files, and all other files of the grant, are unchanged. If Check returns an
+// error, the grant could not be read and the project is not trusted.
 func (s *Store) Check(root string, files []File) (Status, error) {
 	root = Real(root)
 	g, err := s.read(root)
@@ -67,8 +66,9 @@ func (s *Store) Check(root string, files []File) (Status, error) {
 	return Status{Granted: g.Time, Changes: all}, nil
 }
 
-// unchanged reports whether a granted file that is not in the question now is
-// unchanged. If so, consent to more files includes consent to fewer.
+// unchanged reports whether a granted file that Check was not given still has its
+// granted content. Then consent to the larger set of files includes the smaller
+// one.
 func (g grant) unchanged(name string) bool {
 	i := slices.IndexFunc(g.Files, func(f granted) bool { return f.Name == name })
 	path := filepath.FromSlash(name)
@@ -79,13 +79,14 @@ func (g grant) unchanged(name string) bool {
 	return err == nil && i >= 0 && f.Sum == g.Files[i].Sum && f.Path == g.Files[i].Path
 }
 
-// Grant stores consent to exactly these files, replacing an older grant. A
-// damaged file is set aside first; its new path is returned.
+// Grant stores consent to exactly these files and replaces an earlier grant. If
+// the file of that grant is damaged, it is set aside, and its new path is
+// returned.
 func (s *Store) Grant(ctx context.Context, root string, files []File, at time.Time) (setAside string, err error) {
 	return s.replace(ctx, newGrant(Real(root), files, at))
 }
 
-// Revoke deletes the grant of a project and reports whether there was one.
+// Revoke removes the grant of a project and reports whether there was one.
 func (s *Store) Revoke(ctx context.Context, root string) (bool, error) {
 	root = Real(root)
 	old, err := s.read(root)
@@ -120,7 +121,7 @@ func (s *Store) read(root string) (grant, error) {
 	return s.decode(root, data)
 }
 
-// replace writes a grant and sets aside a damaged one.
+// replace writes a grant. It sets a damaged file aside first.
 func (s *Store) replace(ctx context.Context, g grant) (setAside string, err error) {
 	setAside, err = s.dir.UpdateOrSetAside(ctx, fileName(g.Root), func(old []byte) ([]byte, error) {
 		_, err := s.decode(g.Root, old)
@@ -138,7 +139,7 @@ func (s *Store) replace(ctx context.Context, g grant) (setAside string, err erro
 	return setAside, nil
 }
 
-// decode decodes a grant's file; nil is the content of an absent one.
+// decode decodes the file of a grant; data is nil if there is no file.
 func (s *Store) decode(root string, data []byte) (grant, error) {
 	var g grant
 	if data == nil {

@@ -50,7 +50,7 @@ func newStore(t *testing.T) *Store {
 	return NewStore(dir)
 }
 
-// names returns what is covered in a project with these programs.
+// names returns the names of the covered files in a project with these programs.
 func names(t *testing.T, root string, programs ...Program) []string {
 	t.Helper()
 	files, err := Cover(root, nil, programs, []string{filepath.Join(root, ".toolreg", "plugins")})
@@ -112,7 +112,7 @@ func TestCoverFollowsWhatRuns(t *testing.T) {
 	}
 }
 
-// set compares lists whose order does not count.
+// set converts a list to a set, to compare lists regardless of order.
 func set(in []string) map[string]bool {
 	out := map[string]bool{}
 	for _, s := range in {
@@ -121,7 +121,7 @@ func set(in []string) map[string]bool {
 	return out
 }
 
-func TestPluginLoopsEnd(t *testing.T) {
+func TestPluginLinkLoop(t *testing.T) {
 	root := tempDir(t)
 	plugins := filepath.Join(root, ".toolreg", "plugins")
 	write(t, filepath.Join(plugins, "one", "plugin.yaml"), "id: one")
@@ -137,7 +137,7 @@ func TestPluginLoopsEnd(t *testing.T) {
 	}
 }
 
-func TestTooMuchToCover(t *testing.T) {
+func TestCoverLimitsBytes(t *testing.T) {
 	root := tempDir(t)
 	path := write(t, filepath.Join(root, "big"), "")
 	if err := os.Truncate(path, maxBytes+1); err != nil { // sparse
@@ -158,7 +158,7 @@ func TestTooMuchToCover(t *testing.T) {
 	}
 }
 
-func TestTooManyToCover(t *testing.T) {
+func TestCoverLimitsFiles(t *testing.T) {
 	root := tempDir(t)
 	c := cover{root: root, files: map[string]File{}, room: maxBytes}
 	for i := range 20_000 - 1 {
@@ -172,7 +172,7 @@ func TestTooManyToCover(t *testing.T) {
 	}
 }
 
-func TestGrantIsForTheseBytesAlone(t *testing.T) {
+func TestGrantAppliesToExactBytes(t *testing.T) {
 	s, root := newStore(t), tempDir(t)
 	file := func(name, text string) File {
 		f, err := Read(write(t, filepath.Join(root, name), text), 100)
@@ -211,14 +211,14 @@ func TestGrantIsForTheseBytesAlone(t *testing.T) {
 	moved := b
 	moved.Path += "-elsewhere"
 	if st, err := s.Check(root, []File{a, moved}); err != nil || st.Trusted || len(st.Changes) != 1 || st.Changes[0].Kind != Changed || st.Changes[0].Name != "b.sh" {
-		t.Errorf("the same bytes at another place: %+v, %v", st, err)
+		t.Errorf("the same bytes at another path: %+v, %v", st, err)
 	}
 	if st, _ := s.Check(filepath.Join(root, ".."), []File{a, b}); st.Trusted {
-		t.Error("the grant counts for another project")
+		t.Error("the grant applies to another project")
 	}
 }
 
-func TestConsentToMoreIsConsentToLess(t *testing.T) {
+func TestGrantCoversFewerFiles(t *testing.T) {
 	s, root := newStore(t), tempDir(t)
 	file := func(name, text string) File {
 		f, err := Read(write(t, filepath.Join(root, name), text), 100)
@@ -238,11 +238,11 @@ func TestConsentToMoreIsConsentToLess(t *testing.T) {
 			t.Errorf("%s: trusted %v, %v; want %v", when, st.Trusted, err, want)
 		}
 	}
-	check("the other file is as it was", true)
+	check("the other file is unchanged", true)
 	write(t, filepath.Join(root, "other.json"), "[]")
 	check("the other file has changed", false)
 	write(t, filepath.Join(root, "other.json"), "{}")
-	check("it is as it was again", true)
+	check("the other file is restored", true)
 	moved := write(t, filepath.Join(root, "moved.json"), "{}")
 	if err := os.Remove(filepath.Join(root, "other.json")); err != nil {
 		t.Fatal(err)
@@ -255,7 +255,7 @@ func TestConsentToMoreIsConsentToLess(t *testing.T) {
 	check("the other file is gone", false)
 }
 
-func TestHashTellsNamesAndTargetsApart(t *testing.T) {
+func TestHashIncludesNamesAndTargets(t *testing.T) {
 	base := []File{{Name: "a", Path: "/p/a", Sum: "1"}, {Name: "b", Path: "/p/b", Sum: "2"}}
 	for _, other := range [][]File{
 		{{Name: "a", Path: "/p/a", Sum: "2"}, {Name: "b", Path: "/p/b", Sum: "1"}},
@@ -338,9 +338,9 @@ func TestGrantsOfANewerVersionAreKept(t *testing.T) {
 	}
 }
 
-// Only texts show how they changed: not what is binary, too long to be kept, or was not
-// kept with the grant.
-func TestChangesOfTextsShow(t *testing.T) {
+// A change has a diff only if the file is a text that is not too long and was
+// stored with the grant.
+func TestDiffsOfTextFiles(t *testing.T) {
 	old := []granted{{Name: "f", Path: "/f", Sum: "1", Text: "one\n"}}
 	for name, tt := range map[string]struct {
 		old  []granted
@@ -361,8 +361,8 @@ func TestChangesOfTextsShow(t *testing.T) {
 	}
 }
 
-// A grant keeps texts to show changes, but not without end.
-func TestWhichTextsAGrantKeeps(t *testing.T) {
+// A grant stores texts to show changes, up to a limit.
+func TestGrantLimitsStoredTexts(t *testing.T) {
 	text := []byte(strings.Repeat("x", 64<<10))
 	files := []File{{Name: "binary", Data: []byte("x\x00")}}
 	for i := range 9 {

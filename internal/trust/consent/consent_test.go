@@ -11,14 +11,14 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-func TestNoVariableHides(t *testing.T) {
+func TestMentionsFindsEveryVariable(t *testing.T) {
 	tests := []struct {
 		in   string
 		want []string
 	}{
 		{"$A${B}x", []string{"A", "B"}},
 		{"${A:-${B:-$C}}", []string{"A", "B", "C"}},
-		{"${A:-${b-}}$SECRET", []string{"A", "b", "SECRET"}}, // the broken default is never looked at where A is set
+		{"${A:-${b-}}$SECRET", []string{"A", "b", "SECRET"}}, // the malformed default is not evaluated if A is set
 		{"${A:-${$SECRET}", []string{"A", "SECRET"}},
 		{"$$A $$$B", []string{"B"}},
 		{`run $\SECRET`, []string{"SECRET"}},
@@ -35,8 +35,8 @@ func TestNoVariableHides(t *testing.T) {
 	}
 }
 
-// FuzzMentions makes sure that nothing is read that was not announced, whatever
-// is set.
+// FuzzMentions checks that every variable that is read was announced, regardless
+// of which are set.
 func FuzzMentions(f *testing.F) {
 	for _, s := range []string{"$A", "${A:-${B:-$C}}", "env:A", "cmd:echo $\\A '$B'", "file:~/$X", "$A$$A"} {
 		f.Add(s)
@@ -55,7 +55,7 @@ func FuzzMentions(f *testing.F) {
 				return value, value != "unset"
 			}
 			for _, text := range texts {
-				_, _ = expand.Text(text, lookup) // what it reads counts here
+				_, _ = expand.Text(text, lookup) // only the variables that it reads matter
 			}
 		}
 	})

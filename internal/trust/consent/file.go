@@ -1,10 +1,10 @@
-// Package consent says what a project's settings would do if they applied: which
-// programs they run and which addresses they reach, what they loosen, which
-// variables and files they read. The trust question shows these.
+// Package consent describes what a project's settings would do if they applied,
+// for the trust question: which programs they run, which addresses they connect
+// to, what they loosen, and which variables and files they read.
 //
-// It examines files that nobody has allowed yet and that may contain mistakes.
-// Package settings reads the files, calls this package, and applies them only
-// if the exact bytes of everything they can run were granted.
+// It examines files that are not trusted yet and may contain mistakes. Package
+// settings reads the files, calls this package, and applies the settings only if
+// the exact bytes of everything they can run were granted.
 package consent
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// File is a file of settings that nobody has allowed yet.
+// File is a settings file that is not trusted yet.
 type File struct {
 	Path     string
 	Root     *jsonx.Value // nil if the file could not be parsed
 	Settings []Setting    // in file order
 }
 
-// Setting is one setting of a [File], which may have mistakes.
+// Setting is one setting of a [File]. It may contain mistakes.
 type Setting struct {
 	Row   *table.Row
-	Key   string // as written, dotted
+	Key   string // as written, with dots
 	Value *jsonx.Value
 	Pos   jsonx.Pos
 }

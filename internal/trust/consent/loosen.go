@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// Loosens lists the settings of a file that allow more than the defaults, one
-// per line, with secrets masked; nothing for nil.
+// Loosens lists the settings in a file that allow more than the defaults, one per
+// line, with secrets masked. f may be nil.
 func Loosens(f *File) []string {
 	if f == nil {
 		return nil
@@ -56,8 +56,8 @@ func (f *File) loosens(s Setting) []string {
 	return out
 }
 
-// Expands lists every variable and reference that the strings of a file mention,
-// in any setting, one per line; nothing for nil.
+// Expands lists all variables and references in the strings of a file, one per
+// line. f may be nil.
 func Expands(f *File) []string {
 	if f == nil || f.Root == nil {
 		return nil
@@ -71,8 +71,9 @@ func Expands(f *File) []string {
 	return out
 }
 
-// mentions lists every variable and reference that expanding a string could
-// read, each once, regardless of which are set and how its words are quoted.
+// mentions returns all variables and references that expanding a string could
+// read, without duplicates, regardless of which variables are set and of quotes in
+// the string.
 func mentions(s string) []string {
 	var all []string
 	switch kind, target := table.Reference(s); kind {
@@ -83,7 +84,7 @@ func mentions(s string) []string {
 		s = target
 	}
 	all = append(all, expand.Names(s)...)
-	if words, err := process.Split(s); err == nil { // quotes can hide a name: $\A
+	if words, err := process.Split(s); err == nil { // quotes can hide a name, as in $\A
 		for _, word := range words {
 			all = append(all, expand.Names(word)...)
 		}

@@ -12,16 +12,16 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Plugin is a plugin of the project, for the trust question.
+// Plugin is a plugin of the project, as the trust question shows it.
 type Plugin struct {
-	Path     string // its manifest or script
-	Sum      string // of the manifest from which Programs were read; "" for a script
+	Path     string // of its manifest or script
+	Sum      string // hash of the manifest that contains Programs; "" for a script
 	Programs []Program
 }
 
-// Plugins reads the plugins in the folders without running anything. Programs run
-// in the folder of their plugin, with the variables that f sets. A manifest with
-// mistakes is read as far as possible.
+// Plugins reads the plugins in the folders without running anything. Their
+// programs run in the folder of the plugin, with the variables that f sets. A
+// manifest with mistakes is read as far as possible.
 func Plugins(f *File, root string, folders []string) []Plugin {
 	var env []string
 	if f != nil {
@@ -43,7 +43,7 @@ func Plugins(f *File, root string, folders []string) []Plugin {
 	return out
 }
 
-// pluginAt reads the plugin at a path; nil for none.
+// pluginAt reads the plugin at a path; it returns nil if there is none.
 func pluginAt(root, path string, env []string) *Plugin {
 	for _, name := range []string{"plugin.yaml", "plugin.yml", "plugin.json"} {
 		doc, _ := document.Read(filepath.Join(path, name))
@@ -64,8 +64,8 @@ func pluginAt(root, path string, env []string) *Plugin {
 	return &Plugin{Path: path, Programs: []Program{{Place: "plugin " + quoteWord(trust.Name(root, path)), Key: "runs", Argv: []string{path}, Cwd: filepath.Dir(path), Env: env}}}
 }
 
-// manifestCommands lists the commands of a manifest: its factory, the command of
-// its calls and those of its tools.
+// manifestCommands returns the commands in a manifest: factory, call and the
+// commands of its tools.
 func manifestCommands(n *jsonx.Value) []Program {
 	var out []Program
 	for _, key := range []string{"factory", "call"} {
@@ -85,8 +85,8 @@ func manifestCommands(n *jsonx.Value) []Program {
 	return out
 }
 
-// Changed returns the path of a plugin whose manifest, as read, is not among
-// the covered files; "" if all are.
+// Changed returns the path of a plugin whose manifest differs from the covered
+// files, because it changed after they were read; "" if none does.
 func Changed(plugins []Plugin, covered []trust.File) string {
 	for _, p := range plugins {
 		if p.Sum != "" && !slices.ContainsFunc(covered, func(f trust.File) bool { return f.Sum == p.Sum }) {
@@ -96,7 +96,7 @@ func Changed(plugins []Plugin, covered []trust.File) string {
 	return ""
 }
 
-// DescribePlugins names every plugin and its commands, as [Describe] does.
+// DescribePlugins renders the plugins and their commands as [Describe] does.
 func DescribePlugins(root string, plugins []Plugin) []string {
 	var out []string
 	for _, p := range plugins {
@@ -109,8 +109,8 @@ func DescribePlugins(root string, plugins []Plugin) []string {
 	return out
 }
 
-// PluginFolders returns the plugin folders inside the project at root that a file
-// adds, absolute; nothing for nil.
+// PluginFolders returns the absolute paths of the plugin folders that a file adds
+// and that are inside the project at root. f may be nil.
 func PluginFolders(f *File, root string, v Variables) []string {
 	if f == nil {
 		return nil

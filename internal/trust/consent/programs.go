@@ -13,20 +13,19 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Program is something that settings would run or reach. Its strings are
-// unexpanded.
+// Program is a command that settings would run, or an address that they would
+// connect to. Its strings are not expanded.
 type Program struct {
-	Place string   // where it is set, file:line
-	Key   string   // the setting, dotted
+	Place string   // file:line of the setting
+	Key   string   // the setting, with dots
 	Argv  []string // empty for an address
 	URL   string
-	Cwd   string   // where it runs, relative to the project root
-	Env   []string // "NAME=value", the variables that the settings give it
-	Names []string // variables that no other line of the question shows
+	Cwd   string   // folder in which it runs, relative to the project root
+	Env   []string // "NAME=value" from the settings
+	Names []string // variables to show with the program
 }
 
-// Programs lists what a file would run or reach, in file order; nothing for
-// nil.
+// Programs lists what a file would run or connect to, in file order. f may be nil.
 func Programs(f *File) []Program {
 	if f == nil {
 		return nil
@@ -43,7 +42,7 @@ func Programs(f *File) []Program {
 		case s.Row.Name == "mcpServers":
 			out = append(out, f.servers(s)...)
 		case s.Row.Name == "env":
-			run(nil, valuesOf(s.Value)) // for programs that run with it: BASH_ENV, NODE_OPTIONS
+			run(nil, valuesOf(s.Value)) // variables such as BASH_ENV and NODE_OPTIONS name code to run
 		case s.Row.Runs && s.Row.Type == table.Strings:
 			for _, path := range s.Value.Strings() {
 				run([]string{path}, nil)
@@ -65,7 +64,7 @@ func (f *File) place(at jsonx.Pos) string {
 	return f.Path + ":" + strconv.Itoa(int(at.Line))
 }
 
-// env returns the file's own top-level env.
+// env returns the file's top-level setting env as "NAME=value".
 func (f *File) env() []string {
 	for _, s := range f.Settings {
 		if s.Row.Name == "env" {
@@ -75,8 +74,7 @@ func (f *File) env() []string {
 	return nil
 }
 
-// valuesOf returns the strings of an object that may not have been checked, as
-// "NAME=value".
+// valuesOf returns the string members of an unchecked object as "NAME=value".
 func valuesOf(n *jsonx.Value) []string {
 	if n == nil {
 		return nil
@@ -90,7 +88,7 @@ func valuesOf(n *jsonx.Value) []string {
 	return out
 }
 
-// servers lists what the entries of mcpServers run and reach.
+// servers lists what the entries of mcpServers run and connect to.
 func (f *File) servers(s Setting) []Program {
 	var out []Program
 	for _, entry := range s.Value.Members {
@@ -112,7 +110,7 @@ func (f *File) servers(s Setting) []Program {
 	return out
 }
 
-// logins lists the addresses that a login to a server sends credentials to.
+// logins lists the addresses to which a login to a server sends credentials.
 func (f *File) logins(key string, oauth *jsonx.Value) []Program {
 	if oauth == nil || oauth.Kind != jsonx.Object {
 		return nil
@@ -126,7 +124,7 @@ func (f *File) logins(key string, oauth *jsonx.Value) []Program {
 	return out
 }
 
-// references lists the cmd: references anywhere in a setting.
+// references lists the cmd: references in a setting.
 func (f *File) references(s Setting) []Program {
 	var out []Program
 	s.Value.Walk(s.Key, func(key string, n *jsonx.Value) {
@@ -137,7 +135,8 @@ func (f *File) references(s Setting) []Program {
 	return out
 }
 
-// splitOrFields splits a command, at blanks if it cannot be run anyway.
+// splitOrFields splits a command like a shell, or at blanks if its quoting is
+// invalid.
 func splitOrFields(line string) []string {
 	if argv, err := process.Split(line); err == nil {
 		return argv
@@ -145,7 +144,7 @@ func splitOrFields(line string) []string {
 	return strings.Fields(line)
 }
 
-// rawCommands finds the commands in a value of unknown structure.
+// rawCommands returns the commands in a value of unknown structure.
 func rawCommands(n *jsonx.Value) [][]string {
 	var out [][]string
 	for _, item := range n.Items {
@@ -164,7 +163,7 @@ func rawCommands(n *jsonx.Value) [][]string {
 	return out
 }
 
-// Describe renders one program per line, with all arguments in full.
+// Describe renders one program per line, with all arguments.
 func Describe(programs []Program) []string {
 	out := make([]string, 0, len(programs))
 	for _, p := range programs {
@@ -189,8 +188,8 @@ func Describe(programs []Program) []string {
 	return out
 }
 
-// holdsCode reports whether the command line contains code, so that its words
-// may not show all files it uses.
+// holdsCode reports whether the command line contains code that may use files
+// without naming them.
 func (p Program) holdsCode() bool {
 	for i, word := range p.Argv {
 		if i > 0 && slices.Contains([]string{"-c", "-e", "-E", "-p", "-r", "--eval", "--print", "--command", "-Command"}, p.Argv[i-1]) && strings.ContainsAny(word, "$`(*?[{~") {
@@ -200,7 +199,8 @@ func (p Program) holdsCode() bool {
 	return false
 }
 
-// quoteWord makes word boundaries and odd characters visible.
+// quoteWord quotes a word if it is empty or contains blanks, quotes or unprintable
+// characters.
 func quoteWord(word string) string {
 	plain := strings.IndexFunc(word, func(r rune) bool {
 		return r <= ' ' || r == '"' || r == '\'' || r == '\\' || !strconv.IsPrint(r)
@@ -211,8 +211,8 @@ func quoteWord(word string) string {
 	return strconv.Quote(word)
 }
 
-// Variables expands the variables in a string. If that fails, the string stays
-// as it is.
+// Variables is a function that expands the variables in a string. If it fails, the
+// string is used unchanged.
 type Variables func(string) (string, error)
 
 func (v Variables) expand(s string) string {
@@ -230,9 +230,9 @@ func (v Variables) expandAll(in []string) []string {
 	return out
 }
 
-// Expand expands the words of programs of the project at root, as far as the
+// Expand expands the words of the programs of the project at root, as far as the
 // variables are known, to find the files that they name. inherited is the part of
-// our environment that they get.
+// our environment that the programs receive.
 func Expand(programs []Program, root string, v Variables, inherited []string) []trust.Program {
 	out := make([]trust.Program, 0, len(programs))
 	for _, p := range programs {

@@ -19,30 +19,30 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// TestMain lets the test binary play one of many runs of toolreg: real
-// processes, which share nothing but the files.
+// TestMain lets the test binary act as one of several processes, which share
+// nothing but the files.
 func TestMain(m *testing.M) {
 	role := os.Getenv("TRUST_TEST_ROLE")
 	if role == "" {
 		goleak.VerifyTestMain(m)
 		return
 	}
-	if err := play(role, os.Getenv("TRUST_TEST_STATE"), os.Getenv("TRUST_TEST_ROOT")); err != nil {
+	if err := runHelper(role, os.Getenv("TRUST_TEST_STATE"), os.Getenv("TRUST_TEST_ROOT")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// background is the context of the processes that play another run.
+// background is the context of these processes.
 var background = context.Background()
 
-// variant is what a project holds in one of two versions.
+// variant returns the files of a project in one of two versions.
 func variant(letter string) []File {
 	text := strings.Repeat(letter, maxText/2)
 	return []File{{Name: ".toolreg/settings.yaml", Path: "/p/settings.yaml", Sum: letter, Size: int64(len(text)), Data: []byte(text)}}
 }
 
-func play(role, path, root string) error {
+func runHelper(role, path, root string) error {
 	dir, err := state.OpenDir(path)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func play(role, path, root string) error {
 	s := NewStore(dir)
 	for i := 0; ; i++ {
 		switch role {
-		case "grant": // a project of its own beside one that all share
+		case "grant": // its own project and one that all processes share
 			if i == 5 {
 				return nil
 			}
@@ -66,7 +66,7 @@ func play(role, path, root string) error {
 				return nil
 			}
 			_, err = s.Check(filepath.Dir(root), variant("a"))
-		case "storm": // until it is killed
+		case "loop": // until it is killed
 			_, err = s.Grant(background, root, variant(string("ab"[i%2])), time.Unix(1, 0))
 		}
 		if err != nil {
@@ -78,12 +78,12 @@ func play(role, path, root string) error {
 func grantAnd(s *Store, root string) error {
 	aside, err := s.Grant(background, root, variant("a"), time.Unix(1, 0))
 	if err == nil && aside != "" {
-		err = fmt.Errorf("%s was taken for damaged", aside)
+		err = fmt.Errorf("%s was set aside as damaged", aside)
 	}
 	return err
 }
 
-func player(t *testing.T, role, stateDir, root string) *exec.Cmd {
+func helperCommand(t *testing.T, role, stateDir, root string) *exec.Cmd {
 	t.Helper()
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		t.Fatal(err)
@@ -94,18 +94,18 @@ func player(t *testing.T, role, stateDir, root string) *exec.Cmd {
 	return cmd
 }
 
-// Fifty runs grant, read and revoke at once: no run fails, and no grant of
+// Fifty processes grant, read and revoke concurrently: none fails, and no grant of
 // another project is lost.
-func TestFiftyRunsLoseNoGrant(t *testing.T) {
+func TestConcurrentProcessesLoseNoGrant(t *testing.T) {
 	base := tempDir(t)
 	stateDir := filepath.Join(base, "state")
 	roles := []string{"grant", "grant", "read", "grant", "revoke"}
 	var wg sync.WaitGroup
 	for i := range 50 {
-		cmd := player(t, roles[i%len(roles)], stateDir, filepath.Join(base, "shared", fmt.Sprint(i)))
+		cmd := helperCommand(t, roles[i%len(roles)], stateDir, filepath.Join(base, "shared", fmt.Sprint(i)))
 		wg.Go(func() {
 			if err := cmd.Run(); err != nil {
-				t.Errorf("run %d: %v", i, err)
+				t.Errorf("process %d: %v", i, err)
 			}
 		})
 	}
@@ -119,16 +119,17 @@ func TestFiftyRunsLoseNoGrant(t *testing.T) {
 		want := roles[i%len(roles)] == "grant"
 		st, err := s.Check(filepath.Join(base, "shared", fmt.Sprint(i)), variant("a"))
 		if err != nil || st.Trusted != want {
-			t.Errorf("run %d: trusted %v, %v; want %v", i, st.Trusted, err, want)
+			t.Errorf("process %d: trusted %v, %v; want %v", i, st.Trusted, err, want)
 		}
 	}
 	if st, err := s.Check(filepath.Join(base, "shared"), variant("b")); err != nil || st.Trusted {
-		t.Errorf("what nobody granted is trusted: %+v, %v", st, err)
+		t.Errorf("files without a grant are trusted: %+v, %v", st, err)
 	}
 }
 
-// A run that is killed while it grants leaves the grant before or the one after.
-func TestKilledRunsLeaveOldOrNew(t *testing.T) {
+// A process that is killed while it grants leaves either the old grant or the new
+// one.
+func TestKilledProcessLeavesOldOrNewGrant(t *testing.T) {
 	base := tempDir(t)
 	stateDir, root := filepath.Join(base, "state"), filepath.Join(base, "p")
 	dir, err := state.OpenDir(stateDir)
@@ -138,12 +139,12 @@ func TestKilledRunsLeaveOldOrNew(t *testing.T) {
 	s := NewStore(dir)
 	seen := map[string]bool{}
 	for i := range 60 {
-		cmd := player(t, "storm", stateDir, root)
+		cmd := helperCommand(t, "loop", stateDir, root)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// A sign of life, then a little more each time, so that the kills hit
-		// every stage.
+		// Wait until the process has written once, then a little longer each time,
+		// so that the kills hit every stage.
 		last := filepath.Join(stateDir, fileName(root))
 		before, _ := os.Stat(last)
 		for deadline := time.Now().Add(time.Minute); ; {
@@ -152,7 +153,7 @@ func TestKilledRunsLeaveOldOrNew(t *testing.T) {
 				break
 			}
 			if time.Now().After(deadline) {
-				t.Fatal("the run writes nothing")
+				t.Fatal("the process writes nothing")
 			}
 		}
 		for range i % 20 * 10 {

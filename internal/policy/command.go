@@ -144,7 +144,7 @@ func (c CommandVerdict) floor(doubt string) CommandVerdict {
 func (d *decision) ruleCommand(r *Rule, s *shell.Command) shell.Certainty {
 	switch {
 	case s.Unread && r.isNarrow():
-		return shell.No // a part that cannot be read is asked about
+		return shell.No // ask about a part that cannot be read
 	case r.Command == "":
 		return shell.Yes
 	case !r.isNarrow():

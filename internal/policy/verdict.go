@@ -105,8 +105,8 @@ type Scope struct {
 	Values []string
 }
 
-// Covers describes the commands that a ScopeCommand covers, as in `"git status
-// …"`. "…" stands for any arguments.
+// Covers describes the commands that a ScopeCommand covers, as in
+// `"git status …"`, where "…" stands for any arguments.
 func (s *Scope) Covers() string {
 	covers := make([]string, len(s.Values))
 	for i, v := range s.Values {

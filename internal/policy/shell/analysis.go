@@ -20,15 +20,14 @@ type analysis struct {
 
 // findings are the results that the analyses of nested scripts share.
 type findings struct {
-	commands []Command
-	writes   []string // files named by output redirections
-	inner    int      // commands found inside wrappers
-	// innerWords is the number of their words.
-	innerWords int
+	commands   []Command
+	writes     []string        // files named by output redirections
+	inner      int             // commands found inside wrappers
+	innerWords int             // number of words in these commands
 	read       map[string]bool // scripts that have been analyzed, by grammar and text
-	latent     []string        // quoted texts that would run something if they were evaluated
-	evaluate   bool            // something evaluates the text of variables
-	room       expandable      // what braces may still expand to
+	latent     []string        // quoted texts that would run a command if they were evaluated
+	evaluate   bool            // the line evaluates the values of variables as code
+	room       expandable      // how much braces may still expand to
 	location
 }
 
@@ -46,7 +45,8 @@ func (a *analysis) refuse(format string, args ...any) {
 	a.add(Command{Refused: true, Doubt: fmt.Sprintf(format, args...)})
 }
 
-// write adds a file that the line writes, in the folder to which the line has changed.
+// write adds a file that the line writes, relative to the folder that cd changed
+// to.
 func (a *analysis) write(name string) {
 	if name == "" {
 		return

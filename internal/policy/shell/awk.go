@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// awkActs matches scripts for awk that may run programs, write files, use the network or
-// load other scripts. It also matches some that do not.
+// awkActs matches awk scripts that may run programs, write files, use the network
+// or load other scripts. It also matches some harmless ones.
 var awkActs = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)system|extension|@|/inet|\\\r?\n|print.*[|>]|\|.*getline`)
 })
@@ -18,7 +18,7 @@ func awkRuns(name string, args []word) runs {
 		runs: "-f -E -i -l -W --file --exec --include --load", acts: "-o -p -d -D --pretty-print --profile --dump-variables --debug"}
 	o := p.read(args, true)
 	r := o.runs(name)
-	r.scripts, r.dynamic = nil, false // they are no shell lines
+	r.scripts, r.dynamic = nil, false // they are not shell scripts
 	scripts := args[o.rest:min(o.rest+1, len(args))]
 	for _, x := range o.options {
 		if x.name == "-e" || x.name == "--source" {

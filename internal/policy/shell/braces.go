@@ -10,12 +10,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Limits of what the braces in a line expand to, nested scripts included, because a
-// short line can expand to more than the memory holds.
+// Limits for the expansion of all braces in a line, including nested scripts,
+// because a short line can expand to more text than fits into memory.
 const (
 	maxExpanded      = 10_000
 	maxExpandedBytes = 1 << 18
-	// maxBraces limits the opening braces in a word, which are searched in quadratic time.
+	// maxBraces limits the opening braces in a word, because searching them takes
+	// quadratic time.
 	maxBraces = 100
 )
 
@@ -25,8 +26,9 @@ var (
 	errMixedRange = errors.New("a range of letters that includes other characters")
 )
 
-// expander expands braces as Bash does: before all other expansions, in the text of a
-// word. Other shells do the same or nothing. A nil expander expands nothing.
+// expander expands braces as Bash does: in the text of a word, before all other
+// expansions. Other shells do the same or do not expand braces. A nil expander
+// expands nothing.
 type expander struct {
 	src  string
 	room *expandable // shared by the scripts of a line
@@ -39,10 +41,10 @@ type expandable struct{ words, bytes int }
 // expansion is what a word expands to.
 type expansion struct {
 	words []*syntax.Word // empty for {,}
-	err   error          // why they are not known
+	err   error          // the reason why the words are not known
 }
 
-// expand expands a word for which mayExpand is true.
+// expand expands a word for which mayExpand returned true.
 func (e *expander) expand(w *syntax.Word) expansion {
 	if x, ok := e.done[w]; ok {
 		return x
@@ -51,7 +53,7 @@ func (e *expander) expand(w *syntax.Word) expansion {
 	var texts [][]atom
 	texts, x.err = e.texts(atomsOf(w.Parts), 0)
 	for _, text := range texts {
-		if len(text) == 0 { // without quotes an empty word is none
+		if len(text) == 0 { // an unquoted empty word is dropped
 			continue
 		}
 		parts, err := partsOf(text)
@@ -77,8 +79,8 @@ func mayExpand(w *syntax.Word) bool {
 	return open >= 0 || err != nil
 }
 
-// atom is a part of a word that braces do not divide: a character without quotes, a
-// backslash with the character after it, or a quotation or expansion.
+// atom is a part of a word that braces do not divide: an unquoted character, a
+// backslash and the character after it, a quoted string or an expansion.
 type atom struct {
 	text string
 	part syntax.WordPart // nil for text
@@ -106,8 +108,8 @@ func atomsOf(parts []syntax.WordPart) []atom {
 	return out
 }
 
-// partsOf is the reverse of atomsOf. It fails if atoms that the braces have brought
-// together may be read as an expansion.
+// partsOf is the inverse of atomsOf. It fails if atoms that brace expansion has
+// joined could be read as another expansion.
 func partsOf(atoms []atom) ([]syntax.WordPart, error) {
 	var out []syntax.WordPart
 	var lit *syntax.Lit
@@ -127,14 +129,15 @@ func partsOf(atoms []atom) ([]syntax.WordPart, error) {
 	return out, nil
 }
 
-// endsInName reports whether letters that follow would belong to the name of a variable.
+// endsInName reports whether letters after the part would be read as part of its
+// variable name.
 func endsInName(part syntax.WordPart) bool {
 	p, ok := part.(*syntax.ParamExp)
 	return ok && p.Short && isNameByte(p.Param.Value[0]) && (p.Param.Value[0] < '0' || p.Param.Value[0] > '9')
 }
 
-// braces returns where the first braces that a shell may expand open and close. open is
-// -1 if there are none.
+// braces returns the positions of the first pair of braces that a shell may
+// expand. open is -1 if there is none.
 func braces(atoms []atom) (open, end int, err error) {
 	tried := 0
 	for i, a := range atoms {
@@ -151,8 +154,9 @@ func braces(atoms []atom) (open, end int, err error) {
 	return -1, -1, nil
 }
 
-// closing returns where the braces close whose content begins at i, or -1: they have a
-// comma or "..", which need not be a valid range.
+// closing returns the position of the brace that closes the content beginning at
+// i, or -1 if the content has neither a comma nor "..". The ".." need not form a
+// valid range.
 func closing(atoms []atom, i int) int {
 	depth, divided := 0, false
 	for ; i < len(atoms); i++ {
@@ -171,7 +175,7 @@ func closing(atoms []atom, i int) int {
 	return -1
 }
 
-// texts returns everything that a text expands to.
+// texts returns all expansions of a text.
 func (e *expander) texts(atoms []atom, depth int) ([][]atom, error) {
 	open, end, err := braces(atoms)
 	if open < 0 {
@@ -184,7 +188,7 @@ func (e *expander) texts(atoms []atom, depth int) ([][]atom, error) {
 	if err != nil {
 		return nil, err
 	}
-	if middle == nil { // they stand for themselves
+	if middle == nil { // the braces are not expanded
 		middle = [][]atom{atoms[open : end+1]}
 	}
 	rest, err := e.texts(atoms[end+1:], depth+1)
@@ -207,8 +211,8 @@ func (e *expander) texts(atoms []atom, depth int) ([][]atom, error) {
 	return out, nil
 }
 
-// content returns what the content of a pair of braces expands to, or nil if it is
-// neither a list nor a range.
+// content returns the expansions of the text between a pair of braces, or nil if
+// it is neither a list nor a range.
 func (e *expander) content(atoms []atom, depth int) ([][]atom, error) {
 	if !slices.ContainsFunc(atoms, e.hasComma) {
 		return e.values(atoms)
@@ -232,8 +236,8 @@ func (e *expander) content(atoms []atom, depth int) ([][]atom, error) {
 	return out, nil
 }
 
-// hasComma reports whether there is a comma in an atom. Where Bash tells lists from
-// ranges, it also looks inside quotes and expansions.
+// hasComma reports whether an atom contains a comma. To distinguish lists from
+// ranges, Bash also looks for commas inside quotes and expansions.
 func (e *expander) hasComma(a atom) bool {
 	if a.part == nil {
 		return a.is(',')
@@ -241,8 +245,8 @@ func (e *expander) hasComma(a atom) bool {
 	return strings.Contains(e.src[a.part.Pos().Offset():a.part.End().Offset()], ",")
 }
 
-// values returns the values of a range such as 1..3, 01..10, a..e or 9..1..2, and nil if
-// it is none.
+// values returns the values of a range such as 1..3, 01..10, a..e or 9..1..2, or
+// nil if the text is not a range.
 func (e *expander) values(atoms []atom) ([][]atom, error) {
 	var b strings.Builder
 	for _, a := range atoms {
@@ -297,12 +301,12 @@ func (e *expander) values(atoms []atom) ([][]atom, error) {
 	return out, nil
 }
 
-// isLetter reports whether the end of a range is a letter.
+// isLetter reports whether an endpoint of a range is a letter.
 func isLetter(end string) bool {
 	return len(end) == 1 && isNameByte(end[0]) && end[0] > '9' && end[0] != '_'
 }
 
-// isPadded reports whether the end of a range asks for leading zeros.
+// isPadded reports whether an endpoint of a range has leading zeros.
 func isPadded(end string) bool {
 	digits := strings.TrimPrefix(end, "-")
 	return len(digits) > 1 && digits[0] == '0'

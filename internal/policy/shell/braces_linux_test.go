@@ -12,8 +12,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// TestBracesExpandAsInBash compares what words expand to with what a real bash makes of
-// them.
+// TestBracesExpandAsInBash compares the expansion of words with that of a real
+// bash.
 func TestBracesExpandAsInBash(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 
 // location is the working directory at one point of a line.
 type location struct {
-	dir   string // the folder that cd changed to; "" if there was no cd or the folder is unknown
-	start string // the folder in which the line started; "" if it is unknown or a cd led to an unknown folder
+	dir   string // the folder that cd changed to; "" if there was no cd or its target is unknown
+	start string // the folder in which the line starts; "" if it is unknown or the target of a cd is
 }
 
-// ruins returns the reason why a command would ruin the machine: it changes all of
-// the root, a system folder or a home folder, or it writes to a disk. It returns ""
-// for other commands.
+// ruins returns the reason why a command would ruin the machine, or "" if it would
+// not. A command does if it writes to a disk or changes everything in the root
+// folder, a system folder or a home folder.
 func (l *location) ruins(name string, args []word) string {
 	switch name {
 	case "cd", "pushd":
@@ -48,7 +48,7 @@ func (l *location) ruins(name string, args []word) string {
 	return writesDisk(name, args)
 }
 
-// cd updates the location.
+// cd updates the location after a cd with these arguments.
 func (l *location) cd(args []word) {
 	to := operands(args)
 	switch {
@@ -84,8 +84,8 @@ func (l *location) findRuins(args []word) string {
 	return l.ruined("find changes all of", from)
 }
 
-// findOptions returns how many words come before the folders that find searches:
-// the options of its GNU and BSD versions.
+// findOptions returns the number of words before the folders that find searches:
+// its options in the GNU and BSD versions.
 func findOptions(args []word) int {
 	i := 0
 	for i < len(args) {
@@ -101,8 +101,8 @@ func findOptions(args []word) int {
 	return len(args)
 }
 
-// ruined returns what followed by the first word that names the root, a system folder
-// or a home folder, and "" if there is none.
+// ruined returns what followed by the first word that names the root folder, a
+// system folder or a home folder, or "" if none does.
 func (l *location) ruined(what string, words []word) string {
 	for _, w := range words {
 		if w.gap {
@@ -115,15 +115,14 @@ func (l *location) ruined(what string, words []word) string {
 	return ""
 }
 
-// systemFolders are the folders without which the machine does not work, and
-// the home folders of all users.
+// systemFolders matches folders that the system needs to work, and home folders.
 var systemFolders = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(/|(/private)?/(bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|srv|sys|usr|var|Users|System|Library|Applications|Volumes)` +
 		`|/usr/(bin|include|lib|lib64|libexec|local|sbin|share)|/var/(cache|db|lib|log|spool)|/(home|Users)/[^/]+|~[^/]*|[A-Za-z]:/?(Windows|Users|Program Files)?)$`)
 })
 
-// isSystem reports whether a path names a system folder, or everything in one by a
-// glob such as /etc/*.
+// isSystem reports whether a path names a system folder or, with a glob such as
+// /etc/*, everything in one.
 func (l *location) isSystem(text string) bool {
 	text = strings.ReplaceAll(text, `\`, "/")
 	for {
@@ -142,14 +141,15 @@ func (l *location) isSystem(text string) bool {
 		switch {
 		case l.dir != "":
 			text = l.dir + "/" + text
-		case l.start != "" && strings.HasPrefix(path.Clean(text), ".."): // only paths that lead out of it: a line may change everything in its own folder
+		case l.start != "" && strings.HasPrefix(path.Clean(text), ".."): // only paths out of the folder, because a line may change everything inside it
 			text = l.start + "/" + text
 		}
 	}
 	return systemFolders().MatchString(path.Clean(text))
 }
 
-// disks matches the paths of block devices, of memory and of disks on Windows.
+// disks matches the paths of block devices, of memory devices and of disks on
+// Windows.
 var disks = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(/dev/(sd[a-z]|hd[a-z]|vd[a-z]|xvd|nvme[0-9]|mmcblk|r?disk[0-9]|disk/|mapper/|dm-|md[0-9]|loop[0-9]|sr[0-9]|nbd|rbd|pmem|zram|ram[0-9]|block/|root$|mem$|kmem$|port$)|//\./PhysicalDrive)`)
 })
@@ -166,13 +166,13 @@ func isDisk(w word) bool {
 }
 
 // writesDisk returns the reason why a program writes to a disk that its arguments
-// name, and "" if it does not.
+// name, or "" if it does not.
 func writesDisk(name string, args []word) string {
 	var targets []word
 	switch {
 	case has("tee shred wipefs blkdiscard mkswap truncate sgdisk sfdisk cryptsetup mke2fs", name), strings.HasPrefix(name, "mkfs"):
 		targets = operands(args)
-	case has("tar bsdtar", name): // an archive
+	case has("tar bsdtar", name): // the archive
 		targets = operands(dashed(args))
 	case has("cp mv install ddrescue", name):
 		targets = lastOperand(args)
@@ -189,8 +189,8 @@ func writesDisk(name string, args []word) string {
 	return ""
 }
 
-// hasOption reports whether an option in the words has one of the letters, alone or
-// in a cluster, or has the long name, in full or abbreviated.
+// hasOption reports whether the arguments have an option with one of the letters,
+// alone or in a cluster, or with the long name, in full or abbreviated.
 func hasOption(args []word, letters, long string) bool {
 	for _, w := range args {
 		switch {

@@ -9,7 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// TestCatastrophic tries every way to allow commands that ruin a machine.
+// TestCatastrophic checks that no rule or mode allows commands that ruin a
+// machine.
 func TestCatastrophic(t *testing.T) {
 	for _, text := range developerLines(t, "testdata/catastrophic.txt") {
 		want, line, _ := strings.Cut(text, " ")
@@ -29,7 +30,7 @@ func TestCatastrophic(t *testing.T) {
 }
 
 // A relative path can lead out of the workspace to a system folder.
-func TestCatastrophicAbove(t *testing.T) {
+func TestCatastrophicRelativePath(t *testing.T) {
 	p := &policy.Policy{Mode: policy.ModeYolo, Workspace: "/home/jane/work"}
 	for line, want := range map[string]policy.Decision{
 		"chmod -R 777 ..": policy.Deny, "chmod -R 777 ../../..": policy.Deny, "find ../* -delete": policy.Deny, "mv ../../../etc x": policy.Deny,
@@ -42,7 +43,7 @@ func TestCatastrophicAbove(t *testing.T) {
 	}
 }
 
-// Nobody is asked under yolo, so a program that may be a banned one is denied, unless
+// Yolo mode does not ask, so it denies a program that may be a banned one, unless
 // nothing is banned.
 func TestYoloDeniesWhatMayBeBanned(t *testing.T) {
 	for _, line := range []string{"$x y", `"$x" y`, "$(cat cmd)", "eval $x", "eval \"$(cat x)\"", "cat x | sh", "sh -c \"$x\"", "env $x", "echo x | xargs -I{} {}",
@@ -54,12 +55,13 @@ func TestYoloDeniesWhatMayBeBanned(t *testing.T) {
 		}
 		p = &policy.Policy{Mode: policy.ModeYolo, AskCatastrophic: true} // nothing is banned
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Allow {
-			t.Errorf("%q, where nothing is banned: %s (%s)", line, v.Decision, v.Reason)
+			t.Errorf("%q, with nothing banned: %s (%s)", line, v.Decision, v.Reason)
 		}
 	}
 }
 
-// What a program is made to run or set is analyzed, whichever way it is given.
+// Commands that a program runs or configures are analyzed, whichever way they are
+// passed.
 func TestBannedInOptions(t *testing.T) {
 	for _, line := range []string{"PS4='$(rm x)'; set -x; ls", "export PS4='`rm x`'", "GIT_PAGER='rm x' git log", "PROMPT_COMMAND='rm x' bash", "git -c core.pager='rm x' log",
 		"git -c alias.x='!rm x' x", "tar --use-compress='rm x' -cf a b", "tar cfI a 'rm x' b", "sort --compress-prog 'rm x' y", "env -vS 'rm x'", "env -S 'sh -c' 'rm x'", "env --sp='rm x'",
@@ -72,7 +74,7 @@ func TestBannedInOptions(t *testing.T) {
 	}
 }
 
-// Options that only resemble dangerous ones do not lead to a question.
+// Options that only resemble dangerous ones do not cause a question.
 func TestHarmlessOptions(t *testing.T) {
 	p := developerPolicy(t)
 	for _, line := range []string{"sort -t, -k2,2n a", "sort -to a", "git grep -e -O", "git grep -nA3 Ox", "git clean -fdx", "git push -u origin main", "git log --oneline -O", "rg -n pretty",
@@ -83,7 +85,8 @@ func TestHarmlessOptions(t *testing.T) {
 	}
 }
 
-// Rules that allow a program do not cover what it may run or write otherwise.
+// Rules that allow a program do not cover other programs it runs or files it
+// writes.
 func TestDoubtfulOptions(t *testing.T) {
 	p := developerPolicy(t)
 	for _, line := range []string{"sed ':a;e x' a", "sed ': a;w b' a", "sed 't a;e x' a", "sed 's/x/y/gi;w b' a", "sed 's,x,y,iw b' a", "sed 'ta}=!a];w b' a", "curl -w '%output{a}x' y", "curl -sSw@a y", "curl --write-out=\"$x\" y", "curl --variable v=a --expand-output '{{v}}' y",
@@ -94,7 +97,7 @@ func TestDoubtfulOptions(t *testing.T) {
 	}
 }
 
-// Ordinary lines of scripts are not mistaken for banned programs.
+// Ordinary script lines are not mistaken for banned programs.
 func TestYoloAllowsWhatIsKnown(t *testing.T) {
 	for _, line := range []string{"setsid sh -c 'echo $$ > stray; exec sleep 6' & until [ -s stray ]; do :; done; echo done", "set -euo pipefail; make", "for f in *.go; do gofmt -l \"$f\"; done",
 		"source .venv/bin/activate && pytest", "while read -r x; do echo \"$x\"; done < a", "X=1 make", "export A=b; make", "x=$(git describe) && echo \"$x\"", "if [ -f a ]; then cat a; fi",

@@ -10,19 +10,20 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// The supported grammars. A line in another grammar is Unread, and the first word of
-// each of its pieces counts as a command.
+// The supported grammars. A line in another grammar is Unread, and the first word
+// of each of its pieces is treated as a command.
 const (
 	Bash  = "bash"
 	POSIX = "sh"
 )
 
-// Line is what a shell line does. The zero value does nothing.
+// Line describes the effects of a shell line. The zero value has none.
 type Line struct {
-	// Commands are its parts in order; empty if the line has only comments.
+	// Commands are the parts of the line, in order. It is empty if the line has
+	// only comments.
 	Commands []Command
-	// Writes are the names of the files that redirections and options write, as they
-	// are spelled in the line, or in the folder to which a cd in it leads.
+	// Writes are the names of files that redirections and options write, as
+	// spelled in the line or relative to the folder that a cd in it changes to.
 	Writes []string
 }
 
@@ -30,12 +31,13 @@ type Line struct {
 // something else that has an effect.
 type Command struct {
 	Text string // as written
-	// Doubt is the reason why no rule on commands covers the part; "" if a rule can.
+	// Doubt is the reason why no rule on commands can allow the part; "" if a rule
+	// can.
 	Doubt string
-	// Unread is set if the part cannot be parsed reliably, for the reason in Doubt.
+	// Unread is set if the part cannot be parsed reliably. Doubt has the reason.
 	Unread bool
-	// Refused is set if the line is too large to be analyzed and must not run, for the
-	// reason in Doubt.
+	// Refused is set if the line is too large to be analyzed and must not run.
+	// Doubt has the reason.
 	Refused bool
 	// Catastrophic is the reason why the part would ruin the machine; "" if it would not.
 	Catastrophic string
@@ -48,7 +50,7 @@ func (c Command) equal(o Command) bool {
 	return c.Text == o.Text && c.Doubt == o.Doubt && slices.Equal(c.words, o.words) && c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Catastrophic == o.Catastrophic
 }
 
-// Root returns the program as it is spelled, or "" if it is not known.
+// Root returns the program as spelled in the line, or "" if it is not known.
 func (c *Command) Root() string {
 	if len(c.words) == 0 || c.dynamic {
 		return ""
@@ -57,7 +59,7 @@ func (c *Command) Root() string {
 }
 
 // coverable returns the program of a part that rules and approvals on commands can
-// cover, or "" if there is a doubt.
+// allow, or "" if they cannot.
 func (c *Command) coverable() string {
 	if c.Doubt != "" || c.Unread || len(c.words) == 0 || !c.words[0].known {
 		return ""
@@ -65,18 +67,19 @@ func (c *Command) coverable() string {
 	return c.words[0].text
 }
 
-// Certainty says how certain it is that a command is what a rule names. The zero
-// value is No.
+// Certainty says whether a command is certainly, possibly or certainly not the
+// command of a rule. The zero value is No.
 type Certainty int
 
-// The levels of certainty, lowest first.
+// The levels of certainty, in increasing order.
 const (
 	No Certainty = iota
 	Maybe
 	Yes
 )
 
-// Begins reports whether the part begins with exactly the rule's words.
+// Begins reports whether the part begins with exactly the words of a rule's
+// command.
 func (c *Command) Begins(command string) bool {
 	program := c.coverable()
 	if first, ok := firstWord(command); program == "" || ok && first != program {
@@ -94,8 +97,8 @@ func (c *Command) Begins(command string) bool {
 	return true
 }
 
-// Names reports whether the part is, or may be, the command that a rule names. It
-// compares the last path element of the program and ignores case. Options may stand
+// Names reports whether the part is, or may be, the command of a rule. It compares
+// only the last path element of the program, ignores case, and skips options
 // between the words.
 func (c *Command) Names(command string) Certainty {
 	if first, ok := firstWord(command); ok && c.isOther(first) {
@@ -107,7 +110,7 @@ func (c *Command) Names(command string) Certainty {
 func (c *Command) names(command string) Certainty {
 	want, ok := ruleWords(command)
 	if !ok {
-		return Yes // a rule that cannot be read matches everything, so that it fails closed
+		return Yes // fail closed: a malformed rule matches everything
 	}
 	unknown := No
 	if c.dynamic {
@@ -119,8 +122,8 @@ func (c *Command) names(command string) Certainty {
 	return max(unknown, restNamed(want[1:], c.words[1:]))
 }
 
-// firstWord returns the first word of a rule's command if it is plain. Comparing it
-// first avoids parsing most rules of a long list.
+// firstWord returns the first word of a rule's command if the word is plain.
+// Comparing it first avoids parsing most rules of a long list.
 func firstWord(command string) (word string, ok bool) {
 	for i := range len(command) {
 		switch c := command[i]; {
@@ -134,8 +137,8 @@ func firstWord(command string) (word string, ok bool) {
 	return command, command != ""
 }
 
-// isOther reports whether the first letters are enough to tell that a program is not
-// the one of the part.
+// isOther reports whether the first letters show that a program is not the one of
+// the part.
 func (c *Command) isOther(program string) bool {
 	if c.dynamic || len(c.words) == 0 || c.words[0].glob {
 		return false
@@ -144,8 +147,8 @@ func (c *Command) isOther(program string) bool {
 	return a != b && a != 0 && b != 0
 }
 
-// firstLetter returns the first byte of a program's name in lower case, or 0 if it is
-// not ASCII.
+// firstLetter returns the first byte of a program's name in lower case, or 0 if it
+// is not ASCII.
 func firstLetter(program string) byte {
 	name := program
 	for i := len(program) - 1; i >= 0; i-- {
@@ -163,8 +166,8 @@ func firstLetter(program string) byte {
 	return name[0]
 }
 
-// restNamed looks for the remaining words of a rule, in order, among the words of a
-// command. Options, with or without values, may stand before each of them.
+// restNamed looks for the remaining words of a rule, in order, among the words of
+// a command. Each may be preceded by options, with or without values.
 func restNamed(want []string, words []word) Certainty {
 	sure := Yes
 	for _, w := range want {
@@ -206,15 +209,15 @@ func (w word) globs(program string) bool {
 	return ok && err == nil
 }
 
-// IsPlain reports whether a rule can name the command: it must be one simple command
-// that consists of plain words and globs.
+// IsPlain reports whether a command can be used in a rule: it must be a simple
+// command of plain words and globs.
 func IsPlain(command string) bool {
 	_, ok := ruleWords(command)
 	return ok
 }
 
-// ruleWords splits the command of a rule into words. ok is false if it is anything
-// but one simple command that consists of plain words and globs.
+// ruleWords splits the command of a rule into words. ok is false unless it is a
+// simple command of plain words and globs.
 func ruleWords(command string) (words []string, ok bool) {
 	if strings.Trim(command, ruleWordChars) == "" {
 		words = strings.Fields(command)
@@ -239,13 +242,14 @@ func ruleWords(command string) (words []string, ok bool) {
 	return words, true
 }
 
-// plainChars are the characters without a special meaning in shells, ruleWordChars
-// those without one in the command of a rule.
+// plainChars are the characters that have no special meaning in shells.
+// ruleWordChars also has those that are allowed in the command of a rule.
 const plainChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,+@%"
 
 const ruleWordChars = plainChars + " *?"
 
-// foldMatch reports whether a glob matches a word, ignoring case. No glob matches "".
+// foldMatch reports whether a glob matches a word, ignoring case. No glob matches
+// "".
 func foldMatch(pattern, word string) bool {
 	return word != "" && text.MatchName(strings.ToLower(pattern), strings.ToLower(word))
 }

@@ -6,15 +6,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxCover is the length in bytes of the longest text that Cover returns, because a
-// person has to read it.
+// maxCover is the maximum length in bytes of the text that Cover returns, because
+// a person has to read it.
 const maxCover = 120
 
-// Cover returns the words that the answer "always" to this command covers: it allows
-// all commands that begin with them. They are the program and its subcommand, or the
-// whole command if options stand before the subcommand. Cover returns "" if "always"
-// cannot be offered, because it would allow anything or is too long to read at a
-// glance.
+// Cover returns the words that an "always" answer for this command covers: every
+// command that begins with them is then allowed. They are the program and its
+// subcommand, or the whole command if options precede the subcommand. Cover
+// returns "" if "always" cannot be offered, because it would allow arbitrary
+// commands or is too long to read at a glance.
 func (c *Command) Cover() string {
 	if root := c.coverable(); root == "" || isShell(programName(root)) {
 		return ""
@@ -47,7 +47,7 @@ func (c *Command) Cover() string {
 	return ""
 }
 
-// Covered reports whether the answer "always" for these words covers the command.
+// Covered reports whether an "always" answer for these words covers the command.
 func (c *Command) Covered(cover string) bool {
 	want, ok := coverWords(cover)
 	if !ok || c.coverable() == "" || len(want) > len(c.words) {
@@ -61,9 +61,9 @@ func (c *Command) Covered(cover string) bool {
 	return true
 }
 
-// IsCover reports whether the answer "always" for these words can cover a command.
-// Words that end before the subcommand cover nothing, because they may allow more than
-// the person was shown.
+// IsCover reports whether an "always" answer for these words can cover any
+// command. Words without the subcommand cover nothing, because they may allow more
+// than the person was shown.
 func IsCover(cover string) bool {
 	_, ok := coverWords(cover)
 	return ok
@@ -75,8 +75,9 @@ func coverWords(cover string) ([]string, bool) {
 }
 
 // leading returns how many words at the start of a command determine what it does:
-// the program, and its subcommand if it has one. The number is larger than that of the
-// words if the subcommand is missing, and -1 if an option stands in its place.
+// the program, and its subcommand if it has one. The result is greater than the
+// number of words if the subcommand is missing, and -1 if an option is in its
+// place.
 func leading(words []string) int {
 	name := strings.TrimRight(programName(words[0]), "0123456789.") // python3.12
 	if !has(withSubcommands, name) {
@@ -96,15 +97,15 @@ func leading(words []string) int {
 	return len(words) + 1
 }
 
-// withSubcommands are the programs whose first argument is a subcommand, or names a
-// script, package or host.
+// withSubcommands are the programs whose first argument is a subcommand or the
+// name of a script, package or host.
 const withSubcommands = "ansible apk apt apt-get awk aws az bazel brew bun bundle bunx cabal cargo command composer conda dart deno dnf docker docker-compose dotnet dune elixir " +
 	"firebase flatpak flutter fly gawk gcloud gem gh git glab go gradle gradlew helm heroku hg ip java jj julia kubectl lein lua mawk mix mvn mvnw nawk nerdctl netlify nix node npm npx nx " +
 	"opam openssl osascript pdm perl php pip pipenv pipx pnpm pnpx podman poetry pulumi python rails rscript ruby rustup rye sbt serverless service snap ssh stack supabase svn " +
 	"swift symfony systemctl tclsh terraform tmux tofu toolreg tsx turbo uv uvx vagrant vercel wp wrangler yarn yum zig"
 
-// withNested are the subcommands that have subcommands themselves, or run a script or
-// a program. "*" stands for all subcommands of a program.
+// withNested are the subcommands that have subcommands themselves, or that run a
+// script or program. "*" means all subcommands of a program.
 const withNested = "aws/* az/* gcloud/* gh/* glab/* bun/run bun/x bundle/exec conda/run deno/run deno/task docker/compose dotnet/tool " +
 	"go/mod go/run go/tool go/work java/-jar npm/exec npm/run npm/x pipenv/run pipx/run pnpm/dlx pnpm/exec pnpm/run poetry/run python/-m " +
 	"toolreg/call uv/pip uv/run uv/tool yarn/dlx yarn/exec yarn/run"

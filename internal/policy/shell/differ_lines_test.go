@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// lineMaker makes lines from a grammar, from random tokens, and by changing seeds.
+// lineMaker generates lines from a grammar, from random tokens, and by mutating
+// seeds.
 type lineMaker struct {
 	r     *rand.Rand
 	seeds []string
@@ -47,7 +48,8 @@ func (g *lineMaker) soup(n int) string {
 	return b.String()
 }
 
-// changed inserts tokens into a line, removes bytes from it, or repeats a piece of it.
+// changed inserts tokens into a line, removes bytes from it, or repeats a part of
+// it.
 func (g *lineMaker) changed(line string) string {
 	for range 1 + g.r.IntN(3) {
 		i, j := g.r.IntN(len(line)+1), g.r.IntN(len(line)+1)
@@ -67,12 +69,12 @@ func (g *lineMaker) changed(line string) string {
 	return line
 }
 
-// noPID is an id that no process of this machine has, because some of the programs
-// change processes.
+// noPID is an id that no process on this machine has, because some of the programs
+// act on processes.
 const noPID = "4194304"
 
-// wrapped makes a call of a program that may run another, with options that it may or
-// may not have.
+// wrapped generates a call of a program that may run another, with options that it
+// may or may not have.
 func (g *lineMaker) wrapped() string {
 	if g.r.IntN(4) == 0 {
 		return g.pick("sed ", "sed -n ", "sed -e ", "sed -ne p -e ", "sed --expr=") + "'" + g.sed() + "' f"
@@ -105,7 +107,7 @@ func (g *lineMaker) option() string {
 	return out + g.pick("", "", "marker", noPID, "f", " "+noPID, " f", " ''")
 }
 
-// sed makes a script for sed.
+// sed generates a sed script.
 func (g *lineMaker) sed() string {
 	out := ""
 	for range 1 + g.r.IntN(3) {
@@ -117,8 +119,8 @@ func (g *lineMaker) sed() string {
 	return strings.ReplaceAll(out, "'", "")
 }
 
-// expanded makes a line in which words come from braces that would run the marker or
-// write a file.
+// expanded generates a line in which brace expansion produces words that run the
+// marker or write a file.
 func (g *lineMaker) expanded() string {
 	return g.pick(
 		g.braces("marker")+" x", g.braces("marker", "x"), g.braces("env", "marker"), "env "+g.braces("x=1", "marker"), "xargs "+g.braces("-n1", "marker")+" < l",
@@ -133,7 +135,7 @@ func (g *lineMaker) expanded() string {
 		"f() { "+g.braces("marker", "x")+"; }; f", "hash "+g.braces("-p", "/bin/true", "x")+"; x", "cat <<E\n"+g.braces("$(marker)")+"\nE", "find . -name "+g.braces("f", "x"), "echo HEAD@{1}"+g.braces("x", "y"), "echo {}"+g.braces("x"))
 }
 
-// braces makes a word whose braces expand to words, more or less.
+// braces generates a word whose braces expand to roughly the given words.
 func (g *lineMaker) braces(words ...string) string {
 	out := ""
 	for _, w := range words {
@@ -156,7 +158,8 @@ func (g *lineMaker) braces(words ...string) string {
 	return out
 }
 
-// quote quotes a text in one of the ways of shells, or not, or partly.
+// quote quotes a text, completely, partly or not at all, in one of the ways of
+// shells.
 func (g *lineMaker) quote(text string) string {
 	i := g.r.IntN(len(text) + 1)
 	switch single := "'" + text + "'"; g.r.IntN(8) {
@@ -178,7 +181,8 @@ func (g *lineMaker) quote(text string) string {
 	return text
 }
 
-// evaluated makes text that would run the marker, and a command that may evaluate it.
+// evaluated generates text that would run the marker, and a command that may
+// evaluate it.
 func (g *lineMaker) evaluated() string {
 	text := g.pick("'$(marker)'", "'a[$(marker)]'", "'a[`marker`]'", "marker", "'marker'", "'x;marker'", "\"a[\\$(marker)]\"", "a[\\`marker\\`]", "'$'", "'(marker)]'", "'a[$'")
 	hold := g.pick("x="+text+"; ", "x="+text+" && ", "export x="+text+"; ", "for x in "+text+"; do ", "read x <<< "+text+"; ", "set -- "+text+"; ", "x="+text+" ", "y="+text+"; x=$y; ",

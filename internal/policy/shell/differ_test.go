@@ -22,7 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// differLines is the number of lines that TestShellsAgree makes unless
+// differLines is the number of lines that TestShellsAgree generates, unless
 // TOOLREG_SHELL_LINES sets another.
 const differLines = 2000
 
@@ -57,7 +57,7 @@ func differRuns(t *testing.T) []differRun {
 	})
 }
 
-// TestMain makes the test binary the program "marker".
+// TestMain lets the test binary act as the program "marker".
 func TestMain(m *testing.M) {
 	if self, err := os.Executable(); err == nil && filepath.Base(self) == "marker" {
 		if err := os.WriteFile(filepath.Join(filepath.Dir(self), "log"), nil, 0o600); err != nil {
@@ -68,10 +68,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestShellsAgree makes lines that name the program "marker" wherever a shell might
-// run it, and runs the lines that the policy allows in real shells. If rules allow only
-// other programs, the marker must not run and no file may change. If the marker is
-// banned, it must not run under yolo either.
+// TestShellsAgree generates lines that name the program "marker" wherever a shell
+// might run it, and runs the lines that the policy allows in real shells. If rules
+// allow only other programs, the marker must not run and no file may change. If
+// the marker is banned, it must not run in yolo mode either.
 func TestShellsAgree(t *testing.T) {
 	n := differLines
 	if s := os.Getenv("TOOLREG_SHELL_LINES"); s != "" {
@@ -114,7 +114,7 @@ func allowedOf(t *testing.T, p *policy.Policy, lines []string) (allowed []string
 		}
 	}
 	if len(allowed) < len(lines)/50 {
-		t.Error("too few lines are allowed to test anything")
+		t.Error("too few lines are allowed for a meaningful test")
 	}
 	return allowed
 }
@@ -130,11 +130,11 @@ func differ(t *testing.T, r differRun, allowed []string, files bool) {
 	}
 }
 
-// shellRun runs lines in a folder; bin has the programs that they find.
+// shellRun runs lines in a folder; bin contains the programs that they can run.
 type shellRun struct {
 	t        *testing.T
 	how      differRun
-	files    bool // changed files count too
+	files    bool // also report changed files
 	bin, dir string
 	before   string
 }
@@ -149,7 +149,7 @@ func newDifferRun(t *testing.T, how differRun, files bool) *shellRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(d.bin, "marker"), string(program), 0o700) // not a script, because a shell could run that itself
+	put(t, filepath.Join(d.bin, "marker"), string(program), 0o700) // not a script, because a shell could interpret it itself
 	for name := range strings.FieldsSeq(`bash sh cat sort uniq tar git sed env xargs find busybox nohup nice timeout setsid stdbuf setpriv prlimit setarch
 		linux64 choom sg chrt taskset ionice flock runuser chroot`) {
 		if path, err := exec.LookPath(name); err == nil {
@@ -181,9 +181,9 @@ func (d *shellRun) hits(lines []string) []string {
 	return append(d.hits(lines[:half]), d.hits(lines[half:])...)
 }
 
-// run runs each line in a subshell of one shell, and reports whether the marker ran
-// and whether a file changed. A line that does not end is killed, and those after it
-// run in another shell.
+// run runs each line in a subshell of one shell, and reports whether the marker
+// ran and whether a file changed. A line that does not end is killed, and the
+// lines after it run in another shell.
 func (d *shellRun) run(lines []string) (ran, changed bool) {
 	for len(lines) > 0 {
 		if d.dir == "" {
@@ -201,8 +201,8 @@ func (d *shellRun) run(lines []string) (ran, changed bool) {
 	return ran, changed && d.files
 }
 
-// start runs lines until all have ended or one exceeds its time limit, and returns how
-// many were started.
+// start runs lines until all have ended or one exceeds its time limit, and returns
+// how many were started.
 func (d *shellRun) start(lines []string) (begun int) {
 	t := d.t
 	var script strings.Builder
@@ -224,7 +224,7 @@ func (d *shellRun) start(lines []string) (begun int) {
 		t.Fatal(err)
 	}
 	defer alive.Close()
-	cmd.ExtraFiles = []*os.File{mark, hold} // whatever the lines leave running keeps the second one open
+	cmd.ExtraFiles = []*os.File{mark, hold} // processes that the lines leave running keep the second one open
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func (d *shellRun) start(lines []string) (begun int) {
 	return max(begun, 1)
 }
 
-// end kills a process group, and the processes that left it.
+// end kills a process group and the processes that have left it.
 func (d *shellRun) end(group int) {
 	_ = syscall.Kill(-group, syscall.SIGKILL)
 	all, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -267,7 +267,7 @@ func (d *shellRun) end(group int) {
 	}
 }
 
-// place makes a repository with a file for the programs to work on.
+// place creates a repository with a file for the programs to work on.
 func place(t *testing.T, dir string) {
 	put(t, filepath.Join(dir, "f"), "x\ny\n", 0o600)
 	put(t, filepath.Join(dir, "l"), "f\n", 0o600)
@@ -288,8 +288,8 @@ func put(t *testing.T, path, text string, mode os.FileMode) {
 }
 
 // listing returns the names and contents of the files in a folder, and the
-// configuration of its repository. It omits T, which programs may write: an archive of
-// tar, or a clone.
+// configuration of its repository. It omits T, an archive or clone that the
+// programs may write.
 func listing(t *testing.T, dir string) string {
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {

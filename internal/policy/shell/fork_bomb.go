@@ -1,14 +1,17 @@
 package shell
 
 import (
+	"fmt"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// maxFunctions is the maximum number of functions that are compared with each other.
+// maxFunctions is the maximum number of functions that are analyzed.
 const maxFunctions = 100
 
-// forkBomb returns the name of a function that starts a second copy of itself while
-// it runs, or "" if the statements have none.
+// forkBomb returns the reason why the statements may be a fork bomb: a function
+// that starts a second copy of itself while it runs. It returns "" if they are
+// not.
 func (r *reader) forkBomb(stmts []*syntax.Stmt) string {
 	bodies := map[string]*syntax.Stmt{}
 	for _, s := range stmts {
@@ -20,12 +23,12 @@ func (r *reader) forkBomb(stmts []*syntax.Stmt) string {
 		})
 	}
 	if len(bodies) > maxFunctions {
-		return "among so many"
+		return fmt.Sprintf("the line declares more than %d functions", maxFunctions)
 	}
 	for name, body := range bodies {
 		for called := range r.calls(body, true) {
 			if called == name || r.reaches(bodies, called, name, map[string]bool{}) {
-				return name
+				return "the function " + name + " starts copies of itself"
 			}
 		}
 	}
@@ -33,7 +36,8 @@ func (r *reader) forkBomb(stmts []*syntax.Stmt) string {
 }
 
 // calls returns the programs that a statement names. If beside is set, it returns
-// only those that run concurrently: in the background or in a pipe.
+// only those that run concurrently with other commands, in the background or in a
+// pipe.
 func (r *reader) calls(root syntax.Node, beside bool) map[string]bool {
 	out := map[string]bool{}
 	if root == nil {

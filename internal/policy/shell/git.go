@@ -36,8 +36,9 @@ func gitOptions(sub string) program {
 	return p
 }
 
-// gitRuns returns what git runs because of its options and those of its subcommand,
-// and because of subcommands that run other programs or configure which ones are run.
+// gitRuns returns what git runs because of its options, the options of its
+// subcommand, and subcommands that run other programs or configure which programs
+// run.
 func gitRuns(args []word) runs {
 	global := gitGlobal().read(args, true)
 	r := global.runs("git")
@@ -51,7 +52,7 @@ func gitRuns(args []word) runs {
 		r.doubt, r.scripts = more.doubt, append(r.scripts, more.scripts...)
 		for _, script := range more.scripts { // git appends the repository to some of them
 			r.scripts = append(r.scripts, script+" "+joined(operands(rest)))
-			r.dynamic = r.dynamic || strings.Contains(script, "=") // after an assignment, the repository is the program
+			r.dynamic = r.dynamic || strings.Contains(script, "=") // after an assignment, the repository becomes the program
 		}
 		r.dynamic, r.writes = r.dynamic || more.dynamic, append(r.writes, more.writes...)
 	}
@@ -79,7 +80,7 @@ func gitRuns(args []word) runs {
 		}
 	}
 	for _, w := range rest {
-		if line, ok := strings.CutPrefix(w.text, "ext::"); ok { // this kind of URL is a command line
+		if line, ok := strings.CutPrefix(w.text, "ext::"); ok { // a URL of this kind is a command line
 			r.doubt, r.scripts = "git may run "+w.text, append(r.scripts, line)
 		}
 	}
@@ -87,8 +88,8 @@ func gitRuns(args []word) runs {
 	return r
 }
 
-// readsConfig reports whether the arguments of git config only read: one that says so as
-// an option or as the subcommand, or a name without a value.
+// readsConfig reports whether git config with these arguments only reads: they
+// contain an option or subcommand that reads, or a name without a value.
 func readsConfig(args []word) bool {
 	names := 0
 	for i, w := range args {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// runsOf finds the commands that a command runs in turn. Rules that allow never cover
-// a wrapper, and rules that deny also apply to what it runs.
+// runsOf finds the commands that a command runs in turn. Rules that allow never
+// cover a wrapper, and rules that deny also apply to the commands it runs.
 func runsOf(shell, name string, words []word, stdin *word) runs {
 	args := words[1:]
 	if isShell(name) {
@@ -65,8 +65,8 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 	return r
 }
 
-// tarHost adds a doubt if the archive is on another machine, to which tar connects with
-// ssh.
+// tarHost adds a doubt if the archive is on another machine, to which tar connects
+// with ssh.
 func (r *runs) tarHost(o *optionsRead) {
 	for _, x := range o.options {
 		if host, _, ok := strings.Cut(x.value.text, ":"); ok && (x.name == "-f" || x.name == "--file") && !strings.Contains(host, "/") {
@@ -75,8 +75,8 @@ func (r *runs) tarHost(o *optionsRead) {
 	}
 }
 
-// goSets adds a doubt if go changes its settings, which name programs that it runs, or
-// if an option names the linker.
+// goSets adds a doubt if go changes its settings, which can name programs to run,
+// or if an option names the linker.
 func (r *runs) goSets(args []word) {
 	env := slices.ContainsFunc(args, func(a word) bool { return a.text == "env" })
 	for _, a := range args {
@@ -89,8 +89,8 @@ func (r *runs) goSets(args []word) {
 	}
 }
 
-// makeSets adds a doubt if make gets a variable that may name or hold commands. A number
-// or a word is no doubt, as in make VERSION=1.2.
+// makeSets adds a doubt if make is given a variable that may name or contain
+// commands. Plain words and numbers are harmless, as in make VERSION=1.2.
 func (r *runs) makeSets(args []word) {
 	for _, a := range args {
 		name, value, ok := strings.Cut(a.text, "=")
@@ -104,7 +104,8 @@ func (r *runs) makeSets(args []word) {
 }
 
 // curlWrites adds a doubt if curl may write a file that no other option names:
-// %output{FILE} in the format of -w, and options whose values it expands.
+// with %output{FILE} in the format of -w, or with options whose values are
+// expanded.
 func (r *runs) curlWrites(o *optionsRead, args []word) {
 	for _, x := range o.options {
 		format := x.name == "-w" || x.name == "--write-out"
@@ -117,8 +118,9 @@ func (r *runs) curlWrites(o *optionsRead, args []word) {
 	}
 }
 
-// ipRuns returns what ip runs with "netns exec" and "vrf exec", whose words may be
-// abbreviated. Its options -b and -batch read commands from a file.
+// ipRuns returns the commands that ip runs with "netns exec" and "vrf exec", whose
+// words may be abbreviated, or a doubt for -b and -batch, which read commands from
+// a file.
 func ipRuns(args []word) runs {
 	for i, a := range args {
 		switch {
@@ -137,9 +139,9 @@ func ipRuns(args []word) runs {
 	return runs{}
 }
 
-// dashed converts tar's old style, in which the first word is a cluster of options
-// without a dash, to separate options. Their values are the following words, in order,
-// and never the rest of the first word.
+// dashed converts the old style of tar, where the first word is a cluster of
+// options without a dash, to separate options. Their values are the following
+// words, in order, and never the rest of the first word.
 func dashed(args []word) []word {
 	if len(args) == 0 || strings.HasPrefix(args[0].text, "-") || args[0].text == "" {
 		return args
@@ -154,14 +156,14 @@ func dashed(args []word) []word {
 	return append(out, values...)
 }
 
-// setsUp returns what builtins run that change the effect of later commands.
+// setsUp handles builtins that change the effect of later commands.
 func setsUp(name string, args []word, stdin *word) runs {
 	r := runs{doubt: name + " changes what later commands do", shell: Bash, evaluates: name != "trap"}
 	if name == "trap" && len(args) > 0 && args[0].text == "--" {
 		args = args[1:]
 	}
 	switch {
-	case name == "hash": // -p gives another name to a program
+	case name == "hash": // -p assigns a program to another name
 		for i := range args {
 			r.commands = append(r.commands, args[i:])
 		}
@@ -187,8 +189,8 @@ func setsUp(name string, args []word, stdin *word) runs {
 	return r
 }
 
-// optionsOfShell handles set and shopt, some of whose options change how the rest of
-// a line is read.
+// optionsOfShell handles set and shopt, some of whose options change how the rest
+// of the line is read.
 func optionsOfShell(name string, args []word) runs {
 	r := runs{doubt: name + " changes what later commands do"}
 	harmless := "-- - pipefail errexit nounset xtrace errtrace functrace nullglob globstar dotglob failglob inherit_errexit lastpipe"
@@ -211,8 +213,8 @@ func optionsOfShell(name string, args []word) runs {
 	return r
 }
 
-// isShell reports whether a program runs lines of text, so that to allow it would be to
-// allow anything.
+// isShell reports whether a program runs text as commands, so that allowing it
+// would allow any command.
 func isShell(name string) bool {
 	switch name {
 	case "bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "csh", "tcsh", "fish", "pwsh", "powershell", "cmd":
@@ -260,7 +262,7 @@ words:
 			break words
 		}
 		if i == 0 {
-			r.doubt = "" // a script file: rules apply to its name, since its content is not known
+			r.doubt = "" // a script file, whose content is not known, so rules apply to its name
 		}
 		return r
 	}
@@ -277,8 +279,8 @@ func evalRuns(shell string, args []word) runs {
 	return r
 }
 
-// findRuns returns what find runs with -exec and similar actions. Actions that delete
-// or write files are doubts.
+// findRuns returns the commands that find runs with -exec and similar actions, and
+// doubts for actions that delete or write files.
 func findRuns(name string, args []word) runs {
 	if name == "fd" || name == "fdfind" {
 		return fdRuns(name, args)
@@ -308,8 +310,8 @@ func findRuns(name string, args []word) runs {
 	return r
 }
 
-// fdRuns returns what fd runs with -x, -X or their long names, after which the command
-// follows.
+// fdRuns returns the command that fd runs, which follows -x, -X or their long
+// names.
 func fdRuns(name string, args []word) runs {
 	for i, a := range args {
 		at := -1
@@ -335,7 +337,7 @@ func fdRuns(name string, args []word) runs {
 	return runs{}
 }
 
-// evaluates handles builtins that evaluate subscripts, or set variables if they have
+// evaluates handles builtins that evaluate subscripts, or that set variables with
 // certain options.
 func evaluates(name string, args []word) runs {
 	letters := "vR"

@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// shellTool is defined like the built-in shell tool.
+// shellTool is a tool like the built-in shell tool.
 func shellTool(command string) *registry.Tool {
 	return &registry.Tool{
 		Definition: registry.Definition{Name: "run_shell_command", Source: registry.SourceBuiltin, Category: registry.CategoryCommand},
@@ -94,8 +94,8 @@ func TestShellLines(t *testing.T) {
 	}
 }
 
-// TestOptions checks what a rule that allows a whole program decides about each line of
-// testdata/options.txt.
+// TestOptions checks the decision of a rule that allows a whole program, for each
+// line of testdata/options.txt.
 func TestOptions(t *testing.T) {
 	for _, row := range developerLines(t, "testdata/options.txt") {
 		want, line, _ := strings.Cut(row, " ")
@@ -107,17 +107,15 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestShellManyCommands checks that rules that deny apply to the last of very many
-// commands too.
+// A rule that denies applies even to the last of very many commands.
 func TestShellManyCommands(t *testing.T) {
 	line := strings.Repeat("ls; ", 5000) + "rm x"
 	if v := shellPolicy(t).Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Deny {
-		t.Errorf("a banned program behind 5000 commands: %s", v.Decision)
+		t.Errorf("a banned program after 5000 commands: %s", v.Decision)
 	}
 }
 
-// TestManyWordsInWrappers checks that a line is denied if a wrapper could run too many of
-// its words.
+// A line is denied if a wrapper could run too many of its words.
 func TestManyWordsInWrappers(t *testing.T) {
 	for _, line := range []string{"nice -Z " + strings.Repeat("a ", 60000), "nice -Z {1..9000}", "xargs -Z {1..9000}", "exec " + strings.Repeat("{1..90} ", 100), "exec " + strings.Repeat("a ", 3000)} {
 		p := &policy.Policy{Mode: policy.ModeYolo}
@@ -127,9 +125,9 @@ func TestManyWordsInWrappers(t *testing.T) {
 	}
 }
 
-// TestAGlobIsNoKnownWord checks that a rule that allows a glob does not cover the same
-// glob in a line: what the shell expands that to is not known before the line runs.
-func TestAGlobIsNoKnownWord(t *testing.T) {
+// A rule that allows a glob does not cover the same glob in a line, because its
+// expansion is not known before the line runs.
+func TestRuleDoesNotCoverGlobInLine(t *testing.T) {
 	for line, want := range map[string]policy.Decision{
 		"npm run test-all": policy.Allow,
 		"npm run te*":      policy.Ask,
@@ -158,10 +156,10 @@ func FuzzShell(f *testing.F) {
 		commands := shell.Read(shell.Bash, line, "").Commands
 		unread := slices.ContainsFunc(commands, func(c shell.Command) bool { return c.Unread })
 		if unread && v.Decision == policy.Allow {
-			t.Fatalf("%q cannot be read and is allowed", line)
+			t.Fatalf("%q cannot be read but is allowed", line)
 		}
 		if v.Decision == policy.Allow && slices.ContainsFunc(commands, func(c shell.Command) bool { return c.Doubt != "" }) {
-			t.Fatalf("%q is allowed in spite of a doubt", line)
+			t.Fatalf("%q is allowed despite a doubt", line)
 		}
 	})
 }

@@ -7,67 +7,68 @@ import (
 	"strings"
 )
 
-// runs is what a program runs in turn.
+// runs describes what a program runs in turn.
 type runs struct {
-	doubt    string   // why no rule on commands covers the program; "" if one can
+	doubt    string   // why no rule on commands can allow the program; "" if one can
 	dynamic  bool     // what it runs is not known before the line runs
 	rereads  string   // why shells may read the rest of the line differently
 	commands [][]word // commands among its arguments
-	scripts  []string // texts that it passes to a shell
+	scripts  []string // scripts that it passes to a shell
 	shell    string   // the grammar of scripts
 	writes   []string // files that its options name
 
-	tooMany   bool   // more commands than can be analyzed, of which the first is in commands
-	evaluates bool   // it evaluates the text of variables
-	variables []word // NAME=VALUE for what it runs
+	tooMany   bool   // there are too many commands to analyze; only the first is in commands
+	evaluates bool   // it evaluates the values of variables as code
+	variables []word // NAME=VALUE for the commands it runs
 }
 
 // program describes the options with which a program runs other programs or writes
-// files, and the options that must be known to find those. Each list has options as
-// on a command line, such as "-o --output". A letter is also found in a cluster, and
-// a long name in its abbreviations.
+// files, and the other options that must be known to find those. Each list
+// contains options as on a command line, such as "-o --output". Letters are also
+// found in clusters, and long names by their abbreviations.
 type program struct {
-	valued   string // have a value, in the next word or in the rest of their own
+	valued   string // have a value, in the same word or the next
 	attached string // have a value only in the same word
-	runs     string // run their value, or set something that is run
-	acts     string // have no value, and run something or change a file
+	runs     string // run their value, or set a command to run
+	acts     string // have no value, and run a command or change a file
 	writes   string // write the file that their value names
-	outputs  string // as writes, but a relative path that stays below its folder is expected
+	outputs  string // like writes, but a relative path inside the folder is harmless
 	whole    bool   // an option is a whole word after one or two dashes, never a cluster or an abbreviation
-	operands int    // if not 0: any operand after this many names a file that is written
+	operands int    // if not 0, operands after this many name files that are written
 
 	wraps   bool   // a command follows the options
-	flags   string // have no value; must be complete for wrappers, whose command could start anywhere after an unknown option
+	flags   string // have no value; must be complete for wrappers, because the command could start anywhere after an unknown option
 	skip    int    // number of operands before the command
-	vague   bool   // any word after the options may start a command or be a line for a shell
+	vague   bool   // any word after the options may begin a command or be a script
 	assigns bool   // words NAME=VALUE may precede the command
 	shell   bool   // without a command it runs a shell, which reads stdin
 	extra   bool   // words are added to the command at run time
-	silent  string // options with which nothing is run
-	splits  string // options whose value env splits into the words of a command
-	scripts string // options whose value is a line for a shell
+	silent  string // options with which it runs nothing
+	splits  string // options whose value is split into the words of a command, as by env
+	scripts string // options whose value is a script
 }
 
-// option is an option as a program would interpret it.
+// option is an option as the program would interpret it.
 type option struct {
-	name  string // as in the lists of program
+	name  string // as in the lists of a program
 	value word
 }
 
-// optionsRead are the arguments of a program, divided into options and operands.
+// optionsRead contains the arguments of a program, divided into options and
+// operands.
 type optionsRead struct {
 	program *program
 	options []option
-	rest    int    // index of the first operand, if the first operand ends the options
+	rest    int    // index of the first operand, if it ends the options
 	number  int    // number of operands
-	unknown string // a word that is not known before the line runs and may be any option
+	unknown string // a word that is not known before the line runs and may be an option
 	strange bool   // an option before rest is in none of the lists
 
 	variables []word // NAME=VALUE before rest
 }
 
 // read divides arguments into options and operands. If first is set, the first
-// operand ends the options, as in programs that run the words that follow.
+// operand ends the options, as in programs that run the words after it.
 func (p program) read(args []word, first bool) optionsRead {
 	out := optionsRead{program: &p, rest: len(args)}
 	for i := 0; i < len(args); i++ {
@@ -107,12 +108,13 @@ func (p program) read(args []word, first bool) optionsRead {
 	return out
 }
 
-// isAssignment reports whether env interprets a word as an assignment. Any name will do.
+// isAssignment reports whether env would treat a word as an assignment. env
+// accepts any name.
 func isAssignment(text string) bool { return strings.Contains(text, "=") }
 
-// long reads --name or --name=value, which may be abbreviated, and returns how many
-// of the following words belong to its value. An ambiguous abbreviation counts as
-// each of the options that it may stand for.
+// long reads --name or --name=value, where the name may be abbreviated, and
+// returns how many of the following words belong to its value. An ambiguous
+// abbreviation is treated as each of the options that it may mean.
 func (p *program) long(out *optionsRead, args []word) int {
 	text := args[0].text
 	name, value, attached := strings.Cut(text, "=")
@@ -143,15 +145,15 @@ func (p *program) long(out *optionsRead, args []word) int {
 	if has(p.silent, name) {
 		out.options = append(out.options, option{name: name})
 	}
-	if has(p.flags+" "+p.attached, name) { // a complete name is no abbreviation of another one
+	if has(p.flags+" "+p.attached, name) { // a complete name is not an abbreviation of another
 		return 0
 	}
 	out.strange = out.strange || !found && !known && !attached || found && known
 	return taken
 }
 
-// word reads an option that is a whole word, such as -name or -name=value, and returns
-// how many of the following words belong to its value.
+// word reads an option that is a whole word, such as -name or -name=value, and
+// returns how many of the following words belong to its value.
 func (p *program) word(out *optionsRead, args []word) int {
 	name, value, attached := strings.Cut("-"+strings.TrimLeft(args[0].text, "-"), "=")
 	switch {
@@ -244,7 +246,7 @@ func (o *optionsRead) runs(name string) runs {
 	return r
 }
 
-// splits adds the command in a value that env splits into words by rules of its own.
+// splits adds the command in a value that env splits into words by its own rules.
 func (r *runs) splits(w word) {
 	text := strings.NewReplacer(`\_`, " ", `\t`, " ", `\n`, " ", `\v`, " ", `\f`, " ", `\r`, " ", `\c`, " ", `"`, "", "'", "").Replace(w.text)
 	command := []word{{text: "env", known: true}}
@@ -255,9 +257,9 @@ func (r *runs) splits(w word) {
 	r.dynamic = r.dynamic || !w.known || strings.ContainsAny(w.text, `\$#"'`)
 }
 
-// wrapped returns what a program runs that takes a command after its options. If an
-// option or a word is unknown, the command may start at any word, so each is tried:
-// this may deny too much, but never too little.
+// wrapped returns what a program runs that takes a command after its options. If
+// an option or a word is unknown, the command may begin at any word, so each is
+// tried. This may deny too much, but never too little.
 func (p program) wrapped(name string, args []word, stdin *word) runs {
 	o := p.read(args, true)
 	r := o.runs(name)
@@ -279,7 +281,7 @@ func (p program) wrapped(name string, args []word, stdin *word) runs {
 	}
 	for i := start; i < last; i++ {
 		r.commands = append(r.commands, p.inner(o, args[i:]))
-		if p.vague && strings.Trim(args[i].text, plainChars) != "" { // it may be a line for a shell
+		if p.vague && strings.Trim(args[i].text, plainChars) != "" { // it may be a script
 			r.scripts = append(r.scripts, args[i].text)
 		}
 	}
@@ -297,10 +299,10 @@ func (p program) wrapped(name string, args []word, stdin *word) runs {
 	return r
 }
 
-// readsScript adds what the shell of a wrapper reads from stdin if no command is
-// among the given number of operands.
+// readsScript adds the script that a wrapper's shell reads from stdin if the given
+// number of operands contains no command.
 func (r *runs) readsScript(p program, words int, stdin *word) {
-	if p.vague { // the first may be a user, a group or a file
+	if p.vague { // the first operand may be a user, a group or a file
 		words--
 	}
 	switch {
@@ -312,8 +314,9 @@ func (r *runs) readsScript(p program, words int, stdin *word) {
 	}
 }
 
-// inner returns the command that a wrapper runs. What is added to it at run time is
-// unknown: further words at the end, or input that replaces a placeholder.
+// inner returns the command that a wrapper runs. Words that are added at run time
+// are unknown: words appended to the command, or input that replaces a
+// placeholder.
 func (p program) inner(o optionsRead, args []word) []word {
 	if !p.extra {
 		return args

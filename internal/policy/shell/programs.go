@@ -4,16 +4,16 @@ import (
 	"strings"
 )
 
-// programOf describes a program, if it is known. The arguments of other programs are
-// not searched for commands.
-func programOf(name string) (program, bool) {
+// programOf returns the description of a program. ok is false for other programs,
+// whose arguments are not searched for commands.
+func programOf(name string) (p program, ok bool) {
 	if p, ok := wrapperOf(name); ok {
 		return p, true
 	}
 	if p, ok := optionsOf(name); ok {
 		return p, true
 	}
-	if rest, ok := strings.CutPrefix(name, "g"); ok { // the name of the GNU version on systems with versions of their own
+	if rest, ok := strings.CutPrefix(name, "g"); ok { // the GNU version, on systems that have another version
 		if p, ok := wrapperOf(rest); ok {
 			return p, true
 		}
@@ -22,7 +22,8 @@ func programOf(name string) (program, bool) {
 	return program{}, false
 }
 
-// wrapperOf describes a program that runs the command in its arguments.
+// wrapperOf returns the description of a program that runs the command in its
+// arguments.
 func wrapperOf(name string) (program, bool) {
 	p := program{}
 	switch name {
@@ -105,8 +106,8 @@ func wrapperOf(name string) (program, bool) {
 
 const archFlags = "-B -F -I -L -R -S -T -X -Z -3 -v --32bit --fdpic-funcptrs --short-inode --addr-compat-layout --addr-no-randomize --whole-seconds --sticky-timeouts --read-implies-exec --mmap-page-zero --3gb --4gb --uname-2.6 --verbose"
 
-// optionsOf describes a program that runs other programs or writes files only with
-// certain options.
+// optionsOf returns the description of a program that runs other programs or
+// writes files only with certain options.
 func optionsOf(name string) (program, bool) {
 	switch name {
 	case "ag":
@@ -175,7 +176,7 @@ func optionsOf(name string) (program, bool) {
 	return packagesOf(name)
 }
 
-// packagesOf describes the options of package managers.
+// packagesOf returns the description of a package manager.
 func packagesOf(name string) (program, bool) {
 	switch name {
 	case "apt", "apt-get", "apt-cache", "aptitude":

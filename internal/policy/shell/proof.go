@@ -7,25 +7,25 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// proof reads a line a second time, byte by byte, and compares it with the parser's
-// tree. It knows only the part of the grammar on which all shells agree. Every quote,
-// expansion, substitution, here-document and word in the text must have its node in
-// the tree, and every such node its place in the text. If the line goes beyond that
-// part, or the two readings differ, it is not proven, because some shell may read it
-// in yet another way.
+// proof reads a line a second time, byte by byte, and compares it with the
+// parser's tree. It knows only the part of the grammar on which all shells agree.
+// Each quote, expansion, substitution, here-document and word in the text must
+// have a node in the tree, and each such node must have a place in the text. If
+// the line uses other syntax, or the two readings differ, the line is not proven,
+// because some shell may read it differently.
 type proof struct {
 	src   string
 	posix bool
 	nodes map[int]node // by position; each is removed when its place in the text is reached
 	lits  []bool       // the bytes that belong to literals of the tree
-	// plain is greater than 0 inside expansions and backquotes, where shells disagree
-	// about quotes, backslashes and here-documents.
+	// plain is greater than 0 inside expansions and backquotes, where shells
+	// disagree about quotes, backslashes and here-documents.
 	plain int
 	// bodies is the number of here-documents whose bodies have not been reached.
 	bodies int
 }
 
-// node is a node of the tree that begins at a certain position.
+// node is a node of the tree that begins at a given position.
 type node struct {
 	kind kind
 	end  int
@@ -49,7 +49,7 @@ const (
 	hereWord
 )
 
-// prove returns nil if no shell can read anything in the line but the statements, and
+// prove returns nil if every shell must read the line as these statements, and
 // otherwise the reason why that is not certain.
 func prove(src string, stmts []*syntax.Stmt, posix bool) (err error) {
 	p := &proof{src: src, posix: posix, nodes: map[int]node{}, lits: make([]bool, len(src))}
@@ -133,7 +133,8 @@ func choose(dollar bool, yes, no kind) kind {
 	return no
 }
 
-// take removes the node at a position, if it is of the given kind, and returns its end.
+// take removes the node at a position if it is of the given kind, and returns its
+// end.
 func (p *proof) take(i int, k kind) (end int, ok bool) {
 	n, ok := p.nodes[i]
 	if !ok || n.kind != k {
@@ -145,8 +146,8 @@ func (p *proof) take(i int, k kind) (end int, ok bool) {
 
 var errDiffers = errors.New("quotes or expansions that shells may read differently")
 
-// code reads commands up to the byte closer, or to the end of the text if closer is 0,
-// and returns the position at which they end.
+// code reads commands up to the byte closer, or up to the end of the text if
+// closer is 0, and returns the position at which they end.
 func (p *proof) code(i int, closer byte) (int, error) {
 	var bodies []*syntax.Redirect
 	depth := 0
@@ -187,7 +188,7 @@ func (p *proof) code(i int, closer byte) (int, error) {
 			depth++
 			i++
 		case c == ')':
-			depth-- // negative only after a pattern of case
+			depth-- // negative only after a pattern in a case clause
 			i++
 		default:
 			i, err = p.word(i)
@@ -224,7 +225,7 @@ func (p *proof) word(i int) (int, error) {
 		for end < len(p.src) && isNameByte(p.src[end]) && !p.lits[end] {
 			end++
 		}
-		option := end-i <= 2 && i > 0 && p.src[i-1] == '-' // an option, as [[ and time have them
+		option := end-i <= 2 && i > 0 && p.src[i-1] == '-' // an option, as of [[ and time
 		if !option && !has(keywords, p.src[i:end]) {
 			return 0, errDiffers
 		}

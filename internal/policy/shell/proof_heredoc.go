@@ -32,7 +32,7 @@ func (p *proof) hereStart(i int) (int, error) {
 		i++
 	}
 	if i != int(n.hdoc.Word.Pos().Offset()) || len(n.hdoc.Word.Parts) != 1 {
-		return 0, errors.New("a here-document with an odd delimiter")
+		return 0, errors.New("a here-document with an unusual delimiter; use a plain word")
 	}
 	quote := i < len(p.src) && (p.src[i] == '\'' || p.src[i] == '"')
 	var err error
@@ -54,13 +54,13 @@ func (p *proof) hereStart(i int) (int, error) {
 	}
 	atEnd := i == len(p.src) || strings.IndexByte(" \t\n;|&<>)", p.src[i]) >= 0
 	if text == "" || !atEnd || strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 || !isNameByte(byte(r)) && r != '-' && r != '.' }) {
-		return 0, errors.New("a here-document with an odd delimiter")
+		return 0, errors.New("a here-document with an unusual delimiter; use a plain word")
 	}
 	return i, nil
 }
 
-// hereBodies reads the bodies of here-documents, the first of which begins at i, inside
-// the construct that the byte closer ends.
+// hereBodies reads the bodies of here-documents, the first of which begins at i,
+// inside the construct that the byte closer ends.
 func (p *proof) hereBodies(i int, bodies []*syntax.Redirect, closer byte) (int, error) {
 	for n, r := range bodies {
 		if n > 0 {
@@ -80,7 +80,7 @@ func (p *proof) hereBodies(i int, bodies []*syntax.Redirect, closer byte) (int, 
 			return 0, errors.New("a here-document with a line that ends it in some shells only")
 		}
 		if end < 0 || !quoted && strings.Contains(p.src[start:end], "\\\n") {
-			return 0, errors.New("a here-document whose end is not plain")
+			return 0, errors.New("a here-document whose end is missing or may be read differently")
 		}
 		if r.Hdoc != nil && len(r.Hdoc.Parts) > 0 {
 			// The parser treats the delimiter as part of the body.
@@ -107,8 +107,8 @@ func (p *proof) hereBodies(i int, bodies []*syntax.Redirect, closer byte) (int, 
 	return i, nil
 }
 
-// hereEnd finds the line that consists of the delimiter. end is where this line begins,
-// or -1 if there is none, and next is where it ends.
+// hereEnd finds the line that consists of the delimiter. end is the position where
+// this line begins, or -1 if it is missing, and next is where it ends.
 func hereEnd(src string, i int, delimiter string, tabs bool) (end, next int) {
 	for i < len(src) {
 		line, _, _ := strings.Cut(src[i:], "\n")
@@ -125,7 +125,8 @@ func hereEnd(src string, i int, delimiter string, tabs bool) (end, next int) {
 }
 
 // endsEarly reports whether a line of a body begins with the delimiter. Inside a
-// substitution, bash ends the body there if the substitution is closed on that line.
+// substitution, bash ends the body at such a line if the line also closes the
+// substitution.
 func endsEarly(body, delimiter string) bool {
 	for line := range strings.Lines(body) {
 		if strings.HasPrefix(strings.TrimLeft(line, "\t"), delimiter) {

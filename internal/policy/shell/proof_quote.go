@@ -86,7 +86,7 @@ func (p *proof) dollar(i int, quoted bool) (int, error) {
 	end := i + 1
 	switch {
 	case next == '$' && i+2 < len(p.src) && strings.IndexByte("{([$'`\"", p.src[i+2]) >= 0 && !(quoted && p.src[i+2] == '"'):
-		return 0, errors.New("$$ before what bash takes for an expansion with its second $")
+		return 0, errors.New("$$ followed by text that bash may read as an expansion")
 	case isNameByte(next) && (next < '0' || next > '9'):
 		for end < len(p.src) && isNameByte(p.src[end]) {
 			end++
@@ -94,7 +94,7 @@ func (p *proof) dollar(i int, quoted bool) (int, error) {
 	case next != 0 && strings.IndexByte("0123456789@*#?$!-", next) >= 0:
 		end++
 	default:
-		return end, nil // a dollar sign that stands for itself
+		return end, nil // a literal dollar sign
 	}
 	if nodeEnd, ok := p.take(i, parameter); !ok || nodeEnd != end {
 		return 0, errDiffers
@@ -102,7 +102,7 @@ func (p *proof) dollar(i int, quoted bool) (int, error) {
 	return end, nil
 }
 
-// enclosed reads a substitution; i is the position after what opens it.
+// enclosed reads a substitution; i is the position after the opening bytes.
 func (p *proof) enclosed(start, i int, k kind, closer byte) (int, error) {
 	end, ok := p.take(start, k)
 	if !ok {
@@ -118,8 +118,8 @@ func (p *proof) enclosed(start, i int, k kind, closer byte) (int, error) {
 	return end, nil
 }
 
-// parameter reads ${...}: a name, and an operand whose bytes mean the same in all
-// shells.
+// parameter reads ${...}: a name, and an operand whose bytes have the same meaning
+// in all shells.
 func (p *proof) parameter(start int) (int, error) {
 	i := start + 2
 	if i >= len(p.src) || !isNameByte(p.src[i]) && strings.IndexByte("#!@*?-", p.src[i]) < 0 {
@@ -168,8 +168,8 @@ func (p *proof) arithmetic(start, i int, k kind) (int, error) {
 	return end, nil
 }
 
-// operand reads letters, digits, the allowed bytes and unquoted expansions, up to the
-// position for which done reports true.
+// operand reads letters, digits, the allowed bytes and unquoted expansions, up to
+// the position for which done returns true.
 func (p *proof) operand(i int, allowed string, done func(int) bool) (int, error) {
 	p.plain++
 	defer func() { p.plain-- }()

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// maxCommandLine is the length of the longest argument that Linux accepts, so no
-	// longer line can run.
+	// maxCommandLine is the length of the longest argument that Linux accepts, so
+	// that no longer line can run.
 	maxCommandLine = 128 << 10
 	// maxNesting limits how deep shells may be nested.
 	maxNesting = 16
 	// maxParens limits runs of "(", which the parser reads in quadratic time.
 	maxParens = 64
-	// maxInner limits the number of commands found inside wrappers, which ambiguous
-	// options can multiply, and maxInnerWords that of their words.
+	// maxInner limits the number of commands found inside wrappers, which
+	// ambiguous options can multiply, and maxInnerWords the number of their words.
 	maxInner      = 2000
 	maxInnerWords = 1 << 20
 )
 
-// Read finds everything that a line would run, and the files that it would write
-// (spec section 8.4). The grammar "" means Bash; dir is the folder in which the line
-// runs, "" if that is not known. Read never fails: a part that it cannot read becomes
-// a command that is Unread.
+// Read finds everything that a line would run, and the files that it would write.
+// The grammar "" means Bash. dir is the folder in which the line runs, or "" if it
+// is not known. Read never fails: a part that it cannot parse becomes a command
+// that is Unread.
 func Read(grammar, line, dir string) Line {
 	a := &analysis{findings: &findings{read: map[string]bool{}, room: expandable{maxExpanded, maxExpandedBytes}, location: location{start: dir}}}
 	a.script(grammar, line)
@@ -58,13 +58,13 @@ func (a *analysis) script(shell, line string) {
 		a.refuse("a command line contains more than %d scripts", maxInner)
 		return
 	}
-	if why := oddBytes(line); why != "" {
+	if why := ambiguousBytes(line); why != "" {
 		a.unread(line, "%s", why)
 	}
 	switch shell {
 	case "", Bash:
 		a.reading(Bash, syntax.LangBash, line)
-	case POSIX: // sh may be dash, busybox or bash, so both readings count
+	case POSIX: // sh may be dash, busybox or bash, so read it in both grammars
 		first, start := len(a.commands), a.location
 		a.reading(POSIX, syntax.LangPOSIX, line)
 		second := len(a.commands)
@@ -78,8 +78,8 @@ func (a *analysis) script(shell, line string) {
 	}
 }
 
-// reading analyzes a script in one grammar. Commands before a syntax error are
-// included, because shells run them before they reach the error.
+// reading analyzes a script in one grammar. It includes the commands before a
+// syntax error, because shells run them before they reach the error.
 func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 	inner := *a
 	inner.src, inner.shell = line, shell
@@ -91,18 +91,18 @@ func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 	var stmts []*syntax.Stmt
 	broken := false
 	for stmt, err := range parser.StmtsSeq(strings.NewReader(line)) {
-		if err != nil { // do not break: the parser may continue after an error, and would panic
+		if err != nil { // do not break: the parser may continue after an error, and would then panic
 			a.unread(line, "%v", err)
 			broken = true
 			continue
 		}
 		stmts = append(stmts, stmt)
 	}
-	for _, stmt := range stmts { // in a second loop, because the body of a here-document is read after its statement
+	for _, stmt := range stmts { // in a second loop, because the parser reads the body of a here-document after its statement
 		inner.walk(stmt)
 	}
-	if name := inner.forkBomb(stmts); name != "" {
-		a.add(Command{Text: line, Catastrophic: "the function " + name + " starts itself again and again", Doubt: "it declares a function"})
+	if why := inner.forkBomb(stmts); why != "" {
+		a.add(Command{Text: line, Catastrophic: why, Doubt: "it declares a function"})
 	}
 	if broken {
 		return
@@ -112,9 +112,9 @@ func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 	}
 }
 
-// oddBytes describes bytes that shells and the parser may read differently; "" if
-// there are none.
-func oddBytes(line string) string {
+// ambiguousBytes describes bytes that shells and the parser may read differently;
+// "" if there are none.
+func ambiguousBytes(line string) string {
 	if !utf8.ValidString(line) {
 		return "invalid UTF-8"
 	}
@@ -130,8 +130,8 @@ func oddBytes(line string) string {
 	return ""
 }
 
-// namesLocale matches the variables that change how a shell reads bytes, and knownLocale
-// assignments that leave text in UTF-8 as it is.
+// namesLocale matches the variables that change how a shell reads bytes.
+// knownLocale matches assignments to them that do not affect text in UTF-8.
 var (
 	namesLocale = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bLC_|\bLANG\b`) })
 	knownLocale = sync.OnceValue(func() *regexp.Regexp {
@@ -139,8 +139,8 @@ var (
 	})
 )
 
-// foreign adds the first word of each piece of a line in an unsupported grammar as a
-// command. This may deny the line, but never allows it.
+// foreign adds the first word of each piece of a line in an unsupported grammar as
+// a command. This may cause a deny, but never an allow.
 func (a *analysis) foreign(shell, line string) {
 	for _, piece := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(";|&\n\r(){}`$", r) }) {
 		words := make([]word, 0, 4)
@@ -154,8 +154,8 @@ func (a *analysis) foreign(shell, line string) {
 	a.unread(line, "commands of %s are not analyzed", shell)
 }
 
-// walk adds the effects of a statement and of everything in it. A cd in a subshell has
-// no effect outside it.
+// walk adds the effects of a statement and everything in it. A cd in a subshell
+// has no effect outside.
 func (a *analysis) walk(root syntax.Node) {
 	type entered struct {
 		node  syntax.Node
@@ -178,8 +178,8 @@ func (a *analysis) walk(root syntax.Node) {
 	})
 }
 
-// node adds the effect of one node. It lists every kind of node, and any other kind
-// is a doubt.
+// node adds the effect of one node. It lists all kinds of nodes that it knows; any
+// other kind is a doubt.
 func (a *analysis) node(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.Stmt:
@@ -234,7 +234,7 @@ func (a *analysis) node(n syntax.Node) {
 	}
 }
 
-// stmt adds the simple command of a statement, and what this reads from stdin.
+// stmt adds the simple command of a statement, with what it reads from stdin.
 func (a *analysis) stmt(s *syntax.Stmt) {
 	if s.Coprocess || s.Disown {
 		a.doubt(a.textOf(s), "it is detached from the shell")
@@ -258,7 +258,7 @@ func (a *analysis) stmt(s *syntax.Stmt) {
 	a.command(a.textOf(call), a.fields(a.list(call.Args...)), stdin)
 }
 
-// command adds a simple command, and what it runs in turn.
+// command adds a simple command and the commands that it runs in turn.
 func (a *analysis) command(text string, words []word, stdin *word) {
 	c := Command{Text: text}
 	for len(words) > 1 && words[0].known && words[0].text == "--" { // as in time -- ls
@@ -315,7 +315,8 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	}
 }
 
-// assigns adds the assignments before a command, or without one.
+// assigns adds the assignments of a simple command, which may consist of nothing
+// else.
 func (a *analysis) assigns(c *syntax.CallExpr) {
 	for _, as := range c.Assigns {
 		if as.Name == nil {
@@ -331,8 +332,8 @@ func (a *analysis) assigns(c *syntax.CallExpr) {
 	}
 }
 
-// list converts words where a shell expands braces. If it is not known what these expand
-// to, the words count as unread.
+// list converts words in a place where shells expand braces. If the expansion of a
+// word is not known, the word becomes a part that is unread.
 func (a *analysis) list(words ...*syntax.Word) []word {
 	var out []word
 	for _, w := range words {
@@ -351,8 +352,8 @@ func (a *analysis) list(words ...*syntax.Word) []word {
 	return out
 }
 
-// declare adds the assignments that the braces in an argument of declare, export and
-// similar builtins expand to.
+// declare adds the assignments in an argument of declare, export and similar
+// builtins after brace expansion.
 func (a *analysis) declare(as *syntax.Assign) {
 	if as.Value == nil || !mayExpand(as.Value) {
 		return
@@ -368,21 +369,21 @@ func (a *analysis) declare(as *syntax.Assign) {
 	}
 }
 
-// runVariable adds what an assignment makes shells and programs run.
+// runVariable adds what shells and programs run because of an assignment.
 func (a *analysis) runVariable(as *syntax.Assign) {
 	if as.Name != nil && as.Value != nil {
 		a.variable(a.textOf(as), as.Name.Value, a.word(as.Value))
 	}
 }
 
-// variable adds the value of a variable, if shells or programs run it.
+// variable adds the value of a variable if shells or programs run it.
 func (a *analysis) variable(text, name string, w word) {
 	if !runsText().MatchString(name) {
 		return
 	}
 	deeper := *a
 	deeper.depth++
-	deeper.script(Bash, strings.TrimPrefix(w.text, "!")) // ! begins a shell line in git's settings
+	deeper.script(Bash, strings.TrimPrefix(w.text, "!")) // ! begins a shell command in the settings of git
 	if strings.HasPrefix(name, "PS") {                   // prompts are expanded
 		deeper.script(Bash, "echo \""+w.text+"\"")
 	}
@@ -391,8 +392,8 @@ func (a *analysis) variable(text, name string, w word) {
 	}
 }
 
-// runsText matches variables whose values are run. It is compiled when it is first
-// used, because most runs of toolreg do not analyze a command.
+// runsText matches variables whose values are run. It is compiled on first use,
+// because most runs of toolreg do not analyze a command.
 var runsText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|MANPAGER|` +
 		`GIT_.*(PAGER|EDITOR|COMMAND|SSH|ASKPASS|DIFF|CONFIG.*)|SSH_ASKPASS|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|BASH_FUNC_.*)$`)

@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// sedPlain matches scripts for sed that only read, print and change text. sed can also
-// run programs (e) and write files (w). Each command must end where every sed sees its
-// end, because the rest could otherwise pass for the text of a command a, i, c or r.
+// sedPlain matches sed scripts that only read, print and change text. Other
+// scripts can run programs (e) and write files (w). Each command must end at a
+// place where all versions of sed see its end, because text after it could
+// otherwise hide in the argument of a command a, i, c or r.
 var sedPlain = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[\s;]*(` + sedAddress + `?(\s*,\s*[+~]?` + sedAddress + `)?\s*!?\s*(\{|[}pdqQ=DPNnGgHhxl]` + sedEnd + `|[:btT][ \t]*\w*[ \t]*([;\n]|$)|[aicr][^\n]*|` +
 		`[sy](` + sedTexts() + `)[gpiIm0-9]*` + sedEnd + `)[\s;]*)*$`)
@@ -53,6 +54,6 @@ func (r *runs) sedScripts(o *optionsRead, args []word) {
 			continue
 		}
 		r.doubt = "the sed script may run commands or write files"
-		r.dynamic = r.dynamic || !plain // a script that is only guessed, but plain, is just a doubt
+		r.dynamic = r.dynamic || !plain // a harmless script that is only a guess is a doubt, but not dynamic
 	}
 }

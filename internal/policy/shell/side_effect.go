@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// redirect adds output to files, and input that may come from the network.
+// redirect adds redirections that write files, or that read from the network.
 func (a *analysis) redirect(r *syntax.Redirect) {
 	text := a.textOf(r)
 	if r.N != nil && strings.Trim(r.N.Value, "0123456789") != "" {
@@ -25,7 +25,8 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 	}
 }
 
-// redirected adds the effect of a redirection whose target is known as far as possible.
+// redirected adds the effect of a redirection to one target, as far as the target
+// is known.
 func (a *analysis) redirected(text string, op syntax.RedirOperator, target word) {
 	switch op {
 	case syntax.RdrIn:
@@ -68,7 +69,7 @@ func (a *analysis) arithmetic(n syntax.Node) {
 	}
 }
 
-// param adds expansions that set variables or evaluate their values.
+// param adds parameter expansions that set variables or evaluate their values.
 func (a *analysis) param(p *syntax.ParamExp) {
 	a.evaluate = a.evaluate || p.Excl || p.Index != nil || p.Slice != nil
 	if p.Excl {
@@ -86,8 +87,8 @@ func (a *analysis) param(p *syntax.ParamExp) {
 	}
 }
 
-// test adds conditions that evaluate their operands as arithmetic, in which a subscript
-// can contain a command.
+// test adds conditions that evaluate their operands as arithmetic, where a
+// subscript can contain a command.
 func (a *analysis) test(n syntax.Node) {
 	var operands []syntax.TestExpr
 	switch n := n.(type) {

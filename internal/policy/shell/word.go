@@ -10,16 +10,17 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// word is a shell word, as far as it can be determined without running the line. If
-// known is false, text is a guess that treats unknown parts as empty, which is correct
-// for common disguises (r$@m, ${x}rm). A guess may deny, but never allows.
+// word is a shell word, as far as it can be determined without running the line.
+// If known is false, text is a guess that treats unknown parts as empty, which is
+// correct for common ways to disguise a name (r$@m, ${x}rm). Decisions to deny may
+// rely on a guess, decisions to allow never do.
 type word struct {
 	text  string
 	known bool
 	split bool // the shell splits the result into words
 	glob  bool // has an unquoted *, ? or [
-	// expanded is set if text is exactly what Bash expands braces to, which some shells
-	// do not expand.
+	// expanded is set if text is exactly the result of brace expansion in Bash,
+	// which not all shells perform.
 	expanded bool
 	// plainStart is set if the word begins with a known byte other than a dash and is
 	// not split, so that it cannot be an option.
@@ -27,8 +28,8 @@ type word struct {
 	gap        bool // has a part that cannot even be guessed
 }
 
-// programName returns the last element of a program's path in lower case, without the
-// extension that programs have on Windows. Banned programs and rules that deny are
+// programName returns the last element of a program's path in lower case, without
+// the extensions of programs on Windows. Banned programs and rules that deny are
 // compared with it.
 func programName(text string) string {
 	name := strings.ToLower(path.Base(strings.ReplaceAll(text, `\`, "/")))
@@ -38,8 +39,8 @@ func programName(text string) string {
 	return name
 }
 
-// evaluated reports whether a shell that uses the word as the name of a variable may
-// run something in its subscript.
+// evaluated reports whether a shell that uses the word as a variable name may run
+// a command in its subscript.
 func evaluated(w word) bool {
 	return strings.Contains(w.text, "[") && (!w.known || strings.ContainsAny(w.text, "$`"))
 }
@@ -73,14 +74,14 @@ func lastOperand(args []word) []word {
 }
 
 // reader converts words of the syntax tree. consts are the variables that the line
-// itself has set to plain text.
+// sets to plain text.
 type reader struct {
 	consts map[string]string
 	braces *expander
 }
 
-// words converts words of the syntax tree where a shell expands braces and splits words,
-// by which each may become several.
+// words converts words of the syntax tree in a place where shells expand braces
+// and split words, so that a word may become several.
 func (r *reader) words(args []*syntax.Word) []word {
 	out := make([]word, 0, len(args))
 	for _, a := range args {
@@ -89,7 +90,7 @@ func (r *reader) words(args []*syntax.Word) []word {
 	return r.fields(out)
 }
 
-// expanded converts a word where a shell expands braces.
+// expanded converts a word in a place where shells expand braces.
 func (r *reader) expanded(w *syntax.Word) []word {
 	whole := r.word(w)
 	if !mayExpand(w) {
@@ -123,7 +124,7 @@ func (r *reader) fields(words []word) []word {
 		}
 		fields := strings.Fields(w.text)
 		if len(fields) == 0 {
-			fields = []string{""} // stands for an unknown number of words
+			fields = []string{""} // an unknown number of words
 		}
 		for _, f := range fields {
 			out = append(out, word{text: f})
@@ -173,8 +174,8 @@ func (r *reader) hereDocument(n *syntax.Redirect) word {
 	return out
 }
 
-// startsPlain reports whether the first byte is known, and is neither a dash nor the
-// beginning of something that the shell replaces.
+// startsPlain reports whether the first byte is known and is neither a dash nor
+// the beginning of an expansion.
 func startsPlain(parts []syntax.WordPart) bool {
 	if len(parts) == 0 {
 		return false
@@ -192,8 +193,8 @@ func startsPlain(parts []syntax.WordPart) bool {
 	return false
 }
 
-// printsCommit reports whether a substitution prints nothing but ids of commits, and
-// arguments for which it finds no commit.
+// printsCommit reports whether a substitution prints only commit ids, and
+// arguments for which git finds no commit.
 func printsCommit(p *syntax.CmdSubst) bool {
 	if len(p.Stmts) != 1 {
 		return false
@@ -221,7 +222,7 @@ func (r *reader) part(b *strings.Builder, out *word, part syntax.WordPart, quote
 		out.known = out.known && ok
 		b.WriteString(text)
 	case *syntax.DblQuoted:
-		if p.Dollar { // the locale determines what $"..." is translated to
+		if p.Dollar { // $"..." is translated according to the locale
 			out.known = false
 		}
 		for _, inner := range p.Parts {
@@ -244,8 +245,8 @@ func (r *reader) part(b *strings.Builder, out *word, part syntax.WordPart, quote
 	}
 }
 
-// literal appends a literal without its backslashes, and records what the shell would
-// expand in it.
+// literal appends a literal without its backslashes, and records whether the shell
+// would expand globs in it.
 func literal(b *strings.Builder, out *word, s string, quoted bool) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -269,8 +270,8 @@ func literal(b *strings.Builder, out *word, s string, quoted bool) {
 	}
 }
 
-// param guesses the value of a parameter: the value that the line has set, a default,
-// or the empty text.
+// param guesses the value of a parameter: a value that the line has set, a
+// default, or "".
 func (r *reader) param(p *syntax.ParamExp) string {
 	if p.Param == nil || p.Length || p.Excl || p.Index != nil {
 		return ""
@@ -287,7 +288,8 @@ func (r *reader) param(p *syntax.ParamExp) string {
 	return ""
 }
 
-// echoed guesses what a command substitution prints that is a single echo or printf.
+// echoed guesses the output of a command substitution that consists of a single
+// echo or printf.
 func (r *reader) echoed(p *syntax.CmdSubst) string {
 	if len(p.Stmts) != 1 {
 		return ""

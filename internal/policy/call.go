@@ -17,7 +17,7 @@ const (
 	originApproval = "approval"
 )
 
-// decision is the state of a decision about one call.
+// decision is the state of a decision on one call.
 type decision struct {
 	ctx     context.Context
 	policy  *Policy

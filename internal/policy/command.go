@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// command decides about a shell command line. The line is allowed if every part is
+// command decides on a shell command line. The line is allowed if every part is
 // allowed, and denied if any part is denied.
 func (d *decision) command() Verdict {
 	line := d.readLine()
@@ -68,7 +68,7 @@ func (d *decision) linked(name string) string {
 	return real
 }
 
-// part decides about one part of a command line.
+// part decides on one part of a command line.
 func (d *decision) part(s *shell.Command) CommandVerdict {
 	c := CommandVerdict{Text: s.Text, Root: s.Root(), Origin: originDefault}
 	if s.Refused {

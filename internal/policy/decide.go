@@ -26,7 +26,7 @@ func (p *Policy) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 	return c.verdict()
 }
 
-// decision returns the initial state of a decision about a call.
+// decision returns the initial state of a decision on a call.
 func (p *Policy) decision(ctx context.Context, t *registry.Tool, call registry.Call) (*decision, error) {
 	d := &decision{ctx: ctx, policy: p, tool: t, params: call.Params}
 	if t.Subject != nil {
@@ -38,7 +38,7 @@ func (p *Policy) decision(ctx context.Context, t *registry.Tool, call registry.C
 	return d, nil
 }
 
-// DecideTool decides about a tool as a whole, without params, for listings. It
+// DecideTool decides on a tool as a whole, without params, for listings. It
 // ignores rules on commands, paths and params, and questions that the tool asks
 // only for certain params, and it assumes that edits stay inside the workspace.
 // Use Decide for calls.

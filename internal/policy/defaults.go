@@ -7,7 +7,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// plain decides about a call that is not a shell command.
+// plain decides on a call that is not a shell command.
 func (d *decision) plain() Verdict {
 	for i := range d.policy.Rules {
 		r := &d.policy.Rules[i]

@@ -2,7 +2,7 @@ package policy
 
 // hides returns a function that reports whether the call must not show a path, or
 // nil if it may show everything. A search, for instance, names a folder and reads
-// the files in it. If the rule that decided about the call asks, it hides nothing,
+// the files in it. If the rule that decided on the call asks, it hides nothing,
 // because the person has agreed when the call runs.
 func (d *decision) hides(decided *Rule) func(string) bool {
 	if !d.anyRule(func(r *Rule) bool { return r.Path != "" && r.Decision != Allow }) {

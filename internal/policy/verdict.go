@@ -2,7 +2,7 @@ package policy
 
 import "strings"
 
-// Verdict is the decision about one call and the reason for it. The zero value
+// Verdict is the decision on one call and the reason for it. The zero value
 // asks.
 type Verdict struct {
 	Decision Decision

@@ -217,8 +217,8 @@ func TestFilesThatScriptsLoadAreCovered(t *testing.T) {
 	}
 }
 
-// If a command may mean several files, all of them are covered, but no file
-// outside the project.
+// If a command may mean several files, all of them are covered. A file outside the
+// project is covered only if it is a link into it.
 func TestAmbiguousCommandCoversAllMeanings(t *testing.T) {
 	for name, tt := range map[string]struct {
 		argv, env []string // <above> is the folder above the project

@@ -14,7 +14,7 @@ import (
 
 // Plugin is a plugin of the project, as the trust question shows it.
 type Plugin struct {
-	Path     string // of its manifest or script
+	Path     string // path of its manifest or script
 	Sum      string // hash of the manifest that contains Programs; "" for a script
 	Programs []Program
 }

@@ -26,8 +26,8 @@ type Options struct {
 	StateDir string
 	// Session distinguishes todo lists of one workspace; "" is a session too.
 	Session string
-	// Agent names the agent that makes the calls, to distinguish several that share
-	// a todo list; "" distinguishes runs.
+	// Agent names the calling agent, to tell apart the agents that share a todo
+	// list; if it is "", each run is told apart instead.
 	Agent string
 	// Began is when this run was started; the zero value means now.
 	Began time.Time
@@ -39,11 +39,12 @@ type Options struct {
 	Env []string
 	// ShellTimeout bounds a command that names no timeout; 0 means 120 s.
 	ShellTimeout time.Duration
-	// ShellMaxTimeout bounds the timeout that a call may ask for; 0 means 1 h. A
+	// ShellMaxTimeout bounds the timeout that a call may request; 0 means 1 h. A
 	// longer ShellTimeout overrides it.
 	ShellMaxTimeout time.Duration
 	// Keeper is the argv of a program that calls [Keep] with the arguments appended
-	// to it, with the program as a path; empty disables background commands.
+	// to it. The program must be given as a path. If Keeper is empty, background
+	// commands are disabled.
 	Keeper []string
 	// MaxOutput limits each of stdout and stderr of a command, in bytes; 0 means 10
 	// MiB.
@@ -53,16 +54,16 @@ type Options struct {
 	Fetch web.Options
 }
 
-// entry is what is known about a tool without creating it.
+// entry describes a tool without creating it.
 type entry struct {
 	name    string
-	display string   // as the Gemini CLI shows it, if it has the tool
-	aliases []string // of spec section 6.1, and the Gemini CLI's names and class names
+	display string   // the Gemini CLI's display name, if it has the tool
+	aliases []string // other names, including the Gemini CLI's names and class names
 	preset  string   // the smallest preset that contains it
 }
 
-// entries lists the tools in the order of registration, like tools. It never
-// changes.
+// entries lists the tools in registration order, the same as in tools. It is
+// never modified.
 var entries = []entry{
 	{"list_directory", "ReadFolder", []string{"ls", "LSTool"}, presetReadOnly},
 	{"read_file", "ReadFile", []string{"read", "ReadFileTool"}, presetReadOnly},
@@ -78,7 +79,7 @@ var entries = []entry{
 	{"todo_write", "TodoWrite", []string{"todoWrite"}, presetTodo},
 }
 
-// tools creates the tools without opening anything.
+// tools creates the tools. It opens no files.
 func tools(o *Options, w *workspace.Dir) []registry.Tool {
 	todoRead, todoWrite := todo.New(todo.Options{StateDir: o.StateDir, Session: o.Session, Agent: o.Agent, Began: o.Began}, w)
 	all := []registry.Tool{
@@ -119,8 +120,8 @@ func (o *Options) fetch() web.Options {
 	return fetch
 }
 
-// Source returns the source "builtin" with all tools of the package. It is
-// cheap: no file is opened before the first call.
+// Source returns the source "builtin" with all built-in tools. It is cheap: no
+// file is opened before the first call.
 func Source(opts Options) registry.Source {
 	return &source{opts: opts, files: workspace.New(opts.workspace())}
 }
@@ -143,8 +144,8 @@ func (s *source) Discover(context.Context) ([]registry.Tool, []registry.Diagnost
 // Close releases the workspace.
 func (s *source) Close() error { return s.files.Close() }
 
-// Names returns the canonical names of all built-in tools in the order of
-// registration. It creates no tools.
+// Names returns the canonical names of all built-in tools in registration
+// order. It creates no tools.
 func Names() []string {
 	out := make([]string, len(entries))
 	for i, e := range entries {
@@ -164,8 +165,8 @@ func Aliases() map[string]string {
 	return out
 }
 
-// Named returns the built-in tool with a name or an alias, ignoring case; "" if
-// there is none.
+// Named returns the canonical name of the built-in tool with the given name or
+// alias, ignoring case. It returns "" if there is no such tool.
 func Named(name string) string {
 	same := func(other string) bool { return strings.EqualFold(name, other) }
 	for _, e := range entries {
@@ -182,14 +183,14 @@ type FetchOptions = web.Options
 // FetchHeader is one header of a request of web_fetch.
 type FetchHeader = web.Header
 
-// Guarded reports whether a path relative to the workspace requires
-// confirmation even if every change is allowed; see [workspace.Guarded].
+// Guarded reports whether changing a path, relative to the workspace, requires
+// confirmation even if all changes are allowed; see [workspace.Guarded].
 func Guarded(rel string) bool { return workspace.Guarded(rel) }
 
-// Shell returns the shell that run_shell_command uses with an environment; see
-// [shell.Name].
+// Shell returns the shell that run_shell_command uses in the given environment;
+// see [shell.Name].
 func Shell(env []string) string { return shell.Name(env) }
 
-// Keep supervises a background command, as a separate program; see
+// Keep supervises a background command. It runs in a separate process; see
 // [shell.Keep].
 func Keep(ctx context.Context, args []string) error { return shell.Keep(ctx, args) }

@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// definitions returns all tools, for a workspace that nobody opens.
+// definitions returns all tools, for a workspace that is never opened.
 func definitions(t testing.TB) []registry.Tool {
 	t.Helper()
 	all, _, err := Source(Options{}).Discover(t.Context())
@@ -35,7 +35,7 @@ type inputSchema struct {
 	Additional *bool    `json:"additionalProperties"`
 }
 
-// TestEveryTool holds all tools to the same rules.
+// TestEveryTool checks the rules that apply to all tools.
 func TestEveryTool(t *testing.T) {
 	opts, _ := place(t, nil)
 	source := Source(opts)
@@ -52,10 +52,10 @@ func TestEveryTool(t *testing.T) {
 				t.Errorf("description: %q", tool.Description)
 			}
 			if tool.Run == nil {
-				t.Error("it cannot run")
+				t.Error("Run is nil")
 			}
 			if tool.Category != registry.CategoryRead && tool.Preview == nil {
-				t.Error("it changes something without a preview")
+				t.Error("a tool that changes something has no preview")
 			}
 			checkSchema(t, &tool)
 		})
@@ -90,15 +90,15 @@ func checkSchema(t *testing.T, tool *registry.Tool) {
 		}
 	}
 	if (validate(`{}`) > 0) != (len(s.Required) > 0) {
-		t.Errorf("{} and %v required do not fit", s.Required)
+		t.Errorf("validation of {} disagrees with required %v", s.Required)
 	}
 	if validate(`{"no such param":1}`) == 0 {
-		t.Error("an unknown param is let through")
+		t.Error("an unknown param is accepted")
 	}
 }
 
-// TestHostileParams gives every tool params of every wrong shape, past the
-// schema: none panics, and none succeeds with an unknown param.
+// TestHostileParams calls every tool with malformed params, bypassing the
+// schema: no tool may panic, and none may accept an unknown param.
 func TestHostileParams(t *testing.T) {
 	opts, _ := place(t, map[string]string{"a": "x"})
 	for _, name := range Names() {
@@ -141,7 +141,8 @@ func TestNamesAndAliases(t *testing.T) {
 	}
 }
 
-// TestDefinitionsOpenNothing lists the tools of a workspace that is not there.
+// TestDefinitionsOpenNothing lists the tools of a workspace that does not
+// exist.
 func TestDefinitionsOpenNothing(t *testing.T) {
 	source := Source(Options{Workspace: filepath.Join(t.TempDir(), "gone")})
 	all, _, err := source.Discover(t.Context())
@@ -173,8 +174,8 @@ func TestClosedSourceRefuses(t *testing.T) {
 	}
 }
 
-// Whatever text a param holds, an error repeats little of it, and a path that no
-// system takes makes nothing on the disk.
+// An error message quotes only a little of a param, however long it is, and a
+// path that the system rejects creates nothing on disk.
 func TestErrorsRepeatLittleOfParams(t *testing.T) {
 	opts, dir := place(t, nil)
 	long := strings.Repeat("a/", 2100) + "x"

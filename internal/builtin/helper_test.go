@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// place makes a workspace with files, and returns its path too.
+// place creates a workspace with files and returns its path too.
 func place(t testing.TB, files map[string]string) (Options, string) {
 	t.Helper()
 	dir := tooltest.Place(t, files)
@@ -33,20 +33,21 @@ func find(t testing.TB, opts Options, name string) registry.Tool {
 	return tooltest.Find(t, name, all...)
 }
 
-// run makes a call that must be possible.
+// run makes a call that must succeed.
 func run(t testing.TB, opts Options, name, params string) registry.Result {
 	t.Helper()
 	return tooltest.Run(t, find(t, opts, name), params)
 }
 
-// globPaths returns what glob finds, sorted, relative to the workspace.
+// globPaths returns the paths that glob finds, sorted and relative to the
+// workspace.
 func globPaths(t testing.TB, opts Options, params string) []string {
 	t.Helper()
 	var out []string
 	for _, l := range run(t, opts, "glob", params).Locations {
 		rel, err := filepath.Rel(opts.Workspace, l.Path)
 		if err != nil || !filepath.IsAbs(l.Path) {
-			t.Errorf("%q is no absolute path: %v", l.Path, err)
+			t.Errorf("%q is not an absolute path: %v", l.Path, err)
 		}
 		out = append(out, filepath.ToSlash(rel))
 	}

@@ -17,8 +17,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// TestEveryToolStaysInside gives each reading tool every path that leads out.
-// Check refuses before anybody is asked, Run when it is called all the same.
+// TestEveryToolStaysInside passes every path that leads outside to each reading
+// tool. Check refuses it before the user is prompted, and Run refuses it if it
+// is called anyway.
 func TestEveryToolStaysInside(t *testing.T) {
 	opts, dir, outside := linked(t)
 	paths := []string{"..", "../x", "/etc/passwd", "/", "~/x", "file:///etc/passwd", "abs-out", "rel-out/secret", "proc", outside, dir + "/../x"}
@@ -72,8 +73,8 @@ func TestSearchFollowsNoLink(t *testing.T) {
 	}
 }
 
-// TestSwappedLinksGiveNothingAway exchanges a folder for a link to the outside
-// again and again while it is read through.
+// TestSwappedLinksGiveNothingAway repeatedly swaps a folder for a link to the
+// outside while the tools read through it.
 func TestSwappedLinksGiveNothingAway(t *testing.T) {
 	opts, dir, outside := linked(t)
 	tooltest.Put(t, filepath.Join(dir, "real/secret"), "inside")
@@ -115,7 +116,7 @@ func TestSwappedLinksGiveNothingAway(t *testing.T) {
 	}
 }
 
-func TestWorkspaceThatIsNotThere(t *testing.T) {
+func TestMissingWorkspaceIsAnError(t *testing.T) {
 	for _, dir := range []string{"", "relative", filepath.Join(t.TempDir(), "gone")} {
 		if _, err := find(t, Options{Workspace: dir}, "read_file").Run(t.Context(), tooltest.Call(`{"file_path":"x"}`)); err == nil {
 			t.Errorf("workspace %q: no error", dir)
@@ -123,9 +124,9 @@ func TestWorkspaceThatIsNotThere(t *testing.T) {
 	}
 }
 
-// What a killed run left behind goes with the next change in the folder; what
-// may be another run's, or is a person's own, stays.
-func TestWritesSweep(t *testing.T) {
+// The next change in a folder removes temporary files that a killed run left
+// there. Files that may belong to another run or to the user stay.
+func TestWritesRemoveStaleTemporaryFiles(t *testing.T) {
 	stale, fresh, mine := ".toolreg-"+strings.Repeat("AZ27", 7)[:26]+".tmp", ".toolreg-"+strings.Repeat("B", 26)+".tmp", ".toolreg-notes.tmp"
 	for tool, p := range map[string]string{
 		"write_file":  `{"file_path":"sub/a","content":"x"}`,
@@ -139,7 +140,7 @@ func TestWritesSweep(t *testing.T) {
 		run(t, opts, tool, p)
 		for name, want := range map[string]bool{"sub/" + stale: false, "sub/" + fresh: true, "sub/" + mine: true, stale: true} {
 			if _, err := os.Lstat(filepath.Join(dir, name)); (err == nil) != want {
-				t.Errorf("%s: %s is there: %v", tool, name, err == nil)
+				t.Errorf("%s: %s exists: %v", tool, name, err == nil)
 			}
 		}
 	}

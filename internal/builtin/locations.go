@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// located returns a tool whose results give their locations as absolute paths,
-// so that readers need not know the workspace.
+// located returns a tool whose results have absolute paths as locations, so
+// that readers need not know the workspace.
 func located(t registry.Tool, w *workspace.Dir) registry.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {

@@ -2,7 +2,7 @@ package builtin
 
 import "slices"
 
-// The presets of spec section 6.1 that contain fewer than all tools.
+// The presets that contain some of the built-in tools.
 const (
 	presetReadOnly = "read-only"
 	presetEdit     = "edit"
@@ -12,11 +12,12 @@ const (
 // PresetMCP contains the tools of MCP servers and no built-in tools.
 const PresetMCP = "mcp"
 
-// Presets returns the names of the presets of spec section 6.1.
+// Presets returns the names of all presets.
 func Presets() []string { return []string{presetReadOnly, presetEdit, "full", presetTodo, PresetMCP} }
 
-// InPreset reports whether a built-in tool, by its canonical name, belongs to a
-// preset. Every tool belongs to "full"; none to an unknown preset.
+// InPreset reports whether the built-in tool with this canonical name belongs
+// to a preset. Every tool belongs to "full"; no tool belongs to an unknown
+// preset.
 func InPreset(preset, tool string) bool {
 	if preset == "full" {
 		return true

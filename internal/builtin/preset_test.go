@@ -24,6 +24,6 @@ func TestPresets(t *testing.T) {
 		}
 	}
 	if InPreset("nope", "read_file") {
-		t.Error("a preset that is none holds a tool")
+		t.Error("an unknown preset contains a tool")
 	}
 }

@@ -35,8 +35,8 @@ type patchParams struct {
 	Patch string `json:"patch"`
 }
 
-// NewApplyPatch returns the tool apply_patch, which applies a unified diff over
-// any number of files, completely or not at all.
+// NewApplyPatch returns the tool apply_patch, which applies a unified diff to
+// any number of files, all or none.
 func NewApplyPatch(w *workspace.Dir) registry.Tool {
 	a := &applyPatch{workspace: w}
 	return tool.New(registry.Definition{
@@ -58,7 +58,7 @@ type applyPatch struct {
 	shown     previews
 }
 
-// parse reads the params and makes sure that every file may be changed.
+// parse decodes the params and checks that every file may be changed.
 func (a *applyPatch) parse(call registry.Call) ([]filePatch, error) {
 	p, err := tool.Decode[patchParams](patchName, call)
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *applyPatch) parse(call registry.Call) ([]filePatch, error) {
 	return list, nil
 }
 
-// patchNames lists every name in a patch once.
+// patchNames returns every name in a patch once.
 func patchNames(list []filePatch) []string {
 	var out []string
 	for _, p := range list {
@@ -133,7 +133,7 @@ func (a *applyPatch) run(ctx context.Context, call registry.Call, list []filePat
 	})
 }
 
-// rels returns the paths of all the files.
+// rels returns the paths of all files.
 func (p *patching) rels() []string {
 	var out []string
 	for _, f := range p.order {
@@ -142,7 +142,7 @@ func (p *patching) rels() []string {
 	return out
 }
 
-// sum identifies the states of all the files.
+// sum identifies the states of all files.
 func (p *patching) sum() [sha256.Size]byte {
 	h := sha256.New()
 	for _, f := range p.order {
@@ -152,7 +152,7 @@ func (p *patching) sum() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// display is the whole change as one diff.
+// display returns the whole change as one diff.
 func (p *patching) display() *registry.FileDiff {
 	d := &registry.FileDiff{}
 	var names []string
@@ -162,7 +162,7 @@ func (p *patching) display() *registry.FileDiff {
 		}
 		names = append(names, f.rel)
 		if f.gone {
-			continue // shown with the file it became
+			continue // shown with the file it was renamed to
 		}
 		c := f.diff()
 		d.FileDiff += c.shown
@@ -175,7 +175,7 @@ func (p *patching) display() *registry.FileDiff {
 	return d
 }
 
-// valueOf is the text that p points at, "" for none.
+// valueOf returns *p, or "" if p is nil.
 func valueOf(p *string) string {
 	if p == nil {
 		return ""
@@ -207,7 +207,7 @@ func (p *patching) result() registry.Result {
 	return r
 }
 
-// outcome says what happened to one file.
+// outcome describes what happened to one file.
 func (f *patched) outcome(c *fileChange) (text string, added, removed int) {
 	added, removed = c.diff.counts()
 	did := fmt.Sprintf("changed %q", f.rel)

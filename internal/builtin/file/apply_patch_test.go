@@ -18,7 +18,7 @@ import (
 
 const five = "one\ntwo\nthree\nfour\nfive\n"
 
-// files reads all of a folder.
+// files reads all files in a folder.
 func files(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -125,7 +125,7 @@ func TestApplyPatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.before, files(t, dir)); diff != "" {
-				t.Fatalf("the preview changed something: %s", diff)
+				t.Fatalf("the preview changed files: %s", diff)
 			}
 			r := run(t, opts, "apply_patch", patchParam(t, tt.patch))
 			if diff := cmp.Diff(tt.after, files(t, dir)); diff != "" || r.IsError {
@@ -139,7 +139,7 @@ func TestApplyPatch(t *testing.T) {
 			if r.Display.Diff.FileDiff != pre.Diff {
 				t.Errorf("shown:\n%s\ndone:\n%s", pre.Diff, r.Display.Diff.FileDiff)
 			}
-			// What was shown is itself a patch with the same outcome.
+			// The preview is itself a patch with the same outcome.
 			again, dir := place(t, tt.before)
 			if !strings.Contains(pre.Diff, "@@") {
 				return
@@ -153,7 +153,7 @@ func TestApplyPatch(t *testing.T) {
 	}
 }
 
-// A patch that does not fit in one place changes nothing anywhere.
+// A patch that does not apply in one place changes nothing.
 func TestApplyPatchRefusals(t *testing.T) {
 	const good = "--- a/other\n+++ b/other\n@@ -1 +1 @@\n-x\n+y\n"
 	tests := []struct {
@@ -191,16 +191,17 @@ func TestApplyPatchRefusals(t *testing.T) {
 				t.Errorf("%q does not say %q", r.Text(), tt.want)
 			}
 			if diff := cmp.Diff(before, files(t, dir)); diff != "" {
-				t.Errorf("something was changed: %s", diff)
+				t.Errorf("files were changed: %s", diff)
 			}
 			if left, _ := os.ReadDir(dir); len(left) != len(before) {
-				t.Errorf("folders are left: %v", left)
+				t.Errorf("folders were left behind: %v", left)
 			}
 		})
 	}
 }
 
-// A failure while the files take their places puts back those that did.
+// If a step fails while the files are renamed, the files that were already
+// renamed are restored.
 func TestApplyPatchUndoes(t *testing.T) {
 	opts, dir := place(t, map[string]string{"a": "x\n", "b": "x\n", "c": "x\n", "gone": "x\n"})
 	if err := os.Chmod(filepath.Join(dir, "a"), 0o640); err != nil {
@@ -227,7 +228,7 @@ func TestApplyPatchUndoes(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "deep")); err == nil {
-		t.Error("a folder is left")
+		t.Error("a folder was left behind")
 	}
 	if info, err := os.Stat(filepath.Join(dir, "a")); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
@@ -236,7 +237,7 @@ func TestApplyPatchUndoes(t *testing.T) {
 
 func TestApplyPatchModes(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		return // no modes
+		return // this system has no file modes
 	}
 	opts, dir := place(t, map[string]string{"on": "x\n", "off": "x\n", "moved": "x\n"})
 	for name, mode := range map[string]os.FileMode{"on": 0o640, "off": 0o755, "moved": 0o750} {
@@ -278,7 +279,7 @@ func TestParsePatchErrors(t *testing.T) {
 		"--- \"a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n":                       "not quoted properly",
 		"--- \"a/\\9\"\n+++ \n@@ -1 +1 @@\n-a\n+b\n":                      "name of the file is missing",
 		"diff --git a/f b/f\nnew file mode 120000\n":                      "cannot create or change links",
-		"diff --git a/f b/f\nnew file mode 160000\n":                      "is not that of a regular file",
+		"diff --git a/f b/f\nnew file mode 160000\n":                      "is not the mode of a regular file",
 		"diff --git a/f b/f\nBinary files a/f and b/f differ\n":           "binary changes",
 		"diff --git a/f b/f\nGIT binary patch\nliteral 3\n":               "binary changes",
 		"diff --git a/f b/g\n--- a/f\n+++ b/h\n@@ -1 +1 @@\n-a\n+b\n":     "",
@@ -305,7 +306,8 @@ func TestApplyPatchSubject(t *testing.T) {
 	}
 }
 
-// What git makes of real changes applies, and gives what git has.
+// A patch that git makes of real changes applies, with the same outcome as in
+// git.
 func TestApplyPatchOfGit(t *testing.T) {
 	opts, dir := place(t, nil)
 	script := `set -e
@@ -327,7 +329,7 @@ git add -A; git diff --cached -M -C --find-copies-harder; git stash -q 1>&2
 	out, err = process.Run(t.Context(), process.Spec{Argv: []string{"/bin/sh", "-c", "git add -A && git diff --cached --stat stash@{0}"}, Dir: dir,
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}})
 	if err != nil || len(out.Stdout) > 0 || out.ExitCode != 0 {
-		t.Errorf("%v: not what git has:\n%s%s", err, out.Stdout, out.Stderr)
+		t.Errorf("%v: differs from git:\n%s%s", err, out.Stdout, out.Stderr)
 	}
 }
 
@@ -340,7 +342,7 @@ func FuzzPatch(f *testing.F) {
 		list, err := parsePatch(patch)
 		if err != nil {
 			if _, ok := errors.AsType[*patchError](err); !ok {
-				t.Errorf("an error without a place: %v", err)
+				t.Errorf("an error without a line: %v", err)
 			}
 			return
 		}
@@ -376,7 +378,7 @@ func BenchmarkPatch(b *testing.B) {
 	}
 }
 
-func TestAPatchOfTooManyFilesIsRefused(t *testing.T) {
+func TestPatchOfTooManyFilesIsRefused(t *testing.T) {
 	var b strings.Builder
 	for i := range maxPatchFiles + 1 {
 		fmt.Fprintf(&b, "--- /dev/null\n+++ b/f%d\n@@ -0,0 +1 @@\n+x\n", i)

@@ -16,8 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxChanged bounds the files that write_file, edit and apply_patch read to
-// change or to compare, in bytes.
+// maxChanged limits the size of the files that write_file, edit and apply_patch
+// read to change or compare, in bytes.
 const maxChanged = 20 << 20
 
 var errTooBig = errors.New("too large to change")
@@ -30,7 +30,7 @@ type fileState struct {
 	tooBig bool        // larger than maxChanged; data is empty
 }
 
-// sum identifies the state.
+// sum returns a hash that identifies the state.
 func (s *fileState) sum() [sha256.Size]byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%t %t %v\n", s.exists, s.tooBig, s.mode)
@@ -58,7 +58,7 @@ func stateOf(w *workspace.Dir, rel string) (*fileState, error) {
 	return nil, err
 }
 
-// fileChange is a change to one file, computed and not yet made.
+// fileChange is a change to one file that has been computed but not made.
 type fileChange struct {
 	rel      string
 	before   *fileState
@@ -88,7 +88,7 @@ func newChange(rel string, before *fileState, old, new, reason string, data []by
 	return c
 }
 
-// sum identifies the file and its state before the change.
+// sum returns a hash that identifies the file and its state before the change.
 func (c *fileChange) sum() [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %x", c.rel, c.before.sum()))
 }
@@ -98,7 +98,7 @@ func (c *fileChange) same() bool {
 	return c.before.exists && !c.before.tooBig && string(c.before.data) == string(c.data)
 }
 
-// preview is what a person sees before the change.
+// preview returns what the user is shown before the change.
 func (c *fileChange) preview() registry.Preview {
 	title := "Change " + c.rel
 	if !c.before.exists {
@@ -114,7 +114,8 @@ func (c *fileChange) preview() registry.Preview {
 	}
 }
 
-// original is the previous content of the file, nil if there was no file.
+// original returns the previous content of the file, or nil if there was no
+// file.
 func (c *fileChange) original() *string {
 	if !c.before.exists {
 		return nil
@@ -122,7 +123,7 @@ func (c *fileChange) original() *string {
 	return &c.old
 }
 
-// result is the result of a change that was made. done says what happened.
+// result returns the result of a change that was made. done says what was done.
 func (c *fileChange) result(done string) registry.Result {
 	added, removed := c.diff.counts()
 	text := fmt.Sprintf("%s %q (%s, +%d -%d)", done, c.rel, tool.Count(len(lines(c.new)), "line"), added, removed)
@@ -133,8 +134,8 @@ func (c *fileChange) result(done string) registry.Result {
 	return r
 }
 
-// explainWrite says why a file could not be changed and what to do next. name
-// is the path as the caller wrote it.
+// explainWrite returns why a file could not be changed and what to do next.
+// name is the path as the caller wrote it.
 func explainWrite(name string, err error) string {
 	switch {
 	case errors.Is(err, workspace.ErrIsDir):
@@ -155,15 +156,16 @@ func explainWrite(name string, err error) string {
 	return fmt.Sprintf("%s: %v", text.Quote(name), err)
 }
 
-// previews remembers the state of files when a person was shown a change to them,
-// so that a change in the meantime is noticed. The zero value is ready.
+// previews remembers the state of files at the time a change to them was shown to
+// the user, to detect later changes. The zero value is ready to use.
 type previews struct {
 	mu     sync.Mutex
 	states map[[sha256.Size]byte][sha256.Size]byte
 	order  [][sha256.Size]byte
 }
 
-// maxShown bounds how many questions that were answered with no are remembered.
+// maxShown limits how many previews are remembered whose calls never run,
+// because the user rejected them.
 const maxShown = 256
 
 // remember stores the state with the params of the call.
@@ -184,8 +186,8 @@ func (s *previews) remember(call registry.Call, state [sha256.Size]byte) {
 	}
 }
 
-// changed reports whether the call was shown with another state, and forgets
-// that state: a call runs once.
+// changed reports whether the call was previewed with another state. It forgets
+// the previewed state, because a call runs only once.
 func (s *previews) changed(call registry.Call, state [sha256.Size]byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // misfit reports that the params do not match the current files.
 type misfit struct{ error }
 
-// failed is the result of a change that could not be computed.
+// failed returns the result of a change that could not be computed.
 func failed(text string, err error) registry.Result {
 	if _, ok := errors.AsType[misfit](err); ok {
 		return tool.Misfit(text)
@@ -19,7 +19,7 @@ func failed(text string, err error) registry.Result {
 	return tool.Failed(text)
 }
 
-// explain says why a change of the file that a model names cannot be made.
+// explain returns why the file with the given name cannot be changed.
 func explain(name string, err error) string {
 	if m, ok := errors.AsType[misfit](err); ok {
 		return m.Error()
@@ -27,14 +27,15 @@ func explain(name string, err error) string {
 	return explainWrite(name, err)
 }
 
-// changes makes the changes of a tool to single files. Each is computed twice, for
-// the person and for the call; err is why it could not be.
+// changes makes a tool's changes to single files. Each change is computed twice,
+// for the preview and for the call; err is the error of that computation.
 type changes struct {
 	workspace *workspace.Dir
 	shown     previews
 }
 
-// preview returns what a person is shown of a change, and remembers it.
+// preview returns what the user is shown of a change, and remembers the state
+// of the file.
 func (x *changes) preview(call registry.Call, name string, c *fileChange, err error) (registry.Preview, error) {
 	if err != nil {
 		return registry.Preview{}, &registry.FailedError{Result: failed(explain(name, err), err)}
@@ -43,7 +44,7 @@ func (x *changes) preview(call registry.Call, name string, c *fileChange, err er
 	return c.preview(), nil
 }
 
-// refusal returns the result of a call whose change is not made.
+// refusal returns the result of a call whose change cannot be made.
 func (x *changes) refusal(call registry.Call, name string, c *fileChange, err error) (r registry.Result, refused bool) {
 	switch {
 	case err != nil:
@@ -54,7 +55,7 @@ func (x *changes) refusal(call registry.Call, name string, c *fileChange, err er
 	return r, false
 }
 
-// write makes a change; done is what it does to a file that exists, such as
+// write makes a change. done describes a change to an existing file, such as
 // "Edited".
 func (x *changes) write(name, rel string, c *fileChange, done string) registry.Result {
 	if err := x.workspace.WriteFile(rel, c.data, 0); err != nil {

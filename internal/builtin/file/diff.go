@@ -12,14 +12,13 @@ import (
 const (
 	// diffContext is the number of unchanged lines around a change.
 	diffContext = 3
-	// diffBytes bounds the text that is compared line by line. A larger text is shown
-	// as one replacement of everything between its equal ends.
+	// diffBytes limits the text that is compared line by line. Longer texts are shown
+	// as one replacement of everything between their common start and end.
 	diffBytes = 8 << 20
 	devNull   = "/dev/null"
 )
 
-// lineChange replaces the lines from start up to end of the old text, counted
-// from 0, by lines.
+// lineChange replaces the old lines [start, end), counted from 0, with lines.
 type lineChange struct {
 	start, end int
 	lines      []string
@@ -31,7 +30,7 @@ type fileDiff struct {
 	changes []lineChange
 }
 
-// compare finds the lines that turn old into new.
+// compare computes the line changes that turn old into new.
 func compare(old, new string) *fileDiff {
 	d := &fileDiff{old: lines(old)}
 	switch {
@@ -50,7 +49,8 @@ func compare(old, new string) *fileDiff {
 	return d
 }
 
-// middle is the one change between the equal ends of two texts.
+// middle returns the single change between the common start and end of two
+// texts.
 func middle(old, new []string) lineChange {
 	head := 0
 	for head < len(old) && head < len(new) && old[head] == new[head] {
@@ -63,7 +63,7 @@ func middle(old, new []string) lineChange {
 	return lineChange{head, len(old) - tail, new[head : len(new)-tail]}
 }
 
-// lines splits a text after its line breaks. The last line may have none.
+// lines splits a text after its line breaks. The last line may lack one.
 func lines(text string) []string {
 	if text == "" {
 		return nil
@@ -75,7 +75,7 @@ func lines(text string) []string {
 	return out
 }
 
-// counts returns how many lines are added and removed.
+// counts returns the numbers of added and removed lines.
 func (d *fileDiff) counts() (added, removed int) {
 	for _, c := range d.changes {
 		added += len(c.lines)
@@ -84,7 +84,8 @@ func (d *fileDiff) counts() (added, removed int) {
 	return added, removed
 }
 
-// firstLine is the line of the new text where the first change is, from 1.
+// firstLine returns the line of the first change in the new text, counted from
+// 1.
 func (d *fileDiff) firstLine() int {
 	if len(d.changes) == 0 {
 		return 0
@@ -92,8 +93,8 @@ func (d *fileDiff) firstLine() int {
 	return d.changes[0].start + 1
 }
 
-// unified prints the comparison as a unified diff with the two labels, "" when
-// the texts are equal.
+// unified returns the comparison as a unified diff with the two labels, or ""
+// if the texts are equal.
 func (d *fileDiff) unified(oldLabel, newLabel string) string {
 	if len(d.changes) == 0 {
 		return ""
@@ -101,10 +102,10 @@ func (d *fileDiff) unified(oldLabel, newLabel string) string {
 	return "--- " + oldLabel + "\n+++ " + newLabel + "\n" + d.hunks()
 }
 
-// hunks prints only the hunks.
+// hunks returns only the hunks of the unified diff.
 func (d *fileDiff) hunks() string {
 	var b strings.Builder
-	shift := 0 // offset of the new text, in lines
+	shift := 0 // difference between new and old line numbers
 	for rest := d.changes; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].start-rest[n-1].end <= 2*diffContext {
@@ -116,8 +117,8 @@ func (d *fileDiff) hunks() string {
 	return b.String()
 }
 
-// hunk prints neighboring changes and returns by how many lines they make the
-// text longer.
+// hunk writes neighboring changes as one hunk and returns how many lines they
+// add to the text.
 func (d *fileDiff) hunk(b *strings.Builder, changes []lineChange, shift int) int {
 	from := max(changes[0].start-diffContext, 0)
 	to := min(changes[len(changes)-1].end+diffContext, len(d.old))
@@ -137,8 +138,8 @@ func (d *fileDiff) hunk(b *strings.Builder, changes []lineChange, shift int) int
 	return grown
 }
 
-// span prints a range of lines as diff does: an empty one names the line
-// before it, and a count of one is left out.
+// span formats a range of lines as diff does: an empty range is given by the
+// line before it, and a count of 1 is omitted.
 func span(start, count int) string {
 	switch count {
 	case 0:
@@ -159,8 +160,9 @@ func writeLines(b *strings.Builder, sign byte, lines []string) {
 	}
 }
 
-// diffLabel is the name of a file in a unified diff, as git writes it: side is
-// "a" or "b", odd names are quoted, and a tab ends a name with spaces.
+// diffLabel returns the name of a file in a unified diff as git writes it: side
+// is "a" or "b", special characters are quoted, and a name with spaces ends
+// with a tab.
 func diffLabel(side, rel string) string {
 	name := side + "/" + rel
 	if needsQuotes(name) {
@@ -178,8 +180,7 @@ func needsQuotes(name string) bool {
 	})
 }
 
-// quoteName quotes a name as C and git do; bytes other than ASCII letters and
-// the like are octal.
+// quoteName quotes a name as C and git do, with special bytes in octal.
 func quoteName(name string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -73,8 +73,8 @@ func TestDiffLabel(t *testing.T) {
 	}
 }
 
-// randomText makes a text of few different lines, so that there are many ways
-// to compare two of them.
+// randomText returns a text that repeats a few different lines, so that two of
+// them can be compared in many ways.
 func randomText(r *rand.Rand) string {
 	var b strings.Builder
 	for range r.IntN(40) {
@@ -86,7 +86,7 @@ func randomText(r *rand.Rand) string {
 	return b.String()
 }
 
-// What the diff prints, the patch reader turns back into the new text.
+// The patch parser turns a diff back into the new text.
 func TestDiffRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
@@ -106,7 +106,8 @@ func TestDiffRoundTrip(t *testing.T) {
 	}
 }
 
-// A text beyond the bound for comparing is still shown correctly.
+// Texts that are too long to be compared line by line are still shown
+// correctly.
 func TestDiffOfHugeTexts(t *testing.T) {
 	line := strings.Repeat("x", 99) + "\n"
 	many := strings.Repeat(line, 4<<20/100+1)
@@ -120,15 +121,15 @@ func TestDiffOfHugeTexts(t *testing.T) {
 	for _, tt := range []struct {
 		between string
 		changes int
-	}{{small, 2}, {large, 1}} { // comparing large ones line by line would take long
+	}{{small, 2}, {large, 1}} { // comparing large texts line by line would take long
 		if d := compare("a\n"+tt.between+"b\n", "A\n"+tt.between+"B\n"); len(d.changes) != tt.changes {
 			t.Errorf("%d bytes between two changes: %d changes, want %d", len(tt.between), len(d.changes), tt.changes)
 		}
 	}
 }
 
-// git applies what the diff prints.
-func TestDiffIsWhatGitApplies(t *testing.T) {
+// git applies the diffs.
+func TestGitAppliesDiff(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	dir := t.TempDir()
 	var all strings.Builder

@@ -55,7 +55,7 @@ type editParams struct {
 	Edits    []replacement `json:"edits,omitempty"`
 }
 
-// NewEdit returns the tool edit, which replaces texts in a file.
+// NewEdit returns the tool edit, which replaces text in a file.
 func NewEdit(w *workspace.Dir) registry.Tool {
 	e := &edit{changes{workspace: w}}
 	t := tool.New(registry.Definition{
@@ -77,7 +77,7 @@ func NewEdit(w *workspace.Dir) registry.Tool {
 
 type edit struct{ changes }
 
-// editCall is a call with its params checked.
+// editCall is a call with its params decoded and checked.
 type editCall struct {
 	editParams
 	rel   string
@@ -98,7 +98,7 @@ func (e *edit) prepare(call registry.Call) (*editCall, error) {
 	return &editCall{p, rel, call.Hides}, err
 }
 
-// check converts either form of the params to a list of replacements.
+// check converts both forms of the params to a list of replacements.
 func (p *editParams) check() error {
 	single := p.Old != nil || p.New != nil || p.Expected != nil
 	switch {
@@ -137,7 +137,7 @@ func (e *edit) subject(c *editCall) (registry.Subject, error) {
 	return registry.Subject{Paths: paths}, err
 }
 
-// change computes what the call does to the current file.
+// change computes the call's change to the current file.
 func (e *edit) change(p *editCall) (*fileChange, error) {
 	before, err := stateOf(e.workspace, p.rel)
 	switch {
@@ -176,7 +176,8 @@ func (e *edit) preview(call registry.Call, p *editCall) (registry.Preview, error
 	return e.changes.preview(call, p.FilePath, c, err)
 }
 
-// revise replaces the whole current text of the file with the person's.
+// revise returns a call that replaces the whole current text of the file with
+// the user's version.
 func (e *edit) revise(_ context.Context, call registry.Call, content string) (registry.Call, error) {
 	p, err := e.prepare(call)
 	if err != nil {
@@ -186,8 +187,8 @@ func (e *edit) revise(_ context.Context, call registry.Call, content string) (re
 	if err != nil {
 		return call, registry.Invalid("edit", "", "%s", explain(p.FilePath, err))
 	}
-	if !utf8.ValidString(c.old) { // params are JSON, which cannot hold it
-		return call, registry.Invalid("edit", "", "%s contains bytes that are not UTF-8; answer yes or no to the edit as it is", text.Quote(p.FilePath))
+	if !utf8.ValidString(c.old) { // params are JSON, which cannot contain invalid UTF-8
+		return call, registry.Invalid("edit", "", "%s contains bytes that are not UTF-8; accept or reject the edit unchanged", text.Quote(p.FilePath))
 	}
 	if c.before.exists && c.old == content {
 		return call, registry.Invalid("edit", "/new_string", "%s already has the edited content: there is nothing to change", text.Quote(p.FilePath))

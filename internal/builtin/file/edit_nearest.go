@@ -8,11 +8,11 @@ import (
 const (
 	nearestLines = 100_000 // maximum lines of a file to compare
 	nearestBytes = 160     // maximum bytes of a line to compare
-	nearestScore = 0.5     // the similarity from which lines count as alike
+	nearestScore = 0.5     // the minimum score of similar lines
 )
 
-// nearest describes where text comes closest to old, which it does not contain:
-// the line, what it has, and what old has instead.
+// nearest describes the place in text that is most similar to old, which text
+// does not contain: the line, its content, and what old has instead.
 func nearest(text, old string) string {
 	have, want := plainLines(text), plainLines(old)
 	have = have[:min(len(have), nearestLines)]
@@ -43,12 +43,12 @@ func nearest(text, old string) string {
 	return fmt.Sprintf("The nearest line is %d: %s", at+1, quoteLine(have[at]))
 }
 
-// plainLines splits a text at its line breaks, at least one line.
+// plainLines splits a text at its line breaks. It returns at least one line.
 func plainLines(text string) []string {
 	return strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n")
 }
 
-// quoteLine quotes a line, cut to a readable length.
+// quoteLine quotes a line, shortened to a readable length.
 func quoteLine(s string) string {
 	if r := []rune(s); len(r) > nearestBytes {
 		return fmt.Sprintf("%q…", string(r[:nearestBytes]))
@@ -56,8 +56,8 @@ func quoteLine(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// sameButSpace returns the first of the lines where want starts if white space
-// is ignored, -1 if there is none.
+// sameButSpace returns the index of the first line in have at which want starts
+// if white space is ignored, or -1.
 func sameButSpace(have, want []string) int {
 	folded := make([]string, len(want))
 	for i, l := range want {
@@ -92,9 +92,9 @@ func hasPrefix(list, prefix []string) bool {
 
 func foldSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// firstDifference returns the first line of want that differs in have, -1 if
-// none does. The first line may be the end of a line in have, the last one the
-// start.
+// firstDifference returns the index of the first line of want that differs from
+// have, or -1. The first line of want may be the end of a line in have, and the
+// last one the start.
 func firstDifference(have, want []string) int {
 	for i := range want {
 		switch {
@@ -120,8 +120,8 @@ func longest(list []string) int {
 	return best
 }
 
-// mostAlike returns the line most similar to want and the similarity, from 0 to
-// 1.
+// mostAlike returns the index of the line most similar to want, and the
+// similarity from 0 to 1.
 func mostAlike(have []string, want string) (int, float64) {
 	pairs := map[[2]byte]int{}
 	total := eachPair(want, func(p [2]byte) { pairs[p]++ })
@@ -146,8 +146,8 @@ func mostAlike(have []string, want string) (int, float64) {
 	return best, score
 }
 
-// eachPair calls f for each two neighboring bytes of a line without the space
-// around it, and returns how many there are.
+// eachPair calls f for every pair of adjacent bytes in the line without
+// surrounding white space, and returns the number of pairs.
 func eachPair(s string, f func([2]byte)) int {
 	s = strings.TrimSpace(s)
 	s = s[:min(len(s), nearestBytes)]

@@ -15,9 +15,9 @@ type replacement struct {
 	Expected *tool.Integer `json:"expected_replacements"`
 }
 
-// replaceAll applies replacements one after the other, each to the result of
-// the previous one. The error of the first that fails says why, so that a model
-// can act on it.
+// replaceAll applies the replacements in order, each to the result of the
+// previous one. It returns the error of the first one that fails, worded so
+// that a model can act on it.
 func replaceAll(text string, list []replacement) (string, error) {
 	for i, r := range list {
 		next, err := r.apply(text)
@@ -32,10 +32,10 @@ func replaceAll(text string, list []replacement) (string, error) {
 	return text, nil
 }
 
-// apply replaces every occurrence, if there are as many as expected. If old has
-// no carriage return, a line break in it matches either kind, and a line break
-// in new becomes the kind that it replaces, or else the most frequent kind in
-// the text.
+// apply replaces every occurrence if there are as many as expected. If old has
+// no carriage return, a line break in it matches both LF and CRLF. A line break
+// in new becomes the kind that it replaces, or otherwise the most frequent kind
+// in the text.
 func (r replacement) apply(text string) (string, error) {
 	if r.Old == "" {
 		return "", fmt.Errorf("old_string is empty, but the file is not; give the text to replace, or use write_file to replace the whole file")
@@ -61,7 +61,8 @@ func (r replacement) apply(text string) (string, error) {
 	return b.String(), nil
 }
 
-// mismatch says how often the text was found and what to do next.
+// mismatch returns an error that says how often the text was found and what to
+// do next.
 func (r replacement) mismatch(v view, found []int, want int) error {
 	if len(found) == 0 {
 		return fmt.Errorf("old_string was not found. %s. Read the file again and give its text exactly, including white space",
@@ -83,8 +84,8 @@ func (r replacement) mismatch(v view, found []int, want int) error {
 		tool.Count(len(found), "time"), word, strings.Join(numbers, ", "), want, len(found))
 }
 
-// view is a text with its CRLF line breaks seen as LF. The zero value of
-// breaks sees the text as it is.
+// view is a text in which CRLF line breaks appear as LF. If breaks is nil, the
+// text appears unchanged.
 type view struct {
 	text   string
 	breaks []int // offsets in text before which a carriage return was removed
@@ -122,8 +123,8 @@ func (v view) mostlyCRLF() bool {
 	return len(v.breaks) > 0 && 2*len(v.breaks) > strings.Count(v.text, "\n")
 }
 
-// withBreaks gives s the line breaks of the part that it replaces, or CRLF
-// according to crlf if that has none.
+// withBreaks returns s with the line breaks of the text that it replaces. If
+// that has none, crlf says whether to use CRLF.
 func (v view) withBreaks(s, replaced string, crlf bool) string {
 	if len(v.breaks) == 0 || !strings.Contains(s, "\n") {
 		return s
@@ -137,7 +138,7 @@ func (v view) withBreaks(s, replaced string, crlf bool) string {
 	return s
 }
 
-// find returns where s is in the view, without overlaps.
+// find returns the offsets of s in the view, without overlaps.
 func (v view) find(s string) []int {
 	var out []int
 	for at := 0; ; {
@@ -150,7 +151,7 @@ func (v view) find(s string) []int {
 	}
 }
 
-// toCRLF makes every line break a CRLF.
+// toCRLF converts every line break to CRLF.
 func toCRLF(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n")
 }

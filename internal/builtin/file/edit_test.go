@@ -16,7 +16,6 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// params encodes the params of a call.
 func TestEdit(t *testing.T) {
 	type one = map[string]any
 	tests := []struct {
@@ -58,7 +57,7 @@ func TestEdit(t *testing.T) {
 			if r := run(t, opts, "edit", p); r.IsError {
 				t.Fatal(r.Text())
 			} else if diff := cmp.Diff(pre.Diff, r.Display.Diff.FileDiff); diff != "" {
-				t.Errorf("what was shown is not what was done: %s", diff)
+				t.Errorf("the preview differs from the result: %s", diff)
 			}
 			if diff := cmp.Diff(tt.after, tooltest.TextIn(t, filepath.Join(dir, "f.txt"))); diff != "" {
 				t.Error(diff)
@@ -82,8 +81,8 @@ func TestEditCreates(t *testing.T) {
 	}
 }
 
-// An edit that does not fit says why, where, and leaves the file alone. What is no
-// mistake in the params is a failure of the run.
+// An edit that does not fit reports why and where, and leaves the file unchanged.
+// Errors that are not in the params are failures of the run.
 func TestEditRefusals(t *testing.T) {
 	execution := []string{"binary", "half a character of UTF-16", "a character the encoding lacks", "a directory", "a file as a folder"}
 	const file = "package main\n\nfunc main() {\n\tfmt.Println(\"hello\")\n\tfmt.Println(\"hello\")\n}\n"
@@ -140,7 +139,7 @@ func TestEditRefusals(t *testing.T) {
 				t.Errorf("the file was changed: %q", got)
 			}
 			if _, err := find(t, opts, "edit").Preview(t.Context(), tooltest.Call(tt.params)); err == nil {
-				t.Error("a person would be asked about a change that cannot be made")
+				t.Error("a change that cannot be made is previewed")
 			}
 		})
 	}
@@ -173,7 +172,7 @@ func TestEditChecksParams(t *testing.T) {
 	}
 }
 
-// What a person makes of the proposal is what the file holds in the end.
+// The user's revision of a change is what is written.
 func TestEditRevised(t *testing.T) {
 	tests := []struct {
 		name, before, params, content, after string
@@ -210,7 +209,7 @@ func TestEditRevised(t *testing.T) {
 	}
 }
 
-func TestEditRevisedToWhatIsThere(t *testing.T) {
+func TestEditRevisedToCurrentContent(t *testing.T) {
 	opts, _ := place(t, map[string]string{"f": "a\n"})
 	_, err := find(t, opts, "edit").Revise(t.Context(), tooltest.Call(`{"file_path":"f","old_string":"a","new_string":"b"}`), "a\n")
 	if err == nil || !strings.Contains(err.Error(), "nothing to change") {
@@ -218,7 +217,8 @@ func TestEditRevisedToWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestManyReplacements would not end if each replacement read the whole text.
+// TestManyReplacements would take forever if each replacement read the whole
+// text.
 func TestManyReplacements(t *testing.T) {
 	const many = 2_000_000
 	count := tool.Integer(many)
@@ -228,7 +228,7 @@ func TestManyReplacements(t *testing.T) {
 	}
 }
 
-func TestEditOfBrokenTextIsNotRevised(t *testing.T) {
+func TestEditOfInvalidUTF8CannotBeRevised(t *testing.T) {
 	opts, _ := place(t, map[string]string{"f": "é\n\xff\n"})
 	_, err := find(t, opts, "edit").Revise(t.Context(), tooltest.Call(`{"file_path":"f","old_string":"é","new_string":"b"}`), "c\n\xff\n")
 	if err == nil || !strings.Contains(err.Error(), "not UTF-8") {
@@ -248,7 +248,7 @@ func FuzzReplace(f *testing.F) {
 			}
 			return
 		}
-		// Line breaks aside, it is a plain replacement.
+		// Apart from line breaks, it is a plain replacement.
 		plain := func(s string) string { return strings.ReplaceAll(s, "\r", "") }
 		if !strings.Contains(old, "\r") && strings.Count(plain(text), plain(old)) == 1 &&
 			plain(got) != strings.Replace(plain(text), plain(old), plain(new), 1) {

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// place makes a workspace with files, and returns its path too.
+// place creates a workspace with files and returns its path too.
 func place(t testing.TB, files map[string]string) (workspace.Options, string) {
 	t.Helper()
 	dir := tooltest.Place(t, files)
@@ -29,13 +29,13 @@ func find(t testing.TB, opts workspace.Options, name string) registry.Tool {
 	return tooltest.Find(t, name, NewReadFile(w), NewWriteFile(w), NewEdit(w), NewApplyPatch(w))
 }
 
-// run makes a call that must be possible.
+// run makes a call that must succeed.
 func run(t testing.TB, opts workspace.Options, name, params string) registry.Result {
 	t.Helper()
 	return tooltest.Run(t, find(t, opts, name), params)
 }
 
-func TestParamsAreThoseOfTheSchema(t *testing.T) {
+func TestParamsMatchSchema(t *testing.T) {
 	w := tooltest.Open(t, workspace.New(workspace.Options{}))
 	tooltest.SameParams[readParams](t, NewReadFile(w))
 	tooltest.SameParams[writeFileParams](t, NewWriteFile(w))
@@ -43,9 +43,9 @@ func TestParamsAreThoseOfTheSchema(t *testing.T) {
 	tooltest.SameParams[patchParams](t, NewApplyPatch(w))
 }
 
-// The tools that change files leave one of more than 20 MiB to commands; only
-// write_file replaces it, and says that it shows no difference.
-func TestFilesThatAreTooLargeToChange(t *testing.T) {
+// The tools that change files refuse files of more than 20 MiB. Only write_file
+// replaces such a file, and its preview says that it shows no diff.
+func TestFilesTooLargeToChange(t *testing.T) {
 	const patch = "--- a/big.txt\n+++ b/big.txt\n@@ -1 +1 @@\n-a\n+b\n"
 	for name, params := range map[string]string{
 		"edit":        `{"file_path":"big.txt","old_string":"a","new_string":"b"}`,

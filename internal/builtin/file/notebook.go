@@ -24,15 +24,15 @@ type notebookPart struct {
 	Run       json.Number                `json:"execution_count"`
 	Outputs   json.RawMessage            `json:"outputs"`
 	Kind      string                     `json:"output_type"`
-	Name      string                     `json:"name"` // of a stream
+	Name      string                     `json:"name"` // of a stream output
 	Text      joined                     `json:"text"`
 	Data      map[string]json.RawMessage `json:"data"`
 	Traceback []string                   `json:"traceback"`
 	Error     string                     `json:"ename"`
-	Value     string                     `json:"evalue"` // of the error
+	Value     string                     `json:"evalue"` // the message of an error output
 }
 
-// joined is a text that JSON has as one string or as a list of lines.
+// joined is a text that is encoded in JSON as one string or as a list of lines.
 type joined string
 
 func (j *joined) UnmarshalJSON(data []byte) (err error) {
@@ -43,7 +43,8 @@ func (j *joined) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// notebookText shows cells and their output; its only error is errNotebook.
+// notebookText formats the cells and their output. Its only error is
+// errNotebook.
 func notebookText(data []byte) (text []byte, cells int, err error) {
 	var book struct{ NBFormat, Cells json.RawMessage }
 	if json.Unmarshal(data, &book) != nil || string(book.NBFormat) != "4" {
@@ -81,7 +82,7 @@ func eachPart(list json.RawMessage, do func(*notebookPart) error) error {
 	return nil
 }
 
-// output is the text of an output as a terminal would show it.
+// output returns the text of an output as a terminal would show it.
 func (o *notebookPart) output() string {
 	text, others := string(o.Text)+strings.Join(o.Traceback, "\n"), ""
 	if text == "" && o.Error != "" {
@@ -89,13 +90,13 @@ func (o *notebookPart) output() string {
 	}
 	for _, mime := range slices.Sorted(maps.Keys(o.Data)) {
 		var form joined
-		_ = json.Unmarshal(o.Data[mime], &form) // output other than text is only named
+		_ = json.Unmarshal(o.Data[mime], &form) // only the type of other output is shown
 		if isText := strings.HasPrefix(mime, "text/"); isText && (text == "" || mime == "text/plain") {
 			text = string(form)
 		} else if !isText {
-			size := len(form) / 4 * 3 // of base64
+			size := len(form) / 4 * 3 // decoded from base64
 			if size == 0 {
-				size = len(o.Data[mime]) // of JSON
+				size = len(o.Data[mime]) // size of the JSON
 			}
 			others += fmt.Sprintf("[%s, %s, not shown]\n", tool.OneLine(mime), tool.Size(int64(size)))
 		}
@@ -108,7 +109,7 @@ func (o *notebookPart) output() string {
 	return withFinalNewline(withoutEscapes(strings.Join(lines, "\n"))) + others
 }
 
-// withoutEscapes removes what colors text on a terminal.
+// withoutEscapes removes terminal color sequences.
 func withoutEscapes(s string) string {
 	if !strings.Contains(s, "\x1b") {
 		return s

@@ -69,7 +69,8 @@ func TestReadFileNotebookFallsBack(t *testing.T) {
 	}
 }
 
-// A notebook of millions of cells is read in little memory, wherever one looks.
+// Reading a notebook of millions of cells takes little memory, wherever the
+// excerpt is.
 func TestReadFileNotebookOfManyCells(t *testing.T) {
 	const cells = 500_000
 	data := `{"nbformat":4,"cells":[{}` + strings.Repeat(",{}", cells-1) + "]}"

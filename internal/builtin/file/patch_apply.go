@@ -17,27 +17,27 @@ import (
 type patched struct {
 	rel      string
 	before   *fileState
-	old      string // the text before
+	old      string // the text before the patch
 	text     string
 	encoding textfile.Encoding
 	exists   bool
 	mode     fs.FileMode // the mode to set; 0 = unchanged
-	gone     bool        // it became another file by a rename
-	origin   *patched    // the file that this one was renamed or copied from
+	gone     bool        // it was renamed to another file
+	origin   *patched    // the file it was renamed or copied from
 	base     string      // the content of origin at that point
 	moved    bool        // renamed, not copied
 }
 
-// changes reports whether there is anything to do.
+// changes reports whether the patch changes the file.
 func (f *patched) changes() bool {
 	return f.exists != f.before.exists || f.exists && (f.text != f.old || f.mode != 0 && f.mode != f.before.mode)
 }
 
-// renamed reports whether the file was renamed from another. If the patch uses
-// the old name again, it was in effect copied.
+// renamed reports whether the file was renamed. If the patch creates the old
+// name again, the rename is in effect a copy.
 func (f *patched) renamed() bool { return f.moved && !f.origin.exists }
 
-// patching applies a patch in memory, file by file.
+// patching is a patch that is applied in memory, file by file.
 type patching struct {
 	workspace *workspace.Dir
 	hides     func(string) bool
@@ -46,7 +46,7 @@ type patching struct {
 	notes     []string
 }
 
-// newPlan computes what the patch does to the current files without writing
+// newPlan computes the patch's changes to the current files without writing
 // anything.
 func newPlan(w *workspace.Dir, list []filePatch, hides func(string) bool) (*patching, error) {
 	p := &patching{workspace: w, hides: hides, files: map[string]*patched{}}
@@ -96,7 +96,7 @@ func (p *patching) file(name string) (*patched, error) {
 	return f, nil
 }
 
-// existing returns a file that must exist.
+// existing returns the file with that name; it must exist.
 func (p *patching) existing(name string) (*patched, error) {
 	f, err := p.file(name)
 	if err == nil && !f.exists {
@@ -105,7 +105,7 @@ func (p *patching) existing(name string) (*patched, error) {
 	return f, err
 }
 
-// absent returns a file that must not exist.
+// absent returns the file with that name; it must not exist.
 func (p *patching) absent(name string) (*patched, error) {
 	f, err := p.file(name)
 	if err == nil && f.exists {
@@ -127,7 +127,7 @@ func (p *patching) add(fp *filePatch) error {
 	}
 	base := source.text
 	if fp.copied {
-		base = source.old // git refers to the file before the patch
+		base = source.old // in git's format, the source is the file before the patch
 	}
 	text, err := p.patch(fp.old, base, fp)
 	if err != nil {
@@ -183,8 +183,8 @@ func (p *patching) patch(name, text string, fp *filePatch) (string, error) {
 	return out, nil
 }
 
-// setMode sets or clears the execute permission for everybody with read
-// permission. A new file that is not executable gets the mode of any new file.
+// setMode sets or clears the execute permission for all users with read
+// permission. A new file that is not executable gets the default mode.
 func (f *patched) setMode(mode fs.FileMode) {
 	base := f.before.mode
 	if f.mode != 0 {
@@ -200,7 +200,7 @@ func (f *patched) setMode(mode fs.FileMode) {
 	}
 }
 
-// diff shows the change to one file as git does.
+// diff returns the change to one file as git shows it.
 func (f *patched) diff() *fileChange {
 	data, _ := f.encoding.Bytes(f.text) // stagePatched reports the error
 	var head strings.Builder

@@ -8,7 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// hunks reads the hunks of a file.
+// hunks parses the hunks of a file.
 func (r *patchReader) hunks(p *filePatch) error {
 	for {
 		line, ok := r.peek()
@@ -29,8 +29,8 @@ func (r *patchReader) hunks(p *filePatch) error {
 	}
 }
 
-// isBodyLine reports whether a line can only belong to a hunk. "-- " starts the
-// signature of a mail that contains a patch.
+// isBodyLine reports whether a line can only be part of a hunk. "-- " starts
+// the signature of an email that contains a patch.
 func (r *patchReader) isBodyLine(line string) bool {
 	return line != "" && strings.IndexByte("+- ", line[0]) >= 0 && line != "-- " && line != "--" && !r.atNames()
 }
@@ -94,7 +94,7 @@ func (r *patchReader) noNewline(h *hunk) error {
 	return nil
 }
 
-// header reads "@@ -12,3 +12,4 @@ anything".
+// header parses "@@ -12,3 +12,4 @@ anything".
 func (h *hunk) header(line string) bool {
 	rest, ok := strings.CutPrefix(line, "@@ -")
 	if !ok {
@@ -111,7 +111,7 @@ func (h *hunk) header(line string) bool {
 	return lineRange(from, &h.oldStart, &h.oldCount) && lineRange(to, &h.newStart, &h.newCount)
 }
 
-// lineRange reads "12" or "12,3".
+// lineRange parses "12" or "12,3".
 func lineRange(text string, start, n *int) bool {
 	first, second, ok := strings.Cut(text, ",")
 	if !ok {
@@ -123,8 +123,8 @@ func lineRange(text string, start, n *int) bool {
 	return errA == nil && errB == nil
 }
 
-// patchText applies the hunks of one file to its text. notes describe hunks
-// that were found in another place than their header says.
+// patchText applies the hunks of one file to its text. notes describe the hunks
+// that were applied at another line than their header says.
 func patchText(name, text string, hunks []hunk) (out string, notes []string, err error) {
 	t := &patchTarget{name: name, lines: lines(text)}
 	if looseLines(hunks) && strings.Contains(text, "\r\n") {
@@ -142,8 +142,8 @@ func patchText(name, text string, hunks []hunk) (out string, notes []string, err
 	return t.out.String(), t.notes, nil
 }
 
-// looseLines reports whether no line of the hunks has a carriage return: then
-// the file determines the line breaks.
+// looseLines reports whether the hunks have no carriage returns. Then the line
+// breaks of the file are used.
 func looseLines(hunks []hunk) bool {
 	for i := range hunks {
 		for _, l := range hunks[i].body {
@@ -159,10 +159,10 @@ func looseLines(hunks []hunk) bool {
 type patchTarget struct {
 	name  string
 	lines []string
-	at    int // the first line that has not been written
-	drift int // how many lines below their stated position hunks are found
+	at    int // the first line that has not been copied
+	drift int // how many lines below its stated position the last hunk was found
 	out   strings.Builder
-	open  bool // the text written last has no line break
+	open  bool // the last text written has no line break
 	notes []string
 
 	loose, crlf bool // ignore line breaks; they are CRLF
@@ -209,15 +209,15 @@ func (t *patchTarget) keep(pos int) error {
 
 func (t *patchTarget) write(line string) error {
 	if t.open {
-		return fmt.Errorf(`%s: the patch says "\ No newline at end of file" of a line that is not the last`, text.Quote(t.name))
+		return fmt.Errorf(`%s: the patch says "\ No newline at end of file" after a line that is not the last`, text.Quote(t.name))
 	}
 	t.out.WriteString(line)
 	t.open = !strings.HasSuffix(line, "\n")
 	return nil
 }
 
-// find returns where the hunk applies: at its stated position, or else at the
-// only place after the previous hunk where its lines match.
+// find returns the position where the hunk applies: its stated position, or
+// otherwise the only position after the previous hunk where its lines match.
 func (t *patchTarget) find(h *hunk) (int, error) {
 	var old []string
 	for _, l := range h.body {
@@ -284,7 +284,8 @@ func (t *patchTarget) refuse(h *hunk, format string, args ...any) error {
 	return fmt.Errorf("hunk %d of %s (line %d of the patch) does not apply: %s", h.number, text.Quote(t.name), h.line, fmt.Sprintf(format, args...))
 }
 
-// differs says which line of the hunk is not in the file.
+// differs returns an error that shows the first line of the hunk that is not in
+// the file.
 func (t *patchTarget) differs(h *hunk, pos int, old []string) error {
 	for i, want := range old {
 		switch {

@@ -11,32 +11,33 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// filePatch is what a patch does to one file.
+// filePatch is the part of a patch that changes one file.
 type filePatch struct {
-	line     int    // of the patch where it starts, from 1
+	line     int    // where it starts in the patch, from 1
 	old, new string // names without a/ and b/; "" is /dev/null
-	copied   bool   // old is kept besides new
+	copied   bool   // old is copied to new, not renamed
 	mode     fs.FileMode
 	hunks    []hunk
 }
 
 // hunk replaces some lines of a file.
 type hunk struct {
-	number             int // in its file, from 1
-	line               int // of the patch, from 1
+	number             int // among the hunks of its file, from 1
+	line               int // where it starts in the patch, from 1
 	oldStart, newStart int
 	oldCount, newCount int
 	body               []hunkLine
 }
 
-// hunkLine is a line of a hunk: kept ' ', removed '-' or added '+'. The text
-// ends with a line break unless the patch says that there is none.
+// hunkLine is a line of a hunk: unchanged ' ', removed '-' or added '+'. The
+// text ends with a line break unless the patch has "\ No newline at end of
+// file" after it.
 type hunkLine struct {
 	sign byte
 	text string
 }
 
-// patchError says where a patch cannot be parsed. Line counts from 1.
+// patchError is a syntax error in a patch. Line numbers start at 1.
 type patchError struct {
 	line  int
 	text  string
@@ -49,18 +50,18 @@ func (e *patchError) Unwrap() error { return e.cause }
 
 var errOtherNames = errors.New("the names in the header differ from those in the --- and +++ lines")
 
-// patchReader walks over the lines of a patch.
+// patchReader reads the lines of a patch.
 type patchReader struct {
 	lines []string
 	at    int
 }
 
-// maxPatchFiles bounds one patch: all its files are planned in memory and
-// staged before the first one is renamed.
+// maxPatchFiles limits the files in one patch: all of them are planned in
+// memory and staged before the first one is renamed.
 const maxPatchFiles = 5000
 
-// parsePatch reads a unified diff, plain or git's. Text around the diffs, such
-// as a commit message, is ignored. The error is a *patchError.
+// parsePatch parses a unified diff, plain or in git's format. Text between the
+// diffs, such as a commit message, is ignored. The error is a *patchError.
 func parsePatch(patch string) ([]filePatch, error) {
 	patch, _ = strings.CutPrefix(patch, textfile.BOM)
 	r := &patchReader{lines: strings.Split(strings.TrimSuffix(patch, "\n"), "\n")}
@@ -103,7 +104,7 @@ func parsePatch(patch string) ([]filePatch, error) {
 	return out, nil
 }
 
-// peek returns the next line without a carriage return at its end.
+// peek returns the next line without a trailing carriage return.
 func (r *patchReader) peek() (string, bool) {
 	if r.at >= len(r.lines) {
 		return "", false
@@ -121,7 +122,7 @@ func (r *patchReader) atNames() bool {
 	return r.at+1 < len(r.lines) && strings.HasPrefix(r.lines[r.at], "--- ") && strings.HasPrefix(r.lines[r.at+1], "+++ ")
 }
 
-// gitFile reads the part of one file after "diff --git".
+// gitFile parses the part of one file that starts with "diff --git".
 func (r *patchReader) gitFile() (*filePatch, error) {
 	p := &filePatch{line: r.at + 1}
 	header, _ := r.peek()
@@ -150,7 +151,7 @@ func (r *patchReader) gitFile() (*filePatch, error) {
 		if at == p.line || !errors.Is(err, errOtherNames) {
 			return nil, err
 		}
-		r.at = at // the next file's, after one that is only renamed or the like
+		r.at = at // the --- line belongs to the next file
 	}
 	if oldName == "" && newName == "" {
 		return nil, &patchError{line: p.line, text: "the two names of the file cannot be separated; add --- and +++ lines"}
@@ -159,8 +160,8 @@ func (r *patchReader) gitFile() (*filePatch, error) {
 	return p, nil
 }
 
-// extended reads one of git's header lines. known is false for every other
-// line.
+// extended parses one of git's extended header lines. known is false for any
+// other line.
 func (r *patchReader) extended(p *filePatch, line string, oldName, newName *string) (known bool, err error) {
 	for _, prefix := range []string{"index ", "similarity index ", "dissimilarity index ", "old mode "} {
 		if strings.HasPrefix(line, prefix) {
@@ -198,7 +199,7 @@ func (r *patchReader) extended(p *filePatch, line string, oldName, newName *stri
 	return true, err
 }
 
-// mode reads git's mode of a file. Only the execute permission matters.
+// mode parses git's mode of a file. Only the execute permission is used.
 func (r *patchReader) mode(given string) (fs.FileMode, error) {
 	switch strings.TrimSpace(given) {
 	case "100644":
@@ -208,10 +209,10 @@ func (r *patchReader) mode(given string) (fs.FileMode, error) {
 	case "120000":
 		return 0, r.fail("a patch cannot create or change links")
 	}
-	return 0, r.fail("mode %s is not that of a regular file (100644 or 100755)", text.Quote(given))
+	return 0, r.fail("mode %s is not the mode of a regular file (100644 or 100755)", text.Quote(given))
 }
 
-// gitNames separates the two names of a git header; "" if it cannot.
+// gitNames separates the two names in a git header. It returns "" if it cannot.
 func gitNames(text string) (oldName, newName string) {
 	if strings.HasPrefix(text, `"`) {
 		first, rest, err := unquoteName(text)
@@ -228,7 +229,7 @@ func gitNames(text string) (oldName, newName string) {
 	}
 	half := len(text) / 2
 	if len(text)%2 == 0 || text[half] != ' ' {
-		return "", "" // a renamed file: its names follow on separate lines
+		return "", "" // the names of a renamed file follow on separate lines
 	}
 	oldName, newName = stripPrefixes(text[:half], text[half+1:])
 	if oldName != newName {
@@ -252,7 +253,7 @@ func stripPrefixes(oldName, newName string) (string, string) {
 	return oldName, newName
 }
 
-// names reads the --- and +++ lines. They must agree with git's header.
+// names parses the --- and +++ lines. They must agree with git's header.
 func (r *patchReader) names(p *filePatch, gitOld, gitNew string) error {
 	var sides [2]string
 	for i, prefix := range []string{"--- ", "+++ "} {
@@ -276,7 +277,7 @@ func (r *patchReader) names(p *filePatch, gitOld, gitNew string) error {
 	return nil
 }
 
-// name reads the name of a file: quoted as in C, or up to a tab.
+// name parses the name of a file: quoted as in C, or up to a tab.
 func (r *patchReader) name(text string) (string, error) {
 	if strings.HasPrefix(text, `"`) {
 		name, rest, err := unquoteName(text)
@@ -292,7 +293,7 @@ func (r *patchReader) name(text string) (string, error) {
 	return name, nil
 }
 
-// unquoteName reads a name that git quoted and returns what follows it.
+// unquoteName parses a name that git quoted and returns the rest of the text.
 func unquoteName(text string) (name, rest string, err error) {
 	var b strings.Builder
 	for i := 1; i < len(text); i++ {

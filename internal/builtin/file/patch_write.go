@@ -11,10 +11,10 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// write makes all the changes, or none: all new content is on disk next to its
-// destination before the first file is touched, and earlier steps are undone if
-// a later one fails. Between the first file and the last there are only renames,
-// so that a run that is killed is almost certainly killed before or after.
+// write makes all the changes or none: all new content is written next to its
+// destination before the first file is changed, and if a step fails, the earlier
+// ones are undone. Changing the files takes only renames, so a killed run is
+// very unlikely to leave the patch half applied.
 func (p *patching) write() (err error) {
 	var staged []*atomicfile.File
 	var folders []string
@@ -62,7 +62,7 @@ func (p *patching) write() (err error) {
 }
 
 // stagePatched stages the new content of a file. Each folder is opened once and
-// put in parents, which the caller closes.
+// stored in parents, which the caller closes.
 func stagePatched(w *workspace.Dir, parents map[string]*os.Root, f *patched) (*atomicfile.File, error) {
 	data, err := f.encoding.Bytes(f.text)
 	if err == nil {
@@ -82,7 +82,7 @@ func stagePatched(w *workspace.Dir, parents map[string]*os.Root, f *patched) (*a
 	return workspace.Stage(parents[dir], path.Base(f.rel), data, f.mode)
 }
 
-// undo restores the previous state after a failure.
+// undo restores the previous state after a step has failed.
 func (p *patching) undo(written, removed []*patched, rel string, cause error) error {
 	problem := errors.New(explainWrite(rel, cause))
 	for _, f := range append(written, removed...) {

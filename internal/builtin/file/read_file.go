@@ -1,8 +1,8 @@
-// Package file holds the built-in tools that read and change single files:
+// Package file has the built-in tools that read and change single files:
 // read_file, write_file, edit and apply_patch.
 //
-// A change is computed in memory, shown as a diff, and written under the
-// workspace's lock completely or not at all.
+// A change is computed in memory, shown as a diff, and written completely or
+// not at all, with the workspace locked.
 package file
 
 import (
@@ -27,7 +27,7 @@ var readFileDescription string
 
 const (
 	readDefaultLines = 2000
-	readMaxColumns   = 2000     // characters of a line
+	readMaxColumns   = 2000     // characters per line
 	readMaxText      = 8 << 20  // bytes of text in one result
 	readMaxMedia     = 20 << 20 // bytes of an image, audio, video or PDF file
 	readBuffer       = 128 << 10
@@ -50,7 +50,7 @@ type readParams struct {
 	Limit    *tool.Integer `json:"limit"`
 }
 
-// NewReadFile returns the tool read_file: it returns lines of text, or an
+// NewReadFile returns the tool read_file, which returns lines of text, or an
 // image, audio or document as data.
 func NewReadFile(w *workspace.Dir) registry.Tool {
 	r := &readTool{workspace: w}
@@ -71,7 +71,7 @@ func NewReadFile(w *workspace.Dir) registry.Tool {
 
 type readTool struct{ workspace *workspace.Dir }
 
-// readCall is a call with its params checked.
+// readCall is a call with its params decoded and checked.
 type readCall struct {
 	readParams
 	rel string

@@ -18,7 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// numbered returns the lines "line 1" to "line n", each ended.
+// numbered returns the lines "line 1" to "line n", each with a line break.
 func numbered(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -88,7 +88,7 @@ func TestReadFileResult(t *testing.T) {
 		t.Error(diff)
 	}
 	if r := run(t, opts, "read_file", `{"file_path":"dir/five"}`); r.Truncated {
-		t.Error("a whole file counts as cut")
+		t.Error("a whole file is marked as truncated")
 	}
 }
 
@@ -121,7 +121,7 @@ func TestReadFileFailures(t *testing.T) {
 			category = registry.ErrorValidation
 		}
 		if !r.IsError || r.ErrorCategory != category {
-			t.Errorf("%s is no %s error: %s", tt.params, category, r.Text())
+			t.Errorf("%s: not a %s error: %s", tt.params, category, r.Text())
 		}
 		for _, want := range tt.want {
 			if !strings.Contains(r.Text(), want) {
@@ -172,8 +172,8 @@ func TestReadFileMediaTooLarge(t *testing.T) {
 	}
 }
 
-// TestReadFileLineNumbers reads windows at every place of texts whose lines end
-// at, before and behind the borders of the buffer.
+// TestReadFileLineNumbers reads excerpts at every place of texts whose lines
+// end before, at and after the end of the buffer.
 func TestReadFileLineNumbers(t *testing.T) {
 	for _, width := range []int{1, 7, readBuffer - 1, readBuffer, readBuffer + 1} {
 		var text strings.Builder
@@ -208,8 +208,8 @@ func TestReadFileLineNumbers(t *testing.T) {
 	}
 }
 
-// TestReadFileBounds reads a window of a file far larger than what may be
-// counted, and more text than one result may hold.
+// TestReadFileBounds reads an excerpt of a file that is too large to count its
+// lines, and more text than one result can hold.
 func TestReadFileBounds(t *testing.T) {
 	opts, dir := place(t, map[string]string{"huge": numbered(1000), "fat": strings.Repeat(strings.Repeat("x", 1999)+"\n", 6000)})
 	if err := os.Truncate(filepath.Join(dir, "huge"), 10<<30); err != nil {
@@ -235,7 +235,7 @@ func TestReadFileBounds(t *testing.T) {
 	}
 }
 
-func TestReadFileEndsWithItsContext(t *testing.T) {
+func TestReadFileStopsWhenContextIsCanceled(t *testing.T) {
 	opts, dir := place(t, map[string]string{"huge": numbered(1000)})
 	if err := os.Truncate(filepath.Join(dir, "huge"), 1<<40); err != nil {
 		t.Fatal(err)
@@ -268,7 +268,7 @@ func FuzzReadFile(f *testing.F) {
 			t.Fatal(err)
 		}
 		if text := r.Text(); strings.ToValidUTF8(text, "") != text {
-			t.Errorf("no UTF-8: %q", text)
+			t.Errorf("invalid UTF-8: %q", text)
 		}
 	})
 }

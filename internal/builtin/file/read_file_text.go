@@ -19,31 +19,31 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxCountedBytes bounds what is read after the excerpt to count lines: what
-// can be read in a few milliseconds.
+// maxCountedBytes limits how much is read after the excerpt to count lines: an
+// amount that takes a few milliseconds.
 const maxCountedBytes = 8 << 20
 
-// enoughLines is the number of lines from which the total may be estimated.
+// enoughLines is the minimum number of lines needed to estimate the total.
 const enoughLines = 100
 
-// excerpt collects some lines of a text. Its memory does not grow with the
-// text.
+// excerpt collects some lines of a text. Its memory use does not depend on the
+// length of the text.
 type excerpt struct {
-	first, limit int // lines from 1
+	first, limit int // counted in lines, from 1
 	encoding     textfile.Encoding
-	size         int64  // of the file in bytes; 0 if the lines are not its bytes
-	form         string // what the text was converted from, "" for the file itself
+	size         int64  // of the file in bytes; 0 if the text was converted
+	form         string // what the text was converted from, or ""
 
 	text    strings.Builder
 	last    int  // the last line collected
-	total   int  // total lines, as far as counted
+	total   int  // lines counted so far
 	unsure  bool // there are more lines than total
-	about   int  // then: estimated number of lines, 0 = unknown
-	long    int  // lines cut
+	about   int  // if unsure, the estimated number of lines; 0 = unknown
+	long    int  // lines that were cut
 	ended   bool // the last line collected has a line break
-	tooMuch bool // the text grew over its limit
-	foreign bool // a line is not UTF-8
-	native  bool // a line is, with characters beyond ASCII
+	tooMuch bool // the text exceeds readMaxText
+	foreign bool // a line is not valid UTF-8
+	native  bool // a line is valid UTF-8 with non-ASCII characters
 }
 
 func newExcerpt(first, limit int, e textfile.Encoding) *excerpt {
@@ -68,8 +68,8 @@ func (x *excerpt) read(ctx context.Context, in *bufio.Reader) error {
 	return err
 }
 
-// skip skips the lines before the first one wanted, and returns their number of
-// bytes.
+// skip skips the lines before the first one wanted, and returns the number of
+// bytes skipped.
 func (x *excerpt) skip(ctx context.Context, in *bufio.Reader) (passed int64, err error) {
 	open := false // there is text after the last line break
 	for x.total+1 < x.first {
@@ -95,15 +95,15 @@ func (x *excerpt) skip(ctx context.Context, in *bufio.Reader) (passed int64, err
 		}
 		open = text[len(text)-1] != '\n'
 		passed += int64(len(text))
-		_, _ = in.Discard(len(text)) // it is in the buffer
+		_, _ = in.Discard(len(text)) // cannot fail: the text is in the buffer
 	}
 	return passed, nil
 }
 
 var newline = []byte{'\n'}
 
-// afterLines returns the offset after the n-th line break of a text that has
-// that many.
+// afterLines returns the offset after the n-th line break of a text that has at
+// least n.
 func afterLines(text []byte, n int) int {
 	at := 0
 	for ; n > 0; n-- {
@@ -112,7 +112,8 @@ func afterLines(text []byte, n int) int {
 	return at
 }
 
-// line reads and keeps one line, and returns its number of bytes; 0 at the end.
+// line reads and keeps one line, and returns its number of bytes, which is 0 at
+// the end.
 func (x *excerpt) line(in *bufio.Reader) (size int64, err error) {
 	const keep = readMaxColumns * utf8.UTFMax
 	var kept []byte
@@ -136,12 +137,12 @@ func (x *excerpt) line(in *bufio.Reader) (size int64, err error) {
 	}
 }
 
-// add keeps a line; cut says that it is longer than the given part.
+// add keeps a line; cut means that it is longer than the given part.
 func (x *excerpt) add(line []byte, ended, cut bool) {
 	if ended && !cut {
 		line = line[:len(line)-1]
 	}
-	if cut { // perhaps in the middle of a character
+	if cut { // it may end in the middle of a character
 		line, _ = text.WholeRunes(line)
 	}
 	text := x.decode(line)
@@ -157,8 +158,8 @@ func (x *excerpt) add(line []byte, ended, cut bool) {
 	x.tooMuch = x.text.Len() > readMaxText
 }
 
-// decode converts a line to UTF-8. A file that looked like ASCII may still turn
-// out to be Windows-1252.
+// decode converts a line to UTF-8. A file detected as ASCII may still turn out
+// to be Windows-1252.
 func (x *excerpt) decode(line []byte) string {
 	if text := string(line); utf8.ValidString(text) {
 		x.native = x.native || textfile.BeyondASCII(text)
@@ -174,7 +175,7 @@ func (x *excerpt) decode(line []byte) string {
 }
 
 // countRest counts the lines after the excerpt if that is quick, and otherwise
-// estimates them from those seen. passed bytes were read.
+// estimates their number. passed is the number of bytes already read.
 func (x *excerpt) countRest(ctx context.Context, in io.Reader, passed int64) error {
 	if x.size-passed > maxCountedBytes {
 		x.unsure = true
@@ -235,7 +236,7 @@ func (x *excerpt) result(rel, name string) registry.Result {
 	return r
 }
 
-// empty is the result for a file without text.
+// empty returns the result for a file without text.
 func empty(name string) registry.Result {
 	r := registry.TextResult(fmt.Sprintf("%q is empty.", name))
 	r.Summary = "the file is empty"
@@ -249,7 +250,7 @@ func (x *excerpt) span() string {
 	return fmt.Sprintf("lines %d-%d", x.first, x.last)
 }
 
-// lines says how many lines there are, as far as known.
+// lines describes how many lines there are, as far as known.
 func (x *excerpt) lines() string {
 	switch {
 	case !x.unsure:
@@ -262,7 +263,7 @@ func (x *excerpt) lines() string {
 	return "more than " + tool.Count(x.total, "line")
 }
 
-// rounded keeps two digits of a number.
+// rounded rounds a number down to two significant digits.
 func rounded(n int) int {
 	unit := 1
 	for n/unit >= 100 {
@@ -271,7 +272,7 @@ func rounded(n int) int {
 	return n / unit * unit
 }
 
-// note says if the text is not all of the file, or not its own bytes.
+// note returns a note if the text is not the whole file or was converted.
 func (x *excerpt) note() string {
 	var notes []string
 	if x.form != "" {
@@ -300,12 +301,13 @@ func (x *excerpt) note() string {
 	return strings.Join(notes, "; ")
 }
 
-// maxNotebook bounds a Jupyter notebook that is shown as cells, in bytes.
+// maxNotebook limits the size of a Jupyter notebook that is shown as cells, in
+// bytes.
 const maxNotebook = 20 << 20
 
-// readable is the text of a file in its encoding, a note on how it was converted,
-// and whether it is the file's own bytes. A notebook that cannot be shown as
-// cells is shown unchanged, with a note that says why.
+// readable returns the text of a file as UTF-8 or in its encoding, a note on how
+// it was converted, and whether it is the file's own bytes. A notebook that
+// cannot be shown as cells is shown unchanged, with a note that says why.
 func readable(name string, e textfile.Encoding, in *bufio.Reader) (shown *bufio.Reader, note string, asItIs bool, err error) {
 	decoded := e.Reader(in)
 	if !strings.EqualFold(path.Ext(name), ".ipynb") || e != textfile.UTF8 && e != textfile.UTF8WithBOM {

@@ -54,7 +54,7 @@ func NewWriteFile(w *workspace.Dir) registry.Tool {
 
 type writeFile struct{ changes }
 
-// writeCall is a call with its params checked.
+// writeCall is a call with its params decoded and checked.
 type writeCall struct {
 	writeFileParams
 	rel string
@@ -79,7 +79,7 @@ func (f *writeFile) subject(c *writeCall) (registry.Subject, error) {
 	return registry.Subject{Paths: paths}, err
 }
 
-// change computes what the call does to the current file.
+// change computes the call's change to the current file.
 func (f *writeFile) change(rel, content string) (*fileChange, error) {
 	before, err := stateOf(f.workspace, rel)
 	if err != nil {
@@ -104,7 +104,8 @@ func (f *writeFile) change(rel, content string) (*fileChange, error) {
 	return newChange(rel, before, old, content, reason, []byte(content)), nil
 }
 
-// withFinalNewline ends a text with a line break of the kind it has.
+// withFinalNewline adds a final line break of the same kind as the others in s,
+// if it is missing.
 func withFinalNewline(s string) string {
 	if s == "" || strings.HasSuffix(s, "\n") {
 		return s

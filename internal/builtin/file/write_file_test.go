@@ -63,7 +63,7 @@ func TestWriteFileCreates(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "a")); err == nil {
-		t.Error("the preview made a folder")
+		t.Error("the preview created a folder")
 	}
 	r := run(t, opts, "write_file", p)
 	if want := `Created "a/b c/f.txt" (2 lines, +2 -0).`; r.Text() != want {
@@ -77,7 +77,7 @@ func TestWriteFileCreates(t *testing.T) {
 	}
 }
 
-func TestWriteFileShowsWhatIsLost(t *testing.T) {
+func TestWriteFilePreviewShowsLostContent(t *testing.T) {
 	opts, _ := place(t, map[string]string{"bom": textfile.BOM + "a\n", "bin": "a\x00", "utf16": "\xff\xfea\x00\n\x00", "odd": "\xff\xfea"})
 	for name, want := range map[string]string{
 		"bom":   "-" + textfile.BOM + "a\n+a\n",
@@ -94,7 +94,7 @@ func TestWriteFileShowsWhatIsLost(t *testing.T) {
 
 func TestWriteFileKeepsMode(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		return // no modes
+		return // this system has no file modes
 	}
 	opts, dir := place(t, map[string]string{"run.sh": "old\n", "real": "old\n"})
 	for name, mode := range map[string]os.FileMode{"run.sh": 0o751, "real": 0o640} {
@@ -114,15 +114,15 @@ func TestWriteFileKeepsMode(t *testing.T) {
 		}
 	}
 	if target, err := os.Readlink(filepath.Join(dir, "link")); err != nil || target != "real" {
-		t.Errorf("the link is gone: %q %v", target, err)
+		t.Errorf("the link was replaced: %q %v", target, err)
 	}
 	names, err := os.ReadDir(dir)
 	if err != nil || len(names) != 3 {
-		t.Errorf("temporary files are left: %v %v", names, err)
+		t.Errorf("temporary files were left behind: %v %v", names, err)
 	}
 }
 
-// No tool that writes gets out of the workspace or at toolreg's own files.
+// No tool can write outside the workspace or to toolreg's own files.
 func TestWritingStaysInside(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		"inside/f": "x\n", ".toolreg/settings.yaml": "a: 1\n", "state/approvals.json": "{}\n",
@@ -165,7 +165,7 @@ func TestWritingStaysInside(t *testing.T) {
 				t.Errorf("%s %q: check says %v", tool, name, err)
 			}
 			if _, err := made.Preview(t.Context(), c); err == nil {
-				t.Errorf("%s %q: was shown for a question", tool, name)
+				t.Errorf("%s %q: was previewed", tool, name)
 			}
 			if r, err := made.Run(t.Context(), c); err == nil && !r.IsError {
 				t.Errorf("%s %q: ran", tool, name)
@@ -173,11 +173,11 @@ func TestWritingStaysInside(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(before, treeOf(t, dir)+treeOf(t, outside)+treeOf(t, dir+"-evil")); diff != "" {
-		t.Errorf("something was written: %s", diff)
+		t.Errorf("files were written: %s", diff)
 	}
 }
 
-// treeOf lists all files below a folder with their content.
+// treeOf returns all files below a folder with their content.
 func treeOf(t testing.TB, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -193,7 +193,7 @@ func treeOf(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// Policy learns of guarded paths from the subject, whatever the path is called.
+// The subject of a call names guarded paths, however the path is spelled.
 func TestSubjectNamesGuardedPaths(t *testing.T) {
 	opts, dir := place(t, map[string]string{".git/hooks/x": "", "sub/f": ""})
 	if err := os.Symlink(".git/hooks", filepath.Join(dir, "h")); err != nil {
@@ -217,10 +217,9 @@ func TestSubjectNamesGuardedPaths(t *testing.T) {
 	}
 }
 
-// A file that changes between question and answer is not overwritten.
-// A link that leads to another file after the question, or after the decision,
-// does not divert what was allowed.
-func TestLinkChangedAfterwards(t *testing.T) {
+// A link that is retargeted after the preview or after the permission decision
+// does not redirect the write.
+func TestLinkChangedAfterPreviewOrDecision(t *testing.T) {
 	patch := "--- /dev/null\n+++ b/link/f\n@@ -0,0 +1 @@\n+new\n"
 	for name, params := range map[string]string{
 		"write_file":  `{"file_path":"link/f","content":"new\n"}`,
@@ -244,7 +243,7 @@ func TestLinkChangedAfterwards(t *testing.T) {
 		}
 		tooltest.Link(t, "guarded", link)
 		if r, err := made.Run(t.Context(), call); err != nil || !r.IsError {
-			t.Errorf("%s after the question: %s; %v", name, r.Text(), err)
+			t.Errorf("%s after the preview: %s; %v", name, r.Text(), err)
 		}
 		call.Paths = subject.Paths
 		if r, err := made.Run(t.Context(), call); err != nil || !r.IsError || !strings.Contains(r.Text(), `another file, "guarded/f"`) {
@@ -256,6 +255,7 @@ func TestLinkChangedAfterwards(t *testing.T) {
 	}
 }
 
+// A file that changes after the preview is not overwritten.
 func TestChangedAfterPreview(t *testing.T) {
 	for tool, p := range map[string]string{
 		"write_file":  `{"file_path":"f","content":"mine\n"}`,
@@ -276,7 +276,7 @@ func TestChangedAfterPreview(t *testing.T) {
 			if got := tooltest.TextIn(t, filepath.Join(dir, "f")); got != "a\nsomeone else's line\n" {
 				t.Errorf("the file holds %q", got)
 			}
-			if tool == "write_file" { // and the next call is a new one
+			if tool == "write_file" { // the next call is independent
 				if r, err = made.Run(t.Context(), tooltest.Call(p)); err != nil || r.IsError {
 					t.Errorf("repeated: %v %s", err, r.Text())
 				}
@@ -285,8 +285,8 @@ func TestChangedAfterPreview(t *testing.T) {
 	}
 }
 
-// Calls that change one file at the same time lose nothing.
-func TestEditsAtOnce(t *testing.T) {
+// No change is lost if calls change one file concurrently.
+func TestConcurrentEdits(t *testing.T) {
 	const n = 30
 	var before, after strings.Builder
 	for i := range n {
@@ -296,7 +296,7 @@ func TestEditsAtOnce(t *testing.T) {
 	opts, dir := place(t, map[string]string{"f": before.String()})
 	var wg sync.WaitGroup
 	for i := range n {
-		made := find(t, opts, "edit") // each with a workspace of its own, as in processes of their own
+		made := find(t, opts, "edit") // each has its own workspace, as in separate processes
 		wg.Go(func() {
 			p := fmt.Sprintf(`{"file_path":"f","old_string":"<%d>","new_string":"[%d]"}`, i, i)
 			if r, err := made.Run(t.Context(), tooltest.Call(p)); err != nil || r.IsError {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 )
 
-// woods makes a workspace of 4,000 source files, about 30 MB.
+// woods creates a workspace of 4,000 source files, about 30 MB.
 func woods(b *testing.B) workspace.Options {
 	b.Helper()
 	opts, dir := place(b, map[string]string{".gitignore": "*.o\nbuild/\n/tmp/**\n!keep.o\n"})

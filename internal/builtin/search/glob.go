@@ -1,4 +1,4 @@
-// Package search holds the built-in tools that search the workspace:
+// Package search has the built-in tools that search the workspace:
 // list_directory, glob and grep.
 package search
 
@@ -70,7 +70,7 @@ func NewGlob(w *workspace.Dir) registry.Tool {
 
 type globTool struct{ workspace *workspace.Dir }
 
-// globSearch is a call with its params checked.
+// globSearch is a call with its params decoded and checked.
 type globSearch struct {
 	globParams
 	start   string
@@ -95,7 +95,7 @@ func (g *globTool) prepare(call registry.Call) (*globSearch, error) {
 	if err != nil {
 		return nil, registry.Invalid("glob", "/pattern", "%v", err)
 	}
-	if text != p.Pattern { // it is absolute
+	if text != p.Pattern { // it was absolute
 		s.start, s.Path = ".", ""
 	}
 	if s.pattern, err = glob.CompilePattern(text, !p.CaseSensitive); err != nil {
@@ -109,7 +109,7 @@ func (g *globTool) subject(s *globSearch) (registry.Subject, error) {
 	return registry.Subject{Paths: paths}, err
 }
 
-// globbed is a found file.
+// globbed is a file that was found.
 type globbed struct {
 	path    string
 	changed time.Time
@@ -146,8 +146,8 @@ func (g *globTool) find(ctx context.Context, s *globSearch, hides func(string) b
 	return slices.Concat(found...), walked, err
 }
 
-// newestFirst returns the first files in an order that begins with those
-// changed within a day, newest at the top, followed by the rest sorted by path.
+// newestFirst returns the first files, up to limit: those changed within the
+// last day come first, newest first, followed by the others sorted by path.
 func newestFirst(files []globbed, now time.Time, limit int) []globbed {
 	since := now.Add(-recently)
 	return firstOf(files, limit, func(a, b globbed) int {
@@ -164,11 +164,11 @@ func newestFirst(files []globbed, now time.Time, limit int) []globbed {
 	})
 }
 
-// firstOf returns the first n elements in order. It sorts no more than
-// necessary: elements after the n-th found so far are skipped.
+// firstOf returns the first n elements in order. It skips elements that come
+// after the n-th one found so far, to sort as few as possible.
 func firstOf[T any](all []T, n int, compare func(a, b T) int) []T {
 	var best []T
-	full := false // best[:n] is sorted, and nothing after its last is wanted
+	full := false // best[:n] is sorted, and only elements before its last are kept
 	for _, e := range all {
 		if full && compare(e, best[n-1]) >= 0 {
 			continue
@@ -182,7 +182,7 @@ func firstOf[T any](all []T, n int, compare func(a, b T) int) []T {
 	return best[:min(n, len(best))]
 }
 
-// result shows the first files found of a total.
+// result returns the result for the first of total files found.
 func (s *globSearch) result(files []globbed, total int, w *workspace.LeftOut) registry.Result {
 	where := ""
 	if s.start != "." {

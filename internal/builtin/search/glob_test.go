@@ -80,8 +80,8 @@ func TestGlobFinds(t *testing.T) {
 	}
 }
 
-// TestWalkVisitsEverythingOnce walks folders with many entries, so that the
-// batches of one folder go to several workers.
+// TestWalkVisitsEverythingOnce walks folders with many entries, so that several
+// workers share the entries of one folder.
 func TestWalkVisitsEverythingOnce(t *testing.T) {
 	opts, dir := place(t, nil)
 	var want []string

@@ -48,10 +48,10 @@ type grepParams struct {
 	Respect       *bool         `json:"respect_ignore_files"`
 }
 
-// NewGrep returns the tool grep. It does not use ripgrep even if installed: one
-// engine gives the same answer everywhere (ripgrep's \d is Unicode, and its
-// rules for hidden and binary files and its order differ), and this one is as
-// fast.
+// NewGrep returns the tool grep. It does not use ripgrep even if it is
+// installed: a single engine returns the same results everywhere (ripgrep's \d
+// matches all Unicode digits, and its order and its rules for hidden and binary
+// files differ) and is as fast.
 func NewGrep(w *workspace.Dir) registry.Tool {
 	g := &grepTool{workspace: w}
 	return tool.New(registry.Definition{
@@ -63,7 +63,7 @@ func NewGrep(w *workspace.Dir) registry.Tool {
 		Permissions: []string{"filesystem"},
 		InputSchema: json.RawMessage(grepSchema),
 		Examples: []registry.Example{
-			{Description: "Where an error is made, in Go files", Params: json.RawMessage(`{"pattern":"errors\\.New","include":"*.go"}`)},
+			{Description: "Where an error is created, in Go files", Params: json.RawMessage(`{"pattern":"errors\\.New","include":"*.go"}`)},
 			{Description: "A name, matching case, with two lines of context", Params: json.RawMessage(`{"pattern":"\\bConfig\\b","case_sensitive":true,"context":2}`)},
 		},
 	}, tool.Handlers[*grepSearch]{Prepare: g.prepare, Run: g.run, Subject: g.subject, Files: (*grepSearch).files, Timeout: searchTimeout})
@@ -71,7 +71,7 @@ func NewGrep(w *workspace.Dir) registry.Tool {
 
 type grepTool struct{ workspace *workspace.Dir }
 
-// grepSearch is a call with its params checked.
+// grepSearch is a call with its params decoded and checked.
 type grepSearch struct {
 	grepParams
 	start   string
@@ -103,7 +103,7 @@ func (g *grepTool) prepare(call registry.Call) (*grepSearch, error) {
 		if err != nil {
 			return nil, registry.Invalid("grep", "/include", "%v", err)
 		}
-		if include != p.Include { // it is absolute
+		if include != p.Include { // it was absolute
 			s.start, s.Path = ".", ""
 		}
 	}
@@ -130,7 +130,7 @@ func (g *grepTool) run(ctx context.Context, call registry.Call, s *grepSearch) (
 	if info.IsDir() {
 		left, err = g.searchTree(ctx, s, rank, call.Hides)
 	} else {
-		s.include = nil // a file that is named is searched
+		s.include = nil // a file that is given as the path is always searched
 		err = s.searchOne(ctx, f, info, rank)
 	}
 	if err != nil {
@@ -169,8 +169,8 @@ func (s *grepSearch) newSearcher() *searcher {
 	return &searcher{expr: s.expr, context: s.context, limit: s.limit}
 }
 
-// searchFile searches one file unless newer ones have already filled the limit.
-// The walk saw a regular file; the opened one is checked again.
+// searchFile searches one file, unless newer files have already filled the
+// limit. The walk saw a regular file; its type is checked again after opening.
 func searchFile(ctx context.Context, search *searcher, e *workspace.Entry, rank *ranking) {
 	f, err := e.Dir.Open(e.Name)
 	if err != nil {

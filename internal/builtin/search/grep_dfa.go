@@ -14,25 +14,25 @@ const (
 	maxDFAFlushes = 20
 )
 
-// lineDFA finds lines that match an expression with one table look-up per byte,
-// where package regexp follows all threads of its program: it is about twenty
-// times faster, which makes grep eight times as fast for a pattern without a
-// literal. It builds states as the text needs them. Lines that are not ASCII
-// are left to package regexp, so that the answers are the same. It is not for
-// concurrent use.
+// lineDFA finds lines that match an expression with one table lookup per byte.
+// Package regexp follows all threads of its program instead: lineDFA is about
+// twenty times faster, which makes grep eight times faster for a pattern
+// without a literal. It builds states as the text needs them. Lines that are
+// not ASCII are matched by package regexp, so the results are the same. A
+// lineDFA is not safe for concurrent use.
 type lineDFA struct {
 	prog    *syntax.Prog
 	regexp  *regexp.Regexp
 	states  map[string]*dfaState
 	start   *dfaState // at the start of a line
 	matched *dfaState // after a match; it has no transitions
-	flushes int       // how often there were too many states
-	seen    []bool    // instructions seen, while one set is followed
+	flushes int       // how often all states were dropped because there were too many
+	seen    []bool    // instructions visited by the current call of follow
 	stack   []uint32
 }
 
 // dfaState is a set of positions in the program from which the next byte
-// continues, and the kind of byte before.
+// continues, together with the kind of the previous character.
 type dfaState struct {
 	next   [256]*dfaState // nil: not built yet, or not a plain byte
 	places []uint32
@@ -55,8 +55,8 @@ func (d *lineDFA) flush() {
 	d.start = d.state([]uint32{uint32(d.prog.Start)}, -1)
 }
 
-// find returns a position in the first matching line at or after the line start
-// from, or nowhere.
+// find returns a position in the first matching line at or after from, which is
+// the start of a line, or nowhere.
 func (d *lineDFA) find(text []byte, from int) int {
 	st, i, line := d.start, from, from
 	for {
@@ -99,7 +99,7 @@ func (d *lineDFA) find(text []byte, from int) int {
 	}
 }
 
-// lineEnd returns where the line around i ends, without its line break.
+// lineEnd returns the end of the line that contains i, without its line break.
 func lineEnd(text []byte, i int) int {
 	if n := bytes.IndexByte(text[i:], '\n'); n >= 0 {
 		return i + n
@@ -107,15 +107,15 @@ func lineEnd(text []byte, i int) int {
 	return len(text)
 }
 
-// endsLine reports whether the text continues with a line break, or ends.
+// endsLine reports whether rest is empty or starts with a line break.
 func endsLine(rest []byte) bool {
 	return rest[0] == '\n' || rest[0] == '\r' && (len(rest) == 1 || rest[1] == '\n')
 }
 
-// step makes the transition from a state by an ASCII byte.
+// step adds and returns the transition from a state for an ASCII byte.
 func (d *lineDFA) step(from *dfaState, c byte) *dfaState {
 	to := d.advance(from, rune(c))
-	if c != '\r' { // which may end a line
+	if c != '\r' { // a carriage return may be part of a line break
 		from.next[c] = to
 	}
 	return to
@@ -140,10 +140,10 @@ func (d *lineDFA) advance(from *dfaState, c rune) *dfaState {
 	return d.state(slices.Compact(places), before)
 }
 
-// follow goes from the positions of a state through all instructions that
-// consume no character; next is the character ahead, -1 at the end of the line.
-// It calls take for those that consume one, and reports whether it reached a
-// match.
+// follow visits every instruction that can be reached from the positions of a
+// state without consuming a character; next is the next character, or -1 at the
+// end of the line. It calls take for the instructions that consume one, and
+// reports whether it reached a match.
 func (d *lineDFA) follow(st *dfaState, next rune, take func(*syntax.Inst)) bool {
 	flags := syntax.EmptyOpContext(st.before, next)
 	clear(d.seen)
@@ -174,9 +174,9 @@ func (d *lineDFA) follow(st *dfaState, next rune, take func(*syntax.Inst)) bool 
 	return false
 }
 
-// state returns the one state for these positions. If there are too many
-// states, all are forgotten; old ones live on as long as a search refers to
-// them.
+// state returns the state for these positions and creates it if needed. If
+// there are too many states, all are dropped; a search that is still using one
+// keeps it alive.
 func (d *lineDFA) state(places []uint32, before rune) *dfaState {
 	key := make([]byte, 0, 4*len(places)+1)
 	for _, p := range places {
@@ -197,5 +197,5 @@ func (d *lineDFA) state(places []uint32, before rune) *dfaState {
 }
 
 // thrashing reports whether the expression needs so many states that building
-// them costs more than they save.
+// them costs more than it saves.
 func (d *lineDFA) thrashing() bool { return d.flushes > maxDFAFlushes }

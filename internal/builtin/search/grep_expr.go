@@ -12,26 +12,26 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// lineExpr is a regular expression matched within lines, with texts of which
-// every matching line contains at least one: finding these first is many times
-// faster than running the expression.
+// lineExpr is a regular expression that is matched within lines, with texts of
+// which every matching line contains at least one. Searching for these first is
+// many times faster than running the expression.
 type lineExpr struct {
 	regexp *regexp.Regexp
 	prog   *syntax.Prog
 	needs  []need // nil: every line is tried
 }
 
-// need is a text that a match contains.
+// need is a text that a match may have to contain.
 type need struct {
 	text   []byte // lower case if fold
 	fold   bool   // ASCII letters match in either case
 	anchor int    // the byte of text to search for first
 }
 
-// minWorth is the worth below which looking for a text first saves nothing.
+// minWorth is the worth below which searching for texts first saves nothing.
 const minWorth = 30
 
-// maxNeeds bounds the number of texts searched for at the same time.
+// maxNeeds limits the number of texts searched for at the same time.
 const maxNeeds = 8
 
 func compileLineExpr(pattern string, fold bool) (*lineExpr, error) {
@@ -79,14 +79,14 @@ func wantsNewline(re *syntax.Regexp) bool {
 	return slices.ContainsFunc(re.Sub, wantsNewline)
 }
 
-// requirement is a text that must occur, in either case if fold.
+// requirement is a text that must occur; fold means in either case.
 type requirement struct {
 	text string
 	fold bool
 }
 
-// required returns texts of which at least one is in everything that the
-// expression matches, nil if there are none.
+// required returns texts of which every match contains at least one, or nil if
+// there are no such texts.
 func required(re *syntax.Regexp) []requirement {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -121,15 +121,15 @@ func required(re *syntax.Regexp) []requirement {
 	return nil
 }
 
-// requiredLiteral takes the longest run that can be searched for by bytes. In
-// either case the letters k and s have a third form beyond ASCII, and letters
-// beyond ASCII have forms of other lengths, so these break the run.
+// requiredLiteral returns the longest run that can be searched for by bytes. If
+// case is ignored, k, s and letters beyond ASCII end a run, because they have
+// other forms of different lengths.
 func requiredLiteral(re *syntax.Regexp) []requirement {
 	fold := re.Flags&syntax.FoldCase != 0
 	text := string(re.Rune)
 	if !fold {
 		if strings.ContainsRune(text, utf8.RuneError) {
-			return nil // it also stands for invalid bytes
+			return nil // U+FFFD also matches invalid bytes
 		}
 		return []requirement{{text: text}}
 	}
@@ -148,8 +148,8 @@ func requiredLiteral(re *syntax.Regexp) []requirement {
 	return []requirement{{text: best, fold: true}}
 }
 
-// worth grades texts to search for: long and rare ones are good, each
-// additional one costs.
+// worth rates texts to search for: longer and rarer texts are better, and each
+// additional text has a cost.
 func worth(all []requirement) int {
 	least := 0
 	for i, r := range all {
@@ -171,7 +171,7 @@ func worthText(text string) int {
 	return best + 8*min(len(text), 8)
 }
 
-// rarity grades a byte by how rare it is in source code and prose.
+// rarity rates how rare a byte is in source code and prose.
 func rarity(c byte) int {
 	const common = " etaoinrslcdupmfhg.()_,-:\"'/=;bywv"
 	if i := strings.IndexByte(common, lower(c)); i >= 0 {

@@ -14,10 +14,10 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// ranking keeps the newest files with matches, as many as the limit of lines
-// needs. Once it is full, older files need not be searched, which makes a
-// common word cheap in a large tree; the result does not depend on the order in
-// which files arrive.
+// ranking keeps the newest files with matches, as many as are needed to fill
+// the limit of lines. Once it is full, older files need not be searched, so
+// searching a large tree for a common word is cheap. The result does not depend
+// on the order in which files are added.
 type ranking struct {
 	limit  int
 	binary bool // the only file searched is binary
@@ -25,11 +25,11 @@ type ranking struct {
 	mu     sync.Mutex
 	files  []ranked // newest first, ties by path
 	errors atomic.Int64
-	cut    atomic.Int64             // lines of which only the beginning was searched
-	last   atomic.Pointer[standing] // files after it are not wanted; nil: all are
+	cut    atomic.Int64             // number of lines of which only the beginning was searched
+	last   atomic.Pointer[standing] // files after it need not be searched; nil: search all
 }
 
-// standing is the position of a file in the order: newest first, ties by path.
+// standing is the position of a file in the order: newest first, then by path.
 type standing struct {
 	changed time.Time
 	path    string
@@ -50,7 +50,8 @@ type ranked struct {
 
 func (r *ranking) failed() { r.errors.Add(1) }
 
-// wants reports whether a file could still be among the results.
+// wants reports whether a file at this position could still be among the
+// results.
 func (r *ranking) wants(p *standing) bool {
 	last := r.last.Load()
 	return last == nil || p.compare(last) <= 0
@@ -75,8 +76,8 @@ func (r *ranking) add(f ranked) {
 	}
 }
 
-// trim cuts the last file to what the limit allows. It returns the number of
-// matching lines.
+// trim removes lines of the last file that exceed the limit. It returns the
+// number of matching lines.
 func (r *ranking) trim() int {
 	matches := 0
 	for i := range r.files {
@@ -109,7 +110,7 @@ func (s *grepSearch) result(r *ranking, left *workspace.LeftOut) registry.Result
 		out.Summary = "no matches"
 		return out
 	}
-	// Not all files after the limit were searched, so they may have more matches; the
+	// Not all files after the limit were searched, so there may be more matches. The
 	// note must not depend on timing.
 	cut := matches >= s.limit
 	found := fmt.Sprintf("%s in %s", tool.Count(matches, "match"), tool.Count(len(r.files), "file"))

@@ -20,7 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 )
 
-// ripgrepTree holds what searching tools differ about.
+// ripgrepTree contains files that search tools treat differently.
 func ripgrepTree() map[string]string {
 	files := map[string]string{
 		"plain": "one needle\nNEEDLE two\nnothing\n", "open": "a\nneedle at the end", "empty": "", "break": "\n", "breaks": "\n\n\n",
@@ -44,7 +44,8 @@ func ripgrepTree() map[string]string {
 	return files
 }
 
-// foundByRipgrep runs the real ripgrep: "path\0number" and ":" or "-" each.
+// foundByRipgrep runs ripgrep and returns each line as path, NUL, number, and
+// ":" for a match or "-" for context.
 func foundByRipgrep(t *testing.T, rg, dir, home string, args ...string) []string {
 	t.Helper()
 	cmd := exec.Command(rg, append([]string{"--no-config", "--color=never", "-n", "-H", "-0", "--no-heading", "--hidden", "--glob-case-insensitive", "-g!.git", "--crlf", "--context-separator="}, args...)...)
@@ -68,7 +69,7 @@ func foundByRipgrep(t *testing.T, rg, dir, home string, args ...string) []string
 
 var grepLine = regexp.MustCompile(`^L(\d+)([:-])`)
 
-// foundByGrep runs our own.
+// foundByGrep runs the tool grep.
 func foundByGrep(t *testing.T, opts workspace.Options, params string) []string {
 	t.Helper()
 	var found []string
@@ -84,10 +85,9 @@ func foundByGrep(t *testing.T, opts workspace.Options, params string) []string {
 	return found
 }
 
-// TestGrepLikeRipgrep wants the lines that the installed ripgrep finds, for all
-// that the two mean by the same words. Where their expressions differ (ripgrep's
-// \d, \w and \b are Unicode's, and no class of characters of it takes a byte that
-// is none) the test avoids it.
+// TestGrepLikeRipgrep compares the tool with the installed ripgrep, and expects
+// the same lines. It avoids expressions that differ: ripgrep's \d, \w and \b use
+// Unicode, and its character classes do not match invalid UTF-8.
 func TestGrepLikeRipgrep(t *testing.T) {
 	rg, err := exec.LookPath("rg")
 	if errors.Is(err, exec.ErrNotFound) {
@@ -152,7 +152,7 @@ func TestGrepLikeRipgrep(t *testing.T) {
 	}
 }
 
-// TestGrepLikeRipgrepAtRandom compares the two over random texts.
+// TestGrepLikeRipgrepAtRandom compares the two on random texts.
 func TestGrepLikeRipgrepAtRandom(t *testing.T) {
 	rg, err := exec.LookPath("rg")
 	if errors.Is(err, exec.ErrNotFound) {

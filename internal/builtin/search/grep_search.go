@@ -15,19 +15,20 @@ import (
 )
 
 const (
-	// searchBuffer holds most files at once.
+	// searchBuffer is large enough to read most files at once.
 	searchBuffer = 256 << 10
-	// maxLine bounds how much of a line is searched, in bytes; the rest is skipped.
+	// maxLine limits how much of a line is searched, in bytes; the rest is skipped.
 	maxLine = 8 << 20
-	// maxKept bounds the lines kept as context for a match yet to come, in bytes.
+	// maxKept limits the lines kept as context for the next match, in bytes.
 	maxKept = 64 << 10
-	// maxExcerpt bounds the shown part of a line, in bytes.
+	// maxExcerpt limits the shown part of a line, in bytes.
 	maxExcerpt = 500
-	// maxUTF16 bounds a UTF-16 file that is decoded to be searched, in bytes.
+	// maxUTF16 limits the size of a UTF-16 file that is decoded to be searched,
+	// in bytes.
 	maxUTF16 = 64 << 20
 )
 
-// found is the matches of one file.
+// found holds the matches in one file.
 type found struct {
 	lines   []foundLine
 	matches int
@@ -39,10 +40,10 @@ type found struct {
 type foundLine struct {
 	number int // from 1
 	text   string
-	match  bool // else context
+	match  bool // false: context
 }
 
-// keep cuts the lines after the first n matches.
+// keep removes the lines after the first n matches.
 func (f *found) keep(n int) {
 	f.matches = n
 	for i, l := range f.lines {
@@ -51,20 +52,20 @@ func (f *found) keep(n int) {
 		}
 		if n == 0 {
 			f.lines = f.lines[:i]
-			// Context before the removed match stays: it may be context after the
-			// previous match.
+			// Keep the context before the removed match: it may also be context
+			// after the previous match.
 			return
 		}
 		n--
 	}
 }
 
-// searcher searches files one after the other with one buffer. It is not for
+// searcher searches files one at a time with one buffer. It is not safe for
 // concurrent use.
 type searcher struct {
 	expr    *lineExpr
 	context int
-	limit   int // matching lines
+	limit   int // maximum number of matching lines
 
 	buf     []byte
 	seekers []seeker
@@ -78,14 +79,14 @@ type window struct {
 	counted int // a line start in buf
 	number  int // the number of the line at counted
 	shown   int // lines before this offset are already in found
-	after   int // lines still to be shown after the last match
+	after   int // lines of context still to be shown after the last match
 }
 
-// errNUL ends the search of a file that is not text.
+// errNUL stops the search of a binary file.
 var errNUL = errors.New("contains a NUL byte")
 
-// file searches one file of the size it had when it was opened, 0 if unknown: a
-// file read up to there needs no further read to find its end.
+// file searches one file. size is its size when it was opened, or 0 if unknown:
+// once that much has been read, no further read is needed to detect the end.
 func (s *searcher) file(ctx context.Context, r io.Reader, size int64) (found, error) {
 	if s.buf == nil {
 		s.buf = make([]byte, searchBuffer)
@@ -104,10 +105,10 @@ func (s *searcher) file(ctx context.Context, r io.Reader, size int64) (found, er
 	return s.found, err
 }
 
-// windows moves the buffer over the file.
+// windows searches the file one bufferful at a time.
 func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
-	filled, from := 0, 0 // buf[:from] was searched and is kept as context
-	skip := false        // up to the end of a line that is too long
+	filled, from := 0, 0 // buf[:from] has been searched and is kept as context
+	skip := false        // skipping to the end of a line that is too long
 	for first := true; ; first = false {
 		if filled == len(s.buf) {
 			s.buf = append(s.buf, make([]byte, len(s.buf))...)
@@ -137,7 +138,7 @@ func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 		}
 		last = last || first && int64(n) == size && filled < len(s.buf)
 		end := filled
-		// Between from and fresh there is no line break.
+		// There is no line break between from and fresh.
 		if i := bytes.LastIndexByte(fresh, '\n'); !last && i >= 0 {
 			end = filled - len(fresh) + i + 1
 		} else if !last && filled-from > maxLine {
@@ -148,7 +149,7 @@ func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			continue // until the line has an end
+			continue // read on to the end of the line
 		}
 		s.search(s.buf[:end], from)
 		if last || s.found.more {
@@ -161,9 +162,9 @@ func (s *searcher) windows(ctx context.Context, r io.Reader, size int64) error {
 	}
 }
 
-// slide moves the text yet to be searched to the front of the buffer, after the
-// lines that may be context. It returns the new fill and the position where the
-// search continues.
+// slide moves the unsearched text to the front of the buffer, after the lines
+// that may become context. It returns how much of the buffer is filled and
+// where the search continues.
 func (s *searcher) slide(end, filled int) (int, int) {
 	keep := max(s.lineStart(s.buf[:end], end, s.context), end-maxKept)
 	s.number += bytes.Count(s.buf[s.counted:end], []byte{'\n'})
@@ -173,7 +174,7 @@ func (s *searcher) slide(end, filled int) (int, int) {
 	return filled - keep, end - keep
 }
 
-// lineStart goes n lines back from the line start at.
+// lineStart returns the start of the line n lines before the line start at.
 func (s *searcher) lineStart(text []byte, at, n int) int {
 	for ; n > 0 && at > 0; n-- {
 		at = bytes.LastIndexByte(text[:at-1], '\n') + 1
@@ -181,7 +182,8 @@ func (s *searcher) lineStart(text []byte, at, n int) int {
 	return at
 }
 
-// search finds the matching lines of text, starting at a line start.
+// search finds the matching lines in text[from:], where from is the start of a
+// line.
 func (s *searcher) search(text []byte, from int) {
 	for i := range s.seekers {
 		s.seekers[i].reset()
@@ -209,7 +211,7 @@ func (s *searcher) search(text []byte, from int) {
 	s.showAfter(text, len(text))
 }
 
-// candidate returns a place in the next line that may match.
+// candidate returns a position in the next line that may match.
 func (s *searcher) candidate(text []byte, from int) int {
 	if len(s.seekers) == 0 {
 		if s.dfa != nil {
@@ -244,15 +246,16 @@ func (s *searcher) match(text []byte, start, end int) {
 	s.after = s.context
 }
 
-// showAfter shows the context due after the last match, up to the line start at
-// limit.
+// showAfter shows the remaining context after the last match, up to the line
+// start at limit.
 func (s *searcher) showAfter(text []byte, limit int) {
 	if s.after > 0 {
 		s.after -= s.show(text, s.shown, limit, s.after)
 	}
 }
 
-// show adds at most n lines of text[from:to] as context and returns how many.
+// show adds at most n lines of text[from:to] as context and returns their
+// number.
 func (s *searcher) show(text []byte, from, to, n int) int {
 	shown := 0
 	for ; from < to && shown < n; shown++ {
@@ -278,7 +281,7 @@ func (s *searcher) add(text []byte, start, end int, match bool) {
 	s.found.lines = append(s.found.lines, foundLine{number: s.number, text: s.excerpt(line, match), match: match})
 }
 
-// excerpt cuts a long line around its match.
+// excerpt shortens a long line to the part around its match.
 func (s *searcher) excerpt(line []byte, match bool) string {
 	if len(line) <= maxExcerpt {
 		return text.Valid(line)
@@ -311,7 +314,7 @@ func isUTF16(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(textfile.BOM16LE)) || bytes.HasPrefix(head, []byte(textfile.BOM16BE))
 }
 
-// utf16 searches the file as UTF-8.
+// utf16 decodes the file and searches it as UTF-8.
 func (s *searcher) utf16(ctx context.Context, head []byte, rest io.Reader) error {
 	raw := io.MultiReader(bytes.NewReader(bytes.Clone(head)), rest)
 	text := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Reader(io.LimitReader(raw, maxUTF16))

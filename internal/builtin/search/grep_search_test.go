@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
 )
 
-// plainSearch is what searching should give, line by line.
+// plainSearch is a simple implementation of the search, line by line.
 func plainSearch(re *regexp.Regexp, text string, around, limit int) []foundLine {
 	lines := strings.Split(text, "\n")
 	if lines[len(lines)-1] == "" {
@@ -29,7 +29,7 @@ func plainSearch(re *regexp.Regexp, text string, around, limit int) []foundLine 
 		}
 		if matches++; matches > limit {
 			for j := i; j < len(keep); j++ {
-				keep[j] = 0 // what follows the last match shown ends here
+				keep[j] = 0 // the context after the last match shown ends here
 			}
 			break
 		}
@@ -47,8 +47,8 @@ func plainSearch(re *regexp.Regexp, text string, around, limit int) []foundLine 
 	return out
 }
 
-// TestSearcherAcrossWindows searches random texts through a tiny buffer, so
-// that lines, matches and context fall on every border.
+// TestSearcherAcrossWindows searches random texts with a tiny buffer, so that
+// lines, matches and context cross its end.
 func TestSearcherAcrossWindows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	words := []string{"a", "Needle", "needle", "b", "\n", "\n", "\r\n", "kiss", "KISS", " ", "é", "foo", "bar1"}
@@ -120,7 +120,7 @@ func TestSearcherCutsLongLines(t *testing.T) {
 	}
 }
 
-func TestSearcherTellsBinaries(t *testing.T) {
+func TestSearcherDetectsBinaryFiles(t *testing.T) {
 	s := &searcher{expr: mustExpr(t, "needle", true), limit: 10}
 	for _, text := range []string{"needle\x00", "needle\n" + strings.Repeat("x\n", searchBuffer) + "\x00", strings.Repeat("x", 2*maxLine) + "\x00"} {
 		got, err := s.file(t.Context(), strings.NewReader(text), 0)
@@ -148,9 +148,9 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// TestDFAForgets searches with an expression of more states than are kept,
-// and with one too large for any.
-func TestDFAForgets(t *testing.T) {
+// TestDFADropsStates searches with an expression that needs more states than
+// are kept, and with one that is too large for a DFA.
+func TestDFADropsStates(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	text := make([]byte, 40_000)
 	for i := range text {

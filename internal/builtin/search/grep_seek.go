@@ -2,13 +2,13 @@ package search
 
 import "bytes"
 
-// seeker finds one need in a text from front to back. It remembers what it has
-// seen ahead to avoid searching twice.
+// seeker finds one need in a text from front to back. It remembers the
+// positions it has already found, to avoid searching twice.
 type seeker struct {
 	need *need
-	next int // the last place found, unknown or nowhere
-	low  int // the next place of the anchor, in lower case
-	high int // in upper case
+	next int // the last position found, unknown or nowhere
+	low  int // the next position of the anchor in lower case
+	high int // and in upper case
 }
 
 const (
@@ -16,7 +16,7 @@ const (
 	unknown = -2
 )
 
-// reset switches to another text.
+// reset prepares for another text.
 func (k *seeker) reset() { k.next, k.low, k.high = unknown, unknown, unknown }
 
 // seek returns the first position at or after from where the need occurs, or
@@ -63,7 +63,8 @@ func (k *seeker) seekFold(text []byte, from int) int {
 	}
 }
 
-// byteFrom moves a position of c to the first one at or after from.
+// byteFrom advances known, a position of c, to the first position at or after
+// from.
 func byteFrom(text []byte, c byte, known, from int) int {
 	if known == nowhere || known >= from {
 		return known

@@ -15,7 +15,6 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// aged sets the time of a file's last change to so long ago.
 func TestGrepOutput(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		"old.go": "one\nTwo needle\nthree\nfour\nfive needle\nsix\n", "src/new.go": "Needle\r\nneedle needle\n", "src/new.txt": "needle",
@@ -104,7 +103,7 @@ L2: Two needle
 	}
 }
 
-func TestGrepLeavesOut(t *testing.T) {
+func TestGrepSkipsFiles(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		".gitignore": "ignored/\n*.log\n", "a": "x", ".hidden/b": "x", "ignored/c": "x", "d.log": "x", ".git/config": "x", "node_modules/p/e": "x",
 		"vendor/node_modules/f": "x",
@@ -163,7 +162,7 @@ func TestGrepText(t *testing.T) {
 	}
 }
 
-func TestGrepSaysWhichLinesWereCut(t *testing.T) {
+func TestGrepReportsCutLines(t *testing.T) {
 	opts, _ := place(t, map[string]string{"long": strings.Repeat("x", 3*maxLine) + "needle\n", "other": "hay\n"})
 	const note = "(lines longer than 8 MiB, of which only the beginning was searched: 1)"
 	for _, params := range []string{`{"pattern":"needle"}`, `{"pattern":"hay"}`, `{"pattern":"needle","path":"long"}`} {
@@ -197,17 +196,17 @@ func TestGrepBadParams(t *testing.T) {
 	}
 }
 
-// TestGrepLimitIsStable gives files in random order to the ranking and wants
-// the same outcome as sorting them all.
+// TestGrepLimitIsStable adds files to the ranking in random order and expects
+// the same result as from sorting them all.
 func TestGrepLimitIsStable(t *testing.T) {
 	opts, dir := place(t, nil)
 	for i := range 300 {
 		path := filepath.Join(dir, fmt.Sprintf("d%d/f%03d", i%7, i))
 		tooltest.Put(t, path, strings.Repeat("needle\n", 1+i%3))
-		tooltest.Aged(t, path, time.Duration(i*7919%300/10)*time.Minute) // many of one age
+		tooltest.Aged(t, path, time.Duration(i*7919%300/10)*time.Minute) // many have the same age
 	}
 	all := run(t, opts, "grep", `{"pattern":"needle","limit":10000}`).Locations
-	if len(all) != 600 { // of the whole, which is not cut
+	if len(all) != 600 { // without a limit
 		t.Fatalf("%d matches", len(all))
 	}
 	for _, limit := range []int{1, 2, 17, 100, 599, 600} {
@@ -221,7 +220,7 @@ func TestGrepLimitIsStable(t *testing.T) {
 	}
 }
 
-func TestGrepEndsWithItsContext(t *testing.T) {
+func TestGrepStopsWhenContextIsCanceled(t *testing.T) {
 	opts, _ := place(t, map[string]string{"f": "x"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -236,7 +235,7 @@ func TestGrepEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// zeros is a text without end.
+// zeros is an endless text.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

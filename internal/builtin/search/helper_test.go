@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// place makes a workspace with files, and returns its path too.
+// place creates a workspace with files and returns its path too.
 func place(t testing.TB, files map[string]string) (workspace.Options, string) {
 	t.Helper()
 	dir := tooltest.Place(t, files)
@@ -26,13 +26,13 @@ func find(t testing.TB, opts workspace.Options, name string) registry.Tool {
 	return tooltest.Find(t, name, NewGlob(w), NewGrep(w), NewListDirectory(w))
 }
 
-// run makes a call that must be possible.
+// run makes a call that must succeed.
 func run(t testing.TB, opts workspace.Options, name, params string) registry.Result {
 	t.Helper()
 	return tooltest.Run(t, find(t, opts, name), params)
 }
 
-// output is the text that a call gives to the model.
+// output returns the text that the model gets from a call.
 func output(t testing.TB, opts workspace.Options, name, params string) string {
 	t.Helper()
 	r := run(t, opts, name, params)
@@ -44,7 +44,7 @@ func isArgs(err error, pointer string) bool {
 	return ok && args.Violations[0].Pointer == pointer
 }
 
-func TestParamsAreThoseOfTheSchema(t *testing.T) {
+func TestParamsMatchSchema(t *testing.T) {
 	w := tooltest.Open(t, workspace.New(workspace.Options{}))
 	tooltest.SameParams[globParams](t, NewGlob(w))
 	tooltest.SameParams[grepParams](t, NewGrep(w))

@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 )
 
-func TestIgnoreFilesOfSearchToolsDecideFirst(t *testing.T) {
+func TestIgnoreFilesOfSearchToolsTakePrecedence(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		".gitignore": "*.log\n*.tmp\n", ".ignore": "!keep.log\nsecret\n", ".geminiignore": "*.gem\n",
 		"keep.log": "", "other.log": "", "secret": "", "a.tmp": "", "b.gem": "", "c.txt": "", "sub/.ignore": "c.txt", "sub/c.txt": "", "sub/d.txt": "",
@@ -37,7 +37,7 @@ func TestIgnoreFilesAboveTheWorkspace(t *testing.T) {
 	if diff := cmp.Diff(want, globPaths(t, opts, `{"pattern":"**"}`)); diff != "" {
 		t.Error(diff)
 	}
-	opts.Home = dir // a repository of the home directory says nothing about a project in it
+	opts.Home = dir // a repository in the home directory does not apply to the projects below it
 	if got := globPaths(t, opts, `{"pattern":"a*"}`); !slices.Contains(got, "a.log") {
 		t.Errorf("got %q", got)
 	}
@@ -64,7 +64,7 @@ func TestGlobalExcludesFollowGitsConfiguration(t *testing.T) {
 	}
 }
 
-func TestIgnoreFileThatIsALinkSaysNothing(t *testing.T) {
+func TestIgnoreFileThatIsALinkIsIgnored(t *testing.T) {
 	opts, dir := place(t, map[string]string{"a.txt": "", "rules": "a.txt"})
 	if err := os.Symlink("rules", filepath.Join(dir, ".gitignore")); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestIgnoreFileThatIsALinkSaysNothing(t *testing.T) {
 	}
 }
 
-// globPaths returns what glob finds, sorted.
+// globPaths returns the paths that glob finds, sorted.
 func globPaths(t testing.TB, opts workspace.Options, params string) []string {
 	t.Helper()
 	var out []string

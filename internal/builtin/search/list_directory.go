@@ -62,7 +62,7 @@ func NewListDirectory(w *workspace.Dir) registry.Tool {
 
 type listTool struct{ workspace *workspace.Dir }
 
-// listing is a call with its params checked.
+// listing is a call with its params decoded and checked.
 type listing struct {
 	listParams
 	start  string

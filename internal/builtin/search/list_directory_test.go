@@ -63,8 +63,8 @@ zoo/
 	}
 }
 
-// TestListDirectoryIsCutLevelByLevel wants the shallow entries of a large tree
-// and an honest count of the rest.
+// TestListDirectoryIsCutLevelByLevel expects the shallow entries of a large
+// tree, and the number of the others.
 func TestListDirectoryIsCutLevelByLevel(t *testing.T) {
 	opts, dir := place(t, map[string]string{"z/last": ""})
 	for i := range 600 {
@@ -94,8 +94,8 @@ func TestListDirectoryFailures(t *testing.T) {
 	}
 }
 
-// A search does not begin in a folder that the decision was not about.
-func TestSearchOfAnotherFolder(t *testing.T) {
+// A search does not start in a folder other than the one that was allowed.
+func TestSearchRefusesReplacedFolder(t *testing.T) {
 	opts, dir := place(t, map[string]string{"secret/f": "x"})
 	tooltest.Link(t, "secret", filepath.Join(dir, "link"))
 	for name, params := range map[string]string{

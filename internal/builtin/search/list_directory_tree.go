@@ -14,13 +14,14 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 )
 
-// maxCounted bounds the folders that are read only to count what is hidden.
+// maxCounted limits the number of folders that are read only to count hidden
+// entries.
 const maxCounted = 1000
 
-// tree is a folder listed to a depth.
+// tree is a folder that is listed to a given depth.
 type tree struct {
 	root     *branch
-	hides    func(path string) bool // nil: nothing
+	hides    func(path string) bool // nil: hides nothing
 	listed   int                    // entries shown
 	hidden   int                    // entries not shown because of the limit
 	ignored  int                    // entries excluded by ignore files
@@ -28,19 +29,19 @@ type tree struct {
 	depthCut bool                   // there are entries below the depth
 }
 
-// branch is one entry and its content.
+// branch is an entry and the entries below it.
 type branch struct {
-	path     string // relative to the workspace, "" for itself
+	path     string // relative to the workspace, which is ""
 	label    string // the name as shown
 	isDir    bool
 	rules    *workspace.IgnoreRules
 	children []*branch
 	hidden   int
-	problem  string // why it could not be read
+	problem  string // why it could not be read, or ""
 }
 
-// newTree lists level by level, so that a limit cuts the deepest levels and not
-// the end of the alphabet.
+// newTree lists level by level, so that a limit cuts off the deepest levels
+// rather than the end of the alphabet.
 func newTree(ctx context.Context, w *workspace.Dir, s *listing, hides func(string) bool) (*tree, error) {
 	root, err := w.Root()
 	if err != nil {
@@ -79,7 +80,7 @@ func newTree(ctx context.Context, w *workspace.Dir, s *listing, hides func(strin
 	return t, nil
 }
 
-// grow reads the entries of a folder, as many as the limit allows.
+// grow reads the entries of a folder, up to the limit.
 func (t *tree) grow(w *workspace.Dir, s *listing, b *branch) {
 	dir, err := w.Enter(workspace.OrDot(b.path))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// relativePattern makes a pattern that begins with the absolute path of the
-// workspace relative to it.
+// relativePattern makes a pattern that starts with the absolute path of the
+// workspace relative to the workspace.
 func relativePattern(w *workspace.Dir, pattern string) (string, error) {
 	if !filepath.IsAbs(pattern) {
 		return pattern, nil
@@ -27,14 +27,15 @@ func relativePattern(w *workspace.Dir, pattern string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("path %s is outside the workspace; give a pattern relative to it", text.Quote(pattern))
 	}
-	// "./" keeps a pattern with no other slash at the top of the workspace.
+	// "./" keeps a pattern with no other slash from matching below the top of
+	// the workspace.
 	return "./" + path.Join(rel, pattern[len(fixed):]), nil
 }
 
-// gitFolder is the folder that a search skips if no pattern names it.
+// gitFolder is the folder that a search skips unless the pattern names it.
 const gitFolder = ".git"
 
-// below makes a path relative to the folder that a search began in.
+// below makes a path relative to the folder where a search started.
 func below(start, path string) string {
 	if start == "." {
 		return path

@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// background starts the command and returns its id at once.
+// background starts the command and returns its id without waiting for it.
 func (s *shellTool) background(c *shellCall, call registry.Call, argv []string, dir string) (registry.Result, error) {
 	store, err := newBackgroundStore(s.opts)
 	if err != nil {
@@ -33,8 +33,8 @@ func (s *shellTool) background(c *shellCall, call registry.Call, argv []string, 
 	return res, nil
 }
 
-// keptOutput is how much of a background command's output is kept, in bytes:
-// twice the limit of a stream, and enough to show its end.
+// keptOutput returns how many bytes of a background command's output are kept:
+// twice the limit of a stream, and at least enough to show its end.
 func keptOutput(opts *Options) int64 {
 	limit := opts.MaxOutput
 	if limit == 0 {

@@ -7,7 +7,7 @@ import (
 )
 
 // birthOf returns when a process was started. ok is false if it has ended, even
-// if nobody has waited for it yet.
+// if it has not been reaped yet.
 func birthOf(pid int) (birth string, ok bool) {
 	const zombie = 5 // SZOMB of sys/proc.h
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)

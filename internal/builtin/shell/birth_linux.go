@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// procStat is what /proc says of a process.
+// procStat is the part of /proc/PID/stat that is used.
 type procStat struct {
-	dead  bool // it has ended, though nobody may have waited for it yet
+	dead  bool // it has ended, but may not have been reaped yet
 	group int
-	birth string // in ticks since the start of the system
+	birth string // in clock ticks since boot
 }
 
 func statOf(pid string) (procStat, bool) {
@@ -18,7 +18,7 @@ func statOf(pid string) (procStat, bool) {
 	if err != nil {
 		return procStat{}, false
 	}
-	// The name of the program, in brackets, may contain anything.
+	// The program name, in parentheses, may contain any character.
 	text := string(data)
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	const state, group, start = 0, 2, 19
@@ -30,8 +30,8 @@ func statOf(pid string) (procStat, bool) {
 	return s, err == nil
 }
 
-// birthOf returns when a process was started, and since which boot that is
-// counted. ok is false if it has ended.
+// birthOf returns when a process was started, together with the id of the boot.
+// ok is false if the process has ended.
 func birthOf(pid int) (birth string, ok bool) {
 	s, ok := statOf(strconv.Itoa(pid))
 	if !ok || s.dead {
@@ -39,14 +39,14 @@ func birthOf(pid int) (birth string, ok bool) {
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		boot = nil // the ticks alone must do
+		boot = nil // use the ticks alone
 	}
 	return strings.TrimSpace(string(boot)) + ":" + s.birth, true
 }
 
-// groupIsAlive reports whether a process of the group is still running. The
-// system also counts ended processes until somebody waits for them, which in a
-// container may be never.
+// groupIsAlive reports whether a process of the group is still running. A
+// signal to the group would also reach zombies, which in a container may never
+// be reaped.
 func groupIsAlive(group int) bool {
 	dir, err := os.Open("/proc")
 	if err != nil {

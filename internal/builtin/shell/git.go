@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// guardGit returns the environment with a setting for git: a bare repository
-// inside a folder is used only if it is named explicitly. Otherwise files that
-// look like one, written into the workspace, would make git run what their
-// configuration says.
+// guardGit returns the environment with a setting that makes git use an
+// embedded bare repository only if it is named explicitly. Otherwise git would
+// run commands from the configuration of files in the workspace that look like
+// a repository.
 func guardGit(env []string) []string {
 	const variable = "GIT_CONFIG_COUNT="
 	count := 0
@@ -17,7 +17,7 @@ func guardGit(env []string) []string {
 	if i := slices.IndexFunc(out, func(e string) bool { return strings.HasPrefix(e, variable) }); i >= 0 {
 		n, err := strconv.Atoi(out[i][len(variable):])
 		if err != nil || n < 0 {
-			return env // git refuses to run with it
+			return env // git rejects such an environment
 		}
 		count = n
 		out = slices.Delete(out, i, i+1)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A folder that looks like a repository, as a file tool can write it, runs
-// nothing when git is called in it.
+// Files that look like a repository, such as a file tool can write, must not
+// make git run anything when it is called in their folder.
 func TestGitRunsNothingOfAnEmbeddedRepository(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")

@@ -24,20 +24,21 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// setup is a workspace and what the tools get to know.
+// setup is a workspace and the options of the tools.
 type setup struct {
 	Workspace string
 	Options
 }
 
-// place makes a workspace with files, and returns its path too.
+// place creates a workspace with files and returns its path too.
 func place(t testing.TB, files map[string]string) (setup, string) {
 	t.Helper()
 	dir := tooltest.Place(t, files)
 	return setup{dir, Options{StateDir: t.TempDir(), Keeper: testKeeper()}}, dir
 }
 
-// testKeeper makes the test binary a keeper of commands in the background.
+// testKeeper returns the argv that runs the test binary as the keeper of
+// background commands.
 func testKeeper() []string {
 	self, err := os.Executable()
 	if err != nil {
@@ -53,13 +54,13 @@ func find(t testing.TB, opts setup, name string) registry.Tool {
 	return tooltest.Find(t, name, NewRunShellCommand(opts.Options, w), NewProcess(opts.Options, w))
 }
 
-// run makes a call that must be possible.
+// run makes a call that must succeed.
 func run(t testing.TB, opts setup, name, params string) registry.Result {
 	t.Helper()
 	return tooltest.Run(t, find(t, opts, name), params)
 }
 
-func TestParamsAreThoseOfTheSchema(t *testing.T) {
+func TestParamsMatchSchema(t *testing.T) {
 	tooltest.SameParams[shellParams](t, NewRunShellCommand(Options{}, nil))
 	tooltest.SameParams[processParams](t, NewProcess(Options{}, nil))
 }

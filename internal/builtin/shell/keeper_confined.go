@@ -14,10 +14,11 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
-// confined is how a background command is confined. Its keeper reads it from a file.
+// confined describes the sandbox of a background command. The keeper reads it from a
+// file.
 type confined struct {
 	Profile   *sandbox.Profile `json:"profile"`
-	Workspace string           `json:"workspace"` // to be cleaned when the command has ended
+	Workspace string           `json:"workspace"` // cleaned when the command has ended
 }
 
 // saveConfined writes the file for the keeper.
@@ -30,7 +31,7 @@ func (b *backgroundStore) saveConfined(id string, c confined) (path string, err 
 	return path, replaceFile(path, data)
 }
 
-// readConfined reads and removes it.
+// readConfined reads the file and removes it.
 func readConfined(path string) (*confined, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -43,11 +44,12 @@ func readConfined(path string) (*confined, error) {
 	return c, os.Remove(path)
 }
 
-// endless is longer than any command runs.
+// endless is longer than any command can run.
 const endless = time.Duration(math.MaxInt64 / 2)
 
-// run runs the command in its sandbox until it and everything that it started have
-// ended, and cleans the workspace. It returns the exit code as a shell has it.
+// run runs the command in its sandbox until the command and everything it started
+// have ended, then cleans the workspace. It returns the exit code as a shell
+// would.
 func (c *confined) run(ctx context.Context, argv []string, output func([]byte)) (code int, err error) {
 	dir, err := os.Getwd()
 	if err != nil {

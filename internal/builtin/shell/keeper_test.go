@@ -15,7 +15,7 @@ import (
 )
 
 // A log keeps the end of what was written, in two files of bounded size, and
-// knows how much that was, however it is written.
+// the total number of bytes, for writes of any size.
 func TestRotatingLog(t *testing.T) {
 	for _, write := range []int{1, 7, 64, 1000, 5000} {
 		const segment = 256
@@ -42,7 +42,8 @@ func TestRotatingLog(t *testing.T) {
 	}
 }
 
-// What prints without end is kept within bounds, and what comes last is shown.
+// The log of a command that prints forever stays within bounds, and its end is
+// shown.
 func TestBackgroundLogIsBounded(t *testing.T) {
 	opts, dir := shellPlace(t, nil)
 	opts.MaxOutput = 1 << 16
@@ -69,9 +70,9 @@ func TestBackgroundLogIsBounded(t *testing.T) {
 	}
 }
 
-// A command that leaves something running has ended; what it left goes on, and
-// its output is kept.
-func TestBackgroundLeavesSomethingRunning(t *testing.T) {
+// If a command leaves processes running, it is reported as ended, they keep
+// running, and their output is kept.
+func TestBackgroundCommandLeavesProcessesRunning(t *testing.T) {
 	opts, dir := shellPlace(t, nil)
 	id := start(t, opts, "(until [ -e go ]; do sleep 0.02; done; echo late; touch gone) & echo first; exit 4")
 	if r := processes(t, opts, "wait", id); !strings.Contains(r.Text(), id+": ended with exit code 4\n") || !strings.HasSuffix(r.Text(), "\nfirst\n") {
@@ -84,7 +85,7 @@ func TestBackgroundLeavesSomethingRunning(t *testing.T) {
 	}
 }
 
-func TestKeepTellsOfItsOwnMistakes(t *testing.T) {
+func TestKeepReportsItsOwnErrors(t *testing.T) {
 	if err := Keep(t.Context(), []string{"a", "b", "3", ""}); err == nil {
 		t.Error("no program")
 	}
@@ -100,10 +101,11 @@ func TestKeepTellsOfItsOwnMistakes(t *testing.T) {
 	}
 }
 
-// What left the group of a command in the background is stopped with it.
-func TestBackgroundKillReachesWhatLeftTheGroup(t *testing.T) {
+// Processes that left the process group of a background command are stopped
+// with it.
+func TestBackgroundKillStopsProcessesOutsideTheGroup(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("there is no telling what left a group")
+		t.Skip("processes that left the group cannot be found on this system")
 	}
 	opts, dir := shellPlace(t, nil)
 	id := start(t, opts, "setsid sh -c 'echo $$ > pid; mv pid left; exec sleep 600' & sleep 600")
@@ -116,6 +118,6 @@ func TestBackgroundKillReachesWhatLeftTheGroup(t *testing.T) {
 		t.Error(r.Text())
 	}
 	if _, alive := birthOf(pid); alive {
-		t.Errorf("%d is still there", pid)
+		t.Errorf("%d is still running", pid)
 	}
 }

@@ -17,17 +17,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepDrain is how long to wait for output that a command left in the pipe when
-// it ended. Only processes that it left running can make that take long.
+// keepDrain is how long to wait for remaining output after the command has
+// ended. Reading takes that long only if processes that it started still hold
+// the pipe open.
 const keepDrain = 200 * time.Millisecond
 
-// Keep supervises a background command, as a separate program that
+// Keep supervises a background command. It runs in a separate process, which
 // [Options].Keeper starts: it runs the command, keeps the end of its output, and
-// records how it ended. It returns when no process is left that could print.
-// args are the path of the log, the path of the file for the exit code, how many
-// bytes of output to keep, the path of a file that says how to confine the command
-// or "", and the argv of the command, with its program as a path. The error is only
-// about args; later problems are written to the log.
+// records its exit code. It returns when no process is left that could write
+// output. args are the path of the log, the path of the file for the exit code, the
+// number of bytes of output to keep, the path of a file that describes the sandbox
+// or "", and the argv of the command, with its program as a path. Keep returns an
+// error only for invalid args; later errors are written to the log.
 func Keep(ctx context.Context, args []string) error {
 	if len(args) < 5 {
 		return errors.New("internal command of toolreg; usage: LOG EXIT BYTES CONFINE PROGRAM [ARG...]")
@@ -36,7 +37,8 @@ func Keep(ctx context.Context, args []string) error {
 	if err != nil || limit < 1 {
 		return fmt.Errorf("%q is not a number of bytes", args[2])
 	}
-	// The whole group is asked to end; its last output is still to be kept.
+	// Ending the command signals the whole group; the keeper must survive to
+	// record the last output.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -53,8 +55,8 @@ func Keep(ctx context.Context, args []string) error {
 	return nil
 }
 
-// runConfined is run for a command in the sandbox, which ends with everything that
-// it started.
+// runConfined is like run, but for a command in the sandbox, which ends together
+// with everything that it started.
 func (k *keeper) runConfined(ctx context.Context, path string, argv []string) error {
 	c, err := readConfined(path)
 	if err != nil {
@@ -70,7 +72,7 @@ func (k *keeper) runConfined(ctx context.Context, path string, argv []string) er
 // signalNumber returns the number of a signal by its name.
 func signalNumber(name string) int { return int(unix.SignalNum(name)) }
 
-// keeper is the state of one Keep.
+// keeper is the state of one call of Keep.
 type keeper struct {
 	log  *rotatingLog
 	exit string
@@ -114,7 +116,7 @@ func (k *keeper) run(argv []string) error {
 	return nil
 }
 
-// codeOf is the exit code as a shell has it.
+// codeOf returns the exit code as a shell would.
 func codeOf(state *os.ProcessState, err error) int {
 	if err != nil {
 		return 127
@@ -128,8 +130,8 @@ func codeOf(state *os.ProcessState, err error) int {
 // publish writes the exit code, once.
 func (k *keeper) publish(code int) { k.once.Do(func() { k.write(code) }) }
 
-// write writes the exit code atomically, unless the file exists: the tool
-// process writes it for what it killed.
+// write writes the exit code atomically, unless the file exists: the process
+// tool writes it for the commands that it kills.
 func (k *keeper) write(code int) {
 	temp := k.exit + ".tmp"
 	if err := os.WriteFile(temp, []byte(strconv.Itoa(code)+"\n"), 0o600); err != nil {
@@ -143,8 +145,8 @@ func (k *keeper) write(code int) {
 }
 
 // rotatingLog keeps the end of what is written to it: path has at most one
-// segment, and path.1 the segment before. path.passed counts the bytes that are
-// no longer in path.
+// segment, path.1 the segment before it, and path.passed the number of bytes
+// that are no longer in path.
 type rotatingLog struct {
 	path    string
 	segment int64
@@ -194,7 +196,7 @@ func (l *rotatingLog) rotate() error {
 
 func (l *rotatingLog) close() {
 	if l.file != nil {
-		_ = l.file.Close() // each write already went to the system
+		_ = l.file.Close() // every write has already reached the file
 		l.file = nil
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// guardLocale returns the environment with a locale in UTF-8, in which the analysis reads
-// command lines. In some others, a byte of a character is a backslash.
+// guardLocale returns the environment with a UTF-8 locale, because the analysis of
+// command lines assumes UTF-8. In some other encodings, a byte of a character can be a
+// backslash.
 func guardLocale(env []string) []string {
 	if runtime.GOOS == "windows" { // its shells read UTF-16
 		return env

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// In the locale of the person, half of a character may be the backslash that hides a
-// semicolon from the analysis, or not from the shell.
+// In the user's locale, part of a character may be a backslash byte that escapes a
+// semicolon for either the analysis or the shell, but not for the other.
 func TestLinesAreReadInUTF8(t *testing.T) {
 	locales := t.TempDir()
 	make := exec.Command("localedef", "--no-archive", "-c", "-i", "zh_CN", "-f", "GBK", filepath.Join(locales, "zh_CN.GBK"))
@@ -22,6 +22,6 @@ func TestLinesAreReadInUTF8(t *testing.T) {
 	opts.Env = append(opts.Env, "LOCPATH="+locales, "LANG=zh_CN.GBK", "LC_ALL=zh_CN.GBK")
 	r := run(t, opts, "run_shell_command", `{"command":"echo 中\\;touch made"}`)
 	if _, err := os.Stat(filepath.Join(dir, "made")); err == nil || !strings.Contains(r.Text(), "中;touch made") {
-		t.Errorf("it ran touch: %s", r.Text())
+		t.Errorf("touch was run: %s", r.Text())
 	}
 }

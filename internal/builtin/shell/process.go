@@ -21,10 +21,10 @@ var processDescription string
 
 const (
 	processName = "process"
-	// logTail bounds the shown part of a log, in bytes.
+	// logTail limits how much of a log is shown, in bytes.
 	logTail = 64 << 10
-	// pollInterval is how often to check the state of a process: it is not a child of
-	// ours that could be waited for.
+	// pollInterval is how often the state of a process is checked: it is not a child
+	// of this process, so it cannot be waited for.
 	pollInterval = 20 * time.Millisecond
 )
 
@@ -47,7 +47,7 @@ type processParams struct {
 	Timeout *tool.Integer `json:"timeout"`
 }
 
-// NewProcess returns the tool process, which manages the background commands of
+// NewProcess returns the process tool, which manages the background commands of
 // run_shell_command.
 func NewProcess(opts Options, w *workspace.Dir) registry.Tool {
 	p := &processTool{opts: &opts, workspace: w}
@@ -60,7 +60,7 @@ func NewProcess(opts Options, w *workspace.Dir) registry.Tool {
 		Permissions: []string{"shell"},
 		InputSchema: json.RawMessage(processSchema),
 		Examples: []registry.Example{
-			{Description: "What runs", Params: json.RawMessage(`{"action":"list"}`)},
+			{Description: "List the background commands", Params: json.RawMessage(`{"action":"list"}`)},
 			{Description: "Wait up to a minute", Params: json.RawMessage(`{"action":"wait","id":"k3v9x2ab","timeout":60}`)},
 		},
 	}, tool.Handlers[*processCall]{Prepare: p.prepare, Run: p.run, Preview: p.preview})
@@ -109,7 +109,7 @@ func (p *processTool) preview(_ registry.Call, c *processCall) (registry.Preview
 	return preview, nil
 }
 
-// find returns the record of a process of this workspace.
+// find returns the store and the record of a process of this workspace.
 func (p *processTool) find(id string) (*backgroundStore, *backgroundRecord, error) {
 	store, err := newBackgroundStore(p.opts)
 	if err != nil {
@@ -151,7 +151,7 @@ func (p *processTool) run(ctx context.Context, _ registry.Call, c *processCall) 
 	return store.report(r, c)
 }
 
-// pause waits a while, or until ctx is done.
+// pause waits for d, or until ctx is done.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -161,8 +161,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// wait returns when the process has ended or the time is up. The error is the
-// cause of ctx.
+// wait returns when the process has ended or the limit is reached. The error
+// wraps the cause of ctx.
 func (b *backgroundStore) wait(ctx context.Context, r *backgroundRecord, limit time.Duration) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// detach is not available without process groups.
+// detach always fails, because this system has no process groups.
 func detach(*backgroundRecord, []string, string, []string, *os.File) error {
 	return errors.New("background commands need process groups, which this system does not have; run the command without background")
 }
 
 func isAlive(*backgroundRecord) bool { return false }
 
-// birthOf finds no process.
+// birthOf reports every process as ended.
 func birthOf(int) (birth string, ok bool) { return "", false }
 
 func groupIsAlive(int) bool { return false }

@@ -16,8 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// start starts a command in the background, makes sure that nothing of it
-// outlives the test, and returns its id.
+// start starts a command in the background and returns its id. The command is
+// killed when the test ends.
 func start(t *testing.T, opts setup, command string) string {
 	t.Helper()
 	r := run(t, opts, "run_shell_command", tooltest.JSON(t, map[string]any{"command": command, "background": true}))
@@ -29,7 +29,7 @@ func start(t *testing.T, opts setup, command string) string {
 	tool := find(t, opts, "process")
 	t.Cleanup(func() {
 		p := tooltest.Call(tooltest.JSON(t, map[string]string{"action": "kill", "id": id}))
-		_, _ = tool.Run(context.WithoutCancel(t.Context()), p) // which may have ended long ago
+		_, _ = tool.Run(context.WithoutCancel(t.Context()), p) // it may have ended already
 	})
 	return id
 }
@@ -61,7 +61,8 @@ func TestBackground(t *testing.T) {
 	}
 }
 
-// A process is stopped with all that it started, even what does not want to.
+// Killing a command stops everything that it started, including processes that
+// ignore SIGTERM.
 func TestBackgroundKill(t *testing.T) {
 	opts, dir := shellPlace(t, nil)
 	id := start(t, opts, "trap '' TERM; (trap '' TERM; while :; do sleep 0.05; done) & echo up > up; wait; while :; do sleep 0.05; done")
@@ -75,14 +76,14 @@ func TestBackgroundKill(t *testing.T) {
 		t.Errorf("kill: %q", r.Text())
 	}
 	if groupIsAlive(rec.Group) {
-		t.Errorf("group %d is still there", rec.Group)
+		t.Errorf("group %d is still running", rec.Group)
 	}
 	if r := processes(t, opts, "wait", id); !strings.Contains(r.Text(), "killed") {
 		t.Errorf("wait: %q", r.Text())
 	}
 }
 
-// waitFor returns when a file is there.
+// waitFor returns when a file exists.
 func waitFor(t *testing.T, path string) {
 	t.Helper()
 	out, err := process.Run(t.Context(), process.Spec{
@@ -109,9 +110,9 @@ func TestBackgroundWaitEndsInTime(t *testing.T) {
 	}
 }
 
-// A record whose process is gone and whose number is another's now is not
-// taken for running, and that other is left alone.
-func TestBackgroundOfAnEarlierStart(t *testing.T) {
+// If the process of a record is gone and its id belongs to another process, the
+// record is not reported as running, and the other process is not killed.
+func TestReusedProcessIDIsNotTakenForTheCommand(t *testing.T) {
 	opts, _ := shellPlace(t, nil)
 	id := start(t, opts, "sleep 600")
 	tool := &processTool{opts: &opts.Options, workspace: workspace.New(workspace.Options{Dir: opts.Workspace})}
@@ -139,10 +140,10 @@ func TestBackgroundBelongsToItsWorkspace(t *testing.T) {
 	elsewhere := opts
 	elsewhere.Workspace = t.TempDir()
 	if r := processes(t, elsewhere, "kill", id); !r.IsError || !strings.Contains(r.Text(), "there is no background process") {
-		t.Errorf("kill from elsewhere: %q", r.Text())
+		t.Errorf("kill from another workspace: %q", r.Text())
 	}
 	if text := processes(t, elsewhere, "list", "x").Text(); text != "No background processes." {
-		t.Errorf("list from elsewhere: %q", text)
+		t.Errorf("list from another workspace: %q", text)
 	}
 }
 
@@ -177,11 +178,11 @@ func TestProcessPreviewShowsTheCommand(t *testing.T) {
 	}
 }
 
-// childVariable holds the workspace and state folder for the test binary run
-// as a program that starts a command in the background and ends.
+// childVariable holds the workspace and the state folder when the test binary
+// runs as a program that starts a background command and exits.
 const childVariable = "BUILTIN_TEST_BACKGROUND"
 
-// What runs in the background outlives the program that started it.
+// A background command outlives the program that started it.
 func TestBackgroundOutlivesTheProgram(t *testing.T) {
 	if folders := os.Getenv(childVariable); folders != "" {
 		ws, state, _ := strings.Cut(folders, "\n")

@@ -19,14 +19,14 @@ import (
 )
 
 // detachScript starts "$@" in the background, prints its process id, and exits,
-// so that init adopts the process and it outlives us.
+// so that init adopts the process and it outlives toolreg.
 const detachScript = `"$@" 3>&- &
 printf '%s\n' "$!" >&3
 `
 
 // detach starts argv, the keeper of a command, in a new session without a
-// terminal, with its own output going to log, and fills in the ids of the
-// record.
+// terminal. The keeper's own output goes to log. detach sets the process ids of
+// the record.
 func detach(r *backgroundRecord, argv []string, dir string, env []string, log *os.File) error {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -57,12 +57,12 @@ func detach(r *backgroundRecord, argv []string, dir string, env []string, log *o
 	}
 	process.GoesOn(starter.Pid)
 	r.PID, r.Group = pid, starter.Pid
-	r.Birth, _ = birthOf(pid) // "" if it has already ended: then it counts as ended
+	r.Birth, _ = birthOf(pid) // "" if it has already ended, and then isAlive is false
 	return err
 }
 
-// isAlive reports whether the process of a record is still running: the id
-// alone may belong to another process by now.
+// isAlive reports whether the process of a record is still running. The id
+// alone is not enough: it may belong to another process by now.
 func isAlive(r *backgroundRecord) bool {
 	group, err := unix.Getpgid(r.PID)
 	if err != nil || group != r.Group {
@@ -74,8 +74,8 @@ func isAlive(r *backgroundRecord) bool {
 
 const killGrace = 2 * time.Second
 
-// end asks the group of a running process to end, and kills it if it has not
-// ended after a while.
+// end asks the group of a running process to exit, and kills it if it does not
+// exit in time.
 func (b *backgroundStore) end(r *backgroundRecord, wait func(time.Duration)) error {
 	if !b.state(r).running {
 		return errEnded
@@ -95,7 +95,8 @@ func (b *backgroundStore) end(r *backgroundRecord, wait func(time.Duration)) err
 	return nil
 }
 
-// signalGroup signals a group, unless it is gone, and gives it time to exit.
+// signalGroup signals a group and waits for it to exit. A group that no longer
+// exists is not an error.
 func signalGroup(group int, sig unix.Signal, wait func(time.Duration)) error {
 	if !groupIsAlive(group) {
 		return nil

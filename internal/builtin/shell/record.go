@@ -19,11 +19,11 @@ import (
 )
 
 // Background processes outlive the run that started them, so their records are
-// in the state folder: ID.json says what was started, ID.log and ID.log.1
-// contain the end of its output, and ID.exit its exit code once it has ended by
-// itself. A separate program supervises it, see [Keep].
+// in the state folder: ID.json describes what was started, ID.log and ID.log.1
+// contain the end of its output, and ID.exit contains its exit code once it has
+// exited by itself. A separate program supervises the process; see [Keep].
 
-// backgroundFolder is the folder for them in the state folder.
+// backgroundFolder is the subfolder of the state folder for the records.
 const backgroundFolder = "background"
 
 // keepEnded is how long to keep the files of an ended process.
@@ -36,19 +36,19 @@ type backgroundRecord struct {
 	Command   string    `json:"command"`
 	Directory string    `json:"directory"`
 	Started   time.Time `json:"started"`
-	// PID is the process that keeps the command, Group its process group. Birth
+	// PID is the keeper of the command, Group its process group. Birth
 	// distinguishes it from a later process with the same id.
 	PID   int    `json:"pid"`
 	Group int    `json:"group"`
 	Birth string `json:"birth"`
-	// Mark is in the environment of all that the command starts.
+	// Mark is in the environment of every process that the command starts.
 	Mark string `json:"mark,omitempty"`
 }
 
 // backgroundState is the state of a background process.
 type backgroundState struct {
 	running bool
-	code    int  // of an ended one
+	code    int  // the exit code, if ended and known
 	known   bool // code is known
 	killed  bool // by the process tool
 }
@@ -92,7 +92,7 @@ func (b *backgroundStore) create() (id string, log *os.File, err error) {
 	return id, log, nil
 }
 
-// save writes the record, which makes the process visible.
+// save writes the record. From then on the process is listed.
 func (b *backgroundStore) save(r *backgroundRecord) error {
 	data, err := json.Marshal(r)
 	if err == nil {
@@ -104,8 +104,8 @@ func (b *backgroundStore) save(r *backgroundRecord) error {
 	return nil
 }
 
-// replaceFile writes a file that has a single writer: readers see all of it or
-// nothing.
+// replaceFile writes a file that has a single writer. Readers see the old
+// content or the new content, never a part.
 func replaceFile(path string, data []byte) error {
 	folder, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -115,14 +115,14 @@ func replaceFile(path string, data []byte) error {
 	return atomicfile.Write(folder, filepath.Base(path), data, atomicfile.Options{Mode: 0o600, Volatile: true})
 }
 
-// remove forgets a process.
+// remove removes the files of a process.
 func (b *backgroundStore) remove(id string) {
 	for _, kind := range []string{"json", "log", "log.1", "log.passed", "exit", "exit.tmp", "confine"} {
 		_ = os.Remove(b.path(id, kind)) // what remains is removed next time
 	}
 }
 
-// load reads a record of this workspace.
+// load reads the record of a process of this workspace.
 func (b *backgroundStore) load(id, workspace string) (*backgroundRecord, error) {
 	if !isBackgroundID(id) {
 		return nil, fs.ErrNotExist
@@ -164,7 +164,7 @@ func (b *backgroundStore) list(workspace string) ([]*backgroundRecord, error) {
 		}
 		r, err := b.load(id, workspace)
 		if err != nil {
-			continue // another workspace's, or damaged
+			continue // belongs to another workspace, or is damaged
 		}
 		if time.Since(r.Started) > keepEnded && !b.state(r).running {
 			b.remove(id)
@@ -176,11 +176,11 @@ func (b *backgroundStore) list(workspace string) ([]*backgroundRecord, error) {
 	return out, nil
 }
 
-// state returns the state of a process. Its keeper writes the exit code when
-// all the command's output is in the log, and may live on for processes that
-// the command left running.
+// state returns the state of a process. Its keeper writes the exit code once
+// all of the command's output is in the log. The keeper may keep running for
+// processes that the command left running.
 func (b *backgroundStore) state(r *backgroundRecord) backgroundState {
-	alive := isAlive(r) // first: the code is written before the keeper exits
+	alive := isAlive(r) // check this first: the exit code is written before the keeper exits
 	text, err := os.ReadFile(b.path(r.ID, "exit"))
 	if err != nil {
 		return backgroundState{running: alive}
@@ -193,8 +193,8 @@ func (b *backgroundStore) state(r *backgroundRecord) backgroundState {
 	return backgroundState{code: code, known: err == nil}
 }
 
-// tail returns the end of the log, if possible from the start of a line, at most
-// limit bytes, and the total size of the output.
+// tail returns at most limit bytes from the end of the log, from the start of a
+// line if possible, and the total size of the output.
 func (b *backgroundStore) tail(id string, limit int64) (end string, size int64, err error) {
 	kept, size, err := b.logEnd(b.path(id, "log"), limit)
 	if err != nil {
@@ -202,14 +202,14 @@ func (b *backgroundStore) tail(id string, limit int64) (end string, size int64, 
 	}
 	if int64(len(kept)) < size {
 		if _, whole, _ := bytes.Cut(kept, []byte{'\n'}); len(whole) > 0 {
-			kept = whole // otherwise the end is within one long line
+			kept = whole // otherwise all of it is one long line
 		}
 	}
 	return text.Valid(kept), size, nil
 }
 
-// logEnd reads at most limit bytes from the end of a log that may be rotated in
-// the meantime.
+// logEnd reads at most limit bytes from the end of a log that may be rotated
+// meanwhile.
 func (b *backgroundStore) logEnd(path string, limit int64) (end []byte, size int64, err error) {
 	for range 5 {
 		before := passedOf(path)

@@ -14,8 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// result converts the outcome of a command to a result. failure is why it was
-// stopped early, nil if it was not.
+// result converts the outcome of a command to a result. failure is the reason
+// why the command was stopped early, or nil.
 func (s *shellTool) result(c *shellCall, out process.Outcome, failure error) registry.Result {
 	stdout := outputText(out.Stdout, out.StdoutHead, out.StdoutBytes)
 	stderr := outputText(out.Stderr, out.StderrHead, out.StderrBytes)
@@ -34,7 +34,8 @@ func (s *shellTool) result(c *shellCall, out process.Outcome, failure error) reg
 	return r
 }
 
-// shellReport prints the lines that models know from the Gemini CLI.
+// shellReport formats the report in the format of the Gemini CLI, which models
+// know.
 func shellReport(c *shellCall, out process.Outcome, stdout, stderr string, failure error) string {
 	directory := "(root)"
 	if c.dir != "." {
@@ -58,12 +59,12 @@ func shellReport(c *shellCall, out process.Outcome, stdout, stderr string, failu
 		"Error: " + cmp.Or(failed, "(none)"),
 		"Exit Code: " + code,
 		"Signal: " + cmp.Or(out.Signal, "(none)"),
-		"Background PIDs: (none)", // the rest of the group has been stopped
+		"Background PIDs: (none)", // the process group has been stopped
 		"Process Group PGID: " + group,
 	}, "\n")
 }
 
-// endingOf says in one line how a command ended.
+// endingOf describes on one line how a command ended.
 func endingOf(out process.Outcome, failure error) string {
 	switch {
 	case failure != nil:
@@ -85,15 +86,15 @@ func joinOutput(a, b string) string {
 	return a + b
 }
 
-// outputText converts the kept part of a stream of total bytes to text; if it
-// was cut, the cut is after its first head bytes.
+// outputText converts the kept part of a stream of total bytes to text. If
+// output was cut, the cut is after the first head bytes.
 func outputText(kept []byte, head int, total int64) string {
 	cut := total - int64(len(kept))
 	if cut <= 0 || head > len(kept) {
 		return text.Valid(kept)
 	}
 	var b strings.Builder
-	b.Grow(len(kept) + 64) // it may be large: no second copy
+	b.Grow(len(kept) + 64) // it may be large: avoid a second copy
 	writeValid(&b, kept[:head])
 	fmt.Fprintf(&b, "\n[… %s cut here …]\n", tool.Size(cut))
 	writeValid(&b, kept[head:])
@@ -102,16 +103,16 @@ func outputText(kept []byte, head int, total int64) string {
 
 func writeValid(to *strings.Builder, b []byte) {
 	if !utf8.Valid(b) {
-		b = bytes.ToValidUTF8(b, []byte("\uFFFD")) // no second copy as a string
+		b = bytes.ToValidUTF8(b, []byte("\uFFFD")) // avoid a second copy as a string
 	}
 	to.Write(b)
 }
 
-// textStream passes output on as text as it arrives, without breaking
-// characters that span two reads.
+// textStream emits output as text as it arrives, without splitting characters
+// that span two reads.
 type textStream struct {
 	emit func(registry.Content)
-	part [2][]byte // the start of a character, of stdout and stderr
+	part [2][]byte // incomplete characters of stdout and stderr
 }
 
 func (s *textStream) write(stream int, p []byte) {
@@ -126,7 +127,7 @@ func (s *textStream) write(stream int, p []byte) {
 	}
 }
 
-// end passes on incomplete characters.
+// end emits incomplete characters.
 func (s *textStream) end() {
 	for _, part := range s.part {
 		if len(part) > 0 && s.emit != nil {

@@ -1,5 +1,5 @@
-// Package shell holds the built-in tools that run programs: run_shell_command,
-// and process for those that it leaves running in the background.
+// Package shell has the built-in tools that run programs: run_shell_command,
+// and process for the commands that it leaves running in the background.
 package shell
 
 import (
@@ -27,7 +27,7 @@ const (
 	shellName       = "run_shell_command"
 	shellTimeout    = 120 * time.Second
 	shellMaxTimeout = time.Hour
-	shellMaxCommand = 100_000 // bytes; Linux takes 128 KiB in one argument
+	shellMaxCommand = 100_000 // bytes; Linux limits one argument to 128 KiB
 )
 
 const shellSchema = `{
@@ -59,11 +59,12 @@ type Options struct {
 	Env []string
 	// Timeout bounds a command that names no timeout; 0 means 120 s.
 	Timeout time.Duration
-	// MaxTimeout bounds the timeout that a call may ask for; 0 means 1 h. A longer
+	// MaxTimeout bounds the timeout that a call may request; 0 means 1 h. A longer
 	// Timeout overrides it.
 	MaxTimeout time.Duration
 	// Keeper is the argv of a program that calls [Keep] with the arguments appended
-	// to it, with the program as a path; empty disables background commands.
+	// to it. The program must be given as a path. If Keeper is empty, background
+	// commands are disabled.
 	Keeper []string
 	// MaxOutput limits each of stdout and stderr of a command, in bytes; 0 means 10
 	// MiB.
@@ -97,11 +98,11 @@ type shellTool struct {
 	workspace *workspace.Dir
 }
 
-// shellCall is a call with its params checked.
+// shellCall is a call with its params decoded and checked.
 type shellCall struct {
 	shellParams
-	root    string // path of the workspace
-	dir     string // relative to it
+	root    string // the path of the workspace
+	dir     string // relative to root
 	timeout time.Duration
 }
 
@@ -123,7 +124,7 @@ func (s *shellTool) prepare(call registry.Call) (*shellCall, error) {
 	case p.Background && len(s.opts.Keeper) == 0:
 		return nil, registry.Invalid(shellName, "/background", "is not available: toolreg cannot find its own program file")
 	case p.Background && s.opts.StateDir == "":
-		return nil, registry.Invalid(shellName, "/background", "needs a state folder for the output, but there is none")
+		return nil, registry.Invalid(shellName, "/background", "needs a state folder for the output, and none is available")
 	}
 	c.timeout, err = timeLimit(shellName, p.Timeout, s.opts)
 	if err != nil {
@@ -136,7 +137,8 @@ func (s *shellTool) prepare(call registry.Call) (*shellCall, error) {
 	return c, err
 }
 
-// timeLimit is the time limit of a call with the param timeout.
+// timeLimit returns the time limit of a call with the timeout param seconds,
+// which may be nil.
 func timeLimit(tool string, seconds *tool.Integer, opts *Options) (time.Duration, error) {
 	most := max(cmp.Or(opts.MaxTimeout, shellMaxTimeout), opts.Timeout)
 	if seconds == nil {
@@ -210,9 +212,9 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 	return r, nil
 }
 
-// Name returns the shell that run_shell_command uses with an environment, as a
-// program's name: "bash", "sh" if PATH has no bash, "zsh" if it has neither;
-// "pwsh" or "powershell" on Windows.
+// Name returns the name of the shell that run_shell_command uses in the given
+// environment: "bash", "sh" if PATH has no bash, or "zsh" if it has neither. On
+// Windows it is "pwsh" or "powershell".
 func Name(env []string) string {
 	names, usual := []string{"bash", "sh", "zsh"}, "sh"
 	if runtime.GOOS == "windows" {
@@ -223,10 +225,11 @@ func Name(env []string) string {
 			return name
 		}
 	}
-	return usual // if it is missing, running it fails with that error
+	return usual // if it is missing, starting it reports that
 }
 
-// shellArgv is the argv that runs a command line, with its bytes unchanged.
+// shellArgv returns the argv that runs a command line, with its bytes
+// unchanged.
 func shellArgv(env []string, command string) []string {
 	return argvOf(Name(env), runtime.GOOS == "windows", command)
 }
@@ -236,7 +239,7 @@ func argvOf(shell string, windows bool, command string) []string {
 		return []string{shell, "-NoLogo", "-NoProfile", "-NonInteractive", "-Command", command}
 	}
 	if command[0] == '-' || command[0] == '+' {
-		return []string{shell, "-c", "--", command} // otherwise it would be read as options
+		return []string{shell, "-c", "--", command} // otherwise the command would be parsed as options
 	}
 	return []string{shell, "-c", command}
 }

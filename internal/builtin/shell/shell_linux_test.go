@@ -14,8 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 )
 
-// A folder is exchanged for a link to the outside again and again while commands
-// are to run in it: they run inside or not at all, in the background too.
+// While a folder is repeatedly swapped for a link to the outside, commands in it
+// run inside the workspace or not at all, in the background too.
 func TestSwappedDirectoryRunsNothingOutside(t *testing.T) {
 	opts, dir := place(t, map[string]string{"folder/place": "inside"})
 	opts.Env = []string{"PATH=" + os.Getenv("PATH")}
@@ -50,19 +50,20 @@ func TestSwappedDirectoryRunsNothingOutside(t *testing.T) {
 			text = log.Text()
 		}
 		if strings.Contains(text, "outside") {
-			t.Fatalf("call %d ran outside:\n%s", i, text)
+			t.Fatalf("call %d ran outside the workspace:\n%s", i, text)
 		}
 		if err == nil && !r.IsError && strings.Contains(text, "inside") {
 			inside++
 		}
 	}
 	if inside == 0 {
-		t.Error("nothing ran inside")
+		t.Error("no command ran inside the workspace")
 	}
 }
 
-// An earlier command may have left a shell in a folder on PATH, such as a virtual environment.
-func TestTheShellIsNotTakenFromTheWorkspace(t *testing.T) {
+// An earlier command may have put a shell into a folder on PATH, such as a virtual
+// environment.
+func TestShellIsNotTakenFromTheWorkspace(t *testing.T) {
 	opts, dir := place(t, nil)
 	outside := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o700); err != nil {

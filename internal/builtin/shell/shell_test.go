@@ -20,7 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// shellPlace is a workspace with the environment that a shell needs.
+// shellPlace creates a workspace, with the environment that a shell needs.
 func shellPlace(t testing.TB, files map[string]string) (setup, string) {
 	opts, dir := place(t, files)
 	opts.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8", "COLOUR=red"}
@@ -65,10 +65,10 @@ func TestShell(t *testing.T) {
 		{"directory", `{"command":"basename \"$PWD\"","directory":"sub dir"}`, "sub dir", "sub dir\n", empty, none, "0", none, false, "sub dir\n"},
 		{"a comment at the end", `{"command":"echo a # b"}`, "(root)", "a\n", empty, none, "0", none, false, "a\n"},
 		{"a here document", `{"command":"cat <<E\nx $COLOUR\nE"}`, "(root)", "x red\n", empty, none, "0", none, false, "x red\n"},
-		{"the environment given, no other", `{"command":"env | grep -c -e ^HOME= -e ^COLOUR= -e ^TOOLREG_SECRET="}`, "(root)", "2\n", empty, none, "0", none, false, "2\n"},
+		{"only the given environment", `{"command":"env | grep -c -e ^HOME= -e ^COLOUR= -e ^TOOLREG_SECRET="}`, "(root)", "2\n", empty, none, "0", none, false, "2\n"},
 		{"no stdin and no terminal", `{"command":"cat; tty; exec 3<>/dev/tty || echo none"}`, "(root)", "not a tty\nnone\n", "", none, "0", none, false, ""},
 		{"a word like an option", `{"command":"-c 'echo x'"}`, "(root)", empty, "", none, "127", none, true, ""},
-		{"what is no UTF-8", `{"command":"printf 'a\\377b\\303\\251'"}`, "(root)", "a\uFFFDbé", empty, none, "0", none, false, "a\uFFFDbé"},
+		{"invalid UTF-8", `{"command":"printf 'a\\377b\\303\\251'"}`, "(root)", "a\uFFFDbé", empty, none, "0", none, false, "a\uFFFDbé"},
 	}
 	t.Setenv("TOOLREG_SECRET", "x")
 	for _, tt := range tests {
@@ -85,7 +85,7 @@ func TestShell(t *testing.T) {
 				"Error": tt.failure, "Exit Code": tt.code, "Signal": tt.signal, "Background PIDs": none,
 			}
 			if tt.stderr == "" {
-				want["Stderr"] = got["Stderr"] // the shell's own words
+				want["Stderr"] = got["Stderr"] // the shell's own message
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
@@ -157,7 +157,7 @@ func TestShellTimeLimits(t *testing.T) {
 	}
 }
 
-func TestShellSaysWhatItWouldRun(t *testing.T) {
+func TestShellPreviewShowsCommand(t *testing.T) {
 	opts, _ := shellPlace(t, map[string]string{"sub/f": ""})
 	const command = "rm -rf \"$X\" && echo 'é' #\r\n"
 	c := tooltest.Call(tooltest.JSON(t, map[string]string{"command": command, "directory": "./sub/"}))
@@ -173,8 +173,8 @@ func TestShellSaysWhatItWouldRun(t *testing.T) {
 	}
 }
 
-// The time limit ends the command with all that it started, and what was
-// printed until then is kept.
+// The time limit stops the command and everything it started. Output from
+// before is kept.
 func TestShellTimeLimit(t *testing.T) {
 	opts, _ := shellPlace(t, nil)
 	r := run(t, opts, "run_shell_command",
@@ -189,7 +189,7 @@ func TestShellTimeLimit(t *testing.T) {
 	expectGone(t, r.Text())
 }
 
-// What a command leaves running with & ends with it.
+// Processes that a command leaves running with & are stopped with it.
 func TestShellLeavesNothingRunning(t *testing.T) {
 	opts, _ := shellPlace(t, nil)
 	r := run(t, opts, "run_shell_command", `{"command":"(while :; do sleep 0.05; done) & echo done"}`)
@@ -199,12 +199,12 @@ func TestShellLeavesNothingRunning(t *testing.T) {
 	expectGone(t, r.Text())
 }
 
-// expectGone fails when a process of the group in a report is still there.
+// expectGone fails if a process of the group in a report is still running.
 func expectGone(t testing.TB, text string) {
 	t.Helper()
 	group, err := strconv.Atoi(report(t, text)["Process Group PGID"])
 	if err != nil || groupIsAlive(group) {
-		t.Errorf("group %d is still there: %v", group, err)
+		t.Errorf("group %d is still running: %v", group, err)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestShellCancelled(t *testing.T) {
 	}
 }
 
-// Output arrives while the command runs, in whole characters.
+// Output is emitted while the command runs, in whole characters.
 func TestShellStreams(t *testing.T) {
 	opts, dir := shellPlace(t, nil)
 	var mu sync.Mutex
@@ -230,7 +230,7 @@ func TestShellStreams(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if got.Len() == 0 {
-			tooltest.Put(t, filepath.Join(dir, "go"), "") // only what was streamed lets the command end
+			tooltest.Put(t, filepath.Join(dir, "go"), "") // the command ends only if its output was streamed
 		}
 		got.WriteString(part.Text)
 	}
@@ -275,7 +275,7 @@ func TestShellChoice(t *testing.T) {
 	}
 }
 
-// The command line is one argument, whatever it holds.
+// The command line is a single argument, whatever it contains.
 func TestShellArgv(t *testing.T) {
 	for _, command := range []string{`echo "a b" 'c' $d`, "a\nb", "x"} {
 		for shell, want := range map[string][]string{

@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// EncodeParams encodes params for a revised call, text unescaped.
+// EncodeParams encodes params for a revised call, without escaping HTML
+// characters.
 func EncodeParams(p any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -12,24 +12,28 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Handlers are what a tool does with a call. C is a call with its params read
-// and checked.
+// Handlers are the functions of a tool. C is a call whose params have been
+// decoded and checked.
 type Handlers[C any] struct {
-	// Prepare reads the params. Invalid ones give an *ArgsError. Required.
+	// Prepare decodes the params. It returns an *ArgsError if they are invalid.
+	// Required.
 	Prepare func(registry.Call) (C, error)
 	// Run makes the call. Required.
 	Run func(context.Context, registry.Call, C) (registry.Result, error)
-	// Subject returns what policy rules are matched against; nil: only the name.
+	// Subject returns what policy rules are matched against; nil means the name
+	// only.
 	Subject func(C) (registry.Subject, error)
-	// Files returns the files and folders that the call uses, links resolved; nil: none.
+	// Files returns the files and folders that the call uses, links resolved; nil means
+	// none.
 	Files func(C) []string
-	// Preview returns what a person is shown before the call; nil: the params.
+	// Preview returns what the user is shown before the call; nil means the
+	// params.
 	Preview func(registry.Call, C) (registry.Preview, error)
-	// Timeout bounds a call; 0: the tool has no limit.
+	// Timeout bounds a call; 0 means no limit.
 	Timeout time.Duration
 }
 
-// New returns a tool.
+// New returns a tool made of a definition and its handlers.
 func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 	d.Description = strings.TrimSpace(d.Description)
 	t := registry.Tool{Definition: d, Timeout: h.Timeout}
@@ -77,8 +81,8 @@ func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 	return t
 }
 
-// Moved returns the failure of a call if one of the files that it uses is not one
-// that the decision was about, because a link or folder was replaced since.
+// Moved returns a failed result if the call uses a file that was not part of the
+// permission decision, because a link or folder was replaced since then.
 func Moved(call registry.Call, files ...string) (registry.Result, bool) {
 	for _, file := range files {
 		if call.Paths != nil && !slices.Contains(call.Paths, file) {
@@ -88,10 +92,11 @@ func Moved(call registry.Call, files ...string) (registry.Result, bool) {
 	return registry.Result{}, false
 }
 
-// refused reports whether the system refused something, such as a folder without
-// permission or a name that is too long: this is an error of the tool, which a
-// model can act on. The tools handle missing files themselves; other missing
-// things, such as the workspace, do not concern the model.
+// refused reports whether the error comes from the file system refusing an
+// operation, for example because of permissions or a name that is too long. Such
+// an error becomes a failed result, which the model can act on. The tools handle
+// missing files themselves; other missing things, such as the workspace, do not
+// concern the model.
 func refused(err error) bool {
 	errno, ok := errors.AsType[syscall.Errno](err)
 	return ok && errno != syscall.ENOENT

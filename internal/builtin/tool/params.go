@@ -13,16 +13,18 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Decode reads the params of a call into a P, a struct whose json tags name
-// every property of the tool's schema. Other names, names in other case, and
-// wrong types are rejected with an *ArgsError. Absent params count as {}.
+// Decode decodes the params of a call into a P, a struct whose json tags name
+// every property of the tool's schema. Names are case-sensitive. Unknown names
+// and wrong types are rejected with an *ArgsError. Absent params are the same
+// as {}.
 func Decode[P any](tool string, call registry.Call) (P, error) {
 	var p P
 	err := decode(tool, call, &p, reflect.TypeFor[P]())
 	return p, err
 }
 
-// decode reads the params of a call into p, which points to a struct of type t.
+// decode decodes the params of a call into p, which points to a struct of type
+// t.
 func decode(tool string, call registry.Call, p any, t reflect.Type) error {
 	raw := bytes.TrimSpace(call.Params)
 	if len(raw) == 0 {
@@ -54,7 +56,7 @@ func decode(tool string, call registry.Call, p any, t reflect.Type) error {
 	return nil
 }
 
-// properties returns the json names of the fields of a struct.
+// properties returns the JSON names of the fields of a struct.
 func properties(t reflect.Type) map[string]bool {
 	out := map[string]bool{}
 	for field := range t.Fields() {
@@ -68,7 +70,7 @@ func pointerTo(name string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
-// Integer is an integer as JSON Schema defines it: 3, 3.0 and 3e0 are the same.
+// Integer is an integer as JSON Schema defines it: 3, 3.0 and 3e0 are equal.
 type Integer int
 
 // UnmarshalJSON rejects fractions and numbers beyond 2^53.
@@ -89,7 +91,7 @@ func (n *Integer) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// OrDefault returns n, or standard if n was not given.
+// OrDefault returns *n, or standard if n is nil.
 func (n *Integer) OrDefault(standard int) int {
 	if n == nil {
 		return standard
@@ -97,5 +99,5 @@ func (n *Integer) OrDefault(standard int) int {
 	return int(*n)
 }
 
-// OrTrue returns the value of an optional switch that is on unless set.
+// OrTrue returns the value of an optional switch that defaults to true.
 func OrTrue(b *bool) bool { return b == nil || *b }

@@ -1,5 +1,5 @@
-// Package tool is what the built-in tools have in common: reading the params of
-// a call, and the wording of results.
+// Package tool has what the built-in tools share: decoding the params of a
+// call, and the wording of results.
 package tool
 
 import (
@@ -11,19 +11,19 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Failed is the result of a call that was made and did not succeed.
+// Failed returns the result of a call that was made and failed.
 func Failed(text string) registry.Result {
 	return registry.ErrorResult(registry.ErrorExecution, text)
 }
 
 // Misfit returns a failed result for params that are well formed but do not
-// match their object, such as an edit of text that the file does not have.
-// Repeating the call cannot help.
+// match the file or object, for example an edit of text that the file does not
+// contain. Repeating the call cannot help.
 func Misfit(text string) registry.Result {
 	return registry.ErrorResult(registry.ErrorValidation, text)
 }
 
-// Count prints a number of things: "1 file", "2 files".
+// Count formats a number of things: "1 file", "2 files".
 func Count(n int, thing string) string {
 	switch {
 	case n == 1:
@@ -37,7 +37,7 @@ func Count(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing
 }
 
-// Size prints a size as people read it.
+// Size formats a size for people.
 func Size(n int64) string {
 	switch {
 	case n < 1<<10:
@@ -50,7 +50,7 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
-// OneLine returns a file name that fits on one line: a name with control
+// OneLine returns a file name that fits on one line. A name with control
 // characters is quoted, so that it cannot look like several lines.
 func OneLine(name string) string {
 	for _, r := range name {
@@ -61,7 +61,8 @@ func OneLine(name string) string {
 	return name
 }
 
-// RuneIndex returns the offset of the n-th character, or the length.
+// RuneIndex returns the byte offset of the n-th character, or len(s) if s has
+// fewer.
 func RuneIndex(s string, n int) int {
 	for i := range s {
 		if n == 0 {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// MakePipe creates a link to a device: this system has no pipes in folders.
+// MakePipe creates a link to a device, because this system has no named pipes
+// in folders.
 func MakePipe(t testing.TB, path string) {
 	t.Helper()
 	if err := os.Symlink("NUL", path); err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// MakePipe creates a named pipe that nobody writes to: a plain open would block
-// forever.
+// MakePipe creates a named pipe without a writer, on which a plain open would
+// block forever.
 func MakePipe(t testing.TB, path string) {
 	t.Helper()
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

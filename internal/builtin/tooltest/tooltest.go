@@ -1,5 +1,5 @@
-// Package tooltest is for the tests of the built-in tools: workspaces with
-// files, and calls.
+// Package tooltest has helpers for the tests of the built-in tools: workspaces
+// with files, and calls.
 package tooltest
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Place creates a folder with files.
+// Place creates a folder with files and returns its path.
 func Place(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func Place(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// Put writes a file with its folders.
+// Put writes a file and creates its parent folders.
 func Put(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -51,7 +51,7 @@ func TextIn(t testing.TB, path string) string {
 	return string(data)
 }
 
-// Aged makes a file older.
+// Aged sets the modification time of a file into the past.
 func Aged(t testing.TB, path string, ago time.Duration) {
 	t.Helper()
 	at := time.Now().Add(-ago)
@@ -68,7 +68,7 @@ func Link(t testing.TB, target, path string) {
 	}
 }
 
-// Open returns c, such as a workspace, which is closed when the test ends.
+// Open returns c, such as a workspace, and closes it when the test ends.
 func Open[C io.Closer](t testing.TB, c C) C {
 	t.Cleanup(func() { c.Close() })
 	return c
@@ -86,7 +86,7 @@ func Find(t testing.TB, name string, tools ...registry.Tool) registry.Tool {
 	return registry.Tool{}
 }
 
-// Call returns a call whose output nobody watches.
+// Call returns a call whose live output is discarded.
 func Call(params string) registry.Call {
 	return registry.Call{
 		Params:   json.RawMessage(params),
@@ -124,14 +124,14 @@ func Quoted(s string) string {
 	return string(b)
 }
 
-// Sorted sorts and removes duplicates.
+// Sorted sorts s and removes duplicates.
 func Sorted(s []string) []string {
 	slices.Sort(s)
 	return slices.Compact(s)
 }
 
-// SameParams fails if the properties in a tool's schema differ from the JSON
-// names of P, the struct that its params are read into.
+// SameParams reports an error if the properties in a tool's schema differ from
+// the JSON names of P, the struct that its params are decoded into.
 func SameParams[P any](t *testing.T, of registry.Tool) {
 	t.Helper()
 	var schema struct {
@@ -151,8 +151,8 @@ func SameParams[P any](t *testing.T, of registry.Tool) {
 	}
 }
 
-// Linked creates a folder full of links, and next to it a folder whose name
-// begins the same.
+// Linked creates a folder full of links, and a sibling folder whose name has
+// the same prefix.
 func Linked(t testing.TB) (dir, outside string) {
 	dir = Place(t, map[string]string{"a.txt": "inside", "deep/er/b.txt": "inside"})
 	outside = dir + "-evil"

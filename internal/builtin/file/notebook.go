@@ -65,7 +65,8 @@ func notebookText(data []byte) (text []byte, cells int, err error) {
 	return text, cells, err
 }
 
-// eachPart decodes a list part by part, so that millions take little memory.
+// eachPart decodes a list element by element, so that millions of elements take
+// little memory.
 func eachPart(list json.RawMessage, do func(*notebookPart) error) error {
 	parts := json.NewDecoder(bytes.NewReader(list))
 	if open, _ := parts.Token(); open == nil {

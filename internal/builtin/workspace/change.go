@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Changeable resolves the path of a file to be written. It denies toolreg's own
-// files.
+// Changeable resolves the path of a file to be written. It rejects toolreg's
+// own files.
 func (w *Dir) Changeable(tool, pointer, name string) (string, error) {
 	rel, err := w.Param(tool, pointer, name)
 	if err != nil {
@@ -30,9 +30,9 @@ func (w *Dir) Changeable(tool, pointer, name string) (string, error) {
 	return rel, nil
 }
 
-// Locked runs do while no other call changes the workspace, in this toolreg
-// process or any other: two concurrent changes of one file must not lose
-// either.
+// Locked runs do while no other call changes the workspace, in this process or
+// in any other toolreg process, so that concurrent changes of a file are not
+// lost.
 func (w *Dir) Locked(ctx context.Context, do func() registry.Result) (registry.Result, error) {
 	root, err := w.Root()
 	if err != nil {
@@ -46,7 +46,7 @@ func (w *Dir) Locked(ctx context.Context, do func() registry.Result) (registry.R
 	return do(), nil
 }
 
-// MissingFolders lists the folders that rel needs and that do not exist, the
+// MissingFolders returns the parent folders of rel that do not exist, the
 // deepest first.
 func (w *Dir) MissingFolders(rel string) []string {
 	root, err := w.Root()
@@ -63,13 +63,13 @@ func (w *Dir) MissingFolders(rel string) []string {
 	return out
 }
 
-// RemoveFolders removes the empty ones among the folders.
+// RemoveFolders removes those of the folders that are empty.
 func (w *Dir) RemoveFolders(folders []string) {
 	root, err := w.Root()
 	if err != nil {
 		return
 	}
 	for _, dir := range folders {
-		_ = root.Remove(dir) // one that is in use stays
+		_ = root.Remove(dir) // a folder that is not empty stays
 	}
 }

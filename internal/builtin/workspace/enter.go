@@ -8,11 +8,12 @@ import (
 	"syscall"
 )
 
-// errMoved reports a path on which a folder was replaced by a link after the path
-// was resolved. An os.Root would follow that to another folder of the workspace.
+// errMoved means that a folder on the path was replaced by a link after the path
+// was resolved. An os.Root would follow the link to another folder of the
+// workspace.
 var errMoved = errors.New("was replaced by a link while it was being used; try again")
 
-// enter opens the folder at rel, no part of which may be a link. If create is set,
+// enter opens the folder at rel. No part of rel may be a link. If create is set,
 // missing folders are created.
 func (w *Dir) enter(rel string, create bool) (*os.Root, error) {
 	root, err := w.Root()
@@ -31,10 +32,11 @@ func (w *Dir) enter(rel string, create bool) (*os.Root, error) {
 	return at, Cause(err)
 }
 
-// Enter opens the folder at rel, which [Dir.Param] gave. The caller closes it.
+// Enter opens the folder at rel, which [Dir.Param] returned. The caller closes
+// it.
 func (w *Dir) Enter(rel string) (*os.Root, error) { return w.enter(rel, false) }
 
-// step opens a folder in a folder.
+// step opens the folder with the given name in above.
 func step(above *os.Root, name string, create bool) (*os.Root, error) {
 	at, err := above.OpenRoot(name)
 	if create && errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +47,7 @@ func step(above *os.Root, name string, create bool) (*os.Root, error) {
 	}
 	if err != nil {
 		if info, e := above.Lstat(name); e == nil && info.Mode().IsRegular() {
-			err = syscall.ENOTDIR // package os has an error of its own
+			err = syscall.ENOTDIR // package os returns its own error for this
 		}
 		return nil, err
 	}
@@ -60,8 +62,8 @@ func step(above *os.Root, name string, create bool) (*os.Root, error) {
 	return at, nil
 }
 
-// isAt returns an error unless what has been opened is what has the name in the
-// folder, and not what a link with that name leads to.
+// isAt returns an error unless the opened file is the entry with that name
+// itself, rather than the target of a link.
 func isAt(folder *os.Root, name string, opened fs.FileInfo) error {
 	named, err := folder.Lstat(name)
 	if err == nil && !os.SameFile(named, opened) {

@@ -9,9 +9,9 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 )
 
-// A folder or file that became a link after its path was resolved is not followed
-// to another place in the workspace.
-func TestReplacedByALink(t *testing.T) {
+// A folder or file that was replaced by a link after its path was resolved is not
+// followed to another place in the workspace.
+func TestReplacementByLinkIsNotFollowed(t *testing.T) {
 	opts, dir := place(t, map[string]string{"guarded/f": "old", "guarded/sub/x": "x"})
 	tooltest.Link(t, "guarded", filepath.Join(dir, "free"))
 	tooltest.Link(t, "guarded/f", filepath.Join(dir, "file"))

@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Note says what a search skipped, as a sentence with a space before it.
+// Note describes what a search skipped, as a sentence with a leading space.
 func (w *LeftOut) Note() string {
 	out := ""
 	if n := int(w.ignored.Load()); n > 0 {
@@ -29,11 +29,11 @@ func (w *LeftOut) Note() string {
 	return out
 }
 
-// Nothing reports whether the walk visited no file.
+// Nothing reports whether the walk visited no files.
 func (w *LeftOut) Nothing() bool { return w.visited.Load() == 0 }
 
-// Hidden reports entries that rules hide from the caller, as a sentence with a
-// space before it; "" if there are none.
+// Hidden describes n entries that rules hide from the caller, as a sentence
+// with a leading space; "" if n is 0.
 func Hidden(n int) string {
 	if n == 0 {
 		return ""
@@ -41,9 +41,9 @@ func Hidden(n int) string {
 	return fmt.Sprintf(" (%s excluded by policy rules)", tool.Count(n, "entry"))
 }
 
-// Failure is the result of a call that could not use a path: what happened to
-// it and what to do next. name is the path as the caller wrote it; what hides
-// reports, which may be nil, is not named.
+// Failure returns the result of a call that could not use a path: the problem
+// and what to do next. name is the path as the caller wrote it. Paths for which
+// hides, which may be nil, returns true are not named.
 func (w *Dir) Failure(rel, name string, err error, hides func(string) bool) registry.Result {
 	return registry.ErrorResult(registry.ErrorExecution, w.Explain(rel, name, err, hides))
 }
@@ -69,11 +69,11 @@ func (w *Dir) Explain(rel, name string, err error, hides func(string) bool) stri
 	return fmt.Sprintf("reading %s: %v", text.Quote(name), err)
 }
 
-// maxSiblings bounds the names that are searched for similar ones.
+// maxSiblings limits how many names are searched for similar ones.
 const maxSiblings = 10_000
 
-// near returns existing paths that a missing one may have meant: similar names
-// in the nearest folder that exists.
+// near returns existing paths that may have been meant instead of a missing
+// one: similar names in the nearest folder that exists.
 func (w *Dir) near(rel string, hides func(string) bool) []string {
 	root, err := w.Root()
 	if err != nil {
@@ -113,8 +113,8 @@ func namesIn(root *os.Root, dir string) []string {
 	return names
 }
 
-// OpenStart opens a folder for a program to start in: where the path leads later
-// does not matter.
+// OpenStart opens the folder in which a program is to start. The program starts
+// there even if the path is replaced later.
 func (w *Dir) OpenStart(rel string) (*os.File, error) {
 	folder, err := w.Enter(rel)
 	if err != nil {
@@ -124,7 +124,7 @@ func (w *Dir) OpenStart(rel string) (*os.File, error) {
 	return folder.Open(".")
 }
 
-// NotFolder returns the failure of a search whose start is not a folder.
+// NotFolder returns a failed result if the start of a search is not a folder.
 func (w *Dir) NotFolder(rel, name string, hides func(string) bool) (registry.Result, bool) {
 	f, info, err := w.OpenFile(rel)
 	if err != nil {

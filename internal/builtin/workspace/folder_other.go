@@ -20,10 +20,10 @@ func OpenFolder(root *os.Root, rel string) (*Folder, error) {
 	return &Folder{r}, nil
 }
 
-// dir opens a folder in the folder.
+// dir opens a subfolder.
 func (d *Folder) dir(name string) (*Folder, error) { return OpenFolder(d.root, name) }
 
-// Open opens a regular file in the folder; for anything else the error is
+// Open opens a regular file in the folder. For anything else it returns
 // ErrKind.
 func (d *Folder) Open(name string) (*File, error) {
 	f, info, err := openIn(d.root, name)
@@ -37,7 +37,8 @@ func (d *Folder) Open(name string) (*File, error) {
 	return &File{File: f, Size: info.Size(), Changed: info.ModTime()}, nil
 }
 
-// Changed returns when an entry was modified, the zero time if unknown.
+// Changed returns the modification time of an entry, or the zero time if it is
+// unknown.
 func (d *Folder) Changed(name string) time.Time {
 	info, err := d.root.Lstat(name)
 	if err != nil {
@@ -49,8 +50,8 @@ func (d *Folder) Changed(name string) time.Time {
 // Close closes the folder.
 func (d *Folder) Close() error { return d.root.Close() }
 
-// Entries returns the entries of the folder in no particular order. With an
-// error it returns those read so far.
+// Entries returns the entries of the folder in no particular order. If it
+// returns an error, it also returns the entries read so far.
 func (d *Folder) Entries() ([]DirEntry, error) {
 	f, err := d.root.Open(".")
 	if err != nil {
@@ -65,7 +66,7 @@ func (d *Folder) Entries() ([]DirEntry, error) {
 	return out, err
 }
 
-// File is a regular file open for reading.
+// File is a regular file that is open for reading.
 type File struct {
 	*os.File
 	Size    int64

@@ -14,9 +14,9 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 )
 
-// What is opened in a folder is a regular file or a folder in it: a link that
-// took its place meanwhile leads nowhere, and a pipe holds nobody up.
-func TestOpenDirFollowsNothing(t *testing.T) {
+// Only regular files and folders are opened in a folder: a link that replaced
+// an entry is not followed, and a named pipe does not block.
+func TestFolderFollowsNoLinks(t *testing.T) {
 	outside := t.TempDir()
 	tooltest.Put(t, filepath.Join(outside, "secret"), "secret")
 	opts, dir := place(t, map[string]string{"sub/file": "0123456789"})
@@ -40,7 +40,7 @@ func TestOpenDirFollowsNothing(t *testing.T) {
 		if d, err := top.dir(name); err == nil && name != "in" {
 			t.Errorf("%s was opened", name)
 			d.Close()
-		} else if err == nil { // where there is only os.Root, links inside are followed
+		} else if err == nil { // with an os.Root, links inside are followed
 			d.Close()
 		}
 	}
@@ -82,7 +82,7 @@ func TestOpenFileReads(t *testing.T) {
 	}
 	part := make([]byte, 4)
 	if n, err := f.ReadAt(part, 8); n != 2 || !errors.Is(err, io.EOF) || string(part[:n]) != "89" {
-		t.Errorf("ReadAt behind the end: %d, %v, %q", n, err, part)
+		t.Errorf("ReadAt past the end: %d, %v, %q", n, err, part)
 	}
 	if _, err := f.Seek(3, io.SeekStart); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestOpenFileReads(t *testing.T) {
 	}
 }
 
-// A folder of many entries is read whole.
+// All entries of a large folder are read.
 func TestOpenDirReadsManyEntries(t *testing.T) {
 	opts, dir := place(t, nil)
 	want := map[string]bool{}

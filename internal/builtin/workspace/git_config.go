@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// userConfigs returns the git configuration files that hold for all repositories.
+// userConfigs returns the git configuration files that apply to all repositories.
 func (w *Dir) userConfigs() []string {
 	home, config := w.userFolders()
 	if global, ok := os.LookupEnv("GIT_CONFIG_GLOBAL"); ok && w.home == "" {
@@ -16,7 +16,7 @@ func (w *Dir) userConfigs() []string {
 	return []string{"/etc/gitconfig", filepath.Join(config, "git", "config"), filepath.Join(home, ".gitconfig")}
 }
 
-// userFolders returns the person's home and configuration folder.
+// userFolders returns the user's home and configuration folder.
 func (w *Dir) userFolders() (home, config string) {
 	home, config = w.home, w.configHome
 	if home == "" {
@@ -31,8 +31,8 @@ func (w *Dir) userFolders() (home, config string) {
 	return home, config
 }
 
-// configEntries returns the settings in a git configuration file, as section and
-// key in lower case, without the subsection.
+// configEntries returns the settings in a git configuration file. The names are
+// section and key in lower case, without the subsection.
 func configEntries(text string) iter.Seq2[string, string] {
 	return func(yield func(key, value string) bool) {
 		for e := range configSettings(text) {
@@ -45,9 +45,9 @@ func configEntries(text string) iter.Seq2[string, string] {
 
 // configSetting is one setting in a git configuration file.
 type configSetting struct {
-	header string // what stands in the brackets of its section
+	header string // the text in the brackets of its section
 	key    string // in lower case
-	name   string // the section without the subsection, and the key
+	name   string // section.key, without the subsection
 	value  string
 }
 
@@ -84,7 +84,7 @@ func configSettings(text string) iter.Seq[configSetting] {
 	}
 }
 
-// configSection reads the head of a section after its bracket.
+// configSection parses a section header after its bracket.
 func configSection(text string) (name, header, rest string) {
 	quoted, end := false, len(text)
 	for i := 0; i < len(text) && end == len(text); i++ {
@@ -104,8 +104,8 @@ func configSection(text string) (name, header, rest string) {
 	return strings.ToLower(name), header, text[min(end+1, len(text)):]
 }
 
-// configValue reads a value up to the end of its line, without quotes, escapes and
-// a comment.
+// configValue parses a value up to the end of its line. It removes quotes, escapes
+// and a comment.
 func configValue(text string) (value, rest string) {
 	var b strings.Builder
 	quoted := false
@@ -116,7 +116,7 @@ func configValue(text string) (value, rest string) {
 		case c == '"':
 			quoted = !quoted
 		case c == '\\' && i+1 < len(text):
-			if i++; text[i] != '\n' { // else the line is continued
+			if i++; text[i] != '\n' { // otherwise the value continues on the next line
 				b.WriteByte(text[i])
 			}
 		case (c == '#' || c == ';') && !quoted:

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Guarded reports whether a path relative to the workspace is one through which
-// a tool could loosen its own restrictions or make other programs run
-// something: git's folder, toolreg's settings and lock, the settings of other
-// agents, start-up files of shells. Writing there always requires confirmation,
-// even if everything else is allowed. Case and, as on Windows, dots and spaces
-// at the end of a name are ignored.
+// Guarded reports whether changing a path, relative to the workspace, could let
+// a tool loosen its own restrictions or make other programs run commands: git's
+// folder, toolreg's settings and lock, the settings of other agents, startup
+// files of shells. Writing there always requires confirmation, even if
+// everything else is allowed. Case is ignored, and so are trailing dots and
+// spaces, as on Windows.
 func Guarded(rel string) bool {
 	parts := strings.Split(strings.ToLower(filepath.ToSlash(path.Clean(rel))), "/")
 	for i, part := range parts {
@@ -25,7 +25,7 @@ func Guarded(rel string) bool {
 		case ".git", ".toolreg", ".gemini", ".claude", ".cursor", ".codex", ".opencode", ".husky", ".githooks", ".ssh", ".gnupg", ".devcontainer", ".direnv":
 			return true
 		case ".vscode", ".zed", ".windsurf", ".idea":
-			// Tasks, servers and settings that these editors act upon.
+			// Tasks, servers and settings that these editors use.
 			if i+1 < len(parts) {
 				return true
 			}
@@ -36,11 +36,11 @@ func Guarded(rel string) bool {
 		slices.ContainsFunc(guardedFolders(), func(folder string) bool { return strings.Contains(all, "/"+folder+"/") })
 }
 
-// guardedNames are files that programs act upon in any folder.
+// guardedNames returns the names of files that programs use in any folder.
 func guardedNames() []string {
 	return []string{
 		"toolreg.lock", ".mcp.json", "mcp.json", "opencode.json", "opencode.jsonc", ".devcontainer.json",
-		// git and what runs at a commit
+		// git and what runs on commits
 		".gitmodules", ".gitconfig", ".gitattributes", ".hgrc", ".pre-commit-config.yaml", ".pre-commit-config.yml", ".overcommit.yml",
 		"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml",
 		"lefthook-local.yml", ".lefthook-local.yml", ".simple-git-hooks.json", ".simple-git-hooks.js", ".simple-git-hooks.cjs",
@@ -48,7 +48,7 @@ func guardedNames() []string {
 		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
 		".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", "config.fish", ".inputrc", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc",
 		".pam_environment", ".screenrc", ".tmux.conf", ".netrc", ".curlrc", ".wgetrc", ".psqlrc", ".mailcap",
-		// environments that programs load when entering a folder
+		// environments that programs load when they enter a folder
 		".envrc", ".direnvrc", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".tool-versions", ".rtx.toml",
 		// package managers, editors, debuggers
 		".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", ".gemrc", ".bundle", ".vimrc", ".gvimrc", ".nvimrc", ".nvim.lua", ".exrc", ".emacs",
@@ -56,7 +56,7 @@ func guardedNames() []string {
 	}
 }
 
-// guardedFolders are folders whose files programs act upon.
+// guardedFolders returns the paths of folders whose files programs use.
 func guardedFolders() []string {
 	return []string{
 		".config/fish", ".config/git", ".config/direnv", ".config/mise", ".config/toolreg", ".config/opencode", ".config/zed", ".config/code",
@@ -66,9 +66,9 @@ func guardedFolders() []string {
 	}
 }
 
-// leadsToGuarded reports whether something below a folder of this path is guarded,
-// although the folder itself is not: then a link of this name would make a file with
-// any name a guarded one.
+// leadsToGuarded reports whether a folder with this path, which is not guarded
+// itself, can contain guarded paths. A link with this name would make files of any
+// name guarded.
 func leadsToGuarded(rel string) bool {
 	name := plainName(strings.ToLower(path.Base(rel)))
 	switch name {
@@ -80,8 +80,8 @@ func leadsToGuarded(rel string) bool {
 	})
 }
 
-// plainName removes what some file systems ignore in a name: dots and spaces at
-// the end, a stream suffix, and characters without width.
+// plainName removes the parts of a name that some file systems ignore: trailing
+// dots and spaces, a stream suffix, and zero-width characters.
 func plainName(name string) string {
 	name, _, _ = strings.Cut(name, ":")
 	name = strings.Map(func(r rune) rune {
@@ -96,9 +96,10 @@ func plainName(name string) string {
 	return name
 }
 
-// SubjectPaths lists what a call on the path given as name touches, for policy
-// rules: the path as written, the real one behind its links, and the usual name
-// of a guarded folder if the file system or git accepts another one for it.
+// SubjectPaths returns the paths that policy rules are matched against for a
+// call with these path params: each path as written, the real path with links
+// resolved, and the usual name of a guarded folder if the file system or git
+// accepts another name for it.
 func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 	var out []string
 	add := func(p string) {
@@ -134,8 +135,8 @@ func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 	return out, nil
 }
 
-// within reports whether rel is folder or inside it, comparing file identity,
-// and returns the rest of rel after it.
+// within reports whether rel is folder or inside it, comparing file identity.
+// It also returns the rest of rel below folder.
 func (w *Dir) within(rel, folder string) (string, bool) {
 	root, err := w.Root()
 	if err != nil {
@@ -153,8 +154,8 @@ func (w *Dir) within(rel, folder string) (string, bool) {
 	return "", false
 }
 
-// Protect refuses rel if it is one of toolreg's own files, or inside one of its
-// folders: by name, ignoring case, and by identity.
+// Protect returns an error if rel is one of toolreg's own files or inside one
+// of its folders, by name, ignoring case, or by identity.
 func (w *Dir) Protect(rel string) error {
 	root, err := w.Root()
 	if err != nil {
@@ -168,7 +169,7 @@ func (w *Dir) Protect(rel string) error {
 	return nil
 }
 
-// named compares by text, for files that do not exist yet.
+// named compares by name, which also works for files that do not exist yet.
 func (w *Dir) named(rel, own string) bool {
 	for _, base := range []string{w.dir, w.real} {
 		at := filepath.Join(base, filepath.FromSlash(rel))

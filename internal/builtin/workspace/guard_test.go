@@ -34,7 +34,8 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
-// A model reads no tokens, even where the workspace is somebody's home.
+// A model cannot read the tokens of logins, even if the workspace is the home
+// directory.
 func TestLoginsAreNotRead(t *testing.T) {
 	const name = "login-0123456789abcdef0123456789abcdef.json"
 	opts, dir := place(t, map[string]string{".local/state/toolreg/" + name: "access-secret", "login-form.json": "fine"})
@@ -51,7 +52,7 @@ func TestLoginsAreNotRead(t *testing.T) {
 	}
 }
 
-// Git takes a folder for a repository by what lies in it.
+// Git recognizes a repository by the files in a folder.
 func TestRepositoriesAreGuarded(t *testing.T) {
 	opts, _ := place(t, map[string]string{
 		"bare/HEAD": "", "bare/config": "", "bare/objects/x": "", "bare/refs/heads/x": "", "tree/HEAD": "", "tree/commondir": "..", "tree/a.txt": "",
@@ -68,12 +69,12 @@ func TestRepositoriesAreGuarded(t *testing.T) {
 		{[]string{"bare/config"}, true},
 		{[]string{"bare/hooks/pre-commit"}, true},
 		{[]string{"tree/a.txt"}, true},
-		{[]string{"almost/refs/x"}, true}, // that completes it
+		{[]string{"almost/refs/x"}, true}, // this completes it
 		{[]string{"almost/commondir"}, true},
 		{[]string{"almost/config"}, false},
 		{[]string{"doc/readme"}, false},
 		{[]string{"new/HEAD"}, false},
-		{[]string{"new/HEAD", "new/objects/x", "new/refs/x", "new/config"}, true}, // at once
+		{[]string{"new/HEAD", "new/objects/x", "new/refs/x", "new/config"}, true}, // in one call
 		{[]string{"real/git/hooks/pre-commit"}, true},
 		{[]string{"real/git/config"}, true},
 		{[]string{"scripts/a.sh"}, true},
@@ -91,9 +92,10 @@ func TestRepositoriesAreGuarded(t *testing.T) {
 	}
 }
 
-// What git's configuration names is guarded wherever that stands: in the repository
-// around the workspace or one inside it, the user's configuration, a file that it includes.
-func TestWhatGitIsConfiguredToUseIsGuarded(t *testing.T) {
+// Paths that git's configuration refers to are guarded, wherever the setting is: in the
+// enclosing repository or a nested one, in the user's configuration, or in an included
+// file.
+func TestPathsInGitConfigurationAreGuarded(t *testing.T) {
 	top := tooltest.Place(t, map[string]string{
 		".git/config": "[core] hooksPath = \"sub/tools/hooks\" # with a comment\n[include]\n\tpath = ../sub/git/extra\n" +
 			"[includeIf \"gitdir:a=]b/\"]\n path = ../sub/git/\\\nsometimes\n[core]\n\tworktree = " + "/nowhere\n[alias]\n\tx = \"!sh './sub/alias.sh'\"\n",
@@ -132,7 +134,7 @@ func TestWhatGitIsConfiguredToUseIsGuarded(t *testing.T) {
 	}
 }
 
-func TestSubjectNamesWhatIsBehindALink(t *testing.T) {
+func TestSubjectNamesLinkTargets(t *testing.T) {
 	opts, dir := place(t, map[string]string{".git/hooks/x": "", "a.txt": ""})
 	tooltest.Link(t, ".git", filepath.Join(dir, "innocent"))
 	tooltest.Link(t, "../.git/hooks", filepath.Join(dir, ".git/h"))
@@ -152,7 +154,7 @@ func TestSubjectNamesWhatIsBehindALink(t *testing.T) {
 	if _, err := w.SubjectPaths("a.txt", "../x"); err == nil {
 		t.Error("a path outside has no error")
 	}
-	// A second name for the folder, as a file system without case gives.
+	// A second name for the folder, as on a case-insensitive file system.
 	if err := os.Rename(filepath.Join(dir, ".git"), filepath.Join(dir, "other")); err != nil {
 		t.Fatal(err)
 	}

@@ -12,41 +12,43 @@ import (
 	"strings"
 )
 
-// Guards are the files and folders of the workspace that other programs act upon,
-// as they were before a confined program ran: its sandbox keeps it from changing
-// those, and Clean removes what it has added. What somebody else may have made or
-// changed meanwhile stays. Dependencies in node_modules are left
-// out: nothing acts upon what lies there, and there may be thousands.
+// Guards records the files and folders of the workspace that other programs use,
+// as they were before a confined program ran. The sandbox keeps the program from
+// changing them, and Clean removes those that it added. Files that another
+// program may have created or changed meanwhile stay. node_modules is left out:
+// other programs do not use its files this way, and there may be thousands.
 type Guards struct {
-	// ReadOnly and Fixed are absolute paths of what exists: what must not be
-	// changed, and folders that must not be renamed.
+	// ReadOnly and Fixed are absolute paths that exist: files and folders that
+	// must not be changed, and folders that must not be renamed.
 	ReadOnly, Fixed []string
-	// Common is the git folder outside the workspace that a linked worktree shares
-	// with others, absolute, and that the program needs to write; "" if there is none.
+	// Common is the absolute path of the git folder outside the workspace that a
+	// linked worktree shares with other worktrees, or "". The program must be able to
+	// write there.
 	Common string
 
 	dir    *Dir
 	known  map[string]known    // guarded files, folders and repositories, by path
-	named  []string            // what git's configuration and guarded links name, whether or not it exists
-	around map[string]known    // the folders that known files are in
+	named  []string            // paths in git's configuration and targets of guarded links; they need not exist
+	around map[string]known    // the parent folders of known
 	closed []known             // folders that could not be read
-	rebase map[string][]string // commands of unfinished rebases, by the file that has them
-	common *Guards             // of Common
+	rebase map[string][]string // commands of unfinished rebases, by the path of their file
+	common *Guards             // the guards of Common
 }
 
-// known is something that was there before.
+// known is a file that existed before the program ran.
 type known struct {
 	fs.FileInfo
-	target string // of a link, absolute and without links
+	target string // of a link, absolute, links resolved
 }
 
-// is reports whether what is at another path now is the same. A link can be moved or be
-// removed and made again, perhaps with the same number: what counts is where it leads.
+// is reports whether the file that now is at another path is the same. For links the
+// target decides, because a link can be moved, or removed and created again with the
+// same inode number.
 func (k known) is(now known) bool {
 	return os.SameFile(k.FileInfo, now.FileInfo) && k.target == now.target
 }
 
-// look returns what is at rel.
+// look returns the file at rel, without following a link.
 func (w *Dir) look(rel string) (known, error) {
 	info, err := w.root.Lstat(rel)
 	k := known{FileInfo: info}
@@ -56,7 +58,7 @@ func (w *Dir) look(rel string) (known, error) {
 	return k, err
 }
 
-// Guards looks through the whole workspace.
+// Guards scans the whole workspace.
 func (w *Dir) Guards(ctx context.Context) (*Guards, error) {
 	found, err := w.scan(ctx, func(string) error { return nil })
 	if err != nil {
@@ -75,7 +77,7 @@ func (w *Dir) Guards(ctx context.Context) (*Guards, error) {
 		}
 		g.ReadOnly = append(g.ReadOnly, w.absolute(rel))
 		for dir := path.Dir(rel); dir != "."; dir = path.Dir(dir) {
-			if path.Base(dir)[0] == '.' && !slices.Contains(g.Fixed, w.absolute(dir)) { // such as .vscode, whose name counts
+			if path.Base(dir)[0] == '.' && !slices.Contains(g.Fixed, w.absolute(dir)) { // such as .vscode, whose name makes its files guarded
 				g.Fixed = append(g.Fixed, w.absolute(dir))
 			}
 		}
@@ -101,7 +103,7 @@ func (g *Guards) add(rel string) {
 	}
 }
 
-// addCommon adds the git folder of a linked worktree, with its submodules and those of
+// addCommon adds the git folder of a linked worktree, with its submodules and its
 // other worktrees.
 func (g *Guards) addCommon(ctx context.Context) error {
 	folder, common := linkedWorktree(g.dir.real)
@@ -118,12 +120,12 @@ func (g *Guards) addCommon(ctx context.Context) error {
 	return nil
 }
 
-// isKnown reports whether what is at rel was there before, perhaps in another
-// place: a folder around it may have been renamed.
+// isKnown reports whether the file at rel existed before, perhaps at another
+// path: a parent folder may have been renamed.
 func (g *Guards) isKnown(rel string) bool {
 	now, err := g.dir.look(rel)
 	if err != nil {
-		return true // there is nothing to remove
+		return true // nothing to remove
 	}
 	if was, ok := g.known[rel]; ok && was.is(now) {
 		return true
@@ -136,18 +138,17 @@ func (g *Guards) isKnown(rel string) bool {
 	return false
 }
 
-// Cleaned is what [Guards.Clean] has found, by paths relative to the workspace; a setting
-// is the path of its file and its name.
+// Cleaned is the result of [Guards.Clean]. Paths are relative to the workspace. A git
+// setting is given as the path of its file and its name.
 type Cleaned struct {
-	Removed []string // what the program had made
-	Kept    []string // what somebody else may have made or changed
+	Removed []string // created by the program
+	Kept    []string // possibly created or changed by another program
 }
 
-// Clean removes what is guarded, was not there before and was made by the program:
-// files and folders by their names, and from new repositories the hooks and the settings
-// that run programs. What else is new or has changed it leaves as it is. created reports
-// whether the program has tried to create something of this name, in whichever folder. Clean
-// is to be called when the program has exited.
+// Clean removes the guarded files and folders that did not exist before and were created by
+// the program. From new repositories it removes only the hooks and the settings that run
+// programs. Other new or changed files stay. created reports whether the program tried to
+// create a file with this name in any folder. Call Clean after the program has exited.
 func (g *Guards) Clean(ctx context.Context, created func(name string) bool) (Cleaned, error) {
 	var out Cleaned
 	found, err := g.dir.scan(ctx, g.unlock)
@@ -160,7 +161,7 @@ func (g *Guards) Clean(ctx context.Context, created func(name string) bool) (Cle
 			failed = append(failed, fmt.Errorf("the folder %s cannot be read", g.dir.absolute(rel)))
 		}
 	}
-	if g.common != nil { // first: what leads to a worktree there may stay if that is fine
+	if g.common != nil { // first, because files that refer to a worktree there may stay if it is clean
 		common, err := g.common.Clean(ctx, created)
 		failed = append(failed, err)
 		for _, name := range common.Removed {
@@ -198,13 +199,13 @@ func (g *Guards) Clean(ctx context.Context, created func(name string) bool) (Cle
 	}
 	for _, rel := range found.repositories {
 		steps := path.Join(rel, rebaseSteps)
-		_ = g.unlock(steps) // disarmRebase fails if that does
+		_ = g.unlock(steps) // if this fails, so does disarmRebase
 		made := created(path.Base(steps))
 		commands, err := g.dir.disarmRebase(steps, g.rebase[steps], made)
 		note(made, commands, err)
 		if !g.isKnown(rel) {
 			for _, inner := range insideRepository(rel) {
-				_ = g.unlock(inner) // disarm fails if that does
+				_ = g.unlock(inner) // if this fails, so does disarm
 			}
 			made := created(path.Base(rel)) || created("objects") || created("refs")
 			settings, err := g.dir.disarm(rel, made)
@@ -225,10 +226,10 @@ func (g *Guards) Clean(ctx context.Context, created func(name string) bool) (Cle
 	return out, errors.Join(failed...)
 }
 
-// isMade reports whether it is certain that the program has made what is new at rel.
+// isMade reports whether it is certain that the program created the new file at rel.
 func (g *Guards) isMade(rel string, created func(name string) bool) bool {
 	if was, ok := g.known[rel]; ok && was.target == "" {
-		// The sandbox keeps programs from replacing a file, unless they replace the folder.
+		// The sandbox keeps programs from replacing a file unless they replace its folder.
 		if now, err := g.dir.look(path.Dir(rel)); err == nil && g.around[rel].is(now) {
 			return false
 		}
@@ -242,8 +243,9 @@ func (g *Guards) isMade(rel string, created func(name string) bool) bool {
 	return false
 }
 
-// leadsToOurs reports whether a file .git or commondir leads to a repository in the
-// workspace, which is guarded itself, or to that of its linked worktree.
+// leadsToOurs reports whether rel is a file .git or commondir that refers to a
+// repository in the workspace, which is guarded itself, or to the repository of its
+// linked worktree.
 func (g *Guards) leadsToOurs(rel string, repositories []string) bool {
 	name := path.Base(rel)
 	info, err := g.dir.root.Lstat(rel)

@@ -13,10 +13,10 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 )
 
-// A program cannot keep what it leaves by taking away our permissions: others need none to
-// read a folder if they know the name of a file.
+// A program cannot keep files from being cleaned by removing permissions: other programs
+// need no permission to list a folder if they know the name of a file.
 func TestClosedFoldersAreCleaned(t *testing.T) {
-	if os.Geteuid() == 0 { // permissions do not hold for root
+	if os.Geteuid() == 0 { // permissions do not apply to root
 		const nobody = 65534
 		cmd := exec.Command("/proc/self/exe", "-test.run=^TestClosedFoldersAreCleaned$")
 		cmd.Env, cmd.Dir = []string{"TMPDIR=/tmp"}, "/"
@@ -43,7 +43,7 @@ func TestClosedFoldersAreCleaned(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Contains(g.ReadOnly, filepath.Join(dir, "mine")) {
-		t.Errorf("a folder that cannot be read can be written: %q", g.ReadOnly)
+		t.Errorf("a folder that cannot be read is writable: %q", g.ReadOnly)
 	}
 	put(t, dir, map[string]string{
 		"sub/.envrc": "", "sub/deep/er/.envrc": "", "fixed/.envrc": "", ".husky/a/b": "",
@@ -60,7 +60,7 @@ func TestClosedFoldersAreCleaned(t *testing.T) {
 	if diff := cmp.Diff(want, cleaned.Removed); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	chmod(0o700, "mine") // for the end of the test, and it is as it was
+	chmod(0o700, "mine") // make it readable for the check and the cleanup
 	if text, err := os.ReadFile(filepath.Join(dir, "mine/.envrc")); string(text) != "mine" {
 		t.Errorf("%q, %v", text, err)
 	}

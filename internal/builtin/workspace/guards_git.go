@@ -14,9 +14,9 @@ import (
 	"github.com/toolreg/toolreg/internal/atomicfile"
 )
 
-// namedByAll returns the paths in the workspace that git's configuration names, of
-// its repositories, of the one around it and of the user, and those to which hooks
-// are links.
+// namedByAll returns the paths in the workspace that the git configuration of its
+// repositories, of the enclosing repository and of the user refers to, and the
+// targets of hooks that are links.
 func (w *Dir) namedByAll(repositories []string) []string {
 	tops := []string{w.real}
 	for _, rel := range repositories {
@@ -38,8 +38,8 @@ func (w *Dir) namedByAll(repositories []string) []string {
 	return slices.Compact(out)
 }
 
-// appendInside appends an absolute path without links, relative to the workspace, if it
-// is in there and not in its git folder.
+// appendInside appends path, which is absolute with links resolved, as a path relative
+// to the workspace, if it is inside the workspace and not in its git folder.
 func (w *Dir) appendInside(to []string, path string) []string {
 	rel, err := filepath.Rel(w.real, path)
 	if err != nil || !filepath.IsLocal(rel) || rel == "." || isGit(strings.Split(rel, "/")[0]) {
@@ -48,12 +48,12 @@ func (w *Dir) appendInside(to []string, path string) []string {
 	return append(to, filepath.ToSlash(rel))
 }
 
-// namesOf returns the paths that the configuration of one repository names, and
-// where its hooks lead.
+// namesOf returns the paths that the configuration of one repository refers to,
+// and the hooks that are links.
 func (w *Dir) namesOf(top string) []string {
 	var out []string
 	hooks := func(dir string) {
-		entries, _ := os.ReadDir(dir) // there may be none
+		entries, _ := os.ReadDir(dir) // the folder may not exist
 		for _, e := range entries {
 			if e.Type() == fs.ModeSymlink {
 				out = append(out, filepath.Join(dir, e.Name()))
@@ -73,9 +73,10 @@ func (w *Dir) namesOf(top string) []string {
 	return out
 }
 
-// linkedWorktree returns the folder of git for a linked worktree and the one that it
-// shares with others, without links; "" if top is none. Both sides must say so, for
-// anybody can write a file .git that names a folder.
+// linkedWorktree returns the git folder of a linked worktree and the one that it
+// shares with others, links resolved, or "" if top is not a linked worktree. Both
+// must refer to each other, because any program can write a file .git that names a
+// folder.
 func linkedWorktree(top string) (folder, common string) {
 	if info, err := os.Lstat(filepath.Join(top, ".git")); err != nil || !info.Mode().IsRegular() {
 		return "", ""
@@ -97,8 +98,9 @@ func linkedWorktree(top string) (folder, common string) {
 	return folder, common
 }
 
-// disarm removes from a new repository its hooks and the settings that can run
-// programs, and returns what it removed; without remove, what it would remove.
+// disarm removes the hooks and the settings that can run programs from a new
+// repository, and returns what it removed. Unless remove is set, it only
+// returns what it would remove.
 func (w *Dir) disarm(rel string, remove bool) (removed []string, err error) {
 	var failed []error
 	removeAll := func(rel string) error {
@@ -126,11 +128,12 @@ func (w *Dir) disarm(rel string, remove bool) (removed []string, err error) {
 	return removed, errors.Join(failed...)
 }
 
-// maxConfig limits the size of a file of git's that is kept, in bytes.
+// maxConfig limits the size of git files that are rewritten, in bytes; larger
+// ones are removed.
 const maxConfig = 1 << 20
 
-// disarmConfig keeps of a git configuration file only the settings that cannot run
-// programs.
+// disarmConfig removes all settings that can run programs from a git configuration
+// file.
 func (w *Dir) disarmConfig(rel string, remove bool) (removed []string, err error) {
 	return w.reduce(rel, remove, func(data string, kept *bytes.Buffer) (removed []string) {
 		for e := range configSettings(data) {
@@ -144,11 +147,11 @@ func (w *Dir) disarmConfig(rel string, remove bool) (removed []string, err error
 	})
 }
 
-// rebaseSteps is the file of a repository with the steps of an unfinished rebase. Those
-// that run commands run at the next "git rebase --continue".
+// rebaseSteps is the file in a git folder that lists the steps of an unfinished rebase.
+// Its commands run at the next "git rebase --continue".
 const rebaseSteps = "rebase-merge/git-rebase-todo"
 
-// disarmRebase removes from a list of steps the commands that are not among known.
+// disarmRebase removes the commands that are not in known from a list of steps.
 func (w *Dir) disarmRebase(rel string, known []string, remove bool) (removed []string, err error) {
 	return w.reduce(rel, remove, func(data string, kept *bytes.Buffer) (removed []string) {
 		for line := range strings.Lines(data) {
@@ -179,8 +182,9 @@ func isExec(line string) bool {
 	return len(words) > 0 && (words[0] == "exec" || words[0] == "x")
 }
 
-// reduce replaces the content of a file by what keep writes, unless keep removed nothing.
-// It deletes what is no regular file or is too long. Without remove it changes nothing.
+// reduce replaces the content of a file with what keep writes, unless keep removed
+// nothing. It deletes the file if it is too large or not a regular file. Unless remove is
+// set, nothing is changed.
 func (w *Dir) reduce(rel string, remove bool, keep func(data string, kept *bytes.Buffer) (removed []string)) (removed []string, err error) {
 	info, err := w.root.Lstat(rel)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -212,8 +216,8 @@ func quoteConfig(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
 }
 
-// isHarmless reports whether a setting of git is known to run nothing and to name
-// no other file.
+// isHarmless reports whether a git setting is known not to run anything and not
+// to refer to other files.
 func isHarmless(name, value string) bool {
 	switch name {
 	case "core.repositoryformatversion", "core.filemode", "core.bare", "core.logallrefupdates", "core.ignorecase", "core.precomposeunicode", "core.symlinks",

@@ -11,7 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 )
 
-// A link can make a file of any name one that other programs act upon.
+// A link can turn a file of any name into one that other programs use.
 func TestLinksAreGuarded(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "", ".git/hooks/a.sample": "",
@@ -29,7 +29,7 @@ func TestLinksAreGuarded(t *testing.T) {
 	}
 	for _, rel := range []string{"editor", "good.env"} {
 		if !slices.Contains(g.ReadOnly, filepath.Join(dir, rel)) {
-			t.Errorf("%s can be written: %q", rel, g.ReadOnly)
+			t.Errorf("%s is writable: %q", rel, g.ReadOnly)
 		}
 	}
 	put(t, dir, map[string]string{"missing.env": "evil", "missing-hook": "evil", "tasks/tasks.json": "evil", "build/config.toml": "evil", "c/x.env": "evil"})
@@ -50,8 +50,9 @@ func TestLinksAreGuarded(t *testing.T) {
 	}
 }
 
-// The git folder of a linked worktree also has the repositories of submodules and the
-// folders of other worktrees, and a new one can claim to belong to it.
+// The shared git folder of a linked worktree also contains the repositories of
+// submodules and the folders of other worktrees. A new worktree can claim to belong
+// to it.
 func TestLinkedWorktreeGuardsTheOthers(t *testing.T) {
 	top := tooltest.Place(t, map[string]string{
 		"main/.git/HEAD": "", "main/.git/objects/x": "", "main/.git/refs/x": "", "main/.git/config": "",
@@ -67,7 +68,7 @@ func TestLinkedWorktreeGuardsTheOthers(t *testing.T) {
 	common := filepath.Join(top, "main/.git")
 	for _, rel := range []string{"modules/m/config", "worktrees/other/commondir"} {
 		if !slices.Contains(g.ReadOnly, filepath.Join(common, rel)) {
-			t.Errorf("%s can be written: %q", rel, g.ReadOnly)
+			t.Errorf("%s is writable: %q", rel, g.ReadOnly)
 		}
 	}
 	put(t, top, map[string]string{

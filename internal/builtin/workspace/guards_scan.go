@@ -12,18 +12,18 @@ import (
 	"syscall"
 )
 
-// guarded is what a scan finds, as paths relative to the workspace.
+// guarded is the result of a scan. Paths are relative to the workspace.
 type guarded struct {
 	mu           sync.Mutex
 	guarded      []string
-	repositories []string // folders that git takes for a repository
+	repositories []string // folders that git treats as a repository
 	heads        []string // folders with a file HEAD
 	closed       []string // folders that could not be read
 
 	unlock func(rel string) error
 }
 
-// scan looks through the workspace. If a folder cannot be read for lack of permission, it
+// scan scans the workspace. If a folder cannot be read because of its permissions, scan
 // calls unlock and tries again.
 func (w *Dir) scan(ctx context.Context, unlock func(rel string) error) (*guarded, error) {
 	s := &guarded{unlock: unlock}
@@ -36,7 +36,7 @@ func (w *Dir) scan(ctx context.Context, unlock func(rel string) error) (*guarded
 				return nil, err
 			}
 		}
-		for _, inner := range []string{"modules", "worktrees"} { // of .git, which a scan does not enter
+		for _, inner := range []string{"modules", "worktrees"} { // in .git, which scanFolder does not enter
 			if info, err := w.root.Lstat(path.Join(rel, inner)); err == nil && info.IsDir() {
 				if err := w.scanFolder(ctx, s, path.Join(rel, inner)); err != nil {
 					return nil, err
@@ -52,8 +52,9 @@ func (w *Dir) scan(ctx context.Context, unlock func(rel string) error) (*guarded
 	return s, nil
 }
 
-// insideRepository returns what git runs or takes settings from in a repository.
-// With a file commondir that would be another repository.
+// insideRepository returns the paths in a repository from which git runs
+// programs or reads settings. A file commondir would redirect git to another
+// repository.
 func insideRepository(dir string) []string {
 	out := []string{"hooks", "config", "config.worktree", "commondir"}
 	for i := range out {
@@ -114,8 +115,8 @@ func (w *Dir) canRead(rel string) bool {
 
 func isGit(name string) bool { return len(name) >= 4 && plainName(strings.ToLower(name)) == ".git" }
 
-// mayBeGuarded is a quick test of an entry before [Guarded]: almost all guarded
-// paths have a component that begins with a dot.
+// mayBeGuarded is a quick test before [Guarded]: almost all guarded paths have
+// a component that starts with a dot.
 func mayBeGuarded(e *Entry) bool {
 	if e.Path[0] == '.' || strings.Contains(e.Path, "/.") {
 		return true
@@ -133,7 +134,7 @@ func mayBeGuarded(e *Entry) bool {
 	return false
 }
 
-// existing returns those of the paths at which there is something.
+// existing returns those of the paths that exist.
 func (w *Dir) existing(paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(rel string) bool {
 		_, err := w.root.Lstat(rel)
@@ -143,7 +144,8 @@ func (w *Dir) existing(paths []string) []string {
 
 func (w *Dir) absolute(rel string) string { return filepath.Join(w.real, filepath.FromSlash(rel)) }
 
-// removeAll removes what is at rel, even from folders whose permissions do not allow it.
+// removeAll removes rel and everything below it, even if the permissions of a folder
+// prevent it.
 func (g *Guards) removeAll(ctx context.Context, rel string) error {
 	err := g.dir.root.RemoveAll(rel)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -158,8 +160,8 @@ func (g *Guards) removeAll(ctx context.Context, rel string) error {
 	return g.dir.root.RemoveAll(rel)
 }
 
-// unlock gives the user, whose the program's files are, access to what is at rel, and to
-// the folder that it is in. What was there before stays as it is if it was closed then.
+// unlock gives the user, who owns the program's files, access to rel and to its parent
+// folder. Folders that were already unreadable before the program ran stay unchanged.
 func (g *Guards) unlock(rel string) error {
 	for _, at := range []string{path.Dir(rel), rel} {
 		now, err := g.dir.look(at)

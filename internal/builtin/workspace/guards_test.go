@@ -12,7 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 )
 
-// put writes files below a folder; one whose name ends in a slash is a folder.
+// put writes files below a folder. A name with a trailing slash creates a
+// folder.
 func put(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -30,10 +31,10 @@ func put(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// everything stands for a program that has tried to create whatever there is.
+// everything reports that the program tried to create every name.
 func everything(string) bool { return true }
 
-func TestGuardsNameWhatExists(t *testing.T) {
+func TestGuardsListExistingPaths(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/hooks/pre-commit": "", ".git/config": "[core]\n\thooksPath = scripts/hooks\n\tfsmonitor = ./mon.sh\n",
 		".git/modules/m/HEAD": "", ".git/modules/m/objects/x": "", ".git/modules/m/refs/x": "", ".git/modules/m/config": "",
@@ -63,7 +64,7 @@ func TestGuardsNameWhatExists(t *testing.T) {
 	}
 }
 
-func TestWhatIsNewIsCleaned(t *testing.T) {
+func TestNewGuardedFilesAreRemoved(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "[core]\n\thooksPath = later\n", ".envrc": "mine", "old/.npmrc": "mine",
 	})
@@ -106,12 +107,13 @@ func TestWhatIsNewIsCleaned(t *testing.T) {
 		}
 	}
 	if again, err := g.Clean(t.Context(), everything); len(again.Removed)+len(again.Kept) > 0 || err != nil {
-		t.Errorf("again: %q, %v", again, err)
+		t.Errorf("second time: %q, %v", again, err)
 	}
 }
 
-// Somebody outside saves a file while the program runs, which ends its protection.
-func TestWhatWasReplacedIsKept(t *testing.T) {
+// Another program saves a file while the confined program runs, which ends the
+// protection of the file.
+func TestReplacedFilesAreKept(t *testing.T) {
 	opts, dir := place(t, map[string]string{".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/config": "mine", ".envrc": "mine"})
 	g, err := tooltest.Open(t, New(opts)).Guards(t.Context())
 	if err != nil {
@@ -134,8 +136,8 @@ func TestWhatWasReplacedIsKept(t *testing.T) {
 	}
 }
 
-// What the program has not tried to create is somebody else's.
-func TestWhatOthersCreatedIsKept(t *testing.T) {
+// Files that the program did not try to create belong to another program.
+func TestFilesOfOtherProgramsAreKept(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".vscode/tasks.json": "", "sub/.npmrc": "", ".git/rebase-merge/git-rebase-todo": "",
 	})
@@ -167,7 +169,8 @@ func TestWhatOthersCreatedIsKept(t *testing.T) {
 	}
 }
 
-// A linked worktree shares a git folder outside the workspace, if that says so too.
+// A linked worktree shares a git folder outside the workspace only if that folder
+// refers back to it.
 func TestLinkedWorktreeIsMutual(t *testing.T) {
 	top := tooltest.Place(t, map[string]string{
 		"main/.git/HEAD": "", "main/.git/objects/x": "", "main/.git/refs/x": "", "main/.git/config": "", "main/.git/hooks/a": "",
@@ -190,11 +193,11 @@ func TestLinkedWorktreeIsMutual(t *testing.T) {
 	}
 	w = tooltest.Open(t, New(Options{Dir: filepath.Join(top, "other")}))
 	if g, err := w.Guards(t.Context()); err != nil || g.Common != "" {
-		t.Errorf("a folder that was not asked gives %q, %v", g.Common, err)
+		t.Errorf("a folder that does not refer back: common %q, %v", g.Common, err)
 	}
 }
 
-func TestCommandsOfARebaseAreRemoved(t *testing.T) {
+func TestNewRebaseCommandsAreRemoved(t *testing.T) {
 	const before = "pick 1111111 one\nexec make test\n"
 	opts, dir := place(t, map[string]string{
 		".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/rebase-merge/git-rebase-todo": before,

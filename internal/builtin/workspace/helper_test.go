@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// place makes a workspace with files, and returns its path too.
+// place creates a workspace with files and returns its path too.
 func place(t testing.TB, files map[string]string) (Options, string) {
 	t.Helper()
 	dir := tooltest.Place(t, files)

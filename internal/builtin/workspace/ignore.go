@@ -9,10 +9,10 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/glob"
 )
 
-// maxIgnoreFile bounds what is read of one ignore file, in bytes.
+// maxIgnoreFile limits how much of an ignore file is read, in bytes.
 const maxIgnoreFile = 1 << 20
 
-// The ignore files: they say, in any folder, what tools skip.
+// The names of ignore files, which list what tools skip in their folder.
 const (
 	gitIgnore     = ".gitignore"
 	searchIgnore  = ".ignore"
@@ -20,19 +20,19 @@ const (
 	geminiIgnore  = ".geminiignore"
 )
 
-// ignoreNames lists them, weakest first. As in ripgrep, files for one program
-// override those for search tools, and those override git's, wherever in the
-// tree the files are.
+// ignoreNames returns the names of ignore files, in order of increasing
+// precedence. As in ripgrep, ignore files for one program override those for
+// search tools, and those override git's, wherever they are in the tree.
 func ignoreNames() []string { return []string{gitIgnore, searchIgnore, ripgrepIgnore, geminiIgnore} }
 
-// IgnoreRules is the rules of one folder's ignore files, chained to those of
-// the folders above it. A nil *ignoring ignores nothing. Folders without ignore
-// files share their parent's.
+// IgnoreRules are the rules of a folder's ignore files, chained to those of its
+// parent folders. A nil *IgnoreRules ignores nothing. Folders without ignore
+// files share the rules of their parent.
 type IgnoreRules struct {
 	program, search, git *ignoreList
 }
 
-// list returns the list that a file of this name belongs to.
+// list returns the list to which a file with this name belongs.
 func (g *IgnoreRules) list(name string) **ignoreList {
 	switch name {
 	case gitIgnore:
@@ -43,20 +43,20 @@ func (g *IgnoreRules) list(name string) **ignoreList {
 	return &g.program
 }
 
-// ignoreList is one file's rules; the lists further out come next.
+// ignoreList has the rules of one file. next has those of the parent folders.
 type ignoreList struct {
-	base  string // folder of the file relative to the workspace, "" for itself
-	above string // the workspace relative to that folder, for a file above it
+	base  string // the folder of the file, relative to the workspace, which is ""
+	above string // for a file above the workspace: the workspace relative to its folder
 	rules []ignoreRule
 	next  *ignoreList
 }
 
-// ignoreRule is one line, as gitignore(5) has it.
+// ignoreRule is one line of an ignore file; see gitignore(5).
 type ignoreRule struct {
 	negated bool
 	dirOnly bool
-	byName  bool   // matched against only the last part of the path
-	suffix  string // of a rule such as *.o, for which glob is nil
+	byName  bool   // matched against the last part of the path only
+	suffix  string // the suffix in a rule such as *.o; then glob is nil
 	prefix  string // the text before the first wildcard
 	glob    *glob.Glob
 }
@@ -76,7 +76,7 @@ func (g *IgnoreRules) Ignored(path string, isDir bool) bool {
 	return out
 }
 
-// decide asks the nearest list first, and in a list the last rule first.
+// decide tries the nearest list first, and the last rule of each list first.
 func (l *ignoreList) decide(path string, isDir bool) (decided, ignored bool) {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	for ; l != nil; l = l.next {
@@ -111,7 +111,7 @@ func (r *ignoreRule) matches(below, name string, isDir bool) bool {
 	return below == r.prefix
 }
 
-// parseIgnore reads the rules of an ignore file as git does.
+// parseIgnore parses an ignore file as git does.
 func parseIgnore(text []byte) []ignoreRule {
 	var rules []ignoreRule
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
@@ -124,7 +124,7 @@ func parseIgnore(text []byte) []ignoreRule {
 	return rules
 }
 
-// trimSpaces removes spaces at the end, except one after a backslash.
+// trimSpaces removes trailing spaces, except one after a backslash.
 func trimSpaces(line string) string {
 	end := 0
 	for i := 0; i < len(line); i++ {
@@ -140,8 +140,8 @@ func trimSpaces(line string) string {
 	return line[:end]
 }
 
-// parseIgnoreLine parses one line as a rule; ok is false for a comment, an
-// empty line and a pattern that can match nothing.
+// parseIgnoreLine parses one line as a rule. ok is false for comments, empty
+// lines and patterns that cannot match.
 func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
 	if line == "" || line[0] == '#' || strings.IndexByte(line, 0) >= 0 {
 		return r, false
@@ -166,15 +166,15 @@ func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
 		r.suffix = line[1:]
 		return r, true
 	}
-	// As in git, the text before the first wildcard is compared literally and the
-	// pattern begins after it.
+	// As in git, the text before the first wildcard is compared literally, and
+	// the pattern starts after it.
 	r.prefix = line[:wild]
 	r.glob, ok = glob.Compile(line[wild:])
 	return r, ok
 }
 
-// Enter returns the rules for a folder: its parent's and its own. names are the
-// folder's entries; path is relative to the workspace, "" for itself.
+// Enter returns the rules for a folder: those of its parent and its own. names
+// are the folder's entries. path is relative to the workspace, which is "".
 func (g *IgnoreRules) Enter(dir *Folder, path string, names []DirEntry) *IgnoreRules {
 	present := 0
 	for _, e := range names {
@@ -201,11 +201,11 @@ func (g *IgnoreRules) Enter(dir *Folder, path string, names []DirEntry) *IgnoreR
 	return out
 }
 
-// ignoreBit returns a distinct bit for each name of an ignore file, 0 for other
-// names.
+// ignoreBit returns a distinct bit for each name of an ignore file, and 0 for
+// other names.
 func ignoreBit(name string) int {
 	if name[0] != '.' || len(name) > len(geminiIgnore) {
-		return 0 // nearly all
+		return 0 // nearly all names
 	}
 	switch name {
 	case gitIgnore:
@@ -220,8 +220,8 @@ func ignoreBit(name string) int {
 	return 0
 }
 
-// readIgnore reads an ignore file of a folder. A file that cannot be read has
-// no rules, as in git, which does not follow links here either.
+// readIgnore reads an ignore file of a folder. As in git, links are not
+// followed, and a file that cannot be read has no rules.
 func readIgnore(dir *Folder, name string) []byte {
 	f, err := dir.Open(name)
 	if err != nil {
@@ -239,8 +239,8 @@ func readAtMost(r io.Reader, limit int64) []byte {
 	return data
 }
 
-// IgnoreRules returns what is ignored in the folder at rel, before its own
-// files are read: the rules of the folders above it.
+// IgnoreRules returns the rules that apply in the folder at rel, without those
+// of its own files: the rules of its parent folders.
 func (w *Dir) IgnoreRules(root *os.Root, rel string) *IgnoreRules {
 	g := w.ignoringAbove()
 	parts := split(rel)
@@ -258,8 +258,7 @@ func (w *Dir) IgnoreRules(root *os.Root, rel string) *IgnoreRules {
 	return g
 }
 
-// OrDot returns the path of a folder for the os package, in which the workspace
-// is ".".
+// OrDot returns rel as a path for package os, which calls the workspace ".".
 func OrDot(rel string) string {
 	if rel == "" {
 		return "."

@@ -9,9 +9,9 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 )
 
-// ignoringAbove returns the rules for the whole workspace: the person's global
-// excludes, those of the repository that it is or lies in, and the ignore files
-// between that one's top and the workspace.
+// ignoringAbove returns the rules for the whole workspace: those of the user's
+// global excludes, of the repository that contains the workspace, and of the
+// ignore files between the top of that repository and the workspace.
 func (w *Dir) ignoringAbove() *IgnoreRules {
 	out := &IgnoreRules{}
 	add := func(name, above, file string) {
@@ -39,8 +39,9 @@ func (w *Dir) ignoringAbove() *IgnoreRules {
 }
 
 // repository returns the top of the repository that contains the workspace, and
-// the workspace relative to it; "" if there is none. A repository in the home
-// directory, which often ignores everything, is not one of the projects below it.
+// the workspace relative to it; top is "" if there is no repository. A repository
+// in the home directory does not apply to the projects below it, because it often
+// ignores everything.
 func (w *Dir) repository() (top, above string) {
 	home, _ := w.userFolders()
 	home = withoutLinks(home)
@@ -59,7 +60,7 @@ func (w *Dir) repository() (top, above string) {
 	return "", ""
 }
 
-// globalExcludes returns the path of the person's own ignore file: git's
+// globalExcludes returns the path of the user's own ignore file: git's
 // core.excludesFile, or git/ignore in the configuration folder.
 func (w *Dir) globalExcludes() (found string) {
 	home, config := w.userFolders()
@@ -76,7 +77,8 @@ func (w *Dir) globalExcludes() (found string) {
 	return filepath.Join(config, "git", "ignore")
 }
 
-// readOutside reads one of the person's own files, by absolute path.
+// readOutside reads a file outside the workspace, such as the user's
+// configuration, by absolute path.
 func readOutside(path string) []byte {
 	if !filepath.IsAbs(path) {
 		return nil

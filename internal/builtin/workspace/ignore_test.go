@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "ask the installed git again for testdata/ignore.json")
 
-// ignoreCase is a set of ignore files and what git says of some paths.
+// ignoreCase is a set of ignore files and git's answers for some paths.
 type ignoreCase struct {
 	Files   map[string]string `json:"files"`   // path of an ignore file to its text
 	Paths   []string          `json:"paths"`   // folders end in a slash
@@ -29,8 +29,8 @@ type ignoreCase struct {
 
 const ignoreVectors = "testdata/ignore.json"
 
-// TestIgnoreLikeGit holds the matcher to answers recorded from git
-// check-ignore, for cases written by hand and for random ones.
+// TestIgnoreLikeGit compares the matcher with recorded answers of git
+// check-ignore, for handwritten and random cases.
 func TestIgnoreLikeGit(t *testing.T) {
 	if *update {
 		record(t)
@@ -80,7 +80,7 @@ func ignoredPaths(c ignoreCase) []string {
 	return out
 }
 
-// record makes the cases and asks git for the answers.
+// record creates the cases and asks git for the answers.
 func record(t *testing.T) {
 	cases := slices.Concat(handMade(), random(rand.New(rand.NewPCG(1, 2)), 400))
 	for i := range cases {
@@ -147,7 +147,7 @@ func random(r *rand.Rand, n int) []ignoreCase {
 				c.Paths = append(c.Paths, path)
 			}
 		}
-		// A path that others go through is a folder.
+		// A path that is the parent of others is a folder.
 		for i, p := range c.Paths {
 			if slices.ContainsFunc(c.Paths, func(q string) bool { return strings.HasPrefix(q, p+"/") }) || p == "a" {
 				c.Paths[i] = p + "/"
@@ -158,8 +158,8 @@ func random(r *rand.Rand, n int) []ignoreCase {
 	return out
 }
 
-// askGit fills in what git check-ignore says of the paths, which are made
-// first so that git sees which are folders.
+// askGit records the answers of git check-ignore for the paths. It creates them
+// first, so that git sees which are folders.
 func askGit(t *testing.T, c *ignoreCase) {
 	t.Helper()
 	dir := t.TempDir()
@@ -218,7 +218,7 @@ func FuzzIgnore(f *testing.F) {
 		if ignored && !first {
 			t.Error("ignored without a rule")
 		}
-		// Lines that say nothing change nothing.
+		// Comments, empty lines and a byte order mark change nothing.
 		noisy := bytes.Join([][]byte{[]byte("# comment\n\n"), bytes.TrimPrefix([]byte(text), []byte(textfile.BOM)), []byte("\n#\n")}, nil)
 		if _, again := (&ignoreList{rules: parseIgnore(noisy)}).decide(path, false); again != ignored {
 			t.Errorf("%q ignored: %v, with comments %v", path, ignored, again)

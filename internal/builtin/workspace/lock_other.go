@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// changeLock is the lock on changes to the workspace. This system has no locks
-// on folders between processes, so it holds only within this process.
+// changeLock is the lock on changes to the workspace. This system has no folder
+// locks between processes, so it works only within this process.
 type changeLock struct{ mu sync.Mutex }
 
 // acquire waits for the lock.

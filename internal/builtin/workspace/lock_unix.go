@@ -10,17 +10,18 @@ import (
 	"time"
 )
 
-// lockWait bounds how long a change waits for others to end.
+// lockWait is how long a change waits for others to finish.
 const lockWait = 10 * time.Second
 
 var errLocked = errors.New("another program is changing files in the workspace; try again")
 
 // changeLock is the lock on changes to the workspace: a lock on its folder,
-// which leaves no file behind and ends with its holder. If the file system has
-// no such locks, changes proceed without it.
+// which leaves no file behind and is released when the process that holds it
+// exits. If the file system does not support such locks, changes proceed
+// without one.
 type changeLock struct{}
 
-// acquire waits for the lock, but not forever.
+// acquire waits for the lock, at most lockWait.
 func (changeLock) acquire(ctx context.Context, root *os.Root) (release func(), err error) {
 	folder, err := root.Open(".")
 	if err != nil {
@@ -31,7 +32,7 @@ func (changeLock) acquire(ctx context.Context, root *os.Root) (release func(), e
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return func() { folder.Close() }, nil // which releases the lock
+			return func() { folder.Close() }, nil // closing releases the lock
 		}
 		timer := time.NewTimer(wait)
 		select {

@@ -2,5 +2,5 @@
 
 package workspace
 
-// openNonblock is 0 on systems without pipes in the file system.
+// openNonblock is 0 on systems without named pipes in the file system.
 const openNonblock = 0

@@ -4,5 +4,5 @@ package workspace
 
 import "syscall"
 
-// openNonblock keeps an open from waiting for the other end of a pipe.
+// openNonblock keeps an open from waiting for the other end of a named pipe.
 const openNonblock = syscall.O_NONBLOCK

@@ -11,11 +11,12 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 )
 
-// Repositories outside a folder .git are guarded like one: git treats any folder
-// with the right files as a repository and runs what its config says.
+// Repositories in folders other than .git are guarded too: git treats any folder
+// with the right files as a repository and runs the commands in its
+// configuration.
 
 // inRepository returns the rest of rel below a folder that git treats as a
-// repository, or would once all the written files exist.
+// repository, or would treat as one once all the written files exist.
 func (w *Dir) inRepository(rel string, written []string) (below string, ok bool) {
 	root, err := w.Root()
 	if err != nil {
@@ -35,19 +36,20 @@ func (w *Dir) inRepository(rel string, written []string) (below string, ok bool)
 	}
 }
 
-// liesIn reports whether a path is another or below it, ignoring case.
+// liesIn reports whether file is folder or below it, ignoring case.
 func liesIn(file, folder string) bool {
 	file, folder = strings.ToLower(file), strings.ToLower(folder)
 	return file == folder || strings.HasPrefix(file, folder+"/")
 }
 
-// maxConfigs is how many configuration files of git are read for one file.
+// maxConfigs limits how many git configuration files are read to check one
+// file.
 const maxConfigs = 50
 
-// namedByGit reports whether git reads rel as configuration, or runs it or files in
-// a folder that its configuration names: core.hooksPath, core.fsmonitor, filters. What
-// counts are the repositories that rel lies in, and the user's own configuration. A file that
-// cannot be read names nothing.
+// namedByGit reports whether git reads rel as configuration, or runs it or files in it
+// because of its configuration: core.hooksPath, core.fsmonitor, filters. It checks the
+// repositories that contain rel and the user's own configuration. Configuration files that
+// cannot be read are skipped.
 func (w *Dir) namedByGit(rel string) bool {
 	file := filepath.Join(w.real, filepath.FromSlash(rel))
 	for top := filepath.Dir(file); ; top = filepath.Dir(top) {
@@ -61,7 +63,7 @@ func (w *Dir) namedByGit(rel string) bool {
 	}
 }
 
-// namedIn is namedByGit for the repository whose working tree is top.
+// namedIn is like namedByGit, for the repository whose working tree is top.
 func (w *Dir) namedIn(top, file string) bool {
 	for _, dir := range gitFolders(top) {
 		if isHook(file, filepath.Join(dir, "hooks")) {
@@ -76,9 +78,9 @@ func (w *Dir) namedIn(top, file string) bool {
 	return is || !all
 }
 
-// eachNamed calls visit with each path that the configuration of a repository may
-// name, absolute, until it returns false. The result is false if there are too many
-// files to know them all.
+// eachNamed calls visit with the absolute path of each file that the configuration
+// of a repository may refer to, until visit returns false. It returns false if
+// there are too many configuration files to read them all.
 func (w *Dir) eachNamed(top string, visit func(key, path string) bool) (all bool) {
 	configs := w.userConfigs()
 	for _, dir := range gitFolders(top) {
@@ -97,7 +99,7 @@ func (w *Dir) eachNamed(top string, visit func(key, path string) bool) (all bool
 			case "core.hookspath", "init.templatedir":
 				paths = []string{value}
 			case "safe.directory", "maintenance.repo", "gui.recentrepo", "core.worktree", "remote.url", "remote.pushurl", "submodule.url":
-				paths = nil // they name repositories
+				paths = nil // these refer to repositories
 			}
 			for _, path := range paths {
 				if !visit(key, from(base, expand.Home(path, home))) {
@@ -112,14 +114,15 @@ func (w *Dir) eachNamed(top string, visit func(key, path string) bool) (all bool
 	return true
 }
 
-// pathsIn returns what may be a path in a value, which may be a line for a shell.
+// pathsIn returns the words of a value that may be paths. The value may be a
+// shell command.
 func pathsIn(value string) []string {
 	words := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`!();&|<>=", r) })
 	return slices.DeleteFunc(append(words, value), func(word string) bool { return !strings.ContainsAny(word, "./") })
 }
 
-// isNamedBy reports whether file is path or below it, by its name or through
-// links. A folder around the whole working tree names nothing.
+// isNamedBy reports whether file is path or below it, by name or through links.
+// A folder that contains the whole working tree does not count.
 func isNamedBy(path, file, top string) bool {
 	if liesIn(file, path) && !liesIn(top, path) {
 		return true
@@ -128,9 +131,9 @@ func isNamedBy(path, file, top string) bool {
 	return liesIn(file, real) && !liesIn(top, real)
 }
 
-// withoutLinks resolves the links in what exists of a path, and links to what does not.
+// withoutLinks resolves the links in the existing part of a path, and dangling links.
 func withoutLinks(path string) string {
-	const most = 40 // as in the kernel
+	const most = 40 // as in Linux
 	return followLinks(path, most)
 }
 
@@ -146,21 +149,21 @@ func followLinks(path string, most int) string {
 	return path
 }
 
-// isHook reports whether a folder of hooks has a link to file.
+// isHook reports whether a folder of hooks contains a link to file.
 func isHook(file, hooks string) bool {
 	info, err := os.Stat(file)
 	if err != nil {
 		return false
 	}
-	entries, _ := os.ReadDir(hooks) // there may be none
+	entries, _ := os.ReadDir(hooks) // the folder may not exist
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		hook, err := os.Stat(filepath.Join(hooks, e.Name()))
 		return err == nil && os.SameFile(hook, info)
 	})
 }
 
-// gitFolders returns the folders of the repository of a working tree, by absolute
-// path: .git or what it refers to, and the one shared with other working trees.
+// gitFolders returns the absolute paths of the git folders of a working tree:
+// .git or the folder it refers to, and the one shared with other working trees.
 func gitFolders(top string) []string {
 	dir := filepath.Join(top, ".git")
 	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeType == 0 {

@@ -15,16 +15,17 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxLinks bounds the links followed on one path, as Linux does.
+// maxLinks limits the links followed on one path, to the same number as in
+// Linux.
 const maxLinks = 40
 
-// refusal says why a path must not be used.
+// refusal is the error for a path that must not be used.
 type refusal struct{ path, reason string }
 
 func (e *refusal) Error() string { return fmt.Sprintf("path %s %s", text.Quote(e.path), e.reason) }
 
-// Param resolves the value of a path param; a path that is refused is an
-// *ArgsError for the param at pointer.
+// Param resolves the value of a path param. If the path is refused, the error
+// is an *ArgsError for the param at pointer.
 func (w *Dir) Param(tool, pointer, name string) (string, error) {
 	rel, err := w.resolve(name)
 	if r, ok := errors.AsType[*refusal](err); ok {
@@ -33,18 +34,19 @@ func (w *Dir) Param(tool, pointer, name string) (string, error) {
 	return rel, err
 }
 
-// maxPath is the longest path that is taken, in bytes; systems take no longer ones.
+// maxPath is the maximum length of a path in bytes; systems do not accept longer
+// ones.
 const maxPath = 4096
 
-// resolve turns a path as a model writes it, relative to the workspace or
-// absolute inside it, into the real path inside the workspace: relative,
-// cleaned, with slashes and without links. The named file need not exist. The
-// error is a *refusal for a path that must not be used because it leads outside
-// the workspace, by itself or through a link, or is not a plain path.
+// resolve converts a path as a model writes it, relative to the workspace or
+// absolute inside it, to the real path inside the workspace: relative, cleaned,
+// with slashes and without links. The file need not exist. The error is a
+// *refusal if the path must not be used because it leads outside the workspace,
+// directly or through a link, or is not a plain path.
 //
-// The links are followed by hand because an os.Root refuses absolute links,
-// even those that lead back inside. The result is opened with enter, so replacing
-// a folder with a link in the meantime achieves nothing.
+// The links are followed by hand because an os.Root refuses absolute links, even
+// those that lead back inside. The result is opened with enter, so replacing a
+// folder with a link in the meantime has no effect.
 func (w *Dir) resolve(name string) (string, error) {
 	if len(name) > maxPath {
 		return "", &refusal{name, fmt.Sprintf("is longer than %d bytes", maxPath)}
@@ -94,8 +96,8 @@ func leaves(name, link string) error {
 	return &refusal{name, fmt.Sprintf("leaves the workspace through link %s", text.Quote(link))}
 }
 
-// follow replaces the link at the path at with its target and returns the part
-// that is resolved and the part that remains.
+// follow replaces the link at the path at with its target. It returns the
+// resolved part and the remaining parts.
 func (w *Dir) follow(root *os.Root, name, at string, rest []string) (string, []string, error) {
 	target, err := root.Readlink(at)
 	if err != nil {
@@ -152,8 +154,8 @@ func (w *Dir) relative(name string) (string, error) {
 	return filepath.ToSlash(clean), nil
 }
 
-// Inside makes an absolute path relative to the workspace. The folder may be
-// written as in the settings, by its real name, or by another name through
+// Inside makes an absolute path relative to the workspace. The workspace may be
+// written as in the settings, by its real path, or by another path through
 // links.
 func (w *Dir) Inside(abs string) (string, bool) {
 	for _, base := range []string{w.dir, w.real} {
@@ -175,7 +177,7 @@ func (w *Dir) Inside(abs string) (string, bool) {
 	}
 }
 
-// split returns the parts of a path, without those that are empty or ".".
+// split returns the parts of a path, without empty parts and ".".
 func split(rel string) []string {
 	parts := strings.Split(rel, "/")
 	out := parts[:0]

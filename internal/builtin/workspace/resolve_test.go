@@ -8,7 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 )
 
-// linked makes a workspace full of links.
+// linked creates a workspace full of links.
 func linked(t testing.TB) (opts Options, dir, outside string) {
 	t.Helper()
 	dir, outside = tooltest.Linked(t)

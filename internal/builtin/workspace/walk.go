@@ -9,22 +9,22 @@ import (
 	"sync/atomic"
 )
 
-// WalkOptions say what a walk through the workspace visits.
+// WalkOptions describe what a walk through the workspace visits.
 type WalkOptions struct {
-	Start   string            // folder relative to the workspace, "." for itself
+	Start   string            // folder relative to the workspace, which is "."
 	Respect bool              // honor ignore files, and skip installed packages
 	Enter   func(*Entry) bool // whether to enter a folder; nil: all
-	// Match says by the name whether to visit a file or link; nil: all.
+	// Match reports by name whether to visit a file or link; nil: all.
 	Match func(*Entry) bool
 	// Forced reports entries to which ignore files do not apply; nil: none.
 	Forced func(*Entry) bool
 	// Hides reports entries that rules hide from the caller; nil: none.
 	Hides func(path string) bool
-	// Each is called for every file and link visited, from several goroutines; worker
-	// counts from 0 to Workers()-1.
+	// Each is called for every file and link visited, from several goroutines. worker
+	// is from 0 to Workers()-1.
 	Each func(worker int, s *Entry)
 	// Failed is called for every folder that cannot be read, from several goroutines, and
-	// says whether to try once more; nil: such folders are only counted.
+	// reports whether to try again; nil: such folders are only counted.
 	Failed func(path string, err error) (again bool)
 }
 
@@ -36,11 +36,11 @@ type Entry struct {
 	Dir  *Folder     // the folder that contains it
 }
 
-// Packages is the folder of installed packages, which a walk skips as if an ignore
-// file excluded it.
+// Packages is the folder of installed packages. Walks skip it as if an ignore file
+// excluded it.
 const Packages = "node_modules"
 
-// LeftOut counts what a walk skipped, and what it did not.
+// LeftOut counts the entries that a walk visited and those that it skipped.
 type LeftOut struct {
 	visited    atomic.Int64 // files and links
 	ignored    atomic.Int64 // entries excluded by ignore files
@@ -48,12 +48,12 @@ type LeftOut struct {
 	unreadable atomic.Int64 // folders that could not be read
 }
 
-// Workers is how many goroutines a walk uses.
+// Workers returns the number of goroutines of a walk.
 func Workers() int { return max(1, min(runtime.GOMAXPROCS(0), 8)) }
 
 // Walk visits everything below a folder with several goroutines, in no
 // particular order, without following links. It returns when done, or with the
-// error of ctx when ctx ends.
+// error of ctx when ctx is canceled.
 func (w *Dir) Walk(ctx context.Context, opts WalkOptions) (*LeftOut, error) {
 	root, err := w.Root()
 	if err != nil {
@@ -111,7 +111,7 @@ func (w *walker) work(worker int) {
 		if !ok {
 			return
 		}
-		if !w.isStopped() { // the rest is still popped, to close folders
+		if !w.isStopped() { // remaining tasks are still popped, to close their folders
 			w.run(worker, t)
 		}
 		t.folder.release()
@@ -141,7 +141,7 @@ func (w *walker) run(worker int, t task) {
 	}
 }
 
-// read reads a folder, visits its files and leaves its folders as tasks.
+// read reads a folder, visits its files and queues its folders as tasks.
 func (w *walker) read(worker int, f *folder) {
 	entries, err := f.dir.Entries()
 	if err != nil {
@@ -155,7 +155,7 @@ func (w *walker) read(worker int, f *folder) {
 	}
 	var folders []task
 	var files []Entry
-	s := Entry{Dir: f.dir} // one for all: a closure for each would be most of the garbage of a walk
+	s := Entry{Dir: f.dir} // shared: one per entry would be most of the garbage of a walk
 	for _, e := range entries {
 		s.Name, s.Kind = e.Name, e.Kind
 		isDir := e.IsDir()
@@ -204,7 +204,7 @@ func (w *walker) eachOf(worker int, files []Entry) {
 	}
 }
 
-// Join returns the path of an entry of a folder, which is "" for the workspace.
+// Join returns the path of an entry of dir, which is "" for the workspace.
 func Join(dir, name string) string {
 	if dir == "" {
 		return name

@@ -19,9 +19,9 @@ func (f *folder) release() {
 	}
 }
 
-// task is a folder to read (below is set if it has yet to be opened), or a
-// batch of entries of one. Splitting the entries keeps all workers busy if one
-// folder has thousands of files.
+// task is a folder to read, which is not open yet if below is set, or a batch
+// of entries of one folder. Batches keep all workers busy if one folder has
+// thousands of files.
 type task struct {
 	folder *folder
 	below  string
@@ -36,7 +36,7 @@ type walker struct {
 
 	mu      sync.Mutex
 	more    sync.Cond
-	tasks   []task // a stack: going deep first keeps few folders open
+	tasks   []task // a stack: depth-first keeps few folders open
 	running int
 	stopped bool
 }
@@ -55,7 +55,7 @@ func (w *walker) push(tasks ...task) {
 	}
 }
 
-// pop waits for a task. It returns false if there is nothing left to do.
+// pop waits for a task. It returns false if no work is left.
 func (w *walker) pop() (task, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

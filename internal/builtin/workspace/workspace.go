@@ -1,7 +1,7 @@
-// Package workspace is the directory tree that the built-in tools may touch:
-// paths as a model writes them are resolved inside it, files are read, written
-// and locked through one [os.Root], folders are walked, and ignore files are
-// applied.
+// Package workspace provides the directory tree that the built-in tools may
+// use: paths as a model writes them are resolved inside it, files are read,
+// written and locked through one [os.Root], folders are walked, and ignore
+// files are applied.
 //
 // No path, link or race leads outside it. Errors about paths are worded as
 // results of tools.
@@ -21,9 +21,10 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 )
 
-// Dir is the directory tree that file tools may touch. Paths below are
-// relative to it, cleaned, with slashes, "." for itself; [Dir.Param]
-// makes them. It is opened on first use and safe for concurrent use.
+// Dir is the directory tree that file tools may use. The methods take paths
+// that are relative to it and cleaned, with slashes and without links, as
+// [Dir.Param] returns them; "." is the tree itself. It is opened on first use.
+// Dir is safe for concurrent use.
 type Dir struct {
 	dir              string   // absolute, as in the settings
 	protected        []string // absolute
@@ -31,21 +32,21 @@ type Dir struct {
 
 	once sync.Once
 	root *os.Root
-	real string // dir without links
+	real string // dir with links resolved
 	err  error
 
 	changing changeLock
 
 	sharing sync.Mutex
-	shared  *Dir // the git folder that a linked worktree shares with others; nil: not used yet
-	ofGit   bool // this is such a folder
+	shared  *Dir // the git folder that a linked worktree shares with others; nil until used
+	ofGit   bool // this Dir is such a git folder
 }
 
 // Options define the workspace. All paths are absolute.
 type Options struct {
 	// Dir is the folder. Required.
 	Dir string
-	// Protected are toolreg's own files and folders, which are never changed;
+	// Protected are toolreg's own files and folders, which tools cannot change;
 	// they need not exist.
 	Protected []string
 	// Home and ConfigHome are where to look for git's global excludes; "" means the
@@ -58,13 +59,13 @@ func New(opts Options) *Dir {
 	return &Dir{dir: opts.Dir, protected: opts.Protected, home: opts.Home, configHome: opts.ConfigHome}
 }
 
-// Path returns the path of the workspace without links.
+// Path returns the path of the workspace with links resolved.
 func (w *Dir) Path() (string, error) {
 	_, err := w.Root()
 	return w.real, err
 }
 
-// Root returns the root that all access goes through.
+// Root returns the root through which files are accessed.
 func (w *Dir) Root() (*os.Root, error) {
 	w.once.Do(func() {
 		if !filepath.IsAbs(w.dir) {
@@ -90,7 +91,7 @@ func (w *Dir) sharedWith(common string) *Dir {
 	w.sharing.Lock()
 	defer w.sharing.Unlock()
 	if w.shared != nil && w.shared.dir != common {
-		_ = w.shared.Close() // somebody has made it a worktree of another repository
+		_ = w.shared.Close() // the workspace has become a worktree of another repository
 		w.shared = nil
 	}
 	if w.shared == nil {
@@ -100,7 +101,7 @@ func (w *Dir) sharedWith(common string) *Dir {
 	return w.shared
 }
 
-// Close releases the workspace; nothing can be opened any more.
+// Close releases the workspace; nothing can be opened after that.
 func (w *Dir) Close() error {
 	w.once.Do(func() { w.err = os.ErrClosed })
 	w.sharing.Lock()
@@ -119,8 +120,8 @@ func (w *Dir) Close() error {
 var ErrKind = errors.New("is a device, pipe or socket; only regular files and directories can be used")
 
 // OpenFile opens the regular file or directory at rel for reading. It never
-// blocks on a pipe and never opens a device: the errors wrap ErrKind then, and
-// otherwise fs.ErrNotExist and the like.
+// blocks on a named pipe and never opens a device: for these the error wraps
+// ErrKind. For a missing file it wraps fs.ErrNotExist.
 func (w *Dir) OpenFile(rel string) (*os.File, fs.FileInfo, error) {
 	folder, name, err := w.parent(rel)
 	if err != nil {
@@ -141,16 +142,16 @@ func (w *Dir) OpenFile(rel string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// errLogin reports that a file contains the tokens of a login.
+// errLogin means that a file contains the tokens of a login.
 var errLogin = errors.New("contains a login of toolreg; tools cannot read it")
 
-// IsLogin reports whether a path, links resolved, has the name that package
-// oauth gives the files of logins: login-, 32 hex digits, .json. They are in the
-// workspace if that is the home directory.
+// IsLogin reports whether a path with links resolved has the name of a login
+// file of package oauth: login-, 32 hex digits, .json. Such files are in the
+// workspace if it is the home directory.
 func IsLogin(rel string) bool {
 	const before, hash, after = "login-", 32, ".json"
 	name := rel[strings.LastIndexByte(rel, '/')+1:]
-	if len(name) != len(before)+hash+len(after) { // most of them
+	if len(name) != len(before)+hash+len(after) { // most names
 		return false
 	}
 	name = strings.ToLower(name)
@@ -159,8 +160,8 @@ func IsLogin(rel string) bool {
 }
 
 func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
-	// Opening a device can have side effects, so the type is checked first; the check
-	// after opening is the decisive one.
+	// Opening a device can have side effects, so the type is checked first. The check
+	// after opening is the one that cannot be raced.
 	if info, err := root.Lstat(name); err != nil {
 		return nil, nil, Cause(err)
 	} else if !isUsable(info.Mode()) && info.Mode()&fs.ModeSymlink == 0 {
@@ -183,8 +184,8 @@ func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 
 func isUsable(m fs.FileMode) bool { return m.IsRegular() || m.IsDir() }
 
-// ReadFile returns the whole regular file at rel. A file of more than limit
-// bytes is an error.
+// ReadFile returns the content of the regular file at rel. It returns an error
+// if the file is larger than limit bytes.
 func (w *Dir) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, error) {
 	f, info, err := w.OpenFile(rel)
 	if err != nil {
@@ -205,11 +206,11 @@ func (w *Dir) ReadFile(rel string, limit int64) ([]byte, fs.FileInfo, error) {
 	return data, info, nil
 }
 
-// ErrIsDir reports that a path is a folder where a file is needed.
+// ErrIsDir means that a path is a folder where a file is needed.
 var ErrIsDir = errors.New("is a directory")
 
-// Cause removes the operation and path from an error of the os package: the
-// messages of tools name the path once, as the caller wrote it.
+// Cause removes the operation and the path from an error of package os: the
+// messages of tools contain the path only once, as the caller wrote it.
 func Cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err

@@ -11,12 +11,12 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// WriteFile replaces or creates the file at rel, which [Dir.Param] gave, with
-// data: it creates folders, and the new content is on disk before it gets the
-// name. mode is the permission bits; 0 keeps those of the old file. Readers see
-// the old content or the new one, and a failure leaves the old one. It refuses
-// toolreg's own files, files without write permission and anything but regular
-// files.
+// WriteFile creates the file at rel, which [Dir.Param] returned, or replaces
+// its content with data. It creates missing folders. The new content is on disk
+// before it gets the name: readers see the old content or the new one, and a
+// failure leaves the old one. mode is the permission bits; 0 keeps those of the
+// old file. WriteFile refuses toolreg's own files, files without write
+// permission and anything but regular files.
 //
 // The file gets a new inode: a hard link elsewhere keeps the old content.
 func (w *Dir) WriteFile(rel string, data []byte, mode fs.FileMode) (err error) {
@@ -39,12 +39,12 @@ func (w *Dir) WriteFile(rel string, data []byte, mode fs.FileMode) (err error) {
 	if err := s.Commit(); err != nil {
 		return err
 	}
-	_ = atomicfile.SyncFolder(parent) // the content has been written either way
+	_ = atomicfile.SyncFolder(parent) // the content is written even if this fails
 	return nil
 }
 
-// Parent creates and opens the folder of a file that may be written. The caller
-// closes it.
+// Parent opens the folder of a file that may be written, and creates it if
+// needed. The caller closes it.
 func (w *Dir) Parent(rel string) (*os.Root, error) {
 	if err := w.Protect(rel); err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func (w *Dir) Parent(rel string) (*os.Root, error) {
 		return nil, ErrIsDir
 	}
 	dir := path.Dir(rel)
-	// All further steps name the file within its folder, so that a folder that is
-	// replaced in the meantime does not divert them.
+	// All further steps name the file within its folder, so that they are not
+	// redirected if the folder is replaced.
 	parent, err := w.enter(dir, true)
 	if err != nil {
 		return nil, fmt.Errorf("creating folder %s: %w", text.Quote(dir), err)
@@ -63,9 +63,9 @@ func (w *Dir) Parent(rel string) (*os.Root, error) {
 	return parent, nil
 }
 
-// Stage checks the existing file and writes the new content next to it, with
-// the same owner and, if mode is 0, the same permission bits. The caller closes
-// the result.
+// Stage checks the existing file and writes the new content to a temporary file
+// next to it, with the same owner and, if mode is 0, the same permission bits.
+// The caller closes the result.
 func Stage(parent *os.Root, base string, data []byte, mode fs.FileMode) (*atomicfile.File, error) {
 	old, err := parent.Lstat(base)
 	switch {
@@ -93,7 +93,7 @@ func Stage(parent *os.Root, base string, data []byte, mode fs.FileMode) (*atomic
 	return s, nil
 }
 
-// RemoveFile removes the regular file at rel, which [Dir.Param] gave.
+// RemoveFile removes the regular file at rel, which [Dir.Param] returned.
 func (w *Dir) RemoveFile(rel string) error {
 	if err := w.Protect(rel); err != nil {
 		return err

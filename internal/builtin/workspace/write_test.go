@@ -13,7 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 )
 
-// write resolves the name and writes as the writing tools do.
+// write resolves the name and writes the file as the tools do.
 func write(t testing.TB, opts Options, name, text string) error {
 	t.Helper()
 	w := tooltest.Open(t, New(opts))
@@ -33,7 +33,7 @@ func content(t testing.TB, path string) string {
 	return string(data)
 }
 
-// noTemporaries fails when a folder holds a file left behind by a write.
+// noTemporaries fails if a folder contains a file that a write left behind.
 func noTemporaries(t testing.TB, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -129,7 +129,7 @@ func TestReadersSeeOldOrNew(t *testing.T) {
 	}
 	for range 200 {
 		if got := content(t, filepath.Join(dir, "f")); got != strings.Repeat(got[:1], 1<<16) {
-			t.Fatal("half of one content and half of another")
+			t.Fatal("the file has parts of both contents")
 		}
 	}
 	wg.Wait()
@@ -160,7 +160,7 @@ func TestProtectedFilesAreNeverChanged(t *testing.T) {
 	}
 	w := tooltest.Open(t, New(opts))
 	if err := w.RemoveFile("state/approvals.json"); err == nil {
-		t.Error("a file of toolreg's own was removed")
+		t.Error("one of toolreg's own files was removed")
 	}
 	if err := w.RemoveFile("free"); err != nil {
 		t.Error(err)
@@ -177,6 +177,6 @@ func TestWorkspaceBelowAProtectedFolder(t *testing.T) {
 	opts, dir := place(t, nil)
 	opts.Protected = []string{filepath.Dir(dir)}
 	if err := write(t, opts, "x", "new"); err == nil {
-		t.Error("written below toolreg's own folder")
+		t.Error("a file below toolreg's own folder was written")
 	}
 }

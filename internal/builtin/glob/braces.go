@@ -2,12 +2,13 @@ package glob
 
 import "fmt"
 
-// maxAlternatives bounds what the braces of one pattern may expand to.
+// maxAlternatives limits the number of patterns to which the braces of one
+// pattern may expand.
 const maxAlternatives = 1024
 
-// expandBraces returns the patterns that a pattern with {a,b} stands for, or
-// the pattern itself if it has none. Braces nest; without a comma or an end
-// they are literal.
+// expandBraces returns the patterns to which a pattern with {a,b} expands, or
+// the pattern itself if it has no braces. Braces may be nested. Without a comma
+// or a closing brace they are literal.
 func expandBraces(pattern string) ([]string, error) {
 	out := []string{""}
 	for pattern != "" {
@@ -43,8 +44,8 @@ func join(heads, tails []string) []string {
 	return out
 }
 
-// firstBraces finds the first complete {a,b}: where it opens, where it ends,
-// and its choices, nil if there is none.
+// firstBraces finds the first complete {a,b}. It returns where it starts and
+// ends, and its choices, which are nil if there are no braces.
 func firstBraces(s string) (open, end int, choices []string) {
 	depth, from := 0, 0
 	for i := 0; i < len(s); i++ {

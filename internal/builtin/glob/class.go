@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// translateClass reads a class after its "[" and returns it in doublestar's
-// syntax, with the number of bytes it takes, 0 if it has no end. As in git, !
-// and ^ negate, ] is literal at the start, [:names:] are ASCII, and no class
-// contains a slash.
+// translateClass parses a class after its "[". It returns the class in
+// doublestar's syntax and the number of bytes parsed, which is 0 if the class
+// is not closed. As in git, ! and ^ negate, ] is literal at the start,
+// [:names:] match ASCII characters, and no class contains a slash.
 func translateClass(s string) (class string, n int) {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -45,7 +45,7 @@ func translateClass(s string) (class string, n int) {
 				return "", 0
 			}
 			i += 1 + size
-			high = max(low, high) // as in git, the range b-a is only b
+			high = max(low, high) // as in git, the range b-a matches only b
 		}
 		if low <= '/' && '/' <= high {
 			empty = !writeRange(&b, low, '/'-1) && empty
@@ -54,13 +54,13 @@ func translateClass(s string) (class string, n int) {
 		empty = !writeRange(&b, low, high) && empty
 	}
 	if empty {
-		b.WriteByte(0) // which no path contains
+		b.WriteByte(0) // no path contains NUL
 	}
 	b.WriteByte(']')
 	return b.String(), i + 1
 }
 
-// writeRange writes a range of characters, if there are any.
+// writeRange writes a range of characters and reports whether it is not empty.
 func writeRange(b *strings.Builder, low, high rune) bool {
 	if low > high {
 		return false
@@ -75,7 +75,7 @@ func writeRange(b *strings.Builder, low, high rune) bool {
 }
 
 // classRune returns the character at the start of s, which may be escaped, and
-// the bytes that it takes, 0 if there is none.
+// its number of bytes, which is 0 if s is empty.
 func classRune(s string) (r rune, size int) {
 	escaped := 0
 	if strings.HasPrefix(s, `\`) {
@@ -97,7 +97,7 @@ func className(s string) (string, bool) {
 	return name, ok && !strings.Contains(name, "]")
 }
 
-// classSet is the content of a named class, without the slash.
+// classSet returns the characters of a named class, without the slash.
 func classSet(name string) string {
 	switch name {
 	case "alpha":

@@ -1,8 +1,8 @@
-// Package glob matches paths against the globs of tools and of ignore files.
+// Package glob matches paths against the globs of tools and ignore files.
 //
-// The engine is doublestar. This package adds git's dialect: its character
-// classes, none of which contains a slash; "a/**" matches what is in a, but not
-// a itself; and a brace without alternatives is literal.
+// It is based on doublestar and adds git's dialect: in git, character classes
+// never contain a slash, "a/**" matches the entries of a but not a itself, and
+// a brace without alternatives is literal.
 package glob
 
 import (
@@ -15,19 +15,19 @@ import (
 
 // Glob is a compiled glob over paths with slashes.
 type Glob struct {
-	// head is the text of the leading parts that name one entry each, with the slash
-	// after them. It is the whole path if text is empty.
+	// head is the text of the leading parts without wildcards, with a trailing
+	// slash. It is the whole path if text is empty.
 	head string
-	text string // of the other parts
-	// heads are the prefixes of text up to each of its slashes, beginning with the
-	// first part, and end after the first "**".
+	text string // the other parts
+	// heads are the prefixes of text up to each of its slashes, the shortest
+	// first, up to the first "**".
 	heads []string
-	deep  bool // there is a "**"
-	// last is the glob of the last part if text is "**" and that part; suffix is the
-	// text after its star if it has nothing else. Most globs have this form, and the
-	// engine is slow with them.
+	deep  bool // contains "**"
+	// last is the glob of the last part if text consists of "**" and that part.
+	// suffix is the text after its star if the part is a star followed by plain
+	// text. Most globs have this form, and doublestar is slow with them.
 	last, suffix string
-	literals     []string // the parts that name one entry
+	literals     []string // the parts without wildcards
 }
 
 // Compile compiles a glob without braces. ok is false if it can never match
@@ -63,7 +63,7 @@ func Compile(text string) (g *Glob, ok bool) {
 		}
 	}
 	if parts[len(parts)-1] == "**" {
-		parts = append(parts, "*") // what is in it
+		parts = append(parts, "*") // the entries of the folder
 	}
 	if len(parts) == 2 && parts[0] == "**" {
 		g.last = parts[1]
@@ -116,7 +116,7 @@ func (g *Glob) mayContain(folder string) bool {
 	return g.heads[depth] == "**" || doublestar.MatchUnvalidated(g.heads[depth], rest)
 }
 
-// names reports whether a part of the glob is literally that name.
+// names reports whether a part of the glob is exactly that name.
 func (g *Glob) names(name string) bool { return slices.Contains(g.literals, bytewise(name)) }
 
 // translate returns the parts of a glob in doublestar's syntax.
@@ -153,8 +153,8 @@ func translate(text string) (parts []string, ok bool) {
 	return append(parts, oneStar(part.String())), true
 }
 
-// oneStar reduces several stars to two if they are a whole part, and otherwise
-// to one.
+// oneStar replaces several stars by "**" if they are a whole part, and by one
+// star otherwise.
 func oneStar(part string) string {
 	if !strings.Contains(part, "**") {
 		return part
@@ -179,7 +179,7 @@ func oneStar(part string) string {
 	return b.String()
 }
 
-// bytewise turns each byte into a character: git's wildcards match bytes.
+// bytewise converts each byte to a character: git's wildcards match bytes.
 func bytewise(s string) string {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
@@ -193,7 +193,7 @@ func bytewise(s string) string {
 	return s
 }
 
-// unescape removes the backslashes.
+// unescape removes backslash escapes.
 func unescape(part string) string {
 	var b strings.Builder
 	for i := 0; i < len(part); i++ {

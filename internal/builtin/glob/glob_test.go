@@ -51,7 +51,7 @@ func TestPattern(t *testing.T) {
 		}
 	}
 	if p, _ := CompilePattern("*.go", false); p.Match("A.GO") {
-		t.Error("case does not count")
+		t.Error("case was ignored")
 	}
 }
 
@@ -80,7 +80,7 @@ func TestMayContain(t *testing.T) {
 	}
 }
 
-// TestHostilePatterns would not end if a pattern could make matching
+// TestHostilePatterns would take forever if a pattern could make matching
 // exponential.
 func TestHostilePatterns(t *testing.T) {
 	long := strings.Repeat("a", 250)
@@ -98,7 +98,7 @@ func TestHostilePatterns(t *testing.T) {
 	}
 }
 
-// naive matches by trying everything, which is slow and plainly right.
+// naive matches by trying everything, which is slow but obviously correct.
 func naive(parts []string, path []string) bool {
 	if len(parts) == 0 {
 		return len(path) == 0
@@ -141,7 +141,7 @@ func FuzzWildcard(f *testing.F) {
 		w, ok := Compile(pattern)
 		plain := !strings.ContainsAny(pattern, `[\`)
 		if plain && !ok {
-			t.Fatalf("%q is refused", pattern)
+			t.Fatalf("%q was rejected", pattern)
 		}
 		got := ok && w.Match(path)
 		if want := naive(parts, names); plain && got != want {

@@ -9,15 +9,15 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Pattern is a glob over paths relative to some folder, with braces. Without a
-// slash it matches in every folder.
+// Pattern is a glob over paths relative to a folder, with braces. Without a
+// slash it matches in every subfolder.
 type Pattern struct {
 	globs []*Glob
 	fold  bool // ignore case
 }
 
-// CompilePattern compiles a pattern; fold ignores case. The error says what is
-// wrong with the pattern.
+// CompilePattern compiles a pattern. If fold is set, case is ignored. The error
+// describes what is wrong with the pattern.
 func CompilePattern(pattern string, fold bool) (*Pattern, error) {
 	alternatives, err := expandBraces(filepath.ToSlash(pattern))
 	if err != nil {
@@ -55,14 +55,14 @@ func (p *Pattern) Match(path string) bool {
 	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return g.Match(path) })
 }
 
-// MayContain reports whether something below the folder can match.
+// MayContain reports whether something below the folder may match.
 func (p *Pattern) MayContain(folder string) bool {
 	folder = p.folded(folder)
 	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return g.mayContain(folder) })
 }
 
-// Names reports whether the pattern contains the literal name: a name that is
-// written out is wanted regardless of ignore files.
+// Names reports whether the pattern contains the name literally. Ignore files
+// do not apply to names that are spelled out.
 func (p *Pattern) Names(name string) bool {
 	name = p.folded(name)
 	return slices.ContainsFunc(p.globs, func(g *Glob) bool { return g.names(name) })

@@ -1,6 +1,6 @@
-// Package textfile determines what the bytes of a file are: text in some
-// encoding, or an image, audio or other media. Decoded text is written back in
-// its own encoding.
+// Package textfile detects what a file contains: text in some encoding, or an
+// image, audio or other media. It decodes text and encodes it again in the same
+// encoding.
 package textfile
 
 import (
@@ -17,7 +17,7 @@ import (
 	xunicode "golang.org/x/text/encoding/unicode"
 )
 
-// Encoding is how a file stores its text. The zero value is UTF-8.
+// Encoding is the encoding of a text file. The zero value is UTF-8.
 type Encoding int
 
 // The encodings that are recognized.
@@ -25,7 +25,7 @@ const (
 	UTF8 Encoding = iota
 	UTF8WithBOM
 	UTF16LE // with a byte order mark
-	UTF16BE // likewise
+	UTF16BE // with a byte order mark
 	Windows1252
 )
 
@@ -42,36 +42,36 @@ func (e Encoding) String() string {
 	return "UTF-8"
 }
 
-// The byte order marks of UTF-8 and of both kinds of UTF-16.
+// The byte order marks of UTF-8 and of both variants of UTF-16.
 const (
 	BOM     = "\xef\xbb\xbf"
 	BOM16LE = "\xff\xfe"
 	BOM16BE = "\xfe\xff"
 )
 
-// The errors of [Decode] for files that are not text, or not text that can be
-// written back. Put the name of the file before them.
+// Errors of [Decode] for files that are not text, or text that cannot be
+// written back. They complete a sentence that starts with the name of the file.
 var (
 	ErrNotText   = errors.New("is not a text file")
 	ErrRoundTrip = errors.New("is text that cannot be written back unchanged: it contains invalid characters")
 )
 
-// ErrEncoding is the error of [Encoding.Bytes]. Put the name of the file before
-// its text too.
+// ErrEncoding is wrapped by the errors of [Encoding.Bytes], which also complete
+// a sentence that starts with the name of the file.
 var ErrEncoding = errors.New("cannot encode")
 
-// Decode decodes the content of a file, without its byte order mark. Encoding
-// the same text again gives the same bytes: if it would not, as with partial
-// characters, the error says so. ErrNotText means that the content is not text.
-// UTF-8 with some other bytes in it stays as it is, so that its valid lines can be
-// changed and the others are kept.
+// Decode decodes the content of a file and removes its byte order mark. Encoding
+// the text again returns the same bytes; if it would not, for example because of
+// incomplete characters, the error is ErrRoundTrip. If the content is not text,
+// the error is ErrNotText. Invalid bytes in UTF-8 text are kept, so that valid
+// lines can be edited and the others do not change.
 func Decode(data []byte) (string, Encoding, error) {
 	text, enc, err := decodeBytes(data)
 	if err != nil {
 		return "", enc, err
 	}
 	if enc == UTF8 || enc == UTF8WithBOM {
-		return text, enc, nil // no byte was changed
+		return text, enc, nil // no bytes were changed
 	}
 	again, err := enc.Bytes(text)
 	if err != nil || !bytes.Equal(again, data) {
@@ -107,7 +107,7 @@ func withoutBOM(s string) (string, Encoding, error) {
 	return s, UTF8, nil
 }
 
-// hasUTF8Line reports whether a line with characters beyond ASCII is valid UTF-8.
+// hasUTF8Line reports whether a line with non-ASCII characters is valid UTF-8.
 func hasUTF8Line(s string) bool {
 	for line := range strings.Lines(s) {
 		if BeyondASCII(line) {
@@ -117,13 +117,13 @@ func hasUTF8Line(s string) bool {
 	return false
 }
 
-// BeyondASCII reports whether a text is valid UTF-8 with characters beyond ASCII.
+// BeyondASCII reports whether text is valid UTF-8 with non-ASCII characters.
 func BeyondASCII(text string) bool {
 	return utf8.ValidString(text) && utf8.RuneCountInString(text) < len(text)
 }
 
 // decodeWindows1252 maps the five undefined bytes to the code points with the
-// same number, as browsers do, so that they can be written back.
+// same numbers, as browsers do, so that they can be written back.
 func decodeWindows1252(data []byte) string {
 	var b strings.Builder
 	for _, c := range data {
@@ -160,8 +160,8 @@ func decodeUTF16(data []byte, order binary.ByteOrder) (string, error) {
 	return string(utf16.Decode(units)), nil
 }
 
-// Bytes encodes a text. The error names the first character that the encoding
-// cannot represent.
+// Bytes encodes a text. The error contains the first character that the
+// encoding cannot represent.
 func (e Encoding) Bytes(text string) ([]byte, error) {
 	switch e {
 	case UTF8WithBOM:
@@ -201,11 +201,11 @@ func encodeWindows1252(text string) ([]byte, error) {
 }
 
 // Reader returns the text after the byte order mark as UTF-8, except for
-// Windows-1252, which is decoded line by line.
+// Windows-1252, which the caller decodes line by line.
 func (e Encoding) Reader(in *bufio.Reader) *bufio.Reader {
 	switch e {
 	case UTF8WithBOM:
-		_, _ = in.Discard(len(BOM)) // Peek saw it
+		_, _ = in.Discard(len(BOM)) // cannot fail: Peek has read it
 	case UTF16LE, UTF16BE:
 		decoder := xunicode.UTF16(xunicode.LittleEndian, xunicode.ExpectBOM).NewDecoder()
 		return bufio.NewReaderSize(decoder.Reader(in), 64<<10)

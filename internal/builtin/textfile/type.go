@@ -10,13 +10,14 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// SniffBytes is how many bytes at the start of a file determine its type.
+// SniffBytes is the number of bytes at the start of a file that determine its
+// type.
 const SniffBytes = 4096
 
 func sniff(head []byte) string { return http.DetectContentType(head) }
 
-// MediaType returns the type of an image, audio, video or PDF file, "" for
-// everything else. Text that happens to begin like such a file is text.
+// MediaType returns the type of an image, audio, video or PDF file, or "" for
+// other files. Text that happens to start like such a file is still text.
 func MediaType(head []byte, name string) string {
 	if bytes.HasPrefix(head, []byte("%PDF-")) {
 		return "application/pdf"
@@ -36,8 +37,9 @@ func MediaType(head []byte, name string) string {
 	return extensionType(name)
 }
 
-// Detect determines the encoding from the first bytes of a file; ok is false if
-// it is not text: it has a NUL byte, or more than 30 % control characters.
+// Detect determines the encoding from the first bytes of a file. ok is false if
+// the file is not text: it has a NUL byte, or more than 30 % control
+// characters.
 func Detect(head []byte) (e Encoding, ok bool) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")):
@@ -57,15 +59,15 @@ func Detect(head []byte) (e Encoding, ok bool) {
 	return Windows1252, true
 }
 
-// Type returns the media type of a binary file, as far as its first bytes show
-// it.
+// Type returns the media type of a binary file as far as its first bytes
+// determine it.
 func Type(head []byte) string {
 	mime, _, _ := strings.Cut(sniff(head), ";")
 	return mime
 }
 
-// extensionType returns the media type for a file name, for files whose first
-// bytes do not show it.
+// extensionType returns the media type for the extension of a file name, for
+// files whose first bytes do not determine it.
 func extensionType(name string) string {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".heic":

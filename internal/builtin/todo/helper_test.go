@@ -12,13 +12,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// setup is a workspace and what the tools get to know.
+// setup is a workspace and the options of the tools.
 type setup struct {
 	Workspace string
 	Options
 }
 
-// place makes a workspace with files, and returns its path too.
+// place creates a workspace with files and returns its path too.
 func place(t testing.TB, files map[string]string) (setup, string) {
 	t.Helper()
 	dir := tooltest.Place(t, files)
@@ -33,13 +33,13 @@ func find(t testing.TB, opts setup, name string) registry.Tool {
 	return tooltest.Find(t, name, read, write)
 }
 
-// run makes a call that must be possible.
+// run makes a call that must succeed.
 func run(t testing.TB, opts setup, name, params string) registry.Result {
 	t.Helper()
 	return tooltest.Run(t, find(t, opts, name), params)
 }
 
-func TestParamsAreThoseOfTheSchema(t *testing.T) {
+func TestParamsMatchSchema(t *testing.T) {
 	read, write := New(Options{}, nil)
 	tooltest.SameParams[readParams](t, read)
 	tooltest.SameParams[writeParams](t, write)

@@ -20,10 +20,11 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// list is what the file holds. The names are for people who look at it. A
-// revision is the time it was written, in microseconds since 1970, so that it
-// grows even if a list is lost and started again, and can be compared with the
-// start of a run. Revision 0 is the empty list of no file.
+// list is the content of the file. Workspace and Session are for people who
+// read it. A revision is the time when it was written, in microseconds since
+// 1970, so that it grows even if a list is lost and started again, and can be
+// compared with the start of a run. Revision 0 is the empty list when there is
+// no file.
 type list struct {
 	Workspace string          `json:"workspace"`
 	Session   string          `json:"session,omitempty"`
@@ -32,7 +33,7 @@ type list struct {
 	Todos     []registry.Todo `json:"todos"`
 }
 
-// maxSeenBy bounds the remembered agents; the first to see the list are dropped first.
+// maxSeenBy limits how many agents are remembered; the earliest are dropped first.
 const maxSeenBy = 200
 
 func (f *list) saw(agent string) {
@@ -66,10 +67,11 @@ type store struct {
 	workspace *workspace.Dir
 
 	mu   sync.Mutex
-	seen map[any]int64 // the revision that each client without a name saw last
+	seen map[any]int64 // the last revision seen by each client without an agent name
 }
 
-// client is what distinguishes the clients of one process.
+// client returns a value that identifies the client that makes the call within
+// this process.
 func client(ctx context.Context) any {
 	if c := caller.From(ctx); c != nil {
 		return c.Owner
@@ -77,8 +79,9 @@ func client(ctx context.Context) any {
 	return nil
 }
 
-// sawRevision records what the caller of ctx has seen in this process. Who saw
-// an older revision counts as one who saw none.
+// sawRevision records the revision that the caller of ctx has seen in this
+// process. A client that saw only an older revision is treated like one that
+// saw none.
 func (l *store) sawRevision(ctx context.Context, revision int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,8 +91,8 @@ func (l *store) sawRevision(ctx context.Context, revision int64) {
 	}
 }
 
-// lastSeen returns the last revision that the caller of ctx can have seen, if f
-// is the list at present.
+// lastSeen returns the latest revision that the caller of ctx can have seen. f
+// is the current list.
 func (l *store) lastSeen(ctx context.Context, f *list) int64 {
 	if l.opts.Agent != "" {
 		if slices.Contains(f.SeenBy, l.opts.Agent) {
@@ -102,17 +105,17 @@ func (l *store) lastSeen(ctx context.Context, f *list) int64 {
 	return max(l.seen[client(ctx)], l.opts.Began.UnixMicro())
 }
 
-// isNewer reports whether a list holds something that was written after a
-// revision. A list from the future shows that the clock was set back, so that it
-// says nothing.
+// isNewer reports whether a list has entries that were written after a revision.
+// A revision in the future means that the clock was set back, so such a list is
+// not newer.
 func (f *list) isNewer(than int64) bool {
 	soon := time.Now().Add(time.Second).UnixMicro()
 	return len(f.Todos) > 0 && f.Revision > than && (f.Revision <= soon || than == 0)
 }
 
-// location is where a list is stored.
+// location is the place where a list is stored.
 type location struct {
-	workspace string // its path
+	workspace string // path of the workspace
 	dir       *state.Dir
 	list      string // name of the file
 }
@@ -134,8 +137,8 @@ func (l *store) place() (*location, error) {
 	return &location{workspace: path, dir: dir, list: name + ".json"}, nil
 }
 
-// peek reads the list. A missing list is empty; for a damaged one the error
-// wraps errDamaged and the file stays in place.
+// peek reads the list. A missing list is empty. If the list is damaged, the
+// error wraps errDamaged and the file stays in place.
 func (p *location) peek() (*list, error) {
 	data, err := p.dir.Read(p.list)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -147,8 +150,8 @@ func (p *location) peek() (*list, error) {
 	return decodeList(data)
 }
 
-// load reads the list for the caller of ctx, who has then seen it. A damaged
-// file is set aside, and aside names its new path.
+// load reads the list and records that the caller of ctx has seen it. A damaged
+// file is set aside; then aside is its new path.
 func (l *store) load(ctx context.Context) (f *list, aside string, err error) {
 	p, err := l.place()
 	if err != nil {
@@ -164,7 +167,8 @@ func (l *store) load(ctx context.Context) (f *list, aside string, err error) {
 	}
 	l.sawRevision(ctx, f.Revision)
 	if l.opts.Agent != "" && f.Revision > 0 && !slices.Contains(f.SeenBy, l.opts.Agent) {
-		// If that cannot be stored, the agent counts as not having seen it.
+		// If this cannot be stored, the agent is treated as not having seen the
+		// list.
 		_ = p.dir.Update(ctx, p.list, func(old []byte) ([]byte, error) {
 			now, err := decodeList(old)
 			if err != nil || now.Revision != f.Revision {
@@ -177,7 +181,7 @@ func (l *store) load(ctx context.Context) (f *list, aside string, err error) {
 	return f, aside, nil
 }
 
-// setAside moves a damaged list out of the way, if it is still damaged.
+// setAside renames a damaged list, if it is still damaged.
 func (p *location) setAside(ctx context.Context) (to string, err error) {
 	to, err = p.dir.UpdateOrSetAside(ctx, p.list, func(old []byte) ([]byte, error) {
 		if _, err := decodeList(old); old != nil && err != nil {
@@ -191,23 +195,23 @@ func (p *location) setAside(ctx context.Context) (to string, err error) {
 	return to, nil
 }
 
-// written is the outcome of a write.
+// written is the result of a write.
 type written struct {
 	before, after *list
-	refused       bool   // before has what the caller has not seen; it stays
-	aside         string // where a damaged list was moved, "" if none was
+	refused       bool   // before has entries that the caller has not seen, and was kept
+	aside         string // the new path of a damaged list, or ""
 }
 
-// replace writes todos in place of the list, unless that holds what another
-// caller wrote since the caller of ctx saw it. Either way the caller has then
-// seen the list as it is.
+// replace replaces the list with todos, unless another caller has changed it
+// since the caller of ctx last saw it. In both cases the caller has then seen
+// the current list.
 func (l *store) replace(ctx context.Context, todos []registry.Todo) (*written, error) {
 	p, err := l.place()
 	if err != nil {
 		return nil, err
 	}
 	seen := int64(0)
-	if f, err := p.peek(); err == nil { // calls at once have not seen each other's
+	if f, err := p.peek(); err == nil { // read before locking: concurrent calls have not seen each other's lists
 		seen = l.lastSeen(ctx, f)
 	}
 	w := &written{}
@@ -238,9 +242,9 @@ func (l *store) replace(ctx context.Context, todos []registry.Todo) (*written, e
 	return w, nil
 }
 
-// finish dates the revision to when it was on disk: a run that began while it was
-// being written cannot know of it. If that cannot be stored, such a run counts as
-// having seen it.
+// finish sets the revision to the time when the list was on disk: a run that
+// started while it was being written cannot have seen it. If this cannot be
+// stored, such a run is treated as having seen it.
 func (l *store) finish(ctx context.Context, p *location, f *list) {
 	_ = p.dir.Update(ctx, p.list, func(old []byte) ([]byte, error) {
 		now, err := decodeList(old)

@@ -10,7 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// resultOf shows a list, with head before it and note after it.
+// resultOf returns a result that shows a list, with head before it and note
+// after it.
 func resultOf(head string, todos []registry.Todo, note string) registry.Result {
 	counts := map[string]int{}
 	for _, t := range todos {
@@ -39,7 +40,7 @@ func listText(todos []registry.Todo) string {
 	return b.String()
 }
 
-// lineOf shows one entry on one line.
+// lineOf formats one entry as a line.
 func lineOf(t registry.Todo) string {
 	mark := map[string]string{"completed": "[x]", "in_progress": "[~]"}[t.Status]
 	return fmt.Sprintf("%s %s (%s): %s", cmp.Or(mark, "[ ]"), t.ID, t.Priority, strings.ReplaceAll(t.Content, "\n", "\n    "))
@@ -52,7 +53,7 @@ func asideNote(aside string) string {
 	return fmt.Sprintf("The previous list was damaged; its file is kept as %s.\n", aside)
 }
 
-// lost says which unfinished entries of a list another does not have.
+// lost lists the unfinished entries of before that are missing in after.
 func lost(before, after []registry.Todo) string {
 	var b strings.Builder
 	for _, t := range before {

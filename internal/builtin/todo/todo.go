@@ -1,5 +1,5 @@
-// Package todo holds the built-in tools todo_read and todo_write: a list for
-// each workspace and session, in a state file, safe for concurrent writers.
+// Package todo has the built-in tools todo_read and todo_write: a list for each
+// workspace and session, in a state file that is safe for concurrent writers.
 package todo
 
 import (
@@ -62,17 +62,18 @@ const writeSchema = `{
   "additionalProperties": false
 }`
 
-// Options say whose list it is.
+// Options determine which list the tools use.
 type Options struct {
-	// StateDir holds the lists; "" means that there are none.
+	// StateDir holds the lists; "" disables them.
 	StateDir string
 	// Session distinguishes lists of one workspace; "" is a session too.
 	Session string
-	// Agent names the agent that makes the calls, to distinguish several that share
-	// a list; "" distinguishes runs, and within a run the clients of serve.
+	// Agent names the calling agent, to tell apart the agents that share a list. If
+	// it is "", each run is told apart instead, and within a run each client of
+	// serve.
 	Agent string
 	// Began is when this run was started; the zero value means now. A caller without
-	// a name cannot have seen what other runs have written since.
+	// an agent name cannot have seen what other runs have written since.
 	Began time.Time
 }
 
@@ -119,8 +120,8 @@ func (l *store) writeTool() registry.Tool {
 	}, tool.Handlers[[]registry.Todo]{Prepare: prepareWrite, Run: l.write, Preview: l.preview})
 }
 
-// prepareWrite reads and checks a list: the schema has been checked, but not
-// that the ids differ.
+// prepareWrite decodes and checks a list. The schema has been checked, but not
+// whether the ids are unique.
 func prepareWrite(call registry.Call) ([]registry.Todo, error) {
 	p, err := tool.Decode[writeParams](writeName, call)
 	switch {
@@ -170,7 +171,7 @@ func (l *store) write(ctx context.Context, _ registry.Call, todos []registry.Tod
 		return registry.Result{}, fmt.Errorf("saving the todo list: %w", err)
 	case w.refused:
 		r := resultOf("Not saved: another writer changed the list since you saw it. Write the whole list again, with your changes to this one:\n", w.after.Todos, "")
-		r.IsError, r.ErrorCategory = true, registry.ErrorValidation // a retry would overwrite it
+		r.IsError, r.ErrorCategory = true, registry.ErrorValidation // repeating the call would overwrite the other writer's list
 		return r, nil
 	}
 	return resultOf("Saved. ", w.after.Todos, asideNote(w.aside)+lost(w.before.Todos, todos)), nil

@@ -42,14 +42,14 @@ func TestTodos(t *testing.T) {
 	}
 	r := run(t, opts, "todo_write", `{"todos":[{"id":"1","content":"Write the test","status":"completed"}]}`)
 	if want := "No longer in the list: [ ] 2 (medium): Make it pass\n"; !strings.HasSuffix(r.Text(), want) {
-		t.Errorf("%q does not tell what is gone", r.Text())
+		t.Errorf("%q does not list the removed entries", r.Text())
 	}
 	if r := run(t, opts, "todo_write", `{"todos":[]}`); r.Text() != "Saved. No todos.\n" {
 		t.Errorf("cleared: %q", r.Text())
 	}
 }
 
-func TestTodosAreKeptApart(t *testing.T) {
+func TestListsAreSeparate(t *testing.T) {
 	opts, _ := place(t, nil)
 	run(t, opts, "todo_write", twoTodos)
 	session, elsewhere := opts, opts
@@ -79,13 +79,14 @@ func TestTodoWriteChecksParams(t *testing.T) {
 		}
 	}
 	if err := find(t, opts, "todo_read").Check(t.Context(), tooltest.Call(`{"x":1}`)); err == nil {
-		t.Error("todo_read takes params")
+		t.Error("todo_read accepts params")
 	}
 }
 
-// Runs that began before another wrote cannot know of it: of fifty, each adds its
-// entry to the list as it is until none was changed meanwhile.
-func TestTodoWritersAtOnce(t *testing.T) {
+// Fifty concurrent writers that started before any of them wrote each add an
+// entry to the current list, and try again while their write is refused. No entry
+// is lost.
+func TestConcurrentTodoWriters(t *testing.T) {
 	opts, _ := place(t, nil)
 	opts.Began = time.Now()
 	const n = 50
@@ -123,16 +124,17 @@ func TestTodoWritersAtOnce(t *testing.T) {
 	}
 }
 
-// A caller that has not seen the list as it is cannot replace it, and is shown it.
-func TestWhatAnotherWroteStays(t *testing.T) {
+// A caller that has not seen the current list cannot replace it; the list is shown
+// to it instead.
+func TestUnseenListIsNotReplaced(t *testing.T) {
 	const (
 		one   = `{"todos":[{"id":"3","content":"New","status":"pending"}]}`
 		empty = `{"todos":[]}`
 		read  = ""
 	)
 	type step struct {
-		agent   string // "" is a run that began with the test, "now" one that begins now
-		todos   string // read, or what is written
+		agent   string // "" is a run that started with the test, "now" one that starts now
+		todos   string // read, or the params of a write
 		refused bool
 	}
 	tests := map[string][]step{
@@ -187,7 +189,7 @@ func setupTools(opts Options, w *workspace.Dir) map[string]registry.Tool {
 	return map[string]registry.Tool{"todo_read": read, "todo_write": write}
 }
 
-// Clients of one process have each seen what they were shown.
+// Each client of a process has seen only the lists that were shown to it.
 func TestClientsOfOneProcess(t *testing.T) {
 	opts, _ := place(t, nil)
 	tool := find(t, opts, "todo_write")
@@ -209,7 +211,8 @@ func TestClientsOfOneProcess(t *testing.T) {
 	}
 }
 
-// After the clock was set back, lists from the future can be replaced.
+// Lists with a revision in the future can be replaced, because the clock was
+// set back.
 func TestTodosFromTheFuture(t *testing.T) {
 	opts, _ := place(t, nil)
 	run(t, opts, "todo_write", twoTodos)
@@ -279,6 +282,6 @@ func TestTodoFileIsPrivate(t *testing.T) {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
 	if !json.Valid([]byte(tooltest.TextIn(t, files[0]))) {
-		t.Error("the file is no JSON")
+		t.Error("the file is not valid JSON")
 	}
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
-const maxAddress = 8192 // characters of an address
+const maxAddress = 8192 // bytes
 
-// parseAddress reads the address of a web page. What it returns has an ASCII
+// parseAddress parses the address of a web page. The returned URL has an ASCII
 // host in lower case, and neither user nor fragment. The errors complete a
-// sentence that begins with the address.
+// sentence that starts with the address.
 func parseAddress(raw string) (*url.URL, error) {
 	if len(raw) > maxAddress {
 		return nil, fmt.Errorf("is longer than %d characters", maxAddress)
@@ -58,8 +58,9 @@ func parseAddress(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// cleanHost returns the host as it is dialled, without full-width digits and
-// capitals, so that everyone who looks at the address sees the same host.
+// cleanHost returns the host as it is dialed, with full-width digits and
+// capitals normalized, so that everyone who reads the address sees the same
+// host.
 func cleanHost(u *url.URL) error {
 	host, port := u.Hostname(), u.Port()
 	if port != "" {
@@ -94,8 +95,8 @@ func cleanHost(u *url.URL) error {
 	return nil
 }
 
-// plainHost accepts names that exist although idna refuses them, such as those
-// with an underscore.
+// plainHost accepts names that are in use although idna rejects them, such as
+// names with an underscore.
 func plainHost(host string) bool {
 	for _, c := range []byte(host) {
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_') {
@@ -115,10 +116,10 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + host
 }
 
-// blocked is the error for an address that web_fetch does not reach.
+// blocked is the error for an address that web_fetch must not connect to.
 type blocked struct {
 	host, port string
-	address    string // what the host stands for
+	address    string // what the host resolves to
 }
 
 func (e *blocked) Error() string {
@@ -129,9 +130,9 @@ func (e *blocked) Error() string {
 	return fmt.Sprintf("%s an address of this machine, a private network or a special purpose; the setting fetch.allowHosts: [%s] allows it", what, text.Quote(net.JoinHostPort(e.host, e.port)))
 }
 
-// dialer connects to public addresses, and to all addresses of the allowed
-// hosts. It checks the address that is actually connected to, after all names
-// and redirects, so that changing what a name resolves to gains nothing.
+// dialer connects to public addresses, and to any address of the allowed hosts.
+// It checks the address that is actually dialed, after name resolution and
+// redirects, so that DNS rebinding has no effect.
 type dialer struct{ allow []string }
 
 func newDialer(allow []string) *dialer { return &dialer{allow: allow} }
@@ -154,7 +155,7 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	return nd.DialContext(ctx, network, address)
 }
 
-// check rejects everything but public addresses.
+// check rejects all addresses that are not public.
 func (d *dialer) check(network, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFetchStaysOutOfPrivateNetworks names private places in every spelling.
+// TestFetchStaysOutOfPrivateNetworks tries private addresses in every spelling.
 func TestFetchStaysOutOfPrivateNetworks(t *testing.T) {
 	opts := Options{}
 	opts.AllowHosts = []string{"intranet.example", "10.0.0.9", "localhost:81"}
@@ -29,7 +29,7 @@ func TestFetchStaysOutOfPrivateNetworks(t *testing.T) {
 		}
 	}
 	for _, host := range []string{"127.1", "2130706433", "0x7f000001", "0177.0.0.1"} {
-		if r := fetch(t, opts, "http://"+host+"/"); !r.IsError { // no name, or caught at the address
+		if r := fetch(t, opts, "http://"+host+"/"); !r.IsError { // the name does not exist, or its address is blocked
 			t.Errorf("%s was fetched", host)
 		}
 	}
@@ -50,7 +50,7 @@ func TestDialerChecksTheAddressItself(t *testing.T) {
 		}
 	}
 	if d.check("unix", "8.8.8.8:80") == nil {
-		t.Error("another network is let through")
+		t.Error("another network is allowed")
 	}
 }
 
@@ -70,7 +70,7 @@ func TestAllowedHosts(t *testing.T) {
 	}
 }
 
-// TestRedirectIntoPrivateNetwork opens one address of this machine, which
+// TestRedirectIntoPrivateNetwork allows one address of this machine, which
 // redirects to another.
 func TestRedirectIntoPrivateNetwork(t *testing.T) {
 	var reached atomic.Int32

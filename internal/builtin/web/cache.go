@@ -22,12 +22,12 @@ const (
 	cacheMaxPage = 4 << 20 // larger pages are not stored
 )
 
-// pageCache is the slot for one page. A page stored with another list of
-// allowed hosts or with other headers is ignored. A cache that cannot be used
-// counts as empty: it only saves time.
+// pageCache is the slot for one page. A page that was stored with another list
+// of allowed hosts or with other headers is ignored. If the cache cannot be
+// used, it is treated as empty, because it only saves time.
 type pageCache struct {
 	refresh bool       // ignore stored pages
-	dir     *state.Dir // nil: none
+	dir     *state.Dir // nil: no cache
 	key     string
 }
 
@@ -57,7 +57,7 @@ func (c *pageCache) slot() string { return slotName(int(c.key[0]) ^ int(c.key[1]
 
 func slotName(n int) string { return fmt.Sprintf("page-%02d", n%cacheSlots) }
 
-// load returns the page if it is stored and fresh.
+// load returns the page if it is stored and has not expired, or nil.
 func (c *pageCache) load(now time.Time) *webPage {
 	if c.dir == nil || c.refresh {
 		return nil
@@ -81,7 +81,7 @@ func (c *pageCache) load(now time.Time) *webPage {
 	return p
 }
 
-// store stores a page, and removes expired ones.
+// store stores a page and removes expired ones.
 func (c *pageCache) store(ctx context.Context, p *webPage) {
 	if c.dir == nil || p.noStore || p.Status != 200 || len(p.Body) > cacheMaxPage {
 		return
@@ -109,7 +109,7 @@ func (c *pageCache) expire(now time.Time) {
 	for _, entry := range names {
 		info, err := entry.Info()
 		if err == nil && strings.HasPrefix(entry.Name(), "page-") && !strings.HasSuffix(entry.Name(), ".lock") && now.Sub(info.ModTime()) > cacheTime {
-			_ = root.Remove(entry.Name()) // another run may have removed it
+			_ = root.Remove(entry.Name()) // may fail if another run has removed it
 		}
 	}
 }

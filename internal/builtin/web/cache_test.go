@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestFetchCache counts what reaches the server.
+// TestFetchCache counts the requests that reach the server.
 func TestFetchCache(t *testing.T) {
 	hits := 0
 	s, opts := site(t, func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,7 @@ func TestFetchCache(t *testing.T) {
 	before := hits
 	expect("a redirect again", "/moved", "", "[redirected to "+s.URL+"/]")
 	if hits != before {
-		t.Error("a redirect was followed again")
+		t.Error("a redirect was requested again")
 	}
 	if r := fetch(t, opts, s.URL+"/moved"); !strings.Contains(r.Summary, "cached") {
 		t.Errorf("summary: %s", r.Summary)
@@ -64,11 +64,11 @@ func TestFetchCache(t *testing.T) {
 		}
 	}
 	if len(files) == 0 {
-		t.Error("nothing is kept")
+		t.Error("no page was stored")
 	}
 }
 
-func TestFetchCacheGrowsOld(t *testing.T) {
+func TestFetchCacheExpires(t *testing.T) {
 	opts := Options{}
 	opts.CacheDir = filepath.Join(t.TempDir(), "cache")
 	f := &webFetch{opts: &opts}
@@ -95,9 +95,9 @@ func TestFetchCacheGrowsOld(t *testing.T) {
 	}
 	c.expire(now)
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Errorf("an old page is still there: %v", err)
+		t.Errorf("an expired page was not removed: %v", err)
 	}
-	// A cache that cannot be used is none.
+	// A cache that cannot be used is ignored.
 	opts.CacheDir = file + "/not/a/folder"
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -105,6 +105,6 @@ func TestFetchCacheGrowsOld(t *testing.T) {
 	c = f.cache(t.Context(), u)
 	c.store(t.Context(), &webPage{Status: 200})
 	if c.load(now) != nil {
-		t.Error("found in no cache")
+		t.Error("a page was found without a cache")
 	}
 }

@@ -1,5 +1,5 @@
-// Package web holds the built-in tool web_fetch: it fetches a page, only from
-// public addresses, as Markdown, text or data.
+// Package web has the built-in tool web_fetch, which fetches a page from a
+// public address as Markdown, text or data.
 package web
 
 import (
@@ -25,7 +25,7 @@ const (
 	fetchMaxBytes    = 10 << 20
 	fetchLimit       = 100_000   // characters returned by default
 	fetchMaxLimit    = 1_000_000 // maximum characters that can be requested
-	fetchErrorExtent = 2_000     // characters shown of the page of an error status
+	fetchErrorExtent = 2_000     // characters shown of an error page
 )
 
 const webFetchSchema = `{
@@ -49,35 +49,37 @@ type fetchParams struct {
 	Limit  *tool.Integer `json:"limit"`
 }
 
-// Options tune web_fetch. The zero value fetches public addresses,
-// without a cache.
+// Options tune web_fetch. With the zero value it fetches from public addresses
+// only, without a cache.
 type Options struct {
 	// AllowHosts are the hosts that may be reached at private addresses: "host"
 	// (every port) or "host:port".
 	AllowHosts []string
-	// Headers returns what is sent to one origin, scheme://host[:port], in addition
-	// to the tool's own headers. If nil, nothing.
+	// Headers returns the headers to send to an origin, scheme://host[:port], in
+	// addition to the tool's own. If Headers is nil, none are added.
 	Headers func(ctx context.Context, origin string) ([]Header, error)
-	// Proxy returns the proxy for an address, nil if there is none. A nil function
-	// means no proxy at all.
+	// Proxy returns the proxy for an address, or nil. If Proxy is nil, no proxy is
+	// used.
 	Proxy func(*url.URL) (*url.URL, error)
-	// Processor returns the argv that answers a prompt; empty or nil means that there
-	// is none. It runs in ProcessorDir with ProcessorEnv, "K=V" entries.
+	// Processor returns the argv of the program that answers prompts. If Processor is
+	// nil or returns an empty argv, no program is set. The program runs in
+	// ProcessorDir with ProcessorEnv, "K=V" entries.
 	Processor    func() ([]string, error)
 	ProcessorDir string
 	ProcessorEnv []string
-	// ConfineProcessor confines that program; nil: it is not confined.
+	// ConfineProcessor confines that program; nil means that it is not
+	// confined.
 	ConfineProcessor process.Confiner
 	// Timeout bounds connecting, redirects, reading and converting together; 0
-	// means 30 s, negative no limit.
+	// means 30 s, a negative value no limit.
 	Timeout time.Duration
 	// MaxBytes limits the size of a page, after decompression; 0 means 10 MiB.
 	MaxBytes int64
 	// CacheDir stores pages for 15 minutes; "" disables the cache.
 	CacheDir string
-	// Refresh fetches cached pages again, and replaces them.
+	// Refresh fetches cached pages again and replaces them.
 	Refresh bool
-	// Version is sent to servers in User-Agent.
+	// Version is the version of toolreg that is sent in User-Agent.
 	Version string
 }
 
@@ -105,10 +107,10 @@ func NewFetch(opts Options) registry.Tool {
 
 type webFetch struct{ opts *Options }
 
-// fetchCall is a call with its params checked.
+// fetchCall is a call with its params decoded and checked.
 type fetchCall struct {
 	fetchParams
-	url           *url.URL // without fragment
+	url           *url.URL // without a fragment
 	offset, limit int
 }
 
@@ -163,7 +165,7 @@ func (f *webFetch) run(ctx context.Context, _ registry.Call, c *fetchCall) (regi
 	return r, nil
 }
 
-// fetch gets the page, from the cache or the server, and shows it.
+// fetch gets the page from the cache or the server, and returns it as a result.
 func (f *webFetch) fetch(ctx context.Context, c *fetchCall) registry.Result {
 	p, err := f.page(ctx, c.url)
 	if err != nil {

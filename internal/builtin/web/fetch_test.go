@@ -21,7 +21,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// site is a web server on this machine, with options that open it.
+// site starts a web server on this machine, with options that allow its
+// address.
 func site(t testing.TB, handler http.HandlerFunc) (*httptest.Server, Options) {
 	t.Helper()
 	s := httptest.NewServer(handler)
@@ -31,7 +32,7 @@ func site(t testing.TB, handler http.HandlerFunc) (*httptest.Server, Options) {
 	return s, opts
 }
 
-// serving answers every path with the bodies given, by path: type and body.
+// serving starts a server with the given pages, by path: content type and body.
 func serving(t testing.TB, pages map[string][2]string) (*httptest.Server, Options) {
 	t.Helper()
 	return site(t, func(w http.ResponseWriter, r *http.Request) {
@@ -160,7 +161,7 @@ func TestFetchMedia(t *testing.T) {
 	}
 }
 
-func TestFetchGoesOnWhereItWasCut(t *testing.T) {
+func TestFetchContinuesAtOffset(t *testing.T) {
 	text := strings.Repeat("äöü", 10)
 	s, opts := serving(t, map[string][2]string{"/": {"text/plain; charset=utf-8", text}})
 	var got strings.Builder
@@ -179,7 +180,7 @@ func TestFetchGoesOnWhereItWasCut(t *testing.T) {
 		t.Errorf("the parts give %q", got.String())
 	}
 	if r := fetch(t, opts, s.URL, `,"offset":30`); !r.IsError || !strings.Contains(r.Text(), "has 30 characters") {
-		t.Errorf("behind the end: %s", r.Text())
+		t.Errorf("past the end: %s", r.Text())
 	}
 	if r := fetch(t, opts, s.URL, `,"limit":30`); r.Text() != text || r.Truncated {
 		t.Errorf("exactly all: %q", r.Text())
@@ -221,7 +222,7 @@ func TestFetchParams(t *testing.T) {
 		t.Error(subject, err)
 	}
 	if subject, _ := tool.Subject(tooltest.Call(`{"url":"http://１２７.0.0.1/"}`)); !cmp.Equal(subject.URLs, []string{"http://127.0.0.1/"}) {
-		t.Errorf("wide digits hide the host: %q", subject.URLs)
+		t.Errorf("full-width digits hide the host: %q", subject.URLs)
 	}
 	p, err := tool.Preview(t.Context(), tooltest.Call(`{"url":"https://bücher.example/x","prompt":"why?"}`))
 	want := registry.Preview{Kind: registry.PreviewInfo, Title: "Fetch a web page", Prompt: "why?", URLs: []string{"https://xn--bcher-kva.example/x"}}
@@ -319,7 +320,7 @@ func TestFetchLimitsWhatItReads(t *testing.T) {
 			out = z
 		}
 		chunk := bytes.Repeat([]byte("0"), 64<<10)
-		for r.Context().Err() == nil { // for ever
+		for r.Context().Err() == nil { // forever
 			if _, err := out.Write(chunk); err != nil {
 				return
 			}
@@ -334,7 +335,7 @@ func TestFetchLimitsWhatItReads(t *testing.T) {
 	}
 }
 
-func TestFetchEndsAtItsTimeLimit(t *testing.T) {
+func TestFetchStopsAtTimeLimit(t *testing.T) {
 	s, opts := site(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/drip" {
 			io.WriteString(w, "x")
@@ -359,7 +360,7 @@ func TestFetchEndsAtItsTimeLimit(t *testing.T) {
 	}
 }
 
-func TestFetchAsksOnlyForThePage(t *testing.T) {
+func TestFetchRequestsOnlyThePage(t *testing.T) {
 	var got http.Header
 	s, opts := site(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r.Header.Clone()

@@ -27,22 +27,22 @@ const (
 	acceptedTypes = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, application/json;q=0.8, text/plain;q=0.8, */*;q=0.5"
 )
 
-// webPage is what a server answered.
+// webPage is the response of a server.
 type webPage struct {
 	Address string    `json:"address"` // after redirects
 	Status  int       `json:"status"`
 	Type    string    `json:"type"` // Content-Type
 	Retry   string    `json:"retry,omitempty"`
 	Body    []byte    `json:"body"`
-	Cut     bool      `json:"cut,omitempty"` // the page continues after Body
+	Cut     bool      `json:"cut,omitempty"` // the page is longer than Body
 	Fetched time.Time `json:"fetched"`
 
-	url     *url.URL // of Address
+	url     *url.URL // parsed Address
 	noStore bool
 	cached  bool
 }
 
-// badRedirect says why a redirect was not followed.
+// badRedirect is the error for a redirect that was not followed.
 type badRedirect struct{ text string }
 
 func (e *badRedirect) Error() string { return e.text }
@@ -60,8 +60,8 @@ func (f *webFetch) page(ctx context.Context, u *url.URL) (*webPage, error) {
 	return p, err
 }
 
-// get follows redirects itself: each hop is a new address to check, with its
-// own headers.
+// get follows redirects itself, because the address of each hop must be checked
+// and has its own headers.
 func (f *webFetch) get(ctx context.Context, u *url.URL) (*webPage, error) {
 	for hop := 0; ; hop++ {
 		resp, err := f.send(ctx, u)
@@ -71,7 +71,7 @@ func (f *webFetch) get(ctx context.Context, u *url.URL) (*webPage, error) {
 		next, err := redirected(u, resp)
 		if err == nil && next == nil {
 			p, err := f.read(resp, u)
-			_ = resp.Body.Close() // everything needed was read
+			_ = resp.Body.Close() // the body has been read as far as needed
 			return p, err
 		}
 		_ = resp.Body.Close()
@@ -85,7 +85,8 @@ func (f *webFetch) get(ctx context.Context, u *url.URL) (*webPage, error) {
 	}
 }
 
-// client makes requests to one address without following redirects.
+// client returns a client for requests to one address. It does not follow
+// redirects.
 func (f *webFetch) client(ctx context.Context, u *url.URL) (*http.Client, error) {
 	d := newDialer(f.opts.AllowHosts)
 	proxy, err := f.proxy(ctx, d, u)
@@ -129,7 +130,7 @@ func (f *webFetch) send(ctx context.Context, u *url.URL) (*http.Response, error)
 	return client.Do(req)
 }
 
-// headers returns what the settings send to an address's origin.
+// headers returns the headers from the settings for an address's origin.
 func (f *webFetch) headers(ctx context.Context, u *url.URL) ([]Header, error) {
 	if f.opts.Headers == nil {
 		return nil, nil
@@ -137,7 +138,8 @@ func (f *webFetch) headers(ctx context.Context, u *url.URL) ([]Header, error) {
 	return f.opts.Headers(ctx, originOf(u))
 }
 
-// redirected returns where a response redirects to, nil if it does not.
+// redirected returns the address to which a response redirects, or nil if it
+// does not redirect.
 func redirected(from *url.URL, resp *http.Response) (*url.URL, error) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -165,9 +167,9 @@ func redirected(from *url.URL, resp *http.Response) (*url.URL, error) {
 	return next, nil
 }
 
-// staysAt reports whether a redirect stays at a host, or leads to a subdomain
-// of it. A person approves a host: a page could send secrets in an address to
-// any other.
+// staysAt reports whether a redirect leads to the same host or to a subdomain
+// of it. The user approves a host, and a page could send secrets to any other
+// host in the address of a redirect.
 func staysAt(from, to string) bool {
 	from, to = strings.TrimPrefix(canonicalHost(from), "www."), canonicalHost(to)
 	_, err := netip.ParseAddr(from)
@@ -176,7 +178,7 @@ func staysAt(from, to string) bool {
 }
 
 // read reads the body up to the limit. The transport has already decompressed
-// it, so the limit applies to the decompressed size.
+// the body, so the limit applies to the decompressed size.
 func (f *webFetch) read(resp *http.Response, u *url.URL) (*webPage, error) {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return nil, fmt.Errorf("the server uses the content coding %q, which was not requested", coding)
@@ -197,10 +199,10 @@ func (f *webFetch) read(resp *http.Response, u *url.URL) (*webPage, error) {
 	return p, nil
 }
 
-// explain says why a page could not be fetched and what to do next.
+// explain returns why a page could not be fetched and what to do next.
 func (f *webFetch) explain(u *url.URL, err error) string {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err // it repeats the address
+		err = wrapped.Err // the wrapper repeats the address
 	}
 	where := "fetching " + u.Redacted() + ": "
 	if e, ok := errors.AsType[*blocked](err); ok {
@@ -223,8 +225,8 @@ func (f *webFetch) explain(u *url.URL, err error) string {
 	return where + err.Error()
 }
 
-// statusFailure describes an error status, with the beginning of the server's
-// text about it; shown is nil if the server sent no text.
+// statusFailure describes an error status, with the beginning of the error
+// page. shown is nil if the server sent no text.
 func statusFailure(p *webPage, shown *renderedPage) string {
 	text := fmt.Sprintf("%s answered %d %s", p.url.Redacted(), p.Status, http.StatusText(p.Status))
 	switch {
@@ -252,7 +254,7 @@ func statusFailure(p *webPage, shown *renderedPage) string {
 	return text
 }
 
-// mediaContent converts a page that is not text to a typed part.
+// mediaContent converts a page that is not text to typed content.
 func mediaContent(p *webPage, mime string) registry.Content {
 	c := registry.Content{Data: p.Body, MIMEType: mime}
 	switch kind, _, _ := strings.Cut(mime, "/"); kind {

@@ -11,12 +11,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// run makes a call that must be possible.
+// run makes a call that must succeed.
 func run(t testing.TB, opts Options, params string) registry.Result {
 	t.Helper()
 	return tooltest.Run(t, NewFetch(opts), params)
 }
 
-func TestParamsAreThoseOfTheSchema(t *testing.T) {
+func TestParamsMatchSchema(t *testing.T) {
 	tooltest.SameParams[fetchParams](t, NewFetch(Options{}))
 }

@@ -17,20 +17,22 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxMarkup bounds the tags of a page that is converted to Markdown. Its tree
-// needs a few hundred bytes for each; a page with more tags is converted to
-// plain text.
+// maxMarkup limits the number of tags in a page that is converted to Markdown.
+// The parsed page needs a few hundred bytes for each tag. A page with more tags
+// is converted to plain text.
 const maxMarkup = 300_000
 
-// maxSpanned bounds the cells that colspan and rowspan may add to a page.
+// maxSpanned limits the number of cells that colspan and rowspan may add to a
+// page.
 const maxSpanned = 10_000
 
 // errConversion reports that a page could not be converted to Markdown.
 var errConversion = errors.New("cannot be converted to Markdown; use format text or raw")
 
-// markdown converts HTML to Markdown with absolute links. It gives up when ctx
-// ends: the converter itself cannot be stopped and keeps running. A page that
-// is too large or nests too deep for the converter becomes plain text.
+// markdown converts HTML to Markdown with absolute links. It returns when ctx
+// is canceled, but the converter cannot be stopped and keeps running. A page
+// that is too large or too deeply nested for the converter is converted to
+// plain text.
 func markdown(ctx context.Context, source string, at *url.URL) (string, error) {
 	if strings.Count(source, "<") > maxMarkup {
 		return htmlText(source), nil
@@ -75,7 +77,7 @@ func convert(source string, at *url.URL) (string, error) {
 		commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false)),
 		strikethrough.NewStrikethroughPlugin(),
 		table.NewTablePlugin(
-			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), // aligned columns grow with the square of the page size
+			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), // aligned columns can grow with the square of the page size
 			table.WithHeaderPromotion(true),
 			table.WithNewlineBehavior(table.NewlineBehaviorPreserve),
 		),
@@ -83,14 +85,14 @@ func convert(source string, at *url.URL) (string, error) {
 	for _, tag := range hiddenTags() {
 		c.Register.TagType(tag.String(), converter.TagTypeRemove, converter.PriorityStandard)
 	}
-	for _, tag := range []string{"summary", "td", "th"} { // cells stand alone in a table that Markdown cannot show
+	for _, tag := range []string{"summary", "td", "th"} { // in a table that Markdown cannot represent, cells become separate blocks
 		c.Register.TagType(tag, converter.TagTypeBlock, converter.PriorityStandard)
 	}
 	out, err := c.ConvertNode(doc)
 	return strings.TrimSpace(string(out)), err
 }
 
-// baseOf returns the base address of relative links.
+// baseOf returns the base address for relative links.
 func baseOf(doc *html.Node, at *url.URL) *url.URL {
 	for n := range doc.Descendants() {
 		if n.Type == html.ElementNode && n.Data == "base" {
@@ -111,14 +113,14 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// tidying prepares a page for the converter.
+// tidying holds what is needed to prepare a page for the converter.
 type tidying struct {
 	base    *url.URL
 	spanned int
 }
 
-// tidy makes links absolute, drops invalid addresses, and limits spanning
-// cells. A link without an address or a content becomes plain text.
+// tidy makes links absolute, removes invalid addresses, and limits spanning
+// cells. A link without an address or without content becomes plain text.
 func (t *tidying) tidy(n *html.Node) {
 	if n.Type != html.ElementNode {
 		return

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// bullet begins an entry of a list in a cell.
+// bullet starts a list item in a cell.
 const bullet = "• "
 
-// flattenCells turns the paragraphs and lists in the cells of a table into lines,
-// because Markdown allows no blocks there. It leaves tables alone that have no
-// headings or another table inside: those lay out a page.
+// flattenCells converts the paragraphs and lists in the cells of a table to
+// lines, because Markdown tables cannot contain blocks. It skips tables that have
+// no headings or contain another table, because those are used for page layout.
 func flattenCells(table *html.Node) {
 	headings := false
 	for n := range table.Descendants() {
@@ -42,7 +42,7 @@ func isBlockOfCell(n *html.Node) bool {
 	return false
 }
 
-// flatten puts a block on a line of its own among its siblings.
+// flatten puts a block on its own line among its siblings.
 func flatten(n *html.Node) {
 	before, after := n.PrevSibling, n.NextSibling
 	for before != nil && isBlankText(before) {

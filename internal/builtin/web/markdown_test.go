@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestHostilePages turns pages made to blow up into something of bounded size.
+// TestHostilePages converts pages that are made to exhaust memory; the size of
+// the result is bounded.
 func TestHostilePages(t *testing.T) {
 	at := &url.URL{Scheme: "https", Host: "example.com"}
 	for name, page := range map[string]string{

@@ -16,18 +16,19 @@ import (
 const (
 	processorTimeout = 2 * time.Minute
 	processorOutput  = 1 << 20
-	processorTail    = 2_000 // bytes of stderr that a failure shows
+	processorTail    = 2_000 // bytes of stderr shown after a failure
 )
 
-// processorInput is what the program of fetch.processor reads on its stdin.
+// processorInput is the input that the program of fetch.processor reads from
+// stdin.
 type processorInput struct {
 	URL     string `json:"url"`
 	Prompt  string `json:"prompt"`
 	Content string `json:"content"`
 }
 
-// ask has the program of fetch.processor answer the prompt about the fetched
-// page. Without a program it returns the page with a note.
+// ask runs the program of fetch.processor to answer the prompt about the
+// fetched page. If no program is set, it returns the page with a note.
 func (f *webFetch) ask(ctx context.Context, c *fetchCall, page registry.Result) (registry.Result, error) {
 	var argv []string
 	if f.opts.Processor != nil {
@@ -68,7 +69,8 @@ func (f *webFetch) ask(ctx context.Context, c *fetchCall, page registry.Result) 
 	return answer, nil
 }
 
-// processorFailure says how the program failed, with its last output.
+// processorFailure describes how the program failed, with the end of its
+// output.
 func processorFailure(out process.Outcome, err error) string {
 	text := "fetch.processor failed"
 	switch {

@@ -24,10 +24,10 @@ func TestFetchProcessor(t *testing.T) {
 		return r.Text(), r.IsError
 	}
 	if text, failed := ask("/", "cat"); failed || text != `{"url":"`+s.URL+`/","prompt":"what \"is\" it?","content":"# Title"}` {
-		t.Errorf("what the program reads: %s", text)
+		t.Errorf("input of the program: %s", text)
 	}
 	if text, failed := ask("/", "pwd"); failed || !strings.HasSuffix(text, opts.ProcessorDir) {
-		t.Errorf("where it runs: %s", text)
+		t.Errorf("folder of the program: %s", text)
 	}
 	if text, failed := ask("/", "sh", "-c", "echo why >&2; echo answer; exit 3"); !failed || !strings.Contains(text, "exit code 3\nwhy\n") || strings.Contains(text, "answer") {
 		t.Errorf("failing: %s", text)
@@ -39,13 +39,13 @@ func TestFetchProcessor(t *testing.T) {
 		t.Errorf("killed: %s", text)
 	}
 	if text, failed := ask("/"); failed || !strings.HasPrefix(text, "[the setting fetch.processor is not set") || !strings.HasSuffix(text, "# Title") {
-		t.Errorf("without one: %s", text)
+		t.Errorf("without a program: %s", text)
 	}
 	if text, failed := ask("/png", "cat"); failed || !strings.Contains(text, "is not text, so the prompt was not applied") {
 		t.Errorf("an image: %s", text)
 	}
 	if text, failed := ask("/missing", "cat"); !failed || strings.Contains(text, "prompt") {
-		t.Errorf("a page that is not there: %s", text)
+		t.Errorf("a missing page: %s", text)
 	}
 	opts.Processor = func() ([]string, error) { return nil, errors.New("variable X is not set") }
 	if r := fetch(t, opts, s.URL, `,"prompt":"x"`); !r.IsError || !strings.Contains(r.Text(), "variable X") {

@@ -8,10 +8,10 @@ import (
 	"net/url"
 )
 
-// proxy returns the proxy for an address, nil if there is none. With a proxy we
-// cannot see which address is reached, so the host is resolved and checked
-// first; a name that only the proxy knows is left to it. The dialer then
-// connects only to the proxy and to public addresses.
+// proxy returns the proxy for an address, or nil. With a proxy, the address
+// that is reached cannot be checked here, so the host is resolved and checked
+// first; a name that only the proxy can resolve is left to the proxy. The
+// dialer then connects only to the proxy and to public addresses.
 func (f *webFetch) proxy(ctx context.Context, d *dialer, u *url.URL) (*url.URL, error) {
 	if f.opts.Proxy == nil {
 		return nil, nil
@@ -42,7 +42,7 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// checkHost rejects a host that resolves to an address which dial would reject.
+// checkHost rejects a host that resolves to an address that dial would reject.
 func (d *dialer) checkHost(ctx context.Context, u *url.URL) error {
 	host, port := u.Hostname(), portOf(u)
 	if d.allows(host, port) {
@@ -50,7 +50,7 @@ func (d *dialer) checkHost(ctx context.Context, u *url.URL) error {
 	}
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return nil // the proxy may resolve more names
+		return nil // the proxy may be able to resolve it
 	}
 	for _, a := range addresses {
 		a = a.Unmap()

@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	maxIndented  = 1 << 20 // bytes of JSON that are indented
+	maxIndented  = 1 << 20 // bytes; longer JSON is not indented
 	maxJSONDepth = 40      // indenting deeper than this multiplies the size
 )
 
-// renderedPage is a page in the form for the model: text or one typed part.
+// renderedPage is a page as returned to the model: text or one typed part.
 type renderedPage struct {
 	text  string
 	media *registry.Content
 	mime  string
 }
 
-// render turns a page into text of a format, or into a typed part.
+// render converts a page to text in a format, or to a typed part.
 func render(ctx context.Context, p *webPage, format string) (*renderedPage, error) {
 	kind, params := contentKind(p)
 	switch {
@@ -62,16 +62,16 @@ func render(ctx context.Context, p *webPage, format string) (*renderedPage, erro
 	return &renderedPage{text: text, mime: kind}, nil
 }
 
-// contentKind returns the media type of a page: what the server says, or if
-// that is uninformative, what the first bytes say.
+// contentKind returns the media type of a page: the one that the server sent
+// or, if that is not informative, the one that the first bytes indicate.
 func contentKind(p *webPage) (kind string, params map[string]string) {
 	kind, params, err := mime.ParseMediaType(p.Type)
 	head := p.Body[:min(len(p.Body), textfile.SniffBytes)]
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || kind == "application/octet-stream" || kind == "unknown/unknown" || !strings.Contains(kind, "/") {
 		return textfile.Type(head), nil
 	}
-	// An image with a wrong type would be rejected by its receiver, and so would the
-	// page of an error that is called an image.
+	// An image with a wrong type would be rejected by its receiver, and so would an
+	// error page that is declared as an image.
 	enc, ok := textfile.Detect(head)
 	isText := ok && (enc == textfile.UTF8 || enc == textfile.UTF8WithBOM)
 	if found := textfile.Type(head); isMedia(kind) && kind != found && (isMedia(found) || isText) {
@@ -89,11 +89,11 @@ func isMedia(kind string) bool {
 	return (top == "image" || top == "audio" || top == "video") && kind != "image/svg+xml" || kind == "application/pdf"
 }
 
-// isText reports whether a page can be shown as text: its type says so, or its
-// bytes do.
+// isText reports whether a page can be shown as text, according to its type or
+// its bytes.
 func isText(kind string, params map[string]string, p *webPage) bool {
 	if strings.HasPrefix(strings.ToLower(params["charset"]), "utf-16") {
-		return true // every second byte of it looks like a control character
+		return true // every other byte of UTF-16 may look like a control character
 	}
 	if strings.HasPrefix(kind, "text/") || isJSON(kind) || strings.HasSuffix(kind, "+xml") || kind == "application/xml" {
 		enc, _ := textfile.Detect(p.Body)
@@ -106,8 +106,9 @@ func isText(kind string, params map[string]string, p *webPage) bool {
 	return utf8.Valid(whole) && bytes.IndexByte(whole, 0) < 0
 }
 
-// decodePage returns a page as UTF-8: by its byte order mark, what the server
-// says, what the page says about itself, or its bytes, in this order.
+// decodePage returns a page as UTF-8. The encoding is determined by the byte
+// order mark, the server's header, the page's own declaration, or its bytes, in
+// this order.
 func decodePage(p *webPage, params map[string]string, markup bool) string {
 	body := p.Body
 	if p.Cut {
@@ -132,8 +133,8 @@ func decodePage(p *webPage, params map[string]string, markup bool) string {
 	return strings.TrimPrefix(text.Valid(decoded), textfile.BOM)
 }
 
-// indentJSON makes JSON readable; invalid JSON, or JSON that would grow too large,
-// is left unchanged.
+// indentJSON indents JSON. Invalid JSON, and JSON that would grow too large, is
+// returned unchanged.
 func indentJSON(text string) string {
 	if len(text) > maxIndented || jsonDepth(text) > maxJSONDepth {
 		return text
@@ -145,8 +146,8 @@ func indentJSON(text string) string {
 	return b.String()
 }
 
-// jsonDepth is how deep brackets nest, including those in strings: an upper
-// bound is enough.
+// jsonDepth returns how deep brackets are nested. It includes brackets in
+// strings, because an upper bound is enough.
 func jsonDepth(text string) int {
 	depth, most := 0, 0
 	for i := range len(text) {
@@ -161,7 +162,7 @@ func jsonDepth(text string) int {
 	return most
 }
 
-// result cuts the page to the requested part.
+// result returns the requested part of the page.
 func (r *renderedPage) result(c *fetchCall, p *webPage) registry.Result {
 	summary := fmt.Sprintf("fetched %s (%s, %s", p.url.Redacted(), tool.OneLine(r.mime), tool.Size(int64(len(p.Body))))
 	if p.cached {

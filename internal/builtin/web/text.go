@@ -8,9 +8,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// htmlText returns the text of a page as a person reads it: blocks on lines of
-// their own, spaces collapsed outside pre. It reads tokens, not a tree, so
-// nesting can be arbitrarily deep.
+// htmlText returns the text of a page as a reader sees it: blocks on separate
+// lines, spaces collapsed outside pre. It processes tokens rather than a tree,
+// so nesting may be arbitrarily deep.
 func htmlText(source string) string {
 	t := &plainText{}
 	z := html.NewTokenizer(strings.NewReader(source))
@@ -35,23 +35,23 @@ func htmlText(source string) string {
 	}
 }
 
-// isExponent reports whether the text of a sup element is a number or one letter:
-// without a mark, 10 to the power of 6 would read as 106.
+// isExponent reports whether the text of a sup element is a number or a single
+// letter: without a mark, 10 to the power of 6 would read as 106.
 func isExponent(s string) bool {
 	s = strings.TrimSpace(s)
 	digits := strings.TrimLeft(s, "+-−")
 	return digits != "" && strings.Trim(digits, "0123456789") == "" || len(s) == 1 && 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z'
 }
 
-// plainText assembles the text.
+// plainText collects the text.
 type plainText struct {
 	out      strings.Builder
-	hidden   atom.Atom // the element whose content is skipped, 0 if none
-	depth    int       // of elements of that name
+	hidden   atom.Atom // the element whose content is skipped, or 0
+	depth    int       // number of open elements with that name
 	verbatim int       // open pre elements
-	breaks   int       // line breaks that are due before the next text
-	blank    bool      // a space is due
-	raised   bool      // the text that follows is the beginning of a sup element
+	breaks   int       // line breaks to write before the next text
+	blank    bool      // write a space before the next text
+	raised   bool      // the next text is the start of a sup element
 }
 
 func (t *plainText) open(z *html.Tokenizer) {
@@ -76,8 +76,8 @@ func (t *plainText) open(z *html.Tokenizer) {
 	}
 }
 
-// openEmpty reads a tag such as <br/>. HTML ignores the slash, except that an SVG
-// image can end there.
+// openEmpty handles a tag such as <br/>. HTML ignores the slash, except that an
+// SVG image can end there.
 func (t *plainText) openEmpty(z *html.Tokenizer) {
 	name, _ := z.TagName()
 	tag := atom.Lookup(name)
@@ -105,7 +105,7 @@ func (t *plainText) close(z *html.Tokenizer) {
 	t.space(tag)
 }
 
-// space records the space around an element.
+// space records the white space around an element.
 func (t *plainText) space(tag atom.Atom) {
 	switch tag {
 	case atom.P, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Blockquote, atom.Pre, atom.Table, atom.Ul, atom.Ol, atom.Dl, atom.Article, atom.Section:
@@ -122,7 +122,7 @@ func (t *plainText) space(tag atom.Atom) {
 
 func isHidden(tag atom.Atom) bool { return slices.Contains(hiddenTags(), tag) }
 
-// hiddenTags lists the elements whose content is not part of the text.
+// hiddenTags returns the elements whose content is not part of the text.
 func hiddenTags() []atom.Atom {
 	return []atom.Atom{
 		atom.Script, atom.Style, atom.Title, atom.Noscript, atom.Template, atom.Iframe, atom.Svg, atom.Object, atom.Textarea, atom.Select,
@@ -152,7 +152,7 @@ func (t *plainText) text(s string) {
 	}
 }
 
-// due writes the space before a text.
+// due writes the white space before a text.
 func (t *plainText) due() {
 	switch {
 	case t.out.Len() == 0:
@@ -164,7 +164,7 @@ func (t *plainText) due() {
 	t.breaks, t.blank = 0, false
 }
 
-// isBlank reports whether HTML collapses the space; a non-breaking space is
+// isBlank reports whether HTML collapses the character; a non-breaking space is
 // kept.
 func isBlank(r rune) bool { return strings.ContainsRune(" \t\r\n\f", r) }
 

@@ -8,5 +8,4 @@
 // as an [os.Root], so that no path, link or race leads outside it. The
 // workspace is opened by the first call that needs it; creating the definitions
 // opens no file. The packages never print or prompt.
-// opens no file. The packages print nothing and ask nobody.
 package builtin

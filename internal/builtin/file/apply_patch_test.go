@@ -47,7 +47,7 @@ func TestApplyPatch(t *testing.T) {
 		says          []string
 	}{
 		{
-			"git's: change, create, delete, rename, in one",
+			"git format: change, create, delete and rename together",
 			"From 0123 Mon Sep 17 00:00:00 2001\nSubject: all\n---\n f | 1 +\n\n" +
 				"diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@ func x\n one\n-two\n+2\n three\n" +
 				"diff --git a/sub/new b/sub/new\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/sub/new\n@@ -0,0 +1 @@\n+hello\n" +
@@ -59,11 +59,11 @@ func TestApplyPatch(t *testing.T) {
 			[]string{`changed "f" (+1 -1)`, `created "sub/new" (+1 -0)`, `deleted "gone" (+0 -1)`, `renamed "from" to "to/here" (+1 -1)`},
 		},
 		{
-			"diff -u's, with times and no prefixes", "--- f\t2024-01-01 00:00:00\n+++ f\t2024-01-02 00:00:00\n@@ -5 +5,2 @@\n five\n+six\n",
+			"diff -u format, with times and without prefixes", "--- f\t2024-01-01 00:00:00\n+++ f\t2024-01-02 00:00:00\n@@ -5 +5,2 @@\n five\n+six\n",
 			tree{"f": five}, tree{"f": five + "six\n"}, []string{"(+1 -0)"},
 		},
 		{
-			"the end without a line break", "--- a/f\n+++ b/f\n@@ -1 +1,2 @@\n-a\n\\ No newline at end of file\n+a\n+b\n\\ No newline at end of file\n",
+			"no line break at the end", "--- a/f\n+++ b/f\n@@ -1 +1,2 @@\n-a\n\\ No newline at end of file\n+a\n+b\n\\ No newline at end of file\n",
 			tree{"f": "a"}, tree{"f": "a\nb"}, nil,
 		},
 		{
@@ -71,11 +71,11 @@ func TestApplyPatch(t *testing.T) {
 			tree{"f": "-- a/x\ny\n"}, tree{"f": "++ b/x\ny\n"}, nil,
 		},
 		{
-			"a line number that is off", "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-three\n+3\n four\n",
+			"a wrong line number", "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-three\n+3\n four\n",
 			tree{"f": five}, tree{"f": "one\ntwo\n3\nfour\nfive\n"}, []string{`hunk 1 of "f" was applied at line 3, where its lines match, instead of 1`},
 		},
 		{
-			"hunks behind one that is off are off as much", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-b\n+B\n@@ -3 +3 @@\n-x\n+X\n",
+			"later hunks are shifted like an earlier one", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-b\n+B\n@@ -3 +3 @@\n-x\n+X\n",
 			tree{"f": "a\nb\nx\nx\nx\n"}, tree{"f": "a\nB\nx\nX\nx\n"}, nil,
 		},
 		{
@@ -87,7 +87,7 @@ func TestApplyPatch(t *testing.T) {
 			tree{"f": "a\r\nb\r\n"}, tree{"f": "a\r\nb\n"}, nil,
 		},
 		{
-			"an empty line whose space is lost", "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n\n-b\n+B\n",
+			"an empty context line without its space", "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n\n-b\n+B\n",
 			tree{"f": "a\n\nb\n"}, tree{"f": "a\n\nB\n"}, nil,
 		},
 		{
@@ -95,11 +95,11 @@ func TestApplyPatch(t *testing.T) {
 			tree{"t\tbé": "a\n"}, tree{"t\tbé": "b\n"}, nil,
 		},
 		{
-			"one file twice", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-b\n+c\n",
+			"the same file twice", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-b\n+c\n",
 			tree{"f": "a\n"}, tree{"f": "c\n"}, []string{"(+1 -1)"},
 		},
 		{
-			"renamed, and the old name used again",
+			"renamed, and the old name created again",
 			"diff --git a/f b/g\nrename from f\nrename to g\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+new\n",
 			tree{"f": "old\n"}, tree{"f": "new\n", "g": "old\n"}, []string{`copied "f" to "g"`, `changed "f" (+1 -1)`},
 		},
@@ -108,7 +108,7 @@ func TestApplyPatch(t *testing.T) {
 			tree{"f": "a\n"}, tree{"f": "a\n", "g": "b\n"}, []string{`copied "f" to "g" (+1 -1)`},
 		},
 		{
-			"an empty file made", "diff --git a/e b/e\nnew file mode 100644\nindex 0..e\n", tree{"f": "a\n"}, tree{"f": "a\n", "e": ""}, []string{`created "e"`},
+			"an empty file created", "diff --git a/e b/e\nnew file mode 100644\nindex 0..e\n", tree{"f": "a\n"}, tree{"f": "a\n", "e": ""}, []string{`created "e"`},
 		},
 		{
 			"an empty file deleted", "diff --git a/e b/e\ndeleted file mode 100644\n", tree{"f": "a\n", "e": ""}, tree{"f": "a\n"}, []string{`deleted "e"`},
@@ -163,22 +163,22 @@ func TestApplyPatchRefusals(t *testing.T) {
 		{"other text", "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n one\n-deux\n+2\n", `hunk 1 of "f" (line 8 of the patch) does not apply: expected line 2 to be "deux", found "two"`},
 		{"past the end", "--- a/f\n+++ b/f\n@@ -5,2 +5,2 @@\n five\n-six\n+6\n", `expected line 6 to be "six", but the file ends at line 5`},
 		{"the second hunk", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+1\n@@ -3 +3 @@\n-tree\n+3\n", `hunk 2 of "f"`},
-		{"hunks in the wrong order", "--- a/f\n+++ b/f\n@@ -4 +4 @@\n-four\n+4\n@@ -1 +1 @@\n-one\n+1\n", `hunk 2 of "f" (line 11 of the patch) does not apply: it overlaps the previous hunk`},
+		{"hunks out of order", "--- a/f\n+++ b/f\n@@ -4 +4 @@\n-four\n+4\n@@ -1 +1 @@\n-one\n+1\n", `hunk 2 of "f" (line 11 of the patch) does not apply: it overlaps the previous hunk`},
 		{"several places", "--- a/rep\n+++ b/rep\n@@ -2 +2 @@\n-x\n+y\n", `in several other places (lines 1, 3, 5)`},
 		{"no context", "--- a/f\n+++ b/f\n@@ -2,0 +3 @@\n+new\n", "no context line"},
 		{"white space", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one \n+1\n", `expected line 1 to be "one ", found "one"`},
-		{"a line break at the end", "--- a/nonl\n+++ b/nonl\n@@ -1 +1 @@\n-end\n+END\n", `line break differs: the file has "", the patch "\n"`},
+		{"a missing line break at the end", "--- a/nonl\n+++ b/nonl\n@@ -1 +1 @@\n-end\n+END\n", `line break differs: the file has "", the patch "\n"`},
 		{"no such file", "--- a/fy\n+++ b/fy\n@@ -1 +1 @@\n-one\n+1\n", `"fy" does not exist`},
 		{"there already", "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+one\n", `the patch creates "f", which already exists`},
 		{"renamed onto a file", "diff --git a/f b/rep\nrename from f\nrename to rep\n", `the patch creates "rep", which already exists`},
-		{"deleted in part", "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", `deletes "f" but leaves 4 lines`},
+		{"deleted only in part", "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", `deletes "f" but leaves 4 lines`},
 		{"deleted without its text", "diff --git a/f b/f\ndeleted file mode 100644\n", `deletes "f" but leaves 5 lines`},
 		{"a binary file", "--- a/bin\n+++ b/bin\n@@ -1 +1 @@\n-one\n+1\n", `"bin" is not a text file`},
 		{"a directory", "--- a/sub\n+++ b/sub\n@@ -1 +1 @@\n-one\n+1\n", `"sub" is a directory`},
 		{"a file as a folder", "--- /dev/null\n+++ b/f/x\n@@ -0,0 +1 @@\n+one\n", "a part of the path is a file"},
 		{"a new file as a folder", "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+one\n--- /dev/null\n+++ b/n/x\n@@ -0,0 +1 @@\n+one\n", `a part of the path`},
-		{"a character the encoding lacks", "--- a/latin\n+++ b/latin\n@@ -1 +1 @@\n-é\n+→\n", "U+2192"},
-		{"an end in the middle", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+1\n\\ No newline at end of file\n", "not the last"},
+		{"a character that the encoding lacks", "--- a/latin\n+++ b/latin\n@@ -1 +1 @@\n-é\n+→\n", "U+2192"},
+		{"\"No newline at end of file\" in the middle", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+1\n\\ No newline at end of file\n", "not the last"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func TestUnifiedDiff(t *testing.T) {
 			"@@ -1,5 +1,7 @@\n 1\n 2\n+x\n+y\n 3\n 4\n 5\n@@ -16,5 +18,5 @@\n 16\n 17\n 18\n-19\n+z\n 20\n",
 		},
 		{
-			"changes close together are one hunk, and those behind count on", numbers,
+			"neighboring changes are one hunk, and later line numbers are shifted", numbers,
 			"1\nA\n3\n4\n5\n6\nB\nC\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\nD\n19\n20\n",
 			"@@ -1,10 +1,11 @@\n 1\n-2\n+A\n 3\n 4\n 5\n 6\n-7\n+B\n+C\n 8\n 9\n 10\n@@ -15,6 +16,6 @@\n 15\n 16\n 17\n-18\n+D\n 19\n 20\n",
 		},

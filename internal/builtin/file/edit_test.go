@@ -23,11 +23,11 @@ func TestEdit(t *testing.T) {
 		edit                one
 	}{
 		{"once", "a b c\n", "a X c\n", one{"old_string": "b", "new_string": "X"}},
-		{"no line break at the end stays so", "a b", "a X", one{"old_string": "b", "new_string": "X"}},
+		{"a missing final line break stays missing", "a b", "a X", one{"old_string": "b", "new_string": "X"}},
 		{"as often as expected", "b b\nb\n", "X X\nX\n", one{"old_string": "b", "new_string": "X", "expected_replacements": 3}},
 		{"an expected number may be written 2.0", "b b\n", "X X\n", one{"old_string": "b", "new_string": "X", "expected_replacements": json.RawMessage("2.0")}},
-		{"nothing in new_string has a meaning", "a\n", "$& $1 \\1 ${x} $$\n", one{"old_string": "a", "new_string": "$& $1 \\1 ${x} $$"}},
-		{"nor in old_string", "a.c abc\n", "X abc\n", one{"old_string": "a.c", "new_string": "X"}},
+		{"new_string is literal", "a\n", "$& $1 \\1 ${x} $$\n", one{"old_string": "a", "new_string": "$& $1 \\1 ${x} $$"}},
+		{"old_string is literal", "a.c abc\n", "X abc\n", one{"old_string": "a.c", "new_string": "X"}},
 		{"to nothing", "abc\n", "", one{"old_string": "abc\n", "new_string": ""}},
 		{"CRLF: a line break in either string is the file's", "one\r\ntwo\r\nthree\r\n", "one\r\n2\r\n2b\r\nthree\r\n", one{"old_string": "two\nthree", "new_string": "2\n2b\nthree"}},
 		{"CRLF: new_string may have its own", "one\r\ntwo\r\n", "one\r\n2\r\n3\r\n", one{"old_string": "two", "new_string": "2\r\n3"}},
@@ -40,7 +40,7 @@ func TestEdit(t *testing.T) {
 		{"bytes that are not UTF-8", "ünd \n\xff\xe9\n", "日本 \n\xff\xe9\n", one{"old_string": "ünd", "new_string": "日本"}},
 		{"Windows-1252", "caf\xe9 \x80\x81\n", "th\xe9 \x80\x81\n", one{"old_string": "café", "new_string": "thé"}},
 		{"characters of several bytes", "日本語\n", "日x語\n", one{"old_string": "本", "new_string": "x"}},
-		{"several, each on what the one before left", "a b\n", "c d\n", one{"edits": []one{
+		{"several, each applied to the result of the previous one", "a b\n", "c d\n", one{"edits": []one{
 			{"old_string": "a", "new_string": "b"}, {"old_string": "b b", "new_string": "c d"},
 		}}},
 		{"an empty file is filled", "", "new", one{"old_string": "", "new_string": "new"}},
@@ -84,7 +84,7 @@ func TestEditCreates(t *testing.T) {
 // An edit that does not fit reports why and where, and leaves the file unchanged.
 // Errors that are not in the params are failures of the run.
 func TestEditRefusals(t *testing.T) {
-	execution := []string{"binary", "half a character of UTF-16", "a character the encoding lacks", "a directory", "a file as a folder"}
+	execution := []string{"binary", "half of a UTF-16 character", "a character that the encoding lacks", "a directory", "a file as a folder"}
 	const file = "package main\n\nfunc main() {\n\tfmt.Println(\"hello\")\n\tfmt.Println(\"hello\")\n}\n"
 	tests := []struct {
 		name, params string
@@ -94,15 +94,15 @@ func TestEditRefusals(t *testing.T) {
 			[]string{"found 2 times (lines 4, 5), but expected_replacements is 1", "expected_replacements to 2"}},
 		{"too seldom", `{"file_path":"f.go","old_string":"package","new_string":"x","expected_replacements":2}`,
 			[]string{"found 1 time (line 1), but expected_replacements is 2"}},
-		{"other white space", `{"file_path":"f.go","old_string":"func main() {\n    fmt.Println(\"hello\")","new_string":"x"}`,
+		{"different white space", `{"file_path":"f.go","old_string":"func main() {\n    fmt.Println(\"hello\")","new_string":"x"}`,
 			[]string{"not found", "Line 4 differs only in white space", `"\tfmt.Println(\"hello\")"`, `"    fmt.Println(\"hello\")"`}},
-		{"a typing error", `{"file_path":"f.go","old_string":"func mian() {","new_string":"x"}`,
+		{"a typo", `{"file_path":"f.go","old_string":"func mian() {","new_string":"x"}`,
 			[]string{"The nearest line is 3", `"func main() {"`}},
 		{"one of several lines", `{"file_path":"f.go","old_string":"package main\n\nfunc start() {\n","new_string":"x"}`,
 			[]string{"The nearest line is 3", `"func main() {"`, `"func start() {"`}},
-		{"nothing like it", `{"file_path":"f.go","old_string":"zzzzzzzzzz","new_string":"x"}`,
+		{"nothing similar", `{"file_path":"f.go","old_string":"zzzzzzzzzz","new_string":"x"}`,
 			[]string{"No line of the file is similar"}},
-		{"the second of two, and the first is not made", `{"file_path":"f.go","edits":[{"old_string":"package","new_string":"x"},{"old_string":"nowhere to be seen","new_string":""}]}`,
+		{"the second of two, so that the first is not made either", `{"file_path":"f.go","edits":[{"old_string":"package","new_string":"x"},{"old_string":"nowhere to be seen","new_string":""}]}`,
 			[]string{"edit 2 of 2", "not found", "nothing was changed"}},
 		{"edits that undo each other", `{"file_path":"f.go","edits":[{"old_string":"package","new_string":"x"},{"old_string":"x","new_string":"package"}]}`,
 			[]string{"the edits have no effect"}},
@@ -111,8 +111,8 @@ func TestEditRefusals(t *testing.T) {
 		{"no such file", `{"file_path":"g.go","old_string":"a","new_string":"x"}`,
 			[]string{`"g.go" does not exist`, `did you mean "f.go"?`}},
 		{"binary", `{"file_path":"b.bin","old_string":"a","new_string":"x"}`, []string{`"b.bin" is not a text file`}},
-		{"half a character of UTF-16", `{"file_path":"half.txt","old_string":"a","new_string":"x"}`, []string{"cannot be written back"}},
-		{"a character the encoding lacks", `{"file_path":"latin.txt","old_string":"caf","new_string":"→"}`,
+		{"half of a UTF-16 character", `{"file_path":"half.txt","old_string":"a","new_string":"x"}`, []string{"cannot be written back"}},
+		{"a character that the encoding lacks", `{"file_path":"latin.txt","old_string":"caf","new_string":"→"}`,
 			[]string{`"latin.txt" is Windows-1252 text, which cannot encode '→' (U+2192); leave it out`}},
 		{"a directory", `{"file_path":"sub","old_string":"a","new_string":"x"}`, []string{"is a directory"}},
 		{"a file as a folder", `{"file_path":"f.go/x","old_string":"","new_string":"x"}`, []string{"a part of the path is a file"}},

@@ -26,11 +26,11 @@ func TestWriteFileContent(t *testing.T) {
 	}{
 		{"replaced", "old\n", "new\n", "new\n", `Replaced the content of "f" (1 line, +1 -1).`},
 		{"the final line break is added", "old\n", "a\nb", "a\nb\n", `Replaced the content of "f" (2 lines, +2 -1).`},
-		{"of the kind the text has", "old\n", "a\r\nb", "a\r\nb\r\n", "Replaced"},
+		{"of the same kind as in the text", "old\n", "a\r\nb", "a\r\nb\r\n", "Replaced"},
 		{"to nothing", "old\n", "", "", `Replaced the content of "f" (0 lines, +0 -1).`},
 		{"nothing else is altered", "old\n", "  \n\t x \r y \n\n\n", "  \n\t x \r y \n\n\n", "Replaced"},
-		{"the same again", "same\n", "same", "same\n", `"f" already has this content; nothing was changed.`},
-		{"a byte order mark goes", textfile.BOM + "a\n", "a\n", "a\n", "Replaced"},
+		{"the same content", "same\n", "same", "same\n", `"f" already has this content; nothing was changed.`},
+		{"a byte order mark is removed", textfile.BOM + "a\n", "a\n", "a\n", "Replaced"},
 		{"over UTF-16", "\xff\xfea\x00", "a\n", "a\n", "Replaced"},
 		{"over a binary file", "\x00\x01", "a\n", "a\n", "Replaced"},
 	}

@@ -89,11 +89,11 @@ func TestSearcherCutsLongLines(t *testing.T) {
 		want                []int // numbers of the lines shown
 		cut                 int
 	}{
-		{"match in its beginning", "a\n" + long + "\nb\n", "needle", 0, []int{2}, 1},
+		{"match at its start", "a\n" + long + "\nb\n", "needle", 0, []int{2}, 1},
 		{"match beyond", "a\n" + long + "\nb\n", "beyond", 0, nil, 1},
 		{"match after it", long + "\nbeyond\n", "beyond", 50, []int{1, 2}, 1},
 		{"context after it", long + "\nb\nc\n", "needle", 1, []int{1, 2}, 1},
-		{"two of them", long + "\nb\n" + long + "\nbeyond", "beyond", 0, []int{4}, 2},
+		{"two long lines", long + "\nb\n" + long + "\nbeyond", "beyond", 0, []int{4}, 2},
 		{"at the end of the file", "b\n" + long, "b$", 0, []int{1}, 1},
 		{"an empty line after it", long + "\n\nb", "^$", 0, []int{2}, 1},
 		{"many lines after it", long + "\n" + strings.Repeat(strings.Repeat("y", 9000)+"\n", 500) + "beyond\n", "beyond", 0, []int{502}, 1},

@@ -67,7 +67,7 @@ func TestShell(t *testing.T) {
 		{"a here document", `{"command":"cat <<E\nx $COLOUR\nE"}`, "(root)", "x red\n", empty, none, "0", none, false, "x red\n"},
 		{"only the given environment", `{"command":"env | grep -c -e ^HOME= -e ^COLOUR= -e ^TOOLREG_SECRET="}`, "(root)", "2\n", empty, none, "0", none, false, "2\n"},
 		{"no stdin and no terminal", `{"command":"cat; tty; exec 3<>/dev/tty || echo none"}`, "(root)", "not a tty\nnone\n", "", none, "0", none, false, ""},
-		{"a word like an option", `{"command":"-c 'echo x'"}`, "(root)", empty, "", none, "127", none, true, ""},
+		{"a command that looks like an option", `{"command":"-c 'echo x'"}`, "(root)", empty, "", none, "127", none, true, ""},
 		{"invalid UTF-8", `{"command":"printf 'a\\377b\\303\\251'"}`, "(root)", "a\uFFFDbé", empty, none, "0", none, false, "a\uFFFDbé"},
 	}
 	t.Setenv("TOOLREG_SECRET", "x")

@@ -28,7 +28,7 @@ func parseAddress(raw string) (*url.URL, error) {
 		return nil, fmt.Errorf("is longer than %d characters", maxAddress)
 	}
 	if i := strings.IndexFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || unicode.IsSpace(r) || r == unicode.ReplacementChar }); i >= 0 {
-		return nil, fmt.Errorf("contains a space or a control character at %d; percent-encode it, such as %%20", i)
+		return nil, fmt.Errorf("contains a space or a control character at byte %d; percent-encode it, such as %%20", i)
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -71,7 +71,7 @@ func cleanHost(u *url.URL) error {
 		port = strconv.FormatUint(n, 10)
 	}
 	if strings.Contains(host, "%") {
-		return errors.New("names a zone of a network interface, which is not supported")
+		return errors.New("contains an IPv6 zone, which is not supported")
 	}
 	if _, err := netip.ParseAddr(host); err != nil {
 		ascii, err := idna.Lookup.ToASCII(host)

@@ -176,7 +176,7 @@ func TestClosedSourceRefuses(t *testing.T) {
 
 // An error message quotes only a little of a param, however long it is, and a
 // path that the system rejects creates nothing on disk.
-func TestErrorsRepeatLittleOfParams(t *testing.T) {
+func TestErrorsQuoteLongParamsBriefly(t *testing.T) {
 	opts, dir := place(t, nil)
 	long := strings.Repeat("a/", 2100) + "x"
 	full := map[string]map[string]any{

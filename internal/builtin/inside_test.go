@@ -73,9 +73,9 @@ func TestSearchFollowsNoLink(t *testing.T) {
 	}
 }
 
-// TestSwappedLinksGiveNothingAway repeatedly swaps a folder for a link to the
+// TestSwappedLinksLeakNothing repeatedly swaps a folder for a link to the
 // outside while the tools read through it.
-func TestSwappedLinksGiveNothingAway(t *testing.T) {
+func TestSwappedLinksLeakNothing(t *testing.T) {
 	opts, dir, outside := linked(t)
 	tooltest.Put(t, filepath.Join(dir, "real/secret"), "inside")
 	flip := filepath.Join(dir, "flip")

@@ -134,7 +134,7 @@ func (a *applyPatch) run(ctx context.Context, call registry.Call, list []filePat
 }
 
 // rels returns the paths of all files.
-func (p *patching) rels() []string {
+func (p *patchPlan) rels() []string {
 	var out []string
 	for _, f := range p.order {
 		out = append(out, f.rel)
@@ -143,7 +143,7 @@ func (p *patching) rels() []string {
 }
 
 // sum identifies the states of all files.
-func (p *patching) sum() [sha256.Size]byte {
+func (p *patchPlan) sum() [sha256.Size]byte {
 	h := sha256.New()
 	for _, f := range p.order {
 		sum := f.before.sum()
@@ -153,7 +153,7 @@ func (p *patching) sum() [sha256.Size]byte {
 }
 
 // display returns the whole change as one diff.
-func (p *patching) display() *registry.FileDiff {
+func (p *patchPlan) display() *registry.FileDiff {
 	d := &registry.FileDiff{}
 	var names []string
 	for _, f := range p.order {
@@ -183,7 +183,7 @@ func valueOf(p *string) string {
 	return *p
 }
 
-func (p *patching) result() registry.Result {
+func (p *patchPlan) result() registry.Result {
 	var did []string
 	var where []registry.Location
 	added, removed := 0, 0

@@ -202,7 +202,7 @@ func TestApplyPatchRefusals(t *testing.T) {
 
 // If a step fails while the files are renamed, the files that were already
 // renamed are restored.
-func TestApplyPatchUndoes(t *testing.T) {
+func TestApplyPatchUndoesPartialWrite(t *testing.T) {
 	opts, dir := place(t, map[string]string{"a": "x\n", "b": "x\n", "c": "x\n", "gone": "x\n"})
 	if err := os.Chmod(filepath.Join(dir, "a"), 0o640); err != nil {
 		t.Fatal(err)
@@ -308,7 +308,7 @@ func TestApplyPatchSubject(t *testing.T) {
 
 // A patch that git makes of real changes applies, with the same outcome as in
 // git.
-func TestApplyPatchOfGit(t *testing.T) {
+func TestApplyPatchMadeByGit(t *testing.T) {
 	opts, dir := place(t, nil)
 	script := `set -e
 git init -q . && git config user.email a@b && git config user.name n && git config core.autocrlf false

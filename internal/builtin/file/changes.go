@@ -50,7 +50,7 @@ func (x *changes) refusal(call registry.Call, name string, c *fileChange, err er
 	case err != nil:
 		return failed(explain(name, err), err), true
 	case x.shown.changed(call, c.sum()):
-		return changedMeanwhile(name), true
+		return modifiedSincePreview(name), true
 	}
 	return r, false
 }

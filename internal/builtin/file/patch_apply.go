@@ -37,8 +37,8 @@ func (f *patched) changes() bool {
 // name again, the rename is in effect a copy.
 func (f *patched) renamed() bool { return f.moved && !f.origin.exists }
 
-// patching is a patch that is applied in memory, file by file.
-type patching struct {
+// patchPlan is a patch that is applied in memory, file by file.
+type patchPlan struct {
 	workspace *workspace.Dir
 	hides     func(string) bool
 	files     map[string]*patched
@@ -48,8 +48,8 @@ type patching struct {
 
 // newPlan computes the patch's changes to the current files without writing
 // anything.
-func newPlan(w *workspace.Dir, list []filePatch, hides func(string) bool) (*patching, error) {
-	p := &patching{workspace: w, hides: hides, files: map[string]*patched{}}
+func newPlan(w *workspace.Dir, list []filePatch, hides func(string) bool) (*patchPlan, error) {
+	p := &patchPlan{workspace: w, hides: hides, files: map[string]*patched{}}
 	for i := range list {
 		if err := p.add(&list[i]); err != nil {
 			return nil, err
@@ -71,7 +71,7 @@ func newPlan(w *workspace.Dir, list []filePatch, hides func(string) bool) (*patc
 }
 
 // file returns the file with that name, as changed by the patch so far.
-func (p *patching) file(name string) (*patched, error) {
+func (p *patchPlan) file(name string) (*patched, error) {
 	rel, err := p.workspace.Changeable(patchName, "/patch", name)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (p *patching) file(name string) (*patched, error) {
 }
 
 // existing returns the file with that name; it must exist.
-func (p *patching) existing(name string) (*patched, error) {
+func (p *patchPlan) existing(name string) (*patched, error) {
 	f, err := p.file(name)
 	if err == nil && !f.exists {
 		err = misfit{errors.New(p.workspace.Explain(f.rel, name, fs.ErrNotExist, p.hides))}
@@ -106,7 +106,7 @@ func (p *patching) existing(name string) (*patched, error) {
 }
 
 // absent returns the file with that name; it must not exist.
-func (p *patching) absent(name string) (*patched, error) {
+func (p *patchPlan) absent(name string) (*patched, error) {
 	f, err := p.file(name)
 	if err == nil && f.exists {
 		err = misfit{fmt.Errorf("the patch creates %s, which already exists", text.Quote(name))}
@@ -114,7 +114,7 @@ func (p *patching) absent(name string) (*patched, error) {
 	return f, err
 }
 
-func (p *patching) add(fp *filePatch) error {
+func (p *patchPlan) add(fp *filePatch) error {
 	switch {
 	case fp.old == "":
 		return p.create(fp)
@@ -147,7 +147,7 @@ func (p *patching) add(fp *filePatch) error {
 	return nil
 }
 
-func (p *patching) create(fp *filePatch) error {
+func (p *patchPlan) create(fp *filePatch) error {
 	f, err := p.absent(fp.new)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (p *patching) create(fp *filePatch) error {
 	return err
 }
 
-func (p *patching) remove(fp *filePatch) error {
+func (p *patchPlan) remove(fp *filePatch) error {
 	f, err := p.existing(fp.old)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (p *patching) remove(fp *filePatch) error {
 	return nil
 }
 
-func (p *patching) patch(name, text string, fp *filePatch) (string, error) {
+func (p *patchPlan) patch(name, text string, fp *filePatch) (string, error) {
 	out, notes, err := patchText(name, text, fp.hunks)
 	p.notes = append(p.notes, notes...)
 	if err != nil {

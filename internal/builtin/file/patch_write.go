@@ -15,7 +15,7 @@ import (
 // destination before the first file is changed, and if a step fails, the earlier
 // ones are undone. Changing the files takes only renames, so a killed run is
 // very unlikely to leave the patch half applied.
-func (p *patching) write() (err error) {
+func (p *patchPlan) write() (err error) {
 	var staged []*atomicfile.File
 	var folders []string
 	parents := map[string]*os.Root{}
@@ -83,7 +83,7 @@ func stagePatched(w *workspace.Dir, parents map[string]*os.Root, f *patched) (*a
 }
 
 // undo restores the previous state after a step has failed.
-func (p *patching) undo(written, removed []*patched, rel string, cause error) error {
+func (p *patchPlan) undo(written, removed []*patched, rel string, cause error) error {
 	problem := errors.New(explainWrite(rel, cause))
 	for _, f := range append(written, removed...) {
 		var err error

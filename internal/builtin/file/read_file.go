@@ -123,10 +123,10 @@ func (r *readTool) run(ctx context.Context, call registry.Call, p *readCall) (re
 			p.FilePath, textfile.Type(head), tool.Size(info.Size()))), nil
 	}
 	text := newExcerpt(p.Offset.OrDefault(1), p.Limit.OrDefault(readDefaultLines), enc)
-	shown, note, asItIs, err := readable(rel, enc, in)
+	shown, note, unchanged, err := readable(rel, enc, in)
 	if err == nil {
 		text.form = note
-		if asItIs {
+		if unchanged {
 			text.size = info.Size()
 		}
 		err = text.read(ctx, shown)

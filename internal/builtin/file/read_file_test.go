@@ -273,7 +273,7 @@ func FuzzReadFile(f *testing.F) {
 	})
 }
 
-func TestReadFileOfAnotherFile(t *testing.T) {
+func TestReadFileRefusesUnapprovedFile(t *testing.T) {
 	opts, dir := place(t, map[string]string{"secret": "x"})
 	tooltest.Link(t, "secret", filepath.Join(dir, "link"))
 	call := tooltest.Call(`{"file_path":"link"}`)

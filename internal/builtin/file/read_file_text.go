@@ -308,7 +308,7 @@ const maxNotebook = 20 << 20
 // readable returns the text of a file as UTF-8 or in its encoding, a note on how
 // it was converted, and whether it is the file's own bytes. A notebook that
 // cannot be shown as cells is shown unchanged, with a note that says why.
-func readable(name string, e textfile.Encoding, in *bufio.Reader) (shown *bufio.Reader, note string, asItIs bool, err error) {
+func readable(name string, e textfile.Encoding, in *bufio.Reader) (shown *bufio.Reader, note string, unchanged bool, err error) {
 	decoded := e.Reader(in)
 	if !strings.EqualFold(path.Ext(name), ".ipynb") || e != textfile.UTF8 && e != textfile.UTF8WithBOM {
 		return decoded, "", decoded == in, nil

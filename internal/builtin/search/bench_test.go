@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 )
 
-// woods creates a workspace of 4,000 source files, about 30 MB.
-func woods(b *testing.B) workspace.Options {
+// largeWorkspace creates a workspace of 4,000 source files, about 30 MB.
+func largeWorkspace(b *testing.B) workspace.Options {
 	b.Helper()
 	opts, dir := place(b, map[string]string{".gitignore": "*.o\nbuild/\n/tmp/**\n!keep.o\n"})
 	body := strings.Repeat("func example(value int) error { return fmt.Errorf(\"value %d is out of range\", value) }\n", 80)
@@ -24,7 +24,7 @@ func woods(b *testing.B) workspace.Options {
 }
 
 func BenchmarkGrep(b *testing.B) {
-	opts := woods(b)
+	opts := largeWorkspace(b)
 	for name, params := range map[string]string{
 		"rare literal": `{"pattern":"needle"}`,
 		"exact case":   `{"pattern":"Needle","case_sensitive":true}`,
@@ -44,7 +44,7 @@ func BenchmarkGrep(b *testing.B) {
 }
 
 func BenchmarkGlob(b *testing.B) {
-	opts := woods(b)
+	opts := largeWorkspace(b)
 	for name, params := range map[string]string{"all": `{"pattern":"**"}`, "extension": `{"pattern":"**/*.ts"}`, "folder": `{"pattern":"pkg1/**/*.{go,md}"}`} {
 		b.Run(name, func(b *testing.B) {
 			tool := find(b, opts, "glob")

@@ -109,8 +109,8 @@ func (g *globTool) subject(s *globSearch) (registry.Subject, error) {
 	return registry.Subject{Paths: paths}, err
 }
 
-// globbed is a file that was found.
-type globbed struct {
+// foundFile is a file that was found.
+type foundFile struct {
 	path    string
 	changed time.Time
 }
@@ -128,8 +128,8 @@ func (g *globTool) run(ctx context.Context, call registry.Call, s *globSearch) (
 	return s.result(files, total, walked), nil
 }
 
-func (g *globTool) find(ctx context.Context, s *globSearch, hides func(string) bool) ([]globbed, *workspace.LeftOut, error) {
-	found := make([][]globbed, workspace.Workers())
+func (g *globTool) find(ctx context.Context, s *globSearch, hides func(string) bool) ([]foundFile, *workspace.LeftOut, error) {
+	found := make([][]foundFile, workspace.Workers())
 	walked, err := g.workspace.Walk(ctx, workspace.WalkOptions{
 		Start:   s.start,
 		Respect: tool.OrTrue(s.Respect),
@@ -140,7 +140,7 @@ func (g *globTool) find(ctx context.Context, s *globSearch, hides func(string) b
 		Match:  func(e *workspace.Entry) bool { return s.pattern.Match(below(s.start, e.Path)) },
 		Forced: func(e *workspace.Entry) bool { return s.pattern.Names(e.Name) },
 		Each: func(worker int, e *workspace.Entry) {
-			found[worker] = append(found[worker], globbed{path: e.Path, changed: e.Dir.Changed(e.Name)})
+			found[worker] = append(found[worker], foundFile{path: e.Path, changed: e.Dir.Changed(e.Name)})
 		},
 	})
 	return slices.Concat(found...), walked, err
@@ -148,9 +148,9 @@ func (g *globTool) find(ctx context.Context, s *globSearch, hides func(string) b
 
 // newestFirst returns the first files, up to limit: those changed within the
 // last day come first, newest first, followed by the others sorted by path.
-func newestFirst(files []globbed, now time.Time, limit int) []globbed {
+func newestFirst(files []foundFile, now time.Time, limit int) []foundFile {
 	since := now.Add(-recently)
-	return firstOf(files, limit, func(a, b globbed) int {
+	return firstOf(files, limit, func(a, b foundFile) int {
 		newA, newB := a.changed.After(since), b.changed.After(since)
 		switch {
 		case newA && newB:
@@ -183,7 +183,7 @@ func firstOf[T any](all []T, n int, compare func(a, b T) int) []T {
 }
 
 // result returns the result for the first of total files found.
-func (s *globSearch) result(files []globbed, total int, w *workspace.LeftOut) registry.Result {
+func (s *globSearch) result(files []foundFile, total int, w *workspace.LeftOut) registry.Result {
 	where := ""
 	if s.start != "." {
 		where = fmt.Sprintf(" in %s", text.Quote(s.start))

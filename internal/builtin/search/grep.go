@@ -180,7 +180,7 @@ func searchFile(ctx context.Context, search *searcher, e *workspace.Entry, rank 
 		return
 	}
 	defer f.Close()
-	at := standing{changed: f.Changed, path: e.Path}
+	at := position{changed: f.Changed, path: e.Path}
 	if !rank.wants(&at) {
 		return
 	}
@@ -202,7 +202,7 @@ func (s *grepSearch) searchOne(ctx context.Context, f *os.File, info fs.FileInfo
 	rank.binary = found.binary
 	rank.cut.Add(int64(found.cut))
 	if len(found.lines) > 0 {
-		rank.add(ranked{standing{info.ModTime(), s.start}, found})
+		rank.add(ranked{position{info.ModTime(), s.start}, found})
 	}
 	return nil
 }

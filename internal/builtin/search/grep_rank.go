@@ -26,16 +26,16 @@ type ranking struct {
 	files  []ranked // newest first, ties by path
 	errors atomic.Int64
 	cut    atomic.Int64             // number of lines of which only the beginning was searched
-	last   atomic.Pointer[standing] // files after it need not be searched; nil: search all
+	last   atomic.Pointer[position] // files after it need not be searched; nil: search all
 }
 
-// standing is the position of a file in the order: newest first, then by path.
-type standing struct {
+// position is the place of a file in the order: newest first, then by path.
+type position struct {
 	changed time.Time
 	path    string
 }
 
-func (p *standing) compare(q *standing) int {
+func (p *position) compare(q *position) int {
 	if c := q.changed.Compare(p.changed); c != 0 {
 		return c
 	}
@@ -44,7 +44,7 @@ func (p *standing) compare(q *standing) int {
 
 // ranked is a file with matches.
 type ranked struct {
-	standing
+	position
 	found found
 }
 
@@ -52,7 +52,7 @@ func (r *ranking) failed() { r.errors.Add(1) }
 
 // wants reports whether a file at this position could still be among the
 // results.
-func (r *ranking) wants(p *standing) bool {
+func (r *ranking) wants(p *position) bool {
 	last := r.last.Load()
 	return last == nil || p.compare(last) <= 0
 }
@@ -60,7 +60,7 @@ func (r *ranking) wants(p *standing) bool {
 func (r *ranking) add(f ranked) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(r.files, f, func(a, b ranked) int { return a.compare(&b.standing) })
+	at, _ := slices.BinarySearchFunc(r.files, f, func(a, b ranked) int { return a.compare(&b.position) })
 	r.files = slices.Insert(r.files, at, f)
 	matches := 0
 	for i := range r.files {
@@ -70,7 +70,7 @@ func (r *ranking) add(f ranked) {
 		}
 		clear(r.files[i+1:])
 		r.files = r.files[:i+1]
-		last := r.files[i].standing
+		last := r.files[i].position
 		r.last.Store(&last)
 		return
 	}

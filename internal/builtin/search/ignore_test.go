@@ -43,7 +43,7 @@ func TestIgnoreFilesAboveTheWorkspace(t *testing.T) {
 	}
 }
 
-func TestExcludesOfALinkedWorktree(t *testing.T) {
+func TestExcludesOfLinkedWorktree(t *testing.T) {
 	opts, dir := place(t, map[string]string{
 		"main/.git/info/exclude": "secret\n", "main/.git/worktrees/w/commondir": "../..\n", "w/secret": "", "w/open": "",
 	})
@@ -64,7 +64,7 @@ func TestGlobalExcludesFollowGitsConfiguration(t *testing.T) {
 	}
 }
 
-func TestIgnoreFileThatIsALinkIsIgnored(t *testing.T) {
+func TestLinkedIgnoreFileIsIgnored(t *testing.T) {
 	opts, dir := place(t, map[string]string{"a.txt": "", "rules": "a.txt"})
 	if err := os.Symlink("rules", filepath.Join(dir, ".gitignore")); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 // Files that look like a repository, such as a file tool can write, must not
 // make git run anything when it is called in their folder.
-func TestGitRunsNothingOfAnEmbeddedRepository(t *testing.T) {
+func TestGitRunsNothingFromEmbeddedRepository(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}

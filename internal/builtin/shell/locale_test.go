@@ -12,7 +12,7 @@ import (
 
 // In the user's locale, part of a character may be a backslash byte that escapes a
 // semicolon for either the analysis or the shell, but not for the other.
-func TestLinesAreReadInUTF8(t *testing.T) {
+func TestCommandsRunInUTF8Locale(t *testing.T) {
 	locales := t.TempDir()
 	make := exec.Command("localedef", "--no-archive", "-c", "-i", "zh_CN", "-f", "GBK", filepath.Join(locales, "zh_CN.GBK"))
 	if out, err := make.CombinedOutput(); err != nil {

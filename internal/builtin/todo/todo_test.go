@@ -138,16 +138,16 @@ func TestUnseenListIsNotReplaced(t *testing.T) {
 		refused bool
 	}
 	tests := map[string][]step{
-		"an agent replaces its own list":          {{"a", twoTodos, false}, {"a", one, false}, {"a", empty, false}},
-		"another agent has not seen it":           {{"a", twoTodos, false}, {"b", one, true}},
-		"the refused agent was shown the list":                   {{"a", twoTodos, false}, {"b", one, true}, {"b", one, false}, {"a", empty, true}},
-		"another agent has read it":                       {{"a", twoTodos, false}, {"b", read, false}, {"b", one, false}},
-		"another agent has not read a later list":            {{"a", twoTodos, false}, {"b", read, false}, {"a", one, false}, {"b", empty, true}},
-		"two agents change the same list":     {{"a", one, false}, {"b", read, false}, {"a", twoTodos, false}, {"b", twoTodos, true}},
-		"an empty list is seen by all":            {{"a", twoTodos, false}, {"a", empty, false}, {"b", one, false}},
-		"a later run has seen it":      {{"a", twoTodos, false}, {"now", one, false}},
-		"an earlier run has not seen it":        {{"a", twoTodos, false}, {"", one, true}},
-		"a run has seen what it was shown":        {{"a", twoTodos, false}, {"", one, true}, {"", one, false}, {"", empty, false}},
+		"an agent replaces its own list":            {{"a", twoTodos, false}, {"a", one, false}, {"a", empty, false}},
+		"another agent has not seen it":             {{"a", twoTodos, false}, {"b", one, true}},
+		"the refused agent was shown the list":      {{"a", twoTodos, false}, {"b", one, true}, {"b", one, false}, {"a", empty, true}},
+		"another agent has read it":                 {{"a", twoTodos, false}, {"b", read, false}, {"b", one, false}},
+		"another agent has not read a later list":   {{"a", twoTodos, false}, {"b", read, false}, {"a", one, false}, {"b", empty, true}},
+		"two agents change the same list":           {{"a", one, false}, {"b", read, false}, {"a", twoTodos, false}, {"b", twoTodos, true}},
+		"an empty list is seen by all":              {{"a", twoTodos, false}, {"a", empty, false}, {"b", one, false}},
+		"a later run has seen it":                   {{"a", twoTodos, false}, {"now", one, false}},
+		"an earlier run has not seen it":            {{"a", twoTodos, false}, {"", one, true}},
+		"a run has seen what it was shown":          {{"a", twoTodos, false}, {"", one, true}, {"", one, false}, {"", empty, false}},
 		"a run has not seen what a later one wrote": {{"", twoTodos, false}, {"now", one, false}, {"", empty, true}, {"", read, false}, {"", empty, false}},
 	}
 	for name, steps := range tests {

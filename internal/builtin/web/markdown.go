@@ -68,7 +68,7 @@ func convert(source string, at *url.URL) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t := tidying{base: baseOf(doc, at)}
+	t := tidier{base: baseOf(doc, at)}
 	for n := range doc.Descendants() {
 		t.tidy(n)
 	}
@@ -113,15 +113,15 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// tidying holds what is needed to prepare a page for the converter.
-type tidying struct {
+// tidier holds what is needed to prepare a page for the converter.
+type tidier struct {
 	base    *url.URL
 	spanned int
 }
 
 // tidy makes links absolute, removes invalid addresses, and limits spanning
 // cells. A link without an address or without content becomes plain text.
-func (t *tidying) tidy(n *html.Node) {
+func (t *tidier) tidy(n *html.Node) {
 	if n.Type != html.ElementNode {
 		return
 	}
@@ -157,7 +157,7 @@ func (t *tidying) tidy(n *html.Node) {
 	}
 }
 
-func (t *tidying) absolute(link string) string {
+func (t *tidier) absolute(link string) string {
 	link = strings.TrimSpace(link)
 	u, err := t.base.Parse(link)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestIndentedJSONIsBounded(t *testing.T) {
 	}
 }
 
-func TestMarkdownOf(t *testing.T) {
+func TestMarkdown(t *testing.T) {
 	at := &url.URL{Scheme: "https", Host: "example.com"}
 	for page, want := range map[string]string{
 		"<a>a</a> <a href='javascript:f()'>b</a> <a name=x>c</a>":                                       "a b c",

@@ -64,7 +64,7 @@ func (w *Dir) Guards(ctx context.Context) (*Guards, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Guards{dir: w, known: map[string]known{}, around: map[string]known{}, rebase: map[string][]string{}, named: w.namedByAll(found.repositories)}
+	g := &Guards{dir: w, known: map[string]known{}, around: map[string]known{}, rebase: map[string][]string{}, named: w.allNamedPaths(found.repositories)}
 	for _, rel := range found.guarded {
 		if k, err := w.look(rel); err == nil && k.target != "" {
 			g.named = w.appendInside(g.named, k.target)
@@ -183,7 +183,7 @@ func (g *Guards) Clean(ctx context.Context, created func(name string) bool) (Cle
 		if g.isKnown(rel) {
 			return
 		}
-		made := g.isMade(rel, created)
+		made := g.isCreatedByProgram(rel, created)
 		if made {
 			if err := g.removeAll(ctx, rel); err != nil {
 				failed = append(failed, err)
@@ -193,7 +193,7 @@ func (g *Guards) Clean(ctx context.Context, created func(name string) bool) (Cle
 		note(made, []string{rel}, nil)
 	}
 	for _, rel := range slices.Concat(found.guarded, g.dir.existing(g.named)) {
-		if !g.leadsToOurs(rel, found.repositories) {
+		if !g.refersInside(rel, found.repositories) {
 			remove(rel)
 		}
 	}
@@ -210,7 +210,7 @@ func (g *Guards) Clean(ctx context.Context, created func(name string) bool) (Cle
 			made := created(path.Base(rel)) || created("objects") || created("refs")
 			settings, err := g.dir.disarm(rel, made)
 			note(made, settings, err)
-			if common := path.Join(rel, "commondir"); !g.leadsToOurs(common, found.repositories) {
+			if common := path.Join(rel, "commondir"); !g.refersInside(common, found.repositories) {
 				remove(common)
 			}
 			continue
@@ -226,8 +226,8 @@ func (g *Guards) Clean(ctx context.Context, created func(name string) bool) (Cle
 	return out, errors.Join(failed...)
 }
 
-// isMade reports whether it is certain that the program created the new file at rel.
-func (g *Guards) isMade(rel string, created func(name string) bool) bool {
+// isCreatedByProgram reports whether it is certain that the program created the new file at rel.
+func (g *Guards) isCreatedByProgram(rel string, created func(name string) bool) bool {
 	if was, ok := g.known[rel]; ok && was.target == "" {
 		// The sandbox keeps programs from replacing a file unless they replace its folder.
 		if now, err := g.dir.look(path.Dir(rel)); err == nil && g.around[rel].is(now) {
@@ -243,10 +243,10 @@ func (g *Guards) isMade(rel string, created func(name string) bool) bool {
 	return false
 }
 
-// leadsToOurs reports whether rel is a file .git or commondir that refers to a
+// refersInside reports whether rel is a file .git or commondir that refers to a
 // repository in the workspace, which is guarded itself, or to the repository of its
 // linked worktree.
-func (g *Guards) leadsToOurs(rel string, repositories []string) bool {
+func (g *Guards) refersInside(rel string, repositories []string) bool {
 	name := path.Base(rel)
 	info, err := g.dir.root.Lstat(rel)
 	if name != ".git" && name != "commondir" || err != nil || !info.Mode().IsRegular() {

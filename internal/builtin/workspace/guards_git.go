@@ -14,10 +14,10 @@ import (
 	"github.com/toolreg/toolreg/internal/atomicfile"
 )
 
-// namedByAll returns the paths in the workspace that the git configuration of its
+// allNamedPaths returns the paths in the workspace that the git configuration of its
 // repositories, of the enclosing repository and of the user refers to, and the
 // targets of hooks that are links.
-func (w *Dir) namedByAll(repositories []string) []string {
+func (w *Dir) allNamedPaths(repositories []string) []string {
 	tops := []string{w.real}
 	for _, rel := range repositories {
 		tops = append(tops, filepath.Dir(w.absolute(rel)))

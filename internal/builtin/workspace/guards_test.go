@@ -171,7 +171,7 @@ func TestFilesOfOtherProgramsAreKept(t *testing.T) {
 
 // A linked worktree shares a git folder outside the workspace only if that folder
 // refers back to it.
-func TestLinkedWorktreeIsMutual(t *testing.T) {
+func TestLinkedWorktreeMustReferBack(t *testing.T) {
 	top := tooltest.Place(t, map[string]string{
 		"main/.git/HEAD": "", "main/.git/objects/x": "", "main/.git/refs/x": "", "main/.git/config": "", "main/.git/hooks/a": "",
 		"main/.git/worktrees/w/HEAD": "", "main/.git/worktrees/w/commondir": "../..\n", "tree/a": "", "other/a": "",

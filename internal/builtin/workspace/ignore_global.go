@@ -9,10 +9,10 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 )
 
-// ignoringAbove returns the rules for the whole workspace: those of the user's
+// rulesAbove returns the rules for the whole workspace: those of the user's
 // global excludes, of the repository that contains the workspace, and of the
 // ignore files between the top of that repository and the workspace.
-func (w *Dir) ignoringAbove() *IgnoreRules {
+func (w *Dir) rulesAbove() *IgnoreRules {
 	out := &IgnoreRules{}
 	add := func(name, above, file string) {
 		if rules := parseIgnore(readOutside(file)); len(rules) > 0 {

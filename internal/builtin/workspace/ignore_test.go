@@ -82,7 +82,7 @@ func ignoredPaths(c ignoreCase) []string {
 
 // record creates the cases and asks git for the answers.
 func record(t *testing.T) {
-	cases := slices.Concat(handMade(), random(rand.New(rand.NewPCG(1, 2)), 400))
+	cases := slices.Concat(handwritten(), random(rand.New(rand.NewPCG(1, 2)), 400))
 	for i := range cases {
 		askGit(t, &cases[i])
 	}
@@ -97,7 +97,7 @@ func record(t *testing.T) {
 	tooltest.Put(t, ignoreVectors, "[\n"+strings.Join(lines, ",\n")+"\n]\n")
 }
 
-func handMade() []ignoreCase {
+func handwritten() []ignoreCase {
 	paths := []string{"a", "b", "a.o", "dir/", "dir/a", "dir/a.o", "dir/sub/", "dir/sub/a", "dir/sub/b.o", "x y", "!a", "#a", "A", "build/", "build/keep", "é", "a\\b", "[a]", "dir/abc/x", "a/b/c/d", "abc", "axc", "foo/bar/", "foo/barbaz/", "foo/bar/x"}
 	one := []string{
 		"a", "*.o", "/a", "dir", "dir/", "dir/*", "dir/**", "**/a", "**/sub/**", "dir/**/a", "!a\na", "a\n!a", "*\n!dir/\n!dir/a",

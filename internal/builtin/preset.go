@@ -2,7 +2,7 @@ package builtin
 
 import "slices"
 
-// The presets that contain some of the built-in tools.
+// The presets that contain only some of the built-in tools.
 const (
 	presetReadOnly = "read-only"
 	presetEdit     = "edit"

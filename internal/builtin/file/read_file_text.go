@@ -305,8 +305,8 @@ func (x *excerpt) note() string {
 // bytes.
 const maxNotebook = 20 << 20
 
-// readable returns the text of a file as UTF-8 or in its encoding, a note on how
-// it was converted, and whether it is the file's own bytes. A notebook that
+// readable returns the text of a file, decoded from e, a note on how it was
+// converted, and whether it is the file's own bytes. A notebook that
 // cannot be shown as cells is shown unchanged, with a note that says why.
 func readable(name string, e textfile.Encoding, in *bufio.Reader) (shown *bufio.Reader, note string, unchanged bool, err error) {
 	decoded := e.Reader(in)

@@ -75,7 +75,7 @@ func writeRange(b *strings.Builder, low, high rune) bool {
 }
 
 // classRune returns the character at the start of s, which may be escaped, and
-// its number of bytes, which is 0 if s is empty.
+// its number of bytes, which is 0 if there is no character.
 func classRune(s string) (r rune, size int) {
 	escaped := 0
 	if strings.HasPrefix(s, `\`) {

@@ -112,10 +112,11 @@ func endsLine(rest []byte) bool {
 	return rest[0] == '\n' || rest[0] == '\r' && (len(rest) == 1 || rest[1] == '\n')
 }
 
-// step adds and returns the transition from a state for an ASCII byte.
+// step returns the state that follows from for an ASCII byte, and records the
+// transition.
 func (d *lineDFA) step(from *dfaState, c byte) *dfaState {
 	to := d.advance(from, rune(c))
-	if c != '\r' { // a carriage return may be part of a line break
+	if c != '\r' { // what follows a carriage return depends on the next byte
 		from.next[c] = to
 	}
 	return to

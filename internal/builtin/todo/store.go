@@ -107,7 +107,7 @@ func (l *store) lastSeen(ctx context.Context, f *list) int64 {
 
 // isNewer reports whether a list has entries that were written after a revision.
 // A revision in the future means that the clock was set back, so such a list is
-// not newer.
+// newer only for a caller that has seen none.
 func (f *list) isNewer(than int64) bool {
 	soon := time.Now().Add(time.Second).UnixMicro()
 	return len(f.Todos) > 0 && f.Revision > than && (f.Revision <= soon || than == 0)

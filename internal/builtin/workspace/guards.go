@@ -35,15 +35,15 @@ type Guards struct {
 	common *Guards             // the guards of Common
 }
 
-// known is a file that existed before the program ran.
+// known is a file or folder that existed before the program ran.
 type known struct {
 	fs.FileInfo
 	target string // of a link, absolute, links resolved
 }
 
-// is reports whether the file that now is at another path is the same. For links the
-// target decides, because a link can be moved, or removed and created again with the
-// same inode number.
+// is reports whether now is the same file, perhaps at another path. For links the target
+// decides, because a link can be moved, or removed and created again with the same
+// inode number.
 func (k known) is(now known) bool {
 	return os.SameFile(k.FileInfo, now.FileInfo) && k.target == now.target
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Config reads what a run is told: flags, environment, files of the command line, and
-// settings, each once and when first used.
+// Config holds the input of a run: flags, environment, files named on the command line,
+// and settings. Each is read once, when first used.
 type Config struct {
 	Environ []string // of the process, "K=V"
 	Dir     string   // the working directory; "" until the settings are read
@@ -39,7 +39,7 @@ type Config struct {
 	piped map[string][]byte // --settings files that can be read only once, by name
 }
 
-// follow reads the global flags of a command and their variables.
+// follow reads the global flags of a command and the environment variables that set them.
 func (c *Config) follow(cmd *cobra.Command) error {
 	c.command = cmd
 	g, err := settings.ResolveGlobals(c.globalFlags())
@@ -49,8 +49,8 @@ func (c *Config) follow(cmd *cobra.Command) error {
 	return err
 }
 
-// check returns mistakes in the global flags that the rest of a command does not find
-// before it works.
+// check returns an error for mistakes in the global flags that would otherwise be found
+// only after a command has started to work, or not at all.
 func (c *Config) check() error {
 	if c.Globals.Refresh && c.Globals.Cached {
 		return &UsageError{Err: errors.New("--refresh and --cached cannot be used together"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED act like the flags"}
@@ -154,14 +154,14 @@ func (c *Config) RefuseInside(what string) error {
 	return nil
 }
 
-// ReadFile reads a file that the person named on the command line.
+// ReadFile reads a file named on the command line.
 func (c *Config) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return untilDone(ctx, func() ([]byte, error) { return os.ReadFile(c.Absolute(name)) })
 }
 
-// readPiped reads the --settings files that can be read only once: stdin, which
-// is named -, and pipes, such as those of a shell's <(…). Commands must not
-// read stdin after that.
+// readPiped reads the --settings files that can be read only once: stdin (-) and
+// pipes, such as a shell's <(…). If stdin is among them, the command cannot read
+// it again.
 func (c *Config) readPiped(files []string) error {
 	for _, name := range files {
 		open := func() (io.Reader, error) { return c.io.In, nil }

@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// WriteRaw writes the bytes of every part without separators.
+// WriteRaw writes the bytes of every part to w, without separators.
 func WriteRaw(w io.Writer, parts []registry.Content) error {
 	out := bufio.NewWriterSize(w, chunk) // a large text would be copied as a whole
 	for _, c := range parts {
@@ -28,15 +28,15 @@ func WriteRaw(w io.Writer, parts []registry.Content) error {
 	return out.Flush()
 }
 
-// ResultText returns a result as text for a program: the texts, and a line for each
-// part that is not text.
+// ResultText returns a result as text for a program: text parts as they are, and a line
+// describing each other part.
 func ResultText(r registry.Result) string {
 	var b strings.Builder
 	_ = WriteResult(&b, r) // a Builder never fails
 	return b.String()
 }
 
-// WriteResult writes the same as ResultText piece by piece, because a result may be large.
+// WriteResult writes what [ResultText] returns, in chunks, because a result may be large.
 func WriteResult(w io.Writer, r registry.Result) error {
 	out := bufio.NewWriterSize(w, chunk)
 	line := func(text string) {
@@ -57,8 +57,8 @@ func WriteResult(w io.Writer, r registry.Result) error {
 
 const chunk = 64 << 10
 
-// PartText returns the text that stands for a part of a result where only text can be
-// shown: the text itself, or a line in brackets that says what the part is.
+// PartText returns a part of a result as text: the text itself, or for other parts a
+// line in brackets that describes them.
 func PartText(c registry.Content) string {
 	switch c.Type {
 	case registry.ContentText:
@@ -75,8 +75,8 @@ func PartText(c registry.Content) string {
 	return fmt.Sprintf("[%s, %d bytes; --output DIR saves it, --raw writes it]", strings.Join(words, " "), len(c.Data))
 }
 
-// SaveParts writes every image, audio and resource to dir, replaces it by the path,
-// and returns the number of saved parts.
+// SaveParts writes every image, audio and resource part to a file in dir, replaces the
+// part by the path of the file, and returns the number of saved parts.
 func SaveParts(dir, tool string, parts []registry.Content) (saved int, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return 0, &UsageError{Err: fmt.Errorf("--output: %w", err)}
@@ -105,7 +105,8 @@ func SaveParts(dir, tool string, parts []registry.Content) (saved int, err error
 	return saved, nil
 }
 
-// CreateFile writes data to the first unused name.
+// CreateFile writes data to a new file named base plus ext, with a number added if that
+// name is taken, and returns the name.
 func CreateFile(root *os.Root, base, ext string, data []byte) (string, error) {
 	for n := 0; ; n++ {
 		name := base + ext

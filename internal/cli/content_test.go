@@ -6,7 +6,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-func TestPartsThatAreNoText(t *testing.T) {
+func TestPartTextDescribesParts(t *testing.T) {
 	for want, part := range map[string]registry.Content{
 		"[image image/png, 2 bytes; --output DIR saves it, --raw writes it]":                {Type: registry.ContentImage, MIMEType: "image/png", Data: []byte("ab")},
 		"[image, 2 bytes; --output DIR saves it, --raw writes it]":                          {Type: registry.ContentImage, Data: []byte("ab")},

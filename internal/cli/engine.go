@@ -33,10 +33,9 @@ type SessionOptions struct {
 	engine.Options
 	Ask   bool // ignore cached listings, unless a flag says otherwise
 	Infos bool // print diagnostics of severity info too
-	// Asker is used instead of the terminal. nil: ask the person at the
-	// terminal.
+	// Asker answers the questions; nil means the person at the terminal.
 	Asker engine.Asker
-	// ServerLog changes where log messages of servers go. nil: to stderr.
+	// ServerLog replaces the handler of servers' log messages; nil means stderr.
 	ServerLog func(func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMessage)
 	InDocs    bool // the result includes the diagnostics, so those of the settings are not printed
 }
@@ -108,8 +107,8 @@ func (x *Engine) CheckSettings(ctx context.Context, set *settings.Settings) erro
 	return nil // for example, the preset or the lock file has a mistake
 }
 
-// internal returns the argv of one of our internal commands; nil if our own path
-// is unknown.
+// internal returns the argv of an internal command; nil if the path of the running
+// program is unknown.
 func internal(command string) []string {
 	self, err := os.Executable()
 	if err != nil {
@@ -125,8 +124,8 @@ const (
 	EvaluateCommand = "evaluate-expression"
 )
 
-// Again makes a session from settings that are read anew, without asking anybody.
-// If that fails, the earlier settings stay.
+// Again reads the settings again and calls session to create a session from them. It
+// asks no questions. If it fails, the earlier settings stay in use.
 func (x *Engine) Again(session func() (*engine.Session, error)) (*engine.Session, error) {
 	set, diags := x.config.set, x.config.diags
 	x.config.Forget()
@@ -148,8 +147,8 @@ func (x *Engine) Find(ctx context.Context, s *engine.Session, name string, q eng
 	return f, err
 }
 
-// FindTools is [Engine.Find] for a name that may be a glob: it finds the tools that the
-// glob matches, at least one.
+// FindTools is like [Engine.Find], but name may be a glob. It returns the tools that
+// match, and an error if none does.
 func (x *Engine) FindTools(ctx context.Context, s *engine.Session, name string, inDocs bool) (*registry.Registry, []*registry.Tool, error) {
 	if !text.IsGlob(name) {
 		f, err := x.Find(ctx, s, name, engine.Query{}, inDocs)

@@ -1,8 +1,8 @@
-// Package cli has what the commands of toolreg share. [Program.Run] is one run of the
-// program. It makes an [Env], whose parts read flags and settings ([Config]), open the
-// session ([Engine]), print ([IO]) and ask ([Person]), builds the command from it, and
-// turns the command's error into an exit code (exit.go). Each command is a package
-// below this one; cmd/toolreg lists them.
+// Package cli holds what the commands of toolreg share. [Program.Run] executes one
+// command line. It creates an [Env], whose parts read flags and settings ([Config]),
+// open the session ([Engine]), print ([IO]) and ask questions ([Person]), builds the
+// command with it, and turns the command's error into an exit code (exit.go). Each
+// command is a package below this one; package commands lists them.
 package cli
 
 import (
@@ -14,18 +14,18 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// Env has what a command may need. Everything costly is created when first used, so
-// that a command pays only for what it uses. The functions of a command take the parts
-// that they use.
+// Env holds what a command may need. Everything costly is created when first used, so
+// that a command pays only for what it uses. The functions of a command take only the
+// parts that they use.
 type Env struct {
 	Version string
 	Argv    []string // the command line, without the program
 	IO      *IO      // the streams, and printing
-	Person  *Person  // asking
+	Person  *Person  // questions to the person
 	Config  *Config  // flags, environment and settings
 	Engine  *Engine  // the session
 
-	unhelped error // why a command's own help could not be shown
+	helpErr error // why a command's own help could not be shown
 }
 
 func newEnv(version string, s Streams, environ []string) *Env {

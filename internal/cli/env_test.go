@@ -17,8 +17,8 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// testEnv returns the environment of a command with a home of its own, and what it
-// prints on stderr.
+// testEnv returns the environment of a command with its own home folder, and the buffer
+// that receives its stderr.
 func testEnv(t *testing.T, command string, environ ...string) (*Env, *bytes.Buffer) {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -30,9 +30,9 @@ func testEnv(t *testing.T, command string, environ ...string) (*Env, *bytes.Buff
 	return e, &stderr
 }
 
-// Params are read from stdin only if nothing else gives them and a person would not
-// have to type them.
-func TestWhereParamsComeFrom(t *testing.T) {
+// Params are read from stdin only if nothing else provides them and stdin is not a
+// terminal.
+func TestParamsReadStdinLast(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "params.json")
 	if err := os.WriteFile(file, []byte("file"), 0o600); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestWhereParamsComeFrom(t *testing.T) {
 	}
 }
 
-func TestWhoIsAskedNothing(t *testing.T) {
+func TestNobodyCanBeAsked(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
 		nonInteractive bool
@@ -95,9 +95,9 @@ func TestWhoIsAskedNothing(t *testing.T) {
 	}
 }
 
-// The question whether to trust a project is for a person who looks at what they did,
-// not for a program that reads what is printed.
-func TestTrustIsOffered(t *testing.T) {
+// Trust is offered only to a person who sees the question, not to a program that reads
+// the output.
+func TestTrustIsOfferedOnlyToAPerson(t *testing.T) {
 	for _, tt := range []struct {
 		name, command string
 		change        func(*Env)
@@ -120,16 +120,16 @@ func TestTrustIsOffered(t *testing.T) {
 	}
 }
 
-// A no is for exactly what was shown; until that changes, one line says that the project
-// is not loaded.
-func TestNoToAProject(t *testing.T) {
+// A refusal applies to exactly what was shown. Until the project changes, one line says
+// that it is not loaded.
+func TestRefusedTrustIsRemembered(t *testing.T) {
 	e, _ := testEnv(t, "list")
 	p := &settings.Project{Root: "/p", Hash: "1", Covered: []trust.File{{Name: "a.yaml"}, {Name: "b.sh"}}}
 	untrusted := registry.Diagnostic{Code: settings.CodeProjectUntrusted, Message: "m"}
 	other := registry.Diagnostic{Code: "other", Message: "m"}
 	diags := func() []registry.Diagnostic { return []registry.Diagnostic{untrusted, other} }
 	if e.Config.SaidNo(p) || len(e.Config.withNo(p, diags())) != 2 {
-		t.Error("nobody said no yet")
+		t.Error("reports a refusal before there was one")
 	}
 	e.Config.keepNo(t.Context(), p, p.Hash)
 	got := e.Config.withNo(p, diags())
@@ -139,18 +139,18 @@ func TestNoToAProject(t *testing.T) {
 	changed, another, trusted := *p, *p, *p
 	changed.Hash, another.Root, trusted.Trusted = "2", "/q", true
 	if e.Config.SaidNo(&changed) || e.Config.SaidNo(&another) {
-		t.Error("the no counts for other files or another project")
+		t.Error("the refusal applies to other files or another project")
 	}
 	if got := e.Config.withNo(&trusted, diags()); len(got) != 2 || got[0] != untrusted {
-		t.Errorf("a project that is trusted by a flag: %v", got)
+		t.Errorf("a project trusted by a flag: %v", got)
 	}
 	e.Config.keepNo(t.Context(), p, "")
 	if e.Config.SaidNo(p) {
-		t.Error("the no was not withdrawn")
+		t.Error("the refusal was not withdrawn")
 	}
 }
 
-func TestWhichDiagnosticsShow(t *testing.T) {
+func TestDiagnosticsFollowVerboseAndQuiet(t *testing.T) {
 	diags := []registry.Diagnostic{{Severity: "error", Code: "c", Message: "wrong"}, {Severity: "warning", Code: "c", Message: "odd"}, {Severity: "info", Code: "c", Message: "known"},
 		{Severity: "error", Code: "c", Message: "wrong"}, {Severity: "error", Code: "c", Source: "mcp:s", Message: "wrong"}, {Severity: "error", Code: "c", Tool: "t", Message: "wrong"}}
 	for _, tt := range []struct {
@@ -184,8 +184,8 @@ func TestWhichDiagnosticsShow(t *testing.T) {
 	}
 }
 
-// A summary is for a person who sees results and notes on one screen.
-func TestSummary(t *testing.T) {
+// A summary is printed only if results and notes go to the same terminal.
+func TestSummaryNeedsATerminal(t *testing.T) {
 	for _, tt := range []struct{ out, err, quiet, want bool }{{true, true, false, true}, {false, true, false, false}, {true, false, false, false}, {true, true, true, false}} {
 		e, _ := testEnv(t, "list")
 		e.IO.OutTTY, e.IO.ErrTTY, e.IO.Quiet = tt.out, tt.err, tt.quiet
@@ -195,7 +195,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-func TestANoteIsShownOnce(t *testing.T) {
+func TestFirstTimeIsTrueOnce(t *testing.T) {
 	e, _ := testEnv(t, "list")
 	if got := fmt.Sprint(e.Config.firstTime("a"), e.Config.firstTime("a"), e.Config.firstTime("b")); got != "true false true" {
 		t.Error(got)

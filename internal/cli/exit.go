@@ -21,7 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// The exit codes of spec section 3.
+// The exit codes.
 const (
 	ExitOK           = 0
 	ExitFailure      = 1
@@ -60,7 +60,7 @@ const exitCodesHelp = `  0    done
 // UsageError is a mistake in the command line, with a hint.
 type UsageError = engine.InputError
 
-// ExitError is an outcome that was already printed; only its exit code is used.
+// ExitError sets the exit code of a command whose outcome was already printed.
 type ExitError struct{ Code int }
 
 func (e *ExitError) Error() string { return "exit code " + strconv.Itoa(e.Code) }
@@ -71,17 +71,17 @@ type hinter interface {
 	Hint() string
 }
 
-// failure describes an error for the person and for --json.
+// failure describes an error, as text and for --json.
 type failure struct {
-	word    string // stable
+	word    string // the stable error code
 	exit    int
 	message string
 	hint    string
 	details []registry.Violation
 }
 
-// classify returns the code and exit code of an error. It is the only place
-// that defines them.
+// classify returns the code, the exit code and the hint of an error. They are defined
+// nowhere else.
 func classify(ctx context.Context, err error) failure {
 	f := failure{word: "failure", exit: ExitFailure, message: err.Error()}
 	if sig, ok := signalOf(ctx); ok && isCancelled(ctx, err) {
@@ -155,8 +155,8 @@ func matchIs(target error) func(error, *failure) bool {
 	}
 }
 
-// matchTimeout matches calls that were stopped at a time limit, and tools that
-// report one.
+// matchTimeout matches calls that reached their time limit, and tools that report a
+// timeout of their own.
 func matchTimeout(err error, _ *failure) bool {
 	e, ok := errors.AsType[*exec.ToolError](err)
 	return errors.Is(err, exec.ErrTimeout) || ok && e.Category == registry.ErrorTimeout
@@ -201,8 +201,8 @@ func matchNotFound(err error, f *failure) bool {
 	return true
 }
 
-// matchNotOffered matches what a server does not have: prompts, resources, or
-// the requested resource.
+// matchNotOffered matches requests for what a server does not have: prompts,
+// resources, or the requested resource.
 func matchNotOffered(err error, f *failure) bool {
 	if e, ok := errors.AsType[*mcpclient.RefusedError](err); ok && e.Missing() {
 		f.hint = "toolreg servers " + e.Server + " --resources lists them"
@@ -228,8 +228,8 @@ type ErrorCode struct {
 	Exit int
 }
 
-// ErrorCodes returns the codes of errors, for messages, filters and the manual.
-// Exit of an interruption is that of SIGINT.
+// ErrorCodes returns all error codes, for messages, filters and the manual. Exit of an
+// interruption is the exit code of SIGINT.
 func ErrorCodes() []ErrorCode {
 	codes := []ErrorCode{{"tool_error", ExitToolError}, {"failure", ExitFailure}, {"interrupted", ExitInterrupted}}
 	for _, c := range classes {

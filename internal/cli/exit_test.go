@@ -19,8 +19,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// TestExitCodes gives each kind of error its word, exit code and hint, also where it is
-// wrapped, and the first of several that apply.
+// TestExitCodes checks the code, exit code and hint of each kind of error, also of
+// wrapped errors. If several kinds match, the first one in the table applies.
 func TestExitCodes(t *testing.T) {
 	missing := &registry.NotFoundError{Name: "t"}
 	hidden := &registry.NotFoundError{Name: "t", Hidden: &registry.Hidden{Setting: "s.yaml:3"}}
@@ -36,7 +36,7 @@ func TestExitCodes(t *testing.T) {
 		"too many open files":                {fmt.Errorf("open x: %w", syscall.EMFILE), "failure", 1, "raise the limit on open files, such as with ulimit -n 256"},
 		"usage":                              {ownHint, "usage", 2, "look elsewhere"},
 		"a flag that does not exist":         {errors.New("unknown flag: --x"), "usage", 2, "see toolreg --help"},
-		"an argument that is none":           {&args.Error{Arg: "x", Usage: true}, "usage", 2, ""},
+		"a malformed argument":               {&args.Error{Arg: "x", Usage: true}, "usage", 2, ""},
 		"an argument of the wrong type":      {&args.Error{Arg: "x=1"}, "invalid_params", 4, ""},
 		"settings":                           {&settings.Error{Problems: []document.Problem{{Message: "m"}}}, "invalid_settings", 2, ""},
 		"a format":                           {&provider.UnknownFormatError{}, "unknown_format", 2, ""},
@@ -52,11 +52,11 @@ func TestExitCodes(t *testing.T) {
 		"a resource that does not exist":     {&mcpclient.RefusedError{Server: "s", Request: "resources/read", Code: -32602, Message: "not found"}, "not_found", 3, "toolreg servers s --resources lists them"},
 		"a server without resources":         {&mcpclient.NotOfferedError{Server: "s", What: "resources"}, "not_found", 3, ""},
 		"a source":                           {registry.ErrSourceFailed, "source_failed", 8, ""},
-		"no tool, maybe of a source":         {fmt.Errorf("%w: %w", registry.ErrSourceFailed, missing), "source_failed", 8, ""},
+		"no tool, but a source failed":       {fmt.Errorf("%w: %w", registry.ErrSourceFailed, missing), "source_failed", 8, ""},
 		"no tool":                            {missing, "not_found", 3, "run toolreg list to see all tools"},
 		"a hidden tool":                      {hidden, "not_found", 3, "set at s.yaml:3"},
 		"a tool that cannot be used":         {broken, "not_found", 3, "toolreg list --all shows every hidden tool, and why"},
-		"no tool, with a hint of its own":    {hinted{missing}, "not_found", 3, "its own"},
+		"no tool, with its own hint":         {hinted{missing}, "not_found", 3, "its own"},
 		"no server":                          {&engine.NoServerError{}, "not_found", 3, "run toolreg servers to see all servers"},
 		"no approval":                        {&policy.NoApprovalError{ID: "1"}, "not_found", 3, "run toolreg approvals list to see all approvals"},
 		"a denial comes before a time limit": {fmt.Errorf("%w: %w", exec.ErrTimeout, registry.ErrDenied), "denied", 5, ""},
@@ -81,9 +81,9 @@ type hinted struct{ error }
 func (hinted) Hint() string    { return "its own" }
 func (h hinted) Unwrap() error { return h.error }
 
-// After a signal, what fails because of it is an interruption, and what fails for a
-// reason of its own is not.
-func TestExitCodesOfSignals(t *testing.T) {
+// After a signal, an error that it caused is an interruption; an error with another
+// cause is not.
+func TestSignalsSetTheExitCode(t *testing.T) {
 	for sig, want := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errSignal{sig})

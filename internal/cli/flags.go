@@ -78,9 +78,9 @@ func (c *Config) locked() (bool, error) {
 	return locked, nil
 }
 
-// wantsJSON reports whether a command line or the environment requests JSON. It
-// does not parse the command line, because a mistake in it, which has to be
-// reported in JSON too, stops the parser. The last flag wins.
+// wantsJSON reports whether the command line or the environment requests JSON. It does
+// not use the flag parser, which stops at the first mistake: that mistake must be
+// reported in JSON too. The last flag wins.
 func wantsJSON(argv []string, variable string) bool {
 	wanted, _ := strconv.ParseBool(cmp.Or(variable, "false")) // invalid values are reported elsewhere
 	for _, word := range argv {

@@ -2,7 +2,7 @@ package cli
 
 import "testing"
 
-func TestJSONIsAskedForWhereverTheMistakeIs(t *testing.T) {
+func TestWantsJSONDespiteMistakes(t *testing.T) {
 	for _, tt := range []struct {
 		argv     []string
 		variable string

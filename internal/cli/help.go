@@ -11,8 +11,8 @@ import (
 // command's regular help.
 var ErrOwnHelp = errors.New("the command has help of its own")
 
-// Help returns a help function for one that may fail and needs the global
-// flags, neither of which cobra's help functions support.
+// Help returns a help function that reads the global flags, calls show, and keeps its
+// error for the end of the run. Cobra's help functions can do neither.
 func (e *Env) Help(show func(*cobra.Command) error) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, argv []string) {
 		err := e.prepare(cmd)
@@ -23,7 +23,7 @@ func (e *Env) Help(show func(*cobra.Command) error) func(*cobra.Command, []strin
 			cmd.Root().HelpFunc()(cmd, argv)
 			err = nil
 		}
-		e.unhelped = err
+		e.helpErr = err
 	}
 }
 
@@ -59,8 +59,8 @@ func newHelpCommand() *cobra.Command {
 	}
 }
 
-// newTopic returns a help page that is not about a command. Its text is wrapped at
-// the width that it is called with.
+// newTopic returns a help page that is not about a command. text returns it, wrapped at
+// the given width.
 func newTopic(e *Env, name, title string, text func(width int) string) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: title}
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {

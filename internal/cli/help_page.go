@@ -46,7 +46,7 @@ func (h *helpText) section(title, lines string) {
 	}
 }
 
-// usageLines returns the syntax of the command, alone and with a subcommand.
+// usageLines returns the usage lines of a command, with and without a subcommand.
 func usageLines(cmd *cobra.Command) string {
 	lines := ""
 	if cmd.HasParent() && cmd.Runnable() {

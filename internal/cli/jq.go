@@ -33,9 +33,9 @@ func newFilter(name, expression string) (*Filter, error) {
 	return &Filter{name: name, code: code}, nil
 }
 
-// print prints each value that the expression yields on a line: a string as its
-// text, as gh does, everything else as JSON, indented on a terminal. It ends
-// with ctx, and after half a minute, because an expression may run forever.
+// print prints each value that the expression yields on its own line: a string as
+// plain text, like gh, anything else as JSON, indented on a terminal. It stops when
+// ctx is done and after filterLimit, because an expression may run forever.
 func (f *Filter) print(ctx context.Context, o *IO, data []byte) error {
 	limit, over := filterLimit, error(&UsageError{
 		Err: fmt.Errorf("%s: the expression did not end within %s", f.name, filterLimit), Hint: "run jq itself on the JSON output"})
@@ -76,8 +76,8 @@ func (f *Filter) print(ctx context.Context, o *IO, data []byte) error {
 	}
 }
 
-// next returns what is printed of the next value: the text of a string, or
-// JSON. It returns an error if there is none, io.EOF at the end.
+// next returns the next value as it is printed: the text of a string, or JSON. If the
+// expression failed it returns the error, at the end io.EOF.
 func next(iter gojq.Iter) any {
 	v, ok := iter.Next()
 	switch v := v.(type) {

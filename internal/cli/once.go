@@ -16,8 +16,9 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// GeminiSettings returns a note that the project has settings of the Gemini
-// CLI, and how to use them; "" if it has none or --settings names them.
+// GeminiSettings returns a note that the project contains settings of the Gemini CLI,
+// and how to use them. Both are empty if there are no such settings or --settings
+// names them.
 func (c *Config) GeminiSettings(s *settings.Settings) (note, how string) {
 	name := filepath.Join(".gemini", "settings.json")
 	path := filepath.Join(s.ProjectRoot, name)
@@ -47,8 +48,8 @@ func (c *Config) NoteGeminiSettings(s *settings.Settings) {
 }
 
 const (
-	// slowStart is how long a person is expected to wait for a server without
-	// wondering.
+	// slowStart is how long a server may take to start before the person is told how
+	// to avoid the wait.
 	slowStart = 3 * time.Second
 	// slowNoted is the name for firstTime.
 	slowNoted = "cache-hint-shown"
@@ -76,8 +77,8 @@ func (x *Engine) NoteSlowServer(s *engine.Session, reg *registry.Registry) {
 	}
 }
 
-// firstTime reports whether a note was never shown to this user, and records
-// that it is shown now. name is that of a file in the state folder.
+// firstTime reports whether a note has not yet been shown to this user, and records
+// that it is shown now. name is the name of the record's file in the state folder.
 func (c *Config) firstTime(name string) bool {
 	dir, err := c.Folders.State()
 	if err != nil {

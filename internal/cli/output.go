@@ -30,7 +30,8 @@ func EncodeJSON(v any) ([]byte, error) {
 	return text.EscapeJSON(data), nil
 }
 
-// encoded receives all of a document in one call, and is no larger.
+// encoded collects a document. The encoder writes it whole, so that append allocates
+// little more than its size.
 type encoded []byte
 
 func (d *encoded) Write(p []byte) (int, error) {
@@ -57,8 +58,8 @@ func (o *IO) printDocument(v any, indented bool) error {
 	return o.writeJSON(data, indented)
 }
 
-// PrintEncoded prints an encoded document: on a terminal as [IO.PrintJSON]
-// does, in a pipe unchanged.
+// PrintEncoded prints an encoded document: like [IO.PrintJSON] on a terminal, with its
+// white space unchanged elsewhere.
 func (o *IO) PrintEncoded(data []byte) error { return o.writeJSON(text.EscapeJSON(data), o.OutTTY) }
 
 // writeJSON writes encoded and escaped JSON and a newline.
@@ -76,8 +77,8 @@ func (o *IO) writeJSON(data []byte, indented bool) error {
 	return err
 }
 
-// Results returns the writer for unchanged output of tools and servers: a pipe
-// receives the bytes, a terminal never does.
+// Results returns the writer for the output of tools and servers. Pipes and files
+// receive the bytes unchanged; for a terminal they are escaped.
 func (o *IO) Results() io.Writer {
 	if o.OutTTY {
 		return o.Out
@@ -99,8 +100,8 @@ func (o *IO) NoteSpans(spans ...ui.Span) {
 	o.Screen.Styled(ui.Paint(spans, o.Color(o.ErrTTY)) + "\n")
 }
 
-// Notef prints a line on stderr about what was done, unless --quiet, or --json, with
-// which stderr is JSON. Its arguments may be foreign text.
+// Notef prints a line on stderr about what was done. It prints nothing with --quiet,
+// nor with --json, when stderr is JSON. Its arguments may be foreign text.
 func (o *IO) Notef(format string, args ...any) {
 	if !o.Quiet && !o.JSON {
 		o.noteText(failure{message: fmt.Sprintf(format, args...)})
@@ -146,7 +147,7 @@ func (o *IO) Diagnose(diags []registry.Diagnostic) {
 	}
 }
 
-// DiagnoseAll is Diagnose including infos, unless --quiet.
+// DiagnoseAll is like Diagnose but includes infos, unless --quiet is set.
 func (o *IO) DiagnoseAll(diags []registry.Diagnostic) {
 	for _, d := range diags {
 		if o.shows(d.Severity) || !o.Quiet {
@@ -155,11 +156,11 @@ func (o *IO) DiagnoseAll(diags []registry.Diagnostic) {
 	}
 }
 
-// Warn is Diagnose for one diagnostic.
+// Warn is like Diagnose, for a single diagnostic.
 func (o *IO) Warn(d registry.Diagnostic) { o.Diagnose([]registry.Diagnostic{d}) }
 
-// DiagnoseBeside prints diagnostics except the failure of a source that is err,
-// because err is printed too.
+// DiagnoseBeside prints diagnostics except the one about the failure err of a source,
+// because err itself is printed too.
 func (o *IO) DiagnoseBeside(diags []registry.Diagnostic, err error) {
 	for _, d := range diags {
 		if d.Code != "source_failed" || err == nil || err.Error() != d.Message {
@@ -209,9 +210,8 @@ func diagnosticSpans(d registry.Diagnostic) []ui.Span {
 	return append(spans, hintSpans(d.Hint)...)
 }
 
-// namesSource reports whether a message names its source: as "mcp:fs" or, as in
-// messages about servers, as server "fs"; the source composite also as the setting
-// composites.
+// namesSource reports whether a message names its source: as mcp:fs or as server "fs",
+// or for the source composite as the setting composites.
 func namesSource(message, source string) bool {
 	server, isServer := strings.CutPrefix(source, registry.MCPPrefix)
 	return hasWord(message, source, true) || hasWord(message, source+"s", true) || isServer && strings.Contains(message, strconv.Quote(server))
@@ -231,8 +231,8 @@ func hintSpans(hint string) []ui.Span {
 	return []ui.Span{{Text: "\n  "}, {Text: "hint:", Style: ui.Cyan}, {Text: " " + ui.Line(hint)}}
 }
 
-// Indent indents all lines of a text except the first, so that foreign text
-// cannot look like a line of our own.
+// Indent indents all lines of a text except the first, so that foreign text cannot
+// look like output of toolreg itself.
 func Indent(s string) string {
 	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  | ")
 }
@@ -257,7 +257,7 @@ func (o *IO) finish(ctx context.Context, err error) int {
 	return f.exit
 }
 
-// noteText prints a failure, or what was done.
+// noteText prints a failure or a warning as text.
 func (o *IO) noteText(f failure) {
 	prefix := ui.Span{Text: "toolreg:"}
 	if f.exit != ExitOK {
@@ -267,7 +267,7 @@ func (o *IO) noteText(f failure) {
 	o.NoteSpans(append(spans, hintSpans(f.hint)...)...)
 }
 
-// ErrorBody is an error as JSON (spec section 3).
+// ErrorBody is an error as JSON.
 type ErrorBody struct {
 	Code    string               `json:"code"` // stable snake_case word
 	Exit    int                  `json:"exit"` // exit code
@@ -293,13 +293,13 @@ func (o *IO) noteJSON(f failure) {
 	o.Note(string(line))
 }
 
-// HoldsDiagnostics reports whether JSON results include the diagnostics, so
-// that these are not printed on stderr. With --jq they are, because the filter
-// could drop them.
+// HoldsDiagnostics reports whether JSON results include the diagnostics, which are
+// then not printed on stderr. With --jq they are printed, because the filter could
+// drop them.
 func (o *IO) HoldsDiagnostics() bool { return o.JSON && o.JQ == nil }
 
-// NamingTool returns the message of a diagnostic with the name of its tool. In
-// JSON the name is a field.
+// NamingTool returns the message of a diagnostic with the name of its tool, for text
+// output. In JSON the name is a field.
 func NamingTool(d registry.Diagnostic) string {
 	if d.Tool == "" || hasWord(d.Message, d.Tool, false) {
 		return d.Message
@@ -307,9 +307,9 @@ func NamingTool(d registry.Diagnostic) string {
 	return d.Tool + ": " + d.Message
 }
 
-// hasWord reports whether a message has a name as a word. If it is not enough that
-// the word stands between blanks, because a tool may be called "is", a quote or the
-// like has to delimit it.
+// hasWord reports whether a message contains a name as a word. If blanks is false, a
+// quote or other punctuation has to delimit it, not a space, because a tool may be
+// called "is".
 func hasWord(message, name string, blanks bool) bool {
 	isWord := func(r rune) bool { return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 	isBlank := func(r rune) bool { return r == ' ' || r == utf8.RuneError } // RuneError also means the end of the message

@@ -6,7 +6,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Override is the JSON of what an override in the settings changed in a tool.
+// Override is the JSON form of an override in the settings and the tool it changed.
 type Override struct {
 	Origin   string               `json:"origin"` // file:line
 	Entry    json.RawMessage      `json:"entry"`  // as in the settings, with secrets masked

@@ -15,8 +15,8 @@ func (o *IO) Page() {
 	}
 }
 
-// pager returns the command line of the person's pager; "" for the default. off
-// means that paging is disabled.
+// pager returns the command line of the user's pager; "" means the default. off reports
+// whether paging is disabled.
 func (o *IO) pager() (line string, off bool) {
 	if o.noPager || o.getenv("TERM") == "dumb" {
 		return "", true

@@ -36,8 +36,7 @@ func (o *ParamsOptions) Check() error {
 	return nil
 }
 
-// Params collects the params of a call from flags, arguments or stdin (spec
-// section 8.1).
+// Params collects the params of a call from flags, arguments or stdin.
 func (c *Config) Params(ctx context.Context, o *ParamsOptions, t *registry.Tool, argv []string) ([]byte, error) {
 	base, given, err := c.baseParams(ctx, o, t, len(argv) > 0)
 	if err != nil {

@@ -30,8 +30,8 @@ type Person struct {
 	approved []string // diffs that the person has approved
 }
 
-// nobody returns why nobody can be asked in this run; "" if that depends on the
-// terminal.
+// nobody returns why no question may be asked in this run; "" if questions may be
+// asked, provided that there is a terminal.
 func (p *Person) nobody() string {
 	switch {
 	case p.NonInteractive:
@@ -67,7 +67,7 @@ func (p *Person) close() {
 	}
 }
 
-// inTurn asks one question at a time.
+// inTurn is a Confirmer that asks one question at a time.
 type inTurn struct {
 	*Person
 	confirmer ui.Confirmer
@@ -123,12 +123,12 @@ func (p *Person) Elicit(ctx context.Context, q ask.Elicitation) (ask.Answer, err
 	return ask.Answer{Action: actionOf(reply.Action), Content: reply.Content, Said: reply.Said}, err
 }
 
-// withdrawnRest is the pause after a question was removed from the terminal
-// without an answer. The person may still be typing, and what they type must
-// not answer the next question, which a server could send on purpose.
+// withdrawnRest is the pause after a question was removed from the terminal without an
+// answer. The person may still be typing, and that must not answer the next question,
+// which a server could send at this moment on purpose.
 const withdrawnRest = 500 * time.Millisecond
 
-// actionOf returns an action in the words of the protocol.
+// actionOf returns the protocol's name of an action.
 func actionOf(a ui.Action) string {
 	switch a {
 	case ui.Accept:
@@ -139,8 +139,7 @@ func actionOf(a ui.Action) string {
 	return "decline"
 }
 
-// Open is OpenTTY for questions that are not asked if nobody may be asked
-// in this run.
+// Open is like OpenTTY, but fails if no questions may be asked in this run.
 func (p *Person) Open() (*ui.TTY, error) {
 	if why := p.nobody(); why != "" {
 		return nil, errors.New(why)

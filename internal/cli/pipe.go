@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// pipeWriter writes results. If the reader is gone, it calls gone once and
-// discards the rest, which is not an error (spec section 3). It keeps any other
-// error, so that no result is lost silently. It is safe for concurrent use.
+// pipeWriter writes results. If the reader is gone, it calls gone once and discards the
+// rest, which is not an error. It keeps any other error, so that no result is lost
+// silently. It is safe for concurrent use.
 type pipeWriter struct {
 	w    io.Writer
 	gone func()
@@ -33,7 +33,7 @@ func newPipeWriter(w io.Writer, gone func()) *pipeWriter { return &pipeWriter{w:
 // Dest returns the writer to which results go.
 func (p *pipeWriter) Dest() io.Writer { return p.w }
 
-// Collect makes the writer collect what is written, until Collected.
+// Collect makes the writer keep what is written, until Collected is called.
 func (p *pipeWriter) Collect() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,8 +42,8 @@ func (p *pipeWriter) Collect() {
 	}
 }
 
-// Collected returns what was collected, and ends that; ok is false if nothing was
-// to be collected.
+// Collected returns what was written since Collect and ends collecting. ok is false if
+// Collect was not called.
 func (p *pipeWriter) Collected() (page string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +54,8 @@ func (p *pipeWriter) Collected() (page string, ok bool) {
 	return page, true
 }
 
-// Write implements [io.Writer]. It succeeds without effect once the reader is gone.
+// Write implements [io.Writer]. Once the reader is gone, it discards the data and
+// reports success.
 func (p *pipeWriter) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +124,7 @@ func (p *pipeWriter) Watch() (stop func()) {
 	return func() { close(quit); watching.Wait() }
 }
 
-// Failure returns the first error of writing; nil if the reader was gone.
+// Failure returns the first write error; nil if it was that the reader is gone.
 func (p *pipeWriter) Failure() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

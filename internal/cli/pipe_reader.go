@@ -5,9 +5,8 @@ import (
 	"io"
 )
 
-// untilDone returns what read returns, or the cause of ctx if that ends first,
-// because stdin or a named pipe may never provide data. An abandoned read ends
-// with the process.
+// untilDone returns what read returns, or the cause of ctx if that is done first: stdin
+// or a named pipe may never provide data. An abandoned read ends with the process.
 func untilDone(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
 	type outcome struct {
 		data []byte

@@ -29,8 +29,8 @@ type Group struct {
 	Commands []Command
 }
 
-// Command builds a command. If the command line begins with Name, after global
-// flags, no other command is built. It is empty for commands that need the others.
+// Command builds a command. If the first word of the command line after global flags is
+// Name, no other command is built. Name is empty for commands that need the others.
 type Command = struct {
 	Name string
 	New  func(*Env) *cobra.Command
@@ -121,8 +121,8 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 	return root
 }
 
-// globalFlags defines the flags that every command has (spec section 3). Their
-// values are read by settings.ResolveGlobals, which adds the environment.
+// globalFlags defines the flags that every command has. settings.ResolveGlobals reads
+// their values and adds those of the environment.
 func globalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringArray("settings", nil, "also read this settings `file` (- for stdin) and trust it (repeatable)")
@@ -138,7 +138,7 @@ func globalFlags(root *cobra.Command) {
 	f.String("approval-mode", "", "approval `mode`: default, auto-edit, plan or yolo")
 	f.Bool("non-interactive", false, "never ask; calls that need an answer fail with exit code 6")
 	f.Duration("timeout", 0, "time limit of a call, such as 30s; 0 for none")
-	f.Duration("connect-timeout", 30*time.Second, "time limit to connect to each server; 0 for none")
+	f.Duration("connect-timeout", 30*time.Second, "time limit for connecting to each server; 0 for none")
 	f.Bool("locked", false, "refuse tools that differ from toolreg.lock")
 	f.Bool("refresh", false, "ignore cached tool lists; contact every source and update the cache")
 	f.Bool("cached", false, "use cached tool lists of any age; contact no source")
@@ -157,7 +157,7 @@ func globalFlags(root *cobra.Command) {
 	f.Bool("no-pager", false, "do not show long output in a pager")
 }
 
-// flagError returns the error about a flag, with similar flags.
+// flagError returns a usage error for a flag, which suggests similar flags.
 func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && len(unknown.GetSpecifiedName()) > 1 {
 		var known []string
@@ -230,15 +230,14 @@ Arguments are typed by the tool's schema:
 Empty input means {}.
 `
 
-// PresetFlag adds --preset, which restricts the registry of the command (spec
-// section 6.1).
+// PresetFlag adds --preset, which restricts the registry of the command.
 func PresetFlag(cmd *cobra.Command, preset *string) {
 	cmd.Flags().StringVar(preset, "preset", "", "only the tools of this `preset`, or of several with commas: "+strings.Join(builtin.Presets(), ", "))
 	complete.Flag(cmd, "preset", complete.Presets)
 }
 
-// NewEvaluateCommand returns an internal command, which evaluates a jq expression
-// of a plugin or project from stdin.
+// NewEvaluateCommand returns an internal command that reads a jq expression of a plugin
+// or project and its input from stdin and evaluates it.
 func NewEvaluateCommand(e *Env) *cobra.Command {
 	return &cobra.Command{
 		Use: EvaluateCommand, Hidden: true, DisableFlagParsing: true,
@@ -249,8 +248,8 @@ func NewEvaluateCommand(e *Env) *cobra.Command {
 	}
 }
 
-// NewKeepCommand returns an internal command, which run_shell_command starts
-// for a background command.
+// NewKeepCommand returns the internal command that run_shell_command starts to manage
+// a background command.
 func NewKeepCommand(*Env) *cobra.Command {
 	return &cobra.Command{
 		Use: KeepCommand, Hidden: true, DisableFlagParsing: true,

@@ -20,7 +20,7 @@ import (
 // has ended the run.
 const stuckWrite = 2 * time.Second
 
-// Program has what is the same in all runs.
+// Program is what does not depend on the command line.
 type Program struct {
 	Version  string  // "" means the version of the module that was built
 	Commands []Group // in the order of the help
@@ -34,8 +34,8 @@ type Program struct {
 func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []string) int {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// The signals stay caught until the process ends: a signal takes about 20 µs to
-	// catch or release, and the first one starts two threads.
+	// The signals stay caught until the process ends: registering or releasing one takes
+	// about 20 µs, and the first one starts two threads.
 	running := ctx.Done()
 	out := newPipeWriter(s.Out.Unescaped(), func() { cancel(errReaderGone) })
 	caught, ignored, watching := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan struct{})
@@ -76,7 +76,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 	root := newRootCommand(e, &p)
 	root.SetArgs(argv)
 	<-watching
-	err := cmp.Or(root.ExecuteContext(ctx), e.unhelped)
+	err := cmp.Or(root.ExecuteContext(ctx), e.helpErr)
 	e.Person.close()
 	e.Engine.close()
 	if err == nil {
@@ -102,9 +102,9 @@ func (p Program) Tree(out io.Writer) *cobra.Command {
 	return newRootCommand(newEnv(p.Version, Streams{In: strings.NewReader(""), Out: ui.NewWriter(out), Err: ui.NewWriter(io.Discard)}, nil), &p)
 }
 
-// RunCommand runs another command instead of the current one, with its global
-// flags, prints its error and returns whether it succeeded. The settings are
-// read again. A command that calls it has no Name in its [Command].
+// RunCommand runs another command with the global flags of the current one, prints its
+// error and reports whether it succeeded. The settings are read again. A command that
+// calls it must leave Name of its [Command] empty.
 func (e *Env) RunCommand(ctx context.Context, argv ...string) bool {
 	ours := e.Config.command
 	defer func() { e.Config.command = ours; e.Config.Forget() }()
@@ -128,8 +128,8 @@ type errSignal struct{ os.Signal }
 
 func (e errSignal) Error() string { return e.String() + " signal received" }
 
-// endAtOnce ends the process as a signal does by default, and kills the children
-// that an earlier signal is still stopping.
+// endAtOnce kills the children that an earlier signal is still stopping, and ends the
+// process with the default action of sig.
 func endAtOnce(sig os.Signal) {
 	process.KillChildren()
 	signal.Reset(sig)

@@ -69,14 +69,13 @@ func (s *Selection) Narrows() bool {
 	return s.source+s.server+s.plugin+s.category+s.tag != "" || s.optional
 }
 
-// MatchesServer reports whether tools of a server can be selected by where they come
-// from.
+// MatchesServer reports whether the flags for sources can select tools of a server.
 func (s *Selection) MatchesServer(name string) bool {
 	return s.isFrom(registry.MCPPrefix+name, name, "")
 }
 
-// Hidden returns the hidden tools whose source matches, since their other
-// properties are unknown. It reuses the slice.
+// Hidden returns the hidden tools whose source matches; their other properties are
+// unknown. It reuses the slice.
 func (s *Selection) Hidden(tools []registry.Hidden) []registry.Hidden {
 	return slices.DeleteFunc(tools, func(h registry.Hidden) bool {
 		kind, name, _ := strings.Cut(h.Source, ":")
@@ -90,8 +89,8 @@ func (s *Selection) Hidden(tools []registry.Hidden) []registry.Hidden {
 	})
 }
 
-// isFrom reports whether a source is selected; server and plugin are "" if it
-// is neither.
+// isFrom reports whether a source is selected. server and plugin are "" if the source is
+// not a server or plugin.
 func (s *Selection) isFrom(source, server, plugin string) bool {
 	glob := func(pattern, value string) bool {
 		return pattern == "" || value != "" && text.MatchName(pattern, value)
@@ -113,8 +112,9 @@ func (s *Selection) StrictFailure(reg *registry.Registry) error {
 	return failedSources(reg)
 }
 
-// NamedFailure returns an error if a source failed and either the command line names the
-// sources or Strict is set. If only one of those named failed, the error is its own.
+// NamedFailure returns an error if a source failed and either names, from the command
+// line, is not empty or Strict is set. If only one source was loaded, it returns the
+// error of that source.
 func (s *Selection) NamedFailure(reg *registry.Registry, names []string) error {
 	if len(names) == 0 {
 		return s.StrictFailure(reg)
@@ -139,8 +139,8 @@ func failedSources(reg *registry.Registry) error {
 	return fmt.Errorf("%w: %s", registry.ErrSourceFailed, strings.Join(failed, ", "))
 }
 
-// Load loads what a selection needs: everything, so that names are the same in
-// all commands, unless no server can match.
+// Load loads the sources that a selection needs. These are all sources, so that names
+// are the same in all commands, unless no server can match.
 func (s *Selection) Load(ctx context.Context, from *engine.Session) (*registry.Registry, error) {
 	if err := s.CheckSource(from); err != nil {
 		return nil, err
@@ -156,8 +156,7 @@ func (s *Selection) Load(ctx context.Context, from *engine.Session) (*registry.R
 	return reg, s.CheckCategory(reg)
 }
 
-// CheckSource rejects the name of a server, plugin or source that does not exist: no
-// tool could match it.
+// CheckSource returns an error if the named server, plugin or source does not exist.
 func (s *Selection) CheckSource(from *engine.Session) error {
 	server, plugin := s.server, s.plugin
 	if name, ok := strings.CutPrefix(s.source, registry.MCPPrefix); ok {
@@ -186,14 +185,13 @@ func hasPlugin(from *engine.Session, id string) bool {
 	return false
 }
 
-// NeedsRegistry reports whether only the registry can tell that the selection is
-// wrong.
+// NeedsRegistry reports whether the registry is needed to check the selection.
 func (s *Selection) NeedsRegistry() bool {
 	return s.Strict || s.category != "" && !registry.Category(s.category).Valid()
 }
 
-// CheckCategory rejects a word that is neither a category of spec section 5 nor
-// that of a tool.
+// CheckCategory returns an error if the category is neither a standard one nor that of
+// a tool.
 func (s *Selection) CheckCategory(reg *registry.Registry) error {
 	if s.category == "" || registry.Category(s.category).Valid() {
 		return nil

@@ -41,7 +41,7 @@ func TestSelection(t *testing.T) {
 		{"a category", Selection{category: "read"}, "read_file", "read_file greet echo made", true, true, false},
 		{"a tag", Selection{tag: "files"}, "read_file", "read_file greet echo made", true, true, false},
 		{"optional tools", Selection{optional: true}, "greet", "read_file greet echo made", true, true, false},
-		{"what nothing has", Selection{tag: "files", category: "other"}, "", "read_file greet echo made", true, true, false},
+		{"a tag and a category that no tool has", Selection{tag: "files", category: "other"}, "", "read_file greet echo made", true, true, false},
 	} {
 		var got, also []string
 		for _, tool := range tt.s.Apply(append([]*registry.Tool(nil), tools...)) {
@@ -91,7 +91,7 @@ func TestFailedSources(t *testing.T) {
 		want    string // the error; "" for none
 	}{
 		{"none failed", []registry.Source{good}, true, nil, ""},
-		{"one failed, and that is no matter", []registry.Source{good, bad}, false, nil, ""},
+		{"one failed, without --strict", []registry.Source{good, bad}, false, nil, ""},
 		{"one failed, under --strict", []registry.Source{good, bad}, true, nil, "mcp:bad"},
 		{"two failed", []registry.Source{bad, good, worse}, true, nil, "mcp:bad, mcp:worse"},
 		{"none of those named failed", []registry.Source{good}, false, names, ""},
@@ -127,6 +127,6 @@ func TestCategoriesOfASelection(t *testing.T) {
 		}
 	}
 	if s := (Selection{Strict: true}); !s.NeedsRegistry() {
-		t.Error("whether a source fails is known without the registry")
+		t.Error("--strict does not need the registry")
 	}
 }

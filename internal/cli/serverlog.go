@@ -12,7 +12,7 @@ import (
 // --verbose.
 const maxServerLog = 50
 
-// logLevel is the lowest level of messages that servers are asked for.
+// logLevel returns the lowest level of log messages that is requested from servers.
 func (o *IO) logLevel() string {
 	switch {
 	case o.Verbose:
@@ -23,9 +23,9 @@ func (o *IO) logLevel() string {
 	return "info"
 }
 
-// serverLog returns a function that shows log messages of one server: warnings
-// and above on stderr, the rest on the live line of a call or, with infos or
-// --verbose, on stderr too. With --quiet it shows nothing.
+// serverLog returns a function that creates the log handler of a server. The handler
+// prints warnings and above on stderr. It shows the rest on the live line of a call or,
+// with infos or --verbose, prints it on stderr too. With --quiet it shows nothing.
 func (o *IO) serverLog(infos bool) func() func(mcpclient.LogMessage) {
 	return func() func(mcpclient.LogMessage) {
 		l := &serverLog{io: o, infos: infos && !o.Quiet}

@@ -14,7 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// Streams are the standard streams of a command. Out has only results. What is
+// Streams are the standard streams of a command. Only results are written to Out. Text
 // written to Out or Err is escaped.
 type Streams struct {
 	In                    io.Reader
@@ -31,8 +31,8 @@ func NewStreams(in, out, err *os.File) Streams {
 	}
 }
 
-// IO prints for a run, and has the streams that the run reads and writes. Its methods
-// follow the global flags for output; the JSON that they print is filtered by --jq.
+// IO holds the streams of a run and prints on them. Its methods follow the global flags
+// for output, and filter the JSON that they print by --jq.
 type IO struct {
 	Streams
 	Screen *ui.Screen   // notes and live lines on stderr
@@ -57,8 +57,8 @@ func newIO(s Streams, environ []string) *IO {
 	return &IO{Streams: s, Screen: ui.NewScreen(s.Err), Log: slog.New(slog.DiscardHandler), environ: environ, vars: expand.NewEnviron(environ)}
 }
 
-// follow applies the global flags for output. jqFlag says that --jq is a flag rather
-// than a variable.
+// follow applies the global flags for output. jqFlag reports whether the filter was set
+// by --jq rather than by the environment.
 func (o *IO) follow(g settings.Globals, jqFlag bool) (err error) {
 	o.JSON, o.Quiet, o.Verbose, o.color, o.noPager = g.JSON, g.Quiet, g.Verbose, g.Color, g.NoPager
 	if g.JQ != "" {
@@ -72,7 +72,7 @@ func (o *IO) follow(g settings.Globals, jqFlag bool) (err error) {
 	return err
 }
 
-// live begins to show progress.
+// live starts to show progress.
 func (o *IO) live() {
 	if o.Verbose {
 		o.Log = slog.New(slog.NewTextHandler(o.Screen, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -40,7 +40,7 @@ func (o *IO) Width() int {
 // unknown.
 func (o *IO) size() (columns, rows int) { return ui.SizeOf(o.Stdout())() }
 
-// pipeWidth is so large that nothing is wrapped in a pipe.
+// pipeWidth is the width of a pipe, large enough that nothing is wrapped.
 const pipeWidth = 1 << 20
 
 // WrapWidth returns the width at which long text on stdout is wrapped.
@@ -59,7 +59,7 @@ func Counted(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// WithFailed returns a count and how many of them failed.
+// WithFailed returns a number with its noun and, if any failed, how many.
 func WithFailed(n int, noun string, failed int) string {
 	if failed == 0 {
 		return Counted(n, noun)
@@ -80,7 +80,7 @@ func EndLine(s string) string {
 	return s + "\n"
 }
 
-// OrEmpty returns an empty list for nil, which differ in JSON.
+// OrEmpty returns an empty slice for nil, so that JSON has [] instead of null.
 func OrEmpty[T any](s []T) []T {
 	if s == nil {
 		return []T{}

@@ -8,7 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-func TestJSONColours(t *testing.T) {
+func TestJSONColors(t *testing.T) {
 	got := JSONText([]byte(`{"k":["v\"\\",-1.5,true,null,{}],"\u001b":"\x1b"}`), false)
 	if !strings.Contains(got, `\x1b`) {
 		t.Errorf("%q", got)
@@ -52,8 +52,7 @@ func TestColor(t *testing.T) {
 	}
 }
 
-// TestHasWord decides whether a diagnostic needs the name of its source or tool in
-// front.
+// hasWord decides whether the name of the source or tool is printed before a diagnostic.
 func TestHasWord(t *testing.T) {
 	for _, tt := range []struct {
 		message, name string

@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// Page formats all details of a tool, part by part, for a screen of a given
-// width. Its text is styled. Set the first two fields to create one.
+// Page formats the details of a tool, part by part, as styled text for a screen of a
+// given width. Set the first two fields to create one.
 type Page struct {
 	Width int
 	Color bool
@@ -20,7 +20,7 @@ type Page struct {
 // String returns the text so far.
 func (p *Page) String() string { return p.b.String() }
 
-// Space ends a part with an empty line unless the page is empty.
+// Space adds an empty line unless the page is empty.
 func (p *Page) Space() {
 	if p.b.Len() > 0 {
 		p.b.WriteString("\n")
@@ -39,7 +39,7 @@ func (p *Page) Field(name, value string, style ui.Style) {
 	}
 }
 
-// fieldName is the width of the names of fields.
+// fieldName is the width of the column of field names.
 const fieldName = 14
 
 // Title begins a part of several lines.

@@ -16,8 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// DescribeProject describes what trusting the project means, for a screen of
-// that width. All of it is the project's own text.
+// DescribeProject describes what trusting the project means, for a screen of the given
+// width. It contains text of the project, escaped.
 func DescribeProject(p *settings.Project, width int, color bool) string {
 	var b strings.Builder
 	section := func(title string, lines []string) {
@@ -45,8 +45,8 @@ func DescribeProject(p *settings.Project, width int, color bool) string {
 	return b.String()
 }
 
-// AskTrust shows what trusting a project means and asks. The error
-// terminal.ErrNoAnswer means no answer rather than no.
+// AskTrust shows what trusting a project means and asks whether to. The error
+// [ui.ErrNoAnswer] means no answer rather than no.
 func AskTrust(ctx context.Context, tty *ui.TTY, p *settings.Project) (agreed bool, err error) {
 	columns, _ := tty.Size()
 	about := "Project " + ui.Line(p.Root) + ": " + Counted(len(p.Files), "file")
@@ -82,9 +82,8 @@ func (c *Config) GrantTrust(ctx context.Context, p *settings.Project) error {
 	return nil
 }
 
-// offerTrust asks once on a terminal whether to trust an untrusted project
-// (spec section 9). A no is stored for exactly what was shown; later runs only
-// warn. p may be nil.
+// offerTrust asks once on a terminal whether to trust an untrusted project. A no is
+// stored for exactly what was shown; later runs only warn. p may be nil.
 func (c *Config) offerTrust(ctx context.Context, p *settings.Project) (agreed bool, err error) {
 	if p == nil || p.Trusted || p.Obstacle != "" || p.Hash == "" || !c.mayOffer() || c.SaidNo(p) {
 		return false, nil
@@ -123,8 +122,8 @@ func (c *Config) mayOffer() bool {
 	return false
 }
 
-// noName returns the state file with the hash of what the person does not trust
-// in a project. Any other content means that there is no such answer.
+// noName returns the name of the state file that stores a person's refusal to trust a
+// project: the hash of what they were shown. With any other content there is no refusal.
 func noName(p *settings.Project) string {
 	sum := sha256.Sum256([]byte(p.Root))
 	return "declined-" + hex.EncodeToString(sum[:8])
@@ -141,7 +140,7 @@ func (c *Config) SaidNo(p *settings.Project) bool {
 	return err == nil && string(data) == p.Hash+"\n"
 }
 
-// keepNo stores the hash to which the person said no; "" deletes it.
+// keepNo stores the hash of what the person refused to trust; "" deletes it.
 func (c *Config) keepNo(ctx context.Context, p *settings.Project, hash string) {
 	d, err := c.Folders.State()
 	if err == nil {
@@ -153,8 +152,8 @@ func (c *Config) keepNo(ctx context.Context, p *settings.Project, hash string) {
 	}
 }
 
-// withNo replaces the diagnostics about a project to which the person said no
-// by one line, because they know the rest. p may be nil.
+// withNo replaces the diagnostics about a project that the person refused to trust by a
+// single line, because they know the rest. p may be nil.
 func (c *Config) withNo(p *settings.Project, diags []registry.Diagnostic) []registry.Diagnostic {
 	if p == nil || p.Trusted || len(p.Covered) == 0 || !c.SaidNo(p) {
 		return diags

@@ -48,7 +48,7 @@ func (e *Env) printVersion() error {
 	return err
 }
 
-// versionReport is what version --json prints.
+// versionReport is the output of version --json.
 type versionReport struct {
 	Version      string            `json:"version"`
 	Commit       string            `json:"commit,omitempty"`
@@ -86,8 +86,8 @@ func newVersionReport(version string) versionReport {
 	return r
 }
 
-// moduleVersion returns the version that go install was given, or "dev". It is
-// for builds in which the linker did not set one.
+// moduleVersion returns the version that go install was given, or "dev". It is used if
+// the linker did not set a version.
 func moduleVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version

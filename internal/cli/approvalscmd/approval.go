@@ -8,7 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/policy"
 )
 
-// Approval is one approval as JSON, without what it is tied to.
+// Approval is the JSON form of an approval, without the state of the tool that it is tied to.
 type Approval struct {
 	ID      string           `json:"id"`
 	Kind    policy.ScopeKind `json:"kind"`

@@ -39,7 +39,7 @@ Exit codes: 0, 2.`,
 		Args: cli.NoArgs,
 		RunE: list,
 	}
-	cmd.PersistentFlags().BoolVar(&o.all, "all", false, "those of all projects")
+	cmd.PersistentFlags().BoolVar(&o.all, "all", false, "include all projects, not just this one")
 	cmd.AddCommand(
 		&cobra.Command{Use: "list", Short: "Show remembered answers", Args: cli.NoArgs, RunE: list,
 			Long: `Show the answers that toolreg remembers for this project.
@@ -80,8 +80,8 @@ func completeIDs(e *cli.Env, o *options) cobra.CompletionFunc {
 	})
 }
 
-// approvals opens the approvals. Without a state folder there is nothing to
-// show, which is an error here.
+// approvals opens the approvals. A missing state folder is an error, because there is
+// nothing to show without it.
 func approvals(ctx context.Context, e *cli.Env) (*policy.Approvals, error) {
 	s, err := e.Config.Settings(ctx)
 	if err != nil {

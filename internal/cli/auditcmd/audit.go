@@ -64,7 +64,7 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 	return cmd
 }
 
-// narrowing defines the flags that audit and stats share.
+// narrowing adds the flags that audit and stats share.
 func (o *auditOptions) narrowing(e *cli.Env, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.since, "since", "", "only entries since a `time` such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z")
@@ -160,9 +160,9 @@ func run(ctx context.Context, e *cli.Env, o *auditOptions) error {
 type printer struct {
 	env     *cli.Env
 	follow  bool
-	last    int           // maximum number of existing entries to print; negative = all
+	last    int           // maximum number of existing entries to print; negative means all
 	entries []audit.Entry // existing entries
-	live    bool          // the existing entries are printed
+	live    bool          // the existing entries have been printed
 }
 
 func (p *printer) add(e audit.Entry) error {
@@ -221,8 +221,8 @@ func (p *printer) print(entries []audit.Entry) error {
 	return e.IO.PrintCounted(&t, "call")
 }
 
-// followed formats rows that are printed one by one, without knowing the
-// following ones.
+// followed formats rows that are printed one by one. It uses fixed column widths,
+// because later rows are not known yet.
 func followed(rows [][]string) string {
 	var b strings.Builder
 	for _, r := range rows {

@@ -120,8 +120,7 @@ func printStats(ios *cli.IO, counts []audit.Count) error {
 	return ios.PrintTable(&t)
 }
 
-// milliseconds formats a duration: with a unit for a person, as a number in a
-// pipe.
+// milliseconds formats a duration: with a unit on a terminal, as a number in a pipe.
 func milliseconds(ios *cli.IO, ms float64) string {
 	if !ios.OutTTY {
 		return strconv.FormatFloat(ms, 'f', -1, 64)
@@ -136,8 +135,8 @@ func milliseconds(ios *cli.IO, ms float64) string {
 	return d.Round(time.Microsecond).String()
 }
 
-// bar draws n of most as up to ten blocks, and at least a thin one if n is not
-// 0.
+// bar draws n relative to most as a bar of up to ten blocks. If n is not 0, the bar has
+// at least a thin block.
 func bar(n, most int) string {
 	const width = 10
 	if n == 0 || most == 0 {

@@ -43,7 +43,8 @@ the list, separated by tabs. Exit codes: 0, 1, 2.`,
 	return cmd
 }
 
-// kept is one row of the list: a listing, or all files of another kind.
+// kept is one row of the output: the tool list of a source, or all files of another
+// kind.
 type kept struct {
 	Kind   string     `json:"kind"` // listing, results, pages
 	Source string     `json:"source,omitempty"`

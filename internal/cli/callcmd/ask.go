@@ -16,11 +16,10 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// ask asks the person for missing required params, if they are at the terminal
-// and the params have no other mistakes. With optional it asks even if no param
-// is required. line is the command line that would have made the call; "" if
-// nobody was asked. If the person gives up on required params, the call is made
-// without them and refused.
+// ask asks the person at the terminal for missing required params, unless the params
+// have other mistakes. With optional it asks even if no param is required. line is the
+// command line that would have made the call; "" if no question was asked. If the
+// person leaves required params empty, the call is made without them and refused.
 func ask(ctx context.Context, e *cli.Env, f engine.Found, params json.RawMessage, optional bool) (completed json.RawMessage, line string, err error) {
 	if !e.IO.InTTY || !e.IO.OutTTY || !e.IO.ErrTTY || e.IO.JSON {
 		return params, "", nil

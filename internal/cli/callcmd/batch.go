@@ -20,7 +20,8 @@ import (
 
 const batchHelp = `With --batch, stdin has one call per line, {"id","name","params"}, and a line is
 printed for each call as it finishes: {"id","name"} with the fields of call --json,
-or with "error". A line that cannot be read gives an error with its line number.
+or with "error". For a line that cannot be parsed, "error" is printed with its line
+number.
 --parallel N runs N calls at once; by default they run one after the other, and the
 output has the order of the input. The exit code is 0 even if calls fail.
 `
@@ -83,20 +84,20 @@ func runBatch(ctx context.Context, e *cli.Env, t *tracer, parallel int, preset s
 	return b.failed
 }
 
-// batch prints the outcomes of the calls of one session.
+// batch runs the calls of one session and prints their outcomes.
 type batch struct {
 	env     *cli.Env
 	session *engine.Session
 	trace   *tracer
 	mu      sync.Mutex
-	failed  error // error of printing
+	failed  error // the first error of printing
 }
 
-// batchCall is a parsed line; err is why it cannot run.
+// batchCall is a parsed line. If err is not nil, it cannot run.
 type batchCall struct {
 	head   batchHead
 	found  engine.Found
-	tool   string // that the call is for: of call_tool the one that it names
+	tool   string // the tool to call; for call_tool, the one that it names
 	params json.RawMessage
 	err    error
 }
@@ -199,7 +200,8 @@ func readLines(ctx context.Context, r io.Reader) <-chan inputLine {
 	return lines
 }
 
-// nextLine waits for a line; there is none at the end and once ctx is done.
+// nextLine waits for a line. It returns false at the end of the input and once ctx is
+// done.
 func nextLine(ctx context.Context, lines <-chan inputLine) (inputLine, bool) {
 	select {
 	case l, ok := <-lines:
@@ -209,7 +211,7 @@ func nextLine(ctx context.Context, lines <-chan inputLine) (inputLine, bool) {
 	}
 }
 
-// readLine reads one line and keeps at most as much as a call may have.
+// readLine reads one line and keeps at most the maximum size of a call.
 func readLine(in *bufio.Reader) (l inputLine, err error) {
 	for {
 		chunk, err := in.ReadSlice('\n')

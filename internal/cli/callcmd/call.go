@@ -26,7 +26,7 @@ type options struct {
 	stream    bool
 	stdin     stdinCalls
 	optional  bool // ask the person for params even if none is required
-	only      bool // it is the only call of the session
+	only      bool // this is the only call of the session
 }
 
 // New returns the command call.
@@ -105,7 +105,7 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 	return call(ctx, e, s, o, name, argv)
 }
 
-// Call makes a call with only the params that the person is asked for.
+// Call calls a tool with the params that the person enters.
 func Call(ctx context.Context, e *cli.Env, s *engine.Session, name string) error {
 	return call(ctx, e, s, &options{optional: true}, name, nil)
 }
@@ -126,7 +126,7 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 	if err != nil {
 		return err
 	}
-	if o.outputDir != "" { // before the tool runs, because its result would be lost
+	if o.outputDir != "" { // before the tool runs, or its result would be lost
 		if err := os.MkdirAll(o.outputDir, 0o777); err != nil {
 			return &cli.UsageError{Err: fmt.Errorf("--output: %w", err), Hint: "name a folder that can be created"}
 		}

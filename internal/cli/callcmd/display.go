@@ -16,8 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/ui/picture"
 )
 
-// show prints a result for a person (spec section 8.7): its display, or its
-// parts if one of them is not text.
+// show prints a result for a person: its display, or its parts if one of them is not
+// text.
 func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result) error {
 	e := p.env
 	color, isMarkdown := e.IO.Color(e.IO.OutTTY), t.OutputMarkdown && !r.IsError && !r.Display.Plain
@@ -74,8 +74,8 @@ func (p *printer) markFailure(t *registry.Tool, r registry.Result) {
 	e.IO.NoteSpans(ui.Span{Text: "✗" + text, Style: ui.Red})
 }
 
-// withoutNotice removes the text about the error that ended the call from a
-// result, because the person reads it below.
+// withoutNotice removes from a result the text about the error that ended the call,
+// because the error is printed below it.
 func withoutNotice(r registry.Result, err error) registry.Result {
 	cut := func(text string) string {
 		text = strings.TrimSpace(text)
@@ -147,9 +147,9 @@ func checklist(todos []registry.Todo, width int) [][]ui.Span {
 	return out
 }
 
-// showMedia names a part with bytes, and shows an image if the terminal
-// supports it. It names the image in any case, because toolreg cannot know what
-// the terminal displays.
+// showMedia prints a line that describes a part with bytes, and shows an image if the
+// terminal supports it. It prints the line in any case, because toolreg cannot know
+// what the terminal displays.
 func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 	info, err := picture.Read(c.Data)
 	if err != nil {
@@ -170,7 +170,7 @@ func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 		}
 		return p.text("[it cannot be shown: " + ui.Line(err.Error()) + "]")
 	}
-	_, err = io.WriteString(p.env.IO.Out.Unescaped(), b.String()) // only the sequences that package picture created
+	_, err = io.WriteString(p.env.IO.Out.Unescaped(), b.String()) // all escape sequences come from package picture
 	return err
 }
 
@@ -184,8 +184,8 @@ func (p *printer) screen() picture.Screen {
 	return s
 }
 
-// imageProtocol chooses how images are shown: by the flag --images, the setting
-// display.images, or the environment.
+// imageProtocol returns how images are shown, according to the flag --images, the
+// setting display.images, or the environment.
 func imageProtocol(config *cli.Config, flag, setting string) (picture.Protocol, error) {
 	p, err := picture.Parse(cmp.Or(flag, setting), config.Getenv)
 	if err != nil {

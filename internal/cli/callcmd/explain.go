@@ -16,7 +16,7 @@ func answerOf(r registry.Result, err error) provider.Answer {
 		return provider.Answer{Content: r.Content, Structured: r.Structured, IsError: r.IsError}
 	}
 	a := provider.ErrorAnswer(exec.Explain(err))
-	if errors.Is(err, exec.ErrTimeout) { // the output so far
+	if errors.Is(err, exec.ErrTimeout) { // add the output so far
 		a.Content = append(a.Content, r.Content...)
 	}
 	a.Unknown = errors.Is(err, registry.ErrNotFound)

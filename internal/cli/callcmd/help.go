@@ -89,7 +89,7 @@ func usage(callAs string, t *registry.Tool) string {
 	return line
 }
 
-// asks says whether a person is asked before the tool runs, and why.
+// asks describes whether a person is asked before the tool runs, and why.
 func asks(v policy.Verdict) string {
 	word := map[policy.Decision]string{policy.Allow: "no", policy.Ask: "yes", policy.Sandbox: "no, it runs in the sandbox", policy.Deny: "never runs"}[v.Decision]
 	if word == "" {
@@ -102,7 +102,8 @@ func asks(v policy.Verdict) string {
 	return line
 }
 
-// flagError explains an unknown flag that was meant as a param.
+// flagError returns the function that explains an unknown flag that was meant as a
+// param.
 func flagError(e *cli.Env) func(*cobra.Command, error) error {
 	return func(cmd *cobra.Command, err error) error {
 		plain := cmd.Root().FlagErrorFunc()(cmd, err)

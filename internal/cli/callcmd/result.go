@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/ui/picture"
 )
 
-// callDocument is the JSON of one call (spec section 3).
+// callDocument is the JSON of one call.
 type callDocument struct {
 	Tool          string                 `json:"tool"`                        // registered name
 	OK            bool                   `json:"ok"`                          // the tool reported no error
@@ -43,8 +43,8 @@ func newCallDocument(t *registry.Tool, r registry.Result) callDocument {
 	return d
 }
 
-// displayOf returns what a person is shown of a result: if the tool provides no
-// display, the text for the model, or else the summary.
+// displayOf returns what a person is shown of a result. If the tool provides no display,
+// that is the text for the model, or if that is empty too, the summary.
 func displayOf(r *registry.Result) registry.Display {
 	if !r.Display.IsZero() {
 		return r.Display
@@ -68,7 +68,7 @@ func llmContent(parts []registry.Content) any {
 type printer struct {
 	env       *cli.Env
 	raw       bool
-	outputDir string // folder in which parts with bytes are saved; "" = do not save
+	outputDir string // folder in which parts with bytes are saved; "" means not to save them
 	images    picture.Protocol
 	streamed  bool // the output was streamed, so the result is not printed
 }

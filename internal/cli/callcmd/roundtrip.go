@@ -58,7 +58,7 @@ func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset
 	if err != nil && !r.ran.Load() {
 		return err
 	}
-	for _, message := range turn.Reply(answers) { // answer calls that ran, whatever stopped the others
+	for _, message := range turn.Reply(answers) { // print the answers of calls that ran even if an error stopped the others
 		if printErr := e.IO.PrintLine(message); printErr != nil {
 			return cmp.Or(err, printErr)
 		}
@@ -129,7 +129,7 @@ func (r *roundTrip) answer(ctx context.Context, calls []provider.Call) ([]provid
 	return answers, nil
 }
 
-// find finds the tool that a call is for: of call_tool the one that it names.
+// find finds the tool to call; for call_tool, the one that it names.
 func (r *roundTrip) find(ctx context.Context, c provider.Call) (planned, error) {
 	f, err := r.env.Engine.Find(ctx, r.session, c.Name, engine.Query{Call: true, Format: r.format, Reach: true}, false)
 	p := planned{Found: f, name: c.Name, params: c.Params}
@@ -139,8 +139,8 @@ func (r *roundTrip) find(ctx context.Context, c provider.Call) (planned, error) 
 	return p, err
 }
 
-// search answers a search that the provider leaves to its client. Its answer has no
-// place for words, so that what is wrong is said to the person.
+// search answers a tool search that the provider leaves to its client. The answer cannot
+// hold an error message, so errors are printed as warnings.
 func (r *roundTrip) search(ctx context.Context, c provider.Call) provider.Answer {
 	format, err := provider.Lookup(r.format)
 	if err != nil {

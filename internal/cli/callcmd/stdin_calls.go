@@ -11,7 +11,7 @@ import (
 	"github.com/toolreg/toolreg/internal/provider"
 )
 
-// stdinCalls are the options of call that read calls from stdin.
+// stdinCalls holds the options of call for reading calls from stdin.
 type stdinCalls struct {
 	format   string
 	batch    bool

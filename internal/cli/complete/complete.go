@@ -1,7 +1,7 @@
-// Package complete provides the completions of the commands' words. Completion
-// runs when the user presses Tab, so it starts nothing, contacts nothing, asks
-// no questions and fails silently. Package completioncmd makes the words safe
-// to insert.
+// Package complete provides completions for the arguments and flags of commands.
+// Completion runs when the user presses Tab, so it starts no processes, contacts no
+// servers, asks no questions and fails silently. Package completioncmd makes the words
+// safe to insert.
 package complete
 
 import (
@@ -64,8 +64,8 @@ func Dirs(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellComp
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// Env is the run of the program that completes. Both methods read the global
-// flags as they are on the line to complete.
+// Env is the run of the program that completes. The methods that return settings and a
+// session read the global flags of the command line to complete.
 type Env interface {
 	CompletionSettings(cmd *cobra.Command) (*settings.Settings, error)
 	CompletionSession(cmd *cobra.Command) (*engine.Session, error)
@@ -90,8 +90,8 @@ func (c Completer) Settings(list func(context.Context, *settings.Settings) []cob
 	}
 }
 
-// Session makes a completion of what a session knows without starting
-// anything. argv are the arguments before the word.
+// Session makes a completion of what a session knows without starting any source. list
+// is called with the arguments before the word.
 func (c Completer) Session(list func(ctx context.Context, s *engine.Session, argv []string, word string) []cobra.Completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		s, err := c.env.CompletionSession(cmd)
@@ -102,8 +102,9 @@ func (c Completer) Session(list func(ctx context.Context, s *engine.Session, arg
 	}
 }
 
-// safe omits words that would be flags or have characters that a terminal would
-// interpret or cobra would cut, and removes such characters from descriptions: both may be foreign text.
+// safe omits words that the program would take for flags and words with characters that
+// a terminal would interpret or cobra would cut off. It removes such characters from
+// descriptions. Both words and descriptions may be foreign text.
 func safe(list []cobra.Completion) []cobra.Completion {
 	var out []cobra.Completion
 	for _, c := range list {
@@ -117,7 +118,7 @@ func safe(list []cobra.Completion) []cobra.Completion {
 
 func invisible(r rune) bool { return text.Invisible(r) || r == utf8.RuneError }
 
-// visible replaces white space by a blank and removes invisible characters.
+// visible maps white space to a space and removes invisible characters.
 func visible(r rune) rune {
 	switch {
 	case unicode.IsSpace(r):
@@ -187,7 +188,7 @@ func (c Completer) Servers(cmd *cobra.Command, argv []string, word string) ([]co
 	})(cmd, argv, word)
 }
 
-// Plugins completes ids of plugins, including those that are not used.
+// Plugins completes ids of plugins, including those that are not in use.
 func (c Completer) Plugins(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.Session(func(_ context.Context, s *engine.Session, _ []string, _ string) []cobra.Completion {
 		var out []cobra.Completion
@@ -209,8 +210,7 @@ func (c Completer) Sources(cmd *cobra.Command, argv []string, word string) ([]co
 	})(cmd, argv, word)
 }
 
-// Categories completes the categories of spec section 5 and other words that
-// tools use as categories.
+// Categories completes the standard categories and others that tools use.
 func (c Completer) Categories(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.registry(func(reg *registry.Registry) []cobra.Completion {
 		out := []cobra.Completion{"read", "write", "command", "network", "other"}

@@ -125,8 +125,8 @@ func namesFile(p args.Param) bool {
 // maxListed limits how many entries of a folder are read.
 const maxListed = 5000
 
-// filesBehind completes a path within a word, which the shell cannot do; prefix
-// is the part of the word before the path.
+// filesBehind completes a path inside a word, which the shell cannot do. prefix is the
+// part of the word before the path.
 func (c Completer) filesBehind(prefix, typed string) []cobra.Completion {
 	dir, base := path.Split(typed)
 	f, err := os.Open(c.env.Absolute(cmp.Or(dir, ".")))

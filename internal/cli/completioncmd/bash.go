@@ -6,7 +6,7 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// bashLine is a command line up to the cursor, parsed like bash without
+// bashLine is a command line up to the cursor, parsed as bash does but without
 // expansions.
 type bashLine struct {
 	words []string // without quotes; the last is the one to complete
@@ -48,7 +48,7 @@ func parseLine(line, breaks string) bashLine {
 			word.WriteByte(c)
 			switch {
 			case strings.IndexByte(breaks, c) < 0:
-			case c == '@' || c == '$': // they begin the word after them
+			case c == '@' || c == '$': // these are part of the text that bash replaces
 				l.start = word.Len() - 1
 			default:
 				l.start = word.Len()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestReplies: what bash inserts at the cursor, in place of what is behind the last
-// character that breaks words.
+// TestReplies checks what bash inserts at the cursor. Bash replaces the text after the
+// last character that breaks words.
 func TestReplies(t *testing.T) {
 	const breaks = " \t\n\"'@><=;|&(:"
 	for typed, tt := range map[string]struct {

@@ -27,10 +27,10 @@ func NewComplete(e *cli.Env) *cobra.Command {
 	}
 }
 
-// reply returns what the script of a shell reads: a line that says whether the
-// shell itself completes files or folders, then a line for each candidate. argv
-// is the name of the shell and the script's variables. If they are invalid, the
-// reply is empty, because nobody would see an error.
+// reply returns what the completion script reads: a line that says whether the shell
+// itself completes files or folders, then a line for each candidate. argv is the name of
+// the shell and the script's variables. If they are invalid, the reply is empty, because
+// an error would not be shown.
 func reply(ctx context.Context, root *cobra.Command, argv []string) string {
 	if len(argv) < 2 {
 		return ""
@@ -66,7 +66,7 @@ func replyBash(ctx context.Context, root *cobra.Command, typed, kind, columns, b
 	return a.kind + "\n" + strings.Join(l.replies(a.candidates, described, width), "")
 }
 
-// kindName returns the character with the number in COMP_TYPE.
+// kindName returns the character whose number is in COMP_TYPE.
 func kindName(kind string) string {
 	n, err := strconv.ParseUint(kind, 10, 7)
 	if err != nil {
@@ -78,7 +78,7 @@ func kindName(kind string) string {
 // candidate is a word that can be inserted at the cursor.
 type candidate struct{ word, description string }
 
-// isOpen reports whether the word continues, so that no space follows.
+// isOpen reports whether the user will continue the word, so that no space is added.
 func (c candidate) isOpen() bool {
 	return strings.HasSuffix(c.word, "=") || strings.HasSuffix(c.word, "/")
 }

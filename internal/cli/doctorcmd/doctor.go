@@ -35,15 +35,15 @@ func New(e *cli.Env) *cobra.Command {
 		Short: "Find problems and show how to fix them",
 		Long: `Check the settings, trust, every source and server, schemas, programs, the state
 and cache folders and the audit log, and show what is wrong and how to fix it. As
-always, nothing of an untrusted project runs.
+always, nothing from an untrusted project runs.
 
-With --fix you are asked about each remedy that is a command of toolreg, such as
-trusting the project, logging in to a server or correcting its entry. Then
-everything is checked again.
+With --fix toolreg asks about each remedy that is a toolreg command, such as
+trusting the project, logging in to a server or correcting its entry, and runs it
+if you agree. Then everything is checked again.
 
 In a pipe each finding is one line: state (ok, info, warning, error), subject,
 message and remedy, separated by tabs.
-Exit codes: 0 (warnings at most), 2, 6 (--fix without a terminal), 8 (problems
+Exit codes: 0 (no errors), 2, 6 (--fix without a terminal), 8 (errors were
 found).`,
 		Example: "  toolreg doctor\n  toolreg doctor --fix",
 		Args:    cli.NoArgs,
@@ -216,7 +216,7 @@ func (x *examination) settings(ctx context.Context, s *settings.Settings, diags 
 	}
 }
 
-// hooks checks the program of each hook, without which every call is refused.
+// hooks checks the program of each hook. If it cannot run, every call is refused.
 func (x *examination) hooks(set *hooks.Set) {
 	found := 0
 	for i := range set.Hooks {
@@ -236,7 +236,7 @@ func (x *examination) hooks(set *hooks.Set) {
 	}
 }
 
-// sources loads all sources.
+// sources loads all sources and reports the state of each.
 func (x *examination) sources(ctx context.Context) error {
 	s, err := x.env.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Counts: true}, Ask: true, InDocs: true})
 	if err != nil {

@@ -96,8 +96,8 @@ func (x *examination) fixFor(set *settings.Settings, servers []*mcpclient.Source
 	}
 }
 
-// isOurs reports whether a value is in a file that the commands change, not in
-// another program's.
+// isOurs reports whether a value is in a file that toolreg's commands can change, not in
+// a file of another program.
 func (x *examination) isOurs(o settings.Origin) bool {
 	for _, scope := range []string{"user", "project"} {
 		if file, err := settingsfile.Path(x.env, scope); err == nil && file == o.Name {
@@ -107,7 +107,8 @@ func (x *examination) isOurs(o settings.Origin) bool {
 	return slices.ContainsFunc(x.env.Config.Globals.Files, func(f string) bool { return !x.env.Config.IsPiped(f) && x.env.Config.Absolute(f) == o.Name })
 }
 
-// fixFile edits a file with mistakes; nil if they are not in a file.
+// fixFile returns the fix that edits a file with mistakes; nil if file is not the path of
+// a settings file.
 func fixFile(file string) fix {
 	if ext := filepath.Ext(file); filepath.IsAbs(file) && (ext == ".yaml" || ext == ".yml" || ext == ".json") {
 		return fix{{"settings", "edit", "--scope", file}}

@@ -100,7 +100,7 @@ func (x *examination) programs(ctx context.Context, s *settings.Settings) {
 	}
 }
 
-// path reports entries of PATH in which programs are not looked up.
+// path reports entries of PATH that are ignored.
 func (x *examination) path(env []string) {
 	value, ok := expand.Find(env, "PATH")
 	if !ok || value == "" {
@@ -145,7 +145,7 @@ func (x *examination) auditLog(ctx context.Context, s *settings.Settings) {
 	}
 }
 
-// terminal reports whether anybody can be asked.
+// terminal reports whether questions can be asked.
 func (x *examination) terminal() {
 	if n := process.Depth(x.env.Config.Environ); n > 0 {
 		x.add(stateInfo, "terminal", "", "%s is %d: inside a tool's run nobody can be asked", process.DepthVariable, n)
@@ -160,8 +160,8 @@ func (x *examination) terminal() {
 	x.add(stateOK, "terminal", "", "questions can be asked")
 }
 
-// sandbox reports what the system has for the sandbox, and settings that ask for one
-// where it is not possible.
+// sandbox reports what the system supports of the sandbox, and settings that need it
+// where it is not available.
 func (x *examination) sandbox(s *settings.Settings) {
 	env := values.Environment(x.env.Config.Environ, nil, false)
 	c := confine.New(confine.Options{Settings: s, Environ: x.env.Config.Environ, Env: func() []string { return env }, Warn: func(registry.Diagnostic) {}})

@@ -37,14 +37,14 @@ what the model sees before it searches for tools.
 
 func (o *costOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&o.wanted, "cost", false, "what each declaration costs, and what a filter saves: bytes and estimated tokens")
+	f.BoolVar(&o.wanted, "cost", false, "show what each declaration costs and what a filter saves, in bytes and estimated tokens")
 	f.StringVarP(&o.format, "format", "f", provider.DefaultFormat, "with --cost and --html: the `format` of the declarations")
 	complete.Flag(cmd, "format", complete.Formats)
 	o.deferral.Flag(cmd, "with --cost: which tools the model must search for")
 }
 
-// cost is the cost of declarations in every request. Name is that of a tool, a
-// source or a format, or describes a sum.
+// cost is what declarations cost in every request. Name is the name of a tool, a source
+// or a format, or describes a sum.
 type cost struct {
 	Name   string `json:"name"`
 	Source string `json:"source,omitempty"` // of one tool
@@ -126,8 +126,8 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	return o.StrictFailure(reg)
 }
 
-// counted returns the tools whose cost is asked for, and all that are offered. name is
-// that of a tool or a glob; "" = the selection.
+// counted returns the tools to count and all tools that are offered. name is the name of
+// a tool or a glob; "" means the selection.
 func (o *options) counted(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.Registry, name string) (tools, all []*registry.Tool, err error) {
 	if err := o.CheckCategory(reg); err != nil {
 		return nil, nil, err
@@ -190,7 +190,7 @@ func measured(name string, f provider.Format, out provider.Output) cost {
 	return cost{Name: name, Tools: len(out.Declarations), Bytes: len(out.Data), Tokens: f.Tokens(out.Data)}
 }
 
-// inOrder returns tools in the order of their registry, in which they are declared.
+// inOrder returns tools in registry order, in which they are declared.
 func inOrder(reg *registry.Registry, tools []*registry.Tool) []*registry.Tool {
 	wanted := make(map[*registry.Tool]bool, len(tools))
 	for _, t := range tools {
@@ -199,7 +199,7 @@ func inOrder(reg *registry.Registry, tools []*registry.Tool) []*registry.Tool {
 	return slices.DeleteFunc(reg.Tools(), func(t *registry.Tool) bool { return !wanted[t] })
 }
 
-// deferredCost is what a model sees of the tools, those that it finds apart.
+// deferredCost returns the cost of what a model sees of the tools before it searches.
 func deferredCost(f provider.Format, defs []registry.Definition, names []string, o deferred.Options) *cost {
 	r := deferred.Declare(f, defs, provider.Options{Registered: names}, o)
 	size := len(r.Data)
@@ -211,7 +211,7 @@ func deferredCost(f provider.Format, defs []registry.Definition, names []string,
 	return &cost{Name: "with --defer", Tools: len(defs) - r.Deferred, Bytes: size, Tokens: r.Tokens}
 }
 
-// compare tells what the filter saves of the whole.
+// compare sets what the filter saves of the whole.
 func (doc *costDocument) compare(whole cost) {
 	doc.Whole = &whole
 	doc.Saved = &cost{Name: "saved", Tools: whole.Tools - doc.Total.Tools, Bytes: whole.Bytes - doc.Total.Bytes, Tokens: whole.Tokens - doc.Total.Tokens}

@@ -94,9 +94,8 @@ func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.R
 	return p, nil
 }
 
-// shortenPaths writes files of the project relative to its root and those of the
-// user with ~, because the page may be shown to people who should not learn where
-// they are.
+// shortenPaths makes paths in the project relative to its root and replaces the home
+// folder by ~, because the page may be shown to people who should not see full paths.
 func shortenPaths(p *page.Page, root, home string) {
 	var pairs []string
 	for _, dir := range []struct{ path, short string }{{root, ""}, {home, "~" + string(filepath.Separator)}} {
@@ -127,8 +126,8 @@ func shortenPaths(p *page.Page, root, home string) {
 // lockKey identifies a tool in the lock file.
 type lockKey struct{ source, name, version string }
 
-// lockPage compares all tools with the lock file as lock --check does, if there
-// is a readable one, and returns the changes by tool.
+// lockPage compares all tools with the lock file in the same way as lock --check, if
+// there is a readable one, and returns the changes by tool.
 func lockPage(p *page.Page, set *settings.Settings, reg *registry.Registry) map[lockKey]*page.Change {
 	was, err := lock.Read(set.ProjectRoot)
 	if err != nil {

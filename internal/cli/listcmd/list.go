@@ -44,8 +44,8 @@ name, source, category, display name and the first sentence of the description,
 separated by tabs; the whole description is in the JSON.
 
 ` + costHelp + `
-Exit codes: 0, 2, 3 (no such tool or server), 8 (a source failed that may have a
-missing tool, or with --strict any).`,
+Exit codes: 0, 2, 3 (no such tool or server), 8 (a source that may have the tool
+failed, or with --strict any source).`,
 		Example: `  toolreg list
   toolreg list --cost --format openai --preset read-only
   toolreg list --source 'mcp:*' --json
@@ -87,11 +87,11 @@ missing tool, or with --strict any).`,
 	cli.PresetFlag(cmd, &o.preset)
 	cmd.Flags().DurationVar(&o.inactive, "inactive", 0, "only tools without a call in the audit log for this long, such as 720h")
 	cmd.Flags().BoolVar(&o.all, "all", false, "also show hidden tools, and which setting hides them; with TOOL: what its override changes")
-	cmd.Flags().BoolVar(&o.versions, "versions", false, "with TOOL: every version of it")
+	cmd.Flags().BoolVar(&o.versions, "versions", false, "with TOOL: show every version")
 	o.costs.flags(cmd)
 	cmd.Flags().StringVar(&o.html, "html", "", "write a web page with params, policy, cost and differences from the lock file to this `file`")
 	complete.Flag(cmd, "html", complete.Files)
-	cmd.Flags().BoolVar(&o.examples, "examples", false, "with TOOL: its examples as commands to paste")
+	cmd.Flags().BoolVar(&o.examples, "examples", false, "with TOOL: show its examples as commands to paste")
 	return cmd
 }
 
@@ -101,7 +101,7 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 		return err
 	}
 	reg, tools, err := o.tools(ctx, s, globs)
-	interrupted := context.Cause(ctx) // list what was loaded before the interruption
+	interrupted := context.Cause(ctx) // print what was loaded before the interruption
 	if err != nil && interrupted == nil {
 		if reg != nil {
 			e.IO.DiagnoseBeside(s.Diagnostics(reg), err)
@@ -147,8 +147,8 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 	return cmp.Or(err, interrupted, o.StrictFailure(reg))
 }
 
-// turnedOff returns a diagnostic for each server that a setting turns off, whose tools
-// are not known.
+// turnedOff returns a diagnostic for each server that a setting turns off. The tools of
+// such a server are not known.
 func (o *options) turnedOff(s *engine.Session) ([]registry.Diagnostic, error) {
 	_, off, err := s.Servers()
 	if err != nil {
@@ -211,7 +211,7 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 	return o.StrictFailure(reg)
 }
 
-// printOne prints what the filters leave of the tools with a name.
+// printOne prints the tools with a name that pass the filters.
 func (o *options) printOne(ios *cli.IO, s *engine.Session, reg *registry.Registry, name string, tools []*registry.Tool) error {
 	if ios.JSON {
 		return document{Diagnostics: cli.OrEmpty(s.Diagnostics(reg))}.print(ios, tools, o.all)

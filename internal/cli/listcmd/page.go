@@ -8,7 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// showTool shows one tool; callAs is the name to call it.
+// showTool adds one tool to the page. callAs is the name to call it by.
 func showTool(p *cli.Page, t *registry.Tool, callAs string) {
 	p.Field("name", t.Name, ui.Bold)
 	if t.DisplayName != t.Name {

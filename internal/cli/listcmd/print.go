@@ -30,7 +30,7 @@ type document struct {
 	Diagnostics []registry.Diagnostic `json:"diagnostics"`
 }
 
-// print prints the document with the tools; all says to add what overrides change.
+// print prints the document with the tools. If all is set, it includes their overrides.
 func (d document) print(ios *cli.IO, tools []*registry.Tool, all bool) error {
 	const share = 64
 	shares := make([][]byte, (len(tools)+share-1)/share)
@@ -63,7 +63,7 @@ func encode(tools []*registry.Tool, all bool) ([]byte, error) {
 			out[i].Override = cli.NewOverride(t)
 		}
 	}
-	data, err := cli.EncodeJSON(any(out)) // any: a part of a document, not one of its own
+	data, err := cli.EncodeJSON(any(out)) // any, so that the generated reference does not list it as a document
 	return bytes.TrimSuffix(bytes.TrimPrefix(data, []byte("[")), []byte("]\n")), err
 }
 

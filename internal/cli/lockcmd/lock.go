@@ -128,8 +128,8 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	return nil
 }
 
-// pinned reads the lock file; nil if there is none. A file that cannot be read is
-// written anew, unless it is needed: for a check, or to keep what is not named.
+// pinned reads the lock file; nil if it does not exist. A file that cannot be read is
+// replaced, unless it is needed: for a check, or if only some tools are pinned again.
 func pinned(ios *cli.IO, set *settings.Settings, check, some bool) (*lock.File, error) {
 	was, err := lock.Read(set.ProjectRoot)
 	switch {
@@ -140,16 +140,16 @@ func pinned(ios *cli.IO, set *settings.Settings, check, some bool) (*lock.File, 
 		return nil, &cli.UsageError{Err: err, Hint: lock.Anew}
 	default:
 		ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "lock_replaced", Message: err.Error(),
-			Hint: "it is written anew; version control has what was pinned before"})
+			Hint: "the file will be replaced; version control has what was pinned before"})
 	}
 	return was, nil
 }
 
-// narrow leaves all tools but those named as they were: a file to be written keeps
-// them, and a check does not compare them. Every name must be that of a tool which
-// is or was pinned.
+// narrow leaves all tools except the named ones as they were: a file to be written keeps
+// them, and a check does not compare them. Each name must be that of a tool that is
+// registered or was pinned.
 func narrow(was, now *lock.File, reg *registry.Registry, names []string, check bool) error {
-	var tools []*registry.Tool // with names that the file does not have: an alias, that of an override
+	var tools []*registry.Tool // tools whose names are not in the file, such as aliases and names set by overrides
 	for _, name := range names {
 		if was.Has(name) || now.Has(name) {
 			continue
@@ -170,8 +170,8 @@ func narrow(was, now *lock.File, reg *registry.Registry, names []string, check b
 	return nil
 }
 
-// leaveOut disables the servers that only this user has. A check still includes
-// those that the file pins.
+// leaveOut disables the servers that only this user's settings have. A check still
+// includes those that the file pins.
 func leaveOut(ios *cli.IO, set *settings.Settings, was *lock.File, check bool) {
 	pinned := func(server string) bool {
 		return check && was != nil && slices.ContainsFunc(was.Tools, func(t lock.Entry) bool { return t.Source == registry.MCPPrefix+server })

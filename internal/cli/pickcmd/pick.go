@@ -1,4 +1,4 @@
-// Package pickcmd implements toolreg without a command at a terminal: a person
+// Package pickcmd implements running toolreg without a command at a terminal: the person
 // finds a tool, reads how to call it, and calls it.
 package pickcmd
 
@@ -18,7 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/ui/picker"
 )
 
-// Run shows the tools and calls the one that is picked, if any.
+// Run shows the tools and calls the one that the person picks, if any.
 func Run(ctx context.Context, e *cli.Env) error {
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
@@ -39,7 +39,7 @@ func Run(ctx context.Context, e *cli.Env) error {
 	return callcmd.Call(ctx, e, s, name)
 }
 
-// interrupt ends the run like the signal of Ctrl-C.
+// interrupt ends the run as if Ctrl-C had sent its signal.
 func interrupt(ctx context.Context) error {
 	self, err := os.FindProcess(os.Getpid())
 	if err != nil {
@@ -52,8 +52,8 @@ func interrupt(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// pick returns the name of the picked tool, "" if none, and whether the session
-// has loaded all sources; if not, it must not be used any more.
+// pick returns the name of the picked tool, "" if none, and whether the session has
+// loaded all sources. If it has not, it must not be used any more.
 func pick(ctx context.Context, e *cli.Env, s *engine.Session) (name string, complete bool, err error) {
 	tty, err := e.Person.Open()
 	if err != nil {
@@ -107,7 +107,7 @@ func load(ctx context.Context, s *engine.Session, listings chan<- picker.Listing
 	return true
 }
 
-// failures says how many sources failed; "" if none did.
+// failures describes how many sources failed; "" if none did.
 func failures(reg *registry.Registry) string {
 	failed := 0
 	for _, r := range reg.Reports() {

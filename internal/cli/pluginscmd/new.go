@@ -119,7 +119,8 @@ func newPluginDir(ctx context.Context, config *cli.Config, o *newOptions) (root,
 	return s.ProjectRoot, filepath.Join(s.ProjectRoot, ".toolreg", "plugins"), "next:\n  toolreg trust grant\n", nil
 }
 
-// toolPrefix converts a name to one that every provider accepts.
+// toolPrefix converts the name of a plugin to a prefix that every provider accepts in
+// tool names.
 func toolPrefix(name string) string {
 	return strings.ToLower(strings.NewReplacer("-", "_", ".", "_").Replace(name))
 }

@@ -103,9 +103,8 @@ func run(ctx context.Context, e *cli.Env) error {
 	return e.IO.PrintCounted(&t, "plugin")
 }
 
-// pluginStates returns the state of each plugin. Reports are in the order of
-// the sources, which is that of the plugins; two plugins may have the same
-// name.
+// pluginStates returns the state of each plugin. It matches reports to plugins by their
+// order, which is the same, because two plugins may have the same name.
 func pluginStates(plugins []engine.Plugin, reg *registry.Registry) []pluginState {
 	reports := slices.DeleteFunc(reg.Reports(), func(r registry.SourceReport) bool { return !strings.HasPrefix(r.Name, registry.PluginPrefix) })
 	states := make([]pluginState, len(plugins))
@@ -170,7 +169,7 @@ func newCheckCommand(e *cli.Env) *cobra.Command {
 		Long: `Check a plugin, or every plugin in a folder: the manifest against its schema, the
 schemas of the tools, the examples against them, conditions, commands. All
 mistakes are reported at once, each with file and line. Nothing is run, unless --run
-is given: then the factory or script is also asked for its tools.
+is given: then the factory or script is run to list its tools.
 
 Exit codes: 0, 2, 9 (there are mistakes; warnings are ignored).`,
 		Example: `  toolreg plugins check .toolreg/plugins/weather
@@ -219,7 +218,7 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 		reserved, isReserved := engine.ReservedPluginID(p)
 		path, isTaken := first[p.ID]
 		switch {
-		case len(p.Problems) > 0: // it claims no id
+		case len(p.Problems) > 0: // its id may be wrong
 		case isReserved:
 			mistakes = append(mistakes, reserved)
 		case isTaken:

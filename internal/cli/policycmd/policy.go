@@ -117,7 +117,8 @@ type imported struct {
 	Notes []string      `json:"notes"`
 }
 
-// result prints a text and what it could not express, or both as JSON.
+// result prints a text, and notes about what it does not express on stderr, or doc as
+// JSON.
 func result(ios *cli.IO, text string, doc any, notes []string) error {
 	if ios.JSON {
 		return ios.PrintJSON(doc)
@@ -129,7 +130,7 @@ func result(ios *cli.IO, text string, doc any, notes []string) error {
 	return err
 }
 
-// rulesOf returns the rules of the settings in the order in which they count.
+// rulesOf returns the rules of the settings in order of precedence.
 func rulesOf(set *settings.Settings) ([]agents.Rule, error) {
 	var out []agents.Rule
 	entries := func(list settings.List, decision string) error {
@@ -177,7 +178,7 @@ func runImport(ctx context.Context, e *cli.Env, program string, names []string) 
 
 func home(config *cli.Config) string { return config.Getenv("HOME") }
 
-// read reads a file or stdin, or all files of the program's own places.
+// read reads the named file or stdin, or without a name all files of the program.
 func read(e *cli.Env, program string, names []string) ([]agents.RuleFile, error) {
 	if len(names) == 1 && names[0] == "-" {
 		data, err := io.ReadAll(io.LimitReader(e.IO.In, document.MaxFile+1))
@@ -210,10 +211,10 @@ func read(e *cli.Env, program string, names []string) ([]agents.RuleFile, error)
 	return files, nil
 }
 
-// pathsOf returns the files of a place that exist.
+// pathsOf returns the existing files of a place.
 func pathsOf(p agents.RulePlace) []string {
 	if p.Suffix != "" {
-		entries, _ := os.ReadDir(p.Path) // an unreadable folder has nothing for us
+		entries, _ := os.ReadDir(p.Path) // an unreadable folder is treated as empty
 		var out []string
 		for _, entry := range entries {
 			if strings.HasSuffix(entry.Name(), p.Suffix) {

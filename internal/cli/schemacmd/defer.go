@@ -25,7 +25,7 @@ func (o *options) checkDefer() error {
 	case err != nil, !o.deferral.On():
 		return err
 	case o.lint, o.explain:
-		return &cli.UsageError{Err: errors.New("--defer cannot be used together with --lint or --explain"), Hint: "they look at the declarations of all tools; remove --defer"}
+		return &cli.UsageError{Err: errors.New("--defer cannot be used together with --lint or --explain"), Hint: "they apply to the declarations of all tools; remove --defer"}
 	case o.encode.GeminiParameters:
 		return &cli.UsageError{Err: errors.New("--defer and --gemini-parameters cannot be used together"), Hint: "the field parameters cannot express the params of call_tool"}
 	}

@@ -64,8 +64,8 @@ func printLint(ios *cli.IO, o *options, format provider.Format, defs []registry.
 	return nil
 }
 
-// unusable finds tools that can be declared but never called, because their
-// input schema is invalid.
+// unusable returns a finding for each tool that can be declared but not called, because
+// its input schema is invalid.
 func unusable(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) []lint.Finding {
 	var out []lint.Finding
 	for _, t := range tools {

@@ -39,7 +39,7 @@ func New(e *cli.Env) *cobra.Command {
 		Use:   "schema [TOOL…]",
 		Short: "Print declarations for a model provider",
 		Long: "Print the declarations of all tools, or of those named, in registry order. A name\nmay be a glob such as 'read_*'.\n\nFormats:\n" + formatList() + "\n" + deferHelp + "\n" + lintHelp +
-			"\nExit codes: 0, 2, 3 (no such tool or server), 8 (a source failed that may\nhave a missing tool, or with --strict-sources any), 9 (--lint --strict).",
+			"\nExit codes: 0, 2, 3 (no such tool or server), 8 (a source that may\nhave the tool failed, or with --strict-sources any source), 9 (--lint --strict).",
 		Example: `  toolreg schema --format gemini
   toolreg schema read_file grep --format openai --request
   toolreg schema --format anthropic --request --defer auto
@@ -64,12 +64,12 @@ func New(e *cli.Env) *cobra.Command {
 	cmd.Flags().StringVarP(&o.format, "format", "f", provider.DefaultFormat, "`format` of the declarations")
 	complete.Flag(cmd, "format", complete.Formats)
 	o.deferral.Flag(cmd, "which tools the model must search for")
-	cmd.Flags().BoolVar(&o.encode.Request, "request", false, "wrap them in the form of the API's tools field")
+	cmd.Flags().BoolVar(&o.encode.Request, "request", false, "wrap them as the API's tools field requires")
 	cmd.Flags().BoolVar(&o.encode.Strict, "strict", false, "OpenAI strict schemas; with --lint: exit code 9 on errors and warnings")
 	cmd.Flags().BoolVar(&o.lint, "lint", false, "report what providers would reject, ignore or change")
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "show what declaring changes in each schema")
 	cmd.Flags().BoolVar(&o.encode.GeminiParameters, "gemini-parameters", false, "format gemini: declare MCP tools with parameters too")
-	cmd.Flags().BoolVar(&o.encode.GeminiReference, "gemini-reference", false, "format gemini: declare what the Gemini CLI 0.1.15 does, byte for byte")
+	cmd.Flags().BoolVar(&o.encode.GeminiReference, "gemini-reference", false, "format gemini: print the declarations of the Gemini CLI 0.1.15, byte for byte")
 	return cmd
 }
 
@@ -152,9 +152,9 @@ func warnIgnored(ios *cli.IO, code, flag string, format provider.Format) {
 		Message: flag + " has no effect with format " + format.Name})
 }
 
-// registered returns the names of the whole registry; nil if they cannot affect
-// the declared names. The whole registry is loaded only for a name that the
-// format does not accept unchanged.
+// registered returns the names of all tools in the registry; nil if they cannot affect
+// the declared names. The whole registry is loaded only if the format does not accept a
+// name unchanged.
 func (o *options) registered(ctx context.Context, s *engine.Session, format provider.Format, defs []registry.Definition) ([]string, error) {
 	formats := []provider.Format{format}
 	if o.lint && o.all {
@@ -172,8 +172,8 @@ func (o *options) registered(ctx context.Context, s *engine.Session, format prov
 	return nil, nil
 }
 
-// Print prints declarations byte for byte as encoded, because prompt caches
-// depend on them. On a terminal JSON is indented.
+// Print prints declarations byte for byte as they were encoded, because prompt caches
+// depend on that. On a terminal JSON is indented.
 func Print(ios *cli.IO, format provider.Format, out provider.Output) error {
 	switch {
 	case format.Text:

@@ -63,11 +63,11 @@ a source failed).`,
 	cmd.Flags().IntVarP(&o.limit, "limit", "n", defaultLimit, "print at most `N` tools")
 	cmd.Flags().StringVarP(&o.format, "format", "f", "", "print the declarations of the tools in this `format`, as schema does")
 	complete.Flag(cmd, "format", complete.Formats)
-	cmd.Flags().BoolVar(&o.request, "request", false, "with --format: wrap them in the form of the API's tools field")
+	cmd.Flags().BoolVar(&o.request, "request", false, "with --format: wrap them as the API's tools field requires")
 	return cmd
 }
 
-// document is the JSON of search (spec section 3).
+// document is the JSON of search.
 type document struct {
 	Query       string                `json:"query"`
 	Tools       []scored              `json:"tools"`      // best match first
@@ -82,7 +82,7 @@ type scored struct {
 	Score       float64 `json:"score"`
 }
 
-// check returns an error for a query or options that make no valid search.
+// check returns an error if the query or the options are invalid.
 func (o *options) check(query string) (format provider.Format, err error) {
 	switch {
 	case strings.TrimSpace(query) == "":

@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	// headroom is how much is allocated between two garbage collections. Little stays
-	// in memory, but decoding the messages of one call takes half a MiB: without
-	// headroom the collector would run for every few calls.
+	// headroom is how much may be allocated between two garbage collections. Little
+	// stays in memory, but decoding the messages of one call takes half a MiB, so without
+	// headroom the collector would run every few calls.
 	headroom = 16 << 20
-	// leastPercent is the least growth of memory between two collections: with
-	// thousands of clients each collection takes longer.
+	// leastPercent is the minimum growth of the heap between two collections. With
+	// thousands of clients each collection takes longer and should run less often.
 	leastPercent = 50
 )
 
-// collectLater sets the collector to headroom, again after each collection, unless
-// GOGC says how it should run.
+// collectLater makes the garbage collector run after headroom was allocated. It adjusts
+// the target after each collection. It does nothing if GOGC is set.
 func collectLater() {
 	if os.Getenv("GOGC") != "" {
 		return

@@ -13,7 +13,7 @@ import (
 type clientConfig struct {
 	name string
 	file string // file for the entry
-	text string // %s is our path as a JSON string
+	text string // %s is the path of toolreg as a JSON string
 }
 
 // clients returns the programs whose settings are known, in the format of their
@@ -40,8 +40,7 @@ func clientNames() []string {
 	return names
 }
 
-// config returns the entry for a client, ready to be pasted, and the file that it
-// belongs in.
+// config returns the settings entry for a client, and the file that it belongs in.
 func config(client string) (text, file string, err error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -11,14 +11,15 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// questions returns the options for questions to modern clients.
+// questions returns the options for questions that carry a state, as newer protocol
+// revisions require.
 func questions(ctx context.Context, e *cli.Env, from *engine.Session) (serve.QuestionOptions, error) {
 	key, err := stateKey(ctx, from)
 	if err != nil {
 		return serve.QuestionOptions{}, err
 	}
 	q := serve.QuestionOptions{Key: key, Warn: func(err error) {
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answers_not_shared", Message: "other processes do not learn which questions were answered here, so an answer that a client sends twice can count twice: " + err.Error()})
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answers_not_shared", Message: "other processes do not learn which questions were answered here, so an answer that a client sends twice may be accepted twice: " + err.Error()})
 	}}
 	dir, err := e.Config.Folders.State()
 	if err == nil {

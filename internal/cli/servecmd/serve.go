@@ -1,4 +1,5 @@
-// Package servecmd is the command serve: the registry as an MCP server.
+// Package servecmd implements the command serve, which offers the registry as an MCP
+// server.
 package servecmd
 
 import (
@@ -35,7 +36,7 @@ type options struct {
 	drain       time.Duration
 	printConfig string
 	expose      string   // all, search
-	always      []string // with search: patterns of tools that are offered too
+	always      []string // with search: globs of tools that are offered too
 }
 
 // The values of --expose.
@@ -44,7 +45,7 @@ const (
 	exposeSearch = "search"
 )
 
-// New is the command serve.
+// New returns the command serve.
 func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -86,7 +87,7 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 	return cmd
 }
 
-// check refuses flags that do not go together.
+// check returns an error for flags that cannot be used together.
 func (o *options) check() error {
 	switch {
 	case !o.overHTTP() && (o.tokenFile != "" || o.noAuth):
@@ -134,12 +135,12 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })
-	if o.NeedsRegistry() { // a client that goes away at once must not hide what is wrong
+	if o.NeedsRegistry() { // load first, so that the error is reported even if the client disconnects at once
 		if err := load(); err != nil {
 			return err
 		}
 	}
-	var failed error // why nothing could be offered
+	var failed error // the error of loading, if no tools could be offered
 	var loading sync.WaitGroup
 	loading.Go(func() {
 		if err := load(); err != nil {
@@ -157,18 +158,18 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		err = server.Stdio(serving, e.IO.In, e.IO.Out.Unescaped(), o.drain)
 	}
 	end(nil)
-	loading.Wait() // nothing is started any more when the sessions are closed
+	loading.Wait() // sources must not be started while the sessions are closed
 	server.Wait()
 	return cmp.Or(failed, err)
 }
 
-// session makes a session whose questions go to clients.
+// session creates a session whose questions go to clients.
 func (o *options) session(ctx context.Context, e *cli.Env) (*engine.Session, error) {
 	return e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, Guard: true}, Asker: serve.Asker{}, ServerLog: serve.LogTo})
 }
 
-// asking says what clients may be asked. Inside a tool's run the client can be the
-// tool itself.
+// asking returns which questions clients may be asked. Inside a tool's run they are asked
+// none, because the client can be the tool itself.
 func (o *options) asking(e *cli.Env) serve.Asking {
 	switch {
 	case !process.InsideTool(e.Config.Environ):
@@ -183,7 +184,7 @@ func (o *options) asking(e *cli.Env) serve.Asking {
 // overHTTP reports whether clients connect over HTTP instead of stdin.
 func (o *options) overHTTP() bool { return o.http != "" || os.Getenv("LISTEN_FDS") != "" }
 
-// reload offers what changed settings say.
+// reload creates a session from the changed settings and offers its tools.
 func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server) (*engine.Session, error) {
 	from, err := e.Engine.Again(func() (*engine.Session, error) { return o.session(ctx, e) })
 	if err != nil {
@@ -201,8 +202,8 @@ func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server) 
 	return from, nil
 }
 
-// offered selects the tools to offer: those that the flags leave and whose every
-// call is not denied.
+// offered returns the tools to offer: those that the flags select, except tools whose
+// every call is denied.
 func (o *options) offered(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
 	reg, err := o.Load(ctx, s)
 	if err != nil {
@@ -219,7 +220,7 @@ func (o *options) offered(ctx context.Context, s *engine.Session) (*registry.Reg
 	return reg, engine.FoundIn(reg, tools), cmp.Or(err, o.StrictFailure(reg))
 }
 
-// entries are the patterns of --always.
+// entries returns the globs of --always.
 func (o *options) entries() []registry.Entry {
 	out := make([]registry.Entry, len(o.always))
 	for i, pattern := range o.always {
@@ -228,7 +229,7 @@ func (o *options) entries() []registry.Entry {
 	return out
 }
 
-// serveHTTP listens until ctx is done, then waits for what runs.
+// serveHTTP serves until ctx is done, then waits for running calls.
 func (o *options) serveHTTP(ctx context.Context, ios *cli.IO, server *serve.Server, set settings.Serve) error {
 	listener, err := o.listen(ctx)
 	if err != nil {
@@ -260,15 +261,14 @@ func (o *options) serveHTTP(ctx context.Context, ios *cli.IO, server *serve.Serv
 	return o.drained(ctx, hs, handler)
 }
 
-// drained waits for the requests that are being answered, for as long as --drain
-// says.
+// drained waits for running requests, at most as long as --drain allows.
 func (o *options) drained(ctx context.Context, hs *http.Server, handler *serve.HTTP) error {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.drain)
 	defer cancel()
 	left := handler.Drain(limit)
 	flush, cancelFlush := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancelFlush()
-	_ = hs.Shutdown(flush) // unlike Close it sends the last answers whole
+	_ = hs.Shutdown(flush) // unlike Close, it lets the last responses be sent in full
 	_ = hs.Close()
 	if left > 0 {
 		return fmt.Errorf("%d calls were still running after %s (--drain) and have been ended", left, o.drain)
@@ -276,13 +276,13 @@ func (o *options) drained(ctx context.Context, hs *http.Server, handler *serve.H
 	return nil
 }
 
-// listen opens the address, or takes the socket that systemd hands over.
+// listen opens the address, or uses the socket that systemd passed.
 func (o *options) listen(ctx context.Context) (net.Listener, error) {
 	if os.Getenv("LISTEN_FDS") != "" {
 		if os.Getenv("LISTEN_FDS") != "1" || os.Getenv("LISTEN_PID") != fmt.Sprint(os.Getpid()) {
 			return nil, &cli.UsageError{Err: errors.New("LISTEN_FDS: expected exactly one socket for this process")}
 		}
-		const first = 3 // of the descriptors that are handed over
+		const first = 3 // the first descriptor that systemd passes
 		file := os.NewFile(first, "LISTEN_FDS")
 		defer file.Close()
 		return net.FileListener(file)
@@ -301,7 +301,7 @@ func (o *options) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// tokens reads the file of tokens, or makes one token.
+// tokens reads the token file, or generates a token.
 func (o *options) tokens(loopback bool) (tokens *serve.Tokens, made string, err error) {
 	switch {
 	case o.noAuth && !loopback:

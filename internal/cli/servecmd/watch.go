@@ -16,27 +16,28 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// watchEvery is how often files are checked. There are few of them, and polling
-// works where notifications do not: on network file systems, and if a link is
-// changed to another file.
+// watchEvery is how often files are checked. There are only a few, and polling works
+// where notifications do not: on network file systems, and if a symbolic link is pointed
+// to another file.
 const watchEvery = time.Second
 
-// watcher detects changes of the files on which a session depends. The state of a
-// file is recorded before it is read, and never again until a change was noticed:
-// then no change is missed.
+// watcher detects changes of the files on which a session depends. It records the state
+// of a file before the file is read, and not again until it has noticed a change, so that
+// it misses none.
 type watcher struct {
 	env   *cli.Env
 	state map[string]string // of each file
 }
 
-// newWatcher records the state of the settings, which are read afterwards.
+// newWatcher returns a watcher that has recorded the state of the settings files. Read
+// the settings afterwards.
 func newWatcher(e *cli.Env) *watcher {
 	w := &watcher{env: e}
 	w.reset()
 	return w
 }
 
-// reset records the state of the places of settings and forgets other files.
+// reset records the state of the settings files and forgets other files.
 func (w *watcher) reset() {
 	w.state = map[string]string{}
 	options, err := w.env.Config.Options()
@@ -48,7 +49,7 @@ func (w *watcher) reset() {
 		return
 	}
 	for _, p := range places {
-		if dir, name := filepath.Split(p.Path); strings.HasPrefix(name, "settings.{") { // a folder without settings
+		if dir, name := filepath.Split(p.Path); strings.HasPrefix(name, "settings.{") { // the folder has no settings yet
 			w.record(dir+"settings.yaml", dir+"settings.yml", dir+"settings.json")
 			continue
 		}
@@ -56,8 +57,8 @@ func (w *watcher) reset() {
 	}
 }
 
-// add records the state of the lock file and the plugins of a session that has not
-// read them yet.
+// add records the state of the lock file and the plugins of a session. The session must
+// not have read them yet.
 func (w *watcher) add(from *engine.Session) {
 	w.record(filepath.Join(from.Settings().ProjectRoot, lock.Name))
 	w.record(from.PluginFolders()...) // a new plugin changes its folder
@@ -74,8 +75,8 @@ func (w *watcher) record(paths ...string) {
 	}
 }
 
-// follow calls reload for every change until ctx is done. If the settings are
-// invalid, it reports that and keeps the current offer.
+// follow calls reload after every change until ctx is done. If reload fails, it prints
+// the error and the earlier tools stay on offer.
 func (w *watcher) follow(ctx context.Context, from *engine.Session, reload func() (*engine.Session, error)) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -103,7 +104,7 @@ func (w *watcher) follow(ctx context.Context, from *engine.Session, reload func(
 	}
 }
 
-// look returns the current state of the files.
+// look returns the current state of the watched files.
 func (w *watcher) look() map[string]string {
 	now := make(map[string]string, len(w.state))
 	for path := range w.state {

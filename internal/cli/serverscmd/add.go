@@ -17,7 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
 
-// target says where servers are added, and whether they are tested.
+// target holds the options for where servers are added and whether they are tested.
 type target struct {
 	scope  string
 	noTest bool
@@ -134,8 +134,8 @@ func encodeEntry(e serverEntry) (json.RawMessage, error) {
 	return json.RawMessage(strings.TrimSpace(b.String())), err
 }
 
-// pairsObject returns an object of names and values in order; nil for none. The
-// first separator in a text ends the name. Errors never contain a value.
+// pairsObject returns a JSON object of names and values in order; nil if given is empty.
+// The first separator in a text ends the name. Errors never contain a value.
 func pairsObject(flag, form, separators string, given []string) (json.RawMessage, error) {
 	if len(given) == 0 {
 		return nil, nil
@@ -167,7 +167,7 @@ func pairsObject(flag, form, separators string, given []string) (json.RawMessage
 	return json.RawMessage("{" + strings.Join(parts, ",") + "}"), nil
 }
 
-// additions are servers to be added together: all or none.
+// additions are servers that are added together: either all or none.
 type additions []edit.Change
 
 func (a additions) apply(file string, data []byte) (out []byte, err error) {
@@ -179,7 +179,7 @@ func (a additions) apply(file string, data []byte) (out []byte, err error) {
 	return data, nil
 }
 
-// run adds servers. list says that the JSON is a list.
+// run adds servers. If list is set, the JSON output is a list.
 func (t *target) run(ctx context.Context, e *cli.Env, all additions, list bool) error {
 	s, err := beforeChange(ctx, e.Config)
 	if err != nil {

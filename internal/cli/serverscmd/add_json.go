@@ -42,7 +42,7 @@ toolreg connects to each at once, as servers add does.`),
 	return cmd
 }
 
-// pastedServers reads the servers in a command line or on stdin.
+// pastedServers reads the servers from the arguments or from stdin.
 func pastedServers(ios *cli.IO, argv []string) (additions, error) {
 	const hint = `toolreg servers add-json NAME '{"command": "npx", "args": ["-y", "x"]}'`
 	name, data := "", "-"

@@ -14,16 +14,16 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
 
-// change is a change to servers in a settings file. The commands that make one
-// differ in where its entries come from; run does the rest for all of them.
+// change is a change to servers in a settings file. Each command that changes servers
+// creates one, and run does the rest for all of them.
 type change struct {
-	action string   // as in editedServer
-	names  []string // of the servers; without any nothing is changed
-	files  []string // the first one in which the change is possible gets it
+	action string   // the action in the JSON, see editedServer
+	names  []string // names of the servers; if empty, nothing is changed
+	files  []string // the first file in which the change is possible is changed
 	apply  func(file string, old []byte) ([]byte, error)
 	ask    bool // show the change and ask, regardless of the file
 	test   bool // connect to the servers afterwards
-	list   bool // the JSON is a list
+	list   bool // the JSON output is a list
 }
 
 // editedServer is the JSON of the commands that change a server.
@@ -34,9 +34,9 @@ type editedServer struct {
 	Test   *trial `json:"test,omitempty"` // for an added server: the result of connecting to it
 }
 
-// run writes the change after showing it where that is due, reports it, and
-// connects to the servers. s has the settings before the change; nil if the command
-// works without reading them.
+// run writes the change, after showing it and asking if that is required, reports it, and
+// connects to the servers. s holds the settings before the change; nil if the command
+// does not read them.
 func (c change) run(ctx context.Context, e *cli.Env, s *settings.Settings) error {
 	file, granted, err := c.write(ctx, e)
 	switch {
@@ -72,8 +72,8 @@ func (c change) run(ctx context.Context, e *cli.Env, s *settings.Settings) error
 	return e.IO.PrintJSON(changed[0])
 }
 
-// write makes the change in the first file where it is possible, and returns that
-// file; granted says that the project is trusted with the change.
+// write makes the change in the first file where it is possible, and returns that file.
+// granted reports whether trust in the changed project was granted.
 func (c change) write(ctx context.Context, e *cli.Env) (file string, granted bool, err error) {
 	if len(c.names) == 0 {
 		return "", false, nil
@@ -87,7 +87,8 @@ func (c change) write(ctx context.Context, e *cli.Env) (file string, granted boo
 	return file, granted, err
 }
 
-// beforeChange returns the settings before a change; an error where none is allowed.
+// beforeChange returns the settings before a change. It returns an error inside a tool's
+// run, where changes are not allowed.
 func beforeChange(ctx context.Context, config *cli.Config) (*settings.Settings, error) {
 	if err := config.RefuseInside("changing settings"); err != nil {
 		return nil, err
@@ -95,7 +96,8 @@ func beforeChange(ctx context.Context, config *cli.Config) (*settings.Settings, 
 	return config.Settings(ctx)
 }
 
-// noServerToEdit says where a server comes from if none of the files has it.
+// noServerToEdit returns the error for a server that is in none of the files, which says
+// where the server comes from.
 func noServerToEdit(s *settings.Settings, name string) error {
 	names := []string{}
 	for _, server := range s.Servers {
@@ -107,7 +109,7 @@ func noServerToEdit(s *settings.Settings, name string) error {
 	return &engine.NoServerError{Name: name, Known: names}
 }
 
-// warnShadowed warns that another scope has a server of the name that was added.
+// warnShadowed warns that another scope has a server with the name that was added.
 func warnShadowed(ios *cli.IO, s *settings.Settings, name string) {
 	for _, server := range s.Servers {
 		if server.Name == name {

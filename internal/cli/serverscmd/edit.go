@@ -20,8 +20,8 @@ func newEditCommand(e *cli.Env) *cobra.Command {
 		Use:   "edit NAME",
 		Short: "Edit the entry of a server in your editor",
 		Long: `Open the entry of a server in $VISUAL or $EDITOR. The edited text is checked;
-with mistakes you may edit it again. The change is shown and written after a yes,
-which for the project's settings also grants trust.
+if it has mistakes, you can edit it again. The change is shown and written if you
+say yes, which for the project's settings also grants trust.
 
 Exit codes: 0, 1, 2, 3 (no such server), 5 (you said no, or inside a tool's run),
 6 (no terminal).`,
@@ -63,11 +63,11 @@ func runEditEntry(ctx context.Context, e *cli.Env, scope, name string) error {
 			return nil, fmt.Errorf("server %q in %s was changed while you edited it; nothing was written", name, file)
 		}
 		return edit.Rewrite{Name: name, Text: []byte(text)}.Apply(file, old)
-	}}.run(ctx, e, nil) // the settings may have mistakes that the entry corrects
+	}}.run(ctx, e, nil) // the settings are not read, because the edit may correct mistakes in them
 }
 
-// findEntry returns the first file that has a server, its content, and the
-// entry.
+// findEntry returns the first file that contains a server, the file's content, and the
+// server's entry.
 func findEntry(ctx context.Context, e *cli.Env, scope, name string) (file string, data, entry []byte, err error) {
 	files, err := editable(e, scope)
 	if err != nil {

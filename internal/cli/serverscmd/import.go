@@ -71,11 +71,11 @@ func completeImports(e *cli.Env) cobra.CompletionFunc {
 type found struct {
 	settings.ImportedServer
 	file    string
-	foreign bool // it is in a file of the project, which others write
+	foreign bool // it is in a file of the project, which others may have written
 }
 
-// matches reports whether a NAME on the command line means the server. Servers
-// of the project must be named exactly, or confirmed.
+// matches reports whether a NAME on the command line selects the server. Servers of the
+// project must be named exactly, or confirmed.
 func (f found) matches(pattern string) bool {
 	return f.Name == pattern || !f.foreign && text.MatchName(pattern, f.Name)
 }
@@ -95,7 +95,7 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 	return t.run(ctx, e, chosen, true)
 }
 
-// toImport returns the servers to copy, and reports why there are none.
+// toImport returns the servers to copy. If there are none, it prints why.
 func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, program string, names []string) (additions, error) {
 	servers := serversOf(e, s, program)
 	if len(servers) == 0 {
@@ -144,7 +144,7 @@ func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 	return out
 }
 
-// fromProject is used to sort the user's files before the project's.
+// fromProject is a sort key that puts the user's files before the project's.
 func fromProject(f settings.FoundImport) int {
 	if f.Project {
 		return 1

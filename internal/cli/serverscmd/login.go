@@ -110,7 +110,7 @@ type login struct {
 	server  settings.Server
 	options mcpclient.Options
 	logins  *oauth.Store
-	client  *oauth.Client // nil until the server was connected over HTTP
+	client  *oauth.Client // nil before the first connection over HTTP
 }
 
 func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*login, error) {
@@ -137,9 +137,8 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 // maxLogins limits how often one run requests more scopes.
 const maxLogins = 3
 
-// run connects without tokens to learn what the server requires, lets the
-// person log in, and connects again: a login is successful if the server
-// accepts it.
+// run connects without tokens to learn what the server requires, lets the person log in,
+// and connects again with the tokens. The login is successful if the server accepts them.
 func (l *login) run(ctx context.Context) (loggedIn, error) {
 	out := loggedIn{Name: l.server.Name, State: "not needed"}
 	tools, err := l.connect(ctx, true)
@@ -173,7 +172,8 @@ func (l *login) again(ctx context.Context, err error) bool {
 	return errors.Is(err, registry.ErrNeedsLogin) && (l.client.WantsMore() && len(l.scopes) == 0 || l.client.Moved(ctx))
 }
 
-// offered reports whether to log in to a server that works without a login.
+// offered reports whether to log in to a server that works without a login: if its
+// settings enable OAuth, or if it offers a login.
 func (l *login) offered(ctx context.Context) bool {
 	return l.server.OAuth != nil && l.server.OAuth.Enabled || l.client.Offered(ctx)
 }
@@ -209,7 +209,7 @@ func (l *login) ways() oauth.LoginOptions {
 			if err != nil {
 				l.env.IO.Log.Debug("no browser", "err", err)
 			}
-			return nil // the URL is printed, and somebody may open it
+			return nil // the URL is printed, and the person may open it
 		}
 	}
 	if tty, err := ui.OpenTTY(); err == nil && !l.env.Person.NonInteractive {

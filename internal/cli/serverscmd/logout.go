@@ -46,8 +46,8 @@ a tool's run).`,
 type loggedOut struct {
 	Name    string `json:"name,omitempty"`    // name of the server; absent if the settings do not have it
 	Address string `json:"address,omitempty"` // if there is no name
-	Had     bool   `json:"had"`               // there was a login
-	Revoked bool   `json:"revoked"`           // the authorization server revoked the tokens
+	Had     bool   `json:"had"`               // whether there was a login
+	Revoked bool   `json:"revoked"`           // whether the authorization server revoked the tokens
 }
 
 func runLogout(ctx context.Context, e *cli.Env, names []string) error {
@@ -129,8 +129,8 @@ func warnLogout(ios *cli.IO, name string, err error) {
 	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_revoked", Source: source, Message: err.Error(), Hint: "the login was deleted on this machine; revoke it at the server too"})
 }
 
-// logoutAll ends the logins of the servers in the settings, whose secrets are
-// available, and then the others.
+// logoutAll ends the logins of the servers in the settings first, because their client
+// secrets are available, and then all others.
 func logoutAll(ctx context.Context, ios *cli.IO, s *engine.Session) ([]loggedOut, error) {
 	done := []loggedOut{}
 	for _, server := range s.Settings().Servers {

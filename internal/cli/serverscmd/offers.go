@@ -74,7 +74,7 @@ func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) erro
 		}
 	}
 	if len(failed) == 1 && len(all) == 1 && named {
-		return failed[0] // printed once, as the error
+		return failed[0] // printed once, by the caller
 	}
 	e.IO.Diagnose(diags)
 	if err := printOffers(e.IO, o, all, cli.OrEmpty(diags)); err != nil {

@@ -149,7 +149,7 @@ func promptArguments(ctx context.Context, config *cli.Config, p mcpclient.Prompt
 	return out, json.Unmarshal(params, &out)
 }
 
-// promptArgsError is an ArgsError about a prompt.
+// promptArgsError adds a hint to the ArgsError of a prompt.
 type promptArgsError struct {
 	*registry.ArgsError
 	server string

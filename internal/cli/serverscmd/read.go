@@ -154,8 +154,8 @@ func printReading(ios *cli.IO, uri string, contents []registry.Content) error {
 	return err
 }
 
-// saveReading writes contents to a file that the person named, or each to its
-// own file in a folder, with names from the URIs and without overwriting.
+// saveReading writes the contents to a file, or each to its own file in a folder, with
+// names from the URIs and without overwriting other files.
 func saveReading(output, uri string, contents []registry.Content) ([]string, error) {
 	info, err := os.Stat(output)
 	if isDir := err == nil && info.IsDir() || strings.HasSuffix(output, "/") || strings.HasSuffix(output, string(filepath.Separator)); !isDir {
@@ -206,7 +206,7 @@ func saveFile(name string, contents []registry.Content) ([]string, error) {
 	if err != nil {
 		return nil, &cli.UsageError{Err: fmt.Errorf("--output: %w", err)}
 	}
-	defer func() { _ = os.Remove(beside) }() // no effect after renaming
+	defer func() { _ = os.Remove(beside) }() // fails harmlessly after the rename
 	_, err = f.Write(cli.PartBytes(contents[0]))
 	if info, statErr := os.Stat(name); statErr == nil {
 		err = errors.Join(err, f.Chmod(info.Mode().Perm()))
@@ -220,8 +220,8 @@ func saveFile(name string, contents []registry.Content) ([]string, error) {
 	return []string{name}, nil
 }
 
-// fileName makes a name of the last part of a URI, without characters that have
-// a meaning in paths.
+// fileName returns a file name made from the last part of a URI, without characters that
+// have a meaning in paths.
 func fileName(uri string, c registry.Content) (base, ext string) {
 	last := uri
 	if u, err := url.Parse(uri); err == nil {

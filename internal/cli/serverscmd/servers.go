@@ -37,10 +37,10 @@ func New(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// noServerOrCommandError is that neither a server nor a command has a name.
+// noServerOrCommandError reports a word that is neither a server nor a command.
 type noServerOrCommandError struct {
 	*engine.NoServerError
-	command string // that was meant
+	command string // the command that was probably meant
 }
 
 // Hint says what to do.
@@ -48,8 +48,8 @@ func (e *noServerOrCommandError) Hint() string {
 	return fmt.Sprintf("did you mean %q?", e.command)
 }
 
-// orCommand adds to the error about an unknown server the command that its name
-// may be a misspelling of.
+// orCommand extends the error about an unknown server if its name may be a misspelled
+// command.
 func orCommand(cmd *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*engine.NoServerError](err)
 	if !ok || len(registry.Near(unknown.Name, unknown.Known)) > 0 {

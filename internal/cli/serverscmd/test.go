@@ -41,7 +41,7 @@ type trial struct {
 	mcpclient.Info
 	ToolNames []string `json:"toolNames"` // names for calls
 
-	err error // why it failed
+	err error // the error of connecting
 }
 
 func runTest(ctx context.Context, e *cli.Env, name string) error {
@@ -79,7 +79,7 @@ func testOptions() cli.SessionOptions {
 	return cli.SessionOptions{Options: engine.Options{Counts: true}, Ask: true}
 }
 
-// try connects to servers. A failing server is no error.
+// try connects to servers. The failure of a server is in its trial, not in the error.
 func try(ctx context.Context, ios *cli.IO, s *engine.Session, servers []*mcpclient.Source) ([]*trial, error) {
 	reg, err := s.LoadServers(ctx, servers)
 	if err != nil {

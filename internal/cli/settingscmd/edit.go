@@ -18,8 +18,8 @@ func newEditCommand(e *cli.Env) *cobra.Command {
 		Use:   "edit",
 		Short: "Edit a settings file in your editor",
 		Long: `Open your own settings file, or the one that --scope names, in $VISUAL or $EDITOR.
-The edited text is checked; with mistakes you may edit it again. The change
-is shown and written after a yes, which for the project's settings also grants
+The edited text is checked; if it has mistakes, you can edit it again. The change
+is shown and written if you say yes, which for the project's settings also grants
 trust.
 
 Exit codes: 0, 1, 5 (you said no, or inside a tool's run), 6 (no terminal).`,
@@ -67,7 +67,7 @@ func runEdit(ctx context.Context, e *cli.Env, scope string) error {
 	return printChanged(e.IO, changedDocument{File: file})
 }
 
-// edited lets the person edit a file and returns the result, which has no
+// edited lets the person edit the text of a file and returns the result once it has no
 // mistakes.
 func edited(ctx context.Context, e *cli.Env, file, text string) (string, error) {
 	tty, err := e.Person.Require(&cli.NoTerminalError{What: "settings edit", Instead: "toolreg settings set KEY VALUE works without one"})

@@ -25,12 +25,12 @@ kept.
 
 KEY is a setting by either of its names, or a part of one such as
 mcpServers.NAME.timeout. Lists take any number of VALUEs, objects take JSON. Put
--- before VALUEs that begin with a dash. A value of another type than the
-setting's is refused, and so is one with a mistake in it, such as a rule whose
-condition is not a jq expression. At a terminal a change of the project's settings
-is shown first, and a yes also grants trust in it.
+-- before VALUEs that begin with a dash. A value of the wrong type is refused, and so
+is one with a mistake, such as a rule whose condition is not a jq expression. At a
+terminal a change of the project's settings is shown first; if you say yes, it is
+written and the project is trusted.
 
-Exit codes: 0, 1, 2 (no such setting, a wrong value), 5 (you said no, or inside a
+Exit codes: 0, 1, 2 (no such setting, an invalid value), 5 (you said no, or inside a
 tool's run).`,
 		Example: `  toolreg settings set approvalMode plan
   toolreg settings set excludeTools web_fetch 'github__*'
@@ -48,7 +48,7 @@ tool's run).`,
 	}
 	settingsfile.ScopeFlag(cmd, &scope, "user", "")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if cmd.Flags().NArg() > 0 { // behind the key
+		if cmd.Flags().NArg() > 0 { // the mistake is after the key
 			return &cli.UsageError{Err: err, Hint: dashHint}
 		}
 		return cmd.Parent().FlagErrorFunc()(cmd, err)
@@ -58,9 +58,9 @@ tool's run).`,
 
 const dashHint = "put -- before the values if one of them begins with a dash"
 
-// readAsFlag returns the first word after the key, which is the first of argv, that
-// the parser took for flags in short form, such as -y; "" if there is none. As a
-// value it would be lost without notice.
+// readAsFlag returns the first word after the key that the parser took for short flags,
+// such as -y; "" if there is none. If it was meant as a value, it would be lost silently.
+// The key is the first element of argv.
 func readAsFlag(line, argv []string) string {
 	if len(argv) == 0 {
 		return ""
@@ -138,7 +138,7 @@ func reportChange(ctx context.Context, e *cli.Env, scope string, changed changed
 	}
 	values, err := s.Find(key)
 	if err != nil || len(values) != 1 {
-		return nil // a part of a value, which has no effective value of its own
+		return nil // a part of a value has no effective value of its own
 	}
 	place, known := map[string]settings.Scope{"user": settings.ScopeUser, "project": settings.ScopeProject}[scope]
 	if o := values[0].Origin; known && o.Scope > place && o.Name != file {
@@ -147,7 +147,7 @@ func reportChange(ctx context.Context, e *cli.Env, scope string, changed changed
 	return nil
 }
 
-// completeValues completes the values of a setting that has only a few.
+// completeValues completes the value of a setting that has a fixed set of values.
 func completeValues(_ *cobra.Command, argv []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return settings.Values(argv[0]), cobra.ShellCompDirectiveNoFileComp
 }

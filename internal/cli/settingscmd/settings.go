@@ -106,7 +106,7 @@ func runShow(ctx context.Context, e *cli.Env, keys []string) error {
 	return e.IO.PrintTable(&t)
 }
 
-// others returns the places of a combined value in earlier scopes.
+// others returns the origins of a combined value in earlier scopes.
 func others(v settings.Value) []string {
 	var out []string
 	for _, o := range v.Others {

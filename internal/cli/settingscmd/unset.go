@@ -20,9 +20,9 @@ func newUnsetCommand(e *cli.Env) *cobra.Command {
 		Short: "Remove a value from a settings file",
 		Long: `Remove a value from your own settings file, or from the one that --scope names.
 Comments, order and notation of the rest are kept. KEY is the same as for
-"toolreg settings set". A value that is not in the file is no error.
+"toolreg settings set". It is not an error if the value is not in the file.
 
-Exit codes: 0, 1, 2 (no such setting, or the rest would be wrong without it), 5
+Exit codes: 0, 1, 2 (no such setting, or the rest would be invalid without it), 5
 (you said no, or inside a tool's run).`,
 		Example: `  toolreg settings unset approvalMode
   toolreg settings unset --scope project mcpServers.files.timeout`,

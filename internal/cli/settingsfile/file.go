@@ -79,8 +79,8 @@ type EditOptions struct {
 	Ask    bool                             // show the change and ask, regardless of the file
 }
 
-// Edit changes a settings file as [Write] does. Concurrent
-// runs wait for each other.
+// Edit reads a settings file, changes it and writes it with [Write]. Concurrent runs wait
+// for each other.
 func Edit(ctx context.Context, e *cli.Env, x EditOptions) (granted bool, err error) {
 	root, err := projectRoot(e.Config)
 	if err != nil {
@@ -130,8 +130,8 @@ func Check(ctx context.Context, e *cli.Env, file string, old, data []byte) error
 	return nil
 }
 
-// inTurn calls write while no other run of this program does. Without a state
-// folder there is no lock.
+// inTurn calls write while it holds the lock for editing settings. Without a state folder
+// there is no lock.
 func inTurn(ctx context.Context, e *cli.Env, write func() error) (err error) {
 	done := false
 	if d, stateErr := e.Config.Folders.State(); stateErr == nil {
@@ -156,8 +156,8 @@ func WarnShadowed(ios *cli.IO, key string, by settings.Origin) {
 		Message: by.String() + " sets " + key + " too and takes precedence", Hint: "run toolreg settings path to see the precedence"})
 }
 
-// EditText opens the person's editor on a text until check accepts it or the
-// person gives up, which is a [registry.ErrDenied].
+// EditText opens the user's editor on a text until check accepts it. If the user gives
+// up, the error is [registry.ErrDenied].
 func EditText(ctx context.Context, tty *ui.TTY, name, text string, check func(text string) error) (string, error) {
 	for {
 		edited, err := tty.Edit(ctx, name, text)

@@ -1,6 +1,6 @@
-// Package settingsfile changes settings files for the person who runs the
-// program: it shows the change, asks where that is due, writes it and grants what
-// was shown.
+// Package settingsfile changes settings files for the person who runs the program: it
+// shows the change, asks if that is required, writes it and grants trust in what was
+// shown.
 package settingsfile
 
 import (
@@ -30,11 +30,11 @@ type Change struct {
 	Write    func() error // writes New; afterwards trust is granted if the file is New
 }
 
-// Write writes a settings file. If it is the project's own and a person is at
-// the terminal, the change is shown with everything that it would allow and is
-// not granted yet; a yes writes it and grants trust. Otherwise the file is
-// written and nothing is granted. A no is a [registry.ErrDenied], and
-// nothing is written. The settings are read again afterwards.
+// Write writes a settings file. If it is the project's and a person is at the terminal,
+// Write shows the change, with everything it would allow that is not granted yet, and
+// asks. After a yes it writes the file and grants trust; after a no it writes nothing and
+// returns [registry.ErrDenied]. In all other cases it writes the file and grants nothing.
+// The settings are read again when next used.
 func Write(ctx context.Context, e *cli.Env, w Change) (granted bool, err error) {
 	before, err := project(ctx, e.Config)
 	if err != nil {
@@ -123,8 +123,8 @@ func askToWrite(ctx context.Context, person *cli.Person, w Change, before, after
 	return nil
 }
 
-// writeQuestion draws a change with what it would allow that is not granted
-// yet.
+// writeQuestion returns the question that shows a change and what it would allow that is
+// not granted yet.
 func writeQuestion(tty *ui.TTY, w Change, before, after *settings.Project) ui.Query {
 	columns, _ := tty.Size()
 	file := ui.Line(w.File)
@@ -149,8 +149,8 @@ func writeQuestion(tty *ui.TTY, w Change, before, after *settings.Project) ui.Qu
 	return q
 }
 
-// notGranted returns what trust in the changed project would cover in addition
-// to current trust, except the file that is shown.
+// notGranted returns what trust in the changed project would cover beyond the current
+// grant, except the file that is shown.
 func notGranted(file string, before, after *settings.Project) *settings.Project {
 	isFile := func(path string) bool { return path == trust.Proposed(file, nil).Path }
 	isChange := func(c trust.Change) bool { return c.Name == trust.Name(after.Root, file) }
@@ -174,8 +174,8 @@ func without(list, known []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(known, s) })
 }
 
-// withoutPlaces is without for lines that begin with "file:line: ", because a
-// change moves other lines.
+// withoutPlaces is like without, but ignores the prefix "file:line: " of elements,
+// because a change moves other lines.
 func withoutPlaces(list, known []string) []string {
 	behind := func(s string) string { _, rest, _ := strings.Cut(s, ": "); return rest }
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool {
@@ -183,7 +183,7 @@ func withoutPlaces(list, known []string) []string {
 	})
 }
 
-// grantShown trusts the project if it is what was shown.
+// grantShown grants trust in the project if it is still what was shown.
 func grantShown(ctx context.Context, config *cli.Config, shown *settings.Project) error {
 	now, _, err := config.Load(ctx)
 	if err != nil {

@@ -26,7 +26,7 @@ func New(e *cli.Env) *cobra.Command {
 	status := func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), e) }
 	cmd := &cobra.Command{
 		Use:   "trust",
-		Short: "Trust in this project's settings",
+		Short: "Manage trust in this project's settings",
 		Long: `A project's settings can run programs, so they apply only once you trust them.
 Trust is tied to the exact content of the settings and of the files inside the
 project that they run: when one of them changes, you must grant trust again.
@@ -40,10 +40,10 @@ Exit codes: 0, 2, 3 (the project has no settings).`,
 		RunE: status,
 	}
 	grant := &cobra.Command{Use: "grant", Short: "Show what the project would run, and trust it", Args: cli.NoArgs,
-		Long: `Show what the project would run, loosen and read, and trust it after a yes.
+		Long: `Show what the project would run, loosen and read, and trust it if you say yes.
 
 If nobody can be asked, as in CI, --hash grants without a question if the
-files still have the hash that somebody has reviewed: store the hash that
+files still have the hash that was reviewed: store the hash that
 "toolreg trust status --jq .hash" prints with the job. --trust-project trusts
 any content for one run.
 
@@ -102,7 +102,7 @@ type trustDocument struct {
 	Root     string         `json:"root"` // project root
 	Trusted  bool           `json:"trusted"`
 	Granted  *time.Time     `json:"granted,omitempty"`  // when trust was granted
-	Declined bool           `json:"declined,omitempty"` // the user refused to trust it in its current state
+	Declined bool           `json:"declined,omitempty"` // whether the user refused to trust it in its current state
 	Hash     string         `json:"hash"`               // hash of the files below
 	Files    []string       `json:"files"`              // files that trust covers
 	Runs     []string       `json:"runs"`               // what the settings would run and contact

@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// conditions are the fields by which a rule matches.
+// conditions are the fields of a rule that have to match.
 type conditions struct {
 	Tool     string `json:"tool,omitempty"`
 	Source   string `json:"source,omitempty"`
@@ -53,8 +53,8 @@ type ruleReport struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// explain reports on every rule; whole means that the question is about the
-// tool without params.
+// explain reports on every rule. If whole is set, the question is about the tool without
+// params.
 func explain(ctx context.Context, p *policy.Policy, t *registry.Tool, call registry.Call, whole bool) ([]ruleReport, error) {
 	reports := p.ExplainTool(ctx, t)
 	if !whole {
@@ -75,7 +75,7 @@ func explain(ctx context.Context, p *policy.Policy, t *registry.Tool, call regis
 	return out, nil
 }
 
-// add adds the report on the call, or on one command of its line.
+// add adds the report on the call, or on one command of its command line.
 func (r *ruleReport) add(part policy.RuleReport, first bool) {
 	if part.Failed != nil {
 		r.Error = part.Failed.Error()
@@ -100,7 +100,7 @@ func (r ruleReport) String() string {
 	}
 	switch {
 	case r.Error != "":
-		text += fmt.Sprintf(": when failed (%s), which counts as %t", r.Error, r.Matches)
+		text += fmt.Sprintf(": when failed (%s), treated as %t", r.Error, r.Matches)
 	case r.Matches:
 		text += ": matches"
 		for i, part := range r.Parts {
@@ -112,7 +112,7 @@ func (r ruleReport) String() string {
 	case r.Unmet == "when" && r.Value == "":
 		text += ": not evaluated without params"
 	case r.Unmet == "when":
-		text += ": does not match: when gives " + r.Value
+		text += ": does not match: when returned " + r.Value
 	case r.Value == "":
 		text += fmt.Sprintf(": does not match: the call has no %s", r.Unmet)
 	default:

@@ -38,7 +38,7 @@ default; and what would allow it. Nothing is run and nobody is asked.
 Give params as for call. Without params the answer is for the tool as a whole:
 rules on commands, paths, addresses and params are then ignored.
 
-TOOL may be a glob such as 'github__*', which gives an answer for each tool that
+TOOL may be a glob such as 'github__*'. The answer is then given for each tool that
 it matches.
 
 With --explain every rule is listed in order, with the condition that the call
@@ -65,12 +65,12 @@ type options struct {
 	explain bool
 }
 
-// whyDocument is the JSON of why (spec section 3).
+// whyDocument is the JSON of why.
 type whyDocument struct {
 	Tool        string                  `json:"tool"`
 	Registered  bool                    `json:"registered"` // it can be called
 	Source      string                  `json:"source,omitempty"`
-	Hidden      *registry.Hidden        `json:"hidden,omitempty"`   // if not, why
+	Hidden      *registry.Hidden        `json:"hidden,omitempty"`   // why it is not registered
 	Decision    *policy.Decision        `json:"decision,omitempty"` // the policy's decision about the call
 	Rule        *whyRule                `json:"rule,omitempty"`     // what decided
 	Commands    []policy.CommandVerdict `json:"commands,omitempty"` // for a shell command line: each command in it
@@ -85,8 +85,8 @@ type whyDocument struct {
 	Locations   []registry.Location     `json:"locations,omitempty"`   // files that the call would touch
 }
 
-// whyRule is what decided: a rule with its conditions, an approval, the
-// approval mode or a default.
+// whyRule describes what decided: a rule with its conditions, an approval, the approval
+// mode or a default.
 type whyRule struct {
 	Decision policy.Decision `json:"decision"`
 	Reason   string          `json:"reason"`
@@ -102,11 +102,11 @@ func newWhyRule(v policy.Verdict) *whyRule {
 	return r
 }
 
-// whySandbox says how the program of a call would run.
+// whySandbox describes how the program of a call would run.
 type whySandbox struct {
 	Confined bool   `json:"confined"`
 	By       string `json:"by,omitempty"`      // the rule, setting or flag that selects the sandbox
-	Missing  string `json:"missing,omitempty"` // why the sandbox is not possible
+	Missing  string `json:"missing,omitempty"` // why the sandbox is not available
 	Allows   string `json:"allows,omitempty"`  // what it may do, or could do in a sandbox
 	text     string
 }
@@ -205,14 +205,14 @@ func answer(ctx context.Context, s *engine.Session, reg *registry.Registry, p *p
 	return answered{d, verdict.Changes}, nil
 }
 
-// decideOn decides as call would. For a tool that takes params but was given
-// none, it decides on the tool as a whole, and the note says so.
+// decideOn makes the decision that call would make. If no params were given for a tool
+// that takes some, it decides about the tool as a whole, and the note says so.
 func decideOn(ctx context.Context, reg *registry.Registry, p *policy.Policy, t *registry.Tool, call registry.Call) (v policy.Verdict, note string, err error) {
 	err = (&exec.Executor{Validate: reg.Validate}).Check(ctx, t, call)
 	if _, invalid := errors.AsType[*registry.ArgsError](err); invalid && isEmptyObject(call.Params) {
 		note := "no params were given, so rules on commands, paths, addresses and params are ignored"
 		if t.Confirm != nil {
-			note += ", and so is what the tool itself asks about certain params"
+			note += ", and so are the tool's own checks of certain params"
 		}
 		return p.DecideTool(ctx, t), note, nil
 	}

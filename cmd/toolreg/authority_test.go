@@ -16,11 +16,10 @@ import (
 	"github.com/toolreg/toolreg/internal/mcptest"
 )
 
-// authorityCommand runs "authority [=NAME] flags…": an MCP server that wants a
-// login and its authorization server, until the script ends. $MCP is the address
-// of the one, $AS that of the other; with a NAME they are $NAME_MCP and $NAME_AS.
-// $AS/counts tells how often what was asked for, $AS/expire ends every access
-// token.
+// authorityCommand runs "authority [=NAME] flags…": an MCP server that requires a login
+// and its authorization server, until the script ends. $MCP and $AS are their addresses;
+// with a NAME they are $NAME_MCP and $NAME_AS. $AS/counts returns the number of requests
+// of each kind, $AS/expire ends every access token.
 func authorityCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: authority [=NAME] [flags…]")
@@ -49,9 +48,8 @@ func startAuthority(args []string, check func(error), later func(func())) (mcp, 
 	return a.Resource, issuer.URL
 }
 
-// browse is the program mcp-browser: it opens an address as a browser would
-// where nothing is to be clicked, and appends its arguments to the file that
-// BROWSED names.
+// browse is the program mcp-browser. It follows an address as a browser would without a
+// user who clicks anything, and appends its arguments to the file that BROWSED names.
 func browse() int {
 	if path := os.Getenv("BROWSED"); path != "" {
 		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

@@ -17,9 +17,9 @@ import (
 	"github.com/creack/pty"
 )
 
-// shells are the shells that complete, with what loads the completion into one
-// that has loaded nothing else. There toolreg becomes a function that prints its
-// arguments, one in brackets each, as the shell has read them.
+// shells returns the shells to test, with the line that loads the completion into a shell
+// without other configuration. The line replaces toolreg by a function that prints each
+// of its arguments in brackets, as the shell has parsed them.
 func shells() map[string]struct {
 	argv []string
 	load string
@@ -35,8 +35,8 @@ func shells() map[string]struct {
 	}
 }
 
-// completions are what is typed, and what the shell then shows: at the end of a
-// line the arguments that it has read.
+// completions are what is typed and what the shell then shows: after the end of a line,
+// the arguments that it has parsed.
 var completions = []struct{ typed, shown string }{
 	// Words of the program.
 	{"toolreg discov\t\n", "[discover]"},
@@ -50,23 +50,23 @@ var completions = []struct{ typed, shown string }{
 	{"toolreg serve --print-config cod\t\n", "[serve][--print-config][codex]"},
 	{"toolreg serve --expose se\t--always read_f\t\n", "[serve][--expose][search][--always][read_file]"},
 	{"toolreg settings show cache.dis\t\n", "[settings][show][cache.discovery]"},
-	// Tools, their params and values; no space behind "=".
+	// Tools, their params and values; no space after "=".
 	{"toolreg call read_f\tlim\t7\n", "[call][read_file][limit=7]"},
 	{"toolreg why read_file file_path=nota\t\n", "[why][read_file][file_path=nota.txt]"},
 	{"toolreg call write_file content=@my\t\n", "[call][write_file][content=@my notes.md]"},
 	{"toolreg call write_file content=@fol\tin\t\n", "[call][write_file][content=@folder/inner.txt]"},
 	{"toolreg call read_file \t\t", "How many lines to read"},
-	// What the cache has of a server.
+	// What the cache knows about a server.
 	{"toolreg call bu\tgift\tfa\t\n", "[call][buy][gift=false]"},
 	{"toolreg servers read sho\ttest://docs\t\n", "[servers][read][shop][test://docs/notes.txt]"},
 	{"toolreg servers prompt shop rev\tcode\tmain.go\n", "[servers][prompt][shop][review][code=main.go]"},
 	{"toolreg list --source mcp:\t\n", "[list][--source][mcp:shop]"},
 	{"toolreg list --server sh\t\n", "[list][--server][shop]"},
-	// Files where files are meant, and folders.
+	// Files and folders.
 	{"toolreg --settings=nota\t\n", "[--settings=nota.txt]"},
 	{"toolreg call read_file --params-file my\t\n", "[call][read_file][--params-file][my notes.md]"},
 	{"toolreg plugins check fol\t\n", "[plugins][check][folder"},
-	// What a server made up reaches the shell as text.
+	// Names and values from a server reach the shell as text.
 	{"toolreg call shop__buy mode=two\t\n", "[call][shop__buy][mode=two words]"},
 	{"toolreg call shop__buy mode=run\t\n", "[call][shop__buy][mode=run$(touch evil)]"},
 	{"toolreg call shop__buy mode=back\t\n", "[call][shop__buy][mode=back`touch evil`]"},
@@ -78,11 +78,11 @@ var completions = []struct{ typed, shown string }{
 	{"toolreg call shop__buy mode=dol\t\n", "[call][shop__buy][mode=dollar$HOME(touch evil)]"},
 	{"toolreg call shop__buy mode=til\t\n", "[call][shop__buy][mode=tilde ~ -x]"},
 	{"toolreg call shop__buy k\t1\n", "[call][shop__buy][k;touch evil=1]"},
-	// What could not be shown as it is does not complete.
+	// Values that cannot be shown unchanged are not completed.
 	{"toolreg call shop__buy mode=esc\t\n", "[call][shop__buy][mode=esc]"},
 	{"toolreg call shop__buy mode=lin\t\n", "[call][shop__buy][mode=lin]"},
 	{"toolreg call shop__buy mode=tai\t\n", "[call][shop__buy][mode=tai]"},
-	// What is typed is not run at a press of Tab; Ctrl-U throws it away.
+	// Tab does not run what is typed; Ctrl-U discards it.
 	{"toolreg call read_file file_path=$(touch evil) lim\t\x15echo cal''m\n", "calm"},
 }
 
@@ -106,14 +106,14 @@ func TestCompletionInShells(t *testing.T) {
 	}
 	for _, file := range []string{"evil", "started"} {
 		if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
-			t.Errorf("%s is there: something ran", file)
+			t.Errorf("%s exists: something ran", file)
 		}
 	}
 }
 
-// completionProject is a project with files to complete, a user's server that the
-// cache knows, and the environment of its user. The server leaves the file
-// "started" whenever it is started.
+// completionProject creates a project with files to complete and a user with a server
+// whose tools are cached. It returns the project and the user's environment. The server
+// creates the file "started" whenever it is started.
 func completionProject(t *testing.T) (dir string, environ []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -133,8 +133,8 @@ func completionProject(t *testing.T) (dir string, environ []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What starts the server is a script outside of the project, so that the cache
-	// does not see that the file which it leaves is new.
+	// The server is started by a script outside of the project, so that the file that it
+	// creates does not invalidate the cache.
 	server := filepath.Join(home, "shop")
 	for name, text := range map[string]string{
 		filepath.Join(dir, ".git/HEAD"): "", filepath.Join(dir, "my notes.md"): "x", filepath.Join(dir, "nota.txt"): "x",
@@ -206,7 +206,7 @@ func startShell(t *testing.T, dir string, environ, argv []string) *shellTerminal
 	return s
 }
 
-// types types a text and waits until the terminal shows another.
+// types types text and waits until the terminal shows want.
 func (s *shellTerminal) types(t *testing.T, text, want string) {
 	t.Helper()
 	if _, err := s.control.WriteString(text); err != nil {

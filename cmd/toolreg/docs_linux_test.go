@@ -42,18 +42,18 @@ func notRun() map[string]string {
 	}
 }
 
-// TestDocumentedExamples runs what README.md and the pages in docs show, each page
-// in a project of its own:
+// TestDocumentedExamples runs what README.md and the pages in docs show, each page in its
+// own project:
 //
-//   - sh: the commands succeed. Questions are answered with yes.
-//   - console: the commands after "$ " print what follows them, on a terminal of 80
-//     columns; "…" stands for anything. Questions get the answers that are shown.
-//   - yaml and jsonc are settings without mistakes, json is JSON.
-//   - A block with "file=NAME" is that file of the project, for what follows.
-//   - text is not looked at.
+//   - sh: the commands must succeed. Questions are answered with yes.
+//   - console: the commands after "$ " must print the lines that follow, on a terminal of
+//     80 columns; "…" matches any text. Questions get the answers that are shown.
+//   - yaml and jsonc must be settings without mistakes, json must be valid JSON.
+//   - A block with "file=NAME" becomes that file of the project, for later blocks.
+//   - text is not checked.
 //
-// testdata/docs has the files that pages expect, and stands in for programs that
-// they mention.
+// testdata/docs has the files that pages expect, and replacements for programs that they
+// mention.
 func TestDocumentedExamples(t *testing.T) {
 	repo, err := filepath.Abs("../..")
 	if err != nil {
@@ -136,7 +136,7 @@ func fences(page string) []fence {
 	return found
 }
 
-// docsProject is where the examples of a page run.
+// docsProject is the project in which the examples of a page run.
 type docsProject struct {
 	page, dir string
 	environ   []string
@@ -179,7 +179,7 @@ func newDocsProject(t *testing.T, repo, page string) *docsProject {
 	return p
 }
 
-// goEnv returns a folder of the go command, which would be below HOME otherwise.
+// goEnv returns a folder of the go command, whose default is below HOME.
 func goEnv(t *testing.T, name string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
@@ -189,7 +189,7 @@ func goEnv(t *testing.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// write makes a file of the project; programs are in ../bin.
+// write creates a file of the project. Programs are in ../bin.
 func (p *docsProject) write(t *testing.T, name string, data []byte) {
 	t.Helper()
 	path, mode := filepath.Join(p.dir, name), os.FileMode(0o666)
@@ -223,7 +223,7 @@ func (p *docsProject) check(t *testing.T, b fence) {
 	}
 }
 
-// runnable leaves out the lines that cannot be run.
+// runnable returns the script without the lines that cannot be run.
 func (p *docsProject) runnable(script string) string {
 	var b strings.Builder
 	for line := range strings.Lines(script) {
@@ -245,7 +245,7 @@ func (p *docsProject) command(t *testing.T, script string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a script, which has to succeed.
+// run runs a script, which must succeed.
 func (p *docsProject) run(t *testing.T, script, where string) {
 	t.Helper()
 	cmd := p.command(t, "trap 'echo \"failed: $BASH_COMMAND\" >&2' ERR\n"+script)
@@ -275,14 +275,14 @@ func (p *docsProject) transcript(t *testing.T, session, where string) {
 	}
 }
 
-// colors matches what other programs than toolreg print in spite of NO_COLOR.
+// colors matches what programs other than toolreg print despite NO_COLOR.
 var colors = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 // answered matches a question with its answer.
 var answered = regexp.MustCompile(`(?m)\[n\]o: (.+)$`)
 
-// alike compares a text with one in which "…" stands for anything, alone on a line
-// for any lines.
+// alike compares a text with a pattern in which "…" matches any text, or alone on a line
+// any lines.
 func alike(want, got string) bool {
 	pattern := regexp.QuoteMeta(strings.TrimRight(want, "\n"))
 	pattern = strings.ReplaceAll("\n"+pattern+"\n", "\n…\n", "\n(?:.*\n)*?")
@@ -290,7 +290,7 @@ func alike(want, got string) bool {
 	return regexp.MustCompile("^" + pattern + "$").MatchString("\n" + strings.Trim(got, "\n") + "\n")
 }
 
-// settings checks a block as a settings file: without mistakes and unknown keys.
+// settings checks that a block is a settings file without mistakes and unknown keys.
 func (p *docsProject) settings(t *testing.T, b fence, where string) {
 	t.Helper()
 	name := map[string]string{"yaml": "documented.yaml", "jsonc": "documented.json"}[b.lang]

@@ -22,12 +22,12 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
-// escapeSecret is in every file, variable and key that must stay hidden.
+// escapeSecret is the content of every file, variable and key that must stay hidden.
 const escapeSecret = "escape-secret"
 
-// TestEscape runs each program of testdata/escape twice: as it is, where it must
-// succeed, and with run_shell_command in the sandbox, where it must not. A program
-// succeeds by printing ESCAPED, or by what it leaves outside (see proof).
+// TestEscape runs each program of testdata/escape twice: directly, which must succeed,
+// and with run_shell_command in the sandbox, which must not. A program succeeds by
+// printing ESCAPED or by leaving a trace outside (see proven).
 func TestEscape(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts some 400 programs")
@@ -39,7 +39,7 @@ func TestEscape(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(err, files)
 	}
-	only := os.Getenv("TOOLREG_ESCAPE") // a program to try alone
+	only := os.Getenv("TOOLREG_ESCAPE") // the only program to try
 	machine := newEscapeMachine(t)
 	for _, file := range files {
 		archive, err := txtar.ParseFile(file)
@@ -75,7 +75,7 @@ type escapeProgram struct {
 	text string
 }
 
-// lines returns the words behind a mark in the program's comments.
+// lines returns the words after a mark in the program's comments.
 func (p *escapeProgram) lines(mark string) []string {
 	for line := range strings.Lines(p.text) {
 		if _, words, ok := strings.Cut(line, mark); ok {
@@ -116,7 +116,7 @@ func (p *escapeProgram) write(dir string) (argv []string, err error) {
 	return argv, nil
 }
 
-// run runs a program in a place of its own, and reports whether it got out.
+// run runs a program in its own place, and reports whether it escaped.
 func (m *escapeMachine) run(t *testing.T, p *escapeProgram, confined bool) (output string, escaped bool) {
 	t.Helper()
 	place := m.place(t)
@@ -144,8 +144,8 @@ func (m *escapeMachine) run(t *testing.T, p *escapeProgram, confined bool) (outp
 	for range max(1, len(p.lines("calls:"))) {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		cmd.Dir, cmd.Env = place.work, place.environ
-		cmd.WaitDelay = time.Second                 // for what is left with the output
-		cmd.ExtraFiles = []*os.File{secret, folder} // as a careless parent would
+		cmd.WaitDelay = time.Second                 // left processes may keep the output open
+		cmd.ExtraFiles = []*os.File{secret, folder} // like a careless parent
 		if slices.Contains(p.lines("needs:"), "terminal") {
 			err = onTerminal(cmd, &out)
 		} else {
@@ -172,8 +172,8 @@ func onTerminal(cmd *exec.Cmd, out *bytes.Buffer) error {
 	return cmd.Wait()
 }
 
-// proven reports whether a program has left what it wanted to leave, and removes
-// what lies outside of the place.
+// proven reports whether a program has left the trace that proves its escape, and removes
+// traces outside of the place.
 func (s *escapePlace) proven(t *testing.T, proof []string) bool {
 	t.Helper()
 	if len(proof) == 0 {
@@ -230,8 +230,8 @@ func (s *escapePlace) proven(t *testing.T, proof []string) bool {
 	return bytes.Contains(text, []byte(words[1]))
 }
 
-// leftRunning reports whether a program with this argument runs after a moment,
-// and ends it.
+// leftRunning reports whether a program with this argument is still running after a
+// moment, and kills it.
 func (s *escapePlace) leftRunning(t *testing.T, word string) bool {
 	t.Helper()
 	limit := time.Now().Add(5 * time.Second)
@@ -252,7 +252,7 @@ func (s *escapePlace) leftRunning(t *testing.T, word string) bool {
 	}
 }
 
-// programsWith returns the processes with this argument.
+// programsWith returns the ids of the processes with this argument.
 func programsWith(word string) []int {
 	var out []int
 	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -26,10 +26,10 @@ type escapeMachine struct {
 	dir       string // holds everything, and is not below a folder for temporary files
 	toolreg   string
 	variables map[string]string
-	missing   map[string]string // by a word of "needs:", why it cannot be had here
+	missing   map[string]string // why a need (a word after "needs:") is not available here
 }
 
-// newEscapeMachine sets everything up; the test ends it.
+// newEscapeMachine sets everything up until the test ends.
 func newEscapeMachine(t *testing.T) *escapeMachine {
 	t.Helper()
 	toolreg, err := exec.LookPath("toolreg")
@@ -60,7 +60,7 @@ func newEscapeMachine(t *testing.T) *escapeMachine {
 	return m
 }
 
-// lacks says why what a program needs is not to be had; "" if it is.
+// lacks returns why something that a program needs is not available; "" if it is.
 func (m *escapeMachine) lacks(need string) string {
 	switch {
 	case need == "root" && os.Geteuid() != 0:
@@ -94,7 +94,7 @@ func (m *escapeMachine) lacks(need string) string {
 	return m.missing[need]
 }
 
-// refused says why there is no such socket here.
+// refused returns why sockets of this kind are not available; "" if they are.
 func refused(family, kind int) string {
 	fd, err := unix.Socket(family, kind, 0)
 	if err != nil {
@@ -104,7 +104,7 @@ func refused(family, kind int) string {
 	return ""
 }
 
-// listen starts servers of TCP and UDP.
+// listen starts TCP and UDP servers.
 func (m *escapeMachine) listen(t *testing.T) {
 	t.Helper()
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
@@ -150,7 +150,7 @@ func echo(conn *net.UDPConn) {
 	}
 }
 
-// sockets starts servers of the unix domain, by path and by abstract name.
+// sockets starts servers on Unix domain sockets, by path and by abstract name.
 func (m *escapeMachine) sockets(t *testing.T) {
 	t.Helper()
 	tmp, err := os.MkdirTemp("/tmp", "toolreg-escape-")
@@ -196,7 +196,7 @@ func (m *escapeMachine) sockets(t *testing.T) {
 	}
 }
 
-// shared makes memory, a queue, semaphores and a key.
+// shared creates shared memory, a message queue, semaphores and a key.
 func (m *escapeMachine) shared(t *testing.T) {
 	t.Helper()
 	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o600)
@@ -263,14 +263,14 @@ func (m *escapeMachine) interfaces() {
 	}
 }
 
-// escapePlace is the home, the workspace and the neighbor of one run.
+// escapePlace holds the home, the workspace and the neighbor process of one run.
 type escapePlace struct {
 	dir, home, work, outside string
 	variables                map[string]string
-	environ                  []string // of what is started
+	environ                  []string // of the program
 }
 
-// place makes a place with a neighbor, which ends with the test.
+// place creates a place with a neighbor, which lasts until the test ends.
 func (m *escapeMachine) place(t *testing.T) *escapePlace {
 	t.Helper()
 	dir, err := os.MkdirTemp(m.dir, "place-")
@@ -335,8 +335,8 @@ func (s *escapePlace) files(t *testing.T, files map[string]string) {
 	}
 }
 
-// neighbor starts a process outside with secrets in its environment and in an open
-// file.
+// neighbour starts a process outside of the sandbox with secrets in its environment and
+// in an open file.
 func (s *escapePlace) neighbour(t *testing.T) {
 	t.Helper()
 	secret, err := os.Open(filepath.Join(s.outside, "secret"))

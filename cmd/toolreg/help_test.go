@@ -13,8 +13,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/commands"
 )
 
-// Every command says what it does in a line and at length, how it ends, and how it
-// is used; every flag says what it is for.
+// Every command has a short and a long help with exit codes and examples, and every flag
+// has a usage text.
 func TestEveryCommandHasHelp(t *testing.T) {
 	eachCommand(func(path string, cmd *cobra.Command) {
 		if cmd.Hidden {
@@ -22,7 +22,7 @@ func TestEveryCommandHasHelp(t *testing.T) {
 		}
 		wrong := func(format string, args ...any) { t.Errorf("toolreg "+path+": "+format, args...) }
 		if first := []rune(cmd.Short + " ")[0]; !unicode.IsUpper(first) || strings.HasSuffix(cmd.Short, ".") || len(cmd.Short) > 70 {
-			wrong("Short is a line without a full stop that begins with a capital, not %q", cmd.Short)
+			wrong("Short must be a line that begins with a capital and has no full stop at its end, not %q", cmd.Short)
 		}
 		if len(cmd.Long) <= len(cmd.Short) || !strings.Contains(cmd.Long, "Exit codes: 0") {
 			wrong("Long has no exit codes, or says no more than Short")
@@ -37,12 +37,12 @@ func TestEveryCommandHasHelp(t *testing.T) {
 		}
 		for line := range strings.Lines(cmd.Example) {
 			if line = strings.TrimRight(line, "\n"); !exampleLine.MatchString(line) {
-				wrong("an example is two blanks and a command line: %q", line)
+				wrong("an example must be two spaces and a command line, not %q", line)
 			}
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Usage == "" {
-				wrong("--%s says nothing", f.Name)
+				wrong("--%s has no usage text", f.Name)
 			}
 		})
 		if cmd.HasSubCommands() && !cmd.Runnable() {
@@ -51,12 +51,12 @@ func TestEveryCommandHasHelp(t *testing.T) {
 	})
 }
 
-// exampleLine is a line of examples: a command line with toolreg in it, or what
-// stands around one.
+// exampleLine matches a line of examples: a command line that contains toolreg, or a
+// comment.
 var exampleLine = regexp.MustCompile(`^  (toolreg |# |.*\btoolreg )`)
 
-// A name that is not its command's would make the command unknown.
-func TestNamesOfCommands(t *testing.T) {
+// A command that is listed under another name would be unknown.
+func TestCommandsAreListedUnderTheirNames(t *testing.T) {
 	for _, g := range commands.Program("").Commands {
 		for _, c := range g.Commands {
 			if name := c.New(&cli.Env{}).Name(); c.Name != "" && c.Name != name {

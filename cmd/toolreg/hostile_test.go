@@ -22,13 +22,13 @@ import (
 	"github.com/toolreg/toolreg/internal/provider"
 )
 
-// nasty is what a hostile source says wherever it may say anything: the
-// clipboard, a cleared screen, a hidden color, a reversed line, what takes no
-// room, a line written over.
+// nasty is the text that a hostile source puts wherever it can: it sets the clipboard,
+// clears the screen, hides text, reverses a line, has invisible characters, and writes
+// over a line.
 const nasty = "N\x1b]52;c;eA==\a\x1b[2J\x1b[8m\u009b2J\u202e\u115f\u200b\U000e0041\rX"
 
-// hostile names what is run of every command: all that talks about tools,
-// servers, plugins and files that others made.
+// hostile returns the arguments with which each command is run. They cover all output
+// about tools, servers, plugins and files that others made.
 func hostile() map[string][][]string {
 	schema := make([][]string, 0, 20)
 	for _, f := range provider.Formats() {
@@ -56,14 +56,14 @@ func hostile() map[string][][]string {
 	}
 }
 
-// Whatever command is run against a server, a plugin, a discovery command and a
-// project that put escapes into all they say: none arrives at the terminal, nor
-// in a pipe but as the bytes of a result.
-func TestNothingForeignArrivesRaw(t *testing.T) {
+// A server, a plugin, a discovery command and a project put escape sequences into all
+// their texts. No command writes them to a terminal, nor to a pipe, except as the bytes of
+// a result.
+func TestForeignTextIsEscaped(t *testing.T) {
 	commandLines := hostile()
 	for _, path := range leaves() {
 		if _, ok := commandLines[path]; !ok {
-			t.Errorf("%s is run nowhere here", path)
+			t.Errorf("this test does not run %s", path)
 		}
 	}
 	dir, command := inProject(t, "-v", "--trust-project", "--settings", "s.yaml")
@@ -78,7 +78,7 @@ func TestNothingForeignArrivesRaw(t *testing.T) {
 				checkShown(t, append(argv, "--json"), "terminal", shown)
 				out, errOut := piped(t, atHostile(command(argv...)))
 				checkShown(t, argv, "stderr", errOut)
-				if path != "call" && path != "servers read" && path != "servers prompt" { // whose stdout is the result
+				if path != "call" && path != "servers read" && path != "servers prompt" { // their stdout is the result
 					checkShown(t, argv, "stdout", out)
 				}
 			}
@@ -90,7 +90,7 @@ func TestNothingForeignArrivesRaw(t *testing.T) {
 	}
 }
 
-// leaves returns the path of every command that does something.
+// leaves returns the path of every command that can be run.
 func leaves() []string {
 	var out []string
 	eachCommand(func(path string, c *cobra.Command) {
@@ -101,7 +101,7 @@ func leaves() []string {
 	return out
 }
 
-// atHostile has nothing on stdin.
+// atHostile sets the environment of cmd. Its stdin stays empty.
 func atHostile(cmd *exec.Cmd) *exec.Cmd {
 	cmd.Env = append(cmd.Env, "TERM=xterm", "PAGER=cat", "EDITOR=true", "GORACE=atexit_sleep_ms=0")
 	return cmd
@@ -118,10 +118,11 @@ func piped(t *testing.T, cmd *exec.Cmd) (out, errOut string) {
 	return stdout.String(), stderr.String()
 }
 
-// drawn is what we draw ourselves: styles, the erasing of live lines, pictures.
+// drawn matches the sequences that toolreg itself writes: styles, and the erasing of live
+// lines.
 var drawn = regexp.MustCompile(`\x1b\[([0-79]|3[1-6])(;([0-79]|3[1-6]))*m|(\x1b\[1A\x1b\[2K)+\r`)
 
-// checkShown looks for what a person cannot see, or what moves the cursor.
+// checkShown reports characters that are invisible or that move the cursor.
 func checkShown(t *testing.T, argv []string, where, shown string) {
 	t.Helper()
 	if strings.Contains(shown, "panic:") || strings.Contains(shown, "SIGQUIT:") || strings.Contains(shown, "DATA RACE") {
@@ -137,7 +138,7 @@ func checkShown(t *testing.T, argv []string, where, shown string) {
 	}
 }
 
-// writeHostile makes a project whose sources and files are hostile.
+// writeHostile creates a project whose sources and files are hostile.
 func writeHostile(t *testing.T, dir string) {
 	t.Helper()
 	quoted, err := json.Marshal(nasty)

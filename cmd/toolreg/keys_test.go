@@ -17,11 +17,11 @@ import (
 	"golang.org/x/term"
 )
 
-// keysCommand runs "keys FILE N command args…" with all streams at a terminal of
-// its own of 80 columns, and wants exit code N. Each line of FILE is "TEXT => KEYS":
-// once TEXT was written behind the last keys, KEYS are typed; \e, \r, \x03 and the
-// like are as in Go. KEYS may be "size COLUMNS ROWS" and "signal TERM" instead. All
-// that was written is in the file "tty".
+// keysCommand runs "keys FILE N command args…" with all streams at a new terminal of 80
+// columns, and requires exit code N. Each line of FILE is "TEXT => KEYS": once TEXT has
+// appeared after the previous keys, KEYS are typed. Escapes such as \r and \x03 are as in
+// Go, and \e is the escape key. KEYS may also be "size COLUMNS ROWS" or "signal TERM". The
+// whole output is in the file "tty".
 func keysCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: keys FILE N command args…")
@@ -47,8 +47,8 @@ func keysCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// typeKeys runs cmd at a terminal and takes the steps. What is left of them when
-// it ends is an error, and so is a terminal that is not as it was.
+// typeKeys runs cmd at a terminal and performs the steps. It returns an error if cmd ends
+// before the last step or does not restore the state of the terminal.
 func typeKeys(cmd *exec.Cmd, steps [][2]string) (shown string, err error) {
 	control, tty, err := pty.Open()
 	if err != nil {
@@ -88,7 +88,7 @@ func typeKeys(cmd *exec.Cmd, steps [][2]string) (shown string, err error) {
 	}
 	err = cmd.Wait()
 	if after, stateErr := term.GetState(int(control.Fd())); stateErr != nil || *after != *before {
-		return screen.String(), fmt.Errorf("the terminal is not as it was (%v)", stateErr)
+		return screen.String(), fmt.Errorf("the state of the terminal was not restored (%v)", stateErr)
 	}
 	if err == nil && len(steps) > 0 {
 		err = fmt.Errorf("it ended before %q was shown", steps[0][0])

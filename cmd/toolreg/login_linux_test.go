@@ -16,10 +16,10 @@ import (
 	"github.com/creack/pty"
 )
 
-// A person at a terminal without a browser is shown the address, logs in
-// somewhere else, and pastes where the browser ended.
-func TestLoginAtATerminal(t *testing.T) {
-	program, err := exec.LookPath("toolreg") // TestMain put it there
+// Without a browser, the person at the terminal is shown the URL, logs in on another
+// machine, and pastes the URL from its address bar.
+func TestLoginByPastedURL(t *testing.T) {
+	program, err := exec.LookPath("toolreg") // TestMain has put it there
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +58,8 @@ func TestLoginAtATerminal(t *testing.T) {
 	}
 }
 
-// loginAt runs cmd at a terminal of its own and types what paste makes of where
-// a browser would end.
+// loginAt runs cmd at a new terminal and types what paste returns for the URL at which a
+// browser would end.
 func loginAt(t *testing.T, cmd *exec.Cmd, paste func(string) string) (shown string, err error) {
 	t.Helper()
 	control, tty, err := pty.Open()
@@ -98,7 +98,7 @@ func loginAt(t *testing.T, cmd *exec.Cmd, paste func(string) string) (shown stri
 	return screen.String(), err
 }
 
-// browserEnd is the address that a browser ends at when nobody listens there.
+// browserEnd returns the URL at which a browser ends if nothing listens there.
 func browserEnd(t *testing.T, address string) string {
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	if err != nil {

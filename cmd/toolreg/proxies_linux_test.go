@@ -11,9 +11,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Clients of both generations work through the proxies: questions, progress and changes
-// arrive while a call or a stream is still open.
-func TestProxies(t *testing.T) {
+// Clients of older and newer protocol revisions work through the proxies: questions,
+// progress and changes arrive while a call or a stream is still open.
+func TestClientsWorkThroughProxies(t *testing.T) {
 	for file, command := range map[string][]string{"haproxy.cfg": {"haproxy", "-db", "-f", "haproxy.cfg"}, "nginx.conf": {"nginx", "-p", ".", "-e", "stderr", "-c", "whole.conf"}} {
 		t.Run(file, func(t *testing.T) {
 			if _, err := exec.LookPath(command[0]); err != nil {
@@ -49,7 +49,7 @@ func TestProxies(t *testing.T) {
 				}
 			}
 			for _, c := range []*proxied{older, modern} {
-				for len(c.changed) > 0 { // only what changes from here on counts
+				for len(c.changed) > 0 { // discard earlier changes
 					<-c.changed
 				}
 			}
@@ -63,8 +63,8 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// answers reports whether a replica answers, even if it refuses the request. A proxy that
-// knows none that is up says 502 or 503 itself.
+// answers reports whether a replica answers, even if it refuses the request. A proxy
+// without a working replica answers 502 or 503 itself.
 func answers(url string) bool {
 	resp, err := http.Get(url)
 	if err != nil {

@@ -25,24 +25,23 @@ const (
 	replicaCallers = 16
 )
 
-// Three replicas stand behind HAProxy, as in examples/serve, without affinity. Each in
-// turn is ended and started again while clients call: no call fails.
-func TestReplicasEndInOrder(t *testing.T) { testReplicas(t, false, syscall.SIGTERM) }
+// Three replicas serve behind HAProxy, as in examples/serve, without session affinity.
+// Each in turn is terminated and started again while clients make calls: no call fails.
+func TestReplicasTerminate(t *testing.T) { testReplicas(t, false, syscall.SIGTERM) }
 
-// The replicas are killed: no more calls fail than they can have been answering, and
-// none runs twice.
+// The replicas are killed: only calls that they were answering fail, and none runs twice.
 func TestReplicasAreKilled(t *testing.T) { testReplicas(t, false, syscall.SIGKILL) }
 
-// Calls that need approval, and those during which a server asks, reach another replica
-// with each answer: none fails while each replica is ended and started again, and none
-// runs twice.
-func TestReplicasAsk(t *testing.T) { testReplicas(t, true, syscall.SIGTERM) }
+// Each answer to a question about a call, from the policy or a server, reaches another
+// replica. No call fails while each replica is terminated and started again, and none runs
+// twice.
+func TestReplicasAskAndTerminate(t *testing.T) { testReplicas(t, true, syscall.SIGTERM) }
 
-// The same with replicas that are killed: only calls that were being answered fail.
+// The same with replicas that are killed: only calls that they were answering fail.
 func TestReplicasAskAndAreKilled(t *testing.T) { testReplicas(t, true, syscall.SIGKILL) }
 
-// testReplicas makes calls while each replica gets a signal and is started again. Only
-// those fail that a killed replica was answering.
+// testReplicas makes calls while each replica gets a signal and is started again. Calls
+// may fail only if a killed replica was answering them.
 func testReplicas(t *testing.T, asks bool, signal syscall.Signal) {
 	r := newReplicas(t, asks)
 	failed := r.call(t, signal)
@@ -58,14 +57,15 @@ func testReplicas(t *testing.T, asks bool, signal syscall.Signal) {
 
 type replicas struct {
 	dir   string
-	ports []string // the proxy's comes first
+	ports []string // the first is the proxy's
 	calls int
 	asks  bool // whether calls need approval
 
-	requests, elsewhere atomic.Int64 // of the calls that ask: all, and those that another replica got than the one before
+	requests, elsewhere atomic.Int64 // requests of calls that ask: all, and those that did not reach the same replica as the request before
 }
 
-// newReplicas starts HAProxy. If calls ask, it sends each request to the next replica.
+// newReplicas starts HAProxy. If asks is set, HAProxy sends each request to the next
+// replica.
 func newReplicas(t *testing.T, asks bool) *replicas {
 	t.Helper()
 	calls, err := strconv.Atoi(os.Getenv("TOOLREG_REPLICAS"))
@@ -88,7 +88,7 @@ func newReplicas(t *testing.T, asks bool) *replicas {
 	return r
 }
 
-// example returns a file of examples/serve for free ports, which become those of r.
+// example returns a file of examples/serve, changed to free ports, which it stores in r.
 func (r *replicas) example(t *testing.T, name string) []byte {
 	t.Helper()
 	config, err := os.ReadFile(filepath.Join("../../examples/serve", name))
@@ -125,7 +125,7 @@ func (r *replicas) write(t *testing.T, name, text string) {
 	}
 }
 
-// start starts a replica and returns when it is healthy.
+// start starts a replica and waits until it is healthy.
 func (r *replicas) start(t *testing.T, port string) *exec.Cmd {
 	t.Helper()
 	settings := "settings.json"
@@ -156,8 +156,8 @@ func (r *replicas) await(t *testing.T, port string) {
 	}
 }
 
-// call makes calls while each replica is sent a signal and started again, and returns
-// the errors of those that failed. Every call writes a line to a file of its own.
+// call makes calls while each replica is sent a signal and started again, and returns the
+// errors of the calls that failed. Each call writes a line to its own file.
 func (r *replicas) call(t *testing.T, end syscall.Signal) (failed []string) {
 	t.Helper()
 	running := make([]*exec.Cmd, 0, 3)
@@ -208,10 +208,10 @@ func (r *replicas) call(t *testing.T, end syscall.Signal) (failed []string) {
 
 func (r *replicas) marker(id int64) string { return filepath.Join(r.dir, fmt.Sprint("ran-", id)) }
 
-// dialog reports whether the call of an id is one during which the server asks twice.
+// dialog reports whether the server asks twice during the call with this id.
 func (r *replicas) dialog(id int64) bool { return r.asks && id%2 == 0 }
 
-// make makes one call by way of the proxy and answers what is asked.
+// make makes one call through the proxy and answers the questions.
 func (r *replicas) make(ctx context.Context, id int64) error {
 	tool, args, want := "m__slow", fmt.Sprintf(`{"seconds":0.01,"started":%q}`, r.marker(id)), "slept"
 	if r.dialog(id) {
@@ -258,7 +258,7 @@ func (r *replicas) make(ctx context.Context, id int64) error {
 	return errors.New("asked too often")
 }
 
-// post sends a request and returns the answer and the replica that gave it.
+// post sends a request and returns the answer and the replica that sent it.
 func (r *replicas) post(ctx context.Context, id int64, tool, args, answers string) (answer []byte, by string, err error) {
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s,%s
 		"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"replicas","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}`, id, tool, args, answers)

@@ -40,8 +40,8 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is caught here is not ignored in the programs that are started, as it
-	// would be where the tests themselves run under nohup.
+	// Under nohup the programs that the tests start would inherit that SIGHUP is ignored.
+	// A caught signal is not ignored in them.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangups) })
@@ -58,10 +58,10 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TERM", "xterm")
 			e.Setenv("PAGER", "cat")
 			e.Setenv("REPO", repo)
-			// A program with the race detector sleeps a second at its end.
+			// With the race detector a program sleeps for a second before it exits.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
-			// Every script has a project of its own; without this the walk up
-			// to a root would leave the work directory.
+			// Every script has its own project. Without this folder the search for the
+			// project root would leave the work directory.
 			return os.MkdirAll(filepath.Join(e.WorkDir, ".git"), 0o777)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -82,8 +82,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// codeCommand runs "code N command args…" and wants that exit code; stdout and
-// stderr can be looked at as after exec.
+// codeCommand runs "code N command args…" and requires that exit code. The script can
+// check stdout and stderr as after exec.
 func codeCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: code N command args…")
@@ -107,13 +107,13 @@ func exitCode(err error) int {
 }
 
 // answerCommand runs "answer [-stderr|-stdout|-stdin] FILE N [<STDIN] command args…" at a
-// terminal of its own and types one line of FILE at each question: the program
-// throws away what was typed before it asks. A question ends in "[n]o: " or, for
-// a field of a form, in "> " on a line of its own. ^C and ^D are those keys, ^-
-// is nothing at all; ^D is typed too where FILE has no more lines. What was shown
-// on the terminal is in the file "tty", stdout and stderr are in the files "out"
-// and "err"; with -stderr the terminal is stderr too, with
-// -stdout it is stdout and stderr, with -stdin all three.
+// new terminal, requires exit code N, and types one line of FILE at each question. It
+// waits for the question because the program discards what was typed before it. A
+// question ends in "[n]o: " or, for a field of a form, in "> " on its own line. The lines
+// ^C and ^D are those keys, and ^- types nothing; ^D is also typed if FILE has no more
+// lines. The file "tty" has what the terminal showed, "out" and "err" have stdout and
+// stderr. With -stderr the terminal is also stderr, with -stdout it is stdout and stderr,
+// with -stdin all three.
 func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
 	onTerminal := ""
 	if len(args) > 0 && strings.HasPrefix(args[0], "-") {
@@ -161,15 +161,15 @@ func answerCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// terminalLimit is how long a program may run at a terminal: many times what any
-// needs on a busy machine.
+// terminalLimit is how long a program may run at a terminal: many times longer than any
+// program needs on a busy machine.
 const terminalLimit = 2 * time.Minute
 
-// keyboard stands for the terminal as the stdin of a command.
+// keyboard marks the terminal as the stdin of a command.
 type keyboard struct{ io.Reader }
 
-// atTerminal runs cmd with a new controlling terminal, which is also its stderr
-// where it has none.
+// atTerminal runs cmd with a new controlling terminal, which is also its stderr if cmd
+// has none.
 func atTerminal(cmd *exec.Cmd, answers []string) (shown string, err error) {
 	control, tty, err := pty.Open()
 	if err != nil {
@@ -195,8 +195,8 @@ func atTerminal(cmd *exec.Cmd, answers []string) (shown string, err error) {
 		return "", err
 	}
 	tty.Close()
-	// A program that waits for ever would cost the other tests their results. Its
-	// stacks are on the screen then, and the terminal hangs up as its leader ends.
+	// A program that waits forever would hang all tests. SIGQUIT makes it print its stacks
+	// to the screen, and the terminal hangs up when its leader ends.
 	limit := time.AfterFunc(terminalLimit, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
 	defer limit.Stop()
 	var screen bytes.Buffer
@@ -207,7 +207,7 @@ func atTerminal(cmd *exec.Cmd, answers []string) (shown string, err error) {
 	return strings.ReplaceAll(screen.String(), "\r\n", "\n"), err
 }
 
-// converse types an answer whenever a question stands at the end of the screen.
+// converse types an answer whenever the screen ends with a question.
 func converse(control *os.File, screen *bytes.Buffer, answers []string) {
 	buf := make([]byte, 4096)
 	asked := 0
@@ -216,7 +216,7 @@ func converse(control *os.File, screen *bytes.Buffer, answers []string) {
 		screen.Write(buf[:n])
 		if rest := screen.Bytes()[asked:]; bytes.HasSuffix(rest, []byte("]o: ")) || bytes.HasSuffix(rest, []byte("\n> ")) {
 			asked = screen.Len()
-			answer := "\x04" // nothing more to say
+			answer := "\x04" // no answers are left
 			if len(answers) > 0 && answers[0] != "" {
 				answer, answers = answers[0], answers[1:]
 			}
@@ -233,8 +233,8 @@ func converse(control *os.File, screen *bytes.Buffer, answers []string) {
 	}
 }
 
-// signalCommand runs "signal SIG CODE FILE command args…", sends SIG once FILE
-// has content and wants the exit code.
+// signalCommand runs "signal SIG CODE FILE command args…", sends SIG once FILE has
+// content and requires the exit code.
 func signalCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 4 {
 		ts.Fatalf("usage: signal SIG CODE FILE command args…")
@@ -273,7 +273,7 @@ func goneCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// running reports whether a process exists and is no zombie.
+// running reports whether a process exists and is not a zombie.
 func running(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Clients that start their own serve are killed in the middle of a call, and so is
-// serve itself: neither a serve nor a server is left.
+// Clients that start their own serve are killed in the middle of a call, and so is serve
+// itself. Neither serve nor its servers keep running.
 func TestNothingOutlivesItsClient(t *testing.T) {
 	n := 12
 	if sessions, err := strconv.Atoi(os.Getenv("TOOLREG_SOAK")); err == nil {
@@ -53,7 +53,7 @@ func TestNothingOutlivesItsClient(t *testing.T) {
 	}
 }
 
-// soakStdio is a client: it starts serve, calls, and is gone, or kills serve.
+// soakStdio runs a client, which starts serve, makes a call and exits, or kills serve.
 func soakStdio(t *testing.T, i int, dir string, environ []string) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -65,7 +65,7 @@ func soakStdio(t *testing.T, i int, dir string, environ []string) {
 		t.Error(err)
 		return
 	}
-	if i%4 == 3 { // it is killed at any moment of its start
+	if i%4 == 3 { // kill it at a random moment while it starts
 		kill := time.AfterFunc(rand.N(300*time.Millisecond), func() { _ = serve.Process.Kill() })
 		defer kill.Stop()
 		_ = serve.Wait()
@@ -83,10 +83,10 @@ func soakStdio(t *testing.T, i int, dir string, environ []string) {
 	}
 	_, _ = fmt.Fprintln(in, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a__slow","arguments":{"seconds":1}}}`)
 	switch i % 4 {
-	case 0: // it goes away in order, and takes the answer
+	case 0: // the client closes stdin and reads the answer
 		_ = in.Close()
 		_, _ = lines.ReadString('\n')
-	case 1: // it is killed: both ends of its pipes are closed
+	case 1: // the client is killed, which closes its ends of both pipes
 		_ = in.Close()
 		_ = out.Close()
 	case 2:

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What packages do before main costs every run. Their memory stands for their
-// time, which no test can hold to anything.
+// Every run pays for what packages do before main. The test limits their memory, because
+// their time depends on the machine.
 func TestPackagesInitializeLittle(t *testing.T) {
 	const (
 		maxOwn    = 2 << 10   // of toolreg's packages: no tables, no regular expressions

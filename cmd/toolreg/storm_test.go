@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// inProject makes a project of its own with a home, and what makes a command to
-// run there; globals come before its arguments.
+// inProject creates a project with its own home, and returns a function that creates
+// commands to run there. globals come before their arguments.
 func inProject(t *testing.T, globals ...string) (dir string, command func(args ...string) *exec.Cmd) {
 	t.Helper()
 	dir = t.TempDir()
@@ -34,8 +34,8 @@ func inProject(t *testing.T, globals ...string) (dir string, command func(args .
 	}
 }
 
-// Fifty people answer "always" at fifty terminals at once, each about another
-// program: fifty answers are kept.
+// Fifty people answer "always" at fifty terminals at once, each about another program.
+// All fifty answers are stored.
 func TestFiftyTerminalsAnswerAtOnce(t *testing.T) {
 	const runs = 50
 	dir, command := inProject(t)
@@ -69,8 +69,8 @@ func TestFiftyTerminalsAnswerAtOnce(t *testing.T) {
 	}
 }
 
-// Fifty agents that have not seen the list write it at once: the first is saved, and
-// all others are refused and shown what it wrote.
+// Fifty agents that have not seen the list write it at once. The first one's list is
+// saved; all others are refused and shown that list.
 func TestFiftyRunsWriteTodosAtOnce(t *testing.T) {
 	const runs = 50
 	_, command := inProject(t)
@@ -104,8 +104,8 @@ func TestFiftyRunsWriteTodosAtOnce(t *testing.T) {
 	}
 }
 
-// Thirty runs read, renew and lose the cache at once: each prints what every
-// other does, and a run that is killed leaves nothing that is told of later.
+// Thirty runs read and refresh the cache at once, and some are killed. The others all
+// print the same, and what a killed run leaves causes no later warning.
 func TestThirtyRunsShareTheCache(t *testing.T) {
 	const runs = 30
 	dir, command := inProject(t, "--settings", "s.yaml")
@@ -128,7 +128,7 @@ func TestThirtyRunsShareTheCache(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if i%3 == 2 { // somewhere on its way
+			if i%3 == 2 { // kill it at some point
 				_ = cmd.Process.Kill()
 				_ = cmd.Wait()
 				return

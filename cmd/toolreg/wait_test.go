@@ -2,8 +2,8 @@ package main
 
 import "time"
 
-// waitFor polls until done, at most 30 s, and says whether it came about. An
-// end of the process that is watched, if any, ends the wait.
+// waitFor polls until done returns true, at most 30 s, and reports whether it did. If
+// ended is not nil, the end of that process ends the wait.
 func waitFor(done func() bool, ended chan error) bool {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -14,7 +14,7 @@ func waitFor(done func() bool, ended chan error) bool {
 		}
 		select {
 		case err := <-ended:
-			ended <- err // for whoever waits for the end
+			ended <- err // another receiver may wait for it
 			return done()
 		case <-limit:
 			return false

@@ -11,10 +11,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// websiteCommand runs "website DIR": a web server of the files in DIR, until the
-// script ends. $SITE is its address, $SITEHOST the host and port, $SITEPORT the
-// port. /headers shows the headers of the request, /count how many requests
-// there were, /to?URL redirects.
+// websiteCommand runs "website DIR": a web server for the files in DIR, until the script
+// ends. $SITE is its address, $SITEHOST the host and port, $SITEPORT the port. /headers
+// returns the headers of the request, /count the number of requests, and /to?URL
+// redirects.
 func websiteCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: website DIR")

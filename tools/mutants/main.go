@@ -1,8 +1,8 @@
-// Mutants changes one operator of a package at a time, by gremlins, and runs the
-// package's own tests on each change. A change that they do not notice must stand in
-// testdata/mutants.txt of the package with a reason; what stands there must not be
-// noticed. Run it at the root of the repository, with folders of packages, or without
-// for every package that has such a file.
+// Mutants changes one operator of a package at a time, using gremlins, and runs the
+// package's own tests after each change. A change that they miss must be listed with a
+// reason in testdata/mutants.txt of the package, and a listed change must be missed. Run it
+// at the root of the repository with the folders of packages, or without arguments for
+// every package that has such a file.
 package main
 
 import (
@@ -25,8 +25,8 @@ import (
 	"strings"
 )
 
-// list has, for each package, the changes that its tests may miss: lines of changes,
-// then an indented line with the reason for these.
+// list is the file that lists the changes that the tests of a package may miss: lines with
+// changes, then an indented line with the reason for them.
 const list = "testdata/mutants.txt"
 
 func main() {
@@ -37,8 +37,8 @@ func main() {
 }
 
 func run(dirs []string) error {
-	// What git tracks or would track: gremlins copies its module for each package, and
-	// installed programs are many times larger than the code.
+	// Copy only what git tracks or would track: gremlins copies the module for each package,
+	// and installed programs are many times larger than the code.
 	listed, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
 		return err
@@ -90,8 +90,8 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, data, info.Mode().Perm())
 }
 
-// check runs gremlins over one package, prints how many changes the tests notice and
-// each difference to the file of the package, and says whether there was none.
+// check runs gremlins on one package and prints how many changes the tests notice and each
+// difference from the package's list. It reports whether there were no differences.
 func check(dir, tree string) (bool, error) {
 	may, err := readList(filepath.Join(dir, list))
 	if err != nil {
@@ -176,9 +176,9 @@ type mutant struct {
 	Line, Column int
 }
 
-// nameAll returns a name for each mutant of a file that stays the same when other lines
-// move: file, function, kind of change, text of the line, and a number if several are alike.
-// It sorts the mutants by their place.
+// nameAll returns a name for each mutant of a file that stays the same when lines move:
+// file, function, kind of change, text of the line, and a number if several are equal. It
+// sorts the mutants by position.
 func nameAll(path string, mutants []mutant) ([]string, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -211,7 +211,8 @@ func nameAll(path string, mutants []mutant) ([]string, error) {
 	return keys, nil
 }
 
-// readList reads the changes that a package's tests may miss; none if there is no file.
+// readList reads the changes that a package's tests may miss. The list is empty if there
+// is no file.
 func readList(path string) (map[string]bool, error) {
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The name of a change is the same wherever its line stands, and tells two apart that
-// are on one line or on equal lines.
-func TestNamesStay(t *testing.T) {
+// The name of a change does not depend on its line number, and changes on the same line or
+// on equal lines have different names.
+func TestNamesDoNotDependOnLineNumbers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.go")
 	const code = "func f(a, b bool) bool {\n\tif a && b && a {\n\t\treturn true\n\t}\n\treturn a && b\n}\n\nvar x = 1 << 2\n"
 	want := []string{
@@ -34,7 +34,7 @@ func TestNamesStay(t *testing.T) {
 	}
 }
 
-func TestEveryEntryHasAReason(t *testing.T) {
+func TestReadListRequiresReasons(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mutants.txt")
 	for text, ok := range map[string]bool{"": true, "a\nb\n\twhy\nc\n\twhy too\n": true, "a\n\twhy\nb\n": false} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

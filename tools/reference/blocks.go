@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// blockComment matches a generated part of a page: what it has, and its text.
+// blockComment matches a generated part of a page: the name of its generator, and its text.
 var blockComment = regexp.MustCompile(`(?s)<!-- generated: ([^\n]*) -->\n(.*?)<!-- end -->`)
 
 // generator writes the generated parts of the pages in docs.
@@ -36,7 +36,7 @@ func newGenerator(root string) (*generator, error) {
 	return g, err
 }
 
-// regenerate returns a page with its generated parts as they should be.
+// regenerate returns a page with its generated parts updated.
 func (g *generator) regenerate(page string) (string, error) {
 	var failed error
 	text := blockComment.ReplaceAllStringFunc(page, func(old string) string {
@@ -69,10 +69,10 @@ func (g *generator) block(what, old string) (string, error) {
 	case "json":
 		return g.shapeTable(argument)
 	}
-	return "", fmt.Errorf("there is no generator of this name")
+	return "", fmt.Errorf("no generator has this name")
 }
 
-// commandReference has the help of every command, with a list of them before it.
+// commandReference returns a list of all commands, followed by the help of each.
 func (g *generator) commandReference() (string, error) {
 	var list, pages strings.Builder
 	err := eachCommand(g.root, func(cmd *cobra.Command) error {

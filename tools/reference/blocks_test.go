@@ -38,7 +38,7 @@ func TestDocsAreCurrent(t *testing.T) {
 			t.Errorf("%s is not current, run make docs (-want +got):\n%s", path, diff)
 		}
 		if strings.Contains(text, undocumented) {
-			t.Errorf("%s: say what it means instead of %s", path, undocumented)
+			t.Errorf("%s: write what the code means instead of %s", path, undocumented)
 		}
 		return err
 	})
@@ -53,7 +53,7 @@ func TestDocsAreCurrent(t *testing.T) {
 		wanted = append(wanted, "json "+shape)
 	}
 	for _, want := range wanted {
-		if what, ok := strings.CutPrefix(want, "json diagnostic "); ok { // its fields are described alone
+		if what, ok := strings.CutPrefix(want, "json diagnostic "); ok { // pages have the table of the fields alone
 			want = "json " + what
 		}
 		if !blocks[want] {
@@ -62,7 +62,7 @@ func TestDocsAreCurrent(t *testing.T) {
 	}
 }
 
-// What has changed since a page was written is found.
+// Generated parts are replaced, and unknown generators are errors.
 func TestRegenerate(t *testing.T) {
 	g := newTestGenerator(t)
 	page := "# A\n\n<!-- generated: json audit.Caller -->\n| old |\n<!-- end -->\n\nText.\n"
@@ -84,7 +84,8 @@ func TestRegenerate(t *testing.T) {
 	}
 }
 
-// A code keeps its meaning, a new one asks for it, and one that is gone goes.
+// A code keeps its meaning, a new code is marked as undocumented, and a code that no
+// longer exists is removed.
 func TestCodeTable(t *testing.T) {
 	got := codeTable([]string{"a", "new"}, "| code | meaning |\n|---|---|\n| `a` | An *a*. |\n| `gone` | Gone. |\n")
 	if want := "| code | meaning |\n|---|---|\n| `a` | An *a*. |\n| `new` | (undocumented) |\n"; got != want {

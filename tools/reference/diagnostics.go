@@ -12,14 +12,14 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// undocumented is the meaning of a code that somebody has to describe.
+// undocumented is the meaning of a code that is not yet described.
 const undocumented = "(undocumented)"
 
 // diagnosticCodes returns the codes of diagnostics: the constants in literals of
-// registry.Diagnostic, and those that are passed to params which end there.
+// registry.Diagnostic, and the constant arguments of functions that use them there.
 func (s *source) diagnosticCodes() []string {
 	var codes []string
-	params := map[types.Object]bool{} // that become codes
+	params := map[types.Object]bool{} // params and variables that become codes
 	for again := true; again; {
 		again = false
 		note := func(p *packages.Package, e ast.Expr) {
@@ -68,8 +68,8 @@ func (s *source) codeExprs(params map[types.Object]bool, visit func(*packages.Pa
 	}
 }
 
-// becomesCode reports whether a variable is known to become a code, or is the
-// field of a diagnostic.
+// becomesCode reports whether a variable is known to become a code, or is the field Code
+// of a diagnostic.
 func becomesCode(p *packages.Package, left ast.Expr, params map[types.Object]bool) bool {
 	switch left := left.(type) {
 	case *ast.Ident:
@@ -112,7 +112,7 @@ func visitArguments(p *packages.Package, call *ast.CallExpr, params map[types.Ob
 
 var codeRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (.*) \\|$")
 
-// codeTable lists codes with the meanings that the page already gives them.
+// codeTable returns a table of codes with the meanings that the page already has.
 func codeTable(codes []string, old string) string {
 	meanings := map[string]string{}
 	for _, m := range codeRow.FindAllStringSubmatch(old, -1) {

@@ -13,8 +13,8 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// documentPage continues a man page with pages of docs. The first one's title is
-// the name of the man page, those of the others are headings.
+// documentPage appends pages of docs to a man page. The title of the first is the title of
+// the man page, and the titles of the others become headings.
 func documentPage(r *roff, docs string, files []string) (string, error) {
 	r.heading("DESCRIPTION")
 	for i, file := range files {
@@ -67,8 +67,7 @@ func (d *document) block(n ast.Node) error {
 	return nil
 }
 
-// list writes the items of a list; what an item has after its first paragraph is
-// indented as that is.
+// list writes the items of a list. Later paragraphs of an item are indented like its first.
 func (d *document) list(l *ast.List) error {
 	number := l.Start
 	for item := l.FirstChild(); item != nil; item = item.NextSibling() {
@@ -96,8 +95,8 @@ func (d *document) list(l *ast.List) error {
 	return nil
 }
 
-// table writes each row as an item: the first cell, then the last one, then those
-// between them under their headings. Columns would not fit on a terminal.
+// table writes each row as an item: the first cell, then the last one, then the others with
+// their headings. Columns would not fit on a terminal.
 func (d *document) table(t *extast.Table) {
 	var heads []string
 	for row := t.FirstChild(); row != nil; row = row.NextSibling() {

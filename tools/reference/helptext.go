@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// block is a part of a help text: a paragraph, rows of two columns, or lines
-// that stay as they are.
+// block is a part of a help text: a paragraph, rows of two columns, or literal lines.
 type block struct {
 	paragraph string
 	rows      []row
@@ -19,8 +18,8 @@ type row struct{ term, meaning string }
 // columns matches an indented line of two columns.
 var columns = regexp.MustCompile(`^ {2}(\S.*?) {2,}(\S.*)$`)
 
-// parseHelp divides a help text. What is indented are rows if each of its lines
-// has two columns or continues the second one, and literal lines otherwise.
+// parseHelp splits a help text into blocks. Indented lines are rows if each of them has two
+// columns or continues the second one, and literal lines otherwise.
 func parseHelp(text string) []block {
 	var blocks []block
 	for chunk := range strings.SplitSeq(strings.Trim(text, "\n"), "\n\n") {
@@ -68,7 +67,7 @@ func parseRows(lines []string) []row {
 	return rows
 }
 
-// unindent removes the two blanks that lines of help texts begin with.
+// unindent removes the two spaces at the beginning of lines of help texts.
 func unindent(text string) string {
 	return strings.TrimPrefix(strings.ReplaceAll(text, "\n  ", "\n"), "  ")
 }

@@ -1,7 +1,7 @@
 // Reference generates the man pages ("make man") and the generated parts of the
 // pages in docs ("make docs") from the commands' help, the table of settings, the
-// built-in tools and the source. It is a program of its own, so that the shipped
-// binary has none of it.
+// built-in tools and the source. It is a separate program, so that none of it is in the
+// shipped binary.
 package main
 
 import (

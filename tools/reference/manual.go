@@ -14,8 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/commands"
 )
 
-// manual returns all man pages: one for each command and each topic of the help,
-// and those of the pages in docs that a person looks up away from a browser.
+// manual returns all man pages: one for each command and help topic, and some pages of docs
+// that users may want to read in a terminal.
 func manual(docs string, f footer) ([]page, error) {
 	root := commands.Program(f.version).Tree(io.Discard)
 	meanings := exitCodes(root)
@@ -78,8 +78,7 @@ func pageSection(cmd *cobra.Command) string {
 	return "1"
 }
 
-// lower returns a summary as man pages have it, without a capital at its
-// beginning.
+// lower returns a summary with a lower-case first letter, as is usual in man pages.
 func lower(short string) string {
 	runes := []rune(short)
 	if len(runes) > 1 && unicode.IsLower(runes[1]) {
@@ -149,7 +148,7 @@ func (r *roff) subcommands(cmd *cobra.Command) {
 		return
 	}
 	r.heading("COMMANDS")
-	r.paragraph("Each command has a page of its own, such as " + reference(cmd.Commands()[0]) + ".")
+	r.paragraph("Each command has its own page, such as " + reference(cmd.Commands()[0]) + ".")
 	for _, g := range cmd.Groups() {
 		r.subheading(g.Title)
 		r.group(cmd, g.ID)
@@ -201,7 +200,7 @@ func (r *roff) flags(title string, flags *pflag.FlagSet) {
 	})
 }
 
-// defaultOf says what a flag is if it is not given, unless that is nothing.
+// defaultOf describes the default of a flag; "" if it is a zero value.
 func defaultOf(f *pflag.Flag) string {
 	switch f.DefValue {
 	case "", "false", "0", "0s", "[]":
@@ -210,8 +209,8 @@ func defaultOf(f *pflag.Flag) string {
 	return " (default: " + f.DefValue + ")"
 }
 
-// exitStatus lists the exit codes that a command's help names, with the meaning
-// that they have for all commands if the help does not say more.
+// exitStatus lists the exit codes that a command's help names. If the help does not
+// describe a code, it gets its general meaning.
 func (r *roff) exitStatus(codes string, meanings map[string]string) error {
 	if codes == "" {
 		return nil
@@ -250,7 +249,7 @@ func cutExitCodes(long string) (rest, codes string) {
 	return strings.Replace(long, m[0], "", 1), strings.Join(strings.Fields(m[1]), " ")
 }
 
-// exitCodes returns the meanings of exit codes, from the topic of the help.
+// exitCodes returns the meanings of exit codes from the help topic exit-codes.
 func exitCodes(root *cobra.Command) map[string]string {
 	meanings := map[string]string{}
 	for _, row := range exitCodeRows(root) {
@@ -271,7 +270,7 @@ func exitCodeRows(root *cobra.Command) []row {
 	return rows
 }
 
-// seeAlso names the pages around a command's, but not those of all commands.
+// seeAlso returns the pages related to the page of a command.
 func seeAlso(cmd *cobra.Command) []string {
 	var pages []string
 	if cmd.HasParent() {

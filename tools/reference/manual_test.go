@@ -26,7 +26,7 @@ func writtenManual(t *testing.T) []string {
 	return files
 }
 
-// rendered returns what man shows of a page on a terminal of 80 columns.
+// rendered returns a page as man shows it on a terminal of 80 columns.
 func rendered(t *testing.T, file string) string {
 	t.Helper()
 	if _, err := exec.LookPath("mandoc"); err != nil {
@@ -36,7 +36,7 @@ func rendered(t *testing.T, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return regexp.MustCompile(".\b").ReplaceAllString(string(out), "") // bold is a letter typed twice
+	return regexp.MustCompile(".\b").ReplaceAllString(string(out), "") // bold is a letter printed twice
 }
 
 func TestManualOfCall(t *testing.T) {
@@ -49,7 +49,7 @@ func TestManualOfCall(t *testing.T) {
 	for _, want := range []string{
 		"       toolreg-call - run one tool\n",
 		"       toolreg call TOOL [k=v…] [flags]\n",
-		// A paragraph is filled anew; a table keeps its columns.
+		// Paragraphs are refilled; tables keep their columns.
 		"       Run a tool and print its result: formatted on a terminal, as a model\n",
 		"       --params JSON       the object itself\n",
 		"                           --params-file\n",
@@ -61,7 +61,7 @@ func TestManualOfCall(t *testing.T) {
 		"toolreg 1.2.3 ",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the page does not have %q:\n%s", want, text)
+			t.Errorf("the page lacks %q:\n%s", want, text)
 		}
 	}
 }
@@ -69,9 +69,8 @@ func TestManualOfCall(t *testing.T) {
 // described matches a page with a description.
 var described = regexp.MustCompile(`(?m)^DESCRIPTION$\n {7}\S`)
 
-// Every command that the help shows has a page, and so have the topics, the
-// settings and the policy. Viewers find nothing wrong with them, and only what
-// must not be broken is wider than the terminal.
+// Every command in the help has a page, and so do the topics, the settings and the policy.
+// mandoc reports no problems in them, and only literal lines are wider than the terminal.
 func TestManual(t *testing.T) {
 	var names []string
 	for _, file := range writtenManual(t) {
@@ -85,7 +84,7 @@ func TestManual(t *testing.T) {
 		}
 		text := rendered(t, file)
 		if !described.MatchString(text) {
-			t.Errorf("%s describes nothing:\n%s", file, text)
+			t.Errorf("%s has no description:\n%s", file, text)
 		}
 		for line := range strings.Lines(text) {
 			if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > 80 && !strings.HasPrefix(line, "           ") {
@@ -104,7 +103,7 @@ func TestManual(t *testing.T) {
 	}
 	for _, hidden := range []string{"toolreg-help.1", "toolreg-keep-background.1", "toolreg-evaluate-expression.1", "toolreg-flags.7"} {
 		if slices.Contains(names, hidden) {
-			t.Errorf("a page %s", hidden)
+			t.Errorf("the hidden command has a page %s", hidden)
 		}
 	}
 }

@@ -8,20 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// footer is what is the same at the foot of all man pages.
+// footer is the text at the foot of all man pages.
 type footer struct{ version, date string }
 
 // page is a man page.
 type page struct{ name, section, text string }
 
-// roff builds a man page with the macros of man(7), which groff and mandoc know.
+// roff builds a man page with the macros of man(7), which groff and mandoc support.
 type roff struct {
 	strings.Builder
-	begun bool // a heading was written and nothing below it
+	begun bool // a heading was written, but no text below it
 }
 
-// newRoff begins a page. Lines are not justified and words not divided, because
-// most long words are names that a reader wants to copy.
+// newRoff begins a page. Lines are not justified and words are not hyphenated, because
+// most long words are names that readers want to copy.
 func newRoff(name, section, short string, f footer) *roff {
 	r := &roff{}
 	fmt.Fprintf(r, ".TH %s %s %s %s %s\n.nr HY 0\n.nh\n.ad l\n", quote(strings.ToUpper(name)), section, strconv.Quote(f.date), quote("toolreg "+f.version), quote("toolreg manual"))
@@ -38,7 +38,7 @@ func (r *roff) macro(name, arg string) {
 	r.begun = true
 }
 
-// line writes a line of escaped text. A period at its beginning is no macro.
+// line writes a line of escaped text. A period at its beginning does not start a macro.
 func (r *roff) line(text string) {
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
 		text = `\&` + text
@@ -53,7 +53,7 @@ func (r *roff) text(text string) {
 	for word := range strings.FieldsSeq(text) {
 		if line != "" && len(line)+1+len(word) > 76 {
 			if strings.ContainsAny(line[len(line)-1:], ".?!)") {
-				line += `\&` // no double space for a sentence that happens to end here
+				line += `\&` // prevent a double space if a sentence ends here
 			}
 			r.line(line)
 			line = ""
@@ -77,7 +77,7 @@ func (r *roff) gap() {
 	}
 }
 
-// item writes a term and, indented, what it means. Both are escaped text.
+// item writes a term and its meaning, indented. Both are escaped text.
 func (r *roff) item(term, meaning string) {
 	r.WriteString(".TP\n")
 	r.line(term)
@@ -118,9 +118,9 @@ func (r *roff) literal(lines string) {
 	r.WriteString(".EE\n.RE\n")
 }
 
-// escape returns text in which every character stands for itself, also when
-// the page is copied: groff makes typographic signs of plain ones. What is not
-// ASCII is written as an escape, because not every viewer expects UTF-8.
+// escape escapes text so that every character is shown and copied as it is: groff would
+// turn some ASCII characters into typographic ones. Characters outside of ASCII are written
+// as escapes, because not every viewer expects UTF-8.
 func escape(text string) string {
 	var b strings.Builder
 	for _, c := range text {
@@ -149,14 +149,14 @@ func escape(text string) string {
 // quote returns text as the argument of a macro.
 func quote(text string) string { return `"` + strings.ReplaceAll(escape(text), `"`, `""`) + `"` }
 
-// bold returns code. Long lists may be broken after a comma.
+// bold returns text as escaped code. Long lists may be broken after a comma.
 func bold(text string) string {
 	return `\fB` + strings.ReplaceAll(escape(text), ",", `,\:`) + `\fR`
 }
 
 func italic(text string) string { return `\fI` + escape(text) + `\fR` }
 
-// marked matches flags, and the words that stand for values in a usage line.
+// marked matches flags and the placeholders of values in a usage line.
 var marked = regexp.MustCompile(`--?[a-z][a-z-]*|\b[A-Z][A-Z_]+\b|\bk=v\b`)
 
 // prose returns plain text as escaped text with flags in bold.

@@ -12,10 +12,9 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// shapes returns the documents that the program prints as JSON, as the blocks of
-// the documentation name them: "servers[] mcpclient.Info" is an object with a
-// list. Those whose type says nothing, such as messages of providers, are left
-// out.
+// shapes returns the documents that the program prints as JSON, named as in the blocks of
+// the documentation: "servers[] mcpclient.Info" is an object with a list. Documents whose
+// static type does not describe them, such as messages of providers, are left out.
 func (s *source) shapes() []string {
 	var found []string
 	s.calls(func(p *packages.Package, name string, call *ast.CallExpr) {
@@ -32,7 +31,8 @@ func (s *source) shapes() []string {
 	return slices.Compact(found)
 }
 
-// shapeOf names the shape of an expression; "" if its type says nothing.
+// shapeOf returns the name of the shape of an expression; "" if its static type does not
+// describe it.
 func shapeOf(p *packages.Package, e ast.Expr) string {
 	t := p.TypesInfo.TypeOf(e)
 	if lit, ok := e.(*ast.CompositeLit); ok && len(lit.Elts) == 1 {
@@ -87,8 +87,8 @@ func (s *source) shapeTable(shape string) (string, error) {
 	return w.String(), nil
 }
 
-// special gives words for types that many documents have, which are sections of
-// their own, and for those that encode themselves.
+// special returns descriptions of types that have their own sections, because many
+// documents contain them, and of types that encode themselves.
 func special() map[string]string {
 	return map[string]string{
 		"json.RawMessage":      "any",
@@ -110,7 +110,7 @@ func special() map[string]string {
 type shapeWriter struct {
 	*source
 	strings.Builder
-	within []types.Type // the structs around a field
+	within []types.Type // the structs that contain the field
 }
 
 func (w *shapeWriter) fields(t types.Type, prefix string) error {
@@ -144,7 +144,7 @@ func (w *shapeWriter) fields(t types.Type, prefix string) error {
 	return nil
 }
 
-// field writes a row, and rows for the fields of what it holds.
+// field writes a row for a field, and rows for the fields of the struct that it holds.
 func (w *shapeWriter) field(f *types.Var, path string, optional bool) error {
 	kind, inner, mark, err := w.kind(f.Type())
 	if err != nil {
@@ -164,8 +164,8 @@ func (w *shapeWriter) field(f *types.Var, path string, optional bool) error {
 	return w.fields(inner, path+mark+".")
 }
 
-// kind returns the words for a type, and the struct whose fields follow with
-// what stands between the two names.
+// kind returns the description of a type. If the type holds a struct whose fields follow,
+// it also returns the struct and the text between the names of the field and its fields.
 func (w *shapeWriter) kind(t types.Type) (words string, inner types.Type, mark string, err error) {
 	t = deref(t)
 	if words, ok := special()[typeName(t)]; ok {
@@ -173,7 +173,7 @@ func (w *shapeWriter) kind(t types.Type) (words string, inner types.Type, mark s
 	}
 	for _, method := range []string{"MarshalJSON", "MarshalText"} {
 		if m, _, _ := types.LookupFieldOrMethod(t, true, nil, method); m != nil {
-			return "", nil, "", fmt.Errorf("%s encodes itself: describe it in special", typeName(t))
+			return "", nil, "", fmt.Errorf("%s encodes itself; describe it in special", typeName(t))
 		}
 	}
 	switch u := t.Underlying().(type) {

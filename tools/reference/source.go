@@ -14,10 +14,10 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// source is the program's own source with its types.
+// source is the source code of the program with its types.
 type source struct {
 	packages []*packages.Package
-	comments map[string]string // of the fields of structs, by place
+	comments map[string]string // comments of struct fields, by position
 }
 
 // loadSource reads the packages that print documents and diagnostics, in the
@@ -40,7 +40,7 @@ func loadSource(root string) (*source, error) {
 	return s, err
 }
 
-// readComments keeps what the source says of the fields of structs.
+// readComments records the comments of struct fields.
 func (s *source) readComments(files *token.FileSet, file *ast.File) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		structure, ok := n.(*ast.StructType)
@@ -60,13 +60,13 @@ func (s *source) readComments(files *token.FileSet, file *ast.File) {
 	})
 }
 
-// place identifies a field, however the package was read.
+// place identifies a field regardless of how its package was loaded.
 func place(files *token.FileSet, at token.Pos, name string) string {
 	p := files.Position(at)
 	return fmt.Sprintf("%s:%d:%s", p.Filename, p.Line, name)
 }
 
-// calls visits the calls of functions and methods of the program, by name.
+// calls visits the calls of the program's functions and methods with their names.
 func (s *source) calls(visit func(p *packages.Package, name string, call *ast.CallExpr)) {
 	for _, p := range s.packages {
 		for _, file := range p.Syntax {
@@ -96,7 +96,7 @@ func called(p *packages.Package, call *ast.CallExpr) *types.Func {
 	return f
 }
 
-// named returns a type by its package's and its own name, such as audit.Entry.
+// named returns the type with a qualified name such as audit.Entry.
 func (s *source) named(name string) (types.Type, error) {
 	pkg, own, _ := strings.Cut(name, ".")
 	for _, p := range s.packages {
@@ -107,7 +107,7 @@ func (s *source) named(name string) (types.Type, error) {
 			return obj.Type(), nil
 		}
 	}
-	return nil, fmt.Errorf("there is no type %s", name)
+	return nil, fmt.Errorf("unknown type %s", name)
 }
 
 // choices returns the values of a type's constants, in the order of the source.

@@ -59,7 +59,7 @@ func settingType(s *table.Row) string {
 		table.Network: "none, loopback, all or a list of hosts", table.Command: "command", table.Strings: "list of strings", table.Pairs: "object of strings", table.Objects: "list of objects", table.Calls: "list of calls"}[s.Type]
 }
 
-// builtinTools returns the built-in tools. They are not called.
+// builtinTools returns the built-in tools, to describe them and not to call them.
 func builtinTools() ([]registry.Tool, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -73,7 +73,7 @@ func builtinTools() ([]registry.Tool, error) {
 func (g *generator) toolReference(name string) (string, error) {
 	i := slices.IndexFunc(g.tools, func(t registry.Tool) bool { return t.Name == name })
 	if i < 0 {
-		return "", fmt.Errorf("there is no built-in tool %s", name)
+		return "", fmt.Errorf("unknown built-in tool %s", name)
 	}
 	t := &g.tools[i]
 	var b strings.Builder

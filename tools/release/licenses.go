@@ -12,17 +12,16 @@ import (
 	"github.com/google/licenseclassifier/v2/assets"
 )
 
-// accepted lists the licenses that let a binary under Apache-2.0 include the
-// module if their texts come with it. Any other needs a decision first.
+// accepted lists the licenses of modules that a binary under Apache-2.0 may include if it
+// comes with their texts. Decide about any other license before adding it.
 func accepted() []string {
 	return []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 }
 
-// licenseFile matches the names of files that must come with a binary.
+// licenseFile matches the names of files whose texts must come with a binary.
 var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|copyright|patents)([-._].*)?$`)
 
-// readTexts reads the licenses and notices of a module. Equal texts are kept
-// once.
+// readTexts reads the licenses and notices of a module, without duplicates.
 func (m *module) readTexts() error {
 	slices.Sort(m.folders)
 	for _, dir := range m.folders {

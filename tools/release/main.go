@@ -1,7 +1,6 @@
-// Command release writes what packages of toolreg carry beside the program: the
-// licenses of everything that is linked into it, and a bill of materials for one
-// binary. It is a module of its own, so that the program needs none of its
-// libraries, and it must run within the repository.
+// Command release writes what packages of toolreg contain in addition to the program: the
+// licenses of all linked modules, and a bill of materials for a binary. It is a separate
+// module, so that the program does not depend on its libraries. Run it in the repository.
 package main
 
 import (

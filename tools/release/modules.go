@@ -20,13 +20,13 @@ type module struct {
 	License       string // an SPDX expression
 	Texts         []text // its licenses and notices
 
-	folders []string // of its packages, and those above them
+	folders []string // folders of its packages and their parents
 }
 
 type text struct{ Name, Content string }
 
-// linkedModules returns the modules that are linked into toolreg on any of the
-// systems, by path. Which they are does not depend on the processor.
+// linkedModules returns the modules that are linked into toolreg on any of the systems,
+// sorted by path. They do not depend on the processor architecture.
 func linkedModules(systems ...string) ([]*module, error) {
 	byPath := map[string]*module{}
 	for _, system := range systems {
@@ -85,7 +85,7 @@ func addPackages(modules map[string]*module, system string) error {
 	}
 }
 
-// addTo notes the folders in which the licenses of a package can be.
+// addTo records the folders that may contain the licenses of a package.
 func (p listed) addTo(modules map[string]*module) {
 	path, version, top, dir := p.Module.Path, p.Module.Version, p.Module.Dir, p.Dir
 	if p.Standard {

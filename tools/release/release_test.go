@@ -14,10 +14,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-const root = "../.." // of the program's module
+const root = "../.." // the folder of the program's module
 
-// TestTwoFoldersGiveOneBinary builds the program as releases are built.
-func TestTwoFoldersGiveOneBinary(t *testing.T) {
+// TestBuildIsReproducible builds the program in two folders, as releases are built.
+func TestBuildIsReproducible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("building with -trimpath takes a minute at first")
 	}
@@ -30,7 +30,7 @@ func TestTwoFoldersGiveOneBinary(t *testing.T) {
 		}
 	}
 	if !bytes.Equal(binaries[0], binaries[1]) {
-		t.Error("make build gives different binaries in different folders")
+		t.Error("make build produces different binaries in different folders")
 	}
 }
 
@@ -59,8 +59,8 @@ func build(t *testing.T, dir string) string {
 	return filepath.Join(dir, "bin", "toolreg")
 }
 
-// TestSBOM holds a bill of materials against the schema of CycloneDX 1.6, and
-// looks for what a reader of it wants to know.
+// TestSBOM validates a bill of materials against the schema of CycloneDX 1.6 and checks its
+// most important entries.
 func TestSBOM(t *testing.T) {
 	t.Chdir(root)
 	binary := filepath.Join(t.TempDir(), "toolreg")
@@ -72,7 +72,7 @@ func TestSBOM(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bom.String() != again.String() {
-		t.Errorf("the same binary gives different documents:\n%s\n%s", &bom, &again)
+		t.Errorf("the documents of the same binary differ:\n%s\n%s", &bom, &again)
 	}
 	var document any
 	if err := json.Unmarshal(bom.Bytes(), &document); err != nil {
@@ -136,9 +136,9 @@ func TestEveryModuleHasItsLicense(t *testing.T) {
 	}
 }
 
-// TestLicensesFailClosed checks that a module whose terms are not known to be
-// acceptable stops the release.
-func TestLicensesFailClosed(t *testing.T) {
+// TestUnacceptedLicensesFail checks that a module without an accepted license stops the
+// release.
+func TestUnacceptedLicensesFail(t *testing.T) {
 	gpl, err := assets.ReadLicenseFile("License/GPL-2.0/license.txt")
 	if err != nil {
 		t.Fatal(err)

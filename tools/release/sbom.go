@@ -15,8 +15,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM writes the bill of materials of a binary of toolreg: what it says
-// itself that it is built of. Equal binaries give equal documents.
+// writeSBOM writes the bill of materials of a toolreg binary, from the build information in
+// it. The document depends only on the binary and the version.
 func writeSBOM(out io.Writer, binary, version string) error {
 	data, err := os.ReadFile(binary)
 	if err != nil {
@@ -53,8 +53,8 @@ func writeSBOM(out io.Writer, binary, version string) error {
 	return cdx.NewBOMEncoder(out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6)
 }
 
-// linkedComponents describes the modules that a binary names, and the standard
-// library.
+// linkedComponents describes the modules in the build information of a binary, and the
+// standard library.
 func linkedComponents(info *debug.BuildInfo, modules []*module) ([]cdx.Component, error) {
 	byPath := map[string]*module{}
 	for _, m := range modules {
@@ -76,7 +76,7 @@ func linkedComponents(info *debug.BuildInfo, modules []*module) ([]cdx.Component
 	return components, nil
 }
 
-// uuid makes a UUID of version 8 (RFC 9562) of a digest.
+// uuid returns a UUID of version 8 (RFC 9562) with the bits of b.
 func uuid(b [16]byte) string {
 	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
@@ -91,7 +91,7 @@ func packageURL(path, version string) string {
 	return "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// buildSettings returns those of the build settings that a binary has.
+// buildSettings returns the named build settings of a binary, except missing ones.
 func buildSettings(info *debug.BuildInfo, keys ...string) *[]cdx.Property {
 	var properties []cdx.Property
 	for _, key := range keys {

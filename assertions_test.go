@@ -13,19 +13,20 @@ import (
 	"testing"
 )
 
-// negated matches what a script says must not be in an output or a file.
+// negated matches assertions of scripts that a text is not in an output or a file.
 var negated = regexp.MustCompile(`(?m)^(?:\[[^\]]*\] )*! (?:stdout|stderr|grep)(?: -count=\d+)? ('(?:[^']|'')*'|\S+)`)
 
-// asserted matches what a script says must be there.
+// asserted matches assertions of scripts that a text is present.
 var asserted = regexp.MustCompile(`(?m)^(?:\[[^\]]*\] )*(?:stdout|stderr|grep) .*$`)
 
-// wording matches the parts of a text that are compared: not the signs between them,
-// which output formats put there.
+// wording matches the parts of a text that are compared. Punctuation between them is left
+// out, because output formats add it.
 var wording = regexp.MustCompile(`\pL[\pL\d_.:-]+(?: [\pL\d_.:-]+)*`)
 
-// TestNegativeAssertionsCanFail wants each text that a script says is not printed to stand
-// in the code as a string, in the same script, or in what another script says is printed.
-// A text that stands nowhere is not printed by anything, so its absence says nothing.
+// TestNegativeAssertionsCanFail checks that each text that a script says is not printed
+// occurs in a string of the code, in the same script, or in a positive assertion of
+// another script. A text that occurs nowhere is never printed, so asserting its absence
+// tests nothing.
 func TestNegativeAssertionsCanFail(t *testing.T) {
 	var known strings.Builder
 	known.WriteString("panic goroutine fatal error\n") // of the Go runtime
@@ -67,12 +68,12 @@ func TestNegativeAssertionsCanFail(t *testing.T) {
 			pattern := strings.ReplaceAll(strings.Trim(text[at[2]:at[3]], "'"), "''", "'")
 			parsed, err := syntax.Parse(pattern, syntax.Perl)
 			if err != nil {
-				continue // with variables of the script
+				continue // the text contains variables of the script
 			}
 			for _, literal := range literals(parsed) {
 				for _, words := range wording.FindAllString(literal, -1) {
 					if !strings.Contains(everywhere, words) && !strings.Contains(here, words) {
-						t.Errorf("%s:%d: nothing prints %q any more", path, 1+strings.Count(text[:at[0]], "\n"), words)
+						t.Errorf("%s:%d: nothing prints %q any more; update or remove the assertion", path, 1+strings.Count(text[:at[0]], "\n"), words)
 					}
 				}
 			}
@@ -97,8 +98,8 @@ func quoted(src []byte) []byte {
 	}
 }
 
-// literals returns the texts that a match of an expression may have, one for each
-// alternative and the longest of several in a row.
+// literals returns the literal texts that a match of an expression contains: one for each
+// alternative, and the longest one of a sequence.
 func literals(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpLiteral:

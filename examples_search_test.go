@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// TestExamplesSearch runs the example agents over 300 tools. The model searches,
-// calls what it found, and calls it again in a later turn; each turn runs toolreg
-// anew. The declarations are the same in every turn, and few.
+// TestExamplesSearch runs the example agents with 300 tools. The model searches for a
+// tool, calls it, and calls it again in a later turn. Each turn starts toolreg again, and
+// must declare the same few tools.
 func TestExamplesSearch(t *testing.T) {
 	agents(t, map[string]func() http.Handler{
 		"openai.sh":    func() http.Handler { return searchingOpenAI() },
@@ -31,8 +31,8 @@ func TestExamplesSearch(t *testing.T) {
 	})
 }
 
-// manyTools returns a folder whose user settings have 300 tools, each of which
-// prints its params.
+// manyTools returns a configuration folder whose settings have 300 tools. Each tool prints
+// its params.
 func manyTools(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,16 +61,16 @@ func manyTools(t *testing.T) string {
 	return dir
 }
 
-// searching is a provider's API with a model that searches for a tool and calls it
+// searching is the API of a provider, with a model that searches for a tool and calls it
 // in two turns.
 type searching struct {
 	path string
-	// turns are the model's responses before the last one, said that one.
+	// turns are the model's responses except the last one, which is said.
 	turns []any
 	said  any
-	// answer checks the answer to a turn, which the messages end with.
+	// answer checks the answer to a turn, at the end of the messages.
 	answer func(turn int, messages any) error
-	// messages is the field with the conversation, declared checks the tools.
+	// messages is the name of the field with the conversation; declared checks the tools.
 	messages string
 	declared func(tools any) error
 
@@ -111,9 +111,10 @@ func (s *searching) turn(r *http.Request) (any, error) {
 	return s.turns[s.at-1], nil
 }
 
-// wanted is the tool that the model looks for, and year what it asks in a turn.
+// wanted is the tool that the model looks for.
 const wanted = "invoice_217"
 
+// year returns the params of the model's call in a turn.
 func year(turn int) doc { return doc{"year": 2020 + turn} }
 
 func asText(v any) string {
@@ -143,8 +144,8 @@ func checkSearch(result string) error {
 	return nil
 }
 
-// checkReached checks that few tools are declared, the wanted one not, but the
-// three that find it.
+// checkReached checks that few tools are declared: not the wanted one, but the three that
+// find and call it.
 func checkReached(names []string) error {
 	all := " " + strings.Join(names, " ") + " "
 	if len(names) > 200 || strings.Contains(all, " "+wanted+" ") || !strings.HasSuffix(all, " search_tools describe_tools call_tool ") {
@@ -205,7 +206,7 @@ func searchingGemini() *searching {
 	}
 }
 
-// searchingAnthropic searches itself.
+// searchingAnthropic returns an API that searches itself.
 func searchingAnthropic() *searching {
 	message := func(stop string, content ...any) any {
 		return doc{"type": "message", "role": "assistant", "stop_reason": stop, "content": content}
@@ -241,7 +242,7 @@ func searchingAnthropic() *searching {
 	}
 }
 
-// searchingResponses leaves the search to its client.
+// searchingResponses returns an API that leaves the search to its client.
 func searchingResponses() *searching {
 	turn := func(item doc) any { return doc{"output": []any{item}} }
 	call := func(i int) any {

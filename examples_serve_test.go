@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestServiceFiles has the programs themselves check the files of examples/serve.
+// TestServiceFiles checks the files of examples/serve with the programs that read them.
 func TestServiceFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"haproxy.cfg", "nginx.conf", "toolreg.service", "toolreg.socket"} {
@@ -19,7 +19,7 @@ func TestServiceFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// These need not be installed.
+		// These programs need not be installed.
 		text = bytes.ReplaceAll(text, []byte("/usr/bin/toolreg"), []byte("/bin/true"))
 		text = bytes.ReplaceAll(text, []byte("Documentation=man:toolreg-serve(1)\n"), nil)
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {

@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-// TestExamples runs the example agents against stand-ins of the providers' APIs
-// that refuse what the real ones would: the model reads a file and calls a tool
-// that is not there, then says what it read.
+// TestExamples runs the example agents against fake provider APIs that reject what the
+// real ones would reject. The model reads a file, calls a tool that does not exist, and
+// then says what it read.
 func TestExamples(t *testing.T) {
 	agents(t, map[string]func() http.Handler{
 		"openai.sh":    func() http.Handler { return openAIStandIn() },
@@ -38,8 +38,8 @@ func TestExamples(t *testing.T) {
 	})
 }
 
-// agents runs a test over the example agents, each with a provider's API. run runs
-// the agent in a folder and returns what it prints.
+// agents runs a test for each example agent with its provider's API. run runs the agent in
+// a folder and returns its output.
 func agents(t *testing.T, apis map[string]func() http.Handler, test func(t *testing.T, run func(dir, prompt string) string)) {
 	t.Helper()
 	bin, agent := t.TempDir(), filepath.Join(t.TempDir(), "agent")
@@ -80,8 +80,8 @@ func agents(t *testing.T, apis map[string]func() http.Handler, test func(t *test
 	}
 }
 
-// withoutTypes returns the JavaScript that Node.js makes of a file in TypeScript.
-// Newer versions than that of the tests run the file itself.
+// withoutTypes returns the JavaScript that Node.js makes of a TypeScript file. Newer
+// versions of Node.js than the one of the tests run the file directly.
 func withoutTypes(t *testing.T, path string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "node", "-e",
@@ -109,14 +109,14 @@ func build(t *testing.T, dir, out, pkg string) {
 
 type doc = map[string]any
 
-// standIn is a provider's API with a model that knows two lines.
+// standIn is the API of a provider, with a model that gives two fixed responses.
 type standIn struct {
 	path, auth string
-	header     string // of the key
-	// tool returns the name that a declaration gives a tool.
+	header     string // the header with the key
+	// tool returns the name in the declaration of a tool.
 	tool func(declaration any) (string, bool)
-	// calls is the response that calls read_file and nowhere, said the one that
-	// says text; result digs the two results out of the conversation after it.
+	// calls is the response that calls the tools read_file and nowhere, and said returns
+	// the response with a text. results extracts the two results from the conversation.
 	calls   any
 	said    func(text string) any
 	results func(body doc) (read, unknown string, err error)
@@ -171,7 +171,7 @@ func (s *standIn) checkTools(tools any) error {
 	for _, d := range list {
 		name, ok := s.tool(d)
 		if !ok || name == "" || slices.Contains(names, name) {
-			return fmt.Errorf("a declaration is unfit: %v", d)
+			return fmt.Errorf("a declaration is invalid: %v", d)
 		}
 		names = append(names, name)
 	}
@@ -181,7 +181,7 @@ func (s *standIn) checkTools(tools any) error {
 	return nil
 }
 
-// dig follows keys and indices into a document; nil where they lead nowhere.
+// dig follows keys and indices into a document; nil if an element does not exist.
 func dig(v any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -207,7 +207,7 @@ func text(v any, path ...any) string {
 	return s
 }
 
-// isSchema reports whether v is a schema of params that every API takes.
+// isSchema reports whether v is a schema of params that every API accepts.
 func isSchema(v any) bool { return text(v, "type") == "object" && dig(v, "properties") != nil }
 
 func openAIStandIn() *standIn {

@@ -1,6 +1,5 @@
-// Package toolreg_test checks rules about the code of the whole module: which
-// package may import which, and a few things that no package may do.
-// docs/ARCHITECTURE.md gives the reasons.
+// Package toolreg_test checks rules about the code of the whole module: which package may
+// import which, and what no package may do. docs/ARCHITECTURE.md explains the rules.
 package toolreg_test
 
 import (
@@ -153,8 +152,8 @@ func soleImporters() map[string][]string {
 		"mvdan.cc/sh/v3":                           {"internal/policy/shell", "internal/process"},
 		"os/exec":                                  {"internal/process", "tools/mutants"},
 		"github.com/pelletier/go-toml/v2":          {"internal/agents"},
-		// It calls methods by name, for which the linker keeps every exported
-		// method of the program: megabytes.
+		// It calls methods by name, so the linker would keep every exported method, which
+		// adds megabytes to the program.
 		"text/template": nil,
 		"html/template": nil,
 	}
@@ -189,8 +188,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// listPackages maps each package of the module to what it imports when built
-// for one system, tests apart.
+// listPackages maps each package of the module to its imports on one system, without
+// those of its tests.
 func listPackages(t *testing.T, system string) map[string][]string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Imports", "./...")
@@ -228,7 +227,7 @@ func mayImport(may []string, own string) bool {
 	return matches(may, own) || slices.Contains(shared(), own)
 }
 
-// matches reports whether a list of packages holds one; "x/*" is those below x.
+// matches reports whether a list contains a package; "x/*" means the packages below x.
 func matches(list []string, pkg string) bool {
 	return slices.ContainsFunc(list, func(one string) bool {
 		parent, all := strings.CutSuffix(one, "/*")
@@ -240,13 +239,14 @@ func within(path, parent string) bool {
 	return path == parent || strings.HasPrefix(path, parent+"/")
 }
 
-// TestHabits checks that the process ends in one place, that contexts come from
-// main, that nothing runs before it, and that exported names have comments.
+// TestHabits checks that the process exits in one place, that root contexts are created
+// only in main, that no init function runs before it, and that exported names have
+// comments.
 func TestHabits(t *testing.T) {
 	var exits []string
 	for path, file := range parseSources(t) {
 		dir := filepath.ToSlash(filepath.Dir(path))
-		mayRoot := path == mainFile || slices.Contains(forTests(), dir) // a process of its own
+		mayRoot := path == mainFile || slices.Contains(forTests(), dir) // these run as processes of their own
 		ast.Inspect(file.tree, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
@@ -284,8 +284,8 @@ func selected(n *ast.SelectorExpr) string {
 	return ""
 }
 
-// undocumented returns the exported names of a file that have no comment of their
-// own or of their group, except the methods of errors, which say what others do.
+// undocumented returns the exported names of a file without a comment of their own or of
+// their group, except the methods of errors, which implement standard interfaces.
 func undocumented(file *ast.File) []*ast.Ident {
 	var names []*ast.Ident
 	check := func(name *ast.Ident, comments ...*ast.CommentGroup) {
@@ -331,8 +331,8 @@ func receiver(method *ast.FuncDecl) *ast.Ident {
 	}
 }
 
-// changing lists the package variables that may change, because what they describe
-// exists once in a process.
+// changing lists the package variables that may change, because they describe something
+// that exists once per process.
 func changing() []string {
 	return []string{
 		"internal/process.forking",        // the thread that starts all children
@@ -361,7 +361,7 @@ func TestPackageVariables(t *testing.T) {
 		}
 	}
 	if slices.Sort(known); !slices.Equal(known, changing()) {
-		t.Errorf("of the variables of changing, only %q change", known)
+		t.Errorf("changing lists variables that do not change; only %q do", known)
 	}
 }
 
@@ -371,8 +371,8 @@ func changedVariables(dir string, files []source) map[string]string {
 	for _, file := range files {
 		trees = append(trees, file.tree)
 	}
-	// Nothing is imported, and the files are for several systems, so that there are
-	// errors; the package's own names are known nevertheless.
+	// Ignore errors: imports are not loaded, and the files are for several systems. The
+	// package's own names are resolved nevertheless.
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}
 	pkg, _ := (&types.Config{Error: func(error) {}}).Check(dir, files[0].set, trees, &info)
 	found := map[string]string{}
@@ -384,7 +384,7 @@ func changedVariables(dir string, files []source) map[string]string {
 	}
 	for _, tree := range trees {
 		for _, spec := range valueSpecs(tree) {
-			// What is in sync and its atomic is there to be changed, except by OnceValue.
+			// Types of sync and sync/atomic are meant to change, unlike results of OnceValue.
 			if typ, ok := spec.Type.(*ast.SelectorExpr); ok && slices.Contains([]string{"sync", "atomic"}, types.ExprString(typ.X)) {
 				found[spec.Names[0].Name] = files[0].at(spec)
 			}
@@ -415,8 +415,8 @@ func changedVariables(dir string, files []source) map[string]string {
 	return found
 }
 
-// variable returns the variable that an expression is, or is a part of; nil if
-// there is none, or if it only leads to what is changed.
+// variable returns the variable that an expression is or is a part of; nil if there is
+// none, or if the expression refers to something outside of the variable.
 func variable(e ast.Expr) *ast.Ident {
 	for {
 		switch x := e.(type) {
@@ -459,7 +459,7 @@ type source struct {
 
 func (s source) at(n ast.Node) string { return s.set.Position(n.Pos()).String() }
 
-// parseSources returns every Go file that is no test, by its path.
+// parseSources returns every Go file except tests, by path.
 func parseSources(t *testing.T) map[string]source {
 	t.Helper()
 	set, sources := token.NewFileSet(), map[string]source{}

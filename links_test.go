@@ -10,15 +10,15 @@ import (
 	"unicode"
 )
 
-// TestLinks follows every link between the pages of the repository, down to the
-// heading, and wants each page of docs to be in its index.
+// TestLinks checks that every link between the pages of the repository leads to an
+// existing page and heading, and that the index of docs links to each page.
 func TestLinks(t *testing.T) {
 	pages := markdownPages(t)
 	index := filepath.Join("docs", "README.md")
 	var indexed []string
 	for path, text := range pages {
 		for _, m := range pageLink.FindAllStringSubmatch(outsideCode(text), -1) {
-			if strings.Contains(m[1], ":") { // of another site
+			if strings.Contains(m[1], ":") { // a link to another site
 				continue
 			}
 			file, anchor, _ := strings.Cut(m[1], "#")
@@ -30,9 +30,9 @@ func TestLinks(t *testing.T) {
 				indexed = append(indexed, target)
 			}
 			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s: %s leads nowhere", path, m[1])
+				t.Errorf("%s: the link %s has no target", path, m[1])
 			} else if anchor != "" && !slices.Contains(anchors(pages[target]), anchor) {
-				t.Errorf("%s: there is no heading for %s, only %q", path, m[1], anchors(pages[target]))
+				t.Errorf("%s: no heading matches the link %s, only %q", path, m[1], anchors(pages[target]))
 			}
 		}
 	}
@@ -70,12 +70,12 @@ var (
 	headingRow = regexp.MustCompile(`(?m)^#+ (.*)$`)
 )
 
-// outsideCode returns a page without what is code.
+// outsideCode returns a page without code.
 func outsideCode(page string) string {
 	return codeSpan.ReplaceAllString(codeBlock.ReplaceAllString(page, ""), "")
 }
 
-// anchors returns the anchors that sites make of a page's headings.
+// anchors returns the anchors that sites generate for the headings of a page.
 func anchors(page string) []string {
 	var found []string
 	for _, m := range headingRow.FindAllStringSubmatch(codeBlock.ReplaceAllString(page, ""), -1) {

@@ -12,10 +12,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Call makes one call of a tool that was found, with policy, hooks and
-// everything else that surrounds a call. Its errors are those of
-// [exec.Executor.Execute], or an *InputError about rules that cannot be read.
-// It is safe for concurrent use.
+// Call calls a tool that [Session.Find] returned, subject to policy, hooks and the rest
+// of the middleware. It returns the errors of [exec.Executor.Execute], or an *InputError
+// if the rules are invalid. It is safe for concurrent use.
 func (s *Session) Call(ctx context.Context, f Found, call registry.Call) (registry.Result, error) {
 	if f.reach != nil {
 		return f.reach.executor().Execute(ctx, f.Tool, call)
@@ -27,8 +26,8 @@ func (s *Session) Call(ctx context.Context, f Found, call registry.Call) (regist
 	return x.Execute(ctx, f.Tool, call)
 }
 
-// CallJSON makes a call with params as a model or a script sent them; name is
-// the name that the caller used for the tool.
+// CallJSON is like [Session.Call] with params as a model or a script sent them. name is
+// the name by which the caller referred to the tool.
 func (s *Session) CallJSON(ctx context.Context, f Found, name string, raw []byte) (registry.Result, error) {
 	params, err := registry.DecodeParams(f.Tool.Name, raw)
 	if err != nil {
@@ -37,8 +36,8 @@ func (s *Session) CallJSON(ctx context.Context, f Found, name string, raw []byte
 	return s.Call(ctx, f, registry.Call{Tool: name, Params: Restored(f.Tool, params)})
 }
 
-// Restored undoes in params what declarations changed in the schema, so that a
-// model's params match the tool's own schema.
+// Restored converts params that match a declared schema, which providers may change, to
+// params that match the tool's own schema.
 func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
 	if bytes.Contains(t.InputSchema, []byte(`"enum"`)) || bytes.Contains(t.InputSchema, []byte(`"const"`)) {
 		params = provider.RestoreEnums(t.InputSchema, params)
@@ -49,8 +48,8 @@ func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
 	return params
 }
 
-// callStep makes the call of a composite's step. It starts only the server that
-// the step needs, and makes the call like any other.
+// callStep calls the tool of a composite's step like any other tool. It starts only the
+// server that the step needs.
 func (s *Session) callStep(ctx context.Context, name string, params json.RawMessage) (registry.Result, error) {
 	f, err := s.Find(ctx, name, Query{Call: true, Step: true})
 	if err != nil {
@@ -59,15 +58,15 @@ func (s *Session) callStep(ctx context.Context, name string, params json.RawMess
 	return s.Call(ctx, f, registry.Call{Tool: name, Params: params})
 }
 
-// RefusedParams logs a call that was refused before a decision because its
-// params could not be read, and returns the error.
+// RefusedParams logs a call that was refused without a policy decision because its params
+// could not be read. It returns err.
 func (s *Session) RefusedParams(ctx context.Context, t *registry.Tool, err error) error {
 	return s.audit.Refused(ctx, t, err)
 }
 
-// Offered splits tools into those to declare and those whose every call is
-// denied. The latter are hidden, but a call of one is still answered with the
-// denial (spec section 5). The error is an *InputError about rules.
+// Offered splits tools into those to declare and those whose every call is denied. The
+// latter are hidden, but a call of one is still answered with the denial. It returns an
+// *InputError if the rules are invalid.
 func (s *Session) Offered(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) ([]*registry.Tool, []registry.Hidden, error) {
 	p, err := s.Policy(reg)
 	if err != nil {
@@ -94,5 +93,6 @@ func (r *run) Policy(reg *registry.Registry) (*policy.Policy, error) {
 	return p, nil
 }
 
-// shell returns the grammar of shell commands: that of the shell that will run them.
+// shell returns the shell whose grammar is used to read commands, which is the one that
+// runs them.
 func (r *run) shell() string { return builtin.Shell(r.env) }

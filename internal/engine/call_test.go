@@ -20,8 +20,8 @@ func (allowing) Decide(context.Context, *registry.Tool, registry.Call) policy.Ve
 	return policy.Verdict{Decision: policy.Allow, Origin: "default"}
 }
 
-// BenchmarkCall measures what a call costs with nothing around the tool, and
-// with everything that the settings can put there beside hooks.
+// BenchmarkCall measures a call without middleware, and with all middleware that the
+// settings can add except hooks.
 func BenchmarkCall(b *testing.B) {
 	home := b.TempDir()
 	retries := 3

@@ -7,8 +7,8 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 )
 
-// context returns the context of this run (spec section 6.2): the setting
-// context, overridden by --context and by the values that only toolreg knows.
+// context returns the context of this run: the setting context, overridden by --context
+// and by the values that toolreg sets itself.
 func (r *run) context() json.RawMessage {
 	facts := map[string]json.RawMessage{"sandboxed": json.RawMessage("false")}
 	for _, n := range r.set.RawNamed("context") {

@@ -10,15 +10,15 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Deferral returns how to declare the tools of a registry so that a model can
-// find those that it does not see. The error is an *InputError about rules.
+// Deferral returns the options for declaring a registry's tools, so that a model can find
+// those that are not declared. It returns an *InputError if the rules are invalid.
 func (s *Session) Deferral(ctx context.Context, whole *registry.Registry, all bool) (deferred.Options, error) {
 	offered, _, err := s.Offered(ctx, whole, whole.Tools())
 	set := s.set.Search
 	return deferred.Options{All: all, Budget: set.Budget, Client: set.Client, Overview: s.overview(offered), Always: s.alwaysDeclared()}, err
 }
 
-// alwaysDeclared reports whether search.always names a tool.
+// alwaysDeclared returns a function that reports whether search.always names a tool.
 func (s *Session) alwaysDeclared() func(*registry.Definition) bool {
 	always := s.set.Search.Always.Sourced()
 	return func(d *registry.Definition) bool {
@@ -66,8 +66,8 @@ type reach struct {
 	declared map[string]string // declared names, by name; nil: unchanged
 }
 
-// reaching returns the one of the three tools that a name means, if the
-// registry has no tool of that name; ok is false for other names.
+// reaching returns the one of the three tools with this name, if the registry has no tool
+// of that name. ok is false for all other names.
 func (s *Session) reaching(ctx context.Context, whole *registry.Registry, name, format string) (found Found, ok bool, err error) {
 	kind := deferred.Kind(name)
 	if kind == "" {
@@ -126,10 +126,11 @@ func (s *Session) Reaching(ctx context.Context, whole *registry.Registry, always
 	return out, nil
 }
 
-// Resolve returns the tool that a call is for and its params. They are those of
-// f unless it is call_tool: then the call becomes one of the tool that it
-// names, and nothing shows call_tool. Errors are those of [Session.Find], and
-// an *registry.ArgsError about the params of call_tool.
+// Resolve returns the tool to call, its name and its params. They are returned unchanged
+// unless f is call_tool: then they are those of the tool that the params of call_tool
+// name, and the call is made, logged and judged as a call of that tool. It returns the
+// errors of [Session.Find], or a *registry.ArgsError if the params of call_tool are
+// invalid.
 func (s *Session) Resolve(ctx context.Context, f Found, name string, raw json.RawMessage) (Found, string, json.RawMessage, error) {
 	if f.reach == nil || f.reach.kind != deferred.CallTool {
 		return f, name, raw, nil
@@ -145,8 +146,8 @@ func (s *Session) Resolve(ctx context.Context, f Found, name string, raw json.Ra
 	return found, inner, params, err
 }
 
-// Inner returns the name of the tool that call_tool with these params calls; "" for another
-// tool, or if the params are invalid.
+// Inner returns the name of the tool that call_tool calls with these params. It returns
+// "" if f is another tool or the params are invalid.
 func (f Found) Inner(raw json.RawMessage) string {
 	if f.reach == nil || f.reach.kind != deferred.CallTool || !jsonx.Valid(raw) {
 		return ""

@@ -9,8 +9,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// What is always declared stands beside the three tools that reach the rest.
-func TestWhatIsDeclaredBesideTheReachingTools(t *testing.T) {
+// Tools that are always declared come before the three tools that give access to the
+// others.
+func TestReachingIncludesAlwaysDeclaredTools(t *testing.T) {
 	w := newWorld(t, "search: {always: [x]}\ncoreTools: []\n", "a:x,z", "b:y")
 	s := w.session(Options{})
 	reg, err := s.All(t.Context())
@@ -30,8 +31,9 @@ func TestWhatIsDeclaredBesideTheReachingTools(t *testing.T) {
 	}
 }
 
-// A call of call_tool is one of the tool that it names, which is never call_tool.
-func TestResolve(t *testing.T) {
+// A call of call_tool becomes a call of the tool that it names, which must not be
+// call_tool.
+func TestResolveCallTool(t *testing.T) {
 	w := newWorld(t, "", "a:x")
 	s := w.session(Options{})
 	f, err := s.Find(t.Context(), "call_tool", Query{Call: true, Reach: true})

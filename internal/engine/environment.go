@@ -37,7 +37,7 @@ func (r *run) fetchOptions() builtin.FetchOptions {
 	return o
 }
 
-// fetchHeaders returns the headers that the settings have for an origin.
+// fetchHeaders returns the headers that the settings define for an origin.
 func (r *run) fetchHeaders(ctx context.Context, origin string) ([]builtin.FetchHeader, error) {
 	var out []builtin.FetchHeader
 	for _, o := range r.set.Fetch.Headers {
@@ -68,7 +68,7 @@ func proxyOf(environ []string) func(*url.URL) (*url.URL, error) {
 	return c.ProxyFunc()
 }
 
-// Endless is the time limit if the setting is 0.
+// Endless is the time limit used if the setting is 0, which means no limit.
 const Endless = 100_000 * time.Hour
 
 func orEndless(limit time.Duration) time.Duration { return cmp.Or(limit, Endless) }

@@ -20,18 +20,18 @@ type Query struct {
 	// Call requires the server's current definition of the tool, even if one is
 	// cached.
 	Call bool
-	// Whole gives tools of servers the names that they have in the whole
-	// registry, as declarations do.
+	// Whole uses the names that servers' tools have in the whole registry, as
+	// declarations do.
 	Whole bool
 	// Step also finds tools that an override hides from everything but the steps
 	// of composites.
 	Step bool
-	// Format makes names those of the declarations of this format. If it is
-	// empty, names of the registry come first.
+	// Format is the declaration format whose names are looked up. If it is empty, names
+	// of the registry take precedence.
 	Format string
-	// Reach lets the name be one of the tools by which a model reaches tools that
-	// are not declared, such as search_tools, where the registry has none of that
-	// name. Calls are made of what [Session.Resolve] returns.
+	// Reach also finds the tools through which a model reaches tools that are not
+	// declared, such as search_tools, if the registry has no tool of that name. Pass the
+	// result to [Session.Resolve] before calling it.
 	Reach bool
 }
 
@@ -48,7 +48,7 @@ func (q Query) lookup(reg *registry.Registry, name string) (*registry.Tool, erro
 type Found struct {
 	Registry *registry.Registry
 	Tool     *registry.Tool
-	reach    *reach // Tool is no tool of Registry, but reaches those; nil: it is one
+	reach    *reach // nil if Tool belongs to Registry; otherwise Tool gives access to its tools
 }
 
 // finder finds tools. It holds mu during a lookup.
@@ -64,8 +64,8 @@ type finder struct {
 	declared   map[string]map[string]string  // format -> name as declared -> name
 }
 
-// forget drops the registries because their sources have changed. Callers that
-// have one keep it.
+// forget drops the registries because their sources have changed. Callers may continue to
+// use one that they have.
 func (f *finder) forget() { f.registries, f.declared = nil, nil }
 
 // The steps of a lookup. A step that starts one server has the name of its
@@ -143,7 +143,7 @@ func (f *finder) lookup(ctx context.Context, name string, q Query) (Found, error
 			return Found{Registry: reg}, err
 		}
 	}
-	panic("the last step holds all sources")
+	panic("unreachable: the last step has all sources")
 }
 
 // steps returns the registries in which to look up a name, the smallest first
@@ -265,7 +265,7 @@ func (f *finder) explain(reg *registry.Registry, err error) error {
 		missing.Hidden = f.sources.hidden(reg, missing.Name)
 	}
 	if missing.Hidden != nil || len(missing.Versions) > 0 || f.answered(reg, f.sources.serverOf(missing.Name)) {
-		return err // it is known which source would have the tool
+		return err // the name says which source would have the tool
 	}
 	if failed := failedSources(reg); len(failed) > 0 {
 		return &maybeFailedError{err, failed}

@@ -78,7 +78,7 @@ func (w *world) write(name, content string) {
 	}
 }
 
-// serve makes a server have these tools from now on.
+// serve replaces the tools of a server.
 func (w *world) serve(name, tools string) {
 	w.t.Helper()
 	h, err := mcptest.Handler("--names", tools)
@@ -100,14 +100,14 @@ func (w *world) handle(name string, rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "out of order", http.StatusInternalServerError)
 		return
 	case "silent":
-		_, _ = io.Copy(io.Discard, r.Body) // only then is it noticed that the client went away
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise a canceled request is not noticed
 		<-r.Context().Done()
 		return
 	}
 	s.handler.ServeHTTP(rw, r)
 }
 
-// starts returns the servers that were asked since it was last called.
+// starts returns the servers that received requests since it was last called.
 func (w *world) starts() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,16 +143,15 @@ func (w *world) warn(d registry.Diagnostic) {
 
 const marking = "#!/bin/sh\ntouch ran\nprintf '{\"name\":\"%s\",\"description\":\"d\"}' greet\n"
 
-// withPlugin is the settings of a plugin with the tool greet, whose factory
-// leaves a file named ran.
+// withPlugin adds a plugin with the tool greet, whose factory creates a file named ran.
 func withPlugin(t *testing.T, w *world) {
 	w.write("plugins/p/plugin.yaml", "id: p\nfactory: [./make.sh]\ncall: [./make.sh]\n")
 	w.write("plugins/p/make.sh", marking)
 }
 
-// TestFindStartsWhatItMust goes through every branch of the one look-up, each
-// with the servers that it started.
-func TestFindStartsWhatItMust(t *testing.T) {
+// TestFindStartsOnlyNecessarySources covers every branch of the lookup and checks which
+// servers it started.
+func TestFindStartsOnlyNecessarySources(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		servers []string
@@ -163,19 +162,19 @@ func TestFindStartsWhatItMust(t *testing.T) {
 		plugin  bool // the plugin ran
 	}{
 		{"a built-in tool runs no plugin and no server", []string{"a:x", "b:y"}, "read_file", Query{}, "read_file builtin", "", false},
-		{"so does an alias of one", []string{"a:x"}, "read", Query{}, "read_file builtin", "", false},
+		{"an alias of a built-in tool runs neither", []string{"a:x"}, "read", Query{}, "read_file builtin", "", false},
 		{"a plugin's tool starts no server", []string{"a:x"}, "greet", Query{}, "greet plugin:p", "", true},
 		{"server__tool starts that server", []string{"a:x", "b:y"}, "b__y", Query{}, "b__y mcp:b", "b", true},
 		{"server__tool of the only server", []string{"a:x"}, "a__x", Query{}, "x mcp:a", "a", true},
-		{"the longest server name counts", []string{"a:x", "a__b:c"}, "a__b__c", Query{}, "a__b__c mcp:a__b", "a__b", true},
-		{"wherever it stands", []string{"a__b:c", "a:x"}, "a__b__c", Query{}, "a__b__c mcp:a__b", "a__b", true},
-		{"a plain name starts all", []string{"a:x", "b:y"}, "y", Query{}, "y mcp:b", "a b", true},
-		{"the first server has a name", []string{"a:x", "b:x"}, "x", Query{}, "x mcp:a", "a*", true}, // and b is not waited for
-		{"a declaration wants names of the whole", []string{"a:x", "b:y"}, "b__y", Query{Whole: true}, "y mcp:b", "a b", true},
-		{"though not for local tools", []string{"a:x"}, "greet", Query{Whole: true}, "greet plugin:p", "", true},
-		{"a name as declared is of the whole", []string{"a:x.y", "b:z"}, "x_y", Query{Format: "openai"}, "x.y mcp:a", "a b", true},
-		{"and of any format without one", []string{"a:x.y", "b:z"}, "x_y", Query{}, "x.y mcp:a", "a b", true},
-		{"an alias could be the name of a declaration", []string{"a:x"}, "read", Query{Format: "openai"}, "read_file builtin", "a", true},
+		{"the longest matching server name wins", []string{"a:x", "a__b:c"}, "a__b__c", Query{}, "a__b__c mcp:a__b", "a__b", true},
+		{"the order of servers does not matter", []string{"a__b:c", "a:x"}, "a__b__c", Query{}, "a__b__c mcp:a__b", "a__b", true},
+		{"a plain name starts all servers", []string{"a:x", "b:y"}, "y", Query{}, "y mcp:b", "a b", true},
+		{"the first server with the name wins", []string{"a:x", "b:x"}, "x", Query{}, "x mcp:a", "a*", true}, // and b is not waited for
+		{"Whole loads all servers for a server's tool", []string{"a:x", "b:y"}, "b__y", Query{Whole: true}, "y mcp:b", "a b", true},
+		{"Whole starts no server for a local tool", []string{"a:x"}, "greet", Query{Whole: true}, "greet plugin:p", "", true},
+		{"a declared name loads all servers", []string{"a:x.y", "b:z"}, "x_y", Query{Format: "openai"}, "x.y mcp:a", "a b", true},
+		{"without a format, declared names of all formats match", []string{"a:x.y", "b:z"}, "x_y", Query{}, "x.y mcp:a", "a b", true},
+		{"an alias may be a declared name", []string{"a:x"}, "read", Query{Format: "openai"}, "read_file builtin", "a", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, "plugins: {paths: [plugins]}\n", tt.servers...)
@@ -206,7 +205,7 @@ func TestFindStartsWhatItMust(t *testing.T) {
 	}
 }
 
-func TestFindWhatIsNotThere(t *testing.T) {
+func TestFindMissingTool(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		yaml    string
@@ -218,16 +217,16 @@ func TestFindWhatIsNotThere(t *testing.T) {
 		starts  string
 	}{
 		{"no such tool", "", []string{"a:greeting", "b:y"}, "greetin", false, true, `did you mean greeting`, "a b"},
-		{"a source failed that could have it", "", []string{"a:down", "b:y"}, "z", true, true, `no tool named "z"`, "a b"},
-		{"the server that the name speaks of failed", "", []string{"a:down", "b:y"}, "a__x", true, false, `500`, "a"},
-		{"so did the only one", "", []string{"a:down"}, "a__x", true, false, `500`, "a"},
-		{"the server answered and does not have it", "", []string{"a:x", "b:down"}, "a__y", false, true, `no tool named "a__y"`, "a b"},
-		{"a setting hides it, whoever else failed", "excludeTools: [x]\n", []string{"a:x", "b:down"}, "x", false, true, `is not registered`, "a b"},
+		{"a source that may have it failed", "", []string{"a:down", "b:y"}, "z", true, true, `no tool named "z"`, "a b"},
+		{"the named server failed", "", []string{"a:down", "b:y"}, "a__x", true, false, `500`, "a"},
+		{"the only server failed", "", []string{"a:down"}, "a__x", true, false, `500`, "a"},
+		{"the named server does not have it", "", []string{"a:x", "b:down"}, "a__y", false, true, `no tool named "a__y"`, "a b"},
+		{"a setting hides it and another source failed", "excludeTools: [x]\n", []string{"a:x", "b:down"}, "x", false, true, `is not registered`, "a b"},
 		{"a setting hides it", "excludeTools: [y]\n", []string{"a:x", "b:y"}, "y", false, true, `is not registered`, "a b"},
-		{"a setting hides it from its own name", "excludeTools: [y]\n", []string{"a:x", "b:y"}, "b__y", false, true, `is not registered`, "a b"},
+		{"a setting hides it under its other name", "excludeTools: [y]\n", []string{"a:x", "b:y"}, "b__y", false, true, `is not registered`, "a b"},
 		{"the alias of a built-in tool that was overwritten", "toolDiscoveryCommand: [echo, '[{\"name\":\"read_file\"}]']\ntoolCallCommand: cat\n", []string{"a:x"}, "read", false, true, `no tool named "read"`, "a"},
-		{"only the version is not there, whoever failed", "toolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"2.0.0\"}]']\ntoolCallCommand: cat\n", []string{"a:down"}, "made@9", false, true, `2.0.0`, "a"},
-		{"another version is hidden, and another is there", "excludeTools: [made@1.0.0]\ntoolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"1.0.0\"},{\"name\":\"made\",\"version\":\"2.0.0\"}]']\ntoolCallCommand: cat\n",
+		{"the version does not exist and another source failed", "toolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"2.0.0\"}]']\ntoolCallCommand: cat\n", []string{"a:down"}, "made@9", false, true, `2.0.0`, "a"},
+		{"one version is hidden and another exists", "excludeTools: [made@1.0.0]\ntoolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"1.0.0\"},{\"name\":\"made\",\"version\":\"2.0.0\"}]']\ntoolCallCommand: cat\n",
 			[]string{"a:x"}, "made@9", false, true, `available: 2.0.0`, "a"},
 		{"the only version is hidden", "excludeTools: [made@1.0.0]\ntoolDiscoveryCommand: [echo, '[{\"name\":\"made\",\"version\":\"1.0.0\"}]']\ntoolCallCommand: cat\n",
 			[]string{"a:x"}, "made@9", false, true, `is not registered`, "a"},
@@ -253,8 +252,8 @@ func TestFindWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// Once all sources are loaded every name is looked up there.
-func TestFindInAll(t *testing.T) {
+// Once all sources are loaded, every name is looked up in that registry.
+func TestFindReusesWholeRegistry(t *testing.T) {
 	w := newWorld(t, "", "a:x", "b:y")
 	s := w.session(Options{})
 	if _, err := s.All(t.Context()); err != nil {
@@ -271,9 +270,9 @@ func TestFindInAll(t *testing.T) {
 	}
 }
 
-// A server's tool is called by what its server has now, whatever is in the cache;
-// a name that nothing has is looked for in what the sources have now.
-func TestFindRenewsTheCache(t *testing.T) {
+// A call uses the current definition of a server's tool even if one is cached. A name
+// that is not in the cache is looked up in current listings.
+func TestFindRefreshesCachedListings(t *testing.T) {
 	w := newWorld(t, "cache: {discovery: 1h}\n", "a:x,old", "b:y")
 	keep := func() {
 		s := w.session(Options{Cache: cache.Renew})
@@ -293,13 +292,13 @@ func TestFindRenewsTheCache(t *testing.T) {
 		want   string // name and source, or the error
 		starts string
 	}{
-		{"looking at it asks nobody", "b__y", Query{}, cache.Fresh, "x,old", "b__y mcp:b", ""},
-		{"calling it asks its server", "b__y", Query{Call: true}, cache.Fresh, "x,old", "b__y mcp:b", "b"},
-		{"a plain name too", "y", Query{Call: true}, cache.Fresh, "x,old", "y mcp:b", "b"},
-		{"calling a built-in tool asks nobody", "read_file", Query{Call: true}, cache.Fresh, "x,old", "read_file builtin", ""},
-		{"what is new is found", "new", Query{}, cache.Fresh, "x,new", "new mcp:a", "a b"},
-		{"what is gone is not", "old", Query{Call: true}, cache.Fresh, "x,new", `no tool named "old"`, "a b"},
-		{"offline nobody is asked", "new", Query{}, cache.Offline, "x,new", `no tool named "new"`, ""},
+		{"a lookup queries no server", "b__y", Query{}, cache.Fresh, "x,old", "b__y mcp:b", ""},
+		{"a call queries its server", "b__y", Query{Call: true}, cache.Fresh, "x,old", "b__y mcp:b", "b"},
+		{"a call by plain name queries its server", "y", Query{Call: true}, cache.Fresh, "x,old", "y mcp:b", "b"},
+		{"a call of a built-in tool queries no server", "read_file", Query{Call: true}, cache.Fresh, "x,old", "read_file builtin", ""},
+		{"a new tool is found", "new", Query{}, cache.Fresh, "x,new", "new mcp:a", "a b"},
+		{"a removed tool is not found", "old", Query{Call: true}, cache.Fresh, "x,new", `no tool named "old"`, "a b"},
+		{"offline no server is queried", "new", Query{}, cache.Offline, "x,new", `no tool named "new"`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w.t = t
@@ -351,9 +350,9 @@ func TestFindAll(t *testing.T) {
 	}
 }
 
-// A plain name belongs to the first source that has it: nobody waits for those
-// that come later, and closing ends them.
-func TestFindWaitsForNoLaterServer(t *testing.T) {
+// A plain name refers to the first source that has it: Find does not wait for later
+// sources, and Close stops them.
+func TestFindDoesNotWaitForLaterServers(t *testing.T) {
 	w := newWorld(t, "", "a:w", "b:x", "c:silent", "d:x")
 	s := w.session(Options{})
 	for _, name := range []string{"x", "w", "x"} {
@@ -370,9 +369,9 @@ func TestFindWaitsForNoLaterServer(t *testing.T) {
 	s.Close()
 }
 
-func TestFindEndsWithItsContext(t *testing.T) {
+func TestFindReturnsCauseOfContext(t *testing.T) {
 	w := newWorld(t, "", "a:x")
-	gone := errors.New("the person went away")
+	gone := errors.New("the user disconnected")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
 	if _, err := w.session(Options{}).Find(ctx, "x", Query{}); !errors.Is(err, gone) {
@@ -380,9 +379,8 @@ func TestFindEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Steps of composites find their tools by the same look-up and go through the
-// same gate.
-func TestCallOfAStep(t *testing.T) {
+// Steps of composites use the same lookup and the same policy as other calls.
+func TestCompositeStepIsSubjectToPolicy(t *testing.T) {
 	w := newWorld(t, "composites:\n  both: {description: d, steps: [{tool: b__echo, params: '{text: .params.text}'}]}\nallowedTools: [echo, b__echo]\n", "a:x", "b:echo")
 	s := w.session(Options{})
 	f, err := s.Find(t.Context(), "both", Query{Call: true})
@@ -397,27 +395,27 @@ func TestCallOfAStep(t *testing.T) {
 		t.Errorf("started %q", got)
 	}
 	if _, err := s.CallJSON(t.Context(), f, "both", []byte(`{"text":1,"text":2}`)); err == nil {
-		t.Error("a key twice was taken")
+		t.Error("a duplicate key was accepted")
 	}
 }
 
-// A server that failed is not started again for a while, unless the person names it.
-func TestANamedServerIsStartedThoughItFailed(t *testing.T) {
+// A server that failed is not started again for a while, unless it is named explicitly.
+func TestNamedServerIsStartedDespiteRecentFailure(t *testing.T) {
 	load := func(s *Session) error { _, err := s.All(t.Context()); return err }
 	for _, tt := range []struct {
 		name   string
 		do     func(*Session) error
 		starts string
 	}{
-		{"nobody names it", load, ""},
-		{"a pattern names it", func(s *Session) error {
+		{"not named", load, ""},
+		{"named by a pattern", func(s *Session) error {
 			on, _, err := s.Servers("a")
 			if err == nil {
 				_, err = s.LoadServers(t.Context(), on)
 			}
 			return err
 		}, "a"},
-		{"a tool's name names it", func(s *Session) error { _, err := s.Find(t.Context(), "a__x", Query{}); return err }, "a"},
+		{"named by a tool's name", func(s *Session) error { _, err := s.Find(t.Context(), "a__x", Query{}); return err }, "a"},
 	} {
 		w := newWorld(t, "cache: {discovery: 1h}\n", "a:down", "b:y")
 		s := w.session(Options{})
@@ -435,7 +433,7 @@ func TestANamedServerIsStartedThoughItFailed(t *testing.T) {
 	}
 }
 
-// Patterns may overlap: each server is there once, also one that is turned off.
+// Patterns may overlap: each server is returned once, even one that is turned off.
 func TestServersByPattern(t *testing.T) {
 	w := newWorld(t, "mcp: {excluded: [off]}\n", "one:x", "two:y", "off:z")
 	s := w.session(Options{})
@@ -473,9 +471,9 @@ func TestServersByPattern(t *testing.T) {
 	}
 }
 
-// Of what is hidden, only a tool that a lock hides can come back by itself: its server,
-// and no other, is asked what it has now.
-func TestWhatIsHiddenInTheCache(t *testing.T) {
+// If a cached tool is hidden, its server is queried again only if toolreg.lock hides the
+// tool, because the tool may have changed back.
+func TestFindQueriesServerOfLockedTool(t *testing.T) {
 	for _, tt := range []struct {
 		name, find string
 		locked     bool

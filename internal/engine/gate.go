@@ -65,15 +65,13 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 	return x, g.surround(ctx, x)
 }
 
-// empty returns an executor for calls of what is in no registry.
+// empty returns an executor for calls of tools that are not in a registry.
 func (g *gate) empty(ctx context.Context) (*exec.Executor, error) {
 	return g.newExecutor(ctx, registry.NewLoader(registry.Options{}).Load(ctx, nil, true))
 }
 
-// surround adds to every call of an executor what the settings ask for, from
-// the outside in: hooks, audit, output limit, cache, overrides of
-// the result, retries, time limit (spec
-// section 8.6).
+// surround adds the middleware that the settings configure to an executor, outermost
+// first: hooks, audit log, output limit, cache, result overrides, retries, time limit.
 func (g *gate) surround(ctx context.Context, x *exec.Executor) error {
 	set, err := g.hooks(ctx)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 )
 
-// No time limit on the command line leaves tools their own; 0 takes it away.
-func TestTimeLimitOfTheCommandLine(t *testing.T) {
+// Without --timeout tools keep their own time limits; 0 removes them.
+func TestTimeoutFlag(t *testing.T) {
 	for _, tt := range []struct {
 		set         bool
 		value, want time.Duration // negative: no limit
@@ -27,7 +27,7 @@ func TestTimeLimitOfTheCommandLine(t *testing.T) {
 			t.Errorf("%t, %s: %s, want %s", tt.set, tt.value, x.Timeout, tt.want)
 		}
 		if x.Confirmer != nil {
-			t.Error("there is somebody to ask")
+			t.Error("the executor has a confirmer although there is no Asker")
 		}
 	}
 }
@@ -43,7 +43,7 @@ func (a answering) Elicit(context.Context, ask.Elicitation) (ask.Answer, error) 
 	return a.answer, a.err
 }
 
-// A server whose question reaches nobody gets a no, and the person learns of it.
+// A server's question is declined with a warning if nobody can be asked.
 func TestQuestionsOfServers(t *testing.T) {
 	lost := errors.New("the terminal is gone")
 	for _, tt := range []struct {

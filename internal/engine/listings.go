@@ -19,7 +19,7 @@ import (
 // again from time to time because servers are upgraded.
 const protocolAge = 30 * 24 * time.Hour
 
-// listingOptions say what is cached, and where.
+// listingOptions configure a [listingStore].
 type listingOptions struct {
 	Settings *settings.Settings
 	Expander *values.Expander
@@ -27,14 +27,14 @@ type listingOptions struct {
 	Folders  *state.Folders
 	Version  string // of this program
 	Mode     cache.Mode
-	Counts   bool // a listing without the numbers of prompts and resources is not enough
+	Counts   bool // ignore listings without the numbers of prompts and resources
 	Log      *slog.Logger
 	Warn     func(registry.Diagnostic)
 }
 
-// listingStore has what earlier runs learned of sources: their listings (setting
-// cache.discovery), failures, and the protocols of servers. It is safe for
-// concurrent use.
+// listingStore caches what earlier runs learned about sources: their listings (setting
+// cache.discovery), failures, and the protocols of servers. It is safe for concurrent
+// use.
 type listingStore struct {
 	Records *cache.Store
 
@@ -69,8 +69,8 @@ func rules(set *settings.Settings, mode cache.Mode) map[cache.Kind]cache.Rule {
 // ForgetFailure lets a source be asked again even if it failed recently.
 func (l *listingStore) ForgetFailure(source string) { l.Records.Expire(source, cache.Failure) }
 
-// Flush writes all pending changes. That it cannot is a warning if listings are to be
-// cached; the rest only saves milliseconds.
+// Flush writes all pending changes. A failure is a warning only if listings are to be
+// cached, because the rest saves only milliseconds.
 func (l *listingStore) Flush() {
 	switch err := l.Records.Flush(); {
 	case err == nil:
@@ -78,7 +78,7 @@ func (l *listingStore) Flush() {
 		l.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "tool lists cannot be cached: " + err.Error(),
 			Hint: "set cache.discovery: 0 to disable the cache"})
 	default:
-		l.opts.Log.Debug("how servers were reached is not remembered", "err", err)
+		l.opts.Log.Debug("caching the protocols of servers failed", "err", err)
 	}
 }
 
@@ -88,7 +88,8 @@ type keptFailure struct{ Message string }
 func (e *keptFailure) Error() string { return e.Message }
 func (e *keptFailure) Unwrap() error { return registry.ErrSourceFailed }
 
-// failureEntry returns the entry for the error of a source; nil is the empty entry.
+// failureEntry returns the entry for the error of a source. The entry is empty if failure
+// is nil.
 func failureEntry(key string, failure error) cache.Entry {
 	if failure == nil {
 		return cache.Entry{}

@@ -18,8 +18,8 @@ type outputListing struct {
 	once   keyOnce
 }
 
-// OfOutput returns what is cached of a program that declares tools; tree is a
-// folder all of whose files its output depends on, "" for none.
+// OfOutput returns the cache for the output of a program that declares tools. tree is a
+// folder whose files all affect the output; "" if there is none.
 func (l *listingStore) OfOutput(source, tree string) discover.Outputs {
 	return &outputListing{listingStore: l, source: source, tree: tree}
 }
@@ -61,8 +61,8 @@ func (l *outputListing) Load(_ context.Context, i discover.Invocation) (stdout [
 	return nil, false, failureOf(record)
 }
 
-// limit is the key of failures, because a program that took too long may not do so
-// within another time limit.
+// limit is the key of failures: a program that exceeded one time limit may succeed within
+// another.
 func (l *outputListing) limit() string { return l.opts.Settings.DiscoveryTimeout.String() }
 
 // Save implements [discover.Outputs].

@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// Remembered returns the record of a server, by its settings, in the three parts that
-// package mcpclient takes.
+// Remembered returns the cached record of a server as the three interfaces that package
+// mcpclient uses.
 func (l *listingStore) Remembered(server settings.Server) mcpclient.Remembered {
 	r := &remembered{server: l.OfServer(server)}
 	return mcpclient.Remembered{Protocols: r, Failures: r, Listings: r}
@@ -30,7 +30,7 @@ func (r *remembered) LoadProtocol(ctx context.Context) string {
 	r.knowing.Lock()
 	defer r.knowing.Unlock()
 	if r.protocol == "" {
-		known, _ := r.server.Load(ctx) // the server is being asked
+		known, _ := r.server.Load(ctx) // on an error the server is queried anyway
 		r.protocol = known.Protocol
 	}
 	return r.protocol
@@ -49,12 +49,12 @@ func (r *remembered) SaveProtocol(ctx context.Context, generation string) {
 
 // LoadFailure implements [mcpclient.Failures].
 func (r *remembered) LoadFailure(ctx context.Context) error {
-	known, _ := r.server.Load(ctx) // the server would be asked otherwise
+	known, _ := r.server.Load(ctx) // on an error the server is queried
 	return known.Failure
 }
 
-// SaveFailure implements [mcpclient.Failures]. That there is no failure is known from
-// the listing.
+// SaveFailure implements [mcpclient.Failures]. It ignores nil, because saving a listing
+// removes the failure.
 func (r *remembered) SaveFailure(ctx context.Context, failure error) {
 	if failure != nil {
 		r.server.Save(ctx, knownServer{Failure: failure})

@@ -15,8 +15,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
-// knownServer is what earlier runs learned of a server, as far as this run may use it. The
-// zero value of a field means that it is not known.
+// knownServer is what earlier runs learned about a server and this run may use. A zero
+// field is unknown.
 type knownServer struct {
 	Listing  *mcpclient.Listing
 	Protocol string                       // how it was reached: "legacy", "modern" or "sse"
@@ -32,7 +32,7 @@ type cachedServer struct {
 	program, files keyOnce // without and with the files that the arguments name
 }
 
-// OfServer returns the record of a server, by its settings.
+// OfServer returns the cached record of a server.
 func (l *listingStore) OfServer(server settings.Server) *cachedServer {
 	return &cachedServer{listingStore: l, server: server}
 }
@@ -83,9 +83,9 @@ func folderIn(root, dir string) string {
 	return filepath.Join(root, dir)
 }
 
-// record returns which record is the server's, and the keys of its entries: files that
-// the server's arguments name may change what it lists, but not how it is reached.
-// fileErr says why only the latter has a key.
+// record returns the source of the server's record and the keys of its entries. Files
+// that the server's arguments name may affect its listing, but not its protocol. fileErr
+// is set if only the protocol has a key.
 func (l *cachedServer) record(ctx context.Context) (source cache.Source, keys map[cache.Kind]string, fileErr, err error) {
 	source.Name = registry.MCPPrefix + l.server.Name
 	source.Key, err = l.program.get(func() (string, error) { return l.keyOf(ctx, false) })
@@ -104,8 +104,8 @@ func (l *cachedServer) record(ctx context.Context) (source cache.Source, keys ma
 	return source, keys, fileErr, nil
 }
 
-// Load returns what is known of the server. The error says that the server must not be
-// asked, and comes with what is known apart from its listing.
+// Load returns what is known about the server. An error means that the server must not be
+// queried; it comes with what is known besides the listing.
 func (l *cachedServer) Load(ctx context.Context) (known knownServer, err error) {
 	source, keys, fileErr, err := l.record(ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ func (l *cachedServer) Load(ctx context.Context) (known knownServer, err error) 
 		err = l.noKey(fileErr)
 	}
 	known.Failure = failureOf(record)
-	_ = json.Unmarshal(record[cache.Protocol].Facts, &known.Protocol) // what cannot be read is not known
+	_ = json.Unmarshal(record[cache.Protocol].Facts, &known.Protocol) // ignore invalid data
 	known.Offers = map[string][]mcpclient.Offer{}
 	for _, kind := range []string{mcpclient.OfferPrompts, mcpclient.OfferResources} {
 		var offers []mcpclient.Offer
@@ -132,8 +132,8 @@ func (l *cachedServer) Load(ctx context.Context) (known knownServer, err error) 
 }
 
 // Save stores the fields of known that are not zero and leaves the others as they are,
-// except that a listing ends a failure. A missing login is no failure to store: it is
-// detected immediately and ends when the user logs in.
+// except that a listing ends a failure. A missing login is not stored: it is detected
+// immediately and ends when the user logs in.
 func (l *cachedServer) Save(ctx context.Context, known knownServer) {
 	source, keys, _, err := l.record(ctx)
 	if err != nil {
@@ -162,7 +162,7 @@ func (l *cachedServer) Save(ctx context.Context, known knownServer) {
 	l.Records.Save(source, record)
 }
 
-// Forget removes what is cached of the server.
+// Forget removes the server's record from the cache.
 func (l *cachedServer) Forget(ctx context.Context) error {
 	source, _, _, err := l.record(ctx)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Find returns the tool with a name. It starts only sources that may have it
-// (spec section 6.4): for the name of a built-in tool neither plugins nor
-// servers, for server__tool only that server, for the name of any other local
-// tool no server, and for every other name all servers. If the source that the
-// name refers to failed, Find returns its error and starts no other.
+// Find returns the tool with a name. It starts only sources that may have it: for the
+// name of a built-in tool neither plugins nor servers, for server__tool only that server,
+// for the name of any other local tool no server, and for every other name all servers.
+// If the source that the name refers to failed, Find returns its error and starts no
+// other.
 //
 // Errors: a *registry.NotFoundError, with registry.ErrSourceFailed if a failed
 // source may have the tool; the failure of the source; the cause of ctx. Except
@@ -71,8 +71,8 @@ func (s *Session) checkNames(ctx context.Context, reg *registry.Registry) {
 	names.Check()
 }
 
-// Relist asks servers for their tools again. Registries that are loaded later have
-// them; a server that fails keeps the tools that it had, and the error says so.
+// Relist queries servers for their tools again, for registries that are loaded later. A
+// server that fails keeps its earlier tools and is reported in the error.
 func (s *Session) Relist(ctx context.Context, servers ...*mcpclient.Source) error {
 	sources := make([]registry.Source, len(servers))
 	for i, server := range servers {
@@ -91,9 +91,9 @@ func (s *Session) Local(ctx context.Context) (*registry.Registry, error) {
 	return s.finder.loadStep(ctx, step{name: stepLocal, sources: s.sources.local}), context.Cause(ctx)
 }
 
-// BuiltIn loads only the built-in tools, which starts nothing, for a display
-// that must be immediate. A call needs [Session.Find], since other sources may
-// override names of built-in tools.
+// BuiltIn loads only the built-in tools, without starting anything, for output that must
+// not wait. To call a tool use [Session.Find], because other sources may override names
+// of built-in tools.
 func (s *Session) BuiltIn(ctx context.Context) *registry.Registry {
 	own := slices.DeleteFunc(slices.Clone(s.sources.local), func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
 	return s.finder.loadStep(ctx, step{name: stepShown, sources: own})

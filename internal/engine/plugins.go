@@ -40,7 +40,7 @@ func (p *Plugin) SourceName() string {
 	return p.Source.Name()
 }
 
-// pluginOptions say where plugins are and how they run.
+// pluginOptions configure where plugins are found and how they run.
 type pluginOptions struct {
 	Settings *settings.Settings
 	Environ  []string // of the process, "K=V"
@@ -85,7 +85,7 @@ func findPlugins(ctx context.Context, o pluginOptions) (found []Plugin, searched
 	return found, searched
 }
 
-// find finds the plugins and judges them.
+// find finds the plugins and marks those that cannot be used.
 func find(ctx context.Context, o pluginOptions) (found []Plugin, searched []string) {
 	f := &pluginFinder{pluginOptions: o}
 	if p := o.Settings.Project; p != nil && !o.Settings.Globals.NoProject {
@@ -99,7 +99,7 @@ func find(ctx context.Context, o pluginOptions) (found []Plugin, searched []stri
 	for _, e := range o.Settings.PluginPaths.Entries {
 		f.addSetting(ctx, e)
 	}
-	f.judge()
+	f.markUnusable()
 	return f.found, f.searched
 }
 
@@ -130,11 +130,11 @@ func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
 		f.refuse(e, err.Error(), "")
 		return
 	}
-	at := discover.PluginPlace{Path: path, Name: e.Origin.String(), Required: true, Hint: "plugins.paths names it"}
+	at := discover.PluginPlace{Path: path, Name: e.Origin.String(), Required: true, Hint: "it is listed in plugins.paths"}
 	inside := e.Origin.Scope == settings.ScopeProject && within(f.Settings.ProjectRoot, path)
 	switch {
 	case inside && !filepath.IsLocal(e.Value):
-		f.refuse(e, fmt.Sprintf("%q is inside the project, but not written relative to it, so that trust does not cover it", e.Value), "write it relative to the project root")
+		f.refuse(e, fmt.Sprintf("%q is inside the project but is not a relative path, so project trust does not cover it", e.Value), "write it relative to the project root")
 	case inside:
 		f.add(ctx, PlaceSetting, at, f.Settings.Project)
 	default:
@@ -195,8 +195,8 @@ func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
 	}
 }
 
-// judge marks plugins that are disabled and those whose id is taken.
-func (f *pluginFinder) judge() {
+// markUnusable marks plugins that are disabled and those whose id is reserved or taken.
+func (f *pluginFinder) markUnusable() {
 	off := f.Settings.PluginsOff.Sourced()
 	first := map[string]string{}
 	for i := range f.found {
@@ -219,14 +219,16 @@ func (f *pluginFinder) judge() {
 	}
 }
 
-// ReservedPluginID reports that the id of a plugin is a name of a built-in tool.
+// ReservedPluginID returns the problem of a plugin whose id is the name of a built-in
+// tool, and whether it has that problem.
 func ReservedPluginID(p *discover.Plugin) (document.Problem, bool) {
 	tool := builtin.Named(p.ID)
 	return document.Problem{File: p.Path, Message: fmt.Sprintf("its id %q is a name of the built-in tool %s; none of its tools are registered", p.ID, tool),
 		Hint: "give the plugin another id"}, tool != ""
 }
 
-// TakenPluginID reports that the plugin at path has the same id and comes first.
+// TakenPluginID returns the problem of a plugin with the id of an earlier plugin, which
+// is at path.
 func TakenPluginID(p *discover.Plugin, path string) document.Problem {
 	return document.Problem{File: p.Path, Message: fmt.Sprintf("a plugin with the id %q already exists: %s", p.ID, path),
 		Hint: "give one of them another id, or remove it"}

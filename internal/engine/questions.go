@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// questions asks the person the questions of servers.
+// questions passes servers' questions to the person.
 type questions struct {
 	*run
 	audit *callRecorder
@@ -47,7 +47,7 @@ func (q *questions) declined(server, what, reason string) {
 		Message: fmt.Sprintf("a %s of server %q was declined: %s", what, server, reason)})
 }
 
-// warnPaused warns while a call runs, which removes its live lines from the
+// warnPaused warns while a call runs. It removes the live lines of the call from the
 // screen meanwhile.
 func (q *questions) warnPaused(d registry.Diagnostic) {
 	defer q.deps.Screen.Pause()()

@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// describing allows every call, because these tools only describe others.
+// describing is a decider that allows every call, for tools that only describe others.
 type describing struct{}
 
 func (describing) Decide(context.Context, *registry.Tool, registry.Call) policy.Verdict {
@@ -23,7 +23,7 @@ func (describing) Decide(context.Context, *registry.Tool, registry.Call) policy.
 }
 
 // executor makes the calls of search_tools and describe_tools. Rules and hooks apply only
-// to tools of the registry, and these tools do not show what must not be shown.
+// to tools of the registry, and these two show only tools that are offered.
 func (r *reach) executor() *exec.Executor {
 	return &exec.Executor{Validate: r.registry.Validate, Decider: describing{}, Observe: r.audit.Call, Warn: r.deps.Warn, Wrap: []registry.Middleware{r.gate.runs.LimitOutput}}
 }
@@ -60,7 +60,7 @@ func (r *reach) checkQuery(_ context.Context, call registry.Call) error {
 // leaves to its client.
 type searchParams struct {
 	Query string  `json:"query"`
-	Limit float64 `json:"limit"` // a whole number, perhaps written as 5.0
+	Limit float64 `json:"limit"` // an integer, perhaps written as 5.0
 }
 
 func readSearch(raw json.RawMessage) (searchParams, error) {
@@ -121,7 +121,7 @@ func (r *reach) describe(raw json.RawMessage) (deferred.Answer, error) {
 	return a, nil
 }
 
-// nameOf is the name by which the model knows a tool.
+// nameOf returns the name by which the model knows a tool.
 func (r *reach) nameOf(t *registry.Tool) string {
 	if name := r.declared[t.Name]; name != "" {
 		return name
@@ -142,8 +142,8 @@ func failedSources(reg *registry.Registry) []string {
 
 // SearchDeclarations answers a search that a provider leaves to its client, with the
 // declarations of the tools that it finds, except those that are always declared. It is
-// checked and logged as a call of search_tools. It also returns the registry. The error is
-// a *registry.ArgsError about raw, an *InputError, or the cause of ctx.
+// checked and logged as a call of search_tools. It also returns the registry. The error
+// is a *registry.ArgsError if raw is invalid, an *InputError, or the cause of ctx.
 func (s *Session) SearchDeclarations(ctx context.Context, format provider.Format, raw []byte) (whole *registry.Registry, tools []json.RawMessage, err error) {
 	if whole, err = s.All(ctx); err != nil {
 		return whole, nil, err

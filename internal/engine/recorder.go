@@ -21,7 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// recorderOptions are what a recorder needs of a session.
+// recorderOptions are what a recorder needs from a session.
 type recorderOptions struct {
 	Settings *settings.Settings
 	Folders  *state.Folders
@@ -77,8 +77,8 @@ type answered struct {
 	from, to       time.Time
 }
 
-// waited returns how long the person spent on questions that came during a call
-// since it began.
+// waited returns how long the person spent answering a server's questions during a call
+// that began at start.
 func (a *callRecorder) waited(t *registry.Tool, start time.Time) (total time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -144,8 +144,8 @@ func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
 // masking has to read all of them.
 const maxLogged = 64 << 10
 
-// Refused logs a call that was refused before a decision because its params
-// could not be read, and returns the error.
+// Refused logs a call that was refused without a policy decision because its params could
+// not be read. It returns the error.
 func (a *callRecorder) Refused(ctx context.Context, t *registry.Tool, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause // reading was canceled

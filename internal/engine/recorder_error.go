@@ -24,9 +24,8 @@ func errorText(r exec.Record) string {
 // may have been cut. Shorter values must occur whole.
 const valueHead = 16
 
-// withoutValues removes from a text whatever repeats the values of params,
-// because the log has none of them unless the settings enable it. If the params
-// are too long to search, it returns "".
+// withoutValues removes the values of params from a text, because they are not logged
+// unless the settings enable it. If the params are too long to search, it returns "".
 func withoutValues(text string, params json.RawMessage) string {
 	var v any
 	if text == "" || len(params) > maxLogged || len(params) > 0 && json.Unmarshal(params, &v) != nil {

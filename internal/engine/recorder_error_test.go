@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-func TestErrorsInTheLogHoldNoValues(t *testing.T) {
+func TestLoggedErrorsContainNoParamValues(t *testing.T) {
 	for _, tt := range []struct{ text, params, want string }{
 		{"no such file", `{"file_path":"x"}`, "no such file"},
 		{`secret.txt: no such file; did you mean "secret.txt.bak"?`, `{"file_path":"secret.txt"}`, `…: no such file; did you mean "….bak"?`},
@@ -32,7 +32,7 @@ func TestMaskedParams(t *testing.T) {
 	}
 }
 
-func TestSecretsOfTheSettingsAreMasked(t *testing.T) {
+func TestSecretsInSettingsAreMasked(t *testing.T) {
 	set := &settings.Settings{
 		Env: []settings.Pair{{Name: "API_KEY", Value: "plain-in-settings"}, {Name: "COLOR", Value: "not-a-secret"}, {Name: "CMD_TOKEN", Value: "cmd:password-manager"}},
 		Servers: []settings.Server{{

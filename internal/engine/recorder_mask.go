@@ -26,8 +26,8 @@ func (a *callRecorder) maskedParams(params json.RawMessage) json.RawMessage {
 	return text.EscapeJSON(data)
 }
 
-// replaced replaces texts in the strings, names and numbers of decoded JSON. A number in
-// which it replaces something becomes a string.
+// replaced applies r to the strings, names and numbers of decoded JSON. A number that it
+// changes becomes a string.
 func replaced(v any, r *strings.Replacer) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -60,14 +60,14 @@ func (a *callRecorder) maskedError(message string) string {
 	return masked
 }
 
-// known masks the secrets of the settings.
+// known returns a replacer that masks the secrets of the settings.
 func (a *callRecorder) known() *strings.Replacer {
 	a.masking.Do(func() { a.mask = secret.NewReplacer(a.secrets()) })
 	return a.mask
 }
 
-// secrets returns the secret values in the environments and headers of the settings, also
-// in base64. It runs no programs and reads no files for that.
+// secrets returns the secret values in the environments and headers of the settings, both
+// plain and in base64. It does not run programs or read files to get them.
 func (a *callRecorder) secrets() (out []string) {
 	environ := expand.NewEnviron(a.opts.Environ)
 	add := func(pairs []settings.Pair) {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// policyRules are the rules of the settings, compiled.
+// policyRules are the compiled rules of the settings.
 type policyRules struct {
 	set *settings.Settings
 	all []policy.Rule

@@ -14,9 +14,9 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// CheckExamples compares the rules with the example calls that they must match,
-// and must not match. builtin is the source of the built-in tools, shell the
-// grammar of shell commands. The error is a *settings.Error with all that differ.
+// CheckExamples checks the rules against their example calls, which they must match
+// (match) or not match (notMatch). builtin is the source of the built-in tools, shell the
+// grammar of shell commands. The error is a *settings.Error with all examples that fail.
 func (r *policyRules) CheckExamples(ctx context.Context, builtin registry.Source, shell string) error {
 	if !slices.ContainsFunc(r.set.Rules, func(r settings.Rule) bool { return len(r.Match)+len(r.NotMatch) > 0 }) {
 		return nil
@@ -70,9 +70,9 @@ func (c *exampleCheck) check(ctx context.Context, r *policy.Rule, example settin
 
 const shellTool = "run_shell_command"
 
-// tool returns the tool of an example: a built-in one as it is, else one with the
-// given name from where the rule says. What an example does not tell, the
-// category, is taken to be what the rule wants.
+// tool returns the tool of an example: the built-in tool with that name, or else one with
+// that name from the source that the rule names. An example has no category, so it is
+// assumed to be the rule's.
 func (c *exampleCheck) tool(r *policy.Rule, name string) *registry.Tool {
 	builtin := c.policy.Canonical(name)
 	for i := range c.builtin {

@@ -13,17 +13,17 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// policyOptions are what a policy needs beside the rules.
+// policyOptions are what a policy needs besides the rules.
 type policyOptions struct {
 	Folders *state.Folders
-	Shell   string                         // the grammar of shell commands: that of the shell that will run them
+	Shell   string                         // the shell whose grammar is used to read commands
 	Means   func(kind string) policy.Means // how programs can be confined
 	Warn    func(registry.Diagnostic)
 }
 
-// Policy orders the rules for the tools of a registry (spec section 8.3): first
-// exclusions and bans, which deny before anything allows; then the rules of the
-// settings, allowedTools, and approvals.
+// Policy orders the rules for the tools of a registry: first exclusions and bans, which
+// deny before anything allows; then the rules of the settings, allowedTools, and
+// approvals.
 func (r *policyRules) Policy(o policyOptions, reg *registry.Registry) (*policy.Policy, error) {
 	mode, err := policy.ParseMode(r.set.ApprovalMode)
 	if err != nil {
@@ -52,8 +52,8 @@ func (r *policyRules) Policy(o policyOptions, reg *registry.Registry) (*policy.P
 	return p, nil
 }
 
-// canonical returns the function that names the built-in tool behind a name or an
-// alias.
+// canonical returns a function that resolves a name or an alias to the name of a built-in
+// tool.
 func canonical() func(string) string {
 	names := builtin.Aliases()
 	for _, name := range builtin.Names() {

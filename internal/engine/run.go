@@ -61,8 +61,8 @@ type Asker interface {
 	Elicit(context.Context, ask.Elicitation) (ask.Answer, error)
 }
 
-// Sampler is an [Asker] that puts questions for a model to somebody else than the
-// setting sampling.command. The result is that of sampling/createMessage.
+// Sampler is an [Asker] that answers sampling requests itself, instead of the setting
+// sampling.command. The result is that of sampling/createMessage.
 type Sampler interface {
 	Sample(context.Context, ask.Sampling) (json.RawMessage, error)
 }
@@ -102,8 +102,8 @@ type Options struct {
 	LastShaped func(t *registry.Tool, name string) *registry.Hidden // likewise, for overrides
 }
 
-// InputError is a mistake in a flag, a variable, or an entry of the settings
-// that shows only in combination with others.
+// InputError is a mistake in a flag, a variable, or an entry of the settings that is
+// invalid only in combination with others.
 type InputError struct {
 	Err  error
 	Hint string // what to do; may be empty
@@ -112,7 +112,7 @@ type InputError struct {
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
 
-// run is what all parts of a session know about the run.
+// run is the state of a run that all parts of a session share.
 type run struct {
 	set      *settings.Settings
 	deps     Deps
@@ -139,8 +139,8 @@ func newRun(set *settings.Settings, deps Deps, opts Options) *run {
 	return r
 }
 
-// programEnv returns the environment of commands, that of the process until it is
-// known.
+// programEnv returns the environment of commands, or that of the process as long as the
+// former is unknown.
 func (r *run) programEnv() []string {
 	if r.env == nil {
 		return r.expander.Environ
@@ -148,8 +148,8 @@ func (r *run) programEnv() []string {
 	return r.env
 }
 
-// privateFolders returns toolreg's own folders in the home, which confined programs
-// must not read.
+// privateFolders returns toolreg's own folders in the home folder, which confined
+// programs must not read.
 func (r *run) privateFolders() []string {
 	var out []string
 	if dir := settings.UserFolder(r.deps.Environ); dir != "" {
@@ -164,7 +164,7 @@ func (r *run) privateFolders() []string {
 	return out
 }
 
-// protectedPaths returns the files and folders of toolreg that no tool changes.
+// protectedPaths returns the files and folders of toolreg that no tool may change.
 func (r *run) protectedPaths() []string {
 	return append(r.set.ProtectedPaths(r.deps.Environ, r.deps.Dir, r.set.Globals.Files), filepath.Join(r.set.ProjectRoot, lock.Name))
 }

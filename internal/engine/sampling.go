@@ -27,22 +27,22 @@ const (
 	tail      = 500 // bytes of stderr that a failure shows
 )
 
-// samplingOptions are what a command needs of a session.
+// samplingOptions are what a command needs from a session.
 type samplingOptions struct {
 	Settings *settings.Settings
 	Server   settings.Server
 	Expander *values.Expander
 	Env      []string // of the command
 	Confine  process.Confiner
-	Executor func(context.Context) (*exec.Executor, error) // one as for calls
+	Executor func(context.Context) (*exec.Executor, error) // creates one like that of calls
 	Declined func(server, what, reason string)             // reports that nobody was asked
 	Warn     func(registry.Diagnostic)                     // may be called while a call runs
 }
 
 // samplingCommand answers the requests of one server with sampling.command. Each is
-// decided on like a call of a tool of that server, named SERVER__sampling: a
-// trusted server needs no confirmation, others do, and "always" is remembered;
-// rules, approval modes, hooks and the audit log apply.
+// subject to policy like a call of a tool of that server named SERVER__sampling: a
+// trusted server needs no confirmation, others do, and "always" is remembered; rules,
+// approval modes, hooks and the audit log apply.
 type samplingCommand struct {
 	samplingOptions
 
@@ -110,8 +110,8 @@ func (s *samplingCommand) newExecutor(ctx context.Context) (*exec.Executor, erro
 	return x, nil
 }
 
-// decider restricts "always" to sampling: a person who is asked about a
-// model does not mean all tools of the server.
+// decider restricts "always" to sampling: a person who allows sampling does not mean to
+// allow all tools of the server.
 type decider struct{ exec.Decider }
 
 // Decide implements exec.Decider.

@@ -18,9 +18,9 @@ type Ranked struct {
 	Score float64
 }
 
-// Search returns the tools that match a query, the best first and at most limit
-// of them, and the number of all matches (spec section 12). If search.command
-// fails, the order stays unchanged and there is a warning.
+// Search returns the tools that match a query, the best first and at most limit of them,
+// and the number of all matches. If search.command fails, the order stays unchanged and
+// there is a warning.
 func (s *Session) Search(ctx context.Context, tools []*registry.Tool, query string, limit int) (found []Ranked, matched int, err error) {
 	descriptions := map[string]string{}
 	for i := range s.set.Servers {

@@ -136,7 +136,7 @@ func (s *Session) Discovery(ctx context.Context, servers ...string) (*registry.R
 	return reg, s.Reports(reg, off), nil
 }
 
-// SourceReport describes the outcome of one source (spec section 3, discover).
+// SourceReport describes the outcome of one source.
 type SourceReport struct {
 	Name       string         `json:"name"`
 	Kind       string         `json:"kind"`
@@ -220,8 +220,8 @@ func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcp
 	return o
 }
 
-// Logins returns the store of logins. Servers connect concurrently, so the
-// folder is opened here and not when they need it.
+// Logins returns the store of logins. It opens the folder now, because servers connect
+// concurrently.
 func (s *Session) Logins() *oauth.Store {
 	dir, err := s.deps.Folders.State()
 	return &oauth.Store{Open: func() (*state.Dir, error) { return dir, err }}
@@ -235,24 +235,24 @@ func (s *Session) OAuthClient(server settings.Server, logins *oauth.Store) *oaut
 	})
 }
 
-// CachedOffers returns the prompts or the resources of a server as an earlier run
-// left them; kind is [mcpclient.OfferPrompts] or [mcpclient.OfferResources].
-// Nothing is started.
+// CachedOffers returns the prompts or the resources of a server that an earlier run
+// cached; kind is [mcpclient.OfferPrompts] or [mcpclient.OfferResources]. It starts
+// nothing.
 func (s *Session) CachedOffers(ctx context.Context, server, kind string) []mcpclient.Offer {
 	for _, known := range s.set.Servers {
 		if known.Name == server && !known.Disabled && known.Excluded == nil {
-			cached, _ := s.cached.OfServer(known).Load(ctx) // an error says that the server must not be asked
+			cached, _ := s.cached.OfServer(known).Load(ctx) // an error means that the server must not be queried
 			return cached.Offers[kind]
 		}
 	}
 	return nil
 }
 
-// ForgetListing removes what is cached of a server, because another login may see
+// ForgetListing removes a server's record from the cache, because another login may see
 // other tools.
 func (s *Session) ForgetListing(ctx context.Context, server settings.Server) {
 	if err := s.cached.OfServer(server).Forget(ctx); err != nil {
-		s.deps.Log.Debug("the listing is not dropped", "server", server.Name, "err", err)
+		s.deps.Log.Debug("dropping the cached listing failed", "server", server.Name, "err", err)
 	}
 }
 

@@ -1,11 +1,10 @@
-// Package engine takes settings and provides one registry
-// and calls. It creates the sources of a run, starts those that a request
-// needs, finds tools by name, and makes every call through package exec with
-// everything around it that the settings ask for (spec sections 5, 6 and 8).
+// Package engine turns settings into a registry of tools and calls them. It creates the
+// sources of a run, starts those that a request needs, finds tools by name, and makes
+// every call through package exec with the middleware that the settings configure.
 //
-// It knows nothing about flags, terminals or exit codes: what it needs of them
-// is passed in [Deps], and failures are returned as typed errors and
-// diagnostics. The commands of internal/cli are one front end for it.
+// It knows nothing about flags, terminals or exit codes: what it needs is passed in
+// [Deps], and failures are returned as typed errors and diagnostics. The commands of
+// internal/cli are one front end for it.
 package engine
 
 import (
@@ -36,7 +35,7 @@ type Session struct {
 	gate      *gate
 	audit     *callRecorder
 	questions *questions
-	announced atomic.Bool // whether the hooks were told about the registry
+	announced atomic.Bool // whether onRegister and onDiagnostic were called
 
 	mu      sync.Mutex // guards notices
 	notices []registry.Diagnostic

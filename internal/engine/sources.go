@@ -17,8 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
-// sources has the sources of one run in the order of registration (spec section
-// 5).
+// sources has the sources of one run in the order of registration.
 type sources struct {
 	local   []registry.Source   // started for every request
 	servers []*mcpclient.Source // started only if needed
@@ -128,8 +127,8 @@ func (o OffServer) info() mcpclient.Info {
 	return info
 }
 
-// filters converts the settings that exclude tools to filters, in the order of
-// spec section 5.
+// filters converts the settings that exclude tools to filters, in the order in which they
+// apply.
 func filters(set *settings.Settings) []registry.Filter {
 	out := []registry.Filter{discover.DisabledFilter(set.PluginsOff.Sourced())}
 	if set.CoreTools.Set {

@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// A preset starts nothing whose tools it leaves out.
-func TestWhatAPresetStarts(t *testing.T) {
+// A preset starts no source whose tools it excludes.
+func TestPresetStartsOnlyItsSources(t *testing.T) {
 	for preset, want := range map[string]struct {
 		sources, starts string
 		plugin          bool
@@ -72,6 +72,6 @@ func TestRemoteServer(t *testing.T) {
 		}
 	}
 	if _, err := s.RemoteServer("x"); !errors.Is(err, registry.ErrNotFound) {
-		t.Error("a server that does not exist is no matter of not finding it")
+		t.Error("the error of an unknown server does not match ErrNotFound")
 	}
 }

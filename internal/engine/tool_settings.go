@@ -13,8 +13,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// toolSettings is the combination of all entries of the setting that match a tool;
-// its pattern is empty.
+// toolSettings is the combination of all entries of toolOptions that match a tool; its
+// pattern is empty.
 type toolSettings struct {
 	settings.ToolOption
 	Named bool // whether an entry names the tool exactly, not by a glob
@@ -60,7 +60,7 @@ func valueOf[T any](p *T) T {
 	return *p
 }
 
-// toolRuns puts around the runs of tools what the settings say.
+// toolRuns wraps tools in the middleware that the settings configure.
 type toolRuns struct {
 	Settings *settings.Settings
 	Folders  *state.Folders
@@ -69,7 +69,7 @@ type toolRuns struct {
 	Warn     func(registry.Diagnostic)
 }
 
-// Around returns what goes around the run of a tool, the outermost first.
+// Around returns the middleware of a tool, outermost first.
 func (r *toolRuns) Around() []registry.Middleware {
 	return []registry.Middleware{r.LimitOutput, r.cacheResults, r.projectResults, r.retryCalls}
 }

@@ -19,8 +19,8 @@ type named struct {
 	compare comparison
 }
 
-// comparison is how a setting compares its names with those that exist. What
-// only denies or asks compares without case, what allows or changes does not.
+// comparison is how a setting compares its names with those that exist. Settings that
+// deny or ask ignore case; settings that allow or change something do not.
 type comparison int
 
 const (
@@ -48,13 +48,13 @@ func ofRule(r settings.Rule) comparison {
 	return exactGlob
 }
 
-// nameCheck are the names that exist, with the settings to compare with them.
+// nameCheck compares the names in the settings with those that exist.
 type nameCheck struct {
 	Settings *settings.Settings
-	Hooks    *hooks.Set // of the settings; nil: none
+	Hooks    *hooks.Set // nil if there are none
 	Registry *registry.Registry
 	Sources  []registry.Source
-	Given    func(registry.Source) []registry.Tool // the tools of a source, those that settings hide included
+	Given    func(registry.Source) []registry.Tool // the tools of a source, including hidden ones
 	Plugins  []Plugin
 	Servers  []string // all servers
 	Off      []string // those that are turned off
@@ -64,9 +64,9 @@ type nameCheck struct {
 	Notice   func(registry.Diagnostic)
 }
 
-// Check warns about names in the settings that match nothing. Tools that another
-// setting hides are known. If a source failed or is turned off, a name could be
-// one of its tools, so that only probable typos are reported.
+// Check warns about names in the settings that match nothing. Tools that another setting
+// hides do exist. If a source failed or is turned off, a name may be one of its tools, so
+// only probable typos are reported.
 func (m *nameCheck) Check() {
 	m.checkServerLists()
 	for _, e := range m.Settings.PluginsOff.Entries {
@@ -86,7 +86,7 @@ func (m *nameCheck) Check() {
 		m.checkTools(overrides, slices.Compact(known), complete)
 	}
 	for _, e := range m.Settings.AllowOptional.Entries {
-		m.checkName(named{"tools.allow", registry.Folded(e.Value), e.Origin.String(), foldedGlob}, m.allowable(known), "tool and no plugin", complete)
+		m.checkName(named{"tools.allow", registry.Folded(e.Value), e.Origin.String(), foldedGlob}, m.allowable(known), "tool or plugin", complete)
 	}
 	for _, n := range servers {
 		m.checkName(n, m.Servers, "server", true)
@@ -278,10 +278,10 @@ func (m *nameCheck) checkServerLists() {
 			}
 			for _, e := range set.IncludeTools.Entries {
 				name, _, _ := strings.Cut(e.Value, "(")
-				m.checkName(named{"includeTools of server " + set.Name, strings.TrimSpace(name), e.Origin.String(), exactGlob}, names, "tool of it", true)
+				m.checkName(named{"includeTools of server " + set.Name, strings.TrimSpace(name), e.Origin.String(), exactGlob}, names, "tool of the server", true)
 			}
 			for _, e := range set.ExcludeTools.Entries {
-				m.checkName(named{"excludeTools of server " + set.Name, e.Value, e.Origin.String(), exactGlob}, names, "tool of it", true)
+				m.checkName(named{"excludeTools of server " + set.Name, e.Value, e.Origin.String(), exactGlob}, names, "tool of the server", true)
 			}
 		}
 	}

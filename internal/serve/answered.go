@@ -19,30 +19,32 @@ const (
 	sweepEvery = time.Minute
 )
 
-// answeredStates remembers the questions that were answered, until their states expire: each
-// is answered once. Create it with [newAnsweredStates]. It is safe for concurrent use.
+// answeredStates remembers which questions were answered until their states expire, so
+// that each is answered only once. Create it with [newAnsweredStates]. It is safe for
+// concurrent use.
 type answeredStates struct {
 	dir  *state.Dir
 	warn func(error)
 
 	mu      sync.Mutex
-	byOwner map[string]map[string]time.Time // ID and when its state has expired
+	byOwner map[string]map[string]time.Time // when the state expires, by ID
 	swept   time.Time
-	failed  bool // the state folder, which was reported
+	failed  bool // the state folder cannot be used, which was reported
 }
 
-// newAnsweredStates returns an Answered. dir is the folder in which processes with the same key
-// record what was answered; nil: each knows only its own. warn is called, once, if that
-// cannot be recorded.
+// newAnsweredStates returns an empty answeredStates. dir is the folder in which processes
+// with the same key record which questions were answered; nil: each process knows only
+// its own. warn is called at most once, if that folder cannot be used.
 func newAnsweredStates(dir *state.Dir, warn func(error)) *answeredStates {
 	return &answeredStates{dir: dir, warn: warn, byOwner: map[string]map[string]time.Time{}}
 }
 
-// errAnswered refuses a state whose question was answered before.
-var errAnswered = errors.New("it was answered already")
+// errAnswered is the error for a state whose question was already answered.
+var errAnswered = errors.New("it was already answered")
 
-// Claim remembers that a question is answered now. The error is [errAnswered], if it was
-// answered in this process before, or says that the owner has answered too many.
+// Claim records that a question is being answered. It returns [errAnswered] if the
+// question was already answered in this process, or another error if the owner has
+// answered too many.
 func (a *answeredStates) Claim(owner, id string) error {
 	a.sweep(time.Now())
 	a.mu.Lock()
@@ -62,8 +64,8 @@ func (a *answeredStates) Claim(owner, id string) error {
 	return nil
 }
 
-// Record tells the other processes about a claim. The error is [ErrAnswered]: one of them
-// was first.
+// Record makes a claim visible to the other processes. It returns [errAnswered] if one of
+// them was first.
 func (a *answeredStates) Record(id string) error {
 	if a.dir == nil {
 		return nil
@@ -80,7 +82,7 @@ func (a *answeredStates) Record(id string) error {
 	return nil
 }
 
-// Has reports whether a question was answered, here or in a process that shares the
+// Has reports whether a question was answered, in this process or in one that shares the
 // state folder.
 func (a *answeredStates) Has(id string) bool {
 	a.mu.Lock()

@@ -15,9 +15,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A client that does not read what it is sent delays no other client of the same
+// A client that does not read its responses does not delay other clients of the same
 // server.
-func TestDeafClient(t *testing.T) {
+func TestClientThatDoesNotReadDelaysNoOther(t *testing.T) {
 	s := newServer(t, map[string]string{"m": "--dialogs"})
 	h := listen(t, s, nil)
 	deaf := (&soaking{revision: "2025-03-26", url: h.URL + path, http: h.Client()})
@@ -34,7 +34,7 @@ func TestDeafClient(t *testing.T) {
 	}
 	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"work","arguments":{"steps":4000,"pause":0,"message":"` + strings.Repeat("x", 3000) + `"},"_meta":{"progressToken":"p"}}}`
 	fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: %s\r\nContent-Length: %d\r\n\r\n%s", deaf.session, len(body), body)
-	if _, err := bufio.NewReaderSize(conn, 16).ReadByte(); err != nil { // progress comes, and nobody reads on
+	if _, err := bufio.NewReaderSize(conn, 16).ReadByte(); err != nil { // read the first byte of the progress, and no more
 		t.Fatal(err)
 	}
 	c := newClient(t, h.URL, "", "other", "2025-11-25")
@@ -49,8 +49,8 @@ func TestDeafClient(t *testing.T) {
 	}
 }
 
-// A client has so many calls running and no more; those of another are not counted.
-func TestTooManyCalls(t *testing.T) {
+// The number of running calls is limited for each client and for all clients together.
+func TestRunningCallsAreLimited(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
 	s.opts.MaxCalls = 2
 	h := listen(t, s, nil)
@@ -83,7 +83,7 @@ func TestTooManyCalls(t *testing.T) {
 }
 
 // Clients without sessions are counted by their connections.
-func TestTooManyConnections(t *testing.T) {
+func TestClientsWithoutSessionsAreLimited(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
 	h := httptest.NewUnstartedServer(nil)
 	h.Config = s.HTTP(HTTPOptions{Loopback: true, MaxClients: 2}).Server()
@@ -107,14 +107,14 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-// Whoever sends what is too large, over and over, is slowed down; a client with another
-// token is not, and large bodies that are allowed arrive.
-func TestLargeBodies(t *testing.T) {
+// A client that keeps sending bodies that are too large is slowed down. Clients with
+// other tokens are not, and large bodies within the limit are accepted.
+func TestOversizedBodiesSlowOnlyTheirClient(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
 	h := listen(t, s, NewTokens(map[string]string{"greedy": "0123456789abcdef", "other": "fedcba9876543210"}))
 	send := func(ctx context.Context, token string, size int) (int, error) {
 		body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pad":"` + strings.Repeat("x", size) + `","protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+path, struct{ io.Reader }{strings.NewReader(body)}) // its length is not sent
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+path, struct{ io.Reader }{strings.NewReader(body)}) // hides the length, so that it is not sent
 		if err != nil {
 			return 0, err
 		}
@@ -140,8 +140,8 @@ func TestLargeBodies(t *testing.T) {
 	attack.Wait()
 }
 
-// A DELETE of a revision without sessions ends none.
-func TestDeleteWithoutSessions(t *testing.T) {
+// A DELETE request of a revision without sessions does not end a session.
+func TestModernDeleteEndsNoSession(t *testing.T) {
 	s := newServer(t, nil)
 	h := listen(t, s, nil)
 	c := &soaking{url: h.URL + path, revision: "2025-11-25", http: h.Client()}

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what a later revision deprecates, servers of today still ask for: sampling
+//lint:file-ignore SA1019 servers still use sampling, which a later revision deprecates
 
 package serve
 
@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// Asking says whether the clients of a server may be asked. A server that a tool has
+// Asking controls whether the clients of a server may be asked. A server that a tool has
 // started must not let the tool approve its own calls.
 type Asking int
 
@@ -46,12 +46,12 @@ const (
 	answerNo     = "no"
 )
 
-// Turn implements exec.Confirmer. Questions do not wait for each other: each client
-// has a user of its own.
+// Turn implements exec.Confirmer. Questions need not take turns, because each client has
+// its own user.
 func (confirmer) Turn() func() { return func() {} }
 
-// Confirm implements exec.Confirmer. If the client cannot ask its user, the
-// error names what would allow the call.
+// Confirm implements exec.Confirmer. If the client cannot ask its user, the error says
+// what would allow the call.
 func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
 	c := clientFrom(ctx)
 	if c == nil || !c.canFill() {
@@ -90,13 +90,12 @@ func decisionSchema(always bool) json.RawMessage {
 		answerOnce + `","` + answerNo + `"],"enumNames":["Allow once","Do not allow"]}},"required":["decision"]}`)
 }
 
-// Elicit implements [engine.Asker]: it asks the user of the client a server's
-// question.
+// Elicit implements [engine.Asker]: it passes a server's question to the client's user.
 func (Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
 	c := clientFrom(ctx)
 	switch {
 	case c == nil:
-		return ask.Answer{}, &engine.NobodyError{Reason: "no call of a client belongs to it"}
+		return ask.Answer{}, &engine.NobodyError{Reason: "it does not belong to a client's call"}
 	case e.Mode == "form" && !c.canFill(), e.Mode == "url" && !c.canOpen():
 		return ask.Answer{}, &engine.NobodyError{Reason: "the client cannot ask its user"}
 	}
@@ -122,11 +121,11 @@ func (Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) 
 func (Asker) Sample(ctx context.Context, q ask.Sampling) (json.RawMessage, error) {
 	var params mcp.CreateMessageWithToolsParams
 	if err := json.Unmarshal(q.Params, &params); err != nil {
-		return nil, errors.New("the question for a model is malformed")
+		return nil, errors.New("the sampling request is malformed")
 	}
 	c := clientFrom(ctx)
 	if c == nil || !c.answers(&params) {
-		return nil, errors.New("the client has no model to ask")
+		return nil, errors.New("the client does not support sampling")
 	}
 	answers, err := c.ask(ctx, mcp.InputRequestMap{questionKey: &params}, nil)
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 	largePause = time.Second
 )
 
-// bodies lets every client send a few large bodies at a time, so that the memory
-// for them is bounded. It is safe for concurrent use; the zero value is ready to use.
+// bodies limits how many large bodies a client sends at a time, which bounds the memory
+// for them. It is safe for concurrent use; the zero value is ready to use.
 type bodies struct {
 	mu     sync.Mutex
 	places map[string]chan struct{} // by the name of the client's token

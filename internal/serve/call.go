@@ -19,7 +19,7 @@ import (
 )
 
 // callTool makes a client's call. Errors become results for the model, unless the request
-// itself has ended.
+// itself was canceled.
 func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	c := clientFrom(ctx)
 	done, err := s.admit(ctx, c)
@@ -70,8 +70,8 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registr
 	return o.session.Call(ctx, f, call)
 }
 
-// explain describes the error of a call for the model, and what somebody can do
-// about it, if anything.
+// explain describes the error of a call for the model, and what can be done about it, if
+// anything.
 func explain(err error) string {
 	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok {
 		return exec.Explain(err) + "\n" + e.Error()
@@ -82,8 +82,8 @@ func explain(err error) string {
 	return exec.Explain(err)
 }
 
-// protocolError returns the error of the protocol that a request ends with, nil if there is
-// none. The cause of a server's failure is not for the client.
+// protocolError returns the protocol error with which to answer a request, or nil if err
+// is not one. It does not disclose the cause of a server's failure.
 func protocolError(err error) *jsonrpc.Error {
 	if _, failed := errors.AsType[*mcpclient.ServerError](err); failed {
 		return nil
@@ -104,8 +104,8 @@ func (c *client) resultOf(r registry.Result) *mcp.CallToolResult {
 		out.StructuredContent = r.Structured
 	}
 	if len(r.Meta) > 0 {
-		_ = json.Unmarshal(r.Meta, &out.Meta)   // only an object fits
-		delete(out.Meta, mcp.MetaKeyServerInfo) // the client talks to us
+		_ = json.Unmarshal(r.Meta, &out.Meta)   // ignore anything but an object
+		delete(out.Meta, mcp.MetaKeyServerInfo) // the client's server is toolreg
 	}
 	return out
 }
@@ -128,7 +128,7 @@ func contentOf(parts []registry.Content) []mcp.Content {
 }
 
 const (
-	// clientsAtOnce is the factor by which the limit of all clients' calls exceeds that of
+	// clientsAtOnce is the ratio of the limit for the calls of all clients to that for
 	// one client.
 	clientsAtOnce = 16
 	// refusalPause is how long it takes to refuse a call.

@@ -69,7 +69,7 @@ func (s *Server) followServers(from *engine.Session) {
 	}
 }
 
-// followChanges offers what servers say has changed, until ctx is done.
+// followChanges updates the offer when servers report changes, until ctx is done.
 func (s *Server) followChanges(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -95,8 +95,8 @@ func (s *Server) followChanges(ctx context.Context) {
 	}
 }
 
-// refresh lists what servers offer again and offers it to clients. If a server fails, what
-// it listed before is kept.
+// refresh asks servers again what they offer and updates the offer to clients. A server
+// that fails keeps what it listed before.
 func (s *Server) refresh(ctx context.Context, servers []*mcpclient.Source) {
 	s.loading.Lock()
 	defer s.loading.Unlock()
@@ -108,7 +108,7 @@ func (s *Server) refresh(ctx context.Context, servers []*mcpclient.Source) {
 	}
 	on, _, err := current.session.Servers()
 	servers = slices.DeleteFunc(servers, func(server *mcpclient.Source) bool { return !slices.Contains(on, server) })
-	if err != nil || len(servers) == 0 { // they belong to a session that was replaced
+	if err != nil || len(servers) == 0 { // the servers belong to a session that was replaced
 		return
 	}
 	failed := current.session.Relist(ctx, servers...)
@@ -120,7 +120,7 @@ func (s *Server) refresh(ctx context.Context, servers []*mcpclient.Source) {
 		failed = err
 	}
 	if failed != nil {
-		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "change_unread", Message: "a server that has changed cannot list its tools, so the earlier ones stay: " + failed.Error()})
+		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "change_unread", Message: "a server reported a change but could not list its tools; its earlier tools stay: " + failed.Error()})
 	}
 	if err == nil {
 		s.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcptest"
 )
 
-// upstreams are a server that changes, over each transport and in each revision.
+// upstreams returns servers whose tools change, for each transport and revision.
 func upstreams(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{"stdio legacy": "--changes --offers;legacy", "stdio modern": "--changes --offers;modern"}
@@ -70,7 +70,8 @@ func TestChangesOfServersAreFollowed(t *testing.T) {
 	}
 }
 
-// newFollower connects a client that follows changes of the tools and of resources.
+// newFollower connects a client that is notified of changes of the tools and of
+// resources.
 func newFollower(t *testing.T, url, revision string) (c *mcp.ClientSession, changed chan struct{}, updated chan string) {
 	t.Helper()
 	changed, updated = make(chan struct{}, 100), make(chan string, 100)
@@ -92,13 +93,13 @@ func await[T any](t *testing.T, c <-chan T) T {
 	case v := <-c:
 		return v
 	case <-time.After(30 * time.Second):
-		t.Fatal("it did not happen within 30 s")
+		t.Fatal("no notification within 30 s")
 		panic("unreachable")
 	}
 }
 
-// A server that is started again may have other tools. One that cannot list them
-// keeps those that it had.
+// A restarted server may have other tools. If it cannot list them, it keeps its earlier
+// ones.
 func TestRestartedServersAreListedAgain(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "starts")
 	s := newServer(t, map[string]string{"m": "--changes --marker " + marker + ";legacy"})
@@ -116,19 +117,19 @@ func TestRestartedServersAreListedAgain(t *testing.T) {
 	}
 	await(t, changed) // the new process does not have the added tool
 	if _, err := call("added", nil); err == nil {
-		t.Error("a tool is offered that is gone")
+		t.Error("a removed tool is still offered")
 	}
 }
 
-// Requests wait for the first offer, so clients are notified only of what changes later.
-func TestFirstOfferIsNoNews(t *testing.T) {
+// Requests wait for the first offer, so clients are notified only of later changes.
+func TestFirstOfferIsNotNotified(t *testing.T) {
 	var sent []string
 	send := func(s *Server, method string) {
 		next := func(_ context.Context, method string, _ mcp.Request) (mcp.Result, error) {
 			sent = append(sent, method)
 			return nil, nil
 		}
-		if _, err := s.onlyNews(next)(t.Context(), "notifications/"+method, nil); err != nil {
+		if _, err := s.dropFirstChanges(next)(t.Context(), "notifications/"+method, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -139,7 +140,7 @@ func TestFirstOfferIsNoNews(t *testing.T) {
 	s.put(&offer{})
 	send(s, "prompts/list_changed")
 	late := New(Options{})
-	late.failed = errors.New("rules cannot be read") // which clients were told
+	late.failed = errors.New("rules cannot be read") // which clients have seen
 	late.put(&offer{})
 	send(late, "resources/list_changed")
 	if want := []string{"notifications/message", "notifications/prompts/list_changed", "notifications/resources/list_changed"}; !slices.Equal(sent, want) {

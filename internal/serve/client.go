@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what a later revision deprecates, clients of today still do: roots and sampling
+//lint:file-ignore SA1019 clients still use roots and sampling, which a later revision deprecates
 
 package serve
 
@@ -30,10 +30,10 @@ type client struct {
 	session *mcp.ServerSession
 	can     mcp.ClientCapabilities
 	asking  Asking
-	modern  bool            // it is asked in results, not by requests
-	request context.Context // context of its request: what is sent with it belongs to the request
+	modern  bool            // receives questions in results, not as requests
+	request context.Context // context of its request; notifications sent with it belong to the request
 	call    *waitingCall
-	// progress is the token of its request for progress; nil: it wants none.
+	// progress is the progress token of its request; nil if it did not ask for progress.
 	progress any
 	out      outbox
 }
@@ -74,9 +74,9 @@ func (s *Server) withClient(ctx context.Context, name string, session *mcp.Serve
 	return caller.With(ctx, who)
 }
 
-// declared returns what the sender of a request declared. Over HTTP its session has it,
-// even if the session was created for this request only. Reading it from the request costs
-// the SDK 64 KiB, but on stdin every request of a modern client can differ.
+// declared returns what the sender of a request declared. Over HTTP the session has it,
+// even if it was created only for this request, which avoids the 64 KiB that the SDK
+// needs to read it from the request. On stdin each request of a modern client may differ.
 func (c *client) declared(req sender) (*mcp.Implementation, *mcp.ClientCapabilities) {
 	if p := c.session.InitializeParams(); p != nil && c.name != stdioName {
 		return p.ClientInfo, p.Capabilities
@@ -122,12 +122,12 @@ func (c *client) canOpen() bool {
 	return e != nil && e.URL != nil
 }
 
-// continues reports whether the client may have to continue its request by another one.
+// continues reports whether the client may have to continue its request with another one.
 func (c *client) continues() bool {
 	return c.modern && (c.can.Elicitation != nil || c.can.Sampling != nil)
 }
 
-// answers reports whether the client declared that it answers such a question.
+// answers reports whether the client declared that it can answer a question of this kind.
 func (c *client) answers(q mcp.InputRequest) bool {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
@@ -161,12 +161,12 @@ func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams, st
 	return &mcp.ElicitResult{Action: "cancel"}, nil
 }
 
-// ask asks the client questions: in the result of its request or, before
-// 2026-07-28, by requests, one after the other. stage is what another process would
-// need to continue the call; nil: it can only continue here.
+// ask asks the client questions: in the result of its request or, before revision
+// 2026-07-28, by one request after the other. stage is what another process would need to
+// continue the call; nil: it can only continue here.
 func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
 	switch {
-	case c.modern && c.call == nil: // such as a completion, whose result has no place for questions
+	case c.modern && c.call == nil: // such as a completion, whose result cannot carry questions
 		return nil, errors.New("the client cannot be asked during this request")
 	case c.modern:
 		return c.call.ask(ctx, questions, stage)
@@ -183,7 +183,7 @@ func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap, stage *
 }
 
 func (c *client) send(until context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
-	ctx, cancel := context.WithCancelCause(c.request) // over HTTP it goes into the answer to that request
+	ctx, cancel := context.WithCancelCause(c.request) // over HTTP it is sent in the response to that request
 	defer cancel(nil)
 	defer context.AfterFunc(until, func() { cancel(context.Cause(until)) })()
 	switch q := q.(type) {
@@ -200,7 +200,7 @@ func (c *client) send(until context.Context, q mcp.InputRequest) (mcp.InputRespo
 // maxInputs limits how many questions a server can ask at once.
 const maxInputs = 20
 
-// input is the Input of the client's [caller.Caller]: it passes on what a server asks for,
+// input is the Input of the client's [caller.Caller]: it passes a server's questions on
 // under the server's keys.
 func (c *client) input(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error) {
 	var wanted struct {
@@ -240,17 +240,17 @@ func (c *client) roots(ctx context.Context) (json.RawMessage, error) {
 	return json.Marshal(answers[questionKey])
 }
 
-// messageOf marks a question as that of a server.
+// messageOf returns a server's question with the name of the server.
 func messageOf(server, message string) string {
 	return fmt.Sprintf("MCP server %q asks: %s", server, message)
 }
 
-// newSessionID returns the id of a new session, which begins with the mark of its owner's
-// name.
+// newSessionID returns the id of a new session, which begins with the session mark of its
+// owner.
 func (s *Server) newSessionID(name string) string { return s.sessionMark(name) + rand.Text() }
 
-// sessionMark is the beginning of the ids of sessions that belong to a name. It cannot be
-// guessed.
+// sessionMark returns the prefix of the ids of all sessions that belong to a token name.
+// It cannot be guessed.
 func (s *Server) sessionMark(name string) string {
 	mac := hmac.New(sha256.New, s.key)
 	mac.Write([]byte(name))

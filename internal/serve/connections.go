@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// connections counts the connections of clients without sessions (revision
-// 2026-07-28): those on which such a client has made a request. It is safe for
-// concurrent use; the zero value counts none.
+// connections counts the connections on which clients without sessions (revision
+// 2026-07-28) have made a request. It is safe for concurrent use; the zero value counts
+// none.
 type connections struct {
 	mu   sync.Mutex
 	open map[net.Conn]*connection
@@ -18,12 +18,12 @@ type connections struct {
 
 type connection struct {
 	counted bool
-	token   string // the name of that of its first request
+	token   string // name of the token of its first request
 }
 
 type connectionKey struct{}
 
-// Opened is for [http.Server].ConnContext.
+// Opened is the ConnContext function of the [http.Server].
 func (c *connections) Opened(ctx context.Context, conn net.Conn) context.Context {
 	state := &connection{}
 	c.mu.Lock()
@@ -35,7 +35,7 @@ func (c *connections) Opened(ctx context.Context, conn net.Conn) context.Context
 	return context.WithValue(ctx, connectionKey{}, state)
 }
 
-// Changed is for [http.Server].ConnState.
+// Changed is the ConnState function of the [http.Server].
 func (c *connections) Changed(conn net.Conn, state http.ConnState) {
 	if state != http.StateClosed && state != http.StateHijacked {
 		return
@@ -48,8 +48,8 @@ func (c *connections) Changed(conn net.Conn, state http.ConnState) {
 	delete(c.open, conn)
 }
 
-// Admit counts the connection of a request, and reports whether its token may have that
-// many; most is the limit of all tokens.
+// Admit counts the connection of a request and reports whether its token may have that
+// many connections. most is the limit for all tokens together.
 func (c *connections) Admit(ctx context.Context, token string, most int) bool {
 	conn, _ := ctx.Value(connectionKey{}).(*connection)
 	c.mu.Lock()

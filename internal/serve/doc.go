@@ -1,7 +1,7 @@
-// Package serve offers the registry as an MCP server (spec section 11). The
-// SDK's server implements the protocol, over stdio or streamable HTTP; this
-// package adds what it does not support. Calls go through the session like
-// those of the command line, so that the same rules, hooks and audit log apply.
+// Package serve offers the registry as an MCP server. The SDK's server implements the
+// protocol, over stdio or streamable HTTP; this package adds what the SDK does not
+// support. Calls go through the session like those of the command line, so that the same
+// rules, hooks and audit log apply.
 //
 // All clients share one session, and therefore each server's process. The
 // caller is part of the context of a call (package caller), and determines

@@ -29,7 +29,7 @@ func (c *healthChecks) add(now time.Time) {
 	c.before, c.latest = c.latest, now
 }
 
-// regular reports whether a load balancer appears to check.
+// regular reports whether health checks arrive often enough to come from a load balancer.
 func (c *healthChecks) regular(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A load balancer that checks the server has time to notice that it shuts down: until
-// then requests are accepted, on connections that end with their answers.
-func TestDrain(t *testing.T) {
+// A load balancer has time to notice that the server shuts down: until then requests are
+// accepted, and each response closes its connection.
+func TestDrainGivesLoadBalancersTime(t *testing.T) {
 	handler := newServer(t, nil).HTTP(HTTPOptions{Loopback: true})
 	h := serveHandler(t, handler)
 	ask := func(method, path string) (status int, last bool) {
@@ -49,8 +49,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// One health check is somebody's question, and nobody is waited for.
-func TestDrainAtOnce(t *testing.T) {
+// A single health check does not come from a load balancer, so draining does not wait.
+func TestDrainDoesNotWaitWithoutLoadBalancer(t *testing.T) {
 	handler := newServer(t, nil).HTTP(HTTPOptions{Loopback: true})
 	h := serveHandler(t, handler)
 	resp, err := h.Client().Get(h.URL + "/healthz")
@@ -62,6 +62,6 @@ func TestDrainAtOnce(t *testing.T) {
 	defer cancel()
 	handler.Drain(ctx)
 	if ctx.Err() != nil {
-		t.Error("it waited")
+		t.Error("Drain waited")
 	}
 }

@@ -15,7 +15,7 @@ func headerSchema(declaration json.RawMessage) any {
 	schema := headerParams{Type: "object"}
 	input := jsonx.Get(declaration, "inputSchema")
 	if wire.NamesParamHeaders(input) && wire.CheckParamHeaders(input) == nil {
-		_ = json.Unmarshal(input, &schema) // what does not fit, such as a list of types, is not the type of a param with a header
+		_ = json.Unmarshal(input, &schema) // a mismatch, such as a list of types, is not in a param with a header
 		schema.keep()
 		schema.Type = "object"
 	}
@@ -29,7 +29,7 @@ type headerParams struct {
 	Properties map[string]*headerParams `json:"properties,omitempty"`
 }
 
-// keep removes the properties without a header and reports whether one is left or p
+// keep removes the properties without a header. It reports whether any is left or p
 // itself has a header.
 func (p *headerParams) keep() bool {
 	for name, property := range p.Properties {

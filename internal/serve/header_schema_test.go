@@ -10,9 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Params that a tool wants in headers too must be the same there, whatever the
-// server behind says of other tools.
-func TestParamHeaders(t *testing.T) {
+// Params that a tool declares for headers must have the same value there.
+func TestParamHeadersMustMatch(t *testing.T) {
 	s := newServer(t, map[string]string{"m": "--dialogs;modern"})
 	h := listen(t, s, nil)
 	for name, tt := range map[string]struct {
@@ -53,7 +52,7 @@ func TestParamHeaders(t *testing.T) {
 			}
 		})
 	}
-	// A client that reads the list sends them by itself.
+	// A client that has read the list sends the headers automatically.
 	c := newClient(t, h.URL, "", "c", "")
 	if _, err := c.ListTools(t.Context(), nil); err != nil {
 		t.Fatal(err)
@@ -63,7 +62,7 @@ func TestParamHeaders(t *testing.T) {
 		t.Errorf("%v, %v", textOf(r), err)
 	}
 	if by, _ := json.Marshal(r.Meta[mcp.MetaKeyServerInfo]); !strings.Contains(string(by), `"toolreg"`) {
-		t.Errorf("the result is said to come from %s", by)
+		t.Errorf("the result names the server %s", by)
 	}
 }
 

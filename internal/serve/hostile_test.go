@@ -43,8 +43,8 @@ func hostileServer(t *testing.T, headers, body time.Duration) (address string) {
 	return l.Addr().String()
 }
 
-// exchange writes bytes to a connection of its own and returns the status codes of all
-// answers until the server closes the connection, or answers want requests.
+// exchange writes text to a new connection and returns the status codes of all responses
+// until the server closes the connection or has sent want responses.
 func exchange(t *testing.T, address, text string, want int) []int {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
@@ -78,9 +78,9 @@ func post(target string, body string, lines ...string) string {
 
 func sized(body string) string { return fmt.Sprintf("Content-Length: %d", len(body)) }
 
-// Whatever is malformed, ambiguous or not addressed to the endpoint is refused, and
-// nothing that is hidden in a body is answered.
-func TestHostileRequests(t *testing.T) {
+// Requests that are malformed, ambiguous or not addressed to the endpoint are rejected,
+// and a request hidden in a body is not answered.
+func TestMalformedRequestsAreRejected(t *testing.T) {
 	address := hostileServer(t, headerTime, bodyTime)
 	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(ping), ping)
 	fraction := `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`
@@ -120,7 +120,7 @@ func TestHostileRequests(t *testing.T) {
 		"unknown coding":              {post("/mcp", chunked, "Transfer-Encoding: xchunked"), 501},
 		"chunked twice":               {post("/mcp", chunked, "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"), 501},
 		"chunked and identity":        {post("/mcp", chunked, "Transfer-Encoding: chunked, identity"), 501},
-		"chunk size that is none":     {post("/mcp", "zz\r\n"+ping+"\r\n0\r\n\r\n"+hidden, "Transfer-Encoding: chunked"), 400},
+		"invalid chunk size":          {post("/mcp", "zz\r\n"+ping+"\r\n0\r\n\r\n"+hidden, "Transfer-Encoding: chunked"), 400},
 		"huge chunk size":             {post("/mcp", "ffffffffffffffffff\r\n"+ping, "Transfer-Encoding: chunked"), 400},
 		"chunk longer than its size":  {post("/mcp", "5\r\n"+ping+"\r\n0\r\n\r\n"+hidden, "Transfer-Encoding: chunked"), 400},
 		"space before a colon":        {post("/mcp", chunked, "Transfer-Encoding : chunked"), 400},
@@ -143,7 +143,7 @@ func TestHostileRequests(t *testing.T) {
 			}
 		})
 	}
-	// Where the end of a request is in doubt, the connection ends too.
+	// If the end of a request is ambiguous, the connection is closed.
 	for name, text := range map[string]string{
 		"length and chunks":          post("/mcp", chunked+hidden, fmt.Sprintf("Content-Length: %d", len(chunked+hidden)), "Transfer-Encoding: chunked"),
 		"chunks, then a request":     post("/mcp", chunked+hidden, "Transfer-Encoding: chunked"),
@@ -157,9 +157,9 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-// A client that sends its headers or its body too slowly loses its connection, and
-// nobody waits for it.
-func TestSlowRequests(t *testing.T) {
+// A client that sends its headers or its body too slowly loses its connection and delays
+// no other.
+func TestSlowRequestsTimeOut(t *testing.T) {
 	const short = 200 * time.Millisecond
 	headers, body := hostileServer(t, short, bodyTime), hostileServer(t, headerTime, short)
 	for name, tt := range map[string]struct {
@@ -196,6 +196,6 @@ func TestMessagesTakeSlots(t *testing.T) {
 		t.Errorf("healthz: %d", code)
 	}
 	if code := answer(http.MethodPost, path); code != 0 {
-		t.Errorf("a message was answered with %d, without a slot", code)
+		t.Errorf("a message was answered with %d although it had no slot", code)
 	}
 }

@@ -40,9 +40,8 @@ type HTTPOptions struct {
 	// Tokens are the tokens that clients need; nil means that no token is
 	// needed.
 	Tokens *Tokens
-	// Loopback says that only this machine can reach the address: then requests
-	// for other hosts are refused, because a web page could reach it in that
-	// way.
+	// Loopback says that only this machine can reach the address. Requests for other
+	// hosts are then rejected, because web pages can send such requests (DNS rebinding).
 	Loopback bool
 	// Session is how long a session may be idle; 0 means forever.
 	Session time.Duration
@@ -105,9 +104,10 @@ func (h *HTTP) Server() *http.Server {
 // ServeHTTP implements http.Handler.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 || h.leaving.Load() {
-		// net/http drops a Content-Length beside Transfer-Encoding, which a proxy may have
-		// obeyed: then what follows on the connection is not a request. And a server that
-		// shuts down must not close connections on which a request may be arriving.
+		// net/http ignores a Content-Length next to Transfer-Encoding, but a proxy may
+		// have used it: then what follows on the connection is not a request. And a
+		// server that shuts down must not close connections on which a request may be
+		// arriving.
 		w = lastAnswer{w}
 	}
 	if err := h.checkOrigin(r); err != nil {
@@ -139,10 +139,10 @@ func (l lastAnswer) Write(p []byte) (int, error) {
 	return l.ResponseWriter.Write(p)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the wrapped writer to http.ResponseController.
 func (l lastAnswer) Unwrap() http.ResponseWriter { return l.ResponseWriter }
 
-// checkOrigin rejects requests of web pages from other origins, and requests for a host
+// checkOrigin rejects requests from web pages of other origins, and requests for a host
 // whose name was made to resolve to this machine (DNS rebinding).
 func (h *HTTP) checkOrigin(r *http.Request) error {
 	if h.opts.Loopback && !isLoopback(r.Host) {
@@ -169,7 +169,7 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// protocol passes a request to the SDK after determining its client.
+// protocol authenticates a request and passes it to the SDK.
 func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 	name, ok := h.authenticate(r)
 	if !ok {
@@ -194,7 +194,7 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 	h.pass(w, r, isModern(r), id)
 }
 
-// post reads a message and passes it on when it is its client's turn.
+// post reads a message and passes it to the SDK when it is its client's turn.
 func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name, id string) {
 	if h.draining.Load() {
 		w.Header().Set("Retry-After", "1")
@@ -210,7 +210,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name, id string) {
 	}
 	done, err := h.slots.Take(r.Context(), name, cmp.Or(id, r.RemoteAddr))
 	if err != nil {
-		return // nobody waits for the answer
+		return // the client is gone
 	}
 	defer done()
 	modern := isModern(r)
@@ -271,7 +271,7 @@ func checkRevision(modern bool, body json.RawMessage) error {
 	return nil
 }
 
-// decodeName decodes the header Mcp-Name, which the SDK does not.
+// decodeName decodes the header Mcp-Name, because the SDK does not.
 func decodeName(h http.Header) {
 	if name, ok := strings.CutPrefix(h.Get("Mcp-Name"), "=?base64?"); ok {
 		if decoded, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(name, "?=")); err == nil {
@@ -312,5 +312,5 @@ func (h *HTTP) wholeBody(w http.ResponseWriter, r *http.Request, name string) ([
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, http.StatusRequestTimeout, fmt.Errorf("the request was not received within %s", h.bodyTime)
 	}
-	return nil, http.StatusBadRequest, errors.New("the request was not received whole")
+	return nil, http.StatusBadRequest, errors.New("the request body ended early")
 }

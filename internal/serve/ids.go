@@ -11,7 +11,7 @@ import (
 var errID = errors.New("the id of a request must be a string, or an integer between -(2^53-1) and 2^53-1")
 
 // checkID returns an error if a message is a request whose id the SDK would change: it
-// reads ids as float64 and drops fractions, so the answer would have another one.
+// reads ids as float64 and drops fractions, so the response would have another id.
 func checkID(message json.RawMessage) error {
 	const most = 1<<53 - 1
 	id := jsonx.Get(message, "id")

@@ -16,9 +16,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// offer has what clients are offered: the tools, prompts and resources of one session. When
-// the settings change, a new offer replaces it, and its session is closed after its last
-// request.
+// offer holds what clients are offered: the tools, prompts and resources of one session.
+// When the settings change, a new offer replaces it, and its session is closed after its
+// last request.
 type offer struct {
 	*held
 	registry *registry.Registry
@@ -26,11 +26,11 @@ type offer struct {
 	raw      map[string]json.RawMessage // declarations, by the same name
 	declared []*mcp.Tool
 	failed   []*mcpclient.Source // servers that could not list their tools
-	isFirst  bool                // no earlier one, and no error instead of one
+	isFirst  bool                // neither an offer nor an error came before
 	offers
 }
 
-// held is a session with the requests that run in it. Server.mu guards users and
+// held is a session and the number of requests that use it. Server.mu guards users and
 // replaced.
 type held struct {
 	session  *engine.Session
@@ -38,8 +38,7 @@ type held struct {
 	replaced bool
 }
 
-// newOffer declares tools as the format mcp does, with the names that they have in
-// the whole registry.
+// newOffer declares tools in the format mcp, with their names in the whole registry.
 func (s *Server) newOffer(reg *registry.Registry, tools []engine.Found) (*offer, error) {
 	format, err := provider.Lookup("mcp")
 	if err != nil {
@@ -81,7 +80,7 @@ func (s *Server) change(server *mcp.Server, old, o *offer) {
 	s.changeOffers(server, &old.offers, &o.offers)
 }
 
-// gone returns the keys that only old has.
+// gone returns the keys that are in old but not in now.
 func gone[T any](old, now map[string]T) []string {
 	var out []string
 	for key := range old {
@@ -92,8 +91,8 @@ func gone[T any](old, now map[string]T) []string {
 	return out
 }
 
-// resolve replaces the name in a request by the offered one: server__tool and
-// aliases work as in `toolreg call`. An unknown tool is an error of the protocol.
+// resolve replaces the name in a request by the offered one: server__tool and aliases
+// work as in `toolreg call`. An unknown tool is a protocol error.
 func (o *offer) resolve(req mcp.Request) error {
 	switch req := req.(type) {
 	case *mcp.CallToolRequest:
@@ -174,7 +173,7 @@ func (l listedTools) MarshalJSON() ([]byte, error) {
 	const none = `"tools":[]`
 	before, after, found := strings.Cut(string(head), none)
 	if !found {
-		return nil, errors.New("the SDK writes no tools")
+		return nil, errors.New("the SDK's page contains no tools")
 	}
 	size := len(head)
 	for _, t := range l.Tools {

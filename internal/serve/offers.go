@@ -80,8 +80,8 @@ func (s *Server) loadOffers(ctx context.Context, from *engine.Session, earlier m
 	return o
 }
 
-// list asks a server for its prompts and resources. What it does not answer is kept from
-// before.
+// list asks a server for its prompts and resources. Lists that it fails to return stay as
+// they were.
 func (s *Server) list(ctx context.Context, server *mcpclient.Source, l *listed) {
 	prompts, _, err := server.Prompts(ctx)
 	if err == nil {
@@ -104,8 +104,8 @@ func (s *Server) noteFailure(server *mcpclient.Source, err error) {
 	}
 }
 
-// addPrompt adds a prompt under its own name if that is free, or else only under
-// server__name, which always works.
+// addPrompt adds a prompt under server__name, and also under its own name if that is
+// free.
 func (s *Server) addPrompt(o *offers, server *mcpclient.Source, is mcpclient.Prompt) {
 	p := &prompt{server: server, is: is, declared: is.Name}
 	qualified := is.Server + "__" + is.Name
@@ -131,7 +131,8 @@ func (s *Server) addResource(to map[string]*resource, uri string, r *resource) {
 	}
 }
 
-// convert converts what a server listed to the SDK's type; nil if it does not match.
+// convert converts what a server listed to the SDK's type. It returns nil if that is not
+// possible.
 func convert[T any](from any) *T {
 	data, err := json.Marshal(from)
 	if err != nil {
@@ -144,8 +145,8 @@ func convert[T any](from any) *T {
 	return &to
 }
 
-// changeOffers registers prompts and resources with the SDK, which notifies clients of what
-// it is told, and panics on invalid URIs.
+// changeOffers registers changed prompts and resources with the SDK, which notifies
+// clients of each registration. The SDK panics on invalid URIs.
 func (s *Server) changeOffers(server *mcp.Server, old, o *offers) {
 	before, now := declared(old.prompts), declared(o.prompts)
 	server.RemovePrompts(gone(before, now)...)
@@ -184,7 +185,7 @@ func declared(prompts map[string]*prompt) map[string]*prompt {
 	return out
 }
 
-// changed returns the entries that are new or in which clients see a difference.
+// changed returns the entries that are new or differ for clients.
 func changed[T any](old, now map[string]T, seen func(T) any) map[string]T {
 	out := maps.Clone(now)
 	maps.DeleteFunc(out, func(key string, v T) bool {
@@ -198,8 +199,9 @@ func seenOfPrompt(p *prompt) any { return p.is }
 
 func seenOfResource(r *resource) any { return [...]any{r.is, r.like} }
 
-// progressOf passes on progress of what a client requested. If it may be asked before,
-// the request that it answers with may want progress, too.
+// progressOf returns the function that passes progress of a request on to its client; nil
+// if it is not wanted. If the client may be asked a question first, the request with its
+// answer may ask for progress too.
 func progressOf(ctx context.Context) func(registry.Progress) {
 	c := clientFrom(ctx)
 	if c == nil || c.progress == nil && !c.continues() {
@@ -249,9 +251,9 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 	return out, nil
 }
 
-// errReplaced reports that what a request is about no longer exists after a change of the
-// settings.
-var errReplaced = errors.New("the settings have changed, and this is not offered any more")
+// errReplaced reports that a requested prompt or resource no longer exists after a change
+// of the settings.
+var errReplaced = errors.New("no longer offered, because the settings have changed")
 
 // readResource reads a resource of a server.
 func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
@@ -331,7 +333,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 		return none, nil
 	}
 	result, err := server.Complete(ctx, &params)
-	if _, ok := errors.AsType[*mcpclient.NotOfferedError](err); ok { // clients see one server, which completes
+	if _, ok := errors.AsType[*mcpclient.NotOfferedError](err); ok { // to clients this is one server, which supports completion
 		return none, nil
 	}
 	if err != nil {

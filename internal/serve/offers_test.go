@@ -15,8 +15,9 @@ import (
 	"github.com/toolreg/toolreg/internal/mcptest"
 )
 
-// Only what has changed is registered again, because clients are notified of that.
-func TestUnchangedOffersAreNoNews(t *testing.T) {
+// Only changed prompts and resources are registered again, because clients are notified
+// of each.
+func TestUnchangedOffersAreNotRegisteredAgain(t *testing.T) {
 	of := func(description string) offers {
 		o := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}}
 		s := New(Options{})
@@ -43,7 +44,8 @@ func TestUnchangedOffersAreNoNews(t *testing.T) {
 	}
 }
 
-// What fails at a server over HTTP is explained to the client, for tools in a result.
+// The client learns why a request to a server over HTTP failed; for a tool call, from the
+// result.
 func TestFailuresOfServersAreExplained(t *testing.T) {
 	handler, err := mcptest.Handler("--protocol", "2025-11-25", "--offers")
 	if err != nil {

@@ -5,9 +5,9 @@ import "sync"
 // outboxSize is how many notifications may wait for a client that reads slowly.
 const outboxSize = 256
 
-// outbox sends a client the notifications that belong to its request, in order. Adding one
-// never blocks, because it happens while reading from a server that other clients use too.
-// The zero value is ready to use.
+// outbox sends a client the notifications that belong to its request, in order. Adding
+// one never blocks, because it is done while reading from a server that other clients
+// also use. The zero value is ready to use.
 type outbox struct {
 	mu      sync.Mutex
 	queue   chan func()

@@ -18,9 +18,9 @@ func private(info fs.FileInfo) error {
 	return privateOf(info.Mode().Perm(), owner, os.Geteuid())
 }
 
-// privateOf is private for a user. Another user's file may be readable by its group:
-// systemd and Kubernetes hand out secrets as files of root's that a service can read
-// in that way.
+// privateOf is private for a given user. A file of another user may be readable by its
+// group, because systemd and Kubernetes provide secrets as files of root that a service
+// reads through its group.
 func privateOf(mode fs.FileMode, owner, user int) error {
 	others := fs.FileMode(0o077)
 	if owner == 0 && user != 0 {

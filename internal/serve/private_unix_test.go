@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Only files of root's may be readable by their group, and only for other users.
+// Only files of root may be readable by their group, and only if another user reads them.
 func TestPrivate(t *testing.T) {
 	for _, c := range []struct {
 		mode        fs.FileMode

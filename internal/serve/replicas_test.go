@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what a later revision deprecates, clients of today still do: logging
+//lint:file-ignore SA1019 clients still use logging, which a later revision deprecates
 
 package serve
 
@@ -24,8 +24,9 @@ const (
 	bobToken   = "fedcba9876543210"
 )
 
-// newReplicas starts n servers with the same settings and the same key, "" a random one. With shared they
-// also share the folder in which they record what was answered.
+// newReplicas starts n servers with the same settings and the same key; "" is a random
+// key for each. If shared is set, they share the folder in which they record which
+// questions were answered.
 func newReplicas(t *testing.T, n int, key string, servers map[string]string, shared bool) []*httptest.Server {
 	t.Helper()
 	tokens := NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
@@ -47,14 +48,15 @@ func newReplicas(t *testing.T, n int, key string, servers map[string]string, sha
 	return out
 }
 
-// sent is one request of a client that answers by itself, unlike those of the SDK.
+// sent is one request of a client without the SDK, so that tests decide how questions are
+// answered.
 type sent struct {
 	tool, args, state, answers string
 	progress                   string // its token
 	token                      string // "" = alice's
 }
 
-// reply is what came back. code is that of a protocol error.
+// reply is the response. code is that of a protocol error.
 type reply struct {
 	result  map[string]json.RawMessage
 	code    int
@@ -133,7 +135,7 @@ func send(t *testing.T, to *httptest.Server, s sent) *reply {
 	return r
 }
 
-// inTurn sends each request to another replica.
+// inTurn sends each request to the next replica.
 type inTurn struct {
 	replicas []*httptest.Server
 	n        atomic.Int64

@@ -3,11 +3,11 @@ package serve
 // The requestState that a client of revision 2026-07-28 gets with a question and returns
 // with the answer (multi round-trip requests).
 //
-// A state is encrypted and authenticated (AES-256-GCM), with a key derived from a
-// secret that all processes of a service share: each of them can read what another
-// one has made, and nobody else can read or change it. It is encrypted because it
-// may hold what the client must not see: a server's own state may have params in it
-// that the settings hide. Each state is good for one answer, see [answeredStates].
+// A state is encrypted and authenticated (AES-256-GCM), with a key derived from a secret
+// that all processes of a service share: each of them can read what another one has made,
+// and nobody else can read or change it. It is encrypted because it may hold what the
+// client must not see: a server's own state may have params in it that the settings hide.
+// Each state is valid for one answer, see [answeredStates].
 
 import (
 	"crypto/aes"
@@ -31,7 +31,7 @@ const stateLifetime = 10 * time.Minute
 // requestDigest identifies a request, or a question.
 type requestDigest []byte
 
-// digestOf returns the digest of parts, none of which but the last has a NUL.
+// digestOf returns the digest of parts. Only the last part may contain a NUL.
 func digestOf(parts ...string) requestDigest {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return sum[:]
@@ -50,15 +50,15 @@ type requestState struct {
 	Owner string `json:"owner"`
 	// Request is the digest of the request, which the client repeats.
 	Request requestDigest `json:"request"`
-	// Expires is set by [Keys.Seal].
+	// Expires is set by [stateKeys.Seal].
 	Expires int64 `json:"expires"` // Unix time in seconds
 	// Stage is what a process needs to run the call from its beginning. nil: only the
 	// process in which it waits can continue it.
 	Stage *callStage `json:"stage,omitempty"`
 }
 
-// callStage is how far a call has got that has had no effect yet. The client was asked
-// Server's question or, if that is nil, whether to allow the call.
+// callStage is the progress of a call that has not had any effect yet. The client was
+// asked Server's question or, if that is nil, whether to allow the call.
 type callStage struct {
 	Approval *callApproval `json:"approval,omitempty"`
 	Server   *serverStage  `json:"server,omitempty"`
@@ -71,7 +71,7 @@ type callApproval struct {
 	Decision string        `json:"decision,omitempty"` // "" = not answered yet
 }
 
-// serverStage is the result of an MCP server that asks for input (input_required).
+// serverStage is the result with which an MCP server asks for input (input_required).
 type serverStage struct {
 	Name  string   `json:"name"`
 	State []byte   `json:"state,omitempty"` // its requestState as it sent it, JSON
@@ -79,7 +79,7 @@ type serverStage struct {
 	Round int      `json:"round"`           // how often it has asked, from 1
 }
 
-// The reasons for which [stateKeys.Open] refuses a state.
+// The errors with which [stateKeys.Open] rejects a state.
 var (
 	errMalformed = errors.New("it was altered, or does not come from this server")
 	errOtherKey  = errors.New("it was made with another key; give all processes of this server the same serve.stateKey")
@@ -105,8 +105,8 @@ type key struct {
 	until  time.Time // when its last state expires; zero for the current one
 }
 
-// newStateKeys returns Keys for a secret; "" stands for a random one, so that no other process
-// can read the states.
+// newStateKeys returns keys derived from a secret. If it is "", the secret is random and
+// no other process can read the states.
 func newStateKeys(secret string) *stateKeys {
 	return &stateKeys{all: []*key{newKey(secret)}}
 }
@@ -118,8 +118,8 @@ func (k *stateKeys) Shared() bool {
 	return slices.ContainsFunc(k.all, func(one *key) bool { return one.secret != "" && !one.over() })
 }
 
-// Change makes new states with another secret. States made with the one before are
-// read until they expire.
+// Change uses another secret for new states. States made with the previous secret remain
+// valid until they expire.
 func (k *stateKeys) Change(secret string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -171,7 +171,8 @@ func (k *stateKeys) Seal(s *requestState) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(by.aead.Seal(by.header[:], nil, plain, by.header[:])), nil
 }
 
-// Open reads a state. The error is one of the reasons above.
+// Open reads a state. It returns errMalformed, errOtherKey or errExpired if the state is
+// invalid.
 func (k *stateKeys) Open(text string) (*requestState, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(sealed) < header || sealed[0] != version {
@@ -192,8 +193,8 @@ func (k *stateKeys) Open(text string) (*requestState, error) {
 	return s, nil
 }
 
-// find returns the key that made a state; nil if it is none of ours. The header is not
-// secret.
+// find returns the key with which a state was made, or nil if it is not one of ours. The
+// header is not secret.
 func (k *stateKeys) find(made [header]byte) *key {
 	k.mu.Lock()
 	defer k.mu.Unlock()

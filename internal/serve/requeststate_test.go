@@ -29,7 +29,7 @@ func seal(t testing.TB, k *stateKeys, s *requestState) string {
 	return text
 }
 
-// Another process with the same secret reads what one has made, byte for byte.
+// A process reads the states of another process with the same secret, byte for byte.
 func TestProcessesShareStates(t *testing.T) {
 	made := example()
 	text := seal(t, newStateKeys(secret), made)
@@ -91,8 +91,8 @@ func TestStatesExpire(t *testing.T) {
 	})
 }
 
-// A changed secret loses no state that was made before.
-func TestSecretChanges(t *testing.T) {
+// After a change of the secret earlier states remain valid.
+func TestStatesOutliveChangeOfSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newStateKeys(secret)
 		text := seal(t, k, example())
@@ -112,8 +112,8 @@ func TestSecretChanges(t *testing.T) {
 	})
 }
 
-// Whatever a client sends is refused, unless it was made with the key. Each process of
-// the fuzzer makes its own.
+// States that were not made with the key are rejected. Each process of the fuzzer makes
+// its own key.
 func FuzzOpen(f *testing.F) {
 	k := newStateKeys(secret)
 	f.Add(seal(f, k, example()))

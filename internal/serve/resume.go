@@ -15,12 +15,12 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// maxServerState limits the requestState of a server that goes into ours, in bytes.
-// With a longer one the call can only continue here.
+// maxServerState limits the size in bytes of a server's requestState that is included in
+// ours. If it is larger, the call can only continue in this process.
 const maxServerState = 256 << 10
 
-// given is what a client answered to questions of another process whose call cannot be
-// continued. The call runs again from its beginning, and these questions are not repeated.
+// given holds a client's answers to questions of a call in another process. The call runs
+// again here from its beginning without repeating these questions.
 type given struct {
 	stage   callStage
 	answers mcp.InputResponseMap // to the last question
@@ -38,9 +38,9 @@ func refusedState(reason string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState: " + reason + ". Send the request again without it"}
 }
 
-// resume passes a client's answers to the call that waits for them. If it does not wait
-// here, and has had no effect yet, it runs again. If answers are missing, resume returns
-// what to ask again.
+// resume passes a client's answers to the call that waits for them. If the call does not
+// wait in this process and has not had any effect yet, it runs again. If answers are
+// missing, resume returns the questions to ask again.
 func (s *Server) resume(ctx context.Context, t turn, run func(context.Context) (any, error)) (*waitingCall, *asks, error) {
 	c := clientFrom(ctx)
 	state, err := s.keys.Open(t.state)
@@ -77,7 +77,7 @@ func (s *Server) resume(ctx context.Context, t turn, run func(context.Context) (
 		w.carrier.Store(c)
 		w.asked.answer <- t.answers
 		return w, nil, nil
-	case state.Stage == nil: // its time ran out just now
+	case state.Stage == nil: // it expired just now
 		return nil, nil, refusedState(errExpired.Error())
 	}
 	return s.start(ctx, t, &given{*state.Stage, t.answers}, run), nil, nil
@@ -92,8 +92,8 @@ func answersAll(asked mcp.InputRequestMap, answers mcp.InputResponseMap) bool {
 	return true
 }
 
-// concerns records what the client's request is about, before it asks anything: the
-// tool that is called, if any, and the source whose answer is the result.
+// concerns records what the client's request is about, before any question is asked: the
+// tool that is called, if any, and the source that provides the result.
 func (c *client) concerns(tool *registry.Tool, source string) error {
 	w := c.call
 	if w == nil {
@@ -112,7 +112,7 @@ func (c *client) concerns(tool *registry.Tool, source string) error {
 // approve asks the client's user whether to allow a call.
 func (c *client) approve(ctx context.Context, tool *registry.Tool, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	w := c.call
-	if w == nil || w.tool != tool { // a step of a composite, of which others may have run
+	if w == nil || w.tool != tool { // a step of a composite, other steps of which may have run
 		return c.elicit(ctx, approvalKey, q, nil)
 	}
 	w.approval = &callApproval{Question: digestOf(q.Message)}
@@ -128,8 +128,8 @@ func (c *client) approve(ctx context.Context, tool *registry.Tool, q *mcp.Elicit
 	return result, nil
 }
 
-// approval returns the answer to a question about the call; nil if there is none, or
-// it was another question.
+// approval returns the answer to a question about the call; nil if there is none or it
+// answers another question.
 func (g *given) approval(question requestDigest) *mcp.ElicitResult {
 	if g == nil || g.stage.Approval == nil || !g.stage.Approval.Question.Equal(question) {
 		return nil
@@ -141,8 +141,8 @@ func (g *given) approval(question requestDigest) *mcp.ElicitResult {
 	return answer
 }
 
-// atServer returns how far a call has got whose server asks for input; nil if the call
-// can only continue here. What such a server needs to go on is in its own state.
+// atServer returns the stage of a call whose server asks for input; nil if the call can
+// only continue in this process. What the server needs to continue is in its own state.
 func (w *waitingCall) atServer(name string, requests mcp.InputRequestMap, state json.RawMessage) *callStage {
 	if w == nil || w.server != name || len(state) > maxServerState {
 		return nil

@@ -18,9 +18,9 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 )
 
-// A client whose every request reaches another replica is asked as by one server: for
-// approval, by a server that keeps nothing between the questions and by one that sends a
-// state. Each call runs once.
+// If each request of a client reaches another replica, the client is asked the same
+// questions as by one server: for approval, by a stateless server, and by a server that
+// sends a state. Each call runs once.
 func TestAnyReplicaContinues(t *testing.T) {
 	replicas := newReplicas(t, 3, stateKey, map[string]string{"m": "--dialogs;modern asks", "n": ";modern asks"}, false)
 	front := httptest.NewServer(&inTurn{replicas: replicas})
@@ -55,7 +55,7 @@ func TestAnyReplicaContinues(t *testing.T) {
 	wg.Wait()
 }
 
-// A state is taken once, for its own request.
+// A state is accepted once, and only with its own request.
 func TestStateBelongsToItsCall(t *testing.T) {
 	replicas := newReplicas(t, 2, stateKey, map[string]string{"m": "--dialogs;modern", "n": ";modern asks"}, true)
 	form := sent{tool: "form", args: `{"message":"m"}`}
@@ -70,15 +70,15 @@ func TestStateBelongsToItsCall(t *testing.T) {
 		{"another tool", func(s sent, to *httptest.Server) *reply { s.tool = "n__crash"; return send(t, to, s) }, "another request"},
 		{"altered", func(s sent, to *httptest.Server) *reply { s.state += "AAAA"; return send(t, to, s) }, "altered"},
 		{"made up", func(s sent, to *httptest.Server) *reply { s.state = "x"; return send(t, to, s) }, "altered"},
-		{"a second time", func(s sent, to *httptest.Server) *reply { send(t, to, s); return send(t, to, s) }, "answered already"},
+		{"a second time", func(s sent, to *httptest.Server) *reply { send(t, to, s); return send(t, to, s) }, "already answered"},
 		{"a second time, elsewhere first", func(s sent, to *httptest.Server) *reply {
 			send(t, replicas[1], s)
 			return send(t, replicas[0], s)
-		}, "answered already"},
+		}, "already answered"},
 		{"a second time, elsewhere last", func(s sent, to *httptest.Server) *reply {
 			send(t, replicas[0], s)
 			return send(t, replicas[1], s)
-		}, "answered already"},
+		}, "already answered"},
 	} {
 		for _, call := range []sent{form, slow} {
 			for i, to := range replicas {
@@ -102,8 +102,8 @@ func TestStateBelongsToItsCall(t *testing.T) {
 	}
 }
 
-// Of many that bring the same answer at once, to any replica, one is served.
-func TestOneOfManyAnswersIsTaken(t *testing.T) {
+// If the same answer is sent many times at once, to any replica, the call runs only once.
+func TestConcurrentAnswersRunCallOnce(t *testing.T) {
 	replicas := newReplicas(t, 2, stateKey, map[string]string{"n": ";modern asks"}, true)
 	for i := range 8 {
 		marker := filepath.Join(t.TempDir(), "runs")
@@ -128,8 +128,8 @@ func TestOneOfManyAnswersIsTaken(t *testing.T) {
 	}
 }
 
-// What has begun to run waits where it runs: the question of an older server. The answer
-// still counts there.
+// A call that has begun to run, here with a question of an older server, waits in its
+// process. The answer is still accepted there.
 func TestOlderServersQuestionWaitsInItsProcess(t *testing.T) {
 	replicas := newReplicas(t, 2, stateKey, map[string]string{"l": "--dialogs;legacy"}, true)
 	call := sent{tool: "form", args: `{"message":"m","schema":{"type":"object","properties":{}}}`}
@@ -146,8 +146,8 @@ func TestOlderServersQuestionWaitsInItsProcess(t *testing.T) {
 	}
 }
 
-// An answer holds for the question that was asked: where the same call would do
-// something else, the user is asked again.
+// An answer is valid only for its question: if the same call would have another effect,
+// the user is asked again.
 func TestAnswerIsForItsQuestion(t *testing.T) {
 	replicas := newReplicas(t, 2, stateKey, nil, true)
 	write := sent{tool: "write_file", args: `{"file_path":"a.txt","content":"new"}`}
@@ -185,8 +185,8 @@ func sessionOf(replica *httptest.Server) *engine.Session {
 	return o.session
 }
 
-// Progress and log messages go to the request that carries the call: with its own
-// token, whatever the first one had, in any replica.
+// Progress and log messages belong to the request that continues the call, in any
+// replica. Progress has the token of that request, not of the first.
 func TestProgressFollowsTheAnswer(t *testing.T) {
 	replicas := newReplicas(t, 2, stateKey, map[string]string{"m": "--dialogs;modern asks"}, false)
 	for _, first := range []string{"", "first"} {
@@ -220,7 +220,7 @@ func TestProgressFollowsTheAnswer(t *testing.T) {
 	})
 }
 
-// However many calls wait, those that any process can continue make room.
+// If too many calls wait, the oldest that any process can continue is dropped.
 func TestWaitingCallsMakeRoom(t *testing.T) {
 	replica := newReplicas(t, 1, stateKey, map[string]string{"m": "--dialogs;modern asks", "l": "--dialogs;legacy"}, true)[0]
 	s := replica.Config.Handler.(*HTTP).server.states

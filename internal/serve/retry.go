@@ -31,7 +31,8 @@ func (s *Server) retryFailed(o *offer) {
 	}
 }
 
-// retry tries a server again, unless that is being done already, and offers what it has.
+// retry tries a server again, unless an attempt is already in progress, and offers what
+// it lists.
 func (s *Server) retry(server *mcpclient.Source) *retry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +56,7 @@ func (s *Server) retry(server *mcpclient.Source) *retry {
 }
 
 // resolve is [offer.resolve] for a tool whose server may have to be tried again first. It
-// returns the offer that has the tool. If the server fails again, the error is its.
+// returns the offer that has the tool, or the server's error if it fails again.
 func (s *Server) resolve(ctx context.Context, o *offer, req mcp.Request) (*offer, error) {
 	err := o.resolve(req)
 	call, ok := req.(*mcp.CallToolRequest)
@@ -85,8 +86,8 @@ func (s *Server) resolve(ctx context.Context, o *offer, req mcp.Request) (*offer
 	return o, o.resolve(req)
 }
 
-// failedServerOf returns the server of a name server__tool if it could not list its
-// tools, else nil.
+// failedServerOf returns the server in a name of the form server__tool if it could not
+// list its tools, or nil.
 func (o *offer) failedServerOf(name string) *mcpclient.Source {
 	if name == "" {
 		return nil

@@ -45,8 +45,8 @@ func newDeployed(t *testing.T) *deployed {
 	return d
 }
 
-// A server that is down at the start is tried again at requests of clients, no more often
-// than its pauses allow; when it comes, clients are notified.
+// A server that is down at the start is tried again when clients send requests, as often
+// as its backoff allows. When it is up, clients are notified.
 func TestFailedServersAreTriedAgain(t *testing.T) {
 	d := newDeployed(t)
 	for _, revision := range []string{"2025-11-25", firstModern} {
@@ -84,8 +84,8 @@ func TestFailedServersAreTriedAgain(t *testing.T) {
 	}
 }
 
-// So is a program that is not there, crashes, or cannot list its tools; requests that are
-// about something else do not wait for it.
+// A program that is missing, crashes, or cannot list its tools is tried again too.
+// Requests that do not concern it do not wait for it.
 func TestProgramsAreTriedAgain(t *testing.T) {
 	for _, fault := range []string{"missing", "crash"} {
 		t.Run(fault, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestProgramsAreTriedAgain(t *testing.T) {
 	}
 }
 
-// call_tool waits for the next attempt of the server that it names, as a call of the tool by
-// its own name does.
+// call_tool waits for the next attempt to start the server of the tool that it names,
+// like a direct call of that tool.
 func TestCallToolWaitsForAnotherAttempt(t *testing.T) {
 	d := newDeployed(t)
 	from := newSession(t, map[string]string{"down": d.url + ";legacy"})
@@ -151,9 +151,9 @@ func TestCallToolWaitsForAnotherAttempt(t *testing.T) {
 	}
 }
 
-// A server over HTTP that has forgotten its session, as after a deployment, is asked again in
-// a new one, without the client noticing.
-func TestForgottenSessionIsBegunAgain(t *testing.T) {
+// If a server over HTTP has lost its session, as after a deployment, the request is
+// repeated in a new session, and the client does not notice.
+func TestLostSessionIsReplaced(t *testing.T) {
 	handler, err := mcptest.Handler("--protocol", "2025-11-25", "--offers")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what a later revision deprecates, clients of today still do: roots
+//lint:file-ignore SA1019 clients still use roots, which a later revision deprecates
 
 package serve
 

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what a later revision deprecates, clients of today still do
+//lint:file-ignore SA1019 clients still use features that a later revision deprecates
 
 package serve
 
@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// newServer serves the tools of real servers, an entry each: the flags of mcptest's, a URL
-// or command:PROGRAM, and further settings of the entry behind a semicolon.
+// newServer serves the tools of real servers. Each entry has the flags of mcptest's
+// server, a URL or command:PROGRAM, and optionally a semicolon and further settings.
 func newServer(t testing.TB, servers map[string]string) *Server {
 	t.Helper()
 	s := newSession(t, servers)
@@ -133,7 +133,7 @@ func (c *testClient) receive(text string, asked int) {
 	c.asked += asked
 }
 
-// newClient connects a client that speaks a revision, "" the newest.
+// newClient connects a client that uses a revision; "" is the newest.
 func newClient(t testing.TB, url, token, name, revision string) *testClient {
 	t.Helper()
 	c := &testClient{name: name}
@@ -194,8 +194,8 @@ func serveHandler(t testing.TB, handler http.Handler) *httptest.Server {
 	return h
 }
 
-// serveUpstream serves a handler as a server of the settings, with which connections
-// are open until the end, and returns its URL.
+// serveUpstream starts a server for the settings that serves handler, and returns its
+// URL. Its connections stay open until the end of the test.
 func serveUpstream(t testing.TB, handler http.Handler) string {
 	t.Helper()
 	h := httptest.NewServer(handler)
@@ -206,9 +206,10 @@ func serveUpstream(t testing.TB, handler http.Handler) string {
 	return h.URL
 }
 
-// Fifty clients of both generations do all that a server may ask and tell during, each
-// with its own word: none is asked, told or answered what is another's. Some use a
-// server that all share, some one with a process for each.
+// Fifty clients of old and new revisions make calls during which a server sends
+// questions, progress and log messages, each client with its own word. No client receives
+// what belongs to another, whether the server has one process for all clients or one for
+// each.
 func TestClientsAreApart(t *testing.T) {
 	s := newServer(t, map[string]string{"m": "--dialogs;modern", "own": "--dialogs;legacy perClient"})
 	const owners = 8
@@ -243,7 +244,7 @@ func TestClientsAreApart(t *testing.T) {
 	for i, c := range clients {
 		want := 4 + 6 // questions and progress
 		if i < owners {
-			want += 3 // log messages, which the protocol does not tie to a call of several; those of the first call may come too early
+			want += 3 // log messages: the protocol does not say to which of several calls they belong, and those of the first call may come too early
 		}
 		count := func() int {
 			c.mu.Lock()
@@ -262,10 +263,11 @@ func TestClientsAreApart(t *testing.T) {
 	}
 }
 
-// clientWord is a name that no other begins with.
+// clientWord returns a name that is not a prefix of another.
 func clientWord(i int) string { return fmt.Sprintf("<client-%d>", i) }
 
-// useDialog makes one of four calls during which a server asks or tells something.
+// useDialog makes one of four calls during which a server sends questions, progress or
+// log messages.
 func (c *testClient) useDialog(t *testing.T, server string, n int) {
 	dialog := []struct {
 		tool string
@@ -286,8 +288,8 @@ func (c *testClient) useDialog(t *testing.T, server string, n int) {
 	}
 }
 
-// A question by a request of a server's own cannot be told apart while calls of two
-// clients run: nobody is asked.
+// While calls of two clients run, a request from a server of an older revision may
+// concern either, so neither client is asked.
 func TestSharedLegacyServerAsksNobody(t *testing.T) {
 	s := newServer(t, map[string]string{"l": "--dialogs;legacy"})
 	h := listen(t, s, nil)
@@ -332,7 +334,7 @@ func TestPerClient(t *testing.T) {
 	}
 	wg.Wait()
 	starts, err := os.ReadFile(marker)
-	if n := strings.Count(string(starts), "\n"); err != nil || n != 6 { // one to list the tools
+	if n := strings.Count(string(starts), "\n"); err != nil || n != 6 { // including one to list the tools
 		t.Errorf("%d starts, %v", n, err)
 	}
 }
@@ -358,8 +360,8 @@ func TestOneProcessForAll(t *testing.T) {
 	}
 }
 
-// A broken-off request ends the call and leaves nothing running.
-func TestBrokenOffCallsEnd(t *testing.T) {
+// Canceling a request ends its call and leaves nothing running.
+func TestCanceledCallsEnd(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
 	h := listen(t, s, nil)
 	for _, revision := range []string{"", "2025-11-25"} {
@@ -386,7 +388,7 @@ func (s *Server) running() int {
 	return s.calls.held.All()
 }
 
-// waitFor waits until something holds.
+// waitFor waits until holds returns true.
 func waitFor(t *testing.T, holds func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -397,7 +399,7 @@ func waitFor(t *testing.T, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatal("it did not happen within 2 minutes")
+			t.Fatal("the condition did not become true within 2 minutes")
 		}
 	}
 }
@@ -433,7 +435,7 @@ func BenchmarkEcho(b *testing.B) {
 	}
 }
 
-// count returns how many sessions there are.
+// count returns the number of sessions.
 func (s *sessions) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what a later revision deprecates, clients of today still do: logging
+//lint:file-ignore SA1019 clients still use logging, which a later revision deprecates
 
 package serve
 
@@ -21,22 +21,22 @@ import (
 )
 
 // instructions tell a client's model what this server is.
-const instructions = "Tools from several sources behind one policy. Some calls ask the user first; a refused call says which rule refused it."
+const instructions = "Tools from several sources under one policy. Some calls ask the user first; the error of a refused call names the rule that refused it."
 
 // Options configure a [Server]. Select is required.
 type Options struct {
 	// Select loads what it needs of a session and returns the registry and the tools
 	// that are offered, in its order.
 	Select func(context.Context, *engine.Session) (*registry.Registry, []engine.Found, error)
-	// Servers reports whether prompts and resources of a server are offered too. nil:
-	// those of all.
+	// Servers reports whether the prompts and resources of a server are offered too. nil:
+	// those of all servers are.
 	Servers func(name string) bool
-	// Version is that of toolreg, for clients.
+	// Version is the version of toolreg that clients see.
 	Version string
 	// Idle is how long a server may be without a call before its session is closed;
 	// 0 means forever.
 	Idle time.Duration
-	// Asking limits what clients may be asked. The zero value is no limit.
+	// Asking limits what clients may be asked. The zero value sets no limit.
 	Asking Asking
 	// MaxCalls is how many calls a client may have running; 0 means no limit.
 	MaxCalls int
@@ -57,7 +57,7 @@ type Server struct {
 	key   []byte          // marks session ids
 
 	loading sync.Mutex     // one offer is made at a time
-	changes *changes       // what servers say has changed
+	changes *changes       // that servers have reported
 	closing sync.WaitGroup // sessions that were replaced or are not used
 
 	sessions sessions
@@ -70,14 +70,14 @@ type Server struct {
 
 	mu       sync.Mutex
 	offer    *offer
-	failed   error                  // why there is no offer
+	failed   error                  // error of Load if there is no offer
 	servers  map[string]*mcp.Server // by the name of the caller
 	retrying map[*mcpclient.Source]*retry
 
 	*states
 }
 
-// New returns a server that offers nothing before [Server.Load] is done.
+// New returns a server that offers nothing until [Server.Load] has returned.
 func New(opts Options) *Server {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -92,10 +92,10 @@ func New(opts Options) *Server {
 }
 
 // Load runs the sources of a session and offers their tools instead of those of an
-// earlier session, which is closed after its last request. The server closes no
-// other session. Until the first Load is done requests wait for it. The session's Asker is
-// [Asker]. The error is that of rules that cannot be read, or the cause of ctx; then
-// what was offered before stays.
+// earlier session, which is closed after its last request. The server closes no other
+// session. Requests wait until the first Load is done. The session's Asker must be
+// [Asker]. If the rules are invalid or ctx is canceled, Load returns the error, and the
+// earlier offer stays.
 func (s *Server) Load(ctx context.Context, from *engine.Session) error {
 	s.loading.Lock()
 	defer s.loading.Unlock()
@@ -107,7 +107,7 @@ func (s *Server) Load(ctx context.Context, from *engine.Session) error {
 	if first := s.life == nil; first {
 		s.life = ctx
 		defer close(s.ready)
-		go s.closeUnusedOnes(ctx)
+		go s.reapUnused(ctx)
 		go s.followChanges(ctx)
 	}
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Server) closeUnused(h *held) {
 	}
 }
 
-// use returns the current offer. The request calls done when it has ended.
+// use returns the current offer. The caller calls done at the end of the request.
 func (s *Server) use() (o *offer, done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,9 +154,9 @@ func (s *Server) use() (o *offer, done func()) {
 	}
 }
 
-// closeUnusedOnes closes sessions that their clients do not use, and servers that
-// nobody calls, until ctx is done.
-func (s *Server) closeUnusedOnes(ctx context.Context) {
+// reapUnused closes sessions and servers that have not been used for a while, until ctx is
+// done.
+func (s *Server) reapUnused(ctx context.Context) {
 	tick := time.NewTicker(closeEvery)
 	defer tick.Stop()
 	for {
@@ -173,7 +173,7 @@ func (s *Server) closeUnusedOnes(ctx context.Context) {
 	}
 }
 
-// closeEvery is how often unused sessions and servers are looked for.
+// closeEvery is how often reapUnused looks for unused sessions and servers.
 const closeEvery = 200 * time.Millisecond
 
 func (s *Server) closeIdle() {
@@ -201,8 +201,8 @@ func (s *Server) gone(session *mcp.ServerSession) bool {
 	return session.ID() != "" && !s.sessions.has(session)
 }
 
-// load makes the offer of a session. If it is not new, earlier is what its servers listed
-// before, and again are those that may list something else now.
+// load makes the offer of a session. For a session that was loaded before, earlier is
+// what its servers listed, and again are the servers to ask again.
 func (s *Server) load(ctx context.Context, h *held, earlier map[*mcpclient.Source]listed, again ...*mcpclient.Source) (*offer, error) {
 	reg, tools, err := s.opts.Select(ctx, h.session)
 	if err != nil {
@@ -244,7 +244,7 @@ func (s *Server) serverFor(name string) *mcp.Server {
 		GetSessionID:       func() string { return s.newSessionID(name) },
 	})
 	server.AddReceivingMiddleware(s.receive(name))
-	server.AddSendingMiddleware(s.onlyNews)
+	server.AddSendingMiddleware(s.dropFirstChanges)
 	if s.offer != nil {
 		s.change(server, nil, s.offer)
 	}
@@ -291,9 +291,9 @@ func (s *Server) receive(name string) mcp.Middleware {
 	}
 }
 
-// onlyNews is the middleware that drops the SDK's notifications of the first offer:
-// requests have waited for it, so no client knows an earlier one.
-func (s *Server) onlyNews(next mcp.MethodHandler) mcp.MethodHandler {
+// dropFirstChanges is the middleware that drops the SDK's change notifications for the
+// first offer: requests have waited for it, so no client knows an earlier one.
+func (s *Server) dropFirstChanges(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if strings.HasSuffix(method, "/list_changed") && s.offersTheFirst() {
 			return nil, nil
@@ -308,7 +308,7 @@ func (s *Server) offersTheFirst() bool {
 	return s.offer != nil && s.offer.isFirst
 }
 
-// needsOffer reports whether a request is about what is offered.
+// needsOffer reports whether handling a request requires the offer.
 func needsOffer(method string) bool {
 	switch strings.SplitN(method, "/", 2)[0] {
 	case "tools", "prompts", "resources", "completion":

@@ -9,9 +9,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// sessions are the sessions of clients over HTTP (revisions before 2026-07-28). The SDK
-// could close unused ones itself, but it would wait for running calls even if their client
-// is gone. The zero value has none.
+// sessions tracks the sessions of clients over HTTP (revisions before 2026-07-28). The
+// SDK could close unused ones itself, but it would wait for running calls even if their
+// client is gone. The zero value has none.
 type sessions struct {
 	mu   sync.Mutex
 	byID map[string]*clientSession
@@ -20,18 +20,18 @@ type sessions struct {
 }
 
 type clientSession struct {
-	token    string // its name
+	token    string // name of the token
 	session  *mcp.ServerSession
-	requests int       // that are being answered, streams included
+	requests int       // in progress, including streams
 	used     time.Time // when the last one ended
 	calls    map[int]context.CancelCauseFunc
 	serial   int // of the last call
 }
 
-// errSessionOver is why the calls of a session are canceled.
+// errSessionOver is the cause with which the calls of an ended session are canceled.
 var errSessionOver = errors.New("the client's session has ended")
 
-// add records a session of a token whose client has initialized it.
+// add records an initialized session of a token.
 func (s *sessions) add(token string, session *mcp.ServerSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,8 @@ func (s *sessions) add(token string, session *mcp.ServerSession) {
 	}
 }
 
-// room reports whether a token may have another session, if there can be most.
+// room reports whether a token may have another session if most is the limit for all
+// tokens.
 func (s *sessions) room(token string, most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,8 +76,8 @@ func (s *sessions) request(id string) (done func()) {
 	}
 }
 
-// call returns a context for a call that ends with its session. The call calls done
-// when it has ended.
+// call returns a context for a call that is canceled at the end of the session. The
+// caller calls done at the end of the call.
 func (s *sessions) call(ctx context.Context, id string) (_ context.Context, done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

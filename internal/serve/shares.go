@@ -1,7 +1,7 @@
 package serve
 
-// shares counts what each token has of something that all clients share, such as
-// sessions. The zero value counts nothing. It is not safe for concurrent use.
+// shares counts how much of a limited resource, such as sessions, each token uses. The
+// zero value is ready to use. It is not safe for concurrent use.
 type shares struct {
 	all int
 	of  map[string]int // by the name of the token
@@ -13,8 +13,8 @@ func (s *shares) All() int { return s.all }
 // Of returns how many a token has.
 func (s *shares) Of(name string) int { return s.of[name] }
 
-// Room reports whether a token may have one more if there can be most; 0 is no limit. A
-// tenth is left to the other tokens.
+// Room reports whether a token may have one more if most is the limit for all tokens; 0
+// means no limit. A tenth of most is reserved for the other tokens.
 func (s *shares) Room(name string, most int) bool {
 	return most <= 0 || s.all < most && s.of[name] < most-most/10
 }
@@ -28,7 +28,7 @@ func (s *shares) Add(name string) {
 	s.of[name]++
 }
 
-// Remove counts one less for a token, which has one.
+// Remove counts one less for a token, which must have at least one.
 func (s *shares) Remove(name string) {
 	s.all--
 	if s.of[name]--; s.of[name] == 0 {

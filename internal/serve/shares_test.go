@@ -2,8 +2,8 @@ package serve
 
 import "testing"
 
-// A token can take nine tenths, also of a small number, and the others get the rest.
-func TestShares(t *testing.T) {
+// A token can take nine tenths, even of a small limit, and the others get the rest.
+func TestTokenCannotTakeEverything(t *testing.T) {
 	for _, tt := range []struct{ most, one, all int }{{1, 1, 1}, {9, 9, 9}, {10, 9, 10}, {1000, 900, 1000}} {
 		var s shares
 		take := func(token string) (n int) {

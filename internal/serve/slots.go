@@ -1,6 +1,3 @@
-// Package fair divides among the clients of serve what all of them use: the
-// processors, the memory for large requests, and numbers such as those of sessions,
-// connections and calls (spec section 11, limits).
 package serve
 
 import (
@@ -22,7 +19,8 @@ const (
 // slots decides which request is processed next, so that a client that sends many requests
 // delays only its own. It is safe for concurrent use.
 type slots struct {
-	// Processors is how many processors requests are worked on. With 0, none is.
+	// Processors is the number of processors that handle requests. If it is 0, no request
+	// gets a slot.
 	Processors int
 
 	mu      sync.Mutex
@@ -35,13 +33,13 @@ type slots struct {
 type ticket struct {
 	ready chan struct{} // closed when it gets a slot
 	given bool          // it got one
-	over  bool          // it has given it back, or waits no longer
+	over  bool          // it has released its slot or stopped waiting
 }
 
 // Take waits for a slot. from is the path to the sender, such as a token and one of its
-// sessions: all tokens have the same share, and so have all sessions of one token. The
-// slot is given back by done, or after slotTime. done leaves it to that if ctx is
-// canceled: a call goes on for a while after its client has broken off.
+// sessions: all tokens get the same share, and so do all sessions of one token. The slot
+// is released by done or after slotTime. If ctx is canceled, done does not release it,
+// because a call continues for a while after its client has canceled it.
 func (s *slots) Take(ctx context.Context, from ...string) (done func(), err error) {
 	t := &ticket{ready: make(chan struct{})}
 	s.mu.Lock()
@@ -63,7 +61,7 @@ func (s *slots) Take(ctx context.Context, from ...string) (done func(), err erro
 	}, nil
 }
 
-// end gives a slot back, or gives up waiting for one.
+// end releases a slot or stops waiting for one.
 func (s *slots) end(t *ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +73,7 @@ func (s *slots) end(t *ticket) {
 	}
 }
 
-// grant gives free slots to those who wait. s.mu is held.
+// grant assigns free slots to waiting tickets. s.mu is held.
 func (s *slots) grant() {
 	for s.waiting > 0 {
 		most := s.Processors * slotsEach
@@ -94,8 +92,8 @@ func (s *slots) grant() {
 	}
 }
 
-// queue has the tickets of one sender, or the queues of several, which take turns. The
-// zero value is empty.
+// queue holds the tickets of one sender, or the queues of several senders, which take
+// turns. The zero value is empty.
 type queue struct {
 	tickets []*ticket
 	turns   []string // the senders below, the next one first

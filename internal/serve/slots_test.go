@@ -18,7 +18,8 @@ func (s *slots) taken() [2]int {
 	return [2]int{s.working, s.waiting}
 }
 
-// Tokens take turns, and within a token its sessions, whatever arrived first.
+// Tokens take turns, and so do the sessions of a token, regardless of the order of
+// arrival.
 func TestSlotsAreShared(t *testing.T) {
 	var q queue
 	names := map[*ticket]string{}
@@ -40,9 +41,9 @@ func TestSlotsAreShared(t *testing.T) {
 	}
 }
 
-// Requests that wait for something do not hold up the others. If many wait, fewer are
-// worked on at a time.
-func TestSlotsAreNotKept(t *testing.T) {
+// Requests that take long do not hold up the others. If many wait, fewer have a slot at a
+// time.
+func TestSlotsAreReleasedAfterSlotTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slots{Processors: 1}
 		begin := time.Now()
@@ -68,9 +69,9 @@ func TestSlotsAreNotKept(t *testing.T) {
 	})
 }
 
-// A request whose client goes away while it waits takes no slot; one whose client goes
-// away later keeps its slot, as its call goes on.
-func TestSlotsOfClientsThatGo(t *testing.T) {
+// A request that is canceled while it waits takes no slot. One that is canceled later
+// keeps its slot, because its call continues for a while.
+func TestSlotsOfCanceledRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slots{Processors: 1}
 		ctx, cancel := context.WithCancelCause(t.Context())

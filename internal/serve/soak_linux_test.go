@@ -37,16 +37,16 @@ func soak(t *testing.T) int {
 	return n
 }
 
-// Sessions of both generations come and go, a tenth of them in the middle of a call,
-// while servers are killed: at the end there is no session, call, process, descriptor
-// or goroutine more than before, and every call was answered.
+// Clients of old and new revisions come and go, a tenth of them in the middle of a call,
+// while servers are killed. At the end no session, call, process, descriptor or goroutine
+// is left, and every call was answered.
 func TestNothingIsLeft(t *testing.T) {
 	sessions := soak(t)
 	from := newSession(t, map[string]string{"m": "", "l": ";legacy"})
 	server := serverOf(t, from)
 	h := httptest.NewServer(server.HTTP(HTTPOptions{Session: 2 * time.Second, Loopback: true, Warn: func(error) {}}))
 	defer h.Close()
-	soakClient(t, h, 0).visit(t.Context(), false) // what is made once
+	soakClient(t, h, 0).visit(t.Context(), false) // creates what is created only once
 	h.CloseClientConnections()
 	before := settledCounts(t, func(now counts) bool { return now.children == 4 }) // two servers and their guards
 
@@ -65,7 +65,7 @@ func TestNothingIsLeft(t *testing.T) {
 					answered.Add(1)
 				case breaksOff || strings.Contains(err.Error(), "the call may have run") || strings.Contains(err.Error(), "in a row"),
 					strings.Contains(err.Error(), "it exited (signal: SIGKILL)"): // while it started
-					failed.Add(1) // by us, or by the killer, and said so
+					failed.Add(1) // canceled here, or its server was killed and the error says so
 				default:
 					t.Errorf("session %d: %v", i, err)
 				}
@@ -87,8 +87,8 @@ func TestNothingIsLeft(t *testing.T) {
 	settledCounts(t, func(now counts) bool { return now.children == 0 })
 }
 
-// While clients call, the settings are loaded again and again: no call fails, and each
-// runs once.
+// While clients make calls, the settings are reloaded again and again: no call fails, and
+// each runs once.
 func TestReloadLosesNoCall(t *testing.T) {
 	loads := min(max(soak(t)/100, 8), 100)
 	servers := map[string]string{"m": ""}
@@ -146,7 +146,8 @@ func soakClient(t *testing.T, h *httptest.Server, i int) *soaking {
 	return &soaking{url: h.URL + path, http: h.Client(), revision: []string{"2026-07-28", "2025-11-25", "2025-03-26"}[i%3]}
 }
 
-// visit begins a session, calls and ends, or breaks off the call and goes away.
+// visit begins a session, makes a call and ends the session, or cancels the call and
+// disconnects.
 func (c *soaking) visit(ctx context.Context, breakOff bool) error {
 	if err := c.begin(ctx); err != nil {
 		return err
@@ -258,7 +259,7 @@ func killServers(ctx context.Context, every time.Duration) {
 	}
 }
 
-// counts are what a process has that could be left.
+// counts are the resources of a process that could leak.
 type counts struct{ children, files, goroutines int }
 
 // settledCounts waits until the counts are good, and returns them.
@@ -282,7 +283,7 @@ func settledCounts(t *testing.T, good func(counts) bool) counts {
 	return now
 }
 
-// children returns the processes that this one has started, and that run.
+// children returns the running child processes.
 func children() []int {
 	var out []int
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")

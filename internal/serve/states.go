@@ -13,16 +13,17 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// QuestionOptions are options for questions to modern clients, which carry a state from
-// each question to its answer.
+// QuestionOptions configure questions to clients of revision 2026-07-28 and later, which
+// return a state with each answer.
 type QuestionOptions struct {
-	// Key is the secret that protects the states. Processes with the same one can
-	// continue each other's calls. "": no other process can.
+	// Key is the secret that protects the states. Processes with the same key can
+	// continue each other's calls. "": only this process can continue its calls.
 	Key string
-	// Answered is the folder in which such processes record what was answered. nil:
-	// each knows only what was answered there.
+	// Answered is the folder in which processes with the same key record which questions
+	// were answered. nil: each process knows only its own.
 	Answered *state.Dir
-	// Warn reports, once, that this cannot be recorded. Required with Answered.
+	// Warn is called at most once, if Answered cannot be used. It is required with
+	// Answered.
 	Warn func(error)
 }
 
@@ -44,7 +45,7 @@ func newStates(o QuestionOptions) *states {
 // still be answered.
 func (s *states) ChangeStateKey(secret string) { s.keys.Change(secret) }
 
-// park stores a call until its client returns, and returns what to ask the client.
+// park stores a call until its client answers, and returns what to ask the client.
 func (s *states) park(w *waitingCall) (*asks, error) {
 	id := rand.Text()
 	state, err := s.keys.Seal(&requestState{ID: id, Owner: w.owner, Request: w.request, Stage: w.asked.stage})
@@ -69,8 +70,8 @@ func (s *states) park(w *waitingCall) (*asks, error) {
 	return &asks{w.asked.requests, state}, nil
 }
 
-// makeRoom lets another call of an owner wait. If there are too many, the oldest that
-// any process can continue no longer waits here. s.mu is held.
+// makeRoom makes room for another waiting call of an owner. If too many wait, it drops
+// the oldest call that any process can continue. s.mu is held.
 func (s *states) makeRoom(owner string) error {
 	own := 0
 	oldest, oldestOwn := "", ""
@@ -118,8 +119,8 @@ func (s *states) unparkLocked(id string) *waitingCall {
 	return w
 }
 
-// endAll ends the calls that wait for answers, and returns them. Another process may
-// continue those that it can.
+// endAll ends the calls that wait for answers, and returns them. Another process may be
+// able to continue them.
 func (s *states) endAll() []*waitingCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +136,7 @@ func (s *states) endAll() []*waitingCall {
 	return all
 }
 
-// waitsFor returns what a call that waits here has asked.
+// waitsFor returns the questions of a call that waits in this process.
 func (s *states) waitsFor(id string) (mcp.InputRequestMap, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,9 +23,9 @@ const stdioName = "stdio"
 // maxLine is the maximum size of a message on stdin.
 const maxLine = 16 << 20
 
-// Stdio serves the client on a pair of streams until in ends or ctx is done.
-// Calls that are running then may take drain to finish, and are answered. If ctx is done
-// after the end of in, they are ended at once: their client has gone.
+// Stdio serves the client on a pair of streams until in ends or ctx is done. Calls that
+// are running then may take drain to finish, and are answered. If ctx is done after the
+// end of in, they are canceled immediately, because their client is gone.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain time.Duration) error {
 	// With ctx itself, the SDK would answer no call that ends after it is done.
 	err := s.serverFor(stdioName).Run(context.WithoutCancel(ctx), &stdio{in: in, out: out, drain: drain, ended: s.stop, stop: ctx.Done()})
@@ -78,7 +78,7 @@ type stdioConn struct {
 // readLines passes lines on until the input ends.
 func (c *stdioConn) readLines(in io.Reader) {
 	r := bufio.NewReaderSize(in, 64<<10)
-	first := true // Windows' shells put a byte order mark before it
+	first := true // Windows shells write a byte order mark first
 	for {
 		data, err := readLine(r)
 		if first {
@@ -99,7 +99,7 @@ func (c *stdioConn) readLines(in io.Reader) {
 
 var (
 	errLongLine = errors.New("the line is longer than 16 MiB")
-	errStopped  = errors.New("the server stops")
+	errStopped  = errors.New("the server is stopping")
 )
 
 // readLine reads a line without its line break. It skips lines longer than
@@ -150,8 +150,8 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// nextLine queues the messages of the next line. There are several in a batch (revision
-// 2025-03-26), each of which is answered by itself.
+// nextLine queues the messages of the next line. A batch (revision 2025-03-26) has
+// several, each of which is answered separately.
 func (c *stdioConn) nextLine(ctx context.Context) error {
 	var l line
 	select {
@@ -220,7 +220,7 @@ func (c *stdioConn) refuse(data []byte, err error) {
 	if jsonx.Valid(data) {
 		code, id = jsonrpc.CodeInvalidRequest, idOf(data)
 	}
-	message, _ := json.Marshal(fmt.Sprintf("not a message of JSON-RPC 2.0: %v", err))
+	message, _ := json.Marshal(fmt.Sprintf("not a JSON-RPC 2.0 message: %v", err))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, _ = fmt.Fprintf(c.out, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id, code, message)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// stdioClient is a client that writes and reads lines itself.
+// stdioClient is a client without the SDK that writes and reads lines.
 type stdioClient struct {
 	t     *testing.T
 	in    *io.PipeWriter
@@ -18,7 +18,8 @@ type stdioClient struct {
 	ended chan error
 }
 
-// newStdioClient serves a client that has initialized its session, until ctx is done.
+// newStdioClient serves and returns a client with an initialized session, until ctx is
+// done.
 func newStdioClient(ctx context.Context, t *testing.T, s *Server) *stdioClient {
 	t.Helper()
 	in, requests := io.Pipe()
@@ -50,7 +51,8 @@ func (c *stdioClient) expect(want string) {
 	}
 }
 
-// What is JSON but no message is answered with its id, and no request under another id.
+// JSON that is not a valid message is answered with its own id, and no request is
+// answered with another id.
 func TestStdioIDs(t *testing.T) {
 	c := newStdioClient(t.Context(), t, newServer(t, nil))
 	for _, id := range []string{`1`, `-7`, `"x"`, `""`, `9007199254740991`} {
@@ -69,7 +71,7 @@ func TestStdioIDs(t *testing.T) {
 	c.expect(`"id":null,"error":{"code":-32700,`)
 }
 
-// A server that is told to stop answers the calls that are running.
+// A server that is stopped still answers the calls that are running.
 func TestStdioStopsAfterAnswers(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	s := newServer(t, map[string]string{"m": ""})
@@ -83,7 +85,8 @@ func TestStdioStopsAfterAnswers(t *testing.T) {
 	}
 }
 
-// If the client has closed stdin, it does not wait for answers: then the server stops at once.
+// A server whose client has closed stdin stops immediately, because no client waits for
+// answers.
 func TestStdioStopsAfterInput(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	s := newServer(t, map[string]string{"m": ""})

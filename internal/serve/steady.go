@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// stallTime is how long a client may leave an answer unread.
+// stallTime is how long a client may leave a response unread.
 const stallTime = 30 * time.Second
 
 // steady is a response that closes its connection if the client does not read it.
@@ -35,5 +35,5 @@ func (s steady) Flush() {
 	_ = s.timing.Flush()
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the wrapped writer to http.ResponseController.
 func (s steady) Unwrap() http.ResponseWriter { return s.ResponseWriter }

@@ -19,7 +19,8 @@ import (
 // its client wants notifications.
 const listenMethod = "subscriptions/listen"
 
-// listen handles a request that never ends by itself. It is answered when the server stops.
+// listen handles a subscriptions/listen request, which ends only when the client cancels
+// it or the server stops.
 func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -72,8 +73,8 @@ func (s *subscriptions) add(uri string, session *mcp.ServerSession) {
 	s.byURI[uri][session] = true
 }
 
-// remove ends the subscriptions of sessions that are over, and returns the resources that
-// nobody is subscribed to any more.
+// remove ends the subscriptions of sessions that are over, and returns the resources
+// without a subscriber.
 func (s *subscriptions) remove(over func(uri string, session *mcp.ServerSession) bool) (unused []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,10 +115,10 @@ func (s *subscriptions) servers(o *offer) []*mcpclient.Source {
 
 // subscribe subscribes to the updates of a resource.
 func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
-	if _, err := s.offered(ctx); err != nil { // it may come with a request that does not wait for the offer
+	if _, err := s.offered(ctx); err != nil { // the request itself may not have waited for the offer
 		return err
 	}
-	s.subscriptions.add(req.Params.URI, req.Session) // first, so that a new offer has it too
+	s.subscriptions.add(req.Params.URI, req.Session) // first, so that a concurrent new offer includes it
 	o, done := s.use()
 	defer done()
 	err := mcp.ResourceNotFoundError(req.Params.URI)
@@ -130,7 +131,8 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	return err
 }
 
-// unsubscribe ends the subscription of one client. The SDK knows which others to notify.
+// unsubscribe ends the subscription of one client. The SDK tracks which other clients to
+// notify.
 func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
 	s.endSubscription(ctx, req.Params.URI, req.Session)
 	return nil
@@ -140,13 +142,13 @@ func (s *Server) endSubscription(ctx context.Context, uri string, session *mcp.S
 	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(u string, other *mcp.ServerSession) bool { return u == uri && other == session }))
 }
 
-// endSubscriptions ends those of sessions that have ended.
+// endSubscriptions ends the subscriptions of sessions that have ended.
 func (s *Server) endSubscriptions(ctx context.Context) {
 	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(_ string, session *mcp.ServerSession) bool { return s.gone(session) }))
 }
 
-// unsubscribeFrom ends the subscriptions to resources at their servers, which may take
-// their time.
+// unsubscribeFrom ends the subscriptions to resources at their servers, which may be
+// slow.
 func (s *Server) unsubscribeFrom(ctx context.Context, uris []string) {
 	if len(uris) == 0 || s.stopped() {
 		return
@@ -194,7 +196,7 @@ func (s *Server) renewSubscriptions(ctx context.Context, o *offer) {
 		}
 		if err := server.Subscribe(ctx, uri); err != nil {
 			s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_subscribed", Source: server.Name(),
-				Message: fmt.Sprintf("changes of resource %q are not reported any more: %v", uri, err)})
+				Message: fmt.Sprintf("changes of resource %q are no longer reported: %v", uri, err)})
 		}
 	}
 }

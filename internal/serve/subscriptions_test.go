@@ -27,8 +27,8 @@ func newListener(t *testing.T, transport mcp.Transport) (_ *mcp.ClientSession, c
 	return session, news
 }
 
-// A client that waits for notifications does not keep the server from stopping.
-func TestListenersDoNotDelayTheEnd(t *testing.T) {
+// A client that waits for notifications does not delay the server's shutdown.
+func TestListenersDoNotDelayShutdown(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
 	t.Run("stdio", func(t *testing.T) {
 		in, requests := io.Pipe()
@@ -102,8 +102,8 @@ func (u *upstream) touch(t *testing.T, updated <-chan string) {
 	})
 }
 
-// Subscriptions go on when the settings change, also if a server is away for a while, and
-// end at the server with the last client.
+// Subscriptions survive a change of the settings, even if a server is down for a while,
+// and end at the server with the last client.
 func TestSubscriptionsOutliveSettings(t *testing.T) {
 	for _, protocol := range []string{"legacy", "modern"} {
 		for _, revision := range []string{"2025-11-25", firstModern} {
@@ -144,7 +144,7 @@ func TestSubscriptionsOutliveSettings(t *testing.T) {
 	}
 }
 
-// A client that goes away without a word is not subscribed any more.
+// The subscriptions of a client that disconnects without unsubscribing end.
 func TestSubscriptionsEndWithTheirClient(t *testing.T) {
 	u := newUpstream(t, page)
 	s := newServer(t, map[string]string{"m": u.url + ";legacy"})
@@ -160,7 +160,7 @@ func TestSubscriptionsEndWithTheirClient(t *testing.T) {
 	s.endSubscriptions(t.Context())
 	u.touch(t, updated)
 	if len(u.removed) > 0 {
-		t.Error("it was ended for the other client too")
+		t.Error("the subscription of the other client was ended too")
 	}
 	_ = other.Close()
 	if uri := await(t, u.removed); uri != page {
@@ -168,8 +168,7 @@ func TestSubscriptionsEndWithTheirClient(t *testing.T) {
 	}
 }
 
-// A server that is started again is asked again, and one that a client is subscribed to is
-// not idle.
+// A restarted server is subscribed to again, and a server with a subscriber is not idle.
 func TestSubscriptionsOutliveProcesses(t *testing.T) {
 	const notes = "test://docs/notes.txt"
 	for _, protocol := range []string{"legacy", "modern"} {

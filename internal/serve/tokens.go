@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// minToken is the minimum length of a token: a shorter one can be guessed.
+// minToken is the minimum length of a token; shorter ones could be guessed.
 const minToken = 16
 
-// Tokens are the tokens of HTTP clients. Create it with [NewTokens] or [ReadTokens]. It is safe
-// for concurrent use.
+// Tokens are the tokens of HTTP clients. Create them with [NewTokens] or [ReadTokens].
+// They are safe for concurrent use.
 type Tokens struct {
 	path string // "" if they are not from a file
 
@@ -26,7 +26,7 @@ type Tokens struct {
 	byName map[string][sha256.Size]byte
 }
 
-// NewTokens returns Tokens, given by their names.
+// NewTokens returns the given tokens, which are keyed by name.
 func NewTokens(byName map[string]string) *Tokens {
 	t := &Tokens{byName: map[string][sha256.Size]byte{}}
 	for name, token := range byName {
@@ -84,7 +84,7 @@ func parseTokens(data []byte) (map[string][sha256.Size]byte, error) {
 			return nil, fmt.Errorf("%d: the token of %s is shorter than %d characters", n, words[0], minToken)
 		}
 		if _, twice := out[words[0]]; twice {
-			return nil, fmt.Errorf("%d: %s has a token already", n, words[0])
+			return nil, fmt.Errorf("%d: %s already has a token", n, words[0])
 		}
 		out[words[0]] = sha256.Sum256([]byte(words[1]))
 	}
@@ -92,7 +92,7 @@ func parseTokens(data []byte) (map[string][sha256.Size]byte, error) {
 		return nil, fmt.Errorf(" %w", err)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("1: it has no tokens; write lines of the form NAME TOKEN")
+		return nil, fmt.Errorf("1: the file has no tokens; write lines of the form NAME TOKEN")
 	}
 	return out, nil
 }

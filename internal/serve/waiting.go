@@ -17,8 +17,8 @@ const (
 	// maxWaitingOwn how many of one token.
 	maxWaiting    = 1000
 	maxWaitingOwn = 500
-	// The keys of our questions in the result of a call: about the call itself, and for
-	// questions that a server asks by a request of its own.
+	// The keys of toolreg's own questions in the result of a call: about the call itself,
+	// and for questions that a server sends as a request.
 	approvalKey = "toolreg.approval"
 	questionKey = "toolreg.question"
 )
@@ -33,7 +33,7 @@ type turn struct {
 	answers      mcp.InputResponseMap
 }
 
-// asks is what a client is asked in the result of its request.
+// asks are the questions in the result of a client's request.
 type asks struct {
 	requests mcp.InputRequestMap
 	state    string
@@ -54,8 +54,8 @@ type waitingCall struct {
 	carrier   atomic.Pointer[client] // sender of the request that carries the call now
 
 	// The goroutine that runs the call uses these.
-	tool     *registry.Tool // that is called; nil: it is no call of a tool
-	server   string         // whose answer is the result; "" if there are several or none
+	tool     *registry.Tool // that is called; nil for other requests
+	server   string         // that provides the result; "" if there are several or none
 	given    *given         // what the client answered another process; nil: nothing
 	approval *callApproval  // of the call
 	rounds   int            // how often the server has asked
@@ -94,15 +94,15 @@ func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap, sta
 	}
 }
 
-// digest is the same for a request and for its repetition with answers, which a client
-// may have encoded anew.
+// digest returns the same value for a request and for its repetition with answers, even
+// if the client encodes it differently.
 func (t *turn) digest() requestDigest {
 	return digestOf(t.method, t.name, jsonx.Canonical(t.params))
 }
 
-// make handles a request of a client, or continues one that waits for the
-// client's answers; run does the work. It returns the result of run, or what to
-// ask the client first.
+// make handles a request of a client, or continues a call that waits for the client's
+// answers; run does the work. It returns the result of run, or what to ask the client
+// first.
 func (s *Server) make(ctx context.Context, t turn, run func(context.Context) (any, error)) (any, *asks, error) {
 	c := clientFrom(ctx)
 	c.progress = t.progress
@@ -120,8 +120,8 @@ func (s *Server) make(ctx context.Context, t turn, run func(context.Context) (an
 	return s.next(ctx, w)
 }
 
-// start runs a request. given is what the client answered another process; nil if it
-// is a new request.
+// start runs a request. given holds the client's answers to another process; nil for a
+// new request.
 func (s *Server) start(ctx context.Context, t turn, given *given, run func(context.Context) (any, error)) *waitingCall {
 	c := clientFrom(ctx)
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -155,8 +155,8 @@ func (s *Server) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
 	return nil, a, err
 }
 
-// Wait ends the calls that wait for answers, which can no longer arrive, and waits until
-// the sessions that were replaced are closed.
+// Wait ends the calls that wait for answers, because no more can arrive, and waits until
+// the replaced sessions are closed.
 func (s *Server) Wait() {
 	for _, w := range s.endAll() {
 		<-w.done

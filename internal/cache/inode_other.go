@@ -4,6 +4,5 @@ package cache
 
 import "io/fs"
 
-// inode returns "" on systems without inode numbers; size and times must
-// suffice.
+// inode returns "" on systems without inode numbers; keys use only size and times.
 func inode(fs.FileInfo) string { return "" }

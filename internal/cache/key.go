@@ -18,7 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// maxTree limits the number of files in a folder that a key covers.
+// maxTree is the maximum number of files in a folder that AddTree accepts.
 const maxTree = 1000
 
 // Key hashes everything that an entry depends on. Its parts may be secret; only
@@ -52,7 +52,7 @@ type Program struct {
 	Root  string   // the project root; files inside are compared by content
 	Dir   string   // absolute path where it runs
 	Argv  []string // expanded
-	Env   []string // its whole environment, "K=V" entries
+	Env   []string // its complete environment, "K=V" entries
 	Given []string // entries of Env from the settings, whose values may name files too
 }
 

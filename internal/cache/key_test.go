@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-func TestAKeyKeepsBordersApart(t *testing.T) {
+func TestKeyDependsOnBoundaries(t *testing.T) {
 	if NewKey("ab", "c").String() == NewKey("a", "bc").String() || NewKey("a").String() == NewKey("a", "").String() {
-		t.Error("two keys are one")
+		t.Error("different parts have the same key")
 	}
 	if one, again := NewKey("a", "b"), NewKey("a", "b"); one.String() != again.String() {
-		t.Error("one key is two")
+		t.Error("equal parts have different keys")
 	}
 }
 
@@ -59,7 +59,7 @@ func (p *project) key(program Program) string {
 	return k.String()
 }
 
-func TestWhatAKeyHangsOn(t *testing.T) {
+func TestWhatAKeyDependsOn(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		change  func(p *project, x *Program)
@@ -94,10 +94,10 @@ func TestWhatAKeyHangsOn(t *testing.T) {
 	}
 }
 
-// TestAProgramPutInPlace: a program of the same size and times is another one.
-func TestAProgramPutInPlace(t *testing.T) {
+// A replacement of a program with the same size and times has another key.
+func TestReplacedProgramHasAnotherKey(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only there it is told apart")
+		t.Skip("needs inode numbers")
 	}
 	p := newProject(t)
 	was := p.key(p.program())
@@ -111,11 +111,11 @@ func TestAProgramPutInPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.key(p.program()) == was {
-		t.Error("it counts as the same")
+		t.Error("the replacement has the same key")
 	}
 }
 
-func TestATree(t *testing.T) {
+func TestTreeKeys(t *testing.T) {
 	p := newProject(t)
 	tree := func() string {
 		k := NewKey()
@@ -129,17 +129,17 @@ func TestATree(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tree() == was {
-		t.Error("a new file makes no other key")
+		t.Error("a new file does not change the key")
 	}
 	for i := range maxTree {
 		p.write(filepath.Join(p.root, "f"+string(rune('a'+i%26))+time.Duration(i).String()), "")
 	}
 	if err := NewKey().AddTree(p.root); err == nil {
-		t.Error("a folder of any size is looked through")
+		t.Error("a folder with too many files is accepted")
 	}
 }
 
-func TestAProgramThatIsNotThereHasNoKey(t *testing.T) {
+func TestMissingProgramHasNoKey(t *testing.T) {
 	p := newProject(t)
 	x := p.program()
 	x.Argv[0] = "no-such-program"

@@ -20,20 +20,20 @@ const format = 2
 // Kind is a kind of data about a source.
 type Kind string
 
-// The kinds of data. Sources may have others for what they offer besides tools.
+// The kinds of data. Sources may use others for what they offer besides tools.
 const (
 	Listing  Kind = "listing"  // what it listed
 	Protocol Kind = "protocol" // how it was reached
 	Failure  Kind = "failure"  // how it failed
 )
 
-// Record is what is cached of a source, by kind.
+// Record is the cached data of a source, by kind.
 type Record map[Kind]Entry
 
-// Entry is the cached data of one kind. Without Facts and Parts, it stands for no
-// data when it is saved.
+// Entry is the cached data of one kind. Saving an entry without Facts and Parts removes
+// the data of that kind.
 type Entry struct {
-	Key    string          // what the data depends on besides what the record does; "" = nothing
+	Key    string          // what the data depends on in addition to the key of the record; "" = nothing
 	Facts  json.RawMessage // a JSON value defined by the source
 	Parts  [][]byte        // output of the source, byte for byte
 	Stored time.Time       // set when it is stored
@@ -89,7 +89,7 @@ func (r Record) encode(s Source) ([]byte, error) {
 	h.CRC = checksum(h.Entries, parts)
 	out, err := jsonx.Marshal(h)
 	if err != nil {
-		return nil, fmt.Errorf("encoding what is cached of %s: %w", s.Name, err)
+		return nil, fmt.Errorf("encoding the record of %s: %w", s.Name, err)
 	}
 	out = slices.Grow(append(out, '\n'), total)
 	for _, p := range parts {
@@ -138,8 +138,8 @@ func decode(data []byte, s Source) (Record, error) {
 	return out, nil
 }
 
-// checksum detects damage by a disk or a crash; it does not protect against a
-// person who can write our files.
+// checksum detects damage by a disk or a crash; it does not protect against anyone who
+// can write our files.
 func checksum(entries []entryHeader, parts [][]byte) uint32 {
 	var sum uint32
 	for _, e := range entries {

@@ -1,11 +1,10 @@
-// Package cache stores on disk what sources returned, so that a later run need
-// not start them again (spec section 10). It stores only bytes: a source parses
-// cached output exactly like fresh output, so that a cached run behaves like an
-// uncached one. Package session creates the [Store] and passes it to the
-// sources.
+// Package cache stores on disk what sources returned, so that a later run need not start
+// them again. It stores only bytes: a source parses cached output exactly like fresh
+// output, so that a cached run behaves like an uncached one. Package engine creates the
+// [Store] and passes it to the sources.
 //
-// Each source has one [Record] in one file: its tool list, how it was reached, how it
-// failed. It is found by a [Key], a hash of everything known to affect the source: its
+// Each source has one [Record] in one file: its tool list, its protocol and its last
+// failure. It is found by a [Key], a hash of everything known to affect the source: its
 // settings, its program, its environment. Only the hash is stored.
 package cache
 
@@ -27,7 +26,7 @@ import (
 // Mode controls reading from and writing to the cache.
 type Mode int
 
-// The modes. Fresh does nothing if there is no time to live.
+// The modes. Fresh neither reads nor writes if the time to live is 0.
 const (
 	Fresh   Mode = iota // read entries younger than the time to live
 	Live                // read nothing; write as Fresh does
@@ -47,9 +46,9 @@ const (
 // has no entry.
 var ErrNothingKept = errors.New("it is not in the cache, and --cached contacts no source")
 
-// Rule says how data of one kind is used.
+// Rule determines how data of one kind is used.
 type Rule struct {
-	TTL  time.Duration // how long; 0 = never
+	TTL  time.Duration // how long the data is used; 0 = not at all
 	Mode Mode
 }
 
@@ -74,8 +73,8 @@ type Options struct {
 
 // Store is the cache of many sources, a record and a file for each. It is safe for
 // concurrent use, and several processes may share its files, which are replaced
-// atomically; of changes that they make to a record at the same moment some may be
-// lost.
+// atomically. If several processes change a record at the same time, some of the changes
+// may be lost.
 type Store struct {
 	opts Options
 	dir  func() (*state.Dir, error) // Options.Dir, called once
@@ -86,10 +85,10 @@ type Store struct {
 	pending map[Source]Record
 }
 
-// Source says whose record is meant.
+// Source identifies the record of a source.
 type Source struct {
 	Name string
-	Key  string // hash of what everything in the record depends on
+	Key  string // hash of everything that the whole record depends on
 }
 
 type expiry struct {
@@ -116,9 +115,9 @@ func (s *Store) Active(kind Kind) bool {
 }
 
 // Load returns the part of a source's record that may be used: entries with the given
-// keys that are not too old. The error is ErrNothingKept, only if keys has [Listing],
-// the mode for it is Offline, and the record has no listing; what else there is of the
-// record is returned with it.
+// keys that are not too old. The error is ErrNothingKept, and only if keys has [Listing],
+// the mode for it is Offline, and the record has no listing. The other entries are
+// returned with it.
 func (s *Store) Load(source Source, keys map[Kind]string) (Record, error) {
 	wanted := map[Kind]string{}
 	s.mu.Lock()
@@ -148,7 +147,8 @@ func (s *Store) Load(source Source, keys map[Kind]string) (Record, error) {
 	return record, nil
 }
 
-// Serve notes that this run uses the listing of a source that was stored at a time.
+// Serve records that this run uses the listing of a source that was stored at the given
+// time.
 func (s *Store) Serve(source string, stored time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +174,7 @@ func (s *Store) Age(source string) time.Duration {
 	return max(s.opts.Now().Sub(kept), 0)
 }
 
-// Expire disables the data of a kind of a source from now on, in every mode.
+// Expire makes the store ignore a source's data of a kind from now on, in every mode.
 func (s *Store) Expire(source string, kind Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,8 +184,8 @@ func (s *Store) Expire(source string, kind Kind) {
 	}
 }
 
-// Save changes the entries of a source's record that r has; an empty entry is
-// removed. Flush writes them. It ignores those of kinds that are not kept.
+// Save replaces the entries of a source's record that are in r; an empty entry is
+// removed. Flush writes them. Save ignores kinds that are not stored.
 func (s *Store) Save(source Source, r Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +201,7 @@ func (s *Store) Save(source Source, r Record) {
 	}
 }
 
-// Drop removes the record of a source, if there is one, in every mode.
+// Drop removes the record of a source in every mode. A missing record is not an error.
 func (s *Store) Drop(ctx context.Context, source Source) error {
 	dir, err := s.dir()
 	if err != nil {
@@ -219,7 +219,7 @@ func (s *Store) Flush() error {
 	s.mu.Unlock()
 	changed := false
 	for source, r := range pending {
-		record, _ := s.read(source) // a damaged one is replaced
+		record, _ := s.read(source) // a damaged record is replaced
 		if record == nil {
 			record = Record{}
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// shelf is a folder with stores over it, each a run of its own.
+// shelf is a folder that several stores use, each as a separate run.
 type shelf struct {
 	dir   *state.Dir
 	now   time.Time
@@ -67,7 +67,7 @@ func example() Record {
 	}
 }
 
-func TestWhatIsKeptComesBackByteForByte(t *testing.T) {
+func TestLoadReturnsSavedBytes(t *testing.T) {
 	s := newShelf(t)
 	want := example()
 	s.keep(t, s.run(time.Hour, Fresh), want)
@@ -87,7 +87,7 @@ func TestWhatIsKeptComesBackByteForByte(t *testing.T) {
 	}
 }
 
-func TestWhenSomethingIsKeptAndRead(t *testing.T) {
+func TestModesAndAges(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		write Mode
@@ -100,13 +100,13 @@ func TestWhenSomethingIsKeptAndRead(t *testing.T) {
 		{"young", Fresh, time.Hour, 59 * time.Minute, Fresh, true, nil},
 		{"too old", Fresh, time.Hour, time.Hour, Fresh, false, nil},
 		{"from the future", Fresh, time.Hour, -time.Minute, Fresh, false, nil},
-		{"live runs keep", Live, time.Hour, 0, Fresh, true, nil},
+		{"live runs write", Live, time.Hour, 0, Fresh, true, nil},
 		{"live runs do not read", Fresh, time.Hour, 0, Live, false, nil},
-		{"renewing does not read", Fresh, time.Hour, 0, Renew, false, nil},
-		{"off keeps nothing", Fresh, 0, 0, Offline, false, ErrNothingKept},
+		{"renewing runs do not read", Fresh, time.Hour, 0, Renew, false, nil},
+		{"off writes nothing", Fresh, 0, 0, Offline, false, ErrNothingKept},
 		{"off reads nothing", Renew, 0, 0, Fresh, false, nil},
-		{"renewing keeps though it is off", Renew, 0, 0, Offline, true, nil},
-		{"offline reads what is old", Fresh, time.Hour, 1000 * time.Hour, Offline, true, nil},
+		{"renewing writes even if off", Renew, 0, 0, Offline, true, nil},
+		{"offline reads old entries", Fresh, time.Hour, 1000 * time.Hour, Offline, true, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newShelf(t)
@@ -124,7 +124,7 @@ func TestWhenSomethingIsKeptAndRead(t *testing.T) {
 	}
 }
 
-func TestAnExpiredSourceIsAsked(t *testing.T) {
+func TestExpiredListingIsNotLoaded(t *testing.T) {
 	s := newShelf(t)
 	s.keep(t, s.run(time.Hour, Fresh), example())
 	store := s.run(time.Hour, Offline)
@@ -142,7 +142,7 @@ func TestAnExpiredSourceIsAsked(t *testing.T) {
 	}
 }
 
-func TestAnEntryOfAnotherKey(t *testing.T) {
+func TestEntryWithAnotherKeyIsNotLoaded(t *testing.T) {
 	s := newShelf(t)
 	s.keep(t, s.run(time.Hour, Fresh), example())
 	r, err := s.run(time.Hour, Fresh).Load(src, map[Kind]string{Listing: "other files", Protocol: ""})
@@ -155,7 +155,7 @@ func TestAnEntryOfAnotherKey(t *testing.T) {
 	}
 }
 
-func TestSavingLeavesOtherKinds(t *testing.T) {
+func TestSaveKeepsOtherKinds(t *testing.T) {
 	s := newShelf(t)
 	s.keep(t, s.run(time.Hour, Fresh), example())
 	s.keep(t, s.run(time.Hour, Fresh), Record{Protocol: {Facts: []byte(`"legacy"`)}, Failure: {Facts: []byte(`"of no rule"`)}})
@@ -170,7 +170,7 @@ func TestSavingLeavesOtherKinds(t *testing.T) {
 	}
 }
 
-func TestNothingIsWrittenWhereNothingChanges(t *testing.T) {
+func TestNothingIsWrittenWithoutChanges(t *testing.T) {
 	s := newShelf(t)
 	s.keep(t, s.run(time.Hour, Fresh), Record{Protocol: {}})
 	if files, err := s.dir.Files(); len(files) > 0 || err != nil {
@@ -178,7 +178,7 @@ func TestNothingIsWrittenWhereNothingChanges(t *testing.T) {
 	}
 }
 
-func TestADroppedRecordIsGone(t *testing.T) {
+func TestDropRemovesRecord(t *testing.T) {
 	s := newShelf(t)
 	s.keep(t, s.run(time.Hour, Fresh), example())
 	store := s.run(time.Hour, Fresh)
@@ -190,7 +190,7 @@ func TestADroppedRecordIsGone(t *testing.T) {
 	}
 }
 
-func TestDamage(t *testing.T) {
+func TestDamagedRecordsAreReplaced(t *testing.T) {
 	for name, damage := range map[string]func(string) string{
 		"empty":           func(string) string { return "" },
 		"cut off":         func(s string) string { return s[:len(s)-1] },
@@ -237,7 +237,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-func TestNowhereToKeepIsAnError(t *testing.T) {
+func TestFlushFailsWithoutFolder(t *testing.T) {
 	store := NewStore(Options{Rules: listingsFor(time.Hour, Fresh), Dir: func() (*state.Dir, error) { return nil, state.ErrUnavailable }})
 	if _, ok, err := load(store); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
@@ -248,7 +248,7 @@ func TestNowhereToKeepIsAnError(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooLargeOrTooMuchIsNotKept(t *testing.T) {
+func TestLimits(t *testing.T) {
 	s := newShelf(t)
 	s.keep(t, s.run(time.Hour, Fresh), Record{Listing: {Parts: [][]byte{make([]byte, maxRecord+1)}}})
 	if kept, err := s.run(time.Hour, Fresh).List(); len(kept) > 0 || err != nil {
@@ -272,7 +272,7 @@ func TestWhatIsTooLargeOrTooMuchIsNotKept(t *testing.T) {
 	}
 }
 
-func TestFiftyRunsAtOnceLeaveAWholeEntry(t *testing.T) {
+func TestConcurrentRunsLeaveValidEntry(t *testing.T) {
 	s := newShelf(t)
 	var wg sync.WaitGroup
 	for i := range 50 {
@@ -296,7 +296,8 @@ func TestFiftyRunsAtOnceLeaveAWholeEntry(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no file makes it panic, and what it takes it can write again.
+// FuzzDecode checks that no file causes a panic and that every decoded record can be
+// encoded again.
 func FuzzDecode(f *testing.F) {
 	data, err := example().encode(src)
 	if err != nil {

@@ -70,13 +70,13 @@ func (d *Dir) open(create bool) (*os.Root, error) {
 		return nil, err
 	}
 	if err := d.check(root, named); err != nil {
-		_ = root.Close() // it was only read
+		_ = root.Close() // nothing was written
 		return nil, err
 	}
 	return root, nil
 }
 
-// check verifies that root is the named folder, belongs to us, and is closed to
+// check verifies that root is the named folder, belongs to us, and is inaccessible to
 // others.
 func (d *Dir) check(root *os.Root, named fs.FileInfo) error {
 	info, err := root.Stat(".")
@@ -91,7 +91,7 @@ func (d *Dir) check(root *os.Root, named fs.FileInfo) error {
 	}
 	if openToOthers(info) {
 		if err := root.Chmod(".", 0o700); err != nil {
-			return fmt.Errorf("%s is open to others: %w", d.Path, err)
+			return fmt.Errorf("%s is accessible to other users: %w", d.Path, err)
 		}
 	}
 	return nil

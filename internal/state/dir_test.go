@@ -42,7 +42,7 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("reading before the first write: %v", err)
 	}
 	if _, err := os.Stat(dir.Path); !errors.Is(err, fs.ErrNotExist) {
-		t.Error("reading made the directory")
+		t.Error("reading created the directory")
 	}
 	var seen []string
 	for _, next := range []string{"one", "", "two"} {
@@ -66,7 +66,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-func TestUpdateWritesOnlyWhatChanged(t *testing.T) {
+func TestUpdateWritesOnlyChanges(t *testing.T) {
 	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
 	write(t, dir, "f", "same")
 	before, err := os.Stat(filepath.Join(dir.Path, "f"))
@@ -80,7 +80,7 @@ func TestUpdateWritesOnlyWhatChanged(t *testing.T) {
 		"error": func([]byte) ([]byte, error) { return []byte("lost"), refused },
 	} {
 		err := dir.Update(t.Context(), "f", change)
-		if (name == "error") != (err == refused) { // as it is, says the contract
+		if (name == "error") != (err == refused) { // the error must be returned unchanged
 			t.Errorf("%s: %v", name, err)
 		}
 		after, statErr := os.Stat(filepath.Join(dir.Path, "f"))
@@ -90,7 +90,7 @@ func TestUpdateWritesOnlyWhatChanged(t *testing.T) {
 	}
 }
 
-func TestFilesAreOursAloneWhateverTheUmask(t *testing.T) {
+func TestFilesArePrivateWithAnyUmask(t *testing.T) {
 	for _, umask := range []int{0, 0o777} {
 		path := filepath.Join(t.TempDir(), "parent/toolreg")
 		old := syscall.Umask(umask)
@@ -113,7 +113,7 @@ func TestFilesAreOursAloneWhateverTheUmask(t *testing.T) {
 	}
 }
 
-func TestALooseDirectoryIsClosed(t *testing.T) {
+func TestModeOfLooseDirectoryIsFixed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "toolreg")
 	if err := os.Mkdir(path, 0o755); err != nil {
 		t.Fatal(err)
@@ -221,11 +221,11 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		t.Errorf("a pipe for a lock: %v", err)
 	}
 	if got, err := os.ReadFile(secret); string(got) != "secret" {
-		t.Errorf("the file behind the link holds %q, %v", got, err)
+		t.Errorf("the target of the link holds %q, %v", got, err)
 	}
 }
 
-func TestUpdateWaitsForTheLockWithinBounds(t *testing.T) {
+func TestUpdateWaitsForLock(t *testing.T) {
 	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
 	write(t, dir, "f", "old")
 	held := flock.New(filepath.Join(dir.Path, "f.lock"))
@@ -264,7 +264,7 @@ func TestUpdateWaitsForTheLockWithinBounds(t *testing.T) {
 	}
 }
 
-func TestEveryDamagedFileIsKept(t *testing.T) {
+func TestDamagedFilesAreSetAside(t *testing.T) {
 	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
 	change := func(old []byte) ([]byte, error) {
 		if strings.HasPrefix(string(old), "bad") {
@@ -301,7 +301,7 @@ func TestEveryDamagedFileIsKept(t *testing.T) {
 	}
 }
 
-func TestADamagedFileStaysWhereNothingTakesItsPlace(t *testing.T) {
+func TestDamagedFileStaysIfUpdateFails(t *testing.T) {
 	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
 	write(t, dir, "f", "bad")
 	failed := errors.New("no")

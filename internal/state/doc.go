@@ -1,5 +1,5 @@
-// Package state stores small files in the user's state and cache folders:
-// approvals, trust, caches, the audit log (spec section 10).
+// Package state stores small files in the user's state and cache folders: approvals,
+// trust, caches, the audit log.
 //
 // Every change reads the file, writes a new one and renames it while holding a
 // lock that is released when its holder dies. Concurrent runs lose nothing, and

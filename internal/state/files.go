@@ -55,9 +55,8 @@ type Bounds struct {
 // staleTemp is the age at which an unfinished file is removed.
 const staleTemp = time.Minute
 
-// Sweep removes unfinished files of killed runs, and then the oldest files
-// until the rest is within the bounds. Errors wrap [ErrUnavailable]; an absent
-// folder is no error.
+// Sweep removes unfinished files of killed runs, and then the oldest files until the rest
+// is within the bounds. Errors wrap [ErrUnavailable]; an absent folder is not an error.
 func (d *Dir) Sweep(now time.Time, b Bounds) error {
 	root, err := d.open(false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +76,7 @@ func (d *Dir) Sweep(now time.Time, b Bounds) error {
 		age := now.Sub(f.ModTime())
 		temp := strings.Contains(f.Name(), tempInfix)
 		if temp && age <= staleTemp {
-			continue // somebody may be writing it
+			continue // another run may still be writing it
 		}
 		over := b.Age > 0 && age > b.Age || b.Files > 0 && kept >= b.Files || b.Bytes > 0 && bytes+f.Size() > b.Bytes
 		if temp || over {
@@ -90,7 +89,7 @@ func (d *Dir) Sweep(now time.Time, b Bounds) error {
 }
 
 // Clear removes all files except locks, and returns how many. Errors wrap
-// [ErrUnavailable]; an absent folder is no error.
+// [ErrUnavailable]; an absent folder is not an error.
 func (d *Dir) Clear() (removed int, err error) {
 	root, err := d.open(false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,8 +171,8 @@ func (d *Dir) Names(prefix, suffix string) ([]string, error) {
 	return out, nil
 }
 
-// Remove removes a file while holding the lock of [Dir.Update]; the lock file
-// stays. An absent file is no error. Errors are those of Update.
+// Remove removes a file while holding the lock of [Dir.Update]; the lock file stays. An
+// absent file is not an error. Errors are those of Update.
 func (d *Dir) Remove(ctx context.Context, name string) error {
 	return d.locked(ctx, name, func(root *os.Root) error {
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -15,7 +15,7 @@ func TestDefaultDirs(t *testing.T) {
 		{"xdg", "linux", []string{"HOME=/h", "XDG_STATE_HOME=/s", "XDG_CACHE_HOME=/c"}, "/s/toolreg", "/c/toolreg"},
 		{"xdg alone", "linux", []string{"XDG_STATE_HOME=/s"}, "/s/toolreg", ""},
 		{"relative xdg", "linux", []string{"HOME=/h", "XDG_STATE_HOME=s", "XDG_CACHE_HOME="}, "/h/.local/state/toolreg", "/h/.cache/toolreg"},
-		{"the last entry counts", "linux", []string{"HOME=/a", "HOME=/h"}, "/h/.local/state/toolreg", "/h/.cache/toolreg"},
+		{"the last entry wins", "linux", []string{"HOME=/a", "HOME=/h"}, "/h/.local/state/toolreg", "/h/.cache/toolreg"},
 		{"mac", "darwin", []string{"HOME=/h"}, "/h/Library/Application Support/toolreg", "/h/Library/Caches/toolreg"},
 		{"no home", "linux", nil, "", ""},
 		{"odd home", "linux", []string{"HOME=h"}, "", ""},

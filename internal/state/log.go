@@ -41,11 +41,10 @@ type Appender struct {
 // Appender returns an Appender to a log.
 func (d *Dir) Appender(name string) *Appender { return &Appender{dir: d, name: name} }
 
-// Append appends one line and a newline without a lock: concurrent lines are
-// never mixed. A line that a full disk truncated is ended first, by one process
-// while holding a lock. If the log was rotated or removed, Append opens it
-// again. It returns the size of the log before, in bytes. Errors wrap
-// [ErrUnavailable].
+// Append appends one line and a newline without a lock: concurrent lines are never mixed.
+// If a full disk truncated the last line, Append first ends it with a newline, while
+// holding a lock. If the log was rotated or removed, Append opens it again. It returns
+// the size of the log before, in bytes. Errors wrap [ErrUnavailable].
 func (a *Appender) Append(ctx context.Context, line []byte) (size int64, err error) {
 	if len(line)+1 > MaxLine || bytes.IndexByte(line, '\n') >= 0 {
 		return 0, fmt.Errorf("%w: a log line must be one line of less than %d bytes", ErrUnavailable, MaxLine)
@@ -69,8 +68,8 @@ func (a *Appender) Append(ctx context.Context, line []byte) (size int64, err err
 	return size, failed(err)
 }
 
-// staysOpen is false if a file that one process has open cannot be renamed by
-// another, which rotating a log requires.
+// staysOpen reports whether a log may stay open between lines. On Windows an open file
+// cannot be renamed by another process, which rotation requires.
 const staysOpen = runtime.GOOS != "windows"
 
 // reopen opens the file if the name no longer refers to the open one, and
@@ -97,7 +96,7 @@ func (a *Appender) reopen() (int64, error) {
 	if a.info, err = a.file.Stat(); err != nil {
 		return 0, errors.Join(err, a.close())
 	}
-	a.end = 0 // check an end that is not ours
+	a.end = 0 // the end of another run's line has to be checked
 	return a.info.Size(), nil
 }
 
@@ -163,7 +162,7 @@ func (a *Appender) endTorn(ctx context.Context) error {
 	})
 }
 
-// writing is longer than a run needs to write one line.
+// writing is more time than a run needs to write one line.
 const writing = 5 * time.Millisecond
 
 // Rotate renames a log of at least size bytes to name.1, name.1 to name.2 and

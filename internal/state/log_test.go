@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAppendRefusesWhatIsNoLine(t *testing.T) {
+func TestAppendRejectsInvalidLines(t *testing.T) {
 	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
 	for _, line := range []string{"a\nb", strings.Repeat("x", MaxLine)} {
 		if err := dir.Append(t.Context(), "log", []byte(line)); !errors.Is(err, ErrUnavailable) {
@@ -66,7 +66,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-func TestAnAppenderFollowsTheName(t *testing.T) {
+func TestAppenderReopensReplacedLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "toolreg")
 	dir, other := open(t, path), open(t, path)
 	a := dir.Appender("log")
@@ -93,7 +93,7 @@ func TestAnAppenderFollowsTheName(t *testing.T) {
 		t.Errorf("size before the second line: %d", size)
 	}
 
-	// Set aside by another run.
+	// Another run rotates the log.
 	if err := other.Rotate(t.Context(), "log", 1, 3); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestAnAppenderFollowsTheName(t *testing.T) {
 		t.Errorf("after rotation: %q, %q", content("log.1"), content("log"))
 	}
 
-	// Another's line that was cut off, and one that was not.
+	// Another process appends a complete line, then a truncated one.
 	file := filepath.Join(path, "log")
 	for _, foreign := range []string{"four\n", "cut o"} {
 		f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
@@ -119,7 +119,7 @@ func TestAnAppenderFollowsTheName(t *testing.T) {
 		t.Errorf("after another's lines: %q", got)
 	}
 
-	// Removed; then a link in its place, which is not followed.
+	// The log is removed. Then a link replaces it, which is not followed.
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestAnAppenderFollowsTheName(t *testing.T) {
 	}
 }
 
-func TestOneAppenderForManyGoroutines(t *testing.T) {
+func TestAppenderIsSafeForConcurrentUse(t *testing.T) {
 	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
 	a := dir.Appender("log")
 	defer a.Close()
@@ -183,8 +183,9 @@ func BenchmarkAppender(b *testing.B) {
 	}
 }
 
-// Two that ended a torn line at once would leave an empty one.
-func TestATornLineIsEndedUnderTheLock(t *testing.T) {
+// If two processes ended a truncated line at the same time, they would leave an empty
+// line.
+func TestTruncatedLineIsEndedUnderLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "toolreg")
 	dir := open(t, path)
 	if err := dir.Append(t.Context(), "log", []byte("whole")); err != nil {

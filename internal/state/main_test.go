@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test binary play one of many runs of toolreg: real
-// processes, which share nothing but the files.
+// TestMain lets the test binary act as one of many runs of toolreg: real processes that
+// share only the files.
 func TestMain(m *testing.M) {
 	role := os.Getenv("STATE_TEST_ROLE")
 	if role == "" {
@@ -73,7 +73,8 @@ func increment(old []byte) ([]byte, error) {
 	return []byte(strconv.Itoa(n + 1)), nil
 }
 
-// flip turns a large value of one letter into the same of the other.
+// flip replaces a large value that repeats one letter by one that repeats the other
+// letter.
 func flip(old []byte) ([]byte, error) {
 	letter := "a"
 	if strings.HasPrefix(string(old), "a") {
@@ -82,7 +83,7 @@ func flip(old []byte) ([]byte, error) {
 	return []byte(strings.Repeat(letter, stormSize)), nil
 }
 
-// onFullDisk tries to write where the system allows 4 KiB to a file.
+// onFullDisk writes with a file size limit of 4 KiB.
 func onFullDisk(dir *Dir) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	limit := syscall.Rlimit{Cur: 4096, Max: 4096}

@@ -22,7 +22,7 @@ const (
 	stormSize   = 64 << 10
 )
 
-// background is the context of the processes that play another run.
+// background is the context of the processes that act as other runs.
 var background = context.Background()
 
 func player(role, dir string) *exec.Cmd {
@@ -32,7 +32,7 @@ func player(role, dir string) *exec.Cmd {
 	return cmd
 }
 
-func TestFiftyRunsLoseNoUpdate(t *testing.T) {
+func TestConcurrentRunsLoseNoUpdate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	var wg sync.WaitGroup
 	for range runs {
@@ -49,7 +49,7 @@ func TestFiftyRunsLoseNoUpdate(t *testing.T) {
 	}
 }
 
-func TestFiftyRunsMixNoLine(t *testing.T) {
+func TestConcurrentRunsDoNotMixLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	var wg sync.WaitGroup
 	for range runs {
@@ -75,8 +75,8 @@ func TestFiftyRunsMixNoLine(t *testing.T) {
 	}
 }
 
-// Runs are killed in whatever they do. The file always holds one whole value,
-// and the next run finds the lock free and no litter.
+// Runs are killed at any time. The file always holds one complete value, and the next run
+// finds the lock free and no temporary files.
 func TestKillStormLeavesOldOrNew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	dir := open(t, path)
@@ -86,8 +86,8 @@ func TestKillStormLeavesOldOrNew(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// Wait for a sign of life, then a little more each time, so that the
-		// kills hit every stage of an update.
+		// Wait until the run has written something, then a little longer each time, so
+		// that kills hit every stage of an update.
 		waitForChange(t, dir)
 		for range i % 40 * 10 {
 			_, _ = os.Stat(filepath.Join(path, "value"))
@@ -139,7 +139,7 @@ func countTemps(t *testing.T, path string) int {
 	return len(found)
 }
 
-func TestFullDiskLeavesTheOldValueAndNoLitter(t *testing.T) {
+func TestFullDiskKeepsOldValue(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	dir := open(t, path)
 	write(t, dir, "value", "old")
@@ -152,7 +152,7 @@ func TestFullDiskLeavesTheOldValueAndNoLitter(t *testing.T) {
 	if n := countTemps(t, path); n > 0 {
 		t.Errorf("%d temporary files are left", n)
 	}
-	// The line that did not fit was torn; the next one stands by itself.
+	// The line that did not fit was truncated; the next one is on a line of its own.
 	if err := dir.Append(t.Context(), "log", []byte("next")); err != nil {
 		t.Fatal(err)
 	}

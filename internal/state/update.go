@@ -78,8 +78,8 @@ func commit(root *os.Root, name string, old, next []byte) error {
 	return failed(replace(root, name, next, true))
 }
 
-// setAside renames a damaged file to a name made of its content, so that
-// identical damage is stored only once.
+// setAside renames a damaged file to a name derived from its content, so that identical
+// damage is stored only once.
 func setAside(root *os.Root, name string, content []byte) (string, error) {
 	sum := sha256.Sum256(content)
 	to := name + ".bad-" + hex.EncodeToString(sum[:4])
@@ -187,8 +187,8 @@ func replace(root *os.Root, name string, data []byte, durable bool) error {
 	return atomicfile.Write(root, name, data, atomicfile.Options{Mode: 0o600, Temp: name + tempInfix + rand.Text(), Volatile: !durable})
 }
 
-// removeTemps removes temporary files that killed runs left. The caller holds
-// the lock, so that nobody is writing one.
+// removeTemps removes temporary files that killed runs left. The caller holds the lock,
+// so no other run is writing one.
 func removeTemps(root *os.Root, name string) {
 	dir, err := root.Open(".")
 	if err != nil {

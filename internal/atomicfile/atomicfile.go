@@ -1,5 +1,5 @@
-// Package atomicfile replaces files atomically: readers see either the old or
-// the new content, also after a run was killed.
+// Package atomicfile replaces files atomically: readers see either the old or the new
+// content, even after a run was killed.
 //
 // New content is written to a temporary file in the same folder, synced to disk
 // and renamed. Every access goes through the opened folder, so that replacing
@@ -21,7 +21,7 @@ import (
 // does.
 type Options struct {
 	// Like is the file that is replaced: its permission bits, access control list,
-	// extended attributes and, if possible, owner are kept; nil: Mode is used.
+	// extended attributes and, if possible, owner are kept. If it is nil, Mode is used.
 	Like fs.FileInfo
 	// Mode is the permission bits, regardless of the umask; 0: 0666 minus the
 	// umask.
@@ -136,7 +136,7 @@ func (f *File) Chmod(mode fs.FileMode) error {
 // Commit renames the temporary file. [SyncFolder] makes that durable.
 func (f *File) Commit() error {
 	if err := f.folder.Rename(f.temp, f.name); err != nil {
-		return failure("putting it in place", err)
+		return failure("renaming the temporary file", err)
 	}
 	f.committed = true
 	return nil
@@ -178,7 +178,7 @@ func Sweep(folder *os.Root) {
 		return
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // use the names read before an error
+	names, _ := dir.Readdirnames(-1) // on an error, use the names read so far
 	for _, name := range names {
 		if !isTemp(name) {
 			continue

@@ -123,18 +123,17 @@ func TestReadersSeeOldOrNew(t *testing.T) {
 	wg.Wait()
 }
 
-// Nothing is left of content that does not take its name, and the old file is
-// as it was.
-func TestWhatFailsLeavesNothing(t *testing.T) {
+// If a write fails, no temporary file is left and the old file is unchanged.
+func TestFailedWriteLeavesNothing(t *testing.T) {
 	folder, dir := open(t)
 	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(folder, "sub", []byte("x"), Options{}); err == nil || !strings.HasPrefix(err.Error(), "putting it in place: ") {
+	if err := Write(folder, "sub", []byte("x"), Options{}); err == nil || !strings.HasPrefix(err.Error(), "renaming the temporary file: ") {
 		t.Errorf("over a folder: %v", err)
 	}
 	if err := Write(folder, "f", []byte("x"), Options{Temp: "absent/f"}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("beside nothing: %v", err)
+		t.Errorf("in a missing folder: %v", err)
 	}
 	f, err := Stage(folder, "f", []byte("x"), Options{Temp: "f.tmp-1"})
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 // accessList is the attribute of a file's access control list.
 const accessList = "system.posix_acl_access"
 
-// copyAttributes gives f the access control list and the extended attributes
-// of the file that it replaces. The list must not be lost: the group bits of the
-// mode are then its mask, which would give the group rights that it denies.
+// copyAttributes gives f the access control list and the extended attributes of the file
+// that it replaces. Without the list, the group bits of the mode, which are the mask of
+// the list, would give the group rights that the list denies.
 func copyAttributes(f *os.File, folder *os.Root, name string) error {
 	old, err := folder.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil // there is no file, or one that only its owner may copy
+		return nil // the file does not exist, or only its owner may read the attributes
 	}
 	defer old.Close()
 	names := make([]byte, 64<<10) // the kernel's limit

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A file keeps its access control list: without it, the mask in the place of the
-// group bits would give the group rights that the list denies.
+// A file keeps its access control list. Without the list, its mask, which takes the place
+// of the group bits, would give the group rights that the list denies.
 func TestAttributesAreKept(t *testing.T) {
 	folder, dir := open(t)
 	path := filepath.Join(dir, "f")
@@ -49,8 +49,7 @@ func TestAttributesAreKept(t *testing.T) {
 	}
 }
 
-// Someone who may not give a file its group must not give its rights to another
-// group.
+// If the group of a file cannot be kept, another group must not get its rights.
 func TestAnotherGroupGetsNoRights(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give a file away")

@@ -24,27 +24,26 @@ type Caller struct {
 	// our own.
 	Capabilities json.RawMessage
 	// Input answers the questions in a server's result (revision 2026-07-28,
-	// input_required), which it receives as the server sent it. It returns the
-	// members to add to the params of the request. nil: the questions are asked
-	// one by one.
+	// input_required), which is passed as the server sent it. It returns the members to
+	// add to the params of the request. If it is nil, the questions are asked one by one.
 	Input func(ctx context.Context, server string, result json.RawMessage) (json.RawMessage, error)
-	// Answered returns the members to add to the params of the first request to a
-	// server, because its questions were answered in an earlier run of the call, and how
-	// often it had asked; none and 0 if there was no such run. It may be nil.
+	// Answered returns the members to add to the params of the first request to a server
+	// whose questions were answered in an earlier run of the call, and how often the
+	// server had asked. It returns nil and 0 if there was no earlier run. It may be nil.
 	Answered func(server string) (members json.RawMessage, rounds int, err error)
-	// Roots returns the client's roots, as the result of roots/list. nil: it has none, and
-	// ours are used.
+	// Roots returns the client's roots as the result of roots/list. If it is nil,
+	// toolreg's own roots are used.
 	Roots func(ctx context.Context) (json.RawMessage, error)
 	// Peer is the server process's own data about the client.
 	Peer any
-	// Owner is the key of what the client has for itself, such as processes of servers
-	// with perClient. Clients of revision 2026-07-28, which have no sessions, share what
-	// belongs to their token.
+	// Owner is the key of resources that belong to one client, such as processes of
+	// servers with perClient. Clients of revision 2026-07-28, which have no sessions,
+	// share what belongs to their token.
 	Owner any
 }
 
-// ErrContinued is the cause with which a call is canceled that another run continues, in
-// this process or another: it is not logged, because that run is.
+// ErrContinued is the cause with which a call is canceled if another run, in this process
+// or another, continues it. The call is not logged, because the other run is.
 var ErrContinued = errors.New("the client continues the call in another run")
 
 type key struct{}
@@ -52,13 +51,13 @@ type key struct{}
 // With returns a context for calls of c.
 func With(ctx context.Context, c *Caller) context.Context { return context.WithValue(ctx, key{}, c) }
 
-// From returns the caller of ctx; nil is the person at the command line.
+// From returns the caller of ctx, or nil for the person at the command line.
 func From(ctx context.Context) *Caller {
 	c, _ := ctx.Value(key{}).(*Caller)
 	return c
 }
 
-// Name returns the Name of the caller of ctx; "" is the person at the command line.
+// Name returns the Name of the caller of ctx, or "" for the person at the command line.
 func Name(ctx context.Context) string {
 	if c := From(ctx); c != nil {
 		return c.Name

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// groups are words that people and tools use with the same meaning, one group
-// per line. They are general verbs, nouns and abbreviations of the field, not
-// those of a product.
+// groups are words that people and tools use with the same meaning, one group per line.
+// They are general verbs, nouns and abbreviations, not terms of a product.
 const groups = `
 add create insert make new register
 delete remove drop erase destroy clear rid discard

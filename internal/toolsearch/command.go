@@ -18,8 +18,7 @@ const Candidates = 50
 // maxOrder is the maximum output of a Command, in bytes.
 const maxOrder = 1 << 20
 
-// Command is a user's program that reorders hits, for example with an embedding
-// model (spec section 12).
+// Command is a user's program that reorders hits, for example with an embedding model.
 type Command struct {
 	Argv    []string
 	Dir     string

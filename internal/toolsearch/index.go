@@ -20,7 +20,7 @@ type Param struct{ Name, Description string }
 // field has the weights of words in one part of a document.
 type field struct {
 	weight float32 // weight of a word that occurs once
-	usual  float32 // usual length in words; in a longer text each word counts less
+	usual  float32 // usual length in words; words of a longer text have less weight
 }
 
 // The fields, tuned on one half of testdata/questions.txt.
@@ -38,12 +38,12 @@ var (
 // BM25's b.
 const discount = 0.6
 
-// minPart is the number of documents for which another goroutine is worthwhile,
-// given that each stems words separately.
+// minPart is the number of documents for which another goroutine pays off, although each
+// goroutine stems words separately.
 const minPart = 2000
 
-// Index has the words of documents. It is safe for concurrent use; the zero
-// value is empty.
+// Index holds the words of documents. It is safe for concurrent use; the zero value is
+// empty.
 type Index struct {
 	postings map[string][]posting // by stem, in order of documents
 	names    []string             // of the documents
@@ -58,8 +58,8 @@ type posting struct {
 	weight   float32 // weight of the word in all fields together
 }
 
-// server is the name of a server, as stems. They are not counted in the texts
-// of its own tools, which they do not distinguish.
+// server is the name of a server, as stems. They are ignored in the texts of its own
+// tools, because they do not distinguish these.
 type server struct{ words []string }
 
 // New returns an index of documents, which it does not retain.

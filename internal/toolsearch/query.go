@@ -49,7 +49,7 @@ func terms(query string) []term {
 	return telling
 }
 
-// add adds a term, or what it is joined with to the term of that stem.
+// add adds a term. If a term of the same stem exists, it only adds joined to that term.
 func add(terms *[]term, t term, joined string) {
 	i := slices.IndexFunc(*terms, func(other term) bool { return other.stem == t.stem })
 	if i < 0 {

@@ -9,7 +9,7 @@ import (
 
 // Weights of a query's words, tuned like the fields.
 const (
-	saturation  = 1.5 // how quickly repetitions of a word stop counting: BM25's k1
+	saturation  = 1.5 // how quickly repetitions of a word lose weight: BM25's k1
 	serverBonus = 2.5 // of a word of the server's name
 	alikeWeight = 0.5 // of a synonym, relative to the word itself
 	typoWeight  = 0.8 // of a word that differs by one typo
@@ -28,9 +28,9 @@ type Hit struct {
 	Score    float64 // above 0
 }
 
-// Rank returns the documents that contain a word of the query, the best first
-// and at most limit of them, and the number of all matches. Equal ones are
-// sorted by name.
+// Rank returns the documents that contain a word of the query, the best first and at most
+// limit of them, and the number of all matches. Documents with equal scores are sorted by
+// name.
 func (x *Index) Rank(query string, limit int) (hits []Hit, matched int) {
 	r := ranking{Index: x, scores: make([]float64, len(x.names)), covered: make([]float64, len(x.names)),
 		weights: make([]float32, len(x.names)), bonus: make([]float64, len(x.servers))}
@@ -131,8 +131,8 @@ func (r *ranking) weigh(p posting, factor float32) {
 	r.weights[p.document] += p.weight * factor
 }
 
-// findParts adds the documents that have both parts of a word, wherever it can be split
-// into two known words.
+// findParts adds the documents that contain both parts of a word, for each way to split
+// it into two known words.
 func (r *ranking) findParts(word string) {
 	factor := float32(partsWeight)
 	if len(r.touched)+len(r.named) == 0 {

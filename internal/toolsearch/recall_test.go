@@ -66,11 +66,11 @@ func (l *listed) add(tb testing.TB, file string) {
 // question is a line of testdata/questions.txt.
 type question struct {
 	text   string
-	answer []string // any of these tools will do
+	answer []string // any of these tools is correct
 }
 
-// heldBack reports whether the question is of the half that the ranking was not
-// tuned on.
+// heldBack reports whether the question belongs to the half on which the ranking was not
+// tuned.
 func (q question) heldBack() bool {
 	h := fnv.New32a()
 	h.Write([]byte(q.text))
@@ -90,7 +90,7 @@ func readQuestions(tb testing.TB, known []string) (tuned, heldBack []question) {
 		}
 		for _, name := range q.answer {
 			if !slices.Contains(known, name) {
-				tb.Fatalf("%s is listed by no server (%q)", name, text)
+				tb.Fatalf("%s is not a tool of any server (%q)", name, text)
 			}
 		}
 		if q.heldBack() {
@@ -109,8 +109,8 @@ func (r recall) String() string {
 	return fmt.Sprintf("@1 %.3f  @5 %.3f  @10 %.3f", r.at1, r.at5, r.at10)
 }
 
-// measure asks the questions, and calls missed with those that have no answer
-// among the first 5 hits.
+// measure runs the questions and calls missed for those without an answer among the first
+// 5 hits.
 func (l *listed) measure(x *Index, questions []question, missed func(q question, rank int, best []string)) recall {
 	var out recall
 	each := 1 / float64(len(questions))
@@ -136,9 +136,9 @@ func (l *listed) measure(x *Index, questions []question, missed func(q question,
 	return out
 }
 
-// TestRecall asks for the tools of published servers in words that a person
-// wrote. The ranking was tuned on one half of the questions; the bounds are for
-// the other. With -v it shows the figures, and where the tuned half failed.
+// TestRecall searches the tools of published servers with questions that a person wrote.
+// The ranking was tuned on one half of the questions; the bounds are for the other. With
+// -v it shows the figures, and where the tuned half failed.
 func TestRecall(t *testing.T) {
 	l := readListed(t)
 	x := New(l.documents())
@@ -153,8 +153,8 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// many repeats the listed tools up to n, in other words for each time so that
-// postings are as many as of n tools of different servers.
+// many repeats the listed tools up to n. Each repetition has other words, so that there
+// are as many postings as for n tools of different servers.
 func many(tb testing.TB, n int) []Document {
 	l := readListed(tb)
 	documents := l.documents()

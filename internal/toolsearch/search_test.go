@@ -74,8 +74,8 @@ func TestRank(t *testing.T) {
 		"chat":                            {"send_message"},
 		"repositories":                    {"create_issue"},
 		"文件":                              {"查找文件"},
-		"the":                             {"read_file"},                   // nothing but a stop word: it is looked for
-		"open a ticket on github":         {"create_issue", "list_issues"}, // words that mean the same, and the server
+		"the":                             {"read_file"},                   // only a stop word, so it is searched for
+		"open a ticket on github":         {"create_issue", "list_issues"}, // synonyms, and the server's name
 		"delte mesage":                    {"send_message"},
 		"mesaeg":                          nil, // two errors
 		"😀":                               nil,
@@ -100,11 +100,11 @@ func TestRank(t *testing.T) {
 		t.Errorf("limit 1: %v of %d", hits, matched)
 	}
 	if hits, matched := New(nil).Rank("x", 10); hits != nil || matched != 0 {
-		t.Errorf("of none: %v of %d", hits, matched)
+		t.Errorf("empty index: %v of %d", hits, matched)
 	}
 }
 
-// Words of an identifier are found whether they are written as one word or apart.
+// Words of an identifier are found whether they are written as one word or separately.
 func TestRankJoinedWords(t *testing.T) {
 	documents := []Document{
 		{Name: "read_file", Description: "Returns text."},
@@ -143,7 +143,7 @@ func TestRankJoinedWords(t *testing.T) {
 	}
 }
 
-// The words of a server's name find all its tools, and none before the others.
+// The words of a server's name find all its tools and rank them equally.
 func TestRankByServer(t *testing.T) {
 	documents := []Document{
 		{Name: "linear_list_teams", Description: "Linear: lists the teams of Linear.", Server: "linear"},
@@ -183,8 +183,8 @@ func TestOneTypo(t *testing.T) {
 	}
 }
 
-// The order is the same however the work is divided and the tools are sorted, ties
-// included.
+// The order of hits, including ties, does not depend on the number of workers or the
+// order of the tools.
 func TestRankIsDeterministic(t *testing.T) {
 	documents := corpus(300)
 	rank := func(workers int) (names []string) {
@@ -214,7 +214,7 @@ func TestParamsAtAnyDepth(t *testing.T) {
 	}
 	deep := strings.Repeat(`{"properties":{"p":`, 5000) + "{}" + strings.Repeat("}}", 5000)
 	if n := len(Of(&registry.Definition{InputSchema: json.RawMessage(deep)}, "").Params); n != maxDepth {
-		t.Errorf("%d params of a schema that never ends", n)
+		t.Errorf("%d params of a deeply nested schema", n)
 	}
 }
 

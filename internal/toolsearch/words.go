@@ -9,11 +9,11 @@ import (
 	"github.com/kljensen/snowball/english"
 )
 
-// maxWord is the length in bytes at which a word is cut: longer ones are
-// identifiers or data, which nobody types.
+// maxWord is the length in bytes at which a word is cut: longer ones are identifiers or
+// data, which are not typed in queries.
 const maxWord = 64
 
-// kind says how a character affects the word that contains it.
+// kind is the way in which a character affects the word that contains it.
 type kind uint8
 
 const (

@@ -12,10 +12,10 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Read converts what a person typed to the field's value. Numbers keep their
-// digits. Choices are given by their value, title or number in the list,
-// several separated by commas; "" typed as two quotes is an empty text. The
-// error says what is expected, so that the person can be asked again.
+// Read converts what a person typed to the field's value. Numbers keep their digits.
+// Choices are given by value, title or number in the list, and several are separated by
+// commas. Two quotes ("") are the empty text. The error says what is expected, so that
+// the person can be asked again.
 func (f *Field) Read(typed string) (json.RawMessage, error) {
 	if !utf8.ValidString(typed) {
 		return nil, errors.New("that is not valid UTF-8")
@@ -105,8 +105,8 @@ func (f *Field) option(typed string) (string, error) {
 	return "", fmt.Errorf("%q is not one of the choices", typed)
 }
 
-// Numbered reports whether choices can be given by their number in the list,
-// which is not so if a value or a title looks like one.
+// Numbered reports whether choices can be given by their number in the list. They cannot
+// if a value or title looks like a number.
 func (f *Field) Numbered() bool {
 	return !slices.ContainsFunc(f.Options, func(o Option) bool {
 		_, value := strconv.Atoi(o.Value)

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns why a value does not fit the field; nil if it does.
+// Check returns an error if a value does not fit the field.
 func (f *Field) Check(value json.RawMessage) error {
 	switch f.Kind {
 	case List, JSON: // checked by the schema of the whole

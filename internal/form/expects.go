@@ -12,8 +12,8 @@ func formats() map[string]string {
 	}
 }
 
-// Expects describes what the field accepts, such as "a whole number from 1 to
-// 10". It has none of the server's words.
+// Expects describes what the field accepts, such as "an integer from 1 to 10". It
+// contains no text from the server.
 func (f *Field) Expects() string {
 	switch f.Kind {
 	case Number, Integer:

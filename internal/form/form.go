@@ -1,9 +1,8 @@
-// Package form parses the flat JSON schema of a question that an MCP server
-// asks a person (elicitation in form mode, revision 2025-11-25) and converts
-// what the person types to values that match it. The schema is untrusted:
-// references, nesting and excessive size are rejected before anything is asked.
-// internal/mcpclient parses, internal/ui asks. [Params] creates the form
-// for missing params of a tool.
+// Package form parses the flat JSON schema of a question that an MCP server asks a person
+// (elicitation in form mode, revision 2025-11-25) and converts what the person types to
+// values that match it. The schema is untrusted: references, nesting and excessive size
+// are rejected before anything is asked. Package mcpclient parses the schema, and package
+// ui asks. [Params] creates the form for missing params of a tool.
 package form
 
 import (

@@ -86,7 +86,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestFormsThatAreNotAsked(t *testing.T) {
+func TestUnsupportedFormsAreRejected(t *testing.T) {
 	many := func(n int, entry string) string {
 		parts := make([]string, n)
 		for i := range parts {
@@ -116,7 +116,7 @@ func TestFormsThatAreNotAsked(t *testing.T) {
 		{one(`{"type":"string","enum":[` + many(MaxOptions+1, `"o%d"`) + `]}`), "201 choices, but the limit is 200"},
 		{`{"type":"object","properties":{` + many(10_000, `"f%d":{}`) + `}}`, "10000 fields, but the limit is 100"},
 		{`{"type":"object","properties":{"a":{"type":"string"},"a":{"type":"boolean"}}}`, `repeats "a"`},
-		{`{"type":"array"}`, "not that of an object"},
+		{`{"type":"array"}`, "must have type object"},
 		{`[]`, "is not an object"},
 		{`{`, "is not valid JSON"},
 		{`{"x":"` + strings.Repeat("x", MaxSchema) + `"}`, "the limit is 262144"},
@@ -141,7 +141,7 @@ func TestFieldsKeepTheirOrder(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %v", field.Name, field.Default, field.Required))
 		values[field.Name] = field.Default
 	}
-	// A default that does not fit is none.
+	// A default that does not fit is ignored.
 	if diff := cmp.Diff([]string{`z "d" false`, `a  false`, `m true true`}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -150,8 +150,8 @@ func TestFieldsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// FuzzForm: whatever a server sends and a person types, the answer that comes
-// out fits the field, and nothing panics.
+// FuzzForm checks that for any schema and any typed text the answer fits the field, and
+// nothing panics.
 func FuzzForm(f *testing.F) {
 	f.Add(`{"properties":{"a":{"type":"string","enum":["x"],"enumNames":["X"]}}}`, "x")
 	f.Add(`{"properties":{"a":{"type":"array","items":{"anyOf":[{"const":"x","title":"X"}]},"default":["x"]}}}`, "1,x")
@@ -206,7 +206,7 @@ func TestParams(t *testing.T) {
 		field := &needed.Fields[slices.IndexFunc(needed.Fields, func(f Field) bool { return f.Name == tt.field })]
 		got, err := field.Read(tt.typed)
 		if tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) || tt.err == "" && (err != nil || string(got) != tt.want) {
-			t.Errorf("%s: %q gives %s, %v", tt.field, tt.typed, got, err)
+			t.Errorf("%s: %q: got %s, %v", tt.field, tt.typed, got, err)
 		}
 	}
 	for _, broken := range []string{"", "{", "[]", `{"properties":7}`} {

@@ -18,8 +18,8 @@ type member struct {
 // object is a decoded object with its members in the original order.
 type object []member
 
-// members decodes one object in order. A duplicate key is an error: what is
-// shown must be what the server checks.
+// members decodes one object in order. A duplicate key is an error, because the server
+// might read another value than the one that is shown.
 func members(raw json.RawMessage) (object, error) {
 	if jsonx.KindOf(raw) != jsonx.Object {
 		return nil, errors.New("is not an object")

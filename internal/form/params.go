@@ -11,10 +11,10 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// Params returns the forms for the params of a tool that are missing in given,
-// an object: the required ones, and the others. A param that no other field can
-// represent, such as an object, is typed as JSON. The call checks whether the
-// values match the whole schema.
+// Params returns two forms for the params of a tool that are missing in given, an object:
+// one for the required params and one for the others. A param that no other field can
+// represent, such as an object, is typed as JSON. Whether the values match the whole
+// schema is checked by the call.
 func Params(inputSchema, given json.RawMessage) (needed, more *Form) {
 	needed, more = &Form{}, &Form{}
 	root, err := jsonx.Parse(inputSchema, jsonx.Options{})
@@ -51,7 +51,7 @@ func paramField(refs *schema.Refs, name string, property *jsonx.Value) Field {
 		resolved.Set("type", jsonx.NewString("string"))
 	}
 	f, err := parseField(name, resolved.AppendTo(nil))
-	if err != nil { // types that questions of servers may not have
+	if err != nil { // types that questions of servers must not have
 		f = Field{Name: name, Title: f.Title, Description: f.Description, Kind: otherKind(resolved)}
 		if items := resolved.Get("items"); items.Is(jsonx.Object) && resolved.Get("type").IsText("array") {
 			if item := paramField(refs, name, items); item.Kind != JSON && item.Kind != List {
@@ -65,7 +65,8 @@ func paramField(refs *schema.Refs, name string, property *jsonx.Value) Field {
 	return f
 }
 
-// otherKind is JSON if the schema has a type, and otherwise text, as with k=v.
+// otherKind returns JSON if the schema has a type, or Text, as for arguments of the form
+// k=v.
 func otherKind(s *jsonx.Value) Kind {
 	for _, keyword := range []string{"type", "enum", "const", "anyOf", "oneOf", "allOf", "properties", "items"} {
 		if s.Get(keyword) != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Parse parses a requested schema. The error tells the person why the form
-// cannot be shown; it quotes names of the schema.
+// Parse parses a requested schema. The error says why the form cannot be shown, and may
+// quote names from the schema.
 func Parse(schema json.RawMessage) (*Form, error) {
 	if len(schema) > MaxSchema {
 		return nil, fmt.Errorf("its schema has %d bytes, but the limit is %d", len(schema), MaxSchema)
@@ -29,7 +29,7 @@ func Parse(schema json.RawMessage) (*Form, error) {
 		return nil, fmt.Errorf("its schema %w", err)
 	}
 	if kind := root.text("type"); root.has("type") && kind != "object" {
-		return nil, errors.New("its schema is not that of an object")
+		return nil, errors.New("its schema must have type object")
 	}
 	f := &Form{}
 	if !root.has("properties") {

@@ -1,6 +1,6 @@
-// Package webaddr checks foreign URLs and addresses: whether a person may be
-// sent to a URL, and whether an address is on the public internet. It resolves
-// no names and opens nothing.
+// Package webaddr checks untrusted URLs and addresses: whether a person may be sent to a
+// URL, and whether an address is on the public internet. It does not resolve names or
+// open connections.
 package webaddr
 
 import (
@@ -12,9 +12,8 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// Check returns why a person must not be sent to a URL: it is not https (or
-// http on this machine), or it is written so that it shows a different host
-// from the one it leads to. nil means that the person may be asked.
+// Check returns an error if a person must not be sent to a URL, because it is neither
+// https nor http on this machine, or because it appears to have another host than it has.
 func Check(address string) error {
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
 		return errors.New("its address contains invalid characters")
@@ -24,7 +23,7 @@ func Check(address string) error {
 	case err != nil || u.Hostname() == "" || u.Opaque != "":
 		return errors.New("its address is not a web address")
 	case u.User != nil:
-		return errors.New("its address has a user name before the host, which makes another host look like the one that is visited")
+		return errors.New("its address has a user name before the host, which can disguise the host")
 	case u.Scheme == "https", u.Scheme == "http" && IsLoopback(u.Hostname()):
 		return nil
 	case u.Scheme == "http":
@@ -59,7 +58,7 @@ func IsLoopback(host string) bool {
 // is not public.
 func IsPublic(a netip.Addr) bool {
 	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Is4In6() || a == netip.AddrFrom4([4]byte{168, 63, 129, 16}) {
-		return false // the last one is Azure's metadata
+		return false // the last one is Azure's metadata service
 	}
 	network := "tcp6"
 	if a.Is4() {

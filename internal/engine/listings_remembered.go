@@ -30,7 +30,7 @@ func (r *remembered) LoadProtocol(ctx context.Context) string {
 	r.knowing.Lock()
 	defer r.knowing.Unlock()
 	if r.protocol == "" {
-		known, _ := r.server.Load(ctx) // on an error the server is queried anyway
+		known, _ := r.server.Load(ctx) // an error forbids a query, which is already under way
 		r.protocol = known.Protocol
 	}
 	return r.protocol
@@ -49,7 +49,7 @@ func (r *remembered) SaveProtocol(ctx context.Context, generation string) {
 
 // LoadFailure implements [mcpclient.Failures].
 func (r *remembered) LoadFailure(ctx context.Context) error {
-	known, _ := r.server.Load(ctx) // on an error the server is queried
+	known, _ := r.server.Load(ctx) // an error forbids a query, which Load has already decided
 	return known.Failure
 }
 

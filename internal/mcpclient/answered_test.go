@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// What a client has answered, during the call or in an earlier run of it, reaches the
-// server, and the result is marked: it must not be cached.
+// The answers of a client, given during the call or in an earlier run of it, reach
+// the server, and the result is marked as not cacheable.
 func TestAnswersOfClients(t *testing.T) {
 	s := source(t, stdioServer(t, "--dialogs"))
 	tools, _ := discovered(t, s)

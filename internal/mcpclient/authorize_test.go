@@ -19,12 +19,12 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// keys hands out tokens, the next one after each refusal.
+// keys issues tokens, the next one after each refusal.
 type keys struct {
 	mu      sync.Mutex
 	tokens  []string
-	refused []string // what it was told
-	err     error    // when there are no more
+	refused []string // the challenges it was called with
+	err     error    // returned when no tokens are left
 }
 
 func (k *keys) Token(context.Context) (string, error) {
@@ -48,7 +48,8 @@ func (k *keys) Refused(_ context.Context, sent string, status int, challenges []
 
 func (k *keys) use(o *Options) { o.Auth = func(settings.Server) wire.Authorizer { return k } }
 
-// locked lets nobody in without the token, and repeats what it was sent.
+// locked accepts only requests with the token, and repeats the token in its
+// refusal.
 func locked(token string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -99,8 +100,8 @@ func TestTokenAsParameter(t *testing.T) {
 	}
 }
 
-// A server that lets nobody in is in a state of its own. It is not asked in
-// other ways, and the token it repeats is not shown.
+// A server that requires a login has its own state. It is not tried in other
+// ways, and the token that it repeats is not shown.
 func TestNeedsLogin(t *testing.T) {
 	for name, known := range map[string]string{"unknown": "", "known": "legacy", "known by SSE": "sse"} {
 		t.Run(name, func(t *testing.T) {
@@ -130,8 +131,9 @@ func TestNeedsLogin(t *testing.T) {
 	}
 }
 
-// A refusal that no login would change is told as it came, without the token.
-func TestRefusalKeepsTheTokenBack(t *testing.T) {
+// A refusal that a login would not change is reported as received, without the
+// token.
+func TestRefusalDoesNotShowTheToken(t *testing.T) {
 	web := serve(t, locked("nothing"))
 	k := &keys{tokens: []string{"t0ken"}}
 	_, _, err := source(t, httpServer(web.URL), k.use).Discover(t.Context())
@@ -140,7 +142,7 @@ func TestRefusalKeepsTheTokenBack(t *testing.T) {
 	}
 }
 
-// repeats answers tool calls with an error that says what was sent.
+// repeats answers tool calls with an error that contains what was sent.
 func repeats(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -156,9 +158,9 @@ func repeats(next http.Handler) http.Handler {
 	})
 }
 
-// An error that repeats what was sent does not show tokens, nor secrets of the
+// An error that repeats what was sent does not show tokens or secrets of the
 // settings.
-func TestErrorsKeepSecretsBack(t *testing.T) {
+func TestErrorsDoNotShowSecrets(t *testing.T) {
 	web := serve(t, repeats)
 	login := httpServer(web.URL)
 	login.Headers = []settings.Pair{{Name: "X-Key", Value: "key-secret"}}
@@ -174,7 +176,7 @@ func TestErrorsKeepSecretsBack(t *testing.T) {
 	}
 }
 
-// A token is for the configured origin alone.
+// Tokens are sent only to the configured origin.
 func TestTokensStayAtTheOrigin(t *testing.T) {
 	other := serve(t, nil)
 	web := serve(t, func(http.Handler) http.Handler {
@@ -186,8 +188,8 @@ func TestTokensStayAtTheOrigin(t *testing.T) {
 	}
 }
 
-// Whoever sets an Authorization header has chosen how to log in.
-func TestOwnHeaderGoesFirst(t *testing.T) {
+// An Authorization header in the settings takes precedence over a login.
+func TestAuthorizationHeaderPrecedesLogin(t *testing.T) {
 	web := serve(t, locked("mine"))
 	server := httpServer(web.URL)
 	server.Headers = []settings.Pair{pair("authorization", "Bearer mine")}
@@ -197,8 +199,9 @@ func TestOwnHeaderGoesFirst(t *testing.T) {
 	discovered(t, s)
 }
 
-// A tool that wants a wider login fails with that, and the others still run.
-func TestWiderLoginForATool(t *testing.T) {
+// A tool that requires more permissions fails with that error, and the others
+// still run.
+func TestToolThatNeedsMorePermissions(t *testing.T) {
 	web := serve(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Mcp-Name") == "add" {

@@ -19,13 +19,13 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxMessage is the maximum length of a server's error message as shown, in
+// maxMessage is the maximum length of a displayed server error message, in
 // bytes.
 const maxMessage = 4 << 10
 
-// call runs one tool. A JSON-RPC error is reported as the tool's error, since
-// the server is alive and the model may correct its call; a lost server is an
-// error of the source.
+// call runs one tool. A JSON-RPC error becomes a tool error, since the server
+// is alive and the model may correct its call. Losing the server is an error of
+// the source.
 func (q *requester) call(ctx context.Context, tool *registry.Definition, call registry.Call, output *registry.Validator) (registry.Result, error) {
 	name, params := tool.ServerTool, call.Params
 	sess, err := q.pool.live(ctx)
@@ -53,7 +53,8 @@ func (q *requester) call(ctx context.Context, tool *registry.Definition, call re
 	return r, nil
 }
 
-// result sends a call and reads what comes back; last says that no other follows.
+// result sends a call and reads the response; last reports that no other call
+// follows.
 func (q *requester) result(ctx context.Context, sess *session, name string, request *request, last bool, output *registry.Validator) (registry.Result, error) {
 	start := time.Now()
 	raw, sess, err := q.do(ctx, sess, request)
@@ -90,14 +91,14 @@ func (q *requester) callFailed(ctx context.Context, sess *session, name string, 
 	}
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		if refused.Code == mcp.CodeMissingRequiredClientCapabilities && caller.From(ctx) != nil {
-			return registry.Result{}, refused // it is for the client, which declares too little
+			return registry.Result{}, refused // the client has to declare more capabilities
 		}
 		// Servers of the TypeScript SDK already begin their messages like this.
 		prefix := fmt.Sprintf("MCP error %d: ", refused.Code)
 		return registry.ErrorResult(registry.ErrorExecution, prefix+text.Valid(text.Head(strings.TrimPrefix(sess.hide(refused.Message), prefix), maxMessage))), nil
 	}
 	reason := sess.failure(err)
-	if isDisconnect(err) && caller.From(ctx) != nil { // others see how it ended by themselves
+	if isDisconnect(err) && caller.From(ctx) != nil { // at the command line, the failure is already visible
 		reason += "; the call may have run, so it was not repeated; the next call starts the server again"
 	}
 	return registry.Result{}, q.opts.errorf("tools/call", err, reason)

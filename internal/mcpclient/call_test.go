@@ -78,7 +78,7 @@ func TestOutputThatBreaksItsSchemaIsAnError(t *testing.T) {
 	}
 }
 
-func TestUnknownToolIsTheToolsError(t *testing.T) {
+func TestUnknownToolIsAToolError(t *testing.T) {
 	s := source(t, stdioServer(t))
 	discovered(t, s)
 	r, err := s.requests.call(t.Context(), &registry.Definition{ServerTool: "nope"}, registry.Call{}, nil)
@@ -95,7 +95,7 @@ func TestErrorCodeIsShownOnce(t *testing.T) {
 	}
 }
 
-func TestEnvironmentIsTheServersOwn(t *testing.T) {
+func TestServerEnvironment(t *testing.T) {
 	server := stdioServer(t)
 	server.Env = append(server.Env, settings.Pair{Name: "GIVEN", Value: "yes"})
 	environ := append(os.Environ(), "STRAY_TOKEN=secret")
@@ -200,7 +200,7 @@ func TestTimeLimitOfACall(t *testing.T) {
 	waitForFile(t, marker)
 }
 
-func TestCrashDuringACall(t *testing.T) {
+func TestCallFailsWhenServerCrashes(t *testing.T) {
 	s := source(t, stdioServer(t))
 	tools, _ := discovered(t, s)
 	_, err := tools["crash"].Run(t.Context(), registry.Call{})

@@ -19,7 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-func TestCloseLeavesNothingBehind(t *testing.T) {
+func TestCloseLeavesNoProcesses(t *testing.T) {
 	tests := []struct {
 		name  string
 		flags []string
@@ -51,7 +51,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestFailedDiscoverLeavesNothingBehind(t *testing.T) {
+func TestFailedDiscoverLeavesNoProcesses(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	s := source(t, stdioServer(t, "--hang", "--stubborn", "--pidfile", pidFile), func(o *Options) { o.ConnectTimeout = 400 * time.Millisecond })
 	if _, _, err := s.Discover(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
@@ -66,9 +66,9 @@ func TestFailedDiscoverLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A server that is not needed any more ends before Close, and starts again if a call
-// comes after all.
-func TestServersEndEarly(t *testing.T) {
+// A server that is no longer needed ends before Close, and starts again if a call
+// follows.
+func TestUnneededServersEndBeforeClose(t *testing.T) {
 	for _, listOnly := range []bool{true, false} {
 		pidFile := filepath.Join(t.TempDir(), "pid")
 		s := source(t, stdioServer(t, "--pidfile", pidFile), func(o *Options) { o.ListOnly = listOnly })
@@ -94,7 +94,7 @@ func TestServersEndEarly(t *testing.T) {
 	}
 }
 
-// running reports whether a process runs; a zombie does not.
+// running reports whether a process is running; a zombie is not.
 func running(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

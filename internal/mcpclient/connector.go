@@ -15,14 +15,14 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// The transports as Info names them.
+// The names of the transports in Info.
 const (
 	transportStdio = "stdio"
 	transportHTTP  = "http"
 	transportSSE   = "sse"
 )
 
-// Generations of the protocol as Info.Protocol and Protocols name them.
+// The generations of the protocol, as Info.Protocol and Protocols name them.
 const (
 	knownLegacy = "legacy"
 	knownModern = "modern"
@@ -47,7 +47,7 @@ type attempt struct {
 	remembered bool // chosen because it worked in an earlier run
 }
 
-// transportOf returns the transport that the settings ask for (spec section 4).
+// transportOf returns the transport that the settings select.
 func transportOf(s settings.Server) string {
 	switch {
 	case s.Type == transportSSE:
@@ -114,7 +114,7 @@ func (c *connector) connect(ctx context.Context) (*session, error) {
 	if a.transport != transportStdio {
 		remember()
 	}
-	var refused error // how a server that may speak SSE refused streamable HTTP
+	var refused error // the error of streamable HTTP from a server that may support only SSE
 	for {
 		sess, err := c.dial(ctx, server, a.transport, func() attempt {
 			remember() // while the program starts
@@ -126,7 +126,7 @@ func (c *connector) connect(ctx context.Context) (*session, error) {
 		c.opts.log().Debug("could not connect", "transport", a.transport, "mode", int(a.mode), "error", sess.hide(err.Error()))
 		next, again := c.nextAttempt(server, a, sess, err)
 		switch {
-		case refused != nil && isNotStreamable(err): // it speaks neither
+		case refused != nil && isNotStreamable(err): // the server supports neither transport
 			err = refused
 		case !again || ctx.Err() != nil || next.transport != a.transport:
 			err = c.connectError(sess, err)
@@ -154,7 +154,7 @@ func (c *connector) nextAttempt(server settings.Server, a attempt, sess *session
 		return firstAttempt(server, ""), true
 	}
 	switch {
-	case a.mode == wire.ModeAuto && a.transport == transportStdio && isDisconnect(err): // perhaps it ended because of the probe
+	case a.mode == wire.ModeAuto && a.transport == transportStdio && isDisconnect(err): // the probe may have made it exit
 		a.mode = wire.ModeLegacy
 		return a, true
 	case a.transport == transportHTTP && mayBeSSE(server) && isNotStreamable(err):

@@ -18,11 +18,12 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// dial starts or reaches the server and performs the handshake as how returns,
-// which is called after the start. The session outlives ctx; it is returned with an
-// error too, since it describes the failure, and must always be ended.
+// dial starts or reaches the server and performs the handshake with the mode and
+// window that how returns; how is called after the start. The session outlives ctx.
+// It is returned with an error too, since it describes the failure, and must always
+// be ended.
 func (c *connector) dial(ctx context.Context, server settings.Server, over string, how func() attempt) (*session, error) {
-	life := caller.With(context.WithoutCancel(ctx), nil) // it is nobody's own
+	life := caller.With(context.WithoutCancel(ctx), nil) // the session does not belong to one caller
 	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: newMask(c.opts.Server, server)}
 	sess.limit.Store(c.opts.Limits.frame())
 	link, err := c.link(life, server, sess)
@@ -46,7 +47,7 @@ func (c *connector) dial(ctx context.Context, server settings.Server, over strin
 	return sess, sess.wire.Handshake(ctx, a.mode, a.window)
 }
 
-// link starts or finds what carries the messages of a session.
+// link creates the link that carries the messages of a session.
 func (c *connector) link(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
 	if sess.transport == transportStdio {
 		return c.stdio(ctx, server, sess)
@@ -103,8 +104,8 @@ func (c *connector) stdio(ctx context.Context, server settings.Server, sess *ses
 // bytes.
 const maxStderrLine = 4 << 10
 
-// stderrLines returns a writer that logs the server's stderr by line, nil for
-// no log.
+// stderrLines returns a writer that logs the server's stderr by line, or nil if
+// nothing is logged.
 func (c *connector) stderrLines(mask *strings.Replacer) func(int, []byte) {
 	if c.opts.Logger == nil {
 		return nil

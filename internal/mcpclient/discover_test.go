@@ -129,7 +129,7 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// A tool that its server runs as a task alone would fail at every call.
+// A tool that its server runs only as a task would fail at every call.
 func TestToolsThatNeedATaskAreLeftOut(t *testing.T) {
 	tools, diags := discovered(t, source(t, scripted(t, refuseProbe, shakeHands, listingOf(
 		`{"name":"task","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}},`+
@@ -142,8 +142,9 @@ func TestToolsThatNeedATaskAreLeftOut(t *testing.T) {
 	}
 }
 
-// A definition with a key twice means one thing to us and another to a model.
-func TestToolsWithAKeyTwiceAreQuarantined(t *testing.T) {
+// A definition with a repeated key could mean different things to toolreg and
+// to a model.
+func TestToolsWithRepeatedKeysAreQuarantined(t *testing.T) {
 	tools, diags := discovered(t, source(t, scripted(t, refuseProbe, shakeHands, listingOf(
 		`{"name":"deep","inputSchema":{"type":"object","properties":{"p":{"type":"string","type":"number"}}}},`+
 			`{"name":"good","inputSchema":{"type":"object"}}`))))
@@ -158,7 +159,7 @@ func TestToolsWithAKeyTwiceAreQuarantined(t *testing.T) {
 	}
 }
 
-func TestOddToolsComeThroughWhole(t *testing.T) {
+func TestUnusualToolsAreKeptUnchanged(t *testing.T) {
 	tools, _ := discovered(t, source(t, stdioServer(t, "--names", "a", "--bad-tools")))
 	odd := tools["spéciàl näme"]
 	if odd.Name != "sp_ci_l_n_me" || string(odd.InputSchema) != noParams {
@@ -187,7 +188,7 @@ func TestFilter(t *testing.T) {
 		{name: "empty", include: list(), hidden: []string{"a_one default", "a_two default", "b default"}},
 		{name: "exact and with arguments", include: list("b", "a_one(x)"), want: []string{"a_one", "b"}, hidden: []string{"a_two s.yaml:1"}},
 		{name: "glob", include: list("a_*"), want: []string{"a_one", "a_two"}, hidden: []string{"b s.yaml:1"}},
-		{name: "exclude wins", include: list("a_*"), exclude: list("zzz", "a_two"), want: []string{"a_one"}, hidden: []string{"a_two s.yaml:2", "b s.yaml:1"}},
+		{name: "exclusions take precedence", include: list("a_*"), exclude: list("zzz", "a_two"), want: []string{"a_one"}, hidden: []string{"a_two s.yaml:2", "b s.yaml:1"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -224,7 +225,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 	}{
 		{"missing", missing, []string{`server "test": starting "no-such-program-here": not found in its PATH`}},
 		{"exits", secret, []string{`server "test": it exited (exit status 7); its stderr ends "two", "bad key ***\x1b[2J", "four"`}},
-		{"says why first", stdioServer(t, "--exit", "1", "--stderr", `Error: Cannot find module\nat one\nat two\nat three\nNode.js v1`), []string{`its stderr has "Error: Cannot find module" and ends "at two", "at three", "Node.js v1"`}},
+		{"prints the error first", stdioServer(t, "--exit", "1", "--stderr", `Error: Cannot find module\nat one\nat two\nat three\nNode.js v1`), []string{`its stderr has "Error: Cannot find module" and ends "at two", "at three", "Node.js v1"`}},
 		{"npm's 404", stdioServer(t, "--exit", "1", "--stderr", `npm warn config x\nnpm error code E404\nnpm error 404 Not Found - GET https://r/foo\nnpm error 404\nnpm error 404  The requested resource 'foo@*' could not be found.\nnpm error 404\nnpm error 404 Note that you can also install from a\nnpm error 404 tarball, folder, http url, or git url.\nnpm error A complete log of this run can be found in: /x.log`),
 			[]string{`its stderr has "npm error 404 Not Found - GET https://r/foo", "npm error 404 The requested resource 'foo@*' could not be found."`}},
 		{"npm misses a file", stdioServer(t, "--exit", "1", "--stderr", `npm ERR! code ENOENT\nnpm ERR! syscall open\nnpm ERR! errno -2\nnpm ERR! enoent Could not read package.json`),
@@ -236,8 +237,8 @@ func TestServersThatDoNotStart(t *testing.T) {
 		{"ill-typed answer", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":5,"capabilities":{}}}`}}), []string{`its answer is malformed: protocolVersion has the wrong type`}},
 		{"ill-typed field in an answer", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"x","version":1}}}`}}), []string{`its answer is malformed: serverInfo.version has the wrong type`}},
 		{"refuses", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"licence\u0007 expired"}}`}}), []string{`licence\a expired`}},
-		{"lists nothing", scripted(t, refuseProbe, shakeHands), []string{`server "test": tools/list: no answer within 500ms (connectTimeout)`}},
-		{"lists no list", scripted(t, refuseProbe, shakeHands, step{On: "tools/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"tools":{}}}`}}), []string{`its answer has no list "tools"`}},
+		{"does not answer the listing", scripted(t, refuseProbe, shakeHands), []string{`server "test": tools/list: no answer within 500ms (connectTimeout)`}},
+		{"the listing is not a list", scripted(t, refuseProbe, shakeHands, step{On: "tools/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"tools":{}}}`}}), []string{`its answer has no list "tools"`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -285,15 +286,15 @@ func TestProbe(t *testing.T) {
 		{name: "modern", wantProtocol: "modern", wantStarts: 1},
 		{name: "legacy", flags: []string{"--protocol", "2025-11-25"}, wantProtocol: "legacy", wantStarts: 1},
 		{name: "ignores the probe", flags: []string{"--ignore-unknown"}, wantProtocol: "legacy", wantStarts: 1},
-		{name: "dies of the probe", flags: []string{"--die-on-probe"}, wantProtocol: "legacy", wantStarts: 2},
-		{name: "dies of the probe, known", flags: []string{"--die-on-probe"}, known: "legacy", wantProtocol: "legacy", wantStarts: 1},
-		{name: "dies of the probe, set", flags: []string{"--die-on-probe"}, protocol: "legacy", wantProtocol: "legacy", wantStarts: 1},
+		{name: "exits on the probe", flags: []string{"--die-on-probe"}, wantProtocol: "legacy", wantStarts: 2},
+		{name: "exits on the probe, known", flags: []string{"--die-on-probe"}, known: "legacy", wantProtocol: "legacy", wantStarts: 1},
+		{name: "exits on the probe, set", flags: []string{"--die-on-probe"}, protocol: "legacy", wantProtocol: "legacy", wantStarts: 1},
 		{name: "slow modern", flags: []string{"--delay", "500ms", "--protocol", "2026-07-28"}, wantProtocol: "modern", wantStarts: 1},
 		{name: "slow modern, set", flags: []string{"--delay", "500ms"}, protocol: "modern", wantProtocol: "modern", wantStarts: 1},
 		{name: "slow legacy", flags: []string{"--delay", "500ms", "--protocol", "2025-06-18"}, wantProtocol: "legacy", wantStarts: 1},
 		{name: "slow and ignores the probe", flags: []string{"--delay", "500ms", "--ignore-unknown"}, wantProtocol: "legacy", wantStarts: 1},
-		{name: "known modern, still is", known: "modern", wantProtocol: "modern", wantStarts: 1},
-		{name: "known legacy, modern alone now", flags: []string{"--protocol", "2026-07-28"}, known: "legacy", wantProtocol: "modern", wantStarts: 2},
+		{name: "known modern, still modern", known: "modern", wantProtocol: "modern", wantStarts: 1},
+		{name: "known legacy, now only modern", flags: []string{"--protocol", "2026-07-28"}, known: "legacy", wantProtocol: "modern", wantStarts: 2},
 		{name: "both, known legacy", known: "legacy", wantProtocol: "legacy", wantStarts: 1},
 	}
 	for _, tt := range tests {
@@ -316,8 +317,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestProbeOfOddServers: silence towards one of the two beginnings is not met
-// up the other.
+// TestProbeOfOddServers checks that silence after one of the two requests does
+// not hide the answer to the other.
 func TestProbeOfOddServers(t *testing.T) {
 	slow := step{On: "start", Delay: 400 * time.Millisecond}
 	discover := step{On: "server/discover", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}`}}
@@ -379,7 +380,7 @@ func TestCloseWhileConnecting(t *testing.T) {
 	}
 }
 
-func TestSwitchedOffServersAreNotStarted(t *testing.T) {
+func TestDisabledServersAreNotStarted(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "marker")
 	disabled := stdioServer(t, "--marker", marker)
 	disabled.Disabled = true
@@ -400,7 +401,7 @@ func TestSwitchedOffServersAreNotStarted(t *testing.T) {
 	}
 }
 
-func TestStatesAreTold(t *testing.T) {
+func TestStateChangesAreReported(t *testing.T) {
 	var mu sync.Mutex
 	var states []State
 	s := source(t, stdioServer(t), func(o *Options) {
@@ -420,7 +421,7 @@ func TestStatesAreTold(t *testing.T) {
 	}
 }
 
-func TestExpandFailureIsAboutSettings(t *testing.T) {
+func TestExpandFailureIsASettingsError(t *testing.T) {
 	s := source(t, stdioServer(t), func(o *Options) {
 		o.Expand = func(context.Context, settings.Server) (settings.Server, error) {
 			return settings.Server{}, errors.New("settings.yaml:4: $TOKEN is not set")

@@ -1,7 +1,7 @@
-// Package mcpclient provides the tools of MCP servers: listings, calls and
-// what lies around them. Package wire below it has the session of the protocol,
-// package content reads the results, and package ask answers what servers ask
-// people and models.
+// Package mcpclient provides the tools, prompts and resources of MCP servers.
+// Below it, package wire implements sessions of the protocol, package content
+// reads results, and package ask answers the requests that servers make to
+// users and models.
 //
 // A [Source] represents one entry of mcpServers. Discover starts or dials the
 // server, negotiates a protocol version, lists all pages of its tools and

@@ -19,8 +19,8 @@ import (
 )
 
 // ServerError reports that a server could not be used. It wraps
-// [registry.ErrSourceFailed] and the cause. Text from the server is quoted in
-// it, with control characters escaped.
+// [registry.ErrSourceFailed] and the cause. It quotes text from the server,
+// with control characters escaped.
 type ServerError struct {
 	Server string // its name in mcpServers
 	Phase  string // "settings", "start", "initialize", "tools/list", "tools/call", …
@@ -30,8 +30,8 @@ type ServerError struct {
 	hint string // what to do; may be empty
 }
 
-// Error returns one line: the server and the reason, with the request that failed
-// unless that was the first.
+// Error returns one line: the server, the request that failed unless it was the
+// first, and the reason.
 func (e *ServerError) Error() string {
 	switch e.Phase {
 	case "start", "connect", "initialize":
@@ -82,8 +82,8 @@ func (e *connectTimeoutError) Error() string {
 // Is reports that the error is a context.DeadlineExceeded.
 func (e *connectTimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// failure describes why a request or the handshake failed, in words for the person who set the
-// server up, with the secrets of the settings masked.
+// failure explains to the user why a request or the handshake failed, with the secrets of the
+// settings masked.
 func (c *session) failure(err error) string {
 	if refused, ok := errors.AsType[*wire.HTTPError](err); ok {
 		return text.Escape(c.hide(refused.Text))
@@ -91,8 +91,8 @@ func (c *session) failure(err error) string {
 	return text.Escape(c.hide(c.ending(err))) + c.clues()
 }
 
-// clues returns other observations of a server that failed or did not answer,
-// each after "; ", with the secrets of the settings masked.
+// clues returns other observations about a server that failed or did not
+// answer, each preceded by "; ", with the secrets of the settings masked.
 func (c *session) clues() string {
 	var b strings.Builder
 	if c.wire != nil {
@@ -114,7 +114,8 @@ func (c *session) clues() string {
 // maxExit is how long to wait for a server that closed its stdout to exit.
 const maxExit = time.Second
 
-// ending says how a connection or a child ended, or returns err if it did not.
+// ending describes how a connection or a child ended, or returns err if it did
+// not end.
 func (c *session) ending(err error) string {
 	switch {
 	case !isDisconnect(err):
@@ -132,7 +133,7 @@ func (c *session) ending(err error) string {
 	}
 }
 
-// isDisconnect reports whether err means that the connection broke.
+// isDisconnect reports whether err means that the connection was lost.
 func isDisconnect(err error) bool {
 	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE} {
 		if errors.Is(err, e) {
@@ -142,12 +143,12 @@ func isDisconnect(err error) bool {
 	return false
 }
 
-// errorf returns the error for what failed at the server.
+// errorf returns the error for a failed request or phase of the server.
 func (o *Options) errorf(phase string, cause error, reason string) error {
 	return &ServerError{Server: o.Server.Name, Phase: phase, Reason: reason, Cause: cause}
 }
 
-// loginError says why there is no token that the server accepts.
+// loginError returns the error for a login problem of the server.
 func (o *Options) loginError(err *wire.LoginError) error {
 	return o.errorf("login", err.Cause, text.Escape(err.Error()))
 }
@@ -157,5 +158,5 @@ func (o *Options) diagnose(severity registry.Severity, code, tool, message, hint
 	return registry.Diagnostic{Severity: severity, Code: code, Source: registry.MCPPrefix + o.Server.Name, Tool: tool, Message: message, Hint: hint}
 }
 
-// malformed returns the error for an answer that cannot be used.
+// malformed returns the error for an unusable response.
 func (o *Options) malformed(phase, reason string) error { return o.errorf(phase, nil, reason) }

@@ -15,18 +15,18 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// TestAnswersThatAreNone: every malformed answer ends the call at once, as the
-// tool's error, and the session lives on.
-func TestAnswersThatAreNone(t *testing.T) {
+// TestMalformedAnswersFailTheCall checks that every malformed answer ends the
+// call at once with a tool error, and that the session remains usable.
+func TestMalformedAnswersFailTheCall(t *testing.T) {
 	tests := []struct{ name, line, want string }{
 		{"neither result nor error", `{"jsonrpc":"2.0","id":$ID}`, "neither a result nor an error"},
 		{"result null", `{"jsonrpc":"2.0","id":$ID,"result":null}`, "not a result object"},
-		{"result no object", `{"jsonrpc":"2.0","id":$ID,"result":[1]}`, "not a result object"},
+		{"result not an object", `{"jsonrpc":"2.0","id":$ID,"result":[1]}`, "not a result object"},
 		{"error with id null", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`, "(parse error)"},
 		{"error without id", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"parse error"}}`, "(parse error)"},
 		{"error of the wrong type", `{"jsonrpc":"2.0","id":$ID,"error":"no"}`, `malformed message: its error has the wrong form: "no"`},
 		{"result and error", `{"jsonrpc":"2.0","id":$ID,"result":{"content":[]},"error":{"code":-5,"message":"both"}}`, "MCP error -5: both"},
-		{"no version", `{"id":$ID,"result":{"content":[]}}`, `it does not say "jsonrpc":"2.0"`},
+		{"no version", `{"id":$ID,"result":{"content":[]}}`, `its "jsonrpc" is not "2.0"`},
 		{"broken JSON", `{"jsonrpc":"2.0","id":$ID,"result":{"content":[}`, "invalid JSON"},
 		{"too deep", `{"jsonrpc":"2.0","id":$ID,"result":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, "invalid JSON"},
 		{"task", `{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"task","task":{"taskId":"1"}}}`, "with a task"},
@@ -45,9 +45,9 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// TestStrayMessagesChangeNothing: what answers no request of ours is dropped,
-// and the answer behind it counts.
-func TestStrayMessagesChangeNothing(t *testing.T) {
+// TestStrayMessagesAreIgnored checks that answers to no request are dropped,
+// and that the real answer after them is used.
+func TestStrayMessagesAreIgnored(t *testing.T) {
 	tests := []struct {
 		name  string
 		lines []string
@@ -57,7 +57,7 @@ func TestStrayMessagesChangeNothing(t *testing.T) {
 		{"the id with a fraction", []string{`{"jsonrpc":"2.0","id":$ID.5,"result":{"content":[{"type":"text","text":"forged"}]}}`}},
 		{"a list as id", []string{`{"jsonrpc":"2.0","id":[],"method":"ping"}`}},
 		{"unknown notifications", []string{`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, `{"jsonrpc":"2.0","method":"notifications/zzz","params":[1]}`, `{"jsonrpc":"2.0","method":""}`}},
-		{"progress of nothing", []string{`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":"x"}}`, `{"jsonrpc":"2.0","method":"notifications/progress","params":null}`}},
+		{"progress of no request", []string{`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5,"progress":"x"}}`, `{"jsonrpc":"2.0","method":"notifications/progress","params":null}`}},
 		{"requests", []string{`{"jsonrpc":"2.0","id":"s1","method":"ping"}`, `{"jsonrpc":"2.0","id":"s2","method":"sampling/createMessage","params":{"messages":[],"maxTokens":5}}`, `{"jsonrpc":"2.0","id":"s3","method":"nonsense"}`, `{"jsonrpc":"2.0","id":"s1","method":"ping"}`}},
 		{"a batch", []string{`[{"jsonrpc":"2.0","id":4242,"result":{}},{"jsonrpc":"2.0","method":"notifications/x"},5]`, `[]`}},
 		{"text", []string{"", "   ", "hello", "\x00\xff\xfe", "nul"}},
@@ -93,7 +93,7 @@ func TestFloods(t *testing.T) {
 	}
 }
 
-func TestNoiseWithoutEnd(t *testing.T) {
+func TestEndlessNoiseOnStdout(t *testing.T) {
 	server := scripted(t, step{On: "start", Print: []string{"$BIG"}, Big: 1000, Times: 3000})
 	_, _, err := source(t, server).Discover(t.Context())
 	if !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "more than 1 MiB of text on stdout") {
@@ -101,7 +101,7 @@ func TestNoiseWithoutEnd(t *testing.T) {
 	}
 }
 
-func TestLineWithoutEnd(t *testing.T) {
+func TestEndlessLine(t *testing.T) {
 	server := scripted(t, step{On: "start", Print: []string{`{"jsonrpc":"2.0","x":"$BIG"}`}, Big: 2 << 20})
 	s := source(t, server, func(o *Options) { o.Limits = Limits{Frame: 1 << 20} })
 	_, _, err := s.Discover(t.Context())
@@ -119,9 +119,9 @@ func TestSchemaOverTheLimit(t *testing.T) {
 	}
 }
 
-// TestServerThatReadsNoMore: a call that does not fit into the pipe ends with
-// its time limit, and so does the server.
-func TestServerThatReadsNoMore(t *testing.T) {
+// TestServerThatStopsReading checks that a call that does not fit into the pipe
+// ends at its time limit, and that the server is stopped.
+func TestServerThatStopsReading(t *testing.T) {
 	deaf := listingOf(oneTool)
 	deaf.Deaf = true
 	s := source(t, scripted(t, refuseProbe, shakeHands, deaf))
@@ -183,9 +183,9 @@ func accept(content string) func(context.Context, ask.Elicitation) (ask.Answer, 
 	}
 }
 
-// TestQuestionsThatReferToThemselves: checking what was accepted against such a
-// schema would end the process with a stack overflow.
-func TestQuestionsThatReferToThemselves(t *testing.T) {
+// TestSelfReferentialSchemas checks that such schemas are refused: validating
+// an answer against one would crash the process with a stack overflow.
+func TestSelfReferentialSchemas(t *testing.T) {
 	for _, schema := range []string{
 		`{"type":"object","$ref":"#"}`,
 		`{"type":"object","allOf":[{"$ref":"#"}]}`,
@@ -208,7 +208,7 @@ func TestQuestionsThatReferToThemselves(t *testing.T) {
 	}
 }
 
-// TestCloseDuringAQuestion: nobody has to answer before the end.
+// TestCloseDuringAQuestion checks that Close does not wait for an answer.
 func TestCloseDuringAQuestion(t *testing.T) {
 	asked := make(chan struct{})
 	s := source(t, stdioServer(t, "--protocol", "2025-11-25"), func(o *Options) {
@@ -242,7 +242,7 @@ func modernScript(t *testing.T, call step) *Source {
 		call))
 }
 
-func TestInputWithoutEnd(t *testing.T) {
+func TestEndlessInputRequests(t *testing.T) {
 	asks := answer(`{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"mode":"form","message":"again?","requestedSchema":{"type":"object"}}}},"requestState":"s"}`)
 	s := modernScript(t, asks)
 	tools, _ := discovered(t, s)
@@ -252,7 +252,7 @@ func TestInputWithoutEnd(t *testing.T) {
 	}
 }
 
-func TestAddressesToVisitFirst(t *testing.T) {
+func TestURLsToOpenBeforeACall(t *testing.T) {
 	refusal := step{On: "tools/call", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-32042,"message":"sign in first","data":{"elicitations":[{"mode":"url","message":"Sign in","url":"https://example.com/in","elicitationId":"e1"}]}}}`}}
 	for _, action := range []string{"accept", "decline"} {
 		asked := 0
@@ -277,8 +277,9 @@ func TestAddressesToVisitFirst(t *testing.T) {
 	}
 }
 
-// TestWhatIsLogged: stderr by line, with the secrets of the settings masked.
-func TestWhatIsLogged(t *testing.T) {
+// TestLogging checks that stderr is logged by line, with the secrets of the
+// settings masked.
+func TestLogging(t *testing.T) {
 	server := stdioServer(t, "--stderr", `using s3cret-value\nready`)
 	server.Env = append(server.Env, pair("API_TOKEN", "s3cret-value"))
 	var log syncBuffer

@@ -14,7 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// onCall answers calls of tools whose params contain a word, and passes on everything else.
+// onCall handles calls of tools whose params contain a word, and passes on everything else.
 func onCall(word string, answer http.HandlerFunc) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,7 +29,7 @@ func onCall(word string, answer http.HandlerFunc) func(http.Handler) http.Handle
 	}
 }
 
-// streaming answers with an event stream and ends it.
+// streaming answers with an event stream and closes it.
 func streaming(events string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -37,8 +37,8 @@ func streaming(events string) http.HandlerFunc {
 	}
 }
 
-// TestRefusedCallsFailAlone: what a server answers to one call neither ends the others, which
-// may be those of other clients, nor explains them.
+// TestRefusedCallsFailAlone checks that a bad answer to one call neither ends other calls,
+// which may belong to other clients, nor appears in their errors.
 func TestRefusedCallsFailAlone(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -54,7 +54,7 @@ func TestRefusedCallsFailAlone(t *testing.T) {
 		{"503", func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "private reason", http.StatusServiceUnavailable)
 		}, "503 Service Unavailable: private reason"},
-		{"no message", func(w http.ResponseWriter, _ *http.Request) {
+		{"not a message", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"private":`)
 		}, `its answer is not a JSON-RPC message: {"private":`},
@@ -68,7 +68,7 @@ func TestRefusedCallsFailAlone(t *testing.T) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, `{"jsonrpc":`)
 		}, "it closed the connection in the middle of an exchange"},
-		{"a long body that is no message", func(w http.ResponseWriter, _ *http.Request) {
+		{"a long body that is not a message", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprintf(w, `{"private":%q}`, strings.Repeat("x", 2<<20))
 		}, `its answer is not a JSON-RPC message: {"private":`},
@@ -76,8 +76,8 @@ func TestRefusedCallsFailAlone(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"jsonrpc":"2.0","id":7777,"result":{}}`)
 		}, `its answer is not for this request: {"jsonrpc":"2.0","id":7777`},
-		{"an event that is no message", streaming("data: private\n\n"), "its answer is not a JSON-RPC message: private"},
-		{"a stream cut off in an event", streaming(`data: {"jsonrpc":`), "it ended its answer without a result"},
+		{"an event that is not a message", streaming("data: private\n\n"), "its answer is not a JSON-RPC message: private"},
+		{"a stream cut off in an event", streaming(`data: {"jsonrpc":`), "the response ended without a result"},
 		{"a stream that cannot be resumed", streaming("id: private\nretry: 1\ndata:\n\n"), "tools/call: 40"},
 	}
 	for _, tt := range tests {
@@ -115,8 +115,8 @@ func TestRefusedCallsFailAlone(t *testing.T) {
 	}
 }
 
-// TestResumedStreams: a stream is resumed after its last event, also if nothing comes at
-// first; a server that never goes on costs that call alone.
+// TestResumedStreams checks that a stream is resumed after its last event, even if
+// nothing arrives at first; a server that never continues fails only that call.
 func TestResumedStreams(t *testing.T) {
 	const begun, answer = "id: begun\nretry: 1\ndata:\n\n", `data: {"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"resumed"}]}}` + "\n\n"
 	tests := []struct {
@@ -129,8 +129,8 @@ func TestResumedStreams(t *testing.T) {
 		{"after the same event", []string{begun, answer}, "resumed"},
 		{"after a lost connection", []string{"lost", answer}, "resumed"},
 		{"after other events", []string{"id: 2\ndata:\n\n", "", "id: 3\ndata:\n\n", "id: 3\ndata:\n\n", answer}, "resumed"},
-		{"never, silent", []string{"", "", "", ""}, "it ended its answer without a result"},
-		{"never, the same event", []string{begun, begun, begun, begun}, "it ended its answer without a result"},
+		{"never, silent", []string{"", "", "", ""}, "the response ended without a result"},
+		{"never, the same event", []string{begun, begun, begun, begun}, "the response ended without a result"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -171,15 +171,15 @@ func TestResumedStreams(t *testing.T) {
 	}
 }
 
-// TestUnusualAnswersAreRead: forms that the event stream format and older revisions allow,
-// and some that other clients accept.
+// TestUnusualAnswersAreRead checks forms that the event stream format and older revisions
+// allow, and some that other clients accept.
 func TestUnusualAnswersAreRead(t *testing.T) {
 	tests := []struct{ name, kind, body string }{
 		{"byte order mark", "text/event-stream", "\xEF\xBB\xBFdata: $ANSWER\n\n"},
 		{"CR", "text/event-stream", ": hello\r\revent: message\rdata: $ANSWER\r\r"},
 		{"CR LF", "text/event-stream", ": hello\r\n\r\ndata: $ANSWER\r\n\r\n"},
 		{"a line without a colon", "text/event-stream", "hello\ndata\n\ndata: $ANSWER\n\n"},
-		{"an event that is no message", "text/event-stream", "data: hello\n\ndata: $ANSWER\n\n"},
+		{"an event that is not a message", "text/event-stream", "data: hello\n\ndata: $ANSWER\n\n"},
 		{"an id that no header can carry", "text/event-stream", "id: \x01\ndata: $ANSWER\n\n"},
 		{"a list of messages", "text/event-stream", `data: [{"jsonrpc":"2.0","method":"notifications/x"},$ANSWER]` + "\n\n"},
 		{"a list as a body", "application/json", `[{"jsonrpc":"2.0","method":"notifications/x"},` + "\r\n" + `$ANSWER]`},
@@ -203,8 +203,8 @@ func TestUnusualAnswersAreRead(t *testing.T) {
 	}
 }
 
-// TestUnusualEventsOverSSE: the older transport gets the same stream, and says in words that
-// the server ended it.
+// TestUnusualEventsOverSSE checks that the older transport reads the same forms, and reports
+// that the server ended the stream.
 func TestUnusualEventsOverSSE(t *testing.T) {
 	var target http.Handler
 	web := serve(t, func(next http.Handler) http.Handler {
@@ -233,7 +233,8 @@ func TestUnusualEventsOverSSE(t *testing.T) {
 	}
 }
 
-// TestRefusalExplainsNoLaterCall: an error names its own reason.
+// TestRefusalExplainsNoLaterCall checks that an error only mentions its own
+// reason.
 func TestRefusalExplainsNoLaterCall(t *testing.T) {
 	web := serve(t, func(next http.Handler) http.Handler {
 		refusing := onCall("refuse", func(w http.ResponseWriter, _ *http.Request) {
@@ -244,7 +245,7 @@ func TestRefusalExplainsNoLaterCall(t *testing.T) {
 		})(next))
 	}, "--protocol", "2025-11-25")
 	tools, _ := discovered(t, source(t, httpServer(web.URL)))
-	for _, tt := range []struct{ text, want string }{{"refuse", "private reason"}, {"silent", "it ended its answer without a result"}} {
+	for _, tt := range []struct{ text, want string }{{"refuse", "private reason"}, {"silent", "the response ended without a result"}} {
 		_, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"` + tt.text + `"}`)})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want %s", err, tt.want)
@@ -252,8 +253,8 @@ func TestRefusalExplainsNoLaterCall(t *testing.T) {
 	}
 }
 
-// TestCallThatMayHaveRunIsNotRepeated: the server has begun to answer when it forgets the
-// session.
+// TestCallThatMayHaveRunIsNotRepeated checks a server that forgets the session after it
+// began to answer.
 func TestCallThatMayHaveRunIsNotRepeated(t *testing.T) {
 	var calls atomic.Int32
 	web := serve(t, func(next http.Handler) http.Handler {
@@ -280,7 +281,8 @@ func TestCallThatMayHaveRunIsNotRepeated(t *testing.T) {
 	}
 }
 
-// TestRefusedNotification: a server that refuses notifications can still be used.
+// TestRefusedNotification checks that a server that refuses notifications can
+// still be used.
 func TestRefusedNotification(t *testing.T) {
 	web := serve(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -300,9 +302,9 @@ func TestRefusedNotification(t *testing.T) {
 	}
 }
 
-// TestServerThatSpeaksNoTransport: the error is that of streamable HTTP, which was tried
-// first.
-func TestServerThatSpeaksNoTransport(t *testing.T) {
+// TestServerWithoutKnownTransport checks that the error is that of streamable HTTP,
+// which was tried first.
+func TestServerWithoutKnownTransport(t *testing.T) {
 	web := serve(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet {

@@ -26,7 +26,7 @@ import (
 
 func pair(name, value string) settings.Pair { return settings.Pair{Name: name, Value: value} }
 
-// served is an HTTP server and what it was asked.
+// served is an HTTP server and the requests it received.
 type served struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -34,7 +34,7 @@ type served struct {
 	headers  []http.Header
 }
 
-// serve runs a handler, by default the real server with flags.
+// serve serves a handler, by default the real server with flags.
 func serve(t *testing.T, wrap func(http.Handler) http.Handler, flags ...string) *served {
 	t.Helper()
 	h, err := mcptest.Handler(flags...)
@@ -110,8 +110,9 @@ func TestHTTP(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
-			asked := slices.DeleteFunc(web.asked(), func(r string) bool { return r == "GET" }) // comes at any time, see listen.go
-			// A list may overtake this one, a call never does.
+			asked := slices.DeleteFunc(web.asked(), func(r string) bool { return r == "GET" }) // may come at any time
+			// A list request may overtake notifications/initialized, a call
+			// never does.
 			if i := slices.Index(asked, "POST notifications/initialized"); i > 0 && asked[i-1] == "POST tools/list" {
 				asked[i-1], asked[i] = asked[i], asked[i-1]
 			}
@@ -170,7 +171,8 @@ func TestTypeHTTPDoesNotFallBack(t *testing.T) {
 	}
 }
 
-// TestHTTPRefusals: the error tells status and first line, and no secret.
+// TestHTTPRefusals checks that the error contains the status and the first
+// line, and no secrets.
 func TestHTTPRefusals(t *testing.T) {
 	say := func(status int, kind, body string) func(http.Handler) http.Handler {
 		return func(http.Handler) http.Handler {
@@ -211,7 +213,7 @@ func TestHTTPRefusals(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestConnectionRefused(t *testing.T) {
 	web := httptest.NewServer(nil)
 	web.Close()
 	_, _, err := source(t, httpServer(web.URL+"?key=tok-123456")).Discover(t.Context())
@@ -220,8 +222,8 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// TestHeadersStayAtTheirOrigin: neither a redirect nor an SSE endpoint carries
-// them elsewhere; nothing at all is sent there.
+// TestHeadersStayAtTheirOrigin checks that neither a redirect nor an SSE
+// endpoint makes the client send anything to another origin.
 func TestHeadersStayAtTheirOrigin(t *testing.T) {
 	thief := serve(t, nil)
 	redirect := func(http.Handler) http.Handler {
@@ -289,7 +291,7 @@ func TestBadHeadersAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-func TestBombsAreCut(t *testing.T) {
+func TestCompressionBombsAreLimited(t *testing.T) {
 	web := serve(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -311,7 +313,7 @@ func TestBombsAreCut(t *testing.T) {
 	}
 }
 
-func TestEventWithoutEnd(t *testing.T) {
+func TestEndlessEvent(t *testing.T) {
 	web := serve(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -330,8 +332,8 @@ func TestEventWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestHTTPServersThatHang: each costs its connect timeout, and its end does not
-// wait for an answer to the DELETE.
+// TestHTTPServersThatHang checks that each hanging server costs its connect
+// timeout, and that closing does not wait for the answer to DELETE.
 func TestHTTPServersThatHang(t *testing.T) {
 	hangOn := func(methods ...string) func(http.Handler) http.Handler {
 		return func(next http.Handler) http.Handler {
@@ -376,7 +378,7 @@ func TestHTTPServersThatHang(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("on the probe alone", func(t *testing.T) {
+	t.Run("only on the probe", func(t *testing.T) {
 		s := source(t, httpServer(serve(t, hangOn("server/discover"), "--protocol", "2025-11-25").URL))
 		discovered(t, s)
 		if got := s.Info().Protocol; got != "legacy" {
@@ -405,8 +407,8 @@ func TestCancelOverHTTP(t *testing.T) {
 	}
 }
 
-// forgotten are the bodies with which servers say that they have forgotten a session. The last
-// two are JSON-RPC errors, one with the id of the request.
+// forgotten lists the bodies with which servers report a forgotten session. The last two are
+// JSON-RPC errors, one with the id of the request.
 func forgotten() map[string]string {
 	return map[string]string{
 		"text":            "session not found",
@@ -415,7 +417,7 @@ func forgotten() map[string]string {
 	}
 }
 
-// forgets says that the session is forgotten.
+// forgets answers that the session is unknown.
 func forgets(w http.ResponseWriter, body string, request []byte) {
 	if strings.HasPrefix(body, "{") {
 		w.Header().Set("Content-Type", "application/json")
@@ -424,8 +426,8 @@ func forgets(w http.ResponseWriter, body string, request []byte) {
 	fmt.Fprintln(w, strings.ReplaceAll(body, "$ID", string(jsonx.Get(request, "id"))))
 }
 
-// TestLostSessionOfEveryRequest: what is asked in a session that the server has forgotten is
-// asked once more in a new one.
+// TestLostSessionOfEveryRequest checks that every kind of request in a session that the
+// server has forgotten is repeated in a new one.
 func TestLostSessionOfEveryRequest(t *testing.T) {
 	requests := map[string]func(context.Context, *Source) error{
 		"tools/call": func(ctx context.Context, s *Source) error {
@@ -467,8 +469,8 @@ func TestLostSessionOfEveryRequest(t *testing.T) {
 	}
 }
 
-// TestLostSession: a server that forgot the session gets the call once more,
-// in a new one; one that always forgets is given up.
+// TestLostSession checks that a call is repeated in a new session if the server
+// forgot the old one, and fails if the server forgets every session.
 func TestLostSession(t *testing.T) {
 	for _, always := range []bool{false, true} {
 		t.Run(fmt.Sprint("always ", always), func(t *testing.T) {
@@ -505,8 +507,9 @@ func TestLostSession(t *testing.T) {
 	}
 }
 
-// TestSessionLostWhileListing: a server that forgot the session is listed in a new
-// one (revision 2025-11-25, session management); one that always forgets fails.
+// TestSessionLostWhileListing checks that a listing is repeated in a new session
+// if the server forgot the old one (revision 2025-11-25, session management), and
+// fails if the server forgets every session.
 func TestSessionLostWhileListing(t *testing.T) {
 	lists := map[string]func(*Source) (int, error){
 		"tools/list": func(s *Source) (int, error) {
@@ -552,8 +555,9 @@ func TestSessionLostWhileListing(t *testing.T) {
 	}
 }
 
-// TestListBeforeInitialized: the list is asked for while the server is busy with
-// notifications/initialized, and again afterwards where it refused that.
+// TestListBeforeInitialized checks that the list is requested while the server
+// is busy with notifications/initialized, and again afterwards if the server
+// refused.
 func TestListBeforeInitialized(t *testing.T) {
 	var lists atomic.Int32
 	refused := make(chan struct{})
@@ -580,7 +584,8 @@ func TestListBeforeInitialized(t *testing.T) {
 	}
 }
 
-// TestHTTPRefusalDuringACall is a source's failure, not the tool's.
+// TestHTTPRefusalDuringACall checks that a refusal is a failure of the source,
+// not of the tool.
 func TestHTTPRefusalDuringACall(t *testing.T) {
 	web := serve(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

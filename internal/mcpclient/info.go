@@ -12,16 +12,16 @@ import (
 // State is the state of a server's connection.
 type State string
 
-// The states of a server (spec section 6.4), with the two steps of connecting.
+// The states of a server, including the two steps of connecting.
 const (
 	StateDisconnected State = "disconnected" // the zero state of a new Source
 	StateConnecting   State = "connecting"
 	StateListing      State = "listing"
 	StateConnected    State = "connected"
-	StateCached       State = "cached" // not asked: the listing of an earlier run is used
+	StateCached       State = "cached" // not connected: the listing of an earlier run is used
 	StateDisabled     State = "disabled"
 	StateFailed       State = "failed"
-	StateNeedsLogin   State = "needs login" // a person must log in first
+	StateNeedsLogin   State = "needs login" // the user must log in first
 )
 
 // failedState is the state of a server after err.
@@ -32,8 +32,7 @@ func failedState(err error) State {
 	return StateFailed
 }
 
-// Info is what `toolreg servers` shows of one server (spec section 3). Absent
-// values are left out.
+// Info is the status of one server as shown by `toolreg servers`.
 type Info struct {
 	Name            string          `json:"name"`
 	Transport       string          `json:"transport,omitempty"` // stdio, http or sse
@@ -56,11 +55,11 @@ type Info struct {
 	Instructions string `json:"-"`
 }
 
-// status is what is known of a server and its connection. It is safe for concurrent use.
+// status is the state of a server and its connection. It is safe for concurrent use.
 type status struct {
-	told func(server string, state State) // may be nil
-	mu   sync.Mutex
-	info Info
+	onState func(server string, state State) // may be nil
+	mu      sync.Mutex
+	info    Info
 }
 
 func (s *status) get() Info {
@@ -75,7 +74,7 @@ func (s *status) update(f func(*Info)) {
 	f(&s.info)
 }
 
-// set changes the state; err is why it failed, nil if it did not.
+// set changes the state. err is the cause of a failure, or nil.
 func (s *status) set(state State, err error) {
 	s.update(func(i *Info) {
 		i.State, i.Error = state, ""
@@ -83,7 +82,7 @@ func (s *status) set(state State, err error) {
 			i.Error = err.Error()
 		}
 	})
-	if s.told != nil {
-		s.told(s.info.Name, state)
+	if s.onState != nil {
+		s.onState(s.info.Name, state)
 	}
 }

@@ -2,7 +2,7 @@ package mcpclient
 
 import "github.com/toolreg/toolreg/internal/mcpclient/wire"
 
-// Limits say how much a server may send. A zero field is its default.
+// Limits limit how much a server may send. A zero field means its default.
 type Limits struct {
 	Frame  int64 // bytes of one message while connecting and listing, after decompression; 16 MiB
 	Result int64 // bytes of one message that answers a call; 64 MiB

@@ -144,9 +144,9 @@ func readPage(raw json.RawMessage, key string, limit wire.Limit) (items []json.R
 	return items, next, nil
 }
 
-// Filter returns the filter that applies includeTools and excludeTools of a
-// server: exact names as the server has them, "name(...)" or globs; exclusions
-// win.
+// Filter returns the filter that applies the includeTools and excludeTools
+// settings of a server: exact names as the server lists them, "name(...)" or
+// globs. Exclusions take precedence.
 func Filter(s settings.Server) registry.Filter {
 	setting := s.Origin.String()
 	if len(s.IncludeTools.Entries) > 0 {

@@ -11,8 +11,9 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// What a server asks outside of any request reaches us over every transport.
-func TestServersOwnQuestions(t *testing.T) {
+// Questions that a server asks outside of any request arrive over every
+// transport.
+func TestQuestionsOutsideOfRequests(t *testing.T) {
 	for _, transport := range []string{"stdio", "http", "sse"} {
 		t.Run(transport, func(t *testing.T) {
 			server := stdioServer(t, "--roots", "--protocol", "2025-11-25")
@@ -32,7 +33,7 @@ func TestServersOwnQuestions(t *testing.T) {
 	}
 }
 
-// A server that has no stream of its own, or a bad one, works as well.
+// A server without a stream of its own, or with a bad one, works as well.
 func TestBadStreams(t *testing.T) {
 	streams := map[string]http.HandlerFunc{
 		"none":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusMethodNotAllowed) },
@@ -80,8 +81,8 @@ func events(chunks ...string) http.HandlerFunc {
 	}
 }
 
-// The failure of the stream is not given as the reason of another.
-func TestFailedStreamExplainsNothingElse(t *testing.T) {
+// The failure of the stream is not reported as the reason of another failure.
+func TestFailedStreamIsNotTheReasonOfOtherFailures(t *testing.T) {
 	var broken atomic.Bool
 	heard := make(chan struct{})
 	web := serve(t, func(h http.Handler) http.Handler {

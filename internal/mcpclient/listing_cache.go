@@ -13,30 +13,31 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Protocols remembers how servers were reached (spec section 6.4: what worked is
-// tried first). It may be wrong, which costs one attempt.
+// Protocols remembers how servers were reached, so that the method that worked
+// is tried first. A wrong entry costs one attempt.
 type Protocols interface {
-	// LoadProtocol returns what SaveProtocol was given in an earlier run, "" if
-	// nothing.
+	// LoadProtocol returns the value that an earlier run passed to
+	// SaveProtocol, or "".
 	LoadProtocol(context.Context) string
 	// SaveProtocol is called after each handshake with the generation in use:
 	// "legacy", "modern" or "sse".
 	SaveProtocol(context.Context, string)
 }
 
-// Listings stores what servers listed (spec section 10, discovery cache).
+// Listings caches the listings of servers.
 type Listings interface {
-	// Load returns a listing to use in place of the server's own; ok is false if the
-	// server should be asked. The error says that it must not be asked.
+	// Load returns a listing to use instead of the server's own. ok is false if the
+	// server should be asked. If the server must not be asked, Load returns an
+	// error.
 	Load(context.Context) (l Listing, ok bool, err error)
-	// Save stores what the server has just listed.
+	// Save stores a listing that the server has just sent.
 	Save(context.Context, Listing)
 	// SaveOffers stores the prompts or resources that the server has just listed,
 	// for completion.
 	SaveOffers(ctx context.Context, kind string, offers []Offer)
 }
 
-// Failures remembers for a while that servers failed, so that not every command
+// Failures remembers recent failures of servers, so that not every command
 // waits for a dead one.
 type Failures interface {
 	// LoadFailure returns how the server failed recently, or nil if it should
@@ -46,7 +47,7 @@ type Failures interface {
 	SaveFailure(context.Context, error)
 }
 
-// Listing is what a server said about itself and its tools, byte for byte.
+// Listing is the server's description of itself and its tools, byte for byte.
 type Listing struct {
 	Tools    [][]byte // elements of tools/list, in order
 	Facts    Facts
@@ -66,7 +67,8 @@ type Facts struct {
 	Resources       int             `json:"resources,omitempty"`
 }
 
-// loadListing makes tools of a stored listing, as if the server had just given it.
+// loadListing creates tools from a stored listing, as if the server had just sent
+// it.
 func (s *Source) loadListing(ctx context.Context) (tools []registry.Tool, diags []registry.Diagnostic, ok bool, err error) {
 	if s.opts.Listings == nil {
 		return nil, nil, false, nil
@@ -117,12 +119,13 @@ func (s *Source) storeListing(ctx context.Context, l listing, tools []registry.T
 }
 
 // errOutdated reports that a call was not made because its tool is not the one
-// that was decided on.
+// that the decision was about.
 var errOutdated = errors.New("the server's definition of it differs from the cached one")
 
 // confirmed runs a tool of a stored listing after checking that the server still
-// defines it the same way: decisions and approvals hold for that definition
-// only. Callers usually renew the listing first; this covers those that did not.
+// defines it the same way: decisions and approvals apply only to that
+// definition. Callers usually renew the listing first; this covers those that
+// did not.
 func (s *Source) confirmed(t registry.Tool) func(context.Context, registry.Call) (registry.Result, error) {
 	return func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		if err := s.confirm(ctx, &t); err != nil {

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(roleVariable) == "server" {
 		os.Exit(mcptest.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	// The sessions that an HTTP server of a test is never told the end of.
+	// The sessions of HTTP test servers that are never closed.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/modelcontextprotocol/go-sdk/mcp.(*streamableServerConn).Read"))
 }
 
@@ -35,13 +35,14 @@ func stdioServer(t testing.TB, flags ...string) settings.Server {
 	}
 	return settings.Server{
 		Name: "test", Command: exe, Args: flags, Timeout: time.Minute, ConnectTimeout: 20 * time.Second,
-		// A program built with the race detector sleeps for a second at its end.
-		// One built for coverage complains on stderr of having no folder for it.
+		// A program built with the race detector sleeps for a second when it
+		// exits. One built for coverage complains on stderr that it has no
+		// folder for it.
 		Env: []settings.Pair{pair(roleVariable, "server"), pair("GORACE", "atexit_sleep_ms=0"), pair("GOCOVERDIR", t.TempDir())},
 	}
 }
 
-// source returns a Source over a server that is closed with the test.
+// source returns a Source of a server that is closed with the test.
 func source(t *testing.T, server settings.Server, change ...func(*Options)) *Source {
 	t.Helper()
 	dir := t.TempDir()
@@ -86,7 +87,7 @@ func run(t *testing.T, tools map[string]registry.Tool, name, params string) regi
 	return r
 }
 
-// step is what a scripted server does when a method comes in.
+// step is an action of a scripted server when it receives a method.
 type step = mcptest.Step
 
 // The handshake of a well-behaved legacy server, for scripts.
@@ -123,8 +124,8 @@ func scripted(t *testing.T, steps ...step) settings.Server {
 	return stdioServer(t, "--steps", path)
 }
 
-// legacy returns the settings of a scripted server with a good handshake and
-// listing, and steps beyond.
+// legacy returns the settings of a scripted server with a correct handshake and
+// listing, followed by steps.
 func legacy(t *testing.T, steps ...step) settings.Server {
 	t.Helper()
 	return scripted(t, append([]step{refuseProbe, shakeHands, listingOf(oneTool)}, steps...)...)

@@ -10,7 +10,8 @@ import (
 )
 
 // newMask returns a replacer that hides the secret values of an expanded server
-// wherever they occur in foreign text: stderr lines, error bodies, addresses.
+// wherever they occur in text from elsewhere: stderr lines, error bodies,
+// addresses.
 func newMask(raw, expanded settings.Server) *strings.Replacer {
 	var secrets []string
 	for _, h := range expanded.Headers {
@@ -30,7 +31,7 @@ func newMask(raw, expanded settings.Server) *strings.Replacer {
 	return secret.NewReplacer(secrets)
 }
 
-// secretsOf returns the userinfo and the query values of an address.
+// secretsOf returns the userinfo and the query values of a URL.
 func secretsOf(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -38,7 +39,7 @@ func secretsOf(address string) []string {
 	}
 	var out []string
 	if password, ok := u.User.Password(); ok {
-		// As it is, and as it is encoded in the header that carries it.
+		// The password itself, and as encoded in the header that carries it.
 		out = append(out, password, base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
 	}
 	if u.RawQuery != "" {

@@ -22,7 +22,7 @@ type Prompt struct {
 	Meta        json.RawMessage  `json:"_meta,omitempty"`
 }
 
-// PromptArgument is one argument of a prompt. All are text.
+// PromptArgument is one argument of a prompt. All arguments are text.
 type PromptArgument struct {
 	Name        string `json:"name"`
 	Title       string `json:"title,omitempty"`
@@ -30,7 +30,7 @@ type PromptArgument struct {
 	Required    bool   `json:"required,omitempty"`
 }
 
-// Resource is something that a server lets clients read.
+// Resource is a resource of a server.
 type Resource struct {
 	Server      string          `json:"server"`
 	URI         string          `json:"uri"`
@@ -59,8 +59,8 @@ type ResourceTemplate struct {
 }
 
 // Prompts connects to the server and lists all pages of its prompts. Malformed
-// ones are left out with a diagnostic; a server that offers no prompts gets one
-// too. The error is a *ServerError.
+// prompts are left out with a diagnostic; a server without prompts also gets a
+// diagnostic. The error is a *ServerError.
 func (s *Source) Prompts(ctx context.Context) ([]Prompt, []registry.Diagnostic, error) {
 	ctx, o, err := s.openOffers(ctx, "prompts")
 	if err != nil || !o.offered {
@@ -103,13 +103,13 @@ type offers struct {
 	stop    func()
 	source  *Source
 	sess    *session
-	offered bool // the server says that it has such things
+	offered bool // the server declares the capability
 	diags   []registry.Diagnostic
 	err     error
 }
 
-// openOffers connects to the server and returns the context to list within,
-// which has the connect timeout. what is the key of a capability.
+// openOffers connects to the server and returns a context for listing, limited
+// by the connect timeout. what is the key of a capability.
 func (s *Source) openOffers(ctx context.Context, what string) (context.Context, *offers, error) {
 	o := &offers{source: s, stop: func() {}}
 	start := time.Now()
@@ -129,8 +129,8 @@ func (s *Source) openOffers(ctx context.Context, what string) (context.Context, 
 	return ctx, o, nil
 }
 
-// offers reports whether the server says that it has prompts, resources or
-// completions.
+// offers reports whether the server declares the capability what: prompts,
+// resources or completions.
 func (c *session) offers(what string) bool {
 	caps := c.wire.Server().Capabilities
 	switch what {

@@ -8,8 +8,8 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Offer is a prompt or a resource of a server, shortened to what completion
-// shows. The texts are the server's.
+// Offer is a prompt or a resource of a server, reduced to the fields that
+// completion shows. The texts are the server's.
 type Offer struct {
 	Name        string           `json:"name"` // the URI of a resource
 	Description string           `json:"description,omitempty"`

@@ -49,7 +49,7 @@ func TestPromptsAndResources(t *testing.T) {
 	}, "--offers", "--page-size", "2")
 }
 
-func TestOffersThatAreNone(t *testing.T) {
+func TestServerWithoutOffers(t *testing.T) {
 	s := source(t, stdioServer(t))
 	if list, diags, err := s.Prompts(t.Context()); len(list) > 0 || err != nil || len(diags) != 1 || diags[0].Code != "not_offered" {
 		t.Errorf("%v, %v, %v", list, diags, err)
@@ -60,9 +60,9 @@ func TestOffersThatAreNone(t *testing.T) {
 	}
 }
 
-// TestOffersThatAreMalformed: each is left out by itself; answers that are none
-// are errors that name the request.
-func TestOffersThatAreMalformed(t *testing.T) {
+// TestMalformedOffers checks that each malformed item is left out by itself,
+// and that a malformed answer is an error that names the request.
+func TestMalformedOffers(t *testing.T) {
 	hands := step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18","capabilities":{"prompts":{},"resources":{}},"serverInfo":{"name":"s","version":"1"}}}`}}
 	reply := func(method, result string) step {
 		return step{On: method, Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":` + result + `}`}}

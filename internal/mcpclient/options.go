@@ -12,13 +12,13 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// Options say which server a [Source] represents and how to reach it.
+// Options describe the server that a [Source] represents and how to reach it.
 type Options struct {
 	// Server is the entry of mcpServers, unexpanded.
 	Server settings.Server
 
-	// Expand expands the references in Server's strings at the moment of use, as
-	// values.Expander.Server does. If nil, the strings are used as they are.
+	// Expand expands the references in Server's strings when they are used, like
+	// values.Expander.Server. If nil, the strings are used unchanged.
 	Expand func(context.Context, settings.Server) (settings.Server, error)
 
 	ProjectRoot string   // absolute; the default folder of a stdio server
@@ -40,10 +40,10 @@ type Options struct {
 	// it again.
 	ListOnly bool
 
-	// Auth returns the source of tokens for a server over HTTP, given its entry with
-	// all strings expanded; it is called once per connection and must be cheap. It is
-	// not called if the entry has an Authorization header. If Auth or its result is
-	// nil, there are no tokens.
+	// Auth returns the source of access tokens for an HTTP server, given its entry
+	// with all strings expanded. It is called once per connection and must be cheap.
+	// It is not called if the entry has an Authorization header. If Auth or its
+	// result is nil, no tokens are sent.
 	Auth func(settings.Server) wire.Authorizer
 
 	Limits Limits
@@ -60,28 +60,28 @@ type Options struct {
 	// OnState is called on every change of state, from any goroutine. May be nil.
 	OnState func(server string, state State)
 
-	// Callbacks answer what the server asks during requests.
+	// Callbacks answer the server's questions during requests.
 	ask.Callbacks
 
 	// Logging configures the log messages that servers send over the protocol.
 	Logging
 }
 
-// Remembered is what earlier runs left about the server. A nil field remembers
-// nothing.
+// Remembered holds what earlier runs learned about the server. A nil field
+// remembers nothing.
 type Remembered struct {
 	Protocols Protocols // how the server was reached, which saves the probe
 	Failures  Failures  // that it failed recently
 	Listings  Listings  // what it listed
 }
 
-// Logging says which log messages of a server are wanted, and where they go.
+// Logging selects the log messages of a server and receives them.
 type Logging struct {
 	// OnLog gets the server's log messages, from any goroutine, in order. May be
 	// nil.
 	OnLog func(LogMessage)
-	// LogLevel is the lowest level of messages that servers are asked for, a word of
-	// the protocol such as "info"; "" asks for none.
+	// LogLevel is the lowest level of log messages that the server should send, one
+	// of the protocol's names such as "info"; "" requests none.
 	LogLevel string
 }
 
@@ -91,8 +91,8 @@ type LogMessage struct {
 	Level  string // debug, info, notice, warning, error, critical, alert or emergency
 	Logger string // "" = none
 	Text   string // JSON if the server did not send text
-	// Caller is on whose behalf the request is made that the message came during; nil:
-	// the person at the command line, or it is not known.
+	// Caller is the client whose request was running when the message arrived; nil for
+	// the user at the command line or if it is unknown.
 	Caller *caller.Caller
 }
 
@@ -108,8 +108,8 @@ func (o *Options) disabledBy() (string, bool) {
 	return "", false
 }
 
-// owner returns whose session a call of ctx uses: with perClient its client's, else
-// the one that all share.
+// owner returns the owner of the session for a call: the client of ctx with
+// perClient, otherwise nil for the shared session.
 func (o *Options) owner(ctx context.Context) any {
 	if c := caller.From(ctx); c != nil && o.Server.PerClient {
 		return c.Owner

@@ -14,8 +14,8 @@ func errorString(err error) string {
 	return err.Error()
 }
 
-// A tool whose headers cannot be sent is left out over HTTP; over stdio, which
-// has no headers, it works.
+// A tool whose headers cannot be sent is left out over HTTP. It works over
+// stdio, which has no headers.
 func TestToolsWithBadHeaders(t *testing.T) {
 	const tools = `{"name":"good","inputSchema":{"type":"object"}},
 		{"name":"bad","inputSchema":{"type":"object","properties":{"n":{"type":"number","x-mcp-header":"N"}}}}`
@@ -40,7 +40,8 @@ func TestToolsWithBadHeaders(t *testing.T) {
 	}
 }
 
-// modernServer answers over HTTP with what reply writes, one request at a time.
+// modernServer returns an HTTP server that answers with reply, one request at a
+// time.
 func modernServer(t *testing.T, reply func(w http.ResponseWriter, method, id string)) *served {
 	t.Helper()
 	return serve(t, func(http.Handler) http.Handler {

@@ -19,16 +19,16 @@ type pool struct {
 	opened    func(context.Context, *session) // called with each new session
 
 	mu         sync.Mutex
-	sessions   map[any]*session                // by owner; one of nobody in particular has the owner nil
-	connecting map[any]chan struct{}           // by owner: closed when its connection is made, or has failed
-	failures   map[any]failures                // by owner
-	closed     bool                            // by close
+	sessions   map[any]*session                // keyed by owner; nil is the shared session
+	connecting map[any]chan struct{}           // keyed by owner; closed when connecting has succeeded or failed
+	failures   map[any]failures                // keyed by owner
+	closed     bool                            // close was called
 	cancels    map[int]context.CancelCauseFunc // for the connections in progress
-	attempts   int                             // so far
+	attempts   int                             // number of attempts so far
 }
 
-// live returns the session for a call, or a new one if the old one was lost: the
-// call has not reached the server yet.
+// live returns the session for a call. If the old session was lost, it returns a
+// new one, because the call has not reached the server yet.
 func (p *pool) live(ctx context.Context) (*session, error) {
 	p.mu.Lock()
 	sess, closed := p.sessions[p.opts.owner(ctx)], p.closed
@@ -140,7 +140,7 @@ func (p *pool) deadline(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); done() }
 }
 
-// shared returns the session that clients share, nil if there is none.
+// shared returns the shared session, or nil if there is none.
 func (p *pool) shared() *session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,8 +150,8 @@ func (p *pool) shared() *session {
 // maxOwners limits how many clients have a process of their own at once.
 const maxOwners = 100
 
-// closeIdle is [Source.CloseIdle]; needed says that the session that clients share is used even
-// if nothing is called.
+// closeIdle implements [Source.CloseIdle]. needed reports that the shared session is in use
+// even if nothing is called.
 func (p *pool) closeIdle(d time.Duration, gone func(owner any) bool, needed bool) {
 	p.mu.Lock()
 	sessions := maps.Clone(p.sessions)
@@ -177,7 +177,7 @@ func (p *pool) closeIdle(d time.Duration, gone func(owner any) bool, needed bool
 	}
 }
 
-// close ends all sessions, and connects no more.
+// close ends all sessions and prevents new ones.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true

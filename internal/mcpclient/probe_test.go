@@ -9,7 +9,7 @@ import (
 )
 
 // A server may refuse the revision of the first probe and name another that both
-// speak; here it is the same one, which only a second probe can find out.
+// sides speak. Here it names the same one, which only a second probe can reveal.
 func TestProbeIsRepeatedWhenTheServerNamesARevision(t *testing.T) {
 	refused := false
 	web := modernServer(t, func(w http.ResponseWriter, method, id string) {
@@ -32,16 +32,16 @@ func TestProbeIsRepeatedWhenTheServerNamesARevision(t *testing.T) {
 	}
 }
 
-// A modern server that wants a login says so to the probe alone: initialize is
-// open to all there, and unknown.
-func TestRefusedProbeIsTheReason(t *testing.T) {
+// A modern server that requires a login reports that only to the probe: it
+// answers initialize without a login, and does not support it.
+func TestRefusedProbeIsReported(t *testing.T) {
 	tests := []struct {
 		name, challenge string
 		status          int
 		want            string
 	}{
 		{"no login", `Bearer scope="a"`, http.StatusUnauthorized, "401 Unauthorized: who are you?"},
-		{"a login for less", `Bearer error="insufficient_scope", scope="b"`, http.StatusForbidden, "403 Forbidden: who are you?"},
+		{"a login with too few permissions", `Bearer error="insufficient_scope", scope="b"`, http.StatusForbidden, "403 Forbidden: who are you?"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

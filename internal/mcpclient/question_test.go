@@ -17,11 +17,11 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// revisions are all that the SDK speaks.
+// revisions lists all revisions that the SDK speaks.
 var revisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 
-// everyWay runs f against the real server with flags on every revision over
-// stdio, on the last two over HTTP, and over SSE.
+// everyWay runs f with the real server with flags on every revision over stdio,
+// on the last two over HTTP, and over SSE.
 func everyWay(t *testing.T, f func(t *testing.T, server settings.Server), flags ...string) {
 	t.Helper()
 	for _, revision := range revisions {
@@ -37,7 +37,7 @@ func everyWay(t *testing.T, f func(t *testing.T, server settings.Server), flags 
 	})
 }
 
-// heard collects what was refused without asking.
+// heard collects reports of requests that were refused without asking the user.
 type heard struct {
 	mu    sync.Mutex
 	lines []string
@@ -55,7 +55,7 @@ func (h *heard) text() string {
 	return strings.Join(h.lines, "\n")
 }
 
-func TestFormsReachThePerson(t *testing.T) {
+func TestFormsReachTheUser(t *testing.T) {
 	everyWay(t, func(t *testing.T, server settings.Server) {
 		s := source(t, server, func(o *Options) {
 			o.Elicit = func(_ context.Context, e ask.Elicitation) (ask.Answer, error) {
@@ -77,7 +77,7 @@ func TestFormsReachThePerson(t *testing.T) {
 	}, "--dialogs")
 }
 
-func TestAddressesReachThePerson(t *testing.T) {
+func TestURLsReachTheUser(t *testing.T) {
 	everyWay(t, func(t *testing.T, server settings.Server) {
 		s := source(t, server, func(o *Options) {
 			o.Elicit = func(_ context.Context, e ask.Elicitation) (ask.Answer, error) {
@@ -122,7 +122,7 @@ func TestSampling(t *testing.T) {
 	}, "--dialogs")
 }
 
-func TestSamplingThatIsRefused(t *testing.T) {
+func TestRefusedSampling(t *testing.T) {
 	good := json.RawMessage(`{"role":"assistant","model":"m1","content":{"type":"text","text":"because"}}`)
 	tests := []struct {
 		name   string
@@ -132,8 +132,8 @@ func TestSamplingThatIsRefused(t *testing.T) {
 		times  int
 	}{
 		{"no command", nil, `{"prompt":"x"}`, "-32601", 0},
-		{"no agreement", func(context.Context, ask.Sampling) (json.RawMessage, error) { return nil, errors.New("not today") }, `{"prompt":"x"}`, "not today", 1},
-		{"no message", func(context.Context, ask.Sampling) (json.RawMessage, error) { return json.RawMessage(`{"x":1}`), nil }, `{"prompt":"x"}`, "not a message with a role", 1},
+		{"not allowed", func(context.Context, ask.Sampling) (json.RawMessage, error) { return nil, errors.New("not today") }, `{"prompt":"x"}`, "not today", 1},
+		{"not a message", func(context.Context, ask.Sampling) (json.RawMessage, error) { return json.RawMessage(`{"x":1}`), nil }, `{"prompt":"x"}`, "not a message with a role", 1},
 		{"broken", func(context.Context, ask.Sampling) (json.RawMessage, error) {
 			return json.RawMessage(`{"role":"a","content":{}`), nil
 		}, `{"prompt":"x"}`, "not a message with a role", 1},
@@ -157,8 +157,9 @@ func TestSamplingThatIsRefused(t *testing.T) {
 	}
 }
 
-// TestQuestionsWithoutEnd: a server gets to ask so often, and hears no to the rest.
-func TestQuestionsWithoutEnd(t *testing.T) {
+// TestQuestionsHaveALimit checks that a server may ask a limited number of
+// questions, and that the rest are refused.
+func TestQuestionsHaveALimit(t *testing.T) {
 	for _, tt := range []struct {
 		revision, params, want string
 		asked                  int
@@ -189,8 +190,8 @@ func TestQuestionsWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestQuestionsAtOnce: each is answered or refused, and none waited for in vain.
-func TestQuestionsAtOnce(t *testing.T) {
+// TestConcurrentQuestions checks that each question is answered or refused.
+func TestConcurrentQuestions(t *testing.T) {
 	var mu sync.Mutex
 	waiting, full := 0, make(chan struct{})
 	s := source(t, stdioServer(t, "--dialogs", "--protocol", "2025-11-25"), func(o *Options) {
@@ -210,15 +211,16 @@ func TestQuestionsAtOnce(t *testing.T) {
 	}
 }
 
-// question is a request of a scripted server.
+// question returns a request of a scripted server.
 func question(params string) string {
 	return `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":` + params + `}`
 }
 
 const plainQuestion = `{"message":"?","requestedSchema":{"type":"object","properties":{}}}`
 
-// TestQuestionsNobodyIsAskedAbout: what cannot be shown, or belongs to nothing.
-func TestQuestionsNobodyIsAskedAbout(t *testing.T) {
+// TestQuestionsThatAreNotShown checks questions that cannot be shown or that do
+// not belong to a request.
+func TestQuestionsThatAreNotShown(t *testing.T) {
 	list := listingOf(oneTool)
 	early := step{On: "tools/list", Print: append([]string{question(plainQuestion)}, list.Print...)}
 	done := answer(`{"content":[]}`).Print[0]
@@ -229,11 +231,11 @@ func TestQuestionsNobodyIsAskedAbout(t *testing.T) {
 	}{
 		{"during the listing", []step{early, answer(`{"content":[]}`)}, "no request was running"},
 		{"after the call", []step{list, {On: "tools/call", Print: []string{done, question(plainQuestion)}}}, "no request was running"},
-		{"unknown mode", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"song","message":"?"}`), done}}}, `its mode is "song"`},
+		{"unknown mode", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"song","message":"?"}`), done}}}, `its mode "song" is not supported`},
 		{"no params", []step{list, {On: "tools/call", Print: []string{question(`[]`), done}}}, "it has no params"},
 		{"many fields", []step{list, {On: "tools/call", Print: []string{question(`{"message":"?","requestedSchema":{"properties":{` + strings.TrimSuffix(strings.Repeat(`"f":{},`, 10_000), ",") + `}}}`), done}}}, "repeats"},
-		{"script address", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"url","message":"?","url":"javascript:alert(1)"}`), done}}}, "not a web address"},
-		{"file address", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"url","message":"?","url":"file:///etc/passwd"}`), done}}}, "not a web address"},
+		{"javascript URL", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"url","message":"?","url":"javascript:alert(1)"}`), done}}}, "not a web address"},
+		{"file URL", []step{list, {On: "tools/call", Print: []string{question(`{"mode":"url","message":"?","url":"file:///etc/passwd"}`), done}}}, "not a web address"},
 		{"references", []step{list, {On: "tools/call", Print: []string{question(`{"message":"?","requestedSchema":{"$ref":"#"}}`), done}}}, "references"},
 	}
 	for _, tt := range tests {
@@ -255,8 +257,8 @@ func TestQuestionsNobodyIsAskedAbout(t *testing.T) {
 	}
 }
 
-// TestQuestionsThatAreOver: the person is not left with a question that nobody
-// waits for.
+// TestQuestionsThatAreOver checks that the user is not asked a question whose
+// answer is no longer needed.
 func TestQuestionsThatAreOver(t *testing.T) {
 	done := answer(`{"content":[]}`).Print[0]
 	tests := []struct {
@@ -290,7 +292,7 @@ func TestQuestionsThatAreOver(t *testing.T) {
 	}
 }
 
-// TestQuestionEndsWithItsCall: a call that is canceled takes its question along.
+// TestQuestionEndsWithItsCall checks that canceling a call cancels its question.
 func TestQuestionEndsWithItsCall(t *testing.T) {
 	why := errors.New("interrupted")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -310,7 +312,7 @@ func TestQuestionEndsWithItsCall(t *testing.T) {
 	<-over
 }
 
-func TestLongWordsAreCut(t *testing.T) {
+func TestLongMessagesAreCut(t *testing.T) {
 	big := step{On: "tools/call", Big: 1 << 20, Print: []string{question(`{"message":"$BIG","requestedSchema":{"properties":{"a":{"type":"string","title":"$BIG"}}}}`), question(`{"message":"$BIG","requestedSchema":{}}`),
 		answer(`{"content":[]}`).Print[0]}}
 	asked := make(chan ask.Elicitation, 2)
@@ -325,7 +327,7 @@ func TestLongWordsAreCut(t *testing.T) {
 		t.Error(err)
 	}
 	// The first is refused for the size of its schema; the second has the id of
-	// the first, which may be answered already.
+	// the first, which may have been answered already.
 	if !strings.Contains(refused.text(), "its schema has") {
 		t.Errorf("told %s", refused.text())
 	}
@@ -338,8 +340,9 @@ func TestLongWordsAreCut(t *testing.T) {
 	}
 }
 
-// TestMirroredParamsOfEveryKind: what a header cannot carry is wrapped, and the
-// server, which compares header and params, takes it.
+// TestMirroredParamsOfEveryKind checks that values that a header cannot carry
+// are encoded, and that the server, which compares header and params, accepts
+// them.
 func TestMirroredParamsOfEveryKind(t *testing.T) {
 	web := serve(t, nil, "--dialogs", "--protocol", "2026-07-28")
 	tools, _ := discovered(t, source(t, httpServer(web.URL)))

@@ -32,7 +32,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("server %q: %s: MCP error %d: %s", e.Server, e.Request, e.Code, e.Message)
 }
 
-// NotOfferedError reports that a server says it offers nothing of a kind.
+// NotOfferedError reports that a server does not declare a capability.
 type NotOfferedError struct{ Server, What string } // What: "prompts" or "resources"
 
 // Error returns one line.
@@ -46,7 +46,7 @@ func (e *RefusedError) Missing() bool {
 		e.Code == jsonrpc.CodeInvalidParams && strings.Contains(strings.ToLower(e.Message), "not found"))
 }
 
-// Reading is what a server returned for a URI: one or more contents.
+// Reading is the server's response to reading a URI: one or more contents.
 type Reading struct {
 	Contents []registry.Content // of type resource
 	Raw      json.RawMessage    // the list of contents as sent
@@ -91,8 +91,8 @@ type Filled struct {
 	Raw         json.RawMessage // the list of messages as sent
 }
 
-// GetPrompt connects to the server and has it fill in a prompt. progress may be
-// nil. Errors are as those of ReadResource.
+// GetPrompt connects to the server and gets a prompt filled in with arguments.
+// progress may be nil. Errors are those of ReadResource.
 func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[string]string, progress func(registry.Progress)) (Filled, error) {
 	request := &request{
 		method: "prompts/get", name: name, progress: progress, asked: ask.NewRequest(ctx, "prompt "+text.Quote(name)),

@@ -21,18 +21,20 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxRounds is how often a server may answer one request by asking for input.
+// maxRounds is how often a server may ask for input before it answers one
+// request.
 const maxRounds = 5
 
-// requester makes requests for people and clients, and answers what the server asks meanwhile.
+// requester sends requests for users and clients, and answers the server's questions
+// meanwhile.
 type requester struct {
 	opts  *Options
 	asker *ask.Handler
 	pool  *pool
 }
 
-// request is one request for somebody, during which the server may ask. It is sent again with
-// the answers.
+// request is one request of a user or a client, during which the server may ask. It is sent
+// again with the answers.
 type request struct {
 	method   string
 	name     string // of the tool or prompt, or the URI of the resource, "" for none
@@ -41,10 +43,10 @@ type request struct {
 	progress func(registry.Progress) // may be nil
 
 	asked *ask.Request
-	input json.RawMessage // members to add to the params: what the server asked for
+	input json.RawMessage // members to add to the params: the input that the server asked for
 }
 
-// fetch makes one request for the person, and answers what the server asks
+// fetch sends one request for the user, and answers the server's questions
 // meanwhile.
 func (q *requester) fetch(ctx context.Context, r *request, what string) (json.RawMessage, error) {
 	sess, err := q.pool.live(ctx)
@@ -61,7 +63,7 @@ func (q *requester) fetch(ctx context.Context, r *request, what string) (json.Ra
 	return raw, nil
 }
 
-// answerError returns what is wrong with the answer to a request that is no call.
+// answerError returns the error for a failed request other than a call.
 func (q *requester) answerError(ctx context.Context, sess *session, method string, raw json.RawMessage, err error) error {
 	switch {
 	case err == nil && jsonx.KindOf(raw) != jsonx.Object:
@@ -80,15 +82,16 @@ func (q *requester) answerError(ctx context.Context, sess *session, method strin
 	return q.opts.errorf(method, err, sess.failure(err))
 }
 
-// do makes a request. If the server has forgotten the session and refused the request for
-// that, do makes it once more over a new one. It returns the session used last.
+// do sends a request. If the server has forgotten the session and refuses the request for
+// that reason, do sends it once more over a new session. It returns the session used
+// last.
 func (q *requester) do(ctx context.Context, sess *session, r *request) (json.RawMessage, *session, error) {
 	raw, err := q.doOn(ctx, sess, r)
 	lost, missing := errors.AsType[*wire.SessionLostError](err)
 	if missing && lost.MayHaveRun || !missing && !errors.Is(err, errIdled) {
 		return raw, sess, err
 	}
-	sess.endWith(&wire.SessionLostError{MayHaveRun: true}) // for its other requests, which are running
+	sess.endWith(&wire.SessionLostError{MayHaveRun: true}) // for the other requests running in it
 	next, err := q.pool.live(ctx)
 	if err != nil {
 		return nil, sess, err
@@ -97,12 +100,12 @@ func (q *requester) do(ctx context.Context, sess *session, r *request) (json.Raw
 	return raw, next, err
 }
 
-// doOn makes a request over a session and answers what the server asks, until it
-// answers. Legacy servers ask by sending requests, which the session passes to
-// package ask; modern ones answer that they need input and get the request again
-// with it (revision 2026-07-28, input_required); both may refuse until the person
-// has opened an address (error -32042). The error is the cause of ctx, an
-// *ask.InputError or one of [wire.Session.Do].
+// doOn sends a request over a session and answers the server's questions until
+// the response arrives. Legacy servers ask by sending requests, which the session
+// passes to package ask. Modern ones respond that they need input and get the
+// request again with that input (revision 2026-07-28, input_required). Both may
+// refuse until the user has opened a URL (error -32042). The error is the cause
+// of ctx, an *ask.InputError or one of [wire.Session.Do].
 func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.RawMessage, error) {
 	ctx, done, err := sess.begin(ctx)
 	if err != nil {
@@ -151,8 +154,8 @@ func with(object, members json.RawMessage) json.RawMessage {
 	return slices.Concat(bytes.TrimSuffix(object, []byte("}")), []byte(","), members, []byte("}"))
 }
 
-// answered adds to a request what an earlier run of the call had answered, and returns
-// how often the server had asked then.
+// answered adds the answers of an earlier run of the call to a request, and returns
+// how often the server had asked by then.
 func answered(ctx context.Context, server string, r *request) (rounds int, err error) {
 	c := caller.From(ctx)
 	if c == nil || c.Answered == nil {
@@ -166,8 +169,8 @@ func answered(ctx context.Context, server string, r *request) (rounds int, err e
 	return rounds, err
 }
 
-// inputs answers what a modern server asks for. One that asks for nothing is busy, and
-// gets the request again after a pause.
+// inputs provides the input that a modern server asks for. A server that asks for none
+// is busy, and gets the request again after a pause.
 func (q *requester) inputs(ctx context.Context, r *request, raw json.RawMessage, round int) (json.RawMessage, error) {
 	asks := false
 	for range jsonx.Members(jsonx.Get(raw, "inputRequests")) {
@@ -199,8 +202,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// needsAddresses returns the error that refuses a request until the person has
-// opened addresses, nil if err is another.
+// needsAddresses returns err as the error that refuses a request until the user
+// has opened URLs, or nil if it is another error.
 func needsAddresses(err error) *jsonrpc.Error {
 	var refused *jsonrpc.Error
 	if errors.As(err, &refused) && refused.Code == mcp.CodeURLElicitationRequired {

@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 )
 
-// TestBusyServersAreGivenTime: one that asks for nothing gets more time with each round,
-// whoever the request is made for.
+// TestBusyServersAreGivenTime checks that a server that asks for no input gets more time
+// with each round, for requests of the user and of clients.
 func TestBusyServersAreGivenTime(t *testing.T) {
 	of := &caller.Caller{Input: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`"inputResponses":{}`), nil

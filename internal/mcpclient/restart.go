@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// firstPause is how long a server that failed a second time is not started; each
-	// further failure doubles the pause.
+	// firstPause is how long a server that failed twice in a row is not started;
+	// each further failure doubles the pause.
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
 )
 
-// failures are how often a server failed since it last answered a call: it did not
-// start, did not list its tools, or ended without being asked to.
+// failures counts how often a server failed since it last answered a call: it did
+// not start, did not list its tools, or exited unexpectedly.
 type failures struct {
 	count int
 	next  time.Time // not started before
 	last  error
 }
 
-// failed counts a failure of an owner's process at a time. The first restart is
-// immediate: a server that fails once a day should not be noticed.
+// failed records a failure of an owner's process at the given time. The first
+// restart is immediate: a server that fails once a day should not be noticed.
 func (p *pool) failed(owner any, at time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,15 +44,15 @@ func (p *pool) failed(owner any, at time.Time, err error) {
 	p.failures[owner] = f
 }
 
-// failedNow counts a failure on behalf of ctx. Whoever goes away says nothing about the
-// server.
+// failedNow records a failure for the owner of ctx. A canceled call does not count as a
+// server failure.
 func (p *pool) failedNow(ctx context.Context, err error) {
 	if !errors.Is(context.Cause(ctx), context.Canceled) && !errors.Is(err, wire.ErrClosed) {
 		p.failed(p.opts.owner(ctx), time.Now(), err)
 	}
 }
 
-// answered notes that an owner's process works.
+// answered records that an owner's process works.
 func (p *pool) answered(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,8 @@ func (p *pool) answered(ctx context.Context) {
 	}
 }
 
-// paused returns an error while a server that keeps failing is not started.
+// paused returns an error as long as a server that keeps failing must not be
+// started.
 func (p *pool) paused(owner any) error {
 	p.mu.Lock()
 	f := p.failures[owner]
@@ -77,13 +78,13 @@ func (p *pool) paused(owner any) error {
 	return p.opts.errorf("start", f.last, reason)
 }
 
-// lost ends what is left of a session and forgets it.
+// lost ends what is left of a session and removes it.
 func (p *pool) lost(owner any, sess *session) {
 	if at, died := sess.died(); died {
 		how := sess.ending(io.EOF)
 		p.opts.log().Warn("the server ended", "how", how)
 		p.failed(owner, at, p.opts.errorf("start", nil, how))
-		sess.endWith(io.EOF) // to its calls it is that, too
+		sess.endWith(io.EOF) // the error of its calls, too
 	}
 	sess.end()
 	p.mu.Lock()
@@ -91,8 +92,8 @@ func (p *pool) lost(owner any, sess *session) {
 	delete(p.sessions, owner)
 }
 
-// connectAlone waits until no other call connects for an owner. The owners do not
-// wait for each other.
+// connectAlone waits until no other call is connecting for the same owner.
+// Different owners do not wait for each other.
 func (p *pool) connectAlone(ctx context.Context, owner any) (done func(), err error) {
 	for {
 		p.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// A server that ends is started again at once, one that keeps ending after pauses; a
+// A server that exits is restarted at once, and after pauses if it keeps exiting. A
 // call that may have run is not repeated, and its error says so.
 func TestRestartWithPauses(t *testing.T) {
 	s := source(t, stdioServer(t))
@@ -52,7 +52,7 @@ func TestRestartWithPauses(t *testing.T) {
 	}
 }
 
-// Pauses double up to a limit, and belong to one owner.
+// Pauses double up to a limit, and apply to one owner.
 func TestPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Server: settings.Server{Name: "x"}})
@@ -73,8 +73,8 @@ func TestPauses(t *testing.T) {
 	})
 }
 
-// Whoever waits for another's connection can go away, and nobody waits for the
-// connection of another owner.
+// A call that waits for the connection of another call can be canceled, and
+// calls do not wait for the connection of another owner.
 func TestConnectAlone(t *testing.T) {
 	s := New(Options{Server: settings.Server{Name: "x"}})
 	done, err := s.pool.connectAlone(t.Context(), "a")

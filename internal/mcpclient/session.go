@@ -20,8 +20,8 @@ const (
 	maxEnd = 2 * time.Second
 )
 
-// session is one connection to a server, from its start to its end: the session of the
-// protocol, what carries it, and how it is used.
+// session is one connection to a server, from start to end: the protocol session, its
+// transport, and its usage.
 type session struct {
 	transport string        // stdio, http, sse
 	wire      *wire.Session // nil if there is no connection
@@ -36,20 +36,20 @@ type session struct {
 	usage
 }
 
-// usage says how a session is used, and whether it still is.
+// usage records how a session is used, and whether it still is.
 type usage struct {
 	mu     sync.Mutex
 	serial int
 	calls  map[int]context.CancelCauseFunc // running calls
 	used   time.Time                       // when the last call ended, or the session began
-	idled  bool                            // it is being closed because nobody used it
-	ended  bool                            // by end
+	idled  bool                            // it is being closed because it was unused
+	ended  bool                            // end was called
 }
 
 // hasParamHeaders reports whether params may have to be repeated in HTTP headers.
 func (c *session) hasParamHeaders() bool { return c.transport == transportHTTP && c.wire.Modern() }
 
-// generation returns what Protocols should remember for later runs.
+// generation returns the value that Protocols should remember for later runs.
 func (c *session) generation() string {
 	switch {
 	case c.transport == transportSSE:
@@ -60,8 +60,8 @@ func (c *session) generation() string {
 	return knownLegacy
 }
 
-// begin registers a call, so that end can cancel it.
-// The error is errIdled: the call has to be made over a new session.
+// begin registers a call, so that end can cancel it. If the error is errIdled,
+// the call has to be made over a new session.
 func (c *session) begin(ctx context.Context) (context.Context, func(), error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,11 +84,12 @@ func (c *session) begin(ctx context.Context) (context.Context, func(), error) {
 	}, nil
 }
 
-// errIdled tells that the session was closed before the call, because nobody used
-// it.
+// errIdled reports that the session was closed before the call because it was
+// unused.
 var errIdled = errors.New("the session was closed because it was not used")
 
-// idle reports whether nothing was called for a time; then nothing can be any more.
+// idle reports whether the session was unused for d. If so, no more calls can
+// begin.
 func (c *session) idle(d time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,8 +97,8 @@ func (c *session) idle(d time.Duration) bool {
 	return c.idled
 }
 
-// died reports whether the session is over although nobody ended it, and about when
-// that happened: after its last call.
+// died reports whether the session ended by itself, and about when: after its last
+// call.
 func (c *session) died() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +110,7 @@ func (c *session) died() (time.Time, bool) {
 // returns when everything has ended.
 func (c *session) end() { c.endWith(wire.ErrClosed) }
 
-// endWith is end with the cause for which calls fail.
+// endWith is end with the error that running calls get.
 func (c *session) endWith(cause error) {
 	c.once.Do(func() {
 		c.mu.Lock()

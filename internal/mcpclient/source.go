@@ -27,8 +27,8 @@ type Source struct {
 	subscriptions *subscriptions // follows changes
 
 	mu         sync.Mutex
-	discovered bool            // Discover was called before: ask the server
-	listed     []registry.Tool // what the server listed in this run, nil until then
+	discovered bool            // Discover was called before, so ask the server
+	listed     []registry.Tool // listed by the server in this run; nil before that
 
 	confirming sync.Mutex // one listing is requested at a time
 }
@@ -41,7 +41,7 @@ func New(opts Options) *Source {
 		MaxSamples: opts.Limits.Samples, MaxParams: opts.Limits.Frame, Logger: opts.log(),
 	})
 	s := &Source{opts: &opts}
-	s.status = &status{told: opts.OnState, info: Info{
+	s.status = &status{onState: opts.OnState, info: Info{
 		Name:      opts.Server.Name,
 		Transport: transportOf(opts.Server),
 		State:     StateDisconnected,
@@ -55,7 +55,7 @@ func New(opts Options) *Source {
 	return s
 }
 
-// opened takes note of a new session.
+// opened is called with each new session.
 func (s *Source) opened(ctx context.Context, sess *session) {
 	server := sess.wire.Server()
 	s.status.update(func(i *Info) {
@@ -73,7 +73,7 @@ func (s *Source) Name() string { return registry.MCPPrefix + s.opts.Server.Name 
 // Discover connects to the server and lists its tools, both within the connect timeout. The first
 // call may use a stored listing instead (Options.Listings); later calls always ask the server. A
 // server that the settings disable is not connected and has no tools. The error is a *ServerError,
-// or the *settings.Error of an entry with mistakes; if ctx ended first, it wraps the cause of that.
+// or a *settings.Error if the entry is invalid; if ctx ended first, it wraps the cause of ctx.
 func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	if setting, off := s.opts.disabledBy(); off {
 		s.status.set(StateDisabled, nil)
@@ -114,7 +114,7 @@ func (s *Source) recentFailure(ctx context.Context) error {
 	return s.opts.Failures.LoadFailure(ctx)
 }
 
-// connectAndList connects and lists.
+// connectAndList connects to the server and lists its tools.
 func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	start := time.Now()
 	ctx, stop := s.pool.deadline(ctx)
@@ -129,7 +129,7 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 	s.status.set(StateListing, nil)
 	sess, tools, diags, err := s.discover(ctx, sess)
 	if err != nil {
-		if sess == before { // it lives, and calls may be running
+		if sess == before { // it is alive, and calls may be running
 			s.status.set(StateConnected, nil)
 		} else {
 			s.status.set(failedState(err), err)
@@ -190,7 +190,7 @@ func (s *Source) countOthers(ctx context.Context, sess *session, caps mcp.Server
 	return sess, diags
 }
 
-// Info describes the server and its connection as they are now.
+// Info returns the current state of the server and its connection.
 func (s *Source) Info() Info {
 	info := s.status.get()
 	if info.State == StateCached {
@@ -205,8 +205,8 @@ func (s *Source) Info() Info {
 }
 
 // Retry starts or reaches the shared process of a server that failed or has ended, within
-// the connect timeout. If the server is paused, it fails at once. The error is a
-// *ServerError that says when the server can be started again.
+// the connect timeout. If the server is paused, it fails at once with a *ServerError that
+// says when the server can be started again.
 func (s *Source) Retry(ctx context.Context) error {
 	ctx, stop := s.pool.deadline(caller.With(ctx, nil))
 	defer stop()
@@ -222,20 +222,20 @@ func (s *Source) Retry(ctx context.Context) error {
 	return err
 }
 
-// Lost reports whether clients wait for changes of resources, but the shared process has
-// ended.
+// Lost reports whether the shared process has ended although clients are subscribed to
+// changes of resources.
 func (s *Source) Lost() bool {
 	sess := s.pool.shared()
 	return s.subscriptions.any() && (sess == nil || !sess.wire.Alive())
 }
 
-// Paused reports whether the server failed several times in a row, so that it is not
-// started yet.
+// Paused reports whether the server must not be started yet because it failed
+// several times in a row.
 func (s *Source) Paused() bool { return s.pool.paused(nil) != nil }
 
-// CloseIdle ends the session if the server was not called for a time and reports no
-// changes of resources, and the sessions of owners who are gone. The next call starts the
-// server again. d <= 0 means for ever.
+// CloseIdle ends the sessions that were unused for d, except the shared one if it has
+// subscriptions, and the sessions of owners that are gone. The next call starts the server
+// again. If d <= 0, unused sessions stay open.
 func (s *Source) CloseIdle(d time.Duration, gone func(owner any) bool) {
 	s.pool.closeIdle(d, gone, s.subscriptions.any())
 }

@@ -42,8 +42,8 @@ func quoteAll(lines []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// lastError returns the last line that mentions an error, "" if none does: many
-// programs print the error first and a trace after it.
+// lastError returns the last line that mentions an error, or "". Many programs
+// print the error first and a trace after it.
 func lastError(lines []string) string {
 	for _, line := range slices.Backward(lines) {
 		if strings.Contains(strings.ToLower(line), "error") {

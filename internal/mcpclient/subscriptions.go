@@ -15,11 +15,12 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 )
 
-// Complete connects to the server and makes it complete an argument of a prompt
-// or of a template (completion/complete). Errors are those of ReadResource.
+// Complete connects to the server and requests completions for an argument of a
+// prompt or of a template (completion/complete). Errors are those of
+// ReadResource.
 func (s *Source) Complete(ctx context.Context, params *mcp.CompleteParams) (*mcp.CompleteResult, error) {
 	sent := *params
-	sent.Meta = nil // of whoever asks us
+	sent.Meta = nil // it belongs to the client's request
 	request := &request{method: "completion/complete", asked: ask.NewRequest(ctx, "completion"), params: &sent}
 	raw, err := s.requests.fetch(ctx, request, "completions")
 	if err != nil {
@@ -32,33 +33,36 @@ func (s *Source) Complete(ctx context.Context, params *mcp.CompleteParams) (*mcp
 	return &result, nil
 }
 
-// Change is something that a server says has changed.
+// Change is a change reported by a server.
 type Change = wire.Change
 
-// Follow has changed called for every change that the shared process of the server
-// reports: of its lists, and of the resources that [Source.Subscribe] names. A server
-// that was started again may have other tools, which counts as a change too. changed
-// is called from any goroutine and must return at once. Call Follow before Discover.
+// Follow makes the shared process of the server call changed for every change that it
+// reports: of its lists, and of the resources passed to [Source.Subscribe]. A
+// restarted server may have other tools, so a restart is reported as a change too.
+// changed is called from any goroutine and must return at once. Call Follow before
+// Discover.
 func (s *Source) Follow(changed func(Change)) { s.subscriptions.follow(changed) }
 
-// Subscribe asks the shared process of the server to report changes of a resource, until
-// [Source.Unsubscribe]; a process that is started later is asked too. Errors are those of
-// ReadResource.
+// Subscribe asks the shared process of the server to report changes of a resource until
+// [Source.Unsubscribe] is called; a process that is started later is asked too. Errors
+// are those of ReadResource.
 func (s *Source) Subscribe(ctx context.Context, uri string) error {
 	return s.subscriptions.add(ctx, uri)
 }
 
-// Unsubscribe ends what [Source.Subscribe] began. It starts no server.
+// Unsubscribe ends a subscription made by [Source.Subscribe]. It does not start
+// the server.
 func (s *Source) Unsubscribe(ctx context.Context, uri string) error {
 	return s.subscriptions.remove(ctx, uri)
 }
 
-// subscriptions are what the shared session of a server is asked to report.
+// subscriptions are the changes that the shared session of a server has to
+// report.
 type subscriptions struct {
 	requests *requester
 
 	mu        sync.Mutex
-	changed   func(Change)            // nil: nobody follows
+	changed   func(Change)            // nil: changes are not followed
 	resources map[string]subscription // by URI
 }
 
@@ -109,9 +113,9 @@ func (s *subscriptions) add(ctx context.Context, uri string) error {
 	return nil
 }
 
-// subscription is what a session was asked to report of one resource.
+// subscription is a session's subscription to one resource.
 type subscription struct {
-	on   *session // that was asked; nil: none yet
+	on   *session // the subscribed session; nil: none yet
 	stop func()   // ends it in a modern session
 }
 
@@ -137,7 +141,7 @@ func (s *subscriptions) subscribe(ctx context.Context, sess *session, uri string
 	return nil
 }
 
-// control makes a request about the subscription of a legacy session.
+// control sends a request about the subscription of a legacy session.
 func (s *subscriptions) control(ctx context.Context, sess *session, method, uri string) error {
 	raw, err := s.requests.doOn(ctx, sess, &request{method: method, asked: ask.NewRequest(ctx, method), params: map[string]string{"uri": uri}})
 	return s.requests.answerError(ctx, sess, method, raw, err)
@@ -158,7 +162,7 @@ func (s *subscriptions) remove(ctx context.Context, uri string) error {
 	return nil
 }
 
-// any reports whether somebody waits for changes of resources.
+// any reports whether there are subscriptions to resources.
 func (s *subscriptions) any() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,8 +172,8 @@ func (s *subscriptions) any() bool {
 // subscribeWithin limits how long a server may take to renew all subscriptions.
 const subscribeWithin = 5 * time.Second
 
-// opened asks a new shared session for what an earlier one was asked to report and, if it is
-// modern, for what legacy ones report unasked.
+// opened subscribes a new shared session to what an earlier one was subscribed to and, if
+// the new one is modern, to the changes that legacy servers report without a subscription.
 func (s *subscriptions) opened(ctx context.Context, sess *session) {
 	s.mu.Lock()
 	followed := s.changed != nil

@@ -16,26 +16,26 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// errNeedsTask is the error of a tool that its server runs only as a task
-// (revision 2025-11-25, tasks, which is experimental).
+// errNeedsTask reports a tool that its server runs only as a task (revision
+// 2025-11-25, tasks, which is experimental).
 var errNeedsTask = errors.New("it requires MCP tasks, which toolreg does not support")
 
-// noParams is the input schema of a tool that declares none.
+// noParams is the input schema of a tool that does not declare one.
 const noParams = `{"type":"object","properties":{}}`
 
-// reading are the definitions of a page, complete after Wait.
+// reading holds the definitions of a page, which are complete after Wait.
 type reading struct {
 	sync.WaitGroup
 	definitions []definition
 }
 
-// definition is a tool as it is listed, or why it cannot be used.
+// definition is a listed tool, or the reason why it cannot be used.
 type definition struct {
 	registry.Definition
 	err error
 }
 
-// read reads the definitions of a page, those of a large one in the background.
+// read reads the definitions of a page, in the background if the page is large.
 func (o *Options) read(items []json.RawMessage) *reading {
 	r := &reading{definitions: make([]definition, len(items))}
 	some := func(from, to int) {
@@ -55,7 +55,8 @@ func (o *Options) read(items []json.RawMessage) *reading {
 	return r
 }
 
-// definitions yields the definitions of all items by their index.
+// definitions returns an iterator over the indexes and definitions of all
+// items.
 func (l *listing) definitions() iter.Seq2[int, *definition] {
 	return func(yield func(int, *definition) bool) {
 		i := 0
@@ -71,8 +72,8 @@ func (l *listing) definitions() iter.Seq2[int, *definition] {
 	}
 }
 
-// definition reads one element of a tools/list result (revision 2025-11-25).
-// With an error it returns the name, if there is one.
+// definition reads one element of a tools/list result (revision 2025-11-25). If
+// it returns an error, the Definition has the name of the tool, if known.
 func (o *Options) definition(raw json.RawMessage) (registry.Definition, error) {
 	d := registry.Definition{Source: registry.MCPPrefix + o.Server.Name, Server: o.Server.Name, Category: registry.CategoryOther, OutputMarkdown: true}
 	if jsonx.KindOf(raw) != jsonx.Object {
@@ -122,7 +123,7 @@ func (o *Options) definition(raw json.RawMessage) (registry.Definition, error) {
 }
 
 // keepField keeps a field that toolreg only passes on. A malformed one is
-// dropped, because it is no reason to reject the tool.
+// dropped, because it is not a reason to reject the tool.
 func (o *Options) keepField(f *registry.MCPFields, key string, value json.RawMessage) {
 	kind := jsonx.KindOf(value)
 	switch {
@@ -157,8 +158,8 @@ func (o *Options) checkParts(d *registry.Definition) error {
 }
 
 // tools converts listed tools to registry tools. A tool that cannot be used
-// gets a diagnostic, and is quarantined if its name is unique; headers says
-// that params may be sent in HTTP headers.
+// gets a diagnostic, and is quarantined if its name is unique. headers reports
+// whether params may have to be sent in HTTP headers.
 func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Diagnostic) {
 	tools := make([]registry.Tool, 0, len(l.items))
 	var diags []registry.Diagnostic
@@ -171,7 +172,7 @@ func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Dia
 	}
 	identity := identityOf(s.opts.Server)
 	seen := make(map[string]bool, len(l.items))
-	if l.pages == nil { // it is no server's answer
+	if l.pages == nil { // it did not come from a server
 		l.pages = []*reading{s.opts.read(l.items)}
 	}
 	for i, listed := range l.definitions() {
@@ -240,9 +241,10 @@ func (s *Source) tool(d registry.Definition, identity json.RawMessage) registry.
 	}
 }
 
-// identityOf returns what runs a server's tools: the strings of its settings as
-// written, but only the names of secrets, since it is shown and stored in files
-// that others read.
+// identityOf returns what identifies the program or endpoint that runs a
+// server's tools: the strings of its settings as written, but only the names of
+// secrets, since the identity is shown and stored in files that other programs
+// read.
 func identityOf(s settings.Server) json.RawMessage {
 	names := func(pairs []settings.Pair) []string {
 		out := make([]string, len(pairs))

@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-func TestIdentityTellsWhatRuns(t *testing.T) {
+func TestIdentityChangesWithTheSettings(t *testing.T) {
 	server := stdioServer(t)
 	base := string(identityOf(server))
 	changed := server
@@ -29,8 +29,8 @@ func TestIdentityTellsWhatRuns(t *testing.T) {
 	}
 }
 
-// The identity goes into the lock file, which is made to be shared.
-func TestIdentityHoldsNoSecrets(t *testing.T) {
+// The identity is stored in the lock file, which is meant to be shared.
+func TestIdentityDoesNotContainSecrets(t *testing.T) {
 	server := httpServer("https://ada:s3cret@example.com/?key=s3cret&tenant=a")
 	server.Args = []string{"--token", "s3cret", "--api-key=s3cret", "--verbose"}
 	want := `{"args":["--token","***","--api-key=***","--verbose"],"httpUrl":"https://***@example.com/?key=***&tenant=a"}`
@@ -39,8 +39,8 @@ func TestIdentityHoldsNoSecrets(t *testing.T) {
 	}
 }
 
-// FuzzTools: whatever a server lists, the good neighbor stays, and what is kept
-// is valid.
+// FuzzTools checks that a valid tool survives in any listing, and that the
+// result is valid.
 func FuzzTools(f *testing.F) {
 	for _, seed := range []string{oneTool, `{"name":"x","inputSchema":{"a":1e400},"description":null,"annotations":{}}`, `{"name":5}`, `[]`, `{"name":"neighbour"}`} {
 		f.Add([]byte(seed))
@@ -65,7 +65,7 @@ func FuzzTools(f *testing.F) {
 	})
 }
 
-// BenchmarkTools1000 makes tools of a listing of 1,000 with 2.4 MB of schemas.
+// BenchmarkTools1000 converts a listing of 1,000 tools with 2.4 MB of schemas.
 func BenchmarkTools1000(b *testing.B) {
 	var items []json.RawMessage
 	for i := range 1000 {

@@ -1,12 +1,12 @@
-// Package ask answers what MCP servers ask of the person and of a model while
-// they work on a request: forms and addresses (elicitation), questions for a
-// model (sampling), and the workspace (roots).
+// Package ask answers the requests that MCP servers make to the user and to a
+// model while they handle a client request: forms and URLs (elicitation),
+// questions for a model (sampling), and the workspace (roots).
 //
-// The SDK would lose the order of fields and the digits of numbers, and a schema
-// that refers to itself would crash the process, so a [Handler] takes params and
-// returns results as JSON. Legacy servers ask by sending requests, which the
-// session in package wire passes to Handler.Handle; modern ones ask in
-// the results of package mcpclient's requests, which go to Handler.Inputs.
+// The SDK would lose the order of fields and the digits of numbers, and a
+// self-referential schema would crash the process, so a [Handler] takes params
+// and returns results as JSON. Legacy servers ask by sending requests, which the
+// session in package wire passes to Handler.Handle; modern ones ask in the
+// results of package mcpclient's requests, which go to Handler.Inputs.
 package ask
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// The methods by which a server asks.
+// The methods of requests that servers send to clients.
 const (
 	methodElicit = "elicitation/create"
 	methodSample = "sampling/createMessage"
@@ -36,23 +36,24 @@ func IsQuestion(method string) bool {
 	return method == methodElicit || method == methodSample || method == methodRoots
 }
 
-// Callbacks answer the questions of a server. The zero value declines all.
+// Callbacks answer the questions of a server. The zero value declines all of
+// them.
 type Callbacks struct {
-	// Elicit asks the person what the server asks for. If nil, questions are
+	// Elicit asks the user the server's question. If nil, questions are
 	// declined. Its ctx ends with the request during which the server asked.
 	Elicit func(context.Context, Elicitation) (Answer, error)
 
-	// Sample answers the server's question for a model. If nil, there is no sampling,
-	// and servers are told so. The result is that of sampling/createMessage; an error
-	// refuses, and its text goes to the server.
+	// Sample answers the server's sampling request. If nil, the client does not
+	// advertise sampling. The result is that of sampling/createMessage; an error
+	// refuses the request, and its text is sent to the server.
 	Sample func(context.Context, Sampling) (json.RawMessage, error)
 
-	// Refused is called when something was refused without asking anybody: what, such
-	// as "question" or "sampling request", and why. May be nil.
+	// Refused is called when something was refused without asking the user: what was
+	// refused, such as "question" or "sampling request", and why. It may be nil.
 	Refused func(server, what, reason string)
 }
 
-// Options say who asks, and what may be asked.
+// Options describe the server that asks, and the limits on what it may ask.
 type Options struct {
 	Callbacks
 	Server     string       // its name in the settings
@@ -68,9 +69,9 @@ type Handler struct{ opts Options }
 // New returns a Handler.
 func New(opts Options) *Handler { return &Handler{opts} }
 
-// Handle answers a request for which [IsQuestion] holds. during is our request
-// during which it came, nil if there is none. The error is a *jsonrpc.Error for
-// the server.
+// Handle answers a request for which [IsQuestion] reports true. during is the
+// client request that was running when it arrived, or nil if none was. The
+// error is a *jsonrpc.Error for the server.
 func (h *Handler) Handle(ctx context.Context, during *Request, method string, params json.RawMessage) (json.RawMessage, error) {
 	ctx = during.context(ctx)
 	switch method {
@@ -82,7 +83,7 @@ func (h *Handler) Handle(ctx context.Context, during *Request, method string, pa
 	return h.elicit(ctx, during, params), nil
 }
 
-// refuse reports that a question was refused without asking anybody.
+// refuse reports that a question was refused without asking the user.
 func (h *Handler) refuse(what string, err error) {
 	h.opts.Logger.Warn(what+"from the server declined", "reason", err.Error())
 	if h.opts.Refused != nil {
@@ -90,28 +91,28 @@ func (h *Handler) refuse(what string, err error) {
 	}
 }
 
-// Request is one of our requests, during which the server may ask. nil means
-// that there is none and the server must not ask.
+// Request is a client request during which the server may ask. nil means that
+// no request is running and the server must not ask.
 type Request struct {
 	name   string
-	caller *caller.Caller // on whose behalf it is made; nil: the person at the command line
+	caller *caller.Caller // client that made it; nil: the user at the command line
 
-	several []*Request // those of several clients that it represents, else nil
+	several []*Request // the requests that it represents, if created by Several
 
 	mu        sync.Mutex
-	questions int      // that the server asked during it
-	samples   int      // of them, those for a model
+	questions int      // questions asked by the server
+	samples   int      // how many of them were for a model
 	declined  []string // reasons for declining them
-	unclear   bool     // a question was declined that may have been about it
+	unclear   bool     // a question that may have been about it was declined
 }
 
-// NewRequest returns a Request on behalf of the caller of ctx; name describes it
-// to the person, such as "tool echo".
+// NewRequest returns a Request made by the caller in ctx. name describes the
+// request to the user, such as "tool echo".
 func NewRequest(ctx context.Context, name string) *Request {
 	return &Request{name: name, caller: caller.From(ctx)}
 }
 
-// SameCaller reports whether two requests are made on behalf of the same client.
+// SameCaller reports whether the same client made both requests.
 func (r *Request) SameCaller(other *Request) bool {
 	if r.caller == nil || other.caller == nil {
 		return r.caller == other.caller
@@ -119,8 +120,8 @@ func (r *Request) SameCaller(other *Request) bool {
 	return r.caller.ID == other.caller.ID
 }
 
-// Several stands for the requests of several clients that run at once, where
-// nobody knows which of them a question is about. It allows none.
+// Several represents concurrent requests of several clients when it is unknown
+// which of them a question is about. It allows no questions.
 func Several(requests []*Request) *Request {
 	return &Request{name: "calls of several clients", several: requests}
 }
@@ -133,7 +134,8 @@ func (r *Request) Unclear() bool {
 	return r.unclear
 }
 
-// refuseSeveral marks the requests that the declined question may be about.
+// refuseSeveral marks the requests that the declined question may have been
+// about.
 func (r *Request) refuseSeveral() error {
 	for _, one := range r.several {
 		one.mu.Lock()
@@ -143,8 +145,8 @@ func (r *Request) refuseSeveral() error {
 	return errSeveral
 }
 
-// Caller is on whose behalf the request is made; nil: the person at the command
-// line, or nobody knows.
+// Caller returns the client that made the request, or nil for the user at the
+// command line or if it is unknown.
 func (r *Request) Caller() *caller.Caller {
 	if r == nil {
 		return nil
@@ -152,8 +154,8 @@ func (r *Request) Caller() *caller.Caller {
 	return r.caller
 }
 
-// Capabilities are what the client may be asked for on whose behalf the request is
-// made; nil where that is not said.
+// Capabilities returns the capabilities of the client that made the request, or
+// nil if they are unknown.
 func (r *Request) Capabilities() json.RawMessage {
 	if r == nil || r.caller == nil {
 		return nil
@@ -161,7 +163,8 @@ func (r *Request) Capabilities() json.RawMessage {
 	return r.caller.Capabilities
 }
 
-// context returns ctx with the caller of the request, whom the question is for.
+// context returns ctx with the caller of the request, who must answer the
+// question.
 func (r *Request) context(ctx context.Context) context.Context {
 	if r == nil || r.caller == nil {
 		return ctx
@@ -169,7 +172,8 @@ func (r *Request) context(ctx context.Context) context.Context {
 	return caller.With(ctx, r.caller)
 }
 
-// MarkAsked records that somebody else than a [Handler] answers the server's question.
+// MarkAsked records that something other than a [Handler] answers the server's
+// question.
 func (r *Request) MarkAsked() { r.count(false) }
 
 // Asked reports whether the server asked a question during the request.
@@ -179,8 +183,8 @@ func (r *Request) Asked() bool {
 	return r.questions > 0
 }
 
-// Declined returns the reasons that the person gave for declining questions. The
-// protocol has no place for them, so the server does not get them.
+// Declined returns the reasons that the user gave for declining questions. The
+// protocol has no field for them, so they are not sent to the server.
 func (r *Request) Declined() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,8 +201,8 @@ func (r *Request) answered(a Answer) {
 	r.declined = append(r.declined, a.Said)
 }
 
-// count counts a question and returns how many there were, and how many of them
-// were for a model.
+// count counts a question and returns the number of questions so far, and how
+// many of them were for a model.
 func (r *Request) count(sample bool) (questions, samples int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -228,8 +232,8 @@ func (r *Request) allow() error {
 	return nil
 }
 
-// allowSample is allow for a question for a model, of which there may be at
-// most limit.
+// allowSample is allow for a sampling request, of which there may be at most
+// limit.
 func (r *Request) allowSample(limit int) error {
 	switch {
 	case r == nil:

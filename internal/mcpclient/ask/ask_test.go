@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// refusals keeps what a Handler turned down.
+// refusals collects the reports of a Handler about what it refused.
 type refusals []string
 
 func (r *refusals) add(server, what, reason string) {
@@ -46,16 +46,16 @@ func TestElicit(t *testing.T) {
 		want         string
 		refused      string
 	}{
-		{"order and digits stay", form, accepting(`{"z":12345678901234567890,"a":"x"}`), `{"action":"accept","content":{"z":12345678901234567890,"a":"x"}}`, ""},
-		{"nothing filled in", form, accepting(``), `{"action":"accept","content":{}}`, ""},
-		{"content that is none", form, accepting(`[1]`), `{"action":"cancel"}`, ""},
-		{"content of an address is dropped", `{"mode":"url","url":"https://a/","message":"m"}`, accepting(`{"a":1}`), `{"action":"accept"}`, ""},
-		{"an address without a mode", `{"url":"https://a/"}`, accepting(``), `{"action":"accept"}`, ""},
-		{"an address that hides its host", `{"url":"https://bank@evil/"}`, accepting(``), `{"action":"decline"}`, "user name before the host"},
-		{"a mode of somebody's own", `{"mode":"voice"}`, accepting(``), `{"action":"decline"}`, `its mode is "voice"`},
+		{"order and digits are kept", form, accepting(`{"z":12345678901234567890,"a":"x"}`), `{"action":"accept","content":{"z":12345678901234567890,"a":"x"}}`, ""},
+		{"empty answer", form, accepting(``), `{"action":"accept","content":{}}`, ""},
+		{"content that is not an object", form, accepting(`[1]`), `{"action":"cancel"}`, ""},
+		{"content of a URL answer is dropped", `{"mode":"url","url":"https://a/","message":"m"}`, accepting(`{"a":1}`), `{"action":"accept"}`, ""},
+		{"a URL without a mode", `{"url":"https://a/"}`, accepting(``), `{"action":"accept"}`, ""},
+		{"a URL that hides its host", `{"url":"https://bank@evil/"}`, accepting(``), `{"action":"decline"}`, "user name before the host"},
+		{"an unknown mode", `{"mode":"voice"}`, accepting(``), `{"action":"decline"}`, `its mode "voice" is not supported`},
 		{"no params", `5`, accepting(``), `{"action":"decline"}`, "it has no params"},
-		{"nobody there", form, nil, `{"action":"decline"}`, ""},
-		{"an action of somebody's own", form, func(o *Options) {
+		{"no user", form, nil, `{"action":"decline"}`, ""},
+		{"an unknown action", form, func(o *Options) {
 			o.Elicit = func(context.Context, Elicitation) (Answer, error) { return Answer{Action: "shrug"}, nil }
 		}, `{"action":"decline"}`, ""},
 		{"an error", form, func(o *Options) {
@@ -78,7 +78,7 @@ func TestElicit(t *testing.T) {
 	}
 }
 
-func TestWhatThePersonSees(t *testing.T) {
+func TestElicitationShownToTheUser(t *testing.T) {
 	var seen Elicitation
 	h, _ := handler(func(o *Options) {
 		o.Elicit = func(_ context.Context, e Elicitation) (Answer, error) { seen = e; return Answer{}, nil }
@@ -130,14 +130,14 @@ func TestSampling(t *testing.T) {
 		change       func(*Options)
 		want, fails  string
 	}{
-		{"as it came", ask, good, `{"role":"assistant","content":{"z":1,"a":2}}`, ""},
-		{"none here", ask, nil, "", "sampling is not available"},
+		{"unchanged", ask, good, `{"role":"assistant","content":{"z":1,"a":2}}`, ""},
+		{"not available", ask, nil, "", "sampling is not available"},
 		{"no messages", `{"messages":[]}`, good, "", "it has no messages"},
 		{"too long", `{"messages":[1],"x":"` + strings.Repeat("x", 200) + `"}`, good, "", "it has 223 bytes, but the limit is 200"},
 		{"with tools", `{"messages":[1],"tools":[]}`, good, "", "it includes tools"},
 		{"refused", ask, answer("", errors.New("not today")), "", "sampling was refused: not today"},
 		{"no role", ask, answer(`{"content":{}}`, nil), "", "not a message with a role and content"},
-		{"no JSON", ask, answer(`{"role":"assistant","content":{}`, nil), "", "not a message with a role and content"},
+		{"invalid JSON", ask, answer(`{"role":"assistant","content":{}`, nil), "", "not a message with a role and content"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -163,10 +163,10 @@ func TestSampling(t *testing.T) {
 func TestInputs(t *testing.T) {
 	many := strings.Repeat(`"k":{"method":"roots/list"},`, maxQuestions+1)
 	tests := []struct{ name, result, want, fails string }{
-		{"in their order, with the state", `{"inputRequests":{"b":{"method":"roots/list"},"a\u2028":{"method":"elicitation/create","params":{}}},"requestState":{"n":1.0}}`,
+		{"in order, with the state", `{"inputRequests":{"b":{"method":"roots/list"},"a\u2028":{"method":"elicitation/create","params":{}}},"requestState":{"n":1.0}}`,
 			`"inputResponses":{"b":{"roots":[{"name":"w","uri":"file:///w"}]},"a\u2028":{"action":"accept","content":{"x":1}}},"requestState":{"n":1.0}`, ""},
-		{"no object", `{"inputRequests":[]}`, "", "request for input is malformed"},
-		{"what nobody answers", `{"inputRequests":{"a":{"method":"tools/list"}}}`, "", `its request for input was not answered: not a request that clients answer: "tools/list"`},
+		{"not an object", `{"inputRequests":[]}`, "", "request for input is malformed"},
+		{"a method that clients do not answer", `{"inputRequests":{"a":{"method":"tools/list"}}}`, "", `its request for input was not answered: not a request that clients answer: "tools/list"`},
 		{"too many", `{"inputRequests":{` + many[:len(many)-1] + `}}`, "", "more than 20 inputs at once"},
 	}
 	for _, tt := range tests {
@@ -191,10 +191,10 @@ func TestAddresses(t *testing.T) {
 		forgotten  string
 	}{
 		{"both opened", `{"elicitations":[{"url":"https://a/","elicitationId":"1"},{"url":"https://b/","elicitationId":"2"}]}`, accepting(""), true, "1 2 "},
-		{"none named", `{"elicitations":[]}`, accepting(""), false, ""},
+		{"no URLs", `{"elicitations":[]}`, accepting(""), false, ""},
 		{"a form among them", `{"elicitations":[{"mode":"form"}]}`, accepting(""), false, ""},
 		{"declined", `{"elicitations":[{"url":"https://a/","elicitationId":"1"},{"url":"https://b/","elicitationId":"2"}]}`, nil, false, "1 "},
-		{"no address", `{"elicitations":[{"url":"file:///etc/passwd"}]}`, accepting(""), false, ""},
+		{"not a web URL", `{"elicitations":[{"url":"file:///etc/passwd"}]}`, accepting(""), false, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

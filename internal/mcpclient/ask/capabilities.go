@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what a later revision deprecates, servers of today still ask for: roots and sampling
+//lint:file-ignore SA1019 servers still use roots and sampling, which a later revision deprecates
 
 package ask
 
@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Capabilities returns the client capabilities: what servers may ask for.
+// Capabilities returns the client capabilities.
 func (h *Handler) Capabilities() *mcp.ClientCapabilities {
 	c := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{
 		Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
@@ -26,7 +26,7 @@ func (h *Handler) Capabilities() *mcp.ClientCapabilities {
 	return c
 }
 
-// Roots returns the workspace as the only root, or none if there is no
+// Roots returns the workspace as the only root, or no roots if there is no
 // workspace.
 func (h *Handler) Roots() []*mcp.Root {
 	if h.opts.Workspace == "" {
@@ -39,8 +39,8 @@ func (h *Handler) Roots() []*mcp.Root {
 	return []*mcp.Root{{URI: (&url.URL{Scheme: "file", Path: path}).String(), Name: filepath.Base(h.opts.Workspace)}}
 }
 
-// roots returns the result of roots/list: the roots of the client on whose behalf
-// the request is made, if it has any, else ours.
+// roots returns the result of roots/list: the roots of the client that made the
+// request, if it has any, otherwise ours.
 func (h *Handler) roots(ctx context.Context, during *Request) json.RawMessage {
 	if who := during.Caller(); who != nil && who.Roots != nil {
 		result, err := who.Roots(ctx)

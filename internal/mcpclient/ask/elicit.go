@@ -29,31 +29,32 @@ const (
 	modeURL  = "url"
 )
 
-// Elicitation is a server's question to the person.
+// Elicitation is a server's question to the user.
 type Elicitation struct {
 	Server  string
-	During  string          // our request during which it came, such as "tool echo"
+	During  string          // our request during which it arrived, such as "tool echo"
 	Mode    string          // "form" or "url"
 	Message string          // the server's words, not to be trusted
-	Form    *form.Form      // form: what is asked for
-	Schema  json.RawMessage // form: the same, as sent
+	Form    *form.Form      // form: the requested fields
+	Schema  json.RawMessage // form: its schema, as sent
 	URL     string          // url: the address to open, which passed [webaddr.Check]
 	ID      string          // url: the server's id of this question
 
-	// Done is set if the request waits until the person has finished at the address:
-	// accept means that they have. It is closed when the server says so.
+	// Done is set if the request waits until the user has finished at the URL:
+	// accept means that they have. It is closed when the server reports that they
+	// have finished.
 	Done <-chan struct{}
 }
 
-// Answer is the person's answer. The zero value declines.
+// Answer is the user's answer. The zero value declines.
 type Answer struct {
 	Action  string          // "accept", "decline" or "cancel"
 	Content json.RawMessage // accept of a form: one JSON object
-	Said    string          // decline: the person's reason, "" for none; not for the server
+	Said    string          // decline: the user's reason, "" for none; not for the server
 }
 
-// elicit asks the person the server's question and returns the result of
-// elicitation/create. What cannot be shown is declined and reported.
+// elicit asks the user the server's question and returns the result of
+// elicitation/create. A question that cannot be shown is declined and reported.
 func (h *Handler) elicit(ctx context.Context, during *Request, params json.RawMessage) json.RawMessage {
 	e, err := h.elicitation(params)
 	if refused := during.allow(); refused != nil {
@@ -64,7 +65,7 @@ func (h *Handler) elicit(ctx context.Context, during *Request, params json.RawMe
 		return elicitResult(Answer{Action: actionDecline})
 	}
 	e.During = during.name
-	a := h.askPerson(ctx, e)
+	a := h.askUser(ctx, e)
 	during.answered(a)
 	if a.Action != actionAccept || e.Mode != modeForm {
 		return elicitResult(Answer{Action: a.Action})
@@ -85,8 +86,8 @@ func elicitResult(a Answer) json.RawMessage {
 	return json.RawMessage(`{"action":"` + a.Action + `","content":` + string(a.Content) + `}`)
 }
 
-// elicitation reads the params of elicitation/create. Revision 2025-06-18 has
-// no mode.
+// elicitation reads the params of elicitation/create. Revision 2025-06-18 does
+// not have a mode.
 func (h *Handler) elicitation(params json.RawMessage) (Elicitation, error) {
 	e := Elicitation{Server: h.opts.Server, Mode: modeForm}
 	if jsonx.KindOf(params) != jsonx.Object {
@@ -113,10 +114,10 @@ func (h *Handler) elicitation(params json.RawMessage) (Elicitation, error) {
 		e.Form, err = form.Parse(e.Schema)
 		return e, err
 	}
-	return e, fmt.Errorf("its mode is %s", text.Quote(e.Mode))
+	return e, fmt.Errorf("its mode %s is not supported", text.Quote(e.Mode))
 }
 
-// shorten cuts text that is too long to be read, and says so.
+// shorten cuts text that is too long to read, and says so.
 func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -124,9 +125,9 @@ func shorten(s string, n int) string {
 	return fmt.Sprintf("%s…\n(cut at %d of %d bytes)", text.Head(s, n), n, len(s))
 }
 
-// askPerson asks the person and returns an action that the protocol knows. It
-// returns when ctx is done even if the person never answers.
-func (h *Handler) askPerson(ctx context.Context, e Elicitation) Answer {
+// askUser asks the user and returns an answer with an action that the protocol
+// knows. It returns when ctx is done even if the user never answers.
+func (h *Handler) askUser(ctx context.Context, e Elicitation) Answer {
 	if h.opts.Elicit == nil {
 		return Answer{Action: actionDecline}
 	}
@@ -149,14 +150,14 @@ func (h *Handler) askPerson(ctx context.Context, e Elicitation) Answer {
 	}
 }
 
-// Completion returns a channel that is closed when the server says that the
-// person has finished at the address of an elicitation, and a function that
-// stops waiting for that.
+// Completion returns a channel that is closed when the server reports that the
+// user has finished at the URL of an elicitation, and a function that stops
+// waiting for that report.
 type Completion func(elicitationID string) (done <-chan struct{}, forget func())
 
-// Addresses handles a request that was refused until the person has opened
-// addresses (error -32042, whose data is given), and reports whether to send it
-// again. The person or the server says when that is done.
+// Addresses handles a request that was refused until the user has opened URLs
+// (error -32042, whose data is given), and reports whether to send it again.
+// The user or the server confirms that the URLs were visited.
 func (h *Handler) Addresses(ctx context.Context, during *Request, data json.RawMessage, completion Completion) bool {
 	questions, _ := jsonx.Elements(jsonx.Get(data, "elicitations"))
 	for _, raw := range questions {
@@ -175,7 +176,7 @@ func (h *Handler) Addresses(ctx context.Context, during *Request, data json.RawM
 		ctx := during.context(ctx)
 		var forget func()
 		e.Done, forget = completion(e.ID)
-		a := h.askPerson(ctx, e)
+		a := h.askUser(ctx, e)
 		during.answered(a)
 		forget()
 		if a.Action != actionAccept {

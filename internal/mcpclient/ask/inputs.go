@@ -11,22 +11,22 @@ import (
 )
 
 // InputError reports that a server asked for input that it does not get. The
-// server is alive; the request has failed.
+// server is alive; only the request has failed.
 type InputError struct{ Reason string }
 
 // Error returns the reason.
 func (e *InputError) Error() string { return e.Reason }
 
-// WantsInput reports whether the result of a request asks for input, as a modern
-// server's may (revision 2026-07-28, input_required).
+// WantsInput reports whether the result of a request asks for input, which a
+// modern server may do (revision 2026-07-28, input_required).
 func WantsInput(result json.RawMessage) bool {
 	kind, ok := jsonx.Text(jsonx.Get(result, "resultType"))
 	return ok && kind == "input_required"
 }
 
-// Inputs answers, in order, what a result for which [WantsInput] holds asks for.
-// It returns the members to add to the params of the request before sending it
-// again. The error is an *InputError.
+// Inputs answers, in order, the input requests in a result for which
+// [WantsInput] reports true. It returns the members to add to the params of the
+// request before sending it again. The error is an *InputError.
 func (h *Handler) Inputs(ctx context.Context, during *Request, result json.RawMessage) (json.RawMessage, error) {
 	requests := jsonx.Get(result, "inputRequests")
 	if !jsonx.IsNull(requests) && jsonx.KindOf(requests) != jsonx.Object {

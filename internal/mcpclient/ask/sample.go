@@ -11,27 +11,27 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// codeRefusedByUser is the error code for a sampling request that the person
+// codeRefusedByUser is the error code for a sampling request that the user
 // refused (revision 2025-11-25, sampling).
 const codeRefusedByUser = -1
 
-// Sampling is a server's question for a model.
+// Sampling is a server's request to a model.
 type Sampling struct {
 	Server string
-	During string          // our request during which it came, such as "tool echo"
+	During string          // our request during which it arrived, such as "tool echo"
 	Params json.RawMessage // of sampling/createMessage, as sent
 }
 
-// DeclinedError is the error of [Callbacks.Sample] for a refusal by the person.
+// DeclinedError is returned by [Callbacks.Sample] if the user refuses.
 type DeclinedError struct {
-	Said string // the person's reason, "" for none; not for the server
+	Said string // the user's reason, "" for none; not for the server
 }
 
 func (*DeclinedError) Error() string { return "the user does not allow it" }
 
-// sample has Options.Sample answer the server's question for a model
-// (sampling/createMessage). The result is checked against the protocol and sent
-// to the server unchanged.
+// sample passes the server's request for a model (sampling/createMessage) to
+// the Sample callback. The result is checked against the protocol and sent to
+// the server unchanged.
 func (h *Handler) sample(ctx context.Context, during *Request, params json.RawMessage) (json.RawMessage, error) {
 	if h.opts.Sample == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "sampling is not available"}
@@ -46,7 +46,7 @@ func (h *Handler) sample(ctx context.Context, during *Request, params json.RawMe
 	if declined, ok := errors.AsType[*DeclinedError](err); ok {
 		during.answered(Answer{Said: declined.Said})
 	}
-	if err != nil { // whoever refused has reported it
+	if err != nil { // the callback has reported the refusal
 		return nil, samplingError(codeRefusedByUser, err)
 	}
 	role, _ := jsonx.Text(jsonx.Get(result, "role"))
@@ -56,7 +56,7 @@ func (h *Handler) sample(ctx context.Context, during *Request, params json.RawMe
 	return result, nil
 }
 
-// checkSampling returns what is wrong with the params of a sampling request.
+// checkSampling validates the params of a sampling request.
 func (h *Handler) checkSampling(params json.RawMessage) error {
 	switch messages, ok := jsonx.Elements(jsonx.Get(params, "messages")); {
 	case !ok || len(messages) == 0:

@@ -1,5 +1,5 @@
-// Package content reads what MCP servers return: results of tools and the content
-// of prompts, as values of package registry and as text for a person.
+// Package content converts results of MCP tools and contents of prompts to values
+// of package registry and to text for display.
 package content
 
 import (
@@ -98,8 +98,8 @@ func Block(raw json.RawMessage) (registry.Content, bool) {
 	return c, true
 }
 
-// Resource adds to c the address and the text or bytes of a resource, and reports
-// whether it has one of the two.
+// Resource adds the URI and the text or bytes of a resource to c, and reports
+// whether the resource has text or bytes.
 func Resource(c *registry.Content, resource json.RawMessage) bool {
 	if jsonx.KindOf(resource) != jsonx.Object {
 		return false

@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// TestDisplayVectors compares with what the Gemini CLI was recorded to show.
+// TestDisplayVectors compares results with recordings of the Gemini CLI.
 func TestDisplayVectors(t *testing.T) {
 	data, err := os.ReadFile("testdata/display.json")
 	if err != nil {
@@ -32,7 +32,7 @@ func TestDisplayVectors(t *testing.T) {
 	}
 	compared := 0
 	for _, c := range file.Cases {
-		if c.ReturnDisplay == nil { // a crash there, or about something else
+		if c.ReturnDisplay == nil { // the CLI crashed, or the case is about something else
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
@@ -58,8 +58,8 @@ func TestDisplayVectors(t *testing.T) {
 	}
 }
 
-// displayParts shows the parts of a function call's answer, which the vectors
-// hold, by the rules of displayResult; several parts become a list.
+// displayParts displays the parts of a recorded function response by the rules
+// of displayResult; several parts become a list.
 func displayParts(parts []json.RawMessage) string {
 	shown := make([]string, len(parts))
 	for i, p := range parts {
@@ -160,10 +160,10 @@ func TestBlock(t *testing.T) {
 		{"base64 without padding", `{"type":"audio","data":"aGk","mimeType":"audio/wav"}`, registry.Content{Type: registry.ContentAudio, Data: []byte("hi"), MIMEType: "audio/wav"}},
 		{"base64 in lines, escaped", `{"type":"image","data":"aG\nk\u003d","mimeType":"image/png"}`, registry.Content{Type: registry.ContentImage, Data: []byte("hi"), MIMEType: "image/png"}},
 		{"empty image", `{"type":"image","data":"","mimeType":"image/png"}`, registry.Content{Type: registry.ContentImage, Data: []byte{}, MIMEType: "image/png"}},
-		{"base64 broken", `{"type":"image","data":"***"}`, registry.TextContent(`{"type":"image","data":"***"}`)},
+		{"invalid base64", `{"type":"image","data":"***"}`, registry.TextContent(`{"type":"image","data":"***"}`)},
 		{"unknown type", `{"type":"hologram","x":1}`, registry.TextContent(`{"type":"hologram","x":1}`)},
 		{"no type", `{"text":"a"}`, registry.TextContent(`{"text":"a"}`)},
-		{"no object", `5`, registry.TextContent(`5`)},
+		{"not an object", `5`, registry.TextContent(`5`)},
 		{"null", `null`, registry.TextContent(`null`)},
 		{"text of the wrong type", `{"type":"text","text":["a"]}`, registry.TextContent(`{"type":"text","text":["a"]}`)},
 		{
@@ -187,7 +187,8 @@ func TestBlock(t *testing.T) {
 	}
 }
 
-// TestIndentationDoesNotExplode: what is nested deeply is shown as it came.
+// TestIndentationDoesNotExplode checks that deeply nested content is displayed
+// unchanged.
 func TestIndentationDoesNotExplode(t *testing.T) {
 	raw := `{"content":[` + strings.Repeat("[", 5000) + strings.Repeat("5,", 5000) + "5" + strings.Repeat("]", 5000) + `]}`
 	if got := Result("t", json.RawMessage(raw)).Display.Text; len(got) > 2*len(raw) {

@@ -9,13 +9,13 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// displayResult returns what a person sees of a result: its texts joined
+// displayResult returns the result as displayed to the user: its texts joined
 // without a separator if it is all text, otherwise the content (or the whole
-// answer if it has no list of content) as JSON in a Markdown fence. The Gemini
-// CLI shows results this way.
+// response if it has no content list) as JSON in a Markdown fence, like the
+// Gemini CLI.
 //
-// blocks are the elements of the content, texts those of them that were decoded
-// as text; nil if there is no list of content.
+// blocks are the elements of the content, and texts are those of them that were
+// decoded as text; both are nil if there is no content list.
 func displayResult(tool string, raw json.RawMessage, blocks []json.RawMessage, texts []string) string {
 	if texts == nil {
 		return fence(json.RawMessage(`{"name":` + jsString(tool) + `,"response":` + string(raw) + `}`))
@@ -124,7 +124,7 @@ func (p *printer) close(n int, margin string, bracket byte) {
 	p.b.WriteByte(bracket)
 }
 
-// jsString quotes as JSON.stringify does: it escapes only control characters,
+// jsString quotes s like JSON.stringify: it escapes only control characters,
 // quotes and backslashes.
 func jsString(s string) string {
 	var b strings.Builder

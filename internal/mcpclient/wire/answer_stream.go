@@ -11,7 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// maxStalls is how often the stream of an answer may end without a new event.
+// maxStalls is how often in a row the stream of an answer may end without a new
+// event.
 const maxStalls = 2
 
 // receiveStream receives the stream of an answer, and resumes it after its last event if it
@@ -35,7 +36,7 @@ func (h *HTTP) receiveStream(ctx context.Context, s *Session, m message, resp *h
 		case (a.last == "" || a.stalls >= maxStalls) && a.bad != nil:
 			return httpError(a.bad)
 		case a.last == "" || a.stalls >= maxStalls:
-			return httpError(errors.New("it ended its answer without a result"))
+			return httpError(errors.New("the response ended without a result"))
 		}
 		var err error
 		if resp, err = h.resume(ctx, m.revision, &a); err != nil {
@@ -73,11 +74,11 @@ type answerStream struct {
 	last   string        // id of the last event
 	pause  time.Duration // before the next connection
 	stalls int           // connections in a row without a new event
-	bad    error         // why the last event that is no message is none
+	bad    error         // error of the last event that was not a valid message
 }
 
-// read receives events until the request has its answer or the connection ends; it returns why
-// it ended.
+// read receives events until the request has its answer or the connection ends. It returns the
+// reason for the end.
 func (a *answerStream) read(ctx context.Context, s *Session, r *Request, body io.Reader, limit *CurrentLimit) error {
 	events := newEventReader(body, func() int64 { return limit.Load().Bytes })
 	for !r.isAnswered() {
@@ -100,7 +101,8 @@ func (a *answerStream) read(ctx context.Context, s *Session, r *Request, body io
 	return nil
 }
 
-// drain reads the end of a body, which usually has come, and closes it.
+// drain reads the end of a body, which has usually arrived, and closes the
+// body.
 func (s *Session) drain(body io.ReadCloser) {
 	ended := make(chan struct{})
 	started := s.spawn(func() {

@@ -10,16 +10,16 @@ import (
 )
 
 // Authorizer provides the access tokens for one server over HTTP. It is safe
-// for concurrent use and never asks a person.
+// for concurrent use and never asks the user.
 type Authorizer interface {
 	// Token returns the token for the next request, "" for none. An error that wraps
-	// registry.ErrNeedsLogin means that a person must log in.
+	// registry.ErrNeedsLogin means that the user must log in.
 	Token(ctx context.Context) (string, error)
 
-	// Refused is called when a request with the token sent was answered with status
-	// 401 or 403, with the WWW-Authenticate headers of the answer. If it returns
-	// again, the request is sent once more, with a new token. nil and false mean that
-	// no login would help.
+	// Refused is called when a request with the token sent got status 401 or 403,
+	// with the WWW-Authenticate headers of the response. If it returns again, the
+	// request is sent once more, with a new token. If it returns false and nil, a
+	// login would not help.
 	Refused(ctx context.Context, sent string, status int, challenges []string) (again bool, err error)
 }
 
@@ -27,7 +27,8 @@ type Authorizer interface {
 // tokenParam if that is not "". Call it before the first request.
 func (h *HTTP) Authorize(a Authorizer, tokenParam string) { h.auth, h.tokenParam = a, tokenParam }
 
-// HasAuthorization reports whether the settings give an Authorization header.
+// HasAuthorization reports whether the settings contain an Authorization
+// header.
 func (h *HTTP) HasAuthorization() bool { return h.headers.Get("Authorization") != "" }
 
 // sendAuthorized sends a request with the current token, and once more if its refusal

@@ -11,16 +11,15 @@ import (
 )
 
 const (
-	// listenPause is the time before a stream that ended is reopened, unless the
-	// server names one between minListenPause, which keeps it from making us ask in a
-	// busy loop, and maxListenPause.
+	// listenPause is the time before a stream that ended is reopened. The server can
+	// set it between minListenPause, which prevents a busy loop, and maxListenPause.
 	listenPause    = time.Second
 	minListenPause = 100 * time.Millisecond
 	maxListenPause = 30 * time.Second
 )
 
-// serverEvent is one event of an event stream (HTML, server-sent events). What the
-// server left out, or what cannot be used, is empty.
+// serverEvent is one event of an event stream (HTML, server-sent events). Fields
+// that are missing or unusable are empty.
 type serverEvent struct {
 	name, id       string
 	hasID, hasData bool
@@ -44,8 +43,8 @@ func newEventReader(r io.Reader, limit func() int64) *eventReader {
 	return &eventReader{r: bufio.NewReader(&lineEnds{r: r}), limit: limit}
 }
 
-// next returns the next event. At the end of the stream it returns the event that was
-// not terminated, together with the error.
+// next returns the next event. At the end of the stream it returns the unterminated
+// event, if any, together with the error.
 func (r *eventReader) next() (e serverEvent, err error) {
 	size := 0
 	for {
@@ -82,7 +81,8 @@ func (e *serverEvent) field(line []byte) {
 
 var errLongEvent = errors.New("an event larger than the limit")
 
-// line returns the next line without its end; size is that of the event so far.
+// line returns the next line without its terminator. size is the size of the
+// event so far.
 func (r *eventReader) line(size int) ([]byte, error) {
 	var line []byte
 	for {
@@ -100,7 +100,7 @@ func (r *eventReader) line(size int) ([]byte, error) {
 	}
 }
 
-// lineEnds turns the ends of lines, which are LF, CR LF or CR, into LF.
+// lineEnds converts line terminators (LF, CR LF or CR) to LF.
 type lineEnds struct {
 	r       io.Reader
 	afterCR bool
@@ -132,8 +132,8 @@ func (l *lineEnds) convert(p []byte) int {
 	return len(kept)
 }
 
-// eventStream is the state that outlives one connection of a stream of the server's own
-// messages.
+// eventStream is the state of a stream of the server's own messages that outlives one
+// connection.
 type eventStream struct {
 	last  string        // id of the last event
 	pause time.Duration // before the next connection

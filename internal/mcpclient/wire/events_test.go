@@ -18,17 +18,17 @@ func TestEventStream(t *testing.T) {
 		pause      time.Duration
 	}{
 		{"two", "data: a\n\ndata:b\n\n", []string{"a", "b"}, "", 0},
-		{"lines of one", "data: a\ndata: b\n\n", []string{"a\nb"}, "", 0},
+		{"several data lines", "data: a\ndata: b\n\n", []string{"a\nb"}, "", 0},
 		{"CR LF", "id: 7\r\ndata: a\r\n\r\n", []string{"a"}, "7", 0},
 		{"other events", "event: ping\ndata: a\n\nevent: message\ndata: b\n\n", []string{"b"}, "", 0},
 		{"comments, priming, retry", ": hello\nid: 1\nretry: 250\ndata:\n\n", nil, "1", 250 * time.Millisecond},
 		{"CR", "id: 7\rdata: a\r\rdata: b\r\r", []string{"a", "b"}, "7", 0},
 		{"byte order mark", "\xEF\xBB\xBFdata: a\n\n", []string{"a"}, "", 0},
 		{"cut off", "data: a\n\nid: 7\ndata: b\n", []string{"a"}, "", 0},
-		{"an id that is no header", "id: a\x00b\ndata: x\n\n", []string{"x"}, "", 0},
-		{"retry for ever", "retry: 4000000000\n\n", nil, "", maxListenPause},
-		{"retry at once", "retry: 0\n\n", nil, "", minListenPause},
-		{"retry in the past", "retry: -5\n\n", nil, "", 0},
+		{"an id that a header cannot carry", "id: a\x00b\ndata: x\n\n", []string{"x"}, "", 0},
+		{"retry too late", "retry: 4000000000\n\n", nil, "", maxListenPause},
+		{"retry too early", "retry: 0\n\n", nil, "", minListenPause},
+		{"negative retry", "retry: -5\n\n", nil, "", 0},
 		{"over the limit", "data: a\n\ndata: " + strings.Repeat("x", 200) + "\n\ndata: c\n\n", []string{"a"}, "", 0},
 		{"many lines over the limit", "data: a\n\n" + strings.Repeat("data: x\n", 100) + "\n", []string{"a"}, "", 0},
 	}
@@ -47,8 +47,8 @@ func TestEventStream(t *testing.T) {
 	}
 }
 
-// Each event counts for itself, however the stream comes in pieces, and by the
-// limit of its time.
+// Each event is limited separately, by the limit at its time, however the
+// stream is split into reads.
 func TestEachEventOfAStreamIsLimited(t *testing.T) {
 	for _, end := range []string{"\n", "\r\n", "\r"} {
 		event := strings.ReplaceAll("event: message\ndata: 0123456789\n\n", "\n", end)
@@ -76,7 +76,7 @@ func TestEachEventOfAStreamIsLimited(t *testing.T) {
 	}
 }
 
-// pieces reads at most size bytes at once.
+// pieces reads at most size bytes at a time.
 type pieces struct {
 	r    io.Reader
 	size int

@@ -17,13 +17,13 @@ import (
 )
 
 // The two generations of the protocol begin differently. A modern server
-// (revision 2026-07-28 and later) answers server/discover; a legacy one expects
-// initialize. So server/discover is sent first, as a probe, and initialize when
-// that is refused. Some servers never answer unknown requests, and some take
-// seconds to start; from outside the two look alike. Therefore silence is no
-// reason to kill or restart anything: if a time window passes without an
-// answer, initialize is sent too, on the same connection, and whichever answer
-// comes counts.
+// (revision 2026-07-28 and later) answers server/discover; a legacy server
+// expects initialize. So server/discover is sent first, as a probe, and
+// initialize if the probe is refused. Some servers never answer unknown
+// requests, and others take seconds to start; a client cannot tell them apart.
+// Therefore silence is not a reason to kill or restart a server: if a time
+// window passes without an answer, initialize is sent too, on the same
+// connection, and whichever answer arrives is used.
 //
 //   - The probe is refused, or initialize succeeds: legacy. A server that
 //     ignores the probe costs one window, and only once if the result is
@@ -38,7 +38,7 @@ type Mode int
 
 // The modes.
 const (
-	ModeAuto   Mode = iota // server/discover, the probe, then initialize
+	ModeAuto   Mode = iota // server/discover as a probe, then initialize
 	ModeLegacy             // only initialize
 	ModeModern             // only server/discover, without a window
 )
@@ -49,7 +49,7 @@ const (
 	LastLegacy  = "2025-11-25"
 )
 
-// Methods of requests that are unlike others.
+// Methods of requests that need special treatment.
 const (
 	methodInitialize = "initialize"
 	methodDiscover   = "server/discover"
@@ -59,14 +59,14 @@ const (
 // Revisions returns the revisions of the protocol that sessions can speak, newest first.
 func Revisions() []string { return mcp.SupportedProtocolVersions() }
 
-// Server is what a server says of itself.
+// Server is a server's description of itself.
 type Server struct {
 	Capabilities mcp.ServerCapabilities
 	Instructions string          // for models; not to be trusted
 	Info         json.RawMessage // its name and version as it sent them; nil if it did not
 }
 
-// opening is what the handshake found.
+// opening is the result of the handshake.
 type opening struct {
 	revision  string // "" until it has succeeded
 	server    Server
@@ -83,16 +83,16 @@ func (s *Session) Revision() string {
 // Modern reports whether the session speaks revision 2026-07-28 or later.
 func (s *Session) Modern() bool { return s.Revision() >= FirstModern }
 
-// Server returns what the server said of itself in the handshake.
+// Server returns the server's description of itself from the handshake.
 func (s *Session) Server() Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.opening.server
 }
 
-// Handshake agrees on a revision with the server, in the way that mode selects; window is
-// how long to wait for the answer to the probe. Errors are those of [Session.Do], or say what
-// is wrong with the server's answer. Call it once, and before Do.
+// Handshake agrees on a revision with the server, as selected by mode. window is how long to
+// wait for the answer to the probe. Errors are those of [Session.Do], or describe an invalid
+// answer of the server. Call Handshake once, before Do.
 func (s *Session) Handshake(ctx context.Context, mode Mode, window time.Duration) error {
 	var o opening
 	var err error
@@ -119,13 +119,13 @@ func (s *Session) Handshake(ctx context.Context, mode Mode, window time.Duration
 	return nil
 }
 
-// greeting is the outcome of one of the two requests.
+// greeting is the outcome of server/discover or initialize.
 type greeting struct {
 	opening
 	err error
 }
 
-// negotiate probes the server, and sends initialize if that may be needed.
+// negotiate probes the server, and sends initialize if it may be needed.
 func (s *Session) negotiate(ctx context.Context, window time.Duration) (opening, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // the request that is not needed
@@ -166,14 +166,14 @@ func (s *Session) negotiate(ctx context.Context, window time.Duration) (opening,
 		case initializing == nil:
 			initializing = send(s.initialize)
 		case probe != nil || initialize != nil:
-			timer.Reset(window) // for the other one
+			timer.Reset(window) // for the other answer
 		}
 	}
 }
 
 // mayBeLegacy reports whether a server may speak the older revisions although it refused the
-// probe so. Some servers let anybody initialize, and a modern one would answer that in a way
-// that hides the need for a login.
+// probe with err. After a refusal for lack of a login, initialize is not tried: some servers
+// allow it without a login, which would hide that one is needed.
 func mayBeLegacy(err error) bool {
 	if refused, ok := errors.AsType[*HTTPError](err); ok {
 		return !refused.needsLogin
@@ -182,10 +182,10 @@ func mayBeLegacy(err error) bool {
 	return refused || errors.Is(err, errAnswer)
 }
 
-// errAnswer marks the errors of answers that cannot be used.
+// errAnswer marks errors of unusable answers.
 var errAnswer = errors.New("its answer cannot be used")
 
-// answerError is such an error.
+// answerError is an unusable answer.
 type answerError string
 
 func (e answerError) Error() string { return string(e) }
@@ -193,7 +193,7 @@ func (e answerError) Error() string { return string(e) }
 // Is reports that the error is an errAnswer.
 func (e answerError) Is(target error) bool { return target == errAnswer }
 
-// initialize begins as servers up to revision 2025-11-25 expect.
+// initialize performs the handshake of revisions up to 2025-11-25.
 func (s *Session) initialize(ctx context.Context) (opening, error) {
 	raw, err := s.Do(ctx, &Request{Method: methodInitialize, revision: new(string), Params: marshal(map[string]any{
 		"protocolVersion": LastLegacy, "capabilities": s.capabilities(), "clientInfo": &s.opts.Client,
@@ -220,8 +220,8 @@ func (s *Session) initialize(ctx context.Context) (opening, error) {
 	return opening{revision: result.ProtocolVersion, server: Server{result.Capabilities, result.Instructions, jsonx.Get(raw, "serverInfo")}}, nil
 }
 
-// discover begins as servers of later revisions expect. If the server names another revision
-// that both speak, it is asked again.
+// discover performs the handshake of later revisions. If the server names another revision
+// that both sides speak, it is asked again.
 func (s *Session) discover(ctx context.Context) (opening, error) {
 	asked := FirstModern
 	raw, err := s.Do(ctx, &Request{Method: methodDiscover, revision: &asked})
@@ -245,7 +245,7 @@ func (s *Session) discover(ctx context.Context) (opening, error) {
 	}
 	revision := shared(result.SupportedVersions, asked)
 	if revision == "" {
-		return opening{}, answerError("it names no revision that toolreg speaks")
+		return opening{}, answerError("it supports no protocol revision that toolreg supports")
 	}
 	info := jsonx.Get(raw, "serverInfo")
 	if info == nil {
@@ -254,8 +254,8 @@ func (s *Session) discover(ctx context.Context) (opening, error) {
 	return opening{revision: revision, server: Server{result.Capabilities, result.Instructions, info}}, nil
 }
 
-// shared returns the modern revision that both speak: asked if possible, or else the newest;
-// "" if there is none.
+// shared returns a modern revision that both sides speak: asked if possible, otherwise the
+// newest, or "" if there is no such revision.
 func shared(theirs []string, asked string) string {
 	if slices.Contains(theirs, asked) {
 		return asked

@@ -17,15 +17,15 @@ const (
 	legacyResult = `{"protocolVersion":"2025-06-18"}`
 )
 
-// said is what a server does about a method: its result after a while. Without
-// one it never answers; "!" refuses.
+// said is a server's response to a method: its result after a delay. Without a
+// result it never answers; "!" refuses.
 type said struct {
 	result string
 	after  time.Duration
 }
 
-// shake performs the handshake with a server that answers so. It returns when that was over
-// and what it came to, and the methods that the server got.
+// shake performs the handshake with a server that responds like this. It returns how long
+// that took, its outcome, and the methods that the server received.
 func shake(t *testing.T, mode Mode, answers map[string]said) (result, got string) {
 	t.Helper()
 	s, server := connected(t, Options{})
@@ -66,7 +66,7 @@ func TestHandshake(t *testing.T) {
 		mode    Mode
 		answers map[string]said
 		want    string
-		server  string // what the server gets
+		server  string // the methods that the server receives
 	}{
 		{"modern", ModeAuto, map[string]said{"server/discover": {result: modernResult}},
 			"0s: 2026-07-28", "server/discover\n"},
@@ -76,23 +76,23 @@ func TestHandshake(t *testing.T) {
 			"1s: 2025-06-18", legacyEnd},
 		{"legacy that starts slowly", ModeAuto, map[string]said{"server/discover": {"!", 5 * time.Second}, "initialize": {legacyResult, 5 * time.Second}},
 			"6s: 2025-06-18", legacyEnd},
-		{"legacy alone is tried", ModeLegacy, map[string]said{"server/discover": {result: modernResult}, "initialize": {result: legacyResult}},
+		{"only legacy is tried", ModeLegacy, map[string]said{"server/discover": {result: modernResult}, "initialize": {result: legacyResult}},
 			"0s: 2025-06-18", "initialize\nnotifications/initialized\n"},
 		{"modern that starts slowly and ignores initialize", ModeAuto, map[string]said{"server/discover": {result: modernResult, after: 3 * time.Second}},
 			"4s: 2026-07-28", "server/discover\ninitialize\n"},
 		{"modern that starts slowly and refuses initialize", ModeAuto, map[string]said{"server/discover": {modernResult, 3 * time.Second}, "initialize": {"!", 3 * time.Second}},
 			"4s: 2026-07-28", "server/discover\ninitialize\n"},
-		{"modern that starts slowly and answers initialize with nothing in particular", ModeAuto, map[string]said{"server/discover": {modernResult, 1500 * time.Millisecond}, "initialize": {result: "{}"}},
+		{"modern that starts slowly and answers initialize with an empty result", ModeAuto, map[string]said{"server/discover": {modernResult, 1500 * time.Millisecond}, "initialize": {result: "{}"}},
 			"1.5s: 2026-07-28", "server/discover\ninitialize\n"},
-		{"one that speaks both, slowly", ModeAuto, map[string]said{"server/discover": {modernResult, 3 * time.Second}, "initialize": {legacyResult, 2500 * time.Millisecond}},
+		{"speaks both, slowly", ModeAuto, map[string]said{"server/discover": {modernResult, 3 * time.Second}, "initialize": {legacyResult, 2500 * time.Millisecond}},
 			"3.5s: 2025-06-18", legacyEnd},
 		{"refuses both", ModeAuto, map[string]said{"server/discover": {result: "!"}, "initialize": {result: "!"}},
 			"0s: unknown method", "server/discover\ninitialize\n"},
 		{"ignores one, refuses the other", ModeAuto, map[string]said{"initialize": {result: "!"}},
 			"2s: unknown method", "server/discover\ninitialize\n"},
-		{"modern alone is waited for", ModeModern, map[string]said{"server/discover": {modernResult, 20 * time.Second}},
+		{"only modern, waits for the answer", ModeModern, map[string]said{"server/discover": {modernResult, 20 * time.Second}},
 			"20s: 2026-07-28", "server/discover\n"},
-		{"modern alone is wanted", ModeModern, map[string]said{"server/discover": {result: "!"}},
+		{"only modern, refused", ModeModern, map[string]said{"server/discover": {result: "!"}},
 			"0s: the server does not speak revision 2026-07-28 or later (unknown method)", "server/discover\n"},
 	}
 	for _, tt := range tests {
@@ -110,8 +110,8 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// What clients say of themselves: each modern request, and initialize.
-func TestIntroduction(t *testing.T) {
+// Every modern request, and initialize, identify the client.
+func TestClientIdentifiesItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t, Options{LogLevel: "info"})
 		s.opts.Client.Name, s.opts.Client.Version = "toolreg", "1"

@@ -33,14 +33,14 @@ const (
 	afterDelete = 30 * time.Millisecond
 	// maxDelete limits the time for writing that request.
 	maxDelete = time.Second
-	// afterAnswer is how long to wait for the end of a stream that has brought its answer, so
-	// that the connection can be used again.
+	// afterAnswer is how long to wait for the end of a stream that has delivered its answer,
+	// so that the connection can be reused.
 	afterAnswer = 5 * time.Millisecond
 )
 
-// HTTP is the only way to a server over HTTP, and the [Link] over streamable HTTP; see
-// [NewSSE] for the older kind. It sends the settings' headers to the configured origin and
-// nothing to any other, and limits what comes back after decompression. It is safe for
+// HTTP is the HTTP client for a server, and the [Link] over streamable HTTP; see [NewSSE]
+// for the older transport. It sends the headers of the settings to the configured origin
+// and nothing to any other, and limits responses after decompression. It is safe for
 // concurrent use.
 type HTTP struct {
 	endpoint string
@@ -60,9 +60,9 @@ type HTTP struct {
 	sent    string // token of the last request
 }
 
-// NewHTTP returns the way to a server whose strings are expanded. limit applies to one body
-// or event in answer to a request, maxEvent to an event that the server sends unasked, in
-// bytes.
+// NewHTTP returns the client for a server whose strings are expanded. limit applies to a
+// body or event that answers a request, maxEvent to an event that the server sends on its
+// own, in bytes.
 func NewHTTP(s settings.Server, limit *CurrentLimit, maxEvent int64) (*HTTP, error) {
 	endpoint := cmp.Or(s.HTTPURL, s.URL)
 	u, err := url.Parse(endpoint)
@@ -98,9 +98,9 @@ func NewHTTP(s settings.Server, limit *CurrentLimit, maxEvent int64) (*HTTP, err
 	return h, nil
 }
 
-// send implements [Link]: it sends a message in a request of its own, and receives what the
-// server answers to that. A refusal concerns this message alone, since other clients may have
-// calls running in the session; only status 404 ends it for all.
+// send implements [Link]: it sends a message in a request of its own, and receives the
+// response. A refusal applies to this message alone, since other clients may have calls
+// running in the session; only status 404 ends the session for all.
 func (h *HTTP) send(ctx context.Context, s *Session, m message) error {
 	resp, err := h.post(ctx, h.endpoint, m)
 	switch {
@@ -115,7 +115,7 @@ func (h *HTTP) send(ctx context.Context, s *Session, m message) error {
 	return h.receiveBody(ctx, s, m.request, resp)
 }
 
-// post sends a message to an address. The answer has a status that means success.
+// post sends a message to a URL. The response has a status that means success.
 func (h *HTTP) post(ctx context.Context, address string, m message) (*http.Response, error) {
 	body, err := jsonrpc.EncodeMessage(m.Message)
 	if err != nil {
@@ -145,7 +145,7 @@ func (h *HTTP) post(ctx context.Context, address string, m message) (*http.Respo
 	return resp, err
 }
 
-// receiveBody receives an answer that is no stream.
+// receiveBody receives an answer that is not a stream.
 func (h *HTTP) receiveBody(ctx context.Context, s *Session, r *Request, resp *http.Response) error {
 	body, err := io.ReadAll(resp.Body)
 	switch {
@@ -168,13 +168,13 @@ func (h *HTTP) receiveBody(ctx context.Context, s *Session, r *Request, resp *ht
 	return httpError(errors.New("its answer is not for this request: " + text.Valid(text.Head(body, 100))))
 }
 
-// noMessage says that what a server sent is not a message.
+// noMessage returns the error for data from the server that is not a message.
 func noMessage(data []byte) error {
 	return errors.New("its answer is not a JSON-RPC message: " + text.Valid(text.Head(bytes.TrimSpace(data), 100)))
 }
 
-// get requests the stream of the session's own messages or, after the event with the id last,
-// the rest of any.
+// get requests the stream of the session's own messages or, if last is set, the rest of any
+// stream after the event with that id.
 func (h *HTTP) get(ctx context.Context, revision, last string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, h.endpoint, http.NoBody)
 	if err != nil {
@@ -187,8 +187,8 @@ func (h *HTTP) get(ctx context.Context, revision, last string) (*http.Response, 
 	return h.do(r, revision)
 }
 
-// openOwn opens the stream of the session's own messages after the event with the id last, ""
-// for none.
+// openOwn opens the stream of the session's own messages after the event with the id last, or
+// from the beginning if last is "".
 func (h *HTTP) openOwn(ctx context.Context, s *Session, last string) (io.ReadCloser, error) {
 	return streamOf(h.get(ctx, s.Revision(), last))
 }
@@ -253,8 +253,8 @@ const (
 	eventStreamType = "text/event-stream"
 )
 
-// do sends a request within the session. The answer has a status that means success, and its
-// body is limited unless it is a stream. Errors are those of [Session.Do].
+// do sends a request within the session. The response has a status that means success, and
+// its body is limited unless it is a stream. Errors are those of [Session.Do].
 func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
 	session := h.sessionID()
 	if session != "" {
@@ -272,7 +272,7 @@ func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
 		err = httpError(errors.New("its session id contains characters other than visible ASCII"))
 	case resp.StatusCode == http.StatusNotFound && session != "":
 		h.mu.Lock()
-		h.lost = h.lost || r.Method == http.MethodPost // some have no streams to get
+		h.lost = h.lost || r.Method == http.MethodPost // some servers answer GET with 404 because they have no stream
 		h.mu.Unlock()
 		err = &SessionLostError{Text: h.refusal(resp).Text}
 	case resp.StatusCode >= 300:
@@ -301,8 +301,8 @@ func contentType(resp *http.Response) string {
 	return kind
 }
 
-// RoundTrip implements [http.RoundTripper] for one request on its way, which may have been
-// redirected.
+// RoundTrip implements [http.RoundTripper] for one request, which may be the result of a
+// redirect.
 func (h *HTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	if webaddr.Origin(r.URL) != h.origin {
 		return nil, fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there", webaddr.Origin(r.URL))

@@ -13,14 +13,14 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// HTTPError reports that a server over HTTP, or the way to it, refused a request, or that what
-// came back cannot be used. The session goes on. It wraps the [*jsonrpc.Error] of the answer,
-// if there was one.
+// HTTPError reports that an HTTP server, or a proxy on the way to it, refused a request, or
+// that the response cannot be used. The session remains usable. It wraps the [*jsonrpc.Error]
+// of the response, if there was one.
 type HTTPError struct {
-	Status int    // of a refusal; 0: there was none
+	Status int    // of a refusal; 0: not a refusal
 	Text   string // status line and first line of the body, or the reason
 
-	needsLogin bool // because a login, or one with more permissions, is needed
+	needsLogin bool // a login, or one with more permissions, is needed
 	cause      error
 }
 
@@ -30,14 +30,14 @@ func (e *HTTPError) Error() string { return e.Text }
 // Unwrap returns the cause, nil if there is none.
 func (e *HTTPError) Unwrap() error { return e.cause }
 
-// SessionLostError reports that a server over HTTP has ended the session (status 404). The
-// request may be made in a new one unless it may have run.
+// SessionLostError reports that an HTTP server has ended the session (status 404). The
+// request may be repeated in a new session unless it may have run.
 type SessionLostError struct {
 	MayHaveRun bool
 	Text       string // status line and first line of the body
 }
 
-// Error returns what happened.
+// Error describes what happened.
 func (e *SessionLostError) Error() string {
 	if e.MayHaveRun {
 		return "the server ended the session; the call may have run, so it was not repeated"
@@ -54,8 +54,8 @@ func (e *LoginError) Error() string { return e.Cause.Error() }
 // Unwrap returns the cause.
 func (e *LoginError) Unwrap() error { return e.Cause }
 
-// httpError returns the error for a request that was not answered as it should. Those of logins
-// and contexts are passed on.
+// httpError returns the error for a request that was not answered correctly. Errors of logins
+// and contexts are returned unchanged.
 func httpError(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok { // its text has the address
 		err = wrapped.Err
@@ -72,7 +72,7 @@ func httpError(err error) error {
 	return &HTTPError{Text: err.Error(), cause: err}
 }
 
-// refusal returns the error for an answer with an error status.
+// refusal returns the error for a response with an error status.
 func (h *HTTP) refusal(resp *http.Response) *HTTPError {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
@@ -88,7 +88,7 @@ func (h *HTTP) refusal(resp *http.Response) *HTTPError {
 	return e
 }
 
-// wantsLogin reports whether an answer refuses a request because a login, or
+// wantsLogin reports whether a response refuses a request because a login, or
 // one with more permissions, is needed (RFC 6750, section 3.1).
 func wantsLogin(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusUnauthorized ||

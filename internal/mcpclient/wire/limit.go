@@ -30,7 +30,7 @@ func (c *CurrentLimit) Load() Limit { return *c.now.Load() }
 // Store changes the limit.
 func (c *CurrentLimit) Store(l Limit) { c.now.Store(&l) }
 
-// size shows a number of bytes.
+// size formats a number of bytes.
 func size(n int64) string {
 	if n >= 1<<20 && n%(1<<20) == 0 {
 		return fmt.Sprintf("%d MiB", n>>20)
@@ -38,8 +38,8 @@ func size(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// limitedBody fails when a body exceeds its limit, which io.LimitReader would
-// hide.
+// limitedBody returns an error when a body exceeds its limit, unlike
+// io.LimitReader, which would truncate it silently.
 type limitedBody struct {
 	io.Closer
 	r     io.Reader
@@ -67,7 +67,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// byteOrderMark is what some programs begin UTF-8 with.
+// byteOrderMark is the UTF-8 byte order mark that some programs print first.
 const byteOrderMark = "\xEF\xBB\xBF"
 
 // withoutMark skips a byte order mark at the beginning.

@@ -15,19 +15,19 @@ import (
 )
 
 // lineReader finds the messages in a server's stdout: lines that are a JSON
-// object or array. Everything else, which many servers print (banners, logs,
-// npm), is skipped up to a limit.
+// object or array. Other output, which many servers print (banners, logs, npm),
+// is skipped up to a limit.
 type lineReader struct {
 	r     *bufio.Reader
 	limit *CurrentLimit
 	log   *slog.Logger
-	first bool // nothing was read yet
+	first bool // nothing has been read yet
 
 	mu      sync.Mutex
 	skipped Skipped
 }
 
-// maxSkipped is how many bytes of text other than messages a server may print.
+// maxSkipped limits how many bytes of other text a server may print.
 const maxSkipped = 1 << 20
 
 // Skipped is text on a server's stdout that is not a message.

@@ -66,11 +66,11 @@ func TestDecodeMessage(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"m"}}`, `response 7  m`},
 		{`{"jsonrpc":"2.0","id":7,"method":"ping"}`, `request 7 ping`},
 		{`{"jsonrpc":"2.0","method":"ping","params":{}}`, `request <nil> ping`},
-		{`{"jsonrpc":"1.0","id":7,"result":{}}`, `malformed message: it does not say "jsonrpc":"2.0" (7)`},
+		{`{"jsonrpc":"1.0","id":7,"result":{}}`, `malformed message: its "jsonrpc" is not "2.0" (7)`},
 		{`{"jsonrpc":"2.0","id":7.5,"result":{}}`, `malformed message: neither a request nor an answer (<nil>)`},
 		{`{"jsonrpc":"2.0","id":1e3,"result":{}}`, `malformed message: neither a request nor an answer (<nil>)`},
 		{`{"jsonrpc":"2.0","id":true,"result":{}}`, `malformed message: neither a request nor an answer (<nil>)`},
-		{`{}`, `malformed message: it does not say "jsonrpc":"2.0" (<nil>)`},
+		{`{}`, `malformed message: its "jsonrpc" is not "2.0" (<nil>)`},
 	}
 	for _, tt := range tests {
 		m, err := decodeMessage(json.RawMessage(tt.in))

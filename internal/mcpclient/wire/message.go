@@ -14,9 +14,9 @@ import (
 // message is one message on its way to the server.
 type message struct {
 	jsonrpc.Message
-	request  *Request // that it is, nil for notifications and answers
+	request  *Request // the request sent, nil for notifications and answers
 	method   string   // of a request or a notification
-	revision string   // to name in a header, "" for none
+	revision string   // sent in a header, "" for none
 }
 
 // decodeMessage decodes a valid JSON object as a message. The result of an
@@ -44,7 +44,7 @@ func decodeMessage(raw json.RawMessage) (jsonrpc.Message, error) {
 	anonymous := answer && jsonx.IsNull(id) && (result != nil || failed)
 	switch {
 	case version != "2.0":
-		return nil, &badMessageError{answer: anonymous, id: answerID(answer, rid), reason: `it does not say "jsonrpc":"2.0"`}
+		return nil, &badMessageError{answer: anonymous, id: answerID(answer, rid), reason: `its "jsonrpc" is not "2.0"`}
 	case answer && !rid.IsValid():
 		return nil, &badMessageError{answer: anonymous, reason: "neither a request nor an answer" + errorText(raw)}
 	case answer && !failed:
@@ -68,7 +68,7 @@ func answerID(answer bool, id jsonrpc.ID) jsonrpc.ID {
 	return id
 }
 
-// messageID decodes an id as the SDK does: a string or an integer.
+// messageID decodes an id like the SDK: as a string or an integer.
 func messageID(raw json.RawMessage) jsonrpc.ID {
 	if s, ok := jsonx.Text(raw); ok {
 		id, _ := jsonrpc.MakeID(s)
@@ -82,7 +82,7 @@ func messageID(raw json.RawMessage) jsonrpc.ID {
 	return id
 }
 
-// errorText returns the message of an error answer, for people.
+// errorText returns the message of an error answer, for display.
 func errorText(raw json.RawMessage) string {
 	if s, ok := jsonx.Text(jsonx.Get(jsonx.Get(raw, "error"), "message")); ok {
 		return " (" + text.Head(s, 300) + ")"

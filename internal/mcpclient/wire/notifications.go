@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what a later revision deprecates, servers of today still do: logging
+//lint:file-ignore SA1019 servers still use logging, which a later revision deprecates
 
 package wire
 
@@ -14,19 +14,19 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxNotification is the longest progress or log message that is passed on, in
-// bytes.
+// maxNotification limits the length of progress and log messages that are
+// passed on, in bytes.
 const maxNotification = 4 << 10
 
-// Change is what a server reports as changed.
+// Change is a change reported by a server.
 type Change struct {
 	List string // tools, prompts or resources; "" for one resource
 	URI  string // of that resource
 }
 
-// notification passes progress to the calls it belongs to, in the order in
+// notification passes progress to the calls that it belongs to, in the order in
 // which the server sent it and thus before the result, and log messages and changes
-// to their receivers. All others are dropped.
+// to their receivers. It drops all other notifications.
 func (s *Session) notification(r *jsonrpc.Request) {
 	switch r.Method {
 	case "notifications/progress":
@@ -82,7 +82,7 @@ func (s *Session) progress(params json.RawMessage) {
 }
 
 // logMessage passes a log message on. The protocol does not say which request it
-// belongs to: the longest-running one is assumed.
+// belongs to, so it is attributed to the longest-running one.
 func (s *Session) logMessage(params json.RawMessage) {
 	var p struct {
 		Level  string          `json:"level"`
@@ -105,10 +105,10 @@ func (s *Session) logMessage(params json.RawMessage) {
 // maxLogLevel is how long a server may take to confirm the log level.
 const maxLogLevel = 100 * time.Millisecond
 
-// askForLogs asks a legacy server for its log messages, once: many send none unless asked. It
-// waits for the answer, since a server may handle requests concurrently and start with the
-// call. Over HTTP, where that costs a round trip, it asks only if all messages are wanted. A
-// modern server is told the level with each request.
+// askForLogs requests log messages from a legacy server, once: many servers send none unless
+// asked. It waits for the answer, since a server may handle requests concurrently and start
+// with the call. Over HTTP, where that costs a round trip, it asks only if all messages are
+// wanted. A modern server gets the level with each request.
 func (s *Session) askForLogs(ctx context.Context) {
 	s.logs.Do(func() {
 		level := s.opts.LogLevel

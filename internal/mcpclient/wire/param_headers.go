@@ -27,14 +27,14 @@ const headerKeyword = "x-mcp-header"
 // maxSchemaDepth limits the nesting of schemas that are searched for the keyword.
 const maxSchemaDepth = 100
 
-// NamesParamHeaders reports whether a schema may require that; it only searches for
-// the keyword.
+// NamesParamHeaders reports whether a schema may contain the keyword; it only
+// searches the text.
 func NamesParamHeaders(raw json.RawMessage) bool {
 	return bytes.Contains(raw, []byte(`"`+headerKeyword+`"`))
 }
 
-// CheckParamHeaders returns what is wrong with the headers that an input schema
-// asks for. A client that speaks streamable HTTP must not offer a tool with
+// CheckParamHeaders returns an error if an input schema requires headers that
+// are invalid. A client that speaks streamable HTTP must not offer a tool with
 // such a schema: the server would refuse calls without the headers.
 func CheckParamHeaders(inputSchema json.RawMessage) error {
 	if !NamesParamHeaders(inputSchema) {
@@ -88,7 +88,7 @@ func (m *headerCheck) header(value, kind json.RawMessage, reachable bool) error 
 	name, ok := jsonx.Text(value)
 	switch {
 	case !ok || name == "":
-		return errors.New("its " + headerKeyword + " is not a name")
+		return errors.New("its " + headerKeyword + " is not a non-empty string")
 	case !reachable:
 		return fmt.Errorf("its %s %s is not reachable through properties alone", headerKeyword, text.Quote(name))
 	case !httpguts.ValidHeaderFieldName(name):
@@ -128,9 +128,10 @@ func addParamHeaders(out http.Header, schema, params json.RawMessage, depth int)
 	}
 }
 
-// headerText returns a param as a header shows it; ok is false if none does.
+// headerText returns a param as a header value; ok is false if the param cannot
+// be sent in a header.
 func headerText(value json.RawMessage) (s string, ok bool) {
-	const exact = 1<<53 - 1 // the integers that every reader of JSON knows
+	const exact = 1<<53 - 1 // the integers that every JSON parser represents exactly
 	switch jsonx.KindOf(value) {
 	case jsonx.String:
 		return jsonx.Text(value)
@@ -143,7 +144,8 @@ func headerText(value json.RawMessage) (s string, ok bool) {
 	return "", false
 }
 
-// encodeHeader wraps what a header cannot carry as it is, or what looks as if it were wrapped.
+// encodeHeader encodes a value that a header cannot carry as it is, or that looks like an
+// encoded one.
 func encodeHeader(s string) string {
 	const before, after = "=?base64?", "?="
 	odd := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) >= 0

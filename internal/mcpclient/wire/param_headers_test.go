@@ -14,8 +14,8 @@ func TestCheckParamHeaders(t *testing.T) {
 		{"nested", property(`{"type":"object","properties":{"b":{"x-mcp-header":"B","type":"integer"}}}`), ""},
 		{"a param of that name", `{"type":"object","properties":{"x-mcp-header":{"type":"array"}}}`, ""},
 		{"data", property(`{"type":"array","default":[{"x-mcp-header":""}],"enum":[{"x-mcp-header":1}]}`), ""},
-		{"empty", property(`{"type":"string","x-mcp-header":""}`), "is not a name"},
-		{"no string", property(`{"type":"string","x-mcp-header":5}`), "is not a name"},
+		{"empty", property(`{"type":"string","x-mcp-header":""}`), "is not a non-empty string"},
+		{"not a string", property(`{"type":"string","x-mcp-header":5}`), "is not a non-empty string"},
 		{"number", property(`{"type":"number","x-mcp-header":"A"}`), "not a string, integer or boolean"},
 		{"untyped", property(`{"x-mcp-header":"A"}`), "not a string, integer or boolean"},
 		{"nullable", property(`{"type":["string","null"],"x-mcp-header":"A"}`), "not a string, integer or boolean"},
@@ -56,13 +56,13 @@ func TestParamHeaders(t *testing.T) {
 		{"text", `{"s":"eu-west"}`, "Mcp-Param-S: eu-west\r\n"},
 		{"integer", `{"n":-7}`, "Mcp-Param-N: -7\r\n"},
 		{"integer with a fraction of zero", `{"n":1e3}`, "Mcp-Param-N: 1000\r\n"},
-		{"no integer", `{"n":1.5}`, ""},
-		{"more than readers know exactly", `{"n":9007199254740993}`, ""},
+		{"not an integer", `{"n":1.5}`, ""},
+		{"an integer beyond exact precision", `{"n":9007199254740993}`, ""},
 		{"boolean", `{"b":false}`, "Mcp-Param-B: false\r\n"},
 		{"nested", `{"in":{"deep":"x"}}`, "Mcp-Param-Deep: x\r\n"},
-		{"not for a header", `{"s":"a\r\nb"}`, "Mcp-Param-S: =?base64?YQ0KYg==?=\r\n"},
+		{"needs encoding", `{"s":"a\r\nb"}`, "Mcp-Param-S: =?base64?YQ0KYg==?=\r\n"},
 		{"space around", `{"s":" a"}`, "Mcp-Param-S: =?base64?IGE=?=\r\n"},
-		{"already wrapped", `{"s":"=?base64?eA==?="}`, "Mcp-Param-S: =?base64?PT9iYXNlNjQ/ZUE9PT89?=\r\n"},
+		{"looks encoded", `{"s":"=?base64?eA==?="}`, "Mcp-Param-S: =?base64?PT9iYXNlNjQ/ZUE9PT89?=\r\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -15,16 +15,17 @@ import (
 )
 
 const (
-	// MaxServerRequests is how many requests from a server may await our answer. Further
-	// ones are refused at once.
+	// MaxServerRequests limits how many requests from a server may await our answer.
+	// Further requests are refused at once.
 	MaxServerRequests = 16
-	// maxRefusals is how many refusals may wait to be written; further requests are
-	// dropped.
+	// maxRefusals limits how many refusals may wait to be written; further requests
+	// are dropped.
 	maxRefusals = 256
 	// replyTime limits the time for writing an answer to a server that may not be
 	// reading.
 	replyTime = 5 * time.Second
-	// codeBusy is our error code for a request that may be repeated later.
+	// codeBusy is our error code for a request that the server may repeat
+	// later.
 	codeBusy = -32000
 )
 
@@ -36,15 +37,15 @@ type questions struct {
 	completions map[string]chan struct{} // by the id of the elicitation
 }
 
-// The causes for which the context of a question ends.
+// The causes with which the context of a question is canceled.
 var (
 	ErrRequestOver = errors.New("the request during which the server asked is over")
 	ErrWithdrawn   = errors.New("the server withdrew its question")
 )
 
 // question answers a request from the server while reading goes on. The protocol does not say
-// which of our requests it is about; the longest-running one is assumed. ctx may be that of
-// any request, so that only its values of no client are passed on.
+// which of our requests it is about, so it is attributed to the longest-running one. ctx may
+// belong to any request, so its values about the calling client are not passed on.
 func (s *Session) question(ctx context.Context, r *jsonrpc.Request) {
 	ctx, cancel := context.WithCancelCause(caller.With(context.WithoutCancel(ctx), nil))
 	s.mu.Lock()
@@ -76,7 +77,7 @@ func (s *Session) question(ctx context.Context, r *jsonrpc.Request) {
 	})
 }
 
-// respond returns the answer to a request of the server.
+// respond returns the answer to a request from the server.
 func (s *Session) respond(ctx context.Context, during *ask.Request, r *jsonrpc.Request) (json.RawMessage, error) {
 	switch {
 	case r.Method == "ping":
@@ -87,9 +88,9 @@ func (s *Session) respond(ctx context.Context, during *ask.Request, r *jsonrpc.R
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not a request that clients answer: " + text.Quote(r.Method)}
 }
 
-// during returns the request of ours to which a question from the server is attributed:
-// the one that has been running longest, nil if none is running. If requests of several
-// clients are running, it returns one that allows no question. s.mu is held.
+// during returns our request to which a question from the server is attributed: the
+// longest-running one, or nil if none is running. If requests of several clients are
+// running, it returns one that allows no questions. s.mu is held.
 func (s *Session) during() *ask.Request {
 	var oldest *Request
 	var all []*ask.Request
@@ -113,8 +114,8 @@ func (s *Session) during() *ask.Request {
 	return oldest.Asked
 }
 
-// endQuestionsOfNoRequest cancels the open questions if no request of ours is running any
-// more. s.mu is held.
+// endQuestionsOfNoRequest cancels the open questions if none of our requests is running
+// any more. s.mu is held.
 func (s *Session) endQuestionsOfNoRequest() {
 	if len(s.questions.running) > 0 && s.during() == nil {
 		s.endQuestions(ErrRequestOver)
@@ -153,7 +154,7 @@ func (s *Session) reply(ctx context.Context, r *jsonrpc.Response) {
 	}
 }
 
-// withdraw ends a question that the server cancels.
+// withdraw ends a question that the server has canceled.
 func (s *Session) withdraw(params json.RawMessage) {
 	id := messageID(jsonx.Get(params, "requestId"))
 	s.mu.Lock()
@@ -164,7 +165,7 @@ func (s *Session) withdraw(params json.RawMessage) {
 }
 
 // Completion is an [ask.Completion]: the server reports with
-// notifications/elicitation/complete that the person has finished at an address.
+// notifications/elicitation/complete that the user has finished at a URL.
 func (s *Session) Completion(elicitationID string) (<-chan struct{}, func()) {
 	done := make(chan struct{})
 	if elicitationID == "" {

@@ -13,9 +13,9 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// receiveAll receives what is in one valid JSON text: a message or, up to revision
-// 2025-03-26, a list of messages. The error says why it is no message, or which of the
-// list is none.
+// receiveAll receives the messages in a valid JSON text: one message or, up to
+// revision 2025-03-26, a list of messages. It returns an error for anything that is
+// not a message.
 func (s *Session) receiveAll(ctx context.Context, data json.RawMessage) error {
 	if jsonx.KindOf(data) != jsonx.Array {
 		m, err := decodeMessage(data)
@@ -36,8 +36,8 @@ func (s *Session) receiveAll(ctx context.Context, data json.RawMessage) error {
 	return malformed
 }
 
-// receive receives one message, from any stream. What arrives first is passed on first, so
-// that progress precedes its result.
+// receive receives one message from any stream. Messages are passed on in the order of
+// their arrival, so that progress precedes its result.
 func (s *Session) receive(ctx context.Context, m jsonrpc.Message) {
 	s.trace("from server", m)
 	s.receiving.Lock()
@@ -54,7 +54,7 @@ func (s *Session) receive(ctx context.Context, m jsonrpc.Message) {
 	}
 }
 
-// answer gives an answer to the request that it is for.
+// answer passes an answer to its request.
 func (s *Session) answer(m *jsonrpc.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,8 @@ func (s *Session) answer(m *jsonrpc.Response) {
 	}
 }
 
-// idOf returns the number of one of our requests: some servers return it as a string.
+// idOf returns the id of one of our requests as a number: some servers return it as a
+// string.
 func idOf(id jsonrpc.ID) (int64, bool) {
 	switch id := id.Raw().(type) {
 	case int64:
@@ -92,8 +93,8 @@ func idOf(id jsonrpc.ID) (int64, bool) {
 	return 0, false
 }
 
-// receiveMalformed fails a request if it is clear that a malformed message was meant to
-// answer it, so that it does not wait for its time limit.
+// receiveMalformed fails a request if a malformed message was clearly meant to answer
+// it, so that the request does not have to time out.
 func (s *Session) receiveMalformed(err error) {
 	s.opts.Logger.Warn("malformed message from the server", "error", err.Error())
 	var bad *badMessageError
@@ -115,7 +116,8 @@ func (s *Session) receiveMalformed(err error) {
 	r.answer(nil, malformed(bad.Error()))
 }
 
-// only returns the request that waits for an answer, nil if several do. s.mu is held.
+// only returns the only unanswered request, or nil if there is not exactly one. s.mu
+// is held.
 func (s *Session) only() (only *Request) {
 	for _, r := range s.pending {
 		switch {

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 what a later revision deprecates, servers of today still use: logging, roots
+//lint:file-ignore SA1019 servers still use logging and roots, which a later revision deprecates
 
 package wire
 
@@ -17,15 +17,15 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Request is one request to a server: what is asked, and its state from being sent to being
+// Request is one request to a server: its method and params, and its state until it is
 // answered. [Session.Do] may send it several times, one after the other.
 type Request struct {
 	Method string
 	Params json.RawMessage // a JSON object without _meta, or nil
 
-	// Asked is the request during which the server may ask; nil: it must not. The server
-	// may then also send log messages, and learns what the client can be asked on whose
-	// behalf the request is made.
+	// Asked is the request during which the server may ask questions; if nil, it must
+	// not. If it is set, the server may also send log messages, and learns the
+	// capabilities of the client that made the request.
 	Asked    *ask.Request
 	Progress func(registry.Progress) // receives the progress before the result; may be nil
 
@@ -35,13 +35,13 @@ type Request struct {
 	revision *string // of the handshake; nil: the negotiated one
 
 	id       int64
-	cancel   context.CancelCauseFunc // makes it fail
+	cancel   context.CancelCauseFunc // fails the request
 	answered chan struct{}           // closed when result or err is set
 	result   json.RawMessage
 	err      error
 }
 
-// token is the progress token of the request, which no other of the session has.
+// token is the progress token of the request, unique within the session.
 func (r *Request) token() string { return "toolreg-" + strconv.FormatInt(r.id, 10) }
 
 func (r *Request) isAnswered() bool {
@@ -53,14 +53,15 @@ func (r *Request) isAnswered() bool {
 	}
 }
 
-// answer ends a request. Its session's lock is held, and it is not answered yet.
+// answer ends a request that is not answered yet. The lock of its session is
+// held.
 func (r *Request) answer(result json.RawMessage, err error) {
 	r.result, r.err = result, err
 	close(r.answered)
 }
 
-// params returns the params of a request as they are sent: those given, with what a revision of
-// the protocol wants in _meta.
+// params returns the params of a request as sent: the given ones, and the _meta members that a
+// revision of the protocol requires.
 func (s *Session) params(r *Request, revision string) json.RawMessage {
 	meta := map[string]any{}
 	if r.Progress != nil {
@@ -88,8 +89,8 @@ func (s *Session) params(r *Request, revision string) json.RawMessage {
 	return slices.Concat(head, []byte(","), params[1:])
 }
 
-// capabilities returns what the server may ask for. Without a workspace there are no roots,
-// which the SDK's type cannot say by itself.
+// capabilities returns the client capabilities. Without a workspace they do not include
+// roots, which the SDK's type cannot express.
 func (s *Session) capabilities() any {
 	return struct {
 		*mcp.ClientCapabilities

@@ -15,37 +15,38 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Options say who speaks with a server, and who hears what it says unasked.
+// Options configure a session: the identity of the client, and the receivers of
+// messages that the server sends on its own.
 type Options struct {
 	Client       mcp.Implementation      // our name and version
 	Capabilities *mcp.ClientCapabilities // what the server may ask for
-	LogLevel     string                  // the lowest level of log messages that is asked for, "" for none
+	LogLevel     string                  // the lowest level of log messages to request, "" for none
 
 	Logger *slog.Logger // protocol details (debug) and malformed messages (warn); not nil
 
 	// Answer answers a request from the server for which [ask.IsQuestion] reports true.
-	// during is the request of ours that was running when it arrived, nil if none was.
+	// during is our request that was running when it arrived, nil if none was.
 	Answer func(ctx context.Context, during *ask.Request, method string, params json.RawMessage) (json.RawMessage, error)
 
 	// Changed is called when the server reports a change. It must return at once, and may
 	// be nil.
 	Changed func(Change)
 
-	// LogMessage receives the server's log messages, each with the request of ours that
-	// was running when it arrived, nil if none was. If LogMessage is nil, they are
+	// LogMessage receives the server's log messages, each with our request that was
+	// running when it arrived, nil if none was. If LogMessage is nil, log messages are
 	// dropped.
 	LogMessage func(during *ask.Request, level, logger, text string)
 }
 
-// Link carries messages to a server and back: [NewStdio], [NewHTTP] and [NewSSE] return
-// one. It serves one session.
+// Link carries messages to a server and back. It is created by [NewStdio], [NewHTTP] or
+// [NewSSE], and serves one session.
 type Link interface {
-	// run passes on what the server sends, until the connection has ended or ctx is done.
-	// It returns why it ended.
+	// run passes on what the server sends, until the connection ends or ctx is done. It
+	// returns the reason.
 	run(ctx context.Context, s *Session) error
-	// send sends a message, and over streamable HTTP also receives what is sent back. A
-	// nil error means that the request in m, if there is one, has its answer or will get
-	// it through run.
+	// send sends a message, and over streamable HTTP also receives the response. A nil
+	// error means that the request in m, if there is one, has its answer or will get it
+	// through run.
 	send(ctx context.Context, s *Session, m message) error
 }
 
@@ -58,15 +59,15 @@ type Session struct {
 	link   Link
 	cancel context.CancelFunc
 	done   <-chan struct{} // closed by Close, and when the connection has ended
-	over   chan struct{}   // closed when nothing can come from the server any more
+	over   chan struct{}   // closed when no more messages can arrive from the server
 
 	receiving sync.Mutex // one message is received at a time
-	logs      sync.Once  // log messages were asked for
+	logs      sync.Once  // requests log messages
 
 	mu         sync.Mutex
-	opening    opening            // by Handshake
-	err        error              // why it is over
-	closed     bool               // by Close
+	opening    opening            // set by Handshake
+	err        error              // why the session ended
+	closed     bool               // set by Close
 	waited     bool               // Wait was called: no more goroutines are started
 	serial     int64              // the id of the last request
 	pending    map[int64]*Request // still unanswered
@@ -75,7 +76,7 @@ type Session struct {
 	running    sync.WaitGroup
 }
 
-// Start begins to listen to a server. Values of ctx reach what runs in the background, which
+// Start starts to receive from a server. Values of ctx are passed to background work, which
 // ends with [Session.Close] or with ctx. Call [Session.Handshake] next, and in any case Close
 // and [Session.Wait].
 func Start(ctx context.Context, link Link, opts Options) *Session {
@@ -107,10 +108,10 @@ func (s *Session) Alive() bool {
 // Do makes a request and returns its result as the server sent it. It may be called again
 // with the same request, which is then sent again.
 //
-// Errors are a [*jsonrpc.Error] of the server; a [*HTTPError] if the server or the way to it
+// Errors are a [*jsonrpc.Error] from the server; a [*HTTPError] if the server or a proxy
 // refused the request, which may wrap the former; a [*LoginError]; a [*SessionLostError]; the
-// reason for which the connection ended, such as io.EOF; the cause of ctx. If ctx ends first,
-// the server has been told so.
+// reason for which the connection ended, such as io.EOF; or the cause of ctx. If ctx ends
+// first, the server is told that the answer is no longer needed.
 func (s *Session) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
 	if r.Asked != nil {
 		s.askForLogs(ctx)
@@ -137,7 +138,7 @@ func (s *Session) exchange(ctx context.Context, r *Request) (json.RawMessage, er
 		return nil, err
 	}
 	defer s.forget(r)
-	stop := context.AfterFunc(within, func() { s.forget(r) }) // no progress or question reaches one who has gone
+	stop := context.AfterFunc(within, func() { s.forget(r) }) // a canceled caller gets no more progress or questions
 	defer stop()
 	if err = s.send(within, m); err == nil {
 		select {
@@ -165,7 +166,7 @@ func (s *Session) exchange(ctx context.Context, r *Request) (json.RawMessage, er
 	return nil, s.err
 }
 
-// begin enters a request into the table, and returns its message.
+// begin adds a request to the table, and returns its message.
 func (s *Session) begin(r *Request, cancel context.CancelCauseFunc) (message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +188,7 @@ func (s *Session) begin(r *Request, cancel context.CancelCauseFunc) (message, er
 	return m, nil
 }
 
-// forget drops a request that nobody waits for any more.
+// forget drops a request whose caller no longer waits.
 func (s *Session) forget(r *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,15 +199,15 @@ func (s *Session) forget(r *Request) {
 }
 
 const (
-	// maxCancelled is how long a canceled request waits for notifications/cancelled to be
-	// written: a process that ends at once would never send it.
+	// maxCancelled limits how long a canceled request waits for notifications/cancelled
+	// to be written: if the process exited at once, it would never be sent.
 	maxCancelled = 250 * time.Millisecond
 	// cancelTime limits the time for writing it to a server that may not be reading.
 	cancelTime = 5 * time.Second
 )
 
-// sayCancelled tells the server that nobody waits for the answer to a request. The protocol
-// forbids it for those of the handshake.
+// sayCancelled tells the server that the answer to a request is no longer needed. The
+// protocol forbids canceling the requests of the handshake.
 func (s *Session) sayCancelled(ctx context.Context, r *Request) {
 	if r.Method == methodInitialize || r.Method == methodDiscover {
 		return
@@ -224,7 +225,7 @@ func (s *Session) sayCancelled(ctx context.Context, r *Request) {
 	}
 }
 
-// notify sends a notification. That it fails is only logged.
+// notify sends a notification. Failures are only logged.
 func (s *Session) notify(ctx context.Context, method string, params json.RawMessage) {
 	m := message{method: method, revision: s.Revision(), Message: &jsonrpc.Request{Method: method, Params: params}}
 	if err := s.send(ctx, m); err != nil {
@@ -237,7 +238,7 @@ func (s *Session) send(ctx context.Context, m message) error {
 	return s.link.send(ctx, s, m)
 }
 
-// trace logs which messages come and go, but not their content.
+// trace logs which messages are sent and received, but not their content.
 func (s *Session) trace(direction string, m jsonrpc.Message) {
 	switch m := m.(type) {
 	case *jsonrpc.Request:
@@ -247,15 +248,15 @@ func (s *Session) trace(direction string, m jsonrpc.Message) {
 	}
 }
 
-// UnexpectedAnswer returns the id of an answer that belonged to no request.
+// UnexpectedAnswer returns the id of an answer that did not match any request.
 func (s *Session) UnexpectedAnswer() (id string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unexpected, s.unexpected != ""
 }
 
-// Close ends the session: requests fail with cause, and the server is told. It returns at
-// once, and may be called more than once. cause must not be nil.
+// Close ends the session: pending requests fail with cause, and the server is told. It
+// returns at once, and may be called more than once. cause must not be nil.
 func (s *Session) Close(cause error) {
 	s.mu.Lock()
 	s.closed = true
@@ -267,8 +268,8 @@ func (s *Session) Close(cause error) {
 	s.cancel()
 }
 
-// Wait returns when everything that the session had running has ended. Call Close first. A
-// server over stdio must have ended as well.
+// Wait returns when all goroutines of the session have ended. Call Close first. A server
+// over stdio must have exited as well.
 func (s *Session) Wait() {
 	<-s.over
 	s.mu.Lock()
@@ -277,7 +278,8 @@ func (s *Session) Wait() {
 	s.running.Wait()
 }
 
-// spawn runs f, which must return when the session is closed, and reports whether it does.
+// spawn runs f in a goroutine unless Wait was called, and reports whether it does. f must
+// return when the session is closed.
 func (s *Session) spawn(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,8 +290,8 @@ func (s *Session) spawn(f func()) bool {
 	return true
 }
 
-// whileOpen runs f in the background with a context that ends with the session, or when stop
-// is called. Values are those of ctx.
+// whileOpen runs f in the background with the values of ctx, in a context that ends with the
+// session or when stop is called.
 func (s *Session) whileOpen(ctx context.Context, f func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})

@@ -48,7 +48,7 @@ func (p *pipe) send(ctx context.Context, _ *Session, m message) error {
 	}
 }
 
-// connected returns a session, and the server's end of it.
+// connected returns a session and the server's end of its link.
 func connected(t *testing.T, o Options) (*Session, *pipe) {
 	t.Helper()
 	o.Logger = slog.New(slog.DiscardHandler)
@@ -62,7 +62,7 @@ func connected(t *testing.T, o Options) (*Session, *pipe) {
 	return s, server
 }
 
-// gets returns what the server gets next, "nothing" where that does not come.
+// gets returns the messages that the server receives next, or "nothing".
 func (p *pipe) gets() string {
 	select {
 	case <-time.After(time.Minute):
@@ -88,7 +88,7 @@ func (p *pipe) says(messages ...string) {
 	}
 }
 
-// outcome is what a request came to.
+// outcome is the outcome of a request.
 type outcome struct {
 	result string
 	err    error
@@ -110,7 +110,7 @@ func tool(asked *ask.Request) *Request {
 	return &Request{Method: "tools/call", Params: json.RawMessage(`{"name":"x"}`), Asked: asked}
 }
 
-// The result is passed on as it came, after the progress that came before.
+// The result is passed on unchanged, after the progress that preceded it.
 func TestRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t, Options{})
@@ -138,7 +138,7 @@ func TestRequest(t *testing.T) {
 	})
 }
 
-// A request is over for the server when nobody waits for it any more.
+// The server is told when the answer to a request is no longer needed.
 func TestCancelledRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t, Options{})
@@ -176,7 +176,7 @@ func TestAnswersToNoRequest(t *testing.T) {
 		_, stop := call(t, s, tool(nil))
 		server.gets()
 		stop()
-		server.gets() // that it is over
+		server.gets() // notifications/cancelled
 		server.says(`"id":1,"result":{}`)
 		synctest.Wait()
 		if got, ok := s.UnexpectedAnswer(); ok {
@@ -190,8 +190,8 @@ func TestAnswersToNoRequest(t *testing.T) {
 	})
 }
 
-// asking returns a session whose questions wait for their end, and tells of each end what it
-// was.
+// asking returns a session whose questions wait until they are canceled, and a channel of
+// the causes.
 func asking(t *testing.T) (*Session, *pipe, chan error) {
 	t.Helper()
 	ends := make(chan error, MaxServerRequests)
@@ -207,7 +207,7 @@ func question(n int) string {
 	return fmt.Sprintf(`"id":%d,"method":"elicitation/create","params":{}`, n)
 }
 
-func TestQuestionIsAboutTheOldestRequest(t *testing.T) {
+func TestQuestionBelongsToTheOldestRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []*ask.Request
 		s, server := connected(t, Options{Answer: func(_ context.Context, during *ask.Request, _ string, _ json.RawMessage) (json.RawMessage, error) {
@@ -246,7 +246,7 @@ func TestQuestionsEnd(t *testing.T) {
 		name  string
 		end   func(server *pipe, stop context.CancelFunc)
 		cause error
-		then  []string // the server gets
+		then  []string // messages that the server receives
 	}{
 		{"with the request", func(_ *pipe, stop context.CancelFunc) { stop() }, ErrRequestOver,
 			[]string{`7 {"action":"cancel"}`, `<nil> notifications/cancelled {"reason":"context canceled","requestId":1}`}},
@@ -298,7 +298,7 @@ func TestTooManyQuestions(t *testing.T) {
 			<-ends
 			server.gets()
 		}
-		server.gets()              // that the request is over
+		server.gets()              // notifications/cancelled
 		server.says(question(100)) // there is room again
 		synctest.Wait()
 		if len(ends) != 0 {
@@ -311,8 +311,8 @@ func TestTooManyQuestions(t *testing.T) {
 	})
 }
 
-// What clients answer without a person, and what they do not know.
-func TestRequestsOfTheServer(t *testing.T) {
+// Clients answer some requests without the user, and refuse unknown ones.
+func TestRequestsFromTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, server := connected(t, Options{})
 		server.says(`"id":"a","method":"ping"`)

@@ -13,7 +13,7 @@ type signal struct {
 
 func newSignal() *signal { return &signal{c: make(chan struct{})} }
 
-func (s *signal) give() { s.once.Do(func() { close(s.c) }) }
+func (s *signal) close() { s.once.Do(func() { close(s.c) }) }
 
 // waitFor waits up to d for c to be closed.
 func waitFor(c <-chan struct{}, d time.Duration) {

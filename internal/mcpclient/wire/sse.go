@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
-// SSE is the [Link] over HTTP of revision 2024-11-05: one stream brings all messages of the
-// server, which names the address for ours in its first event.
+// SSE is the [Link] over HTTP of revision 2024-11-05: one stream delivers all messages of
+// the server, and its first event contains the URL to which ours are posted.
 type SSE struct {
 	http    *HTTP
 	address string  // for our messages
@@ -41,7 +41,7 @@ func (l *SSE) run(ctx context.Context, s *Session) error {
 			if l.address, err = l.resolve(string(e.data)); err != nil {
 				return httpError(err)
 			}
-			l.named.give()
+			l.named.close()
 		case e.isMessage() && jsonx.Valid(e.data):
 			if err := s.receiveAll(ctx, e.data); err != nil {
 				s.receiveMalformed(err)
@@ -52,7 +52,7 @@ func (l *SSE) run(ctx context.Context, s *Session) error {
 	}
 }
 
-// resolve returns the address that a server names for our messages.
+// resolve returns the URL that a server specifies for our messages.
 func (l *SSE) resolve(reference string) (string, error) {
 	base, err := url.Parse(l.http.endpoint)
 	if err != nil {
@@ -60,7 +60,7 @@ func (l *SSE) resolve(reference string) (string, error) {
 	}
 	u, err := base.Parse(reference)
 	if err != nil {
-		return "", errors.New("the address that it names for messages is malformed")
+		return "", errors.New("its endpoint event contains a malformed URL")
 	}
 	if webaddr.Origin(u) != l.http.origin {
 		return "", fmt.Errorf("it refers to an address at another origin, %s; nothing was sent there", webaddr.Origin(u))
@@ -72,7 +72,7 @@ func (l *SSE) resolve(reference string) (string, error) {
 func (l *SSE) send(ctx context.Context, s *Session, m message) error {
 	select {
 	case <-l.named.c:
-	case <-s.over: // the session knows why
+	case <-s.over: // the session has the reason
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

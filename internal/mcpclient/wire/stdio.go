@@ -17,7 +17,7 @@ import (
 // Stdio is the [Link] to a running child process: newline-delimited JSON on its stdin and
 // stdout.
 type Stdio struct {
-	Child *process.Child // stopping it is the caller's
+	Child *process.Child // the caller stops it
 
 	lines  *lineReader // over the child's stdout
 	frames chan *frame
@@ -27,25 +27,24 @@ type Stdio struct {
 // frame is one message on its way to the server's stdin.
 type frame struct {
 	data      []byte
-	abandoned atomic.Bool // its writer waits no longer
+	abandoned atomic.Bool // send no longer waits for it
 	sent      chan error
 }
 
-// NewStdio returns the link to a child. limit applies to one line; log, which must not be nil,
+// NewStdio returns the link to a child. limit applies to one line. log, which must not be nil,
 // gets a warning about text that is not a message.
 func NewStdio(child *process.Child, limit *CurrentLimit, log *slog.Logger) *Stdio {
 	return &Stdio{Child: child, lines: newLineReader(child.Stdout, limit, log), frames: make(chan *frame), done: newSignal()}
 }
 
-// Skipped returns the text that the server has printed so far that is not a
-// message.
+// Skipped returns the text so far on the server's stdout that is not a message.
 func (l *Stdio) Skipped() Skipped { return l.lines.skippedSoFar() }
 
-// run implements [Link]. It reads until stdout has ended, even after ctx has: a server that blocks
-// on its stdout would not notice that its stdin was closed.
+// run implements [Link]. It reads until the end of stdout, even after ctx is done: a server that
+// blocks writing to its stdout would not notice that its stdin was closed.
 func (l *Stdio) run(ctx context.Context, s *Session) error {
 	s.spawn(l.writeFrames)
-	defer l.done.give()
+	defer l.done.close()
 	defer context.AfterFunc(ctx, l.close)()
 	for {
 		line, err := l.lines.next()
@@ -66,7 +65,7 @@ func (l *Stdio) run(ctx context.Context, s *Session) error {
 }
 
 // send implements [Link]. It returns when the message is written or ctx is done, whichever comes
-// first. Once begun, a message is always written in full, so that the ones after it stay
+// first. A message that was begun is always written in full, so that the ones after it stay
 // readable.
 func (l *Stdio) send(ctx context.Context, _ *Session, m message) error {
 	data, err := jsonrpc.EncodeMessage(m.Message)
@@ -110,6 +109,6 @@ func (l *Stdio) writeFrames() {
 // close closes the server's stdin, which asks it to exit and unblocks a
 // pending write, and returns at once.
 func (l *Stdio) close() {
-	l.done.give()
-	_ = l.Child.Stdin.Close() // a server that has gone closed it for us
+	l.done.close()
+	_ = l.Child.Stdin.Close() // the pipe may be broken already
 }

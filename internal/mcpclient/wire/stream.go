@@ -14,18 +14,18 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// A server of a legacy revision sends messages that belong to none of our
+// A server of a legacy revision sends messages that do not belong to any of our
 // requests, such as roots/list or log messages, on a stream of the session's own
-// (revision 2025-11-25, transports, "Listening for Messages from the Server"). A
-// server that asks something while the stream is not open drops its question,
-// and then waits for the answer. So the request for the stream is written first
-// of all, before notifications/initialized, which makes some servers ask; and
-// what the server may ask during waits until the stream is open or refused, but
-// not for long. Nothing else waits: a server that has no stream, or cannot keep
-// it open, loses nothing.
+// (revision 2025-11-25, transports, "Listening for Messages from the Server").
+// If the stream is not open when a server asks a question, the server drops the
+// question and then waits for the answer. So the request for the stream is
+// written first, before notifications/initialized, which makes some servers ask;
+// and requests during which the server may ask wait until the stream is open or
+// refused, but not for long. No other request waits: a server that has no
+// stream, or cannot keep it open, loses nothing.
 
-// confirmation is the end of a legacy handshake over streamable HTTP. What fails counts as
-// done.
+// confirmation is the end of a legacy handshake over streamable HTTP. A failed step is
+// treated as done.
 type confirmation struct {
 	requested *signal // the request for the session's own stream was written
 	open      *signal // and answered
@@ -47,41 +47,41 @@ func (s *Session) confirm(ctx context.Context) {
 	s.opening.confirmed = c
 	s.mu.Unlock()
 	s.whileOpen(ctx, func(ctx context.Context) {
-		defer c.requested.give()
-		defer c.open.give()
+		defer c.requested.close()
+		defer c.open.close()
 		if h.sessionID() == "" {
 			return
 		}
 		s.listenUntil(whenWritten(ctx, c.requested), h.maxEvent, func(ctx context.Context, last string) (io.ReadCloser, error) {
-			defer c.open.give()
+			defer c.open.close()
 			return h.openOwn(ctx, s, last)
 		})
 	})
 	limit := time.NewTimer(maxRequestWait)
 	defer limit.Stop()
-	select { // no other request takes the connection that is open
+	select { // so that no other request takes the open connection
 	case <-c.requested.c:
 	case <-limit.C:
 	case <-ctx.Done():
 	}
 	s.whileOpen(ctx, func(ctx context.Context) {
-		defer c.answered.give()
-		defer c.written.give()
+		defer c.answered.close()
+		defer c.written.close()
 		s.notify(whenWritten(ctx, c.written), method, json.RawMessage("{}"))
 	})
 }
 
 const (
-	// maxRequestWait is how long the request for the stream may take to be written, which
+	// maxRequestWait limits how long writing the request for the stream may take, which
 	// may need a new connection.
 	maxRequestWait = 5 * time.Second
-	// maxStreamWait is how long the stream may then take to open.
+	// maxStreamWait limits how long the stream may then take to open.
 	maxStreamWait = 250 * time.Millisecond
 )
 
-// awaitOpen waits until the server is ready for a request. A request for a list does not
-// wait for the answer to notifications/initialized, because it can be repeated: early is
-// closed when that answer has come, and nil if it has.
+// awaitOpen waits until the server is ready for a request. A request for a list can be
+// repeated, so it does not wait for the answer to notifications/initialized: early is
+// closed when that answer arrives, and nil if it has arrived.
 func (s *Session) awaitOpen(ctx context.Context, r *Request) (early <-chan struct{}) {
 	s.mu.Lock()
 	c := s.opening.confirmed
@@ -110,14 +110,14 @@ func (s *Session) awaitOpen(ctx context.Context, r *Request) (early <-chan struc
 	select {
 	case <-c.open.c:
 	case <-timer.C:
-		c.open.give() // no request waits any more
+		c.open.close() // no request waits any more
 	case <-ctx.Done():
 	}
 	return nil
 }
 
-// Listen asks a modern server for notifications until stop is called (revision 2026-07-28,
-// subscriptions/listen). If the server refuses, there are none.
+// Listen subscribes to notifications of a modern server until stop is called (revision
+// 2026-07-28, subscriptions/listen). If the server refuses, no notifications arrive.
 func (s *Session) Listen(ctx context.Context, wanted mcp.NotificationSubscriptions) (stop func()) {
 	r := &Request{Method: methodListen, Params: marshal(map[string]any{"notifications": &wanted})}
 	h, ok := s.link.(*HTTP)
@@ -139,16 +139,18 @@ func (s *Session) Listen(ctx context.Context, wanted mcp.NotificationSubscriptio
 	})
 }
 
-// whenWritten returns a context whose request gives a signal when it is written.
+// whenWritten returns a context for a request that closes a signal when it is
+// written.
 func whenWritten(ctx context.Context, written *signal) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.give() }})
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.close() }})
 }
 
-// maxListens is how often in a row a stream that delivers nothing is reopened.
+// maxListens limits how often in a row a stream that delivers nothing is
+// reopened.
 const maxListens = 3
 
-// listenUntil receives from a stream that open opens after the event with the id last, until
-// ctx is done or the stream is not available.
+// listenUntil receives from streams that open returns, each after the event with the id
+// last, until ctx is done or the stream is not available.
 func (s *Session) listenUntil(ctx context.Context, maxEvent int64, open func(ctx context.Context, last string) (io.ReadCloser, error)) {
 	var stream eventStream
 	for empty := 0; empty < maxListens; empty++ {
@@ -170,7 +172,8 @@ func (s *Session) listenUntil(ctx context.Context, maxEvent int64, open func(ctx
 	}
 }
 
-// receiveUnasked receives what came on a stream of no request, where no answer belongs.
+// receiveUnasked receives a message from a stream that does not belong to a request, on
+// which answers are invalid.
 func (s *Session) receiveUnasked(ctx context.Context, data []byte) {
 	var m jsonrpc.Message
 	err := noMessage(data)

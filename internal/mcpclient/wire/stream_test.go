@@ -21,7 +21,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// pipes is a listener whose connections are pipes, which synctest can watch.
+// pipes is a listener whose connections are in-memory pipes, which synctest can
+// observe.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -41,8 +42,8 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return near, nil
 }
 
-// sessionWith connects to a legacy server over HTTP and declines what it asks. Every
-// connection but the first takes a time.
+// sessionWith connects to a legacy server over HTTP and declines its questions.
+// Every connection except the first is delayed.
 func sessionWith(t *testing.T, server http.Handler, dialing time.Duration) *Session {
 	t.Helper()
 	p := make(pipes, 10)
@@ -78,14 +79,14 @@ func sessionWith(t *testing.T, server http.Handler, dialing time.Duration) *Sess
 		s.Wait()
 		h.CloseIdleConnections()
 		over.Store(true)
-		synctest.Wait() // connections that nobody waits for any more
+		synctest.Wait() // for connections that are no longer needed
 		_ = web.Close()
 	})
 	return s
 }
 
-// sdkAsking returns a server of the SDK with a tool that asks on the stream that
-// belongs to no call.
+// sdkAsking returns an SDK server with a tool that asks on the stream of the
+// session.
 func sdkAsking() http.Handler {
 	s := mcp.NewServer(&mcp.Implementation{Name: "asking"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
@@ -168,7 +169,7 @@ func slowStream(server http.Handler, d time.Duration) http.Handler {
 	})
 }
 
-// callAsking calls the tool that asks and returns its result and how long it took.
+// callAsking calls the tool that asks and returns its result and its duration.
 func callAsking(t *testing.T, s *Session) (json.RawMessage, time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -181,8 +182,8 @@ func callAsking(t *testing.T, s *Session) (json.RawMessage, time.Duration) {
 	return result, time.Since(start)
 }
 
-// A call waits for the stream on which the server may ask: without it, the server
-// drops its question and waits for the answer.
+// A call waits for the stream on which the server may ask: without the stream,
+// the server drops its question and then waits for the answer.
 func TestCallsWaitForTheStream(t *testing.T) {
 	for name, server := range map[string]func() http.Handler{"SDK": sdkAsking, "forgetful": forgetful} {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +205,7 @@ func jsonText(result json.RawMessage) string {
 	return r.StructuredContent.Action
 }
 
-// Calls do not wait for a stream that does not come.
+// Calls do not wait for a stream that is not opened.
 func TestCallsWithoutStream(t *testing.T) {
 	echo := mcp.NewServer(&mcp.Implementation{Name: "echo"}, nil)
 	mcp.AddTool(echo, &mcp.Tool{Name: "ask"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
@@ -238,8 +239,8 @@ func TestCallsWithoutStream(t *testing.T) {
 	}
 }
 
-// A server that asks as soon as it hears notifications/initialized finds the stream open, and
-// so does one whose connection for the stream took long. Neither costs more than connecting.
+// The stream is open for a server that asks as soon as it receives notifications/initialized,
+// even if the connection for the stream took long. Neither costs more time than connecting.
 func TestStreamIsOpenBeforeAnyQuestion(t *testing.T) {
 	const dialing = 2 * maxStreamWait
 	synctest.Test(t, func(t *testing.T) {

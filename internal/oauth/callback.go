@@ -29,7 +29,7 @@ func readReply(q url.Values) reply {
 	return reply{code: q.Get("code"), state: q.Get("state"), issuer: q.Get("iss"), err: q.Get("error"), description: q.Get("error_description")}
 }
 
-// readPasted parses what a person pasted: a URL, its query, or a code.
+// readPasted parses the pasted text: a URL, its query, or a code.
 func readPasted(pasted string) (reply, error) {
 	pasted = strings.Trim(strings.TrimSpace(pasted), `"'<>`)
 	query := pasted
@@ -93,7 +93,7 @@ func (c *Client) listen(ctx context.Context, old *record, state string) (*callba
 }
 
 // openCallback listens at a redirect URI; "" means any free port. It accepts
-// only answers with our state, because anybody on this machine can connect.
+// only answers with our state, because any process on this machine can connect.
 func openCallback(ctx context.Context, redirect, state string) (*callback, error) {
 	u := &url.URL{Scheme: "http", Host: "127.0.0.1:0", Path: "/callback"}
 	if redirect != "" {
@@ -177,12 +177,12 @@ func (b *callback) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxLastPage)
 	defer cancel()
 	if b.server.Shutdown(ctx) != nil {
-		_ = b.server.Close() // the browser had its chance
+		_ = b.server.Close() // close the connections that are still open
 	}
 	b.served.Wait()
 }
 
-// await sends the person to the URL and waits for the first answer: from the
+// await sends the user to the URL and waits for the first answer: from the
 // browser, or pasted.
 func (b *callback) await(ctx context.Context, address string, o LoginOptions) (reply, error) {
 	asking, stop := context.WithCancel(ctx)

@@ -31,7 +31,7 @@ type Client struct {
 	record    *record   // nil = not logged in
 	renewed   string    // access token obtained after a refusal
 	challenge challenge // the most recent one
-	agreed    string    // issuer that the person allows to receive a secret of the settings
+	agreed    string    // issuer that the user allowed to receive a secret of the settings
 }
 
 // New returns the Client of an HTTP server whose settings are expanded. warn is
@@ -70,17 +70,17 @@ func address(raw string) (plain, query string) {
 func (c *Client) key() string {
 	o := c.config
 	parts := []string{"1", c.server, c.query, o.Grant, o.ClientID, o.Issuer, o.AuthorizationURL, o.TokenURL, o.IDPIssuer}
-	if c.disclosing() { // a login without a secret is no consent to send one
+	if c.disclosing() { // consent to a login without a secret does not cover sending one
 		parts = append(parts, "secret")
 	}
 	return keyOf(parts...)
 }
 
-// resource returns the resource of tokens if the server does not name one (RFC
-// 8707; MCP, canonical server URI).
+// resource returns the resource of tokens if the server does not specify one
+// (RFC 8707; MCP, canonical server URI).
 func (c *Client) resource() string { return c.server }
 
-// unattended reports whether tokens are obtained without a person.
+// unattended reports whether tokens are obtained without a user.
 func (c *Client) unattended() bool {
 	return c.config.Grant == settings.GrantClientCredentials || c.config.Grant == settings.GrantJWTBearer
 }
@@ -91,7 +91,7 @@ func (c *Client) web() *web {
 	return newWeb(c.server, o.Issuer, o.AuthorizationURL, o.TokenURL, o.RegistrationURL, o.IDPIssuer)
 }
 
-// checkSecure returns why no token may be sent to the server; nil if one may.
+// checkSecure returns an error if no token may be sent to the server.
 func (c *Client) checkSecure() error {
 	u, err := url.Parse(c.server)
 	if err != nil || u.Scheme != "https" && !webaddr.IsLoopback(u.Hostname()) {
@@ -100,7 +100,7 @@ func (c *Client) checkSecure() error {
 	return nil
 }
 
-// needLoginError reports that a person has to log in.
+// needLoginError reports that the user has to log in.
 type needLoginError struct{ server, reason string }
 
 func (e *needLoginError) Error() string {
@@ -135,9 +135,9 @@ func (c *Client) load() {
 	c.record = r
 }
 
-// Token returns the access token for the next request to the server; "" if
-// there is none. It renews an expired token first. If that is not possible, the
-// error wraps registry.ErrNeedsLogin.
+// Token returns the access token for the next request to the server, or "" if
+// the user is not logged in. It first renews an expired token. If that is not
+// possible, the error wraps registry.ErrNeedsLogin.
 func (c *Client) Token(ctx context.Context) (string, error) {
 	if c.checkSecure() != nil {
 		return "", nil
@@ -157,10 +157,10 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 }
 
 // Refused must be called when the server answered 401 or 403. sent is the token
-// of the request ("" for none), headers are the WWW-Authenticate headers of the
-// response. again says that the request may be sent again with another token.
-// If a person has to log in, the error wraps registry.ErrNeedsLogin. false and
-// nil mean that the response is unrelated to logins.
+// of the request ("" for none), and headers are the WWW-Authenticate headers of
+// the response. If it returns again, the request may be sent again with another
+// token. If the user has to log in, the error wraps registry.ErrNeedsLogin. If
+// it returns false and nil, the response is unrelated to logins.
 func (c *Client) Refused(ctx context.Context, sent string, status int, headers []string) (again bool, err error) {
 	ch := readChallenge(headers)
 	c.mu.Lock()
@@ -194,8 +194,8 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, headers [
 	return true, nil
 }
 
-// another reports whether there is a token other than the one that was refused: another
-// request has renewed it, or a person has logged in meanwhile.
+// another reports whether there is a token other than the refused one: another request
+// has renewed it, or the user has logged in meanwhile.
 func (c *Client) another(sent string) bool {
 	usable := func(r *record) bool { return r != nil && r.Token.Access != sent && r.Token.fresh(c.now()) }
 	if stored, err := c.store.read(c.key()); err == nil && usable(stored) {
@@ -223,15 +223,15 @@ func (c *Client) needMore(ctx context.Context, ch challenge) error {
 			c.warn(fmt.Errorf("saving the scopes that server %q requires: %w", c.name, err))
 		}
 	}
-	reason := "it requires more than your login allows"
+	reason := "it requires more permissions than your login has"
 	if len(ch.scopes) > 0 {
 		reason += fmt.Sprintf(" (scope %s)", strings.Join(ch.scopes, " "))
 	}
 	return c.needLogin(reason)
 }
 
-// WantsMore reports whether the server refused a request for lack of scopes
-// since the login was made.
+// WantsMore reports whether, since the login, the server has refused a request
+// for lack of scopes.
 func (c *Client) WantsMore() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -77,7 +77,7 @@ type authority struct {
 	oauthex.AuthServerMeta
 	resource string   // resource of the tokens (RFC 8707)
 	scopes   []string // supported scopes according to the MCP server
-	guessed  bool     // it publishes no metadata, so the default endpoints of revision 2025-03-26 are used
+	guessed  bool     // no metadata is published, so the default endpoints of revision 2025-03-26 are used
 }
 
 // discover finds the authorization server with the protected resource metadata
@@ -235,7 +235,7 @@ func (w *web) authority(ctx context.Context, issuer string, a *authority) error 
 			return err
 		}
 		if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
-			return fmt.Errorf("its metadata is that of another issuer, %q", m.Issuer)
+			return fmt.Errorf("its metadata is for another issuer, %q", m.Issuer)
 		}
 		a.AuthServerMeta = m
 		return nil

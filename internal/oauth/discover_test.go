@@ -21,7 +21,7 @@ func TestChallenges(t *testing.T) {
 		{"codeOnly", []string{"Bearer"}, challenge{given: true, bearer: true}},
 		{"whole", []string{`bearer resource_metadata="https://a/b", scope="x  y x", error="invalid_token"`},
 			challenge{given: true, bearer: true, metadata: "https://a/b", scopes: []string{"x", "y"}, err: "invalid_token"}},
-		{"beside another", []string{`Basic realm="x", Bearer scope="a"`}, challenge{given: true, bearer: true, scopes: []string{"a"}}},
+		{"with another scheme", []string{`Basic realm="x", Bearer scope="a"`}, challenge{given: true, bearer: true, scopes: []string{"a"}}},
 		{"in another header", []string{`Basic realm="x"`, `Bearer scope="a"`}, challenge{given: true, bearer: true, scopes: []string{"a"}}},
 		{"another", []string{`Negotiate`, `Basic realm="Bearer"`}, challenge{given: true}},
 		{"broken", []string{`Bearer scope="a`}, challenge{given: true, bearer: true}},
@@ -50,7 +50,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-func TestWhereMetadataIs(t *testing.T) {
+func TestMetadataURLs(t *testing.T) {
 	want := []string{"https://named/x", "https://a:1/.well-known/oauth-protected-resource/b/mcp", "https://a:1/.well-known/oauth-protected-resource"}
 	if diff := cmp.Diff(want, resourceMetadata("https://named/x", "https://a:1/b/mcp/")); diff != "" {
 		t.Errorf("resource (-want +got):\n%s", diff)
@@ -61,9 +61,9 @@ func TestWhereMetadataIs(t *testing.T) {
 	}
 }
 
-// Web sites that answer every address with a page have no metadata there, and
-// settings stand in for what is missing.
-func TestDiscoveryByHand(t *testing.T) {
+// Web sites that answer every URL with a page do not have metadata there, and
+// settings replace missing metadata.
+func TestDiscoveryWithSettings(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = w.Write([]byte("<html>welcome"))
@@ -87,7 +87,7 @@ func TestDiscoveryByHand(t *testing.T) {
 	if a, err = c.discover(t.Context(), w, challenge{}); err != nil || !a.guessed || a.TokenEndpoint != s.URL+"/token" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	// A server in trouble is no server of old.
+	// A server error does not mean that the server predates metadata.
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
 	defer broken.Close()
 	c = New(settings.Server{URL: broken.URL + "/mcp"}, nil, nil)

@@ -3,15 +3,15 @@
 //
 // A [Client] belongs to one server. While toolreg connects and calls tools, the
 // Client provides the stored token and renews it after it has expired. It never
-// asks anybody: if a person has to log in, the error wraps
-// registry.ErrNeedsLogin. [Client.Login] performs the login.
+// asks the user: if a login is needed, the error wraps registry.ErrNeedsLogin.
+// [Client.Login] performs the login.
 //
 // Registration, the exchange of identity tokens, the header parser and the
-// types are the SDK's. Its handler is not used, because it cannot send a
-// refresh token together with its resource or store a token under its issuer,
-// registers a new client at each login, does not sign assertions, and refuses
-// every server on a private address. Its metadata readers are not used either:
-// they treat a web page in place of a document as a failure, require PKCE of
+// types come from the SDK. Its OAuth handler is not used, because it cannot
+// send a refresh token together with its resource or store a token under its
+// issuer, registers a new client at each login, does not sign assertions, and
+// refuses every server on a private address. Its metadata readers are not used
+// either: they fail on a web page in place of a document, require PKCE of
 // servers that no browser visits, and support neither a resource above the
 // server's URL nor settings that replace missing metadata.
 //

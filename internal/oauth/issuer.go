@@ -9,7 +9,7 @@ import (
 )
 
 // unknownIssuerError reports that a secret of the settings would be sent to an
-// authorization server that only the MCP server named.
+// authorization server that only the MCP server specified.
 type unknownIssuerError struct{ server, issuer, setting string }
 
 func (e *unknownIssuerError) Error() string {
@@ -21,16 +21,16 @@ func (e *unknownIssuerError) Error() string {
 func (e *unknownIssuerError) Is(target error) bool { return target == registry.ErrNeedsConfirmation }
 
 // disclosing reports whether a secret of the settings would be sent to an
-// authorization server that the MCP server names. Signatures of a private key
-// are not such secrets, because they are valid for only one issuer.
+// authorization server that the MCP server specifies. Signatures of a private
+// key are not such secrets, because they are valid for only one issuer.
 func (c *Client) disclosing() bool {
 	o := c.config
 	return o.ClientID != "" && o.ClientSecret+o.Assertion != "" && o.Issuer == "" && o.TokenURL == ""
 }
 
-// checkIssuer refuses to authenticate with secrets of the settings at an issuer
-// that neither the settings nor the person chose, because the MCP server names
-// it. A stored login counts as the person's consent to its issuer.
+// checkIssuer refuses to send secrets of the settings to an issuer that neither
+// the settings nor the user chose, because the MCP server specifies it. A
+// stored login implies the user's consent to its issuer.
 func (c *Client) checkIssuer(old *record, issuer string) error {
 	o := c.config
 	switch {
@@ -46,7 +46,7 @@ func (c *Client) checkIssuer(old *record, issuer string) error {
 	return nil
 }
 
-// consent asks the person whether an issuer may receive a secret.
+// consent asks the user whether an issuer may receive a secret.
 func (c *Client) consent(ctx context.Context, old *record, issuer string, agree func(ctx context.Context, issuer, setting string) (bool, error)) error {
 	err := c.checkIssuer(old, issuer)
 	unknown, ok := errors.AsType[*unknownIssuerError](err)
@@ -63,9 +63,9 @@ func (c *Client) consent(ctx context.Context, old *record, issuer string, agree 
 	return err
 }
 
-// revocation returns the endpoint that revokes tokens, which requires the
-// secret; "" if the settings choose the token endpoint but the MCP server
-// chooses the others.
+// revocation returns the endpoint that revokes tokens and requires the secret;
+// "" if the settings choose the token endpoint but the MCP server chooses the
+// others.
 func (c *Client) revocation(a *authority) string {
 	if c.config.TokenURL != "" && c.config.Issuer == "" && c.config.ClientSecret != "" {
 		return ""

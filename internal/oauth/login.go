@@ -13,20 +13,21 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// LoginOptions says how to reach the person. At least one of Browse and Paste
-// is required.
+// LoginOptions defines how to interact with the user. At least one of Browse
+// and Paste is required.
 type LoginOptions struct {
 	Scopes []string // scopes to request instead of those of the settings and the server
 
-	// Agree asks whether an authorization server named by the MCP server may
-	// receive a secret; setting is the setting that has it. nil: it may not.
+	// Agree asks the user whether an authorization server specified by the MCP
+	// server may receive a secret; setting is the setting that contains it. If
+	// nil, it may not.
 	Agree func(ctx context.Context, issuer, setting string) (bool, error)
 
-	// Browse opens a URL, which was checked, in the person's browser. An error
-	// only means that the person has to open it. May be nil.
+	// Browse opens a URL, which has been checked, in the user's browser. After
+	// an error, the user has to open it. May be nil.
 	Browse func(ctx context.Context, address string) error
 
-	// Paste shows the person the URL and returns what they paste: the URL at
+	// Paste shows the URL to the user and returns what they paste: the URL at
 	// which the browser ended, or the code in it. It returns when ctx ends.
 	// After an error the login continues to wait for the browser. May be nil.
 	Paste func(ctx context.Context, address string) (string, error)
@@ -50,12 +51,12 @@ func (r *record) login() Login {
 	return l
 }
 
-// ErrRefused reports that the person or the authorization server refused the
+// ErrRefused reports that the user or the authorization server refused the
 // login.
 var ErrRefused = errors.New("the login was refused")
 
-// Offered reports whether the server publishes that it supports logins, even if
-// it does not require one.
+// Offered reports whether the server advertises support for logins, even if it
+// does not require one.
 func (c *Client) Offered(ctx context.Context) bool {
 	w := c.web()
 	defer w.close()
@@ -63,7 +64,7 @@ func (c *Client) Offered(ctx context.Context) bool {
 	return err == nil && issuer != ""
 }
 
-// Moved reports whether the server, which refused its login, now names a
+// Moved reports whether the server, which refused its login, now specifies a
 // different authorization server (SEP-2352).
 func (c *Client) Moved(ctx context.Context) bool {
 	c.mu.Lock()
@@ -78,9 +79,9 @@ func (c *Client) Moved(ctx context.Context) bool {
 	return err == nil && issuer != "" && strings.TrimSuffix(issuer, "/") != strings.TrimSuffix(c.record.Issuer, "/")
 }
 
-// Login lets a person log in and stores the tokens (MCP 2025-11-25,
+// Login lets the user log in and stores the tokens (MCP 2025-11-25,
 // authorization code flow; PKCE with S256). It ends when ctx ends. If the
-// settings need no person, it gets a token at once.
+// settings allow a login without a user, it gets a token at once.
 func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +110,7 @@ func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 	return r.login(), nil
 }
 
-// loginUnattended gets a token without a browser. It asks the person about the
+// loginUnattended gets a token without a browser. It asks the user about the
 // issuer before it locks the login.
 func (c *Client) loginUnattended(ctx context.Context, o LoginOptions) (Login, error) {
 	if c.disclosing() {
@@ -184,7 +185,7 @@ func (c *Client) checkPKCE(a *authority) error {
 	if a.guessed || c.config.AuthorizationURL != "" || slices.Contains(a.CodeChallengeMethodsSupported, "S256") {
 		return nil
 	}
-	return fmt.Errorf("the authorization server %s does not say that it supports PKCE with S256, which a login needs; if you know that it does, set oauth.authorizationUrl to %s",
+	return fmt.Errorf("the authorization server %s does not advertise PKCE with S256, which a login requires; if it is supported, set oauth.authorizationUrl to %s",
 		a.Issuer, a.AuthorizationEndpoint)
 }
 

@@ -60,16 +60,16 @@ func TestRepliesAreChecked(t *testing.T) {
 	}{
 		{"fine", reply{code: "c", state: "s"}, plain, ""},
 		{"with issuer", reply{code: "c", state: "s", issuer: "https://i"}, telling, ""},
-		{"issuer nobody promised", reply{code: "c", state: "s", issuer: "https://i"}, plain, ""},
+		{"unannounced issuer", reply{code: "c", state: "s", issuer: "https://i"}, plain, ""},
 		{"codeOnly code", reply{code: "c", codeOnly: true}, plain, ""},
 		{"state", reply{code: "c", state: "S"}, plain, "its state does not match"},
 		{"no state", reply{code: "c"}, plain, "its state does not match"},
 		{"wrong issuer", reply{code: "c", state: "s", issuer: "https://i/"}, telling, "comes from the authorization server"},
-		{"wrong issuer nobody promised", reply{code: "c", state: "s", issuer: "https://j"}, plain, "comes from the authorization server"},
+		{"wrong unannounced issuer", reply{code: "c", state: "s", issuer: "https://j"}, plain, "comes from the authorization server"},
 		{"no issuer", reply{code: "c", state: "s"}, telling, "lacks the issuer https://i"},
 		{"codeOnly code without issuer", reply{code: "c", codeOnly: true}, telling, "paste the whole URL"},
 		{"error", reply{err: "access_denied", state: "s"}, plain, `the login was refused: "access_denied"`},
-		{"error of another", reply{err: "access_denied", state: "s", issuer: "https://j"}, plain, "comes from the authorization server"},
+		{"error from another server", reply{err: "access_denied", state: "s", issuer: "https://j"}, plain, "comes from the authorization server"},
 		{"nothing", reply{state: "s"}, plain, "returned no code"},
 	} {
 		err := tt.r.check("s", tt.a)
@@ -91,7 +91,7 @@ func FuzzPasted(f *testing.F) {
 	})
 }
 
-// The door to the browser takes one answer, at its own address, by its own name.
+// The callback server accepts one answer, at its own path and host name.
 func TestCallback(t *testing.T) {
 	back, err := openCallback(t.Context(), "", "s")
 	if err != nil {
@@ -163,7 +163,7 @@ func TestLoginEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A code that was used gives nothing, and nothing is kept.
+// A code that was already used fails, and nothing is stored.
 func TestCodeIsUsedOnce(t *testing.T) {
 	s := newSite(t)
 	c := s.client(t, nil)
@@ -191,7 +191,7 @@ func TestCodeIsUsedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := held(t, c)
-	if _, err := c.Login(t.Context(), LoginOptions{Paste: paste}); err == nil || !strings.Contains(err.Error(), `it answers "invalid_grant"`) || strings.Contains(err.Error(), code) {
+	if _, err := c.Login(t.Context(), LoginOptions{Paste: paste}); err == nil || !strings.Contains(err.Error(), `it returned "invalid_grant"`) || strings.Contains(err.Error(), code) {
 		t.Errorf("a used code: %v", err)
 	}
 	if held(t, s.client(t, nil)) != first {
@@ -199,7 +199,7 @@ func TestCodeIsUsedOnce(t *testing.T) {
 	}
 }
 
-// Tokens go to servers that are reached safely, and to none else.
+// Tokens are sent only to servers that are reached securely.
 func TestNoTokenWithoutHTTPS(t *testing.T) {
 	s := newSite(t)
 	c := s.client(t, nil)
@@ -213,8 +213,9 @@ func TestNoTokenWithoutHTTPS(t *testing.T) {
 	}
 }
 
-// A server that names another authorization server by now does not get the
-// secret of the settings sent there; a client that was registered stays behind.
+// A server that now names another authorization server does not make toolreg
+// send the secret of the settings there, and a registered client is not used
+// there.
 func TestSecretsStayAtTheirIssuer(t *testing.T) {
 	first, second := newSite(t, "--client", "me", "--secret", "s3cret", "--method", "client_secret_post"), newSite(t, "--client", "me", "--secret", "s3cret", "--method", "client_secret_post")
 	for _, grant := range []string{settings.GrantAuthorizationCode, settings.GrantClientCredentials} {
@@ -241,13 +242,13 @@ func TestSecretsStayAtTheirIssuer(t *testing.T) {
 	}
 }
 
-// Where the settings name no issuer, the MCP server does: nothing that proves us
-// goes there before the person agreed, whatever the grant.
-func TestTheFirstIssuerIsAgreedTo(t *testing.T) {
+// If the settings do not name an issuer, the MCP server chooses it: no
+// credentials are sent there before the user has agreed, whatever the grant.
+func TestUserMustAgreeToTheFirstIssuer(t *testing.T) {
 	refuses := func(context.Context, string, string) (bool, error) { return false, nil }
 	for name, test := range map[string]struct {
 		oauth   settings.OAuth
-		setting string // that the question names; "" = there is none
+		setting string // that the question names; "" = no question
 	}{
 		"a browser":          {settings.OAuth{ClientSecret: "s3cret"}, "oauth.clientSecret"},
 		"client credentials": {settings.OAuth{Grant: settings.GrantClientCredentials, ClientSecret: "s3cret"}, "oauth.clientSecret"},
@@ -296,7 +297,7 @@ func TestTheFirstIssuerIsAgreedTo(t *testing.T) {
 	}
 }
 
-// A process that keeps its connection, as serve does, uses a login that was made meanwhile.
+// A process that keeps its connection, such as serve, uses a login made by another process.
 func TestLoginInAnotherProcess(t *testing.T) {
 	s := newSite(t, "--scopes", "read write")
 	serving := s.client(t, nil)
@@ -324,7 +325,7 @@ func TestLoginInAnotherProcess(t *testing.T) {
 	}
 }
 
-func TestTokensRunOut(t *testing.T) {
+func TestTokensExpire(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	at := func(seconds int64) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
 	hour := token{Access: "x", Given: now.Unix(), Expires: now.Unix() + 3600}
@@ -348,7 +349,7 @@ func TestTokensRunOut(t *testing.T) {
 	}
 }
 
-// An expired token is renewed before it is sent, for the resource it was for.
+// An expired token is renewed for the same resource before a request is sent.
 func TestExpiredTokenIsRenewedFirst(t *testing.T) {
 	s := newSite(t, "--ttl", "1h")
 	c := s.client(t, nil)
@@ -363,7 +364,7 @@ func TestExpiredTokenIsRenewedFirst(t *testing.T) {
 	if second == first || !s.accepted(t, second) || s.Count("token refresh_token") != 1 {
 		t.Errorf("%q, then %q", first, second)
 	}
-	// The authorization server is away for a while: that ends no login.
+	// A temporary failure of the authorization server does not end the login.
 	c.now = func() time.Time { return time.Now().Add(4 * time.Hour) }
 	s.wrapped(func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, second, http.StatusServiceUnavailable) })
@@ -448,8 +449,9 @@ func decodeSegment(t *testing.T, text string, into any) {
 	}
 }
 
-// With an identity token of the company the identity provider gives an
-// assertion, and that a token (MCP extension enterprise-managed authorization).
+// With a corporate identity token, the identity provider issues an assertion,
+// which is exchanged for an access token (MCP extension enterprise-managed
+// authorization).
 func TestAssertionOfAnIdentityProvider(t *testing.T) {
 	var forms []url.Values
 	mux := http.NewServeMux()
@@ -498,7 +500,7 @@ func TestAssertionOfAnIdentityProvider(t *testing.T) {
 	}
 }
 
-// What a stored login adds to a connection: one file is read.
+// A stored login costs a connection one file read.
 func BenchmarkStoredToken(b *testing.B) {
 	store := storeAt(b.TempDir())
 	server := settings.Server{Name: "test", URL: "https://mcp.example.com/mcp"}

@@ -35,7 +35,7 @@ func (c *Client) Logout(ctx context.Context) (Logout, error) {
 	defer w.close()
 	out.Revoked, out.Err = w.revoke(ctx, r, c.credentials(r.Client, r.Issuer), c.now())
 	if cause := context.Cause(ctx); cause != nil {
-		return out, cause // the person interrupted it
+		return out, cause // the user interrupted it
 	}
 	c.record, c.loaded = nil, true
 	return out, c.store.remove(context.WithoutCancel(ctx), c.key())
@@ -64,8 +64,8 @@ func (w *web) revoke(ctx context.Context, r *record, who credentials, now time.T
 
 // LogoutRest ends all remaining logins, such as those of servers that are no
 // longer in the settings, and returns the URLs of their servers; "" for an
-// unreadable login. It revokes tokens if that needs no secret of the settings.
-// It continues after a failure; err joins all of them.
+// unreadable login. It revokes tokens if that does not need a secret of the
+// settings. It continues after a failure; err joins all errors.
 func (s *Store) LogoutRest(ctx context.Context) (servers []string, err error) {
 	d, err := s.dir()
 	if err != nil {

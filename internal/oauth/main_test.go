@@ -17,7 +17,8 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// The test binary is also the program that renews a login beside others.
+// The test binary is also the program that renews a login in parallel with
+// others.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("TOOLREG_TEST_RENEW"); dir != "" {
 		os.Exit(renewAlone(dir, os.Getenv("TOOLREG_TEST_SERVER"), os.Getenv("TOOLREG_TEST_STALE")))
@@ -25,7 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// renewAlone is one run of toolreg whose token was refused; it prints the next.
+// renewAlone is one run of toolreg whose token was refused; it prints the new
+// token.
 func renewAlone(dir, server, stale string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -96,7 +98,7 @@ func (s *site) client(t *testing.T, o *settings.OAuth) *Client {
 	return New(settings.Server{Name: "test", URL: s.Resource, OAuth: o}, storeAt(s.dir), func(err error) { t.Logf("warning: %v", err) })
 }
 
-// browse opens an address as a browser would where nothing is to be clicked.
+// browse opens a URL like a browser on a page that requires no clicks.
 func browse(t *testing.T) func(context.Context, string) error {
 	return func(ctx context.Context, address string) error {
 		go func() {
@@ -113,7 +115,7 @@ func browse(t *testing.T) func(context.Context, string) error {
 	}
 }
 
-// agrees lets every issuer have the secrets.
+// agrees allows every issuer to receive secrets.
 func agrees(context.Context, string, string) (bool, error) { return true, nil }
 
 func (s *site) login(t *testing.T, c *Client, scopes ...string) Login {
@@ -125,7 +127,7 @@ func (s *site) login(t *testing.T, c *Client, scopes ...string) Login {
 	return l
 }
 
-// held returns the token that c has, which must be one.
+// held returns the token of c, which must be logged in.
 func held(t *testing.T, c *Client) string {
 	t.Helper()
 	token, err := c.Token(t.Context())
@@ -135,7 +137,7 @@ func held(t *testing.T, c *Client) string {
 	return token
 }
 
-// accepted reports whether the MCP server takes a token.
+// accepted reports whether the MCP server accepts a token.
 func (s *site) accepted(t *testing.T, token string) bool {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Resource, nil)

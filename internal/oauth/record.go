@@ -17,8 +17,8 @@ import (
 // recordVersion is the version of the file format of a record.
 const recordVersion = 1
 
-// record is a stored login. Every field is either public or a secret; only
-// [Login] is ever shown.
+// record is a stored login. Each field is either public or secret; only [Login]
+// is ever displayed.
 type record struct {
 	Version    int      `json:"version"`
 	Key        string   `json:"key"`      // hash of the login's subject, see Client.key
@@ -64,15 +64,15 @@ func (t token) fresh(now time.Time) bool {
 	return t.Access != "" && (t.Expires == 0 || left > min(expiryMargin, (t.Expires-t.Given)/4) && now.Unix() >= t.Given-expiryMargin)
 }
 
-// errDamaged reports a file that this program did not write.
+// errDamaged reports a file that toolreg did not write.
 var errDamaged = errors.New("the stored login cannot be read")
 
 // Store stores logins in the user's state folder, in one file each, so that a
 // connection locks only its own. It is safe for concurrent use, also by several
 // processes.
 type Store struct {
-	// Open returns the folder. It is called when first needed; its error means
-	// that nothing can be stored.
+	// Open returns the folder. It is called when first needed. If it returns an
+	// error, nothing can be stored.
 	Open func() (*state.Dir, error)
 }
 
@@ -81,8 +81,8 @@ const (
 	fileSuffix = ".json"
 )
 
-// lockWait is how long to wait for the lock of a login. Its holder may be
-// connected to the authorization server.
+// lockWait limits the wait for the lock of a login. Its holder may be connected
+// to the authorization server.
 const lockWait = 2*webTimeout + 10*time.Second
 
 func (s *Store) dir() (*state.Dir, error) {

@@ -11,7 +11,7 @@ import (
 
 // identity returns our client at the authorization server: the client of the
 // settings, their client metadata document, the client that an earlier login
-// registered, or one that it registers now.
+// registered, or a newly registered client.
 func (c *Client) identity(ctx context.Context, w *web, a *authority, redirect string, old *record) (identity, error) {
 	o := c.config
 	own := identity{ID: o.ClientID, Method: method(o.ClientSecret, o.PrivateKey, a.TokenEndpointAuthMethodsSupported)}
@@ -30,7 +30,7 @@ func (c *Client) identity(ctx context.Context, w *web, a *authority, redirect st
 	case document:
 		return identity{}, fmt.Errorf("the authorization server %s supports neither client metadata documents nor client registration; register a client there and set its id as oauth.clientId", a.Issuer)
 	}
-	return identity{}, fmt.Errorf("the authorization server %s registers no clients automatically; register one there and set its id as oauth.clientId", a.Issuer)
+	return identity{}, fmt.Errorf("the authorization server %s does not support client registration; register a client there and set its id as oauth.clientId", a.Issuer)
 }
 
 func (c *Client) expired(expires int64) bool { return expires != 0 && c.now().Unix() >= expires }

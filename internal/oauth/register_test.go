@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What an authorization server says to a registration may hold a secret, and is
-// in no error; why it failed is.
+// The response to a registration may contain a secret, so errors do not quote
+// it. They contain the reason for the failure.
 func TestRegistrationThatFails(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -15,11 +15,11 @@ func TestRegistrationThatFails(t *testing.T) {
 		body   string
 		want   string
 	}{
-		{"refused", 400, `{"error":"invalid_redirect_uri","error_description":"s3cret"}`, `it answers "invalid_redirect_uri"`},
-		{"not allowed", 403, `s3cret`, "it answers 403 Forbidden"},
-		{"redirected", 307, ``, "it answers 307 Temporary Redirect"},
+		{"refused", 400, `{"error":"invalid_redirect_uri","error_description":"s3cret"}`, `it returned "invalid_redirect_uri"`},
+		{"not allowed", 403, `s3cret`, "it returned 403 Forbidden"},
+		{"redirected", 307, ``, "it returned 307 Temporary Redirect"},
 		{"broken", 201, `{"client_id":"a","client_secret":"s3cret"`, "its answer cannot be used"},
-		{"no client", 201, `{"client_secret":"s3cret"}`, "its answer cannot be used"},
+		{"no client id", 201, `{"client_secret":"s3cret"}`, "its answer cannot be used"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// renewalGrace is how long a renewal continues after its run was canceled: a
-// refresh token that was used but not replaced would be a lost login.
+// renewalGrace is how long a renewal continues after its run was canceled: if a
+// refresh token were used but not replaced, the login would be lost.
 const renewalGrace = 2 * time.Second
 
 // outliving returns a context that outlives ctx by renewalGrace.
@@ -26,10 +26,10 @@ func outliving(ctx context.Context) (context.Context, func()) {
 	return long, func() { stop(); cancel() }
 }
 
-// renew replaces the token stale, "" for none, by another. If several processes
-// renew at once, the first contacts the authorization server and the others
-// read what it saved. The caller holds c.mu; afterwards c.record has the new
-// token.
+// renew replaces the token stale, "" for none, by another one. If several
+// processes renew at once, the first contacts the authorization server and the
+// others read what it saved. The caller holds c.mu; afterwards c.record has the
+// new token.
 func (c *Client) renew(ctx context.Context, stale string, ch challenge) error {
 	w := c.web()
 	defer w.close()
@@ -51,7 +51,7 @@ func (c *Client) renew(ctx context.Context, stale string, ch challenge) error {
 	}
 	err := c.store.update(ctx, c.key(), step)
 	if err != nil && !got && outcome == nil && c.unattended() && errors.Is(err, state.ErrUnavailable) {
-		_, err = step(nil) // there is no folder, and this login needs none
+		_, err = step(nil) // without a folder, which this login does not need
 	}
 	switch {
 	case outcome != nil:
@@ -82,7 +82,7 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 	t, err := w.tokens(ctx, r.TokenURL, c.credentials(r.Client, r.Issuer), form, c.now())
 	switch {
 	case isRefused(err):
-		r.Token = token{Scopes: r.Token.Scopes} // so that it is not tried again
+		r.Token = token{Scopes: r.Token.Scopes} // so that it is not used again
 		return r, c.needLogin("your login has expired")
 	case err != nil:
 		return nil, fmt.Errorf("renewing its token at %s: %w", r.Issuer, err)
@@ -114,7 +114,7 @@ func (c *Client) credentials(id identity, issuer string) credentials {
 	return who
 }
 
-// obtain gets a token without a person.
+// obtain gets a token without the user.
 func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*record, error) {
 	if c.config.ClientID == "" {
 		return nil, fmt.Errorf("oauth.grant %s needs oauth.clientId", c.config.Grant)
@@ -151,7 +151,7 @@ func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*
 	return next, nil
 }
 
-// assertion returns the assertion for the person or the workload: that of the
+// assertion returns the assertion for the user or the workload: the one of the
 // settings, or one that their identity provider issues for an identity token
 // (MCP extension enterprise-managed authorization).
 func (c *Client) assertion(ctx context.Context, w *web, a *authority, scope string) (string, error) {
@@ -183,10 +183,10 @@ func (c *Client) assertion(ctx context.Context, w *web, a *authority, scope stri
 	return got.AccessToken, nil
 }
 
-// scopes returns the scopes to request: those of the command line, or else of
-// the settings, of the server's challenge, or of its metadata (MCP 2025-11-25,
-// scope selection strategy). When the server requires more, the scopes of the
-// earlier login are kept.
+// scopes returns the scopes to request: those of the command line, otherwise
+// those of the settings, of the server's challenge, or of its metadata (MCP
+// 2025-11-25, scope selection strategy). If the server requires more, the
+// scopes of the earlier login are kept.
 func (c *Client) scopes(a *authority, old *record, ch challenge, asked []string) []string {
 	var out []string
 	for _, s := range [][]string{asked, c.config.Scopes, ch.scopes, a.scopes} {
@@ -205,8 +205,8 @@ func (c *Client) scopes(a *authority, old *record, ch challenge, asked []string)
 	return cleanScopes(out)
 }
 
-// ParseScopes parses scopes of the command line; each text may have several,
-// separated by spaces.
+// ParseScopes parses scopes of the command line; each string may contain
+// several, separated by spaces.
 func ParseScopes(given []string) ([]string, error) {
 	var out []string
 	for _, text := range given {

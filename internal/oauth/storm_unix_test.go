@@ -25,8 +25,8 @@ func (s *site) renewal(t *testing.T, stale string) *exec.Cmd {
 	return cmd
 }
 
-// Fifty processes whose token ran out at once: one asks for the next, which
-// revokes the old, and the others use what it got.
+// If the tokens of fifty processes expire at once, one process requests a new
+// token, which revokes the old one, and the others use it.
 func TestFiftyProcessesRenewOnce(t *testing.T) {
 	s := newSite(t)
 	c := s.client(t, nil)
@@ -58,8 +58,8 @@ func TestFiftyProcessesRenewOnce(t *testing.T) {
 	}
 }
 
-// A process that is killed while the authorization server thinks leaves the old
-// login, and no lock.
+// A process that is killed while the authorization server is working leaves the
+// old login, and no lock.
 func TestKilledRenewalLeavesTheOldLogin(t *testing.T) {
 	s := newSite(t)
 	c := s.client(t, nil)
@@ -92,7 +92,8 @@ func TestKilledRenewalLeavesTheOldLogin(t *testing.T) {
 	}
 }
 
-// files returns the content of the logins, each of which is ours alone.
+// files returns the contents of the login files, each of which only the user
+// can read.
 func (s *site) files(t *testing.T) string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(s.dir, "*.json"))
@@ -114,9 +115,9 @@ func (s *site) files(t *testing.T) string {
 	return text
 }
 
-// A renewal that the authorization server refuses ends the login for all, and
-// it is asked once.
-func TestEndedLoginIsAskedAboutOnce(t *testing.T) {
+// A renewal that the authorization server refuses ends the login for all
+// processes, and is requested once.
+func TestRefusedRenewalIsRequestedOnce(t *testing.T) {
 	s := newSite(t)
 	c := s.client(t, nil)
 	s.login(t, c)
@@ -128,7 +129,7 @@ func TestEndedLoginIsAskedAboutOnce(t *testing.T) {
 	if _, err := c.Refused(t.Context(), stale, http.StatusUnauthorized, nil); err != nil {
 		t.Fatal(err)
 	}
-	// The thief's use of the old refresh token ends the whole login.
+	// If a thief uses the old refresh token, the whole login ends.
 	if err := thief.store.update(t.Context(), thief.key(), func(*record) (*record, error) { return &old, nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +145,8 @@ func TestEndedLoginIsAskedAboutOnce(t *testing.T) {
 	}
 }
 
-// A run that is told to end gives a renewal that has begun a moment, so that
-// the next refresh token is not lost, and no more.
+// A run that is canceled allows a renewal in progress to finish within a short
+// time, so that the new refresh token is not lost.
 func TestRenewalOutlivesItsRunForAMoment(t *testing.T) {
 	s := newSite(t)
 	c := s.client(t, nil)

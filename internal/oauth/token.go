@@ -48,11 +48,11 @@ func (e *tokenError) Error() string {
 	if e.code == "" {
 		return (&statusError{e.status}).Error()
 	}
-	return fmt.Sprintf("it answers %q", e.code)
+	return fmt.Sprintf("it returned %q", e.code)
 }
 
-// isRefused reports whether a token endpoint refused permanently, so that
-// retrying is useless.
+// isRefused reports whether a token endpoint refused permanently, so that it is
+// useless to try again.
 func isRefused(err error) bool {
 	e, ok := errors.AsType[*tokenError](err)
 	return ok && slices.Contains([]string{"invalid_grant", "invalid_client", "unauthorized_client", "access_denied", "invalid_scope"}, e.code)

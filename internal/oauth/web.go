@@ -131,7 +131,7 @@ func (w *web) allowName(ctx context.Context, host string) error {
 	return nil
 }
 
-// allow refuses an address that is not on the public internet, unless the
+// allow refuses an address that is not on the public internet unless the
 // settings name its host.
 func (w *web) allow(host string, ip netip.Addr) error {
 	ip = ip.Unmap().WithZone("")
@@ -163,8 +163,8 @@ func (w *web) redirect(r *http.Request, via []*http.Request) error {
 	return w.check(r.URL.String())
 }
 
-// check returns what is wrong with a URL from a server: it must be https, or
-// http on this machine.
+// check returns an error if a URL from a server must not be used: it must be
+// https, or http on this machine.
 func (w *web) check(address string) error {
 	if len(address) > maxAddress {
 		return fmt.Errorf("an address of more than %d characters", maxAddress)
@@ -196,7 +196,7 @@ func (w *web) check(address string) error {
 type statusError struct{ status int }
 
 func (e *statusError) Error() string {
-	return fmt.Sprintf("it answers %d %s", e.status, http.StatusText(e.status))
+	return fmt.Sprintf("it returned %d %s", e.status, http.StatusText(e.status))
 }
 
 // errNotJSON reports a response that is not JSON.
@@ -235,7 +235,7 @@ func (w *web) do(r *http.Request) (status int, data []byte, err error) {
 		return 0, nil, withoutAddress(r.Context(), err)
 	}
 	if len(body) > maxBody {
-		return 0, nil, fmt.Errorf("it answers with more than %d bytes", maxBody)
+		return 0, nil, fmt.Errorf("the response exceeds %d bytes", maxBody)
 	}
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" && !strings.HasSuffix(kind, "+json") {

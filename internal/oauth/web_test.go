@@ -25,13 +25,13 @@ func TestAddressesOfServers(t *testing.T) {
 		{"loopback by name", public, "https://localhost/", "not on the public internet"},
 		{"loopback of a local server", local, "http://127.0.0.1:2/", ""},
 		{"loopback in IPv6", local, "http://[::1]:2/", ""},
-		{"this machine by its other name", local, "http://0.0.0.0:2/", "neither"},
+		{"unspecified address", local, "http://0.0.0.0:2/", "neither"},
 		{"metadata service", public, "https://169.254.169.254/latest", "not on the public internet"},
 		{"metadata service in IPv6", public, "https://[::ffff:169.254.169.254]/latest", "not on the public internet"},
 		{"private", local, "https://192.168.1.1/", "not on the public internet"},
 		{"carrier-grade NAT", public, "https://100.64.0.1/", "not on the public internet"},
 		{"named in the settings", intranet, "https://10.1.2.3/token", ""},
-		{"beside what the settings name", intranet, "https://10.1.2.4/token", "not on the public internet"},
+		{"near an address named in the settings", intranet, "https://10.1.2.4/token", "not on the public internet"},
 		{"file", public, "file:///etc/passwd", "not a web address"},
 		{"script", public, "javascript:alert(1)", "not a web address"},
 		{"option", public, "--help", "not a web address"},
@@ -55,8 +55,8 @@ func TestAddressesOfServers(t *testing.T) {
 	}
 }
 
-// What a name stands for is looked at when it is dialled.
-func TestNamesThatStandForPrivateAddresses(t *testing.T) {
+// The addresses of a name are checked when it is dialed.
+func TestNamesOfPrivateAddresses(t *testing.T) {
 	w := newWeb("https://mcp.corp.internal/mcp")
 	private := netip.MustParseAddr("10.0.0.1")
 	if err := w.allow("mcp.corp.internal", private); err != nil {
@@ -68,7 +68,7 @@ func TestNamesThatStandForPrivateAddresses(t *testing.T) {
 	if err := w.allow("login.example.com", netip.MustParseAddr("93.184.215.14")); err != nil {
 		t.Errorf("a public address: %v", err)
 	}
-	// Whatever the name, it is the address that is dialled.
+	// Whatever the name, the dialed address is checked.
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()
 	for host, reached := range map[string]bool{"login.example.com": false, "mcp.corp.internal": true} {
@@ -82,8 +82,8 @@ func TestNamesThatStandForPrivateAddresses(t *testing.T) {
 	}
 }
 
-// A proxy looks names up for us, and may stand where private addresses are near.
-func TestNamesBehindAProxyAreLookedUp(t *testing.T) {
+// A proxy resolves names, and may be able to reach private addresses.
+func TestNamesAreResolvedBeforeAProxy(t *testing.T) {
 	w := newWeb("https://mcp.corp.internal/mcp")
 	if err := w.allowName(t.Context(), "localhost"); err == nil {
 		t.Error("a name of this machine was left to the proxy")
@@ -96,7 +96,7 @@ func TestNamesBehindAProxyAreLookedUp(t *testing.T) {
 	}
 }
 
-func TestAnswersAreBounded(t *testing.T) {
+func TestResponsesAreLimited(t *testing.T) {
 	body, kind := "", "application/json"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -117,7 +117,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		{"/", "application/oauth-authz-req+json; charset=utf-8", `{}`, ""},
 		{"/", "text/html", `{}`, "not JSON"},
 		{"/", "application/json", `<html>s3cret`, "not JSON"},
-		{"/", "application/json", strings.Repeat(" ", maxBody+1), "more than 1048576 bytes"},
+		{"/", "application/json", strings.Repeat(" ", maxBody+1), "the response exceeds 1048576 bytes"},
 		{"/round", "", "", "redirects"},
 		{"/inside", "", "", "not on the public internet"},
 	} {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Whatever the sizes of the chunks: the kept parts are the first and the last
-// bytes of the stream, and memory stays bounded.
-func TestCaptureKeepsTheEnds(t *testing.T) {
+// The first and the last bytes of the stream are kept, and memory stays
+// bounded, whatever the sizes of the chunks.
+func TestCaptureKeepsHeadAndTail(t *testing.T) {
 	stream := make([]byte, 5000)
 	for i := range stream {
 		stream[i] = byte(i * 7)

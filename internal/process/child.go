@@ -136,8 +136,8 @@ func (c *Child) Stop(quiet, grace time.Duration) {
 }
 
 // endsUnlessIdle waits at most d for the child to exit. It returns early if the child
-// and its descendants sleep through two pauses in a row: a program that exits
-// after its stdin is closed would be working on it.
+// and its descendants are idle at two checks in a row: a program that exits because
+// its stdin was closed would be busy.
 func (c *Child) endsUnlessIdle(d time.Duration) bool {
 	const look = 2 * time.Millisecond
 	last, idle := int64(-1), 0
@@ -168,7 +168,7 @@ func (c *Child) endsWithin(d time.Duration) bool {
 	}
 }
 
-// childStdout is the stdout of a child; any read error is its end.
+// childStdout is the stdout of a child. Any read error becomes io.EOF.
 type childStdout struct{ *os.File }
 
 func (s *childStdout) Read(p []byte) (int, error) {

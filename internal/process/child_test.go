@@ -25,7 +25,7 @@ func start(t *testing.T, script string) *Child {
 	return c
 }
 
-func TestChildTalks(t *testing.T) {
+func TestChildExchangesData(t *testing.T) {
 	c := start(t, `while read line; do echo "got $line"; done; echo end; echo log >&2; exit 4`)
 	r := bufio.NewReader(c.Stdout)
 	for _, word := range []string{"a", "b"} {
@@ -46,8 +46,8 @@ func TestChildTalks(t *testing.T) {
 	c.Stop(long, long)
 }
 
-// One that does nothing about the end of its stdin is ended, and so is one whose
-// child sleeps; one that is at work has its time.
+// A child that ignores the end of its stdin is stopped, even if a child of its
+// own sleeps; one that is busy gets time to finish.
 func TestChildStopWaitsForWork(t *testing.T) {
 	for script, want := range map[string]string{
 		`exec sleep 600`:    "signal: SIGTERM",
@@ -66,7 +66,7 @@ func TestChildStopWaitsForWork(t *testing.T) {
 	}
 }
 
-// What a child printed before it died can still be read.
+// The output of a child can be read after it died.
 func TestChildStdoutIsReadableAfterTheEnd(t *testing.T) {
 	c := start(t, "echo last words; kill -9 $$")
 	<-c.Done()
@@ -84,7 +84,7 @@ func TestChildStopEscalates(t *testing.T) {
 		{"ends with stdin", "echo ready; cat >/dev/null", "exit status 0"},
 		{"ends with SIGTERM", "echo ready; exec sleep 600", "signal: SIGTERM"},
 		{"ends with SIGKILL", "trap '' TERM; echo ready; while :; do sleep 0.02; done", "signal: SIGKILL"},
-		{"a wrapper with a deaf grandchild", "(trap '' TERM; echo ready; while :; do sleep 0.02; done); true", "signal: SIGTERM"},
+		{"a wrapper with a grandchild that ignores SIGTERM", "(trap '' TERM; echo ready; while :; do sleep 0.02; done); true", "signal: SIGTERM"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestChildStopEscalates(t *testing.T) {
 				grace = long
 			}
 			done := make(chan struct{})
-			go func() { // a second caller is as welcome
+			go func() { // Stop can be called concurrently
 				c.Stop(grace, grace)
 				close(done)
 			}()
@@ -113,7 +113,7 @@ func TestChildStopEscalates(t *testing.T) {
 	}
 }
 
-func TestChildThatEndsTakesItsGroupAlong(t *testing.T) {
+func TestChildExitKillsItsGroup(t *testing.T) {
 	c := start(t, "sleep 600 & echo $!")
 	line, err := bufio.NewReader(c.Stdout).ReadString('\n')
 	if err != nil {
@@ -129,7 +129,7 @@ func TestChildThatEndsTakesItsGroupAlong(t *testing.T) {
 	}
 }
 
-// A server that stops reading its stdin must not hold anybody up.
+// A server that stops reading its stdin must not block the caller.
 func TestChildStopReleasesBlockedWriteAndRead(t *testing.T) {
 	c := start(t, "trap '' TERM; while :; do sleep 0.02; done")
 	written, read := make(chan error), make(chan error)
@@ -166,7 +166,7 @@ func TestChildStderrIsDrainedAndItsTailKept(t *testing.T) {
 	}
 }
 
-// Killing a toolreg that cannot react must not leave its server running.
+// If toolreg is killed with SIGKILL, its server must not keep running.
 func TestChildDiesWithAKilledParent(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), "PROCESS_TEST_PARENT=plain", "PROCESS_TEST_SCRIPT=exec sleep 600")
@@ -198,11 +198,11 @@ func TestChildDiesWithAKilledParent(t *testing.T) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 			t.Fatal("the child outlived its parent")
 		}
-		_ = exec.Command("/bin/true").Run() // lets the kernel get on with it
+		_ = exec.Command("/bin/true").Run() // gives the kernel time
 	}
 }
 
-func TestStartSaysWhyItCannot(t *testing.T) {
+func TestStartReportsTheReason(t *testing.T) {
 	_, err := Start(Spec{Argv: []string{"toolreg-absent"}, Env: []string{"PATH=/bin"}})
 	var se *StartError
 	if !errors.As(err, &se) || se.Program != "toolreg-absent" {

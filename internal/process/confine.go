@@ -10,8 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
-// confine turns a command into the start of its launcher if the spec asks for a
-// sandbox; nil if it does not.
+// confine makes cmd start the launcher of a sandbox if the spec requires a
+// sandbox; otherwise it returns nil.
 func confine(cmd *osexec.Cmd, s Spec) (*sandbox.Start, error) {
 	if s.Confine == nil {
 		return nil, nil
@@ -38,9 +38,9 @@ func explainConfined(err error, path, dir string) error {
 	return explain(err, path, dir)
 }
 
-// Confiner confines the programs of one kind that run outside of calls, such as
-// hooks: it sets Spec.Confine, or leaves it if they are not confined. If err is nil,
-// after must be called when the program has exited. A nil Confiner confines nothing.
+// Confiner confines programs of one kind that run outside of calls, such as hooks:
+// it sets Spec.Confine unless they are not confined. If err is nil, after must be
+// called when the program has exited. A nil Confiner does not confine anything.
 type Confiner func(ctx context.Context, spec *Spec) (after func(), err error)
 
 // Apply calls the Confiner.
@@ -51,7 +51,7 @@ func (c Confiner) Apply(ctx context.Context, spec *Spec) (after func(), err erro
 	return c(ctx, spec)
 }
 
-// Run is [Run] of a program as it is confined.
+// Run is like [Run], but confines the program.
 func (c Confiner) Run(ctx context.Context, spec Spec) (Outcome, error) {
 	after, err := c.Apply(ctx, &spec)
 	if err != nil {

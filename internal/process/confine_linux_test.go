@@ -16,11 +16,11 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
-// systemFolders are what a program needs to start.
+// systemFolders returns the folders that a program needs to start.
 func systemFolders() []string { return []string{"/usr", "/bin", "/lib", "/lib64", "/sbin"} }
 
-// confined returns a spec for a shell script in a sandbox that may write its
-// working directory alone.
+// confined returns a spec for a shell script in a sandbox that can write only
+// its working directory.
 func confined(t *testing.T, script string) Spec {
 	t.Helper()
 	if support := sandbox.Probe(); !support.Full() {
@@ -45,13 +45,13 @@ func TestConfinedRun(t *testing.T) {
 			t.Errorf("%q, %v", text, err)
 		}
 	})
-	t.Run("a signal is the end of the program, not an exit code", func(t *testing.T) {
+	t.Run("a signal is reported, not an exit code", func(t *testing.T) {
 		o, err := Run(t.Context(), confined(t, "kill -s USR1 $$"))
 		if err != nil || o.ExitCode != -1 || o.Signal != "SIGUSR1" {
 			t.Errorf("%v %+v", err, o)
 		}
 	})
-	t.Run("what is not opened is not there", func(t *testing.T) {
+	t.Run("unopened paths do not exist", func(t *testing.T) {
 		secret := filepath.Join(t.TempDir(), "secret")
 		if err := os.WriteFile(secret, []byte("word"), 0o600); err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestConfinedRun(t *testing.T) {
 			t.Errorf("%v %q %q", err, o.Stdout, o.Stderr)
 		}
 	})
-	t.Run("a program that the sandbox does not show", func(t *testing.T) {
+	t.Run("a program that the sandbox hides", func(t *testing.T) {
 		spec := confined(t, "")
 		spec.Argv = []string{filepath.Join(t.TempDir(), "program")}
 		if err := os.WriteFile(spec.Argv[0], []byte("#!/bin/sh\n"), 0o700); err != nil {
@@ -74,8 +74,8 @@ func TestConfinedRun(t *testing.T) {
 	})
 }
 
-func TestConfinedEnds(t *testing.T) {
-	t.Run("the group gets SIGTERM, and what the program says then arrives", func(t *testing.T) {
+func TestConfinedTermination(t *testing.T) {
+	t.Run("the group gets SIGTERM, and later output arrives", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		spec := confined(t, `trap 'echo ending; exit 5' TERM; echo ready; while :; do sleep 0.01; done`)
@@ -90,7 +90,7 @@ func TestConfinedEnds(t *testing.T) {
 			t.Errorf("%v %+v", err, o)
 		}
 	})
-	t.Run("a program that ignores it is killed with all that it started", func(t *testing.T) {
+	t.Run("a program that ignores SIGTERM is killed with its descendants", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		spec := confined(t, `trap '' TERM; (setsid sh -c 'trap "" TERM; echo daemon; while :; do sleep 1; done') & while :; do sleep 1; done`)
@@ -101,7 +101,7 @@ func TestConfinedEnds(t *testing.T) {
 			t.Errorf("%v %+v", err, o)
 		}
 	})
-	t.Run("what a grandchild still prints arrives", func(t *testing.T) {
+	t.Run("later output of a grandchild arrives", func(t *testing.T) {
 		spec := confined(t, `(read -r _ <go; echo late) & echo >go; exit 4`)
 		if err := unix.Mkfifo(filepath.Join(spec.Dir, "go"), 0o600); err != nil {
 			t.Fatal(err)

@@ -10,10 +10,10 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 )
 
-// BaseEnv selects from environ ("K=V" entries) the minimum that a program
-// needs: PATH, HOME, USER, LANG, TMPDIR, XDG_*, proxies, SSL_* (spec section
-// 4), the related LOGNAME, SHELL, TZ, LANGUAGE and LC_*, and on Windows the
-// variables without which programs do not start. It keeps the order.
+// BaseEnv selects the variables that programs need from environ ("K=V"
+// entries): PATH, HOME, USER, LANG, TMPDIR, XDG_*, proxies, SSL_*, LOGNAME,
+// SHELL, TZ, LANGUAGE and LC_*, and on Windows the variables without which
+// programs do not start. It keeps the order.
 func BaseEnv(environ []string) []string {
 	out := make([]string, 0, 16)
 	for _, entry := range environ {
@@ -56,9 +56,9 @@ func isWindowsBase(name string) bool {
 	}, name)
 }
 
-// DepthVariable gives a child its number of enclosing tool runs. Inside a
-// tool's run nobody is asked and no trust is granted, because a tool must not
-// approve itself.
+// DepthVariable is the variable that contains the number of tool runs that
+// enclose a child. Inside a tool's run, toolreg does not ask the user or grant
+// trust, because a tool must not approve itself.
 const DepthVariable = "TOOLREG_DEPTH"
 
 // Depth returns the number of tool runs that enclose a process with this
@@ -75,16 +75,16 @@ func Depth(environ []string) int {
 	return n
 }
 
-// InsideTool reports whether this process is part of a tool's run, either because
-// its environment says so or because it is a descendant of a toolreg process,
-// which a tool cannot hide.
+// InsideTool reports whether this process is part of a tool's run: its
+// environment says so, or it is a descendant of a toolreg process, which a tool
+// cannot hide.
 func InsideTool(environ []string) bool {
 	return Depth(environ) > 0 || hasAncestor("toolreg")
 }
 
-// ChildDepth returns the entry of an environment that says the depth of a child
-// of a process with this environment, which distinguishes a tool's run from a
-// person's.
+// ChildDepth returns the environment entry with the depth of children of a
+// process with this environment. It distinguishes runs by a tool from runs by
+// the user.
 func ChildDepth(environ []string) string {
 	return DepthVariable + "=" + strconv.Itoa(Depth(environ)+1)
 }
@@ -95,7 +95,7 @@ func ChildEnviron(environ []string) []string {
 }
 
 // absolutePATH returns an environment without the relative and empty entries of its PATH,
-// which name programs in whatever folder a child works in. The result is never nil.
+// which would find programs in the child's working directory. The result is never nil.
 func absolutePATH(environ []string) []string {
 	out := make([]string, len(environ))
 	for i, entry := range environ {

@@ -7,9 +7,10 @@ import (
 )
 
 // forking is the thread that starts all children. On Linux the signal that kills
-// a child with its parent (Pdeathsig) is sent when the thread that forked ends,
-// not the process, so the thread has to live as long as any child. It is one for
-// all because a thread takes longer to start than most of what is done with it.
+// a child with its parent (Pdeathsig) is sent when the thread that forked it
+// ends, not the process, so the thread has to live as long as any child. All
+// children share one thread because starting a thread takes longer than most
+// uses of it.
 var forking forkThread
 
 type forkThread struct {
@@ -18,7 +19,7 @@ type forkThread struct {
 	work  chan func()
 }
 
-// enter keeps the thread until leave is called.
+// enter keeps the thread alive until leave is called.
 func (t *forkThread) enter() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,8 +55,8 @@ func runLocked(work <-chan func()) {
 	}
 }
 
-// Prepare does in the background what the first start of a child would have to
-// wait for.
+// Prepare does work in the background that the first start of a child would
+// otherwise wait for.
 func Prepare() {
 	forking.enter()
 	go func() {

@@ -35,8 +35,8 @@ func awaitExit(cmd *osexec.Cmd) {
 	}
 }
 
-// polledExit waits without a thread. It is false if the system does not support
-// that.
+// polledExit waits without blocking a thread. It returns false if the system
+// does not support that.
 func polledExit(pid int) bool {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 type group struct{}
 
 // prepare gives the child its own session, so that it has no controlling
-// terminal from which it could read answers or be stopped, and one id to signal
-// everything that it starts.
+// terminal from which it could read answers or be stopped, and so that one id
+// identifies all processes that it starts.
 func (group) prepare(cmd *osexec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	endWithParent(cmd.SysProcAttr)
@@ -30,8 +30,8 @@ func (group) kill(pid int)      { _ = unix.Kill(-pid, unix.SIGKILL) }
 
 // awaitGone waits until the kernel has removed the killed members, which takes
 // well under a millisecond each on an idle machine. The wait is limited,
-// because members that nobody reaps (a container without an init) never leave
-// the group, and some systems do not distinguish zombies.
+// because members that are never reaped (in a container without an init) never
+// leave the group, and some systems do not distinguish zombies.
 func (group) awaitGone(pid int) {
 	for wait := 50 * time.Microsecond; wait < 100*time.Millisecond; wait *= 2 {
 		reapGroup(pid)
@@ -46,7 +46,7 @@ func (group) close() {}
 
 // exitOf returns the exit code and signal of a reaped child.
 func exitOf(cmd *osexec.Cmd) (code int, signal string) {
-	if cmd.ProcessState == nil { // somebody else has reaped it
+	if cmd.ProcessState == nil { // it was reaped elsewhere
 		return -1, ""
 	}
 	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -56,7 +56,7 @@ func exitOf(cmd *osexec.Cmd) (code int, signal string) {
 	return describeStatus(int(status))
 }
 
-// describeStatus reads a wait status.
+// describeStatus returns the exit code and the signal of a wait status.
 func describeStatus(wait int) (code int, signal string) {
 	status := syscall.WaitStatus(wait)
 	if !status.Signaled() {

@@ -10,10 +10,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a job object: whatever the child starts belongs to it, and it is
-// killed with the last handle, at the latest when toolreg ends.
+// group is a job object. All processes that the child starts belong to it, and
+// it is killed when its last handle is closed, at the latest when toolreg
+// exits.
 type group struct {
-	job   windows.Handle // 0 if it could not be created: then only the child is stopped
+	job   windows.Handle // 0 if it could not be created; then only the child is stopped
 	child *os.Process
 }
 
@@ -78,11 +79,11 @@ func exitOf(cmd *osexec.Cmd) (code int, signal string) { return cmd.ProcessState
 
 func isFormatError(err error) bool { return errors.Is(err, windows.ERROR_BAD_EXE_FORMAT) }
 
-// KillChildren does nothing: a job is killed with the last handle to it, which
-// toolreg has.
+// KillChildren does nothing: a job is killed when toolreg, which has the last
+// handle to it, exits.
 func KillChildren() {}
 
-// describeStatus is not used: there is no launcher on this system.
+// describeStatus is unused: this system has no launcher.
 func describeStatus(int) (code int, signal string) { return -1, "" }
 
 // detach makes a program outlive toolreg.

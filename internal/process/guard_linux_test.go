@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// Nor does what the server has started outlive a toolreg that cannot react,
-// though it heeds no signal, and holds no pipe of ours that would tell it.
+// If toolreg is killed with SIGKILL, descendants of the server do not keep
+// running either, even if they ignore signals and hold none of our pipes.
 func TestGroupDiesWithAKilledParent(t *testing.T) {
-	defer EndOrphans() // which this process adopts
+	defer EndOrphans() // that this process adopts
 	file := filepath.Join(t.TempDir(), "pid")
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), "PROCESS_TEST_PARENT=1",
@@ -53,12 +53,12 @@ func TestGroupDiesWithAKilledParent(t *testing.T) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 			t.Fatal("the grandchild outlived toolreg")
 		}
-		_ = exec.Command("/bin/true").Run() // lets the kernel get on with it
+		_ = exec.Command("/bin/true").Run() // gives the kernel time
 	}
 }
 
-// A child that is seen to its end takes its guard along, whether that was there from the
-// beginning or came later.
+// When a child ends, its guard is stopped, whether it was started at the beginning or
+// later.
 func TestGuardIsDismissed(t *testing.T) {
 	for _, guarded := range []bool{true, false} {
 		spec := sh("cat >/dev/null")
@@ -78,7 +78,7 @@ func TestGuardIsDismissed(t *testing.T) {
 	}
 }
 
-// awaitGuard returns the process of the child's guard once there is one.
+// awaitGuard waits for the child's guard and returns its process.
 func awaitGuard(c *Child) int {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -93,11 +93,11 @@ func awaitGuard(c *Child) int {
 	}
 }
 
-// stubborn starts a process that heeds no signal, and holds no pipe of ours that would
-// tell it that toolreg has ended.
+// stubborn starts a process that ignores signals and holds none of our pipes, whose
+// end would tell it that toolreg has exited.
 const stubborn = "(trap '' TERM HUP INT; exec sleep 600 </dev/null >/dev/null 2>&1) & "
 
-// It makes no difference when toolreg is killed, even while it starts the child.
+// The group is killed even if toolreg is killed while it is starting the child.
 func TestGroupDiesWithAParentKilledAtAnyMoment(t *testing.T) {
 	defer EndOrphans() // which this process adopts
 	for i := range 24 {
@@ -114,8 +114,8 @@ func TestGroupDiesWithAParentKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// A guard that was not told the group ends what has the mark, in every shell that may be
-// /bin/sh.
+// A guard that was not told the group kills the processes with the mark, in every shell
+// that may be /bin/sh.
 func TestGuardFindsTheMark(t *testing.T) {
 	defer EndOrphans() // which this process adopts
 	for _, shell := range []string{"/bin/sh", "bash", "busybox sh"} {
@@ -173,6 +173,6 @@ func awaitNone(t *testing.T, entry string) {
 			}
 			t.Fatalf("%d processes outlived toolreg", len(left))
 		}
-		_ = exec.Command("/bin/true").Run() // lets the kernel get on with it
+		_ = exec.Command("/bin/true").Run() // gives the kernel time
 	}
 }

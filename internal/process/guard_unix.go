@@ -12,13 +12,13 @@ import (
 )
 
 // guardAfter is the age at which a child gets a guard, unless [Spec.Guard] gives it one
-// from the beginning. Most children exit before.
+// from the beginning. Most children exit earlier.
 const guardAfter = 250 * time.Millisecond
 
-// guardScript reads the group from its stdin, which toolreg then keeps open, waits for its
-// end, and kills the group. If toolreg died before it knew the group, the script kills what
-// has the child's mark in its environment: on a busy machine a child may have started
-// others by then. A process that is killed starts no more, so this ends.
+// guardScript reads the group from its stdin, which toolreg keeps open, waits for the end
+// of stdin, and kills the group. If toolreg died before it knew the group, the script kills
+// all processes with the child's mark in their environment: on a busy machine a child may
+// already have started others. Killed processes cannot start more, so the loop terminates.
 const guardScript = `read -r group
 read -r nothing
 [ -z "$group" ] || { kill -s KILL -- "-$group"; exit; }
@@ -32,15 +32,16 @@ while
 	[ "$found" ]
 do :; done 2>/dev/null`
 
-// guard is a small process that kills a child with its group if toolreg dies without
+// guard is a small process that kills a child and its group if toolreg dies without
 // doing so, for example by SIGKILL. On Linux the kernel kills the child (endWithParent),
-// but no system kills what the child has started.
+// but no system kills the processes that the child has started.
 type guard struct {
 	cmd  *osexec.Cmd
 	pipe io.WriteCloser
 }
 
-// startGuard returns a guard for a child with a mark; nil if there is no shell to run it.
+// startGuard returns a guard for a child with a mark, or nil if there is no shell to run
+// it.
 func startGuard(mark string) *guard {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -50,7 +51,7 @@ func startGuard(mark string) *guard {
 	cmd := &osexec.Cmd{
 		Path: "/bin/sh", Args: []string{"sh", "-c", guardScript, "toolreg-guard", mark},
 		Dir: "/", Env: []string{}, Stdin: r,
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // keys pressed at the terminal do not reach it
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // so that it gets no signals from the terminal
 	}
 	sealDescriptors()
 	if err := cmd.Start(); err != nil {
@@ -60,7 +61,7 @@ func startGuard(mark string) *guard {
 	return &guard{cmd: cmd, pipe: w}
 }
 
-// watch says which group the child leads.
+// watch tells the guard which group the child leads.
 func (g *guard) watch(pgid int) {
 	if g != nil {
 		_, _ = io.WriteString(g.pipe, strconv.Itoa(pgid)+"\n") // a guard that was killed protects nothing

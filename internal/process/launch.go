@@ -19,20 +19,20 @@ type launched struct {
 	cmd     *osexec.Cmd
 	sandbox *sandbox.Start // nil: not confined
 	group   group
-	mark    string        // mark of processes to kill with the child
+	mark    string        // mark identifies processes to kill with the child
 	exited  chan struct{} // closed when the child has exited; its pid is not yet free
-	status  *int          // of a confined program, set before exited is closed; nil: the command's counts
+	status  *int          // of a confined program, set before exited is closed; nil: use the command's
 
 	mu     sync.Mutex // orders signals before reaping, so that none hits a reused pid
 	reaped bool
 	over   bool // finish was called
 	guard  *guard
-	age    *time.Timer // starts the guard; nil: there is one from the beginning
+	age    *time.Timer // starts the guard; nil: guarded from the beginning
 }
 
 // launch starts cmd in its own session and group. mark is in its environment. If
-// it is guarded, its guard starts before it. The error is not wrapped. The caller
-// runs await.
+// guarded is true, the guard starts before cmd. The error is not wrapped. The
+// caller must call await.
 func launch(cmd *osexec.Cmd, confined *sandbox.Start, mark string, guarded bool) (*launched, error) {
 	l := &launched{cmd: cmd, sandbox: confined, mark: mark, exited: make(chan struct{})}
 	if guarded {
@@ -79,16 +79,16 @@ func (l *launched) release() {
 	g.dismiss()
 }
 
-// start starts the command. In a sandbox it returns when the program runs there;
-// the command is the launcher then, which stays until the group is killed or all
-// that the program started has ended.
+// start starts the command. In a sandbox the command is the launcher, and start
+// returns when the program runs in it. The launcher keeps running until the
+// group is killed or the program and all its descendants have exited.
 func (l *launched) start() error {
 	if l.sandbox == nil {
 		return forking.do(l.cmd.Start)
 	}
 	l.sandbox.Attributes(l.cmd.SysProcAttr)
 	if err := forking.do(l.cmd.Start); err != nil {
-		var path *fs.PathError // of the launcher, which says nothing
+		var path *fs.PathError // it names the launcher, which is irrelevant
 		if errors.As(err, &path) {
 			err = path.Err
 		}
@@ -97,7 +97,7 @@ func (l *launched) start() error {
 	err := l.sandbox.Started()
 	if err != nil {
 		_ = l.cmd.Process.Kill()
-		_ = l.cmd.Wait() // the launcher failed, and how does not matter
+		_ = l.cmd.Wait() // the launcher failed; its exit status is irrelevant
 	}
 	return err
 }
@@ -170,8 +170,8 @@ func newCommand(s Spec) (*osexec.Cmd, error) {
 	return &osexec.Cmd{Path: path, Args: slices.Clone(s.Argv), Dir: FolderPath(s.Folder, s.Dir), Env: absolutePATH(s.Env)}, nil
 }
 
-// pipes are both ends of a child's streams. Call closeTheirs after the start or
-// without one, and closeOurs after a failed start.
+// pipes holds both ends of a child's streams. Call closeTheirs after the start,
+// successful or not, and closeOurs after a failed start.
 type pipes struct {
 	stdin          *os.File // ours, nil for /dev/null
 	stdout, stderr *os.File // ours
@@ -259,10 +259,10 @@ func begin(s Spec, withStdin bool) (*launched, *pipes, error) {
 	return nil, nil, &StartError{Program: s.Argv[0], Err: err}
 }
 
-// reading is how long readers may take to empty a pipe once its group is dead.
-// Only a program that left the group can keep it open longer.
+// reading limits how long readers may take to empty a pipe after its group is
+// dead. Only a program that left the group can keep it open longer.
 const reading = 200 * time.Millisecond
 
 // limitReading makes reads from f end soon, even if another process has the
-// other end.
+// other end open.
 func limitReading(f *os.File) { _ = f.SetReadDeadline(time.Now().Add(reading)) }

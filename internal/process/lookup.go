@@ -13,10 +13,10 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 )
 
-// Program returns the path of the executable in Argv[0]. A name without a slash
-// is looked up in the PATH of Env, ignoring empty and relative entries and what is
-// in NotFrom; a relative path is relative to Dir. The error is a *[StartError]. os/exec would
-// search toolreg's own PATH instead of the child's.
+// Program returns the path of the executable in Argv[0]. A name without a slash is looked up
+// in the PATH of Env, ignoring empty and relative entries and programs in NotFrom; a relative
+// path is relative to Dir. The error is a *[StartError]. os/exec would search toolreg's own
+// PATH instead of the child's.
 func (s Spec) Program() (string, error) {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
 		return "", &StartError{Err: errors.New("the command is empty")}
@@ -71,7 +71,7 @@ func find(name string, s Spec) (string, error) {
 	return "", notFound("not found in its PATH")
 }
 
-// leadsInto reports whether a path is in a folder, or leads into it through links.
+// leadsInto reports whether a path is in a folder, directly or through links.
 func leadsInto(path, folder string) bool {
 	for _, f := range []func(string) (string, error){filepath.Abs, filepath.EvalSymlinks} {
 		p, err := f(path)

@@ -26,7 +26,7 @@ func writeProgram(t *testing.T, path, content string, mode os.FileMode) {
 	}
 }
 
-func TestProgramIsFoundWhereTheChildWouldLook(t *testing.T) {
+func TestProgramSearchesTheChildsPATH(t *testing.T) {
 	dir := t.TempDir()
 	for _, p := range []string{"one/tool", "two/tool", "two/other", "project/run.sh", "project/tool"} {
 		writeProgram(t, filepath.Join(dir, p), "#!/bin/sh\n", 0o755)
@@ -41,13 +41,13 @@ func TestProgramIsFoundWhereTheChildWouldLook(t *testing.T) {
 		is                error
 	}{
 		{"first in the child's PATH", "tool", "$/one:$/two", "one/tool", "", nil},
-		{"our own PATH does not count", "other", "$/one", "", "not found in its PATH", fs.ErrNotExist},
-		{"the last PATH entry counts", "tool", "$/one\nPATH=$/two", "two/tool", "", nil},
+		{"our own PATH is not used", "other", "$/one", "", "not found in its PATH", fs.ErrNotExist},
+		{"the last PATH variable is used", "tool", "$/one\nPATH=$/two", "two/tool", "", nil},
 		{"relative to the directory", "./run.sh", "", "project/run.sh", "", nil},
 		{"absolute", "$/two/tool", "", "two/tool", "", nil},
 		{"the current folder is not searched", "run.sh", ".:$/one", "", `relative PATH entry "."`, nil},
-		{"an empty entry is no current folder", "run.sh", ":$/one", "", "relative PATH entry", nil},
-		{"a later absolute entry is taken", "tool", ".:$/two", "two/tool", "", nil},
+		{"an empty entry is not the current folder", "run.sh", ":$/one", "", "relative PATH entry", nil},
+		{"a later absolute entry is used", "tool", ".:$/two", "two/tool", "", nil},
 		{"not executable", "plain", "$/one:$/two", "", "is not executable", fs.ErrPermission},
 		{"not executable by path", "$/one/plain", "", "", "chmod +x", fs.ErrPermission},
 		{"a directory", "$/one", "", "", "it is a directory", fs.ErrPermission},
@@ -81,7 +81,7 @@ func TestProgramIsFoundWhereTheChildWouldLook(t *testing.T) {
 	}
 }
 
-func TestRunSaysWhyAProgramCannotStart(t *testing.T) {
+func TestRunReportsWhyAProgramCannotStart(t *testing.T) {
 	dir := t.TempDir()
 	writeProgram(t, filepath.Join(dir, "orphan.sh"), "#!/toolreg/no/such/interpreter -x\n", 0o755)
 	writeProgram(t, filepath.Join(dir, "text"), "just text\n", 0o755)
@@ -93,7 +93,7 @@ func TestRunSaysWhyAProgramCannotStart(t *testing.T) {
 		is     error
 	}{
 		{"interpreter", Spec{Argv: []string{dir + "/orphan.sh"}}, `its interpreter "/toolreg/no/such/interpreter -x" was not found`, fs.ErrNotExist},
-		{"Windows' line ends", Spec{Argv: []string{dir + "/windows.sh"}}, `its interpreter "/bin/sh\r" was not found; its lines end in CR LF`, fs.ErrNotExist},
+		{"Windows line endings", Spec{Argv: []string{dir + "/windows.sh"}}, `its interpreter "/bin/sh\r" was not found; its lines end in CR LF`, fs.ErrNotExist},
 		{"no #! line", Spec{Argv: []string{dir + "/text"}}, "#! line", syscall.ENOEXEC},
 		{"working directory", Spec{Argv: []string{"/bin/true"}, Dir: dir + "/absent"}, "working directory", fs.ErrNotExist},
 		{"working directory is a file", Spec{Argv: []string{"/bin/true"}, Dir: dir + "/text"}, "is not a directory", nil},
@@ -114,7 +114,7 @@ func TestRunSaysWhyAProgramCannotStart(t *testing.T) {
 	}
 }
 
-// A child does not find programs in the folder that it works in.
+// Programs in the child's working directory are not found through PATH.
 func TestRunDropsRelativePATHEntries(t *testing.T) {
 	dir := t.TempDir()
 	writeProgram(t, filepath.Join(dir, "here"), "#!/bin/sh\necho here\n", 0o755)

@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// Open starts a program that keeps running after toolreg ends, such as the
-// person's browser: in its own session and without standard streams. It ignores
-// Stdin, MaxOutput, Keep, Grace, Linger and Output of the Spec. Because
-// failures occur early, it watches the program for a while: the error is a
-// *[StartError] or describes the failure, and nil once watch is over or the
-// program has exited successfully. If ctx ends first, the error is its cause.
+// Open starts a program that keeps running after toolreg exits, such as the
+// user's browser, in its own session and without standard streams. It ignores
+// Stdin, MaxOutput, Keep, Grace, Linger and Output of the Spec. Open watches
+// the program for failures for the duration watch. The error is a
+// *[StartError], describes the failure, or is the cause of ctx if ctx ends
+// first; it is nil if the program still runs after watch or has exited
+// successfully.
 func Open(ctx context.Context, spec Spec, watch time.Duration) error {
 	cmd, err := newCommand(spec)
 	if err != nil {
@@ -47,11 +48,10 @@ func Open(ctx context.Context, spec Spec, watch time.Duration) error {
 	}
 }
 
-// goingOn has the sessions of programs that keep running after toolreg ends. It
-// is global like the kernel's list of children, to which it adds this
-// information.
+// goingOn holds the sessions of programs that keep running after toolreg exits.
+// It is global because it extends the kernel's list of children.
 var goingOn sync.Map
 
-// GoesOn excludes the session of a child, with everything started in it, from
-// being killed when toolreg ends.
+// GoesOn excludes a child's session and all processes in it from being killed
+// when toolreg exits.
 func GoesOn(session int) { goingOn.Store(session, true) }

@@ -14,18 +14,18 @@ import (
 
 func TestOpen(t *testing.T) {
 	sh := func(script string) Spec { return Spec{Argv: []string{"sh", "-c", script}, Env: os.Environ()} }
-	t.Run("one that fails soon is told of", func(t *testing.T) {
+	t.Run("an early failure is reported", func(t *testing.T) {
 		if err := Open(t.Context(), sh("exit 3"), time.Minute); err == nil || err.Error() != "sh failed (exit status 3)" {
 			t.Errorf("%v", err)
 		}
 	})
-	t.Run("one that ends well is not waited for", func(t *testing.T) {
+	t.Run("a successful exit ends the watch", func(t *testing.T) {
 		start := time.Now()
 		if err := Open(t.Context(), sh("true"), time.Minute); err != nil || time.Since(start) > 30*time.Second {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
 	})
-	t.Run("one that stays goes on without us", func(t *testing.T) {
+	t.Run("a running program is left running", func(t *testing.T) {
 		dir := t.TempDir()
 		goOn, done := filepath.Join(dir, "go"), filepath.Join(dir, "done")
 		for _, pipe := range []string{goOn, done} {
@@ -54,7 +54,7 @@ func TestOpen(t *testing.T) {
 		if err := Open(ctx, sh("read -r word <"+pipe), time.Minute); !errors.Is(err, gone) {
 			t.Errorf("%v", err)
 		}
-		if err := os.WriteFile(pipe, nil, 0o600); err != nil { // lets it end
+		if err := os.WriteFile(pipe, nil, 0o600); err != nil { // lets it exit
 			t.Error(err)
 		}
 	})

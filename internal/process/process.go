@@ -17,9 +17,10 @@ const (
 	DefaultLinger    = 500 * time.Millisecond
 )
 
-// MarkVariable is the variable that every child gets in addition to Spec.Env.
-// By its value Linux finds programs that left the child's group, such as those
-// started by setsid or daemons, and that are killed with the child.
+// MarkVariable is a variable that every child gets in addition to Spec.Env. On
+// Linux its value identifies programs that left the child's group, such as
+// daemons and programs started by setsid, so that they can be killed with the
+// child.
 const MarkVariable = "TOOLREG_CHILD"
 
 // Spec describes how to start a child.
@@ -33,42 +34,42 @@ type Spec struct {
 	Folder *os.File
 	Env    []string // the whole environment of the child; nil = empty, never ours
 
-	// NotFrom is a folder whose programs are not found through PATH, because others can
-	// write to it, such as a virtual environment in the workspace; "" = none.
+	// NotFrom is a folder in which PATH lookup ignores programs because other programs
+	// can write to it, such as a virtual environment in the workspace; "" = none.
 	NotFrom string
 
-	// Stdin is what Run writes to the child before closing its stdin; nil means
-	// /dev/null. It is no error if the child does not read it.
+	// Stdin is written by Run to the child before its stdin is closed; nil
+	// means /dev/null. It is not an error if the child does not read it.
 	Stdin []byte
 
 	// MaxOutput limits stdout and stderr each, in bytes; if it is exceeded, the
 	// child's group is killed. 0 = 10 MiB; negative = no limit.
 	MaxOutput int64
 
-	// Keep is how many bytes of stdout and of stderr the outcome has: half from
-	// the beginning and half from the end. Output also receives the rest. 0 =
-	// all.
+	// Keep limits how many bytes of stdout and of stderr the outcome contains:
+	// half from the beginning and half from the end. Output also receives the
+	// rest. 0 = all.
 	Keep int64
 
 	// Grace is the time between SIGTERM and SIGKILL when ctx ends; 0 = 500 ms.
 	Grace time.Duration
 
-	// Linger is how long Run waits for pipes that a grandchild still has open
-	// after the child has exited; 0 = 500 ms. Then the group is killed.
+	// Linger is how long Run waits after the child has exited for pipes that a
+	// grandchild still has open; 0 = 500 ms. Then the group is killed.
 	Linger time.Duration
 
 	// Output receives stdout and stderr as they come (stream 1 or 2), one call
 	// at a time. The slice is valid only during the call. May be nil.
 	Output func(stream int, p []byte)
 
-	// Guard ends what the child has started if toolreg is killed, even in the
+	// Guard kills the child's descendants if toolreg is killed, even in the
 	// child's first moments. It costs one more process per child; without it, only
 	// children older than 250 ms have that process.
 	Guard bool
 
-	// Confine is what the program can reach, by the kernel; nil: what toolreg
-	// can. If it cannot be confined in full, it does not run, and the error
-	// wraps a *[sandbox.Error]. Open ignores it.
+	// Confine restricts what the program can access; nil means no sandbox. If
+	// the program cannot be fully confined, it does not run, and the error
+	// wraps a *[sandbox.Error]. Open ignores Confine.
 	Confine *sandbox.Profile
 }
 
@@ -85,14 +86,14 @@ type Outcome struct {
 	ExitCode       int    // -1 when Signal is set or the child never ran
 	Signal         string // such as "SIGTERM", or "SIG34" if it has no name; "" if none
 	Truncated      bool   // there was more output than Spec.Keep
-	StdoutHead     int    // where in Stdout the cut is; len(Stdout) if there is none
+	StdoutHead     int    // offset of the cut in Stdout; len(Stdout) if it was not cut
 	StderrHead     int    // the same for Stderr
-	StdoutBytes    int64  // all that was written, kept or not
+	StdoutBytes    int64  // bytes written, including those not kept
 	StderrBytes    int64
 	PID            int
 
-	// Refused are the connections that the proxy of Spec.Confine refused, as
-	// host:port in the order of the first attempts.
+	// Refused lists the connections that the proxy of Spec.Confine refused, as
+	// host:port, in the order of the first attempts.
 	Refused []string
 }
 
@@ -119,7 +120,7 @@ func (e *StartError) Error() string {
 // Unwrap returns the reason.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// reason is our own error text for a cause that errors.Is can find.
+// reason is an error with our own text and a cause that errors.Is can find.
 type reason struct {
 	text  string
 	cause error

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// Run starts the program, waits for its end and for its pipes, and returns how
-// it exited. The error is a *[StartError], [ErrOutputLimit], or the cause of
-// ctx; a non-zero exit is not an error. When Run returns, the process group is
-// gone. With the latter two errors the outcome has the output until then.
+// Run starts the program, waits for it to exit and for its pipes to be closed,
+// and returns the outcome. The error is a *[StartError], [ErrOutputLimit], or
+// the cause of ctx; a non-zero exit code is not an error. When Run returns, the
+// process group is gone. With ErrOutputLimit and the cause of ctx, the outcome
+// contains the output so far.
 func Run(ctx context.Context, spec Spec) (Outcome, error) {
 	if ctx.Err() != nil {
 		return Outcome{ExitCode: -1}, context.Cause(ctx)
@@ -30,7 +31,7 @@ func Run(ctx context.Context, spec Spec) (Outcome, error) {
 	return r.run(ctx)
 }
 
-// running is one Run.
+// running is the state of one Run.
 type running struct {
 	child          *launched
 	ends           *pipes
@@ -71,7 +72,7 @@ func (r *running) run(ctx context.Context) (Outcome, error) {
 }
 
 // wait returns when the child has exited and its pipes are closed, or when it
-// is time to kill the rest.
+// is time to kill the rest of the group.
 func (r *running) wait(ctx context.Context, drained <-chan struct{}) (err error) {
 	exited, canceled := r.child.exited, ctx.Done()
 	timer := time.NewTimer(time.Hour)
@@ -100,7 +101,7 @@ func (r *running) wait(ctx context.Context, drained <-chan struct{}) (err error)
 }
 
 // overOr returns ErrOutputLimit if a limit was exceeded, and err otherwise:
-// when a child exits, several channels are ready at once.
+// when a child exits, several channels may be ready at once.
 func (r *running) overOr(err error) error {
 	select {
 	case <-r.over:

@@ -26,7 +26,7 @@ func sh(script string) Spec {
 	return Spec{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}, Linger: long, Grace: long}
 }
 
-// gone reports whether no process of that id runs; a zombie runs no more.
+// gone reports whether no process with that id is running; a zombie is not.
 func gone(t *testing.T, pid int) bool {
 	t.Helper()
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
@@ -37,8 +37,8 @@ func gone(t *testing.T, pid int) bool {
 	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
 }
 
-// What left the group is ended too, however it left, and whether it holds a pipe
-// or not.
+// Processes that left the group are killed too, however they left, and whether
+// or not they hold a pipe.
 func TestRunContains(t *testing.T) {
 	tests := map[string]string{
 		"setsid":            `setsid sh -c 'echo $$; exec sleep 600' & while :; do sleep 0.01; done`,
@@ -63,7 +63,7 @@ func TestRunContains(t *testing.T) {
 	}
 }
 
-func TestRunTellsHowAProgramEnded(t *testing.T) {
+func TestRunReportsHowAProgramExited(t *testing.T) {
 	tests := []struct {
 		name   string
 		script string
@@ -76,13 +76,13 @@ func TestRunTellsHowAProgramEnded(t *testing.T) {
 		{"exit code that looks like a signal", "exit 143", nil, Outcome{ExitCode: 143}},
 		{"signal", "kill -TERM $$", nil, Outcome{ExitCode: -1, Signal: "SIGTERM"}},
 		{"signal without a name", "kill -34 $$", nil, Outcome{ExitCode: -1, Signal: "SIG34"}},
-		{"stdin arrives whole and is closed", "cat", []byte(`{"a":1}`), Outcome{Stdout: []byte(`{"a":1}`)}},
+		{"stdin arrives completely and is closed", "cat", []byte(`{"a":1}`), Outcome{Stdout: []byte(`{"a":1}`)}},
 		{"empty stdin", "cat", []byte{}, Outcome{}},
 		{"no stdin is /dev/null", "test -t 0 || cat", nil, Outcome{}},
 		{"stdin is not read", "exit 0", bytes.Repeat([]byte("x"), 4<<20), Outcome{}},
 		{"stdin is closed by the program", "exec <&-; echo ok", bytes.Repeat([]byte("x"), 4<<20), Outcome{Stdout: []byte("ok\n")}},
-		{"the last holder of stdout is waited for", "(sleep 0.2; echo late) & echo now", nil, Outcome{Stdout: []byte("now\nlate\n")}},
-		{"bytes come through", `printf 'a\000\377\r\n'`, nil, Outcome{Stdout: []byte("a\x00\xff\r\n")}},
+		{"waits for the last holder of stdout", "(sleep 0.2; echo late) & echo now", nil, Outcome{Stdout: []byte("now\nlate\n")}},
+		{"bytes are unchanged", `printf 'a\000\377\r\n'`, nil, Outcome{Stdout: []byte("a\x00\xff\r\n")}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestRunTellsHowAProgramEnded(t *testing.T) {
 	}
 }
 
-func TestRunGivesTheChildItsOwnSessionAndNothingElse(t *testing.T) {
+func TestRunIsolatesSessionAndDescriptors(t *testing.T) {
 	t.Setenv("PROCESS_TEST_SECRET", "hunter2")
 	spec := sh(`set -- $(cat /proc/$$/stat); echo "pid $1 group $5 session $6 tty $7"; env; echo descriptors:; ls /proc/self/fd`)
 	spec.Env = append(spec.Env, "A=1", "A=2")
@@ -136,7 +136,7 @@ func TestRunGivesTheChildItsOwnSessionAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestRunWithoutEnvironmentGivesNone(t *testing.T) {
+func TestRunWithoutEnvironmentIsEmpty(t *testing.T) {
 	got, err := Run(t.Context(), Spec{Argv: []string{"/usr/bin/env"}})
 	if err != nil || !strings.HasPrefix(string(got.Stdout), MarkVariable+"=") || strings.Count(string(got.Stdout), "\n") != 1 {
 		t.Errorf("environment %q, %v", got.Stdout, err)
@@ -172,7 +172,7 @@ func TestRunOutputLimitIsExact(t *testing.T) {
 	}
 }
 
-func TestRunHeadTailKeepsBothEnds(t *testing.T) {
+func TestRunKeepsHeadAndTail(t *testing.T) {
 	spec := sh("seq 1 200000")
 	spec.MaxOutput, spec.Keep = -1, 1001
 	got, err := Run(t.Context(), spec)
@@ -188,9 +188,9 @@ func TestRunHeadTailKeepsBothEnds(t *testing.T) {
 	}
 }
 
-// A child that floods, a child that ignores SIGTERM and a grandchild that does
-// are all gone when Run returns.
-func TestRunLeavesNothingWhenCanceled(t *testing.T) {
+// A child that floods its output, a child that ignores SIGTERM and a grandchild
+// that does are all gone when Run returns.
+func TestRunCanceledLeavesNoProcesses(t *testing.T) {
 	tests := []struct {
 		name   string
 		script string
@@ -262,8 +262,8 @@ func TestRunWithACanceledContextStartsNothing(t *testing.T) {
 	}
 }
 
-// The program ends at once, what it left behind holds stdout: Run gives up
-// waiting and returns what was printed.
+// The program exits at once, but a descendant holds stdout: Run stops waiting
+// and returns the output so far.
 func TestRunDoesNotWaitForHoldersOfPipes(t *testing.T) {
 	t.Run("in the group: killed", func(t *testing.T) {
 		spec := sh("sleep 600 & echo $!")
@@ -280,7 +280,7 @@ func TestRunDoesNotWaitForHoldersOfPipes(t *testing.T) {
 			t.Errorf("sleep %d lives on", pid)
 		}
 	})
-	t.Run("out of the group: left alone", func(t *testing.T) {
+	t.Run("outside the group: left alone", func(t *testing.T) {
 		spec := sh("setsid sh -c 'echo $$; exec sleep 600' & sleep 0.1; echo done")
 		spec.Linger = time.Millisecond
 		got, err := Run(t.Context(), spec)
@@ -322,7 +322,7 @@ func TestRunPassesOutputOnInOrder(t *testing.T) {
 	}
 }
 
-func TestRunManyAtOnceKeepsNoDescriptor(t *testing.T) {
+func TestRunConcurrentlyLeaksNoDescriptors(t *testing.T) {
 	EndOrphans() // which this process adopted in other tests
 	fds := func() int {
 		list, err := os.ReadDir("/proc/self/fd")
@@ -331,7 +331,7 @@ func TestRunManyAtOnceKeepsNoDescriptor(t *testing.T) {
 		}
 		return len(list)
 	}
-	if _, err := Run(t.Context(), sh("true")); err != nil { // lets the runtime open its own
+	if _, err := Run(t.Context(), sh("true")); err != nil { // lets the runtime open its own descriptors
 		t.Fatal(err)
 	}
 	before := fds()

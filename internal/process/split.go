@@ -11,18 +11,18 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// argvHint is the advice for a line that only a shell could run.
+// argvHint is the advice for a command line that only a shell could run.
 const argvHint = "run it with sh -c '...', or quote the character"
 
 // maxLine limits a command line, in bytes, because the parser is recursive.
 const maxLine = 32 << 10
 
 // Split splits a command line into words like a POSIX shell, with google/shlex.
-// Unquoted shell operators (pipes, lists, redirections, substitutions, globs,
-// background, comments) are refused with an error that suggests
-// ["sh","-c",...]; so is an empty line. $VAR, ${VAR} and ${VAR:-default} stay
-// as written, for later expansion; a quoted or escaped dollar sign becomes $$,
-// which expansion turns into one.
+// It refuses unquoted shell operators (pipes, lists, redirections,
+// substitutions, globs, background, comments) with an error that suggests
+// ["sh","-c",...]; it also refuses an empty line. $VAR, ${VAR} and
+// ${VAR:-default} are kept for later expansion; a quoted or escaped dollar sign
+// becomes $$, which expansion turns into one.
 func Split(line string) ([]string, error) {
 	if strings.TrimSpace(line) == "" {
 		return nil, errors.New("the command is empty")

@@ -71,9 +71,9 @@ func TestSplitRefusesWhatOnlyAShellCouldRun(t *testing.T) {
 	}
 }
 
-// Nesting as deep as the limit lets it be neither overflows the stack nor takes
-// its time.
-func TestSplitSurvivesNesting(t *testing.T) {
+// Nesting as deep as the limit allows neither overflows the stack nor takes
+// long.
+func TestSplitLimitsNesting(t *testing.T) {
 	for _, unit := range []string{"$(", "`", "${a:-", "\"$(", "{ ", "((", "$((", "[", "!", "\\", "(", "if ", "<(", "${a:-\"", "@("} {
 		line := "x " + strings.Repeat(unit, (maxLine-2)/len(unit))
 		if words, err := Split(line); err == nil && unit != "[" && unit != "!" && unit != "\\" && unit != "{ " && unit != "if " {
@@ -116,7 +116,7 @@ func FuzzSplit(f *testing.F) {
 	})
 }
 
-func TestBaseEnvPicksTheMinimum(t *testing.T) {
+func TestBaseEnvSelectsTheMinimum(t *testing.T) {
 	got := BaseEnv([]string{
 		"PATH=/bin", "GITHUB_TOKEN=s", "HOME=/h", "LC_ALL=C", "XDG_STATE_HOME=/x", "https_proxy=http://p", "NO_PROXY=a",
 		"SSL_CERT_FILE=/c", "SSLKEYLOGFILE=/k", "AWS_SECRET_ACCESS_KEY=s", "LD_PRELOAD=x", "BASH_ENV=x", "NODE_OPTIONS=x",

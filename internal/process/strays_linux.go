@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// unsureRounds limits how often processes are checked again that show no
-	// environment: while a process executes another program, it has none.
+	// unsureRounds limits how often processes that show no environment are
+	// checked again: a process that is executing another program temporarily
+	// has none.
 	unsureRounds = 8
 	// killRounds limits how often strays are searched for while they are being
 	// killed, because one may start another meanwhile.
 	killRounds = 60
 )
 
-// EndStrays kills the processes that have a mark as the value of [MarkVariable]
-// in their initial environment and were started after the process with the id
-// first. It does nothing if the system does not show this.
+// EndStrays kills the processes that were started after the process with the id
+// first and whose initial environment has mark as the value of [MarkVariable].
+// It does nothing if the system does not show environments.
 func EndStrays(first int, mark string) {
 	endMarked(mark, func() []int { return newerThan(first) })
 }
@@ -55,7 +56,7 @@ func endMarked(mark string, candidates func() []int) {
 }
 
 // newerThan returns the processes that may have been started after first: ids
-// grow until they wrap around.
+// increase until they wrap around.
 func newerThan(first int) []int {
 	last, newest := first, false
 	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
@@ -117,7 +118,7 @@ func isDead(pid int) bool {
 	return state == "Z" || state == "X"
 }
 
-// killMarked kills a process by a descriptor, so that a reused id is not hit.
+// killMarked kills a process through a pidfd, so that a reused id is not hit.
 func killMarked(pid int, entry []byte) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -125,7 +126,7 @@ func killMarked(pid int, entry []byte) {
 	}
 	defer unix.Close(fd)
 	if holds(environOf(pid), entry) {
-		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // otherwise it has exited
+		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) // it fails if the process has exited
 		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
 		_ = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG, nil) // an orphan is our child
 	}

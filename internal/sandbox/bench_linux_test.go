@@ -13,9 +13,10 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
-// BenchmarkStart measures what a sandbox adds to the time of /bin/true, beside
-// bubblewrap with the same folders. The three take turns, and medians count, so
-// that a busy machine slows all of them alike.
+// BenchmarkStart measures the time that a sandbox adds to /bin/true, in
+// comparison with bubblewrap with the same folders. The three run alternately,
+// and medians are reported, so that load on the machine affects all of them
+// equally.
 func BenchmarkStart(b *testing.B) {
 	if support := sandbox.Probe(); !support.Full() {
 		b.Skip("this system cannot confine in full")
@@ -63,7 +64,8 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(adds/theirs, "ratio")
 }
 
-// wrapped returns the arguments with which bubblewrap shows the same folders.
+// wrapped returns the arguments with which bubblewrap makes the same folders
+// visible.
 func wrapped(p sandbox.Profile) []string {
 	out := []string{"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-net", "--new-session", "--die-with-parent",
 		"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/dev/shm", "--ro-bind", "/etc", "/etc"}

@@ -2,7 +2,8 @@ package sandbox_test
 
 import "golang.org/x/sys/unix"
 
-// callsHere lists the older spellings of this architecture, and those of x32.
+// callsHere lists the older variants of calls on this architecture, and those
+// of x32.
 func callsHere() []call {
 	return []call{
 		{"chmod set-user-id", unix.SYS_CHMOD, [6]uintptr{0, 0o4755}, unix.EPERM},

@@ -1,4 +1,4 @@
 package sandbox_test
 
-// callsHere has nothing to add: this architecture has no older spellings.
+// callsHere adds nothing: this architecture has no older variants.
 func callsHere() []call { return nil }

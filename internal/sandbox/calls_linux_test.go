@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// call is a system call of a confined program and what the kernel must say.
+// call is a system call of a confined program and the expected result.
 type call struct {
 	name   string
 	number uintptr
@@ -18,7 +18,8 @@ type call struct {
 	want   unix.Errno
 }
 
-// calls lists what the filter decides, and beside it what it must leave alone.
+// calls lists calls that the filter handles, and similar ones that it must not
+// affect.
 func calls() []call {
 	const atCWD, signal = ^uintptr(99), uintptr(unix.SIGCHLD)
 	return append([]call{
@@ -46,7 +47,7 @@ func calls() []call {
 		{"io_uring_setup", unix.SYS_IO_URING_SETUP, [6]uintptr{1}, unix.ENOSYS},
 		{"kexec_load", unix.SYS_KEXEC_LOAD, [6]uintptr{}, unix.EPERM},
 		{"finit_module", unix.SYS_FINIT_MODULE, [6]uintptr{}, unix.EPERM},
-		{"a call of the future", 500, [6]uintptr{}, unix.ENOSYS},
+		{"a future call", 500, [6]uintptr{}, unix.ENOSYS},
 		{"ioctl TIOCSTI", unix.SYS_IOCTL, [6]uintptr{0, unix.TIOCSTI}, unix.EPERM},
 		{"ioctl TIOCSTI with more bits", unix.SYS_IOCTL, [6]uintptr{0, 1<<32 | unix.TIOCSTI}, unix.EPERM},
 		{"ioctl TIOCLINUX", unix.SYS_IOCTL, [6]uintptr{0, 0x541C}, unix.EPERM},
@@ -72,7 +73,7 @@ func calls() []call {
 	}, callsHere()...)
 }
 
-// makeCalls makes the calls and prints what the kernel says.
+// makeCalls makes the calls and prints the results.
 func makeCalls() {
 	for _, c := range calls() {
 		_, _, errno := unix.RawSyscall6(c.number, c.args[0], c.args[1], c.args[2], c.args[3], c.args[4], c.args[5])

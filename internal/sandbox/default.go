@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Place is where a program is to run.
+// Place describes where a program runs and what belongs to it.
 type Place struct {
-	Workspace []string // files and folders that it may write: the project and opened folders
+	Workspace []string // files and folders that it may write: the project and folders that the user opened
 	Own       []string // files and folders of its own, which it may read: a plugin's, a hook's, a server's
-	Script    string   // its script or program, whose folder is its own, as is that of the file it links to; "" = none
+	Script    string   // its script or program; the folders of it and of its link target are readable; "" = none
 	Hide      []string // files and folders to be hidden in addition
 	Home      string   // "" = none
 	Environ   []string // its environment: PATH, GOPATH, CARGO_HOME and so on
 }
 
 // Default returns the profile of a program without any settings. The program can read the
-// system's programs and libraries, the folders on PATH and the installations behind them,
-// its own folders and git's settings, read the caches of go, npm, pip and cargo without
-// changing them, and write to the workspace. Credentials and the files of browsers and of
-// toolreg are hidden. The network is a private loopback.
+// system's programs and libraries, the folders on PATH and the installations that these
+// belong to, its own folders and git's settings, read the caches of go, npm, pip and
+// cargo without changing them, and write to the workspace. Credentials and the files of
+// browsers and of toolreg are hidden. The network is a private loopback.
 //
 // The caller adds the paths of its settings, guarded names and the network.
 func Default(p Place) Profile {
@@ -50,9 +50,9 @@ func HoldsHome(folder, home string) bool {
 	return within(home, folder) || err == nil && within(h.path, f.path)
 }
 
-// home finds files of one person.
+// home finds files of one user.
 type home struct {
-	dir     string // "" = there is none
+	dir     string // "" = none
 	environ map[string]string
 	links   resolver
 	hidden  []string
@@ -74,9 +74,8 @@ func newHome(p Place) *home {
 	return h
 }
 
-// target follows the symbolic links of a path that was found, and reports whether it may be
-// opened: a link that the program can change could lead anywhere, and no link opens what is
-// hidden.
+// target follows the symbolic links of a path and reports whether the result may be opened:
+// a link that the program can change could lead anywhere, and no link opens hidden paths.
 func (h *home) target(path string) (string, bool) {
 	r, err := h.links.resolve(path)
 	if err != nil {
@@ -86,7 +85,8 @@ func (h *home) target(path string) (string, bool) {
 	return r.path, !changeable && !isWithinAny(r.path, h.secret)
 }
 
-// foldersOf returns the folder of a script and that of the file it links to.
+// foldersOf returns the folder of a script and the folder of the file it links
+// to.
 func (h *home) foldersOf(script string) []string {
 	if script == "" {
 		return nil
@@ -98,7 +98,8 @@ func (h *home) foldersOf(script string) []string {
 	return slices.DeleteFunc(out, func(dir string) bool { return dir == "/etc" || HoldsHome(dir, h.dir) })
 }
 
-// paths returns paths below the home folder; none if there is no home folder.
+// paths returns paths below the home folder, or none if there is no home
+// folder.
 func (h *home) paths(names ...string) []string {
 	if h.dir == "" {
 		return nil
@@ -122,7 +123,7 @@ func (h *home) or(variable, name string) []string {
 // holds reports whether a path is or contains the home folder.
 func (h *home) holds(path string) bool { return path == "/" || h.dir != "" && within(h.dir, path) }
 
-// in returns names in folders.
+// in returns the paths of names in folders.
 func in(folders []string, names ...string) []string {
 	var out []string
 	for _, folder := range folders {
@@ -194,27 +195,27 @@ func (h *home) installations() []string {
 			continue
 		}
 		if !isWithinAny(dir, known) {
-			add(h.behind(dir)...)
+			add(h.installationOf(dir)...)
 		} else if !isLocal(dir) {
-			continue // the system's own, with a thousand entries
+			continue // the system's own folders have thousands of entries
 		}
 		for _, target := range h.linksIn(dir) {
 			if !isWithinAny(target, known) && !h.holds(target) {
-				add(h.behindFile(target)...)
+				add(h.installationOfTarget(target)...)
 			}
 		}
 	}
 	return out
 }
 
-// isLocal reports whether users, and not the system, link programs in a folder of the
-// system.
+// isLocal reports whether the links in a system folder are made by users and not by
+// the system.
 func isLocal(dir string) bool {
 	return dir == "/usr/local/bin" || !isWithinAny(dir, []string{"/usr", "/bin", "/sbin"})
 }
 
-// behind returns the installation to which a folder on PATH belongs.
-func (h *home) behind(dir string) []string {
+// installationOf returns the installation to which a folder on PATH belongs.
+func (h *home) installationOf(dir string) []string {
 	for _, installer := range h.paths(installers()...) {
 		if within(dir, installer) {
 			return []string{installer}
@@ -223,7 +224,7 @@ func (h *home) behind(dir string) []string {
 	parent := filepath.Dir(dir)
 	switch name := filepath.Base(dir); {
 	case h.dir != "" && parent == filepath.Join(h.dir, ".local"):
-		// Its share and state hold much that is no program.
+		// Its share and state contain much besides programs.
 		return append(in([]string{parent}, "bin", "lib", "lib64", "libexec", "include", "opt", "pipx"), in([]string{parent}, "share/pipx", "share/uv", "share/pnpm")...)
 	case (name == "bin" || name == "sbin" || name == ".bin" || name == "shims") && !h.isHub(parent):
 		return []string{parent}
@@ -231,10 +232,10 @@ func (h *home) behind(dir string) []string {
 	return []string{dir}
 }
 
-// behindFile returns the installation to which the target of a link on PATH belongs.
-func (h *home) behindFile(target string) []string {
+// installationOfTarget returns the installation to which the target of a link on PATH belongs.
+func (h *home) installationOfTarget(target string) []string {
 	if dir := filepath.Dir(target); filepath.Base(dir) == "bin" {
-		return h.behind(dir)
+		return h.installationOf(dir)
 	}
 	return []string{target}
 }

@@ -82,7 +82,7 @@ func TestHoldsHome(t *testing.T) {
 		{home, link, true},
 		{filepath.Join(home, "work"), home, false},
 		{filepath.Join(link, "work"), home, false},
-		{home + "-other", home, true}, // it is not there, so nothing is known of it
+		{home + "-other", home, true}, // it does not exist, so this cannot be determined
 		{home, "", false},
 	} {
 		if got := sandbox.HoldsHome(c.folder, c.home); got != c.want {

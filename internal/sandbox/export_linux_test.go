@@ -2,8 +2,8 @@
 
 package sandbox
 
-// OuterFilter returns a seccomp filter that stands for a kernel without a feature:
-// a system call with this first argument fails, or is handed to whoever listens.
+// OuterFilter returns a seccomp filter that simulates a kernel without a feature:
+// a system call with this first argument fails, or is passed to the listener.
 func OuterFilter(call uint32, argument int, value, result uint32) []byte {
 	var a assembler
 	a.load(offsetCall)
@@ -18,5 +18,5 @@ func OuterFilter(call uint32, argument int, value, result uint32) []byte {
 	return a.out
 }
 
-// FailWith is the result of a filter with which a system call fails.
+// FailWith is the filter result that makes a system call fail.
 var FailWith = failWith

@@ -2,7 +2,7 @@ package sandbox
 
 import "net/netip"
 
-// For tests of the package from outside, which start programs.
+// For external tests of the package, which start programs.
 var (
 	ParseHost = parseHost
 	Resolve   = resolve

@@ -49,7 +49,7 @@ func TestDefaultFiles(t *testing.T) {
 }
 
 // On a new machine, programs must be able to create their caches.
-func TestCachesThatDoNotExist(t *testing.T) {
+func TestMissingCachesAreCreated(t *testing.T) {
 	needFull(t)
 	p := place{home: "/nonexistent/ann", workspace: t.TempDir()}
 	got := p.shell(t, p.profile(), `
@@ -119,7 +119,8 @@ func TestOpenedFiles(t *testing.T) {
 	}
 }
 
-// A link that an earlier program may have made opens nothing; one that it cannot change does.
+// A link that an earlier program may have created is not followed; one that it cannot change
+// is.
 func TestLinksInTheWorkspaceAreNotFollowed(t *testing.T) {
 	needFull(t)
 	p := newPlace(t)

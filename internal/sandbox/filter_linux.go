@@ -53,7 +53,7 @@ const anyNamespace = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS
 const setIDs = unix.S_ISUID | unix.S_ISGID
 
 // filter returns the seccomp filter of sandboxed programs in the kernel's format. If watched,
-// the calls that create names are handed to the listener before they run.
+// calls that create names are passed to the listener before they run.
 func filter(watched bool) []byte {
 	a := assembler{creating: returnAllow}
 	if watched {
@@ -94,8 +94,8 @@ func filter(watched bool) []byte {
 }
 
 // families allows the socket families unix, inet and inet6 with the usual protocols, and
-// netlink for addresses and routes only. Other families would load kernel modules that
-// nobody needs.
+// netlink only for addresses and routes. Other families would load kernel modules that
+// are not needed.
 func (a *assembler) families() {
 	a.load(offsetArg(0))
 	a.when(jumpEqual, unix.AF_UNIX, returnAllow)
@@ -106,8 +106,8 @@ func (a *assembler) families() {
 	a.ret(failWith(unix.EAFNOSUPPORT))
 }
 
-// onlyProtocols allows some protocols of a family, which was loaded. It has no effect on
-// other families.
+// onlyProtocols allows some protocols of a family; the family must have been loaded. It
+// has no effect on other families.
 func (a *assembler) onlyProtocols(family uint32, protocols ...uint32) {
 	a.block(family, func() {
 		a.load(offsetArg(2))
@@ -118,8 +118,8 @@ func (a *assembler) onlyProtocols(family uint32, protocols ...uint32) {
 	})
 }
 
-// Offsets in struct seccomp_data. For arguments, the offset of the lower half, which has
-// all bits that the filter examines. Both architectures are little-endian.
+// Offsets in struct seccomp_data. For arguments, the offset of the lower half, which
+// contains all bits that the filter examines. Both architectures are little-endian.
 const (
 	offsetCall = 0
 	offsetArch = 4
@@ -143,7 +143,7 @@ const (
 
 func failWith(err unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(err) }
 
-// assembler writes a filter.
+// assembler builds a filter.
 type assembler struct {
 	out      []byte
 	creating uint32 // result of calls that create a name
@@ -158,7 +158,7 @@ func (a *assembler) emit(op uint16, yes, no byte, k uint32) {
 func (a *assembler) load(offset uint32) { a.emit(opLoad, 0, 0, offset) }
 func (a *assembler) ret(result uint32)  { a.emit(opReturn, 0, 0, result) }
 
-// when returns a result if the comparison holds; unless, if it does not.
+// when returns a result if the comparison is true; unless, if it is false.
 func (a *assembler) when(jump uint16, k, result uint32) {
 	a.emit(jump, 0, 1, k)
 	a.ret(result)
@@ -169,17 +169,16 @@ func (a *assembler) unless(jump uint16, k, result uint32) {
 	a.ret(result)
 }
 
-// block adds instructions for one value of the loaded field. They may load another field,
-// and must end by returning.
+// block adds instructions that run if the loaded field has a value. They may load another
+// field, and must end by returning.
 func (a *assembler) block(value uint32, body func()) {
 	start := len(a.out)
 	a.emit(jumpEqual, 0, 0, value)
 	body()
-	a.out[start+3] = byte((len(a.out)-start)/8 - 1) // otherwise over them
+	a.out[start+3] = byte((len(a.out)-start)/8 - 1) // skip them if the value differs
 }
 
-// call adds instructions for one system call, which is allowed if they do not return before
-// their end.
+// call adds instructions for one system call, which is allowed if they do not return.
 func (a *assembler) call(number uint32, body func()) {
 	a.block(number, func() {
 		body()
@@ -208,7 +207,7 @@ func (a *assembler) refuseCreating(number, flags, mode uint32) {
 	})
 }
 
-// refuseMode is refuseBits for a call that creates a name.
+// refuseMode is like refuseBits, for a call that creates a name.
 func (a *assembler) refuseMode(number, mode uint32) {
 	a.block(number, func() {
 		a.load(offsetArg(mode))

@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_X86_64
 
-// refusedHere lists the system calls of this architecture alone.
+// refusedHere lists refused system calls that only this architecture has.
 func refusedHere() []uint32 {
 	return []uint32{
 		unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_USELIB, unix.SYS_USTAT, unix.SYS_SYSFS, unix.SYS__SYSCTL,
@@ -12,14 +12,14 @@ func refusedHere() []uint32 {
 	}
 }
 
-// creatingHere is creating for the older spellings of calls.
+// creatingHere returns the same as creating for older variants of the calls.
 func creatingHere() map[uint32]int {
 	return map[uint32]int{
 		unix.SYS_OPEN: 0, unix.SYS_CREAT: 0, unix.SYS_MKNOD: 0, unix.SYS_MKDIR: 0, unix.SYS_RENAME: 1, unix.SYS_LINK: 1, unix.SYS_SYMLINK: 1,
 	}
 }
 
-// filterHere filters the older spellings of calls.
+// filterHere filters older variants of the calls.
 func (a *assembler) filterHere() {
 	a.refuseBits(unix.SYS_CHMOD, 1, setIDs)
 	a.refuseMode(unix.SYS_MKNOD, 1)

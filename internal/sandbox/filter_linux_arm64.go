@@ -4,8 +4,8 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
-// refusedHere, creatingHere and filterHere have nothing to add: this architecture has no
-// older spellings of calls.
+// refusedHere, creatingHere and filterHere add nothing: this architecture has no older
+// variants of calls.
 func refusedHere() []uint32 { return nil }
 
 func creatingHere() map[uint32]int { return nil }

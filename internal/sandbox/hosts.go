@@ -45,7 +45,7 @@ func parseHost(entry string) (host, error) {
 	return h, nil
 }
 
-// canonicalHost returns a host in a form that can be compared.
+// canonicalHost returns a host name in a form that can be compared.
 func canonicalHost(name string) string {
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
 	if addr, err := netip.ParseAddr(name); err == nil {
@@ -54,7 +54,7 @@ func canonicalHost(name string) string {
 	return name
 }
 
-// matches reports whether an entry names a host and a port.
+// matches reports whether the entry matches a host and a port.
 func (h host) matches(name string, port int) bool {
 	switch {
 	case h.port == unset && port != 80 && port != 443, h.port > 0 && port != h.port:
@@ -66,9 +66,9 @@ func (h host) matches(name string, port int) bool {
 }
 
 // mayReach reports whether a connection to a host that matches the entry may go to an
-// address. Whoever controls the name chooses the address. Therefore a pattern gives access
-// only to public addresses, a name also to private networks, and only an entry that names
-// it to this machine.
+// address. The owner of the name chooses the address. Therefore a pattern allows only
+// public addresses, a name also allows private networks, and only an entry that explicitly
+// names this machine allows it.
 func (h host) mayReach(addr netip.Addr) bool {
 	addr = addr.Unmap()
 	if literal, err := netip.ParseAddr(h.name); err == nil {

@@ -49,7 +49,7 @@ func TestHostsReach(t *testing.T) {
 		want           bool
 	}{
 		{"example.org", "93.184.215.14", true},
-		{"example.org", "10.1.2.3", true}, // a server of the company's own
+		{"example.org", "10.1.2.3", true}, // a server on a private network
 		{"example.org", "127.0.0.1", false},
 		{"example.org", "::1", false},
 		{"example.org", "::ffff:127.0.0.1", false},

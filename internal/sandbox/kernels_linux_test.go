@@ -22,11 +22,11 @@ import (
 
 const landlockVersion = 1 // the flag that asks for it
 
-// pretend plays a toolreg on a kernel without a feature, which a filter or a limit
-// around this process takes away, so that what is tried really fails. It prints
-// what Probe misses, and whether a program could be run.
+// pretend acts as a toolreg on a kernel without a feature. A filter or a limit
+// around this process removes the feature, so that attempts really fail. It prints
+// what Probe reports as missing, and whether a program could be run.
 func pretend(kernel string) {
-	runtime.LockOSThread() // filters are for this thread and what it starts
+	runtime.LockOSThread() // filters apply to this thread and its children
 	none := sandbox.FailWith(unix.ENOSYS)
 	switch name, value, _ := strings.Cut(kernel, "="); name {
 	case "namespaces":
@@ -63,7 +63,7 @@ func check(err error) {
 	}
 }
 
-// install installs a filter and returns who listens to it, if it has one.
+// install installs a filter and returns its listener, if it has one.
 func install(filter []byte) int {
 	check(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 	program := unix.SockFprog{Len: uint16(len(filter) / 8), Filter: (*unix.SockFilter)(unsafe.Pointer(&filter[0]))}
@@ -78,8 +78,8 @@ func install(filter []byte) int {
 	return int(fd)
 }
 
-// answer answers every question of a filter with a number, as long as the process
-// lives. The filter is not on its thread.
+// answer answers every notification of a filter with a number while the process
+// lives. The filter does not apply to its thread.
 func answer(listener, value int) {
 	ready := make(chan bool)
 	go func() {
@@ -101,7 +101,7 @@ func answer(listener, value int) {
 	<-ready
 }
 
-func TestLesserKernels(t *testing.T) {
+func TestKernelsWithoutFeatures(t *testing.T) {
 	needFull(t)
 	binary, err := os.Executable()
 	if err != nil {
@@ -121,8 +121,8 @@ func TestLesserKernels(t *testing.T) {
 			cmd := osexec.CommandContext(t.Context(), binary)
 			cmd.Env = append(os.Environ(), "SANDBOX_TEST_ROLE="+kernel, "SANDBOX_TEST_DIR="+dir)
 			if kernel == "namespaces" {
-				// The limit is one of a namespace, for which its creator is root. Its ids
-				// are mapped from here, which a process cannot do whose memory is protected.
+				// The limit belongs to a namespace whose creator is its root. Its ids are
+				// mapped from here, because a process with protected memory cannot do that.
 				check(unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0))
 				cmd.SysProcAttr = &syscall.SysProcAttr{
 					Cloneflags:  unix.CLONE_NEWUSER,
@@ -158,7 +158,7 @@ func TestFailedStepIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer folder.Close()
-	// The working directory is another one by the time of the start.
+	// The working directory is replaced before the start.
 	if err := os.Rename(p.workspace, p.workspace+"-old"); err != nil {
 		t.Fatal(err)
 	}

@@ -23,12 +23,12 @@ type kind int
 const (
 	hidden   kind = iota
 	readable      // readable and executable
-	shown         // there, but only what the rules say is readable
+	shown         // visible, but only readable as far as the rules allow
 	scratch
-	private // a folder of the sandbox's own
+	private // a private folder of the sandbox
 	fixed   // writable, and cannot be renamed
 	writable
-	guarded // readable in what is writable
+	guarded // read-only within a writable entry
 )
 
 // layout is the file system of a sandbox while it is being planned.
@@ -40,7 +40,7 @@ type layout struct {
 	rules   []launcher.Rule
 
 	ops     []launcher.Op
-	made    map[string]bool // base paths that are there
+	made    map[string]bool // base paths that were created
 	covers  []cover         // from the root to the current entry
 	counter int             // of folders in the base
 }
@@ -55,11 +55,11 @@ type entry struct {
 type cover struct {
 	path string
 	kind kind
-	base string // where it is in the base; "" = not there
+	base string // its path in the base; "" = not in the base
 }
 
-// systemFolder is a folder with files that all programs read next to files that none may
-// read. It is mounted as a whole, because a mount for each file would take long; Landlock
+// systemFolder is a folder in which some files are readable by all programs and others by
+// none. It is mounted as a whole, because mounting each file would take long; Landlock
 // allows only the former.
 const systemFolder = "/etc"
 
@@ -90,17 +90,17 @@ func newLayout() *layout {
 	return &layout{paths: resolver{}, entries: map[string]entry{}, links: map[string]string{}, made: map[string]bool{"root": true}}
 }
 
-// emptyLayout returns the steps that every sandbox has.
+// emptyLayout returns the steps that every sandbox needs.
 func emptyLayout() []launcher.Op {
 	l := newLayout()
 	l.devices()
 	return l.ops
 }
 
-// ownRules grants access to what every sandbox has.
+// ownRules grants access to what every sandbox contains.
 func ownRules() []launcher.Rule {
 	return []launcher.Rule{
-		{Path: "/", Access: launcher.ReadDir}, // names, where they can be seen
+		{Path: "/", Access: launcher.ReadDir}, // names, where visible
 		{Path: "/dev", Access: launcher.ReadDir | launcher.ReadFile | launcher.WriteFile | launcher.IoctlDev},
 		{Path: "/dev/shm", Access: launcher.Write},
 		{Path: "/proc", Access: launcher.ReadDir | launcher.ReadFile},
@@ -109,8 +109,9 @@ func ownRules() []launcher.Rule {
 	}
 }
 
-// add resolves a path and records its entry. A path that does not exist is skipped, unless
-// it should be writable. A path that nobody has named opens nothing that is hidden.
+// add resolves a path and records its entry. A path that does not exist is skipped unless
+// it should be writable. A path that was not explicitly named does not open anything that
+// is hidden.
 func (l *layout) add(path string, k kind, named bool) error {
 	if !filepath.IsAbs(path) {
 		return errors.New("the path is not absolute")
@@ -190,7 +191,7 @@ func (l *layout) devices() {
 		l.makeFile("root/dev/" + name)
 		l.op(launcher.Op{Kind: launcher.Bind, A: "/dev/" + name, B: "/dev/" + name, Flags: launcher.NoSuid | launcher.NoExec})
 	}
-	for _, name := range []string{"keys", "key-users"} { // those of the whole machine
+	for _, name := range []string{"keys", "key-users"} { // they list the keys of the whole machine
 		l.op(launcher.Op{Kind: launcher.Bind, A: "/dev/null", B: "/proc/" + name, Flags: launcher.ReadOnly | launcher.NoExec, Skip: true})
 	}
 	for name, target := range map[string]string{
@@ -289,7 +290,7 @@ func isCovered(parent, k kind) bool {
 	return false
 }
 
-// grant adds the rule of an entry.
+// grant adds the rule for an entry.
 func (l *layout) grant(path string, e entry) {
 	rule := launcher.Rule{Path: path, Access: launcher.Read, IsFile: !e.isDir}
 	switch e.kind {
@@ -306,7 +307,7 @@ func (l *layout) addLinks() {
 	for at, to := range l.links {
 		parent := l.coverIn(at)
 		if parent.base == "" {
-			continue // what covers it has the link
+			continue // its cover contains the link
 		}
 		base := parent.base + strings.TrimPrefix(at, strings.TrimSuffix(parent.path, "/"))
 		if l.made[base] {

@@ -12,8 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
-// TestMain lets the test binary play a confined program and a toolreg on a lesser
-// kernel.
+// TestMain lets the test binary act as a confined program, or as a toolreg on a
+// kernel without some features.
 func TestMain(m *testing.M) {
 	switch role := os.Getenv("SANDBOX_TEST_ROLE"); role {
 	case "":
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// needFull skips a test where programs cannot be confined in full.
+// needFull skips a test on systems that cannot fully confine programs.
 func needFull(t *testing.T) {
 	t.Helper()
 	if support := sandbox.Probe(); !support.Full() {
@@ -38,7 +38,7 @@ func needFull(t *testing.T) {
 	}
 }
 
-// place is a home with a workspace, for one test.
+// place is a home with a workspace for one test.
 type place struct{ home, workspace string }
 
 func newPlace(t *testing.T) place {
@@ -88,7 +88,7 @@ func (p place) shell(t *testing.T, profile sandbox.Profile, script string) strin
 	return string(o.Stdout) + string(o.Stderr)
 }
 
-// self runs the test binary in a sandbox in a role.
+// self runs the test binary in a sandbox, acting in a role.
 func (p place) self(t *testing.T, profile sandbox.Profile, role string) string {
 	t.Helper()
 	binary, err := os.Executable()

@@ -2,15 +2,16 @@ package sandbox
 
 import "sync"
 
-// maxNames limits how many names are collected. A program that uses more gains nothing:
-// what it creates then is not removed, but reported.
+// maxNames limits how many names are collected. A program that exceeds it gains
+// nothing: files that it creates afterwards are reported instead of removed.
 const maxNames = 1 << 18
 
-// Names collects the names, without folders, that programs have tried to give to files,
-// folders and links: when they created, renamed or linked one. A name is in it before the
-// kernel acts upon it. Its zero value is empty; it is safe for concurrent use.
+// Names collects the base names that programs have tried to use for files, folders and
+// links: when they created, renamed or linked one. A name is added before the kernel acts
+// on it. The zero value is empty. Names is safe for concurrent use.
 //
-// A program with several threads can keep a name out by changing it in the moment between.
+// A program with several threads can hide a name by changing it between the check and the
+// use.
 type Names struct {
 	mu  sync.Mutex
 	all map[string]struct{}

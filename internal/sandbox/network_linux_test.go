@@ -18,8 +18,8 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
-// fetch gets the addresses in a variable, through the proxy and directly, and
-// prints what came.
+// fetch requests the URLs in a variable, through the proxy and directly, and
+// prints the results.
 func fetch() {
 	proxy := func(*http.Request) (*url.URL, error) {
 		if address := os.Getenv("http_proxy"); address != "" {
@@ -44,7 +44,7 @@ func fetch() {
 	}
 }
 
-// fetchIn fetches addresses in a sandbox.
+// fetchIn fetches URLs in a sandbox.
 func fetchIn(t *testing.T, network sandbox.Network, addresses ...string) (string, []string) {
 	t.Helper()
 	binary, err := os.Executable()
@@ -94,7 +94,7 @@ func TestNetworks(t *testing.T) {
 			"proxy " + named + ": hello " + opened + "\n",
 			"proxy " + here + ": the sandbox does not allow connections to " + strings.TrimPrefix(here, "http://") + "\n",
 			"proxy https://other.example/: refused\n",
-			"proxy https://" + opened + ": no connection\n", // allowed, but no TLS is there
+			"proxy https://" + opened + ": no connection\n", // allowed, but the server does not speak TLS
 			"direct " + named + ": no connection\n",
 			"direct " + here + ": no connection\n",
 		} {

@@ -16,10 +16,11 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox/launcher"
 )
 
-// Probe tests what the sandbox needs. It tries instead of relying on what the kernel says,
-// because security modules of some distributions allow a user namespace but nothing in it.
-// If this process may be restricted itself, it sets up a complete sandbox without a
-// program. The first call takes between one and five milliseconds, and its result is kept.
+// Probe tests what the sandbox needs. It tries everything instead of relying on version
+// numbers, because the security modules of some distributions allow a user namespace but
+// nothing in it. If this process may be restricted itself, Probe sets up a complete
+// sandbox without a program. The first call takes between one and five milliseconds, and
+// its result is kept.
 func Probe() Support { return probed() }
 
 // probed keeps the result, since the kernel does not change while toolreg runs.
@@ -42,7 +43,7 @@ func probe() Support {
 		return s
 	}
 	if err := canClone(unix.CLONE_NEWUSER); err != nil {
-		// Without these there are no others.
+		// Without user namespaces there are no others.
 		s.Parts = append([]Part{{Name: "user namespaces", Detail: whyNone(err)}}, parts[5:]...)
 		return s
 	}
@@ -55,7 +56,7 @@ func probe() Support {
 	return s
 }
 
-// whyNone says why no user namespace can be created.
+// whyNone explains why user namespaces cannot be created.
 func whyNone(err error) string {
 	switch {
 	case errors.Is(err, unix.ENOSPC):
@@ -88,13 +89,13 @@ func try() error {
 		return fmt.Errorf("creating namespaces: %w", errnoOf(err))
 	}
 	err = s.Started()
-	_, _ = p.Wait() // the report counts
+	_, _ = p.Wait() // the report has the result
 	return err
 }
 
 // isOrdinary reports whether only the kernel decides what this process may do: it has no
-// filter of system calls, and no container hides parts of /proc, which would prevent
-// mounting a new one.
+// seccomp filter, and no container hides parts of /proc, which would prevent mounting a
+// new one.
 func isOrdinary() bool {
 	if mode, err := unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0); err != nil || mode != 0 {
 		return false
@@ -104,7 +105,7 @@ func isOrdinary() bool {
 		return false
 	}
 	for line := range strings.Lines(string(mounts)) {
-		const at = 4 // the mount point
+		const at = 4 // index of the mount point
 		fields := strings.Fields(line)
 		if len(fields) <= at || strings.HasPrefix(fields[at], "/proc/") && fields[at] != "/proc/sys/fs/binfmt_misc" {
 			return false
@@ -126,7 +127,8 @@ func canClone(flags uintptr) error {
 	return start(&syscall.SysProcAttr{Cloneflags: flags | unix.CLONE_VM | unix.CLONE_VFORK})
 }
 
-// start starts a program that does not exist, and returns what failed before that.
+// start starts a program that does not exist, and returns an error if a step
+// before that failed.
 func start(attr *syscall.SysProcAttr) error {
 	p, err := os.StartProcess("/proc/self/exe/none", []string{"none"}, &os.ProcAttr{Sys: attr})
 	if err == nil {
@@ -139,7 +141,7 @@ func start(attr *syscall.SysProcAttr) error {
 	return errnoOf(err)
 }
 
-// errnoOf returns the kernel's reason without the text that package os adds.
+// errnoOf returns the kernel's error without the text that package os adds.
 func errnoOf(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {

@@ -5,9 +5,9 @@ package sandbox
 // exist. Symbolic links are followed when the program is started: both the link and its
 // target are visible, with the rights of the entry.
 //
-// An earlier program can have changed a link within Write, so these are not followed: entries
-// of Read and Scratch that lead through one are ignored, and entries of Opened and Write
-// that do are errors.
+// An earlier program can have changed a link within Write, so such links are not followed:
+// entries of Read and Scratch that lead through one are ignored, and entries of Opened and
+// Write that do are errors.
 //
 // Nothing else of the file system is visible. The program always has a private /tmp,
 // /var/tmp and /dev/shm, which are removed when it ends, a small /dev, and a read-only
@@ -17,7 +17,7 @@ type Profile struct {
 	// that Hide also lists.
 	Read []string
 
-	// Opened is like Read, for paths that a person has named: Hide does not apply to them.
+	// Opened is like Read, for paths that the user has named: Hide does not apply to them.
 	Opened []string
 
 	// Write lists files and folders that the program can also change. Hide does not apply
@@ -40,19 +40,20 @@ type Profile struct {
 	Fixed []string
 
 	// Hide lists files and folders that are never readable, even below an entry of another
-	// list: the program sees an empty file or folder. Visible are only an entry of Opened or
-	// Write that is such a path, and entries of any list that are inside it.
+	// list: the program sees an empty file or folder. Two exceptions are visible: an entry
+	// of Opened or Write that is such a path, and entries of any list that are inside it.
 	Hide []string
 
-	// Created collects the names that the program gives to files; nil: they are not watched.
-	// It works on Linux only.
+	// Created collects the names that the program gives to files; nil means that they are
+	// not watched. It works on Linux only.
 	Created *Names `json:"-"`
 
-	// Network is what the program can connect to; the zero value is a private loopback.
+	// Network restricts what the program can connect to; the zero value is a private
+	// loopback.
 	Network Network
 }
 
-// Network says what a confined program can connect to.
+// Network describes what a confined program can connect to.
 type Network struct {
 	Mode NetworkMode
 
@@ -65,10 +66,10 @@ type Network struct {
 // NetworkMode is one of the modes of [Network].
 type NetworkMode int
 
-// The modes.
+// The network modes.
 const (
-	NetworkLoopback NetworkMode = iota // a private loopback, never the machine's
+	NetworkLoopback NetworkMode = iota // a private loopback interface, never the machine's
 	NetworkNone                        // nothing at all
-	NetworkHosts                       // Network.Hosts, by a proxy of toolreg's that http_proxy and https_proxy name
-	NetworkAll                         // as the machine itself
+	NetworkHosts                       // Network.Hosts, through a proxy in toolreg to which http_proxy and https_proxy point
+	NetworkAll                         // unrestricted
 )

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// proxyPort is the port on which sandboxed programs find the proxy on Linux. The
-	// loopback is the program's own. The port is outside the range that systems assign to
-	// connections and of those that servers commonly use.
+	// proxyPort is the port of the proxy for sandboxed programs on Linux. The loopback
+	// interface is the program's own. The port is outside the range that systems assign
+	// to connections, and servers do not commonly use it.
 	proxyPort = 61080
 
 	maxRefusals = 20  // refused connections that are remembered
@@ -40,7 +40,7 @@ func proxyVariables(port int) []string {
 
 // proxy forwards connections of one sandboxed program to the hosts that it may reach. It
 // resolves their names itself, because the program cannot reach a name server. A nil proxy
-// refuses nothing, because nothing reaches it.
+// has no refusals, because no connection reaches it.
 type proxy struct {
 	hosts     []host
 	server    *http.Server
@@ -54,8 +54,8 @@ type proxy struct {
 	refused []string
 }
 
-// serveProxy serves a listening socket and closes f. Entries that cannot be parsed match
-// nothing.
+// serveProxy serves a listening socket and closes f. Entries that cannot be parsed do
+// not match anything.
 func serveProxy(f *os.File, entries []string) (*proxy, error) {
 	defer f.Close()
 	listener, err := net.FileListener(f)
@@ -181,7 +181,7 @@ func (p *proxy) refuse(address string) error {
 	return &refusedError{address}
 }
 
-// answer tells the program why it was not connected.
+// answer sends the program the reason why it was not connected.
 func answer(w http.ResponseWriter, err error) {
 	var refused *refusedError
 	if errors.As(err, &refused) {
@@ -223,7 +223,7 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	}
 	var sending sync.WaitGroup
 	sending.Go(func() {
-		_, _ = io.Copy(there, buffered) // what came with the request, then the rest
+		_, _ = io.Copy(there, buffered) // data received with the request, then the rest
 		closeWriting(there)
 	})
 	_, _ = io.Copy(here, there)

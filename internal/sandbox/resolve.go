@@ -15,7 +15,7 @@ const maxLinks = 40
 type resolved struct {
 	path  string
 	isDir bool
-	links map[string]string // the links on the way and what each leads to, both without links before them
+	links map[string]string // the links on the way and their targets, both without earlier links
 }
 
 // resolver resolves many paths and examines each folder on the way only once.
@@ -24,7 +24,7 @@ type resolver map[string]component
 // component is what exists at a path whose parents are not links.
 type component struct {
 	mode fs.FileMode
-	to   string // of a link
+	to   string // target of a link
 	err  error
 }
 
@@ -68,7 +68,8 @@ func (known resolver) resolve(path string) (resolved, error) {
 		if r.links[next] = target; len(r.links) > maxLinks {
 			return resolved{}, errors.New("too many symbolic links")
 		}
-		// Not cleaned: ".." after a link is the parent of what it leads to.
+		// The target is not cleaned: ".." after a link is the parent of the
+		// link's target.
 		rest = append(split(target), rest...)
 		r.path = "/"
 	}
@@ -78,8 +79,8 @@ func (known resolver) resolve(path string) (resolved, error) {
 	return r, nil
 }
 
-// linkIn returns a link on the way that is in one of the folders, which have no symbolic
-// links.
+// linkIn returns a link on the way that is in one of the folders, which do not contain
+// symbolic links in their own paths.
 func (r resolved) linkIn(folders []string) (link string, ok bool) {
 	for link := range r.links {
 		if isWithinAny(link, folders) {
@@ -100,7 +101,7 @@ func (known resolver) resolveAll(paths []string) []string {
 	return out
 }
 
-// split returns the names in a path.
+// split returns the components of a path.
 func split(path string) []string {
 	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
 }

@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// seatbelt returns a profile for macOS's sandbox-exec. The last of several rules for a path
-// applies, so folders come before their content. There are no mounts: access to hidden
-// paths is denied, and caches of Scratch are read-only. There is no private loopback, so
-// the program has none. tmp is the program's own folder, and port is that of the proxy.
+// seatbelt returns a profile for macOS's sandbox-exec. If several rules match a path, the
+// last one applies, so folders come before their content. There are no mounts: access to
+// hidden paths is denied, and caches of Scratch are read-only. macOS has no private
+// loopback, so the program has no loopback at all. tmp is the program's own folder, and
+// port is that of the proxy.
 //
 // The tests check the text, but it has never been tried on a Mac.
 func seatbelt(p Profile, tmp string, port int) string {
@@ -34,7 +35,7 @@ func seatbelt(p Profile, tmp string, port int) string {
 		for _, path := range list.paths {
 			r, err := resolve(path)
 			if err != nil {
-				r.path = path // a rule on what is missing holds when it comes
+				r.path = path // a rule for a missing path applies when it is created
 			}
 			if _, ok := r.linkIn(changes); ok && (list.rule == read || list.rule == write) {
 				continue
@@ -57,7 +58,7 @@ func seatbelt(p Profile, tmp string, port int) string {
 	return b.String()
 }
 
-// seatbeltStart allows what every program needs to run at all.
+// seatbeltStart allows the operations that every program needs.
 const seatbeltStart = `(version 1)
 (deny default)
 (allow process-fork)

@@ -8,17 +8,17 @@ type Program struct {
 	Argv   []string
 	Env    []string
 	Dir    string   // working directory, absolute
-	Folder *os.File // Dir as an open folder: the start fails if Dir is another one by now; nil: not checked
+	Folder *os.File // Dir as an open folder: the start fails if Dir is now a different one; nil: not checked
 }
 
 // Start is a prepared start. The caller calls Attributes and starts Path with Argv, Env and
-// Files as descriptors 3 and following. If that succeeds, it calls Started and Ended, each
-// once and in this order, and in any case Close at the end.
+// Files as descriptors 3 and following. If that succeeds, it calls Started and Ended, once
+// each and in this order. In any case it calls Close at the end.
 type Start struct {
 	Path  string
 	Argv  []string
 	Env   []string
 	Files []*os.File
 
-	state // of the system
+	state // specific to the system
 }

@@ -57,7 +57,7 @@ func (s *Start) startProxy(n Network) (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, err
 }
 
-// Attributes sets what the start needs in addition.
+// Attributes sets further process attributes that the start needs.
 func (*Start) Attributes(*syscall.SysProcAttr) {}
 
 // Started waits until the program runs.
@@ -72,5 +72,5 @@ func (s *Start) Refused() []string { return s.proxy.refusals() }
 // Close releases what belongs to the start, and ends connections of the proxy.
 func (s *Start) Close() {
 	s.proxy.close()
-	_ = os.RemoveAll(s.tmp) // the system empties it otherwise
+	_ = os.RemoveAll(s.tmp) // otherwise the system cleans it up
 }

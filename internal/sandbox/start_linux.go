@@ -17,7 +17,7 @@ import (
 )
 
 // settingUp limits how long a launcher may take until the program runs. Only a hanging file
-// system takes so long.
+// system takes that long.
 const settingUp = 30 * time.Second
 
 // namespaces are the new namespaces of a sandboxed program.
@@ -57,9 +57,9 @@ func prepare(plan *launcher.Plan, network Network) (*Start, error) {
 		return nil, &Error{"opening a socket for reports", err}
 	}
 	return &Start{
-		Path:  "/proc/self/exe", // of the child, and so ours even if the file was replaced
+		Path:  "/proc/self/exe", // resolved in the child, so it is our program even if the file was replaced
 		Argv:  []string{launcher.Name},
-		Env:   []string{"GOMAXPROCS=1", "GOGC=off"}, // of the launcher, not of the program
+		Env:   []string{"GOMAXPROCS=1", "GOGC=off"}, // for the launcher, not for the program
 		Files: []*os.File{file, os.NewFile(uintptr(ends[1]), "status")},
 		state: state{status: os.NewFile(uintptr(ends[0]), "status"), network: network},
 	}, nil
@@ -82,25 +82,26 @@ func memoryFile(data []byte) (*os.File, error) {
 	return f, nil
 }
 
-// Attributes sets what the start needs in addition. The capabilities are those of
-// the new user namespace; the launcher gives them up before the program runs.
+// Attributes sets further process attributes that the start needs. The
+// capabilities are those of the new user namespace; the launcher gives them up
+// before the program runs.
 func (s *Start) Attributes(attr *syscall.SysProcAttr) {
 	attr.Cloneflags |= namespaces
 	if s.network.Mode == NetworkAll {
 		attr.Cloneflags &^= unix.CLONE_NEWNET
 	}
-	// As for other starts, which share our memory until they execute. Package
-	// syscall leaves this out because it expects to map the user from outside;
-	// the launcher does so from inside, since our files in /proc belong to root
-	// (process.Adopt).
+	// Like other starts, which share our memory until they execute the program.
+	// Package syscall omits these flags because it expects to map the user from
+	// outside; the launcher maps it from inside, since our files in /proc
+	// belong to root (process.Adopt).
 	attr.Cloneflags |= unix.CLONE_VM | unix.CLONE_VFORK
 	// CAP_DAC_OVERRIDE, over the caller's own files, is for the unreadable working
 	// folders of overlays.
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
 }
 
-// Started waits until the program runs. If it does not, the error is an *Error, or the
-// system's error about the program itself.
+// Started waits until the program runs. If it does not start, the error is an *Error,
+// or the system's error about the program itself.
 func (s *Start) Started() error {
 	closeFiles(s.Files)
 	limit := unix.NsecToTimeval(settingUp.Nanoseconds())
@@ -134,8 +135,8 @@ func (s *Start) Started() error {
 	}
 }
 
-// Ended waits for the end of the program and returns its wait status. If it has
-// none, the launcher itself was ended.
+// Ended waits for the program to exit and returns its wait status. If ok is
+// false, the launcher itself was killed.
 func (s *Start) Ended() (status int, ok bool) {
 	r, _, err := s.receive()
 	return r.Value, err == nil && r.Kind == launcher.Ended
@@ -196,11 +197,11 @@ func passedFile(rights []byte) *os.File {
 
 func closeFiles(files []*os.File) {
 	for _, f := range files {
-		_ = f.Close() // a second time is an error that does not matter
+		_ = f.Close() // closing twice is a harmless error
 	}
 }
 
-// newPlan returns what the launcher does for a program.
+// newPlan returns the plan of the launcher for a program.
 func newPlan(p Profile, prog Program) (*launcher.Plan, error) {
 	ops, rules, err := layOut(p)
 	if err != nil {
@@ -228,7 +229,7 @@ func newPlan(p Profile, prog Program) (*launcher.Plan, error) {
 	return plan, nil
 }
 
-// inSandbox returns the environment with what is different in a sandbox.
+// inSandbox returns the environment adapted to the sandbox.
 func inSandbox(env []string, mode NetworkMode) []string {
 	out := make([]string, 0, len(env)+5)
 	for _, entry := range env {

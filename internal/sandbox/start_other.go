@@ -15,7 +15,7 @@ func Prepare(Profile, Program) (*Start, error) {
 	return nil, &Error{"preparing", errors.New("this system has no sandbox")}
 }
 
-// Attributes sets what the start needs in addition.
+// Attributes sets further process attributes that the start needs.
 func (*Start) Attributes(*syscall.SysProcAttr) {}
 
 // Started waits until the program runs.

@@ -1,6 +1,6 @@
 package sandbox
 
-// Support is what the system supports of the sandbox.
+// Support describes how far the system supports the sandbox.
 type Support struct {
 	Parts []Part
 }
@@ -15,8 +15,8 @@ type Part struct {
 // Full reports whether the system fully supports the sandbox.
 func (s Support) Full() bool { return len(s.Parts) > 0 && len(s.Missing()) == 0 }
 
-// Missing names the requirements that the system lacks, such as "user namespaces (operation
-// not permitted)".
+// Missing lists the requirements that the system does not meet, such as "user namespaces
+// (operation not permitted)".
 func (s Support) Missing() []string {
 	var out []string
 	for _, p := range s.Parts {

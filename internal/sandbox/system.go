@@ -2,9 +2,9 @@ package sandbox
 
 import "runtime"
 
-// systemPaths returns the paths that programs of the system need and that contain nothing
-// personal. Of the system's settings these are single files, because password hashes and
-// keys are next to them.
+// systemPaths returns the paths that system programs need and that do not contain
+// personal data. For the system's settings these are single files, because password
+// hashes and keys are in the same folders.
 func systemPaths() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{"/System", "/Library", "/usr", "/bin", "/sbin", "/opt", "/Applications/Xcode.app", "/private/etc",

@@ -12,8 +12,8 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
-// TestTools runs what people build and test with under the default profile, which
-// has a loopback and no other network, with the caches of whoever runs the tests.
+// TestTools runs common build and test tools under the default profile, which has
+// only a loopback network, with the caches of the user who runs the tests.
 func TestTools(t *testing.T) {
 	needFull(t)
 	home, err := os.UserHomeDir()

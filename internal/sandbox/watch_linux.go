@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watcher collects the names that a program uses. The kernel holds each system call that
-// could create a name until the watcher has seen it, and then runs it as if nothing had
-// happened.
+// watcher collects the names that a program uses. The kernel suspends each system call
+// that could create a name until the watcher has read the name, and then runs it
+// normally.
 type watcher struct {
 	listener *os.File
-	stop     *os.File // its closing end
+	stop     *os.File // closing it ends serve
 	stopped  *os.File
 	names    *Names
 	done     chan struct{}
 }
 
-// watch serves a listener of seccomp until close, and takes it over.
+// watch takes over a seccomp listener and serves it until close.
 func watch(listener *os.File, names *Names) (*watcher, error) {
 	stopped, stop, err := os.Pipe()
 	if err != nil {
@@ -35,7 +35,7 @@ func watch(listener *os.File, names *Names) (*watcher, error) {
 	return w, nil
 }
 
-// close ends the watching. Later calls that create something fail.
+// close ends the watching. Later system calls that create names fail.
 func (w *watcher) close() {
 	if w == nil {
 		return
@@ -48,8 +48,8 @@ func (w *watcher) close() {
 func (w *watcher) serve() {
 	defer close(w.done)
 	listener, stopped := int(w.listener.Fd()), int(w.stopped.Fd())
-	// The program waits for the answer, so both can run on the same processor: that takes
-	// a fraction of the time. Kernels before 6.6 cannot.
+	// The program waits for the answer, so both can run on the same processor, which is
+	// several times faster. Kernels before 6.6 do not support this.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	calls := creating()
 	for {
@@ -57,7 +57,7 @@ func (w *watcher) serve() {
 		if _, err := unix.Poll(fds, -1); errors.Is(err, unix.EINTR) {
 			continue
 		} else if err != nil || fds[1].Revents != 0 || fds[0].Revents&unix.POLLIN == 0 {
-			return // the program and all that it started have ended
+			return // the program and all its descendants have exited
 		}
 		var n notification
 		if err := control(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); err != nil {
@@ -110,8 +110,8 @@ func control(fd int, request uint, argument unsafe.Pointer) error {
 	}
 }
 
-// creating returns the system calls that create names on every architecture, and which of
-// their arguments is the path.
+// creating returns the system calls that create names on every architecture, and the
+// index of the argument with the path.
 func creating() map[uint32]int {
 	out := map[uint32]int{
 		unix.SYS_OPENAT: 1, unix.SYS_MKNODAT: 1, unix.SYS_MKDIRAT: 1, unix.SYS_RENAMEAT: 3, unix.SYS_RENAMEAT2: 3, unix.SYS_LINKAT: 3, unix.SYS_SYMLINKAT: 2,
@@ -122,13 +122,13 @@ func creating() map[uint32]int {
 	return out
 }
 
-// readName returns the last name of a path in the memory of a process, "" if it cannot be
-// read.
+// readName returns the last name of a path in the memory of a process, or "" if it cannot
+// be read.
 func readName(pid int, at uintptr) string {
 	buf := make([]byte, unix.PathMax)
 	first := os.Getpagesize() - int(at)%os.Getpagesize()
 	parts := []unix.RemoteIovec{{Base: at, Len: min(first, len(buf))}}
-	if first < len(buf) { // which may be in a page that does not exist
+	if first < len(buf) { // the rest may be in an unmapped page
 		parts = append(parts, unix.RemoteIovec{Base: at + uintptr(first), Len: len(buf) - first})
 	}
 	n, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &buf[0], Len: uint64(len(buf))}}, parts, 0)

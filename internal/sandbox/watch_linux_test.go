@@ -8,7 +8,7 @@ import (
 	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
-func TestNamesThatAProgramUsesAreCollected(t *testing.T) {
+func TestUsedNamesAreCollected(t *testing.T) {
 	needFull(t)
 	p := newPlace(t)
 	writeFile(t, p.workspace+"/there", "")

@@ -8,7 +8,7 @@ import (
 )
 
 // Numbers of system calls that are the same on every architecture, and other
-// constants of the kernel that package syscall does not have.
+// kernel constants that package syscall does not have.
 const (
 	sysOpenTree     = 428
 	sysMoveMount    = 429
@@ -31,7 +31,7 @@ const (
 	moveFromEmpty   = 4
 	moveToEmpty     = 0x40
 
-	// RESOLVE_NO_SYMLINKS, and with it RESOLVE_NO_MAGICLINKS.
+	// RESOLVE_NO_SYMLINKS, which includes RESOLVE_NO_MAGICLINKS.
 	resolvePlainly = 4 | 2
 )
 
@@ -55,8 +55,8 @@ func errorOf(errno syscall.Errno) error {
 	return nil
 }
 
-// openPlainly opens a path that has no symbolic links, as a place and not to be
-// read.
+// openPlainly opens a path without symbolic links as O_PATH, so not for
+// reading.
 func openPlainly(dir int, path string) (int, error) {
 	how := struct{ flags, mode, resolve uint64 }{oPath | syscall.O_CLOEXEC | syscall.O_NOFOLLOW, 0, resolvePlainly}
 	name, err := syscall.BytePtrFromString(path)
@@ -67,7 +67,7 @@ func openPlainly(dir int, path string) (int, error) {
 	return int(fd), errorOf(errno)
 }
 
-// clone returns a copy of the mounts at a place.
+// clone returns a copy of the mounts at a path descriptor.
 func clone(place int) (int, error) {
 	fd, _, errno := syscall.Syscall(sysOpenTree, uintptr(place), uintptr(unsafe.Pointer(&empty)), openTreeClone|openTreeCloexec|atEmptyPath|atRecursive)
 	return int(fd), errorOf(errno)
@@ -87,7 +87,7 @@ func setAttributes(tree, attributes int, recursive bool) error {
 	return errorOf(errno)
 }
 
-// attach moves a tree of mounts to a place.
+// attach moves a tree of mounts to a path descriptor.
 func attach(tree, place int) error {
 	_, _, errno := syscall.Syscall6(sysMoveMount, uintptr(tree), uintptr(unsafe.Pointer(&empty)), uintptr(place), uintptr(unsafe.Pointer(&empty)), moveFromEmpty|moveToEmpty, 0)
 	return errorOf(errno)

@@ -7,16 +7,16 @@ import (
 	"unsafe"
 )
 
-// init takes over in a process that was started as a launcher; see the comment
-// of the package. In every other process it costs one system call: only process
-// 1 of a process namespace can be a launcher.
+// init takes over in a process that was started as a launcher; see the package
+// comment. In every other process it costs one system call: only process 1 of a
+// process namespace can be a launcher.
 func init() {
 	if syscall.Getpid() == 1 && calledAsLauncher() {
 		syscall.Exit(run())
 	}
 }
 
-// calledAsLauncher reports whether argv[0] is Name. Package os would know it, but
+// calledAsLauncher reports whether argv[0] is Name. Package os, which knows it,
 // must not be imported.
 func calledAsLauncher() bool {
 	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
@@ -35,7 +35,7 @@ type failure struct {
 	err  error
 }
 
-// fail returns a failure of a step if err is one.
+// fail returns err as a failure of a step, or nil if err is nil.
 func fail(step string, err error) *failure {
 	if err == nil {
 		return nil
@@ -43,9 +43,9 @@ func fail(step string, err error) *failure {
 	return &failure{step, err}
 }
 
-// run sets the sandbox up, runs the program and returns the exit code. The
-// runtime has locked the goroutine of inits to the main thread, which is the one
-// that is confined and starts the program.
+// run sets up the sandbox, runs the program and returns the exit code. During
+// init functions the runtime locks the goroutine to the main thread, which is
+// the thread that is confined and starts the program.
 func run() int {
 	syscall.CloseOnExec(PlanFD)
 	syscall.CloseOnExec(StatusFD)
@@ -61,15 +61,15 @@ func run() int {
 		return 0
 	}
 	for fd := range 3 {
-		syscall.Close(fd) // the streams are the program's
+		syscall.Close(fd) // only the program uses the streams
 	}
 	return reap(pid)
 }
 
-// start does what the plan says and returns the id of the program, 0 if the plan
-// has none, and a descriptor of the mount namespace. Whoever has that last takes
-// the mounts down, which takes the kernel a while: toolreg, when nobody waits, and
-// not this process when it ends.
+// start executes the plan and returns the id of the program, 0 if the plan has
+// none, and a descriptor of the mount namespace. Closing its last descriptor
+// removes the mounts, which takes the kernel a while, so toolreg does that when
+// nothing is waiting for it, instead of this process when it exits.
 func start() (pid, mounts int, f *failure) {
 	if err := closeFrom(StatusFD + 1); err != nil {
 		return 0, 0, fail("closing inherited descriptors", err)
@@ -112,8 +112,8 @@ func readPlan() (*Plan, *failure) {
 	return p, fail(step, syscall.Close(PlanFD))
 }
 
-// enter changes into the working directory and checks that it is the one that was
-// there before, if the plan says so.
+// enter changes into the working directory and, if the plan requires it, checks
+// that it is still the same directory as before.
 func enter(p *Plan, before syscall.Stat_t) *failure {
 	if err := syscall.Chdir(p.Dir); err != nil {
 		return fail("entering the working directory "+p.Dir, err)
@@ -125,8 +125,8 @@ func enter(p *Plan, before syscall.Stat_t) *failure {
 	return nil
 }
 
-// isolate makes the namespaces that the launcher was started in into what the
-// program is to see.
+// isolate turns the namespaces in which the launcher was started into those
+// that the program sees.
 func isolate(p *Plan) *failure {
 	if f := mapUser(p); f != nil {
 		return f
@@ -145,8 +145,8 @@ func isolate(p *Plan) *failure {
 	return nil
 }
 
-// confine gives up what the program must not have. Nothing after it can be
-// undone, not even by the launcher.
+// confine gives up all rights that the program must not have. Not even the
+// launcher can undo this.
 func confine(p *Plan) *failure {
 	if f := newKeyring(); f != nil {
 		return f
@@ -176,10 +176,10 @@ func mapUser(p *Plan) *failure {
 	return fail(step, writeFile("/proc/self/uid_map", itoa(p.UID)+" "+itoa(p.UID)+" 1"))
 }
 
-// resetSignals removes the handlers of Go's runtime: with them the launcher would
-// end of signals to its group, which the kernel delivers to the program too. A
-// first process without a handler gets only SIGKILL and SIGSTOP, and these from
-// outside alone. What was ignored stays so.
+// resetSignals removes the handlers of Go's runtime: with them, signals to the
+// launcher's group, which the kernel delivers to the program too, would end the
+// launcher. The first process of a namespace without handlers gets only SIGKILL
+// and SIGSTOP, and these only from outside. Ignored signals stay ignored.
 func resetSignals() {
 	type action struct {
 		handler, flags, restorer uintptr
@@ -195,8 +195,8 @@ func resetSignals() {
 	}
 }
 
-// reap waits for the program and for all that it leaves behind. The program is in
-// the launcher's process group, so signals to the group reach it without help.
+// reap waits for the program and all its descendants. The program is in the
+// launcher's process group, so signals to the group reach it directly.
 func reap(program int) int {
 	code := 1
 	for {
@@ -218,8 +218,8 @@ func reap(program int) int {
 	}
 }
 
-// report sends a report, with a descriptor if it is not negative. If toolreg is
-// gone, there is nobody to tell, and the kernel ends the launcher.
+// report sends a report, with a descriptor if it is not negative. Errors are
+// ignored: if toolreg is gone, the kernel ends the launcher.
 func report(r Report, fd int) {
 	var rights []byte
 	if fd >= 0 {

@@ -17,9 +17,9 @@ const (
 	prSetDumpable   = 4
 	prSetNoNewPrivs = 38
 
-	// Rights of root and of changed ids are off for good, and no capability can
-	// be made ambient: SECBIT_NOROOT, NO_SETUID_FIXUP and NO_CAP_AMBIENT_RAISE
-	// with their locks, and KEEP_CAPS_LOCKED.
+	// The rights of root and of changed ids are permanently off, and no
+	// capability can be made ambient: SECBIT_NOROOT, NO_SETUID_FIXUP and
+	// NO_CAP_AMBIENT_RAISE with their locks, and KEEP_CAPS_LOCKED.
 	secureBits = 0x1 | 0x2 | 0x4 | 0x8 | 0x20 | 0x40 | 0x80
 )
 
@@ -40,7 +40,7 @@ const (
 	forOneFile = Execute | WriteFile | ReadFile | Truncate | IoctlDev
 )
 
-// ABI returns the version of Landlock; 0 if there is none.
+// ABI returns the version of Landlock; 0 if it is not available.
 func ABI() int {
 	const version = 1
 	n, _, errno := syscall.RawSyscall(sysLandlock, 0, 0, version)
@@ -50,9 +50,9 @@ func ABI() int {
 	return int(n)
 }
 
-// restrictFiles puts the thread into a Landlock domain in which only what the
-// rules grant is possible, and from which neither abstract sockets nor processes
-// outside can be reached.
+// restrictFiles puts the thread into a Landlock domain in which only the
+// accesses granted by the rules are possible, and from which neither abstract
+// sockets nor processes outside can be reached.
 func restrictFiles(rules []Rule) *failure {
 	const step = "restricting access to files (Landlock)"
 	if ABI() < MinABI {
@@ -76,7 +76,7 @@ func restrictFiles(rules []Rule) *failure {
 	return fail(step, errorOf(errno))
 }
 
-// add adds the rule; a path that is not there needs none.
+// add adds the rule; it ignores a path that does not exist.
 func (r Rule) add(ruleset int) error {
 	fd, err := syscall.Open(r.Path, oPath|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -110,8 +110,8 @@ func newKeyring() *failure {
 	return fail("leaving the session's keyring", errorOf(errno))
 }
 
-// dropCapabilities gives up every capability, and that programs of root or with
-// file capabilities get any.
+// dropCapabilities gives up all capabilities, and prevents programs of root or
+// with file capabilities from getting any.
 func dropCapabilities() *failure {
 	const step = "giving up capabilities"
 	if err := prctl(prSetSecureBits, secureBits); err != nil {
@@ -119,7 +119,7 @@ func dropCapabilities() *failure {
 	}
 	for capability := uintptr(0); ; capability++ {
 		if err := prctl(prCapBSetDrop, capability); err == syscall.EINVAL {
-			break // the kernel knows no more
+			break // the kernel has no more capabilities
 		} else if err != nil {
 			return fail(step, err)
 		}
@@ -133,13 +133,13 @@ func dropCapabilities() *failure {
 	return fail(step, errorOf(errno))
 }
 
-// installFilter loads the seccomp filter into every thread. If it is watched, toolreg gets
-// its listener.
+// installFilter loads the seccomp filter into every thread. If watched, it passes the
+// listener of the filter to toolreg.
 func installFilter(filter []byte, watched bool) *failure {
 	const step = "filtering system calls (seccomp)"
 	const setModeFilter, everyThread, instruction = 1, 1, 8
-	// With ESRCH in place of the id of a thread that could not follow, and so that only
-	// the death of a thread interrupts a call that the listener looks at.
+	// With ESRCH instead of the id of a thread that could not follow, and so that only
+	// the death of a thread interrupts a call that waits for the listener.
 	const newListener, failPlainly, killable = 8, 16, 32
 	if len(filter) == 0 || len(filter)%instruction != 0 {
 		return fail(step, syscall.EINVAL)

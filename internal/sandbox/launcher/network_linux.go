@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// raiseLoopback sets the loopback interface of the net namespace up.
+// raiseLoopback brings up the loopback interface of the net namespace.
 func raiseLoopback() error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -23,8 +23,8 @@ func raiseLoopback() error {
 	return errorOf(errno)
 }
 
-// listen opens a port of the net namespace and hands the socket to toolreg,
-// which accepts from it outside of the namespace.
+// listen opens a port of the net namespace and passes the socket to toolreg,
+// which accepts connections from outside the namespace.
 func listen(port int) *failure {
 	const step = "opening a port for the proxy"
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

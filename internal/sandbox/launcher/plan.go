@@ -3,7 +3,7 @@ package launcher
 // Name is argv[0] of a launcher.
 const Name = "toolreg-sandbox"
 
-// Descriptors that the launcher inherits beside the three streams.
+// Descriptors that the launcher inherits in addition to the three streams.
 const (
 	PlanFD   = 3 // the encoded Plan, to be read to its end
 	StatusFD = 4 // a SOCK_SEQPACKET socket for its reports
@@ -22,14 +22,14 @@ const (
 type Report struct {
 	Kind  byte
 	Value int    // Failed: the errno; Ended: the wait status of the program
-	Step  string // Failed: what failed; StepStart if it was the start of the program
+	Step  string // Failed: the step that failed; StepStart for the start of the program
 }
 
-// StepStart is the step of a Failed report if all of the sandbox was set up but
-// the program could not be started.
+// StepStart is the step of a Failed report if the sandbox was set up completely
+// but the program could not be started.
 const StepStart = "starting the program"
 
-// Plan says what the launcher does, in this order.
+// Plan lists what the launcher does, in this order.
 type Plan struct {
 	UID, GID int // of the caller; the only ones that the user namespace knows
 	Loopback bool
@@ -38,7 +38,7 @@ type Plan struct {
 	Ops     []Op
 	Rules   []Rule
 	Filter  []byte // a seccomp filter, as the kernel reads it
-	Watched bool   // the filter hands calls to a listener, which is to be reported
+	Watched bool   // the filter passes calls to a listener, which the launcher reports
 
 	Dir     string // working directory
 	SameDir bool   // Dir must be the folder in which the launcher was started
@@ -56,7 +56,7 @@ const (
 	MakeLink = 'l' // base path B as a symbolic link to A
 	Bind     = 'b' // path A at target B with mount attributes Flags
 	BindBase = 's' // base path A at target B with mount attributes Flags
-	Overlay  = 'o' // path A at target B, where what is written goes to base path C; if the kernel cannot, read-only
+	Overlay  = 'o' // path A at target B, with changes written to base path C; read-only if the kernel cannot do that
 	MountPTS = 'y' // new pseudoterminals at target A
 	MountPro = 'p' // a new /proc at target A
 )
@@ -69,7 +69,7 @@ type Op struct {
 	Skip    bool // skip the step if A cannot be reached
 }
 
-// Rule grants access to what is at and below a path of the new root.
+// Rule grants access to a path of the new root and everything below it.
 type Rule struct {
 	Path   string
 	Access int // LANDLOCK_ACCESS_FS_*
@@ -108,7 +108,7 @@ func (p *Plan) Encode() []byte {
 	return e.out
 }
 
-// Decode reads a plan, and reports whether it was whole.
+// Decode reads a plan, and reports whether it was complete.
 func Decode(data []byte) (*Plan, bool) {
 	d := decoder{in: data}
 	p := &Plan{UID: d.number(), GID: d.number(), Loopback: d.flag(), Listen: d.number()}
@@ -137,7 +137,7 @@ func (r Report) Encode() []byte {
 	return e.out
 }
 
-// DecodeReport reads a report, and reports whether it was whole.
+// DecodeReport reads a report, and reports whether it was complete.
 func DecodeReport(data []byte) (Report, bool) {
 	if len(data) == 0 {
 		return Report{}, false
@@ -147,7 +147,7 @@ func DecodeReport(data []byte) (Report, bool) {
 	return r, !d.bad
 }
 
-// encoder writes numbers as eight bytes and texts with their length before them.
+// encoder writes numbers as eight bytes and strings preceded by their length.
 type encoder struct{ out []byte }
 
 func (e *encoder) number(n int) {
@@ -176,7 +176,7 @@ func (e *encoder) texts(list []string) {
 	}
 }
 
-// decoder reads what encoder writes; once something is missing, it is bad and
+// decoder reads what encoder writes. If data is missing, it sets bad and
 // returns zero values.
 type decoder struct {
 	in  []byte

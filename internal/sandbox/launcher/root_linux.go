@@ -4,21 +4,21 @@ package launcher
 
 import "syscall"
 
-// base is where the tmpfs of all that is new is mounted while the root is built:
-// a folder that is always there and holds nothing that a plan binds. Nobody else
-// sees it, because the mounts are ours.
+// base is where the tmpfs for everything new is mounted while the root is built:
+// a folder that always exists and has nothing that a plan binds. No other
+// process sees it, because the mount namespace is our own.
 const base = "/proc"
 
 // builder builds the root that the program sees.
 type builder struct {
 	proc int // a mount of the new /proc
-	root int // a place: the new root
+	root int // a path descriptor of the new root
 }
 
 // buildRoot builds the file system that the program sees and makes it the root.
 func buildRoot(ops []Op) *failure {
 	var b builder
-	defer syscall.Umask(syscall.Umask(0)) // modes are as the plan says
+	defer syscall.Umask(syscall.Umask(0)) // the plan has the exact modes
 	if f := b.prepare(); f != nil {
 		return f
 	}
@@ -30,7 +30,7 @@ func buildRoot(ops []Op) *failure {
 	return b.enter()
 }
 
-// prepare mounts the tmpfs and makes its folder "root" a mount of its own.
+// prepare mounts the tmpfs and makes its folder "root" a mount.
 func (b *builder) prepare() *failure {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fail("separating its mounts", err)
@@ -62,7 +62,7 @@ func (b *builder) prepare() *failure {
 	return nil
 }
 
-// rootMount puts a mount of the folder "root" over itself.
+// rootMount mounts the folder "root" over itself.
 func (b *builder) rootMount() (int, error) {
 	place, err := openPlainly(atFDCWD, base+"/root")
 	if err != nil {
@@ -106,7 +106,7 @@ func (b *builder) do(op Op) error {
 	return syscall.EINVAL
 }
 
-// bind shows a path at a target.
+// bind makes a path visible at a target.
 func (b *builder) bind(path, target string, attributes int) error {
 	place, err := openPlainly(atFDCWD, path)
 	if err != nil {
@@ -123,9 +123,9 @@ func (b *builder) bind(path, target string, attributes int) error {
 	return b.put(tree, target)
 }
 
-// overlay shows a folder at a target and lets what is written there go to a
-// folder of the tmpfs. Kernels and file systems that cannot do so show it
-// read-only: less is possible then, and nothing more.
+// overlay makes a folder visible at a target and redirects writes to a folder
+// of the tmpfs. If the kernel or the file system does not support that, the
+// folder is read-only, which is more restrictive.
 func (b *builder) overlay(op Op) error {
 	upper := base + "/" + op.C
 	tree, err := newMount("overlay", op.Flags, option{"lowerdir+", op.A}, option{"upperdir", upper + "/upper"},
@@ -166,10 +166,10 @@ func (b *builder) enter() *failure {
 	return fail(step, syscall.Chdir("/"))
 }
 
-// isUnreachable reports whether a path was not there, or not for the caller.
+// isUnreachable reports whether a path does not exist or is not accessible.
 func isUnreachable(err error) bool { return err == syscall.ENOENT || err == syscall.EACCES }
 
-// describe names the step for people.
+// describe describes the step in an error message.
 func (op Op) describe() string {
 	switch op.Kind {
 	case MountPro:

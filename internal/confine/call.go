@@ -14,7 +14,8 @@ import (
 // maxListed is how many removed files a message names.
 const maxListed = 20
 
-// Call returns the tool with its program confined as a verdict says.
+// Call returns the tool with its program confined according to a policy
+// decision.
 func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.Tool {
 	run, k := t.Run, c.kind(t.Program)
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
@@ -50,7 +51,7 @@ func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.T
 	return t
 }
 
-// noted adds a note for the model and for the person.
+// noted adds a note for the model and the user.
 func noted(r registry.Result, note string) registry.Result {
 	if r = r.WithNote(note); r.Display.Text != "" {
 		r.Display.Text = strings.TrimSuffix(r.Display.Text, "\n") + "\n[" + note + "]\n"

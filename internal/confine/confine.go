@@ -20,7 +20,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// The kinds of programs, as in the settings. [Server] is the kind of a stdio server.
+// The kinds of programs, as named in the settings. Use [Server] for the kind of a
+// stdio server.
 const (
 	Shell      = registry.ProgramShell
 	Plugins    = registry.ProgramPlugins
@@ -35,12 +36,12 @@ func Server(name string) string { return serverPrefix + name }
 
 const serverPrefix = "servers."
 
-// Options say what there is to confine. Settings, Environ, Env and Warn are required.
+// Options configure a Confiner. Settings, Environ, Env and Warn are required.
 type Options struct {
 	Settings *settings.Settings
 	Environ  []string                     // of toolreg, "K=V"
-	Env      func() []string              // of the programs, "K=V": their PATH counts
-	Expand   func(string) (string, error) // variables in paths; nil: there are none
+	Env      func() []string              // of the programs, "K=V"; their PATH is used
+	Expand   func(string) (string, error) // expands variables in paths; nil: paths have none
 	// Hide returns files and folders of toolreg that programs must not read, and
 	// Protect those that they must not change, all absolute. nil: none.
 	Hide, Protect func() []string
@@ -49,8 +50,8 @@ type Options struct {
 	Probe         func() sandbox.Support // nil: sandbox.Probe
 }
 
-// Confiner says how each kind of program is confined. It asks the system and reads
-// the workspace only when that is needed. It is safe for concurrent use.
+// Confiner determines how each kind of program is confined. It probes the system
+// and reads the workspace only when needed. It is safe for concurrent use.
 type Confiner struct {
 	opts    Options
 	home    string
@@ -58,7 +59,7 @@ type Confiner struct {
 	support func() sandbox.Support
 }
 
-// New returns the confiner of a run.
+// New returns the Confiner for one run of toolreg.
 func New(opts Options) *Confiner {
 	c := &Confiner{opts: opts, home: expand.NewEnviron(opts.Environ).Home(), files: workspace.New(workspace.Options{Dir: opts.Settings.Workspace})}
 	if opts.Log == nil {
@@ -75,7 +76,8 @@ func New(opts Options) *Confiner {
 // Close releases the workspace.
 func (c *Confiner) Close() error { return c.files.Close() }
 
-// missing says why programs cannot be confined in full; "" if they can.
+// missing returns the reason why programs cannot be fully confined; "" if they
+// can.
 func (c *Confiner) missing() string {
 	if sandbox.HoldsHome(c.opts.Settings.Workspace, c.home) {
 		return fmt.Sprintf("the workspace %s is or contains your home folder", c.opts.Settings.Workspace)
@@ -83,7 +85,7 @@ func (c *Confiner) missing() string {
 	return strings.Join(c.support().Missing(), ", ")
 }
 
-// Means says how calls that start a program of a kind can be confined.
+// Means returns how calls that start a program of a kind can be confined.
 func (c *Confiner) Means(name string) policy.Means {
 	k := c.kind(name)
 	m := policy.Means{Auto: k.mode == modeAuto, Require: k.mode == modeRequire, Origin: k.origin, Off: k.own && k.mode == modeOff, Missing: c.missing}
@@ -111,8 +113,8 @@ func (e *Error) Error() string {
 // Unwrap returns registry.ErrDenied.
 func (e *Error) Unwrap() error { return registry.ErrDenied }
 
-// Programs returns how the programs of a kind are confined that run outside of
-// calls; nil if the settings confine none.
+// Programs returns the Confiner for programs of a kind that run outside of
+// calls; nil if the settings do not confine them.
 func (c *Confiner) Programs(name string) process.Confiner {
 	k := c.kind(name)
 	if k.mode != modeAuto && k.mode != modeRequire {
@@ -139,9 +141,9 @@ func (c *Confiner) Programs(name string) process.Confiner {
 	}
 }
 
-// ownFiles returns what a program that the settings name may read as its own: its
-// working directory and the files among its words, and the first of these, which is the
-// program or its script.
+// ownFiles returns the paths that a program named in the settings may read as its own:
+// its working directory and the files among its arguments. script is the first of these
+// files, which is the program or its script.
 func ownFiles(spec *process.Spec) (own []string, script string) {
 	own = []string{spec.Dir}
 	for _, path := range spec.Argv {
@@ -156,7 +158,7 @@ func ownFiles(spec *process.Spec) (own []string, script string) {
 	return own, script
 }
 
-// report warns about what was found after a program outside of calls.
+// report warns about files found after a program outside of calls has run.
 func (c *Confiner) report(kind string, cleaned workspace.Cleaned, err error) {
 	warn := func(code, hint, format string, args ...any) {
 		c.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Message: fmt.Sprintf(format, args...), Hint: hint})
@@ -174,8 +176,9 @@ func (c *Confiner) report(kind string, cleaned workspace.Cleaned, err error) {
 	}
 }
 
-// prepare returns the profile of a program, and what removes afterwards what it must
-// not leave. The profile is for one program, whose names it collects.
+// prepare returns the profile of a program, and a function that cleans the workspace
+// after it. The profile is for one program, because it collects that program's
+// names.
 func (c *Confiner) prepare(ctx context.Context, k kind, own []string, script string, online bool) (*sandbox.Profile, func(context.Context) (workspace.Cleaned, error), error) {
 	guards, err := c.files.Guards(ctx)
 	if err != nil {
@@ -187,8 +190,8 @@ func (c *Confiner) prepare(ctx context.Context, k kind, own []string, script str
 	return &p, func(ctx context.Context) (workspace.Cleaned, error) { return guards.Clean(ctx, p.Created.Has) }, nil
 }
 
-// profile returns the profile of a program of a kind in a place, which says what is its own
-// and what it may write besides the workspace.
+// profile returns the profile of a program of a kind. place contains its own files, and
+// what it may write besides the workspace.
 func (c *Confiner) profile(k kind, place sandbox.Place, online bool) sandbox.Profile {
 	place.Home, place.Environ = c.home, c.opts.Env()
 	place.Workspace = slices.DeleteFunc(slices.Concat([]string{c.opts.Settings.Workspace}, place.Workspace, c.paths(k.write)), func(path string) bool { return path == "" })
@@ -215,7 +218,7 @@ func (c *Confiner) paths(entries []string) []string {
 		if c.opts.Expand != nil {
 			var err error
 			if path, err = c.opts.Expand(text); err != nil {
-				continue // it is not set, so there is no such path
+				continue // the variable is not set, so there is no such path
 			}
 		}
 		path = expand.Home(path, c.home)

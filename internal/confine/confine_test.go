@@ -14,7 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
-// place makes a home and a workspace beside it, and a confiner of settings.
+// place creates a home, a workspace next to it, and a Confiner with settings.
 func place(t *testing.T, text string, support sandbox.Support) (c *Confiner, home, workspace string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,7 +42,7 @@ func place(t *testing.T, text string, support sandbox.Support) (c *Confiner, hom
 
 var full = sandbox.Support{Parts: []sandbox.Part{{Name: "all", OK: true}}}
 
-func TestProfileOfSettings(t *testing.T) {
+func TestProfileFollowsSettings(t *testing.T) {
 	c, home, workspace := place(t, `sandbox:
   mode: auto
   shell: {read: [~/.ssh, nowhere], write: [$DATA, $UNSET/x], network: [a.example]}
@@ -69,7 +69,7 @@ func TestProfileOfSettings(t *testing.T) {
 	}
 }
 
-func TestProgramsWithoutMeans(t *testing.T) {
+func TestProgramsOnASystemWithoutSandbox(t *testing.T) {
 	c, _, _ := place(t, "sandbox: {mode: auto, hooks: {mode: require}}\n", sandbox.Support{Parts: []sandbox.Part{{Name: "Landlock", Detail: "none"}}})
 	spec := process.Spec{Argv: []string{"true"}}
 	after, err := c.Programs(Plugins).Apply(t.Context(), &spec)

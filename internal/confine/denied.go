@@ -12,13 +12,13 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// maxRead is how much of the end of a result is searched for denied accesses, in
-// bytes.
+// maxRead is how many bytes at the end of a result are searched for denied
+// accesses.
 const maxRead = 64 << 10
 
-// denied says which accesses the sandbox denied to a program that failed, as far as
-// its own errors and the proxy name them, and which settings would allow them; ""
-// for none.
+// denied describes the accesses that the sandbox denied to a failed program, as far
+// as its output and the proxy reveal them, and the settings that would allow them;
+// "" if there were none.
 func (c *Confiner) denied(k kind, p *sandbox.Profile, call registry.Call, r *registry.Result) string {
 	d := &denial{confiner: c, kind: k, profile: p}
 	for _, host := range call.Confine.Refused {
@@ -34,10 +34,10 @@ func (c *Confiner) denied(k kind, p *sandbox.Profile, call registry.Call, r *reg
 	return "The sandbox denied: " + strings.Join(d.notes, "; ")
 }
 
-// maxDenied is how many denied accesses a note names.
+// maxDenied limits how many denied accesses a note names.
 const maxDenied = 5
 
-// denial collects what was denied.
+// denial collects denied accesses.
 type denial struct {
 	confiner *Confiner
 	kind     kind
@@ -56,7 +56,7 @@ func (d *denial) add(what, format string, args ...any) {
 
 func (d *denial) setting(field string) string { return "sandbox." + d.kind.name + "." + field }
 
-// host notes a connection.
+// host records a denied connection.
 func (d *denial) host(host string) {
 	d.add("the connection to "+host, "%s: [%s] would allow it", d.setting("network"), host)
 }
@@ -90,8 +90,8 @@ func containsAny(s string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
 }
 
-// path notes a file or folder of the machine that exists and that the profile does
-// not open. written says that the access may have been a change.
+// path records an existing file or folder of the machine that the profile does not
+// open. written reports that the access may have been a write.
 func (d *denial) path(path string, written bool) {
 	path = expand.Home(path, d.confiner.home)
 	if !filepath.IsAbs(path) {
@@ -99,7 +99,7 @@ func (d *denial) path(path string, written bool) {
 	}
 	path = filepath.Clean(path)
 	if target, err := filepath.EvalSymlinks(path); err == nil && trust.Within(path, d.confiner.opts.Settings.Workspace) && !trust.Within(target, d.confiner.opts.Settings.Workspace) {
-		path = target // links in the workspace open nothing
+		path = target // links in the workspace do not open their targets
 	}
 	ours := func(list []string) bool {
 		return slices.ContainsFunc(list, func(p string) bool { return trust.Within(path, p) })
@@ -124,7 +124,7 @@ func (d *denial) path(path string, written bool) {
 	}
 }
 
-// pathsIn returns what may be paths in a message: quoted words, and words that
+// pathsIn returns possible paths in a message: quoted words, and words that
 // contain a slash or begin with a dot.
 func pathsIn(line string) []string {
 	var out []string
@@ -147,7 +147,7 @@ func pathsIn(line string) []string {
 	return out
 }
 
-// hostIn returns the host that a message names, "" for none.
+// hostIn returns the host named in a message, or "".
 func hostIn(line string) string {
 	words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\r\n,;()[]'\"`‘’", r) })
 	for i, word := range words {

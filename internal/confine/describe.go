@@ -10,13 +10,14 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// describe says in one line what a program of a kind may do in the sandbox.
+// describe returns one line about what a program of a kind may do in the
+// sandbox.
 func (c *Confiner) describe(k kind, online bool) string {
 	p := c.profile(k, sandbox.Place{}, online)
 	writes := append([]string{"the workspace"}, c.paths(k.write)...)
-	text := "it can change " + strings.Join(writes, ", ")
+	text := "it can write to " + strings.Join(writes, ", ")
 	if read := c.paths(k.read); len(read) > 0 {
-		text += ", read also " + strings.Join(read, ", ")
+		text += "; it can also read " + strings.Join(read, ", ")
 	}
 	return text + "; network: " + networkWords(p.Network)
 }
@@ -33,8 +34,8 @@ func networkWords(n sandbox.Network) string {
 	return "a private loopback"
 }
 
-// Findings describes for doctor what the system has for the sandbox, and which
-// settings and rules ask for one that is not possible.
+// Findings describes for doctor the system's support for the sandbox, and the
+// settings and rules that require one that is not possible.
 func (c *Confiner) Findings() (parts []sandbox.Part, missing string, wanted []string) {
 	parts = c.support().Parts
 	if missing = c.missing(); missing == "" {

@@ -1,10 +1,10 @@
-// Package confine says how the programs that toolreg starts are confined: it reads
-// the settings of the sandbox, makes the profile of each kind of program, removes
-// what a confined program left for others to act upon, and explains what was denied
-// (spec section 14).
+// Package confine determines how the programs that toolreg starts are confined: it
+// reads the sandbox settings, creates the profile of each kind of program, removes
+// files of a confined program that other programs would act upon, and explains what
+// was denied.
 //
-// Package policy decides whether a call is confined, by [Confiner.Means]; programs
-// that run outside of calls are confined as their settings say, by
-// [Confiner.Programs]. Package sandbox has the means of the system, and package
+// Package policy decides with [Confiner.Means] whether a call is confined;
+// programs that run outside of calls are confined by [Confiner.Programs] according
+// to their settings. Package sandbox implements the restrictions, and package
 // process applies a profile to a child.
 package confine

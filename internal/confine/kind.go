@@ -10,25 +10,25 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// The modes of the settings.
+// The modes of the sandbox settings.
 const (
 	modeOff     = table.SandboxOff
 	modeAuto    = table.SandboxAuto
 	modeRequire = table.SandboxRequire
 )
 
-// kind is what the settings say about one kind of program.
+// kind contains the settings for one kind of program.
 type kind struct {
 	name        string
 	mode        string
-	origin      string // of the mode
+	origin      string // of the setting mode
 	own         bool   // the mode is set for this kind
 	read, write []string
 	network     sandbox.Network
 	networkSet  bool
 }
 
-// kind reads the settings of a kind.
+// kind reads the settings for a kind.
 func (c *Confiner) kind(name string) kind {
 	get := func(field string) settings.Named { return c.opts.Settings.Setting(table.Sandbox + name + "." + field) }
 	if server, ok := strings.CutPrefix(name, serverPrefix); ok {

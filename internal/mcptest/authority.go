@@ -15,9 +15,10 @@ import (
 	"time"
 )
 
-// Authority is an OAuth authorization server for tests, with the MCP server
-// that it protects. It is strict where the specifications are, and misbehaves
-// on demand. Both are handlers; set the URLs before the first request.
+// Authority is an OAuth authorization server for tests, together with the MCP
+// server that it protects. It is as strict as the specifications, and
+// misbehaves on demand. Both servers are handlers; set the URLs before the
+// first request.
 type Authority struct {
 	Issuer   string // its own address
 	Resource string // address of the MCP server, with the path
@@ -52,7 +53,7 @@ type authorityOptions struct {
 	mark      string
 }
 
-// registered is the client that the server knows from the beginning.
+// registered is a client that the server knows from the beginning.
 type registered struct {
 	clientID string
 	secret   string
@@ -63,7 +64,7 @@ type client struct {
 	id, secret, method, redirect string
 }
 
-// grant is what a code or a token represents.
+// grant is the grant of a code or a token.
 type grant struct {
 	client, redirect, challenge, resource string
 	scopes                                []string
@@ -71,7 +72,8 @@ type grant struct {
 	dead                                  *bool // shared by all tokens of one login
 }
 
-// NewAuthority returns both servers for flags; see the flags for the options.
+// NewAuthority returns an Authority configured by command-line flags; see the
+// flags for the options.
 func NewAuthority(args ...string) (*Authority, error) {
 	a := &Authority{Now: time.Now, counts: map[string]int{}, clients: map[string]*client{}, codes: map[string]*grant{}, access: map[string]*grant{}, refresh: map[string]*grant{}}
 	f := flag.NewFlagSet("authority", flag.ContinueOnError)
@@ -110,8 +112,8 @@ func (a *Authority) count(what string) {
 	a.counts[what]++
 }
 
-// Count returns how often something was requested: register, authorize, token
-// followed by a space and the grant, revoke, mcp, metadata.
+// Count returns how many requests there were for what: register, authorize,
+// token followed by a space and the grant type, revoke, mcp or metadata.
 func (a *Authority) Count(what string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,7 +127,7 @@ func (a *Authority) Expire() {
 	clear(a.access)
 }
 
-// ServeHTTP is the authorization server.
+// ServeHTTP serves the authorization server.
 func (a *Authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.o.hang != "" && r.URL.Path == a.o.hang {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -249,7 +251,7 @@ func (a *Authority) known(id string) *client {
 	return nil
 }
 
-// authorize grants access at once, like a person who is already logged in.
+// authorize grants access at once, as if the user were already logged in.
 func (a *Authority) authorize(w http.ResponseWriter, r *http.Request) {
 	a.count("authorize")
 	q := r.URL.Query()

@@ -63,7 +63,7 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, a.issue(g, kind))
 }
 
-// proven returns the authenticated client of a request.
+// proven returns the client of a request after authenticating it.
 func (a *Authority) proven(r *http.Request) *client {
 	id, secret, method := r.PostForm.Get("client_id"), r.PostForm.Get("client_secret"), "client_secret_post"
 	if secret == "" {
@@ -200,7 +200,7 @@ func (a *Authority) guard(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	var m struct{ Method string }
-	_ = json.Unmarshal(body, &m) // what is no JSON is for the server to refuse
+	_ = json.Unmarshal(body, &m) // the server refuses invalid JSON
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	g := a.valid(token)
 	metadata := fmt.Sprintf(`resource_metadata="%s/.well-known/oauth-protected-resource/mcp"`, strings.TrimSuffix(a.Resource, "/mcp"))

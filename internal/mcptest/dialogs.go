@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 tests hold what a later revision deprecates, as servers of today do it
+//lint:file-ignore SA1019 tests use features that a later revision deprecates, as today's servers do
 
 package mcptest
 
@@ -33,7 +33,7 @@ const everyField = `{"type":"object","properties":{
 func (o *options) addDialogs(s *mcp.Server) {
 	add := func(name, schema string, h handle) {
 		tool := &mcp.Tool{Name: name, Description: "A test of " + name + ".", InputSchema: json.RawMessage(schema)}
-		if name == "sample" { // it changes nothing, so its results may be cached
+		if name == "sample" { // it has no side effects, so its results may be cached
 			tool.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: true}
 		}
 		s.AddTool(tool, mcp.ToolHandler(h))
@@ -52,7 +52,8 @@ func (o *options) addDialogs(s *mcp.Server) {
 	add("mirror", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`, mirror)
 }
 
-// input asks for one thing on every revision: the SDK asks older clients itself.
+// input sends one input request on any revision: the SDK asks older clients
+// itself.
 func input(r *mcp.CallToolRequest, request mcp.InputRequest) (mcp.InputResponse, *mcp.CallToolResult) {
 	if answer, ok := r.Params.InputResponses["it"]; ok {
 		return answer, nil

@@ -33,7 +33,7 @@ type options struct {
 	roots       bool
 }
 
-// conduct is how the process behaves, beside what it offers.
+// conduct configures how the process behaves apart from what it offers.
 type conduct struct {
 	delay         time.Duration
 	banner        string
@@ -49,7 +49,7 @@ type conduct struct {
 	started       string
 }
 
-// overHTTP is how the server is reached.
+// overHTTP configures how the server is reached.
 type overHTTP struct {
 	httpAddr     string
 	addrFile     string
@@ -146,7 +146,7 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 	return o.serveStdio(stdin, stdout)
 }
 
-// begin does what must be visible before the first message.
+// begin performs the actions that must be visible before the first message.
 func (o *options) begin(stdout, stderr io.Writer) error {
 	if o.marker != "" {
 		if err := appendLine(o.marker, "started"); err != nil {

@@ -45,8 +45,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestTools talks to the server with the SDK's own client: what a test blames
-// on the code under test must not be this server's fault.
+// TestTools tests the server with the SDK's own client, so that failures in
+// other tests are not this server's fault.
 func TestTools(t *testing.T) {
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 tests hold what a later revision deprecates, as servers of today do it
+//lint:file-ignore SA1019 tests use features that a later revision deprecates, as today's servers do
 
 package mcptest
 
@@ -38,7 +38,8 @@ func (o *options) serveStdio(stdin io.Reader, stdout io.Writer) (int, error) {
 	in := &filter{lines: bufio.NewReaderSize(stdin, 64<<10), options: o, quit: quit}
 	transport := &mcp.IOTransport{Reader: io.NopCloser(in), Writer: keepOpen{stdout}, MaxLineLength: -1}
 	ended := make(chan error, 1)
-	// Run is the main of a process of its own: nobody hands it a context.
+	// Run is the main function of a separate process, so no context is passed
+	// to it.
 	go func() { ended <- server.Run(context.Background(), transport) }()
 	select {
 	case code := <-quit:
@@ -217,7 +218,7 @@ type rawResult struct {
 // MarshalJSON implements [json.Marshaler].
 func (r *rawResult) MarshalJSON() ([]byte, error) { return r.raw, nil }
 
-// replay lists what another server listed, byte for byte.
+// replay returns a listing recorded from another server, byte for byte.
 func replay(file string) (mcp.Result, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

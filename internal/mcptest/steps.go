@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// Step is what a server with a script (--steps) does when it receives a method,
-// so that it can send what no real server would.
+// Step is an action of a scripted server (--steps) when it receives a method.
+// It can send what no real server would.
 type Step struct {
-	On     string        // method; "start" for before anything is read, "end" for when stdin ended
+	On     string        // method; "start" before anything is read, "end" after the end of stdin
 	Print  []string      // lines on stdout, in which $ID is the id of the request, $PARAMS its params, and more
-	Raw    string        // text on stdout behind them, without a newline
-	Big    int           // bytes of text that $BIG stands for
+	Raw    string        // text on stdout after them, without a newline
+	Big    int           // bytes of text in $BIG
 	Times  int           // how often the lines are printed; 0 = once, negative = for ever
 	Every  time.Duration // wait before each time
 	Stderr string
-	Delay  time.Duration // before all this
+	Delay  time.Duration // wait before all of this
 	Exit   int           // exit with this code afterwards, unless 0
 	Deaf   bool          // stop reading for ever afterwards
 }

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 tests hold what a later revision deprecates, as servers of today do it
+//lint:file-ignore SA1019 tests use features that a later revision deprecates, as today's servers do
 
 package mcptest
 
@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// handle is what a tool does with its params.
+// handle is the handler of a tool.
 type handle func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error)
 
 func (o *options) addTools(s *mcp.Server, quit exits) {
@@ -88,7 +88,7 @@ func say(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// read decodes the params; a mistake is the tool's error.
+// read decodes the params. It returns invalid params as a tool error.
 func read(r *mcp.CallToolRequest, into any) *mcp.CallToolResult {
 	if err := json.Unmarshal(r.Params.Arguments, into); err != nil {
 		result := say("bad params: " + err.Error())

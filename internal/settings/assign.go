@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// Assignment is a value for a setting, parsed from words of a command line.
+// Assignment is a value for a setting, parsed from the words of a command line.
 type Assignment struct {
 	Paths [][]string // paths to it in a file: by its name, then by its twin
 	Value json.RawMessage
@@ -60,8 +60,8 @@ func known(x *table.Index, key string) (*table.Row, [][]string, error) {
 	return row, paths, nil
 }
 
-// withoutPlace moves the setting that a problem is about, key or a part of it,
-// to the place of the file: the value is in none.
+// withoutPlace reports a problem with a value that is in no file: the setting, key
+// or a part of it, takes the place of the file name.
 func withoutPlace(p document.Problem, key string) document.Problem {
 	p.File, p.Line, p.Col = key, 0, 0
 	if part, message, ok := strings.Cut(p.Message, ": "); ok && strings.HasPrefix(part, key) {
@@ -70,8 +70,8 @@ func withoutPlace(p document.Problem, key string) document.Problem {
 	return p
 }
 
-// assigned finds the row of a key, nil if there is none, and its possible paths
-// in a file.
+// assigned returns the row of a key, or nil if there is none, and the possible
+// paths to it in a file.
 func assigned(x *table.Index, key string) (row *table.Row, paths [][]string) {
 	for i := range x.Rows {
 		row = &x.Rows[i]
@@ -129,7 +129,7 @@ func partOf(row *table.Row, rest string) (part *table.Row, names []string) {
 	return nil, nil
 }
 
-// nearKeys returns similar keys, or those of a group if the key is one.
+// nearKeys returns similar keys or, if the key is a group, the keys in it.
 func nearKeys(x *table.Index, key string) []string {
 	if x.IsGroup(key) {
 		return slices.DeleteFunc(x.Keys(), func(k string) bool { return !isBelow(k, key) })
@@ -139,7 +139,7 @@ func nearKeys(x *table.Index, key string) []string {
 		rest, ok := strings.CutPrefix(key, x.Rows[i].Name+".")
 		if dot := strings.LastIndexByte(rest, '.'); ok && dot > 0 {
 			for _, name := range registry.Near(rest[dot+1:], fieldNames(&x.Rows[i])) {
-				if name = x.Rows[i].Name + "." + rest[:dot+1] + name; name != key { // the field of a list's element has no key
+				if name = x.Rows[i].Name + "." + rest[:dot+1] + name; name != key { // fields of list elements have no key
 					near = append(near, name)
 				}
 			}
@@ -180,8 +180,8 @@ func valueOf(row *table.Row, words []string) (*jsonx.Value, error) {
 	return nil, fmt.Errorf("%s is not JSON", jsonx.Quote(word))
 }
 
-// Values returns the possible values of a setting, or of a part of one; nil if
-// they are not few.
+// Values returns the possible values of a setting, or of a part of one; nil if it
+// is neither a choice nor a boolean.
 func Values(key string) []string {
 	row, _ := assigned(table.NewIndex(), key)
 	switch {

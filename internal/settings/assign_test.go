@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-func TestWordsBecomeValues(t *testing.T) {
+func TestAssignParsesWordsByType(t *testing.T) {
 	tests := []struct {
 		key   string
 		words []string
-		path  string // of the first way to write it
-		want  string // as JSON, or what the error says
+		path  string // the first of the paths
+		want  string // as JSON, or the error
 	}{
 		{"approvalMode", []string{"plan"}, "approvalMode", `"plan"`},
 		{"approvalMode", []string{"none"}, "", `approvalMode: unknown value "none" (one of default, auto-edit, plan, yolo)`},
@@ -63,7 +63,7 @@ func TestWordsBecomeValues(t *testing.T) {
 	}
 }
 
-func TestMistakesOfAFileHaveAPlace(t *testing.T) {
+func TestCheckFileReportsPositions(t *testing.T) {
 	diags, err := CheckFile("s.yaml", []byte("shell:\n  timeout: soon\naprovalMode: plan\nmcpServers:\n  a: {args: [x]}\n"))
 	bad, ok := errors.AsType[*Error](err)
 	if !ok || len(bad.Problems) != 2 || !strings.HasPrefix(err.Error(), "s.yaml:2:12: shell.timeout: ") || !strings.Contains(err.Error(), "\ns.yaml:5:6: mcpServers.a: ") {

@@ -181,7 +181,7 @@ func (r *reader) named(row *table.Row, key string, n *jsonx.Value) {
 	}
 }
 
-// server checks an entry of mcpServers; its mistakes affect only this server.
+// server checks an entry of mcpServers. Mistakes in it affect only this server.
 func (r *reader) server(row *table.Row, key string, n *jsonx.Value) {
 	r.source = n
 	defer func() { r.source = nil }()

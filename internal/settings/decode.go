@@ -37,8 +37,8 @@ func (m *merged) settings(g Globals, root string) *Settings {
 	return s
 }
 
-// tag names the setting that a field of [Settings] holds, or the member of its
-// entry.
+// tag is the key of the struct tag that names the setting that a field of
+// [Settings] holds, or the member of an entry.
 const tag = "setting"
 
 // decode sets the fields of a struct, and of structs in it, to the settings that
@@ -91,8 +91,8 @@ func decodeEntry(entry any, row *table.Row, n *jsonx.Value, o Origin) {
 	}
 }
 
-// set sets a field of one of the types that hold a setting to a checked value; null
-// is the zero value. in names the file of the value.
+// set sets a field, of one of the types used for settings, to a checked value;
+// null is the zero value. in names the file of the value.
 func set(field any, n *jsonx.Value, in Origin) {
 	switch to := field.(type) {
 	case *string:
@@ -145,7 +145,7 @@ func (m *merged) command(name string) Command {
 	}
 	c := Command{Line: e.node.Text(), Origin: e.origin, Err: m.faults.of(e.node)}
 	if c.Err == nil {
-		c.Argv, _ = table.ParseCommand(e.node) // checked when it was read
+		c.Argv, _ = table.ParseCommand(e.node) // already checked
 	}
 	return c
 }
@@ -160,8 +160,8 @@ func (m *merged) pairs(name string) []Pair {
 
 const bannedKey = "shell.banned"
 
-// banned returns the list of the settings, which replaces the default unless
-// only the project sets it; a project's list adds to it.
+// banned returns the list of banned commands. A project's list adds to the default
+// or to the list of the other scopes, which replaces the default.
 func (m *merged) banned() List {
 	row := m.index.Row(bannedKey)
 	l := m.list(bannedKey)
@@ -256,7 +256,7 @@ func excludedBy(name string, allowed, excluded List) *Origin {
 	return &allowed.Entries[0].Origin
 }
 
-// toPairs preserves file order; in names the file.
+// toPairs preserves the order of the file; in names the file.
 func toPairs(n *jsonx.Value, in Origin) []Pair {
 	if !n.Is(jsonx.Object) {
 		return nil
@@ -269,7 +269,7 @@ func toPairs(n *jsonx.Value, in Origin) []Pair {
 	return out
 }
 
-// toList preserves file order; in names the file.
+// toList preserves the order of the file; in names the file.
 func toList(n *jsonx.Value, in Origin) List {
 	if !n.Is(jsonx.Array) {
 		return List{}

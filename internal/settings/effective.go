@@ -12,10 +12,10 @@ import (
 
 // Value is one effective setting for `toolreg settings show`.
 type Value struct {
-	Key    string          // canonical dotted name; NAME of mcpServers.NAME as written
+	Key    string          // canonical dotted name; names chosen by the user, as in mcpServers.NAME, as written
 	JSON   json.RawMessage // with secrets masked
-	Origin Origin          // for combined values, that of the last scope
-	Others []Origin        // for combined values, those of the scopes before it
+	Origin Origin          // for combined values, the origin in the last scope
+	Others []Origin        // for combined values, the origins in earlier scopes
 }
 
 // Effective lists every setting that has a value, defaults included, in the
@@ -86,8 +86,8 @@ func (m *merged) listNode(name string) *jsonx.Value {
 	return out
 }
 
-// united combines the lists in objects of lists, by their keys. A value of
-// another form is shown as in the last scope.
+// united combines the lists in objects of lists by key. A value of any other form
+// is shown as in the last scope.
 func united(all []entry) *jsonx.Value {
 	out := &jsonx.Value{Kind: jsonx.Object}
 	for _, e := range all {

@@ -14,7 +14,7 @@ import (
 // headersKey names the setting with the headers of web_fetch.
 const headersKey = "fetch.headers"
 
-// Fetch are the fetch.* settings other than [Settings.FetchAllow].
+// Fetch holds the fetch.* settings other than [Settings.FetchAllow].
 type Fetch struct {
 	Processor Command       `setting:"fetch.processor"` // unexpanded
 	Proxy     bool          `setting:"fetch.proxy"`
@@ -23,23 +23,23 @@ type Fetch struct {
 	Headers   []OriginHeaders
 }
 
-// OriginHeaders are the headers that are sent to one origin only.
+// OriginHeaders holds the headers that are sent to one origin only.
 type OriginHeaders struct {
-	URL     string // the origin, scheme://host[:port], in lower case, without the scheme's own port
+	URL     string // the origin, scheme://host[:port], in lower case, without the scheme's default port
 	Headers []Pair // unexpanded
 }
 
 func (m *merged) originHeaders() []OriginHeaders {
 	var out []OriginHeaders
 	for _, e := range m.named(headersKey) {
-		origin, _ := parseOrigin(e.Name) // checked when it was read
+		origin, _ := parseOrigin(e.Name) // already checked
 		out = append(out, OriginHeaders{URL: origin, Headers: toPairs(e.Value, e.Origin)})
 	}
 	return out
 }
 
-// checkOriginHeaders reports what is wrong with fetch.headers: its names are
-// origins, its values objects of headers.
+// checkOriginHeaders reports what is wrong with fetch.headers: its names must be
+// origins and its values objects of headers.
 func (r *reader) checkOriginHeaders(key string, n *jsonx.Value) {
 	if !r.want(n, key, jsonx.Object, "an object") {
 		return

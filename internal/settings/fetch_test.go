@@ -39,15 +39,15 @@ fetch:
 	}
 	for _, v := range merge(x, []*layer{l}).effectiveAll() {
 		if strings.Contains(string(v.JSON), "Bearer") {
-			t.Errorf("%s shows a secret: %s", v.Key, v.JSON)
+			t.Errorf("%s contains a secret: %s", v.Key, v.JSON)
 		}
 	}
 }
 
-// effectiveAll is what settings show prints.
+// effectiveAll returns what `toolreg settings show` prints.
 func (m *merged) effectiveAll() []Value { return (&Settings{merged: m}).Effective() }
 
-func TestFetchHeadersMistakes(t *testing.T) {
+func TestInvalidFetchHeaders(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"fetch":{"headers":{"example.com":{"A":"b"}}}}`:                      `s.json:1:`,
 		`{"fetch":{"headers":{"https://user:pw@example.com":{"A":"b"}}}}`:      `more than scheme, host and port`,
@@ -64,7 +64,7 @@ func TestFetchHeadersMistakes(t *testing.T) {
 		}
 		for _, p := range l.problems {
 			if strings.Contains(p.String(), "pw") {
-				t.Errorf("a secret is shown: %s", p)
+				t.Errorf("problem contains a secret: %s", p)
 			}
 		}
 	}

@@ -17,8 +17,8 @@ import (
 // projectFolder is the folder that marks a project root and contains its settings.
 const projectFolder = ".toolreg"
 
-// UserFolder returns the folder of the user's own settings and plugins, "" if the environment
-// names none.
+// UserFolder returns the folder of the user's own settings and plugins, or "" if
+// the environment does not determine one.
 func UserFolder(environ []string) string { return userFolder(expand.NewEnviron(environ)) }
 
 func userFolder(e expand.Environ) string {
@@ -34,7 +34,7 @@ func userFolder(e expand.Environ) string {
 	return ""
 }
 
-// systemFolder returns the folder of the system's settings.
+// systemFolder returns the folder of the system-wide settings.
 func systemFolder(e expand.Environ) string {
 	if dir := e.Get("PROGRAMDATA"); runtime.GOOS == "windows" && filepath.IsAbs(dir) {
 		return filepath.Join(dir, "toolreg")
@@ -42,7 +42,7 @@ func systemFolder(e expand.Environ) string {
 	return filepath.FromSlash("/etc/toolreg")
 }
 
-// fileIn returns the settings file of a folder, "" if there is none. Two
+// fileIn returns the settings file in a folder, or "" if there is none. Two
 // formats in one folder are a problem, because it would be unclear which one
 // applies.
 func fileIn(dir string) (string, *document.Problem) {
@@ -72,7 +72,8 @@ func fileIn(dir string) (string, *document.Problem) {
 
 // findRoot returns the nearest folder from dir upwards that contains .toolreg/
 // or .git, or dir itself. Above dir it stops at the home folder, at file system
-// boundaries, and at markers that somebody else may have created; note then says why, otherwise it is empty.
+// boundaries, and at markers that another user may have created. In the last case
+// note says why; otherwise it is empty.
 func findRoot(dir, home string) (root, note string) {
 	start, err := os.Stat(dir)
 	if err != nil {
@@ -96,8 +97,8 @@ func findRoot(dir, home string) (root, note string) {
 	}
 }
 
-// markerIn returns the path of what makes a folder a project root; "" if
-// nothing does. In a linked work tree .git is a file.
+// markerIn returns the path of the marker that makes a folder a project root, or
+// "" if it has none. In a linked worktree .git is a file.
 func markerIn(dir string) string {
 	path := filepath.Join(dir, projectFolder)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {

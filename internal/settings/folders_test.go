@@ -11,7 +11,7 @@ import (
 func TestProjectRoot(t *testing.T) {
 	tests := []struct {
 		name string
-		mk   []string // folders, below home; a name with a dot-git file ends in !
+		mk   []string // folders below home; a name that ends in ! is a file
 		dir  string
 		want string
 	}{
@@ -58,7 +58,7 @@ func make1(t *testing.T, path string) {
 	}
 }
 
-func TestMarkerOfSomebodyElse(t *testing.T) {
+func TestMarkerOfAnotherUserIsIgnored(t *testing.T) {
 	home := trust.Real(t.TempDir())
 	marker := filepath.Join(home, "a", ".git")
 	dir := filepath.Join(home, "a", "b")

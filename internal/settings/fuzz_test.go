@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/trust/consent"
 )
 
-// addSeeds gives a fuzzer of settings files what the other tests know.
+// addSeeds adds the settings files of the other tests to the corpus.
 func addSeeds(f *testing.F) {
 	f.Helper()
 	for _, text := range []string{flat, nested, hostile, secretive, "", "- a", "a: &a [*a]", "? [x]\n: y", "{\"a\": /* x", "env: {A: 5}",
@@ -19,20 +19,20 @@ func addSeeds(f *testing.F) {
 	}
 }
 
-// checkFile holds what is true of every settings file, whatever is in it.
+// checkFile checks what must be true of every settings file, valid or not.
 func checkFile(t *testing.T, name, text string) {
 	x := table.NewIndex()
 	l := read(x, ScopeProject, name, []byte(text))
 	lines := 1
-	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} { // those of YAML
+	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} { // line breaks of YAML
 		lines += strings.Count(text, end)
 	}
 	for _, p := range l.problems {
 		if p.File != name || p.Line < 1 || p.Col < 1 || p.Message == "" {
-			t.Errorf("problem without a place: %+v", p)
+			t.Errorf("problem without a position: %+v", p)
 		}
 		if p.Line > lines+1 {
-			t.Errorf("problem behind the end: %+v of %d lines", p, lines)
+			t.Errorf("problem after the last line: %+v of %d lines", p, lines)
 		}
 		if strings.ContainsAny(p.Message, "\x1b\r\x00") {
 			t.Errorf("control characters in %q", p.Message)
@@ -45,7 +45,7 @@ func checkFile(t *testing.T, name, text string) {
 	consent.Loosens(asked)
 	consent.Expands(asked)
 	m := merge(x, []*layer{l})
-	s := m.settings(Globals{}, "/p") // with mistakes too: none may bring it down
+	s := m.settings(Globals{}, "/p") // must not panic, even if the file has mistakes
 	for _, v := range s.Effective() {
 		if !json.Valid(v.JSON) {
 			t.Errorf("%s: not JSON: %q", v.Key, v.JSON)

@@ -14,19 +14,19 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// Globals are the global flags of spec section 3 with their TOOLREG_* twins: a
-// flag overrides its variable, and the variable overrides the settings files. A
-// tag names the flag that a field holds.
+// Globals holds the global flags and their TOOLREG_* variables: a flag overrides
+// its variable, and the variable overrides the settings files. A tag names the
+// flag that a field holds.
 type Globals struct {
 	Root           string        `flag:"root"` // --root, TOOLREG_ROOT
 	Files          []string      // --settings, TOOLREG_SETTINGS (separated like PATH)
 	NoProject      bool          `flag:"no-project-settings"` // --no-project-settings, TOOLREG_NO_PROJECT_SETTINGS
 	NoUser         bool          `flag:"no-user-settings"`    // --no-user-settings, TOOLREG_NO_USER_SETTINGS
 	TrustProject   bool          `flag:"trust-project"`       // --trust-project, TOOLREG_TRUST_PROJECT
-	ApprovalMode   string        `flag:"approvalMode"`        // --approval-mode, TOOLREG_APPROVAL_MODE; "" = not given here
-	Timeout        time.Duration `flag:"timeout"`             // --timeout, TOOLREG_TIMEOUT, of a call; see TimeoutSet
+	ApprovalMode   string        `flag:"approvalMode"`        // --approval-mode, TOOLREG_APPROVAL_MODE; "" = not given
+	Timeout        time.Duration `flag:"timeout"`             // --timeout, TOOLREG_TIMEOUT: limit of a call; see TimeoutSet
 	TimeoutSet     bool          // distinguishes no limit (0) from not given
-	ConnectTimeout time.Duration `flag:"connect-timeout"` // --connect-timeout, TOOLREG_CONNECT_TIMEOUT, of each server
+	ConnectTimeout time.Duration `flag:"connect-timeout"` // --connect-timeout, TOOLREG_CONNECT_TIMEOUT: limit of each server; see ConnectSet
 	ConnectSet     bool          // distinguishes no limit (0) from not given
 	NonInteractive bool          `flag:"non-interactive"` // --non-interactive, TOOLREG_NON_INTERACTIVE
 	Yes            bool          `flag:"yes"`             // --yes, TOOLREG_YES
@@ -36,16 +36,16 @@ type Globals struct {
 	Quiet          bool          `flag:"quiet"`           // --quiet, TOOLREG_QUIET
 	Verbose        bool          `flag:"verbose"`         // --verbose, TOOLREG_VERBOSE
 	Imports        []string      // --import, TOOLREG_IMPORT (separated by commas)
-	MCP            []string      // --mcp, TOOLREG_MCP (one a line): servers of this run
+	MCP            []string      // --mcp, TOOLREG_MCP (one per line): additional servers for this run
 	Refresh        bool          `flag:"refresh"`  // --refresh, TOOLREG_REFRESH: ignore and replace cached tool lists
 	Cached         bool          `flag:"cached"`   // --cached, TOOLREG_CACHED: use only cached tool lists
 	NoPager        bool          `flag:"no-pager"` // --no-pager, TOOLREG_NO_PAGER
-	Channel        string        `flag:"channel"`  // --channel, TOOLREG_CHANNEL; Load adds context.channel of the settings
+	Channel        string        `flag:"channel"`  // --channel, TOOLREG_CHANNEL; if empty, Load sets it from context.channel
 }
 
-// globalRows describes the global flags like settings. Their names are those of
-// the flags, except for one that is a setting; their variables are TOOLREG_ and
-// the flag in capitals.
+// globalRows describes the global flags as if they were settings. Their names are
+// those of the flags, except for one that is also a setting; their variables are
+// TOOLREG_ followed by the flag in upper case.
 func globalRows() []table.Row {
 	var rows []table.Row
 	for _, name := range []string{"no-project-settings", "no-user-settings", "trust-project", "non-interactive", "yes", "json", "quiet", "verbose", "refresh", "cached", "no-pager"} {
@@ -65,7 +65,7 @@ const approvalMode = "approvalMode"
 
 // ResolveGlobals reads only the global flags and their variables, without any
 // settings file. Flags may be nil or lack some of the flags. Variables come
-// from the process's environment; an empty one counts as unset. Durations are
+// from the process's environment; an empty one is treated as unset. Durations are
 // whole milliseconds or Go durations. The error is an [*Error].
 func ResolveGlobals(flags *pflag.FlagSet) (Globals, error) {
 	s := newScalars(flags)
@@ -89,11 +89,12 @@ func (s *scalars) globals() Globals {
 	return g
 }
 
-// otherVariables are read elsewhere, or set by toolreg for its child processes.
+// otherVariables are variables that are read elsewhere, or that toolreg sets for
+// its child processes.
 var otherVariables = []string{"TOOLREG_CONTEXT", "TOOLREG_LOCKED", "TOOLREG_PAGER", "TOOLREG_DEPTH", "TOOLREG_TOOL", "TOOLREG_PROJECT_ROOT", "TOOLREG_PLUGIN", "TOOLREG_CHILD"}
 
-// unknownVariables warns about variables with our prefix that do not exist:
-// otherwise a mistyped name would silently have no effect.
+// unknownVariables warns about variables with our prefix that have no meaning,
+// because a mistyped name would otherwise silently have no effect.
 func (l *loader) unknownVariables() {
 	known := slices.Clone(otherVariables)
 	for _, row := range globalRows() {
@@ -115,7 +116,7 @@ func (l *loader) unknownVariables() {
 			}
 		}
 		hint := "variables are named after flags and settings: TOOLREG_JSON is --json, TOOLREG_SHELL_TIMEOUT is shell.timeout"
-		// The prefix that all have in common makes none of them similar.
+		// Compare without the prefix, which all of them share.
 		if near := registry.Near(strings.TrimPrefix(name, prefix), bare); len(near) > 0 {
 			hint = fmt.Sprintf("did you mean %q?", prefix+near[0])
 		}

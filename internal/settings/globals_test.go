@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newFlags returns flags as the command line defines them, parsed.
+// newFlags parses args with flags as the command line defines them.
 func newFlags(t *testing.T, args ...string) *pflag.FlagSet {
 	t.Helper()
 	f := pflag.NewFlagSet("toolreg", pflag.ContinueOnError)
@@ -69,7 +69,7 @@ func TestGlobalsWithoutFlags(t *testing.T) {
 	}
 }
 
-func TestGlobalsThatCannotBe(t *testing.T) {
+func TestInvalidGlobals(t *testing.T) {
 	t.Setenv("TOOLREG_YES", "yes")
 	t.Setenv("TOOLREG_TIMEOUT", "soon")
 	t.Setenv("TOOLREG_SHELL_TIMEOUT", "-1s")
@@ -98,7 +98,7 @@ func TestPrecedenceOfScalars(t *testing.T) {
 	t.Setenv("TOOLREG_PERMISSIONS_SHELL", "true")
 	t.Setenv("TOOLREG_TOOL_DISCOVERY_TIMEOUT", "2000")
 	t.Setenv("TOOLREG_TOOL_CALL_COMMAND", "run 'a b'")
-	t.Setenv("TOOLREG_MCPSERVERS_X_COMMAND", "evil") // no variable reaches what people name
+	t.Setenv("TOOLREG_MCPSERVERS_X_COMMAND", "evil") // names chosen by the user have no variables
 	o := b.options()
 	s := b.load(o)
 	if s.ApprovalMode != "auto-edit" || s.ApprovalOrigin.String() != "TOOLREG_APPROVAL_MODE" || s.ApprovalOrigin.Scope != ScopeEnv {
@@ -112,7 +112,7 @@ func TestPrecedenceOfScalars(t *testing.T) {
 	}
 	o.Flags = newFlags(t, "--approval-mode=default")
 	if s := b.load(o); s.ApprovalMode != "default" || s.ApprovalOrigin.String() != "--approval-mode" || s.ApprovalOrigin.Scope != ScopeFlag {
-		t.Errorf("approvalMode %s from %s: a flag wins even with a default's value", s.ApprovalMode, s.ApprovalOrigin)
+		t.Errorf("approvalMode %s from %s, want the flag even with the default value", s.ApprovalMode, s.ApprovalOrigin)
 	}
 	origins := map[string]string{}
 	for _, v := range s.Effective() {
@@ -126,7 +126,7 @@ func TestPrecedenceOfScalars(t *testing.T) {
 	}
 }
 
-func TestTimeoutsOfFlagsReachTheServers(t *testing.T) {
+func TestTimeoutFlagsApplyToServers(t *testing.T) {
 	b := newSandbox(t)
 	b.user("settings.yaml", "mcpServers: {a: {command: x, timeout: 1s, connectTimeout: 2s}}\n")
 	o := b.options()
@@ -141,11 +141,11 @@ func TestTrustProjectByVariable(t *testing.T) {
 	b := hostileProject(t)
 	t.Setenv("TOOLREG_TRUST_PROJECT", "true")
 	if s := b.load(b.options()); !s.Project.Trusted {
-		t.Error("TOOLREG_TRUST_PROJECT does not count")
+		t.Error("TOOLREG_TRUST_PROJECT has no effect")
 	}
 	t.Setenv("TOOLREG_TRUST_PROJECT", "false")
 	t.Setenv("TOOLREG_YES", "true")
 	if s := b.load(b.options()); s.Project.Trusted {
-		t.Error("--yes is no consent to a project")
+		t.Error("--yes trusts the project")
 	}
 }

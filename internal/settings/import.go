@@ -20,9 +20,9 @@ import (
 // in it.
 const maxImport = 16 << 20
 
-// Importer finds the MCP servers of other programs (spec section 4, imports).
+// Importer finds the MCP servers that other programs are configured with.
 type Importer interface {
-	// Programs returns the names that imports accepts.
+	// Programs returns the names that the setting imports accepts.
 	Programs() []string
 	// Files returns the files of one program in order of precedence, whether or not
 	// they exist.
@@ -79,7 +79,7 @@ func (l *loader) importProject(fromProject *layer) []trust.File {
 	}
 	before := len(l.problems)
 	names := l.importNames(merge(l.index, append(layers, l.named...)))
-	l.problems = l.problems[:before] // reported once it is known what applies
+	l.problems = l.problems[:before] // reported later, once it is known what applies
 	var files []trust.File
 	for _, program := range names {
 		for _, f := range l.opts.Import.Files(program, l.root, l.opts.Environ) {
@@ -131,7 +131,7 @@ func (l *loader) importTrusted(m *merged, program string, f ImportFile, trusted 
 	switch {
 	case l.opts.NoProject:
 		l.place(ScopeProject, f.Path, PlaceSkipped, "--no-project-settings")
-	case i < 0: // absent or refused, and recorded
+	case i < 0: // absent or refused: already recorded
 	case !trusted:
 		l.place(ScopeProject, f.Path, PlaceSkipped, "not trusted; see `toolreg trust status`")
 	default:
@@ -212,7 +212,8 @@ func (l *loader) importServer(s ImportedServer) (*jsonx.Value, string) {
 	return n, ""
 }
 
-// CheckServer says what is wrong with an entry of mcpServers; "" = nothing.
+// CheckServer returns what is wrong with an entry of mcpServers, or "" if nothing
+// is.
 func CheckServer(name string, entry json.RawMessage) string {
 	_, problem := checkEntry(table.NewIndex(), name, entry)
 	return problem
@@ -242,7 +243,7 @@ type FoundImport struct {
 
 	Entries []ImportedServer `json:"-"` // all of them, in file order
 
-	// Warnings say why the file cannot be read.
+	// Warnings reports why the file cannot be read.
 	Warnings []registry.Diagnostic `json:"-"`
 }
 

@@ -49,7 +49,7 @@ func serverPlaces(s *Settings) []string {
 	return out
 }
 
-func TestImportsStandBehindOwnSettings(t *testing.T) {
+func TestImportsFollowOwnSettings(t *testing.T) {
 	b := newSandbox(t)
 	b.user("settings.yaml", "imports: [two, one]\nmcpServers: {mine: {url: 'http://h/'}}\nmcp: {excluded: [KEPT-out]}\n")
 	b.write(filepath.Join(b.home, "one.txt"), "a shared kept-out mine bad")
@@ -67,7 +67,7 @@ func TestImportsStandBehindOwnSettings(t *testing.T) {
 		t.Errorf("servers of an untrusted project (-want +got):\n%s", diff)
 	}
 	if s.Servers[4].Excluded == nil {
-		t.Error("mcp.excluded is not met for an imported server")
+		t.Error("mcp.excluded does not apply to an imported server")
 	}
 	wantCodes := []string{"project_untrusted", "import_skipped", "import_skipped", "import_shadowed", "import_shadowed"}
 	if diff := cmp.Diff(wantCodes, codes(diags)); diff != "" {
@@ -93,7 +93,7 @@ func TestImportsStandBehindOwnSettings(t *testing.T) {
 	}
 	b.projectFile("run.sh", "#!/bin/sh\nevil\n")
 	if s := b.load(o); s.Project.Trusted {
-		t.Error("a changed script of an imported server is trusted")
+		t.Error("the project is still trusted after a script of an imported server changed")
 	}
 	o.NoUser, o.NoProject = true, true
 	if s := b.load(o); len(s.Servers) != 0 {
@@ -101,11 +101,11 @@ func TestImportsStandBehindOwnSettings(t *testing.T) {
 	}
 }
 
-func TestImportOfAnUnknownProgram(t *testing.T) {
+func TestImportOfUnknownProgram(t *testing.T) {
 	b := newSandbox(t)
 	b.user("settings.yaml", "imports: [one, three]\n")
 	o := b.options()
-	b.load(o) // without an importer nothing is known, and nothing imported
+	b.load(o) // without an importer no program is known, and nothing is imported
 	o.Import = otherPrograms{b}
 	_, _, err := Load(o)
 	if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Error(), `settings.yaml:1:16: imports: unknown program "three" (one of one, two)`) {
@@ -113,7 +113,7 @@ func TestImportOfAnUnknownProgram(t *testing.T) {
 	}
 }
 
-func TestAnUntrustedProjectImportsNothing(t *testing.T) {
+func TestUntrustedProjectImportsNothing(t *testing.T) {
 	b := newSandbox(t)
 	b.projectFile(".toolreg/settings.yaml", "imports: [one]\n")
 	b.projectFile("one.txt", "p")
@@ -134,7 +134,7 @@ func TestAnUntrustedProjectImportsNothing(t *testing.T) {
 	}
 }
 
-func TestPlacesTellWhatBecameOfEachFile(t *testing.T) {
+func TestPlacesReportStateOfEachFile(t *testing.T) {
 	b := newSandbox(t)
 	b.user("settings.yaml", "x: [\n")
 	b.projectFile(".toolreg/settings.json", `{"approvalMode": "plan"}`)

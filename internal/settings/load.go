@@ -16,13 +16,13 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Options say where [Load] looks. The zero value reads the system's settings,
+// Options determines where [Load] looks. The zero value reads the system's settings,
 // and reports those of the current directory's project without applying them.
 type Options struct {
 	Dir          string            // working directory, absolute; "" = the process's own
 	Root         string            // --root; "" = found from Dir
 	Files        []string          // --settings, in order; naming a file is consent to that file only
-	Piped        map[string][]byte // contents of those Files that can be read once, by name
+	Piped        map[string][]byte // contents of those Files that can be read only once, by name
 	NoProject    bool              // --no-project-settings
 	NoUser       bool              // --no-user-settings
 	TrustProject bool              // --trust-project: consent for this run
@@ -47,12 +47,12 @@ type Proposed struct {
 	Data []byte
 }
 
-// Load reads, checks and merges the settings of every place (spec section 4).
+// Load reads, checks and merges the settings of all scopes.
 //
 // The diagnostics report unknown keys, a project that is not trusted, files that were ignored, and
 // sources that cannot be used because of a mistake in their entry (Server.Err, Command.Err). The
 // error is an [*Error] with all other mistakes in all files, variables and flags that apply.
-// Nothing of an untrusted project applies (spec section 9): its mistakes are diagnostics too.
+// Nothing from an untrusted project applies; mistakes in its settings are diagnostics too.
 func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	l := newLoader(o)
 	l.unknownVariables()
@@ -83,11 +83,11 @@ func Root(o Options) (string, error) {
 }
 
 // CodeSourceFailed is the code of a diagnostic about a source whose settings are
-// wrong. The registry that loads the source reports the same one.
+// wrong. The registry uses the same code when it loads the source.
 const CodeSourceFailed = "source_failed"
 
-// CodeProjectUntrusted is the code of the diagnostic that the settings of the
-// project are ignored because they are not trusted.
+// CodeProjectUntrusted is the code of the diagnostic that reports that the settings
+// of the project are ignored because they are not trusted.
 const CodeProjectUntrusted = "project_untrusted"
 
 // sourceFaults reports the sources that cannot be used because of a mistake.
@@ -135,14 +135,14 @@ type loader struct {
 	globals   Globals
 	root      string
 	layers    []*layer // the layers that apply, lowest first
-	named     []*layer // of --settings
+	named     []*layer // the layers of --settings
 	project   *Project
 	problems  []document.Problem
 	diags     []registry.Diagnostic
 	allPlaces []Place
 
 	imported       []*layer // of other programs' files in the project, in order
-	withoutImports bool     // the project is trusted apart from them
+	withoutImports bool     // the project is trusted except for imported files
 	importPaths    []string // where to look for other programs' files
 }
 
@@ -296,7 +296,7 @@ func (l *loader) workspace(s *Settings) {
 	s.Workspace = filepath.Clean(path)
 }
 
-// FileIn returns the settings file of a folder, "" if there is none. Two of
+// FileIn returns the settings file in a folder, or "" if there is none. Two of
 // them in one folder are an [*Error].
 func FileIn(dir string) (string, error) {
 	path, problem := fileIn(dir)

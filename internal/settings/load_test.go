@@ -32,7 +32,7 @@ func effective(s *Settings) []string {
 	return out
 }
 
-func TestLaterPlacesWin(t *testing.T) {
+func TestLaterScopesOverride(t *testing.T) {
 	b := newSandbox(t)
 	system := b.write(filepath.Join(b.system, "settings.json"), `{"approvalMode": "plan", "toolDiscoveryTimeout": 1000, "coreTools": ["a"], "excludeTools": ["x"],
 		"mcpServers": {"one": {"command": "s1"}, "two": {"command": "s2"}}, "shell": {"timeout": "1s"}}`)
@@ -50,7 +50,7 @@ func TestLaterPlacesWin(t *testing.T) {
 		servers = append(servers, server{v.Name, v.Command, v.URL, v.Origin.String()})
 	}
 	want := []server{
-		{"one", "", "http://h/", user + ":6"}, // replaced whole, in its old place
+		{"one", "", "http://h/", user + ":6"}, // replaced as a whole, in its old position
 		{"two", "s2", "", system + ":2"},
 		{"Three.X", "s3", "", user + ":5"},
 		{"four", "s4", "", extra + ":2"},
@@ -92,8 +92,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestAProjectTakesNoGuardAway: what forbids, and what watches, adds up.
-func TestAProjectTakesNoGuardAway(t *testing.T) {
+// Prohibitions and hooks of a project only add to those of the user.
+func TestProjectCannotRemoveGuards(t *testing.T) {
 	for _, tt := range []struct{ user, project, file, want string }{
 		{"", "[]", "", "sudo"},
 		{"", "[curl]", "", "curl sudo"},
@@ -134,8 +134,8 @@ func TestAProjectTakesNoGuardAway(t *testing.T) {
 	}
 }
 
-// flat and nested are one configuration in the two generations of the Gemini
-// CLI, with keys of theirs that have no meaning here.
+// flat and nested are the same configuration for the two generations of the Gemini
+// CLI, with keys that have no meaning in toolreg.
 const (
 	flat = `{
 	// a comment, as that program allows
@@ -181,7 +181,7 @@ func TestBothGenerationsOfGeminiSettings(t *testing.T) {
 			first = effective(s)
 		}
 		if diff := cmp.Diff(first, effective(s)); diff != "" {
-			t.Errorf("the generations differ (-flat +nested):\n%s", diff)
+			t.Errorf("the results differ (-flat +nested):\n%s", diff)
 		}
 		checkGemini(t, s)
 	}
@@ -252,7 +252,7 @@ context: {channel: dev}
 	}
 }
 
-func TestUnknownKeysWarnWithTheNearest(t *testing.T) {
+func TestUnknownKeysSuggestNearest(t *testing.T) {
 	tests := []struct{ name, text, message, hint string }{
 		{"at the top", "toolDiscoveryComand: ./a", `1:1: unknown setting "toolDiscoveryComand"`, `did you mean "toolDiscoveryCommand"?`},
 		{"in a group", "tools:\n  coer: [a]", `2:3: unknown setting "tools.coer"`, `did you mean "tools.core"?`},
@@ -277,7 +277,7 @@ func TestUnknownKeysWarnWithTheNearest(t *testing.T) {
 	}
 }
 
-func TestMistakesOfAllPlacesAtOnce(t *testing.T) {
+func TestMistakesOfAllScopesAreReportedTogether(t *testing.T) {
 	b := newSandbox(t)
 	system := b.write(filepath.Join(b.system, "settings.yaml"), "inheritEnv: 1\n")
 	user := b.user("settings.json", `{"coreTools": 1}`)
@@ -296,7 +296,7 @@ func TestMistakesOfAllPlacesAtOnce(t *testing.T) {
 	}
 }
 
-func TestTwoFormatsSideBySide(t *testing.T) {
+func TestTwoFormatsInOneFolderAreAnError(t *testing.T) {
 	b := newSandbox(t)
 	b.user("settings.yaml", "")
 	json := b.user("settings.json", "{}")
@@ -306,7 +306,7 @@ func TestTwoFormatsSideBySide(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreNoFiles(t *testing.T) {
+func TestUnreadableSettingsFiles(t *testing.T) {
 	b := newSandbox(t)
 	user := filepath.Join(b.home, ".config", "toolreg", "settings.yaml")
 	if err := os.MkdirAll(user, 0o755); err != nil {
@@ -343,7 +343,7 @@ func TestUserFolderFollowsXDG(t *testing.T) {
 		t.Errorf("approvalMode %s, want that of XDG_CONFIG_HOME", s.ApprovalMode)
 	}
 	if s := b.load(b.options("XDG_CONFIG_HOME=relative")); s.ApprovalMode != "plan" {
-		t.Errorf("approvalMode %s, want that of ~/.config: a relative XDG_CONFIG_HOME does not count", s.ApprovalMode)
+		t.Errorf("approvalMode %s, want that of ~/.config, because a relative XDG_CONFIG_HOME is ignored", s.ApprovalMode)
 	}
 	o := b.options()
 	o.NoUser = true
@@ -352,7 +352,7 @@ func TestUserFolderFollowsXDG(t *testing.T) {
 	}
 }
 
-func TestRulesOfAllPlacesAddUp(t *testing.T) {
+func TestRulesOfAllScopesAreCombined(t *testing.T) {
 	b := newSandbox(t)
 	b.write(filepath.Join(b.system, "settings.yaml"), "policy: {rules: [{tool: s, decision: deny}]}\n")
 	b.user("settings.yaml", "policy: {rules: [{tool: u1, decision: ask}, {tool: u2, decision: allow, reason: mine}]}\n")
@@ -370,7 +370,7 @@ func TestRulesOfAllPlacesAddUp(t *testing.T) {
 	}
 }
 
-func TestDeniedPermissionsNameTheirPlace(t *testing.T) {
+func TestDeniedPermissionsHaveOrigin(t *testing.T) {
 	b := newSandbox(t)
 	user := b.user("settings.yaml", "permissions:\n  shell: false\n  network: true\n")
 	s := b.load(b.options())

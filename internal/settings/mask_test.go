@@ -24,7 +24,7 @@ hooks:
 context: {apiToken: S3CRET, channel: dev}
 `
 
-func TestEffectiveShowsNoSecret(t *testing.T) {
+func TestEffectiveMasksSecrets(t *testing.T) {
 	b := newSandbox(t)
 	b.user("settings.yaml", secretive)
 	want := []string{
@@ -42,11 +42,11 @@ func TestEffectiveShowsNoSecret(t *testing.T) {
 		t.Errorf("effective (-want +got):\n%s", diff)
 	}
 	if raw := s.RawEach("hooks"); len(raw) != 1 || !strings.Contains(string(raw[0].JSON()), `"password":"S3CRET"`) {
-		t.Errorf("RawEach gives features the value itself, got %v", raw)
+		t.Errorf("RawEach must return the value unmasked, got %v", raw)
 	}
 }
 
-func TestMistakesShowNoSecret(t *testing.T) {
+func TestMistakesContainNoSecret(t *testing.T) {
 	for _, text := range []string{
 		"env: [S3CRET]\n", "mcpServers: {a: {command: x, headers: {'S 1': S3CRET}}}\n", "mcpServers: {a: {url: 'ftp://S3CRET'}}\n",
 		"mcpServers: {a: {command: x, headers: \"S3CRET\"}}\n", "env: {A: {B: S3CRET}}\n", "mcpServers: {a: {command: x, oauth: S3CRET}}\n",

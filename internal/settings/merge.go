@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// merged is everything that the scopes in effect have set: for each setting its
-// entries, earliest scope first.
+// merged holds what the scopes in effect have set: for each setting its entries,
+// earliest scope first.
 type merged struct {
 	index   *table.Index
 	entries map[*table.Row][]entry
@@ -72,8 +72,8 @@ func (s *Settings) Masked(setting string, n Named) json.RawMessage {
 // JSON returns the value: members in file order, numbers as written.
 func (n Named) JSON() json.RawMessage { return n.Value.JSON() }
 
-// At returns where the value that a JSON pointer names, or the nearest
-// enclosing value, was set.
+// At returns the origin of the value that a JSON pointer names, or of the nearest
+// enclosing value.
 func (n Named) At(pointer string) Origin {
 	o := n.Origin
 	if pointer != "" && o.Line > 0 {
@@ -82,7 +82,7 @@ func (n Named) At(pointer string) Origin {
 	return o
 }
 
-// named merges by name: the later entry takes the position of the first.
+// named merges by name: a later entry replaces an earlier one in its position.
 func (m *merged) named(name string) []Named {
 	var out []Named
 	at := map[string]int{}
@@ -104,7 +104,7 @@ func (m *merged) named(name string) []Named {
 	return out
 }
 
-// RawEach returns the values of a setting to which all scopes add (hooks),
+// RawEach returns the values of a setting to which every scope adds, such as hooks,
 // earliest scope first: system, user, project, the files of --settings. Their
 // names are empty.
 func (s *Settings) RawEach(key string) []Named {

@@ -26,14 +26,14 @@ func fixes(override *jsonx.Value) bool {
 	return false
 }
 
-// isGuarded reports whether an entry cannot be replaced by that of a later scope: a
-// project must not unfix, show or rename what its user fixes or hides.
+// isGuarded reports whether a later scope cannot replace an entry: a project must
+// not unfix, show or rename what the user's settings fix or hide.
 func isGuarded(setting string, was, now Named) bool {
 	return setting == overridesKey && now.Origin.Scope == ScopeProject && was.Origin.Scope < ScopeProject && fixes(was.Value)
 }
 
-// guardedOverrides reports the project's overrides that have no effect because of
-// others that the project cannot replace.
+// guardedOverrides reports the project's overrides that have no effect because they
+// would replace guarded ones.
 func (m *merged) guardedOverrides() []registry.Diagnostic {
 	var out []registry.Diagnostic
 	inForce := map[string]Named{}

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// PlaceState says what happened to a file that may contain settings.
+// PlaceState is what happened to a file that may contain settings.
 type PlaceState string
 
 // The states of a [Place].
 const (
 	PlaceRead    PlaceState = "read"    // its settings apply
-	PlaceAbsent  PlaceState = "absent"  // there is none
+	PlaceAbsent  PlaceState = "absent"  // it does not exist
 	PlaceSkipped PlaceState = "skipped" // it exists and is ignored
 	PlaceRefused PlaceState = "refused" // it exists and cannot be used
 )

@@ -2,8 +2,8 @@ package settings
 
 import "github.com/toolreg/toolreg/internal/jsonx"
 
-// rulesKey is the one list to which all scopes add: their rules apply in the
-// order of spec section 8.3.
+// rulesKey is the setting policy.rules, a list to which all scopes add. ruleEntries
+// determines the order of the rules.
 const rulesKey = "policy.rules"
 
 // ruleEntries orders the rules of all scopes: those of --settings files first
@@ -42,7 +42,7 @@ func (m *merged) rules() []Rule {
 	return out
 }
 
-// exampleCalls reads a list of calls that was checked; o is where its rule is set.
+// exampleCalls reads a checked list of calls; o is the origin of its rule.
 func exampleCalls(list *jsonx.Value, o Origin) []ExampleCall {
 	if list == nil {
 		return nil

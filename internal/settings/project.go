@@ -106,7 +106,7 @@ func (l *loader) decideTrust(dir string, fromProject *layer, files, imports []tr
 	}
 }
 
-// describe says what a grant would cover and allow.
+// describe returns what a grant would cover and allow.
 func (l *loader) describe(dir string, fromProject *layer, files, imports []trust.File) *Project {
 	p := &Project{Root: l.root}
 	var programs []consent.Program
@@ -130,7 +130,7 @@ func (l *loader) describe(dir string, fromProject *layer, files, imports []trust
 	return p
 }
 
-// consent returns what a layer needs consent for; nil for a nil layer.
+// consent returns the part of a layer that needs consent; nil for a nil layer.
 func (l *layer) consent() *consent.File {
 	if l == nil {
 		return nil
@@ -142,7 +142,7 @@ func (l *layer) consent() *consent.File {
 	return f
 }
 
-// cover collects the files behind a grant, and the plugins among them.
+// cover collects the files that a grant covers, and the plugins among them.
 func (l *loader) cover(dir string, fromProject *layer, files []trust.File, programs []consent.Program) ([]trust.File, []consent.Plugin, error) {
 	lookup := l.env.Lookup
 	expanded := func(s string) (string, error) { return expand.Text(s, lookup) }
@@ -159,7 +159,7 @@ func (l *loader) cover(dir string, fromProject *layer, files []trust.File, progr
 }
 
 // trustWithoutImports applies a project that is trusted except for the files of
-// other programs, which imports has added since.
+// other programs, which the setting imports has added since the grant.
 func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layer, files []trust.File) {
 	covered, _, err := l.cover(dir, fromProject, files, consent.Programs(fromProject.consent()))
 	if err != nil || len(covered) == 0 || l.opts.Trust == nil {
@@ -174,8 +174,8 @@ func (l *loader) trustWithoutImports(p *Project, dir string, fromProject *layer,
 		"run `toolreg trust status` to see what they would do, and `toolreg trust grant` to allow it")
 }
 
-// checkGrant checks the flags and the stored grants. A project that has only a blank
-// file needs none.
+// checkGrant checks the flags and the stored grants. A project whose only settings
+// file is blank needs no grant.
 func (l *loader) checkGrant(p *Project, fromProject *layer) {
 	one := len(p.Runs) == 0 && len(p.Covered) == 1
 	p.Trusted = p.Obstacle == "" && (l.opts.TrustProject || one && (l.isNamed(p.Covered[0].Path) || fromProject.isBlank()))

@@ -32,7 +32,7 @@ env: {P: "file:/etc/${NAME:-$OTHER}"}
 shell: {banned: []}
 `
 
-// hostileProject is a clone of somebody else's project.
+// hostileProject creates a project as an attacker might publish it.
 func hostileProject(t *testing.T) *sandbox {
 	b := newSandbox(t)
 	b.projectFile(".toolreg/settings.yaml", hostile)
@@ -44,7 +44,7 @@ func hostileProject(t *testing.T) *sandbox {
 	return b
 }
 
-// grant trusts the project as it is.
+// grant trusts the project in its current state.
 func (b *sandbox) grant() {
 	b.t.Helper()
 	s := b.load(b.options())
@@ -53,7 +53,7 @@ func (b *sandbox) grant() {
 	}
 }
 
-func TestUntrustedProjectCountsForNothing(t *testing.T) {
+func TestUntrustedProjectHasNoEffect(t *testing.T) {
 	b := hostileProject(t)
 	bare := newSandbox(t)
 	bare.user("settings.yaml", "mcpServers: {mine: {command: x}}\ncoreTools: [edit]\n")
@@ -77,8 +77,8 @@ func TestUntrustedProjectCountsForNothing(t *testing.T) {
 	}
 }
 
-// Where a login would send credentials is shown like any address.
-func TestConsentShowsWhereLoginsGo(t *testing.T) {
+// The addresses to which a login would send credentials are shown like any other.
+func TestConsentShowsLoginAddresses(t *testing.T) {
 	b := hostileProject(t)
 	file := filepath.Join(b.project, ".toolreg", "settings.yaml")
 	text := `mcpServers:
@@ -157,7 +157,7 @@ func TestConsentIsShownInFull(t *testing.T) {
 	}
 }
 
-func TestOddCharactersOfAProjectAreVisible(t *testing.T) {
+func TestInvisibleCharactersOfProjectAreEscaped(t *testing.T) {
 	b := newSandbox(t)
 	b.projectFile(".toolreg/settings.yaml", "mcpServers: {\"a\\e[2J\": {command: \"x\\e]52;c\\a\", args: [\"\", \"\\u202E\"]}}\n")
 	p := b.load(b.options()).Project
@@ -167,7 +167,7 @@ func TestOddCharactersOfAProjectAreVisible(t *testing.T) {
 	}
 }
 
-func TestGrantedProjectCounts(t *testing.T) {
+func TestTrustedProjectApplies(t *testing.T) {
 	b := hostileProject(t)
 	b.grant()
 	s, diags, err := Load(b.options())
@@ -179,7 +179,7 @@ func TestGrantedProjectCounts(t *testing.T) {
 	}
 }
 
-func TestAnyChangeVoidsTheGrant(t *testing.T) {
+func TestAnyChangeInvalidatesGrant(t *testing.T) {
 	settings := filepath.Join(".toolreg", "settings.yaml")
 	tests := []struct {
 		name   string
@@ -226,7 +226,7 @@ func (b *sandbox) remove(name string) {
 	}
 }
 
-func TestAGrantIsForOneProject(t *testing.T) {
+func TestGrantAppliesToOneProject(t *testing.T) {
 	b := hostileProject(t)
 	b.grant()
 	clone := filepath.Join(b.home, "clone")
@@ -236,7 +236,7 @@ func TestAGrantIsForOneProject(t *testing.T) {
 	o := b.options()
 	o.Dir = clone
 	if s := b.load(o); s.Project.Trusted {
-		t.Error("a copy elsewhere is trusted too")
+		t.Error("a copy in another folder is trusted")
 	}
 	link := filepath.Join(b.home, "link")
 	if err := os.Symlink(b.project, link); err != nil {
@@ -256,11 +256,11 @@ func TestTrustProjectIsForOneRun(t *testing.T) {
 		t.Errorf("project %+v", s.Project)
 	}
 	if s := b.load(b.options()); s.Project.Trusted {
-		t.Error("the consent outlived its run")
+		t.Error("the project is still trusted in the next run")
 	}
 }
 
-func TestNamedFileIsConsentToItselfAlone(t *testing.T) {
+func TestNamedFileTrustsOnlyItself(t *testing.T) {
 	b := hostileProject(t)
 	other := b.write(filepath.Join(b.home, "ci.yaml"), "approvalMode: plan\n")
 	o := b.options()
@@ -348,7 +348,7 @@ func TestProjectsThatCannotBeTrusted(t *testing.T) {
 	}
 }
 
-func TestPluginsAloneNeedTrustToo(t *testing.T) {
+func TestPluginsAloneNeedTrust(t *testing.T) {
 	b := newSandbox(t)
 	b.projectFile(".toolreg/plugins/x/plugin.yaml", "id: x\n")
 	s, diags, err := Load(b.options())
@@ -394,7 +394,7 @@ func TestDamagedGrantTrustsNothing(t *testing.T) {
 	}
 }
 
-func TestWhatAGrantCovers(t *testing.T) {
+func TestFilesCoveredByGrant(t *testing.T) {
 	tests := []struct {
 		name, settings string
 		want           []string
@@ -429,7 +429,7 @@ func TestWhatAGrantCovers(t *testing.T) {
 				t.Errorf("covered (-want +got):\n%s\n%s", diff, strings.Join(p.Runs, "\n"))
 			}
 			if len(p.Runs) == 0 {
-				t.Error("nothing of it is said to run")
+				t.Error("Runs does not mention it")
 			}
 		})
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// maxProblems is how many mistakes, and how many unknown keys, are reported per
-// file.
+// maxProblems is the maximum number of mistakes, and of unknown keys, that are
+// reported per file.
 const maxProblems = 100
 
 // entry is one setting of one file.
@@ -23,7 +23,7 @@ type entry struct {
 	origin Origin
 }
 
-// layer is what one scope sets.
+// layer holds what one scope sets.
 type layer struct {
 	scope    Scope
 	file     string
@@ -36,13 +36,13 @@ type layer struct {
 }
 
 // faults are the mistakes in the value that describes one source, an entry of
-// mcpServers or a command. They affect only that source (spec section 4).
+// mcpServers or a command. They affect only that source.
 type faults map[*jsonx.Value][]document.Problem
 
-// of returns the mistakes in a value as an [*Error], nil if there are none.
+// of returns the mistakes in a value as an [*Error], or nil if there are none.
 func (f faults) of(n *jsonx.Value) error { return NewError(document.SortProblems(f[n])) }
 
-// mistakes returns all that were found in a layer, in order of position.
+// mistakes returns all mistakes in a layer, in order of position.
 func (l *layer) mistakes() []document.Problem {
 	all := slices.Clone(l.problems)
 	for _, problems := range l.faults {
@@ -52,8 +52,8 @@ func (l *layer) mistakes() []document.Problem {
 	return all
 }
 
-// isBlank reports whether a file says nothing except where its schema is, like one
-// in which all is commented out. It is false for nil.
+// isBlank reports whether a file sets nothing except $schema, for example because
+// everything in it is commented out. It is false for nil.
 func (l *layer) isBlank() bool {
 	return l != nil && l.root != nil && len(l.problems) == 0 &&
 		!slices.ContainsFunc(l.root.Members, func(f jsonx.Member) bool { return f.Name != "$schema" })
@@ -67,13 +67,13 @@ type reader struct {
 	source  *jsonx.Value // the source that is being checked; nil if none
 }
 
-// read parses and checks a settings file. The layer holds all its mistakes.
+// read parses and checks a settings file. The layer records all mistakes in it.
 func read(x *table.Index, scope Scope, file string, data []byte) *layer {
 	doc, problems := document.Parse(file, data)
 	return check(x, scope, file, doc, problems)
 }
 
-// check checks what was parsed of a settings file; doc may be nil.
+// check checks a parsed settings file; doc may be nil.
 func check(x *table.Index, scope Scope, file string, doc *document.Document, problems []document.Problem) *layer {
 	l := &layer{scope: scope, file: file, problems: problems}
 	r := reader{index: x, layer: l}
@@ -125,7 +125,7 @@ func (r *reader) group(n *jsonx.Value, prefix string) {
 		case r.index.IsGroup(key) && f.Value.Kind == jsonx.Object:
 			r.group(f.Value, key+".")
 		case r.index.IsGroup(key) && row != nil && (f.Value.Kind == jsonx.Array || f.Value.Kind == jsonx.Number):
-			r.wrongType(f.Value, key, "an object") // the other program has text or a boolean there
+			r.wrongType(f.Value, key, "an object") // in the other program it is text or a boolean
 		case row != nil && row.Foreign:
 			if key != "$schema" {
 				r.foreign = append(r.foreign, key)
@@ -134,7 +134,7 @@ func (r *reader) group(n *jsonx.Value, prefix string) {
 			r.setting(row, key, f)
 		case r.index.IsGroup(key):
 			r.wrongType(f.Value, key, "an object")
-		case strings.HasPrefix(key, table.Sandbox): // a sandbox that loses a setting would confine less
+		case strings.HasPrefix(key, table.Sandbox): // an error, because without the setting the sandbox would confine less
 			group := strings.TrimSuffix(prefix, ".")
 			r.fail(f.Pos, nearKey(f.Name, group, r.index.Names(group)), "unknown setting %q", key)
 		default:
@@ -171,7 +171,7 @@ func (r *reader) unknown(f jsonx.Member, key, group string, candidates []string)
 }
 
 // nearKey suggests the key of a group ("" = the top level) that is nearest to a
-// name, "" if none is near.
+// name; "" if none is near.
 func nearKey(name, group string, candidates []string) string {
 	near := registry.Near(name, candidates)
 	if len(near) == 0 {
@@ -184,7 +184,7 @@ func nearKey(name, group string, candidates []string) string {
 }
 
 func (r *reader) wrongType(n *jsonx.Value, key, want string) {
-	if r.layer.scope >= ScopeEnv { // there everything is text
+	if r.layer.scope >= ScopeEnv { // variables and flags are always text
 		r.fail(jsonx.Pos{}, "", "%s: expected %s", key, want)
 		return
 	}

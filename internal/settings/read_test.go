@@ -21,7 +21,7 @@ func problemsOf(name, text string) []string {
 	return out
 }
 
-func TestMistakesHavePlaces(t *testing.T) {
+func TestMistakesHavePositions(t *testing.T) {
 	tests := []struct {
 		name, file, text string
 		want             []string
@@ -123,7 +123,7 @@ func TestMistakesHavePlaces(t *testing.T) {
 	}
 }
 
-func TestBombsAreRefused(t *testing.T) {
+func TestOversizedDocumentsAreRefused(t *testing.T) {
 	bomb := "context:\n  a0: &a0 [x, x]\n"
 	for i := 1; i < 40; i++ {
 		bomb += fmt.Sprintf("  a%d: &a%d [*a%d, *a%d]\n", i, i, i-1, i-1)
@@ -145,7 +145,7 @@ func TestBombsAreRefused(t *testing.T) {
 	}
 }
 
-func TestBracketsInStringsAndCommentsAreNoDepth(t *testing.T) {
+func TestBracketsInStringsAndCommentsDoNotNest(t *testing.T) {
 	brackets := strings.Repeat("[", 200)
 	text := "{ // " + brackets + "\n/*" + brackets + "*/ \"env\": {\"A\": \"\\\"" + brackets + "\"}}"
 	if got := problemsOf("s.json", text); len(got) > 0 {
@@ -153,7 +153,7 @@ func TestBracketsInStringsAndCommentsAreNoDepth(t *testing.T) {
 	}
 }
 
-func TestFormsThatAreFine(t *testing.T) {
+func TestValidForms(t *testing.T) {
 	tests := []struct{ name, file, text string }{
 		{"empty YAML", "s.yaml", ""},
 		{"only a comment", "s.yaml", "# nothing yet\n"},
@@ -180,7 +180,7 @@ func TestFormsThatAreFine(t *testing.T) {
 	}
 }
 
-func TestMessagesHideNoCharacters(t *testing.T) {
+func TestMessagesEscapeInvisibleCharacters(t *testing.T) {
 	got := problemsOf("s.yaml", "env: {\"a\\e[2J\\u202Eé\": 5}\n")
 	want := `s.yaml:1:24: env.a\x1b[2J\u202eé: expected a string, got number (put it in quotes)`
 	if len(got) != 1 || got[0] != want {
@@ -188,7 +188,7 @@ func TestMessagesHideNoCharacters(t *testing.T) {
 	}
 }
 
-func TestPlacesInsideNamedEntries(t *testing.T) {
+func TestOriginsInNamedEntries(t *testing.T) {
 	b := newSandbox(t)
 	b.user("settings.yaml", "composites:\n  one:\n    steps:\n      - {tool: a}\n      - tool: b\n")
 	s := b.load(b.options())

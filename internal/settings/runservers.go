@@ -23,7 +23,7 @@ func CheckServerName(name string) error {
 	return nil
 }
 
-// serversOfRun adds the servers of --mcp, or of its variable, to the settings.
+// serversOfRun adds the servers given by --mcp, or by its variable, to the settings.
 // Each replaces a server of the same name.
 func (l *loader) serversOfRun(m *merged) {
 	origin := Origin{Scope: ScopeFlag, Name: "--mcp"}

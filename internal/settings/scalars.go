@@ -14,10 +14,10 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// scalars lets viper decide which of flag, variable and settings file gives a
-// value. Viper sees only the fixed names of the table: it would lower-case and
-// split the names that people choose. Variables come from the process's own
-// environment.
+// scalars lets viper decide whether a flag, a variable or a settings file
+// determines a value. Viper sees only the fixed names of the table, because it
+// would lower-case and split names that users choose. Variables come from the
+// process's own environment.
 type scalars struct {
 	viper    *viper.Viper
 	flags    *pflag.FlagSet // may be nil
@@ -36,7 +36,7 @@ func newScalars(flags *pflag.FlagSet) *scalars {
 	return s
 }
 
-// flagName returns the name of the flag that gives a global value.
+// flagName returns the name of the flag for a global value.
 func flagName(key string) string {
 	if key == approvalMode {
 		return "approval-mode"
@@ -60,8 +60,8 @@ func (s *scalars) bind(key, variable string) {
 }
 
 // apply puts the scalars that flags and variables set into the merged settings,
-// overriding those of the files. Viper gets the values of the files as pointers to
-// their entries, so that it does not convert them and each keeps its origin.
+// overriding those of the files. Viper gets pointers to the entries of the files,
+// so that it does not convert the values and each keeps its origin.
 func (s *scalars) apply(m *merged) {
 	config := map[string]any{}
 	for i := range m.index.Rows {
@@ -75,7 +75,7 @@ func (s *scalars) apply(m *merged) {
 			config[row.Name] = &all[len(all)-1]
 		}
 	}
-	_ = s.viper.MergeConfigMap(config) // fails for no map with string keys
+	_ = s.viper.MergeConfigMap(config) // cannot fail for a map with string keys
 	for i := range m.index.Rows {
 		row := &m.index.Rows[i]
 		var flag *pflag.Flag
@@ -89,8 +89,8 @@ func (s *scalars) apply(m *merged) {
 	maps.Copy(m.faults, s.faults)
 }
 
-// value returns the text of the flag or variable for a key. ok is false if a
-// settings file or nothing gives the value, or if no variable can.
+// value returns the text of the flag or variable for a key. ok is false if
+// neither is set, or if the key has no variable.
 func (s *scalars) value(key string, flag *pflag.Flag, variable string) (text string, origin Origin, ok bool) {
 	if variable == "" {
 		return "", Origin{}, false
@@ -133,7 +133,7 @@ func (s *scalars) global(row *table.Row) *jsonx.Value {
 }
 
 // list returns the values of a flag that may be given several times; nil if it is
-// not.
+// not given.
 func (s *scalars) list(key string) []string {
 	if f := s.flag(key); f != nil && f.Changed {
 		if list, ok := f.Value.(pflag.SliceValue); ok {

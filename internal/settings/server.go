@@ -71,8 +71,8 @@ func checkServer(n *jsonx.Value) error {
 	return CheckURL(address)
 }
 
-// CheckURL rejects what is not an address of a web server, as far as variables
-// allow to tell.
+// CheckURL rejects an address that is not an http or https URL. It accepts an
+// empty address and any address that contains variables.
 func CheckURL(address string) error {
 	if address == "" || strings.Contains(address, "$") {
 		return nil

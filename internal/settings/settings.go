@@ -1,12 +1,11 @@
-// Package settings finds, reads, checks, merges and expands the settings of spec
-// section 4 into plain structs.
+// Package settings finds, reads, checks and merges the settings into plain structs.
 //
 // Load finds the files, reads each scope in order of precedence with package
 // document, checks each value against its row in package table, asks package consent
 // what a project's own files would do, and merges what applies; for scalars viper
 // decides between flag, variable and file. Strings stay as written until they are
-// used: then package values replaces variables and references. Package edit changes
-// files.
+// used; package values then expands variables and references. Package edit changes
+// settings files.
 package settings
 
 import (
@@ -24,7 +23,7 @@ import (
 // Scope is where a value came from, in order of precedence.
 type Scope int
 
-// The scopes of spec section 4, lowest first.
+// The scopes, lowest precedence first.
 const (
 	ScopeDefault Scope = iota
 	ScopeSystem
@@ -35,12 +34,12 @@ const (
 	ScopeFlag
 )
 
-// String returns the word for a scope.
+// String returns the name of the scope.
 func (s Scope) String() string {
 	return [...]string{"default", "system", "user", "project", "file", "environment", "flag"}[s]
 }
 
-// MarshalText returns the word for a scope.
+// MarshalText returns the name of the scope.
 func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Origin is where a value was set. The zero value is the built-in default.
@@ -69,9 +68,9 @@ func (o Origin) GoString() string { return fmt.Sprintf("%s:%d:%d", o.Name, o.Lin
 // The words are unexpanded: see package values.
 type Command struct {
 	Argv   []string
-	Line   string // as written when it was one string, for messages; else ""
+	Line   string // as written if it is one string, for messages; otherwise ""
 	Origin Origin
-	Err    error // the mistakes in it, an [*Error]; nil = none. Argv is empty then
+	Err    error // the mistakes in it, an [*Error], with which Argv is empty; nil = none
 }
 
 // IsSet reports whether the setting names a command.
@@ -99,7 +98,7 @@ func (l List) Values() []string {
 	return out
 }
 
-// Sourced returns the entries with the places that set them.
+// Sourced returns the entries with their origins.
 func (l List) Sourced() []registry.Entry {
 	out := make([]registry.Entry, len(l.Entries))
 	for i, e := range l.Entries {
@@ -116,7 +115,7 @@ type Pair struct {
 }
 
 // Server is one entry of mcpServers. Its strings are unexpanded: package values
-// expands them at the moment of use.
+// expands them when they are used.
 type Server struct {
 	Name           string
 	Command        string        `setting:"command"`
@@ -129,19 +128,19 @@ type Server struct {
 	Type           string        `setting:"type"`    // "", "stdio", "http", "sse"
 	Headers        []Pair        `setting:"headers"`
 	OAuth          *OAuth        // nil = not configured
-	Timeout        time.Duration `setting:"timeout"`        // of a call; 0 = none; default 10m
+	Timeout        time.Duration `setting:"timeout"`        // limit of a call; default 10m; 0 = none
 	ConnectTimeout time.Duration `setting:"connectTimeout"` // default 30s; 0 = none
 	Protocol       string        `setting:"protocol"`       // "auto" (default), "legacy", "modern"
 	Trust          bool          `setting:"trust"`
-	PerClient      bool          `setting:"perClient"` // each client of serve has a process of its own
-	TrustOrigin    Origin        // where Trust is set; that of the entry if it is not
+	PerClient      bool          `setting:"perClient"` // each client of serve has its own process of the server
+	TrustOrigin    Origin        // where Trust is set, or the origin of the entry if it is not set
 	Description    string        `setting:"description"`
 	IncludeTools   List          `setting:"includeTools"` // absent = all
 	ExcludeTools   List          `setting:"excludeTools"`
 	Disabled       bool          `setting:"disabled"`
 	Excluded       *Origin       // the mcp.allowed/mcp.excluded setting that excludes it; nil = connect
 	Origin         Origin
-	Err            error // the mistakes in its entry, an [*Error]: it cannot be used; nil = none
+	Err            error // the mistakes in its entry, an [*Error], which make it unusable; nil = none
 }
 
 // Rule is one entry of policy.rules.
@@ -164,11 +163,11 @@ type Rule struct {
 type ExampleCall struct {
 	Tool   string          // "" for a shell line
 	Params json.RawMessage // nil for none
-	Line   string          // of a shell
+	Line   string          // a shell command line
 	Origin Origin
 }
 
-// Settings is the merged, unexpanded settings. Load fills it: a tag names the
+// Settings holds the merged, unexpanded settings. Load fills it: a tag names the
 // setting that a field holds.
 type Settings struct {
 	ProjectRoot string // absolute; where discovery and call commands run
@@ -218,42 +217,42 @@ type Settings struct {
 	ToolOptions  []ToolOption  // in file order
 	Limits       Limits
 
-	// Globals are the global flags with their variables.
+	// Globals holds the global flags and their variables.
 	Globals Globals
 
-	// Project is the state of the project's own settings files; nil if there are none.
+	// Project is the state of the project's own settings and plugins; nil if it has none.
 	Project *Project
 
 	merged      *merged  // everything in effect, for Effective and RawNamed
 	importPaths []string // where to look for the files of imports
 }
 
-// Serve are the serve.* settings.
+// Serve holds the serve.* settings.
 type Serve struct {
-	Idle       time.Duration `setting:"serve.idle"`       // of a server; default 10m; 0 = it is never closed
-	Session    time.Duration `setting:"serve.session"`    // of a client; default 10m; 0 = it is never closed
-	MaxClients int           `setting:"serve.maxClients"` // default 1000; 0 = any number
-	MaxCalls   int           `setting:"serve.maxCalls"`   // of one client; default 64; 0 = any number
+	Idle       time.Duration `setting:"serve.idle"`       // idle time after which a server is closed; default 10m; 0 = never
+	Session    time.Duration `setting:"serve.session"`    // idle time after which a client's session is closed; default 10m; 0 = never
+	MaxClients int           `setting:"serve.maxClients"` // default 1000; 0 = unlimited
+	MaxCalls   int           `setting:"serve.maxCalls"`   // concurrent calls of one client; default 64; 0 = unlimited
 	StateKey   Entry         `setting:"serve.stateKey"`   // unexpanded; "" = none
 }
 
-// Search are the search.* settings.
+// Search holds the search.* settings.
 type Search struct {
-	Command Command       `setting:"search.command"` // unexpanded; none: BM25 alone
+	Command Command       `setting:"search.command"` // unexpanded; if it is not set, the order is that of BM25
 	Timeout time.Duration `setting:"search.timeout"`
 	Budget  int           `setting:"search.budget"` // tokens of the declarations that are not deferred; default 10,000
 	Always  List          `setting:"search.always"` // names or globs of tools that are never deferred
-	Client  bool          `setting:"search.client"` // a search of OpenAI's Responses API is answered by us
+	Client  bool          `setting:"search.client"` // toolreg answers the searches of OpenAI's Responses API
 }
 
-// Sampling are the sampling.* settings.
+// Sampling holds the sampling.* settings.
 type Sampling struct {
 	Command  Command       `setting:"sampling.command"`  // unexpanded
 	Timeout  time.Duration `setting:"sampling.timeout"`  // default 2m; 0 = none
-	Requests int           `setting:"sampling.requests"` // of a server during one call; default 10
+	Requests int           `setting:"sampling.requests"` // maximum number of a server's requests during one call; default 10
 }
 
-// Limits are the limits.* settings, in bytes unless noted.
+// Limits holds the limits.* settings, in bytes unless noted.
 type Limits struct {
 	DiscoveryOutput int64 `setting:"limits.discoveryOutput"` // of the discovery command, stdout and stderr each; default 10 MiB
 	Frame           int64 `setting:"limits.frame"`           // of one message of an MCP server; default 16 MiB
@@ -269,21 +268,21 @@ type Limits struct {
 // Project is the state of a project's own settings and plugins.
 type Project struct {
 	Root     string         // the project root
-	Files    []string       // what the hash covers, absolute
+	Files    []string       // files that the hash covers, absolute
 	Hash     string         // sha256 over the covered bytes, hex
 	Trusted  bool           // granted, or --trust-project, or --settings named every file
 	Runs     []string       // what would run, one command per line, for the trust prompt
-	Loosens  []string       // keys that loosen policy or pass environment on, file:line: key = value
+	Loosens  []string       // settings that loosen the policy or pass on the environment, file:line: key = value
 	Expands  []string       // variables and references that would be read, file:line: key: NAME
-	Covered  []trust.File   // the files behind Hash, for trust.Store.Grant
+	Covered  []trust.File   // contents of Files, for trust.Store.Grant
 	Granted  time.Time      // of the last grant; zero = never
 	Changes  []trust.Change // since the last grant
 	Obstacle string         // why no grant is possible; "" if one is
 }
 
 // ProtectedPaths returns the absolute paths, files and folders, where toolreg
-// looks for settings. No tool may change them, since settings decide what tools
-// may do. files are those of --settings, relative to dir.
+// looks for settings. No tool may change them, because settings decide what tools
+// may do. files are the arguments of --settings, relative to dir.
 func (s *Settings) ProtectedPaths(environ []string, dir string, files []string) []string {
 	env := expand.NewEnviron(environ)
 	out := []string{filepath.Join(s.ProjectRoot, projectFolder), systemFolder(env)}

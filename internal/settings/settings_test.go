@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// sandbox is one set of folders to load settings from.
+// sandbox is a set of folders from which settings are loaded.
 type sandbox struct {
 	t                     *testing.T
 	home, system, project string
@@ -59,7 +59,7 @@ func (b *sandbox) options(environ ...string) Options {
 	return Options{Dir: b.project, SystemDir: b.system, Trust: b.trust, Environ: append([]string{"HOME=" + b.home, "PATH=" + os.Getenv("PATH")}, environ...)}
 }
 
-// load loads what must be free of mistakes.
+// load loads settings that must be free of mistakes.
 func (b *sandbox) load(o Options) *Settings {
 	b.t.Helper()
 	s, _, err := Load(o)

@@ -15,9 +15,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// TestDefaultsWouldBeAccepted checks the defaults of the table as if they stood
-// in a file.
-func TestDefaultsWouldBeAccepted(t *testing.T) {
+// TestDefaultsAreValid checks the defaults of the table as if they were in a file.
+func TestDefaultsAreValid(t *testing.T) {
 	x := table.NewIndex()
 	for i := range x.Rows {
 		row := &x.Rows[i]
@@ -72,7 +71,7 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 	}
 }
 
-// stripComments makes plain JSON of a text whose comments end its lines.
+// stripComments removes comment lines and trailing commas from JSON.
 func stripComments(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -83,7 +82,7 @@ func stripComments(text string) string {
 	return strings.NewReplacer("},\n}", "}\n}", "[]},\n\t},", "[]}\n\t}").Replace(out.String())
 }
 
-func TestExamplesOfTheDocumentationAreFine(t *testing.T) {
+func TestDocumentationExamplesAreValid(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "settings.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -108,10 +107,9 @@ func TestExamplesOfTheDocumentationAreFine(t *testing.T) {
 	}
 }
 
-// TestFieldsAndRowsBelongTogether compares the tags of the structs with the rows
-// of the table: each names a row, whose type fits the field, and no scalar is
-// forgotten.
-func TestFieldsAndRowsBelongTogether(t *testing.T) {
+// TestFieldsMatchRows compares the tags of the structs with the rows of the table:
+// each tag names a row whose type fits the field, and every scalar has a field.
+func TestFieldsMatchRows(t *testing.T) {
 	x := table.NewIndex()
 	row := func(name string) *table.Row { return x.Row(name) }
 	held := heldBy(t, reflect.TypeFor[Settings](), row)
@@ -126,7 +124,7 @@ func TestFieldsAndRowsBelongTogether(t *testing.T) {
 	for _, entry := range []struct {
 		typ    reflect.Type
 		row    *table.Row
-		others []string // read otherwise
+		others []string // fields that are read in another way
 	}{
 		{reflect.TypeFor[Server](), x.Row(serversKey), []string{"oauth"}},
 		{reflect.TypeFor[OAuth](), x.Row(serversKey).Field("oauth"), nil},
@@ -166,7 +164,7 @@ func heldBy(t *testing.T, typ reflect.Type, row func(name string) *table.Row) ma
 		}
 		r := row(name)
 		if r == nil || r.Name != name || held[name] || !slices.ContainsFunc(fits[r.Type], func(v any) bool { return reflect.TypeOf(v) == f.Type }) {
-			t.Errorf("%s.%s has the tag %q, which is no row, or no row of its type", typ, f.Name, name)
+			t.Errorf("%s.%s has the tag %q, which does not name a row of its type", typ, f.Name, name)
 		}
 		held[name] = true
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// tighten removes the project's values that allow more than those before them,
-// where a project may only tighten, and reports each.
+// tighten removes the project's values of settings that a project may only tighten
+// if they allow more than those of earlier scopes, and reports each.
 func (m *merged) tighten() []registry.Diagnostic {
 	var out []registry.Diagnostic
 	base := m.beforeProject()
@@ -37,8 +37,8 @@ func (m *merged) tighten() []registry.Diagnostic {
 	return out
 }
 
-// beforeProject returns the settings that a project's are compared with: those of
-// the system and of the user.
+// beforeProject returns the settings of the system and of the user, with which the
+// project's settings are compared.
 func (m *merged) beforeProject() *merged {
 	out := &merged{index: m.index, entries: map[*table.Row][]entry{}}
 	for row, all := range m.entries {
@@ -47,7 +47,7 @@ func (m *merged) beforeProject() *merged {
 	return out
 }
 
-// before returns the value of a setting and where it was set.
+// before returns the value of a setting and its origin.
 func (m *merged) before(row *table.Row) (*jsonx.Value, Origin) {
 	if e, ok := m.last(row.Name); ok {
 		return e.node, e.origin
@@ -60,8 +60,8 @@ func (m *merged) before(row *table.Row) (*jsonx.Value, Origin) {
 
 const serversOfSandbox = "sandbox.servers"
 
-// tightenServers is tighten for the entries of sandbox.servers. Any entry tightens a
-// server that is not confined at all.
+// tightenServers is tighten for the entries of sandbox.servers. For a server
+// that is not confined at all, any entry is tighter.
 func (m *merged) tightenServers(row *table.Row, base *merged) []registry.Diagnostic {
 	var out []registry.Diagnostic
 	known := map[string]Named{}
@@ -85,8 +85,8 @@ func (m *merged) tightenServers(row *table.Row, base *merged) []registry.Diagnos
 	return out
 }
 
-// looserServer returns the diagnostic of an entry that confines a server less than
-// before; nil if it does not.
+// looserServer returns a diagnostic if an entry confines a server less than before;
+// otherwise nil.
 func (m *merged) looserServer(row *table.Row, origin Origin, now jsonx.Member, was Named) *registry.Diagnostic {
 	mode, at := m.before(m.index.Row(table.SandboxMode))
 	if was.Value != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// A project may tighten the sandbox, never loosen it.
+// A project may tighten the sandbox but never loosen it.
 func TestProjectOnlyTightensTheSandbox(t *testing.T) {
 	tests := []struct {
 		name, user, project, key, want string
-		ignored                        string // part of the diagnostic; "" = none
+		ignored                        string // part of the diagnostic; "" = no diagnostic
 	}{
 		{"requires", "", "mode: require", "sandbox.mode", `"require"`, ""},
 		{"turns off", "mode: auto", "mode: off", "sandbox.mode", `"auto"`, "p.yaml:1: sandbox.mode is ignored"},
@@ -44,7 +44,7 @@ func TestProjectOnlyTightensTheSandbox(t *testing.T) {
 				said += d.Message
 			}
 			if (test.ignored == "") != (said == "") || !strings.Contains(said, test.ignored) {
-				t.Errorf("said %q, want %q", said, test.ignored)
+				t.Errorf("diagnostic %q, want %q", said, test.ignored)
 			}
 			s := &Settings{merged: m}
 			got := ""

@@ -16,8 +16,8 @@ const (
 	LogNone   = "none"   // only refusals
 )
 
-// ToolOption is one entry of toolOptions: its options for the tools whose name
-// matches the pattern. A nil field is not set.
+// ToolOption is one entry of toolOptions: options for the tools whose name matches
+// the pattern. A nil field is not set.
 type ToolOption struct {
 	Pattern    string         // a tool's name, or a glob
 	Timeout    *time.Duration `setting:"timeout"`

@@ -1,11 +1,11 @@
-// Package document reads files of YAML and of JSON with comments into the tree of jsonx
-// with the positions of its values, so that a mistake has a file, a line and a
-// column.
+// Package document reads files in YAML or in JSON with comments into a jsonx tree
+// that records the position of each value, so that a mistake can be reported with
+// its file, line and column.
 //
 // The rules are those of settings files: at most 1 MiB, no YAML tags, no
 // duplicate keys, bounded depth and aliases, numbers as JSON writes them.
-// Settings, plugin manifests and the files of other programs are read with it;
-// packages table and settings interpret the values.
+// Settings, plugin manifests and the settings of other programs are read with it;
+// its callers interpret the values.
 package document
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// MaxFile is how large a settings file may be, in bytes.
+// MaxFile is the maximum size of a settings file, in bytes.
 const MaxFile = 1 << 20
 
 // Document is a file that was read.
@@ -29,8 +29,7 @@ type Document struct {
 	problems map[*jsonx.Value][]Problem
 }
 
-// Read reads a file once and parses what it read, as [Parse] does. It never waits for
-// a pipe.
+// Read reads a file once and parses it like [Parse]. It never blocks on a named pipe.
 func Read(path string) (*Document, []Problem) {
 	f, err := trust.Read(path, MaxFile)
 	if err != nil {
@@ -45,20 +44,20 @@ func Read(path string) (*Document, []Problem) {
 
 // Parse reads the bytes of a file: JSON with comments if its name ends in .json
 // or .jsonc, otherwise YAML. The document contains what could be read despite
-// the problems, which are sorted by position; it is nil if that is nothing.
+// the problems; it is nil if nothing could. Problems are sorted by position.
 func Parse(path string, data []byte) (*Document, []Problem) {
 	return (&parser{file: path, isJSON: IsJSON(path), limit: maxNodes}).document(data)
 }
 
 // ParsePiped is [Parse] for bytes from a pipe, whose name does not determine
-// the format: what begins with a brace is JSON with comments.
+// the format: text that begins with a brace is JSON with comments.
 func ParsePiped(name string, data []byte) (*Document, []Problem) {
 	return (&parser{file: name, isJSON: bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")), limit: maxNodes}).document(data)
 }
 
 // ParseForeign is [Parse] for a file of another program, which may contain much
-// else: it may be larger and have strings that no setting accepts. With any
-// problem the document is nil.
+// more than settings: it may be larger and have strings that no setting accepts.
+// If there is any problem, the document is nil.
 func ParseForeign(path string, data []byte) (*Document, []Problem) {
 	d, problems := (&parser{file: path, isJSON: IsJSON(path), limit: 10 * maxNodes, foreign: true}).document(data)
 	if len(problems) > 0 {
@@ -90,11 +89,10 @@ func (d *Document) Problem(pointer, message, hint string) Problem {
 	return Problem{File: d.File, Line: line, Col: col, Message: message, Hint: hint}
 }
 
-// ProblemsIn returns the problems with a value and those below it, despite which
-// the document was read.
+// ProblemsIn returns the problems in a value and in the values below it.
 func (d *Document) ProblemsIn(n *jsonx.Value) []Problem { return d.problems[n] }
 
-// TypeName returns the word for the type of a value in messages.
+// TypeName returns the name of a value's type, for messages.
 func TypeName(n *jsonx.Value) string {
 	switch n.Kind {
 	case jsonx.True, jsonx.False:

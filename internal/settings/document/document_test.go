@@ -21,7 +21,7 @@ func readDoc(t *testing.T, name, text string) (*Document, []string) {
 	return doc, told
 }
 
-func TestDocumentKnowsThePlacesOfItsValues(t *testing.T) {
+func TestDocumentRecordsPositions(t *testing.T) {
 	yaml, _ := readDoc(t, "p.yaml", "id: x\ntools:\n  - name: a\n    a/b: 1\n  - {name: b}\n")
 	json, _ := readDoc(t, "p.json", "{\"id\": \"x\", // why\n \"tools\": [\n  {\"name\": \"a\",\n   \"a/b\": 1},\n  {\"name\": \"b\"}]}")
 	for pointer, want := range map[string][2]string{
@@ -84,13 +84,13 @@ func TestJSONNumbers(t *testing.T) {
 	}
 }
 
-func TestMessagesHideNoCharacters(t *testing.T) {
+func TestVisibleEscapesInvisibleCharacters(t *testing.T) {
 	if got := Visible("a\xffb\x1b\u202eé"); got != `a\xffb\x1b\u202eé` {
-		t.Errorf("odd characters became %q", got)
+		t.Errorf("invisible characters became %q", got)
 	}
 }
 
-func TestJSONNamesMayStandWithoutQuotes(t *testing.T) {
+func TestJSONNamesMayBeUnquoted(t *testing.T) {
 	const text = "{\n  // a comment, {with: signs}\n  tools: {allow: [\"a: b\", /* c: */ \"d\",],},\n  \"x\": true, $y_1 : null, z: {\"deep\": 5 ,last: \"\\\"q: \"},\n}"
 	doc, problems := Parse("s.json", []byte(text))
 	if len(problems) > 0 {
@@ -105,7 +105,7 @@ func TestJSONNamesMayStandWithoutQuotes(t *testing.T) {
 	}
 	for _, bad := range []string{"{a b: 1}", "{a: b}", "[a: 1]", "{a", "{a:", "{a-b: 1}"} {
 		if _, problems := Parse("s.json", []byte(bad)); len(problems) == 0 {
-			t.Errorf("%s is read", bad)
+			t.Errorf("%s is accepted", bad)
 		}
 	}
 }

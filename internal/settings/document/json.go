@@ -17,7 +17,7 @@ import (
 func (p *parser) json(data []byte) *jsonx.Value {
 	lines := &places{Lines: jsonx.NewLines(data)}
 	if offset, deep := tooDeep(data); deep {
-		// The library recurses without a limit.
+		// hujson recurses without a limit.
 		p.room(lines.pos(offset), maxDepth+1)
 		return nil
 	}
@@ -35,8 +35,8 @@ func (p *parser) json(data []byte) *jsonx.Value {
 	return p.fromJSON(&v, lines, 0)
 }
 
-// jsonSyntax extracts the position from "hujson: line 1, column 5: message". A text
-// of size bytes that ends too early has its mistake at its end.
+// jsonSyntax extracts the position from "hujson: line 1, column 5: message". If
+// the text, of size bytes, ends too early, the position is its end.
 func (p *parser) jsonSyntax(err error, lines *places, size int) {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		p.fail(lines.pos(size), "invalid JSON: unexpected end of the file", "")
@@ -126,7 +126,7 @@ func (p *places) pos(offset int) jsonx.Pos {
 // returns where in the result it did so.
 func quoteNames(data []byte) (out []byte, added []int) {
 	out = make([]byte, 0, len(data))
-	opens := false // a member's name may come here
+	opens := false // a member's name may follow
 	for i := 0; i < len(data); i++ {
 		c, start := data[i], i
 		switch {

@@ -16,19 +16,19 @@ import (
 // Limits of a document.
 const (
 	maxDepth = 64      // nested lists and objects
-	maxNodes = 100_000 // values, aliases counted each time they are used
+	maxNodes = 100_000 // values, including those of each use of an alias
 )
 
 // parser turns bytes into values and collects the problems.
 type parser struct {
 	file     string
-	isJSON   bool // JSON with comments, else YAML
+	isJSON   bool // JSON with comments, otherwise YAML
 	nodes    int
 	limit    int  // of nodes
-	foreign  bool // another program's file: oddities in the rest of it do not matter
+	foreign  bool // another program's file: accept strings that settings must not contain
 	overflow bool // limit or maxDepth was reported
 	problems []Problem
-	within   map[*jsonx.Value][]Problem // for each value, those with it and below it
+	within   map[*jsonx.Value][]Problem // for each value, the problems in it and below it
 }
 
 // document parses a file. Every failure has a position.
@@ -42,7 +42,7 @@ func (p *parser) document(data []byte) (*Document, []Problem) {
 	return &Document{File: p.file, Root: root, problems: p.within}, problems
 }
 
-// found records that the problems after the first n are with a value.
+// found records that the problems after the first n are in a value.
 func (p *parser) found(n int, v *jsonx.Value) {
 	if len(p.problems) == n {
 		return
@@ -75,8 +75,8 @@ func (p *parser) root(data []byte) *jsonx.Value {
 	return root
 }
 
-// IsJSON reports whether the name of a file means JSON with comments rather
-// than YAML.
+// IsJSON reports whether a file is JSON with comments rather than YAML, according
+// to its name.
 func IsJSON(name string) bool {
 	ext := strings.ToLower(filepath.Ext(name))
 	return ext == ".json" || ext == ".jsonc"
@@ -87,8 +87,8 @@ func (p *parser) fail(at jsonx.Pos, message, hint string) {
 	p.problems = append(p.problems, Problem{File: p.file, Line: line, Col: col, Message: Visible(message), Hint: hint})
 }
 
-// Visible escapes characters that a terminal would not show literally: messages
-// contain names that anybody may have chosen.
+// Visible escapes characters that a terminal would not show literally. It is for
+// messages, which contain untrusted names.
 func Visible(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 && utf8.ValidString(s) {
 		return s
@@ -110,8 +110,7 @@ func runeSize(s string) int {
 	return size
 }
 
-// Printable shows a name that anybody may have chosen on one line, escaped like
-// a Go string.
+// Printable returns an untrusted name on one line, escaped like a Go string.
 func Printable(name string) string { return strings.Trim(strconv.Quote(name), `"`) }
 
 // room counts a value and reports whether the limits allow it.
@@ -157,15 +156,14 @@ func (p *parser) string(n *jsonx.Value, s string) {
 	p.text(n.Pos, s)
 }
 
-// nullAt returns null, as which every value begins.
+// nullAt returns null, with which every value is initialized.
 func nullAt(at jsonx.Pos) *jsonx.Value {
 	n := jsonx.NewNull()
 	n.Pos = at
 	return n
 }
 
-// number sets the value of a number, and rejects what JSON would not read as the
-// same one.
+// number sets the value of a number, and rejects numbers that JSON does not allow.
 func (p *parser) number(n *jsonx.Value, literal string) {
 	n.Kind, n.Token = jsonx.Number, literal
 	if !IsNumber(literal) {
@@ -180,7 +178,7 @@ func IsNumber(s string) bool {
 	return s != "" && (s[0] == '-' || isDigit(s[0])) && isDigit(s[len(s)-1]) && json.Valid([]byte(s))
 }
 
-// badUTF8 returns the line of the first byte that is not UTF-8.
+// badUTF8 returns the line of the first invalid UTF-8 byte.
 func badUTF8(data []byte) (line int, bad bool) {
 	if utf8.Valid(data) {
 		return 0, false

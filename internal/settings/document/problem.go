@@ -11,13 +11,12 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Problem is one mistake in one place of a document, or in a variable or flag
-// that gives such a value.
+// Problem is one mistake at one place in a document, or in a variable or flag.
 type Problem struct {
 	File    string // path, variable or flag
 	Line    int    // from 1; 0 if there is no file
 	Col     int    // from 1, in characters; 0 if there is no file
-	Message string // what is wrong; never contains a value that could be secret
+	Message string // what is wrong; never contains a value that could be a secret
 	Hint    string // what to do next; may be empty
 }
 
@@ -48,8 +47,8 @@ func SortByPlace(problems []Problem) {
 	})
 }
 
-// Unreadable says why the file at path could not be read, err being what
-// [trust.Read] or [trust.ReadOwned] returned.
+// Unreadable returns the problem for a file that could not be read; err is the
+// error of [trust.Read] or [trust.ReadOwned].
 func Unreadable(path string, err error) Problem {
 	p := Problem{File: path}
 	var owner *trust.OwnerError
@@ -68,8 +67,8 @@ func Unreadable(path string, err error) Problem {
 	return p
 }
 
-// PlainError returns the reason for a failed file operation without path and
-// verb.
+// PlainError returns the reason for a failed file operation without the path and
+// the operation.
 func PlainError(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

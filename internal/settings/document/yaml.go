@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// yaml reads one YAML document; nil if there is none that can be read.
+// yaml reads one YAML document; nil if it fails.
 func (p *parser) yaml(data []byte) *jsonx.Value {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
@@ -38,7 +38,7 @@ func (p *parser) yaml(data []byte) *jsonx.Value {
 }
 
 // yamlSyntax extracts the line from an error like "yaml: line 3: message". The
-// error about an alias has none.
+// error for an unknown alias has no line.
 func (p *parser) yamlSyntax(err error, data []byte) {
 	message, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
 	if rest, ok := strings.CutPrefix(message, "unknown anchor '"); ok {
@@ -137,7 +137,7 @@ func (p *parser) scalar(n *jsonx.Value, y *yaml.Node) {
 		}
 	case "!!int", "!!float":
 		p.number(n, y.Value)
-	default: // dates and the like are text, as they are in JSON
+	default: // dates and the like are text, as in JSON
 		p.string(n, y.Value)
 	}
 }

@@ -1,9 +1,9 @@
-// Package edit changes settings files and preserves the rest of them: comments,
-// order and notation.
+// Package edit changes settings files and preserves everything else in them:
+// comments, order and notation.
 //
 // A change is made in the bytes of the file; then the result is read again and
-// compared with the intended one. A notation that cannot be edited safely gives
-// an error instead of a damaged file.
+// compared with the intended one. If a notation cannot be edited safely, the result
+// is an error instead of a damaged file.
 package edit
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// Why an edit fails: the server to change does not exist in the file, or the one
-// to add already does.
+// Errors that [Change.Apply] wraps: the server to change does not exist in the file,
+// or the server to add already does.
 var (
 	ErrNoServer     = errors.New("does not exist")
 	ErrServerExists = errors.New("already exists")
@@ -36,13 +36,13 @@ type Change struct {
 	Off   *bool           // the new value of disabled; nil = unchanged
 }
 
-// Apply makes the change in the bytes of a settings file, whose name determines
+// Apply makes the change in the content of a settings file, whose name determines
 // the format, and preserves comments, order and notation. data is nil for a
 // missing file. The result is read again before it is returned: it differs from
 // the old content only by the change.
 //
 // The error is an [*settings.Error] for a file that cannot be read, wraps [ErrNoServer]
-// or [ErrServerExists], or says why the change cannot be made.
+// or [ErrServerExists], or explains why the change cannot be made.
 func (c Change) Apply(file string, data []byte) ([]byte, error) {
 	before, err := parseForEdit(file, data)
 	if err != nil {
@@ -80,16 +80,16 @@ func checkServer(name string, entry json.RawMessage) error {
 	return nil
 }
 
-// Set gives a setting, or a part of one, a value. Each path leads to it by
-// names from the top of the file; what is missing is created. The first path
-// that leads to an existing value is used, or else the first one.
+// Set sets a setting, or a part of one, to a value. Each path leads to it by names
+// from the top of the file; missing objects are created. The first path that leads
+// to an existing value is used, or else the first path.
 type Set struct {
 	Paths [][]string
 	Value json.RawMessage
 }
 
-// Apply makes the change as [Change.Apply] does. Comments inside a replaced
-// value are lost.
+// Apply makes the change like [Change.Apply]. Comments inside a replaced value are
+// lost.
 func (s Set) Apply(file string, data []byte) ([]byte, error) {
 	before, err := parseForEdit(file, data)
 	if err != nil {
@@ -107,12 +107,12 @@ func (s Set) Apply(file string, data []byte) ([]byte, error) {
 	return placed{path: path, value: value}.apply(file, data, before)
 }
 
-// Unset removes a setting, or a part of one, and the objects that it leaves empty.
-// Each path leads to it by names from the top of the file; those that lead nowhere
+// Unset removes a setting, or a part of one, and the objects that become empty.
+// Each path leads to it by names from the top of the file; paths that lead nowhere
 // are ignored.
 type Unset struct{ Paths [][]string }
 
-// Apply makes the change as [Change.Apply] does.
+// Apply makes the change like [Change.Apply].
 func (u Unset) Apply(file string, data []byte) ([]byte, error) {
 	for _, path := range u.Paths {
 		before, err := parseForEdit(file, data)
@@ -129,7 +129,7 @@ func (u Unset) Apply(file string, data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// placed is a value with its path in a file.
+// placed is a value and its path in a file.
 type placed struct {
 	path  []string     // names from the top
 	value *jsonx.Value // nil = remove the existing value
@@ -138,7 +138,7 @@ type placed struct {
 }
 
 func (c placed) apply(file string, data []byte, before tree) ([]byte, error) {
-	if c.value == nil { // the last entry of an object: remove the object
+	if c.value == nil { // remove objects that become empty too
 		for len(c.path) > 1 && len(before.at(c.path[:len(c.path)-1]).Members) == 1 {
 			c.path = c.path[:len(c.path)-1]
 		}
@@ -166,8 +166,8 @@ func editors(file string) []editor {
 	return []editor{placed.yaml, placed.yamlNodes}
 }
 
-// errOtherWay reports that an editor cannot make a change.
-var errOtherWay = errors.New("another way is needed")
+// errOtherWay reports that an editor cannot make a change; another one may.
+var errOtherWay = errors.New("this notation is not supported")
 
 // tree is the content of a file.
 type tree struct{ *jsonx.Value }
@@ -193,7 +193,7 @@ func parseForEdit(file string, data []byte) (tree, error) {
 	return tree{doc.Root}, nil
 }
 
-// wanted returns the file's content after the change, in the right order.
+// wanted returns the intended content of the file, in the right order.
 func (c placed) wanted(before tree) *jsonx.Value {
 	root := before.Clone()
 	n := root
@@ -223,8 +223,7 @@ func (c placed) wanted(before tree) *jsonx.Value {
 	return root
 }
 
-// nested returns the value inside objects for the names of the path from depth
-// on.
+// nested wraps the value in objects for the names of the path from depth on.
 func (c placed) nested(depth int) *jsonx.Value {
 	n := c.value
 	for _, name := range slices.Backward(c.path[depth:]) {

@@ -19,7 +19,7 @@ func add(name string) Change {
 
 func turn(name string, off bool) Change { return Change{Name: name, Off: &off} }
 
-func TestEditsTouchNothingElse(t *testing.T) {
+func TestEditsPreserveTheRest(t *testing.T) {
 	tests := []struct {
 		name, file string
 		edit       Change
@@ -71,7 +71,7 @@ func TestEditsTouchNothingElse(t *testing.T) {
 			"{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"} // of a\n  }\n}\n"},
 		{"json remove in one line", "s.json", Change{Name: "a", Drop: true}, `{"mcpServers": {"a": {"command": "q"}, "b": {"command": "r"}}}`, `{"mcpServers": { "b": {"command": "r"}}}`},
 		{"json remove a name with marks of pointers", "s.json", Change{Name: "a/b~c", Drop: true}, `{"mcpServers": {"a/b~c": {"command": "q"}, "d": {"command": "r"}}}`, `{"mcpServers": { "d": {"command": "r"}}}`},
-		{"json remove with a comma behind the last", "s.json", Change{Name: "b", Drop: true}, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"},\n    /* of b */\n    \"b\": {\"command\": \"r\"}, // too\n  },\n}\n",
+		{"json remove with a trailing comma", "s.json", Change{Name: "b", Drop: true}, "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"},\n    /* of b */\n    \"b\": {\"command\": \"r\"}, // too\n  },\n}\n",
 			"{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"q\"},\n  },\n}\n"},
 		{"json off", "s.json", turn("a", true), "{\n  \"mcpServers\": {\n    \"a\": { // why\n      \"command\": \"q\"\n    }\n  }\n}\n",
 			"{\n  \"mcpServers\": {\n    \"a\": {\n      \"disabled\": true, // why\n      \"command\": \"q\"\n    }\n  }\n}\n"},
@@ -90,7 +90,7 @@ func TestEditsTouchNothingElse(t *testing.T) {
 	}
 }
 
-func TestSettingsAreSet(t *testing.T) {
+func TestSet(t *testing.T) {
 	set := func(value string, path ...string) Set {
 		return Set{Paths: [][]string{path, {"twin"}}, Value: json.RawMessage(value)}
 	}
@@ -138,7 +138,7 @@ func TestSettingsAreSet(t *testing.T) {
 	}
 }
 
-func TestEntriesAreRewritten(t *testing.T) {
+func TestRewrite(t *testing.T) {
 	tests := []struct {
 		name, file, in, entry, text, want string
 	}{
@@ -175,7 +175,7 @@ func TestEntriesAreRewritten(t *testing.T) {
 	}
 }
 
-func TestEditsThatCannotBe(t *testing.T) {
+func TestEditsThatFail(t *testing.T) {
 	tests := []struct {
 		name, file string
 		edit       Change
@@ -238,7 +238,7 @@ func FuzzEdit(f *testing.F) {
 	})
 }
 
-func TestFileReplacesAtOnce(t *testing.T) {
+func TestFileReplacesAtomically(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sub", "settings.yaml")
 	change := func(old []byte) ([]byte, error) { return add("x").Apply(path, old) }
@@ -278,7 +278,7 @@ func TestFileReplacesAtOnce(t *testing.T) {
 	}
 }
 
-func TestAFileThatAnotherChangedIsLeftAlone(t *testing.T) {
+func TestFileChangedMeanwhileIsNotOverwritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settings.yaml")
 	const theirs = "env: {A: b}\n"
 	err := File("", path, func([]byte) ([]byte, error) {

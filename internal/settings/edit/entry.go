@@ -76,14 +76,14 @@ func yamlEntry(data []byte, name string) []byte {
 	return b.Bytes()
 }
 
-// Rewrite replaces the entry of a server by an edited [Entry].
+// Rewrite replaces the entry of a server with an edited [Entry].
 type Rewrite struct {
 	Name string
 	Text []byte
 }
 
-// Apply makes the change as [Change.Apply] does. It keeps comments of the text
-// if the file is in block style. If the text is invalid, the error is an
+// Apply makes the change like [Change.Apply]. It keeps the comments in the text if
+// the file is JSON or block-style YAML. If the text is invalid, the error is an
 // [*settings.Error].
 func (r Rewrite) Apply(file string, data []byte) ([]byte, error) {
 	before, err := parseForEdit(file, data)

@@ -21,8 +21,8 @@ import (
 // program has changed the file in the meantime. The caller must serialize
 // concurrent runs of this program.
 //
-// With root, which contains the file, nothing outside that folder is written,
-// even through links: those in a project are not the user's own.
+// If root is not "", it is a folder that contains the file, and File writes nothing
+// outside it, even through links, because links in a project are not the user's own.
 func File(root, path string, change func(old []byte) ([]byte, error)) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -50,7 +50,7 @@ func File(root, path string, change func(old []byte) ([]byte, error)) error {
 	return nil
 }
 
-// replace writes data to a file if it is still unchanged.
+// replace writes data to a file unless the file has changed in the meantime.
 func replace(folder *os.Root, name string, data []byte, o atomicfile.Options, unchanged func() bool) error {
 	f, err := atomicfile.Stage(folder, name, data, o)
 	if err != nil {
@@ -67,7 +67,7 @@ func replace(folder *os.Root, name string, data []byte, o atomicfile.Options, un
 }
 
 // openFolder opens a folder, creating it if it is missing, without leaving root
-// if there is one.
+// unless that is "".
 func openFolder(root, dir string, mode fs.FileMode) (*os.Root, error) {
 	if root == "" {
 		if err := os.MkdirAll(dir, mode); err != nil {
@@ -113,15 +113,15 @@ func Create(root, path string, data []byte, mode, folderMode fs.FileMode) error 
 	return err
 }
 
-// Read returns the content of a settings file as [File] passes it to its
-// change; nil if there is none.
+// Read returns the content of a settings file as [File] passes it to change; nil
+// if the file does not exist.
 func Read(path string) ([]byte, error) {
 	data, _, err := readForEdit(path)
 	return data, err
 }
 
-// readForEdit returns the bytes and the info of a file; nil and nil if it does
-// not exist.
+// readForEdit returns the content and the info of a file, both nil if it does not
+// exist.
 func readForEdit(path string) ([]byte, fs.FileInfo, error) {
 	f, err := trust.Read(path, document.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {

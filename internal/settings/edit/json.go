@@ -13,7 +13,7 @@ import (
 // jsonFile is a JSON file that is being changed: its syntax tree, which
 // includes all comments and white space, and its layout.
 type jsonFile struct {
-	mark []byte // byte order mark, or nothing
+	mark []byte // byte order mark, or empty
 	text []byte
 	root hujson.Value
 	unit string // of indentation
@@ -137,7 +137,7 @@ func (f *jsonFile) add(object *hujson.Value, name string, value json.RawMessage,
 		member.Name.BeforeExtra = append(bytes.TrimRight(o.AfterExtra, " \t\r\n"), f.eol+indent...)
 		o.AfterExtra = hujson.Extra(f.eol + outer)
 	}
-	if last := len(o.Members) - 1; last >= 0 && o.Members[last].Value.AfterExtra != nil { // a comma after the last one
+	if last := len(o.Members) - 1; last >= 0 && o.Members[last].Value.AfterExtra != nil { // the last member has a trailing comma
 		member.Value.AfterExtra = hujson.Extra{}
 	}
 	o.Members = append(o.Members, member)
@@ -182,7 +182,7 @@ func (f *jsonFile) remove(object *hujson.Value, path []string) error {
 	return nil
 }
 
-// memberOf returns the index of a member, -1 if there is none.
+// memberOf returns the index of a member, or -1 if there is none.
 func memberOf(v *hujson.Value, name string) int {
 	o, ok := v.Value.(*hujson.Object)
 	if !ok {

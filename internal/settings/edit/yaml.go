@@ -29,7 +29,7 @@ func (c placed) yaml(data []byte) ([]byte, error) {
 	return []byte(strings.Join(t.lines, "")), err
 }
 
-// parseYAML reads a file of block style.
+// parseYAML parses a file in block style.
 func parseYAML(data []byte) (*yamlText, error) {
 	t := &yamlText{eol: "\n"}
 	if bytes.Contains(data, []byte("\r\n")) {
@@ -58,7 +58,7 @@ func isBlock(n *yaml.Node) bool {
 	return n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle == 0 && len(n.Content) > 0
 }
 
-// keyOf returns the index of a member's key in a mapping; -1 = absent.
+// keyOf returns the index of a member's key in a mapping, or -1 if it is absent.
 func keyOf(n *yaml.Node, name string) int {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return -1
@@ -168,7 +168,7 @@ func (t *yamlText) replaceMember(c placed, key, old *yaml.Node, end int) error {
 
 // end returns the index of the line after the member at i of a block mapping,
 // which itself ends before limit. Comments and empty lines before the next
-// member belong to that one.
+// member belong to the next member.
 func (t *yamlText) end(n *yaml.Node, i, limit int) int {
 	if i+2 < len(n.Content) {
 		limit = n.Content[i+2].Line - 1
@@ -176,8 +176,8 @@ func (t *yamlText) end(n *yaml.Node, i, limit int) int {
 	return t.back(limit, n.Content[0].Column)
 }
 
-// back moves up over empty lines and over comments indented no deeper than
-// column.
+// back moves up over empty lines and over comments that are not indented deeper
+// than column, which starts at 1.
 func (t *yamlText) back(line, column int) int {
 	for line > 0 {
 		text := strings.TrimLeft(t.lines[line-1], " ")
@@ -262,7 +262,7 @@ func toYAML(n *jsonx.Value) *yaml.Node {
 }
 
 // yamlNodes makes the change in any YAML file by rewriting all of it. Comments
-// are kept, the notation may change.
+// are kept, but the notation may change.
 func (c placed) yamlNodes(data []byte) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil || len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {

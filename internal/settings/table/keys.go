@@ -11,8 +11,7 @@ const (
 	defaultBanned           = `["sudo","su","doas","pkexec","rm","mkfs","fdisk","parted","dd","shutdown","reboot","halt","poweroff"]`
 )
 
-// all returns every setting of spec section 4, in the order of the
-// documentation.
+// all returns every setting, in the order of the documentation.
 func all() []Row {
 	rows := make([]Row, 0, 224)
 	rows = append(rows, sourceRows()...)
@@ -50,10 +49,10 @@ func sourceRows() []Row {
 func serverFields() []Row {
 	return []Row{
 		{Name: "command", Type: String, Doc: "Program of a stdio server."},
-		{Name: "args", Type: Strings, Doc: "Its arguments."},
+		{Name: "args", Type: Strings, Doc: "Arguments of the program."},
 		{Name: "env", Type: Pairs, Secret: true, Doc: "Variables added to its environment. Values may be references: env:NAME, file:PATH, cmd:ARGV."},
 		{Name: "inheritEnv", Type: Bool, Default: "false", Doc: "Pass toolreg's whole environment to it.", Loosens: whenTrue},
-		{Name: "cwd", Type: String, Doc: "Its working directory, relative to the project root."},
+		{Name: "cwd", Type: String, Doc: "Working directory, relative to the project root."},
 		{Name: "url", Type: String, Doc: "Address of a remote server: streamable HTTP, falling back to SSE."},
 		{Name: "httpUrl", Type: String, Doc: "Address of a streamable HTTP server."},
 		{Name: "type", Type: Choice, Choices: []string{"stdio", "http", "sse"}, Doc: "Transport, if command or url do not determine it."},
@@ -66,7 +65,7 @@ func serverFields() []Row {
 		{Name: "description", Type: String, Doc: "Purpose of the server."},
 		{Name: "includeTools", Type: Strings, Doc: "The only tools to register, as the server names them; absent = all."},
 		{Name: "excludeTools", Type: Strings, Doc: "Tools not to register; overrides includeTools."},
-		{Name: "oauth", Type: Object, Fields: oauthFields(), Doc: "OAuth 2.1 client."},
+		{Name: "oauth", Type: Object, Fields: oauthFields(), Doc: "OAuth 2.1 client settings."},
 		{Name: "disabled", Type: Bool, Default: "false", Doc: "Disable this server."},
 	}
 }
@@ -108,15 +107,15 @@ func filterRows() []Row {
 		{Name: "permissions.shell", Type: Bool, Default: "true", Doc: "Register tools that need a shell.", Loosens: whenTrue},
 		{Name: "permissions.database", Type: Bool, Default: "true", Doc: "Register tools that need a database.", Loosens: whenTrue},
 		{Name: "conflicts.discovered", Type: Choice, Choices: []string{"overwrite", "reject", "qualify"}, Default: `"overwrite"`,
-			Doc: "What happens to a discovered tool whose name is taken.", Loosens: whenText("overwrite")},
-		{Name: "context", Type: RawNamed, Merge: ByName, Doc: "Facts for plugin factories and conditions: channel, sandboxed, agentId, sessionKey and your own. Each sessionKey has a todo list; agentId distinguishes its writers.", Loosens: whenFilled},
+			Doc: "What happens to a discovered tool whose name is already taken.", Loosens: whenText("overwrite")},
+		{Name: "context", Type: RawNamed, Merge: ByName, Doc: "Facts for plugin factories and conditions: channel, sandboxed, agentId, sessionKey and your own. Each sessionKey has its own todo list; agentId identifies who writes to it.", Loosens: whenFilled},
 	}
 }
 
 func policyRows() []Row {
 	rows := []Row{
 		{Name: "approvalMode", Type: Choice, Choices: ApprovalModes(), Default: `"default"`,
-			Doc: "How calls are approved: ask; allow edits in the workspace; deny everything but reading; never ask.", Loosens: whenNot("plan")},
+			Doc: "How calls are approved: ask; allow edits in the workspace; deny everything except reads; never ask.", Loosens: whenNot("plan")},
 		{Name: "policy.rules", Type: Objects, Strict: true, Fields: ruleFields(), Doc: "Rules of all scopes are combined; the first match decides.", Loosens: hasAllow},
 	}
 	for _, c := range []struct{ category, def string }{{"read", "allow"}, {"write", "ask"}, {"command", "ask"}, {"network", "ask"}, {"other", "ask"}} {
@@ -137,9 +136,9 @@ func ruleFields() []Row {
 		{Name: "source", Type: String, Doc: "Source: builtin, plugin:ID, command, composite, mcp:SERVER, or a glob."},
 		{Name: "server", Type: String, Doc: "Name or glob of MCP servers."},
 		{Name: "category", Type: String, Doc: "Category: read, write, command, network, other."},
-		{Name: "command", Type: String, Doc: "Beginning of a shell command, in whole words."},
+		{Name: "command", Type: String, Doc: "Prefix of a shell command, matched by whole words."},
 		{Name: "path", Type: String, Doc: "Glob of paths."},
-		{Name: "when", Type: String, Doc: "A jq expression over the params that must return true. An error counts as true for deny and ask, as false for allow and sandbox."},
+		{Name: "when", Type: String, Doc: "A jq expression over the params that must return true. An error is treated as true for deny and ask, and as false for allow and sandbox."},
 		{Name: "decision", Type: Choice, Choices: []string{"allow", "sandbox", "ask", "deny"}, Required: true, Doc: "What to do. sandbox runs a program in the sandbox without asking, or asks if that is not possible."},
 		{Name: "reason", Type: String, Doc: "Shown with the decision."},
 		{Name: "match", Type: Calls, Doc: "Example calls that the rule must match: objects with tool and params, or shell lines."},
@@ -154,18 +153,18 @@ func callRows() []Row {
 		{Name: "toolOptions", Type: Named, Merge: ByName, Fields: toolOptionFields(), Loosens: whenFilled,
 			Doc: "Options of tools by name or glob. All entries that match a tool apply; later ones override earlier ones."},
 		{Name: "overrides", Type: Named, Merge: ByName, Strict: true, Fields: overrideFields(), Loosens: always,
-			Doc: "Changes to names, descriptions, params and results of tools, by registered name or server__tool. A project cannot replace an entry of yours that fixes or hides something."},
-		{Name: "hooks", Type: Object, Merge: Unite, Runs: true, Fields: hookFields(), Doc: "Commands to run around each call. Those of all scopes run."},
-		{Name: "cache.discovery", Type: Duration, Default: "0", Doc: "How long a source's cached tools are used before asking it again; 0 = never."},
+			Doc: "Changes to names, descriptions, params and results of tools, by registered name or server__tool. A project cannot replace an entry of your own settings that fixes or hides something."},
+		{Name: "hooks", Type: Object, Merge: Unite, Runs: true, Fields: hookFields(), Doc: "Commands to run around each call. The hooks of all scopes run."},
+		{Name: "cache.discovery", Type: Duration, Default: "0", Doc: "How long a source's cached tools are used before it is queried again; 0 = no caching."},
 		{Name: "cache.failures", Type: Duration, Default: `"1m"`, Doc: "With cache.discovery: how long a failed source is not started again; 0 = start it every time."},
 		{Name: "sampling.command", Type: Command, Doc: "Command that answers sampling requests of MCP servers; absent = declined."},
 		{Name: "sampling.timeout", Type: Duration, Default: `"2m"`, Loosens: whenLonger("2m"), Doc: "Time limit of that command; 0 = none."},
 		{Name: "sampling.requests", Type: Int, Default: "10", Loosens: always, Doc: "Maximum number of sampling requests of a server during one call."},
-		{Name: "search.command", Type: Command, Doc: "Command that reorders the tools a search found; absent = the order of their scores."},
+		{Name: "search.command", Type: Command, Doc: "Command that reorders the tools a search found; absent = ordered by score."},
 		{Name: "search.timeout", Type: Duration, Default: `"10s"`, Loosens: whenLonger("10s"), Doc: "Time limit of that command; 0 = none."},
 		{Name: "search.budget", Type: Int, Default: "10000", Doc: "Maximum tokens of declarations, as estimated by list --cost, before schema --defer auto defers tools."},
 		{Name: "search.always", Type: Strings, Doc: "Tools that schema --defer never defers: names or globs."},
-		{Name: "search.client", Type: Bool, Default: "false", Doc: "With schema --defer, format openai-responses: call --format answers the model's searches, not OpenAI's server."},
+		{Name: "search.client", Type: Bool, Default: "false", Doc: "With schema --defer and format openai-responses: call --format answers the model's searches instead of OpenAI's server."},
 	}
 }
 
@@ -179,7 +178,7 @@ func hookFields() []Row {
 	} {
 		out = append(out, Row{Name: event[0], Type: Objects, Strict: true, Doc: event[1], Fields: []Row{
 			{Name: "command", Type: Command, Required: true, Doc: "The command: one string, split into words without a shell, or a list of words."},
-			{Name: "tools", Type: Strings, Doc: "The tools that it applies to: names or globs; absent = all."},
+			{Name: "tools", Type: Strings, Doc: "Tools that the hook applies to: names or globs; absent = all."},
 			{Name: "timeout", Type: Duration, Default: `"10s"`, Doc: "Time limit of the command, at most 1h."},
 		}})
 	}

@@ -30,8 +30,8 @@ func whenLonger(def string) func(*jsonx.Value) bool {
 	}
 }
 
-// hasAllow is true for a list of rules of which at least one lets a
-// call run unasked.
+// hasAllow is true for a list of rules if at least one of them lets a call run
+// without asking.
 func hasAllow(rules *jsonx.Value) bool {
 	for _, rule := range rules.Items {
 		if d := rule.Get("decision"); d != nil && (d.Text() == "allow" || d.Text() == "sandbox") {
@@ -41,5 +41,5 @@ func hasAllow(rules *jsonx.Value) bool {
 	return false
 }
 
-// notByProject is a Row.Looser for what a project cannot set.
+// notByProject is a Row.Looser for settings that a project cannot set.
 func notByProject(_, _ *jsonx.Value) bool { return true }

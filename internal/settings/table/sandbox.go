@@ -18,7 +18,7 @@ const Sandbox = "sandbox."
 // SandboxMode is the setting that the modes of all kinds of programs default to.
 const SandboxMode = "sandbox.mode"
 
-// The words of sandbox.mode and sandbox.yolo, and of a network.
+// The values of sandbox.mode and sandbox.yolo, and the words of a network setting.
 const (
 	SandboxOff     = "off"
 	SandboxAuto    = "auto"
@@ -29,8 +29,8 @@ const (
 	NetworkAll      = "all"
 )
 
-// SandboxKinds are the kinds of programs that have settings of their own below
-// sandbox, besides MCP servers.
+// SandboxKinds returns the kinds of programs, other than MCP servers, that have
+// their own settings below sandbox.
 func SandboxKinds() []string {
 	return []string{"shell", "plugins", "discovery", "hooks", "processor", "references"}
 }
@@ -39,7 +39,7 @@ func sandboxRows() []Row {
 	modes := []string{SandboxOff, SandboxAuto, SandboxRequire}
 	rows := []Row{
 		{Name: SandboxMode, Type: Choice, Choices: modes, Default: `"off"`, Looser: looserWord(modes),
-			Doc: "Whether programs run in the sandbox. auto: if the system fully supports it; require: if it does not, they do not run."},
+			Doc: "Whether programs run in the sandbox. auto: if the system fully supports it; require: always; without full support they do not run."},
 		{Name: "sandbox.yolo", Type: Choice, Choices: modes, Default: `"auto"`, Looser: looserWord(modes),
 			Doc: "The same for shell commands under --yes and approvalMode yolo; they may use the network unless sandbox.shell.network is set."},
 	}
@@ -54,10 +54,10 @@ func sandboxRows() []Row {
 		}
 	}
 	return append(rows, Row{Name: "sandbox.servers", Type: Named, Merge: ByName, Strict: true, Fields: sandboxFields("the stdio server NAME", true),
-		Doc: "The same for stdio servers, by their names."})
+		Doc: "The same for stdio servers, by name."})
 }
 
-// sandboxFields are the settings of one kind of program.
+// sandboxFields returns the settings of one kind of program.
 func sandboxFields(programs string, inherits bool) []Row {
 	modes := []string{SandboxOff, SandboxAuto, SandboxRequire}
 	mode := Row{Name: "mode", Type: Choice, Choices: modes, Doc: "Whether to sandbox " + programs + "; absent = sandbox.mode.", Looser: looserMode(modes)}
@@ -68,7 +68,7 @@ func sandboxFields(programs string, inherits bool) []Row {
 	}
 	return []Row{
 		mode,
-		{Name: "read", Type: Strings, Doc: "Files and folders that they may read in addition to those in docs/sandbox.md.", Looser: looserList},
+		{Name: "read", Type: Strings, Doc: "Files and folders that they may read in addition to those listed in docs/sandbox.md.", Looser: looserList},
 		{Name: "write", Type: Strings, Doc: "Files and folders that they may read and write in addition to the workspace.", Looser: looserList},
 		{Name: "network", Type: Network, Choices: []string{NetworkNone, NetworkLoopback, NetworkAll}, Default: `"loopback"`, Looser: looserNetwork,
 			Doc: "loopback: a private loopback interface; none; all; or a list of hosts, as host (ports 80 and 443) or host:port."},
@@ -118,17 +118,18 @@ func parseHost(n *jsonx.Value) (string, error) {
 }
 
 // The functions below are values of Row.Looser. A project may only tighten such a
-// setting: its value must not allow more than the one before it.
+// setting: its value must not allow more than that of the earlier scopes.
 
-// looserWord compares words that are given from the loosest to the strictest.
+// looserWord compares words, which are listed from the loosest to the strictest.
 func looserWord(words []string) func(now, was *jsonx.Value) bool {
 	return func(now, was *jsonx.Value) bool {
 		return slices.Index(words, now.Text()) < slices.Index(words, was.Text())
 	}
 }
 
-// looserMode is looserWord for the mode of a kind, whose off is more than the default
-// off of sandbox.mode: it also ends the confinement of --yes.
+// looserMode is looserWord for the mode of one kind of program. There off is always
+// looser, even if sandbox.mode is off too, because it also disables the sandbox that
+// --yes would use.
 func looserMode(words []string) func(now, was *jsonx.Value) bool {
 	less := looserWord(words)
 	return func(now, was *jsonx.Value) bool { return now.Text() == SandboxOff || less(now, was) }
@@ -140,7 +141,7 @@ func looserList(now, was *jsonx.Value) bool {
 
 func looserNetwork(now, was *jsonx.Value) bool {
 	rank := func(n *jsonx.Value) int {
-		word, _, _ := ParseNetwork(n) // it was checked
+		word, _, _ := ParseNetwork(n) // already checked
 		return slices.Index([]string{NetworkNone, NetworkLoopback, "", NetworkAll}, word)
 	}
 	_, hosts, _ := ParseNetwork(now)

@@ -46,6 +46,6 @@ func TestLooserNetwork(t *testing.T) {
 		}
 	}
 	if !looserNetwork(node(`["c:1"]`), node(`["a:1"]`)) {
-		t.Error("another host is not looser")
+		t.Error("another host is not reported as looser")
 	}
 }

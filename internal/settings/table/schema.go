@@ -34,11 +34,11 @@ func schemaObject(description string) map[string]any {
 // place puts a setting into the groups named by the dots in its name.
 func place(object map[string]any, path []string, schema map[string]any) {
 	properties, ok := object["properties"].(map[string]any)
-	if !ok { // a group of the table inside a foreign setting would end here
+	if !ok { // only for a group inside a foreign setting, which the table does not have
 		return
 	}
 	if len(path) == 1 {
-		if group := properties[path[0]]; group != nil { // another program's if it is a boolean or text
+		if group := properties[path[0]]; group != nil { // a boolean or text belongs to another program
 			schema["type"] = []string{"boolean", "string", "null"}
 			schema = map[string]any{"anyOf": []any{group, schema}}
 		}

@@ -1,11 +1,11 @@
-// Package table has every setting: its name and twin, its type, how scopes are
+// Package table lists every setting: its name and twin, its type, how scopes are
 // merged, its default, its documentation, and when a value loosens what is
 // allowed.
 //
 // This table drives reading and merging in package settings, the check for
 // unknown keys, the variables, the JSON Schema, the settings reference in the
 // documentation, masking, and the questions of package consent. To add a
-// setting, add a row, and a field to the settings that names it in its tag.
+// setting, add a row, and a field with its name in the tag to settings.Settings.
 package table
 
 import (
@@ -63,16 +63,16 @@ type Row struct {
 	Choices  []string
 	Fields   []Row
 	Required bool
-	Strict   bool                    // an unknown, null or empty field is an error: an object that loses a field would mean more
+	Strict   bool                    // an unknown, null or empty field is an error, because without it the object would match or allow more
 	Secret   bool                    // values are masked wherever they are shown
-	Runs     bool                    // its paths, or the commands anywhere in it, run: the trust question shows them
-	Loosens  func(*jsonx.Value) bool // whether a value allows more than the default does; nil = none does
-	Foreign  bool                    // of the Gemini CLI, ignored
+	Runs     bool                    // its paths, or the commands anywhere in it, are run: the trust question shows them
+	Loosens  func(*jsonx.Value) bool // whether a value allows more than the default; nil = no value does
+	Foreign  bool                    // a setting of the Gemini CLI, ignored
 
-	// Looser reports whether a value allows more than the one before it: a project
-	// cannot set such a value. nil: it can set any.
+	// Looser reports whether a value allows more than that of the earlier scopes: a
+	// project cannot set such a value. nil: a project can set any value.
 	Looser func(now, was *jsonx.Value) bool
-	// Inherits names the setting whose value holds where there is none.
+	// Inherits names the setting whose value applies if this one is not set.
 	Inherits string
 }
 
@@ -98,7 +98,7 @@ func (r *Row) Variable() string {
 	return string(out)
 }
 
-// DefaultValue returns the default, null if there is none.
+// DefaultValue returns the default, or null if there is none.
 func (r *Row) DefaultValue() *jsonx.Value {
 	switch def := r.Default; {
 	case def == "":
@@ -144,11 +144,11 @@ func NewIndex() *Index {
 	return x
 }
 
-// Row returns the setting with a name or alternative name, nil if there is
+// Row returns the setting with a name or alternative name, or nil if there is
 // none.
 func (x *Index) Row(name string) *Row { return x.byName[name] }
 
-// IsGroup reports whether dotted names begin with this one.
+// IsGroup reports whether name is a group, that is, a prefix of dotted names.
 func (x *Index) IsGroup(name string) bool { return x.groups[name] }
 
 // Names lists the keys that a group ("" = the top level) may contain in a file,

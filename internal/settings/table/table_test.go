@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestTableIsWhole(t *testing.T) {
+func TestTableIsConsistent(t *testing.T) {
 	seen, variables := map[string]bool{}, map[string]string{}
 	x := NewIndex()
 	rows := x.Rows
@@ -12,7 +12,7 @@ func TestTableIsWhole(t *testing.T) {
 		s := &rows[i]
 		for _, name := range []string{s.Name, s.Twin} {
 			if name != "" && seen[name] {
-				t.Errorf("%s stands twice in the table", name)
+				t.Errorf("%s is in the table twice", name)
 			}
 			seen[name] = true
 		}
@@ -21,7 +21,7 @@ func TestTableIsWhole(t *testing.T) {
 		}
 		if v := s.Variable(); v != "" {
 			if variables[v] != "" {
-				t.Errorf("%s belongs to %s and %s", v, variables[v], s.Name)
+				t.Errorf("variable %s belongs to both %s and %s", v, variables[v], s.Name)
 			}
 			variables[v] = s.Name
 		}
@@ -33,7 +33,7 @@ func TestTableIsWhole(t *testing.T) {
 	}
 	for group := range x.groups {
 		if s := x.Row(group); s != nil && !s.Foreign {
-			t.Errorf("%s is a setting and a group", s.Name)
+			t.Errorf("%s is both a setting and a group", s.Name)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
 
-// literal returns the text of a string, or a number as written.
+// literal returns the text of a string, or the number as written.
 func literal(n *jsonx.Value) string {
 	if n.Is(jsonx.Number) {
 		return strings.Trim(n.Token, `"`) // package document quotes what JSON could not read
@@ -60,7 +60,7 @@ func ParseSize(n *jsonx.Value) (int64, error) {
 	return number * unit, nil
 }
 
-// unitOf returns the bytes of a size unit, 0 for an unknown one.
+// unitOf returns the number of bytes of a size unit, or 0 if it is unknown.
 func unitOf(name string) int64 {
 	switch name {
 	case "", "B":

@@ -7,7 +7,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-func TestSizes(t *testing.T) {
+func TestParseSize(t *testing.T) {
 	number := func(s string) *jsonx.Value { return &jsonx.Value{Kind: jsonx.Number, Token: s} }
 	text := func(s string) *jsonx.Value { return jsonx.NewString(s) }
 	tests := []struct {
@@ -27,7 +27,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-func TestDurations(t *testing.T) {
+func TestParseDuration(t *testing.T) {
 	tests := []struct {
 		in   *jsonx.Value
 		want time.Duration // -1 = refused

@@ -9,9 +9,8 @@ import (
 )
 
 // Environment composes the environment of a child process: the minimum that a
-// program needs from environ, or all of it with inherit, overridden by the
-// pairs, which are already expanded. Each name occurs once, with the last
-// value.
+// program needs from environ, or all of environ if inherit is set, overridden by
+// pairs, which are already expanded. Each name occurs once, with its last value.
 func Environment(environ []string, pairs []settings.Pair, inherit bool) []string {
 	if !inherit {
 		environ = process.BaseEnv(environ)

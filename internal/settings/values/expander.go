@@ -1,6 +1,6 @@
-// Package values turns the strings of the settings into the values that they
-// stand for, at the moment of use: variables, references to secrets, and the
-// environments of child processes (spec section 4).
+// Package values expands the strings of the settings when they are used: it replaces
+// variables and references to secrets, and composes the environments of child
+// processes.
 package values
 
 import (
@@ -15,22 +15,22 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// Expander expands the strings of the settings: variables as [expand.Text] does, and references in values that may be
-// secrets. The zero value finds no variables. An Expander is safe for concurrent
-// use when Lookup is.
+// Expander expands the strings of the settings: variables like [expand.Text], and
+// references in values that may be secrets. The zero value finds no variables. An
+// Expander is safe for concurrent use if Lookup is.
 type Expander struct {
 	Lookup  expand.Lookup // nil = no variable is set
 	Dir     string        // for relative file: references and the directory of cmd:
 	Environ []string      // environment of the programs that cmd: references run
 
-	// Confine confines the commands of cmd: references; nil: they are not confined.
+	// Confine confines the commands of cmd: references; nil = they are not confined.
 	Confine process.Confiner
 
-	still bool // run nothing: leave cmd: references as they are
+	still bool // run nothing and leave cmd: references unexpanded
 }
 
-// Still returns an Expander that runs nothing: it leaves a reference to a
-// command as it is.
+// Still returns an Expander that runs nothing: it leaves cmd: references
+// unexpanded.
 func (x *Expander) Still() *Expander {
 	still := *x
 	still.still = true
@@ -46,7 +46,7 @@ func NewExpander(dir string, environ []string) *Expander {
 // Expand replaces $VAR, ${VAR} and ${VAR:-default}, as [expand.Text] does.
 func (x *Expander) Expand(s string) (string, error) { return expand.Text(s, x.Lookup) }
 
-// Command expands the words of a command. An unset command gives nil.
+// Command expands the words of a command. For an unset command it returns nil.
 func (x *Expander) Command(c settings.Command) ([]string, error) {
 	words, err := x.words(c.Argv)
 	if err != nil {
@@ -138,7 +138,7 @@ func (x *Expander) expandServer(ctx context.Context, s *settings.Server) (err er
 // minStateKey is the minimum length of serve.stateKey.
 const minStateKey = 32
 
-// StateKey expands serve.stateKey; "" if there is none. The error names the file and
+// StateKey expands serve.stateKey; "" if it is not set. The error names the file and
 // line, and never the value.
 func (x *Expander) StateKey(ctx context.Context, key settings.Entry) (string, error) {
 	if key.Value == "" {

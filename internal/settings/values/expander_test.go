@@ -84,7 +84,7 @@ func TestExpandServer(t *testing.T) {
 	}
 }
 
-func TestServerErrorsNameThePlaceNeverTheValue(t *testing.T) {
+func TestServerErrorsContainOriginButNoValue(t *testing.T) {
 	x := NewExpander("/p", []string{"CR=secret-value\r\nX: y", "U=file:///secret-value", "NUL=secret-value\x00"})
 	at := settings.Origin{Scope: settings.ScopeUser, Name: "f.yaml", Line: 3}
 	tests := []struct {

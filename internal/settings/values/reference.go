@@ -16,8 +16,8 @@ import (
 
 // Limits of references.
 const (
-	maxSecret     = 1 << 20          // bytes of a file: or of the output of a cmd:
-	referenceTime = 30 * time.Second // of a cmd:
+	maxSecret     = 1 << 20          // bytes of a file, or of the output of a command
+	referenceTime = 30 * time.Second // time limit of a command
 )
 
 // Secret expands a value of env, headers or oauth. Apart from variables, the
@@ -89,7 +89,7 @@ func (x *Expander) run(ctx context.Context, target string) (string, error) {
 	return trimLineEnd(string(out.Stdout)), nil
 }
 
-// trimLineEnd removes one line end.
+// trimLineEnd removes one line ending.
 func trimLineEnd(s string) string {
 	if rest, ok := strings.CutSuffix(s, "\n"); ok {
 		return strings.TrimSuffix(rest, "\r")

@@ -48,7 +48,7 @@ func (d *dialog) openAddress(ctx context.Context) (Reply, error) {
 }
 
 // waitUntilDone waits until the person has finished at the URL, if the server
-// waits for that.
+// reports that.
 func (d *dialog) waitUntilDone(ctx context.Context, about string) (Reply, error) {
 	if d.q.Done == nil {
 		return Reply{Action: Accept}, d.tty.write(ctx, d.flushed())
@@ -77,7 +77,7 @@ func (d *dialog) waitUntilDone(ctx context.Context, about string) (Reply, error)
 	return Reply{Said: chosen.Said}, nil
 }
 
-// warnOfHost warns about a host that may be deceptive.
+// warnOfHost warns about a host that may be misleading.
 func (d *dialog) warnOfHost(u *url.URL) {
 	host := u.Hostname()
 	ascii, err := idna.Punycode.ToASCII(host)

@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
-// Browser opens URLs in the person's browser.
+// Browser opens URLs in the user's browser.
 type Browser struct {
 	// Environ is the environment of the program that opens URLs, "K=V". The
 	// program is looked up in its PATH; its BROWSER overrides the default.
@@ -20,10 +20,10 @@ type Browser struct {
 }
 
 // ErrNoBrowser is returned if this system has no known program that opens URLs.
-var ErrNoBrowser = errors.New("no program to open addresses with was found")
+var ErrNoBrowser = errors.New("no program to open URLs was found")
 
-// watched is how long the program that opens a URL is watched: failures occur
-// early, and one that becomes the browser keeps running.
+// watched is how long Open waits for the program that opens a URL to fail. Failures
+// occur early, and a program that becomes the browser keeps running.
 const watched = 700 * time.Millisecond
 
 // Open opens a URL: https, or http on this machine. The URL is a single
@@ -31,7 +31,7 @@ const watched = 700 * time.Millisecond
 // like an option. The browser keeps running after toolreg ends.
 func (b Browser) Open(ctx context.Context, address string) error {
 	if webaddr.Check(address) != nil || strings.ContainsAny(address, "\"'`") { // openers are often shell scripts
-		return errors.New("only plain https addresses are opened, and http on this machine")
+		return errors.New("only https URLs are opened, and http URLs on this machine")
 	}
 	for _, argv := range b.openers(runtime.GOOS) {
 		err := process.Open(ctx, process.Spec{Argv: append(argv, address), Env: b.Environ}, watched)
@@ -42,7 +42,7 @@ func (b Browser) Open(ctx context.Context, address string) error {
 	return ErrNoBrowser
 }
 
-// openers returns programs that open a URL, the best first.
+// openers returns commands that open a URL, the preferred one first.
 func (b Browser) openers(goos string) [][]string {
 	var out [][]string
 	if program := b.variable("BROWSER"); program != "" && !strings.ContainsAny(program, " \t:;%'\"$") && !strings.HasPrefix(program, "-") {

@@ -31,7 +31,7 @@ func TestOpeners(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotOpened(t *testing.T) {
+func TestOpenRefusesUnsafeURLs(t *testing.T) {
 	for _, address := range []string{"http://example.com/", "-x", "file:///etc/passwd", "https://example.com/'", "https://example.com/`id`", `https://example.com/"`} {
 		if err := (Browser{Environ: []string{"BROWSER=/nowhere/browser"}}).Open(t.Context(), address); err == nil || err == ErrNoBrowser {
 			t.Errorf("%q: %v", address, err)

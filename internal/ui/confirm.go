@@ -8,13 +8,12 @@ import (
 	"github.com/toolreg/toolreg/internal/exec"
 )
 
-// Confirmer asks for confirmation of calls at the terminal (spec section 8.5). Only
-// one question may be asked at a time.
+// Confirmer asks for confirmation of calls at the terminal. Only one question may
+// be asked at a time.
 type Confirmer struct{ TTY *TTY }
 
 // Confirm shows the question and reads the answer. No answer, such as the end
-// of input, means no. An error is the cause of ctx or that of a terminal that
-// cannot be used.
+// of input, means no. The error is the cause of ctx or that of an unusable terminal.
 func (c *Confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
 	defer c.TTY.begin()()
 	query := c.query(q)

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestNoTerminal opens the terminal from a process that has none.
+// TestNoTerminal opens the terminal in a process that has none.
 func TestNoTerminal(t *testing.T) {
 	out, err := process.Run(t.Context(), process.Spec{Argv: []string{os.Args[0]}, Env: []string{"TERMINAL_TEST_OPEN=1"}})
 	if err != nil || !strings.HasPrefix(string(out.Stdout), "opening the terminal: open /dev/tty") {
@@ -35,8 +35,8 @@ func TestNoTerminal(t *testing.T) {
 	}
 }
 
-// TestStoppedTerminal cancels a question that cannot be written, since the
-// person pressed Ctrl-S.
+// TestStoppedTerminal cancels a question that cannot be written because the person
+// pressed Ctrl-S.
 func TestStoppedTerminal(t *testing.T) {
 	p := newPTY(t)
 	p.typed("\x13")
@@ -55,7 +55,7 @@ type outcome struct {
 	err    error
 }
 
-// confirm asks in the background.
+// confirm asks the question in the background.
 func confirm(ctx context.Context, c *Confirmer, q exec.Question) <-chan outcome {
 	out := make(chan outcome, 1)
 	go func() {
@@ -107,8 +107,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// What else is on the terminal goes before the question and comes back after
-// the answer.
+// Before is called before the question, and its result after the answer.
 func TestBeforeAndAfter(t *testing.T) {
 	p := newPTY(t)
 	var steps []string
@@ -145,7 +144,7 @@ func TestPromptIsTheLastLine(t *testing.T) {
 	}
 }
 
-// TestTypeAhead answers before the question: that must not count.
+// TestTypeAhead types an answer before the question, which must be discarded.
 func TestTypeAhead(t *testing.T) {
 	p := newPTY(t)
 	p.typedAhead("y\ny\ny\n")
@@ -174,7 +173,7 @@ func TestCancelledWhileAsking(t *testing.T) {
 	if out := p.output(); !strings.HasSuffix(out, "[n]o: ") && !strings.HasSuffix(out, "[n]o: \n") {
 		t.Errorf("the screen ends with %q", out[max(0, len(out)-40):])
 	}
-	got = confirm(t.Context(), c, question()) // the terminal works on
+	got = confirm(t.Context(), c, question()) // the terminal still works
 	p.await("Allow? ", 2)
 	p.typed("y\n")
 	if o := <-got; o.err != nil || o.answer.Choice != exec.Yes {
@@ -317,9 +316,9 @@ func TestScanLine(t *testing.T) {
 	}
 }
 
-// TestQuestionAfterAStop makes sure that a question is drawn anew when the process
-// goes on, as after Ctrl-Z and fg.
-func TestQuestionAfterAStop(t *testing.T) {
+// TestQuestionIsRedrawnAfterStop stops and continues the process, as with Ctrl-Z and
+// fg.
+func TestQuestionIsRedrawnAfterStop(t *testing.T) {
 	p := newPTY(t)
 	got := confirm(t.Context(), &Confirmer{p.tty}, question())
 	p.await("[n]o: ", 1)

@@ -9,23 +9,23 @@ import (
 	"github.com/toolreg/toolreg/internal/form"
 )
 
-// Asked is a question of a server. The texts are the server's own.
+// Asked is a question from a server. Its texts are the server's and untrusted.
 type Asked struct {
 	Server  string
 	During  string // what toolreg was doing, such as "tool echo"
 	Message string
 	Form    *form.Form // for a form
 	URL     string     // for a URL to open
-	// Done is set if accepting means that the person has finished at the URL;
-	// it is closed when the server reports that.
+	// Done is set if the person has to finish something at the URL; it is
+	// closed when the server reports that this has happened.
 	Done <-chan struct{}
 }
 
 // Reply is the person's answer.
 type Reply struct {
 	Action  Action
-	Content json.RawMessage // of Accept, for a form
-	Said    string          // of Decline: the person's reason, "" for none
+	Content json.RawMessage // the answers, if Action is Accept and the question has a form
+	Said    string          // the person's reason, if Action is Decline; may be empty
 }
 
 // Action is how a question is answered.
@@ -34,21 +34,21 @@ type Action int
 // The actions. The zero value declines.
 const (
 	Decline Action = iota
-	Cancel         // no answer: end of input, or canceled
+	Cancel         // no answer, because of end of input or cancellation
 	Accept
 )
 
 // Asker asks the person questions of MCP servers at the terminal (elicitation,
-// revision 2025-11-25). The server's words are marked as such and shown behind
-// a bar, with invisible characters escaped.
+// revision 2025-11-25). The server's text is marked as such and shown after
+// a bar on each line, with invisible characters escaped.
 type Asker struct {
 	TTY *TTY
 	// Open opens a URL in the person's browser. nil: the person has to open it.
 	Open func(context.Context, string) error
 }
 
-// Ask shows a question and returns the answer. End of input cancels. An error
-// is the cause of ctx, or that of a terminal that cannot be used.
+// Ask shows a question and returns the answer. End of input cancels. The
+// error is the cause of ctx, or that of an unusable terminal.
 func (a *Asker) Ask(ctx context.Context, q Asked) (Reply, error) {
 	defer a.TTY.begin()()
 	columns, _ := a.TTY.Size()
@@ -84,7 +84,7 @@ func (d *dialog) flushed() string {
 }
 
 // choose asks for one of a few words after what was drawn. about is repeated
-// with the answers.
+// each time the answers are offered.
 func (d *dialog) choose(ctx context.Context, about, question string, words ...string) (Chosen, error) {
 	lead := d.flushed()
 	text := lead
@@ -94,17 +94,17 @@ func (d *dialog) choose(ctx context.Context, about, question string, words ...st
 	return d.tty.choose(ctx, Query{Text: text, About: about, Question: question, Answers: words}, lead)
 }
 
-// line formats a line that may end in foreign text.
+// line formats a line that may contain foreign text, cut to the screen.
 func (d *dialog) line(text string) string {
 	v := view{width: d.v.width}
 	v.line(text)
 	return v.b.String()
 }
 
-// maxNamed is how many columns of what the server was doing are shown.
+// maxNamed is the maximum number of columns for what toolreg was doing.
 const maxNamed = 40
 
-// heading says which server asks, and that the words are its own.
+// heading says which server asks, and that the text is not verified.
 func (d *dialog) heading(wants string) {
 	during := ""
 	if d.q.During != "" {

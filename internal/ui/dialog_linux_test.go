@@ -10,10 +10,10 @@ import (
 	"github.com/toolreg/toolreg/internal/form"
 )
 
-// typing is what the person does: wait for the text, then type.
+// typing is a step of the person: wait for the text, then type.
 type typing struct{ when, what string }
 
-// asked runs one question while the person answers it.
+// asked asks one question, which the person answers with the given steps.
 func asked(t *testing.T, a *Asker, q Asked, person ...typing) (Reply, *pty) {
 	t.Helper()
 	p := newPTY(t)
@@ -127,7 +127,7 @@ func TestAddress(t *testing.T) {
 		{name: "no address", url: "mailto:x", reply: Decline},
 		{name: "done there", url: "https://a.example/", person: []typing{{open, "m\n"}, {"Finished there? [y]es, [c]ancel, [v]iew, [n]o: ", "y\n"}}, done: make(chan struct{}), reply: Accept},
 		{name: "not done there", url: "https://a.example/", person: []typing{{open, "m\n"}, {"Finished there?", "n\n"}}, done: make(chan struct{}), reply: Decline},
-		{name: "put off there", url: "https://a.example/", person: []typing{{open, "m\n"}, {"Finished there?", "c\n"}}, done: make(chan struct{}), reply: Cancel},
+		{name: "canceled there", url: "https://a.example/", person: []typing{{open, "m\n"}, {"Finished there?", "c\n"}}, done: make(chan struct{}), reply: Cancel},
 		{name: "the server reports that it is finished", url: "https://a.example/", person: []typing{{open, "m\n"}}, done: over, reply: Accept},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Diff returns the lines of a unified diff in colors, with the changed part
-// highlighted in changed lines. The text has no invisible characters.
+// Diff returns the lines of a unified diff in colors, with the changed part of
+// changed lines highlighted. The text must have passed [Visible].
 func Diff(text string) [][]Span {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	kinds := make([]diffKind, len(lines))
@@ -47,8 +47,8 @@ func DiffCounts(text string) (added, removed int) {
 	return added, removed
 }
 
-// DiffLength returns how many of the lines form one unified diff that begins
-// with the first line; 0 if there is none. It reads at most one line after it.
+// DiffLength returns the number of lines of the unified diff that begins with the
+// first line, or 0 if none does. It reads at most one line after the diff.
 func DiffLength(lines iter.Seq[string]) int {
 	var s diffScanner
 	n, heads := 0, []string{"--- ", "+++ ", "@@ -"}

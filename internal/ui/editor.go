@@ -22,7 +22,7 @@ const childGrace = 500 * time.Millisecond
 // maxEdited is the longest content that is accepted from an editor, in bytes.
 const maxEdited = 64 << 20
 
-// textEditor is the person's editor, by default vi (notepad on Windows).
+// textEditor is the user's editor, by default vi (notepad on Windows).
 type textEditor struct{ tty *TTY }
 
 // edit opens the editor on the proposed content and returns the edited content,
@@ -57,8 +57,8 @@ func (e textEditor) edit(ctx context.Context, p registry.Preview) (string, error
 	return string(data), nil
 }
 
-// editName keeps the end of the file's name, by which editors recognize the
-// language, without anything that could have another meaning.
+// editName returns a file name with the extension of name, by which editors
+// recognize the language. It drops an extension with special characters.
 func editName(name string) string {
 	ext := filepath.Ext(filepath.Base(filepath.ToSlash(name)))
 	for _, r := range ext {
@@ -134,7 +134,7 @@ func waitForChild(ctx context.Context, proc *os.Process, name string) error {
 	return nil
 }
 
-// endedError reports a program that failed.
+// endedError reports that a program failed.
 type endedError struct {
 	name  string
 	state *os.ProcessState

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// longBlank is the length from which a run of blanks is replaced by its
-	// count, because it would push the rest of a line out of sight.
+	// longBlank is the minimum length of a run of blanks that is replaced by
+	// its count, because it would push the rest of a line out of sight.
 	longBlank = 64
 	// longBreak is the same for empty lines.
 	longBreak = 8
@@ -45,8 +45,8 @@ func Line(s string) string {
 	return countRuns(b.String())
 }
 
-// payload is Visible for text on which a person decides: long runs of blanks
-// and of empty lines are replaced by their count, so that they hide nothing.
+// payload is Visible for text that a person has to approve: long runs of blanks
+// and of empty lines are replaced by their count, so that they cannot hide text.
 func payload(s string) string { return countRuns(Visible(s)) }
 
 // isPlain reports whether s is printable ASCII, including line breaks and tabs
@@ -146,7 +146,7 @@ func blanksOfLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// styled measures text in which the color sequences of [Paint] take no columns.
+// styled measures text; the color sequences of [Paint] take no columns.
 var styled = displaywidth.Options{ControlSequences: true}
 
 // Width returns the number of columns of text on a screen.

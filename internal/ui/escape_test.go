@@ -44,7 +44,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-func TestBlanksAreCounted(t *testing.T) {
+func TestLongRunsOfBlanksAreCounted(t *testing.T) {
 	spaces := strings.Repeat(" ", 5000)
 	tests := []struct{ name, in, line, payload string }{
 		{"spaces", "ls" + spaces + "; rm", "ls␣×5000; rm", "ls␣×5000; rm"},

@@ -67,7 +67,7 @@ func (d *dialog) about(values map[string]json.RawMessage) string {
 	return d.line("Send to MCP server " + name(d.q.Server) + ": " + strings.Join(parts, ", "))
 }
 
-// refusal reports that the user refused to answer in a field.
+// refusal is the error for a field that the user refused to answer.
 type refusal struct{ said string }
 
 func (*refusal) Error() string { return "the user refused to answer" }
@@ -106,9 +106,8 @@ func (d *dialog) review(values map[string]json.RawMessage) {
 	}
 }
 
-// field asks for one field until the answer fits. given is the answer of an
-// earlier round, nil if there is none. The value is nil if the field is
-// skipped.
+// field asks for one field until the answer is valid. given is the answer of an
+// earlier round, or nil. The value is nil if the field is skipped.
 func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.RawMessage) (value json.RawMessage, err error) {
 	suggestion := f.Default
 	if given != nil {
@@ -149,7 +148,7 @@ func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
 	}
 	if Width(head)+Width(label) < d.v.width {
 		d.v.printf("%s %s", head, label)
-	} else { // longer text could begin a row of the screen
+	} else { // a label that wraps could be mistaken for toolreg's own text
 		d.v.printf("%s", head)
 		d.v.row([]Span{{Text: label}})
 	}
@@ -190,6 +189,6 @@ func (d *dialog) hint(f *form.Field, suggestion json.RawMessage) string {
 	return hint + "; Enter skips it"
 }
 
-// maxSuggested is how many columns of the suggested value are shown within one
-// of our own lines.
+// maxSuggested is the maximum number of columns of a suggested value within one of
+// our own lines.
 const maxSuggested = 30

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Full is the whole screen of a terminal, on which a program draws lines and
-// reads keys. Create it with [TTY.Full]; Close restores the terminal. Its
-// methods are for one goroutine.
+// Full is a terminal in full-screen mode, on which a program draws lines and reads
+// keys. Create it with [TTY.Full]; Close restores the terminal. Its
+// methods must be called by one goroutine at a time.
 type Full struct {
 	tty     *TTY
 	end     func() // releases the terminal for questions
@@ -20,8 +20,8 @@ type Full struct {
 	forget  func() // stops watching the size
 }
 
-// What enters and leaves full screen: the alternate screen, bracketed paste, no
-// wrapping of long lines; the cursor is shown again at the end.
+// Escape sequences that enter and leave full-screen mode: alternate screen,
+// bracketed paste, no wrapping of long lines. Leaving also shows the cursor.
 const (
 	enterFull = "\x1b[?1049h\x1b[?2004h\x1b[?7l\x1b[2J"
 	leaveFull = "\x1b[?7h\x1b[?2004l\x1b[?25h\x1b[?1049l"

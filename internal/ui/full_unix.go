@@ -36,8 +36,8 @@ func watchSize() (changed chan os.Signal, forget func()) {
 	return changed, func() { signal.Stop(changed) }
 }
 
-// orphanWait is how long a stop may take. A process that has no shell as its
-// parent is not stopped at all.
+// orphanWait is how long to wait for the stop. A process group without a shell as
+// parent (an orphaned one) is not stopped at all.
 const orphanWait = time.Second
 
 // stopSelf stops the process group, as Ctrl-Z does, and returns when it
@@ -63,7 +63,7 @@ type keyReader struct {
 	keys      chan Key
 	tty       *os.File
 	quit      chan struct{}
-	wake, end *os.File // of a pipe: closing end wakes up select
+	wake, end *os.File // a pipe: closing end wakes up select
 	done      chan struct{}
 }
 
@@ -80,12 +80,12 @@ func newKeyReader(tty *os.File) (*keyReader, error) {
 // close stops reading; keys that were not received are lost.
 func (r *keyReader) close() {
 	close(r.quit)
-	_ = r.end.Close() // nothing was written to it
+	_ = r.end.Close() // cannot lose data: nothing was written
 	<-r.done
 	_ = r.wake.Close()
 }
 
-// escapeWait is how long the rest of a key's sequence may take after ESC.
+// escapeWait is how long the rest of an escape sequence may take after ESC.
 const escapeWait = 50 * time.Millisecond
 
 func (r *keyReader) run() {

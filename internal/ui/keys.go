@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// KeyCode is a key that is not text.
+// KeyCode identifies a key.
 type KeyCode int
 
 // The keys that full-screen programs use.
@@ -36,7 +36,7 @@ const (
 // Key is one key, or text that was pasted at once.
 type Key struct {
 	Code KeyCode
-	Text string // of KeyText, without control characters
+	Text string // text of KeyText, without control characters
 }
 
 // controlKey returns the control key of a byte.

@@ -30,7 +30,7 @@ func TestDecodeKey(t *testing.T) {
 		"\x1b[1;5Cx":                {{Code: KeyOther}, {Text: "x"}},
 		"\x1bx":                     {{Code: KeyOther}},
 		"\x1b[200~a\nb\x1b[201~c":   {{Text: "a b"}, {Text: "c"}},
-		"\x1b[200~a\x1b[Ab":         nil, // its end is still to come
+		"\x1b[200~a\x1b[Ab":         nil, // incomplete
 		"\x0e\x10\x17\x15\x7f\x03":  {{Code: KeyDown}, {Code: KeyUp}, {Code: KeyDeleteWord}, {Code: KeyDeleteLine}, {Code: KeyBackspace}, {Code: KeyInterrupt}},
 		"\xff\xc3":                  {{Code: KeyOther}, {Code: KeyOther}},
 		"\x1b[\x01":                 {{Code: KeyOther}, {Code: KeyHome}},
@@ -41,7 +41,7 @@ func TestDecodeKey(t *testing.T) {
 	}
 	for _, part := range []string{"\x1b", "\x1b[", "\x1b[1", "\xe6\x97", pasteStart + "a"} {
 		if key, n := decodeKey([]byte(part), false); n != 0 {
-			t.Errorf("%q is %+v of %d bytes though more may come", part, key, n)
+			t.Errorf("%q is decoded as %+v of %d bytes although it is incomplete", part, key, n)
 		}
 	}
 }

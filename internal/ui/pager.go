@@ -11,16 +11,15 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 )
 
-// Page shows text, which may have our own styles, in the person's pager and
-// waits for its end. How the pager exits does not matter, because people leave
-// it early.
+// Page shows text, which may have styles of [Paint], in the user's pager and waits
+// for the pager to exit. Its exit code is ignored, because people leave it early.
 func (t *TTY) Page(ctx context.Context, text string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.page(ctx, text)
 }
 
-// page is [TTY.Page] within a question. Without a pager it writes the text.
+// page is [TTY.Page] within a question. If there is no pager, it writes the text.
 func (t *TTY) page(ctx context.Context, text string) error {
 	argv, program := t.pager()
 	if program == "" {

@@ -25,7 +25,7 @@ type ParamsForm struct {
 	Line func(*Filled) string
 }
 
-// Filled are the answers to a [ParamsForm].
+// Filled holds the answers to a [ParamsForm].
 type Filled struct {
 	Names  []string // of the params, in the order of the answers
 	Values map[string]json.RawMessage
@@ -49,7 +49,8 @@ func (f *Filled) drop(name string) {
 	delete(f.Files, name)
 }
 
-// Typed instead of a param's name when all required params are set.
+// Commands that can be typed instead of a param's name once all required params
+// are set.
 const editWord = "edit"
 
 // AskParams asks for the required params one by one, then for others that the
@@ -90,7 +91,7 @@ func (d *dialog) param(ctx context.Context, f *form.Field, i int, filled *Filled
 		return err
 	case value == nil:
 		filled.drop(f.Name)
-	case d.file != "" || !bytes.Equal(value, before): // otherwise Enter took the previous value
+	case d.file != "" || !bytes.Equal(value, before): // otherwise Enter kept the previous value
 		filled.set(f.Name, value, d.file)
 	}
 	return nil
@@ -174,7 +175,7 @@ func (q *ParamsForm) field(name string) *form.Field {
 func (d *dialog) read(f *form.Field, typed string) (json.RawMessage, error) {
 	d.file = ""
 	file, named := strings.CutPrefix(typed, "@")
-	if strings.ContainsRune(typed, '\x1b') { // the keys echo as ^[[A, which nobody means
+	if strings.ContainsRune(typed, '\x1b') { // these keys insert sequences such as ^[[A, which are never intended
 		return nil, errors.New("arrow and function keys cannot be used here")
 	}
 	if d.readFile == nil || !named || f.Kind == form.Choice || f.Kind == form.Choices {

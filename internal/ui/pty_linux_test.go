@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pty is a real pseudo terminal: the program under test has one end, the test
-// is the person at the other.
+// pty is a pseudo-terminal: the code under test uses one end, and the test acts as
+// the person at the other.
 type pty struct {
 	t      *testing.T
 	master *os.File
@@ -55,7 +55,7 @@ func newPTY(t *testing.T) *pty {
 	return p
 }
 
-// watch keeps what the program writes.
+// watch records what the program writes.
 func (p *pty) watch(done chan<- struct{}) {
 	defer close(done)
 	buf := make([]byte, 4096)
@@ -71,14 +71,14 @@ func (p *pty) watch(done chan<- struct{}) {
 	}
 }
 
-// output is what is on the screen so far.
+// output returns everything written so far.
 func (p *pty) output() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.ReplaceAll(p.seen.String(), "\r\n", "\n")
 }
 
-// await waits until text was written n times.
+// await waits until text has been written n times.
 func (p *pty) await(text string, n int) {
 	p.t.Helper()
 	stop := time.AfterFunc(20*time.Second, func() { _ = p.master.Close() }) // fails the test instead of hanging it
@@ -100,7 +100,8 @@ func (p *pty) typed(text string) {
 	}
 }
 
-// typedAhead types and waits until the keys have reached the program's end.
+// typedAhead types, and waits until the keys have reached the program's end of the
+// terminal.
 func (p *pty) typedAhead(text string) {
 	p.t.Helper()
 	p.typed(text)

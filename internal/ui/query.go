@@ -9,10 +9,10 @@ import (
 )
 
 // Query is a question with a few possible answers. [TTY.Choose] asks all such
-// questions, so that the same keys have the same meaning everywhere.
+// questions, so that the keys have the same meaning everywhere.
 type Query struct {
-	// Text is the whole subject of the question, drawn; it may be longer than
-	// the screen. "" if nothing has to be shown.
+	// Text is the whole subject of the question, formatted; it may be longer
+	// than the screen. "" if nothing has to be shown.
 	Text string
 	// Whole is what [v]iew shows; "" means Text.
 	Whole string
@@ -24,15 +24,15 @@ type Query struct {
 	// Answers are the possible answers, typed in full or by their first
 	// letters, which must be unique. The last one is no.
 	Answers []string
-	// Same are words that are accepted but not offered, with the answers that
-	// they mean.
+	// Same maps words that are accepted but not offered to the answers that they
+	// stand for.
 	Same map[string]string
 }
 
 // Chosen is the answer to a [Query].
 type Chosen struct {
 	Word string // one of its Answers
-	Said string // of a no: the person's reason, "" for none
+	Said string // the person's reason, if Word is no; may be empty
 }
 
 // viewWord is the answer that shows the whole question again.
@@ -46,7 +46,7 @@ func (t *TTY) Choose(ctx context.Context, q Query) (Chosen, error) {
 	return t.choose(ctx, q, q.Text)
 }
 
-// choose is Choose with a text before the question's own.
+// choose is Choose with a text before that of the question.
 func (t *TTY) choose(ctx context.Context, q Query, lead string) (Chosen, error) {
 	words := q.words()
 	no := words[len(words)-1]
@@ -99,8 +99,7 @@ func (q *Query) answered(typed string) string {
 	return ""
 }
 
-// prompt returns the last line of a question, in the form that spec section 3
-// requires: "Allow? [y]es, [n]o: ".
+// prompt returns the last line of a question, such as "Allow? [y]es, [n]o: ".
 func prompt(question string, words []string) string {
 	parts := make([]string, len(words))
 	for i, w := range words {

@@ -13,13 +13,15 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Limits in bytes on what waits for a question; beyond them it is written.
+// Limits in bytes on output that waits for the end of a question; beyond them it is
+// written anyway.
 const (
 	maxNotes   = 64 << 10
 	maxResults = 1 << 20
 )
 
-// Screen is safe for concurrent use. Create it with [New].
+// Screen coordinates all output on the terminal: notes, results, live lines and
+// questions. It is safe for concurrent use. Create it with [NewScreen].
 type Screen struct {
 	err  *Writer
 	live bool // live lines are enabled
@@ -32,7 +34,7 @@ type Screen struct {
 	results   *ResultWriter // nil: results do not go to a terminal
 }
 
-// NewScreen returns a screen on stderr without live lines.
+// NewScreen returns a Screen on stderr without live lines.
 func NewScreen(stderr *Writer) *Screen { return &Screen{err: stderr} }
 
 // Live enables live lines, which require a terminal that can move its cursor.
@@ -47,8 +49,8 @@ func (s *Screen) Still() (restore func()) {
 	return func() { s.live = was }
 }
 
-// Note writes text, after the question if there is one on the terminal. Write
-// errors cannot be reported anywhere.
+// Note writes text. If there is a question on the terminal, it is written after the
+// question. Write errors are ignored, because they cannot be reported anywhere.
 func (s *Screen) Note(text string) { s.Styled(Visible(text)) }
 
 // Write is Note for writers of whole lines, such as a log.
@@ -77,8 +79,8 @@ func (s *Screen) Results(w io.Writer) *ResultWriter {
 	return s.results
 }
 
-// ResultWriter writes results, after the question if there is one on the terminal.
-// The underlying writer keeps its own errors.
+// ResultWriter writes results. Results that are written during a question appear
+// after it; their write errors are left to the underlying writer.
 type ResultWriter struct {
 	screen  *Screen
 	w       io.Writer
@@ -172,7 +174,7 @@ func (s *Screen) start() (*Status, func()) {
 	}
 }
 
-// ServerState shows the state of a server on its live line.
+// ServerState shows the state of a server on the server's live line.
 func (s *Screen) ServerState(server string, state mcpclient.State) {
 	switch state {
 	case mcpclient.StateConnecting, mcpclient.StateListing:
@@ -197,8 +199,8 @@ func (s *Screen) Progress(call string) (show func(registry.Progress), done func(
 	return func(p registry.Progress) { status.Progress(call, p.Done, p.Total, p.Message) }, done
 }
 
-// SizeOf returns the size of the terminal behind w in columns and rows, or 80
-// by 24 if it is unknown.
+// SizeOf returns a function that returns the size of the terminal that w writes to,
+// in columns and rows, or 80 by 24 if it is unknown.
 func SizeOf(w io.Writer) func() (columns, rows int) {
 	return func() (int, int) {
 		if f, ok := w.(*os.File); ok {

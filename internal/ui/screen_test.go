@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What is logged while a question stands comes after it, so that the question
-// stays the last thing on the terminal.
+// Text that is logged during a question is written after it, so that the question
+// remains the last text on the terminal.
 func TestLogWaitsForTheQuestion(t *testing.T) {
 	var stderr bytes.Buffer
 	s := NewScreen(NewWriter(&stderr))
@@ -15,7 +15,7 @@ func TestLogWaitsForTheQuestion(t *testing.T) {
 	release := s.Hold()
 	log.Info("early")
 	if stderr.Len() > 0 {
-		t.Errorf("beside the question: %s", stderr.String())
+		t.Errorf("during the question: %s", stderr.String())
 	}
 	release()
 	if !bytes.Contains(stderr.Bytes(), []byte("msg=early\n")) {

@@ -21,8 +21,8 @@ type StatusOptions struct {
 	Delay time.Duration
 }
 
-// Status shows each piece of long work with its state on one line, and erases
-// them at the end (spec section 3). It is safe for concurrent use. Close it
+// Status shows each long-running piece of work with its state on one line, and
+// erases the lines at the end. It is safe for concurrent use. Close it
 // before writing anything else to the terminal.
 type Status struct {
 	opts  StatusOptions
@@ -36,7 +36,7 @@ type Status struct {
 	lines   []statusLine
 	drawn   int       // lines on the screen now
 	at      time.Time // time of the last drawing
-	second  int       // the second that it showed
+	second  int       // the elapsed seconds that it showed
 	tick    time.Time // time of the last check of the lines
 	changed bool      // whether there are changes since then
 	due     bool
@@ -49,7 +49,7 @@ type statusLine struct {
 	done, total float64 // total is 0 if unknown
 }
 
-// NewStatus returns a status that has nothing to show yet.
+// NewStatus returns a Status without lines.
 func NewStatus(opts StatusOptions) *Status {
 	if opts.Delay <= 0 {
 		opts.Delay = 200 * time.Millisecond
@@ -73,7 +73,7 @@ func NewStatus(opts StatusOptions) *Status {
 // reported very often.
 const frame = 50 * time.Millisecond
 
-// elapsed returns the full seconds since the start.
+// elapsed returns the number of full seconds since the start.
 func (s *Status) elapsed() int { return int(time.Since(s.start).Seconds()) }
 
 func (s *Status) run() {
@@ -169,13 +169,13 @@ func (s *Status) Close() {
 	<-s.ended
 }
 
-// settle does not erase the lines if the process was stopped meanwhile, for
-// example by Ctrl-Z, because the shell has written below them. The signal may
-// arrive after the clock tick, which shows that time has passed.
+// settle forgets the drawn lines, without erasing them, if the process was stopped
+// meanwhile, for example by Ctrl-Z, because the shell has written below them. After
+// a long gap between ticks it waits for the signal, which may arrive late.
 func (s *Status) settle() {
-	stoodStill := !s.tick.IsZero() && time.Since(s.tick) > 4*frame
+	paused := !s.tick.IsZero() && time.Since(s.tick) > 4*frame
 	s.tick = time.Now()
-	if !stoodStill || s.drawn == 0 {
+	if !paused || s.drawn == 0 {
 		return
 	}
 	select {
@@ -185,7 +185,7 @@ func (s *Status) settle() {
 	}
 }
 
-// erase takes the lines away.
+// erase removes the lines from the screen.
 func (s *Status) erase() {
 	s.settle()
 	if s.drawn > 0 {
@@ -194,9 +194,9 @@ func (s *Status) erase() {
 	}
 }
 
-// erasure moves the cursor back to the first line and clears each line on the
-// way. Clearing the rest of the screen at once would move it into tmux's
-// scrollback.
+// erasure returns a sequence that moves the cursor back to the first line and clears
+// each line on the way. Clearing the rest of the screen at once would move the lines
+// into tmux's scrollback.
 func (s *Status) erasure() string {
 	if s.drawn == 0 {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// screen understands the few escape sequences that a status writes.
+// screen interprets the escape sequences that a Status writes.
 type screen struct {
 	mu    sync.Mutex
 	lines []string
@@ -61,7 +61,7 @@ func TestStatus(t *testing.T) {
 		s := NewStatus(StatusOptions{Out: &scr, Size: func() (int, int) { return 40, 6 }})
 		show := func(when, want string) {
 			t.Helper()
-			<-time.After(frame) // drawn at most once a frame
+			<-time.After(frame) // drawn at most once per frame
 			synctest.Wait()
 			if diff := cmp.Diff(want, scr.text()); diff != "" {
 				t.Errorf("%s: %s", when, diff)
@@ -96,8 +96,8 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// TestStatusOfProgress: a bar where the total is known, a number where it is
-// not, and the time even where the message is too long.
+// TestStatusOfProgress expects a bar if the total is known, otherwise a number, and
+// the time even if the message is too long.
 func TestStatusOfProgress(t *testing.T) {
 	tests := []struct {
 		done, total float64

@@ -39,8 +39,8 @@ func (s Style) parameters() string {
 	return strings.Join(parts, ";")
 }
 
-// styleCodes returns all parameters that are ever written: that of the reset,
-// then those of the attributes and colors.
+// styleCodes returns all parameters that are ever written: the reset, then the
+// attributes and colors.
 func styleCodes() []string {
 	return []string{"0", "1", "2", "3", "4", "7", "9", "31", "32", "33", "34", "35", "36"}
 }
@@ -109,8 +109,8 @@ func SplitSpans(spans []Span, room int) (head, rest []Span) {
 	return spans, nil
 }
 
-// cutAt returns how many bytes of text fit into room columns, and how many
-// columns they need.
+// cutAt returns how many bytes of text fit into room columns, and how many columns
+// they take.
 func cutAt(text string, room int) (at, columns int) {
 	for at < len(text) {
 		n := firstCharacter(text[at:])
@@ -124,8 +124,8 @@ func cutAt(text string, room int) (at, columns int) {
 	return at, columns
 }
 
-// firstCharacter returns the length of the first character as a person counts
-// them, including combining marks and joined emoji.
+// firstCharacter returns the length of the first user-perceived character (grapheme
+// cluster), including combining marks and joined emoji.
 func firstCharacter(text string) int {
 	if len(text) == 1 || text[0] < utf8.RuneSelf && text[1] < utf8.RuneSelf {
 		return 1
@@ -176,7 +176,7 @@ func wordLength(text string) int {
 
 // wrapping builds rows. A word may have parts in several styles.
 type wrapping struct {
-	width, used, pending int // columns: of all, of row and blanks, of pieces
+	width, used, pending int // columns of a row, of the current row with blanks, of the pending parts
 	rows                 [][]Span
 	row, pieces          []Span
 }

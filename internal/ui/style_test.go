@@ -68,7 +68,7 @@ func TestSplitAndWrapSpans(t *testing.T) {
 	}
 }
 
-// FuzzDiff looks for text that is lost or moved.
+// FuzzDiff looks for lost or reordered text.
 func FuzzDiff(f *testing.F) {
 	f.Add("--- a\n+++ b\n@@ -1,2 +1,2 @@\n-size := old(7)\n+size := new(7)\n é\n\\ No newline at end of file")
 	f.Add("@@ -1 +1 @@\n-\n+")

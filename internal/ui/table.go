@@ -16,10 +16,10 @@ const maxCell = 200
 type Table struct {
 	Header []string
 	Rows   [][]string
-	// Whole are columns whose text is never cut, such as errors: what does not
-	// fit in the table is printed below it. The first of them is moved first.
+	// Whole are columns whose text is never cut, such as errors: text that does
+	// not fit in the table is printed below it. Columns are moved in this order.
 	Whole []string
-	Spare []string // columns that may be omitted on a narrow terminal, the least important first
+	Spare []string // columns that may be omitted on a narrow terminal, least important first
 }
 
 // Add adds a row.
@@ -40,7 +40,7 @@ func (t *Table) Tabbed() string {
 	return b.String()
 }
 
-// Text returns the table for a terminal of a width; "" if it has no rows.
+// Text returns the table for a terminal with width columns; "" if it has no rows.
 func (t *Table) Text(width int, color bool) string {
 	if len(t.Rows) == 0 {
 		return ""
@@ -56,9 +56,9 @@ type remark struct {
 	cells []string
 }
 
-// fit removes columns from the table until the rest fits in the width, with a
-// third of it for the last column, so that the rest is readable. It returns
-// those that must be shown below the table.
+// fit removes columns from the table until the rest fits in the width, with at least
+// a third of it for the last column, so that it stays readable. It returns the
+// columns that must be shown below the table.
 func (t *Table) fit(width int) []remark {
 	var under []remark
 	for _, title := range t.Whole {
@@ -79,9 +79,9 @@ func (t *Table) fit(width int) []remark {
 	return under
 }
 
-// cutCells cuts the cells of a column to the available room, and returns what
-// was cut. If that affects most of them, or there is hardly any room, the
-// column is removed instead.
+// cutCells cuts the cells of a column to the available room, and returns the cells
+// that were cut. If most of them would be cut, or there is hardly any room, it removes
+// the column instead.
 func (t *Table) cutCells(column, room int) []string {
 	cells := make([]string, len(t.Rows))
 	long, filled := 0, 0
@@ -122,7 +122,7 @@ func (t *Table) take(title string) []string {
 	return cells
 }
 
-// DropEmpty removes those of the columns that are empty.
+// DropEmpty removes the given columns if they are empty.
 func (t *Table) DropEmpty(titles ...string) {
 	for _, title := range titles {
 		without := *t
@@ -165,7 +165,7 @@ func (t *Table) widest() []int {
 	return widths
 }
 
-// aligned formats the table for the width and cuts what does not fit.
+// aligned formats the table for the width and cuts cells that do not fit.
 func (t *Table) aligned(width int, color bool) string {
 	widths := t.columnWidths(width)
 	var b strings.Builder
@@ -185,7 +185,7 @@ func (t *Table) aligned(width int, color bool) string {
 			}
 			line = append(line, Span{Text: strings.Repeat(" ", pad)}, Span{Text: cell, Style: style})
 			pad = widths[i] - Width(cell) + len(gutter)
-			if pad < len(gutter) { // a name that is wider than its column has its own line
+			if pad < len(gutter) { // a name that is wider than its column gets its own line
 				b.WriteString(Paint(line, color) + "\n")
 				line, pad = nil, widths[i]+len(gutter)
 			}
@@ -200,7 +200,7 @@ func (t *Table) aligned(width int, color bool) string {
 	return b.String()
 }
 
-// underTable formats what did not fit, by the name of each row.
+// underTable formats the cells that did not fit, under the name of each row.
 func underTable(rows [][]string, under []remark, width int, color bool) string {
 	var b strings.Builder
 	for r, row := range rows {
@@ -237,10 +237,9 @@ const (
 )
 
 // columnWidths gives every column the width of its widest cell. If that is too
-// much, it shrinks the last column, then the widest of those between, then the
-// first, down to half the screen, where longer names have their own lines; if
-// all that is not enough, the last columns are omitted. What is never cut is
-// not shrunk.
+// much, it shrinks the last column, then the widest ones between, then the first,
+// down to half the screen; longer names get their own lines. If that is not enough,
+// it omits the last columns. It does not shrink columns whose cells are never cut.
 func (t *Table) columnWidths(width int) []int {
 	widths := t.widest()
 	total := -len(gutter)
@@ -280,9 +279,9 @@ func (t *Table) columnWidths(width int) []int {
 	return widths
 }
 
-// Aged is a table of sources, some of which came from the cache. For
-// these, the age of the cached list is the last cell in a pipe; on a terminal
-// it is a column before the last, if there is any age.
+// Aged is a table of sources, some of which came from the cache. The
+// age of a cached list is the last cell in a pipe; on a terminal it is in the column
+// before the last, which is omitted if nothing came from the cache.
 type Aged struct {
 	Table
 	ages []string

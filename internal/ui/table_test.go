@@ -18,7 +18,7 @@ func TestTableFitsTheScreen(t *testing.T) {
 				t.Errorf("width %d: row %d takes %d columns: %q", width, i, w, l)
 			}
 			if l != Line(l) && !strings.Contains(l, "👩") {
-				t.Errorf("a terminal would act on %q", l)
+				t.Errorf("control characters in %q", l)
 			}
 		}
 	}
@@ -32,11 +32,11 @@ x           y\tz                      a\x1b[31mb\u202e
 	}
 }
 
-func TestTableLeavesSpareColumnsOut(t *testing.T) {
+func TestTableOmitsSpareColumns(t *testing.T) {
 	for width, want := range map[int]string{
 		80: "NAME  STATE      MS  ERROR",
 		30: "NAME  STATE      ERROR",
-		18: "NAME  ERROR", // STATE goes where there is nothing else
+		18: "NAME  ERROR", // STATE is omitted last
 	} {
 		tab := &Table{Header: []string{"NAME", "STATE", "MS", "ERROR"}, Spare: []string{"NONE", "MS", "STATE"}}
 		tab.Add("a", "connected", "7", strings.Repeat("why ", 20))
@@ -47,7 +47,7 @@ func TestTableLeavesSpareColumnsOut(t *testing.T) {
 	}
 }
 
-// Names, addresses and errors are there whole, whatever the width.
+// Names, addresses and errors are never cut, whatever the width.
 func TestTableCutsNoNames(t *testing.T) {
 	tab := &Table{Header: []string{"NAME", "STATE", "TOOLS", "ERROR"}, Whole: []string{"ERROR"}}
 	tab.Add("a_tool_with_quite_a_long_name", "failed", "0", "starting \"npx\": see https://example.com/a/rather/long/address/of/a/page")
@@ -65,7 +65,7 @@ a_tool_with_quite_a_long_name:
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := tab.Text(200, false); strings.Count(got, "\n") != 3 || !strings.Contains(got, "0      starting") {
-		t.Errorf("a wide terminal has everything in the table:\n%s", got)
+		t.Errorf("on a wide terminal all text must be in the table:\n%s", got)
 	}
 }
 

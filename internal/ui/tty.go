@@ -20,8 +20,8 @@ type TTY struct {
 	// defaults.
 	Pager, Editor string
 	// Before is called before a question is written, for example to remove
-	// progress lines from the screen, and its result after the answer. Both may
-	// be nil.
+	// progress lines from the screen, and the function that it returns after the answer.
+	// Both may be nil.
 	Before func() (after func())
 
 	in, out *os.File
@@ -44,8 +44,8 @@ func (t *TTY) begin() (end func()) {
 	}
 }
 
-// OpenTTY opens the controlling terminal. An error means that nobody can be
-// asked: the caller then has no Confirmer. Close the TTY when done.
+// OpenTTY opens the controlling terminal. An error means that no one can be asked.
+// The caller must close the TTY.
 func OpenTTY() (*TTY, error) {
 	in, out, err := openTTY()
 	if err != nil {
@@ -62,8 +62,8 @@ func (t *TTY) Close() error {
 	return errors.Join(t.in.Close(), t.out.Close())
 }
 
-// reopen opens the terminal again for a child. Passing on our own files would
-// make them blocking, and a blocking read cannot be canceled.
+// reopen opens the terminal again for a child. Passing our own files to it
+// would make them blocking, and a blocking read cannot be canceled.
 func (t *TTY) reopen() (in, out *os.File, err error) {
 	if in, err = os.OpenFile(t.in.Name(), os.O_RDWR, 0); err != nil {
 		return nil, nil, err

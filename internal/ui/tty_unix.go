@@ -25,7 +25,8 @@ func watchContinued() (continued chan os.Signal, forget func()) {
 	return continued, func() { signal.Stop(continued) }
 }
 
-// control calls do with the descriptor and keeps the file in the poller.
+// control calls do with the file descriptor without removing the file from the
+// poller, as Fd would.
 func control(f *os.File, do func(fd int) error) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -50,8 +51,7 @@ func restore(f *os.File) func() {
 	return func() { _ = control(f, func(fd int) error { return term.Restore(fd, state) }) }
 }
 
-// Pixels returns the size in pixels of the terminal behind a file; 0 if
-// unknown.
+// Pixels returns the size in pixels of the terminal that f refers to; 0 if unknown.
 func Pixels(f *os.File) (width, height int) {
 	_ = control(f, func(fd int) error {
 		size, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)

@@ -14,8 +14,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// view draws questions. Text of a tool, a server or a model is shown in full
-// behind a bar, so that it cannot be mistaken for a line of toolreg's own.
+// view draws questions. Text from a tool, a server or a model is shown in full,
+// with a bar before each line, so that it cannot be mistaken for toolreg's own text.
 type view struct {
 	width int
 	color bool
@@ -50,7 +50,7 @@ func (v *view) printf(format string, args ...any) {
 	fmt.Fprintf(&v.b, format+"\n", args...)
 }
 
-// quote writes a whole block of foreign text.
+// quote writes a block of foreign text in full.
 func (v *view) quote(text string) {
 	for l := range strings.SplitSeq(strings.TrimRight(payload(text), "\n"), "\n") {
 		v.row([]Span{{Text: strings.ReplaceAll(l, "\t", "    ")}})
@@ -67,8 +67,8 @@ func (v *view) prose(text string) {
 	}
 }
 
-// row writes one line behind bars, broken at the width of the screen, so that
-// every row has its bar.
+// row writes one line, broken at the width of the screen so that every row begins
+// with the bar.
 func (v *view) row(spans []Span) {
 	room := max(v.width-Width(bar)-1, 20)
 	for {
@@ -81,15 +81,15 @@ func (v *view) row(spans []Span) {
 	}
 }
 
-// diff writes a whole unified diff.
+// diff writes a unified diff in full.
 func (v *view) diff(text string) {
 	for _, row := range Diff(strings.ReplaceAll(payload(text), "\t", "    ")) {
 		v.row(row)
 	}
 }
 
-// DiffText draws a whole unified diff of foreign text as questions show it,
-// behind bars, for a screen of that width.
+// DiffText formats a unified diff of foreign text in full, with bars as in questions,
+// for a screen with width columns.
 func DiffText(diff string, width int, color bool) string {
 	v := view{width: width, color: color}
 	v.diff(diff)
@@ -161,8 +161,8 @@ func (v *view) params(params json.RawMessage) {
 	v.quote(out.String())
 }
 
-// Changes draws what has changed since a tool was approved, for a screen or a
-// pipe of that width; "" if nothing has changed.
+// Changes formats the changes to a tool since it was approved, for width columns; ""
+// if there are none.
 func Changes(list []policy.Change, width int) string {
 	v := view{width: width}
 	v.changes(list)
@@ -194,7 +194,7 @@ func lines(s string) string {
 	return s + "\n"
 }
 
-// about repeats what a question is about and says what "always" would cover. It
+// about summarizes the subject of a question and says what "always" would cover. It
 // is short, so that it is on the screen together with the answers.
 func (v *view) about(q exec.Question) {
 	v.brief(q)
@@ -205,7 +205,7 @@ func (v *view) about(q exec.Question) {
 	}
 }
 
-// scopeChoice returns the answer that a scope is for, false if it is not offered.
+// scopeChoice returns the answer that remembers a scope; false if it is not offered.
 func scopeChoice(q exec.Question, s policy.Scope) (exec.Choice, bool) {
 	c := exec.Always
 	if s.Kind == policy.ScopeServer {
@@ -216,7 +216,7 @@ func scopeChoice(q exec.Question, s policy.Scope) (exec.Choice, bool) {
 	return c, slices.Contains(q.Choices, c)
 }
 
-// covered says which calls a remembered answer would allow.
+// covered describes the calls that a remembered answer would allow.
 func covered(t *registry.Tool, s policy.Scope) string {
 	switch s.Kind {
 	case policy.ScopeServer:
@@ -231,7 +231,7 @@ func covered(t *registry.Tool, s policy.Scope) string {
 	return "every call of " + toolName(t) + " in this project"
 }
 
-// brief describes in a line or two what would be done.
+// brief describes in one or two lines what the call would do.
 func (v *view) brief(q exec.Question) {
 	switch p := q.Preview; {
 	case p.Kind == registry.PreviewEdit:
@@ -267,8 +267,8 @@ func toolName(t *registry.Tool) string {
 // name quotes a foreign name.
 func name(s string) string { return `"` + Line(s) + `"` }
 
-// QuestionText is a question about a call as plain text, for a person who is asked
-// elsewhere than at this terminal.
+// QuestionText returns a question about a call as plain text, for a person who is
+// asked somewhere other than at this terminal.
 func QuestionText(q exec.Question) string {
 	v := view{width: 80}
 	v.question(q)

@@ -153,9 +153,9 @@ func TestViewEdit(t *testing.T) {
 		`Reason: why`, ``, `Change "a.go": +1 -1`, `[a] allows every edit in this workspace from now on`)
 }
 
-// TestViewIsWhole makes sure that nothing of a long payload is lost, and that
-// each row has its bar and fits the screen.
-func TestViewIsWhole(t *testing.T) {
+// TestViewShowsLongPayloadInFull checks that no part of a long payload is lost, and
+// that each row begins with the bar and fits the screen.
+func TestViewShowsLongPayloadInFull(t *testing.T) {
 	var diff strings.Builder
 	for i := range 3000 {
 		fmt.Fprintf(&diff, "+line %d 日本語 %s\n", i, strings.Repeat("x", i%200))
@@ -177,7 +177,7 @@ func TestViewIsWhole(t *testing.T) {
 	}
 }
 
-func TestLegendOnlyWithAlways(t *testing.T) {
+func TestLegendRequiresAlways(t *testing.T) {
 	q := editQuestion("+x\n")
 	q.Choices = []exec.Choice{exec.Yes, exec.No}
 	if out := shown(80, false, q); strings.Contains(out, "from now on") {
@@ -185,7 +185,7 @@ func TestLegendOnlyWithAlways(t *testing.T) {
 	}
 }
 
-func TestParamsThatAreNoJSON(t *testing.T) {
+func TestInvalidParamsAreShown(t *testing.T) {
 	q := question(exec.Yes, exec.No)
 	q.Call.Params = json.RawMessage("{\x1b")
 	if out := shown(80, false, q); !strings.Contains(out, bar+`{\x1b`) {

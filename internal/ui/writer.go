@@ -11,9 +11,9 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Writer is used for all text to a terminal or to a stream of lines: it escapes
-// what [Visible] escapes. Text that is already safe is unchanged. It is safe
-// for concurrent use. Create it with [NewWriter].
+// Writer escapes the characters that [Visible] escapes. All text for a terminal or a
+// stream of lines is written with it; text that is already safe is unchanged. It is
+// safe for concurrent use. Create it with [NewWriter].
 type Writer struct {
 	w io.Writer
 
@@ -21,7 +21,7 @@ type Writer struct {
 	part []byte // an incomplete character
 }
 
-// NewWriter returns a writer to w, whose errors it returns.
+// NewWriter returns a Writer to w. It returns the errors of w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
 // Write writes untrusted text. A character may be split between two writes.
@@ -49,7 +49,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// WriteStyled writes text from [Paint]: as Write, but its styles are kept.
+// WriteStyled writes text from [Paint]. It is like Write but keeps the styles.
 func (w *Writer) WriteStyled(text string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,8 +118,8 @@ func Styled(text string) string {
 
 const styleStart = "\x1b["
 
-// styleLength returns the length of the style at the beginning of text; 0 if
-// there is none of Paint's.
+// styleLength returns the length of the style of Paint at the beginning of text; 0
+// if there is none.
 func styleLength(text string) int {
 	rest, ok := strings.CutPrefix(text, styleStart)
 	if !ok {

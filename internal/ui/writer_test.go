@@ -35,7 +35,7 @@ func TestWriterEscapes(t *testing.T) {
 	}
 }
 
-// What we paint stays, whatever else looks like it does not.
+// Styles of Paint are kept; other escape sequences, however similar, are escaped.
 func TestStyledKeepsOwnStyles(t *testing.T) {
 	own := ui.Paint([]ui.Span{{Text: "a", Style: ui.Bold | ui.Red}, {Text: "b"}, {Text: "c", Style: ui.Cyan}}, true)
 	all := ui.Paint([]ui.Span{{Text: "a", Style: ui.Bold | ui.Dim | ui.Italic | ui.Underline | ui.Reverse | ui.Struck | ui.Cyan}}, true)

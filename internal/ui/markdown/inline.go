@@ -62,7 +62,7 @@ func (p *painter) text(n *ast.Text, style ui.Style) {
 	p.add("\n"+strings.Repeat(" ", p.indents[next]), style)
 }
 
-// code paints a code span; without colors it keeps the marks.
+// code paints a code span; without colors it keeps the backticks.
 func (p *painter) code(n *ast.CodeSpan, style ui.Style) {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {

@@ -16,10 +16,10 @@ type diffBlock struct {
 }
 
 // tableBlock is a table. Its children are the cells, row by row with the head
-// first; every row has as many as the head.
+// first; every row has as many cells as the head.
 type tableBlock struct {
 	ast.CodeBlock
-	align []string // of each column as written, such as --- or :-:
+	align []string // the delimiter of each column as written, such as --- or :-:
 }
 
 // struck is text between ~~ and ~~.

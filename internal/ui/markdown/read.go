@@ -12,15 +12,14 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// document is a parsed text with information for the painter in addition to its
-// tree.
+// document is a parsed text: its tree, and additional information for the painter.
 type document struct {
 	source []byte
 	root   ast.Node
-	// indents are the blanks before the text of a paragraph's line, by the
-	// offset of the line.
+	// indents holds the number of blanks before the text of a paragraph's line,
+	// by the offset of the line.
 	indents map[int]int
-	// tasks are the list items with a check box; true if it is checked.
+	// tasks holds the list items with a check box; true if it is checked.
 	tasks map[ast.Node]bool
 }
 
@@ -56,12 +55,11 @@ func read(source string, emphasis bool) *document {
 	return d
 }
 
-// maxDepth limits the quotes and list items around a block; deeper marks stay
-// text.
+// maxDepth limits the nesting of quotes and list items; deeper marks are text.
 const maxDepth = 12
 
-// limited opens no block that is nested too deeply or has a line that is too
-// long.
+// limited is a block parser that does not open blocks that are nested too deeply or
+// have a line that is too long.
 type limited struct{ parser.BlockParser }
 
 func (l limited) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {

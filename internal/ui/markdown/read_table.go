@@ -49,7 +49,7 @@ func hasBar(source []byte, line text.Segment) bool {
 }
 
 // readRow adds the cells of one row. The last cell includes excess cells, so
-// that nothing is lost.
+// that no text is lost.
 func readRow(source []byte, t *tableBlock, line text.Segment) {
 	row := cells(source, line)
 	if n := len(t.align); len(row) > n {

@@ -10,13 +10,13 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// Options describe the screen. The zero value is a screen of 80 columns without
+// Options describes the screen. The zero value is a screen of 80 columns without
 // colors.
 type Options struct {
 	// Width is the number of columns; 0 means 80, and less than 20 means 20.
 	Width int
-	// Color enables styles. Without them the marks of emphasis, code and
-	// headings are kept, so that nothing is lost.
+	// Color enables styles. Without it the marks of emphasis, code and
+	// headings are kept, so that no information is lost.
 	Color bool
 }
 
@@ -24,8 +24,8 @@ type Options struct {
 const maxText = 1 << 20
 
 // Render formats Markdown text. The output ends with a newline unless it is
-// empty. Text that is one JSON value, or longer than a megabyte, is only made
-// visible.
+// empty. Text that is one JSON value, or longer than a megabyte, is only
+// escaped.
 func Render(text string, o Options) string {
 	if len(text) > maxText || isJSON(text) {
 		return ended(ui.Visible(text))
@@ -38,12 +38,12 @@ func Render(text string, o Options) string {
 	return r.b.String()
 }
 
-// frame is where blocks are drawn: the next row begins with first, the others
-// with rest.
+// frame is the area in which blocks are drawn: the next row begins with first, the
+// others with rest.
 type frame struct {
 	width       int
 	first, rest []ui.Span
-	depth       int // of lists
+	depth       int // nesting of lists
 }
 
 // inside returns the frame within f for what follows a mark.
@@ -126,7 +126,8 @@ func (r *renderer) block(n ast.Node, f frame) {
 }
 
 // afterBlank reports whether a block follows a blank line, or an empty line of
-// a quote. goldmark would report this also after a fence.
+// a quote. It does not use goldmark's own flag, which is
+// also set after a fence.
 func (r *renderer) afterBlank(n ast.Node) bool {
 	start := r.lineStart(n.Pos())
 	return start > 0 && len(bytes.Trim(r.source[r.lineStart(start-1):start], " >\n")) == 0
@@ -141,7 +142,7 @@ func (r *renderer) linesOf(n ast.Node) []string {
 	return out
 }
 
-// lines writes the lines of a block unchanged: the terminal breaks them.
+// lines writes the lines of a block unchanged; the terminal breaks long lines.
 func (r *renderer) lines(n ast.Node, f frame) {
 	for _, l := range r.linesOf(n) {
 		r.row(f, []ui.Span{{Text: l}})
@@ -166,8 +167,8 @@ func (r *renderer) heading(n *ast.Heading, f frame) {
 // codeIndent is the indent of code.
 const codeIndent = "    "
 
-// code writes lines unchanged, so that they can be copied: the terminal breaks
-// them if necessary.
+// code writes lines unchanged, so that they can be copied; the terminal breaks long
+// lines.
 func (r *renderer) code(n ast.Node, language string, f frame) {
 	if language == "diff" || language == "patch" {
 		r.diff(n, codeIndent, f)
@@ -237,7 +238,7 @@ func (r *renderer) paragraph(n ast.Node, f frame) {
 	}
 }
 
-// table formats a table. If the screen is too narrow, its lines stay unchanged.
+// table formats a table. If the screen is too narrow, its lines are written unchanged.
 func (r *renderer) table(t *tableBlock, f frame) {
 	var rows [][][]ui.Span
 	for cell := t.FirstChild(); cell != nil; {

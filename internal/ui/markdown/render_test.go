@@ -26,7 +26,7 @@ func TestRender(t *testing.T) {
 		{"links", `[text](https://a.b/x_y_z "t") <https://c.d> ![](e.png) [f][1] [g](<h i>) [](j) [k]()`,
 			"<u>text</><blue> (https://a.b/x_y_z \"t\")</> <blue>https://c.d</> <u>image</><blue> (e.png)</> [f][1] <u>g</><blue> (h i)</> <blue>j</> [k]()\n",
 			"text (https://a.b/x_y_z \"t\") https://c.d image (e.png) [f][1] g (h i) j [k]()\n"},
-		{"a link's claim is beside its address", "[https://good](https://evil)", "<u>https://good</><blue> (https://evil)</>\n", "https://good (https://evil)\n"},
+		{"a link whose text is another URL", "[https://good](https://evil)", "<u>https://good</><blue> (https://evil)</>\n", "https://good (https://evil)\n"},
 		{"lists", "- a\n  more\n  1. b\n  2. c\n- [x] d\n- [ ] e\n\n7) f\n7) g",
 			"• a\n  more\n  1. b\n  2. c\n<green>[x] </>d\n[ ] e\n\n7) f\n8) g\n", "• a\n  more\n  1. b\n  2. c\n[x] d\n[ ] e\n\n7) f\n8) g\n"},
 		{"a list within a list", "* a\n    * b\n        * c\n* d", "• a\n  ◦ b\n    ▪ c\n• d\n", "• a\n  ◦ b\n    ▪ c\n• d\n"},
@@ -119,7 +119,7 @@ read_file │ reads a file, or a
 	}
 }
 
-// hostile texts cost time or stack in readers of Markdown.
+// hostile returns texts that take excessive time or stack in some Markdown parsers.
 func hostile() map[string]string {
 	const n = 100_000
 	return map[string]string{
@@ -171,7 +171,7 @@ func TestLongTextIsPlain(t *testing.T) {
 	}
 }
 
-// sequences takes the escape sequences for styles out of a text.
+// sequences removes the escape sequences of styles from a text.
 func sequences(text string) string {
 	for {
 		before, rest, ok := strings.Cut(text, "\x1b[")
@@ -186,8 +186,7 @@ func sequences(text string) string {
 	}
 }
 
-// FuzzRender looks for what a terminal would act on, and for words that are
-// lost.
+// FuzzRender looks for control characters in the output, and for lost words.
 func FuzzRender(f *testing.F) {
 	for _, s := range []string{"# a\n- [x] b\n> c `d` **e** [f](g)\n\n|a|b|\n|-|-|\n|c|d|\n", "\x1b]52;c;x\x07 \u202e &#27;", "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n", "日本 *語*\\\n`` ` ``", "1. a\n\n   b\n\n\tc"} {
 		f.Add(s, true, 30)
@@ -200,12 +199,12 @@ func FuzzRender(f *testing.F) {
 		}
 		bare := sequences(got)
 		if strings.Contains(got, "\x1b") && !color || bare != ui.Visible(bare) {
-			t.Fatalf("a terminal would act on %q", got)
+			t.Fatalf("control characters in %q", got)
 		}
 		if got != "" && !strings.HasSuffix(got, "\n") {
 			t.Fatalf("no newline at the end of %q", got)
 		}
-		// Letters and digits are all there, in the order that they came in.
+		// All letters and digits are kept, in their original order.
 		if !color && !strings.ContainsAny(text, "&<|()`\\") {
 			want, have := letters(strings.ToLower(ui.Visible(strings.ReplaceAll(text, "\r\n", "\n")))), letters(strings.ToLower(got))
 			if len(have) < len(want)-strings.Count(text, "0")-strings.Count(text, "1") && !strings.ContainsAny(text, "~[0123456789") {

@@ -53,9 +53,8 @@ func expandTabs(line string) string {
 	return b.String()
 }
 
-// prose reports whether the text was wrapped by its author, that is, every line
-// except the last ended because the next word had no room, and whether a line
-// is wider than the screen.
+// prose reports whether the author wrapped the text, that is, every line except the
+// last ends where the next word did not fit, and a line is wider than the screen.
 func prose(text []string, width int) bool {
 	const narrowest, widest = 60, 120
 	author := 0

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// probe is a page that uses the one beside it as a person would and leaves what it
-// saw in its own body.
+// probe is a page that uses the page under test as a person would and writes its
+// observations to its own body.
 const probe = `<body><iframe src="tools.html" width="900" height="900"></iframe><script>
 addEventListener("load", () => {
   const page = document.querySelector("iframe").contentDocument, $ = (id) => page.getElementById(id), seen = {};
@@ -35,8 +35,8 @@ addEventListener("load", () => {
   setTimeout(() => { seen.title = page.title.slice(0, 10); document.body.textContent = "SEEN" + JSON.stringify(seen) + "END"; }, 200);
 });</script>`
 
-// TestBrowser uses the page in headless Chromium: its script runs under its policy,
-// nothing else does.
+// TestBrowser uses the page in headless Chromium: the content security policy allows
+// its script and nothing else.
 func TestBrowser(t *testing.T) {
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
@@ -81,8 +81,8 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// TestWithoutScript renders nothing, but the parts that only the script uses must
-// not be in the way of those who read without it.
+// TestWithoutScript checks that elements that only work with the script are hidden
+// without it.
 func TestWithoutScript(t *testing.T) {
 	doc := parse(t, hostilePage())
 	for n := range doc.Descendants() {
@@ -94,7 +94,7 @@ func TestWithoutScript(t *testing.T) {
 				}
 			}
 			if !hidden {
-				t.Errorf("<%s id=%q> is shown and does nothing", n.Data, attribute(n, "id"))
+				t.Errorf("<%s id=%q> is shown but has no effect", n.Data, attribute(n, "id"))
 			}
 		}
 	}

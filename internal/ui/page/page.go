@@ -1,7 +1,7 @@
-// Package webpage writes a registry as a self-contained HTML page: it needs no
+// Package page writes a registry as a self-contained HTML page: it needs no
 // network, no other file and no foreign script, and is readable without its own
-// script. Everything that it shows is foreign text and escaped. A content
-// security policy allows only the page's own style and script, by their hashes.
+// script. All text on it is untrusted and escaped. A content security
+// policy allows only the page's own style and script, by their hashes.
 package page
 
 import (
@@ -15,12 +15,12 @@ import (
 // Page is the content of the page. All texts are plain text.
 type Page struct {
 	Title   string
-	Version string // of toolreg
+	Version string // version of toolreg
 	Made    time.Time
 	Tools   []Tool
-	Format  string // format whose costs are shown first
-	Costs   []Cost // of all tools together, by format
-	Lock    *Lock  // nil: there is no lock file
+	Format  string // format whose costs are shown initially
+	Costs   []Cost // costs of all tools together, by format
+	Lock    *Lock  // nil if there is no lock file
 	Hidden  []Hidden
 	Notices []Notice
 }
@@ -34,7 +34,7 @@ type Tool struct {
 	Params                         []Param
 	Examples                       []Example
 	Costs                          []Cost
-	Change                         *Change // nil: unchanged since the lock file was written
+	Change                         *Change // nil if unchanged since the lock file was written
 	Schema                         string  // the input schema, indented
 }
 
@@ -47,16 +47,16 @@ type Param struct {
 	Required                                           bool
 }
 
-// Example is a command line and what it does.
+// Example is a command line with a description of what it does.
 type Example struct{ Description, Command string }
 
-// Cost is the cost of declarations in every request.
+// Cost is the size of declarations in every request, in one format.
 type Cost struct {
 	Format        string
 	Bytes, Tokens int
 }
 
-// Lock is how the tools differ from the lock file.
+// Lock describes the differences between the tools and the lock file.
 type Lock struct {
 	File    string
 	Changes []Change
@@ -68,13 +68,13 @@ type Change struct {
 	Source string
 	Name   string
 	Parts  []string
-	Diff   string // unified
+	Diff   string // unified diff
 }
 
 // Hidden is a tool that a setting excludes.
 type Hidden struct{ Name, Source, Reason, Setting string }
 
-// Notice is a diagnostic of loading the registry.
+// Notice is a diagnostic from loading the registry.
 type Notice struct{ Severity, Message, Hint string }
 
 //go:embed page.css

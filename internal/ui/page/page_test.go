@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// hostile is text that tries to leave every place that text can stand in.
+// hostile is text that tries to break out of every context in which text can occur.
 const hostile = `"></code></td></pre><script>alert(1)</script></script><img src=x onerror=alert(2)>'&lt;` + "\u202e\x1b[2J"
 
 func hostilePage() *Page {
@@ -67,8 +67,8 @@ func content(n *html.Node) string {
 	return b.String()
 }
 
-// TestHostileTexts looks at the page as a browser would read it: nothing but our
-// own elements, scripts and attributes is in it, whatever the texts are.
+// TestHostileTexts parses the page like a browser: it must contain only our own
+// elements, scripts and attributes, whatever the texts are.
 func TestHostileTexts(t *testing.T) {
 	doc := parse(t, hostilePage())
 	if scripts := all(doc, atom.Script); len(scripts) != 1 || content(scripts[0]) != script {
@@ -92,7 +92,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// TestPolicy holds the content security policy against what the page has.
+// TestPolicy compares the content security policy with the content of the page.
 func TestPolicy(t *testing.T) {
 	doc := parse(t, hostilePage())
 	policy := ""
@@ -112,8 +112,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestReadable checks what readers of the page rely on: each control has a label,
-// the page's parts are headed, and without the script all texts are there.
+// TestReadable checks accessibility: each control has a label, each part of the page
+// has a heading, and all texts are readable without the script.
 func TestReadable(t *testing.T) {
 	doc := parse(t, hostilePage())
 	for _, tag := range []atom.Atom{atom.Input, atom.Select} {
@@ -129,13 +129,13 @@ func TestReadable(t *testing.T) {
 	ids := map[string]bool{}
 	for n := range doc.Descendants() {
 		if id := attribute(n, "id"); id != "" && ids[id] {
-			t.Errorf("the id %q comes twice", id)
+			t.Errorf("the id %q occurs twice", id)
 		} else {
 			ids[id] = true
 		}
 	}
 	whole := content(doc)
-	for _, want := range []string{"Reads a file.", "1,234,567", "It takes no params.", "Differences from", "gone", "Not offered", "Diagnostics", "second", "on 22 November 2026, 03:04 UTC"} {
+	for _, want := range []string{"Reads a file.", "1,234,567", "This tool takes no params.", "Differences from", "gone", "Not offered", "Diagnostics", "second", "on 22 November 2026, 03:04 UTC"} {
 		if !strings.Contains(whole, want) {
 			t.Errorf("no %q", want)
 		}

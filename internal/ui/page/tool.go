@@ -76,7 +76,7 @@ func (d *document) facts(t *Tool) {
 
 func (d *document) params(params []Param) {
 	if len(params) == 0 {
-		d.put("<p>It takes no params.</p>\n")
+		d.put("<p>This tool takes no params.</p>\n")
 		return
 	}
 	d.put("<h3>Params</h3>\n<div class=\"scroll\"><table class=\"params\">\n<thead><tr><th scope=\"col\">Param</th><th scope=\"col\">Type</th><th scope=\"col\">Description</th><th scope=\"col\">Example</th></tr></thead>\n<tbody>\n")

@@ -13,14 +13,14 @@ import (
 )
 
 // document writes the HTML of a page. It does not use html/template, which
-// calls methods by name and thereby makes the linker keep every method of the
-// program.
+// calls methods by name and thereby prevents the linker from removing unused
+// methods of the program.
 type document struct {
 	page *Page
 	b    strings.Builder
 }
 
-// put writes our own markup with texts in it, which are made visible and
+// put writes markup with texts inserted, whose invisible characters and HTML are
 // escaped. In attributes the verbs must be in double quotes.
 func (d *document) put(markup string, texts ...any) {
 	for i, t := range texts {
@@ -77,7 +77,8 @@ func (d *document) header() {
 	d.put("</ul>\n</header>\n")
 }
 
-// filters are hidden until the script shows them, because they need it.
+// filters writes the filters. They are hidden until the script shows them, because
+// they do not work without it.
 func (d *document) filters() {
 	p := d.page
 	d.put("<div role=\"search\" id=\"filters\" hidden>\n<label class=\"wide\">Search <input type=\"search\" id=\"query\" placeholder=\"name, description or param\" autocomplete=\"off\" spellcheck=\"false\" aria-keyshortcuts=\"/\"></label>\n")
@@ -111,7 +112,7 @@ func (d *document) costs() {
 	if len(p.Costs) == 0 {
 		return
 	}
-	d.put("<section id=\"costs\">\n<h2>Cost per request</h2>\n<p>What the declarations of all tools take in every request. Tokens are estimated.</p>\n")
+	d.put("<section id=\"costs\">\n<h2>Cost per request</h2>\n<p>Size of the declarations of all tools in every request. Token counts are estimates.</p>\n")
 	d.costTable(p.Costs)
 	d.put("</section>\n")
 }
@@ -136,7 +137,7 @@ func (d *document) lock() {
 	}
 	d.put("<section id=\"lock\">\n<h2>Differences from %s</h2>\n", l.File)
 	if len(l.Changes) == 0 {
-		d.put("<p>None: every tool is as it was locked.</p>\n")
+		d.put("<p>No tool differs from the lock file.</p>\n")
 	}
 	for _, c := range l.Changes {
 		d.put("<details class=\"change\"><summary><span class=\"tag %s\">%s</span> <code>%s</code> <span class=\"source\">%s</span>", c.Kind, c.Kind, c.Name, c.Source)
@@ -153,7 +154,7 @@ func (d *document) lock() {
 // diff writes a unified diff with a class for each kind of line.
 func (d *document) diff(diff string) {
 	if diff == "" {
-		d.put("<p>The definition as a whole.</p>\n")
+		d.put("<p>The whole definition.</p>\n")
 		return
 	}
 	d.put("<pre class=\"diff\" tabindex=\"0\">")

@@ -19,7 +19,7 @@ func (p *picker) draw(ctx context.Context) error {
 	return p.screen.Draw(ctx, lines, 0, column)
 }
 
-// line paints a line that is at most as wide as the screen.
+// line paints a line and cuts it to the width of the screen.
 func (p *picker) line(columns int, spans ...ui.Span) string {
 	head, _ := ui.SplitSpans(spans, columns)
 	return ui.Paint(head, p.options.TTY.Color)
@@ -28,10 +28,10 @@ func (p *picker) line(columns int, spans ...ui.Span) string {
 func dim(text string) ui.Span { return ui.Span{Text: text, Style: ui.Dim} }
 
 // drawList draws the prompt, the count, the items and the keys. It returns the
-// column of the cursor in the prompt.
+// lines and the column of the cursor in the prompt.
 func (p *picker) drawList(columns, rows int) (lines []string, cursor int) {
 	query := ui.Line(p.query)
-	if room := columns - 3; ui.Width(query) > room { // show the end, which is being typed
+	if room := columns - 3; ui.Width(query) > room { // show the end, where the user types
 		query = lastColumns(query, room)
 	}
 	lines = append(lines, p.line(columns, ui.Span{Text: "> ", Style: ui.Bold}, ui.Span{Text: query}))
@@ -54,7 +54,7 @@ func (p *picker) drawList(columns, rows int) (lines []string, cursor int) {
 	return p.withKeys(lines, columns, rows, "Enter: show   ↑↓: select   Esc: quit"), 2 + ui.Width(query)
 }
 
-// withKeys puts the line of keys at the bottom if there is room for it.
+// withKeys adds the line of keys at the bottom if there is room for it.
 func (p *picker) withKeys(lines []string, columns, rows int, keys string) []string {
 	lines = lines[:min(len(lines), rows)]
 	if len(lines) >= rows {
@@ -75,7 +75,7 @@ func lastColumns(line string, width int) string {
 	return string(runes)
 }
 
-// layout has the widths of the columns for names and sources; 0 omits sources.
+// layout holds the widths of the columns for names and sources; 0 omits sources.
 type layout struct{ name, source int }
 
 // minForSource is the minimum width of a screen for showing sources.

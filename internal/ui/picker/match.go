@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// candidate has the searched texts of an item in lower case.
+// candidate holds the searchable texts of an item in lower case.
 type candidate struct{ name, text string }
 
 func newCandidate(item Item) candidate {
@@ -22,7 +22,7 @@ type match struct {
 	marks []int // offsets of the matched bytes of the name, ascending
 }
 
-// Scores of a word by where it matches.
+// Scores of a word by the place where it matches.
 const (
 	scoreName   = 1000 // the whole name
 	scorePrefix = 600
@@ -33,8 +33,8 @@ const (
 	scoreInText = 40
 )
 
-// search returns the items that match every word of a query, the best first and
-// equal ones in their order. An empty query matches all.
+// search returns the items that match every word of a query, best match first;
+// equal matches keep their order. An empty query matches all items.
 func search(query string, in []candidate) []match {
 	words := strings.Fields(strings.ToLower(query))
 	found := make([]match, 0, len(in))
@@ -116,8 +116,8 @@ func beginsWord(text string, at int) bool {
 	return at == 0 || !unicode.IsLetter(r) && !unicode.IsDigit(r)
 }
 
-// spread finds the letters of a word in the name, in order. It takes the
-// shortest match that ends where the first match ends.
+// spread finds the letters of a word in the name, in order. It chooses the shortest
+// match that ends where the first match ends.
 func spread(word, name string) (score int, marks []int) {
 	letters := []rune(word)
 	next, end := 0, 0
@@ -143,7 +143,7 @@ func spread(word, name string) (score int, marks []int) {
 	return scoreSpread + quality(name, marks), marks
 }
 
-// quality is up to 99 for letters that are adjacent or begin words.
+// quality returns a score of up to 99, higher if letters are adjacent or begin words.
 func quality(name string, marks []int) int {
 	points := 0
 	for i, at := range marks {

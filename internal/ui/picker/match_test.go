@@ -15,8 +15,7 @@ func candidates(items ...Item) []candidate {
 	return out
 }
 
-// TestSearch holds what is found, and what comes first, against what a person who
-// types the query means.
+// TestSearch checks that the items that a person means are found, and found first.
 func TestSearch(t *testing.T) {
 	items := []Item{
 		{Name: "read_file", Source: "builtin", Text: "Reads a file of the workspace.", Also: "ReadFile cat"},
@@ -57,7 +56,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestMarks looks at which letters are set off.
+// TestMarks checks which letters are highlighted.
 func TestMarks(t *testing.T) {
 	for query, want := range map[string][]int{"read": {0, 1, 2, 3}, "rf": {0, 5}, "file read": {0, 1, 2, 3, 5, 6, 7, 8}, "workspace": nil, "rdfile": {0, 3, 5, 6, 7, 8}} {
 		found := search(query, candidates(Item{Name: "read_file", Text: "of the workspace"}))

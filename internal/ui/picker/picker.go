@@ -18,13 +18,13 @@ type Item struct {
 	Name   string
 	Source string
 	Text   string // only the first line is shown; all of it is searched
-	Also   string // other words that find it
+	Also   string // additional searchable words
 }
 
-// Listing is the items to pick from at some time.
+// Listing is the set of items to pick from at one time.
 type Listing struct {
 	Items []Item
-	Note  string // shown next to the count, such as what is still loading
+	Note  string // shown next to the count, for example what is still loading
 	// Show returns the page of an item for a screen of that width, in lines
 	// that may have styles of [ui.Paint].
 	Show func(name string, width int) []string
@@ -33,20 +33,19 @@ type Listing struct {
 // Options are the options of [Pick].
 type Options struct {
 	TTY *ui.TTY
-	// Listings provides the items; each listing replaces the previous one. It
-	// may be closed.
+	// Listings delivers the items; each Listing replaces the previous one. The
+	// channel may be closed.
 	Listings <-chan Listing
-	// Enter is the action of picking, shown in the line of keys, such as
-	// "call".
+	// Enter describes what picking an item does, such as "call". It is shown in
+	// the line of keys.
 	Enter string
 }
 
 // ErrInterrupted is returned when the person presses Ctrl-C.
 var ErrInterrupted = errors.New("interrupted")
 
-// Pick returns the name of the item that was picked; "" if none was. The error
-// is the cause of ctx, [ErrInterrupted], or that of a terminal that cannot be
-// used.
+// Pick returns the name of the item that the person picked, or "" if none. The error
+// is the cause of ctx, [ErrInterrupted], or that of an unusable terminal.
 func Pick(ctx context.Context, o Options) (name string, err error) {
 	screen, err := o.TTY.Full(ctx)
 	if err != nil {
@@ -70,7 +69,7 @@ func Pick(ctx context.Context, o Options) (name string, err error) {
 	}
 }
 
-// picker is the state of the screen.
+// picker is the state of one Pick.
 type picker struct {
 	options Options
 	screen  *ui.Full

@@ -7,7 +7,7 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// press types keys into a picker without a screen.
+// press sends keys to a picker without a screen.
 func press(p *picker, keys ...ui.Key) {
 	for _, key := range keys {
 		if p.shown != "" {
@@ -29,13 +29,13 @@ func listing(names ...string) Listing {
 	return l
 }
 
-// TestLaterListings gives a picker more items while a person is at work on it.
+// TestLaterListings replaces the items while the picker is in use.
 func TestLaterListings(t *testing.T) {
 	p := &picker{rows: 10}
 	p.list(listing("b", "d"))
 	p.list(listing("a", "b", "d"))
 	if got := p.current(); got != "a" {
-		t.Errorf("%q is selected though nobody moved", got)
+		t.Errorf("%q is selected although no key was pressed", got)
 	}
 	press(p, key(ui.KeyDown), key(ui.KeyDown), key(ui.KeyDown))
 	p.list(listing("a", "b", "c", "d", "e"))
@@ -45,11 +45,11 @@ func TestLaterListings(t *testing.T) {
 	press(p, key(ui.KeyEnter))
 	p.list(listing("d", "e"))
 	if p.shown != "d" || p.page != nil {
-		t.Errorf("%q is shown, not d anew", p.shown)
+		t.Errorf("%q is shown, not the new page of d", p.shown)
 	}
 	p.list(listing("e"))
 	if p.shown != "" || p.current() != "e" {
-		t.Errorf("%q is shown though it is gone", p.shown)
+		t.Errorf("%q is shown although it was removed", p.shown)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 	"testing"
 )
 
-// sample is a picture with smooth and hard edges, and a hole.
+// sample is an image with smooth and hard edges, and a transparent area.
 func sample(width, height int) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -65,8 +65,8 @@ func shown(t *testing.T, data []byte, p Protocol, s Screen) string {
 	return b.String()
 }
 
-// kittyPayload puts the chunks of a transmission together as a terminal does.
-// size are the keys that the first is to have beside the usual ones.
+// kittyPayload joins the chunks of a transmission as a terminal does. size has the
+// keys that the first chunk must have in addition to the usual ones.
 func kittyPayload(t *testing.T, text, size string) []byte {
 	t.Helper()
 	text, ok := strings.CutSuffix(text, "\n")
@@ -107,7 +107,7 @@ func TestKitty(t *testing.T) {
 		{Columns: 80, Rows: 24, Width: 240, Height: 240}: "c=80,r=8,",
 	} {
 		if got := kittyPayload(t, shown(t, data, Kitty, screen), size); !bytes.Equal(got, data) {
-			t.Errorf("%v: a PNG is sent as %d other bytes", screen, len(got))
+			t.Errorf("%v: the PNG was changed; %d bytes were sent", screen, len(got))
 		}
 	}
 	for _, kind := range []string{"jpeg", "gif"} {
@@ -138,8 +138,8 @@ func TestITerm2(t *testing.T) {
 	}
 }
 
-// difference is the mean difference of two images in a channel. What one does
-// not draw the other must not either.
+// difference returns the mean difference of two images per channel. Pixels that are
+// transparent in one must be transparent in the other.
 func difference(a, b image.Image) float64 {
 	sum, n := 0.0, 0.0
 	for y := range a.Bounds().Dy() {
@@ -147,7 +147,7 @@ func difference(a, b image.Image) float64 {
 			p := color.NRGBAModel.Convert(a.At(a.Bounds().Min.X+x, a.Bounds().Min.Y+y)).(color.NRGBA)
 			q := color.NRGBAModel.Convert(b.At(b.Bounds().Min.X+x, b.Bounds().Min.Y+y)).(color.NRGBA)
 			if p.A < 128 {
-				continue // a JPEG knows no holes
+				continue // JPEG has no transparency
 			}
 			if q.A < 128 {
 				return 255
@@ -159,7 +159,7 @@ func difference(a, b image.Image) float64 {
 	return sum / n
 }
 
-// bomb is a PNG that says it is as large as that and holds no pixels.
+// bomb returns a PNG that declares this size and contains no pixels.
 func bomb(width, height uint32, depth byte) []byte {
 	head := append([]byte("IHDR"), make([]byte, 13)...)
 	binary.BigEndian.PutUint32(head[4:], width)
@@ -188,7 +188,7 @@ func TestRefused(t *testing.T) {
 			var b strings.Builder
 			err := Write(t.Context(), &b, data, p, Screen{})
 			if (name == "no pixels" || p == ITerm2 && name == "a broken JPEG") && err == nil {
-				continue // it is sent as it is: the terminal finds out
+				continue // the file is sent unchanged, and the terminal detects the error
 			}
 			if err == nil || b.Len() > 0 {
 				t.Errorf("%s, protocol %d: %v, %d bytes", name, p, err, b.Len())
@@ -247,8 +247,8 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// FuzzWrite looks for panics, and for bytes of the image that reach the
-// terminal other than encoded.
+// FuzzWrite looks for panics, and for bytes of the image that reach the terminal
+// unencoded.
 func FuzzWrite(f *testing.F) {
 	for _, kind := range []string{"png", "jpeg", "gif"} {
 		f.Add(asBytes(f, sample(4, 4), kind))
@@ -256,7 +256,7 @@ func FuzzWrite(f *testing.F) {
 	f.Add([]byte("RIFF\x20\x00\x00\x00WEBPVP8L\x0a\x00\x00\x00\x2f\x00\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if info, err := Read(data); err == nil && info.Width*info.Height > 1<<20 {
-			return // it takes its time
+			return // too slow for a fuzz test
 		}
 		for p, allowed := range map[Protocol]string{
 			Kitty:  `^(\x1b_G[a-zA-Z0-9=,]*;[A-Za-z0-9+/=]*\x1b\\)*\n$`,

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Protocol is a way to show images. The zero value is none.
+// Protocol is a way to show images. The zero value is None.
 type Protocol uint8
 
 // The protocols.
@@ -15,7 +15,8 @@ const (
 	ITerm2          // iterm2.com/documentation-images.html: OSC 1337 ; File
 )
 
-// Parse parses the name of a protocol, or never for none. auto uses Detect.
+// Parse parses the name of a protocol. never means None; auto and "" detect the
+// protocol from the environment variables that env returns.
 func Parse(name string, env func(string) string) (Protocol, error) {
 	detected := detect(env)
 	p, ok := map[string]Protocol{"": detected, "auto": detected, "kitty": Kitty, "iterm2": ITerm2, "never": None}[name]
@@ -44,9 +45,9 @@ func detect(env func(string) string) Protocol {
 		return ITerm2
 	case strings.HasPrefix(term, "foot"), strings.HasPrefix(term, "mlterm"), strings.HasPrefix(term, "contour"),
 		strings.HasPrefix(term, "yaft"), strings.Contains(term, "sixel"):
-		return None // they support neither, and the variables below belong to an enclosing terminal
+		return None // supports neither; the variables below belong to an enclosing terminal
 	case env("XTERM_VERSION") != "" || env("VTE_VERSION") != "" || env("INSIDE_EMACS") != "":
-		return None // the same
+		return None // as above
 	}
 	switch env("TERM_PROGRAM") {
 	case "ghostty":

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/gif" // The formats of the image package are those that are imported.
+	_ "image/gif" // Registers the format with package image.
 	_ "image/jpeg"
 	"image/png"
 	"io"
@@ -43,7 +43,7 @@ type Screen struct {
 }
 
 // cells returns the columns and rows to scale an image to; 0, 0 if it fits
-// unscaled. The row of the prompt stays free. Characters of unknown size are
+// unscaled. One row is left free for the prompt. Characters of unknown size are
 // assumed to be 10 by 20 pixels, and a screen 80 by 24 characters.
 func (s Screen) cells(width, height int) (columns, rows int) {
 	cellWidth, cellHeight := 10, 20
@@ -68,15 +68,15 @@ func (s Screen) cells(width, height int) (columns, rows int) {
 }
 
 const (
-	maxPixels = 40_000_000      // of an image to show
-	maxBytes  = 4 << 20         // of one sequence of iTerm2: terminals drop much longer ones
-	maxTime   = 5 * time.Second // of decoding
-	chunk     = 4096            // maximum base64 in one sequence of kitty
+	maxPixels = 40_000_000      // maximum pixels of an image to show
+	maxBytes  = 4 << 20         // maximum length of one iTerm2 sequence: terminals drop much longer ones
+	maxTime   = 5 * time.Second // time limit for decoding
+	chunk     = 4096            // maximum base64 bytes in one kitty sequence
 )
 
 // Write shows an image, or the first frame of an animation (iTerm2 plays
-// animations), and ends the line. If the error is not that of w, nothing was
-// written.
+// animations), and ends the line. Unless the error is that of w, nothing
+// was written.
 func Write(ctx context.Context, w io.Writer, data []byte, p Protocol, s Screen) error {
 	info, err := Read(data)
 	if err != nil {
@@ -131,7 +131,7 @@ func asPNG(ctx context.Context, data []byte) ([]byte, error) {
 }
 
 // kitty sends a PNG in chunks and shows it (a=T). q=2 suppresses the terminal's
-// answer, which would appear as input of the shell.
+// response, which would appear as input to the shell.
 func kitty(data []byte, columns, rows int) []byte {
 	head := "a=T,f=100,q=2,"
 	if columns > 0 {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Environ is the variables of an environment by the [Key] of their names. A nil
-// Environ is empty.
+// Environ maps the [Key] of each variable's name to its value. A nil Environ is
+// empty.
 type Environ map[string]string
 
-// NewEnviron returns the variables in a list of "K=V" entries. The last entry
-// of a name wins.
+// NewEnviron returns the variables in a list of "K=V" entries. For duplicate names
+// the last entry wins.
 func NewEnviron(entries []string) Environ {
 	e := make(Environ, len(entries))
 	for _, entry := range entries {
@@ -40,7 +40,7 @@ func (e Environ) Home() string {
 }
 
 // Find returns the value of one variable in a list of "K=V" entries and whether
-// it is set. The last entry of a name wins.
+// it is set. For duplicate names the last entry wins.
 func Find(entries []string, name string) (string, bool) {
 	for _, entry := range slices.Backward(entries) {
 		if n, value, ok := Cut(entry); ok && Key(n) == Key(name) {

@@ -3,7 +3,7 @@
 //
 // It is the only implementation of this syntax. Package settings expands values
 // when they are used, package consent finds the variables that a value would
-// read, and others resolve paths below the home folder.
+// read, and other packages resolve paths below the home folder.
 package expand
 
 import (
@@ -41,10 +41,10 @@ func (l Lookup) Value(name string) (string, error) {
 }
 
 // Text replaces $VAR, ${VAR} and ${VAR:-default}, whose default is also used if
-// VAR is empty. $$ is a dollar sign, also in a default, and so is a $ before
-// anything except a name or a brace; ${} is empty. Values of variables are not
+// VAR is empty. $$ is a dollar sign, even in a default, and so is a $ that is not
+// followed by a name or a brace; ${} is empty. Values of variables are not
 // expanded again. A variable that is not set and has no default is an
-// [*UnsetError]; other errors are syntax errors. With an error the text is "".
+// [*UnsetError]; other errors are syntax errors. If there is an error, the text is "".
 func Text(s string, lookup Lookup) (string, error) {
 	if !strings.Contains(s, "$") {
 		return s, nil
@@ -94,7 +94,7 @@ func braced(s string, lookup Lookup, depth int) (value, after string, err error)
 	if end < 0 {
 		return "", "", errors.New("${ without a closing }; write $$ for a dollar sign")
 	}
-	if end == 0 { // ${} is empty; before text that looks like a reference, it makes it plain text
+	if end == 0 { // ${} is empty: it marks text that looks like a reference as plain text
 		return "", s[1:], nil
 	}
 	name, def, hasDefault := strings.Cut(s[:end], ":-")
@@ -187,7 +187,7 @@ func Names(s string) []string {
 // Escape returns text that expands to s.
 func Escape(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
-// Home replaces ~ at the beginning of a path by home. Other paths, and those of
+// Home replaces ~ at the beginning of a path with home. Other paths, and those of
 // other users (~name), are unchanged.
 func Home(path, home string) string {
 	if path == "~" && home != "" {

@@ -26,9 +26,9 @@ func TestText(t *testing.T) {
 		{"$$A $$ $", "$A $ $", ""},
 		{"pa$$word", "pa$word", ""},
 		{"${NONE:-a$$b}", "a$b", ""},
-		{"${NONE:-$${A}", "${A", ""}, // an escaped dollar opens no brace
+		{"${NONE:-$${A}", "${A", ""}, // an escaped dollar sign does not open a brace
 		{"$5 $! $-", "$5 $! $-", ""},
-		{"$DOLLAR", "$A", ""}, // what a variable holds is not expanded again
+		{"$DOLLAR", "$A", ""}, // the value of a variable is not expanded again
 		{"$CMD", "cmd:id", ""},
 		{"${ProgramFiles(x86)}\\x", "C:\\x", ""},
 		{"${A", "", "${ without a closing }"},
@@ -81,16 +81,16 @@ func TestHome(t *testing.T) {
 	}
 }
 
-func TestTheLastEntryOfANameCounts(t *testing.T) {
+func TestLastEntryOfNameWins(t *testing.T) {
 	e := NewEnviron([]string{"A=1", "broken", "", "A=2=3", "E="})
 	if got := e.Get("A"); got != "2=3" || len(e) != 2 {
 		t.Errorf("A = %q of %v", got, e)
 	}
 	if _, ok := e.Lookup("E"); !ok {
-		t.Error("an empty variable is not set")
+		t.Error("an empty variable is reported as not set")
 	}
 	if _, ok := e.Lookup("broken"); ok {
-		t.Error("an entry without = is set")
+		t.Error("an entry without = is reported as set")
 	}
 }
 
@@ -105,14 +105,14 @@ func FuzzText(f *testing.F) {
 			t.Errorf("%q became %q", s, got)
 		}
 		if err != nil && got != "" {
-			t.Errorf("%q: a value beside an error: %q", s, got)
+			t.Errorf("%q: a value in addition to an error: %q", s, got)
 		}
 		if escaped, err := Text(Escape(s), lookup); err != nil || escaped != s {
 			t.Errorf("%q escaped became %q, %v", s, escaped, err)
 		}
 		names := Names(s)
 		for _, value := range []string{"", "v", "unset"} {
-			_, _ = Text(s, func(name string) (string, bool) { // what it reads counts here
+			_, _ = Text(s, func(name string) (string, bool) { // only the names that it looks up matter
 				if !slices.Contains(names, name) {
 					t.Errorf("%q reads %s, names are %q", s, name, names)
 				}
@@ -130,6 +130,6 @@ func TestFind(t *testing.T) {
 		}
 	}
 	if _, ok := Find(entries, "C"); ok {
-		t.Error("C is set")
+		t.Error("C is reported as set")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// JSON expands every string value of a JSON document with a function.
+// JSON applies expand to every string value of a JSON document.
 func JSON(raw json.RawMessage, expand func(string) (string, error)) (json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

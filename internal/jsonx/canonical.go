@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// Canonical returns JSON with sorted keys, without white space and duplicate
-// keys, of which the last wins; numbers keep their text. For invalid JSON the
+// Canonical returns JSON with sorted keys and without white space; of duplicate keys
+// it keeps the last, and numbers keep their text. For invalid JSON the
 // first value is used; if there is none, the text is returned unchanged. Apart
 // from the spelling of numbers, two texts have the same meaning if and only if
 // their canonical forms are equal.
 //
-// The result is the same as of decoding and encoding, at a fraction of the
+// The result is the same as that of decoding and encoding, at a fraction of the
 // cost, which matters because listings canonicalize every schema.
 func Canonical(raw json.RawMessage) string { return string(AppendCanonical(nil, raw)) }
 
@@ -34,12 +34,12 @@ func AppendCanonical(dst []byte, raw json.RawMessage) []byte {
 	return c.out
 }
 
-// canonizer rewrites valid JSON; pos is the position in raw.
+// canonizer writes the canonical form of valid JSON; pos is the position in raw.
 type canonizer struct {
 	raw     []byte
 	pos     int
 	out     []byte
-	members []writtenMember // of the objects that contain pos
+	members []writtenMember // members of the objects that contain pos
 	scratch []byte
 }
 

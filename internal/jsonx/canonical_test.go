@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// decodedAndEncoded is what Canonical has to give: fingerprints that people
-// have approved depend on it.
+// decodedAndEncoded returns what Canonical must return, because fingerprints that
+// people have approved depend on it.
 func decodedAndEncoded(raw json.RawMessage) string {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

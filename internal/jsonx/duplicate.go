@@ -13,11 +13,11 @@ func DuplicateKey(data []byte) (key string, ok bool) {
 	return p.twice, err == nil && p.Duplicate
 }
 
-// mayRepeat reports whether an object in valid JSON has a duplicate key, or more
-// keys than are searched here. Listings check every tool, and hardly any has one.
+// mayRepeat reports whether an object in valid JSON has a duplicate key, or too many
+// keys for a linear search. It is fast because listings check every tool.
 func mayRepeat(raw []byte) bool {
-	var keys [][]byte // of the objects that contain i
-	var open []int    // how many of them each open bracket began with; -1: an array
+	var keys [][]byte // keys of the objects that contain i
+	var open []int    // for each open bracket, the number of keys before it; -1 for an array
 	atKey := false
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {

@@ -19,8 +19,8 @@ func Marshal(v any) ([]byte, error) {
 	return b.Bytes()[:b.Len()-1], nil // without the newline
 }
 
-// Decode decodes one JSON value as json.Unmarshal does into an any, but with
-// numbers as json.Number, which keeps their text.
+// Decode decodes one JSON value like json.Unmarshal into an any, but with numbers as
+// json.Number, which keeps their text.
 func Decode(data []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -34,8 +34,8 @@ func Decode(data []byte) (any, error) {
 	return v, nil
 }
 
-// DecodeKnown decodes JSON into v, which must have a field for each key. Errors
-// do not mention the package that found them.
+// DecodeKnown decodes JSON into v, which must have a field for each key. Error
+// messages do not have the prefix of encoding/json.
 func DecodeKnown(data []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
@@ -54,7 +54,7 @@ func Quote(s string) string { return string(AppendQuote(nil, s)) }
 func AppendQuote(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
-	start := 0 // start of what is not appended yet
+	start := 0 // start of the text that is not appended yet
 	for i, r := range s {
 		switch {
 		case r == '\uFFFD' && !strings.HasPrefix(s[i:], "\uFFFD"): // an invalid byte
@@ -88,8 +88,7 @@ func appendName(dst []byte, name string) []byte {
 	return append(append(append(dst, '"'), name...), '"')
 }
 
-// quoted is Quote with a fast path for schema keywords, which are most
-// frequent.
+// quoted is Quote with a fast path for the most frequent schema keywords.
 func quoted(s string) string {
 	switch s {
 	case "type":

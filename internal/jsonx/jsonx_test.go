@@ -108,9 +108,9 @@ func TestParseMends(t *testing.T) {
 	}
 }
 
-// TestTreesShareNothingThatGrows: values lie side by side in the parser's
-// memory, so that what is added to one must go elsewhere.
-func TestTreesShareNothingThatGrows(t *testing.T) {
+// TestValuesGrowIndependently adds members to values that are adjacent in the
+// parser's memory, which must not overwrite their neighbors.
+func TestValuesGrowIndependently(t *testing.T) {
 	v, err := Parse([]byte(`[{"a":1},{"b":2},[3],[4]]`), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestTreesShareNothingThatGrows(t *testing.T) {
 	members := v.Items[0].Members
 	v.Items[0].Remove("a")
 	if members[0].Name != "a" || members[1].Name != "new" {
-		t.Errorf("who goes over the members sees others than were there: %v", members)
+		t.Errorf("a loop over the old members sees changed members: %v", members)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestPointers(t *testing.T) {
 		}
 	}
 	if at(v, "") != v {
-		t.Error("the empty pointer is the whole")
+		t.Error("the empty pointer must denote the whole document")
 	}
 }
 
@@ -182,7 +182,7 @@ func TestChanges(t *testing.T) {
 	v.Rename("c", "d/e")
 	v.Get("d/e").Items[0] = NewString("new")
 	if !v.Remove("a") || v.Remove("a") {
-		t.Error("a is removed once")
+		t.Error("Remove must report true once for a")
 	}
 	if got, want := string(v.AppendTo(nil)), `{"b":"\"\n","d/e":["new",false,null]}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -191,11 +191,11 @@ func TestChanges(t *testing.T) {
 		t.Errorf("the copy is %s, want %s", got, want)
 	}
 	if !v.Get("b").IsText("\"\n") || at(v, "/d~1e/0").Text() != "new" || at(v, "/d~1e/3") != nil || at(v, "/b/x") != nil {
-		t.Error("reading what was set")
+		t.Error("Get does not return the value that was set")
 	}
 	var none *Value
 	if none.Get("a") != nil || none.Text() != "" || none.Is(Null) || !none.Is(None) {
-		t.Error("what is not there has nothing")
+		t.Error("methods of a missing value must return zero values")
 	}
 	if data, err := json.Marshal(map[string]any{"v": copied.Get("c")}); err != nil || string(data) != `{"v":[true,false,null]}` {
 		t.Errorf("%s, %v", data, err)
@@ -212,7 +212,7 @@ func TestRaw(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := Get(raw, "a"); !IsNull(got) {
-		t.Errorf("the last value counts, got %s", got)
+		t.Errorf("got %s, want the last value", got)
 	}
 	if s, ok := Text(Get(raw, "b")); !ok || s != "😀" {
 		t.Errorf("%q", s)
@@ -227,7 +227,7 @@ func TestRaw(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	if _, ok := Elements(json.RawMessage(`{}`)); ok {
-		t.Error("an object is no array")
+		t.Error("an object is accepted as an array")
 	}
 	for text, want := range map[string]Kind{"": None, " {": Object, "[": Array, `"`: String, "t": True, "f": False, "n": Null, "-1": Number, "0": Number, "x": None} {
 		if got := KindOf(json.RawMessage(text)); got != want {
@@ -236,7 +236,7 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-func TestFlattenKeepsWhatIsShallow(t *testing.T) {
+func TestFlattenKeepsShallowValues(t *testing.T) {
 	for in, want := range map[string]string{
 		`[[[1]],2]`:            `[[null],2]`,
 		`[{"a":{"b":[1]}},3]`:  `[{"a":null},3]`,
@@ -273,18 +273,18 @@ func TestMarshal(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	if _, err := Marshal(func() {}); err == nil {
-		t.Error("a function has no JSON")
+		t.Error("a function was encoded")
 	}
 	if v, err := Decode([]byte(`[1.50]`)); err != nil || v.([]any)[0] != json.Number("1.50") {
 		t.Errorf("%v, %v", v, err)
 	}
 	if _, err := Decode([]byte(`1 2`)); err == nil {
-		t.Error("text behind a value passes")
+		t.Error("text after the value is accepted")
 	}
 }
 
-// FuzzJSON holds this package against encoding/json: both take the same texts,
-// and see the same values in them.
+// FuzzJSON compares this package with encoding/json: both must accept the same texts
+// and decode the same values.
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{
 		`{"b":[1,2.50,-0e+1],"a":{"x":"\ud83d\ude00\n\/","y":null},"a":true}`, `"\ud800\u2028<&>"`, "\"\xff\"", `[01]`, `[1,]`, `{"a":1 }x`, ` [ { } , [ ] ] `, `1e400`, `"`, `{`,
@@ -315,7 +315,7 @@ func FuzzJSON(f *testing.F) {
 		if _, twice := DuplicateKey(data); twice != (err == nil && p.Duplicate) {
 			t.Fatalf("duplicate key: %v", twice)
 		}
-		if err != nil { // looking must end without a panic all the same
+		if err != nil { // reading invalid JSON must not panic
 			Elements(data)
 			Get(data, "a")
 			Text(data)
@@ -331,12 +331,12 @@ func FuzzJSON(f *testing.F) {
 			}
 		}
 		if tree, whole := Canonical(v.AppendTo(nil)), Canonical(data); tree != whole {
-			t.Errorf("the tree has the canonical form %s, the text %s", tree, whole)
+			t.Errorf("canonical form of the tree %s, of the text %s", tree, whole)
 		}
 	})
 }
 
-// rawCopy writes a value by what the looking functions tell of it.
+// rawCopy writes a value with the results of Members, Elements and Text.
 func rawCopy(dst []byte, raw json.RawMessage) []byte {
 	raw = bytes.TrimSpace(raw)
 	switch KindOf(raw) {

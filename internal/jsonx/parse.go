@@ -9,14 +9,14 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Options say which JSON is accepted. The zero value accepts what encoding/json
-// accepts.
+// Options determines which JSON is accepted. The zero value accepts the same JSON as
+// encoding/json.
 type Options struct {
 	// Depth is the maximum nesting of objects and arrays; 0 means 10,000.
 	Depth int
 	// Strict rejects invalid UTF-8 and duplicate keys.
 	Strict bool
-	// Number returns what is wrong with the text of a number; "" if nothing is.
+	// Number checks the text of a number and returns what is wrong with it, or "".
 	// nil accepts all numbers.
 	Number func(token string) string
 }
@@ -25,7 +25,7 @@ type Options struct {
 const maxDepth = 10_000
 
 // Parse parses one JSON value that may be followed only by white space. Like
-// encoding/json it replaces invalid UTF-8 and half surrogate pairs by U+FFFD.
+// encoding/json it replaces invalid UTF-8 and unpaired surrogates with U+FFFD.
 // For a duplicate key it keeps the last value in the position of the first. The
 // error is a *[SyntaxError].
 func Parse(data []byte, o Options) (*Value, error) {
@@ -51,7 +51,7 @@ type Parser struct {
 	scanner
 	src    string // the data, of which tokens are parts
 	checks bool   // do not build a tree
-	// Memory of trees.
+	// Memory for trees.
 	values  []Value
 	members []Member
 	items   []*Value
@@ -76,7 +76,7 @@ func (p *Parser) parse(data []byte) (*Value, *SyntaxError) {
 			at := invalidUTF8(p.src)
 			return nil, &SyntaxError{Offset: at, Message: fmt.Sprintf("invalid UTF-8 at byte %d", at)}
 		}
-		p.src = strings.Map(func(r rune) rune { return r }, p.src) // U+FFFD for each bad byte
+		p.src = strings.Map(func(r rune) rune { return r }, p.src) // U+FFFD for each invalid byte
 		p.data = []byte(p.src)
 	}
 	p.values, p.members, p.items = p.values[:0], p.members[:0], p.items[:0]
@@ -152,8 +152,8 @@ func (p *Parser) checkedNumber() (string, *SyntaxError) {
 	return token, err
 }
 
-// alloc returns a value in the parser's own memory. Full memory is left to the
-// trees that point to it, and a larger block is allocated.
+// alloc returns a value in the parser's own memory. When the block is full, it is
+// left to the trees that point to it, and a larger block is allocated.
 func (p *Parser) alloc(v Value) *Value {
 	if p.checks {
 		return nil
@@ -199,7 +199,7 @@ func (p *Parser) object(depth int) (*Value, *SyntaxError) {
 }
 
 // member parses a key and its value into the object that starts at base,
-// replacing the value of the same key. It returns the index of names.
+// replacing the value of the same key. It returns the updated index of names.
 func (p *Parser) member(base int, seen map[string]int, depth int) (map[string]int, *SyntaxError) {
 	token, err := p.string()
 	if err != nil {

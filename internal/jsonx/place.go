@@ -37,8 +37,8 @@ func Tokens(pointer string) iter.Seq[string] {
 	}
 }
 
-// Index returns the index that a token of a pointer means in an array of n
-// elements; -1 if it is invalid.
+// Index returns the index that a token of a pointer denotes in an array of n
+// elements, or -1 if it is invalid.
 func Index(token string, n int) int {
 	i, err := strconv.Atoi(token)
 	if err != nil || i < 0 || i >= n {
@@ -74,7 +74,7 @@ func (v *Value) Walk(key string, visit func(key string, v *Value)) {
 	}
 }
 
-// SetPos gives v and everything below it one position.
+// SetPos sets the position of v and of everything below it.
 func (v *Value) SetPos(p Pos) {
 	v.Pos = p
 	for _, item := range v.Items {
@@ -103,7 +103,7 @@ func (v *Value) Locate(pointer string) Pos {
 	return at
 }
 
-// Lines converts offsets in a text to lines and columns. It is not safe for
+// Lines converts offsets in a text to line and column numbers. It is not safe for
 // concurrent use.
 type Lines struct {
 	data   []byte

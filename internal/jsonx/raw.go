@@ -9,8 +9,8 @@ import (
 )
 
 // The functions in this file read JSON without copying it: they return slices
-// of the given bytes. They expect valid JSON (json.Valid) and return nothing
-// for anything else.
+// of the given bytes. They expect valid JSON (json.Valid); for
+// other text they return no value.
 
 // Members yields the members of an object in order, including duplicates. A
 // value that is not an object has none.
@@ -69,7 +69,7 @@ func Get(raw json.RawMessage, key string) json.RawMessage {
 }
 
 // Text returns the value of a string; false if raw is not a string. Invalid
-// UTF-8 and half surrogate pairs become U+FFFD.
+// UTF-8 and unpaired surrogates become U+FFFD.
 func Text(raw json.RawMessage) (string, bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
@@ -130,11 +130,11 @@ func Depth(raw json.RawMessage) int {
 	return deepest
 }
 
-// Flatten replaces values that are nested more than most levels deep by null,
-// for decoders that would reject the whole text.
+// Flatten replaces values that are nested more than most levels deep with null, for
+// decoders that would reject the whole text.
 func Flatten(raw json.RawMessage, most int) json.RawMessage {
 	out := make(json.RawMessage, 0, len(raw))
-	depth, start := 0, 0 // start of what is not in out yet
+	depth, start := 0, 0 // start is that of the text that is not in out yet
 	for i := 0; i >= 0 && i < len(raw); {
 		switch c := raw[i]; {
 		case c == '"':
@@ -161,8 +161,8 @@ func Flatten(raw json.RawMessage, most int) json.RawMessage {
 // IsNull reports whether raw is null or empty.
 func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// open returns the index of the first element after an opening bracket, or that
-// of the closing bracket if there is none; -1 if raw is something else.
+// open returns the index of the first element after an opening bracket, or of the
+// closing bracket if there is no element; -1 if raw does not begin with bracket.
 func open(raw []byte, bracket byte) int {
 	i := space(raw, 0)
 	if i >= len(raw) || raw[i] != bracket {

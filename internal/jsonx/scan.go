@@ -28,7 +28,7 @@ type scanner struct {
 	data []byte
 	pos  int // of the next byte
 
-	surrogate bool // an escape may be half of a surrogate pair
+	surrogate bool // a string may have an unpaired surrogate
 }
 
 // peek skips white space and returns the byte after it. At the end of the text
@@ -63,13 +63,13 @@ func (s *scanner) fail(format string, args ...any) *SyntaxError {
 	return &SyntaxError{Offset: s.pos, Message: fmt.Sprintf(format, args...)}
 }
 
-// place describes the position of the scanner for a person.
+// place describes the position of the scanner for messages.
 func (s *scanner) place() string {
 	line, column := NewLines(s.data).At(s.pos)
 	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
-// unexpected is the error for the next byte; where describes its context.
+// unexpected returns the error for the next byte; where describes its context.
 func (s *scanner) unexpected(where string) *SyntaxError {
 	c, ok := s.peek()
 	if !ok {
@@ -78,10 +78,10 @@ func (s *scanner) unexpected(where string) *SyntaxError {
 	return s.invalid(c, where)
 }
 
-// early is the error for a text that ends within what begins at pos.
+// early returns the error for a text that ends too early.
 func (s *scanner) early() *SyntaxError { return s.fail("unexpected end, at %s", s.place()) }
 
-// invalid is the error for a byte in what begins at pos.
+// invalid returns the error for an unexpected byte; where describes its context.
 func (s *scanner) invalid(c byte, where string) *SyntaxError {
 	return s.fail("unexpected character %s, at %s", strings.TrimRight(quoteByte(c)+" "+where, " "), s.place())
 }

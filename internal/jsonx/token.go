@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// The methods of scanner below skip a token. If it is wrong, they say in what, and
-// stay at the wrong byte or the end of the text; "" means that nothing is wrong.
+// The methods of scanner below skip a token. If it is invalid, they return where,
+// such as "in a string", and stop at the invalid byte or the end of the text;
+// otherwise they return "".
 
 // text skips a string after its opening quote.
 func (s *scanner) text() (wrongIn string) {
@@ -32,10 +33,10 @@ func (s *scanner) text() (wrongIn string) {
 	}
 }
 
-// plain returns the index of the first byte that cannot stand for itself in a
-// string: a quote, a backslash or a control character. It looks at eight bytes at a
-// time: one of them is such a byte if the subtraction borrows from its highest bit,
-// and no byte before it borrows.
+// plain returns the index of the first byte that a string cannot contain literally: a
+// quote, a backslash or a control character. It checks eight bytes at a time: the
+// first such byte is the first one whose highest bit is set by the subtractions,
+// because a borrow affects only later bytes.
 func plain(data []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for i+8 <= len(data) {
@@ -116,8 +117,8 @@ func (s *scanner) number() (wrongIn string) {
 	return ""
 }
 
-// digits returns the index after the digits at i; -1 if there are none, and stays
-// there.
+// digits returns the index after the digits at i. If there are none, it returns -1
+// and stops at i.
 func (s *scanner) digits(i int) int {
 	start := i
 	for i < len(s.data) && s.data[i]-'0' <= 9 {
@@ -174,8 +175,8 @@ func (p *Parser) string() (string, *SyntaxError) {
 	return token, nil
 }
 
-// mendSurrogates rewrites a string that has half a surrogate pair, for which
-// strict readers reject the whole document.
+// mendSurrogates replaces unpaired surrogates in a string, because of which strict
+// parsers would reject the whole document.
 func mendSurrogates(token string) string {
 	text := unquote(token)
 	if !strings.ContainsRune(text, utf8.RuneError) {

@@ -3,17 +3,17 @@ package jsonx
 // maxNesting is the maximum nesting that encoding/json accepts.
 const maxNesting = 10000
 
-// Valid reports whether data is one JSON value, like [json.Valid] but many times
-// as fast, because all data from servers is checked with it.
+// Valid reports whether data is one JSON value. It is like [json.Valid] but many times
+// faster, because all data from servers is checked with it.
 func Valid(data []byte) bool {
 	s := scanner{data: data}
 	return s.value() && s.skipSpace() == len(data)
 }
 
-// value skips a value with all that it contains.
+// value skips a value with everything in it.
 func (s *scanner) value() bool {
 	var few [64]byte
-	open := few[:0] // the brackets that close what is open
+	open := few[:0] // the closing brackets of the open objects and arrays
 	for {
 		c := s.next()
 		if c == '{' || c == '[' {
@@ -54,7 +54,7 @@ func (s *scanner) value() bool {
 // key skips the key of a member and the colon after it.
 func (s *scanner) key() bool { return s.next() == '"' && s.text() == "" && s.next() == ':' }
 
-// scalar skips the rest of what begins with c.
+// scalar skips the rest of a scalar that begins with c.
 func (s *scanner) scalar(c byte) bool {
 	switch c {
 	case '"':

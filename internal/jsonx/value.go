@@ -46,7 +46,7 @@ func (k Kind) String() string {
 // methods treat nil as a missing value.
 type Value struct {
 	Kind    Kind
-	Pos              // where it begins; only in documents that people write
+	Pos              // position; zero unless the reader recorded it
 	Token   string   // of a scalar: its JSON text, including quotes
 	Members []Member // of an object; names are unique
 	Items   []*Value // of an array
@@ -55,7 +55,7 @@ type Value struct {
 // Member is one key of an object with its value.
 type Member struct {
 	Name  string // decoded
-	Pos          // of the name
+	Pos          // position of the name
 	Value *Value
 }
 
@@ -103,7 +103,7 @@ func NewBool(b bool) *Value {
 // NewNull returns null.
 func NewNull() *Value { return &Value{Kind: Null, Token: "null"} }
 
-// Is reports whether v is of a kind; the kind of nil is None.
+// Is reports whether v is of kind k. The kind of nil is None.
 func (v *Value) Is(k Kind) bool { return v != nil && v.Kind == k || v == nil && k == None }
 
 // Text returns the value of a string; "" if v is not a string.

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Work that takes more memory than it may is ended.
+// Work that exceeds its memory limit is canceled.
 func TestLimit(t *testing.T) {
 	ctx, stop := Limit(t.Context(), 1<<20)
 	defer stop()
@@ -20,7 +20,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// Work that never looks at its context is not waited for.
+// Await does not wait for work that ignores its context.
 func TestAwait(t *testing.T) {
 	if v, err := Await(t.Context(), func() int { return 7 }); v != 7 || err != nil {
 		t.Error(v, err)

@@ -6,8 +6,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// isAboutRefs reports whether a keyword is a reference, or is only about
-// references.
+// isAboutRefs reports whether a keyword is a reference or only supports references.
 func isAboutRefs(keyword string) bool {
 	switch keyword {
 	case "$ref", "$defs", "definitions", "$schema", "$id", "id", "$anchor", "$comment":
@@ -16,8 +15,8 @@ func isAboutRefs(keyword string) bool {
 	return false
 }
 
-// merge returns one schema for the values that all in the list describe, the last
-// of which has no reference. It is made once for start.
+// merge returns one schema for the values that match all schemas in the list, the last
+// of which has no reference. The result is cached for start.
 func (r *Refs) merge(start *jsonx.Value, list []*jsonx.Value) *jsonx.Value {
 	last := list[len(list)-1]
 	if len(list) == 1 || !last.Is(jsonx.Object) {
@@ -38,9 +37,9 @@ func (r *Refs) merge(start *jsonx.Value, list []*jsonx.Value) *jsonx.Value {
 	return out
 }
 
-// Add adds a keyword that applies too to an object schema, whose own keyword of
-// that name takes precedence where both cannot be expressed in one. It changes no
-// value that s had before.
+// Add adds a keyword that applies as well to an object schema. If s has a keyword of
+// that name and both cannot be combined, that of s takes precedence. Add does not
+// modify the existing values of s.
 func Add(s *jsonx.Value, m jsonx.Member) {
 	old := s.Get(m.Name)
 	switch {
@@ -61,8 +60,8 @@ func Add(s *jsonx.Value, m jsonx.Member) {
 	}
 }
 
-// newMembers returns the members of an object, and those of another whose names
-// it does not have.
+// newMembers returns the members of first, followed by those of second whose names
+// first does not have.
 func newMembers(first, second *jsonx.Value) []jsonx.Member {
 	have := first.ByName()
 	out := slices.Clone(first.Members)
@@ -74,7 +73,7 @@ func newMembers(first, second *jsonx.Value) []jsonx.Member {
 	return out
 }
 
-// AddNames adds to a list of names those of another that it does not have.
+// AddNames appends to a list of names those of names that it does not contain.
 func AddNames(to, names []*jsonx.Value) []*jsonx.Value {
 	have := make(map[string]bool, len(to))
 	for _, v := range to {

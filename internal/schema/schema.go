@@ -14,7 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// Content is the kind of value of a keyword.
+// Content is the kind of value that a keyword has.
 type Content uint8
 
 // The kinds of values of keywords.
@@ -82,7 +82,7 @@ const maxChain = 64
 // no more than its size. It is not safe for concurrent use.
 type Refs struct {
 	root *jsonx.Value
-	keys map[*jsonx.Value]map[string]*jsonx.Value // of large objects
+	keys map[*jsonx.Value]map[string]*jsonx.Value // members of large objects
 
 	names  map[string]*jsonx.Value       // schemas by their own names; nil until needed
 	merged map[*jsonx.Value]*jsonx.Value // results of Resolve with keywords of several schemas
@@ -95,14 +95,14 @@ func NewRefs(root *jsonx.Value) *Refs { return &Refs{root: root} }
 func (r *Refs) Root() *jsonx.Value { return r.root }
 
 // Resolve follows the $ref of s, and those of its targets, to a schema without
-// one. If other keywords stand next to a reference, the result has them too, so
-// that it describes the same values as s.
+// one. If a schema has other keywords next to its reference, the result has them too,
+// so that it describes the same values as s.
 func (r *Refs) Resolve(s *jsonx.Value) (*jsonx.Value, error) {
 	if found := r.merged[s]; found != nil {
 		return found, nil
 	}
 	start := s
-	var beside []*jsonx.Value // schemas on the way that say more than their reference
+	var beside []*jsonx.Value // schemas on the way that have other keywords
 	for range maxChain {
 		ref := s.Get("$ref")
 		if !ref.Is(jsonx.String) {
@@ -145,8 +145,7 @@ func (r *Refs) Lookup(ref string) *jsonx.Value {
 	return v
 }
 
-// byName returns the schema that has a name of its own: an anchor after "#", or
-// an $id.
+// byName returns the schema with a name of its own: "#" and an anchor, or an $id.
 func (r *Refs) byName(ref string) *jsonx.Value {
 	if r.names == nil {
 		r.names = map[string]*jsonx.Value{}
@@ -171,7 +170,7 @@ func (r *Refs) collectNames(s *jsonx.Value) {
 	}
 }
 
-// manyMembers is the number of members from which a map is faster than a linear
+// manyMembers is the number of members above which a map is faster than a linear
 // search for each reference.
 const manyMembers = 32
 

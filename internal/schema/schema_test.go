@@ -31,10 +31,10 @@ func TestWithin(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for range Within(s) {
-		break // stops where its reader does
+		break // the iterator must stop too
 	}
 	for range Within(nil) {
-		t.Error("nothing has no schemas")
+		t.Error("a nil value yields a schema")
 	}
 }
 
@@ -85,7 +85,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestResolveMerges shows what a reference with keywords next to it means.
+// TestResolveMerges resolves references that have keywords next to them.
 func TestResolveMerges(t *testing.T) {
 	for name, c := range map[string]struct{ beside, target, want string }{
 		"text":          {`"description":"own"`, `{"description":"d","type":"string"}`, `{"description":"own","type":"string"}`},
@@ -134,7 +134,7 @@ func TestTypes(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if !HoldsNull(parse(t, `[1,null]`).Items) || HoldsNull(parse(t, `[0,"null",[null]]`).Items) {
-		t.Error("null among values")
+		t.Error("HoldsNull is wrong")
 	}
 }
 

@@ -42,13 +42,13 @@ func TypeOf(v *jsonx.Value) string {
 	return "boolean"
 }
 
-// HoldsNull reports whether values include null.
+// HoldsNull reports whether values contains null.
 func HoldsNull(values []*jsonx.Value) bool {
 	return slices.ContainsFunc(values, func(v *jsonx.Value) bool { return v.Is(jsonx.Null) })
 }
 
-// AllowNull writes OpenAPI's nullable, which Gemini's schemas have too, as JSON
-// Schema says it.
+// AllowNull replaces OpenAPI's nullable, which Gemini's schemas use too, by its
+// equivalent in JSON Schema.
 func AllowNull(s *jsonx.Value) {
 	typ := s.Get("type")
 	if !s.Get("nullable").Is(jsonx.True) || typ == nil {

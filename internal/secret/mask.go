@@ -10,8 +10,8 @@ import (
 )
 
 // MaskKnown masks what is recognizable as a secret: tokens of known services, private
-// keys in PEM, the user part of URLs, and the values of query parameters with telling
-// names, except variables ($NAME).
+// keys in PEM, the user part of URLs, and the values of query parameters whose names
+// indicate secrets, except variables ($NAME).
 func MaskKnown(s string) string {
 	if strings.Contains(s, "://") {
 		s = maskURLs(s)
@@ -29,13 +29,13 @@ func MaskKnown(s string) string {
 	return s
 }
 
-// mask is MaskKnown for free text, such as a shell command or a message, in
-// which it also masks values with a telling name: "PASSWORD=x", "--token x",
-// "Authorization: Bearer x", and passwords such as in "mysql -px".
+// mask is MaskKnown for free text, such as a shell command or a message. It also masks
+// values whose names indicate secrets, as in "PASSWORD=x", "--token x" and
+// "Authorization: Bearer x", and passwords as in "mysql -px".
 func mask(s string) string { return MaskKnown(maskShort(maskAssigned(s))) }
 
-// maskPrivateKeys masks private keys in PEM. A key without an end reaches to the end
-// of the text.
+// maskPrivateKeys masks private keys in PEM. A key without an end line is masked to
+// the end of the text.
 func maskPrivateKeys(s string) string {
 	const begins, ends = "PRIVATE KEY-----", "-----END "
 	var b strings.Builder
@@ -104,7 +104,7 @@ func maskURL(rest string) string {
 	return authority + path
 }
 
-// maskAssigned masks values with a telling name in free text.
+// maskAssigned masks values whose names indicate secrets in free text.
 func maskAssigned(text string) string {
 	if !strings.ContainsAny(text, "=:-") {
 		return text
@@ -153,7 +153,7 @@ func maskPassword(b *strings.Builder, rest string) string {
 func userOptions() []string { return []string{"-u", "--user", "--proxy-user", "-U"} }
 
 // maskNext writes the masked beginning of rest, up to a quote or one of the
-// characters in stops, and returns what follows it. It keeps quotes, also escaped
+// characters in stops, and returns what follows it. It keeps quotes, even escaped
 // ones, and the scheme of a header.
 func maskNext(b *strings.Builder, rest, stops string) string {
 	after := strings.TrimLeft(rest, " \t")
@@ -177,9 +177,9 @@ func maskNext(b *strings.Builder, rest, stops string) string {
 	return value[end:]
 }
 
-// Args masks what looks like a secret in a command's words, including the
-// values of options with telling names. It keeps references that only say where
-// a secret comes from.
+// Args masks apparent secrets in the words of a command, including the values of
+// options whose names indicate secrets. It keeps references that only say where a
+// secret comes from.
 func Args(args []string) []string {
 	out := make([]string, len(args))
 	before := ""
@@ -189,7 +189,7 @@ func Args(args []string) []string {
 	return out
 }
 
-// Word is Args for one word after another, "" if it is the first.
+// Word is Args for one word; before is the word before it, or "".
 func Word(before, word string) string {
 	if opens(before) && !strings.HasPrefix(word, "-") {
 		return Source(word)
@@ -203,8 +203,8 @@ func Word(before, word string) string {
 	return MaskKnown(word)
 }
 
-// header masks a word that is a header with a telling name, also after -H:
-// "Authorization: Bearer x". It keeps a variable.
+// header masks a word that is a header whose name indicates a secret, such as
+// "Authorization: Bearer x", optionally after -H. It keeps a variable.
 func header(word string) (masked string, ok bool) {
 	name, value, found := strings.Cut(word, ":")
 	option, rest, assigned := strings.Cut(name, "=")
@@ -228,7 +228,7 @@ func opens(word string) bool {
 	return strings.HasPrefix(word, "-") && !strings.Contains(word, "=") && Named(word)
 }
 
-// Source shows only where a secret in the settings comes from: variables, the
+// Source masks a secret in the settings but shows where it comes from: variables, the
 // references env: and file:, and the program of cmd:.
 func Source(value string) string {
 	kind, target, _ := strings.Cut(value, ":")
@@ -244,9 +244,9 @@ func Source(value string) string {
 	return Masked
 }
 
-// Value masks decoded JSON in place and returns it: in strings what [MaskKnown] masks
-// and values with a telling name, strings and numbers with a telling key, and in lists
-// the word after an option with a telling name. name is the key of v, "" if none.
+// Value masks decoded JSON in place and returns it: secrets in strings, strings and
+// numbers whose keys indicate secrets, and in lists the word after an option whose
+// name indicates a secret. name is the key of v, or "".
 func Value(name string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -277,8 +277,8 @@ func Value(name string, v any) any {
 	return v
 }
 
-// minLength is the minimum length of a known secret that is masked: masking "1"
-// would make every text unreadable and hide nothing.
+// minLength is the minimum length of a known secret that is masked, because masking
+// "1" would make every text unreadable and hide nothing.
 const minLength = 6
 
 // NewReplacer returns a replacer that masks values that are known to be secret,

@@ -3,9 +3,9 @@
 // servers. It catches mistakes but is no guarantee: a secret without any
 // indication is not masked.
 //
-// [Named] is the only list of names. [MaskKnown] is for free
-// text, [Args] for the words of a command, [Value] for decoded JSON, [NewReplacer] for secrets whose
-// values are known.
+// [Named] decides which names indicate secrets. [MaskKnown] is for free text, [Args]
+// for the words of a command, [Value] for decoded JSON, and [NewReplacer] for secrets
+// whose values are known.
 package secret
 
 import (
@@ -15,7 +15,7 @@ import (
 	"unicode"
 )
 
-// Masked replaces a secret.
+// Masked is the text that replaces a secret.
 const Masked = "***"
 
 // Named reports whether the name of a variable, a header, an option, a param or
@@ -51,7 +51,7 @@ func short(word string) bool {
 	return false
 }
 
-// tokenBody is the least length of a token without its prefix.
+// tokenBody is the minimum length of a token without its prefix.
 const tokenBody = 12
 
 // token reports whether a word begins like the tokens of known services.

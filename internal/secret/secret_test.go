@@ -16,14 +16,14 @@ func TestNamed(t *testing.T) {
 		"AWS_ACCESS_KEY_ID", "Authorization", "Proxy-Authorization", "GITHUB_TOKEN", "npm_auth", "X-Auth", "sig", "pat", "api%5Fkey", "-pw", "private.key",
 	} {
 		if !Named(name) {
-			t.Errorf("%q tells no secret", name)
+			t.Errorf("%q is not recognized as secret", name)
 		}
 	}
 	for _, name := range []string{
 		"", "-", "user", "path", "pattern", "author", "authority", "keyboard", "design", "signal", "passenger", "compassion", "hidden", "bypassed", "pathology",
 	} {
 		if Named(name) {
-			t.Errorf("%q tells a secret", name)
+			t.Errorf("%q is recognized as secret", name)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func FuzzMask(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		Args(strings.Fields(s))
 		if mask(s) == "" && s != "" {
-			t.Errorf("nothing is left of %q", s)
+			t.Errorf("%q became empty", s)
 		}
 	})
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 )
 
-// passwordOption returns the short option with which a program takes a password,
-// "" if there is none. apart says that the password may also be the next word;
-// behind mysql -p that is a database.
+// passwordOption returns the short option with which a program takes a password, or ""
+// if there is none. apart reports whether the password may also be the next word;
+// after mysql -p the next word is a database.
 func passwordOption(program string) (option string, apart bool) {
 	switch program {
 	case "mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlshow", "mysqlcheck", "mysqlpump", "mysqlslap",
@@ -23,14 +23,14 @@ func passwordOption(program string) (option string, apart bool) {
 	return "", false
 }
 
-// maskShort masks passwords in short options of programs that are known to take
-// them so, as in "mysql -pSECRET". Elsewhere -p is a port, a path or a project.
+// maskShort masks passwords in short options of programs that are known to accept
+// them, as in "mysql -pSECRET". For other programs -p is a port, a path or a project.
 func maskShort(text string) string {
 	if !strings.Contains(text, "-p") && !strings.Contains(text, "-a") {
 		return text
 	}
 	var b strings.Builder
-	option, apart := "", false // of the program before
+	option, apart := "", false // those of the last program
 	for rest := text; rest != ""; {
 		end := strings.IndexAny(rest, " \t\r\n;|&()`")
 		if end < 0 {
@@ -43,7 +43,7 @@ func maskShort(text string) string {
 		} else if short && option != "" && (value != "" || apart) && !isPort(value) {
 			b.WriteString(option)
 			rest = maskPlain(&b, rest[len(option):])
-			option = "" // it is given once: in sshpass -p x ssh -p 22 the other is a port
+			option = "" // the option occurs once: in sshpass -p x ssh -p 22 the second one is a port
 			continue
 		}
 		b.WriteString(word)
@@ -73,7 +73,8 @@ func maskPlain(b *strings.Builder, rest string) string {
 	return maskNext(b, rest, " \t\r\n\"'`;|&)")
 }
 
-// isPort reports whether a value is ports, as in docker run --name mysql -p3306:3306.
+// isPort reports whether a value is a port mapping, as in docker run --name mysql
+// -p3306:3306.
 func isPort(value string) bool {
 	return strings.Contains(value, ":") && strings.Trim(value, "0123456789.:") == ""
 }

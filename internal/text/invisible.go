@@ -76,9 +76,9 @@ func FirstInvisible(data []byte) int {
 	return -1
 }
 
-// printable reports whether eight bytes are printable ASCII: none has its highest
-// bit, and neither does one after 1 is added or a space subtracted. It may be false
-// for some that are.
+// printable reports whether eight bytes are printable ASCII: no byte has its highest
+// bit set, not even after adding 1 or subtracting a space. It may return false for
+// some printable bytes.
 func printable(w uint64) bool {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	return (w|(w+ones)|(w-ones*' '))&highs == 0

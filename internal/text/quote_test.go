@@ -21,9 +21,9 @@ func TestQuote(t *testing.T) {
 	}
 	long := strings.Repeat("é", 1000)
 	if got := len(Quote(long)); got != 205 {
-		t.Errorf("Quote gives %d bytes of a long text, want 200, an ellipsis and quotes", got)
+		t.Errorf("Quote returns %d bytes of a long text, want 200, an ellipsis and quotes", got)
 	}
 	if got := len(Escape(long)); got != 1000 {
-		t.Errorf("Escape gives %d bytes of a long text, want 1000", got)
+		t.Errorf("Escape returns %d bytes of a long text, want 1000", got)
 	}
 }

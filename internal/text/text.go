@@ -1,7 +1,6 @@
 // Package text shortens text without splitting a character, and extracts single
-// lines. It is for foreign text: names, messages, output. It also knows which
-// characters are invisible, for internal/ui, which makes text safe to
-// show.
+// lines. It is for untrusted text: names, messages, output. It also defines which
+// characters are invisible, for package ui, which makes text safe to show.
 package text
 
 import (
@@ -12,7 +11,7 @@ import (
 // Ellipsis shows where something was cut.
 const Ellipsis = "…"
 
-// Bytes is text in either form.
+// Bytes is the constraint for text, as a string or as bytes.
 type Bytes interface{ ~string | ~[]byte }
 
 // Head returns at most the first n bytes of s, without a split character.
@@ -39,8 +38,8 @@ func Tail[T Bytes](s T, n int) T {
 	return s[start:]
 }
 
-// Clip is Head with an ellipsis if something was cut, which is not counted in
-// n.
+// Clip is Head with an ellipsis if something was cut. n does not include the
+// ellipsis.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -71,7 +70,7 @@ func WholeRunes(b []byte) (whole, rest []byte) {
 	return b, nil
 }
 
-// Valid replaces each run of invalid UTF-8 bytes in s by U+FFFD.
+// Valid replaces each run of invalid UTF-8 bytes in s with U+FFFD.
 func Valid[T Bytes](s T) string { return strings.ToValidUTF8(string(s), "\uFFFD") }
 
 // FirstLine returns s up to its first line break.

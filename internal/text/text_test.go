@@ -101,7 +101,7 @@ func TestFirstSentence(t *testing.T) {
 	}
 }
 
-// What is looked at eight bytes at a time is found like what is looked at alone.
+// Checking eight bytes at a time finds the same offset as checking each byte.
 func TestFirstInvisibleInLongText(t *testing.T) {
 	for r := range rune(0x300) {
 		for before := range 17 {

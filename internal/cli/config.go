@@ -99,7 +99,7 @@ func (c *Config) Load(ctx context.Context) (*settings.Settings, []registry.Diagn
 			return nil, nil, err
 		}
 	}
-	c.set, c.diags = set, c.withNo(set.Project, diags)
+	c.set, c.diags = set, c.withRefusal(set.Project, diags)
 	return c.set, c.diags, nil
 }
 

@@ -142,7 +142,7 @@ func (x *Engine) Find(ctx context.Context, s *engine.Session, name string, q eng
 	f, err := s.Find(ctx, name, q)
 	x.NoteSlowServer(s, f.Registry)
 	if f.Registry != nil && !inDocs {
-		x.io.DiagnoseBeside(f.Registry.Diagnostics(), err)
+		x.io.DiagnoseExcept(f.Registry.Diagnostics(), err)
 	}
 	return f, err
 }
@@ -156,7 +156,7 @@ func (x *Engine) FindTools(ctx context.Context, s *engine.Session, name string, 
 	}
 	reg, tools, err := s.FindAll(ctx, name)
 	if reg != nil && !inDocs {
-		x.io.DiagnoseBeside(s.Diagnostics(reg), err)
+		x.io.DiagnoseExcept(s.Diagnostics(reg), err)
 	}
 	return reg, tools, err
 }

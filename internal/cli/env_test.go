@@ -128,24 +128,24 @@ func TestRefusedTrustIsRemembered(t *testing.T) {
 	untrusted := registry.Diagnostic{Code: settings.CodeProjectUntrusted, Message: "m"}
 	other := registry.Diagnostic{Code: "other", Message: "m"}
 	diags := func() []registry.Diagnostic { return []registry.Diagnostic{untrusted, other} }
-	if e.Config.SaidNo(p) || len(e.Config.withNo(p, diags())) != 2 {
+	if e.Config.DeclinedTrust(p) || len(e.Config.withRefusal(p, diags())) != 2 {
 		t.Error("reports a refusal before there was one")
 	}
-	e.Config.keepNo(t.Context(), p, p.Hash)
-	got := e.Config.withNo(p, diags())
-	if !e.Config.SaidNo(p) || len(got) != 2 || got[0] != other || !strings.Contains(got[1].Message, "you declined to trust this project: a.yaml and 1 more file;") {
-		t.Errorf("after a no: %t, %v", e.Config.SaidNo(p), got)
+	e.Config.saveRefusal(t.Context(), p, p.Hash)
+	got := e.Config.withRefusal(p, diags())
+	if !e.Config.DeclinedTrust(p) || len(got) != 2 || got[0] != other || !strings.Contains(got[1].Message, "you declined to trust this project: a.yaml and 1 more file;") {
+		t.Errorf("after a no: %t, %v", e.Config.DeclinedTrust(p), got)
 	}
 	changed, another, trusted := *p, *p, *p
 	changed.Hash, another.Root, trusted.Trusted = "2", "/q", true
-	if e.Config.SaidNo(&changed) || e.Config.SaidNo(&another) {
+	if e.Config.DeclinedTrust(&changed) || e.Config.DeclinedTrust(&another) {
 		t.Error("the refusal applies to other files or another project")
 	}
-	if got := e.Config.withNo(&trusted, diags()); len(got) != 2 || got[0] != untrusted {
+	if got := e.Config.withRefusal(&trusted, diags()); len(got) != 2 || got[0] != untrusted {
 		t.Errorf("a project trusted by a flag: %v", got)
 	}
-	e.Config.keepNo(t.Context(), p, "")
-	if e.Config.SaidNo(p) {
+	e.Config.saveRefusal(t.Context(), p, "")
+	if e.Config.DeclinedTrust(p) {
 		t.Error("the refusal was not withdrawn")
 	}
 }

@@ -159,9 +159,9 @@ func (o *IO) DiagnoseAll(diags []registry.Diagnostic) {
 // Warn is like Diagnose, for a single diagnostic.
 func (o *IO) Warn(d registry.Diagnostic) { o.Diagnose([]registry.Diagnostic{d}) }
 
-// DiagnoseBeside prints diagnostics except the one about the failure err of a source,
+// DiagnoseExcept prints diagnostics except the one about the failure err of a source,
 // because err itself is printed too.
-func (o *IO) DiagnoseBeside(diags []registry.Diagnostic, err error) {
+func (o *IO) DiagnoseExcept(diags []registry.Diagnostic, err error) {
 	for _, d := range diags {
 		if d.Code != "source_failed" || err == nil || err.Error() != d.Message {
 			o.Warn(d)
@@ -217,9 +217,9 @@ func namesSource(message, source string) bool {
 	return hasWord(message, source, true) || hasWord(message, source+"s", true) || isServer && strings.Contains(message, strconv.Quote(server))
 }
 
-// Beside returns the message of a failed source without the name of the source,
+// WithoutSource returns the message of a failed source without the name of the source,
 // for output next to that name.
-func Beside(message, source string) string {
+func WithoutSource(message, source string) string {
 	return strings.TrimPrefix(message, fmt.Sprintf("server %q: ", strings.TrimPrefix(source, registry.MCPPrefix)))
 }
 

@@ -48,10 +48,10 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 		select {
 		case sig := <-caught:
 			cancel(errSignal{sig})
-			out.WhenStuck(stuckWrite, func() { endAtOnce(sig) })
+			out.WhenStuck(stuckWrite, func() { exitNow(sig) })
 		case <-running:
 		}
-		endAtOnce(<-caught)
+		exitNow(<-caught)
 	}()
 
 	if p.Version == "" {
@@ -128,9 +128,9 @@ type errSignal struct{ os.Signal }
 
 func (e errSignal) Error() string { return e.String() + " signal received" }
 
-// endAtOnce kills the children that an earlier signal is still stopping, and ends the
+// exitNow kills the children that an earlier signal is still stopping, and ends the
 // process with the default action of sig.
-func endAtOnce(sig os.Signal) {
+func exitNow(sig os.Signal) {
 	process.KillChildren()
 	signal.Reset(sig)
 	self, err := os.FindProcess(os.Getpid())

@@ -73,8 +73,8 @@ func (c *Config) GrantTrust(ctx context.Context, p *settings.Project) error {
 		c.io.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "trust_damaged",
 			Message: "the file of earlier grants was damaged and has been moved to " + aside})
 	}
-	if c.SaidNo(p) {
-		c.keepNo(ctx, p, "")
+	if c.DeclinedTrust(p) {
+		c.saveRefusal(ctx, p, "")
 	}
 	if !c.io.Quiet && !c.io.JSON {
 		c.io.Note("toolreg: " + ui.Line(p.Root) + " is trusted\n")
@@ -85,7 +85,7 @@ func (c *Config) GrantTrust(ctx context.Context, p *settings.Project) error {
 // offerTrust asks once on a terminal whether to trust an untrusted project. A no is
 // stored for exactly what was shown; later runs only warn. p may be nil.
 func (c *Config) offerTrust(ctx context.Context, p *settings.Project) (agreed bool, err error) {
-	if p == nil || p.Trusted || p.Obstacle != "" || p.Hash == "" || !c.mayOffer() || c.SaidNo(p) {
+	if p == nil || p.Trusted || p.Obstacle != "" || p.Hash == "" || !c.mayOffer() || c.DeclinedTrust(p) {
 		return false, nil
 	}
 	if _, err := c.Folders.State(); err != nil {
@@ -103,7 +103,7 @@ func (c *Config) offerTrust(ctx context.Context, p *settings.Project) (agreed bo
 	case err != nil:
 		return false, err
 	case !agreed:
-		c.keepNo(ctx, p, p.Hash)
+		c.saveRefusal(ctx, p, p.Hash)
 		return false, nil
 	}
 	if err := c.GrantTrust(ctx, p); err != nil {
@@ -122,29 +122,29 @@ func (c *Config) mayOffer() bool {
 	return false
 }
 
-// noName returns the name of the state file that stores a person's refusal to trust a
+// refusalFile returns the name of the state file that stores a person's refusal to trust a
 // project: the hash of what they were shown. With any other content there is no refusal.
-func noName(p *settings.Project) string {
+func refusalFile(p *settings.Project) string {
 	sum := sha256.Sum256([]byte(p.Root))
 	return "declined-" + hex.EncodeToString(sum[:8])
 }
 
-// SaidNo reports whether the person refused to trust the project in its current
+// DeclinedTrust reports whether the person refused to trust the project in its current
 // state.
-func (c *Config) SaidNo(p *settings.Project) bool {
+func (c *Config) DeclinedTrust(p *settings.Project) bool {
 	d, err := c.Folders.State()
 	if err != nil {
 		return false
 	}
-	data, err := d.Read(noName(p))
+	data, err := d.Read(refusalFile(p))
 	return err == nil && string(data) == p.Hash+"\n"
 }
 
-// keepNo stores the hash of what the person refused to trust; "" deletes it.
-func (c *Config) keepNo(ctx context.Context, p *settings.Project, hash string) {
+// saveRefusal stores the hash of what the person refused to trust; "" deletes it.
+func (c *Config) saveRefusal(ctx context.Context, p *settings.Project, hash string) {
 	d, err := c.Folders.State()
 	if err == nil {
-		err = d.Update(ctx, noName(p), func([]byte) ([]byte, error) { return []byte(hash + "\n"), nil })
+		err = d.Update(ctx, refusalFile(p), func([]byte) ([]byte, error) { return []byte(hash + "\n"), nil })
 	}
 	if err != nil {
 		c.io.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answer_not_saved",
@@ -152,10 +152,10 @@ func (c *Config) keepNo(ctx context.Context, p *settings.Project, hash string) {
 	}
 }
 
-// withNo replaces the diagnostics about a project that the person refused to trust by a
+// withRefusal replaces the diagnostics about a project that the person refused to trust by a
 // single line, because they know the rest. p may be nil.
-func (c *Config) withNo(p *settings.Project, diags []registry.Diagnostic) []registry.Diagnostic {
-	if p == nil || p.Trusted || len(p.Covered) == 0 || !c.SaidNo(p) {
+func (c *Config) withRefusal(p *settings.Project, diags []registry.Diagnostic) []registry.Diagnostic {
+	if p == nil || p.Trusted || len(p.Covered) == 0 || !c.DeclinedTrust(p) {
 		return diags
 	}
 	what := p.Covered[0].Name

@@ -56,7 +56,7 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 		},
 	}
 	f := cmd.Flags()
-	o.narrowing(e, cmd)
+	o.filterFlags(e, cmd)
 	f.StringVar(&o.outcome, "outcome", "", "only this outcome (ok, error, denied, invalid, timeout, cancelled) or error `code`")
 	complete.Flag(cmd, "outcome", complete.Words(outcomeWords()...))
 	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new entries, until interrupted")
@@ -64,8 +64,8 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 	return cmd
 }
 
-// narrowing adds the flags that audit and stats share.
-func (o *auditOptions) narrowing(e *cli.Env, cmd *cobra.Command) {
+// filterFlags adds the flags that audit and stats share.
+func (o *auditOptions) filterFlags(e *cli.Env, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.since, "since", "", "only entries since a `time` such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z")
 	f.StringVar(&o.tool, "tool", "", "only tools of this name (`glob`)")

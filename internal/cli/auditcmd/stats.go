@@ -48,7 +48,7 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 	f.StringVar(&o.by, "by", "tool", "count by `what`: tool, source or server")
 	f.BoolVar(&o.project, "project", false, "only calls made in this project")
 	complete.Flag(cmd, "by", complete.Words("tool", "source", "server"))
-	o.narrowing(e, cmd)
+	o.filterFlags(e, cmd)
 	return cmd
 }
 

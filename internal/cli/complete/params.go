@@ -86,7 +86,7 @@ func summary(description string) string {
 func (c Completer) value(p args.Param, value string) []cobra.Completion {
 	prefix := p.Name + "="
 	if from, ok := strings.CutPrefix(value, "@"); ok {
-		return c.filesBehind(prefix+"@", from)
+		return c.completeFiles(prefix+"@", from)
 	}
 	var out []cobra.Completion
 	for _, v := range p.Values {
@@ -106,7 +106,7 @@ func (c Completer) value(p args.Param, value string) []cobra.Completion {
 	case out != nil:
 		return out
 	case namesFile(p):
-		return c.filesBehind(prefix, value)
+		return c.completeFiles(prefix, value)
 	case p.Default != "" && p.Default[0] != '@':
 		return []cobra.Completion{cobra.CompletionWithDesc(prefix+p.Default, "default")}
 	}
@@ -125,9 +125,9 @@ func namesFile(p args.Param) bool {
 // maxListed limits how many entries of a folder are read.
 const maxListed = 5000
 
-// filesBehind completes a path inside a word, which the shell cannot do. prefix is the
+// completeFiles completes a path inside a word, which the shell cannot do. prefix is the
 // part of the word before the path.
-func (c Completer) filesBehind(prefix, typed string) []cobra.Completion {
+func (c Completer) completeFiles(prefix, typed string) []cobra.Completion {
 	dir, base := path.Split(typed)
 	f, err := os.Open(c.env.Absolute(cmp.Or(dir, ".")))
 	if err != nil {

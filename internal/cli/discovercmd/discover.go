@@ -89,7 +89,7 @@ func print(ios *cli.IO, reg *registry.Registry, reports []engine.SourceReport, d
 		case ios.OutTTY:
 			elapsed = (time.Duration(r.DurationMs) * time.Millisecond).String()
 		}
-		t.AddAged(r.CachedAt, r.AgeMs, r.Name, string(r.State), strconv.Itoa(r.Tools), elapsed, cli.Beside(r.Error, r.Name))
+		t.AddAged(r.CachedAt, r.AgeMs, r.Name, string(r.State), strconv.Itoa(r.Tools), elapsed, cli.WithoutSource(r.Error, r.Name))
 	}
 	ios.Summary("%s from %s", cli.Counted(reg.Len(), "tool"), cli.WithFailed(len(reports), "source", failed))
 	return ios.PrintTable(t.For(ios.OutTTY))

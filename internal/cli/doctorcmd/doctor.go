@@ -263,7 +263,7 @@ func (x *examination) sources(ctx context.Context) error {
 	for _, r := range s.Reports(reg, off) {
 		switch r.State {
 		case registry.StateFailed:
-			x.add(stateError, r.Name, remedyFor(on, r, causes[r.Name]), "%s", cli.Beside(r.Error, r.Name))
+			x.add(stateError, r.Name, remedyFor(on, r, causes[r.Name]), "%s", cli.WithoutSource(r.Error, r.Name))
 			x.fixable(x.fixFor(s.Settings(), on, r))
 		case registry.StateSkipped:
 			x.add(stateInfo, r.Name, "", "not started: %s", r.Error)

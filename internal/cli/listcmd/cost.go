@@ -107,7 +107,7 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 		if err != nil {
 			return err
 		}
-		doc.Deferred = deferredCost(format, engine.Definitions(reg, inOrder(reg, tools)), names, opts)
+		doc.Deferred = deferredCost(format, engine.Definitions(reg, registryOrder(reg, tools)), names, opts)
 	}
 	noticed := s.Diagnostics(reg)
 	doc.Diagnostics = cli.OrEmpty(slices.Concat(noticed, diags))
@@ -140,7 +140,7 @@ func (o *options) counted(ctx context.Context, e *cli.Env, s *engine.Session, re
 	if name != "" {
 		named, err := s.Matching(reg, name)
 		if err != nil {
-			e.IO.DiagnoseBeside(s.Diagnostics(reg), err)
+			e.IO.DiagnoseExcept(s.Diagnostics(reg), err)
 			return nil, nil, err
 		}
 		tools = slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(named, t) })
@@ -190,8 +190,8 @@ func measured(name string, f provider.Format, out provider.Output) cost {
 	return cost{Name: name, Tools: len(out.Declarations), Bytes: len(out.Data), Tokens: f.Tokens(out.Data)}
 }
 
-// inOrder returns tools in registry order, in which they are declared.
-func inOrder(reg *registry.Registry, tools []*registry.Tool) []*registry.Tool {
+// registryOrder returns tools in registry order, in which they are declared.
+func registryOrder(reg *registry.Registry, tools []*registry.Tool) []*registry.Tool {
 	wanted := make(map[*registry.Tool]bool, len(tools))
 	for _, t := range tools {
 		wanted[t] = true

@@ -104,7 +104,7 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 	interrupted := context.Cause(ctx) // print what was loaded before the interruption
 	if err != nil && interrupted == nil {
 		if reg != nil {
-			e.IO.DiagnoseBeside(s.Diagnostics(reg), err)
+			e.IO.DiagnoseExcept(s.Diagnostics(reg), err)
 		}
 		return err
 	}
@@ -114,7 +114,7 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 		e.IO.Diagnose(noticed)
 	}
 	if o.all && len(globs) == 0 {
-		off, err := o.turnedOff(s)
+		off, err := o.disabledServers(s)
 		if err != nil {
 			return err
 		}
@@ -147,9 +147,9 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 	return cmp.Or(err, interrupted, o.StrictFailure(reg))
 }
 
-// turnedOff returns a diagnostic for each server that a setting turns off. The tools of
+// disabledServers returns a diagnostic for each server that a setting turns off. The tools of
 // such a server are not known.
-func (o *options) turnedOff(s *engine.Session) ([]registry.Diagnostic, error) {
+func (o *options) disabledServers(s *engine.Session) ([]registry.Diagnostic, error) {
 	_, off, err := s.Servers()
 	if err != nil {
 		return nil, err

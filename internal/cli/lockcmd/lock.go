@@ -84,7 +84,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		return err
 	}
 	if !o.all {
-		leaveOut(e.IO, set, was, check)
+		skipUserServers(e.IO, set, was, check)
 	}
 	recorder := &lock.Recorder{All: o.all}
 	if check {
@@ -170,9 +170,9 @@ func narrow(was, now *lock.File, reg *registry.Registry, names []string, check b
 	return nil
 }
 
-// leaveOut disables the servers that only this user's settings have. A check still
+// skipUserServers disables the servers that only this user's settings have. A check still
 // includes those that the file pins.
-func leaveOut(ios *cli.IO, set *settings.Settings, was *lock.File, check bool) {
+func skipUserServers(ios *cli.IO, set *settings.Settings, was *lock.File, check bool) {
 	pinned := func(server string) bool {
 		return check && was != nil && slices.ContainsFunc(was.Tools, func(t lock.Entry) bool { return t.Source == registry.MCPPrefix+server })
 	}

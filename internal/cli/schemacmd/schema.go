@@ -103,7 +103,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	}
 	reg, tools, err := o.tools(ctx, s, names)
 	if reg != nil {
-		e.IO.DiagnoseBeside(s.Diagnostics(reg), err)
+		e.IO.DiagnoseExcept(s.Diagnostics(reg), err)
 	}
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ toolreg connects to each at once, as servers add does.`),
   toolreg servers add-json < claude_desktop_config.json`,
 		Args: cli.ArgsBetween(0, 2, "at most a NAME and JSON"),
 		RunE: func(cmd *cobra.Command, argv []string) error {
-			all, err := pastedServers(e.IO, argv)
+			all, err := readServers(e.IO, argv)
 			if err != nil {
 				return err
 			}
@@ -42,8 +42,8 @@ toolreg connects to each at once, as servers add does.`),
 	return cmd
 }
 
-// pastedServers reads the servers from the arguments or from stdin.
-func pastedServers(ios *cli.IO, argv []string) (additions, error) {
+// readServers reads the servers from the arguments or from stdin.
+func readServers(ios *cli.IO, argv []string) (additions, error) {
 	const hint = `toolreg servers add-json NAME '{"command": "npx", "args": ["-y", "x"]}'`
 	name, data := "", "-"
 	switch {

@@ -179,13 +179,13 @@ func (l *login) offered(ctx context.Context) bool {
 }
 
 // connect lists the server's tools, without or with the tokens.
-func (l *login) connect(ctx context.Context, stranger bool) (tools int, err error) {
+func (l *login) connect(ctx context.Context, anonymous bool) (tools int, err error) {
 	o := l.options
 	o.Auth = func(s settings.Server) wire.Authorizer {
 		if l.client == nil {
 			l.client = l.session.OAuthClient(s, l.logins)
 		}
-		if stranger {
+		if anonymous {
 			return oauth.Probe{Client: l.client}
 		}
 		return l.client

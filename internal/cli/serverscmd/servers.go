@@ -29,7 +29,7 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := newListCommand(e)
 	cmd.Use = "servers [NAME…]"
 	list := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, argv []string) error { return orCommand(cmd, list(cmd, argv)) }
+	cmd.RunE = func(cmd *cobra.Command, argv []string) error { return suggestCommand(cmd, list(cmd, argv)) }
 	cmd.AddCommand(newListCommand(e))
 	cmd.AddCommand(editCommands(e)...)
 	cmd.AddCommand(newLoginCommand(e), newLogoutCommand(e))
@@ -48,9 +48,9 @@ func (e *noServerOrCommandError) Hint() string {
 	return fmt.Sprintf("did you mean %q?", e.command)
 }
 
-// orCommand extends the error about an unknown server if its name may be a misspelled
+// suggestCommand extends the error about an unknown server if its name may be a misspelled
 // command.
-func orCommand(cmd *cobra.Command, err error) error {
+func suggestCommand(cmd *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*engine.NoServerError](err)
 	if !ok || len(registry.Near(unknown.Name, unknown.Known)) > 0 {
 		return err
@@ -131,7 +131,7 @@ func print(ios *cli.IO, infos []mcpclient.Info) error {
 			failed++
 		}
 		t.AddAged(s.CachedAt, s.AgeMs, s.Name, s.Transport, string(s.State), s.ProtocolVersion, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
-			strconv.Itoa(s.Resources), strconv.FormatInt(s.ConnectMs, 10), s.Origin, cli.Beside(s.Error, s.Name))
+			strconv.Itoa(s.Resources), strconv.FormatInt(s.ConnectMs, 10), s.Origin, cli.WithoutSource(s.Error, s.Name))
 	}
 	if ios.OutTTY && len(infos) == 0 {
 		return nil

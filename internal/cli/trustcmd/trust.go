@@ -118,7 +118,7 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 		return err
 	}
 	if e.IO.JSON {
-		d := trustDocument{Root: p.Root, Trusted: p.Trusted, Declined: !p.Trusted && e.Config.SaidNo(p), Hash: p.Hash, Files: cli.OrEmpty(p.Files), Runs: cli.OrEmpty(p.Runs),
+		d := trustDocument{Root: p.Root, Trusted: p.Trusted, Declined: !p.Trusted && e.Config.DeclinedTrust(p), Hash: p.Hash, Files: cli.OrEmpty(p.Files), Runs: cli.OrEmpty(p.Runs),
 			Loosens: cli.OrEmpty(p.Loosens), Expands: cli.OrEmpty(p.Expands), Changes: p.Changes, Obstacle: p.Obstacle}
 		if !p.Granted.IsZero() {
 			d.Granted = &p.Granted
@@ -130,7 +130,7 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 	switch {
 	case p.Trusted:
 		state = "trusted"
-	case e.Config.SaidNo(p):
+	case e.Config.DeclinedTrust(p):
 		state = "not trusted, because you declined; run toolreg trust grant to change that"
 	}
 	fmt.Fprintf(&b, "project: %s\nstate:   %s\nhash:    %s\n", ui.Line(p.Root), state, p.Hash)

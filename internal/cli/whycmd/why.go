@@ -185,7 +185,7 @@ func answer(ctx context.Context, s *engine.Session, reg *registry.Registry, p *p
 	d := whyDocument{Tool: tool.Name, Registered: true, Source: tool.Source, Decision: &verdict.Decision,
 		Rule: newWhyRule(verdict), Commands: verdict.Commands, Approval: approvalOf(p.Approvals, verdict), Note: note}
 	if note == "" {
-		d.Description, d.Locations = foretell(ctx, tool, call, s.Settings().Workspace)
+		d.Description, d.Locations = describeCall(ctx, tool, call, s.Settings().Workspace)
 	}
 	if explained {
 		if d.Rules, err = explain(ctx, p, tool, call, note != ""); err != nil {

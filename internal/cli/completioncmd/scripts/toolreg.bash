@@ -1,5 +1,5 @@
-# bash completion for toolreg. It needs no other package, and evaluates nothing
-# of what is typed or answered.
+# bash completion for toolreg. It needs no other package, and never evaluates the
+# command line or the completions.
 _toolreg() {
     local program=${COMP_WORDS[0]/#'~/'/"$HOME/"} kind reply
     type -P -- "$program" >/dev/null || program=toolreg # an alias

@@ -1,4 +1,4 @@
-# fish completion for toolreg. It evaluates nothing of what is typed or answered.
+# fish completion for toolreg. It never evaluates the command line or the completions.
 function __toolreg_complete
     set -l words (commandline -opc)
     set -l program (string replace -r '^~/' "$HOME/" -- $words[1])

@@ -1,5 +1,5 @@
 #compdef toolreg
-# zsh completion for toolreg. It evaluates nothing of what is typed or answered.
+# zsh completion for toolreg. It never evaluates the command line or the completions.
 _toolreg() {
     local program=${${(Q)words[1]}/#'~/'/$HOME/} kind word text
     local -a closed open

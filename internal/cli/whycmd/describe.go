@@ -10,10 +10,10 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// foretell describes in one line what a call would do, and which files it names
+// describeCall describes in one line what a call would do, and which files it names
 // or in which folder a command would run, as far as this is known without
 // making the call.
-func foretell(ctx context.Context, t *registry.Tool, call registry.Call, workspace string) (string, []registry.Location) {
+func describeCall(ctx context.Context, t *registry.Tool, call registry.Call, workspace string) (string, []registry.Location) {
 	var subject registry.Subject
 	if t.Subject != nil {
 		subject, _ = t.Subject(call) // omit what is unknown

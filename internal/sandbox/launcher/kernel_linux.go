@@ -31,7 +31,7 @@ const (
 	moveFromEmpty   = 4
 	moveToEmpty     = 0x40
 
-	// RESOLVE_NO_SYMLINKS, which includes RESOLVE_NO_MAGICLINKS.
+	// RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS.
 	resolvePlainly = 4 | 2
 )
 

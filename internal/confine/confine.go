@@ -45,9 +45,12 @@ type Options struct {
 	// Hide returns files and folders of toolreg that programs must not read, and
 	// Protect those that they must not change, all absolute. nil: none.
 	Hide, Protect func() []string
-	Warn          func(registry.Diagnostic)
-	Log           *slog.Logger           // nil: silent
-	Probe         func() sandbox.Support // nil: sandbox.Probe
+	// Neutral returns the folder of programs that must not start in the project. These
+	// may read it although Hide has the folder around it. nil: there is none.
+	Neutral func() (string, error)
+	Warn    func(registry.Diagnostic)
+	Log     *slog.Logger           // nil: silent
+	Probe   func() sandbox.Support // nil: sandbox.Probe
 }
 
 // Confiner determines how each kind of program is confined. It probes the system
@@ -132,6 +135,11 @@ func (c *Confiner) Programs(name string) process.Confiner {
 		p, clean, err := c.prepare(ctx, k, own, script, false)
 		if err != nil {
 			return nil, err
+		}
+		if c.opts.Neutral != nil && spec.Dir != c.opts.Settings.ProjectRoot {
+			if dir, err := c.opts.Neutral(); err == nil && dir == spec.Dir {
+				p.Opened = append(p.Opened, dir)
+			}
 		}
 		spec.Confine = p
 		return func() {

@@ -52,7 +52,7 @@ func (l *cachedServer) keyOf(ctx context.Context, files bool) (string, error) {
 	}
 	root := l.opts.Settings.ProjectRoot
 	k := cache.NewKey("server", l.opts.Version, root, l.opts.Settings.Workspace, s.Name, s.Command, s.Cwd, s.URL, s.HTTPURL, s.Type, s.Protocol, string(oauth),
-		fmt.Sprint(s.InheritEnv, l.opts.Settings.Limits))
+		fmt.Sprint(s.InheritEnv, l.opts.Settings.StartsOutside(s), l.opts.Settings.Limits))
 	k.Add(s.Args...)
 	var given []string
 	for _, p := range s.Env {

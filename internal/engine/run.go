@@ -131,7 +131,7 @@ func newRun(set *settings.Settings, deps Deps, opts Options) *run {
 		deps.Screen = blank{}
 	}
 	r := &run{set: set, deps: deps, opts: opts, expander: values.NewExpander(set.ProjectRoot, deps.Environ)}
-	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Protect: r.protectedPaths, Warn: deps.Warn, Log: deps.Log})
+	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Protect: r.protectedPaths, Neutral: deps.Folders.Neutral, Warn: deps.Warn, Log: deps.Log})
 	r.expander.Confine = r.confiner.Programs(confine.References)
 	if opts.Still {
 		r.opts.Cache, r.expander = cache.Offline, r.expander.Still()

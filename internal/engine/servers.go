@@ -205,6 +205,9 @@ func (s *Session) ServerOptions(ctx context.Context, server settings.Server) mcp
 		Callbacks: ask.Callbacks{Elicit: s.questions.elicit, Refused: s.questions.declined},
 		Logging:   mcpclient.Logging{LogLevel: s.deps.LogLevel},
 	}
+	if s.set.StartsOutside(server) {
+		o.Folder = s.deps.Folders.Neutral
+	}
 	if s.deps.ServerLog != nil {
 		o.OnLog = s.deps.ServerLog()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -72,12 +73,9 @@ func (c *connector) link(ctx context.Context, server settings.Server, sess *sess
 }
 
 func (c *connector) stdio(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
-	dir := c.opts.ProjectRoot
-	if server.Cwd != "" {
-		dir = server.Cwd
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(c.opts.ProjectRoot, dir)
-		}
+	dir, err := c.folder(server)
+	if err != nil {
+		return nil, err
 	}
 	spec := process.Spec{
 		Argv:   append([]string{server.Command}, server.Args...),
@@ -98,6 +96,22 @@ func (c *connector) stdio(ctx context.Context, server settings.Server, sess *ses
 	sess.after, sess.confined = after, spec.Confine != nil
 	sess.stdio = wire.NewStdio(child, sess.limit, c.opts.log())
 	return sess.stdio, nil
+}
+
+// folder returns the folder in which a stdio server starts.
+func (c *connector) folder(server settings.Server) (string, error) {
+	switch {
+	case filepath.IsAbs(server.Cwd):
+		return server.Cwd, nil
+	case server.Cwd == "" && c.opts.Folder != nil:
+		dir, err := c.opts.Folder()
+		if err != nil {
+			return "", fmt.Errorf("it cannot start outside the project, which is not trusted (set its cwd): %w", err)
+		}
+		c.opts.log().Info("starts outside the project, which is not trusted; cwd would change that", "folder", dir)
+		return dir, nil
+	}
+	return filepath.Join(c.opts.ProjectRoot, server.Cwd), nil
 }
 
 // maxStderrLine is the longest line of a server's stderr that is logged whole, in

@@ -21,7 +21,11 @@ type Options struct {
 	// values.Expander.Server. If nil, the strings are used unchanged.
 	Expand func(context.Context, settings.Server) (settings.Server, error)
 
-	ProjectRoot string   // absolute; the default folder of a stdio server
+	// Folder returns the folder in which a stdio server without a cwd starts. nil: the
+	// project root.
+	Folder func() (string, error)
+
+	ProjectRoot string   // absolute; a relative cwd starts there
 	Workspace   string   // absolute; the only root of servers, "" = none
 	Environ     []string // our own environment, "K=V"; a server gets a part of it
 	Version     string   // of toolreg, for servers; "" = "dev"

@@ -122,7 +122,7 @@ type Server struct {
 	Args           []string      `setting:"args"`
 	Env            []Pair        `setting:"env"`
 	InheritEnv     bool          `setting:"inheritEnv"`
-	Cwd            string        `setting:"cwd"`     // relative to the project root; "" = the project root
+	Cwd            string        `setting:"cwd"`     // relative to the project root; "" = see [Settings.StartsOutside]
 	URL            string        `setting:"url"`     // streamable HTTP, falling back to SSE
 	HTTPURL        string        `setting:"httpUrl"` // streamable HTTP
 	Type           string        `setting:"type"`    // "", "stdio", "http", "sse"
@@ -278,6 +278,17 @@ type Project struct {
 	Granted  time.Time      // of the last grant; zero = never
 	Changes  []trust.Change // since the last grant
 	Obstacle string         // why no grant is possible; "" if one is
+}
+
+// StartsOutside reports whether a stdio server without a cwd must not start in the
+// project root: it is the person's own, and many programs, such as npx and python3 -m,
+// run code that they find in their working directory. That code may run once the person
+// has trusted the project; a blank file or none asks for no trust, so it gives none.
+func (s *Settings) StartsOutside(server Server) bool {
+	if server.Origin.Scope != ScopeUser && server.Origin.Scope != ScopeSystem {
+		return false
+	}
+	return !s.Globals.TrustProject && (s.Project == nil || !s.Project.Trusted || s.Project.Granted.IsZero())
 }
 
 // ProtectedPaths returns the absolute paths, files and folders, where toolreg

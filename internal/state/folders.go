@@ -5,6 +5,9 @@ import (
 	"sync"
 )
 
+// neutralName is the folder of [Folders.Neutral] in the state folder.
+const neutralName = "neutral"
+
 // Folders opens the user's state and cache folders when first needed. It is
 // safe for concurrent use.
 type Folders struct {
@@ -25,6 +28,24 @@ func (f *Folders) State() (*Dir, error) {
 		}
 	})
 	return f.dir, f.err
+}
+
+// Neutral returns the absolute path of a folder in the state folder that only the user can
+// write to, for programs that must not start in a project. It creates the folder.
+func (f *Folders) Neutral() (string, error) {
+	base, err := f.State()
+	if err != nil {
+		return "", err
+	}
+	d, err := OpenDir(filepath.Join(base.Path, neutralName))
+	if err != nil {
+		return "", err
+	}
+	root, err := d.open(true)
+	if err != nil {
+		return "", unavailable(err)
+	}
+	return d.Path, root.Close()
 }
 
 // Cache returns a folder for files that may be deleted at any time.

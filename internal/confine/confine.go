@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // The kinds of programs, as named in the settings. Use [Server] for the kind of a
@@ -210,12 +211,25 @@ func (c *Confiner) profile(k kind, place sandbox.Place, online bool) sandbox.Pro
 	p := sandbox.Default(place)
 	p.Opened, p.Network = c.paths(k.read), k.network
 	if c.opts.Protect != nil {
-		p.ReadOnly = append(p.ReadOnly, c.opts.Protect()...)
+		paths := c.opts.Protect()
+		p.ReadOnly, p.Fixed = append(p.ReadOnly, paths...), append(p.Fixed, foldersAround(paths, c.opts.Settings.Workspace)...)
 	}
 	if online && !k.networkSet {
 		p.Network = sandbox.Network{Mode: sandbox.NetworkAll}
 	}
 	return p
+}
+
+// foldersAround returns the folders between paths and the workspace around them. A folder
+// that could be renamed could be replaced, with what is in it.
+func foldersAround(paths []string, workspace string) []string {
+	var out []string
+	for _, path := range paths {
+		for dir := filepath.Dir(path); dir != workspace && trust.Within(dir, workspace) && !slices.Contains(out, dir); dir = filepath.Dir(dir) {
+			out = append(out, dir)
+		}
+	}
+	return out
 }
 
 // paths returns the paths of a setting that exist, absolute.

@@ -131,7 +131,7 @@ func newRun(set *settings.Settings, deps Deps, opts Options) *run {
 		deps.Screen = blank{}
 	}
 	r := &run{set: set, deps: deps, opts: opts, expander: values.NewExpander(set.ProjectRoot, deps.Environ)}
-	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Protect: r.protectedPaths, Neutral: deps.Folders.Neutral, Warn: deps.Warn, Log: deps.Log})
+	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Protect: r.guardedPaths, Neutral: deps.Folders.Neutral, Warn: deps.Warn, Log: deps.Log})
 	r.expander.Confine = r.confiner.Programs(confine.References)
 	if opts.Still {
 		r.opts.Cache, r.expander = cache.Offline, r.expander.Still()
@@ -167,6 +167,16 @@ func (r *run) privateFolders() []string {
 // protectedPaths returns the files and folders of toolreg that no tool may change.
 func (r *run) protectedPaths() []string {
 	return append(r.set.ProtectedPaths(r.deps.Environ, r.deps.Dir, r.set.Globals.Files), filepath.Join(r.set.ProjectRoot, lock.Name))
+}
+
+// guardedPaths returns what sandboxed programs do not change: the protected paths, and the
+// scripts in the workspace that run outside the sandbox without a question.
+func (r *run) guardedPaths() []string {
+	scripts, err := r.set.Scripts(r.deps.Environ)
+	if err != nil {
+		r.warn("sandbox_scripts", "", "sandboxed programs may change scripts of the settings: "+err.Error(), "")
+	}
+	return append(r.protectedPaths(), scripts...)
 }
 
 // warn reports a problem that does not stop the run. source may be empty.

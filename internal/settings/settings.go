@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/trust"
+	"github.com/toolreg/toolreg/internal/trust/consent"
 )
 
 // Scope is where a value came from, in order of precedence.
@@ -289,6 +290,26 @@ func (s *Settings) StartsOutside(server Server) bool {
 		return false
 	}
 	return !s.Globals.TrustProject && (s.Project == nil || !s.Project.Trusted || s.Project.Granted.IsZero())
+}
+
+// Scripts returns the absolute paths of the programs and scripts in the workspace that
+// commands in effect run, see [trust.Scripts], and the manifests of plugins there.
+func (s *Settings) Scripts(environ []string) ([]string, error) {
+	f := &consent.File{}
+	for row, entries := range s.merged.entries {
+		for _, e := range entries {
+			f.Settings = append(f.Settings, consent.Setting{Row: row, Key: e.key, Value: e.node})
+		}
+	}
+	lookup := expand.NewEnviron(environ).Lookup
+	expanded := func(text string) (string, error) { return expand.Text(text, lookup) }
+	programs := consent.Programs(f)
+	var out []string
+	for _, p := range consent.Plugins(f, s.ProjectRoot, consent.PluginFolders(f, s.ProjectRoot, expanded)) {
+		out, programs = append(out, p.Path), append(programs, p.Programs...)
+	}
+	scripts, err := trust.Scripts(s.Workspace, consent.Expand(programs, s.ProjectRoot, expanded, nil))
+	return append(out, scripts...), err
 }
 
 // ProtectedPaths returns the absolute paths, files and folders, where toolreg

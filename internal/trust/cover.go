@@ -39,6 +39,37 @@ func Cover(root string, settings []File, programs []Program, trees []string) ([]
 	return out, nil
 }
 
+// Scripts returns the absolute paths of the programs and scripts in the folder root that
+// the words of the programs name, and what these load by a literal name, sorted. It covers
+// less than [Cover]: no data, nothing in node_modules or a virtual environment, and nothing
+// that is found by a runner's rule or PATH, because the tools of a project change those.
+// With an error, which names a program that was not searched in full, the result has
+// what was found.
+func Scripts(root string, programs []Program) ([]string, error) {
+	c := cover{root: Real(root), files: map[string]File{}, listed: map[string]*listing{}, scripts: true}
+	var failed error
+	for _, p := range programs {
+		failed = errors.Join(failed, c.program(Program{Argv: p.Argv, Dir: p.Dir}))
+	}
+	out := make([]string, 0, len(c.files))
+	for _, name := range slices.Sorted(maps.Keys(c.files)) {
+		out = append(out, c.files[name].Path)
+	}
+	return out, failed
+}
+
+// isScript reports whether a file is code, by its mode or its name, and not installed by a
+// package manager.
+func isScript(path string, info fs.FileInfo) bool {
+	for _, folder := range strings.Split(filepath.ToSlash(path), "/") {
+		if folder == "node_modules" || folder == ".venv" || folder == "venv" {
+			return false
+		}
+	}
+	extension := filepath.Ext(path)
+	return info.Mode()&0o111 != 0 || extension != ".json" && slices.Contains(extensions(), extension) || slices.Contains(strings.Fields(shellScripts+" "+javaScripts), extension)
+}
+
 // Name returns the name of a file in a project: its path relative to root with
 // slashes, or its absolute path if it is outside.
 func Name(root, path string) string {
@@ -54,6 +85,8 @@ type cover struct {
 	room   int64           // bytes left
 	seen   map[string]bool // folders that are already covered, with links resolved
 	listed map[string]*listing
+
+	scripts bool // find scripts alone, without reading them all
 }
 
 // inside reports whether a path is in the project, either as written or with links
@@ -76,6 +109,12 @@ func (c *cover) add(path string) error {
 	}
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	if c.scripts {
+		if isScript(name, info) {
+			c.files[name] = File{Name: name, Path: filepath.Join(Real(filepath.Dir(path)), filepath.Base(path))}
+		}
 		return nil
 	}
 	f, err := digest(path, c.room)

@@ -49,8 +49,10 @@ func (c *cover) program(p Program) error {
 		_, value, _ := strings.Cut(entry, "=")
 		r.addWords(value)
 	}
-	for _, word := range r.words {
-		r.addRunner(word)
+	if !c.scripts {
+		for _, word := range r.words {
+			r.addRunner(word)
+		}
 	}
 	r.folders = []string{p.Dir, c.root}
 	for i := 0; i < len(r.folders); i++ { // folder may append to the list

@@ -76,7 +76,7 @@ func soakStdio(t *testing.T, i int, dir string, environ []string) {
 	_, _ = fmt.Fprintln(in, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a__echo","arguments":{"text":"hello"}}}`)
 	for line := ""; !strings.Contains(line, `"id":2`); {
 		var err error
-		if line, err = lines.ReadString('\n'); err != nil || strings.Contains(line, "error") {
+		if line, err = lines.ReadString('\n'); err != nil || strings.Contains(line, `"error":`) {
 			t.Errorf("client %d: %q, %v", i, line, err)
 			break
 		}

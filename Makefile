@@ -4,7 +4,12 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
 SOAK ?= 10000
 REPLICAS ?= 10000
-SHELL_LINES ?= 200000
+SHELL_LINES ?= 500000
+OPTION_LINES ?= 100000
+# The programs whose options make fuzz-shell tries, where the machine does not have them.
+OPTION_PACKAGES := bash bc bsdextrautils busybox bzip2 cargo clang-format black curl dash diffutils bind9-dnsutils fd-find file findutils gawk gh git golang-golang-x-tools gzip iproute2 iputils-ping jq \
+	libarchive-tools libxml2-utils locales lsof make man-db mawk mypy net-tools netcat-openbsd openssl original-awk patch perl php-cli procps python3-pip python3-pytest ripgrep rsync ruby sed \
+	silversearcher-ag tar tree unzip util-linux xxd xz-utils yq zip
 TOOL := go tool -modfile=tools/staticcheck.mod
 GORELEASER := go tool -modfile=tools/goreleaser.mod goreleaser
 NPM := testdata/npm
@@ -17,11 +22,14 @@ TOKENS := testdata/tokens
 REMOTE = $(shell git remote get-url origin >/dev/null 2>&1 || echo GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=https://github.com/toolreg/toolreg)
 # A module of its own: licenses and bills of materials for packages.
 RELEASE := tools/release
+# The tests of whole processes that do several things at once. The race detector makes the
+# start of each process four times as slow, so the others run without it.
+CONCURRENT = ^TestScripts$$/^serve_|^TestRPC|^TestThirtyRunsShareTheCache$$|^TestFiftyTerminalsAnswerAtOnce$$
 # The race detector needs a C compiler; go says 0 where there is none.
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build man docs test conformance demo lint page tokens bench benchtools benchservers benchserve benchsandbox fuzz mutants soak replicas clean programs
+.PHONY: help build man docs test conformance demo lint page tokens bench benchtools benchservers benchserve benchsandbox fuzz fuzz-shell mutants soak replicas clean programs
 .PHONY: share vulns release release-snapshot release-compare release-test
 
 help: ## show this list
@@ -50,7 +58,9 @@ test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests 
 	go vet ./...
 	cd $(PROVIDERS) && go test -vet=off -count=1 ./... </dev/null
 	cd $(RELEASE) && go test -short -count=1 ./... </dev/null
-	go test -timeout 14m $(RACE) ./... </dev/null
+	go test -timeout 14m -vet=off -ldflags=-w $(RACE) -run '$(CONCURRENT)' ./cmd/toolreg </dev/null
+	go test -timeout 14m -vet=off -ldflags=-w $(RACE) $$(go list ./... | grep -v '/cmd/toolreg$$') </dev/null
+	go test -timeout 14m -parallel 3 -vet=off -ldflags=-w ./cmd/toolreg </dev/null
 
 conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the public test suite for MCP clients and servers (240 MB to install)
 	go build -o bin/conformance-adapter ./$(CONFORMANCE)/adapter
@@ -104,14 +114,17 @@ benchsandbox: ## measure what the sandbox adds to a start, beside bubblewrap (in
 	@command -v bwrap >/dev/null || apt-get install -y -q bubblewrap </dev/null >&2
 	CGO_ENABLED=0 go test -run '^$$' -bench '^BenchmarkStart$$' -benchtime 300x ./internal/sandbox
 
-fuzz: programs ## run every fuzz target for FUZZTIME, and SHELL_LINES lines in real shells
+fuzz: programs ## run every fuzz target for FUZZTIME
 	@for pkg in $$(go list ./...); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 			echo "$$pkg $$target"; \
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
-	TOOLREG_SHELL_LINES=$(SHELL_LINES) go test -count=1 -timeout 2h -v -run '^TestShellsAgree$$' ./internal/policy/shell </dev/null
+
+fuzz-shell: ## run what rules allow of SHELL_LINES lines in real shells, and of OPTION_LINES calls of real programs (Debian: installs what is missing)
+	apt-get install -y -q --no-install-recommends $(OPTION_PACKAGES) </dev/null >&2
+	TOOLREG_SHELL_LINES=$(SHELL_LINES) TOOLREG_OPTION_LINES=$(OPTION_LINES) go test -count=1 -timeout 6h -v -run '^(TestShellsAgree|TestOptionsAreHarmless)$$' ./internal/policy/shell </dev/null
 
 mutants: ## change the operators of the packages with testdata/mutants.txt, or of PACKAGES, and see that tests notice (hours)
 	go run ./tools/mutants $(PACKAGES)

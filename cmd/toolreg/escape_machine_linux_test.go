@@ -285,7 +285,7 @@ func (m *escapeMachine) place(t *testing.T) *escapePlace {
 		"home/.netrc": escapeSecret, "home/.npmrc": escapeSecret, "home/.docker/config.json": escapeSecret, "home/.docker/bin/tool": "", "home/notes.txt": escapeSecret,
 		"home/.mozilla/firefox/x.default/cookies.sqlite": escapeSecret, "home/.local/share/keyrings/login.keyring": escapeSecret,
 		"home/.config/toolreg/settings.yaml": "# " + escapeSecret + "\n", "home/.local/state/toolreg/other.json": escapeSecret,
-		"home/.cargo/credentials.toml": escapeSecret, "home/.cargo/bin/tool": "", "home/.local/bin/tool": "",
+		"home/.cargo/credentials.toml": escapeSecret, "home/.cargo/bin/tool": "", "home/.acme/bin/tool": "", "home/.acme/token": escapeSecret, "home/.local/share/uv/credentials/tokens": escapeSecret, "home/.local/bin/tool": "",
 		"home/.gitconfig": "[safe]\n\tdirectory = *\n[init]\n\tdefaultBranch = main\n", "home/.bashrc": "", "home/.profile": "",
 		"home/.cache/go-build/00/entry": "", "home/.npm/_cacache/entry": "", "home/.cache/pip/entry": "",
 		"outside/secret": escapeSecret, "outside/victim": "", "outside/toolreg": "",
@@ -299,7 +299,7 @@ func (m *escapeMachine) place(t *testing.T) *escapePlace {
 			t.Fatal(err)
 		}
 	}
-	s.environ = []string{"HOME=" + s.home, "PATH=" + s.work + "/.venv/bin:" + s.home + "/.local/bin:" + s.home + "/.docker/bin:" + s.home + "/.cargo/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "TERM=xterm", "GORACE=atexit_sleep_ms=0", "LANG=C.UTF-8", "CALLERSECRET=" + escapeSecret}
+	s.environ = []string{"HOME=" + s.home, "PATH=" + s.work + "/.venv/bin:" + s.home + "/.local/bin:" + s.home + "/.docker/bin:" + s.home + "/.cargo/bin:" + s.home + "/.acme/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "TERM=xterm", "GORACE=atexit_sleep_ms=0", "LANG=C.UTF-8", "CALLERSECRET=" + escapeSecret}
 	s.variables["HOME"], s.variables["OUTSIDE"], s.variables["TOOLREG_COPY"] = s.home, s.outside, filepath.Join(s.outside, "toolreg")
 	if handle, _, err := unix.NameToHandleAt(unix.AT_FDCWD, secret, 0); err == nil {
 		head := make([]byte, 0, 8)

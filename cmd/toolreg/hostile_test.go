@@ -43,6 +43,7 @@ func hostile() map[string][][]string {
 		"lock": {{}, {"--check"}}, "plugins check": {{"plugins/evil"}, {"no" + nasty}}, "plugins list": {{}}, "plugins": {{}},
 		"plugins new": {{"no" + nasty}}, "plugins schema": {{}},
 		"policy": {{}}, "policy export": {{"claude"}, {"codex"}, {"no" + nasty}}, "policy import": {{"claude"}, {"claude", "no" + nasty}, {"claude", "evil.json"}, {"no" + nasty}},
+		"rpc":     {{}, {"--schema"}, {"--typescript"}, {"--preset", "no" + nasty}},
 		"serve":   {{}, {"--http", "no" + nasty}, {"--print-config", "no" + nasty}},
 		"schema":  append(schema, []string{"--lint"}, []string{"--explain"}, []string{"no" + nasty}),
 		"servers": {{}, {"--prompts"}, {"--resources"}}, "servers list": {{}}, "servers add": {{"no" + nasty, "x"}}, "servers add-json": {{"no" + nasty, nasty}}, "servers disable": {{"no" + nasty}},

@@ -29,5 +29,5 @@ func delayFirstCollection() {
 
 func main() {
 	delayFirstCollection()
-	os.Exit(commands.Program(version).Run(context.Background(), os.Args[1:], cli.NewStreams(os.Stdin, os.Stdout, os.Stderr), os.Environ()))
+	os.Exit(commands.Program(version).Run(context.Background(), os.Args, cli.NewStreams(os.Stdin, os.Stdout, os.Stderr), os.Environ()))
 }

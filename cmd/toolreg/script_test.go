@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 // limited: with the race detector, os.Exit takes a second.
 func run() {
 	if len(os.Args) > 1 && os.Args[1] == cli.EvaluateCommand {
-		syscall.Exit(commands.Program(version).Run(context.Background(), os.Args[1:], cli.NewStreams(os.Stdin, os.Stdout, os.Stderr), os.Environ()))
+		syscall.Exit(commands.Program(version).Run(context.Background(), os.Args, cli.NewStreams(os.Stdin, os.Stdout, os.Stderr), os.Environ()))
 	}
 	main()
 }

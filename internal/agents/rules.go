@@ -12,18 +12,19 @@ import (
 
 // Rule is an entry of policy.rules, with the keys of the settings.
 type Rule struct {
-	Tool     string   `json:"tool,omitempty"`
-	Source   string   `json:"source,omitempty"`
-	Server   string   `json:"server,omitempty"`
-	Category string   `json:"category,omitempty"`
-	Command  string   `json:"command,omitempty"`
-	Path     string   `json:"path,omitempty"`
-	When     string   `json:"when,omitempty"`
-	Decision string   `json:"decision"`
-	Reason   string   `json:"reason,omitempty"`
-	Match    []string `json:"match,omitempty"` // shell command lines
-	NotMatch []string `json:"notMatch,omitempty"`
-	From     string   `json:"from,omitempty"` // origin, for a comment
+	Tool        string          `json:"tool,omitempty"`
+	Source      string          `json:"source,omitempty"`
+	Server      string          `json:"server,omitempty"`
+	Category    string          `json:"category,omitempty"`
+	Annotations map[string]bool `json:"annotations,omitempty"`
+	Command     string          `json:"command,omitempty"`
+	Path        string          `json:"path,omitempty"`
+	When        string          `json:"when,omitempty"`
+	Decision    string          `json:"decision"`
+	Reason      string          `json:"reason,omitempty"`
+	Match       []string        `json:"match,omitempty"` // shell command lines
+	NotMatch    []string        `json:"notMatch,omitempty"`
+	From        string          `json:"from,omitempty"` // origin, for a comment
 }
 
 // ImportedRules are the permissions of a program, converted to rules.
@@ -67,14 +68,14 @@ func RulesYAML(rules []Rule) string {
 
 // matchesAll reports whether the rule has no conditions.
 func (r *Rule) matchesAll() bool {
-	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.When == ""
+	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.When == "" && len(r.Annotations) == 0
 }
 
 // fields returns the keys that are set, in YAML.
 func (r *Rule) fields() []string {
 	var out []string
 	add := func(key, value string) {
-		if strings.TrimSpace(value) != "" {
+		if value != "" { // a blank one matches nothing, but without it the rule would be wider
 			out = append(out, key+": "+jsonx.Quote(value))
 		}
 	}
@@ -82,6 +83,10 @@ func (r *Rule) fields() []string {
 	add("source", r.Source)
 	add("server", r.Server)
 	add("category", r.Category)
+	if len(r.Annotations) > 0 {
+		list, _ := json.Marshal(r.Annotations) // cannot fail for booleans
+		out = append(out, "annotations: "+string(list))
+	}
 	add("command", r.Command)
 	add("path", r.Path)
 	add("when", r.When)

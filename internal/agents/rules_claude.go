@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // claudeReader reads the permissions of Claude Code.
@@ -41,7 +42,7 @@ func readClaude(files []RuleFile, home string) (ImportedRules, error) {
 			return ImportedRules{}, problemError(problems)
 		}
 		if m := doc.Root.Get("sandbox"); m != nil {
-			r.addNote(place(f.Path, int(m.Line)), "sandbox is not imported; see docs/sandbox.md")
+			r.addNote(place(f.Path, int(m.Line)), "sandbox is not imported; see toolreg help sandbox")
 		}
 		for _, m := range doc.Members("permissions") {
 			switch m.Name {
@@ -87,18 +88,20 @@ const (
 
 // entry converts one entry such as Bash(npm run test:*). If there is no
 // counterpart, or only an inexact one, the note says why.
-func (r *claudeReader) entry(decision, text string) (rule *Rule, note string) {
-	name, spec, found := strings.Cut(text, "(")
+func (r *claudeReader) entry(decision, entry string) (rule *Rule, note string) {
+	name, spec, found := strings.Cut(entry, "(")
 	if found {
 		var ok bool
 		if spec, ok = strings.CutSuffix(spec, ")"); !ok {
 			return nil, leftOut + "the closing parenthesis is missing"
 		}
+		if spec = strings.TrimSpace(spec); spec == "" {
+			return nil, leftOut + "Claude Code ignores empty parentheses"
+		}
 	}
 	if server, ok := strings.CutPrefix(name, "mcp__"); ok {
 		return mcpEntry(decision, server, found)
 	}
-	spec = strings.TrimSpace(spec)
 	switch name {
 	case "Bash":
 		return bashEntry(decision, spec)
@@ -114,9 +117,14 @@ func (r *claudeReader) entry(decision, text string) (rule *Rule, note string) {
 
 // mcpEntry converts the name of a server, or server__tool.
 func mcpEntry(decision, name string, params bool) (*Rule, string) {
-	server, tool, _ := strings.Cut(name, "__")
-	if server == "" {
+	server, tool, named := strings.Cut(name, "__")
+	switch {
+	case strings.TrimSpace(server) == "":
 		return nil, leftOut + "the name of the server is missing"
+	case named && strings.TrimSpace(tool) == "":
+		return nil, leftOut + "the name of the tool is missing"
+	case decision == allow && (text.IsGlob(server) || text.IsGlob(strings.TrimSuffix(tool, "*"))):
+		return nil, leftOut + "in allow, Claude Code supports * only at the end of the name of a tool"
 	}
 	if params && decision == allow {
 		return nil, leftOut + "the condition on params has no counterpart"
@@ -215,6 +223,9 @@ func (r *claudeReader) glob(spec string) (string, bool) {
 		return "", false
 	}
 	here, anchored := strings.CutPrefix(spec, "./")
+	if strings.Trim(here, "/") == "" || strings.Trim(here, "/") == "~" && strings.Contains(here, "/") {
+		return "", false // as in gitignore, it matches nothing
+	}
 	folder := strings.HasSuffix(here, "/")
 	here = strings.TrimSuffix(here, "/")
 	anchored = anchored || strings.Contains(here, "/")

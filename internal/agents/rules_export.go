@@ -249,7 +249,7 @@ func geminiEntries(r Rule) []string {
 		}
 	}
 	add("mcpName", r.Server)
-	if r.Command == "" && r.Server+r.Tool+r.Source+r.Category+r.Path+r.When == "" {
+	if r.Command == "" && r.Server+r.Tool+r.Source+r.Category+r.Path+r.When == "" && len(r.Annotations) == 0 {
 		r.Tool = "*"
 	}
 	add("toolName", r.Tool)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // geminiRule is a [[rule]] in Gemini CLI's policy files.
@@ -102,7 +103,11 @@ func (r *geminiReader) rule(g *geminiRule) {
 		r.addNote(g.from, leftOut+"toolName and commandPrefix must be strings or lists of strings")
 		return
 	}
-	if len(tools) == 0 {
+	switch {
+	case g.ToolName != nil && len(tools) == 0, g.CommandPrefix != nil && len(prefixes) == 0:
+		r.addNote(g.from, leftOut+"Gemini CLI ignores a rule with an empty list")
+		return
+	case len(tools) == 0:
 		tools = []string{""}
 	}
 	if len(prefixes) > 0 || g.CommandRegex != "" {
@@ -178,6 +183,10 @@ func (r *geminiReader) commands(g *geminiRule, decision, tool string, prefixes [
 		return note(regexRule(decision, g.CommandRegex))
 	}
 	rule := geminiTool(tool, g.MCPName)
+	if rule != nil && decision == allow && (text.IsGlob(strings.TrimSuffix(rule.Tool, "*")) || rule.Server != "*" && text.IsGlob(rule.Server)) {
+		r.addNote(g.from, leftOut+"Gemini CLI supports * only for all servers and at the end of the name of a tool")
+		return nil
+	}
 	if rule != nil && rule.matchesAll() && tool != "*" { // it would otherwise match every call
 		rule = nil
 	}
@@ -203,6 +212,9 @@ func geminiTool(name, server string) *Rule {
 		return &Rule{}
 	case isMCP:
 		server, tool, _ := strings.Cut(rest, "_")
+		if server == "" || tool == "" && server != "*" {
+			return nil
+		}
 		if tool == "*" {
 			tool = ""
 		}
@@ -211,8 +223,7 @@ func geminiTool(name, server string) *Rule {
 	if own, ok := ownGeminiTool(name); ok {
 		return &Rule{Tool: own}
 	}
-	if strings.Contains(name, "__") {
-		server, tool, _ := strings.Cut(name, "__")
+	if server, tool, found := strings.Cut(name, "__"); found && server != "" && tool != "" {
 		return &Rule{Server: server, Tool: tool}
 	}
 	return nil

@@ -97,6 +97,62 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
+// What the program ignores allows nothing here either, and is reported.
+func TestIgnoredEntriesAllowNothing(t *testing.T) {
+	claude := func(entry string) string { return `{"permissions": {"allow": ["` + entry + `"]}}` }
+	gemini := func(keys string) string { return "[[rule]]\ndecision = \"allow\"\npriority = 1\n" + keys }
+	for _, tt := range []struct{ program, data string }{
+		{"claude", claude("Bash()")},
+		{"claude", claude("Bash( )")},
+		{"claude", claude("Read( )")},
+		{"claude", claude("Edit()")},
+		{"claude", claude("WebFetch()")},
+		{"claude", claude("Bash(:*)")},
+		{"claude", claude("Bash(**)")},
+		{"claude", claude("Edit(/)")},
+		{"claude", claude("Edit(//)")},
+		{"claude", claude("Edit(~/)")},
+		{"claude", claude("mcp__*")},
+		{"claude", claude("mcp__*__*")},
+		{"claude", claude("mcp__a*__read")},
+		{"claude", claude("mcp__{a,b}")},
+		{"claude", claude("mcp__bank__?ay")},
+		{"claude", claude("mcp__bank__")},
+		{"claude", claude("mcp__ __pay")},
+		{"gemini", gemini("toolName = []\nmcpName = \"bank\"")},
+		{"gemini", gemini("toolName = \"run_shell_command\"\ncommandPrefix = []")},
+		{"gemini", gemini("toolName = \"run_shell_command\"\ncommandPrefix = \" \"")},
+		{"gemini", gemini("toolName = \"*\"\nmcpName = \"b*\"")},
+		{"gemini", gemini("toolName = \"?ay\"\nmcpName = \"bank\"")},
+		{"gemini", gemini("toolName = \"mcp_\"")},
+		{"gemini", gemini("toolName = \"mcp_bank_\"")},
+		{"gemini", gemini("toolName = \"__pay\"")},
+		{"gemini", gemini("toolName = \"bank__\"")},
+	} {
+		got, err := ImportRules(t.Context(), tt.program, []RuleFile{{Path: "x", Data: []byte(tt.data)}}, "/home/ada")
+		if err != nil || len(got.Rules) > 0 || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], leftOut) {
+			t.Errorf("%s: rules %+v, notes %q, %v", tt.data, got.Rules, got.Notes, err)
+		}
+	}
+	// Patterns that the programs do support stay.
+	for _, tt := range []struct {
+		program, data string
+		want          Rule
+	}{
+		{"claude", claude("Bash(*)"), Rule{Tool: shellTool}},
+		{"claude", claude("mcp__bank__*"), Rule{Server: "bank"}},
+		{"claude", claude("mcp__bank__get_*"), Rule{Server: "bank", Tool: "get_*"}},
+		{"claude", `{"permissions": {"deny": ["mcp__*"]}}`, Rule{Server: "*"}},
+		{"gemini", gemini("toolName = \"*\"\nmcpName = \"*\""), Rule{Server: "*"}},
+		{"gemini", gemini("toolName = \"mcp_*\""), Rule{Server: "*"}},
+	} {
+		got, err := ImportRules(t.Context(), tt.program, []RuleFile{{Path: "x", Data: []byte(tt.data)}}, "/home/ada")
+		if err != nil || len(got.Rules) != 1 || got.Rules[0].Server != tt.want.Server || got.Rules[0].Tool != tt.want.Tool {
+			t.Errorf("%s: rules %+v, notes %q, %v", tt.data, got.Rules, got.Notes, err)
+		}
+	}
+}
+
 // Imported rules can be exported again without changing their meaning.
 func TestRoundTrip(t *testing.T) {
 	for _, program := range RulePrograms() {

@@ -14,6 +14,7 @@ import (
 // be untrusted.
 type Param struct {
 	Name        string // as in arguments; a nested param is "page.size"
+	Element     bool   // whether it belongs to the elements of a list, as in "entities[].name", and so is no argument
 	Type        string // "integer", "string[]", "string|null"; "any" if the schema does not say
 	Required    bool
 	Default     string   // "" if there is none; strings are not quoted
@@ -44,6 +45,7 @@ type describer struct {
 	types    types
 	examples []*jsonx.Value
 	params   []Param
+	lists    int // lists around the current object
 }
 
 // maxDescribed is the maximum depth of nested params to describe.
@@ -68,6 +70,12 @@ func (d *describer) object(s *jsonx.Value, path []string, required bool, seen vi
 			d.params = append(d.params, d.param(m.Value, at, must))
 			if len(at) < maxDescribed {
 				d.object(m.Value, at, must, visited{})
+				if list, err := d.types.refs.Resolve(m.Value); err == nil && list.Get("items").Is(jsonx.Object) {
+					at[len(at)-1] += "[]"
+					d.lists++
+					d.object(list.Get("items"), at, true, visited{})
+					d.lists--
+				}
 			}
 		}
 	}
@@ -79,7 +87,7 @@ func (d *describer) object(s *jsonx.Value, path []string, required bool, seen vi
 
 func (d *describer) param(s *jsonx.Value, path []string, required bool) Param {
 	typ := d.types.typeOf(s, 0)
-	p := Param{Name: strings.Join(path, "."), Type: typ.String(), Required: required, Values: typ.values()}
+	p := Param{Name: strings.Join(path, "."), Type: typ.String(), Required: required, Values: typ.values(), Element: d.lists > 0}
 	resolved, err := d.types.refs.Resolve(s)
 	if err != nil {
 		resolved = nil
@@ -89,15 +97,18 @@ func (d *describer) param(s *jsonx.Value, path []string, required bool) Param {
 		p.Default = plain(v)
 	}
 	p.Allowed = d.allowed(resolved, typ)
-	if v := d.example(resolved, typ, path); v != nil {
+	if p.Element {
+		return p
+	}
+	if v := d.example(resolved, path); v != nil {
 		p.Example = d.types.argument(p.Name, v)
 	}
 	return p
 }
 
 // example returns a possible value of the param: one from the tool's examples or
-// the schema, or else a small value of its type. It returns nil if there is none.
-func (d *describer) example(s *jsonx.Value, typ schemaType, path []string) *jsonx.Value {
+// the schema, or else a small value that it allows. It returns nil if there is none.
+func (d *describer) example(s *jsonx.Value, path []string) *jsonx.Value {
 	for _, e := range d.examples {
 		for _, key := range path {
 			e = e.Get(key)
@@ -115,52 +126,7 @@ func (d *describer) example(s *jsonx.Value, typ schemaType, path []string) *json
 	if v := s.Get("default"); v != nil && !v.Is(jsonx.Null) {
 		return v
 	}
-	if typ.isList() {
-		return jsonx.NewArray(typ.item(0).sample(nil))
-	}
-	return typ.sample(s)
-}
-
-// sample returns a value of a type that is within the bounds and format of the
-// schema of, which may be nil.
-func (s schemaType) sample(of *jsonx.Value) *jsonx.Value {
-	if len(s.enum) > 0 {
-		return s.enum[0]
-	}
-	if len(s.names) == 0 {
-		return jsonx.NewString("TEXT")
-	}
-	switch s.names[0] {
-	case "integer", "number":
-		if least := of.Get("minimum"); least != nil {
-			return least
-		}
-		return &jsonx.Value{Kind: jsonx.Number, Token: "1"}
-	case "boolean":
-		return jsonx.NewBool(true)
-	case "string":
-		return jsonx.NewString(cmp.Or(sampleOf(of.Get("format").Text()), "TEXT"))
-	case "object":
-		return jsonx.NewObject()
-	}
-	return nil
-}
-
-// sampleOf returns an example of a string format, or "" for unknown formats.
-func sampleOf(format string) string {
-	switch format {
-	case "date":
-		return "2026-01-31"
-	case "date-time":
-		return "2026-01-31T12:00:00Z"
-	case "uri", "url":
-		return "https://example.com/"
-	case "email":
-		return "ann@example.com"
-	case "uuid":
-		return "123e4567-e89b-12d3-a456-426614174000"
-	}
-	return ""
+	return (&sampler{types: d.types}).sample(s, 0)
 }
 
 // String returns the type in the notation of [Param].

@@ -2,6 +2,8 @@ package args
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -60,6 +62,10 @@ func TestRecursiveSchema(t *testing.T) {
 	circle := `{"$ref":"#"}`
 	s := json.RawMessage(`{"anyOf":[` + strings.Repeat(circle+",", 9) + circle + `],"type":"array","items":` + circle + `}`)
 	Describe(&registry.Definition{InputSchema: s})
+	for _, keyword := range []string{"anyOf", "allOf"} {
+		s := `{"type":"object","properties":{"a":{"$ref":"#/$defs/d"}},"$defs":{"d":{"` + keyword + `":[` + strings.Repeat(`{"$ref":"#/$defs/d"},`, 999) + `{}]}}}`
+		Describe(&registry.Definition{InputSchema: json.RawMessage(s)})
+	}
 	if got, err := Parse([]string{"a=b"}, Options{Schema: s}); err != nil || string(got) != `{"a":"b"}` {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -90,5 +96,75 @@ func TestFormat(t *testing.T) {
 		if got, ok := Format(json.RawMessage(params), nil); ok {
 			t.Errorf("%s: %q", params, got)
 		}
+	}
+}
+
+// An example that a person copies must be accepted.
+func TestSamplesAreValid(t *testing.T) {
+	for property, want := range map[string]string{
+		`{"type":"string","pattern":"^[A-Z]{2}-\\d+$"}`:                                                                   `p=AA-1`,
+		`{"type":"string","pattern":"^[a-z]+$","minLength":5}`:                                                            `p=aaaaa`,
+		`{"type":"string","pattern":"^(open|closed)$"}`:                                                                   `p=open`,
+		`{"type":"string","pattern":"^(?!x)"}`:                                                                            ``, // not in RE2
+		`{"type":"string","minLength":6}`:                                                                                 `p=TEXTTE`,
+		`{"type":"string","maxLength":2}`:                                                                                 `p=T`,
+		`{"type":"string","format":"ipv4"}`:                                                                               `p=192.0.2.1`,
+		`{"type":"string","format":"date","enum":["2020-01-01"]}`:                                                         `p=2020-01-01`,
+		`{"type":"integer","minimum":10,"multipleOf":4}`:                                                                  `p=12`,
+		`{"type":"integer","exclusiveMinimum":5}`:                                                                         `p=6`,
+		`{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":1}`:                                                     `p=0.5`,
+		`{"type":"integer","maximum":-3}`:                                                                                 `p=-3`,
+		`{"anyOf":[{"type":"null"},{"type":"string","minLength":9}]}`:                                                     `p=TEXTTEXTT`,
+		`{"allOf":[{"type":"string"},{"pattern":"^x+$"}]}`:                                                                `p=x`,
+		`{"type":"array","minItems":2,"uniqueItems":true,"items":{"enum":["a","b"]}}`:                                     `p=a p=b`,
+		`{"type":"array","minItems":2,"items":{"type":"integer","minimum":3}}`:                                            `p=3 p=3`,
+		`{"type":"object","required":["id"],"properties":{"id":{"type":"string","pattern":"^#"},"b":{"type":"boolean"}}}`: `p={"id":"#"}`,
+		`{"type":"string","default":"no","minLength":3}`:                                                                  ``, // its default is wrong
+		`{"type":"string","not":{"const":"TEXT"}}`:                                                                        ``,
+		`{"type":"string","pattern":"^(((a?b?)*c?)*d?)*(((e?f?)*g?)*h?)*$","minLength":90}`:                               ``,
+	} {
+		def := &registry.Definition{InputSchema: json.RawMessage(`{"type":"object","required":["p","q"],"properties":{"q":{},"p":` + property + `}}`)}
+		params := WithoutInvalidExamples(t.Context(), def, Describe(def))
+		if got := strings.Join(params[1].Example, " "); got != want {
+			t.Errorf("%s: %q, want %q", property, got, want)
+		}
+	}
+}
+
+// Published servers have params of every kind; hardly any is left without an example.
+func TestSamplesOfServers(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/servers/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	all, without := 0, []string{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var listing struct {
+			Tools []struct {
+				Name        string
+				InputSchema json.RawMessage
+			}
+		}
+		if err := json.Unmarshal(data, &listing); err != nil {
+			t.Fatal(file, err)
+		}
+		for _, tool := range listing.Tools {
+			def := &registry.Definition{InputSchema: tool.InputSchema}
+			for _, p := range WithoutInvalidExamples(t.Context(), def, Describe(def)) {
+				if p.Element {
+					continue
+				}
+				if all++; p.Example == nil {
+					without = append(without, filepath.Base(file)+" "+tool.Name+" "+p.Name+" "+p.Type)
+				}
+			}
+		}
+	}
+	if all < 500 || len(without) > all/100 {
+		t.Errorf("%d of %d have no example:\n%s", len(without), all, strings.Join(without, "\n"))
 	}
 }

@@ -35,9 +35,9 @@ func Outcomes() []Outcome { return []Outcome{OK, Error, Denied, Invalid, Timeout
 // Made reports whether the tool was run.
 func (o Outcome) Made() bool { return o != Denied && o != Invalid }
 
-// Caller is the client of `toolreg serve` that made a call.
+// Caller is the client of `toolreg serve`, or the host of `toolreg rpc`, that made a call.
 type Caller struct {
-	Name    string `json:"name"`              // name of its token, "stdio" or "local"
+	Name    string `json:"name,omitempty"`    // name of its token, "stdio" or "local"; absent for a host
 	Client  string `json:"client,omitempty"`  // name that it reports
 	Version string `json:"version,omitempty"` // version that it reports
 }
@@ -51,7 +51,7 @@ type Entry struct {
 	Source     string    `json:"source,omitempty"`
 	Server     string    `json:"server,omitempty"`
 	Project    string    `json:"project,omitempty"`  // project root
-	Caller     *Caller   `json:"caller,omitempty"`   // client of serve; absent for the command line
+	Caller     *Caller   `json:"caller,omitempty"`   // client of serve or host of rpc; absent for the command line
 	Decision   string    `json:"decision,omitempty"` // decision of policy: allow, sandbox, ask, deny
 	Rule       string    `json:"rule,omitempty"`     // origin of the decision: file:line, flag, default, approval
 	Outcome    Outcome   `json:"outcome"`
@@ -70,6 +70,7 @@ type Entry struct {
 	Cached       bool   `json:"cached,omitempty"`       // the result comes from the cache
 	SavedTokens  int    `json:"savedTokens,omitempty"`  // estimated tokens that an override of the result saved
 	Confined     bool   `json:"confined,omitempty"`     // the program ran in the sandbox
+	Outside      bool   `json:"outside,omitempty"`      // it failed there and then ran outside, as a person allowed; the outcome is of that run
 	Attempts     int    `json:"attempts,omitempty"`     // number of attempts, if more than one
 	// Params are logged with the setting audit.params.
 	Params    json.RawMessage `json:"params,omitempty"`

@@ -50,6 +50,10 @@ type Options struct {
 	// MiB.
 	MaxOutput int64
 
+	// Outputs are the files with whole results that were cut, which read_file may read;
+	// nil means that there are none.
+	Outputs file.Outside
+
 	// Fetch holds the options of web_fetch.
 	Fetch web.Options
 }
@@ -84,7 +88,7 @@ func tools(o *Options, w *workspace.Dir) []registry.Tool {
 	todoRead, todoWrite := todo.New(todo.Options{StateDir: o.StateDir, Session: o.Session, Agent: o.Agent, Began: o.Began}, w)
 	all := []registry.Tool{
 		search.NewListDirectory(w),
-		file.NewReadFile(w),
+		file.NewReadFile(w, o.Outputs),
 		search.NewGrep(w),
 		search.NewGlob(w),
 		file.NewEdit(w),
@@ -186,6 +190,10 @@ type FetchHeader = web.Header
 // Guarded reports whether changing a path, relative to the workspace, requires
 // confirmation even if all changes are allowed; see [workspace.Guarded].
 func Guarded(rel string) bool { return workspace.Guarded(rel) }
+
+// NewHidden reports whether writing a path, relative to dir, creates a file or folder
+// with a name that begins with a dot; see [workspace.NewHidden].
+func NewHidden(dir, rel string) bool { return workspace.NewHidden(dir, rel) }
 
 // Shell returns the shell that run_shell_command uses in the given environment;
 // see [shell.Name].

@@ -9,7 +9,7 @@ const (
 	presetTodo     = "todo"
 )
 
-// PresetMCP contains the tools of MCP servers and no built-in tools.
+// PresetMCP contains every tool that is not built in.
 const PresetMCP = "mcp"
 
 // Presets returns the names of all presets.

@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"hash"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/trust"
@@ -53,11 +51,13 @@ type Program struct {
 	Dir   string   // absolute path where it runs
 	Argv  []string // expanded
 	Env   []string // its complete environment, "K=V" entries
-	Given []string // entries of Env from the settings, whose values may name files too
+	Given []string // entries of Env from the settings, which are part of the key and whose values may name files too
 }
 
-// AddProgram adds a command: its words, its environment and the program itself,
-// by size, times and location. It fails if the program cannot be found.
+// AddProgram adds a command: its words, the variables that the settings give it and
+// the program itself, by size, times and location. Variables of the session, such as
+// PATH, LANG and TMPDIR, do not count, except that PATH finds the program. It fails if
+// the program cannot be found.
 func (k *Key) AddProgram(p Program) error {
 	path, err := p.path()
 	if err != nil {
@@ -71,9 +71,11 @@ func (k *Key) AddProgram(p Program) error {
 	if err != nil {
 		return err
 	}
-	k.Add("program", p.Root, p.Dir, path)
+	k.Add("program", p.Root, p.Dir)
 	k.Add(p.Argv...)
-	k.environment(p.Env)
+	for _, variable := range slices.Sorted(slices.Values(p.Given)) {
+		k.Add("env", variable)
+	}
 	k.file(real, info)
 	return nil
 }
@@ -144,20 +146,4 @@ func (k *Key) AddTree(dir string) error {
 
 func (k *Key) file(path string, info fs.FileInfo) {
 	k.Add("file", path, fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode()), inode(info))
-}
-
-// environment adds the variables in sorted order, without those that differ
-// between shells and have no effect.
-func (k *Key) environment(env []string) {
-	values := map[string]string{} // the last of duplicates wins
-	for _, e := range env {
-		name, value, _ := strings.Cut(e, "=")
-		values[name] = value
-	}
-	for _, name := range []string{"_", "SHLVL", "PWD", "OLDPWD", "TOOLREG_DEPTH"} {
-		delete(values, name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		k.Add("env", name, values[name])
-	}
 }

@@ -44,7 +44,7 @@ func (p *project) write(path, text string) {
 
 func (p *project) program() Program {
 	return Program{Root: p.root, Dir: p.root, Argv: []string{"node", "server.js", filepath.Join(p.outside, "other.js")},
-		Env: []string{"PATH=" + p.outside, "LANG=C"}}
+		Env: []string{"PATH=" + p.outside, "LANG=C"}, Given: []string{"A=1", "B=2"}}
 }
 
 func (p *project) key(program Program) string {
@@ -76,10 +76,10 @@ func TestWhatAKeyDependsOn(t *testing.T) {
 		{"a file outside", func(p *project, _ *Program) { p.write(filepath.Join(p.outside, "other.js"), "2") }, true},
 		{"another file", func(p *project, _ *Program) { p.write(filepath.Join(p.root, "readme"), "x") }, false},
 		{"a word", func(_ *project, x *Program) { x.Argv = append(x.Argv, "--all") }, true},
-		{"a variable", func(_ *project, x *Program) { x.Env = append(x.Env, "TOKEN=x") }, true},
-		{"another value", func(_ *project, x *Program) { x.Env = append(x.Env, "LANG=de") }, true},
-		{"the depth of the shell", func(_ *project, x *Program) { x.Env = append(x.Env, "SHLVL=7", "TOOLREG_DEPTH=1") }, false},
-		{"the order of variables", func(_ *project, x *Program) { x.Env[0], x.Env[1] = x.Env[1], x.Env[0] }, false},
+		{"a variable of the settings", func(_ *project, x *Program) { x.Given = append(x.Given, "TOKEN=x") }, true},
+		{"the order of variables", func(_ *project, x *Program) { x.Given = []string{"B=2", "A=1"} }, false},
+		{"LANG of the session", func(_ *project, x *Program) { x.Env = append(x.Env, "LANG=de", "TMPDIR=/var/tmp", "SHLVL=7") }, false},
+		{"PATH of the session", func(p *project, x *Program) { x.Env[0] = "PATH=" + p.root + ":" + p.outside }, false},
 		{"the folder", func(p *project, x *Program) { x.Dir = p.outside }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

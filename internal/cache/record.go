@@ -25,6 +25,7 @@ const (
 	Listing  Kind = "listing"  // what it listed
 	Protocol Kind = "protocol" // how it was reached
 	Failure  Kind = "failure"  // how it failed
+	Seen     Kind = "seen"     // what it listed last, for completion
 )
 
 // Record is the cached data of a source, by kind.
@@ -47,6 +48,11 @@ func (r Record) isEmpty() bool {
 		}
 	}
 	return true
+}
+
+// equal reports whether two entries differ at most in when they were stored.
+func (e Entry) equal(other Entry) bool {
+	return e.Key == other.Key && bytes.Equal(e.Facts, other.Facts) && slices.EqualFunc(e.Parts, other.Parts, bytes.Equal)
 }
 
 func (e Entry) isEmpty() bool { return len(e.Facts) == 0 && e.Parts == nil }

@@ -223,6 +223,10 @@ func (s *Store) Flush() error {
 		if record == nil {
 			record = Record{}
 		}
+		maps.DeleteFunc(r, func(kind Kind, e Entry) bool { return kind == Seen && e.equal(record[kind]) }) // its age does not matter
+		if len(r) == 0 {
+			continue
+		}
 		before := len(record)
 		maps.Copy(record, r)
 		maps.DeleteFunc(record, func(_ Kind, e Entry) bool { return e.isEmpty() })

@@ -14,8 +14,11 @@ type Caller struct {
 	// ID identifies the client: calls with equal IDs belong to the same client.
 	ID any
 	// Name is the name under which its approvals are stored: that of its token,
-	// "stdio", or "local". Never empty.
+	// "stdio", or "local". "" means that it acts for the person who started the program.
 	Name string
+	// Token is the name of the token with which it authenticated; "" if it needs none,
+	// as on stdin, because it then acts for the person who started the server.
+	Token string
 	// Client and Version are the client's own name and version, for the audit
 	// log.
 	Client, Version string
@@ -57,10 +60,23 @@ func From(ctx context.Context) *Caller {
 	return c
 }
 
-// Name returns the Name of the caller of ctx, or "" for the person at the command line.
+// IsPerson reports whether the call of ctx is made for the person who started the program,
+// at the command line or through a program of theirs.
+func IsPerson(ctx context.Context) bool { return Name(ctx) == "" }
+
+// Name returns the Name of the caller of ctx, or "" for the person who started the program.
 func Name(ctx context.Context) string {
 	if c := From(ctx); c != nil {
 		return c.Name
+	}
+	return ""
+}
+
+// Token returns the Token of the caller of ctx, or "" for the person at the command line.
+// What one token leaves behind, such as running commands, belongs to it alone.
+func Token(ctx context.Context) string {
+	if c := From(ctx); c != nil {
+		return c.Token
 	}
 	return ""
 }

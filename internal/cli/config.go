@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolreg/toolreg/internal/agents"
+	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -24,13 +25,15 @@ import (
 // Config holds the input of a run: flags, environment, files named on the command line,
 // and settings. Each is read once, when first used.
 type Config struct {
-	Environ []string // of the process, "K=V"
-	Dir     string   // the working directory; "" until the settings are read
-	Globals settings.Globals
-	Folders *state.Folders
+	Environ  []string // of the process, "K=V"
+	CalledAs string   // the name by which the program was started, os.Args[0]
+	Dir      string   // the working directory; "" until the settings are read
+	Globals  settings.Globals
+	Folders  *state.Folders
 
 	io      *IO
 	person  *Person
+	trust   *Trust
 	command *cobra.Command // the running command
 
 	// The settings after they are read, with their diagnostics; nil before.
@@ -46,16 +49,6 @@ func (c *Config) follow(cmd *cobra.Command) error {
 	if err == nil {
 		c.Globals = g
 	}
-	return err
-}
-
-// check returns an error for mistakes in the global flags that would otherwise be found
-// only after a command has started to work, or not at all.
-func (c *Config) check() error {
-	if c.Globals.Refresh && c.Globals.Cached {
-		return &UsageError{Err: errors.New("--refresh and --cached cannot be used together"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED act like the flags"}
-	}
-	_, err := c.context()
 	return err
 }
 
@@ -90,16 +83,16 @@ func (c *Config) Load(ctx context.Context) (*settings.Settings, []registry.Diagn
 		c.io.Diagnose(diags) // an unknown key may have caused the mistake
 		return nil, nil, err
 	}
-	agreed, err := c.offerTrust(ctx, set.Project)
+	changed, err := c.trust.offer(ctx, c.command.CommandPath(), set.Project)
 	if err != nil {
 		return nil, nil, err
 	}
-	if agreed {
+	if changed {
 		if set, diags, err = settings.Load(options); err != nil {
 			return nil, nil, err
 		}
 	}
-	c.set, c.diags = set, c.withRefusal(set.Project, diags)
+	c.set, c.diags = set, c.trust.withRefusal(set.Project, diags)
 	return c.set, c.diags, nil
 }
 
@@ -125,21 +118,12 @@ func (c *Config) Options() (settings.Options, error) {
 		NoProject: c.Globals.NoProject, NoUser: c.Globals.NoUser, TrustProject: c.Globals.TrustProject,
 		Environ: c.Environ, Flags: c.globalFlags(), Import: agents.Importer{},
 	}
-	if store, err := c.TrustStore(); err == nil {
+	if store, err := c.trust.Store(); err == nil {
 		o.Trust = store
 	} else {
 		c.io.Log.Info("no state directory", "err", err)
 	}
 	return o, nil
-}
-
-// TrustStore returns the store of trust grants.
-func (c *Config) TrustStore() (*trust.Store, error) {
-	d, err := c.Folders.State()
-	if err != nil {
-		return nil, err
-	}
-	return trust.NewStore(d), nil
 }
 
 // RefuseInside returns an error inside a tool's run, because a tool must not
@@ -157,6 +141,33 @@ func (c *Config) RefuseInside(what string) error {
 // ReadFile reads a file named on the command line.
 func (c *Config) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	return untilDone(ctx, func() ([]byte, error) { return os.ReadFile(c.Absolute(name)) })
+}
+
+// WriteFile writes a file named on the command line. Links in the project at root are not the user's own: one in
+// place of the file is replaced, and one of a folder must not lead out of the project.
+func (c *Config) WriteFile(root, name string, content []byte) error {
+	file := c.Absolute(name)
+	if !trust.Within(file, root) { // the working directory may be spelled otherwise
+		root, file = trust.Real(root), filepath.Join(trust.Real(filepath.Dir(file)), filepath.Base(file))
+	}
+	rel, err := filepath.Rel(root, file)
+	if err != nil || !filepath.IsLocal(rel) {
+		return os.WriteFile(file, content, 0o666)
+	}
+	project, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer project.Close()
+	folder, err := project.OpenRoot(filepath.Dir(rel))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if err := atomicfile.Write(folder, filepath.Base(rel), content, atomicfile.Options{}); err != nil {
+		return fmt.Errorf("writing %s: %w", file, err)
+	}
+	return nil
 }
 
 // readPiped reads the --settings files that can be read only once: stdin (-) and

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/engine"
@@ -37,6 +39,7 @@ type SessionOptions struct {
 	Asker engine.Asker
 	// ServerLog replaces the handler of servers' log messages; nil means stderr.
 	ServerLog func(func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMessage)
+	InServers bool // the result shows servers, so the diagnostics about entries of servers are not printed
 	InDocs    bool // the result includes the diagnostics, so those of the settings are not printed
 }
 
@@ -56,12 +59,15 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 	if err != nil {
 		return nil, err
 	}
+	shown := slices.DeleteFunc(slices.Clone(diags), func(d registry.Diagnostic) bool {
+		return o.InServers && d.Code == settings.CodeSourceFailed && strings.HasPrefix(d.Source, registry.MCPPrefix)
+	})
 	switch {
 	case o.InDocs:
 	case o.Infos:
-		x.io.DiagnoseAll(diags)
+		x.io.DiagnoseAll(shown)
 	default:
-		x.io.Diagnose(diags)
+		x.io.Diagnose(shown)
 	}
 	if o.Context, err = x.config.context(); err != nil {
 		return nil, err
@@ -139,7 +145,7 @@ func (x *Engine) Again(session func() (*engine.Session, error)) (*engine.Session
 
 // Find finds a tool and prints diagnostics, unless the result includes them.
 func (x *Engine) Find(ctx context.Context, s *engine.Session, name string, q engine.Query, inDocs bool) (engine.Found, error) {
-	f, err := s.Find(ctx, name, q)
+	f, err := s.Tools.Find(ctx, name, q)
 	x.NoteSlowServer(s, f.Registry)
 	if f.Registry != nil && !inDocs {
 		x.io.DiagnoseExcept(f.Registry.Diagnostics(), err)
@@ -154,9 +160,9 @@ func (x *Engine) FindTools(ctx context.Context, s *engine.Session, name string, 
 		f, err := x.Find(ctx, s, name, engine.Query{}, inDocs)
 		return f.Registry, []*registry.Tool{f.Tool}, err
 	}
-	reg, tools, err := s.FindAll(ctx, name)
+	reg, tools, err := s.Tools.FindAll(ctx, name)
 	if reg != nil && !inDocs {
-		x.io.DiagnoseExcept(s.Diagnostics(reg), err)
+		x.io.DiagnoseExcept(s.Tools.Diagnostics(reg), err)
 	}
 	return reg, tools, err
 }
@@ -165,5 +171,35 @@ func (x *Engine) FindTools(ctx context.Context, s *engine.Session, name string, 
 func (x *Engine) close() {
 	for _, s := range x.sessions {
 		s.Close()
+	}
+}
+
+const (
+	// slowStart is how long a server may take to start before the person is told how
+	// to avoid the wait.
+	slowStart = 3 * time.Second
+	// slowNoted is the name for firstTime.
+	slowNoted = "cache-hint-shown"
+)
+
+// NoteSlowServer tells a person at the terminal once how to cache tool lists,
+// if they are not cached and a server started slowly.
+func (x *Engine) NoteSlowServer(s *engine.Session, reg *registry.Registry) {
+	if reg == nil || !x.io.ErrTTY || x.io.JSON || x.io.Quiet || s.Settings.DiscoveryTTL > 0 {
+		return
+	}
+	for _, r := range reg.Reports() {
+		server, ok := strings.CutPrefix(r.Name, registry.MCPPrefix)
+		if !ok || r.State == registry.StateFailed || r.Duration < slowStart {
+			continue
+		}
+		if !x.config.firstTime(slowNoted) {
+			return
+		}
+		x.io.noteText(failure{
+			message: fmt.Sprintf("server %q took %.1f s to start", server, r.Duration.Seconds()),
+			hint:    "toolreg settings set cache.discovery 1h caches the tool lists of servers for an hour",
+		})
+		return
 	}
 }

@@ -1,8 +1,9 @@
 // Package cli holds what the commands of toolreg share. [Program.Run] executes one
 // command line. It creates an [Env], whose parts read flags and settings ([Config]),
-// open the session ([Engine]), print ([IO]) and ask questions ([Person]), builds the
-// command with it, and turns the command's error into an exit code (exit.go). Each
-// command is a package below this one; package commands lists them.
+// open the session ([Engine]), print ([IO]), ask questions ([Person]) and know which
+// projects are trusted ([Trust]), builds the command with it, and turns the command's
+// error into an exit code (exit.go). Each command is a package below this one; package
+// commands lists them.
 package cli
 
 import (
@@ -23,6 +24,7 @@ type Env struct {
 	IO      *IO      // the streams, and printing
 	Person  *Person  // questions to the person
 	Config  *Config  // flags, environment and settings
+	Trust   *Trust   // trust in projects
 	Engine  *Engine  // the session
 
 	helpErr error // why a command's own help could not be shown
@@ -31,7 +33,9 @@ type Env struct {
 func newEnv(version string, s Streams, environ []string) *Env {
 	e := &Env{Version: version, IO: newIO(s, environ)}
 	e.Person = &Person{io: e.IO}
-	e.Config = &Config{io: e.IO, person: e.Person, Environ: environ, Folders: &state.Folders{Environ: environ}}
+	folders := &state.Folders{Environ: environ}
+	e.Trust = &Trust{person: e.Person, folders: folders}
+	e.Config = &Config{io: e.IO, person: e.Person, trust: e.Trust, Environ: environ, Folders: folders}
 	e.Engine = &Engine{version: version, start: time.Now(), io: e.IO, person: e.Person, config: e.Config}
 	e.IO.context = func() context.Context { return e.Config.command.Context() }
 	return e

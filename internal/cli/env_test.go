@@ -109,12 +109,12 @@ func TestTrustIsOfferedOnlyToAPerson(t *testing.T) {
 		{"stderr in a file", "list", func(e *Env) { e.IO.ErrTTY = false }, false},
 		{"--non-interactive", "list", func(e *Env) { e.Person.NonInteractive = true }, false},
 		{"--quiet", "list", func(e *Env) { e.IO.Quiet = true }, false},
-		{"a tool's run", "list", func(e *Env) { e.Config.Environ = append(e.Config.Environ, "TOOLREG_DEPTH=1") }, false},
+		{"a tool's run", "list", func(e *Env) { e.IO.environ = append(e.IO.environ, "TOOLREG_DEPTH=1") }, false},
 	} {
 		e, _ := testEnv(t, tt.command)
 		e.IO.ErrTTY = true
 		tt.change(e)
-		if got := e.Config.mayOffer(); got != tt.want {
+		if got := e.Trust.mayOffer("toolreg " + tt.command); got != tt.want {
 			t.Errorf("%s: %t", tt.name, got)
 		}
 	}
@@ -124,28 +124,28 @@ func TestTrustIsOfferedOnlyToAPerson(t *testing.T) {
 // that it is not loaded.
 func TestRefusedTrustIsRemembered(t *testing.T) {
 	e, _ := testEnv(t, "list")
-	p := &settings.Project{Root: "/p", Hash: "1", Covered: []trust.File{{Name: "a.yaml"}, {Name: "b.sh"}}}
+	p := &settings.Project{Root: "/p", Hash: "1", Covered: []trust.File{{Name: "a.yaml", Path: "/p/a.yaml"}, {Name: "b.sh", Path: "/p/b.sh"}}}
 	untrusted := registry.Diagnostic{Code: settings.CodeProjectUntrusted, Message: "m"}
 	other := registry.Diagnostic{Code: "other", Message: "m"}
 	diags := func() []registry.Diagnostic { return []registry.Diagnostic{untrusted, other} }
-	if e.Config.DeclinedTrust(p) || len(e.Config.withRefusal(p, diags())) != 2 {
+	if e.Trust.Declined(p) || len(e.Trust.withRefusal(p, diags())) != 2 {
 		t.Error("reports a refusal before there was one")
 	}
-	e.Config.saveRefusal(t.Context(), p, p.Hash)
-	got := e.Config.withRefusal(p, diags())
-	if !e.Config.DeclinedTrust(p) || len(got) != 2 || got[0] != other || !strings.Contains(got[1].Message, "you declined to trust this project: a.yaml and 1 more file;") {
-		t.Errorf("after a no: %t, %v", e.Config.DeclinedTrust(p), got)
+	e.Trust.saveRefusal(t.Context(), p, p.Hash)
+	got := e.Trust.withRefusal(p, diags())
+	if !e.Trust.Declined(p) || len(got) != 2 || got[0] != other || !strings.Contains(got[1].Message, "you declined to trust this project: a.yaml and 1 more file;") {
+		t.Errorf("after a no: %t, %v", e.Trust.Declined(p), got)
 	}
 	changed, another, trusted := *p, *p, *p
 	changed.Hash, another.Root, trusted.Trusted = "2", "/q", true
-	if e.Config.DeclinedTrust(&changed) || e.Config.DeclinedTrust(&another) {
+	if e.Trust.Declined(&changed) || e.Trust.Declined(&another) {
 		t.Error("the refusal applies to other files or another project")
 	}
-	if got := e.Config.withRefusal(&trusted, diags()); len(got) != 2 || got[0] != untrusted {
+	if got := e.Trust.withRefusal(&trusted, diags()); len(got) != 2 || got[0] != untrusted {
 		t.Errorf("a project trusted by a flag: %v", got)
 	}
-	e.Config.saveRefusal(t.Context(), p, "")
-	if e.Config.DeclinedTrust(p) {
+	e.Trust.saveRefusal(t.Context(), p, "")
+	if e.Trust.Declined(p) {
 		t.Error("the refusal was not withdrawn")
 	}
 }

@@ -174,6 +174,9 @@ func matchParams(err error, f *failure) bool {
 
 func matchNeedsApproval(err error, f *failure) bool {
 	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok {
+		if e.Verdict.Contested != "" {
+			return false
+		}
 		f.message = strings.TrimSuffix(err.Error(), e.Error()) + fmt.Sprintf("%q needs approval and nobody can be asked: %s", e.Tool, e.Verdict.Reason)
 		f.hint = e.Hint
 		return true
@@ -248,3 +251,8 @@ func signalOf(ctx context.Context) (int, bool) {
 	}
 	return map[os.Signal]int{os.Interrupt: ExitInterrupted, syscall.SIGTERM: ExitTerminated, syscall.SIGHUP: ExitHangup}[cause.Signal], true
 }
+
+// errSignal is the cause of a context that ended because of a signal.
+type errSignal struct{ os.Signal }
+
+func (e errSignal) Error() string { return e.String() + " signal received" }

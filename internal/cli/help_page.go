@@ -12,6 +12,9 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
+// Topic is the annotation of a command with the help topic that its help ends by naming.
+const Topic = "topic"
+
 // HelpPage returns the help of a command, wrapped at a width.
 func HelpPage(cmd *cobra.Command, width int, color bool) string {
 	h := helpText{color: color}
@@ -27,6 +30,9 @@ func HelpPage(cmd *cobra.Command, width int, color bool) string {
 	if !cmd.HasParent() {
 		h.section("Help topics", topicLines(cmd))
 		more = `"toolreg help COMMAND" explains a command, "toolreg help TOPIC" a topic.`
+	}
+	if topic := cmd.Annotations[Topic]; topic != "" {
+		more += fmt.Sprintf("\n\"toolreg help %s\" explains more.", topic)
 	}
 	h.WriteString("\n" + more + "\n")
 	return h.String()

@@ -36,7 +36,7 @@ func newFilter(name, expression string) (*Filter, error) {
 // print prints each value that the expression yields on its own line: a string as
 // plain text, like gh, anything else as JSON, indented on a terminal. It stops when
 // ctx is done and after filterLimit, because an expression may run forever.
-func (f *Filter) print(ctx context.Context, o *IO, data []byte) error {
+func (f *Filter) print(ctx context.Context, text io.Writer, encoded func([]byte) error, data []byte) error {
 	limit, over := filterLimit, error(&UsageError{
 		Err: fmt.Errorf("%s: the expression did not end within %s", f.name, filterLimit), Hint: "run jq itself on the JSON output"})
 	if ctx.Err() != nil { // print what an interrupted run has
@@ -58,9 +58,9 @@ func (f *Filter) print(ctx context.Context, o *IO, data []byte) error {
 		v, err := memory.Await(ctx, func() any { return next(iter) })
 		switch v := v.(type) {
 		case string:
-			_, err = fmt.Fprintln(o.Out, v)
+			_, err = fmt.Fprintln(text, v)
 		case []byte:
-			err = o.PrintEncoded(v)
+			err = encoded(v)
 		case error:
 			if v == io.EOF {
 				return nil

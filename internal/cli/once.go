@@ -3,15 +3,10 @@ package cli
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"time"
 
-	"github.com/toolreg/toolreg/internal/engine"
-	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -45,36 +40,6 @@ func (c *Config) NoteGeminiSettings(s *settings.Settings) {
 		return
 	}
 	c.io.Note("toolreg: " + ui.Line(note) + "\n  hint: " + ui.Line(how) + "\n")
-}
-
-const (
-	// slowStart is how long a server may take to start before the person is told how
-	// to avoid the wait.
-	slowStart = 3 * time.Second
-	// slowNoted is the name for firstTime.
-	slowNoted = "cache-hint-shown"
-)
-
-// NoteSlowServer tells a person at the terminal once how to cache tool lists,
-// if they are not cached and a server started slowly.
-func (x *Engine) NoteSlowServer(s *engine.Session, reg *registry.Registry) {
-	if reg == nil || !x.io.ErrTTY || x.io.JSON || x.io.Quiet || s.Settings().DiscoveryTTL > 0 {
-		return
-	}
-	for _, r := range reg.Reports() {
-		server, ok := strings.CutPrefix(r.Name, registry.MCPPrefix)
-		if !ok || r.State == registry.StateFailed || r.Duration < slowStart {
-			continue
-		}
-		if !x.config.firstTime(slowNoted) {
-			return
-		}
-		x.io.noteText(failure{
-			message: fmt.Sprintf("server %q took %.1f s to start", server, r.Duration.Seconds()),
-			hint:    "toolreg settings set cache.discovery 1h caches the tool lists of servers for an hour",
-		})
-		return
-	}
 }
 
 // firstTime reports whether a note has not yet been shown to this user, and records

@@ -8,7 +8,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -88,7 +87,7 @@ func (o *IO) Results() io.Writer {
 
 // PrintFiltered prints encoded JSON filtered by --jq, which must be set.
 func (o *IO) PrintFiltered(data []byte) error {
-	return o.JQ.print(o.context(), o, data)
+	return o.JQ.print(o.context(), o.Out, o.PrintEncoded, data)
 }
 
 // Note writes text for the person to stderr.
@@ -116,27 +115,6 @@ func (o *IO) Summary(format string, args ...any) {
 	}
 }
 
-// reported prevents diagnostics from being printed twice.
-type reported struct {
-	mu   sync.Mutex
-	keys map[string]bool
-}
-
-// first reports whether a diagnostic is new.
-func (r *reported) first(d registry.Diagnostic) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	key := d.Code + "\x00" + d.Source + "\x00" + d.Tool + "\x00" + d.Message
-	if r.keys[key] {
-		return false
-	}
-	if r.keys == nil {
-		r.keys = map[string]bool{}
-	}
-	r.keys[key] = true
-	return true
-}
-
 // Diagnose prints diagnostics on stderr without duplicates: warnings and
 // errors, with --verbose also infos, with --quiet only errors.
 func (o *IO) Diagnose(diags []registry.Diagnostic) {
@@ -159,11 +137,11 @@ func (o *IO) DiagnoseAll(diags []registry.Diagnostic) {
 // Warn is like Diagnose, for a single diagnostic.
 func (o *IO) Warn(d registry.Diagnostic) { o.Diagnose([]registry.Diagnostic{d}) }
 
-// DiagnoseExcept prints diagnostics except the one about the failure err of a source,
-// because err itself is printed too.
+// DiagnoseExcept prints diagnostics except the one about the failure of a source with
+// which err ends, because err itself is printed too.
 func (o *IO) DiagnoseExcept(diags []registry.Diagnostic, err error) {
 	for _, d := range diags {
-		if d.Code != "source_failed" || err == nil || err.Error() != d.Message {
+		if d.Code != "source_failed" || err == nil || !strings.HasSuffix(err.Error(), WithoutSource(d.Message, d.Source)) {
 			o.Warn(d)
 		}
 	}
@@ -180,7 +158,11 @@ func (o *IO) shows(s registry.Severity) bool {
 }
 
 func (o *IO) printDiagnostic(d registry.Diagnostic) {
-	if o.reported.first(d) {
+	switch {
+	case !o.reported.first(d):
+	case o.Relay != nil:
+		o.Relay(d)
+	default:
 		o.noteDiagnostic(d)
 	}
 }
@@ -251,7 +233,7 @@ func (o *IO) finish(ctx context.Context, err error) int {
 	}
 	if o.JSON {
 		o.noteJSON(f)
-	} else {
+	} else if f.message = o.reported.new(f.message); f.message != "" {
 		o.noteText(f)
 	}
 	return f.exit
@@ -325,4 +307,23 @@ func hasWord(message, name string, blanks bool) bool {
 		}
 		at += i + len(name)
 	}
+}
+
+// PrintTable prints a table on stdout: in columns on a terminal, else with tabs.
+func (o *IO) PrintTable(t *ui.Table) error {
+	if o.OutTTY {
+		return o.Out.WriteStyled(t.Text(o.Width(), o.Color(true)))
+	}
+	return o.Out.WriteStyled(t.Tabbed(o.Color(false)))
+}
+
+// PrintCounted is PrintTable with the number of rows below it on a terminal. noun
+// is what a row is, such as "approval".
+func (o *IO) PrintCounted(t *ui.Table, noun string) error {
+	if len(t.Rows) == 0 && o.OutTTY {
+		o.Notef("no %ss", noun)
+		return nil
+	}
+	o.Summary("%s", Counted(len(t.Rows), noun))
+	return o.PrintTable(t)
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/ui"
@@ -28,29 +27,6 @@ func (o *IO) pager() (line string, off bool) {
 		}
 	}
 	return "", false
-}
-
-// showPage shows the collected results, in the pager if the screen is too
-// small. It calls leave before the pager reads the keyboard.
-func (e *Env) showPage(ctx context.Context, leave func()) {
-	page, collected := e.IO.pipe.Collected()
-	if !collected {
-		return
-	}
-	if _, rows := e.IO.size(); context.Cause(ctx) != nil || e.IO.rows(page) < rows {
-		_, _ = e.IO.pipe.Write([]byte(page)) // the writer keeps the error
-		return
-	}
-	leave()
-	tty, err := e.Person.OpenTTY()
-	if err == nil {
-		defer tty.Close()
-		err = tty.Page(context.WithoutCancel(ctx), page)
-	}
-	if err != nil {
-		e.IO.Log.Info("no pager", "err", err)
-		_, _ = e.IO.pipe.Write([]byte(page))
-	}
 }
 
 // rows returns how many rows of the screen a text needs.

@@ -62,7 +62,7 @@ func (c *Config) baseParams(ctx context.Context, o *ParamsOptions, t *registry.T
 	case o.params != "":
 		return []byte(o.params), true, nil
 	case o.file == "-":
-		data, err = c.io.ReadStdin()
+		data, err = c.io.ReadStdin("params", registry.MaxParamsBytes)
 		return data, true, err
 	case o.file != "":
 		if data, err = c.ReadFile(ctx, o.file); err != nil {
@@ -72,15 +72,15 @@ func (c *Config) baseParams(ctx context.Context, o *ParamsOptions, t *registry.T
 	case haveArgs || c.io.InTTY || !t.TakesParams():
 		return nil, false, nil
 	}
-	data, err = c.io.ReadStdin()
+	data, err = c.io.ReadStdin("params", registry.MaxParamsBytes)
 	return data, true, err
 }
 
-// ReadStdin reads stdin up to one byte more than the maximum size of params.
-func (o *IO) ReadStdin() ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(o.In, registry.MaxParamsBytes+1))
+// ReadStdin reads stdin up to one byte more than max; what is what it has, for errors.
+func (o *IO) ReadStdin(what string, max int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(o.In, max+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading params from stdin: %w", err)
+		return nil, fmt.Errorf("reading %s from stdin: %w", what, err)
 	}
 	return data, nil
 }

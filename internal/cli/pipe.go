@@ -21,10 +21,11 @@ type pipeWriter struct {
 
 	steps atomic.Uint64 // odd during a write
 
-	mu     sync.Mutex
-	broken bool
-	err    error
-	page   *bytes.Buffer // nil: write immediately
+	writing sync.Mutex // held during a write, which may wait for the reader
+	mu      sync.Mutex
+	broken  bool
+	err     error
+	page    *bytes.Buffer // nil: write immediately
 }
 
 // newPipeWriter returns a writer to w. gone may be called from any goroutine.
@@ -57,17 +58,16 @@ func (p *pipeWriter) Collected() (page string, ok bool) {
 // Write implements [io.Writer]. Once the reader is gone, it discards the data and
 // reports success.
 func (p *pipeWriter) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.broken {
-		return len(b), nil
-	}
-	if p.page != nil {
-		return p.page.Write(b)
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	if n, done := p.keep(b); done {
+		return n, nil
 	}
 	p.steps.Add(1)
 	n, err := p.w.Write(b)
 	p.steps.Add(1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if errors.Is(err, syscall.EPIPE) {
 		p.broken = true
 		p.gone()
@@ -80,6 +80,20 @@ func (p *pipeWriter) Write(b []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// keep collects or discards b if that is what a write does now.
+func (p *pipeWriter) keep(b []byte) (n int, done bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.broken {
+		return len(b), true
+	}
+	if p.page != nil {
+		n, _ = p.page.Write(b) // a buffer: cannot fail
+		return n, true
+	}
+	return 0, false
 }
 
 // WhenStuck calls f once a write has waited for its reader for d.

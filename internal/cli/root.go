@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -112,8 +113,15 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 	p.addCommands(root, e)
 	root.AddCommand(newTopic(e, "exit-codes", "Exit codes", func(int) string { return exitCodesHelp }),
 		newTopic(e, "flags", "Flags that every command takes", root.PersistentFlags().FlagUsagesWrapped),
-		newTopic(e, "params", "How to give params", func(int) string { return ParamsHelp }))
+		newTopic(e, "params", "How to give params", func(int) string { return ParamsHelp }),
+		newTopic(e, "naming", "How tools are named", func(int) string { return namingHelp }),
+		newTopic(e, "rules", "Rules that allow, ask and deny", func(int) string { return rulesHelp }),
+		newTopic(e, "sandbox", "What programs may do in the sandbox", func(int) string { return sandboxHelp }),
+		newTopic(e, "serving", "How to offer the tools to agents", func(int) string { return servingHelp }))
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		if e.helpErr = unknownSubcommand(cmd); e.helpErr != nil {
+			return
+		}
 		e.pageHelp(cmd)
 		_ = e.IO.Out.WriteStyled(HelpPage(cmd, e.IO.WrapWidth(), e.IO.Color(e.IO.OutTTY))) // Program.Run reports write errors
 	})
@@ -175,42 +183,6 @@ func flagError(cmd *cobra.Command, err error) error {
 	return &UsageError{Err: err, Hint: "see " + cmd.CommandPath() + " --help"}
 }
 
-func unknownCommand(cmd *cobra.Command, name string) error {
-	msg := fmt.Sprintf("unknown command %q", name)
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(name); len(near) > 0 && near[0] == name {
-		msg = fmt.Sprintf("put the command %q before --", name)
-	} else if len(near) > 0 {
-		msg += fmt.Sprintf("; did you mean %q?", near[0])
-	}
-	return &UsageError{Err: errors.New(msg), Hint: "see " + cmd.CommandPath() + " --help"}
-}
-
-// NoArgs returns a usage error if there are arguments.
-func NoArgs(cmd *cobra.Command, argv []string) error {
-	if len(argv) == 0 {
-		return nil
-	}
-	if cmd.HasSubCommands() {
-		return unknownCommand(cmd, argv[0])
-	}
-	return &UsageError{Err: fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), argv[0]), Hint: "see " + cmd.CommandPath() + " --help"}
-}
-
-// ArgsBetween requires from lo to hi arguments; hi < 0 means any number.
-func ArgsBetween(lo, hi int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, argv []string) error {
-		if len(argv) >= lo && (hi < 0 || len(argv) <= hi) {
-			return nil
-		}
-		verb := " requires "
-		if len(argv) > lo {
-			verb = ": too many arguments; it takes "
-		}
-		return &UsageError{Err: errors.New(cmd.CommandPath() + verb + what), Hint: "see " + cmd.CommandPath() + " --help"}
-	}
-}
-
 // ParamsHelp is the text of `toolreg help params`.
 const ParamsHelp = `Params are one JSON object. They come from one of
 
@@ -262,4 +234,13 @@ func NewKeepCommand(*Env) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// Program is what does not depend on the command line.
+type Program struct {
+	Version  string  // "" means the version of the module that was built
+	Commands []Group // in the order of the help
+	// Pick runs if there is no command and a person is at the terminal;
+	// otherwise the help is shown.
+	Pick func(context.Context, *Env) error
 }

@@ -20,18 +20,10 @@ import (
 // has ended the run.
 const stuckWrite = 2 * time.Second
 
-// Program is what does not depend on the command line.
-type Program struct {
-	Version  string  // "" means the version of the module that was built
-	Commands []Group // in the order of the help
-	// Pick runs if there is no command and a person is at the terminal;
-	// otherwise the help is shown.
-	Pick func(context.Context, *Env) error
-}
-
-// Run executes one command line and returns its exit code. It handles the
+// Run executes one command line, given as os.Args, and returns its exit code. It handles the
 // signals that end the program; the second one ends it at once.
-func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []string) int {
+func (p Program) Run(ctx context.Context, args []string, s Streams, environ []string) int {
+	argv := args[1:]
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// The signals stay caught until the process ends: registering or releasing one takes
@@ -58,7 +50,7 @@ func (p Program) Run(ctx context.Context, argv []string, s Streams, environ []st
 		p.Version = moduleVersion()
 	}
 	e := newEnv(p.Version, s, environ)
-	e.Argv = argv
+	e.Argv, e.Config.CalledAs = argv, args[0]
 	e.IO.JSON = wantsJSON(argv, e.Config.Getenv("TOOLREG_JSON")) || e.Config.Getenv("TOOLREG_JQ") != "" // until the flags are parsed
 	e.IO.In = cancellable(ctx, s.In)
 	e.IO.pipe = out
@@ -123,11 +115,6 @@ func endingSignals() []os.Signal {
 	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 }
 
-// errSignal is the cause of a context that ended because of a signal.
-type errSignal struct{ os.Signal }
-
-func (e errSignal) Error() string { return e.String() + " signal received" }
-
 // exitNow kills the children that an earlier signal is still stopping, and ends the
 // process with the default action of sig.
 func exitNow(sig os.Signal) {
@@ -140,4 +127,27 @@ func exitNow(sig os.Signal) {
 	_ = self.Signal(sig)
 	time.Sleep(100 * time.Millisecond) // a shell's background job ignores SIGINT by default
 	_ = self.Kill()
+}
+
+// showPage shows the collected results, in the pager if the screen is too
+// small. It calls leave before the pager reads the keyboard.
+func (e *Env) showPage(ctx context.Context, leave func()) {
+	page, collected := e.IO.pipe.Collected()
+	if !collected {
+		return
+	}
+	if _, rows := e.IO.size(); context.Cause(ctx) != nil || e.IO.rows(page) < rows {
+		_, _ = e.IO.pipe.Write([]byte(page)) // the writer keeps the error
+		return
+	}
+	leave()
+	tty, err := e.Person.OpenTTY()
+	if err == nil {
+		defer tty.Close()
+		err = tty.Page(context.WithoutCancel(ctx), page)
+	}
+	if err != nil {
+		e.IO.Log.Info("no pager", "err", err)
+		_, _ = e.IO.pipe.Write([]byte(page))
+	}
 }

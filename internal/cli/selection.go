@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,25 +15,72 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Selection selects the tools of list, schema and discover.
+// Selection selects the tools of list, schema and discover, and those that call --format runs.
 type Selection struct {
-	source, server, plugin string
-	category, tag          string
-	optional               bool
-	Strict                 bool // a failed source is an error
+	Filters
+	Strict bool // a failed source is an error
+}
+
+// Filters select tools that meet all conditions that are given. A condition with several
+// words is met if one of them is.
+type Filters struct {
+	Source   Words `json:"source,omitempty"` // globs
+	Server   Words `json:"server,omitempty"` // globs
+	Plugin   Words `json:"plugin,omitempty"` // globs
+	Category Words `json:"category,omitempty"`
+	Tag      Words `json:"tag,omitempty"`
+	Optional bool  `json:"optional,omitempty"` // only optional tools
+}
+
+// Words are the values of a filter. A flag gives one of them; JSON is a string or a list
+// of strings.
+type Words []string
+
+// Set implements [pflag.Value].
+func (w *Words) Set(word string) error {
+	*w = nil
+	if word != "" {
+		*w = Words{word}
+	}
+	return nil
+}
+
+// String implements [pflag.Value].
+func (w *Words) String() string { return strings.Join(*w, ",") }
+
+// Type implements [pflag.Value].
+func (w *Words) Type() string { return "string" }
+
+// UnmarshalJSON reads a string or a list of strings.
+func (w *Words) UnmarshalJSON(data []byte) error {
+	var word string
+	if json.Unmarshal(data, &word) == nil {
+		return w.Set(word)
+	}
+	return json.Unmarshal(data, (*[]string)(w))
+}
+
+// any reports whether there are no words, or one of them meets a condition.
+func (w *Words) any(meets func(string) bool) bool {
+	return len(*w) == 0 || slices.ContainsFunc(*w, meets)
 }
 
 // Flags adds the flags; strict is the name of the flag that makes a failed
 // source an error.
 func (s *Selection) Flags(e *Env, cmd *cobra.Command, strict string) {
+	s.FilterFlags(e, cmd)
+	cmd.Flags().BoolVar(&s.Strict, strict, false, "fail with exit code 8 if any source failed")
+}
+
+// FilterFlags adds the flags that select tools.
+func (s *Selection) FilterFlags(e *Env, cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.source, "source", "", "only tools of this source (`glob`: builtin, command, mcp:*)")
-	f.StringVar(&s.server, "server", "", "only tools of this MCP server (`glob`)")
-	f.StringVar(&s.plugin, "plugin", "", "only tools of this plugin (`glob`)")
-	f.StringVar(&s.category, "category", "", "only this `category`: read, write, command, network, other, or a tool's own category")
-	f.StringVar(&s.tag, "tag", "", "only tools with this `tag`")
-	f.BoolVar(&s.optional, "optional", false, "only optional tools")
-	f.BoolVar(&s.Strict, strict, false, "fail with exit code 8 if any source failed")
+	f.Var(&s.Source, "source", "only tools of this source (`glob`: builtin, command, mcp:*)")
+	f.Var(&s.Server, "server", "only tools of this MCP server (`glob`)")
+	f.Var(&s.Plugin, "plugin", "only tools of this plugin (`glob`)")
+	f.Var(&s.Category, "category", "only this `category`: read, write, command, network, other, or a tool's own category")
+	f.Var(&s.Tag, "tag", "only tools with this `tag`")
+	f.BoolVar(&s.Optional, "optional", false, "only optional tools")
 	complete.Flag(cmd, "source", e.Complete().Sources)
 	complete.Flag(cmd, "server", e.Complete().Servers)
 	complete.Flag(cmd, "plugin", e.Complete().Plugins)
@@ -43,30 +90,30 @@ func (s *Selection) Flags(e *Env, cmd *cobra.Command, strict string) {
 
 // Apply returns the matching tools, reusing the slice.
 func (s *Selection) Apply(tools []*registry.Tool) []*registry.Tool {
-	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !s.matches(t) })
+	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !s.Matches(t) })
 }
 
 // Sorted returns the matching tools in the order of listings: by display name,
 // those of a server by name.
 func (s *Selection) Sorted(reg *registry.Registry) []*registry.Tool {
 	tools := s.Apply(reg.Sorted())
-	if s.server != "" {
+	if len(s.Server) > 0 {
 		slices.SortStableFunc(tools, func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return tools
 }
 
-// matches reports whether a tool is selected.
-func (s *Selection) matches(t *registry.Tool) bool {
+// Matches reports whether a tool is selected.
+func (s *Selection) Matches(t *registry.Tool) bool {
 	return s.isFrom(t.Source, t.Server, t.Plugin) &&
-		(s.category == "" || string(t.Category) == s.category) &&
-		(s.tag == "" || slices.Contains(t.Tags, s.tag)) &&
-		(!s.optional || t.Optional)
+		s.Category.any(func(word string) bool { return string(t.Category) == word }) &&
+		s.Tag.any(func(word string) bool { return slices.Contains(t.Tags, word) }) &&
+		(!s.Optional || t.Optional)
 }
 
 // Narrows reports whether a flag leaves tools out.
 func (s *Selection) Narrows() bool {
-	return s.source+s.server+s.plugin+s.category+s.tag != "" || s.optional
+	return len(s.Source)+len(s.Server)+len(s.Plugin)+len(s.Category)+len(s.Tag) > 0 || s.Optional
 }
 
 // MatchesServer reports whether the flags for sources can select tools of a server.
@@ -92,16 +139,17 @@ func (s *Selection) Hidden(tools []registry.Hidden) []registry.Hidden {
 // isFrom reports whether a source is selected. server and plugin are "" if the source is
 // not a server or plugin.
 func (s *Selection) isFrom(source, server, plugin string) bool {
-	glob := func(pattern, value string) bool {
-		return pattern == "" || value != "" && text.MatchName(pattern, value)
+	glob := func(patterns Words, value string) bool {
+		return patterns.any(func(pattern string) bool { return value != "" && text.MatchName(pattern, value) })
 	}
-	return glob(s.source, source) && glob(s.server, server) && glob(s.plugin, plugin)
+	return glob(s.Source, source) && glob(s.Server, server) && glob(s.Plugin, plugin)
 }
 
 // local reports whether no tool of an MCP server can match, so that no server
 // has to be started.
 func (s *Selection) local() bool {
-	return s.plugin != "" || s.server == "" && s.source != "" && !text.IsGlob(s.source) && !strings.HasPrefix(s.source, registry.MCPPrefix)
+	fromServer := func(source string) bool { return text.IsGlob(source) || strings.HasPrefix(source, registry.MCPPrefix) }
+	return len(s.Plugin) > 0 || len(s.Server) == 0 && len(s.Source) > 0 && !slices.ContainsFunc(s.Source, fromServer)
 }
 
 // StrictFailure returns an error if Strict is set and a source failed.
@@ -145,9 +193,9 @@ func (s *Selection) Load(ctx context.Context, from *engine.Session) (*registry.R
 	if err := s.CheckSource(from); err != nil {
 		return nil, err
 	}
-	load := from.All
+	load := from.Tools.All
 	if s.local() {
-		load = from.Local
+		load = from.Tools.Local
 	}
 	reg, err := load(ctx)
 	if err != nil {
@@ -156,28 +204,36 @@ func (s *Selection) Load(ctx context.Context, from *engine.Session) (*registry.R
 	return reg, s.CheckCategory(reg)
 }
 
-// CheckSource returns an error if the named server, plugin or source does not exist.
+// CheckSource returns an error if a named server, plugin or source does not exist.
 func (s *Selection) CheckSource(from *engine.Session) error {
-	server, plugin := s.server, s.plugin
-	if name, ok := strings.CutPrefix(s.source, registry.MCPPrefix); ok {
-		server = cmp.Or(server, name)
-	} else if id, ok := strings.CutPrefix(s.source, registry.PluginPrefix); ok {
-		plugin = cmp.Or(plugin, id)
-	} else if !text.IsGlob(s.source) && !slices.Contains([]string{"", registry.SourceBuiltin, registry.SourceCommand, registry.SourceComposite}, s.source) {
-		return &UsageError{Err: fmt.Errorf("unknown source %q", s.source), Hint: "one of builtin, command, composite, plugin:ID, mcp:SERVER, or a glob"}
+	servers, plugins := slices.Clone(s.Server), slices.Clone(s.Plugin)
+	for _, source := range s.Source {
+		if name, ok := strings.CutPrefix(source, registry.MCPPrefix); ok {
+			servers = append(servers, name)
+		} else if id, ok := strings.CutPrefix(source, registry.PluginPrefix); ok {
+			plugins = append(plugins, id)
+		} else if !text.IsGlob(source) && !slices.Contains([]string{registry.SourceBuiltin, registry.SourceCommand, registry.SourceComposite}, source) {
+			return &UsageError{Err: fmt.Errorf("unknown source %q", source), Hint: "one of builtin, command, composite, plugin:ID, mcp:SERVER, or a glob"}
+		}
 	}
-	if plugin != "" && !text.IsGlob(plugin) && !hasPlugin(from, plugin) {
-		return &UsageError{Err: fmt.Errorf("no plugin named %q", plugin), Hint: "run toolreg plugins to see all plugins"}
+	for _, plugin := range plugins {
+		if plugin != "" && !text.IsGlob(plugin) && !hasPlugin(from, plugin) {
+			return &UsageError{Err: fmt.Errorf("no plugin named %q", plugin), Hint: "run toolreg plugins to see all plugins"}
+		}
 	}
-	if server == "" || text.IsGlob(server) {
-		return nil
+	for _, server := range servers {
+		if server == "" || text.IsGlob(server) {
+			continue
+		}
+		if _, _, err := from.Servers.Named(server); err != nil {
+			return err
+		}
 	}
-	_, _, err := from.Servers(server)
-	return err
+	return nil
 }
 
 func hasPlugin(from *engine.Session, id string) bool {
-	for _, p := range from.Plugins() {
+	for _, p := range from.Plugins.Found {
 		if p.ID == id {
 			return true
 		}
@@ -187,22 +243,25 @@ func hasPlugin(from *engine.Session, id string) bool {
 
 // NeedsRegistry reports whether the registry is needed to check the selection.
 func (s *Selection) NeedsRegistry() bool {
-	return s.Strict || s.category != "" && !registry.Category(s.category).Valid()
+	return s.Strict || slices.ContainsFunc(s.Category, func(word string) bool { return !registry.Category(word).Valid() })
 }
 
-// CheckCategory returns an error if the category is neither a standard one nor that of
+// CheckCategory returns an error if a category is neither a standard one nor that of
 // a tool.
 func (s *Selection) CheckCategory(reg *registry.Registry) error {
-	if s.category == "" || registry.Category(s.category).Valid() {
-		return nil
-	}
-	words := []string{"read", "write", "command", "network", "other"}
-	for _, t := range reg.Tools() {
-		if c := string(t.Category); c == s.category {
-			return nil
-		} else if c != "" && !slices.Contains(words, c) {
-			words = append(words, c)
+	for _, wanted := range s.Category {
+		if registry.Category(wanted).Valid() {
+			continue
+		}
+		words := []string{"read", "write", "command", "network", "other"}
+		for _, t := range reg.Tools() {
+			if c := string(t.Category); c != "" && !slices.Contains(words, c) {
+				words = append(words, c)
+			}
+		}
+		if !slices.Contains(words, wanted) {
+			return &UsageError{Err: fmt.Errorf("unknown category %q", wanted), Hint: "one of " + strings.Join(words, ", ")}
 		}
 	}
-	return &UsageError{Err: fmt.Errorf("unknown category %q", s.category), Hint: "one of " + strings.Join(words, ", ")}
+	return nil
 }

@@ -28,20 +28,20 @@ func TestSelection(t *testing.T) {
 		noServer bool // no server has to be started
 	}{
 		{"everything", Selection{}, "read_file greet echo made", "read_file greet echo made", false, true, false},
-		{"a source", Selection{source: "builtin"}, "read_file", "read_file", true, false, true},
-		{"a glob of sources", Selection{source: "mcp:*"}, "echo", "echo", true, true, false},
-		{"a server's source", Selection{source: "mcp:s"}, "echo", "echo", true, true, false},
-		{"another server's source", Selection{source: "mcp:x"}, "", "", true, false, false},
-		{"a plugin's source", Selection{source: "plugin:p"}, "greet", "greet", true, false, true},
-		{"a server", Selection{server: "s"}, "echo", "echo", true, true, false},
-		{"a glob of servers", Selection{server: "*"}, "echo", "echo", true, true, false},
-		{"a plugin", Selection{plugin: "p"}, "greet", "greet", true, false, true},
-		{"a glob of plugins", Selection{plugin: "*"}, "greet", "greet", true, false, true},
-		{"a server of a local source", Selection{source: "builtin", server: "s"}, "", "", true, false, false},
-		{"a category", Selection{category: "read"}, "read_file", "read_file greet echo made", true, true, false},
-		{"a tag", Selection{tag: "files"}, "read_file", "read_file greet echo made", true, true, false},
-		{"optional tools", Selection{optional: true}, "greet", "read_file greet echo made", true, true, false},
-		{"a tag and a category that no tool has", Selection{tag: "files", category: "other"}, "", "read_file greet echo made", true, true, false},
+		{"a source", Selection{Filters: Filters{Source: Words{"builtin"}}}, "read_file", "read_file", true, false, true},
+		{"a glob of sources", Selection{Filters: Filters{Source: Words{"mcp:*"}}}, "echo", "echo", true, true, false},
+		{"a server's source", Selection{Filters: Filters{Source: Words{"mcp:s"}}}, "echo", "echo", true, true, false},
+		{"another server's source", Selection{Filters: Filters{Source: Words{"mcp:x"}}}, "", "", true, false, false},
+		{"a plugin's source", Selection{Filters: Filters{Source: Words{"plugin:p"}}}, "greet", "greet", true, false, true},
+		{"a server", Selection{Filters: Filters{Server: Words{"s"}}}, "echo", "echo", true, true, false},
+		{"a glob of servers", Selection{Filters: Filters{Server: Words{"*"}}}, "echo", "echo", true, true, false},
+		{"a plugin", Selection{Filters: Filters{Plugin: Words{"p"}}}, "greet", "greet", true, false, true},
+		{"a glob of plugins", Selection{Filters: Filters{Plugin: Words{"*"}}}, "greet", "greet", true, false, true},
+		{"a server of a local source", Selection{Filters: Filters{Source: Words{"builtin"}, Server: Words{"s"}}}, "", "", true, false, false},
+		{"a category", Selection{Filters: Filters{Category: Words{"read"}}}, "read_file", "read_file greet echo made", true, true, false},
+		{"a tag", Selection{Filters: Filters{Tag: Words{"files"}}}, "read_file", "read_file greet echo made", true, true, false},
+		{"optional tools", Selection{Filters: Filters{Optional: true}}, "greet", "read_file greet echo made", true, true, false},
+		{"a tag and a category that no tool has", Selection{Filters: Filters{Tag: Words{"files"}, Category: Words{"other"}}}, "", "read_file greet echo made", true, true, false},
 	} {
 		var got, also []string
 		for _, tool := range tt.s.Apply(append([]*registry.Tool(nil), tools...)) {
@@ -117,7 +117,8 @@ func TestCategoriesOfASelection(t *testing.T) {
 		needs bool
 		hint  string
 	}{"": {false, ""}, "read": {false, ""}, "own": {true, ""}, "raed": {true, "one of read, write, command, network, other, own"}} {
-		s := Selection{category: category}
+		var s Selection
+		_ = s.Category.Set(category) // cannot fail
 		if s.NeedsRegistry() != want.needs {
 			t.Errorf("%q: needs the registry: %t", category, s.NeedsRegistry())
 		}

@@ -6,10 +6,13 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
+	"sync"
 
 	"golang.org/x/term"
 
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -44,6 +47,9 @@ type IO struct {
 	Verbose bool // print progress and details
 	color   string
 	noPager bool
+
+	// Relay receives each diagnostic instead of stderr. nil: they are printed.
+	Relay func(registry.Diagnostic)
 
 	environ  []string               // of the process, "K=V"
 	vars     expand.Environ         // environ by name
@@ -93,3 +99,42 @@ func (o *IO) Stdout() io.Writer { return o.pipe.Dest() }
 // WatchReader ends the run when the reader of stdout is gone, even if nothing
 // is written, until stop is called.
 func (o *IO) WatchReader() (stop func()) { return o.pipe.Watch() }
+
+// reported prevents diagnostics from being printed twice.
+type reported struct {
+	mu   sync.Mutex
+	keys map[string]bool
+
+	messages []string
+}
+
+// new returns a message without the message of a printed diagnostic at its end.
+func (r *reported) new(message string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, printed := range r.messages {
+		if message == printed {
+			return ""
+		}
+		if rest, ok := strings.CutSuffix(message, ": "+printed); ok {
+			return rest
+		}
+	}
+	return message
+}
+
+// first reports whether a diagnostic is new.
+func (r *reported) first(d registry.Diagnostic) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := d.Code + "\x00" + d.Source + "\x00" + d.Tool + "\x00" + d.Message
+	if r.keys[key] {
+		return false
+	}
+	if r.keys == nil {
+		r.keys = map[string]bool{}
+	}
+	r.keys[key] = true
+	r.messages = append(r.messages, d.Message)
+	return true
+}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,24 +85,4 @@ func OrEmpty[T any](s []T) []T {
 		return []T{}
 	}
 	return slices.Clip(s)
-}
-
-// PrintTable prints a table on stdout: in columns on a terminal, else with tabs.
-func (o *IO) PrintTable(t *ui.Table) error {
-	if o.OutTTY {
-		return o.Out.WriteStyled(t.Text(o.Width(), o.Color(true)))
-	}
-	_, err := io.WriteString(o.Out, t.Tabbed())
-	return err
-}
-
-// PrintCounted is PrintTable with the number of rows below it on a terminal. noun
-// is what a row is, such as "approval".
-func (o *IO) PrintCounted(t *ui.Table, noun string) error {
-	if len(t.Rows) == 0 && o.OutTTY {
-		o.Notef("no %ss", noun)
-		return nil
-	}
-	o.Summary("%s", Counted(len(t.Rows), noun))
-	return o.PrintTable(t)
 }

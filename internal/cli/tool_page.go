@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -69,8 +70,8 @@ func (p *Page) Block(text string) {
 }
 
 // Params adds the table of a tool's params, if it has any.
-func (p *Page) Params(t *registry.Tool) {
-	if params := paramTable(&t.Definition); len(params.Rows) > 0 {
+func (p *Page) Params(ctx context.Context, t *registry.Tool) {
+	if params := paramTable(ctx, &t.Definition); len(params.Rows) > 0 {
 		p.Title("params")
 		p.indent(params.Text(p.Width-2, p.Color))
 	}
@@ -101,10 +102,10 @@ func (p *Page) Examples(t *registry.Tool, callAs string) {
 
 // paramTable returns the table of a tool's params. It has no rows if the tool
 // has no params. [Table.Text] formats it.
-func paramTable(def *registry.Definition) *ui.Table {
+func paramTable(ctx context.Context, def *registry.Definition) *ui.Table {
 	t := &ui.Table{Header: []string{"PARAM", "TYPE", "REQUIRED", "DEFAULT", "ALLOWED", "EXAMPLE", "DESCRIPTION"},
 		Whole: []string{"DESCRIPTION", "ALLOWED", "EXAMPLE", "DEFAULT", "TYPE"}}
-	for _, p := range args.Describe(def) {
+	for _, p := range args.WithoutInvalidExamples(ctx, def, args.Describe(def)) {
 		required := "no"
 		if p.Required {
 			required = "yes"

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/trust"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -59,9 +60,24 @@ func AskTrust(ctx context.Context, tty *ui.TTY, p *settings.Project) (agreed boo
 	})
 }
 
-// GrantTrust stores trust in the project in its current state.
-func (c *Config) GrantTrust(ctx context.Context, p *settings.Project) error {
-	store, err := c.TrustStore()
+// Trust asks the person whether to trust a project, and keeps the answers.
+type Trust struct {
+	person  *Person
+	folders *state.Folders
+}
+
+// Store returns the store of trust grants.
+func (t *Trust) Store() (*trust.Store, error) {
+	d, err := t.folders.State()
+	if err != nil {
+		return nil, err
+	}
+	return trust.NewStore(d), nil
+}
+
+// Grant stores trust in the project in its current state.
+func (t *Trust) Grant(ctx context.Context, p *settings.Project) error {
+	store, err := t.Store()
 	if err != nil {
 		return err
 	}
@@ -70,43 +86,52 @@ func (c *Config) GrantTrust(ctx context.Context, p *settings.Project) error {
 		return err
 	}
 	if aside != "" {
-		c.io.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "trust_damaged",
+		t.person.io.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "trust_damaged",
 			Message: "the file of earlier grants was damaged and has been moved to " + aside})
 	}
-	if c.DeclinedTrust(p) {
-		c.saveRefusal(ctx, p, "")
+	if t.Declined(p) {
+		t.saveRefusal(ctx, p, "")
 	}
-	if !c.io.Quiet && !c.io.JSON {
-		c.io.Note("toolreg: " + ui.Line(p.Root) + " is trusted\n")
+	if !t.person.io.Quiet && !t.person.io.JSON {
+		t.person.io.Note("toolreg: " + ui.Line(p.Root) + " is trusted\n")
 	}
 	return nil
 }
 
-// offerTrust asks once on a terminal whether to trust an untrusted project. A no is
-// stored for exactly what was shown; later runs only warn. p may be nil.
-func (c *Config) offerTrust(ctx context.Context, p *settings.Project) (agreed bool, err error) {
-	if p == nil || p.Trusted || p.Obstacle != "" || p.Hash == "" || !c.mayOffer() || c.DeclinedTrust(p) {
+// offer asks once on a terminal whether to trust an untrusted project, or one that runs
+// other programs outside it than when it was trusted, and reports whether the settings
+// must be read again. A no is stored for exactly what was shown; later runs only warn. p
+// may be nil.
+func (t *Trust) offer(ctx context.Context, command string, p *settings.Project) (changed bool, err error) {
+	if p == nil || p.Trusted && !p.Outside || p.Obstacle != "" || p.Hash == "" || !t.mayOffer(command) || t.Declined(p) {
 		return false, nil
 	}
-	if _, err := c.Folders.State(); err != nil {
+	if _, err := t.folders.State(); err != nil {
 		return false, nil // the answer could not be stored
 	}
-	tty, err := c.person.OpenTTY()
+	tty, err := t.person.OpenTTY()
 	if err != nil {
 		return false, nil // nobody can be asked; the warning says what to do
 	}
 	defer tty.Close()
-	agreed, err = AskTrust(ctx, tty, p)
+	agreed, err := AskTrust(ctx, tty, p)
 	switch {
 	case errors.Is(err, ui.ErrNoAnswer):
 		return false, nil
 	case err != nil:
 		return false, err
 	case !agreed:
-		c.saveRefusal(ctx, p, p.Hash)
-		return false, nil
+		t.saveRefusal(ctx, p, p.Hash)
+		if !p.Trusted {
+			return false, nil
+		}
+		store, err := t.Store()
+		if err == nil {
+			_, err = store.Revoke(ctx, p.Root)
+		}
+		return true, err
 	}
-	if err := c.GrantTrust(ctx, p); err != nil {
+	if err := t.Grant(ctx, p); err != nil {
 		return false, fmt.Errorf("saving the grant: %w", err)
 	}
 	return true, nil
@@ -114,10 +139,10 @@ func (c *Config) offerTrust(ctx context.Context, p *settings.Project) (agreed bo
 
 // mayOffer reports whether a person would see the question: not in commands
 // that must be silent, and not inside a tool's run.
-func (c *Config) mayOffer() bool {
-	switch c.command.CommandPath() {
+func (t *Trust) mayOffer(command string) bool {
+	switch command {
 	case "toolreg list", "toolreg call", "toolreg schema", "toolreg discover", "toolreg servers":
-		return c.io.ErrTTY && !c.person.NonInteractive && !c.io.Quiet && !process.InsideTool(c.Environ)
+		return t.person.io.ErrTTY && !t.person.io.Quiet && t.person.nobody() == ""
 	}
 	return false
 }
@@ -129,10 +154,10 @@ func refusalFile(p *settings.Project) string {
 	return "declined-" + hex.EncodeToString(sum[:8])
 }
 
-// DeclinedTrust reports whether the person refused to trust the project in its current
+// Declined reports whether the person refused to trust the project in its current
 // state.
-func (c *Config) DeclinedTrust(p *settings.Project) bool {
-	d, err := c.Folders.State()
+func (t *Trust) Declined(p *settings.Project) bool {
+	d, err := t.folders.State()
 	if err != nil {
 		return false
 	}
@@ -141,25 +166,26 @@ func (c *Config) DeclinedTrust(p *settings.Project) bool {
 }
 
 // saveRefusal stores the hash of what the person refused to trust; "" deletes it.
-func (c *Config) saveRefusal(ctx context.Context, p *settings.Project, hash string) {
-	d, err := c.Folders.State()
+func (t *Trust) saveRefusal(ctx context.Context, p *settings.Project, hash string) {
+	d, err := t.folders.State()
 	if err == nil {
 		err = d.Update(ctx, refusalFile(p), func([]byte) ([]byte, error) { return []byte(hash + "\n"), nil })
 	}
 	if err != nil {
-		c.io.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answer_not_saved",
+		t.person.io.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answer_not_saved",
 			Message: "the answer cannot be remembered, so the next run asks again: " + err.Error()})
 	}
 }
 
 // withRefusal replaces the diagnostics about a project that the person refused to trust by a
 // single line, because they know the rest. p may be nil.
-func (c *Config) withRefusal(p *settings.Project, diags []registry.Diagnostic) []registry.Diagnostic {
-	if p == nil || p.Trusted || len(p.Covered) == 0 || !c.DeclinedTrust(p) {
+func (t *Trust) withRefusal(p *settings.Project, diags []registry.Diagnostic) []registry.Diagnostic {
+	if p == nil || p.Trusted || len(p.Covered) == 0 || !t.Declined(p) {
 		return diags
 	}
 	what := p.Covered[0].Name
-	if n := len(p.Covered) - 1; n > 0 {
+	inside := slices.DeleteFunc(slices.Clone(p.Covered), func(f trust.File) bool { return f.Outside || f.Path == "" })
+	if n := len(inside) - 1; n > 0 {
 		what += " and " + Counted(n, "more file")
 	}
 	diags = slices.DeleteFunc(diags, func(d registry.Diagnostic) bool {

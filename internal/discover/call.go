@@ -54,7 +54,7 @@ func (c *command) call(ctx context.Context, d *declaration, isResult bool, call 
 	}
 	stream(&spec, d, isResult, call)
 	start := time.Now()
-	outcome, err := runConfined(ctx, spec, call)
+	outcome, err := process.ConfinementOf(ctx).Run(ctx, spec)
 	if err == nil && isResult && ended(outcome) {
 		return wholeResult(ctx, outcome.Stdout, c.opts.ProjectRoot, d.definition.OutputSchema), nil
 	}
@@ -67,17 +67,6 @@ func (c *command) call(ctx context.Context, d *declaration, isResult bool, call 
 	}
 	result.Duration = time.Since(start)
 	return result, nil
-}
-
-// runConfined runs the program of a call in the call's sandbox, if it has one.
-func runConfined(ctx context.Context, spec process.Spec, call registry.Call) (process.Outcome, error) {
-	if call.Confine == nil {
-		return process.Run(ctx, spec)
-	}
-	spec.Confine = call.Confine.Profile
-	o, err := process.Run(ctx, spec)
-	call.Confine.Refused = o.Refused
-	return o, err
 }
 
 // stream passes the program's output to the call's Emit and Spill, so that only its

@@ -18,6 +18,7 @@ type declaration struct {
 	definition registry.Definition
 	fields     object // all fields, including those that only plugins have
 	quarantine error  // why the tool cannot be used, or nil
+	printed    bool   // by a program, not read from a manifest
 }
 
 // object is a JSON object with case-sensitive keys. The last of duplicate keys

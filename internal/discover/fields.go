@@ -56,7 +56,7 @@ func (d *declarations) declare(place string, o object, raw json.RawMessage) {
 		d.diagnose(registry.SeverityError, "tool_quarantined", r.tool, quarantine.Error()+"; the tool was left out", "")
 		def.InputSchema, def.OutputSchema, def.Annotations = json.RawMessage(noParams), nil, nil
 	}
-	d.tools = append(d.tools, declaration{original: name, definition: def, fields: o, quarantine: quarantine})
+	d.tools = append(d.tools, declaration{original: name, definition: def, fields: o, quarantine: quarantine, printed: raw != nil})
 }
 
 // noParams is the schema of a tool without params.

@@ -26,6 +26,7 @@ type Plugin struct {
 	Path        string // absolute path of the manifest or script, or else Dir
 	Sum         string // SHA-256 of the manifest in hex; "" for a script
 	Place       string // where the path of its folder comes from, for messages
+	Root        string // absolute path of the project whose trust covers it; "" if none does
 	// Problems are the mistakes in the plugin as a whole, in order of position. A
 	// plugin that has some provides no tools. Mistakes in one tool affect only that
 	// tool.
@@ -139,15 +140,22 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) 
 	if def.Author == "" {
 		def.Author = p.Author
 	}
-	argv, r, c, err := p.reads(d)
+	argv, m, r, c, err := p.reads(d)
 	if err != nil && d.quarantine == nil {
 		found.spoil(d, err)
 	}
-	t.Definition, t.Identity, t.Declared, t.Quarantine = def, p.identity(argv), p.Path, d.quarantine
+	t.Definition, t.Identity, t.Declared, t.Quarantine = def, p.identity(argv, d.fields), p.Path, d.quarantine
 	t.Program, t.Folder = registry.ProgramPlugins, p.Dir
 	t.Unmet = c.unmet(ctx, p.opts.Context)
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		return p.run(ctx, argv, d, r.isResult, call)
+		return p.run(ctx, argv, m, d, r.isResult, call)
+	}
+	t.Check = func(_ context.Context, call registry.Call) error {
+		params, _ := readObject(call.Params) // validated
+		if wrong := m.check(params); len(wrong) > 0 {
+			return &registry.ArgsError{Tool: def.Name, Violations: wrong}
+		}
+		return nil
 	}
 	r.apply(&t, p.Path)
 	return t
@@ -155,15 +163,18 @@ func (p *plugin) tool(ctx context.Context, found *declarations, d *declaration) 
 
 // reads reads the command, the conditions and the other fields that say how a tool
 // runs.
-func (p *plugin) reads(d *declaration) (argv []string, r running, c condition, err error) {
+func (p *plugin) reads(d *declaration) (argv []string, m mapping, r running, c condition, err error) {
 	if argv, err = p.command(d); err != nil {
-		return nil, r, c, err
+		return nil, m, r, c, err
+	}
+	if m, _, err = readMapping(d.fields); err != nil {
+		return nil, m, r, c, err
 	}
 	if r, err = readRunning(d.fields, p.timeout, p.opts.Evaluator); err != nil {
-		return nil, r, c, err
+		return nil, m, r, c, err
 	}
 	c, err = readCondition(d.fields, p.opts.Evaluator)
-	return argv, r, c, err
+	return argv, m, r, c, err
 }
 
 // command returns the argv that runs a tool: its own, or the plugin's followed
@@ -174,9 +185,11 @@ func (p *plugin) command(d *declaration) ([]string, error) {
 		if json.Unmarshal(raw, &argv) != nil || len(argv) == 0 || argv[0] == "" {
 			return nil, fmt.Errorf("its command is not a list of words")
 		}
-		// Trust does not cover programs outside the folder that a factory names.
-		if i := slices.IndexFunc(argv, leadsOutside); i >= 0 {
-			return nil, fmt.Errorf("its command: %q leads outside the plugin's folder", argv[i])
+		if d.printed {
+			// Trust does not cover programs outside the folder that a factory names.
+			if i := slices.IndexFunc(argv, leadsOutside); i >= 0 {
+				return nil, fmt.Errorf("its command: %q leads outside the plugin's folder", argv[i])
+			}
 		}
 		return argv, nil
 	}
@@ -205,7 +218,7 @@ func readDuration(raw json.RawMessage) (time.Duration, error) {
 // identity returns the identity of a tool of this plugin, so that an approval
 // applies only to this command in this folder. A folder in the project is relative
 // to its root, so that a lock file is valid for every copy of the project.
-func (p *plugin) identity(argv []string) json.RawMessage {
+func (p *plugin) identity(argv []string, fields object) json.RawMessage {
 	dir := p.Dir
 	if rel, err := filepath.Rel(p.opts.ProjectRoot, dir); err == nil && filepath.IsLocal(rel) {
 		dir = rel
@@ -214,10 +227,13 @@ func (p *plugin) identity(argv []string) json.RawMessage {
 		argv = append([]string{filepath.Base(p.Path)}, argv[1:]...)
 	}
 	data, err := json.Marshal(struct {
-		Plugin  string   `json:"plugin"`
-		Dir     string   `json:"dir"`
-		Command []string `json:"command"`
-	}{p.ID, filepath.ToSlash(dir), argv})
+		Plugin  string          `json:"plugin"`
+		Dir     string          `json:"dir"`
+		Command []string        `json:"command"`
+		Args    json.RawMessage `json:"args,omitempty"`
+		Env     json.RawMessage `json:"env,omitempty"`
+		Cwd     json.RawMessage `json:"cwd,omitempty"`
+	}{p.ID, filepath.ToSlash(dir), argv, fields["args"], fields["env"], fields["cwd"]})
 	if err != nil {
 		return json.RawMessage("null") // cannot happen: strings always encode
 	}

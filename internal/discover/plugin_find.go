@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
@@ -27,6 +27,9 @@ type PluginPlace struct {
 	// Name tells messages where the path comes from: file:line, or a description of
 	// the folder.
 	Name string
+	// Root is the absolute path of the project whose trust covers the plugins, so that
+	// their manifests may name programs there; "" if none does.
+	Root string
 	// Required reports a problem if nothing exists at the path.
 	Required bool
 	// Hint is the hint of that problem.
@@ -123,7 +126,7 @@ func manifestsIn(dir string) []string {
 }
 
 func folderPlugin(ctx context.Context, place PluginPlace, dir string, manifests []string, schema *registry.Validator) *Plugin {
-	p := &Plugin{ID: nameOf(dir), Dir: dir, Path: manifests[0], Place: place.Name, timeout: DefaultTimeout}
+	p := &Plugin{ID: nameOf(dir), Dir: dir, Path: manifests[0], Place: place.Name, Root: place.Root, timeout: DefaultTimeout}
 	if len(manifests) > 1 {
 		p.Problems = []document.Problem{{File: manifests[1], Message: "exists next to " + filepath.Base(manifests[0]), Hint: "keep one of them"}}
 		return p
@@ -135,7 +138,7 @@ func folderPlugin(ctx context.Context, place PluginPlace, dir string, manifests 
 // scriptPlugin returns the plugin of an executable file. It returns nil for other
 // files.
 func scriptPlugin(place PluginPlace, path string, info fs.FileInfo) *Plugin {
-	if !info.Mode().IsRegular() || !isExecutable(path, info) {
+	if !process.Executable(path, info) {
 		return nil
 	}
 	base := filepath.Base(path)
@@ -144,11 +147,4 @@ func scriptPlugin(place PluginPlace, path string, info fs.FileInfo) *Plugin {
 		return refused(place, path, fmt.Sprintf("%q cannot be the id of a plugin", id), "ids are letters, digits, _ . and -, and begin with a letter or digit")
 	}
 	return &Plugin{ID: id, Dir: filepath.Dir(path), Path: path, Place: place.Name, script: true, call: []string{path}, timeout: DefaultTimeout}
-}
-
-func isExecutable(path string, info fs.FileInfo) bool {
-	if runtime.GOOS == "windows" {
-		return slices.Contains([]string{".exe", ".bat", ".cmd", ".com"}, strings.ToLower(filepath.Ext(path)))
-	}
-	return info.Mode()&0o111 != 0
 }

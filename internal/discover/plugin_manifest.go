@@ -132,21 +132,26 @@ func remedy(v registry.Violation) string {
 }
 
 // checkCommands checks rules that the schema cannot express: a plugin's programs
-// must be in its own folder, so that trust in the folder covers them.
+// must be in its own folder, or those of its tools in the project, so that trust
+// covers them.
 func (p *Plugin) checkCommands(doc *document.Document) {
-	check := func(pointer string, argv []string) {
+	check := func(pointer string, argv []string, inside func(i int, word string) bool) {
 		for i, word := range argv {
 			at := fmt.Sprintf("%s/%d", pointer, i)
 			switch {
 			case i == 0 && word == "":
 				p.problem(doc, at, "the program's name is empty", "")
-			case leadsOutside(word):
-				p.problem(doc, at, fmt.Sprintf("%q leads outside the plugin's folder", word), "keep what the plugin runs inside it")
+			case !leadsOutside(word) || inside(i, word):
+			case p.Root == "":
+				p.problem(doc, at, fmt.Sprintf("%q leads outside the plugin's folder", word), "keep what the plugin runs inside it; only the command of a tool in a project's plugin may be elsewhere in the project")
+			default:
+				p.problem(doc, at, fmt.Sprintf("%q leads outside the project", word), "keep what the plugin runs inside the project")
 			}
 		}
 	}
-	check("/factory", p.factory)
-	check("/call", p.call)
+	own := func(int, string) bool { return false }
+	check("/factory", p.factory, own)
+	check("/call", p.call, own)
 	for i, o := range p.tools {
 		var argv []string
 		pointer := fmt.Sprintf("/tools/%d", i)
@@ -155,7 +160,16 @@ func (p *Plugin) checkCommands(doc *document.Document) {
 		case !present(o["command"]) && p.call == nil:
 			p.problem(doc, pointer, "the tool has no command, and the plugin has no call command", `add command: [./run.sh]`)
 		case present(o["command"]) && json.Unmarshal(o["command"], &argv) == nil:
-			check(pointer+"/command", argv)
+			var cwd string
+			_ = json.Unmarshal(o["cwd"], &cwd) // the schema checks the type
+			check(pointer+"/command", argv, func(i int, word string) bool {
+				from := p.Dir
+				if i > 0 && cwd == "project" {
+					from = p.Root
+				}
+				rel, err := filepath.Rel(p.Root, filepath.Join(from, filepath.FromSlash(word)))
+				return p.Root != "" && err == nil && filepath.IsLocal(rel)
+			})
 		}
 	}
 	if len(p.Problems) == 0 && len(p.tools) == 0 && p.factory == nil {
@@ -194,6 +208,9 @@ func (p *Plugin) checkTools(ctx context.Context, doc *document.Document) {
 			if err != nil {
 				p.further(doc, at+"/"+field, err.Error())
 			}
+		}
+		if _, field, err := readMapping(o); err != nil {
+			p.further(doc, at+field, err.Error())
 		}
 		p.checkSchemas(ctx, doc, at, o)
 	}
@@ -278,19 +295,19 @@ func (p *Plugin) LeftOut() []document.Problem {
 	return document.SortProblems(out)
 }
 
-// Lint reports problems that do not disable a plugin but may cause failures:
-// programs that are not found in env, tools without a description or params, and
-// names of built-in tools. builtin returns the built-in tool that has a name, or
-// "". Lint runs nothing.
-func (p *Plugin) Lint(env []string, builtin func(name string) string) []document.Problem {
-	var out []document.Problem
+// Lint reports problems that do not disable a plugin: programs that are not found in
+// env, without which calls fail, and, as warnings, tools without a description or
+// params and names of built-in tools. builtin returns the built-in tool that has a
+// name, or "". Lint runs nothing.
+func (p *Plugin) Lint(env []string, builtin func(name string) string) (missing, warnings []document.Problem) {
+	out := &warnings
 	doc, _ := document.Read(p.Path)
 	tell := func(pointer, message, hint string) {
 		if doc == nil {
-			out = append(out, document.Problem{File: p.Path, Message: message, Hint: hint})
+			*out = append(*out, document.Problem{File: p.Path, Message: message, Hint: hint})
 			return
 		}
-		out = append(out, doc.Problem(pointer, place(pointer)+message, hint))
+		*out = append(*out, doc.Problem(pointer, place(pointer)+message, hint))
 	}
 	program := func(pointer string, argv []string) {
 		if len(argv) == 0 {
@@ -298,7 +315,9 @@ func (p *Plugin) Lint(env []string, builtin func(name string) string) []document
 		}
 		_, err := process.Spec{Argv: argv, Dir: p.Dir, Env: env}.Program()
 		if start := (*process.StartError)(nil); errors.As(err, &start) {
+			out = &missing
 			tell(pointer, fmt.Sprintf("program %q: %s", argv[0], start.Err), "a program in the plugin's folder is written ./NAME and must be executable")
+			out = &warnings
 		}
 	}
 	program("/factory", p.factory)
@@ -321,5 +340,5 @@ func (p *Plugin) Lint(env []string, builtin func(name string) string) []document
 			}
 		}
 	}
-	return document.SortProblems(out)
+	return document.SortProblems(missing), document.SortProblems(warnings)
 }

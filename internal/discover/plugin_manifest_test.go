@@ -153,7 +153,11 @@ func TestLintReportsMissingPrograms(t *testing.T) {
 	if len(p.Problems) > 0 {
 		t.Fatalf("problems %v", p.Problems)
 	}
-	got := strings.Join(problemTexts(p.Lint(environ(), func(name string) string { return map[string]string{"b": "built"}[name] }), p.Dir), "\n")
+	missing, warnings := p.Lint(environ(), func(name string) string { return map[string]string{"b": "built"}[name] })
+	if len(missing) != 2 {
+		t.Errorf("missing programs: %v", missing)
+	}
+	got := strings.Join(problemTexts(append(missing, warnings...), p.Dir), "\n")
 	for _, want := range []string{`2:1: factory: program "no-such-program": not found in its PATH`, `5:45: tools.0.command: program "./gone.sh": no such file`,
 		"6:3: tools.1: the tool has no description", "6:3: tools.1: the tool has no parameters",
 		`6:3: tools.1.name: "b" is a name of the built-in tool built`} {

@@ -16,10 +16,6 @@ import (
 // describeFlag is the argument that asks a script for its declarations.
 const describeFlag = "--toolreg-describe"
 
-// noBytecode keeps Python from writing to the plugin's folder, which would revoke
-// trust in the project.
-const noBytecode = "PYTHONDONTWRITEBYTECODE=1"
-
 // envPlugin is the variable with the plugin's id. The programs also receive
 // TOOLREG_TOOL and TOOLREG_PROJECT_ROOT.
 const envPlugin = "TOOLREG_PLUGIN"
@@ -81,7 +77,7 @@ func (p *plugin) facts(ctx context.Context) ([]byte, error) {
 }
 
 func (p *plugin) environ(tool string) []string {
-	env := append(slices.Clone(p.opts.Env), envProjectRoot+"="+p.opts.ProjectRoot, envPlugin+"="+p.ID, noBytecode)
+	env := append(slices.Clone(p.opts.Env), envProjectRoot+"="+p.opts.ProjectRoot, envPlugin+"="+p.ID)
 	if tool != "" {
 		env = append(env, envTool+"="+tool)
 	}
@@ -124,17 +120,18 @@ func (d *declarations) printed(stdout []byte) error {
 }
 
 // run makes one call. The program's stderr is used only if it fails.
-func (p *plugin) run(ctx context.Context, argv []string, d *declaration, isResult bool, call registry.Call) (registry.Result, error) {
-	spec := process.Spec{
-		Argv: argv, Dir: p.Dir, Env: p.environ(d.original), Stdin: call.Params,
-		MaxOutput: p.opts.Limits.Output, Grace: callGrace, Linger: callLinger,
-	}
-	if spec.Stdin == nil {
-		spec.Stdin = []byte("{}")
+func (p *plugin) run(ctx context.Context, argv []string, m mapping, d *declaration, isResult bool, call registry.Call) (registry.Result, error) {
+	spec := process.Spec{MaxOutput: p.opts.Limits.Output, Grace: callGrace, Linger: callLinger}
+	params, _ := readObject(call.Params) // validated; without params it is empty
+	spec.Argv, spec.Dir, spec.Env = m.apply(argv, p.Dir, p.opts.ProjectRoot, p.environ(d.original), params)
+	if m.args == nil {
+		if spec.Stdin = call.Params; spec.Stdin == nil {
+			spec.Stdin = []byte("{}")
+		}
 	}
 	stream(&spec, d, isResult, call)
 	start := time.Now()
-	o, err := runConfined(ctx, spec, call)
+	o, err := process.ConfinementOf(ctx).Run(ctx, spec)
 	if err == nil && ended(o) {
 		o.Stderr, o.StderrHead, o.StderrBytes = nil, 0, 0
 		if isResult {

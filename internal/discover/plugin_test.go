@@ -92,7 +92,7 @@ tools:
     command: [./where.sh, "two words"]
     timeout: 1500
   - {name: plain, version: 0.9.0, author: Bob, command: [cat]}
-`, "where.sh", "#!/bin/sh\necho \"$1|$TOOLREG_TOOL|$TOOLREG_PLUGIN|$TOOLREG_PROJECT_ROOT|$PYTHONDONTWRITEBYTECODE\"\npwd -P\ncat\n")
+`, "where.sh", "#!/bin/sh\necho \"$1|$TOOLREG_TOOL|$TOOLREG_PLUGIN|$TOOLREG_PROJECT_ROOT\"\npwd -P\ncat\n")
 	tools, reported := toolsOf(t, p, PluginOptions{})
 	if len(reported) > 0 {
 		t.Errorf("unexpected diagnostics: %q", reported)
@@ -118,7 +118,7 @@ tools:
 		t.Fatal(err)
 	}
 	result := run(t, where, `{"n": 1}`)
-	if got, want := result.Text(), "two words|where|demo|/project|1\n"+dir+"\n{\"n\": 1}"; got != want {
+	if got, want := result.Text(), "two words|where|demo|/project\n"+dir+"\n{\"n\": 1}"; got != want {
 		t.Errorf("result %q, want %q", got, want)
 	}
 	if plain := tools["plain"]; where.Fingerprint() == plain.Fingerprint() {

@@ -6,34 +6,62 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Call calls a tool that [Session.Find] returned, subject to policy, hooks and the rest
+// Calls makes the calls of a session. It is safe for concurrent use.
+type Calls struct {
+	gate  *gate
+	tools *Tools
+}
+
+// Policy returns the policy for the calls of a registry's tools. The error is
+// an *InputError.
+func (c *Calls) Policy(reg *registry.Registry) (*policy.Policy, error) { return c.gate.policy(reg) }
+
+// Call calls a tool that [Tools.Find] returned, subject to policy, hooks and the rest
 // of the middleware. It returns the errors of [exec.Executor.Execute], or an *InputError
-// if the rules are invalid. It is safe for concurrent use.
-func (s *Session) Call(ctx context.Context, f Found, call registry.Call) (registry.Result, error) {
+// if the rules are invalid.
+func (c *Calls) Call(ctx context.Context, f Found, call registry.Call) (registry.Result, error) {
 	if f.reach != nil {
 		return f.reach.executor().Execute(ctx, f.Tool, call)
 	}
-	x, err := s.gate.executor(ctx, f.Registry)
+	x, err := c.gate.executor(ctx, f.Registry)
 	if err != nil {
 		return registry.Result{}, err
 	}
 	return x.Execute(ctx, f.Tool, call)
 }
 
-// CallJSON is like [Session.Call] with params as a model or a script sent them. name is
-// the name by which the caller referred to the tool.
-func (s *Session) CallJSON(ctx context.Context, f Found, name string, raw []byte) (registry.Result, error) {
-	params, err := registry.DecodeParams(f.Tool.Name, raw)
+// CallJSON is like [Calls.Call] with params as a model or a script sent them.
+func (c *Calls) CallJSON(ctx context.Context, f Found, call registry.Call) (registry.Result, error) {
+	params, err := registry.DecodeParams(f.Tool.Name, call.Params)
 	if err != nil {
-		return registry.Result{}, s.RefusedParams(ctx, f.Tool, err)
+		return registry.Result{}, c.Refused(ctx, f.Tool, err)
 	}
-	return s.Call(ctx, f, registry.Call{Tool: name, Params: Restored(f.Tool, params)})
+	call.Params = Restored(f.Tool, params)
+	return c.Call(ctx, f, call)
+}
+
+// Answer shortens the result of a call for a model (limits.answer). What is left out is in
+// a file that the result names.
+func (c *Calls) Answer(ctx context.Context, t *registry.Tool, r registry.Result) registry.Result {
+	return c.gate.runs.Answer(ctx, t, r)
+}
+
+// AnswerMCP is like Answer for an MCP client. If the tool declares an output schema, the
+// protocol allows a result without structured content only as an error, so one that was
+// too long makes the result an error, whose text says that the call has succeeded.
+func (c *Calls) AnswerMCP(ctx context.Context, t *registry.Tool, r registry.Result) registry.Result {
+	answer := c.Answer(ctx, t, r)
+	if answer.Structured == nil && r.Structured != nil && !r.IsError && len(t.MCPOutputSchema()) > 0 {
+		answer.IsError = true
+		answer.Content = append(slices.Clone(answer.Content), registry.TextContent("[The call succeeded; do not repeat it. It is marked as an error only because its structured result is too long to be sent (limits.answer).]"))
+	}
+	return answer
 }
 
 // Restored converts params that match a declared schema, which providers may change, to
@@ -48,51 +76,58 @@ func Restored(t *registry.Tool, params json.RawMessage) json.RawMessage {
 	return params
 }
 
-// callStep calls the tool of a composite's step like any other tool. It starts only the
+// step calls the tool of a composite's step like any other tool. It starts only the
 // server that the step needs.
-func (s *Session) callStep(ctx context.Context, name string, params json.RawMessage) (registry.Result, error) {
-	f, err := s.Find(ctx, name, Query{Call: true, Step: true})
+func (c *Calls) step(ctx context.Context, name string, params json.RawMessage) (registry.Result, error) {
+	f, err := c.tools.Find(ctx, name, Query{Call: true, Step: true})
 	if err != nil {
 		return registry.Result{}, err
 	}
-	return s.Call(ctx, f, registry.Call{Tool: name, Params: params})
+	return c.Call(ctx, f, registry.Call{Tool: name, Params: params})
 }
 
-// RefusedParams logs a call that was refused without a policy decision because its params
+// Refused logs a call that was refused without a policy decision because its params
 // could not be read. It returns err.
-func (s *Session) RefusedParams(ctx context.Context, t *registry.Tool, err error) error {
-	return s.audit.Refused(ctx, t, err)
+func (c *Calls) Refused(ctx context.Context, t *registry.Tool, err error) error {
+	return c.gate.audit.Refused(ctx, t, err)
 }
 
-// Offered splits tools into those to declare and those whose every call is denied. The
-// latter are hidden, but a call of one is still answered with the denial. It returns an
-// *InputError if the rules are invalid.
-func (s *Session) Offered(ctx context.Context, reg *registry.Registry, tools []*registry.Tool) ([]*registry.Tool, []registry.Hidden, error) {
-	p, err := s.Policy(reg)
-	if err != nil {
-		return nil, nil, err
+// Resolve returns the tool to call, its name and its params. They are returned unchanged
+// unless f is call_tool: then they are those of the tool that the params of call_tool
+// name, and the call is made, logged and judged as a call of that tool. It returns the
+// errors of [Tools.Find], or a *registry.ArgsError if the params of call_tool are
+// invalid.
+func (c *Calls) Resolve(ctx context.Context, f Found, name string, raw json.RawMessage) (Found, string, json.RawMessage, error) {
+	if f.reach == nil || f.reach.kind != deferred.CallTool {
+		return f, name, raw, nil
 	}
-	var hidden []registry.Hidden
-	offered := slices.DeleteFunc(slices.Clone(tools), func(t *registry.Tool) bool {
-		v, denied := p.DeniesAll(ctx, t)
-		if denied {
-			hidden = append(hidden, registry.Hidden{Name: t.Name, Version: t.Version, Source: t.Source, Reason: "every call is denied: " + v.Reason, Setting: v.Origin})
-		}
-		return denied
-	})
-	return offered, hidden, nil
-}
-
-// Policy returns the policy for the calls of a registry's tools. The error is
-// an *InputError.
-func (r *run) Policy(reg *registry.Registry) (*policy.Policy, error) {
-	p, err := r.rules.Policy(policyOptions{Folders: r.deps.Folders, Shell: r.shell(), Means: r.confiner.Means, Warn: r.deps.Warn}, reg)
+	inner, params, err := f.reach.called(ctx, f.Tool, raw)
 	if err != nil {
-		return nil, &InputError{Err: err}
+		return f, name, raw, c.Refused(ctx, f.Tool, err)
 	}
-	return p, nil
+	found, err := c.tools.Find(ctx, inner, Query{Call: true, Format: f.reach.format, Reach: true})
+	if err == nil && found.reach != nil && found.reach.kind == deferred.CallTool {
+		err = c.Refused(ctx, f.Tool, registry.Invalid(f.Tool.Name, "/name", "%s cannot call itself; give the name of the tool to call", f.Tool.Name))
+	}
+	return found, inner, params, err
 }
 
-// shell returns the shell whose grammar is used to read commands, which is the one that
-// runs them.
-func (r *run) shell() string { return builtin.Shell(r.env) }
+// SearchDeclarations answers a search that a provider leaves to its client, with the
+// declarations of the tools that it finds, except those that are always declared. It is
+// checked and logged as a call of search_tools. It also returns the registry. The error
+// is a *registry.ArgsError if raw is invalid, an *InputError, or the cause of ctx.
+func (c *Calls) SearchDeclarations(ctx context.Context, format provider.Format, raw []byte) (whole *registry.Registry, tools []json.RawMessage, err error) {
+	if whole, err = c.tools.All(ctx); err != nil {
+		return whole, nil, err
+	}
+	f, _, err := c.tools.offers.reaching(ctx, whole, deferred.SearchTools, format.Name)
+	if err != nil {
+		return whole, nil, err
+	}
+	f.Tool.Run = func(ctx context.Context, call registry.Call) (_ registry.Result, err error) {
+		tools, err = f.reach.declarations(ctx, format, call.Params)
+		return registry.Result{}, err
+	}
+	_, err = c.CallJSON(ctx, f, registry.Call{Tool: f.Tool.Name, Params: raw})
+	return whole, tools, err
+}

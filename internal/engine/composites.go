@@ -4,26 +4,16 @@ import (
 	"context"
 	"errors"
 
-	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/document"
 )
-
-// composites reads the setting composites. It returns nil if there are none.
-func (s *Session) composites(ctx context.Context) *discover.Composites {
-	named := s.set.RawNamed("composites")
-	if len(named) == 0 {
-		return nil
-	}
-	return discover.ParseComposites(ctx, named, discover.CompositeOptions{Call: s.callStep, Context: s.context(), Evaluator: s.deps.Evaluator})
-}
 
 // resolveComposites quarantines composites with a step that names an unknown
 // tool, once all sources are loaded, and returns the registry without them. If
 // a failed source might have the tool, or a setting hides it, there is only a
 // diagnostic.
-func (s *Session) resolveComposites(ctx context.Context, reg *registry.Registry) *registry.Registry {
-	if s.sources.composites == nil || s.opts.Preset != "" { // a preset omits tools
+func (f *finder) resolveComposites(ctx context.Context, reg *registry.Registry) *registry.Registry {
+	if f.sources.composites == nil || f.opts.Preset != "" { // a preset omits tools
 		return reg
 	}
 	failed := ""
@@ -39,23 +29,23 @@ func (s *Session) resolveComposites(ctx context.Context, reg *registry.Registry)
 		} else if failed == "" {
 			return false
 		}
-		s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Source: registry.SourceComposite, Message: p.String(), Hint: hint})
+		f.notices.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Source: registry.SourceComposite, Message: p.String(), Hint: hint})
 		return true
 	}
 	// Quarantining a composite affects those that use it as a step.
-	for s.sources.composites.Resolve(func(name string) error { return s.resolveStep(reg, name) }, excused) {
-		s.loader.Renew(ctx, s.sources.composites)
-		reg = s.finder.reload(ctx)
+	for f.sources.composites.Resolve(func(name string) error { return f.resolveStep(reg, name) }, excused) {
+		f.loader.Renew(ctx, f.sources.composites)
+		reg = f.reload(ctx)
 	}
 	return reg
 }
 
 // resolveStep returns an error if no tool has the name of a step. If a setting
 // hides the tool, the error says so.
-func (s *Session) resolveStep(reg *registry.Registry, name string) error {
+func (f *finder) resolveStep(reg *registry.Registry, name string) error {
 	_, err := reg.LookupStep(name)
 	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden == nil {
-		missing.Hidden = s.sources.hidden(reg, name)
+		missing.Hidden = f.sources.hidden(reg, name)
 	}
 	return err
 }

@@ -14,11 +14,11 @@ import (
 func TestReachingIncludesAlwaysDeclaredTools(t *testing.T) {
 	w := newWorld(t, "search: {always: [x]}\ncoreTools: []\n", "a:x,z", "b:y")
 	s := w.session(Options{})
-	reg, err := s.All(t.Context())
+	reg, err := s.Tools.All(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := s.Reaching(t.Context(), reg, func(d *registry.Definition) bool { return d.Name == "y" })
+	found, err := s.Offers.Reaching(t.Context(), reg, func(d *registry.Definition) bool { return d.Name == "y" })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestReachingIncludesAlwaysDeclaredTools(t *testing.T) {
 func TestResolveCallTool(t *testing.T) {
 	w := newWorld(t, "", "a:x")
 	s := w.session(Options{})
-	f, err := s.Find(t.Context(), "call_tool", Query{Call: true, Reach: true})
+	f, err := s.Tools.Find(t.Context(), "call_tool", Query{Call: true, Reach: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestResolveCallTool(t *testing.T) {
 		`{"name":"nothing","params":{}}`: {fails: `no tool named "nothing"`},
 		`{"name":"x","params":{"text":"hi"},"name":"read_file"`: {fails: ""},
 	} {
-		found, name, params, err := s.Resolve(t.Context(), f, "call_tool", json.RawMessage(raw))
+		found, name, params, err := s.Calls.Resolve(t.Context(), f, "call_tool", json.RawMessage(raw))
 		if want.tool == "" {
 			if err == nil || !strings.Contains(err.Error(), want.fails) {
 				t.Errorf("%s: %v, want %q", raw, err, want.fails)
@@ -67,15 +67,15 @@ func TestResolveCallTool(t *testing.T) {
 		}
 	}
 	for _, other := range []string{"x", "search_tools"} {
-		f, err := s.Find(t.Context(), other, Query{Call: true, Reach: true})
+		f, err := s.Tools.Find(t.Context(), other, Query{Call: true, Reach: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found, name, _, err := s.Resolve(t.Context(), f, other, json.RawMessage(`{"name":"read_file","params":{}}`)); err != nil || found.Tool != f.Tool || name != other {
+		if found, name, _, err := s.Calls.Resolve(t.Context(), f, other, json.RawMessage(`{"name":"read_file","params":{}}`)); err != nil || found.Tool != f.Tool || name != other {
 			t.Errorf("a call of %s: %s, %v", other, name, err)
 		}
 	}
-	if _, err := s.Find(t.Context(), "call_tool", Query{Call: true}); !errors.Is(err, registry.ErrNotFound) {
+	if _, err := s.Tools.Find(t.Context(), "call_tool", Query{Call: true}); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("without Reach: %v", err)
 	}
 }

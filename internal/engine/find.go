@@ -31,7 +31,7 @@ type Query struct {
 	Format string
 	// Reach also finds the tools through which a model reaches tools that are not
 	// declared, such as search_tools, if the registry has no tool of that name. Pass the
-	// result to [Session.Resolve] before calling it.
+	// result to [Calls.Resolve] before calling it.
 	Reach bool
 }
 
@@ -43,17 +43,10 @@ func (q Query) lookup(reg *registry.Registry, name string) (*registry.Tool, erro
 	return reg.Lookup(name)
 }
 
-// Found is a tool with the registry in which it was found, which may have only
-// some of the tools.
-type Found struct {
-	Registry *registry.Registry
-	Tool     *registry.Tool
-	reach    *reach // nil if Tool belongs to Registry; otherwise Tool gives access to its tools
-}
-
 // finder finds tools. It holds mu during a lookup.
 type finder struct {
 	*run
+	names   *serverNames
 	cached  *listingStore
 	sources *sources
 	loader  *registry.Loader
@@ -87,25 +80,25 @@ type step struct {
 
 // find looks up a name, a second time if the cache was not sufficient, and
 // explains the error if the tool does not exist.
-func (f *finder) find(ctx context.Context, name string, q Query) (Found, error) {
+func (f *finder) find(ctx context.Context, name string, q Query) (*registry.Registry, *registry.Tool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if named := f.sources.serverOf(name); named != nil {
+	if named := f.sources.Of(name); named != nil {
 		f.cached.ForgetFailure(named.Name()) // a named server is started even if it failed recently
 	}
-	found, err := f.lookup(ctx, name, q)
-	for f.renewFor(ctx, found, err, q) {
+	reg, tool, err := f.lookup(ctx, name, q)
+	for f.renewFor(ctx, reg, tool, err, q) {
 		f.forget()
-		found, err = f.lookup(ctx, name, q)
+		reg, tool, err = f.lookup(ctx, name, q)
 	}
-	return found, f.explain(found.Registry, err)
+	return reg, tool, f.explain(reg, err)
 }
 
 // renewFor queries sources again if their cached listings are not sufficient:
 // the server of a tool that is to be called, so that decisions use its current
 // definition; and, if a name was not found, every source that may have the tool
 // by now. It reports whether the tool has to be looked up again.
-func (f *finder) renewFor(ctx context.Context, found Found, err error, q Query) bool {
+func (f *finder) renewFor(ctx context.Context, reg *registry.Registry, tool *registry.Tool, err error, q Query) bool {
 	if context.Cause(ctx) != nil {
 		return false
 	}
@@ -114,33 +107,38 @@ func (f *finder) renewFor(ctx context.Context, found Found, err error, q Query) 
 		return false
 	}
 	var hidden *registry.Hidden
-	if notFound {
-		hidden = f.sources.hidden(found.Registry, missing.Name)
+	if notFound && missing.Hidden != nil && missing.Hidden.Kept {
+		hidden = missing.Hidden
+	} else if notFound {
+		hidden = f.sources.hidden(reg, missing.Name)
 	}
 	return f.renewer.renew(ctx, func(source registry.Source) bool {
 		switch {
 		case err == nil:
-			return q.Call && found.Tool.IsMCP() && source.Name() == found.Tool.Source
+			return q.Call && tool.IsMCP() && source.Name() == tool.Source
 		case hidden != nil: // a lock hides changed tools, and this one may have changed back
-			return f.opts.Locked && source.Name() == hidden.Source
+			return (f.opts.Locked || hidden.Kept) && source.Name() == hidden.Source
 		}
 		return true
 	})
 }
 
 // lookup tries the steps of a lookup until one finds the tool.
-func (f *finder) lookup(ctx context.Context, name string, q Query) (Found, error) {
+func (f *finder) lookup(ctx context.Context, name string, q Query) (*registry.Registry, *registry.Tool, error) {
 	for _, step := range f.steps(name, q) {
 		reg := f.load(ctx, step, name, q)
 		t, err := f.lookupIn(reg, step.name, name, q)
+		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && step.name == stepUntil && missing.Hidden != nil && missing.Hidden.Kept {
+			return reg, nil, err // no other server can have it
+		}
 		if err == nil && (step.name == stepAll || !q.Whole || !t.IsMCP()) {
-			return Found{Registry: reg, Tool: t}, nil
+			return reg, t, nil
 		}
 		if failed := sourceError(reg, step.server); failed != nil {
-			return Found{Registry: reg}, failed
+			return reg, nil, failed
 		}
 		if step.name == stepAll {
-			return Found{Registry: reg}, err
+			return reg, nil, err
 		}
 	}
 	panic("unreachable: the last step has all sources")
@@ -150,7 +148,7 @@ func (f *finder) lookup(ctx context.Context, name string, q Query) (Found, error
 // and the one of all sources last. Once all are loaded, there is no need to
 // search smaller ones.
 func (f *finder) steps(name string, q Query) []step {
-	all := step{stepAll, f.sources.all(), f.sources.serverOf(name)}
+	all := step{stepAll, f.sources.all(), f.sources.Of(name)}
 	if f.registries[stepAll] != nil {
 		return []step{all}
 	}
@@ -159,13 +157,13 @@ func (f *finder) steps(name string, q Query) []step {
 		out = append(out, step{stepBuiltin, few, nil})
 	}
 	switch one := all.server; {
-	case len(f.sources.servers) == 0:
+	case len(f.sources.on) == 0:
 	case one == nil:
 		out = append(out, step{stepLocal, f.sources.local, nil})
 		if !q.Whole && q.Format == "" {
 			out = append(out, step{stepUntil, all.sources, nil})
 		}
-	case len(f.sources.servers) > 1:
+	case len(f.sources.on) > 1:
 		out = append(out, step{one.Name(), append(slices.Clone(f.sources.local), one), one})
 	}
 	return append(out, all)
@@ -242,18 +240,6 @@ func (f *finder) declaredNames(reg *registry.Registry, format string) map[string
 	return names
 }
 
-// Declared maps the names of the whole registry to those in declarations of a
-// format.
-func (s *Session) Declared(whole *registry.Registry, format string) map[string]string {
-	s.finder.mu.Lock()
-	defer s.finder.mu.Unlock()
-	out := map[string]string{}
-	for declared, name := range s.finder.declaredNames(whole, format) {
-		out[name] = declared
-	}
-	return out
-}
-
 // explain adds to the error about a missing tool the setting that hides it, or
 // the failure of a source that may have it.
 func (f *finder) explain(reg *registry.Registry, err error) error {
@@ -264,7 +250,7 @@ func (f *finder) explain(reg *registry.Registry, err error) error {
 	if missing.Hidden == nil {
 		missing.Hidden = f.sources.hidden(reg, missing.Name)
 	}
-	if missing.Hidden != nil || len(missing.Versions) > 0 || f.answered(reg, f.sources.serverOf(missing.Name)) {
+	if missing.Hidden != nil || len(missing.Versions) > 0 || f.answered(reg, f.sources.Of(missing.Name)) {
 		return err // the name says which source would have the tool
 	}
 	if failed := failedSources(reg); len(failed) > 0 {
@@ -291,20 +277,6 @@ func (f *finder) answered(reg *registry.Registry, server *mcpclient.Source) bool
 	return server != nil && sourceError(reg, server) == nil
 }
 
-// sourceError returns why a server did not list its tools; nil if it did or if
-// the server is nil.
-func sourceError(reg *registry.Registry, server *mcpclient.Source) error {
-	if server == nil {
-		return nil
-	}
-	for _, r := range reg.Reports() {
-		if r.Name == server.Name() {
-			return r.Err
-		}
-	}
-	return nil
-}
-
 func (f *finder) loadStep(ctx context.Context, step step) *registry.Registry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -317,4 +289,15 @@ func (f *finder) reload(ctx context.Context) *registry.Registry {
 	defer f.mu.Unlock()
 	f.forget()
 	return f.load(ctx, step{name: stepAll, sources: f.sources.all()}, "", Query{})
+}
+
+// failedSources returns the names of the sources that failed.
+func failedSources(reg *registry.Registry) []string {
+	var failed []string
+	for _, r := range reg.Reports() {
+		if r.State == registry.StateFailed {
+			failed = append(failed, r.Name)
+		}
+	}
+	return failed
 }

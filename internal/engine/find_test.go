@@ -120,13 +120,16 @@ func (w *world) environ() []string {
 	return []string{"HOME=" + filepath.Join(w.dir, "home"), "PATH=" + os.Getenv("PATH")}
 }
 
-func (w *world) session(o Options) *Session {
+func (w *world) session(o Options) *Session { return w.sessionIn(o, w.environ()...) }
+
+func (w *world) sessionIn(o Options, environ ...string) *Session {
 	w.t.Helper()
-	set, _, err := settings.Load(settings.Options{Dir: w.dir, Files: []string{w.yaml}, NoUser: true, NoProject: true, Environ: w.environ(), SystemDir: w.dir})
+	environ = append(environ, "PATH="+os.Getenv("PATH"))
+	set, _, err := settings.Load(settings.Options{Dir: w.dir, Files: []string{w.yaml}, NoUser: true, NoProject: true, Environ: environ, SystemDir: w.dir})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s, err := New(w.t.Context(), set, Deps{Version: "test", Dir: w.dir, Environ: w.environ(), Folders: &state.Folders{Environ: w.environ()}, Warn: w.warn,
+	s, err := New(w.t.Context(), set, Deps{Version: "test", Dir: w.dir, Environ: environ, Folders: &state.Folders{Environ: environ}, Warn: w.warn,
 		Outcome: func(context.Context, error) (string, int) { return "failure", 1 }}, o)
 	if err != nil {
 		w.t.Fatal(err)
@@ -183,7 +186,7 @@ func TestFindStartsOnlyNecessarySources(t *testing.T) {
 			if got := w.starts(); got != "" {
 				t.Errorf("making the session started %q", got)
 			}
-			f, err := s.Find(t.Context(), tt.find, tt.query)
+			f, err := s.Tools.Find(t.Context(), tt.find, tt.query)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +200,7 @@ func TestFindStartsOnlyNecessarySources(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(w.dir, "plugins/p/ran")); (err == nil) != tt.plugin {
 				t.Errorf("the plugin ran: %t, want %t", err == nil, tt.plugin)
 			}
-			again, err := s.Find(t.Context(), tt.find, tt.query)
+			again, err := s.Tools.Find(t.Context(), tt.find, tt.query)
 			if err != nil || again.Registry != f.Registry {
 				t.Errorf("the second time: %v, or the sources were loaded again", err)
 			}
@@ -234,7 +237,7 @@ func TestFindMissingTool(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, tt.yaml, tt.servers...)
-			f, err := w.session(Options{}).Find(t.Context(), tt.find, Query{})
+			f, err := w.session(Options{}).Tools.Find(t.Context(), tt.find, Query{})
 			if err == nil {
 				t.Fatalf("found %s", f.Tool.Name)
 			}
@@ -256,14 +259,14 @@ func TestFindMissingTool(t *testing.T) {
 func TestFindReusesWholeRegistry(t *testing.T) {
 	w := newWorld(t, "", "a:x", "b:y")
 	s := w.session(Options{})
-	if _, err := s.All(t.Context()); err != nil {
+	if _, err := s.Tools.All(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.starts(); got != "a b" {
 		t.Errorf("started %q", got)
 	}
 	for name, want := range map[string]string{"b__y": "y", "x": "x", "read_file": "read_file"} {
-		f, err := s.Find(t.Context(), name, Query{})
+		f, err := s.Tools.Find(t.Context(), name, Query{})
 		if err != nil || f.Tool.Name != want || w.starts() != "" {
 			t.Errorf("%s: %v, %v, or a server was asked again", name, f.Tool, err)
 		}
@@ -276,7 +279,7 @@ func TestFindRefreshesCachedListings(t *testing.T) {
 	w := newWorld(t, "cache: {discovery: 1h}\n", "a:x,old", "b:y")
 	keep := func() {
 		s := w.session(Options{Cache: cache.Renew})
-		if _, err := s.All(t.Context()); err != nil {
+		if _, err := s.Tools.All(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		s.Close()
@@ -297,8 +300,8 @@ func TestFindRefreshesCachedListings(t *testing.T) {
 		{"a call by plain name queries its server", "y", Query{Call: true}, cache.Fresh, "x,old", "y mcp:b", "b"},
 		{"a call of a built-in tool queries no server", "read_file", Query{Call: true}, cache.Fresh, "x,old", "read_file builtin", ""},
 		{"a new tool is found", "new", Query{}, cache.Fresh, "x,new", "new mcp:a", "a b"},
-		{"a removed tool is not found", "old", Query{Call: true}, cache.Fresh, "x,new", `no tool named "old"`, "a b"},
-		{"offline no server is queried", "new", Query{}, cache.Offline, "x,new", `no tool named "new"`, ""},
+		{"a removed tool is not found", "old", Query{Call: true}, cache.Fresh, "x,new", `tool "old" is not registered: it belongs to server "a", which no longer has it`, "a"},
+		{"offline no server is queried", "newest", Query{}, cache.Offline, "x,newest", `no tool named "newest"`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w.t = t
@@ -306,7 +309,7 @@ func TestFindRefreshesCachedListings(t *testing.T) {
 			keep()
 			w.serve("a", tt.now)
 			s := w.session(Options{Cache: tt.mode})
-			f, err := s.Find(t.Context(), tt.find, tt.query)
+			f, err := s.Tools.Find(t.Context(), tt.find, tt.query)
 			got := fmt.Sprint(err)
 			if err == nil {
 				got = f.Tool.Name + " " + f.Tool.Source
@@ -333,7 +336,7 @@ func TestFindAll(t *testing.T) {
 		{[]string{"greet", "read_file", "read"}, []string{"read_file", "greet"}, ""},
 		{[]string{"b__y", "greet"}, []string{"greet", "y"}, "a b"},
 	} {
-		_, tools, err := w.session(Options{}).FindAll(t.Context(), tt.names...)
+		_, tools, err := w.session(Options{}).Tools.FindAll(t.Context(), tt.names...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,7 +359,7 @@ func TestFindDoesNotWaitForLaterServers(t *testing.T) {
 	w := newWorld(t, "", "a:w", "b:x", "c:silent", "d:x")
 	s := w.session(Options{})
 	for _, name := range []string{"x", "w", "x"} {
-		f, err := s.Find(t.Context(), name, Query{Call: true})
+		f, err := s.Tools.Find(t.Context(), name, Query{Call: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,7 +377,7 @@ func TestFindReturnsCauseOfContext(t *testing.T) {
 	gone := errors.New("the user disconnected")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
-	if _, err := w.session(Options{}).Find(ctx, "x", Query{}); !errors.Is(err, gone) {
+	if _, err := w.session(Options{}).Tools.Find(ctx, "x", Query{}); !errors.Is(err, gone) {
 		t.Errorf("%v, want the cause", err)
 	}
 }
@@ -383,25 +386,25 @@ func TestFindReturnsCauseOfContext(t *testing.T) {
 func TestCompositeStepIsSubjectToPolicy(t *testing.T) {
 	w := newWorld(t, "composites:\n  both: {description: d, steps: [{tool: b__echo, params: '{text: .params.text}'}]}\nallowedTools: [echo, b__echo]\n", "a:x", "b:echo")
 	s := w.session(Options{})
-	f, err := s.Find(t.Context(), "both", Query{Call: true})
+	f, err := s.Tools.Find(t.Context(), "both", Query{Call: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := s.CallJSON(t.Context(), f, "both", json.RawMessage(`{"text":"hello"}`))
+	result, err := s.Calls.CallJSON(t.Context(), f, registry.Call{Tool: "both", Params: json.RawMessage(`{"text":"hello"}`)})
 	if err != nil || result.IsError {
 		t.Fatalf("%v, %s", err, result.Text())
 	}
 	if got := w.starts(); got != "b" {
 		t.Errorf("started %q", got)
 	}
-	if _, err := s.CallJSON(t.Context(), f, "both", []byte(`{"text":1,"text":2}`)); err == nil {
+	if _, err := s.Calls.CallJSON(t.Context(), f, registry.Call{Tool: "both", Params: json.RawMessage(`{"text":1,"text":2}`)}); err == nil {
 		t.Error("a duplicate key was accepted")
 	}
 }
 
 // A server that failed is not started again for a while, unless it is named explicitly.
 func TestNamedServerIsStartedDespiteRecentFailure(t *testing.T) {
-	load := func(s *Session) error { _, err := s.All(t.Context()); return err }
+	load := func(s *Session) error { _, err := s.Tools.All(t.Context()); return err }
 	for _, tt := range []struct {
 		name   string
 		do     func(*Session) error
@@ -409,13 +412,13 @@ func TestNamedServerIsStartedDespiteRecentFailure(t *testing.T) {
 	}{
 		{"not named", load, ""},
 		{"named by a pattern", func(s *Session) error {
-			on, _, err := s.Servers("a")
+			on, _, err := s.Servers.Named("a")
 			if err == nil {
-				_, err = s.LoadServers(t.Context(), on)
+				_, err = s.Tools.LoadServers(t.Context(), on)
 			}
 			return err
 		}, "a"},
-		{"named by a tool's name", func(s *Session) error { _, err := s.Find(t.Context(), "a__x", Query{}); return err }, "a"},
+		{"named by a tool's name", func(s *Session) error { _, err := s.Tools.Find(t.Context(), "a__x", Query{}); return err }, "a"},
 	} {
 		w := newWorld(t, "cache: {discovery: 1h}\n", "a:down", "b:y")
 		s := w.session(Options{})
@@ -446,7 +449,7 @@ func TestServersByPattern(t *testing.T) {
 		{[]string{"t*", "two", "*"}, "two one | off"},
 		{[]string{"off", "o*"}, "one | off"},
 	} {
-		on, off, err := s.Servers(tt.patterns...)
+		on, off, err := s.Servers.Named(tt.patterns...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -462,7 +465,7 @@ func TestServersByPattern(t *testing.T) {
 			t.Errorf("%q: %q, want %q", tt.patterns, got, tt.want)
 		}
 	}
-	_, _, err := s.Servers("one", "ohne")
+	_, _, err := s.Servers.Named("one", "ohne")
 	if missing, ok := errors.AsType[*NoServerError](err); !ok || missing.Name != "ohne" || !errors.Is(err, registry.ErrNotFound) || !strings.Contains(err.Error(), "did you mean one?") {
 		t.Errorf("a pattern of no server: %v", err)
 	}
@@ -486,20 +489,20 @@ func TestFindQueriesServerOfLockedTool(t *testing.T) {
 		w := newWorld(t, "cache: {discovery: 1h}\nexcludeTools: [off]\n", "a:x,off", "b:y")
 		var pinned lock.Recorder
 		s := w.session(Options{Last: pinned.Filter, LastShaped: pinned.Override})
-		if _, err := s.All(t.Context()); err != nil {
+		if _, err := s.Tools.All(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := lock.Write(s.Settings().ProjectRoot, pinned.File().Encode()); err != nil {
+		if err := lock.Write(s.Settings.ProjectRoot, pinned.File().Encode()); err != nil {
 			t.Fatal(err)
 		}
 		w.serve("a", "x,off,new")
 		s = w.session(Options{Cache: cache.Renew})
-		if _, err := s.All(t.Context()); err != nil {
+		if _, err := s.Tools.All(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		s.Close()
 		w.starts()
-		_, err := w.session(Options{Locked: tt.locked}).Find(t.Context(), tt.find, Query{})
+		_, err := w.session(Options{Locked: tt.locked}).Tools.Find(t.Context(), tt.find, Query{})
 		if missing, ok := errors.AsType[*registry.NotFoundError](err); !ok || missing.Hidden == nil || !strings.Contains(missing.Hidden.Reason, tt.reason) {
 			t.Errorf("%s: %v", tt.name, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -13,15 +12,14 @@ import (
 type gate struct {
 	*run
 	audit *callRecorder
-	runs  *toolRuns
+	runs  toolRuns
 
 	mu        sync.Mutex
 	executors map[*registry.Registry]*exec.Executor
 }
 
 func newGate(r *run, audit *callRecorder) *gate {
-	runs := &toolRuns{Settings: r.set, Folders: r.deps.Folders, Uncut: r.opts.Uncut, Renew: r.opts.Cache == cache.Renew, Warn: r.deps.Warn}
-	return &gate{run: r, audit: audit, runs: runs, executors: map[*registry.Registry]*exec.Executor{}}
+	return &gate{run: r, audit: audit, runs: toolRuns{r}, executors: map[*registry.Registry]*exec.Executor{}}
 }
 
 // executor returns the executor of a registry, with the policy of the settings,
@@ -48,7 +46,7 @@ func (g *gate) forget() {
 }
 
 func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.Executor, error) {
-	p, err := g.Policy(reg)
+	p, err := g.policy(reg)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func TestTimeoutFlag(t *testing.T) {
 		value, want time.Duration // negative: no limit
 	}{{false, 0, 0}, {true, 0, -1}, {true, time.Minute, time.Minute}} {
 		s := newWorld(t, "").session(Options{})
-		s.set.Globals.TimeoutSet, s.set.Globals.Timeout = tt.set, tt.value
+		s.Settings.Globals.TimeoutSet, s.Settings.Globals.Timeout = tt.set, tt.value
 		x, err := s.gate.empty(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -61,8 +61,8 @@ func TestQuestionsOfServers(t *testing.T) {
 	} {
 		w := newWorld(t, "")
 		s := w.session(Options{})
-		s.deps.Asker = tt.asker
-		answer, err := s.questions.elicit(t.Context(), ask.Elicitation{Server: "s", Message: "Your name?"})
+		s.run.deps.Asker = tt.asker
+		answer, err := s.Connections.questions.elicit(t.Context(), ask.Elicitation{Server: "s", Message: "Your name?"})
 		if answer.Action != tt.action || !errors.Is(err, tt.err) {
 			t.Errorf("%s: %q, %v", tt.name, answer.Action, err)
 		}

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/hooks"
+	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
@@ -18,6 +18,7 @@ func (r *run) hooks(ctx context.Context) (*hooks.Set, error) {
 	set, err := ReadHooks(ctx, r.set, r.expander, r.deps.Environ)
 	if set != nil {
 		set.Confine = r.confiner.Programs(confine.Hooks)
+		set.Env = append(set.Env, r.bytecode())
 	}
 	return set, err
 }

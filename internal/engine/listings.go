@@ -3,14 +3,12 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
 )
@@ -19,37 +17,25 @@ import (
 // again from time to time because servers are upgraded.
 const protocolAge = 30 * 24 * time.Hour
 
-// listingOptions configure a [listingStore].
-type listingOptions struct {
-	Settings *settings.Settings
-	Expander *values.Expander
-	Environ  []string // of the process, "K=V"
-	Folders  *state.Folders
-	Version  string // of this program
-	Mode     cache.Mode
-	Counts   bool // ignore listings without the numbers of prompts and resources
-	Log      *slog.Logger
-	Warn     func(registry.Diagnostic)
-}
-
 // listingStore caches what earlier runs learned about sources: their listings (setting
 // cache.discovery), failures, and the protocols of servers. It is safe for concurrent
 // use.
 type listingStore struct {
+	*run
 	Records *cache.Store
-
-	opts  listingOptions
-	still *values.Expander // does not run commands
+	still   *values.Expander // does not run commands
 }
 
 // newListings returns a store without opening any file.
-func newListings(o listingOptions) *listingStore {
-	return &listingStore{opts: o, still: o.Expander.Still(), Records: cache.NewStore(cache.Options{
-		Dir: func() (*state.Dir, error) { return o.Folders.Cache("discovery") }, Rules: rules(o.Settings, o.Mode), Warn: o.Warn})}
+func newListings(r *run) *listingStore {
+	return &listingStore{run: r, still: r.expander.Still(), Records: cache.NewStore(cache.Options{
+		Dir: func() (*state.Dir, error) { return r.deps.Folders.Cache("discovery") }, Rules: rules(r), Warn: r.deps.Warn})}
 }
 
-// rules returns how long data of each kind is used.
-func rules(set *settings.Settings, mode cache.Mode) map[cache.Kind]cache.Rule {
+// rules returns how long data of each kind is used. What was seen is stored by runs that
+// list, whatever the settings say, and used by those that start nothing.
+func rules(r *run) map[cache.Kind]cache.Rule {
+	set, mode := r.set, r.opts.Cache
 	listing := cache.Rule{TTL: set.DiscoveryTTL, Mode: mode}
 	protocol := cache.Rule{TTL: protocolAge, Mode: cache.Fresh}
 	if mode == cache.Renew {
@@ -62,7 +48,14 @@ func rules(set *settings.Settings, mode cache.Mode) map[cache.Kind]cache.Rule {
 	if failure.TTL == 0 || mode == cache.Offline {
 		failure.Mode = cache.Live
 	}
-	return map[cache.Kind]cache.Rule{cache.Listing: listing, mcpclient.OfferPrompts: listing, mcpclient.OfferResources: listing,
+	seen := cache.Rule{Mode: cache.Live}
+	switch {
+	case r.opts.Still:
+		seen.Mode = cache.Offline
+	case r.opts.List || r.opts.Counts:
+		seen.TTL = protocolAge
+	}
+	return map[cache.Kind]cache.Rule{cache.Seen: seen, cache.Listing: listing, mcpclient.OfferPrompts: listing, mcpclient.OfferResources: listing,
 		cache.Protocol: protocol, cache.Failure: failure}
 }
 
@@ -75,10 +68,10 @@ func (l *listingStore) Flush() {
 	switch err := l.Records.Flush(); {
 	case err == nil:
 	case l.Records.Active(cache.Listing):
-		l.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "tool lists cannot be cached: " + err.Error(),
+		l.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "tool lists cannot be cached: " + err.Error(),
 			Hint: "set cache.discovery: 0 to disable the cache"})
 	default:
-		l.opts.Log.Debug("caching the protocols of servers failed", "err", err)
+		l.deps.Log.Debug("caching the protocols of servers failed", "err", err)
 	}
 }
 
@@ -122,8 +115,17 @@ func (k *keyOnce) get(make func() (string, error)) (string, error) {
 // noKey handles a source whose cache key cannot be computed: the source is
 // queried, unless that is not allowed.
 func (l *listingStore) noKey(err error) error {
-	if l.opts.Mode == cache.Offline {
+	if l.opts.Cache == cache.Offline {
 		return fmt.Errorf("%w: %w", cache.ErrNothingKept, err)
 	}
 	return nil
+}
+
+// observe logs each source as it finishes.
+func (l *listingStore) observe(r registry.SourceReport) {
+	if _, cached := l.Records.Served(r.Name); cached {
+		l.deps.Log.Info("source", "name", r.Name, "state", "cached", "tools", r.Tools, "age", l.Records.Age(r.Name))
+		return
+	}
+	l.deps.Log.Info("source", "name", r.Name, "state", string(r.State), "tools", r.Tools, "duration", r.Duration, "err", r.Err)
 }

@@ -15,16 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
-// knownServer is what earlier runs learned about a server and this run may use. A zero
-// field is unknown.
-type knownServer struct {
-	Listing  *mcpclient.Listing
-	Protocol string                       // how it was reached: "legacy", "modern" or "sse"
-	Failure  error                        // how it failed recently
-	Offers   map[string][]mcpclient.Offer // by kind, such as [mcpclient.OfferPrompts]
-}
-
-// cachedServer is the record of one server. It is safe for concurrent use.
+// cachedServer is the record of one server. It implements [mcpclient.Memory].
 type cachedServer struct {
 	*listingStore
 	server settings.Server
@@ -50,9 +41,9 @@ func (l *cachedServer) keyOf(ctx context.Context, files bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	root := l.opts.Settings.ProjectRoot
-	k := cache.NewKey("server", l.opts.Version, root, l.opts.Settings.Workspace, s.Name, s.Command, s.Cwd, s.URL, s.HTTPURL, s.Type, s.Protocol, string(oauth),
-		fmt.Sprint(s.InheritEnv, l.opts.Settings.StartsOutside(s), l.opts.Settings.Limits))
+	root := l.set.ProjectRoot
+	k := cache.NewKey("server", l.deps.Version, root, l.set.Workspace, s.Name, s.Command, s.Cwd, s.URL, s.HTTPURL, s.Type, s.Protocol, string(oauth),
+		fmt.Sprint(s.InheritEnv, l.set.StartsOutside(s), l.set.Limits))
 	k.Add(s.Args...)
 	var given []string
 	for _, p := range s.Env {
@@ -66,7 +57,7 @@ func (l *cachedServer) keyOf(ctx context.Context, files bool) (string, error) {
 		return k.String(), nil
 	}
 	p := cache.Program{Root: root, Dir: folderIn(root, s.Cwd), Argv: append([]string{s.Command}, s.Args...),
-		Env: values.Environment(process.ChildEnviron(l.opts.Environ), s.Env, s.InheritEnv), Given: given}
+		Env: values.Environment(process.ChildEnviron(l.deps.Environ), s.Env, s.InheritEnv), Given: given}
 	err = k.AddProgram(p)
 	if err == nil && files {
 		err = k.AddFiles(p)
@@ -92,7 +83,7 @@ func (l *cachedServer) record(ctx context.Context) (source cache.Source, keys ma
 	if err != nil {
 		return source, nil, nil, err
 	}
-	keys = map[cache.Kind]string{cache.Protocol: ""}
+	keys = map[cache.Kind]string{cache.Protocol: "", cache.Seen: ""}
 	if !l.Records.Active(cache.Listing) {
 		return source, keys, nil, nil
 	}
@@ -104,9 +95,9 @@ func (l *cachedServer) record(ctx context.Context) (source cache.Source, keys ma
 	return source, keys, fileErr, nil
 }
 
-// Load returns what is known about the server. An error means that the server must not be
-// queried; it comes with what is known besides the listing.
-func (l *cachedServer) Load(ctx context.Context) (known knownServer, err error) {
+// Load implements [mcpclient.Memory]. An error comes with what is known besides the
+// listing.
+func (l *cachedServer) Load(ctx context.Context) (known mcpclient.Known, err error) {
 	source, keys, fileErr, err := l.record(ctx)
 	if err != nil {
 		return known, l.noKey(err)
@@ -124,17 +115,21 @@ func (l *cachedServer) Load(ctx context.Context) (known knownServer, err error) 
 			known.Offers[kind] = offers
 		}
 	}
-	listing := &mcpclient.Listing{Tools: record[cache.Listing].Parts, ListedAt: record[cache.Listing].Stored}
-	if json.Unmarshal(record[cache.Listing].Facts, &listing.Facts) == nil && (listing.Facts.Counted || !l.opts.Counts || l.opts.Mode == cache.Offline) {
-		known.Listing = listing
+	kept, ok := record[cache.Listing]
+	if seen, has := record[cache.Seen]; !ok && has {
+		kept = seen
+	}
+	listing := &mcpclient.Listing{Tools: kept.Parts, ListedAt: kept.Stored}
+	if json.Unmarshal(kept.Facts, &listing.Facts) == nil && (listing.Facts.Counted || !l.opts.Counts || l.opts.Cache == cache.Offline) {
+		known.Listing, err = listing, nil
+		l.Records.Serve(source.Name, listing.ListedAt)
 	}
 	return known, err
 }
 
-// Save stores the fields of known that are not zero and leaves the others as they are,
-// except that a listing ends a failure. A missing login is not stored: it is detected
+// Save implements [mcpclient.Memory]. A missing login is not stored: it is detected
 // immediately and ends when the user logs in.
-func (l *cachedServer) Save(ctx context.Context, known knownServer) {
+func (l *cachedServer) Save(ctx context.Context, known mcpclient.Known) {
 	source, keys, _, err := l.record(ctx)
 	if err != nil {
 		return
@@ -155,6 +150,7 @@ func (l *cachedServer) Save(ctx context.Context, known knownServer) {
 	switch {
 	case known.Listing != nil:
 		put(cache.Listing, known.Listing.Facts, known.Listing.Tools)
+		put(cache.Seen, known.Listing.Facts, known.Listing.Tools)
 		record[cache.Failure] = cache.Entry{}
 	case known.Failure != nil && !errors.Is(known.Failure, registry.ErrNeedsLogin):
 		put(cache.Failure, keptFailure{known.Failure.Error()}, nil)

@@ -11,7 +11,6 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
-	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -40,73 +39,71 @@ func (p *Plugin) SourceName() string {
 	return p.Source.Name()
 }
 
-// pluginOptions configure where plugins are found and how they run.
-type pluginOptions struct {
-	Settings *settings.Settings
-	Environ  []string // of the process, "K=V"
-	Expander *values.Expander
-	Cached   *listingStore
-	// Run returns the options for running the plugin with an id.
-	Run func(id string) discover.PluginOptions
-	// EnvErr is the error in the environment that plugins would run with.
-	EnvErr error
+// Plugins are the plugins of a run.
+type Plugins struct {
+	Found   []Plugin // all, including disabled ones, in the order in which they claim names
+	Folders []string // where they were looked for, including folders that do not exist
+
+	// Options returns the options for running the plugin with an id.
+	Options func(id string) discover.PluginOptions
 }
 
-// pluginFinder collects the plugins of one run in the order in which they claim names:
-// the project's, the user's, those of plugins.paths.
-type pluginFinder struct {
-	pluginOptions
-	found    []Plugin
-	searched []string // folders in which they were looked for
-}
-
-// findPlugins finds all plugins, including those that are not used, and creates the
-// sources of the others. searched are the folders in which they were looked for,
-// including those that do not exist. It runs nothing.
-func findPlugins(ctx context.Context, o pluginOptions) (found []Plugin, searched []string) {
-	found, searched = find(ctx, o)
-	for i := range found {
-		p := &found[i]
+// newPlugins finds all plugins and creates the sources of those that are used. It runs
+// nothing.
+func newPlugins(ctx context.Context, o *sourceOptions) *Plugins {
+	f := &pluginFinder{run: o.run}
+	f.find(ctx)
+	for i := range f.found {
+		p := &f.found[i]
 		if p.Untrusted || p.Disabled != nil && len(p.Problems) > 0 {
 			continue
 		}
-		if o.EnvErr != nil && p.Disabled == nil {
-			p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it cannot be run: " + o.EnvErr.Error()})
+		if o.envErr != nil && p.Disabled == nil {
+			p.Problems = append(p.Problems, document.Problem{File: p.Path, Message: "it cannot be run: " + o.envErr.Error()})
 		}
-		opts := o.Run(p.ID)
+		opts := o.plugin(p.ID)
 		opts.Disabled = p.Disabled != nil
 		tree := ""
 		if p.Sum != "" {
 			tree = p.Dir
 		}
-		opts.Outputs = o.Cached.OfOutput(registry.PluginPrefix+p.ID, tree)
+		opts.Outputs = o.cached.OfOutput(registry.PluginPrefix+p.ID, tree)
 		p.Source = discover.NewPlugin(p.Plugin, opts)
 	}
-	return found, searched
+	return &Plugins{Found: f.found, Folders: f.searched, Options: o.plugin}
+}
+
+// pluginFinder collects the plugins of one run in the order in which they claim names:
+// the project's, the user's, those of plugins.paths.
+type pluginFinder struct {
+	*run
+	found    []Plugin
+	searched []string
 }
 
 // find finds the plugins and marks those that cannot be used.
-func find(ctx context.Context, o pluginOptions) (found []Plugin, searched []string) {
-	f := &pluginFinder{pluginOptions: o}
-	if p := o.Settings.Project; p != nil && !o.Settings.Globals.NoProject {
-		dir := filepath.Join(o.Settings.ProjectRoot, ".toolreg", "plugins")
+func (f *pluginFinder) find(ctx context.Context) {
+	if p := f.set.Project; p != nil && !f.set.Globals.NoProject {
+		dir := filepath.Join(f.set.ProjectRoot, ".toolreg", "plugins")
 		f.add(ctx, PlaceProject, discover.PluginPlace{Path: dir, Name: dir}, p)
 	}
-	if user := settings.UserFolder(o.Environ); user != "" && !o.Settings.Globals.NoUser {
+	if user := settings.UserFolder(f.deps.Environ); user != "" && !f.set.Globals.NoUser {
 		dir := filepath.Join(user, "plugins")
 		f.add(ctx, PlaceUser, discover.PluginPlace{Path: dir, Name: dir}, nil)
 	}
-	for _, e := range o.Settings.PluginPaths.Entries {
+	for _, e := range f.set.PluginPaths.Entries {
 		f.addSetting(ctx, e)
 	}
 	f.markUnusable()
-	return f.found, f.searched
 }
 
 // add adds the plugins of one place; project is set if they are covered by a
 // grant of the project.
 func (f *pluginFinder) add(ctx context.Context, place string, at discover.PluginPlace, project *settings.Project) {
 	f.searched = append(f.searched, at.Path)
+	if project != nil {
+		at.Root = f.set.ProjectRoot
+	}
 	for _, p := range discover.FindPlugins(ctx, at) {
 		found := Plugin{Plugin: p, Place: place}
 		switch {
@@ -131,12 +128,12 @@ func (f *pluginFinder) addSetting(ctx context.Context, e settings.Entry) {
 		return
 	}
 	at := discover.PluginPlace{Path: path, Name: e.Origin.String(), Required: true, Hint: "it is listed in plugins.paths"}
-	inside := e.Origin.Scope == settings.ScopeProject && within(f.Settings.ProjectRoot, path)
+	inside := e.Origin.Scope == settings.ScopeProject && within(f.set.ProjectRoot, path)
 	switch {
 	case inside && !filepath.IsLocal(e.Value):
 		f.refuse(e, fmt.Sprintf("%q is inside the project but is not a relative path, so project trust does not cover it", e.Value), "write it relative to the project root")
 	case inside:
-		f.add(ctx, PlaceSetting, at, f.Settings.Project)
+		f.add(ctx, PlaceSetting, at, f.set.Project)
 	default:
 		f.add(ctx, PlaceSetting, at, nil)
 	}
@@ -149,17 +146,17 @@ func (f *pluginFinder) refuse(e settings.Entry, message, hint string) {
 
 // pathOf returns the absolute path of an entry.
 func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
-	path, err := f.Expander.Expand(e.Value)
+	path, err := f.expander.Expand(e.Value)
 	if err != nil {
 		return "", err
 	}
-	if home, known := expand.Find(f.Environ, "HOME"); known {
+	if home, known := expand.Find(f.deps.Environ, "HOME"); known {
 		path = expand.Home(path, home)
 	}
 	if filepath.IsAbs(path) {
 		return path, nil
 	}
-	base := f.Settings.ProjectRoot
+	base := f.set.ProjectRoot
 	if e.Origin.Scope == settings.ScopeUser || e.Origin.Scope == settings.ScopeSystem {
 		base = filepath.Dir(e.Origin.Name)
 	}
@@ -169,15 +166,15 @@ func (f *pluginFinder) pathOf(e settings.Entry) (string, error) {
 // within reports whether a path is in a folder after resolving links.
 func within(dir, path string) bool { return trust.Within(trust.Real(path), trust.Real(dir)) }
 
-// checkGrant checks that the manifest that was read is the one that was
-// granted.
+// checkGrant checks that the manifest that was read is the one that was granted, or that the
+// script was.
 func (f *pluginFinder) checkGrant(p *discover.Plugin, project *settings.Project) {
-	if p.Sum == "" || !project.Trusted {
+	if !project.Trusted || p.Sum == "" && len(p.Problems) > 0 {
 		return
 	}
-	real := trust.Real(p.Path)
+	real, script := trust.Real(p.Path), trust.Executable(project.Root, p.Path).Name
 	for _, covered := range project.Covered {
-		if covered.Path == real && covered.Sum == p.Sum {
+		if p.Sum == "" && covered.Name == script || p.Sum != "" && covered.Path == real && covered.Sum == p.Sum {
 			return
 		}
 	}
@@ -197,7 +194,7 @@ func (f *pluginFinder) checkOwner(p *discover.Plugin, folder string) {
 
 // markUnusable marks plugins that are disabled and those whose id is reserved or taken.
 func (f *pluginFinder) markUnusable() {
-	off := f.Settings.PluginsOff.Sourced()
+	off := f.set.PluginsOff.Sourced()
 	first := map[string]string{}
 	for i := range f.found {
 		p := &f.found[i]

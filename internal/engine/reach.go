@@ -25,7 +25,7 @@ func (describing) Decide(context.Context, *registry.Tool, registry.Call) policy.
 // executor makes the calls of search_tools and describe_tools. Rules and hooks apply only
 // to tools of the registry, and these two show only tools that are offered.
 func (r *reach) executor() *exec.Executor {
-	return &exec.Executor{Validate: r.registry.Validate, Decider: describing{}, Observe: r.audit.Call, Warn: r.deps.Warn, Wrap: []registry.Middleware{r.gate.runs.LimitOutput}}
+	return &exec.Executor{Validate: r.registry.Validate, Decider: describing{}, Observe: r.offers.gate.audit.Call, Warn: r.offers.deps.Warn, Wrap: []registry.Middleware{r.offers.gate.runs.LimitOutput}}
 }
 
 func (r *reach) answer(ctx context.Context, call registry.Call) (registry.Result, error) {
@@ -73,7 +73,7 @@ func (r *reach) search(ctx context.Context, raw json.RawMessage) (deferred.Answe
 	if err != nil {
 		return deferred.Answer{}, err
 	}
-	found, matched, err := r.Search(ctx, r.offered, p.Query, int(p.Limit))
+	found, matched, err := r.offers.Search(ctx, r.offered, p.Query, int(p.Limit))
 	if err != nil {
 		return deferred.Answer{}, err
 	}
@@ -129,52 +129,49 @@ func (r *reach) nameOf(t *registry.Tool) string {
 	return t.Name
 }
 
-// failedSources returns the names of the sources that failed.
-func failedSources(reg *registry.Registry) []string {
-	var failed []string
-	for _, r := range reg.Reports() {
-		if r.State == registry.StateFailed {
-			failed = append(failed, r.Name)
-		}
-	}
-	return failed
-}
-
-// SearchDeclarations answers a search that a provider leaves to its client, with the
-// declarations of the tools that it finds, except those that are always declared. It is
-// checked and logged as a call of search_tools. It also returns the registry. The error
-// is a *registry.ArgsError if raw is invalid, an *InputError, or the cause of ctx.
-func (s *Session) SearchDeclarations(ctx context.Context, format provider.Format, raw []byte) (whole *registry.Registry, tools []json.RawMessage, err error) {
-	if whole, err = s.All(ctx); err != nil {
-		return whole, nil, err
-	}
-	f, _, err := s.reaching(ctx, whole, deferred.SearchTools, format.Name)
-	if err != nil {
-		return whole, nil, err
-	}
-	f.Tool.Run = func(ctx context.Context, call registry.Call) (_ registry.Result, err error) {
-		tools, err = f.reach.declarations(ctx, format, call.Params)
-		return registry.Result{}, err
-	}
-	_, err = s.CallJSON(ctx, f, f.Tool.Name, raw)
-	return whole, tools, err
-}
-
 // declarations declares the tools that a search finds.
 func (r *reach) declarations(ctx context.Context, format provider.Format, raw json.RawMessage) ([]json.RawMessage, error) {
 	p, err := readSearch(raw)
 	if err != nil {
 		return nil, err
 	}
-	always := r.alwaysDeclared()
+	always := r.offers.alwaysDeclared()
 	hidden := slices.DeleteFunc(slices.Clone(r.offered), func(t *registry.Tool) bool {
 		said := t.Provider.DeferLoading
 		return said != nil && !*said || always(&t.Definition)
 	})
-	found, _, err := r.Search(ctx, hidden, p.Query, int(p.Limit))
+	found, _, err := r.offers.Search(ctx, hidden, p.Query, int(p.Limit))
 	tools := make([]*registry.Tool, len(found))
 	for i := range found {
 		tools[i] = found[i].Tool
 	}
-	return r.overview(r.offered).Found(format, Definitions(r.registry, tools), Names(r.registry)), err
+	return r.offers.overview(r.offered).Found(format, Definitions(r.registry, tools), Names(r.registry)), err
+}
+
+// reach is one of the three tools through which a model reaches tools that are
+// not declared, for one registry.
+type reach struct {
+	offers   *Offers
+	kind     string // such as deferred.SearchTools
+	format   string // format of the names that the model knows; "": those of the registry
+	registry *registry.Registry
+	offered  []*registry.Tool
+	names    map[string]string // names of the three tools, by kind
+	declared map[string]string // declared names, by name; nil: unchanged
+}
+
+// called reads the params of call_tool.
+func (r *reach) called(ctx context.Context, t *registry.Tool, raw json.RawMessage) (name string, params json.RawMessage, err error) {
+	all, err := registry.DecodeParams(t.Name, raw)
+	if err != nil {
+		return "", nil, err
+	}
+	if given := jsonx.Get(all, "params"); jsonx.KindOf(given) == jsonx.String {
+		return "", nil, registry.Invalid(t.Name, "/params", `must be an object, such as {"path":"a.txt"}, not a string that contains JSON`)
+	}
+	if err := r.registry.Validate(ctx, t, all); err != nil {
+		return "", nil, err
+	}
+	name, _ = jsonx.Text(jsonx.Get(all, "name"))
+	return name, jsonx.Get(all, "params"), nil
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,25 +19,11 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// recorderOptions are what a recorder needs from a session.
-type recorderOptions struct {
-	Settings *settings.Settings
-	Folders  *state.Folders
-	Environ  []string // of the process, "K=V"
-	// Outcome returns the error code and exit code of an error.
-	Outcome func(context.Context, error) (code string, exit int)
-	Warn    func(registry.Diagnostic)
-	Log     *slog.Logger
-}
-
 // callRecorder writes the audit log, which it opens when first needed. It is safe for
 // concurrent use.
 type callRecorder struct {
-	opts recorderOptions
-	set  *settings.Settings
-
-	masking sync.Once
-	mask    *strings.Replacer // see known
+	*run
+	mask masker
 
 	mu      sync.Mutex
 	log     *audit.Log // nil until something is added
@@ -47,7 +31,9 @@ type callRecorder struct {
 }
 
 // newRecorder returns a recorder. The caller must call Close.
-func newRecorder(o recorderOptions) *callRecorder { return &callRecorder{opts: o, set: o.Settings} }
+func newRecorder(r *run) *callRecorder {
+	return &callRecorder{run: r, mask: masker{set: r.set, environ: r.deps.Environ}}
+}
 
 // open returns the log. It fails if there is no state folder.
 func (a *callRecorder) open() (*audit.Log, error) {
@@ -57,7 +43,7 @@ func (a *callRecorder) open() (*audit.Log, error) {
 		return a.log, nil
 	}
 	var err error
-	a.log, err = OpenAuditLog(a.opts.Folders, a.set.Audit)
+	a.log, err = OpenAuditLog(a.deps.Folders, a.set.Audit)
 	return a.log, err
 }
 
@@ -107,7 +93,7 @@ func (a *callRecorder) add(ctx context.Context, e audit.Entry) {
 		err = log.Add(context.WithoutCancel(ctx), e)
 	}
 	if err != nil {
-		a.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_not_written",
+		a.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "audit_not_written",
 			Message: "the call is not in the audit log: " + err.Error(), Hint: "set audit.enabled: false to disable the log"})
 	}
 }
@@ -119,7 +105,7 @@ func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
 		return
 	}
 	e := a.newEntry(ctx, r)
-	a.opts.Log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1), "cached", e.Cached, "confined", e.Confined, "sandbox", r.Verdict.Confine.Missing,
+	a.deps.Log.Info("call", "tool", e.Tool, "decision", e.Decision, "rule", e.Rule, "attempts", max(e.Attempts, 1), "cached", e.Cached, "confined", e.Confined, "sandbox", r.Verdict.Confine.Missing,
 		"duration", e.Duration(), "outcome", string(e.Outcome))
 	if !a.set.Audit.Enabled {
 		return
@@ -129,20 +115,16 @@ func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
 		return
 	}
 	withParams := o.Log == settings.LogParams || o.Log == "" && a.set.AuditParams
-	if e.Error = a.maskedError(errorText(r)); !withParams {
+	if e.Error = a.mask.message(errorText(r)); !withParams {
 		e.Error = withoutValues(e.Error, r.Call.Params)
 	}
 	if withParams {
 		if e.ParamsCut = len(r.Call.Params) > maxLogged; !e.ParamsCut {
-			e.Params = a.maskedParams(r.Call.Params)
+			e.Params = a.mask.params(r.Call.Params)
 		}
 	}
 	a.add(ctx, e)
 }
-
-// maxLogged is the size of params above which none of them are logged, because
-// masking has to read all of them.
-const maxLogged = 64 << 10
 
 // Refused logs a call that was refused without a policy decision because its params could
 // not be read. It returns the error.
@@ -167,7 +149,7 @@ func (a *callRecorder) newEntry(ctx context.Context, r exec.Record) audit.Entry 
 		Time: r.Start, Tool: t.Name, ServerTool: t.ServerTool, Source: t.Source, Server: t.Server,
 		Decision: r.Verdict.Decision.String(), Rule: r.Verdict.Origin,
 		ParamsBytes: len(r.Call.Params), ParamsSHA256: audit.HashParams(r.Call.Params),
-		Cached: r.Result.Cached, SavedTokens: r.Result.SavedTokens, Confined: r.Result.Confined, Attempts: r.Result.Attempts,
+		Cached: r.Result.Cached, SavedTokens: r.Result.SavedTokens, Confined: r.Result.Confined || r.Outside, Outside: r.Outside, Attempts: r.Result.Attempts,
 	}
 	if t.IsMCP() {
 		e.Tool = t.Qualified()
@@ -215,7 +197,7 @@ func (a *callRecorder) outcomeOf(ctx context.Context, r registry.Result, err err
 	if failure == nil {
 		return audit.OK, "", 0
 	}
-	code, exit := a.opts.Outcome(ctx, failure)
+	code, exit := a.deps.Outcome(ctx, failure)
 	switch code {
 	case "denied", "needs_approval":
 		return audit.Denied, code, exit
@@ -258,7 +240,7 @@ func (a *callRecorder) Question(ctx context.Context, q ask.Elicitation, action s
 		e.Outcome, e.Code = audit.Cancelled, "cancelled"
 	}
 	if e.Code != "" {
-		_, e.Exit = a.opts.Outcome(ctx, registry.ErrDenied)
+		_, e.Exit = a.deps.Outcome(ctx, registry.ErrDenied)
 	}
 	a.add(ctx, e)
 }

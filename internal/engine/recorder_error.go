@@ -83,3 +83,7 @@ func quoted(s string) string {
 	}
 	return string(data[1 : len(data)-1])
 }
+
+// maxLogged is the size of params above which none of them are logged, because
+// masking has to read all of them.
+const maxLogged = 64 << 10

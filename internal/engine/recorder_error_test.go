@@ -25,7 +25,7 @@ func TestLoggedErrorsContainNoParamValues(t *testing.T) {
 }
 
 func TestMaskedParams(t *testing.T) {
-	got := (&callRecorder{set: &settings.Settings{}}).maskedParams(json.RawMessage(`{"n":12345678901234567890,"password":"x","list":[{"apiKey":7,"text":"ghp_abcdefghijklmnopqrstuvwxyz"}],"url":"https://me:pw@h/?token=a"}`))
+	got := (&masker{set: &settings.Settings{}}).params(json.RawMessage(`{"n":12345678901234567890,"password":"x","list":[{"apiKey":7,"text":"ghp_abcdefghijklmnopqrstuvwxyz"}],"url":"https://me:pw@h/?token=a"}`))
 	want := `{"list":[{"apiKey":"***","text":"***"}],"n":12345678901234567890,"password":"***","url":"https://***@h/?token=***"}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -40,12 +40,12 @@ func TestSecretsInSettingsAreMasked(t *testing.T) {
 			Headers: []settings.Pair{{Name: "Authorization", Value: "Bearer header-value"}},
 		}},
 	}
-	a := &callRecorder{set: set, opts: recorderOptions{Environ: []string{"PASS=from-the-environment", `PASS2=quoted"value"`}}}
+	m := &masker{set: set, environ: []string{"PASS=from-the-environment", `PASS2=quoted"value"`}}
 	message := `plain-in-settings, not-a-secret, from-the-environment, quoted"value", header-value, password-manager, cGxhaW4taW4tc2V0dGluZ3M= https://me:pw@h/`
-	if diff := cmp.Diff(`***, not-a-secret, ***, ***, ***, password-manager, *** https://***@h/`, a.maskedError(message)); diff != "" {
+	if diff := cmp.Diff(`***, not-a-secret, ***, ***, ***, password-manager, *** https://***@h/`, m.message(message)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	got := a.maskedParams(json.RawMessage(`{"a":"x plain-in-settings","b":["quoted\"value\""],"c":12345678,"d":[7]}`))
+	got := m.params(json.RawMessage(`{"a":"x plain-in-settings","b":["quoted\"value\""],"c":12345678,"d":[7]}`))
 	if diff := cmp.Diff(`{"a":"x ***","b":["***"],"c":"***","d":[7]}`, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -12,14 +13,22 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maskedParams masks what looks like a secret in params, and the secrets of the
+// masker masks secrets in what is logged. It is safe for concurrent use.
+type masker struct {
+	set     *settings.Settings
+	environ []string // of the process, "K=V"
+	once    sync.Once
+	known   *strings.Replacer // see replacer
+}
+
+// params masks what looks like a secret in params, and the secrets of the
 // settings; nil if the params are not JSON.
-func (a *callRecorder) maskedParams(params json.RawMessage) json.RawMessage {
+func (m *masker) params(params json.RawMessage) json.RawMessage {
 	v, err := jsonx.Decode(params)
 	if err != nil {
 		return nil
 	}
-	data, err := json.Marshal(secret.Value("", replaced(v, a.known())))
+	data, err := json.Marshal(secret.Value("", replaced(v, m.replacer())))
 	if err != nil {
 		return nil
 	}
@@ -51,25 +60,25 @@ func replaced(v any, r *strings.Replacer) any {
 	return v
 }
 
-// maskedError masks secrets in the error of a call, part of which a tool has written.
-func (a *callRecorder) maskedError(message string) string {
-	if message == "" {
+// message masks secrets in the error of a call, part of which a tool has written.
+func (m *masker) message(text string) string {
+	if text == "" {
 		return ""
 	}
-	masked, _ := secret.Value("", a.known().Replace(message)).(string)
+	masked, _ := secret.Value("", m.replacer().Replace(text)).(string)
 	return masked
 }
 
-// known returns a replacer that masks the secrets of the settings.
-func (a *callRecorder) known() *strings.Replacer {
-	a.masking.Do(func() { a.mask = secret.NewReplacer(a.secrets()) })
-	return a.mask
+// replacer returns a replacer that masks the secrets of the settings.
+func (m *masker) replacer() *strings.Replacer {
+	m.once.Do(func() { m.known = secret.NewReplacer(m.secrets()) })
+	return m.known
 }
 
 // secrets returns the secret values in the environments and headers of the settings, both
 // plain and in base64. It does not run programs or read files to get them.
-func (a *callRecorder) secrets() (out []string) {
-	environ := expand.NewEnviron(a.opts.Environ)
+func (m *masker) secrets() (out []string) {
+	environ := expand.NewEnviron(m.environ)
 	add := func(pairs []settings.Pair) {
 		for _, p := range pairs {
 			value := p.Value
@@ -87,12 +96,12 @@ func (a *callRecorder) secrets() (out []string) {
 			out = append(out, value, token, base64.StdEncoding.EncodeToString([]byte(value)))
 		}
 	}
-	add(a.set.Env)
-	for _, s := range a.set.Servers {
+	add(m.set.Env)
+	for _, s := range m.set.Servers {
 		add(s.Env)
 		add(s.Headers)
 	}
-	for _, origin := range a.set.Fetch.Headers {
+	for _, origin := range m.set.Fetch.Headers {
 		add(origin.Headers)
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -52,7 +53,7 @@ func entryRules(out []policy.Rule, list settings.List, decision policy.Decision,
 }
 
 func compileRule(r settings.Rule, canonical func(string) string) (policy.Rule, error) {
-	rule := policy.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Command: r.Command, Path: r.Path,
+	rule := policy.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Annotations: r.Annotations, Command: r.Command, Path: r.Path,
 		Reason: r.Reason, Origin: r.Origin.String()}
 	var err error
 	if rule.Decision, err = policy.ParseDecision(r.Decision); err != nil {
@@ -71,4 +72,14 @@ func compileRule(r settings.Rule, canonical func(string) string) (policy.Rule, e
 
 func problemAt(o settings.Origin, message string) document.Problem {
 	return document.Problem{File: cmp.Or(o.Name, o.String()), Line: o.Line, Col: o.Col, Message: message}
+}
+
+// canonical returns a function that resolves a name or an alias to the name of a built-in
+// tool.
+func canonical() func(string) string {
+	names := builtin.Aliases()
+	for _, name := range builtin.Names() {
+		names[name] = name
+	}
+	return func(name string) string { return names[name] }
 }

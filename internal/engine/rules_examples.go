@@ -71,8 +71,8 @@ func (c *exampleCheck) check(ctx context.Context, r *policy.Rule, example settin
 const shellTool = "run_shell_command"
 
 // tool returns the tool of an example: the built-in tool with that name, or else one with
-// that name from the source that the rule names. An example has no category, so it is
-// assumed to be the rule's.
+// that name from the source that the rule names. An example has no category and no
+// annotations, so they are assumed to be the rule's.
 func (c *exampleCheck) tool(r *policy.Rule, name string) *registry.Tool {
 	builtin := c.policy.Canonical(name)
 	for i := range c.builtin {
@@ -81,6 +81,9 @@ func (c *exampleCheck) tool(r *policy.Rule, name string) *registry.Tool {
 		}
 	}
 	t := &registry.Tool{Trusted: true, Definition: registry.Definition{Name: name, Source: r.Source, Category: registry.Category(r.Category)}}
+	if len(r.Annotations) > 0 {
+		t.Annotations, _ = json.Marshal(r.Annotations) // cannot fail for booleans
+	}
 	server, plain, qualified := strings.Cut(name, "__")
 	switch {
 	case qualified:

@@ -13,30 +13,23 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// policyOptions are what a policy needs besides the rules.
-type policyOptions struct {
-	Folders *state.Folders
-	Shell   string                         // the shell whose grammar is used to read commands
-	Means   func(kind string) policy.Means // how programs can be confined
-	Warn    func(registry.Diagnostic)
-}
-
-// Policy orders the rules for the tools of a registry: first exclusions and bans, which
-// deny before anything allows; then the rules of the settings, allowedTools, and
-// approvals.
-func (r *policyRules) Policy(o policyOptions, reg *registry.Registry) (*policy.Policy, error) {
+// policy returns the policy for the calls of a registry's tools: first exclusions and bans,
+// which deny before anything allows; then the rules of the settings, allowedTools, and
+// approvals. The error is an *InputError.
+func (r *run) policy(reg *registry.Registry) (*policy.Policy, error) {
 	mode, err := policy.ParseMode(r.set.ApprovalMode)
 	if err != nil {
-		return nil, err
+		return nil, &InputError{Err: err}
 	}
-	p := &policy.Policy{Mode: mode, ModeOrigin: r.set.ApprovalOrigin.String(), Workspace: r.set.Workspace, Guarded: builtin.Guarded}
+	p := &policy.Policy{Mode: mode, ModeOrigin: r.set.ApprovalOrigin.String(), Workspace: r.set.Workspace, Guarded: builtin.Guarded,
+		NewHidden: func(path string) bool { return builtin.NewHidden(r.set.Workspace, path) }}
 	if r.set.Globals.Yes && mode != policy.ModePlan {
 		p.Mode, p.ModeOrigin = policy.ModeYolo, "--yes"
 	}
 	p.Canonical = canonical()
-	p.Rules = r.all
+	p.Rules = r.rules.all
 	if p.Defaults, err = policyDefaults(r.set); err != nil {
-		return nil, err
+		return nil, &InputError{Err: err}
 	}
 	p.TrustOrigins = map[string]string{}
 	for _, s := range r.set.Servers {
@@ -44,22 +37,12 @@ func (r *policyRules) Policy(o policyOptions, reg *registry.Registry) (*policy.P
 			p.TrustOrigins[s.Name] = s.TrustOrigin.String()
 		}
 	}
-	p.Means, p.Shell = o.Means, o.Shell
+	p.Means, p.Shell = r.confiner.Means, r.shell()
 	p.Banned = r.set.ShellBanned.Sourced()
 	p.AskCatastrophic = r.set.ShellCatastrophic == "ask"
-	p.Approvals = OpenApprovals(r.set, o.Folders, o.Warn)
+	p.Approvals = OpenApprovals(r.set, r.deps.Folders, r.deps.Warn)
 	p.Approvals.Siblings = siblings(reg)
 	return p, nil
-}
-
-// canonical returns a function that resolves a name or an alias to the name of a built-in
-// tool.
-func canonical() func(string) string {
-	names := builtin.Aliases()
-	for _, name := range builtin.Names() {
-		names[name] = name
-	}
-	return func(name string) string { return names[name] }
 }
 
 // OpenApprovals returns the stored approvals of the project. Without a state folder
@@ -70,7 +53,40 @@ func OpenApprovals(set *settings.Settings, folders *state.Folders, warn func(reg
 	if path, linkErr := filepath.EvalSymlinks(project); linkErr == nil {
 		project = path // resolve links, so that every path of a project means the same project
 	}
-	return &policy.Approvals{Dir: d, Unavailable: err, Project: project, Folder: trust.Identity(project), Warn: warn}
+	return &policy.Approvals{Dir: d, Unavailable: err, Project: project, Folder: trust.Identity(project), Behind: func(t *registry.Tool) []byte { return behind(set, t) }, Warn: warn}
+}
+
+// samplingMethod is the ServerTool of the tool that answers a server's sampling requests.
+const samplingMethod = "sampling/createMessage"
+
+// behind returns what provides a tool, as the settings have it: command, environment,
+// headers and URL, with the values that [registry.Tool.Identity] masks. It is nil for
+// tools of our own that start no program.
+func behind(set *settings.Settings, t *registry.Tool) []byte {
+	type program struct {
+		Argv, Env, Headers []string
+		Inherit            bool
+		Cwd, Type          string
+		URLs               []string
+	}
+	var all []program
+	if i := slices.IndexFunc(set.Servers, func(s settings.Server) bool { return t.IsMCP() && s.Name == t.Server }); i >= 0 {
+		s := set.Servers[i]
+		all = append(all, program{append([]string{s.Command}, s.Args...), pairValues(s.Env), pairValues(s.Headers), s.InheritEnv, s.Cwd, s.Type, []string{s.URL, s.HTTPURL}})
+	}
+	if t.IsMCP() && t.ServerTool == samplingMethod {
+		all = append(all, program{Argv: set.Sampling.Command.Argv, Env: pairValues(set.Env)})
+	}
+	switch {
+	case t.Source == registry.SourceCommand:
+		all = append(all, program{Argv: set.DiscoveryCommand.Argv, Env: pairValues(set.Env)}, program{Argv: set.CallCommand.Argv})
+	case t.Program != "" && len(set.Env) > 0:
+		all = append(all, program{Env: pairValues(set.Env)})
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return fmt.Appendf(nil, "%#v", all)
 }
 
 // siblings finds the tools that an approval of a server or of edits covers.

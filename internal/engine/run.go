@@ -4,16 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cache"
-	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
@@ -94,7 +98,7 @@ type Options struct {
 	List    bool       // nothing is called: servers are stopped as soon as they have listed their tools
 	Locked  bool       // refuse tools that differ from toolreg.lock
 	// Noticed has the diagnostics of reading the settings, which come first in
-	// what [Session.Diagnostics] returns.
+	// what [Tools.Diagnostics] returns.
 	Noticed []registry.Diagnostic
 	// Last is a filter that runs after all others, instead of Locked. nil:
 	// none.
@@ -121,6 +125,23 @@ type run struct {
 	env      []string // of the commands that tools run
 	rules    *policyRules
 	confiner *confine.Confiner
+	notices  notices
+}
+
+// notices are the diagnostics of a session that are not those of a registry. They are
+// safe for concurrent use.
+type notices struct {
+	mu  sync.Mutex
+	all []registry.Diagnostic
+}
+
+// add adds a diagnostic, unless it was added before.
+func (n *notices) add(d registry.Diagnostic) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !slices.Contains(n.all, d) {
+		n.all = append(n.all, d)
+	}
 }
 
 func newRun(set *settings.Settings, deps Deps, opts Options) *run {
@@ -130,8 +151,9 @@ func newRun(set *settings.Settings, deps Deps, opts Options) *run {
 	if deps.Screen == nil {
 		deps.Screen = blank{}
 	}
-	r := &run{set: set, deps: deps, opts: opts, expander: values.NewExpander(set.ProjectRoot, deps.Environ)}
-	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Protect: r.guardedPaths, Neutral: deps.Folders.Neutral, Warn: deps.Warn, Log: deps.Log})
+	r := &run{set: set, deps: deps, opts: opts, expander: values.NewExpander(set.ProjectRoot, deps.Environ), notices: notices{all: slices.Clone(opts.Noticed)}}
+	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Protect: r.guardedPaths, Neutral: deps.Folders.Neutral, Logs: deps.Folders.Sandbox, Warn: deps.Warn, Log: deps.Log})
+	r.expander.Environ = append(slices.Clone(r.expander.Environ), r.bytecode())
 	r.expander.Confine = r.confiner.Programs(confine.References)
 	if opts.Still {
 		r.opts.Cache, r.expander = cache.Offline, r.expander.Still()
@@ -146,6 +168,18 @@ func (r *run) programEnv() []string {
 		return r.expander.Environ
 	}
 	return r.env
+}
+
+// bytecode returns a variable with which Python keeps compiled modules in a folder of toolreg.
+// Those in a project are not covered by trust, because they change from run to run, but an
+// archive can give a module that does something else the times that Python expects. It also
+// keeps Python from writing to the folders of plugins, which would revoke trust.
+func (r *run) bytecode() string {
+	folder := os.DevNull
+	if dir, err := r.deps.Folders.Cache("python"); err == nil {
+		folder = dir.Path
+	}
+	return "PYTHONPYCACHEPREFIX=" + folder
 }
 
 // privateFolders returns toolreg's own folders in the home folder, which confined
@@ -190,3 +224,13 @@ type blank struct{}
 func (blank) Watch() func()                       { return func() {} }
 func (blank) ServerState(string, mcpclient.State) {}
 func (blank) Pause() func()                       { return func() {} }
+
+// Fact is one value of the context, given for this run.
+type Fact struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// shell returns the shell whose grammar is used to read commands, which is the one that
+// runs them.
+func (r *run) shell() string { return builtin.Shell(r.env) }

@@ -17,42 +17,28 @@ import (
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sandbox/confine"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
-	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
 const (
-	method    = "sampling/createMessage"
 	maxOutput = 1 << 20
 	tail      = 500 // bytes of stderr that a failure shows
 )
-
-// samplingOptions are what a command needs from a session.
-type samplingOptions struct {
-	Settings *settings.Settings
-	Server   settings.Server
-	Expander *values.Expander
-	Env      []string // of the command
-	Confine  process.Confiner
-	Executor func(context.Context) (*exec.Executor, error) // creates one like that of calls
-	Declined func(server, what, reason string)             // reports that nobody was asked
-	Warn     func(registry.Diagnostic)                     // may be called while a call runs
-}
 
 // samplingCommand answers the requests of one server with sampling.command. Each is
 // subject to policy like a call of a tool of that server named SERVER__sampling: a
 // trusted server needs no confirmation, others do, and "always" is remembered; rules,
 // approval modes, hooks and the audit log apply.
 type samplingCommand struct {
-	samplingOptions
+	*run
+	gate      *gate
+	questions *questions
+	server    settings.Server
 
 	mu       sync.Mutex // one request at a time
 	executor *exec.Executor
-}
-
-// newSamplingCommand returns the command for a server. It runs nothing until there is a request.
-func newSamplingCommand(o samplingOptions) *samplingCommand {
-	return &samplingCommand{samplingOptions: o}
 }
 
 // Answer returns the result of sampling/createMessage. It is safe for concurrent
@@ -90,7 +76,7 @@ func (s *samplingCommand) Answer(ctx context.Context, q ask.Sampling) (json.RawM
 	case result.Structured != nil:
 		return result.Structured, nil
 	}
-	message, err := messageOf([]byte(result.Text()), filepath.Base(s.Settings.Sampling.Command.Argv[0])) // a hook replaced the result with text
+	message, err := messageOf([]byte(result.Text()), filepath.Base(s.set.Sampling.Command.Argv[0])) // a hook replaced the result with text
 	if err != nil {
 		s.declined("a hook replaced the answer, and " + err.Error())
 	}
@@ -98,11 +84,11 @@ func (s *samplingCommand) Answer(ctx context.Context, q ask.Sampling) (json.RawM
 }
 
 func (s *samplingCommand) declined(reason string) {
-	s.Declined(s.Server.Name, "sampling request", reason)
+	s.questions.declined(s.server.Name, "sampling request", reason)
 }
 
 func (s *samplingCommand) newExecutor(ctx context.Context) (*exec.Executor, error) {
-	x, err := s.Executor(ctx)
+	x, err := s.gate.empty(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -123,18 +109,18 @@ func (d decider) Decide(ctx context.Context, t *registry.Tool, call registry.Cal
 
 // tool returns the command as a tool.
 func (s *samplingCommand) tool(during string) *registry.Tool {
-	command, server := s.Settings.Sampling.Command, s.Server
+	command, server := s.set.Sampling.Command, s.server
 	source := registry.MCPPrefix + server.Name
 	// An approval is tied to this command for this server, as written.
-	identity, _ := json.Marshal(map[string]any{"sampling": command.Argv, "server": server.Name, "command": server.Command,
-		"args": server.Args, "url": server.URL, "httpUrl": server.HTTPURL}) // strings alone: cannot fail
+	identity, _ := json.Marshal(map[string]any{"sampling": secret.Args(command.Argv), "server": server.Name, "command": server.Command,
+		"args": secret.Args(server.Args), "url": secret.MaskKnown(server.URL), "httpUrl": secret.MaskKnown(server.HTTPURL)}) // strings alone: cannot fail
 	return &registry.Tool{
 		Definition: registry.Definition{
-			Name: registry.ValidName(server.Name + "__sampling"), ServerTool: method, Server: server.Name, Source: source,
+			Name: registry.ValidName(server.Name + "__sampling"), ServerTool: samplingMethod, Server: server.Name, Source: source,
 			Description: "Asks your model a question from the server.", Category: registry.CategoryOther,
 			InputSchema: json.RawMessage(`{"type":"object"}`),
 		},
-		Identity: identity, Trusted: server.Trust, Timeout: s.Settings.Sampling.Timeout,
+		Identity: identity, Trusted: server.Trust, Timeout: s.set.Sampling.Timeout,
 		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
 			return s.call(ctx, call.Params)
 		},
@@ -148,11 +134,11 @@ func (s *samplingCommand) tool(during string) *registry.Tool {
 // call runs the command: the params of the request are its stdin, the result or
 // plain text its stdout.
 func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (registry.Result, error) {
-	argv, err := s.Expander.Command(s.Settings.Sampling.Command)
+	argv, err := s.expander.Command(s.set.Sampling.Command)
 	if err != nil {
 		return registry.Result{}, err
 	}
-	out, err := s.Confine.Run(ctx, process.Spec{Argv: argv, Dir: s.Settings.ProjectRoot, Env: s.Env, Stdin: params, MaxOutput: maxOutput})
+	out, err := s.confiner.Programs(confine.Processor).Run(ctx, process.Spec{Argv: argv, Dir: s.set.ProjectRoot, Env: s.env, Stdin: params, MaxOutput: maxOutput})
 	switch {
 	case context.Cause(ctx) != nil:
 		return registry.Result{}, context.Cause(ctx)
@@ -180,7 +166,7 @@ func (s *samplingCommand) failed(why string, stderr []byte) registry.Result {
 	if said != "" {
 		said = "; its stderr ends:\n" + said
 	}
-	s.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + said})
+	s.questions.warnPaused(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + said})
 	return registry.ErrorResult(registry.ErrorExecution, text)
 }
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/toolsearch"
 )
@@ -21,25 +21,25 @@ type Ranked struct {
 // Search returns the tools that match a query, the best first and at most limit of them,
 // and the number of all matches. If search.command fails, the order stays unchanged and
 // there is a warning.
-func (s *Session) Search(ctx context.Context, tools []*registry.Tool, query string, limit int) (found []Ranked, matched int, err error) {
+func (o *Offers) Search(ctx context.Context, tools []*registry.Tool, query string, limit int) (found []Ranked, matched int, err error) {
 	descriptions := map[string]string{}
-	for i := range s.set.Servers {
-		descriptions[s.set.Servers[i].Name] = s.set.Servers[i].Description
+	for i := range o.set.Servers {
+		descriptions[o.set.Servers[i].Name] = o.set.Servers[i].Description
 	}
 	documents := make([]toolsearch.Document, len(tools))
 	for i, t := range tools {
 		documents[i] = toolsearch.Of(&t.Definition, descriptions[t.Server])
 	}
 	wanted := limit
-	if len(s.set.Search.Command.Argv) > 0 {
+	if len(o.set.Search.Command.Argv) > 0 {
 		wanted = max(limit, toolsearch.Candidates)
 	}
 	hits, matched := toolsearch.New(documents).Rank(query, wanted)
 	for _, h := range hits {
 		found = append(found, Ranked{tools[h.Document], h.Score})
 	}
-	if len(s.set.Search.Command.Argv) > 0 && len(found) > 0 {
-		if found, err = s.reordered(ctx, found, query, limit); err != nil {
+	if len(o.set.Search.Command.Argv) > 0 && len(found) > 0 {
+		if found, err = o.reordered(ctx, found, query, limit); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -48,24 +48,24 @@ func (s *Session) Search(ctx context.Context, tools []*registry.Tool, query stri
 
 // reordered runs search.command to reorder the results. Tools that it does not
 // name come last. The error is the cause of ctx.
-func (s *Session) reordered(ctx context.Context, found []Ranked, query string, limit int) ([]Ranked, error) {
+func (o *Offers) reordered(ctx context.Context, found []Ranked, query string, limit int) ([]Ranked, error) {
 	candidates := make([]toolsearch.Candidate, len(found))
 	for i, f := range found {
 		candidates[i] = toolsearch.Candidate{Name: f.Tool.Name, Description: f.Tool.Description, Server: f.Tool.Server, InputSchema: f.Tool.InputSchema, Score: f.Score}
 	}
-	argv, err := s.expander.Command(s.set.Search.Command)
+	argv, err := o.expander.Command(o.set.Search.Command)
 	if err != nil {
-		return s.unordered(found, err)
+		return o.unordered(found, err)
 	}
-	command := toolsearch.Command{Argv: argv, Dir: s.set.ProjectRoot, Env: s.env, Timeout: s.set.Search.Timeout, Confine: s.confiner.Programs(confine.Processor)}
+	command := toolsearch.Command{Argv: argv, Dir: o.set.ProjectRoot, Env: o.env, Timeout: o.set.Search.Timeout, Confine: o.confiner.Programs(confine.Processor)}
 	order, unknown, err := command.Order(ctx, query, limit, candidates)
 	switch {
 	case context.Cause(ctx) != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return s.unordered(found, err)
+		return o.unordered(found, err)
 	case len(unknown) > 0:
-		s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_unknown_tool",
+		o.notices.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_unknown_tool",
 			Message: fmt.Sprintf("search.command named unknown tools, which are ignored: %s", text.Quote(strings.Join(unknown, ", ")))})
 	}
 	out := make([]Ranked, 0, len(found))
@@ -80,8 +80,8 @@ func (s *Session) reordered(ctx context.Context, found []Ranked, query string, l
 	return out, nil
 }
 
-func (s *Session) unordered(found []Ranked, err error) ([]Ranked, error) {
-	s.notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_failed",
-		Message: fmt.Sprintf("search.command failed: %v; tools are listed by score", err), Hint: "set at " + s.set.Search.Command.Origin.String()})
+func (o *Offers) unordered(found []Ranked, err error) ([]Ranked, error) {
+	o.notices.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_command_failed",
+		Message: fmt.Sprintf("search.command failed: %v; tools are listed by score", err), Hint: "set at " + o.set.Search.Command.Origin.String()})
 	return found, nil
 }

@@ -13,10 +13,10 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"sync"
-	"sync/atomic"
 
+	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/lock"
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/overrides"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -24,21 +24,23 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/values"
 )
 
-// Session is one run over one set of sources. Its methods are safe for
+// Session is one run over one set of sources. Its parts and methods are safe for
 // concurrent use.
 type Session struct {
-	*run
-	sources   *sources
-	cached    *listingStore // caches of earlier runs
-	loader    *registry.Loader
-	finder    *finder
-	gate      *gate
-	audit     *callRecorder
-	questions *questions
-	announced atomic.Bool // whether onRegister and onDiagnostic were called
+	Settings    *settings.Settings // must not be changed
+	Expander    *values.Expander   // of the settings
+	Tools       *Tools
+	Offers      *Offers
+	Calls       *Calls
+	Servers     *Servers
+	Connections *Connections
+	Plugins     *Plugins
+	Records     *cache.Store // what sources answered in earlier runs
 
-	mu      sync.Mutex // guards notices
-	notices []registry.Diagnostic
+	run    *run
+	cached *listingStore
+	loader *registry.Loader
+	gate   *gate
 }
 
 // New creates the sources of a run without starting them. The error is an
@@ -55,20 +57,23 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if r.rules, err = compileRules(set, deps.Evaluator); err != nil {
 		return nil, err
 	}
-	s := &Session{run: r, cached: newListings(listingOptions{Settings: set, Expander: r.expander, Environ: deps.Environ, Folders: deps.Folders, Version: deps.Version, Mode: r.opts.Cache, Counts: opts.Counts, Log: r.deps.Log, Warn: deps.Warn}), notices: slices.Clone(opts.Noticed)}
-	s.audit = newRecorder(recorderOptions{Settings: set, Folders: deps.Folders, Environ: deps.Environ, Outcome: deps.Outcome, Warn: deps.Warn, Log: r.deps.Log})
-	s.questions, s.gate = &questions{run: r, audit: s.audit}, newGate(r, s.audit)
-	s.sources = s.newSources(ctx, s.composites(ctx))
-	if err := r.rules.CheckExamples(ctx, s.sources.local[0], r.shell()); err != nil {
+	cached, audit := newListings(r), newRecorder(r)
+	gate := newGate(r, audit)
+	connections := &Connections{run: r, cached: cached, gate: gate, questions: &questions{run: r, audit: audit}}
+	calls := &Calls{gate: gate}
+	sources := newSources(ctx, connections, calls.step)
+	if err := r.rules.CheckExamples(ctx, sources.local[0], r.shell()); err != nil {
 		return nil, err
 	}
 	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set)), Last: opts.Last, LastShaped: opts.LastShaped,
-		Conflicts: set.Conflicts, MaxDescription: set.Limits.Description, Observe: s.observeSource}
+		Conflicts: set.Conflicts, MaxDescription: set.Limits.Description, Observe: cached.observe}
 	if changes := overrides.New(set, deps.Evaluator); changes != nil {
 		options.Overrides = changes
 	}
+	names := newServerNames(r, func() (*lock.File, error) { return findLock(set, deps.Environ, false) })
+	options.Names = names
 	if opts.Locked && opts.Last == nil {
-		file, err := lock.Read(set.ProjectRoot)
+		file, err := findLock(set, deps.Environ, true)
 		if err != nil {
 			hint := ""
 			if !errors.Is(err, fs.ErrNotExist) {
@@ -78,44 +83,49 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		}
 		options.Last, options.LastShaped = file.Filter(deps.Warn), file.OverrideFilter(deps.Warn)
 	}
-	s.loader = registry.NewLoader(options)
-	s.finder = &finder{run: r, cached: s.cached, sources: s.sources, loader: s.loader, renewer: renewer{r, s.sources, s.loader, s.cached.Records}}
-	return s, nil
+	loader := registry.NewLoader(options)
+	f := &finder{run: r, names: names, cached: cached, sources: sources, loader: loader, renewer: renewer{r, sources, loader, cached.Records}}
+	offers := &Offers{run: r, finder: f, gate: gate}
+	calls.tools = &Tools{run: r, finder: f, offers: offers}
+	return &Session{Settings: set, Expander: r.expander, Tools: calls.tools, Offers: offers, Calls: calls, Servers: sources.Servers, Connections: connections,
+		Plugins: sources.plugins, Records: cached.Records, run: r, cached: cached, loader: loader, gate: gate}, nil
 }
 
-// Settings returns the settings of the session, which must not be changed.
-func (s *Session) Settings() *settings.Settings { return s.set }
-
-// Expander returns the expander for the session's settings.
-func (s *Session) Expander() *values.Expander { return s.expander }
-
-// ToolEnviron returns the environment of the commands that tools run.
-func (s *Session) ToolEnviron() []string { return s.env }
-
-// Plugins returns all plugins that were found, including disabled ones, in the
-// order in which they claim names.
-func (s *Session) Plugins() []Plugin { return s.sources.plugins }
-
-// PluginFolders returns the folders in which plugins were looked for, including those that
-// do not exist.
-func (s *Session) PluginFolders() []string { return s.sources.pluginFolders }
-
-// Diagnostics returns all diagnostics so far: those of the session, then those
-// of loading reg. If both report the same, it appears once.
-func (s *Session) Diagnostics(reg *registry.Registry) []registry.Diagnostic {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append(slices.Clone(s.notices), slices.DeleteFunc(reg.Diagnostics(), func(d registry.Diagnostic) bool {
-		return d.Code == settings.CodeSourceFailed && slices.Contains(s.notices, d)
-	})...)
-}
-
-func (s *Session) notice(d registry.Diagnostic) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.Contains(s.notices, d) {
-		s.notices = append(s.notices, d)
+// findLock reads the lock file that counts. That of a project that the person does not trust
+// says nothing about her own servers: it could give the name of one to another, and with it
+// the rules that allow the name. For pins it counts if there is no other.
+func findLock(set *settings.Settings, environ []string, pins bool) (*lock.File, error) {
+	user := userLock(set, environ)
+	if !set.TrustsLock() {
+		file, err := lock.Find("", user)
+		if !pins || !errors.Is(err, fs.ErrNotExist) {
+			return file, err
+		}
 	}
+	return lock.Find(set.ProjectRoot, user)
+}
+
+// userLock returns the folder of the user's lock file; "" if it does not count.
+func userLock(set *settings.Settings, environ []string) string {
+	if set.Globals.NoUser {
+		return ""
+	}
+	return settings.UserFolder(environ)
+}
+
+// Relist queries servers for their tools again, for registries that are loaded later. A
+// server that fails keeps its earlier tools and is reported in the error.
+func (s *Session) Relist(ctx context.Context, servers ...*mcpclient.Source) error {
+	sources := make([]registry.Source, len(servers))
+	for i, server := range servers {
+		sources[i] = server
+	}
+	err := s.loader.Refresh(ctx, sources...)
+	s.Tools.finder.mu.Lock()
+	s.Tools.finder.forget()
+	s.Tools.finder.mu.Unlock()
+	s.gate.forget()
+	return err
 }
 
 // Close saves what has to be stored and stops every server and child. Errors of
@@ -123,36 +133,12 @@ func (s *Session) notice(d registry.Diagnostic) {
 func (s *Session) Close() {
 	s.cached.Flush()
 	if err := s.loader.Close(); err != nil {
-		s.deps.Log.Debug("closing", "err", err)
+		s.run.deps.Log.Debug("closing", "err", err)
 	}
-	if err := s.confiner.Close(); err != nil {
-		s.deps.Log.Debug("closing the workspace", "err", err)
+	if err := s.run.confiner.Close(); err != nil {
+		s.run.deps.Log.Debug("closing the workspace", "err", err)
 	}
-	if err := s.audit.Close(); err != nil {
-		s.deps.Log.Debug("closing the audit log", "err", err)
+	if err := s.gate.audit.Close(); err != nil {
+		s.run.deps.Log.Debug("closing the audit log", "err", err)
 	}
-}
-
-// observeSource logs each source as it finishes.
-func (s *Session) observeSource(r registry.SourceReport) {
-	if _, cached := s.cached.Records.Served(r.Name); cached {
-		s.deps.Log.Info("source", "name", r.Name, "state", "cached", "tools", r.Tools, "age", s.cached.Records.Age(r.Name))
-		return
-	}
-	s.deps.Log.Info("source", "name", r.Name, "state", string(r.State), "tools", r.Tools, "duration", r.Duration, "err", r.Err)
-}
-
-// announce calls the hooks onRegister and onDiagnostic once.
-func (s *Session) announce(ctx context.Context, reg *registry.Registry) error {
-	if s.opts.Still {
-		return nil
-	}
-	set, err := s.gate.hooks(ctx)
-	if err != nil || set == nil || !s.announced.CompareAndSwap(false, true) {
-		return err
-	}
-	if err := errors.Join(set.Registered(ctx, reg.Tools()), set.Noticed(ctx, s.Diagnostics(reg))); err != nil {
-		s.warn("hook_failed", "", err.Error(), "")
-	}
-	return nil
 }

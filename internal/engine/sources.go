@@ -2,16 +2,15 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/builtin"
-	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/discover"
-	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
@@ -19,19 +18,16 @@ import (
 
 // sources has the sources of one run in the order of registration.
 type sources struct {
-	local   []registry.Source   // started for every request
-	servers []*mcpclient.Source // started only if needed
-	off     []OffServer         // disabled or not allowed, never started
-
-	plugins       []Plugin             // all that were found
-	pluginFolders []string             // where they were looked for
-	composites    *discover.Composites // nil: none
+	*Servers
+	local      []registry.Source // started for every request
+	plugins    *Plugins
+	composites *discover.Composites // nil: none
 }
 
 // all returns all sources in the order of registration.
 func (s *sources) all() []registry.Source {
 	out := slices.Clone(s.local)
-	for _, server := range s.servers {
+	for _, server := range s.on {
 		out = append(out, server)
 	}
 	return out
@@ -41,28 +37,12 @@ func (s *sources) all() []registry.Source {
 // built-in tool: no plugin can take that name, so a call does not have to wait
 // for plugins. It returns nil for other names, and if there are no plugins.
 func (s *sources) withoutPlugins(name string) []registry.Source {
-	if len(s.plugins) == 0 || builtin.Named(name) == "" {
+	if len(s.plugins.Found) == 0 || builtin.Named(name) == "" {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(s.local), func(source registry.Source) bool {
 		return strings.HasPrefix(source.Name(), registry.PluginPrefix)
 	})
-}
-
-// serverOf returns the server that a name of the form server__tool refers to,
-// or nil. The longest server name wins.
-func (s *sources) serverOf(name string) *mcpclient.Source {
-	var found *mcpclient.Source
-	longest := 0
-	for _, server := range s.servers {
-		raw := server.Info().Name
-		for _, prefix := range []string{raw + "__", registry.ValidName(raw + "__")} {
-			if strings.HasPrefix(name, prefix) && len(raw) > longest {
-				found, longest = server, len(raw)
-			}
-		}
-	}
-	return found
 }
 
 // hidden finds the tool that a name would refer to if no setting excluded it,
@@ -96,35 +76,6 @@ func (s *sources) hidden(reg *registry.Registry, name string) *registry.Hidden {
 		}
 	}
 	return nil
-}
-
-// OffServer is a server that the settings turn off.
-type OffServer struct {
-	settings.Server
-	options mcpclient.Options
-}
-
-// Reason says which setting turns it off.
-func (o OffServer) Reason() string {
-	if o.Disabled {
-		return "disabled at " + o.Origin.String()
-	}
-	return "not allowed: " + o.Excluded.String()
-}
-
-// setting returns the place of that setting.
-func (o OffServer) setting() string {
-	if o.Disabled {
-		return o.Origin.String()
-	}
-	return o.Excluded.String()
-}
-
-// info describes the server.
-func (o OffServer) info() mcpclient.Info {
-	info := mcpclient.New(o.options).Info()
-	info.State, info.Error = mcpclient.StateDisabled, o.Reason()
-	return info
 }
 
 // filters converts the settings that exclude tools to filters, in the order in which they
@@ -205,142 +156,63 @@ func presets(text string) []string {
 }
 
 // InPreset reports whether a tool is in one of the presets. "" includes all
-// tools. Only "full" includes tools that are not built in, and "mcp" those of
-// MCP servers.
+// tools. Only "full" includes all, and "mcp" those that are not built in.
 func InPreset(preset string, t *registry.Tool) bool {
 	if preset == "" {
 		return true
 	}
 	return slices.ContainsFunc(presets(preset), func(p string) bool {
-		return p == "full" || p == builtin.PresetMCP && t.IsMCP() || t.Source == registry.SourceBuiltin && builtin.InPreset(p, t.OriginalName())
+		return p == "full" || p == builtin.PresetMCP && t.Source != registry.SourceBuiltin || t.Source == registry.SourceBuiltin && builtin.InPreset(p, t.OriginalName())
 	})
 }
 
-// narrow removes the sources that have no tools in the preset: only "full"
-// includes tools that are not built in.
+// narrow removes the sources that have no tools in the preset: only "full" and "mcp"
+// include tools that are not built in.
 func (s *sources) narrow(preset string) {
 	given := presets(preset)
-	if len(given) == 0 || slices.Contains(given, "full") {
+	if len(given) == 0 || slices.Contains(given, "full") || slices.Contains(given, builtin.PresetMCP) {
 		return
 	}
 	s.local = slices.DeleteFunc(s.local, func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
-	if !slices.Contains(given, builtin.PresetMCP) {
-		s.servers, s.off = nil, nil
-	}
+	s.on, s.off = nil, nil
 }
 
-// serverNames returns the names of all servers, with those that are turned off
-// last.
-func (s *sources) serverNames() []string {
-	var out []string
-	for _, server := range s.servers {
-		out = append(out, server.Info().Name)
+// newSources creates the sources without starting any. step calls the tool of a
+// composite's step.
+func newSources(ctx context.Context, c *Connections, step discover.StepCall) *sources {
+	r, set := c.run, c.set
+	o := &sourceOptions{run: r, cached: c.cached}
+	r.env, o.envErr = values.ToolEnviron(ctx, set, r.expander, r.deps.Environ)
+	if o.envErr != nil && !set.DiscoveryCommand.IsSet() {
+		r.warn("env_unset", "", o.envErr.Error(), "commands run without the variables of the setting env")
 	}
-	for _, off := range s.off {
-		out = append(out, off.Name)
-	}
-	return out
-}
-
-// newSources creates the sources without starting any.
-func (s *Session) newSources(ctx context.Context, composites *discover.Composites) *sources {
-	env, envErr := values.ToolEnviron(ctx, s.set, s.expander, s.deps.Environ)
-	if envErr != nil && !s.set.DiscoveryCommand.IsSet() {
-		s.warn("env_unset", "", envErr.Error(), "commands run without the variables of the setting env")
-	}
-	s.env = env
-	out := &sources{composites: composites}
-	out.plugins, out.pluginFolders = findPlugins(ctx, pluginOptions{Settings: s.set, Environ: s.deps.Environ, Expander: s.expander, Cached: s.cached, Run: s.PluginOptions, EnvErr: envErr})
-	own := s.builtinOptions()
-	own.Protected = append(own.Protected, protectedFiles(out.plugins, s.set.Workspace)...)
+	out := &sources{Servers: &Servers{cached: c.cached}, plugins: newPlugins(ctx, o), composites: o.composites(ctx, step)}
+	own := o.builtin()
+	own.Protected = append(own.Protected, protectedFiles(out.plugins.Found, set.Workspace)...)
 	out.local = []registry.Source{builtin.Source(own)}
-	for _, p := range out.plugins {
+	for _, p := range out.plugins.Found {
 		if p.Source != nil {
 			out.local = append(out.local, p.Source)
 		}
 	}
-	if composites != nil {
-		out.local = append(out.local, composites)
+	if out.composites != nil {
+		out.local = append(out.local, out.composites)
 	}
-	if s.set.DiscoveryCommand.IsSet() || s.set.DiscoveryCommand.Err != nil {
-		out.local = append(out.local, discover.NewCommand(s.commandOptions(envErr)))
+	if set.DiscoveryCommand.IsSet() || set.DiscoveryCommand.Err != nil {
+		out.local = append(out.local, discover.NewCommand(o.command()))
 	}
-	for _, server := range s.set.Servers {
-		options := s.ServerOptions(ctx, server)
-		if server.Disabled || server.Excluded != nil {
-			out.off = append(out.off, OffServer{server, options})
-			continue
-		}
-		out.servers = append(out.servers, mcpclient.New(options))
-	}
-	out.narrow(s.opts.Preset)
-	return out
-}
-
-// discoverLimits returns the limits of plugins and of the discovery command.
-func (r *run) discoverLimits() discover.Limits {
-	l := r.set.Limits
-	return discover.Limits{Discovery: l.DiscoveryOutput, Output: l.Result, Tools: l.Tools, Schema: l.Schema}
-}
-
-// PluginOptions returns the options for running the plugin with an id.
-func (r *run) PluginOptions(id string) discover.PluginOptions {
-	return discover.PluginOptions{
-		Context: r.context(), ProjectRoot: r.set.ProjectRoot, Env: r.env,
-		Settings: func(ctx context.Context) (json.RawMessage, error) { return r.pluginSettings(ctx, id) },
-		Timeout:  r.set.DiscoveryTimeout, Limits: r.discoverLimits(), Confine: r.confiner.Programs(confine.Plugins), Evaluator: r.deps.Evaluator,
-	}
-}
-
-// pluginSettings returns the settings of one plugin, expanded; nil if there are
-// none.
-func (r *run) pluginSettings(ctx context.Context, id string) (json.RawMessage, error) {
-	for _, n := range r.set.RawNamed("plugins.settings") {
-		if n.Name == id {
-			return expand.JSON(n.JSON(), func(text string) (string, error) { return r.expander.Secret(ctx, text) })
-		}
-	}
-	return nil, nil
-}
-
-// commandOptions returns the options of the discovery and call commands. A
-// variable that is not set disables only this source, when it is used.
-func (s *Session) commandOptions(envErr error) discover.CommandOptions {
-	return discover.CommandOptions{
-		Discovery: s.set.DiscoveryCommand, Call: s.set.CallCommand,
-		Expand: func(c settings.Command) ([]string, error) {
-			if envErr != nil {
-				return nil, envErr
+	inside := sync.OnceValues(func() (string, bool) { return process.InsideServer(r.deps.Environ) })
+	for _, server := range set.Servers {
+		off := OffServer{Server: server, options: c.Options(ctx, server)}
+		if !server.Disabled && server.Excluded == nil {
+			if off.skipped = r.skipped(&off, inside); off.skipped == "" {
+				out.on = append(out.on, mcpclient.New(off.options))
+				continue
 			}
-			return s.expander.Command(c)
-		},
-		Context: s.context(), ProjectRoot: s.set.ProjectRoot, Env: s.env,
-		Timeout: s.set.DiscoveryTimeout, Limits: s.discoverLimits(), Confine: s.confiner.Programs(confine.Discovery), Outputs: s.cached.OfOutput(registry.SourceCommand, ""),
-		Evaluator: s.deps.Evaluator,
+			r.noticeSkipped(&off)
+		}
+		out.off = append(out.off, off)
 	}
-}
-
-// builtinOptions returns the options of the built-in tools.
-func (s *Session) builtinOptions() builtin.Options {
-	set := s.set
-	o := builtin.Options{Workspace: set.Workspace, Env: s.env, ShellTimeout: orEndless(set.ShellTimeout), ShellMaxTimeout: orEndless(set.ShellMaxTimeout),
-		MaxOutput: shellOutput(set), Protected: s.protectedPaths(), Fetch: s.fetchOptions(),
-		Session: s.fact("sessionKey"), Agent: s.fact("agentId"), Began: s.deps.Start, Keeper: s.deps.Keeper}
-	if d, err := s.deps.Folders.State(); err == nil {
-		o.StateDir = d.Path
-		o.Protected = append(o.Protected, d.Path)
-	}
-	return o
-}
-
-// shellOutput is how much run_shell_command keeps of stdout and of stderr: half
-// of the limit each, so that its report is not cut again.
-func shellOutput(set *settings.Settings) int64 {
-	shell := &registry.Tool{Definition: registry.Definition{Name: "run_shell_command", Aliases: []string{"bash", "exec"}}}
-	limit := set.Limits.Output
-	if m := toolSettingsOf(set, shell).MaxOutput; m != nil {
-		limit = *m
-	}
-	const labels = 1 << 10 // the other lines of the report
-	return max(limit/2-labels, limit/4, 1)
+	out.narrow(r.opts.Preset)
+	return out
 }

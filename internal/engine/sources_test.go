@@ -22,8 +22,8 @@ func TestPresetStartsOnlyItsSources(t *testing.T) {
 		"":                {"builtin mcp plugin", "a", true, []string{"read_file", "write_file", "greet", "x"}, nil},
 		"full":            {"builtin mcp plugin", "a", true, []string{"read_file", "write_file", "greet", "x"}, nil},
 		"read-only":       {"builtin", "", false, []string{"read_file"}, []string{"write_file", "run_shell_command"}},
-		"mcp":             {"mcp", "a", false, []string{"x"}, nil},
-		"read-only, mcp":  {"builtin mcp", "a", false, []string{"read_file", "x"}, []string{"write_file"}},
+		"mcp":             {"mcp plugin", "a", true, []string{"greet", "x"}, []string{"read_file"}},
+		"read-only, mcp":  {"builtin mcp plugin", "a", true, []string{"read_file", "greet", "x"}, []string{"write_file"}},
 		"read-only, full": {"builtin mcp plugin", "a", true, []string{"read_file", "write_file", "greet", "x"}, nil},
 	} {
 		w := newWorld(t, "plugins: {paths: [plugins]}\n", "a:x")
@@ -31,7 +31,7 @@ func TestPresetStartsOnlyItsSources(t *testing.T) {
 		if err := CheckPreset(preset); err != nil {
 			t.Error(err)
 		}
-		reg, err := w.session(Options{Preset: preset}).All(t.Context())
+		reg, err := w.session(Options{Preset: preset}).Tools.All(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,12 +66,12 @@ func TestRemoteServer(t *testing.T) {
 	w := newWorld(t, "mcpServers:\n  p: {command: cat}\n  r: {httpUrl: http://127.0.0.1:1}\n  s: {url: http://127.0.0.1:1}\n  broken: {command: cat, args: 7}\n")
 	s := w.session(Options{})
 	for name, want := range map[string]string{"r": "", "s": "", "p": `server "p" is a program`, "x": `no server named "x" (4 in the settings)`, "broken": "args"} {
-		server, err := s.RemoteServer(name)
+		server, err := s.Connections.Remote(name)
 		if want == "" && (err != nil || server.Name != name) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %q, %v", name, server.Name, err)
 		}
 	}
-	if _, err := s.RemoteServer("x"); !errors.Is(err, registry.ErrNotFound) {
+	if _, err := s.Connections.Remote("x"); !errors.Is(err, registry.ErrNotFound) {
 		t.Error("the error of an unknown server does not match ErrNotFound")
 	}
 }

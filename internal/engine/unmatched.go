@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,34 +51,35 @@ func ofRule(r settings.Rule) comparison {
 
 // nameCheck compares the names in the settings with those that exist.
 type nameCheck struct {
-	Settings *settings.Settings
-	Hooks    *hooks.Set // nil if there are none
-	Registry *registry.Registry
-	Sources  []registry.Source
-	Given    func(registry.Source) []registry.Tool // the tools of a source, including hidden ones
-	Plugins  []Plugin
-	Servers  []string // all servers
-	Off      []string // those that are turned off
-	// ServerOf returns the source of the server that a tool's name refers to; "" for
-	// other names.
-	ServerOf func(name string) string
-	Notice   func(registry.Diagnostic)
+	*finder
+	registry *registry.Registry
+	used     *hooks.Set // nil if there are none
 }
 
-// Check warns about names in the settings that match nothing. Tools that another setting
+// checkNames warns about names in the settings that match nothing in the whole
+// registry.
+func (f *finder) checkNames(ctx context.Context, reg *registry.Registry) {
+	if f.opts.Preset != "" {
+		return // a preset omits sources
+	}
+	used, _ := f.hooks(ctx) // errors in hooks are reported when they run
+	(&nameCheck{f, reg, used}).check()
+}
+
+// check warns about names in the settings that match nothing. Tools that another setting
 // hides do exist. If a source failed or is turned off, a name may be one of its tools, so
 // only probable typos are reported.
-func (m *nameCheck) Check() {
+func (m *nameCheck) check() {
 	m.checkServerLists()
-	for _, e := range m.Settings.PluginsOff.Entries {
+	for _, e := range m.set.PluginsOff.Entries {
 		m.checkName(named{"plugins.disabled", e.Value, e.Origin.String(), exactGlob}, m.plugins(), "plugin", true)
 	}
 	tools, overrides, servers, sources := m.namesOfTools(), m.namedOverrides(), m.namedServers(), m.namedSources()
-	if len(tools)+len(overrides)+len(servers)+len(sources)+len(m.Settings.AllowOptional.Entries) == 0 {
+	if len(tools)+len(overrides)+len(servers)+len(sources)+len(m.set.AllowOptional.Entries) == 0 {
 		return
 	}
 	failed := func(r registry.SourceReport) bool { return r.State == registry.StateFailed }
-	complete := len(m.Off) == 0 && !slices.ContainsFunc(m.Registry.Reports(), failed)
+	complete := len(m.sources.off) == 0 && !slices.ContainsFunc(m.registry.Reports(), failed)
 	known := m.knownNames((*registry.Definition).Spellings)
 	m.checkTools(tools, known, complete)
 	if len(overrides) > 0 {
@@ -85,11 +87,11 @@ func (m *nameCheck) Check() {
 		slices.Sort(known)
 		m.checkTools(overrides, slices.Compact(known), complete)
 	}
-	for _, e := range m.Settings.AllowOptional.Entries {
+	for _, e := range m.set.AllowOptional.Entries {
 		m.checkName(named{"tools.allow", registry.Folded(e.Value), e.Origin.String(), foldedGlob}, m.allowable(known), "tool or plugin", complete)
 	}
 	for _, n := range servers {
-		m.checkName(n, m.Servers, "server", true)
+		m.checkName(n, m.sources.names(), "server", true)
 	}
 	for _, n := range sources {
 		m.checkName(n, m.knownSources(), "source", true)
@@ -108,14 +110,14 @@ func (m *nameCheck) checkTools(names []named, known []string, complete bool) {
 // isOfAbsent reports whether a name refers to a server that is turned off or
 // failed, so that its tools are unknown.
 func (m *nameCheck) isOfAbsent(name string) bool {
-	if server := m.ServerOf(name); server != "" && m.failed(server) {
+	if server := m.sources.Of(name); server != nil && m.failed(server.Name()) {
 		return true
 	}
-	return slices.ContainsFunc(m.Off, func(off string) bool { return strings.HasPrefix(name, off+"__") })
+	return slices.ContainsFunc(m.sources.off, func(off OffServer) bool { return strings.HasPrefix(name, off.Name+"__") })
 }
 
 func (m *nameCheck) failed(source string) bool {
-	return slices.ContainsFunc(m.Registry.Reports(), func(r registry.SourceReport) bool { return r.Name == source && r.Err != nil })
+	return slices.ContainsFunc(m.registry.Reports(), func(r registry.SourceReport) bool { return r.Name == source && r.Err != nil })
 }
 
 // checkName warns if a name matches none of the known ones.
@@ -131,7 +133,7 @@ func (m *nameCheck) checkName(n named, known []string, what string, complete boo
 	if len(near) > 0 {
 		hint = "did you mean " + strings.Join(near, ", ") + "?"
 	}
-	m.Notice(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "name_unmatched",
+	m.notices.add(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "name_unmatched",
 		Message: fmt.Sprintf("%s: %s: %q matches no %s", n.origin, n.setting, n.value, what), Hint: hint})
 }
 
@@ -149,21 +151,21 @@ func (m *nameCheck) namesOfTools() []named {
 			add(setting, e.Value, e.Origin.String(), compare)
 		}
 	}
-	list("excludeTools", m.Settings.ExcludeTools, foldedGlob)
-	list("allowedTools", m.Settings.AllowedTools, exactGlob)
-	list("coreTools", m.Settings.CoreTools, exactGlob)
-	list("tools.only", m.Settings.OnlyTools, exactGlob)
-	list("search.always", m.Settings.Search.Always, exactGlob)
-	for _, r := range m.Settings.Rules {
+	list("excludeTools", m.set.ExcludeTools, foldedGlob)
+	list("allowedTools", m.set.AllowedTools, exactGlob)
+	list("coreTools", m.set.CoreTools, exactGlob)
+	list("tools.only", m.set.OnlyTools, exactGlob)
+	list("search.always", m.set.Search.Always, exactGlob)
+	for _, r := range m.set.Rules {
 		add("policy.rules", r.Tool, r.Origin.String(), ofRule(r))
 	}
-	for i := range m.Settings.ToolOptions {
-		add("toolOptions", m.Settings.ToolOptions[i].Pattern, m.Settings.ToolOptions[i].Origin.String(), exactGlob)
+	for i := range m.set.ToolOptions {
+		add("toolOptions", m.set.ToolOptions[i].Pattern, m.set.ToolOptions[i].Origin.String(), exactGlob)
 	}
-	if m.Hooks != nil {
-		for i := range m.Hooks.Hooks {
-			for _, name := range m.Hooks.Hooks[i].Tools {
-				add("hooks", name, m.Hooks.Hooks[i].Origin, foldedGlob)
+	if m.used != nil {
+		for i := range m.used.Hooks {
+			for _, name := range m.used.Hooks[i].Tools {
+				add("hooks", name, m.used.Hooks[i].Origin, foldedGlob)
 			}
 		}
 	}
@@ -173,7 +175,7 @@ func (m *nameCheck) namesOfTools() []named {
 // namedOverrides returns the names of overrides.
 func (m *nameCheck) namedOverrides() []named {
 	var out []named
-	for _, n := range m.Settings.RawNamed("overrides") {
+	for _, n := range m.set.RawNamed("overrides") {
 		out = append(out, named{"overrides", n.Name, n.Origin.String(), exactName})
 	}
 	return out
@@ -182,7 +184,7 @@ func (m *nameCheck) namedOverrides() []named {
 // namedSources returns the sources that occur in rules.
 func (m *nameCheck) namedSources() []named {
 	var out []named
-	for _, r := range m.Settings.Rules {
+	for _, r := range m.set.Rules {
 		if r.Source != "" && r.Source != "*" {
 			out = append(out, named{"policy.rules", r.Source, r.Origin.String(), ofRule(r)})
 		}
@@ -194,10 +196,10 @@ func (m *nameCheck) namedSources() []named {
 // off.
 func (m *nameCheck) knownSources() []string {
 	out := []string{registry.SourceBuiltin, registry.SourceCommand, registry.SourceComposite}
-	for _, p := range m.Plugins {
+	for _, p := range m.sources.plugins.Found {
 		out = append(out, registry.PluginPrefix+p.ID)
 	}
-	for _, server := range m.Servers {
+	for _, server := range m.sources.names() {
 		out = append(out, registry.MCPPrefix+server)
 	}
 	return out
@@ -207,12 +209,12 @@ func (m *nameCheck) knownSources() []string {
 // sandbox.servers.
 func (m *nameCheck) namedServers() []named {
 	var out []named
-	for _, r := range m.Settings.Rules {
+	for _, r := range m.set.Rules {
 		if r.Server != "" && r.Server != "*" {
 			out = append(out, named{"policy.rules", r.Server, r.Origin.String(), ofRule(r)})
 		}
 	}
-	for _, n := range m.Settings.RawNamed("sandbox.servers") {
+	for _, n := range m.set.RawNamed("sandbox.servers") {
 		out = append(out, named{"sandbox.servers", n.Name, n.Origin.String(), exactName})
 	}
 	return out
@@ -222,8 +224,8 @@ func (m *nameCheck) namedServers() []named {
 // ones.
 func (m *nameCheck) knownNames(of func(*registry.Definition) []string) []string {
 	var out []string
-	for _, source := range m.Sources {
-		given := m.Given(source)
+	for _, source := range m.sources.all() {
+		given := m.loader.Given(source)
 		for i := range given {
 			out = append(out, of(&given[i].Definition)...)
 		}
@@ -236,10 +238,10 @@ func (m *nameCheck) knownNames(of func(*registry.Definition) []string) []string 
 // overrides, which a conflict may have changed.
 func (m *nameCheck) registeredNames() []string {
 	var out []string
-	for _, t := range m.Registry.Tools() {
+	for _, t := range m.registry.Tools() {
 		out = append(out, t.Upstream().Name)
 	}
-	for _, h := range m.Registry.Hidden() {
+	for _, h := range m.registry.Hidden() {
 		out = append(out, h.Name)
 	}
 	return out
@@ -254,7 +256,7 @@ func (m *nameCheck) allowable(tools []string) []string {
 // plugins returns the ids of all plugins, whether they are used or not.
 func (m *nameCheck) plugins() []string {
 	var out []string
-	for _, p := range m.Plugins {
+	for _, p := range m.sources.plugins.Found {
 		out = append(out, p.ID)
 	}
 	return out
@@ -263,16 +265,16 @@ func (m *nameCheck) plugins() []string {
 // checkServerLists warns about entries of a server's includeTools and
 // excludeTools that match none of its tools.
 func (m *nameCheck) checkServerLists() {
-	for _, server := range m.Sources {
+	for _, server := range m.sources.all() {
 		if !strings.HasPrefix(server.Name(), registry.MCPPrefix) || m.failed(server.Name()) {
 			continue
 		}
-		given := m.Given(server)
+		given := m.loader.Given(server)
 		names := make([]string, len(given))
 		for i := range given {
 			names[i] = given[i].ServerTool
 		}
-		for _, set := range m.Settings.Servers {
+		for _, set := range m.set.Servers {
 			if registry.MCPPrefix+set.Name != server.Name() {
 				continue
 			}

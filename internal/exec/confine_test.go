@@ -54,3 +54,24 @@ func TestConfineWrapsEachAttempt(t *testing.T) {
 		t.Errorf("%v, ran %q", err, r.ran)
 	}
 }
+
+// A call that a person allows always in the sandbox runs there at once, even if the
+// answer cannot be stored.
+func TestAlwaysInSandboxConfinesTheCall(t *testing.T) {
+	inside, outside := commandScopes()
+	for answer, want := range map[Choice]bool{Yes: false, Always: true, AlwaysOutside: false} {
+		v := ask(inside, outside)
+		v.InSandbox = policy.Confinement{On: true, By: "approval"}
+		r := newRig(v)
+		r.memory.err = errors.New("disk full")
+		confined := false
+		r.x.Confine = func(tool registry.Tool, _ policy.Confinement) registry.Tool { confined = true; return tool }
+		r.script.answers = []Answer{{Choice: answer}}
+		if _, err := r.execute(t, `{}`); err != nil || len(r.ran) != 1 {
+			t.Fatalf("%s: ran %q, %v", answer, r.ran, err)
+		}
+		if confined != want {
+			t.Errorf("%s: confined %t", answer, confined)
+		}
+	}
+}

@@ -12,12 +12,13 @@ type Choice int
 
 // The possible answers.
 const (
-	No           Choice = iota
-	Yes                 // this call
-	Always              // remember it for the first scope of the verdict
-	AlwaysTool          // remember it for this tool
-	AlwaysServer        // remember it for this server
-	Edit                // the person changed the proposed content; ask again
+	No            Choice = iota
+	Yes                  // this call
+	Always               // remember it for the first scope of the verdict
+	AlwaysTool           // remember it for this tool
+	AlwaysServer         // remember it for this server
+	AlwaysOutside        // remember it for commands outside the sandbox; Always means inside
+	Edit                 // the person changed the proposed content; ask again
 )
 
 // String returns the answer's word.
@@ -31,6 +32,8 @@ func (c Choice) String() string {
 		return "tool"
 	case AlwaysServer:
 		return "server"
+	case AlwaysOutside:
+		return "Always"
 	case Edit:
 		return "edit"
 	}
@@ -51,6 +54,9 @@ type Question struct {
 	Call    registry.Call
 	Preview registry.Preview
 	Verdict policy.Verdict
+	// Denied is set if the call failed in the sandbox and the question is whether to
+	// run it again outside. It lists what the sandbox denied.
+	Denied []string
 	// Choices are the possible answers in the order to show them. Yes is first
 	// and No last.
 	Choices []Choice
@@ -85,6 +91,9 @@ func choices(t *registry.Tool, p registry.Preview, v policy.Verdict, canRemember
 			out = append(out, AlwaysTool, AlwaysServer)
 		} else {
 			out = append(out, Always)
+			if v.Scopes[0].Confined {
+				out = append(out, AlwaysOutside)
+			}
 		}
 	}
 	if p.Kind == registry.PreviewEdit && t.Revise != nil {
@@ -99,6 +108,10 @@ func scopeOf(c Choice, v policy.Verdict) (policy.Scope, bool) {
 	case Always:
 		if len(v.Scopes) > 0 {
 			return v.Scopes[0], true
+		}
+	case AlwaysOutside:
+		if len(v.Scopes) > 1 {
+			return v.Scopes[1], true
 		}
 	case AlwaysTool:
 		return v.Scope(policy.ScopeTool)

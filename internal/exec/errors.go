@@ -60,7 +60,8 @@ func (e *Denied) Error() string {
 func (e *Denied) Unwrap() error { return registry.ErrDenied }
 
 // NeedsConfirmation reports that a call needs confirmation and nobody can be
-// asked. It wraps registry.ErrNeedsConfirmation.
+// asked. It wraps registry.ErrNeedsConfirmation or, if a server that failed may have the
+// name of the tool, registry.ErrSourceFailed.
 type NeedsConfirmation struct {
 	Tool    string
 	Verdict policy.Verdict
@@ -68,11 +69,19 @@ type NeedsConfirmation struct {
 }
 
 func (e *NeedsConfirmation) Error() string {
+	if e.Verdict.Contested != "" {
+		return fmt.Sprintf("%q is not called, because nobody can be asked which server is meant: %s", e.Tool, e.Verdict.Reason)
+	}
 	return fmt.Sprintf("%q needs approval and nobody can be asked: %s; %s", e.Tool, e.Verdict.Reason, e.Hint)
 }
 
-// Unwrap returns registry.ErrNeedsConfirmation.
-func (e *NeedsConfirmation) Unwrap() error { return registry.ErrNeedsConfirmation }
+// Unwrap returns the error that it wraps.
+func (e *NeedsConfirmation) Unwrap() error {
+	if e.Verdict.Contested != "" {
+		return registry.ErrSourceFailed
+	}
+	return registry.ErrNeedsConfirmation
+}
 
 // Hint returns how a call that needs confirmation could be allowed: once by a flag
 // and, if possible, permanently by a setting.
@@ -115,7 +124,11 @@ func LastingHint(t *registry.Tool, v policy.Verdict) string {
 	case len(v.Commands) > 0:
 		return "no rule on commands covers this line"
 	}
-	return fmt.Sprintf("the setting allowedTools: [%s] allows it permanently", entry)
+	lasting := fmt.Sprintf("the setting allowedTools: [%s] allows it permanently", entry)
+	if len(v.Scopes) > 0 && v.Scopes[0].Confined {
+		lasting += fmt.Sprintf(", the rule {tool: %s, decision: sandbox} in policy.rules only in the sandbox", t.Name)
+	}
+	return lasting
 }
 
 // ResultError returns err, or a *ToolError if the result reports an error.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -80,7 +81,7 @@ func (x *Executor) execute(ctx context.Context, r *Record) (registry.Result, err
 	var edit *contentEdit
 	if r.Verdict.Decision == policy.Ask {
 		asked := time.Now()
-		r.Call, edit, err = x.confirm(ctx, r.Tool, r.Call, r.Verdict)
+		r.Call, edit, r.Verdict.Confine, err = x.confirm(ctx, r.Tool, r.Call, r.Verdict)
 		r.Asked = time.Since(asked)
 		if err != nil {
 			return unasked(err)
@@ -91,6 +92,9 @@ func (x *Executor) execute(ctx context.Context, r *Record) (registry.Result, err
 	}
 	r.Ran = true
 	result, err := x.run(ctx, r.Tool, r.Call, r.Verdict.Confine)
+	if err == nil && result.IsError && len(result.Denied) > 0 && r.Verdict.Confine.Outside {
+		result, err = x.offerOutside(ctx, r, result)
+	}
 	return edit.addTo(result), err
 }
 
@@ -130,52 +134,60 @@ func (x *Executor) admit(ctx context.Context, t *registry.Tool, call registry.Ca
 	return v, nil
 }
 
-// confirm asks until the answer is yes or no. It returns the accepted call and the
-// person's edit, which may be nil.
-func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) (registry.Call, *contentEdit, error) {
+// confirm asks until the answer is yes or no. It returns the accepted call, the
+// person's edit, which may be nil, and how the call runs.
+func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) (registry.Call, *contentEdit, policy.Confinement, error) {
 	var person Confirmer
 	if x.Confirmer != nil {
 		person = x.Confirmer()
 	}
 	if person == nil {
-		return call, nil, &NeedsConfirmation{Tool: t.Name, Verdict: v, Hint: Hint(t, v)}
+		return call, nil, v.Confine, &NeedsConfirmation{Tool: t.Name, Verdict: v, Hint: Hint(t, v)}
 	}
 	defer person.Turn()()
-	if x.settled(ctx, t, call, v) {
-		return call, nil, nil
+	if confine, ok := x.settled(ctx, t, call, v); ok {
+		return call, nil, confine, nil
 	}
 	var edit *contentEdit
 	for {
 		sent, err := asSent(t, call)
 		if err != nil {
-			return call, nil, err
+			return call, nil, v.Confine, err
 		}
 		q := Question{Tool: t, Call: sent, Verdict: v}
 		if q.Preview, err = x.preview(ctx, t, call); err != nil {
-			return call, nil, err
+			return call, nil, v.Confine, err
 		}
 		q.Choices = choices(t, q.Preview, v, x.Approvals != nil)
 		answer, err := askPerson(ctx, person, q)
 		if err != nil {
-			return call, nil, err
+			return call, nil, v.Confine, err
 		}
 		if answer.Choice != Edit {
 			x.remember(ctx, t, answer.Choice, v)
-			return call, edit.agreed(q.Preview), nil
+			x.accept(ctx, t, v)
+			if scope, ok := scopeOf(answer.Choice, v); ok && scope.Confined {
+				v.Confine = v.InSandbox
+			}
+			return call, edit.agreed(q.Preview), v.Confine, nil
 		}
 		if edit == nil {
 			edit = &contentEdit{proposed: q.Preview.NewContent}
 		}
 		if call, v, err = x.revise(ctx, t, call, answer.Content); err != nil {
-			return call, nil, err
+			return call, nil, v.Confine, err
 		}
 	}
 }
 
 // settled reports whether a call no longer needs confirmation, because another
-// question was answered with "always" in the meantime.
-func (x *Executor) settled(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) bool {
-	return len(v.Scopes) > 0 && x.Decider.Decide(ctx, t, call).Decision == policy.Allow
+// question was answered with "always" in the meantime, and how it runs then.
+func (x *Executor) settled(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) (policy.Confinement, bool) {
+	if len(v.Scopes) == 0 {
+		return v.Confine, false
+	}
+	now := x.Decider.Decide(ctx, t, call)
+	return now.Confine, now.Decision == policy.Allow || now.Decision == policy.Sandbox
 }
 
 // askPerson asks one question. Anything except a clear yes is an error.
@@ -237,7 +249,24 @@ func (x *Executor) remember(ctx context.Context, t *registry.Tool, c Choice, v p
 	if !ok || x.Approvals == nil {
 		return
 	}
-	if err := x.Approvals.Remember(ctx, t, scope); err != nil && x.Warn != nil {
+	if err := x.Approvals.Remember(ctx, t, scope); err != nil {
+		x.warnUnsaved(t, err)
+	}
+}
+
+// accept records what a yes accepts for later calls, unless a client of serve
+// with a token of its own says it, who does not answer for others. If that fails, it warns and the call continues.
+func (x *Executor) accept(ctx context.Context, t *registry.Tool, v policy.Verdict) {
+	if v.Accept == nil || caller.Token(ctx) != "" {
+		return
+	}
+	if err := v.Accept(ctx); err != nil {
+		x.warnUnsaved(t, err)
+	}
+}
+
+func (x *Executor) warnUnsaved(t *registry.Tool, err error) {
+	if x.Warn != nil {
 		x.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approval_not_saved", Source: t.Source, Tool: t.Name,
 			Message: "the answer cannot be remembered, so the next call asks again: " + err.Error()})
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 	"go.uber.org/goleak"
@@ -223,6 +224,7 @@ func TestParamsCannotBeModified(t *testing.T) {
 func TestChoices(t *testing.T) {
 	tool := []policy.Scope{{Kind: policy.ScopeTool}, {Kind: policy.ScopeServer}}
 	command := []policy.Scope{{Kind: policy.ScopeCommand, Values: []string{"make"}}}
+	inside, outside := commandScopes()
 	for name, tt := range map[string]struct {
 		verdict  policy.Verdict
 		remember bool
@@ -231,6 +233,7 @@ func TestChoices(t *testing.T) {
 	}{
 		"server's tool":        {ask(tool...), true, false, []Choice{Yes, AlwaysTool, AlwaysServer, No}},
 		"command":              {ask(command...), true, false, []Choice{Yes, Always, No}},
+		"confinable command":   {ask(inside, outside), true, false, []Choice{Yes, Always, AlwaysOutside, No}},
 		"edit":                 {ask(policy.Scope{Kind: policy.ScopeEdits}), true, true, []Choice{Yes, Always, Edit, No}},
 		"no scope to remember": {ask(), true, false, []Choice{Yes, No}},
 		"no store for answers": {ask(tool...), false, false, []Choice{Yes, No}},
@@ -253,7 +256,16 @@ func TestChoices(t *testing.T) {
 	}
 }
 
+// commandScopes returns scopes for commands in the sandbox and outside.
+func commandScopes() (inside, outside policy.Scope) {
+	outside = policy.Scope{Kind: policy.ScopeCommand, Values: []string{"make"}}
+	inside = outside
+	inside.Confined = true
+	return inside, outside
+}
+
 func TestRemember(t *testing.T) {
+	inside, outside := commandScopes()
 	tool, server := policy.Scope{Kind: policy.ScopeTool}, policy.Scope{Kind: policy.ScopeServer}
 	for _, tt := range []struct {
 		answer        Choice
@@ -263,6 +275,8 @@ func TestRemember(t *testing.T) {
 		{Always, []policy.Scope{tool}, []policy.Scope{tool}},
 		{AlwaysTool, []policy.Scope{tool, server}, []policy.Scope{tool}},
 		{AlwaysServer, []policy.Scope{tool, server}, []policy.Scope{server}},
+		{Always, []policy.Scope{inside, outside}, []policy.Scope{inside}},
+		{AlwaysOutside, []policy.Scope{inside, outside}, []policy.Scope{outside}},
 	} {
 		r := newRig(ask(tt.offered...))
 		r.script.answers = []Answer{{Choice: tt.answer}}
@@ -284,6 +298,36 @@ func TestCallRunsIfRememberFails(t *testing.T) {
 	}
 	if len(r.warned) != 1 || !strings.Contains(r.warned[0], "disk full") {
 		t.Errorf("warned %q", r.warned)
+	}
+}
+
+// A yes accepts what the verdict says, but not that of a client that answers for itself alone.
+func TestYesAccepts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		caller *caller.Caller
+		choice Choice
+		failed error
+		want   int
+		warned bool
+	}{
+		"yes":                   {nil, Yes, nil, 1, false},
+		"no":                    {nil, No, nil, 0, false},
+		"on stdin of serve":     {&caller.Caller{Name: "stdio"}, Yes, nil, 1, false},
+		"a client with a token": {&caller.Caller{Name: "bob", Token: "bob"}, Yes, nil, 0, false},
+		"it cannot be stored":   {nil, Yes, errors.New("disk full"), 1, true},
+	} {
+		accepted, v := 0, ask()
+		v.Accept = func(context.Context) error { accepted++; return tt.failed }
+		r := newRig(v)
+		r.script.answers = []Answer{{Choice: tt.choice}}
+		ctx := t.Context()
+		if tt.caller != nil {
+			ctx = caller.With(ctx, tt.caller)
+		}
+		_, err := r.x.Execute(ctx, r.tool, registry.Call{})
+		if accepted != tt.want || (err == nil) != (tt.choice == Yes) || (len(r.warned) > 0) != tt.warned {
+			t.Errorf("%s: accepted %d, %v, warned %q", name, accepted, err, r.warned)
+		}
 	}
 }
 

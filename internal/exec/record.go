@@ -19,6 +19,7 @@ type Record struct {
 	Start   time.Time
 	Asked   time.Duration   // time that the person took to answer before the run
 	Ran     bool            // whether the tool was started
+	Outside bool            // it failed in the sandbox, and Result is of a second run outside
 	Result  registry.Result // zero if the call was not made
 	Err     error           // error of the call, before afterCall hooks
 }
@@ -66,10 +67,21 @@ func tightened(v policy.Verdict, asking registry.Asking) policy.Verdict {
 	return v
 }
 
-// finish reports a call to the observer and passes its result to the hooks.
+type observerKey struct{}
+
+// Observing returns a context in which observe also receives every finished call, as
+// [Executor.Observe] does: first the steps of a composite, then the composite.
+func Observing(ctx context.Context, observe func(Record)) context.Context {
+	return context.WithValue(ctx, observerKey{}, observe)
+}
+
+// finish reports a call to the observers and passes its result to the hooks.
 func (x *Executor) finish(ctx context.Context, r Record) (registry.Result, error) {
 	if x.Observe != nil {
 		x.Observe(ctx, r)
+	}
+	if observe, ok := ctx.Value(observerKey{}).(func(Record)); ok {
+		observe(r)
 	}
 	if x.Hooks == nil || r.Err != nil && !r.Result.IsError {
 		return r.Result, r.Err

@@ -39,7 +39,7 @@ func (x *Executor) run(ctx context.Context, t *registry.Tool, call registry.Call
 	result.Duration = time.Since(start)
 	failed := err != nil || result.IsError
 	if cause := context.Cause(ctx); failed && cause != nil && !errors.Is(err, ErrTimeout) {
-		return stopped(result, registry.ErrorCancellation, "the call was canceled"), fmt.Errorf("calling %q: %w", t.Name, cause)
+		return canceled(t, result, cause)
 	}
 	if err != nil && !errors.Is(err, ErrTimeout) {
 		return registry.Result{Duration: result.Duration}, err
@@ -115,6 +115,11 @@ func stopped(r registry.Result, category registry.ErrorCategory, text string) re
 		r.Summary = text
 	}
 	return r
+}
+
+// canceled returns the outcome of a call whose context ended.
+func canceled(t *registry.Tool, r registry.Result, cause error) (registry.Result, error) {
+	return stopped(r, registry.ErrorCancellation, "the call was canceled"), fmt.Errorf("calling %q: %w", t.Name, cause)
 }
 
 // emitter passes on the output of a running tool, but nothing after the call is

@@ -60,6 +60,8 @@ type Field struct {
 	Minimum, Maximum *float64       // of Number and Integer
 	Options          []Option       // of Choice and Choices
 	Item             *Field         // of List
+	Nested           []string       // of JSON: what is in it, such as "[].name  string"; may be empty
+	Example          string         // of JSON; "" = none
 }
 
 // Form is a question with fields. One without fields asks only for yes or no.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/toolreg/toolreg/internal/atomicfile"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -19,7 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Name is the file name in the project root.
+// Name is the file name in the project root, and in the user's settings folder.
 const Name = "toolreg.lock"
 
 const format = 1
@@ -29,6 +30,11 @@ const format = 1
 type File struct {
 	Version int     `json:"version"` // version of the file format
 	Tools   []Entry `json:"tools"`
+	// Names has the plain names of servers' tools whose server does not follow from
+	// Tools, because several have a tool of this name or the server has no entry.
+	Names map[string]string `json:"names,omitempty"`
+
+	user bool // it is the user's, not the project's
 }
 
 // Entry is one locked tool.
@@ -86,12 +92,16 @@ func (f *File) KeepOver(older *File, meant func(*Entry) bool) {
 const MaxFile = 64 << 20
 
 // Anew is the hint for a file that cannot be used.
-const Anew = "restore it from version control, or run toolreg lock to write a new one"
+const Anew = "restore it from version control, or write a new one with toolreg lock (your own with toolreg lock --user)"
 
-// absentError reports that the lock file does not exist.
-type absentError struct{ path string }
+// absentError reports that the lock file does not exist, and the user's neither if that
+// was looked for.
+type absentError struct{ path, user string }
 
 func (e *absentError) Error() string {
+	if e.user != "" {
+		return fmt.Sprintf("neither %s nor %s exists; run toolreg lock to create the first, which applies to this project, or toolreg lock --user to create the second, which applies to projects without their own", e.path, e.user)
+	}
 	return e.path + " does not exist; run toolreg lock to create it"
 }
 
@@ -106,8 +116,8 @@ func Read(dir string) (*File, error) {
 	if err == nil && !info.Mode().IsRegular() { // reading a pipe would block
 		err = errors.New("it is not a regular file")
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &absentError{path}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, &absentError{path: path}
 	}
 	if err != nil {
 		return fail(err)
@@ -126,6 +136,30 @@ func Read(dir string) (*File, error) {
 		return fail(err)
 	}
 	return file, nil
+}
+
+// Find reads the lock file that applies to a project: the one in its root, which is "" if its
+// file does not count, or, if there is none, the one in the folder of the user's settings, which
+// is "" in the same case. Without either the error names both and wraps [fs.ErrNotExist].
+func Find(project, user string) (*File, error) {
+	if project != "" {
+		file, err := Read(project)
+		if user == "" || !errors.Is(err, fs.ErrNotExist) {
+			return file, err
+		}
+	}
+	absent := &absentError{path: filepath.Join(project, Name), user: filepath.Join(user, Name)}
+	if user == "" {
+		return nil, absent
+	}
+	file, err := Read(user)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, absent
+	}
+	if err == nil {
+		file.user = true
+	}
+	return file, err
 }
 
 // decode decodes the content of a lock file.

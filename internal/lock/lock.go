@@ -86,6 +86,9 @@ func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
 		now := newEntry(t)
 		was := locked[now.key()]
 		reason, hint := "it is not in "+Name, "toolreg lock adds it; tools of servers in your own settings, toolreg lock --all"
+		if f.user {
+			reason, hint = "it is not in your own "+Name, "toolreg lock --user adds it, or toolreg lock a tool of this project"
+		}
 		switch {
 		case was != nil && was.hasDefinition(&now):
 			return nil
@@ -93,6 +96,9 @@ func (f *File) Filter(drift func(registry.Diagnostic)) registry.Filter {
 			now.Override = was.Override // overrides are compared by OverrideFilter
 			reason = "it changed since it was locked: " + PartNames(changedParts(was, &now))
 			hint = "toolreg lock --check shows the change, toolreg lock accepts it"
+			if f.user {
+				hint = "toolreg lock --user --check shows the change, toolreg lock --user accepts it"
+			}
 		}
 		if drift != nil {
 			drift(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tool_drifted", Source: t.Source, Tool: t.Name,

@@ -109,7 +109,7 @@ func TestNeedsLogin(t *testing.T) {
 			var states []State
 			k := &keys{tokens: []string{"t0ken"}, err: fmt.Errorf("%w: log in", registry.ErrNeedsLogin)}
 			s := source(t, settings.Server{Name: "test", URL: web.URL}, k.use, func(o *Options) {
-				o.Protocols = &memory{known: known}
+				o.Memory = &memory{known: Known{Protocol: known}}
 				o.OnState = func(_ string, state State) { states = append(states, state) }
 			})
 			_, _, err := s.Discover(t.Context())

@@ -19,10 +19,6 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// maxMessage is the maximum length of a displayed server error message, in
-// bytes.
-const maxMessage = 4 << 10
-
 // call runs one tool. A JSON-RPC error becomes a tool error, since the server
 // is alive and the model may correct its call. Losing the server is an error of
 // the source.
@@ -61,7 +57,7 @@ func (q *requester) result(ctx context.Context, sess *session, name string, requ
 	if err != nil {
 		return q.callFailed(ctx, sess, name, start, err)
 	}
-	q.pool.answered(ctx)
+	q.pool.restarts.answered(ctx)
 	if last {
 		go sess.end() // Close waits for it
 	}
@@ -90,7 +86,7 @@ func (q *requester) callFailed(ctx context.Context, sess *session, name string, 
 		return registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("server %q: tools/call: %s", q.opts.Server.Name, text.Escape(unmet.Reason))), nil
 	}
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		if refused.Code == mcp.CodeMissingRequiredClientCapabilities && caller.From(ctx) != nil {
+		if refused.Code == mcp.CodeMissingRequiredClientCapabilities && !caller.IsPerson(ctx) {
 			return registry.Result{}, refused // the client has to declare more capabilities
 		}
 		// Servers of the TypeScript SDK already begin their messages like this.

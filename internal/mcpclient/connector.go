@@ -3,30 +3,14 @@ package mcpclient
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"net/http"
 	"sync"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
-)
-
-// The names of the transports in Info.
-const (
-	transportStdio = "stdio"
-	transportHTTP  = "http"
-	transportSSE   = "sse"
-)
-
-// The generations of the protocol, as Info.Protocol and Protocols name them.
-const (
-	knownLegacy = "legacy"
-	knownModern = "modern"
-	knownSSE    = "sse"
 )
 
 // How long to wait for the answer to a probe before sending initialize too. HTTP
@@ -38,14 +22,6 @@ const (
 	httpWindow  = 3 * time.Second
 	knownWindow = 5 * time.Second
 )
-
-// attempt is one way to connect.
-type attempt struct {
-	transport  string
-	mode       wire.Mode
-	window     time.Duration
-	remembered bool // chosen because it worked in an earlier run
-}
 
 // transportOf returns the transport that the settings select.
 func transportOf(s settings.Server) string {
@@ -84,11 +60,33 @@ func mayBeSSE(s settings.Server) bool {
 	return s.HTTPURL == "" && s.URL != "" && s.Type == "" && s.Protocol != "modern"
 }
 
-// connector starts or reaches a server.
+// connector starts or reaches a server, in several ways if necessary.
 type connector struct {
-	opts    *Options
-	asker   *ask.Handler
-	changed func(Change) // the session that clients share reports a change
+	dialer
+
+	mu       sync.Mutex
+	protocol string // how the server was last reached, in this run or an earlier one; "" = unknown
+}
+
+// known returns how the server was last reached.
+func (c *connector) known(ctx context.Context) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.protocol == "" {
+		known, _ := c.opts.Memory.Load(ctx) // an error forbids a query, which is already under way
+		c.protocol = known.Protocol
+	}
+	return c.protocol
+}
+
+// reached records how the server was reached.
+func (c *connector) reached(ctx context.Context, generation string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.protocol != generation {
+		c.protocol = generation
+		c.opts.Memory.Save(ctx, Known{Protocol: generation})
+	}
 }
 
 // connect starts or reaches the server, with further attempts if the first one
@@ -107,9 +105,7 @@ func (c *connector) connect(ctx context.Context) (*session, error) {
 	}
 	a := firstAttempt(server, "")
 	remember := sync.OnceFunc(func() {
-		if c.opts.Protocols != nil {
-			a = firstAttempt(server, c.opts.Protocols.LoadProtocol(ctx))
-		}
+		a = firstAttempt(server, c.known(ctx))
 	})
 	if a.transport != transportStdio {
 		remember()
@@ -186,11 +182,11 @@ func (c *connector) connectError(sess *session, err error) error {
 	case refused:
 		return c.opts.loginError(login)
 	case failed:
-		failed := &ServerError{Server: c.opts.Server.Name, Phase: "start", Reason: text.Escape(sess.hide(start.Error())), Cause: err}
-		if errors.Is(err, fs.ErrNotExist) {
-			failed.hint = argsHint(c.opts.Server)
+		reason := text.Escape(sess.hide(start.Error()))
+		if c.opts.Server.Split {
+			reason += "; this is the first word of its command, because no file is named like the whole"
 		}
-		return failed
+		return &ServerError{Server: c.opts.Server.Name, Phase: "start", Reason: reason, Cause: err}
 	case sess.wire == nil:
 		phase = "connect"
 	}

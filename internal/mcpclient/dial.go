@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -19,52 +20,59 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
+// dialer starts or reaches a server once.
+type dialer struct {
+	opts    *Options
+	asker   *ask.Handler
+	changed func(Change) // the session that clients share reports a change
+}
+
 // dial starts or reaches the server and performs the handshake with the mode and
 // window that how returns; how is called after the start. The session outlives ctx.
 // It is returned with an error too, since it describes the failure, and must always
 // be ended.
-func (c *connector) dial(ctx context.Context, server settings.Server, over string, how func() attempt) (*session, error) {
+func (d *dialer) dial(ctx context.Context, server settings.Server, over string, how func() attempt) (*session, error) {
 	life := caller.With(context.WithoutCancel(ctx), nil) // the session does not belong to one caller
-	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: newMask(c.opts.Server, server)}
-	sess.limit.Store(c.opts.Limits.frame())
-	link, err := c.link(life, server, sess)
+	sess := &session{transport: over, limit: &wire.CurrentLimit{}, mask: newMask(d.opts.Server, server)}
+	sess.limit.Store(d.opts.Limits.frame())
+	link, err := d.link(life, server, sess)
 	if err != nil {
 		return sess, err
 	}
 	a := how()
-	shared := c.opts.owner(ctx) == nil
+	shared := d.opts.owner(ctx) == nil
 	sess.wire = wire.Start(life, link, wire.Options{
-		Client: mcp.Implementation{Name: "toolreg", Version: cmp.Or(c.opts.Version, "dev")}, Capabilities: c.asker.Capabilities(),
-		LogLevel: c.opts.LogLevel, Logger: c.opts.log(), Answer: c.asker.Handle,
+		Client: mcp.Implementation{Name: "toolreg", Version: cmp.Or(d.opts.Version, "dev")}, Capabilities: d.asker.Capabilities(),
+		LogLevel: d.opts.LogLevel, Logger: d.opts.log(), Answer: d.asker.Handle,
 		Changed: func(change Change) {
 			if shared {
-				c.changed(change)
+				d.changed(change)
 			}
 		},
 		LogMessage: func(during *ask.Request, level, logger, text string) {
-			c.logMessage(LogMessage{Caller: during.Caller(), Level: level, Logger: sess.hide(logger), Text: sess.hide(text)})
+			d.logMessage(LogMessage{Caller: during.Caller(), Level: level, Logger: sess.hide(logger), Text: sess.hide(text)})
 		},
 	})
 	return sess, sess.wire.Handshake(ctx, a.mode, a.window)
 }
 
 // link creates the link that carries the messages of a session.
-func (c *connector) link(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
+func (d *dialer) link(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
 	if sess.transport == transportStdio {
-		return c.stdio(ctx, server, sess)
+		return d.stdio(ctx, server, sess)
 	}
-	h, err := wire.NewHTTP(server, sess.limit, c.opts.Limits.Frame)
+	h, err := wire.NewHTTP(server, sess.limit, d.opts.Limits.Frame)
 	if err != nil {
 		return nil, err
 	}
 	sess.http = h
 	// An Authorization header in the settings decides how to log in.
-	if c.opts.Auth != nil && !h.HasAuthorization() {
+	if d.opts.Auth != nil && !h.HasAuthorization() {
 		param := ""
 		if sess.transport == transportSSE && server.OAuth != nil {
 			param = server.OAuth.TokenParamName
 		}
-		h.Authorize(c.opts.Auth(server), param)
+		h.Authorize(d.opts.Auth(server), param)
 	}
 	if sess.transport == transportSSE {
 		return wire.NewSSE(h), nil
@@ -72,19 +80,19 @@ func (c *connector) link(ctx context.Context, server settings.Server, sess *sess
 	return h, nil
 }
 
-func (c *connector) stdio(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
-	dir, err := c.folder(server)
+func (d *dialer) stdio(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
+	dir, err := d.folder(server)
 	if err != nil {
 		return nil, err
 	}
 	spec := process.Spec{
 		Argv:   append([]string{server.Command}, server.Args...),
 		Dir:    dir,
-		Env:    values.Environment(c.opts.Environ, server.Env, server.InheritEnv),
-		Output: c.stderrLines(sess.mask),
-		Guard:  c.opts.Guard,
+		Env:    append(append(values.Environment(d.opts.Environ, server.Env, server.InheritEnv), d.opts.Extra...), process.ServerVariable+"="+server.Name),
+		Output: d.stderrLines(sess.mask),
+		Guard:  d.opts.Guard,
 	}
-	after, err := c.opts.Confine.Apply(ctx, &spec)
+	after, err := d.opts.Confine.Apply(ctx, &spec)
 	if err != nil {
 		return nil, err
 	}
@@ -94,24 +102,24 @@ func (c *connector) stdio(ctx context.Context, server settings.Server, sess *ses
 		return nil, err
 	}
 	sess.after, sess.confined = after, spec.Confine != nil
-	sess.stdio = wire.NewStdio(child, sess.limit, c.opts.log())
+	sess.stdio = wire.NewStdio(child, sess.limit, d.opts.log())
 	return sess.stdio, nil
 }
 
 // folder returns the folder in which a stdio server starts.
-func (c *connector) folder(server settings.Server) (string, error) {
+func (d *dialer) folder(server settings.Server) (string, error) {
 	switch {
 	case filepath.IsAbs(server.Cwd):
 		return server.Cwd, nil
-	case server.Cwd == "" && c.opts.Folder != nil:
-		dir, err := c.opts.Folder()
+	case server.Cwd == "" && d.opts.Folder != nil:
+		dir, err := d.opts.Folder()
 		if err != nil {
 			return "", fmt.Errorf("it cannot start outside the project, which is not trusted (set its cwd): %w", err)
 		}
-		c.opts.log().Info("starts outside the project, which is not trusted; cwd would change that", "folder", dir)
+		d.opts.log().Info("starts outside the project, which is not trusted; cwd would change that", "folder", dir)
 		return dir, nil
 	}
-	return filepath.Join(c.opts.ProjectRoot, server.Cwd), nil
+	return filepath.Join(d.opts.ProjectRoot, server.Cwd), nil
 }
 
 // maxStderrLine is the longest line of a server's stderr that is logged whole, in
@@ -120,8 +128,8 @@ const maxStderrLine = 4 << 10
 
 // stderrLines returns a writer that logs the server's stderr by line, or nil if
 // nothing is logged.
-func (c *connector) stderrLines(mask *strings.Replacer) func(int, []byte) {
-	if c.opts.Logger == nil {
+func (d *dialer) stderrLines(mask *strings.Replacer) func(int, []byte) {
+	if d.opts.Logger == nil {
 		return nil
 	}
 	var rest []byte
@@ -133,15 +141,23 @@ func (c *connector) stderrLines(mask *strings.Replacer) func(int, []byte) {
 				return
 			}
 			rest = after
-			c.opts.log().Info("server stderr", "line", mask.Replace(text.Valid(text.Head(line, maxStderrLine))))
+			d.opts.log().Info("server stderr", "line", mask.Replace(text.Valid(text.Head(line, maxStderrLine))))
 		}
 	}
 }
 
 // logMessage passes on a log message from the server.
-func (c *connector) logMessage(m LogMessage) {
-	c.opts.log().Debug("log message from the server", "level", m.Level, "logger", m.Logger, "text", m.Text)
-	if m.Server = c.opts.Server.Name; c.opts.OnLog != nil {
-		c.opts.OnLog(m)
+func (d *dialer) logMessage(m LogMessage) {
+	d.opts.log().Debug("log message from the server", "level", m.Level, "logger", m.Logger, "text", m.Text)
+	if m.Server = d.opts.Server.Name; d.opts.OnLog != nil {
+		d.opts.OnLog(m)
 	}
+}
+
+// attempt is one way to connect.
+type attempt struct {
+	transport  string
+	mode       wire.Mode
+	window     time.Duration
+	remembered bool // chosen because it worked in an earlier run
 }

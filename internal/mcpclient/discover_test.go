@@ -302,7 +302,7 @@ func TestProbe(t *testing.T) {
 			marker := filepath.Join(t.TempDir(), "starts")
 			server := stdioServer(t, append(tt.flags, "--marker", marker)...)
 			server.Protocol = tt.protocol
-			s := source(t, server, func(o *Options) { o.Protocols = &memory{known: tt.known} })
+			s := source(t, server, func(o *Options) { o.Memory = &memory{known: Known{Protocol: tt.known}} })
 			tools, _ := discovered(t, s)
 			if r := run(t, tools, "add", `{"a":1,"b":1}`); string(r.Structured) != `{"sum":2}` {
 				t.Errorf("add: %+v", r)

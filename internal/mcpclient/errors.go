@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,10 +10,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
-	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -26,8 +25,6 @@ type ServerError struct {
 	Phase  string // "settings", "start", "initialize", "tools/list", "tools/call", …
 	Reason string
 	Cause  error // may be nil
-
-	hint string // what to do; may be empty
 }
 
 // Error returns one line: the server, the request that failed unless it was the
@@ -46,30 +43,6 @@ func (e *ServerError) Unwrap() []error {
 		return []error{registry.ErrSourceFailed}
 	}
 	return []error{registry.ErrSourceFailed, e.Cause}
-}
-
-// Hint says what to do; "" if that is unknown.
-func (e *ServerError) Hint() string { return e.hint }
-
-// ArgsInCommand splits the command of a server that includes its arguments; ok
-// is false if it does not.
-func ArgsInCommand(server settings.Server) (command string, args []string, ok bool) {
-	words, err := process.Split(server.Command)
-	if err != nil || len(words) < 2 {
-		return "", nil, false
-	}
-	return words[0], append(words[1:], server.Args...), true
-}
-
-// argsHint shows the correct entry for a server with arguments in its command;
-// "" for others.
-func argsHint(server settings.Server) string {
-	command, args, ok := ArgsInCommand(server)
-	list, err := json.Marshal(args)
-	if !ok || err != nil {
-		return ""
-	}
-	return fmt.Sprintf("put the arguments in args: at %s, write command: %s, args: %s", server.Origin, command, list)
 }
 
 // connectTimeoutError is the cause of a connection's deadline.
@@ -160,3 +133,37 @@ func (o *Options) diagnose(severity registry.Severity, code, tool, message, hint
 
 // malformed returns the error for an unusable response.
 func (o *Options) malformed(phase, reason string) error { return o.errorf(phase, nil, reason) }
+
+// codeNoResource is the code for a missing resource, up to revision 2025-11-25.
+const codeNoResource = -32002
+
+// RefusedError reports that a server answered a request with an error. Message
+// is the server's text.
+type RefusedError struct {
+	Server, Request string // Request such as "resources/read"
+	Code            int64
+	Message         string
+}
+
+// Error returns one line: server, request, code, message.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("server %q: %s: MCP error %d: %s", e.Server, e.Request, e.Code, e.Message)
+}
+
+// Missing reports whether err says that a resource does not exist.
+func (e *RefusedError) Missing() bool {
+	return e.Request == "resources/read" && (e.Code == codeNoResource ||
+		e.Code == jsonrpc.CodeInvalidParams && strings.Contains(strings.ToLower(e.Message), "not found"))
+}
+
+// NotOfferedError reports that a server does not declare a capability.
+type NotOfferedError struct{ Server, What string } // What: "prompts" or "resources"
+
+// Error returns one line.
+func (e *NotOfferedError) Error() string {
+	return fmt.Sprintf("server %q offers no %s", e.Server, e.What)
+}
+
+// maxMessage is the maximum length of a displayed server error message, in
+// bytes.
+const maxMessage = 4 << 10

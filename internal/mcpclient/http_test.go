@@ -92,7 +92,7 @@ func TestHTTP(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			web := serve(t, nil, tt.flags...)
-			s := source(t, httpServer(web.URL), func(o *Options) { o.Protocols = &memory{known: tt.known} })
+			s := source(t, httpServer(web.URL), func(o *Options) { o.Memory = &memory{known: Known{Protocol: tt.known}} })
 			tools, diags := discovered(t, s)
 			if len(diags) > 0 {
 				t.Errorf("diagnostics %v", diags)
@@ -142,7 +142,7 @@ func TestSSE(t *testing.T) {
 			case "known":
 				known = "sse"
 			}
-			s := source(t, server, func(o *Options) { o.Protocols = &memory{known: known} })
+			s := source(t, server, func(o *Options) { o.Memory = &memory{known: Known{Protocol: known}} })
 			tools, _ := discovered(t, s)
 			if r := run(t, tools, "echo", `{"text":"over SSE"}`); r.Text() != "over SSE" {
 				t.Errorf("%+v", r)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -29,14 +30,6 @@ type listing struct {
 
 	pages []*reading // of tools
 }
-
-// The lists of a server, each named by the key of its items in a result.
-const (
-	listTools     = "tools"
-	listPrompts   = "prompts"
-	listResources = "resources"
-	listTemplates = "resourceTemplates"
-)
 
 // listMethod returns the method that requests a list.
 func listMethod(key string) string {
@@ -153,4 +146,21 @@ func Filter(s settings.Server) registry.Filter {
 		setting = s.IncludeTools.Entries[0].Origin.String()
 	}
 	return registry.ServerToolsFilter(s.Name, s.IncludeTools.Set, s.IncludeTools.Sourced(), s.ExcludeTools.Sourced(), setting)
+}
+
+// definitions returns an iterator over the indexes and definitions of all
+// items.
+func (l *listing) definitions() iter.Seq2[int, *definition] {
+	return func(yield func(int, *definition) bool) {
+		i := 0
+		for _, page := range l.pages {
+			page.Wait()
+			for j := range page.definitions {
+				if i == len(l.items) || !yield(i, &page.definitions[j]) {
+					return
+				}
+				i++
+			}
+		}
+	}
 }

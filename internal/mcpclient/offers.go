@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -20,14 +23,6 @@ type Prompt struct {
 	Arguments   []PromptArgument `json:"arguments,omitempty"`
 	Icons       json.RawMessage  `json:"icons,omitempty"`
 	Meta        json.RawMessage  `json:"_meta,omitempty"`
-}
-
-// PromptArgument is one argument of a prompt. All arguments are text.
-type PromptArgument struct {
-	Name        string `json:"name"`
-	Title       string `json:"title,omitempty"`
-	Description string `json:"description,omitempty"`
-	Required    bool   `json:"required,omitempty"`
 }
 
 // Resource is a resource of a server.
@@ -129,19 +124,6 @@ func (s *Source) openOffers(ctx context.Context, what string) (context.Context, 
 	return ctx, o, nil
 }
 
-// offers reports whether the server declares the capability what: prompts,
-// resources or completions.
-func (c *session) offers(what string) bool {
-	caps := c.wire.Server().Capabilities
-	switch what {
-	case "prompts":
-		return caps.Prompts != nil
-	case "completions":
-		return caps.Completions != nil
-	}
-	return what == "resources" && caps.Resources != nil
-}
-
 // offered lists all pages of one kind. On failure it sets o.err.
 func offered[T any](ctx context.Context, o *offers, key string, usable func(*T) bool) []T {
 	s := o.source
@@ -166,4 +148,22 @@ func offered[T any](ctx context.Context, o *offers, key string, usable func(*T) 
 		out = append(out, item)
 	}
 	return out
+}
+
+// Complete connects to the server and requests completions for an argument of a
+// prompt or of a template (completion/complete). Errors are those of
+// ReadResource.
+func (s *Source) Complete(ctx context.Context, params *mcp.CompleteParams) (*mcp.CompleteResult, error) {
+	sent := *params
+	sent.Meta = nil // it belongs to the client's request
+	request := &request{method: "completion/complete", asked: ask.NewRequest(ctx, "completion"), params: &sent}
+	raw, err := s.requests.fetch(ctx, request, "completions")
+	if err != nil {
+		return nil, err
+	}
+	var result mcp.CompleteResult
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return nil, s.opts.malformed(request.method, "its answer is malformed: "+err.Error())
+	}
+	return &result, nil
 }

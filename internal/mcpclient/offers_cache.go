@@ -8,20 +8,6 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// Offer is a prompt or a resource of a server, reduced to the fields that
-// completion shows. The texts are the server's.
-type Offer struct {
-	Name        string           `json:"name"` // the URI of a resource
-	Description string           `json:"description,omitempty"`
-	Arguments   []PromptArgument `json:"arguments,omitempty"` // of a prompt
-}
-
-// Kinds of an [Offer].
-const (
-	OfferPrompts   = listPrompts
-	OfferResources = listResources
-)
-
 // Limits on what is stored for completion. The rest is omitted.
 const (
 	maxOffers           = 500
@@ -32,7 +18,7 @@ const (
 
 // storeOffers stores the prompts or the resources that the server has just listed.
 func (ls *lister) storeOffers(ctx context.Context, kind string, items []json.RawMessage) {
-	if ls.opts.Listings == nil || kind == listTemplates {
+	if kind == listTemplates {
 		return
 	}
 	offers := []Offer{}
@@ -58,7 +44,7 @@ func (ls *lister) storeOffers(ctx context.Context, kind string, items []json.Raw
 			offers = append(offers, o)
 		}
 	}
-	ls.opts.Listings.SaveOffers(ctx, kind, offers)
+	ls.opts.Memory.Save(ctx, Known{Offers: map[string][]Offer{kind: offers}})
 }
 
 func clipOffer(description string) string {

@@ -28,13 +28,15 @@ type Options struct {
 	ProjectRoot string   // absolute; a relative cwd starts there
 	Workspace   string   // absolute; the only root of servers, "" = none
 	Environ     []string // our own environment, "K=V"; a server gets a part of it
+	Extra       []string // variables that a stdio server gets in any case, "K=V"
 	Version     string   // of toolreg, for servers; "" = "dev"
 
 	// ConnectTimeout replaces Server.ConnectTimeout when it is not 0. It covers
 	// start, handshake and listing together.
 	ConnectTimeout time.Duration
 
-	Remembered
+	// Memory remembers the server from run to run. nil: nothing is remembered.
+	Memory Memory
 
 	// Counts makes Discover count prompts and resources too, which costs a
 	// request for each page of them.
@@ -69,14 +71,6 @@ type Options struct {
 
 	// Logging configures the log messages that servers send over the protocol.
 	Logging
-}
-
-// Remembered holds what earlier runs learned about the server. A nil field
-// remembers nothing.
-type Remembered struct {
-	Protocols Protocols // how the server was reached, which saves the probe
-	Failures  Failures  // that it failed recently
-	Listings  Listings  // what it listed
 }
 
 // Logging selects the log messages of a server and receives them.
@@ -127,3 +121,6 @@ func (o *Options) log() *slog.Logger {
 	}
 	return o.Logger.With("server", o.Server.Name)
 }
+
+// Change is a change reported by a server.
+type Change = wire.Change

@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"sync"
 	"time"
@@ -17,11 +18,11 @@ type pool struct {
 	opts      *Options
 	status    *status
 	opened    func(context.Context, *session) // called with each new session
+	restarts  restarts
 
 	mu         sync.Mutex
 	sessions   map[any]*session                // keyed by owner; nil is the shared session
 	connecting map[any]chan struct{}           // keyed by owner; closed when connecting has succeeded or failed
-	failures   map[any]failures                // keyed by owner
 	closed     bool                            // close was called
 	cancels    map[int]context.CancelCauseFunc // for the connections in progress
 	attempts   int                             // number of attempts so far
@@ -75,11 +76,11 @@ func (p *pool) get(ctx context.Context) (*session, error) {
 	case several > maxOwners:
 		return nil, p.opts.errorf("start", nil, fmt.Sprintf("more than %d clients have a process of their own (perClient)", maxOwners))
 	}
-	if err := p.paused(owner); err != nil {
+	if err := p.restarts.paused(owner); err != nil {
 		return nil, err
 	}
 	if sess, err = p.open(ctx); err != nil {
-		p.failedNow(ctx, err)
+		p.restarts.failedNow(ctx, err)
 	}
 	return sess, err
 }
@@ -101,9 +102,7 @@ func (p *pool) open(ctx context.Context) (*session, error) {
 	}
 	p.sessions[p.opts.owner(ctx)], sess.used = sess, time.Now()
 	p.mu.Unlock()
-	if p.opts.Protocols != nil {
-		p.opts.Protocols.SaveProtocol(ctx, sess.generation())
-	}
+	p.connector.reached(ctx, sess.generation())
 	p.opened(ctx, sess)
 	return sess, nil
 }
@@ -191,4 +190,48 @@ func (p *pool) close() {
 		ending.Go(sess.end)
 	}
 	ending.Wait()
+}
+
+// lost ends what is left of a session and removes it.
+func (p *pool) lost(owner any, sess *session) {
+	if at, died := sess.died(); died {
+		how := sess.ending(io.EOF)
+		p.opts.log().Warn("the server ended", "how", how)
+		p.restarts.failed(owner, at, p.opts.errorf("start", nil, how))
+		sess.endWith(io.EOF) // the error of its calls, too
+	}
+	sess.end()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.sessions, owner)
+}
+
+// connectAlone waits until no other call is connecting for the same owner.
+// Different owners do not wait for each other.
+func (p *pool) connectAlone(ctx context.Context, owner any) (done func(), err error) {
+	for {
+		p.mu.Lock()
+		other := p.connecting[owner]
+		if other == nil {
+			break
+		}
+		p.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	defer p.mu.Unlock()
+	if p.connecting == nil {
+		p.connecting = map[any]chan struct{}{}
+	}
+	over := make(chan struct{})
+	p.connecting[owner] = over
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.connecting, owner)
+		close(over)
+	}, nil
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -15,36 +13,6 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 )
-
-// codeNoResource is the code for a missing resource, up to revision 2025-11-25.
-const codeNoResource = -32002
-
-// RefusedError reports that a server answered a request with an error. Message
-// is the server's text.
-type RefusedError struct {
-	Server, Request string // Request such as "resources/read"
-	Code            int64
-	Message         string
-}
-
-// Error returns one line: server, request, code, message.
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("server %q: %s: MCP error %d: %s", e.Server, e.Request, e.Code, e.Message)
-}
-
-// NotOfferedError reports that a server does not declare a capability.
-type NotOfferedError struct{ Server, What string } // What: "prompts" or "resources"
-
-// Error returns one line.
-func (e *NotOfferedError) Error() string {
-	return fmt.Sprintf("server %q offers no %s", e.Server, e.What)
-}
-
-// Missing reports whether err says that a resource does not exist.
-func (e *RefusedError) Missing() bool {
-	return e.Request == "resources/read" && (e.Code == codeNoResource ||
-		e.Code == jsonrpc.CodeInvalidParams && strings.Contains(strings.ToLower(e.Message), "not found"))
-}
 
 // Reading is the server's response to reading a URI: one or more contents.
 type Reading struct {

@@ -82,13 +82,13 @@ func (q *requester) answerError(ctx context.Context, sess *session, method strin
 	return q.opts.errorf(method, err, sess.failure(err))
 }
 
-// do sends a request. If the server has forgotten the session and refuses the request for
-// that reason, do sends it once more over a new session. It returns the session used
-// last.
+// do sends a request. If the session ended before, or the server has forgotten it and
+// refuses the request for that reason, do sends the request over a new session, once. It
+// returns the session used last.
 func (q *requester) do(ctx context.Context, sess *session, r *request) (json.RawMessage, *session, error) {
 	raw, err := q.doOn(ctx, sess, r)
 	lost, missing := errors.AsType[*wire.SessionLostError](err)
-	if missing && lost.MayHaveRun || !missing && !errors.Is(err, errIdled) {
+	if missing && lost.MayHaveRun || !missing && !errors.Is(err, errEnded) {
 		return raw, sess, err
 	}
 	sess.endWith(&wire.SessionLostError{MayHaveRun: true}) // for the other requests running in it

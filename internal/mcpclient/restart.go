@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
@@ -26,47 +26,55 @@ type failures struct {
 	last  error
 }
 
+// restarts decides when a server that failed may be started again. It is safe for
+// concurrent use.
+type restarts struct {
+	opts     *Options
+	mu       sync.Mutex
+	failures map[any]failures // keyed by owner
+}
+
 // failed records a failure of an owner's process at the given time. The first
 // restart is immediate: a server that fails once a day should not be noticed.
-func (p *pool) failed(owner any, at time.Time, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.failures == nil {
-		p.failures = map[any]failures{}
+func (r *restarts) failed(owner any, at time.Time, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failures == nil {
+		r.failures = map[any]failures{}
 	}
-	maps.DeleteFunc(p.failures, func(_ any, f failures) bool { return time.Since(f.next) > maxPause }) // of clients that are gone
-	f := p.failures[owner]
+	maps.DeleteFunc(r.failures, func(_ any, f failures) bool { return time.Since(f.next) > maxPause }) // of clients that are gone
+	f := r.failures[owner]
 	f.count++
 	f.next, f.last = at, err
 	if f.count > 1 {
 		f.next = at.Add(min(firstPause<<min(f.count-2, 10), maxPause))
 	}
-	p.failures[owner] = f
+	r.failures[owner] = f
 }
 
 // failedNow records a failure for the owner of ctx. A canceled call does not count as a
 // server failure.
-func (p *pool) failedNow(ctx context.Context, err error) {
+func (r *restarts) failedNow(ctx context.Context, err error) {
 	if !errors.Is(context.Cause(ctx), context.Canceled) && !errors.Is(err, wire.ErrClosed) {
-		p.failed(p.opts.owner(ctx), time.Now(), err)
+		r.failed(r.opts.owner(ctx), time.Now(), err)
 	}
 }
 
 // answered records that an owner's process works.
-func (p *pool) answered(ctx context.Context) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.failures) > 0 {
-		delete(p.failures, p.opts.owner(ctx))
+func (r *restarts) answered(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.failures) > 0 {
+		delete(r.failures, r.opts.owner(ctx))
 	}
 }
 
 // paused returns an error as long as a server that keeps failing must not be
 // started.
-func (p *pool) paused(owner any) error {
-	p.mu.Lock()
-	f := p.failures[owner]
-	p.mu.Unlock()
+func (r *restarts) paused(owner any) error {
+	r.mu.Lock()
+	f := r.failures[owner]
+	r.mu.Unlock()
 	left := time.Until(f.next)
 	if left <= 0 {
 		return nil
@@ -75,49 +83,5 @@ func (p *pool) paused(owner any) error {
 	if last, ok := errors.AsType[*ServerError](f.last); ok {
 		reason = last.Reason + "; " + reason
 	}
-	return p.opts.errorf("start", f.last, reason)
-}
-
-// lost ends what is left of a session and removes it.
-func (p *pool) lost(owner any, sess *session) {
-	if at, died := sess.died(); died {
-		how := sess.ending(io.EOF)
-		p.opts.log().Warn("the server ended", "how", how)
-		p.failed(owner, at, p.opts.errorf("start", nil, how))
-		sess.endWith(io.EOF) // the error of its calls, too
-	}
-	sess.end()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.sessions, owner)
-}
-
-// connectAlone waits until no other call is connecting for the same owner.
-// Different owners do not wait for each other.
-func (p *pool) connectAlone(ctx context.Context, owner any) (done func(), err error) {
-	for {
-		p.mu.Lock()
-		other := p.connecting[owner]
-		if other == nil {
-			break
-		}
-		p.mu.Unlock()
-		select {
-		case <-other:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-	defer p.mu.Unlock()
-	if p.connecting == nil {
-		p.connecting = map[any]chan struct{}{}
-	}
-	over := make(chan struct{})
-	p.connecting[owner] = over
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.connecting, owner)
-		close(over)
-	}, nil
+	return r.opts.errorf("start", f.last, reason)
 }

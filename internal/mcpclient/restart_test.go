@@ -31,16 +31,16 @@ func TestRestartWithPauses(t *testing.T) {
 			t.Fatalf("a call that ends the server: %v", err)
 		}
 	}
-	s.pool.mu.Lock()
-	s.pool.failures[nil] = failures{count: 9, next: time.Now()}
-	s.pool.mu.Unlock()
+	s.pool.restarts.mu.Lock()
+	s.pool.restarts.failures[nil] = failures{count: 9, next: time.Now()}
+	s.pool.restarts.mu.Unlock()
 	err := call("echo", `{"text":"x"}`)
 	if err == nil || !errors.Is(err, registry.ErrSourceFailed) || !strings.Contains(err.Error(), "it failed 10 times in a row; the first call in ") {
 		t.Errorf("during the pause: %v", err)
 	}
-	s.pool.mu.Lock()
-	s.pool.failures[nil] = failures{count: 10, next: time.Now()} // the pause is over
-	s.pool.mu.Unlock()
+	s.pool.restarts.mu.Lock()
+	s.pool.restarts.failures[nil] = failures{count: 10, next: time.Now()} // the pause is over
+	s.pool.restarts.mu.Unlock()
 	if err := call("echo", `{"text":"x"}`); err != nil {
 		t.Errorf("after the pause: %v", err)
 	}
@@ -58,16 +58,16 @@ func TestPauses(t *testing.T) {
 		s := New(Options{Server: settings.Server{Name: "x"}})
 		for _, want := range []time.Duration{0, 1, 2, 4, 8, 16, 30, 30} {
 			now := time.Now()
-			s.pool.failed("a", now, nil)
-			if got := s.pool.failures["a"].next.Sub(now); got != want*time.Second {
+			s.pool.restarts.failed("a", now, nil)
+			if got := s.pool.restarts.failures["a"].next.Sub(now); got != want*time.Second {
 				t.Errorf("pause %s, want %d s", got, want)
 			}
 		}
-		if s.pool.paused("a") == nil || s.pool.paused("b") != nil {
+		if s.pool.restarts.paused("a") == nil || s.pool.restarts.paused("b") != nil {
 			t.Error("a pause is not that of its owner alone")
 		}
 		time.Sleep(maxPause)
-		if err := s.pool.paused("a"); err != nil {
+		if err := s.pool.restarts.paused("a"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -102,4 +102,21 @@ func TestConnectAlone(t *testing.T) {
 	})
 	done()
 	next.Wait()
+}
+
+// A call whose session ends before it is sent is made over a new session: it cannot have
+// run.
+func TestCallOfEndedSessionIsMadeOverANewOne(t *testing.T) {
+	s := source(t, stdioServer(t))
+	discovered(t, s)
+	old, err := s.pool.live(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.end()
+	r := &request{method: "tools/call", name: "echo", params: map[string]any{"name": "echo", "arguments": map[string]any{"text": "hello"}}}
+	raw, used, err := s.requests.do(t.Context(), old, r)
+	if err != nil || !strings.Contains(string(raw), "hello") || used == old {
+		t.Errorf("got %s, %v, over the old session: %t", raw, err, used == old)
+	}
 }

@@ -20,6 +20,20 @@ const (
 	maxEnd = 2 * time.Second
 )
 
+// The names of the transports in Info.
+const (
+	transportStdio = "stdio"
+	transportHTTP  = "http"
+	transportSSE   = "sse"
+)
+
+// The generations of the protocol, as Info.Protocol and [Known] name them.
+const (
+	knownLegacy = "legacy"
+	knownModern = "modern"
+	knownSSE    = "sse"
+)
+
 // session is one connection to a server, from start to end: the protocol session, its
 // transport, and its usage.
 type session struct {
@@ -49,7 +63,7 @@ type usage struct {
 // hasParamHeaders reports whether params may have to be repeated in HTTP headers.
 func (c *session) hasParamHeaders() bool { return c.transport == transportHTTP && c.wire.Modern() }
 
-// generation returns the value that Protocols should remember for later runs.
+// generation returns how the server was reached, as in [Known].
 func (c *session) generation() string {
 	switch {
 	case c.transport == transportSSE:
@@ -60,13 +74,13 @@ func (c *session) generation() string {
 	return knownLegacy
 }
 
-// begin registers a call, so that end can cancel it. If the error is errIdled,
+// begin registers a call, so that end can cancel it. If the error is errEnded,
 // the call has to be made over a new session.
 func (c *session) begin(ctx context.Context) (context.Context, func(), error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.idled {
-		return nil, nil, errIdled
+	if c.idled || c.ended {
+		return nil, nil, errEnded
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.serial++
@@ -84,9 +98,9 @@ func (c *session) begin(ctx context.Context) (context.Context, func(), error) {
 	}, nil
 }
 
-// errIdled reports that the session was closed before the call because it was
-// unused.
-var errIdled = errors.New("the session was closed because it was not used")
+// errEnded reports that the session was ended before the call was sent: it was unused, or
+// another call found that its server had exited.
+var errEnded = errors.New("the session ended before the call")
 
 // idle reports whether the session was unused for d. If so, no more calls can
 // begin.
@@ -148,4 +162,17 @@ func (c *session) close(cause error) {
 	if c.http != nil {
 		c.http.CloseIdleConnections()
 	}
+}
+
+// offers reports whether the server declares the capability what: prompts,
+// resources or completions.
+func (c *session) offers(what string) bool {
+	caps := c.wire.Server().Capabilities
+	switch what {
+	case "prompts":
+		return caps.Prompts != nil
+	case "completions":
+		return caps.Completions != nil
+	}
+	return what == "resources" && caps.Resources != nil
 }

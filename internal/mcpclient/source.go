@@ -3,8 +3,10 @@ package mcpclient
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Source is one MCP server as a source of tools. It implements
@@ -36,6 +39,9 @@ type Source struct {
 // New returns a Source that has started nothing yet.
 func New(opts Options) *Source {
 	opts.Limits = opts.Limits.withDefaults()
+	if opts.Memory == nil {
+		opts.Memory = noMemory{}
+	}
 	asker := ask.New(ask.Options{
 		Callbacks: opts.Callbacks, Server: opts.Server.Name, Workspace: opts.Workspace,
 		MaxSamples: opts.Limits.Samples, MaxParams: opts.Limits.Frame, Logger: opts.log(),
@@ -47,10 +53,10 @@ func New(opts Options) *Source {
 		State:     StateDisconnected,
 		Origin:    opts.Server.Origin.String(),
 	}}
-	s.pool = &pool{opts: &opts, status: s.status, opened: s.opened}
+	s.pool = &pool{opts: &opts, status: s.status, opened: s.opened, restarts: restarts{opts: &opts}}
 	s.requests = &requester{opts: &opts, asker: asker, pool: s.pool}
 	s.subscriptions = &subscriptions{requests: s.requests}
-	s.pool.connector = connector{opts: &opts, asker: asker, changed: s.subscriptions.report}
+	s.pool.connector.dialer = dialer{opts: &opts, asker: asker, changed: s.subscriptions.report}
 	s.lists = &lister{opts: &opts, pool: s.pool}
 	return s
 }
@@ -71,7 +77,7 @@ func (s *Source) opened(ctx context.Context, sess *session) {
 func (s *Source) Name() string { return registry.MCPPrefix + s.opts.Server.Name }
 
 // Discover connects to the server and lists its tools, both within the connect timeout. The first
-// call may use a stored listing instead (Options.Listings); later calls always ask the server. A
+// call may use a stored listing instead (Options.Memory); later calls always ask the server. A
 // server that the settings disable is not connected and has no tools. The error is a *ServerError,
 // or a *settings.Error if the entry is invalid; if ctx ended first, it wraps the cause of ctx.
 func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
@@ -85,33 +91,24 @@ func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 	s.discovered = true
 	s.mu.Unlock()
 	if !again && s.opts.Server.Err == nil {
-		tools, diags, ok, err := s.loadListing(ctx)
-		if err != nil {
+		switch known, err := s.opts.Memory.Load(ctx); {
+		case err != nil:
+			err = s.opts.errorf("cache", err, err.Error())
 			s.status.set(StateFailed, err)
 			return nil, nil, err
-		}
-		if ok {
+		case known.Listing != nil:
+			tools, diags := s.fromListing(known.Listing)
 			return tools, diags, nil
-		}
-		if err := s.recentFailure(ctx); err != nil {
-			s.status.set(failedState(err), err)
-			return nil, nil, err
+		case known.Failure != nil:
+			s.status.set(failedState(known.Failure), known.Failure)
+			return nil, nil, known.Failure
 		}
 	}
 	tools, diags, err := s.connectAndList(ctx)
-	if s.opts.Failures != nil && s.opts.Server.Err == nil && ctx.Err() == nil && !errors.Is(err, wire.ErrClosed) {
-		s.opts.Failures.SaveFailure(ctx, err)
+	if err != nil && s.opts.Server.Err == nil && ctx.Err() == nil && !errors.Is(err, wire.ErrClosed) {
+		s.opts.Memory.Save(ctx, Known{Failure: err})
 	}
 	return tools, diags, err
-}
-
-// recentFailure returns how the server failed in an earlier run, or nil if it
-// should be asked.
-func (s *Source) recentFailure(ctx context.Context) error {
-	if s.opts.Failures == nil {
-		return nil
-	}
-	return s.opts.Failures.LoadFailure(ctx)
 }
 
 // connectAndList connects to the server and lists its tools.
@@ -135,7 +132,7 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 			s.status.set(failedState(err), err)
 			sess.end()
 		}
-		s.pool.failedNow(ctx, err)
+		s.pool.restarts.failedNow(ctx, err)
 		return nil, nil, err
 	}
 	sess.limit.Store(s.opts.Limits.result())
@@ -158,7 +155,7 @@ func (s *Source) discover(ctx context.Context, sess *session) (*session, []regis
 			return sess, nil, nil, err
 		}
 	}
-	tools, diags := s.tools(l, sess.hasParamHeaders())
+	tools, diags := s.requests.tools(l, sess.hasParamHeaders())
 	counted := s.opts.Counts
 	if counted {
 		var failed []registry.Diagnostic
@@ -210,14 +207,14 @@ func (s *Source) Info() Info {
 func (s *Source) Retry(ctx context.Context) error {
 	ctx, stop := s.pool.deadline(caller.With(ctx, nil))
 	defer stop()
-	err := s.pool.paused(nil)
+	err := s.pool.restarts.paused(nil)
 	if err == nil {
 		_, err = s.pool.get(ctx)
 	}
 	if err == nil {
 		return nil
 	}
-	err = cmp.Or(s.pool.paused(nil), err)
+	err = cmp.Or(s.pool.restarts.paused(nil), err)
 	s.status.set(failedState(err), err)
 	return err
 }
@@ -231,7 +228,7 @@ func (s *Source) Lost() bool {
 
 // Paused reports whether the server must not be started yet because it failed
 // several times in a row.
-func (s *Source) Paused() bool { return s.pool.paused(nil) != nil }
+func (s *Source) Paused() bool { return s.pool.restarts.paused(nil) != nil }
 
 // CloseIdle ends the sessions that were unused for d, except the shared one if it has
 // subscriptions, and the sessions of owners that are gone. The next call starts the server
@@ -246,6 +243,99 @@ func (s *Source) Close() error {
 	s.pool.close()
 	if s.status.get().State == StateConnected {
 		s.status.set(StateDisconnected, nil)
+	}
+	return nil
+}
+
+// Follow makes the shared process of the server call changed for every change that it
+// reports: of its lists, and of the resources passed to [Source.Subscribe]. A
+// restarted server may have other tools, so a restart is reported as a change too.
+// changed is called from any goroutine and must return at once. Call Follow before
+// Discover.
+func (s *Source) Follow(changed func(Change)) { s.subscriptions.follow(changed) }
+
+// Subscribe asks the shared process of the server to report changes of a resource until
+// [Source.Unsubscribe] is called; a process that is started later is asked too. Errors
+// are those of ReadResource.
+func (s *Source) Subscribe(ctx context.Context, uri string) error {
+	return s.subscriptions.add(ctx, uri)
+}
+
+// Unsubscribe ends a subscription made by [Source.Subscribe]. It does not start
+// the server.
+func (s *Source) Unsubscribe(ctx context.Context, uri string) error {
+	return s.subscriptions.remove(ctx, uri)
+}
+
+// fromListing creates tools from a stored listing, as if the server had just sent it.
+func (s *Source) fromListing(l *Listing) ([]registry.Tool, []registry.Diagnostic) {
+	items := make([]json.RawMessage, len(l.Tools))
+	for i, item := range l.Tools {
+		items[i] = item
+	}
+	headers := l.Facts.Transport == transportHTTP && l.Facts.ProtocolVersion >= wire.FirstModern
+	tools, diags := s.requests.tools(listing{items: items, cut: l.Facts.Cut, loop: l.Facts.Loop}, headers)
+	for i := range tools {
+		tools[i].Run = s.confirmed(tools[i])
+	}
+	s.status.update(func(i *Info) {
+		i.State, i.Tools, i.CachedAt = StateCached, usable(tools), &l.ListedAt
+		i.Transport, i.ProtocolVersion = l.Facts.Transport, l.Facts.ProtocolVersion
+		i.ServerInfo, i.Instructions = l.Facts.ServerInfo, l.Facts.Instructions
+		i.Prompts, i.Resources = l.Facts.Prompts, l.Facts.Resources
+	})
+	return tools, diags
+}
+
+// storeListing stores what the server listed.
+func (s *Source) storeListing(ctx context.Context, l listing, tools []registry.Tool, counted bool) {
+	s.mu.Lock()
+	s.listed = tools
+	s.mu.Unlock()
+	info := s.status.get()
+	out := &Listing{Tools: make([][]byte, len(l.items)), Facts: Facts{Cut: l.cut, Loop: l.loop, Transport: info.Transport,
+		ProtocolVersion: info.ProtocolVersion, ServerInfo: info.ServerInfo, Instructions: info.Instructions, Counted: counted}}
+	if counted {
+		out.Facts.Prompts, out.Facts.Resources = info.Prompts, info.Resources
+	}
+	for i, item := range l.items {
+		out.Tools[i] = item
+	}
+	s.opts.Memory.Save(ctx, Known{Listing: out})
+}
+
+// errOutdated reports that a call was not made because its tool is not the one
+// that the decision was about.
+var errOutdated = errors.New("the server's definition of it differs from the cached one")
+
+// confirmed runs a tool of a stored listing after checking that the server still
+// defines it the same way: decisions and approvals apply only to that
+// definition. Callers usually renew the listing first; this covers those that
+// did not.
+func (s *Source) confirmed(t registry.Tool) func(context.Context, registry.Call) (registry.Result, error) {
+	return func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		if err := s.confirm(ctx, &t); err != nil {
+			return registry.Result{}, err
+		}
+		return t.Run(ctx, call)
+	}
+}
+
+func (s *Source) confirm(ctx context.Context, t *registry.Tool) error {
+	s.confirming.Lock()
+	defer s.confirming.Unlock()
+	s.mu.Lock()
+	listed := s.listed
+	s.mu.Unlock()
+	if listed == nil {
+		var err error
+		if listed, _, err = s.connectAndList(ctx); err != nil {
+			return err
+		}
+	}
+	i := slices.IndexFunc(listed, func(now registry.Tool) bool { return now.ServerTool == t.ServerTool })
+	if i < 0 || listed[i].Fingerprint() != t.Fingerprint() {
+		return s.opts.errorf("tools/call", errOutdated, fmt.Sprintf("tool %s was not called: %s", text.Quote(t.ServerTool), errOutdated))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
@@ -12,49 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 )
-
-// Complete connects to the server and requests completions for an argument of a
-// prompt or of a template (completion/complete). Errors are those of
-// ReadResource.
-func (s *Source) Complete(ctx context.Context, params *mcp.CompleteParams) (*mcp.CompleteResult, error) {
-	sent := *params
-	sent.Meta = nil // it belongs to the client's request
-	request := &request{method: "completion/complete", asked: ask.NewRequest(ctx, "completion"), params: &sent}
-	raw, err := s.requests.fetch(ctx, request, "completions")
-	if err != nil {
-		return nil, err
-	}
-	var result mcp.CompleteResult
-	if err := json.Unmarshal(raw, &result); err != nil {
-		return nil, s.opts.malformed(request.method, "its answer is malformed: "+err.Error())
-	}
-	return &result, nil
-}
-
-// Change is a change reported by a server.
-type Change = wire.Change
-
-// Follow makes the shared process of the server call changed for every change that it
-// reports: of its lists, and of the resources passed to [Source.Subscribe]. A
-// restarted server may have other tools, so a restart is reported as a change too.
-// changed is called from any goroutine and must return at once. Call Follow before
-// Discover.
-func (s *Source) Follow(changed func(Change)) { s.subscriptions.follow(changed) }
-
-// Subscribe asks the shared process of the server to report changes of a resource until
-// [Source.Unsubscribe] is called; a process that is started later is asked too. Errors
-// are those of ReadResource.
-func (s *Source) Subscribe(ctx context.Context, uri string) error {
-	return s.subscriptions.add(ctx, uri)
-}
-
-// Unsubscribe ends a subscription made by [Source.Subscribe]. It does not start
-// the server.
-func (s *Source) Unsubscribe(ctx context.Context, uri string) error {
-	return s.subscriptions.remove(ctx, uri)
-}
 
 // subscriptions are the changes that the shared session of a server has to
 // report.

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
-	"sync"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
@@ -16,151 +14,10 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// errNeedsTask reports a tool that its server runs only as a task (revision
-// 2025-11-25, tasks, which is experimental).
-var errNeedsTask = errors.New("it requires MCP tasks, which toolreg does not support")
-
-// noParams is the input schema of a tool that does not declare one.
-const noParams = `{"type":"object","properties":{}}`
-
-// reading holds the definitions of a page, which are complete after Wait.
-type reading struct {
-	sync.WaitGroup
-	definitions []definition
-}
-
-// definition is a listed tool, or the reason why it cannot be used.
-type definition struct {
-	registry.Definition
-	err error
-}
-
-// read reads the definitions of a page, in the background if the page is large.
-func (o *Options) read(items []json.RawMessage) *reading {
-	r := &reading{definitions: make([]definition, len(items))}
-	some := func(from, to int) {
-		for i := from; i < to; i++ {
-			d := &r.definitions[i]
-			d.Definition, d.err = o.definition(items[i])
-		}
-	}
-	const share = 64
-	if len(items) <= share {
-		some(0, len(items))
-		return r
-	}
-	for from := 0; from < len(items); from += share {
-		r.Go(func() { some(from, min(from+share, len(items))) })
-	}
-	return r
-}
-
-// definitions returns an iterator over the indexes and definitions of all
-// items.
-func (l *listing) definitions() iter.Seq2[int, *definition] {
-	return func(yield func(int, *definition) bool) {
-		i := 0
-		for _, page := range l.pages {
-			page.Wait()
-			for j := range page.definitions {
-				if i == len(l.items) || !yield(i, &page.definitions[j]) {
-					return
-				}
-				i++
-			}
-		}
-	}
-}
-
-// definition reads one element of a tools/list result (revision 2025-11-25). If
-// it returns an error, the Definition has the name of the tool, if known.
-func (o *Options) definition(raw json.RawMessage) (registry.Definition, error) {
-	d := registry.Definition{Source: registry.MCPPrefix + o.Server.Name, Server: o.Server.Name, Category: registry.CategoryOther, OutputMarkdown: true}
-	if jsonx.KindOf(raw) != jsonx.Object {
-		return d, errors.New("it is not an object")
-	}
-	var name, description json.RawMessage
-	for key, value := range jsonx.Members(raw) {
-		if jsonx.IsNull(value) {
-			continue
-		}
-		switch key {
-		case "name":
-			name = value
-		case "description":
-			description = value
-		case "inputSchema":
-			d.InputSchema = value
-		case "outputSchema":
-			d.OutputSchema = value
-		case "annotations":
-			d.Annotations = value
-		default:
-			o.keepField(&d.MCP, key, value)
-		}
-	}
-	var ok bool
-	if d.ServerTool, ok = jsonx.Text(name); !ok || d.ServerTool == "" {
-		return d, errors.New("it has no name")
-	}
-	d.Name = registry.ValidName(d.ServerTool)
-	d.DisplayName = fmt.Sprintf("%s (%s MCP Server)", d.ServerTool, d.Server)
-	if key, twice := jsonx.DuplicateKey(raw); twice {
-		return d, fmt.Errorf("its definition repeats the key %s", text.Quote(key))
-	}
-	if description != nil {
-		if d.Description, ok = jsonx.Text(description); !ok {
-			return d, errors.New("its description is not a string")
-		}
-	}
-	if d.InputSchema == nil {
-		d.InputSchema = json.RawMessage(noParams)
-	}
-	if support, _ := jsonx.Text(jsonx.Get(d.MCP.Execution, "taskSupport")); support == "required" {
-		return d, errNeedsTask
-	}
-	return d, o.checkParts(&d)
-}
-
-// keepField keeps a field that toolreg only passes on. A malformed one is
-// dropped, because it is not a reason to reject the tool.
-func (o *Options) keepField(f *registry.MCPFields, key string, value json.RawMessage) {
-	kind := jsonx.KindOf(value)
-	switch {
-	case int64(len(value)) > o.Limits.Schema:
-	case key == "title":
-		f.Title, _ = jsonx.Text(value)
-	case key == "icons" && kind == jsonx.Array:
-		f.Icons = value
-	case key == "execution" && kind == jsonx.Object:
-		f.Execution = value
-	case key == "_meta" && kind == jsonx.Object:
-		f.Meta = value
-	}
-}
-
-// checkParts checks the parts that are kept as sent.
-func (o *Options) checkParts(d *registry.Definition) error {
-	for _, part := range []struct {
-		name string
-		raw  *json.RawMessage
-	}{{"inputSchema", &d.InputSchema}, {"outputSchema", &d.OutputSchema}, {"annotations", &d.Annotations}} {
-		switch {
-		case *part.raw == nil:
-			continue
-		case jsonx.KindOf(*part.raw) != jsonx.Object:
-			return fmt.Errorf("its %s is not an object", part.name)
-		case int64(len(*part.raw)) > o.Limits.Schema:
-			return fmt.Errorf("its %s has %d bytes, but the limit is %d (limits.schema)", part.name, len(*part.raw), o.Limits.Schema)
-		}
-	}
-	return nil
-}
-
 // tools converts listed tools to registry tools. A tool that cannot be used
 // gets a diagnostic, and is quarantined if its name is unique. headers reports
 // whether params may have to be sent in HTTP headers.
-func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Diagnostic) {
+func (q *requester) tools(l listing, headers bool) ([]registry.Tool, []registry.Diagnostic) {
 	tools := make([]registry.Tool, 0, len(l.items))
 	var diags []registry.Diagnostic
 	if l.cut != "" {
@@ -168,12 +25,12 @@ func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Dia
 		if l.loop {
 			severity = registry.SeverityError
 		}
-		diags = append(diags, s.opts.diagnose(severity, "listing_cut", "", "tools/list: "+l.cut, ""))
+		diags = append(diags, q.opts.diagnose(severity, "listing_cut", "", "tools/list: "+l.cut, ""))
 	}
-	identity := identityOf(s.opts.Server)
+	identity := identityOf(q.opts.Server)
 	seen := make(map[string]bool, len(l.items))
 	if l.pages == nil { // it did not come from a server
-		l.pages = []*reading{s.opts.read(l.items)}
+		l.pages = []*reading{q.opts.read(l.items)}
 	}
 	for i, listed := range l.definitions() {
 		d, err := listed.Definition, listed.err
@@ -181,31 +38,31 @@ func (s *Source) tools(l listing, headers bool) ([]registry.Tool, []registry.Dia
 			err = wire.CheckParamHeaders(d.InputSchema)
 		}
 		if err != nil && d.Name != "" && !seen[d.ServerTool] {
-			tools = append(tools, s.quarantined(d, identity, err))
+			tools = append(tools, q.quarantined(d, identity, err))
 		}
 		switch {
 		case errors.Is(err, errNeedsTask):
-			diags = append(diags, s.opts.diagnose(registry.SeverityInfo, "tool_needs_task", d.Name, fmt.Sprintf("tool %s was left out: %v", text.Quote(d.ServerTool), err), ""))
+			diags = append(diags, q.opts.diagnose(registry.SeverityInfo, "tool_needs_task", d.Name, fmt.Sprintf("tool %s was left out: %v", text.Quote(d.ServerTool), err), ""))
 			continue
 		case err != nil:
-			diags = append(diags, s.opts.diagnose(registry.SeverityWarning, "tool_malformed", d.Name,
+			diags = append(diags, q.opts.diagnose(registry.SeverityWarning, "tool_malformed", d.Name,
 				fmt.Sprintf("tool %d of the listing was left out: %v", i+1, err), "report this to the server's author"))
 			continue
 		case seen[d.ServerTool]:
-			diags = append(diags, s.opts.diagnose(registry.SeverityWarning, "tool_duplicate", d.Name,
+			diags = append(diags, q.opts.diagnose(registry.SeverityWarning, "tool_duplicate", d.Name,
 				fmt.Sprintf("tool %d of the listing was left out: its name %s is already listed", i+1, text.Quote(d.ServerTool)), ""))
 			continue
 		}
 		seen[d.ServerTool] = true
-		tools = append(tools, s.tool(d, identity))
+		tools = append(tools, q.tool(d, identity))
 	}
 	return tools, diags
 }
 
 // quarantined returns the tool of a definition that cannot be used.
-func (s *Source) quarantined(d registry.Definition, identity json.RawMessage, reason error) registry.Tool {
+func (q *requester) quarantined(d registry.Definition, identity json.RawMessage, reason error) registry.Tool {
 	d.InputSchema, d.OutputSchema, d.Annotations = json.RawMessage(noParams), nil, nil
-	t := s.tool(d, identity)
+	t := q.tool(d, identity)
 	t.Quarantine = reason
 	return t
 }
@@ -221,8 +78,8 @@ func usable(tools []registry.Tool) int {
 	return n
 }
 
-func (s *Source) tool(d registry.Definition, identity json.RawMessage) registry.Tool {
-	server := s.opts.Server
+func (q *requester) tool(d registry.Definition, identity json.RawMessage) registry.Tool {
+	server := q.opts.Server
 	var validator *registry.Validator
 	if d.OutputSchema != nil {
 		validator = registry.NewValidator(d.OutputSchema)
@@ -233,7 +90,7 @@ func (s *Source) tool(d registry.Definition, identity json.RawMessage) registry.
 		Trusted:    server.Trust,
 		Timeout:    server.Timeout,
 		Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
-			return s.requests.call(ctx, &d, call, validator)
+			return q.call(ctx, &d, call, validator)
 		},
 		Preview: func(context.Context, registry.Call) (registry.Preview, error) {
 			return registry.Preview{Kind: registry.PreviewMCP, Title: fmt.Sprintf("call %s on MCP server %s", text.Quote(d.ServerTool), text.Quote(server.Name))}, nil

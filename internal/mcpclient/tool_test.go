@@ -50,7 +50,7 @@ func FuzzTools(f *testing.F) {
 			return
 		}
 		s := New(Options{})
-		tools, _ := s.tools(listing{items: []json.RawMessage{json.RawMessage(`{"name":"neighbour"}`), data}}, false)
+		tools, _ := s.requests.tools(listing{items: []json.RawMessage{json.RawMessage(`{"name":"neighbour"}`), data}}, false)
 		if len(tools) == 0 || tools[0].ServerTool != "neighbour" {
 			t.Fatalf("tools %v", tools)
 		}
@@ -74,7 +74,7 @@ func BenchmarkTools1000(b *testing.B) {
 	s := New(Options{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if tools, _ := s.tools(listing{items: items}, false); len(tools) != 1000 {
+		if tools, _ := s.requests.tools(listing{items: items}, false); len(tools) != 1000 {
 			b.Fatal(len(tools))
 		}
 	}

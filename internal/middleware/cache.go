@@ -2,11 +2,14 @@ package middleware
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
@@ -22,7 +25,7 @@ const (
 
 // Cache reuses the results of tools that only read (see [ReadOnly]); other tools
 // are not affected. A result is stored under the tool's fingerprint, the canonical
-// params and Scope, in a file that only the user can read. It does not store failed
+// params, Scope, the caller's token and Credentials, in a file that only the user can read. It does not store failed
 // calls, or calls during which the tool asked a person or a model, so that the tool
 // can ask again.
 type Cache struct {
@@ -31,6 +34,11 @@ type Cache struct {
 	Renew bool             // ignore and replace stored results
 	Scope string           // anything else that results depend on, such as the workspace
 	Now   func() time.Time // if nil, time.Now
+	// Credentials returns what a call of the tool authenticates with, because others may
+	// get other results. Only a hash with Key is stored. If one of them fails, nothing is
+	// cached. Both may be nil.
+	Credentials func(ctx context.Context, t *registry.Tool) (string, error)
+	Key         func(ctx context.Context) ([]byte, error)
 	// Failed is called when a result cannot be stored. May be nil.
 	Failed func(error)
 }
@@ -40,9 +48,15 @@ func (c Cache) Wrap(t registry.Tool) registry.Tool {
 	if c.TTL <= 0 || c.Dir == nil || !ReadOnly(&t) {
 		return t
 	}
-	run, fingerprint := t.Run, t.Fingerprint()
+	run, fingerprint, of := t.Run, t.Fingerprint(), t
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		name := c.name(fingerprint, call.Params)
+		name, err := c.name(ctx, &of, fingerprint, jsonx.Canonical(call.Params))
+		if err != nil {
+			if c.Failed != nil {
+				c.Failed(err)
+			}
+			return run(ctx, call)
+		}
 		if r, ok := c.load(name); ok && !c.Renew {
 			return r, nil
 		}
@@ -65,9 +79,24 @@ func (c Cache) now() time.Time {
 	return c.Now()
 }
 
-func (c Cache) name(fingerprint string, params json.RawMessage) string {
-	sum := sha256.Sum256([]byte(c.Scope + "\x00" + fingerprint + "\x00" + jsonx.Canonical(params)))
-	return hex.EncodeToString(sum[:])
+// name returns the name of the file for a call of a tool.
+func (c Cache) name(ctx context.Context, t *registry.Tool, parts ...string) (string, error) {
+	credentials, key := "", []byte(nil)
+	var err error
+	if c.Credentials != nil {
+		credentials, err = c.Credentials(ctx, t)
+	}
+	if err == nil && c.Key != nil {
+		key, err = c.Key(ctx)
+	}
+	if err != nil {
+		return "", err
+	}
+	mac := hmac.New(sha256.New, key)
+	for _, part := range append(parts, c.Scope, caller.Token(ctx), credentials) {
+		fmt.Fprintf(mac, "%q", part)
+	}
+	return hex.EncodeToString(mac.Sum(nil)), nil
 }
 
 // These are the types of a result without their MarshalJSON methods, whose output

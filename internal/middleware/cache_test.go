@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -139,5 +141,35 @@ func TestUnwritableCache(t *testing.T) {
 	tool := Cache{Dir: dir, TTL: time.Hour, Failed: func(err error) { failed = err }}.Wrap(reader(counter(registry.TextResult("x"), &runs)))
 	if r, err := tool.Run(t.Context(), call("{}")); err != nil || r.Text() != "x" || failed == nil {
 		t.Errorf("%v, %v, reported %v", r, err, failed)
+	}
+}
+
+// Results are those of one token and one set of credentials; if these are not known,
+// nothing is cached.
+func TestCacheKnowsWhoAsks(t *testing.T) {
+	credentials, failure, reported := "alice's", error(nil), error(nil)
+	runs := 0
+	cache := Cache{Dir: openDir(t), TTL: time.Hour, Key: func(context.Context) ([]byte, error) { return []byte("k"), nil },
+		Credentials: func(context.Context, *registry.Tool) (string, error) { return credentials, failure }, Failed: func(err error) { reported = err }}
+	tool := cache.Wrap(reader(counter(registry.TextResult("x"), &runs)))
+	ask := func(ctx context.Context, want int, what string) {
+		t.Helper()
+		if _, err := tool.Run(ctx, call("{}")); err != nil || runs != want {
+			t.Errorf("%s: %d runs, want %d; %v", what, runs, want, err)
+		}
+	}
+	bob := caller.With(t.Context(), &caller.Caller{Name: "bob", Token: "bob"})
+	ask(t.Context(), 1, "the first call")
+	ask(bob, 2, "another token")
+	ask(bob, 2, "another token again")
+	credentials = "bob's"
+	ask(t.Context(), 3, "other credentials")
+	credentials = "alice's"
+	ask(t.Context(), 3, "the first credentials")
+	failure = errors.New("unknown")
+	ask(t.Context(), 4, "unknown credentials")
+	ask(t.Context(), 5, "unknown credentials again")
+	if reported != failure {
+		t.Errorf("reported %v", reported)
 	}
 }

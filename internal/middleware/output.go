@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/registry"
@@ -18,6 +19,11 @@ type Output struct {
 	// Dir returns the folder for these files. It is called only when a file is
 	// needed.
 	Dir func() (*state.Dir, error)
+	// Mark returns a part of the files' names that says for whom they are; nil means
+	// none.
+	Mark func(context.Context) string
+
+	texts bool // for a model: only text counts, and the note says how to read on
 }
 
 // markRoom is the part of the limit that is reserved for the notes of tools that
@@ -31,23 +37,37 @@ func (o Output) Wrap(t registry.Tool) registry.Tool {
 	}
 	run, name := t.Run, t.Name
 	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
-		s := o.spill(name)
+		s := o.spill(ctx, name)
 		call.Keep = o.Limit - min(o.Limit/4, markRoom)
 		call.Spill = func(p []byte) { s.add(string(p)) }
 		r, err := run(ctx, call)
-		return o.limit(r, s), err
+		return o.limit(ctx, name, r, s), err
 	}
 	return t
 }
 
-func (o Output) spill(tool string) *spill {
-	return &spill{limit: o.Limit, largest: o.Spill, dir: o.Dir, tool: tool}
+// Answer shortens a result for a model: the text of all parts together, and the structured
+// result, which is left out if it is too long. Images and other data do not count.
+func (o Output) Answer(ctx context.Context, tool string, r registry.Result) registry.Result {
+	if o.Limit <= 0 {
+		return r
+	}
+	o.texts = true
+	return o.limit(ctx, tool, r, o.spill(ctx, tool))
+}
+
+func (o Output) spill(ctx context.Context, tool string) *spill {
+	s := &spill{limit: o.Limit, largest: o.Spill, dir: o.Dir, tool: tool}
+	if o.Mark != nil {
+		s.tool += "-" + o.Mark(ctx)
+	}
+	return s
 }
 
 // limit cuts a result that is too large, and adds the names of the files with all
 // of it.
-func (o Output) limit(r registry.Result, s *spill) registry.Result {
-	size := contentSize(r.Content)
+func (o Output) limit(ctx context.Context, tool string, r registry.Result, s *spill) registry.Result {
+	size := o.contentSize(r.Content)
 	streamed := s.total > 0 && (r.Truncated || s.total > o.Limit)
 	if !streamed && size <= o.Limit && int64(len(r.Structured)) <= o.Limit && int64(len(r.Display.Text)) <= o.Limit {
 		s.discard()
@@ -56,48 +76,81 @@ func (o Output) limit(r registry.Result, s *spill) registry.Result {
 	var notes []string
 	if streamed {
 		notes = append(notes, s.finish("output"))
+		r.Whole = s.path
 	} else {
 		s.discard()
 	}
 	if size > o.Limit {
-		if !streamed {
-			notes = append(notes, o.whole(s.tool, r.Content))
+		switch {
+		case r.Whole != "" && o.texts:
+			notes = append(notes, fmt.Sprintf("[the output is cut again; the file named above, %s, has all of it%s]", filepath.ToSlash(r.Whole), o.readOn(r.Content, beforeOutput)))
+		case !streamed:
+			var note string
+			note, r.Whole = o.whole(ctx, tool, r.Content)
+			notes = append(notes, note)
 		}
-		r.Content = o.cut(r.Content, size, s.tool)
+		r.Content = o.cut(ctx, r.Content, size, tool)
 	}
 	if int64(len(r.Structured)) > o.Limit {
-		notes = append(notes, o.file(s.tool, "structured result", string(r.Structured)))
+		if o.texts && len(r.Content) == 0 {
+			r.Content = []registry.Content{registry.TextContent(o.cutText(string(r.Structured)))}
+		}
+		notes = append(notes, o.file(ctx, tool, "structured result", string(r.Structured)))
 		r.Structured = nil
 	}
-	r.Display.Text = cutText(r.Display.Text, o.Limit/2, o.Limit-o.Limit/2)
+	r.Display.Text = o.cutText(r.Display.Text)
 	r.Truncated = true
 	r.Content = addNote(r.Content, strings.Join(notes, "\n"))
 	return r
 }
 
-func contentSize(parts []registry.Content) int64 {
+func (o Output) contentSize(parts []registry.Content) int64 {
 	var n int64
 	for _, c := range parts {
-		n += partSize(c)
+		n += o.partSize(c)
 	}
 	return n
 }
 
-func partSize(c registry.Content) int64 { return int64(len(c.Text) + len(c.Data)) }
+func (o Output) partSize(c registry.Content) int64 {
+	if o.texts {
+		return int64(len(c.Text))
+	}
+	return int64(len(c.Text) + len(c.Data))
+}
+
+// ends returns how much of the beginning and of the end of a result is kept. What a model
+// gets is within the limit with its notes.
+func (o Output) ends() (head, tail int64) {
+	limit := o.Limit
+	if o.texts {
+		limit -= min(limit/4, 2*markRoom)
+	}
+	return limit / 2, limit - limit/2
+}
+
+func (o Output) cutText(s string) string {
+	if int64(len(s)) <= o.Limit {
+		return s
+	}
+	head, tail := o.ends()
+	return cutText(s, head, tail)
+}
 
 // cut keeps the beginning and the end of a result, each up to half of the limit.
 // Parts that are not text are kept completely or written to their own files.
-func (o Output) cut(parts []registry.Content, size int64, tool string) []registry.Content {
-	head, tail := o.Limit/2, size-(o.Limit-o.Limit/2) // positions between which everything is cut
+func (o Output) cut(ctx context.Context, parts []registry.Content, size int64, tool string) []registry.Content {
+	head, tail := o.ends()
+	tail = size - tail // everything between these positions is cut
 	var out []registry.Content
 	var at int64
 	for _, c := range parts {
-		begin, end := at, at+partSize(c)
+		begin, end := at, at+o.partSize(c)
 		at = end
 		switch {
-		case end <= head || begin >= tail:
+		case end <= head || begin >= tail || o.texts && c.Data != nil:
 		case c.Data != nil:
-			c = registry.TextContent(o.file(tool, fmt.Sprintf("%s %s", c.Type, c.MIMEType), string(c.Data)))
+			c = registry.TextContent(o.file(ctx, tool, fmt.Sprintf("%s %s", c.Type, c.MIMEType), string(c.Data)))
 		case begin >= head && end <= tail:
 			continue
 		default:
@@ -115,14 +168,40 @@ func cutText(s string, head, tail int64) string {
 	if int64(len(s)) <= head+tail {
 		return s
 	}
-	h, t := len(text.Head(s, int(head))), len(s)-len(text.Tail(s, int(tail)))
+	h, t := cutPoints(s, head, tail)
+	return fmt.Sprintf("%s\n[… cut: %d of %d bytes …]\n%s", s[:h], t-h, len(s), s[t:])
+}
+
+// cutPoints returns the positions between which a text that is too long is cut.
+func cutPoints(s string, head, tail int64) (h, t int) {
+	h, t = len(text.Head(s, int(head))), len(s)-len(text.Tail(s, int(tail)))
 	if line := strings.LastIndexByte(s[:h], '\n'); line > h/2 {
 		h = line
 	}
 	if line := strings.IndexByte(s[t:], '\n'); line >= 0 && line < (len(s)-t)/2 {
 		t += line + 1
 	}
-	return fmt.Sprintf("%s\n[… cut: %d of %d bytes …]\n%s", s[:h], t-h, len(s), s[t:])
+	return h, t
+}
+
+// beforeOutput is how many lines tools write at most before the output of a program, which
+// the file of a streamed output does not have.
+const beforeOutput = 5
+
+// readOn says in which line of the file a model can read on; before is the number of lines
+// that the file may lack at the beginning.
+func (o Output) readOn(parts []registry.Content, before int) string {
+	if !o.texts {
+		return ""
+	}
+	var b strings.Builder
+	for _, c := range parts {
+		b.WriteString(c.Text)
+	}
+	whole := b.String()
+	head, tail := o.ends()
+	h, _ := cutPoints(whole, head, tail)
+	return fmt.Sprintf("; to read on: read_file with this file_path and offset %d", max(1, 1+strings.Count(whole[:h], "\n")-before))
 }
 
 // addNote adds a note to the last text.
@@ -142,19 +221,23 @@ func addNote(parts []registry.Content, text string) []registry.Content {
 }
 
 // whole writes all text to a file.
-func (o Output) whole(tool string, parts []registry.Content) string {
-	s := o.spill(tool)
+func (o Output) whole(ctx context.Context, tool string, parts []registry.Content) (note, path string) {
+	s := o.spill(ctx, tool)
 	for _, c := range parts {
 		s.add(c.Text)
 	}
 	if s.total == 0 {
-		return ""
+		return "", ""
 	}
-	return s.finish("output")
+	note = s.finish("output")
+	if s.err == nil {
+		note = strings.TrimSuffix(note, "]") + o.readOn(parts, 0) + "]"
+	}
+	return note, s.path
 }
 
-func (o Output) file(tool, what, data string) string {
-	s := o.spill(tool)
+func (o Output) file(ctx context.Context, tool, what, data string) string {
+	s := o.spill(ctx, tool)
 	s.add(data)
 	return s.finish(what)
 }

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Limits on the files with complete outputs.
@@ -42,20 +44,20 @@ type spill struct {
 const maxBuffered = 1 << 20
 
 // add adds the next piece.
-func (s *spill) add(text string) {
+func (s *spill) add(part string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed { // an abandoned tool may still emit
 		return
 	}
-	s.total += int64(len(text))
-	if s.file == nil && s.buffered+int64(len(text)) <= min(s.limit, maxBuffered) {
-		s.chunks = append(s.chunks, text)
-		s.buffered += int64(len(text))
+	s.total += int64(len(part))
+	if s.file == nil && s.buffered+int64(len(part)) <= min(s.limit, maxBuffered) {
+		s.chunks = append(s.chunks, part)
+		s.buffered += int64(len(part))
 		return
 	}
 	s.flush()
-	s.write(text)
+	s.write(part)
 }
 
 // flush writes the buffered output to the file.
@@ -85,14 +87,16 @@ func (s *spill) open() {
 }
 
 // write appends to the file, up to its maximum size.
-func (s *spill) write(text string) {
+func (s *spill) write(part string) {
 	if s.file == nil || s.err != nil {
 		return
 	}
-	if room := s.largest - s.written; int64(len(text)) > room {
-		text = text[:max(room, 0)]
+	room := s.largest - s.written
+	if int64(len(part)) > room {
+		part = text.Head(part, int(max(room, 0)))
+		s.largest = s.written + int64(len(part)) // what follows does not continue it
 	}
-	n, err := s.file.WriteString(text)
+	n, err := s.file.WriteString(part)
 	s.written += int64(n)
 	s.err = err
 }
@@ -136,8 +140,8 @@ func fileNote(what string, path string, written, total int64, err error) string 
 
 // Save writes a tool's result to a file in the folder of cut outputs, and returns
 // its path.
-func (o Output) Save(tool string, data []byte) (path string, err error) {
-	s := o.spill(tool)
+func (o Output) Save(ctx context.Context, tool string, data []byte) (path string, err error) {
+	s := o.spill(ctx, tool)
 	s.add(string(data))
 	s.finish("")
 	return filepath.ToSlash(s.path), s.err

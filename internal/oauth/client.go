@@ -156,6 +156,16 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 	return c.record.Token.Access, nil
 }
 
+// Account returns what identifies the login with which requests are made, for caches of
+// their results. It changes when a user logs in again.
+func (c *Client) Account() (string, error) {
+	r, err := c.store.read(c.key())
+	if err != nil || r == nil || c.unattended() {
+		return c.key(), err
+	}
+	return fmt.Sprintf("%s %d", c.key(), r.LoggedInAt), nil
+}
+
 // Refused must be called when the server answered 401 or 403. sent is the token
 // of the request ("" for none), and headers are the WWW-Authenticate headers of
 // the response. If it returns again, the request may be sent again with another
@@ -179,7 +189,9 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, headers [
 	switch {
 	case status == 403 && !c.unattended():
 		return false, c.needMore(ctx, ch)
-	case sent != "" && sent == c.renewed && !(status == 403 && c.misses(ch.scopes)):
+	case status == 403 && (sent == c.renewed || !c.misses(c.config.Scopes)):
+		return false, c.needScope(ch)
+	case sent != "" && sent == c.renewed:
 		if c.unattended() {
 			return false, errors.New("it refuses the token that was just issued for it")
 		}
@@ -207,6 +219,16 @@ func (c *Client) another(sent string) bool {
 // misses reports whether the token lacks any of the scopes.
 func (c *Client) misses(scopes []string) bool {
 	return c.record != nil && slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(c.record.Token.Scopes, s) })
+}
+
+// needScope returns the error of a login without a user that lacks a scope. The server
+// must not decide what a program's credentials are good for, so only the settings can
+// widen it.
+func (c *Client) needScope(ch challenge) error {
+	if len(ch.scopes) == 0 {
+		return errors.New("it requires more permissions than the login has; oauth.scopes in its settings says which to request")
+	}
+	return fmt.Errorf("it requires the scope %s; if this login may have it, add it to oauth.scopes in its settings", strings.Join(ch.scopes, " "))
 }
 
 // needMore stores the missing scopes for the next login.

@@ -438,6 +438,41 @@ func TestAssertions(t *testing.T) {
 	}
 }
 
+// Without a user, a server cannot widen a login: only the scopes of the settings are
+// requested, also after they change.
+func TestServersDoNotWidenUnattendedLogins(t *testing.T) {
+	wider := `Bearer error="insufficient_scope", scope="admin"`
+	for _, scopes := range [][]string{nil, {"read"}} {
+		s := newSite(t, "--no-registration", "--client", "ci", "--secret", "s3cret", "--method", "client_secret_basic", "--scopes", "read admin")
+		client := func(scopes []string) *Client {
+			return New(settings.Server{Name: "test", URL: s.Resource, OAuth: &settings.OAuth{Grant: settings.GrantClientCredentials, ClientID: "ci", ClientSecret: "s3cret",
+				Issuer: s.Issuer, Scopes: scopes}}, storeAt(s.dir), nil)
+		}
+		c := client(scopes)
+		if _, err := c.Refused(t.Context(), "", http.StatusUnauthorized, []string{`Bearer scope="admin"`}); err != nil {
+			t.Fatal(err)
+		}
+		token := held(t, c)
+		if got := c.record.Token.Scopes; !slices.Equal(got, scopes) {
+			t.Errorf("with %q in the settings it has %q", scopes, got)
+		}
+		again, err := c.Refused(t.Context(), token, http.StatusForbidden, []string{wider})
+		if again || err == nil || !strings.Contains(err.Error(), "scope admin; if this login may have it, add it to oauth.scopes") || held(t, c) != token {
+			t.Errorf("with %q: %v, %v", scopes, again, err)
+		}
+		if n := s.Count("token client_credentials"); n != 1 {
+			t.Errorf("with %q: %d tokens were requested", scopes, n)
+		}
+		c = client([]string{"admin"})
+		if again, err := c.Refused(t.Context(), token, http.StatusForbidden, []string{wider}); !again || err != nil {
+			t.Errorf("with admin in the settings: %v, %v", again, err)
+		}
+		if got := c.record.Token.Scopes; !slices.Equal(got, []string{"admin"}) {
+			t.Errorf("with admin in the settings it has %q", got)
+		}
+	}
+}
+
 func decodeSegment(t *testing.T, text string, into any) {
 	t.Helper()
 	data, err := base64.RawURLEncoding.DecodeString(text)
@@ -484,9 +519,9 @@ func TestAssertionOfAnIdentityProvider(t *testing.T) {
 	}
 	site := &site{dir: t.TempDir()}
 	c := New(settings.Server{Name: "test", URL: s.URL + "/mcp", OAuth: &settings.OAuth{
-		Grant: settings.GrantJWTBearer, ClientID: "me", ClientSecret: "s3cret", IDToken: "who-i-am", IDPIssuer: s.URL + "/idp", IDPClientID: "me-there", Issuer: s.URL + "/as",
+		Grant: settings.GrantJWTBearer, ClientID: "me", ClientSecret: "s3cret", IDToken: "who-i-am", IDPIssuer: s.URL + "/idp", IDPClientID: "me-there", Issuer: s.URL + "/as", Scopes: []string{"a", "b"},
 	}}, storeAt(site.dir), nil)
-	again, err := c.Refused(t.Context(), "", http.StatusUnauthorized, []string{`Bearer scope="a b"`})
+	again, err := c.Refused(t.Context(), "", http.StatusUnauthorized, []string{`Bearer scope="a b c"`})
 	if err != nil || !again || held(t, c) != "the-token" {
 		t.Fatal(again, err)
 	}

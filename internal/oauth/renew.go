@@ -131,7 +131,7 @@ func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*
 	who := c.credentials(next.Client, a.Issuer)
 	form := url.Values{"grant_type": {grantCredentials}}
 	c.target(form, a.resource)
-	if scopes := c.scopes(a, r, ch, nil); len(scopes) > 0 {
+	if scopes := cleanScopes(c.config.Scopes); len(scopes) > 0 { // never those that the server names
 		form.Set("scope", strings.Join(scopes, " "))
 	}
 	if c.config.Grant == settings.GrantJWTBearer {
@@ -183,7 +183,7 @@ func (c *Client) assertion(ctx context.Context, w *web, a *authority, scope stri
 	return got.AccessToken, nil
 }
 
-// scopes returns the scopes to request: those of the command line, otherwise
+// scopes returns the scopes to request for a user: those of the command line, otherwise
 // those of the settings, of the server's challenge, or of its metadata (MCP
 // 2025-11-25, scope selection strategy). If the server requires more, the
 // scopes of the earlier login are kept.
@@ -199,7 +199,7 @@ func (c *Client) scopes(a *authority, old *record, ch challenge, asked []string)
 		out = slices.Concat(old.Token.Scopes, old.Wanted, ch.scopes, out)
 	}
 	// Request a refresh token if the server supports that scope (SEP-2207).
-	if len(asked) == 0 && !c.unattended() && slices.Contains(a.ScopesSupported, "offline_access") {
+	if len(asked) == 0 && slices.Contains(a.ScopesSupported, "offline_access") {
 		out = append(out, "offline_access")
 	}
 	return cleanScopes(out)

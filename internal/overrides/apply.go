@@ -200,7 +200,7 @@ func (s *shaping) fits(p *param, field string, raw json.RawMessage, parts []*jso
 // refuses returns the reason why a schema rejects the value of a param, or "" if
 // it accepts the value.
 func (s *shaping) refuses(param *jsonx.Value, name string, raw json.RawMessage) string {
-	if ok, sure := acceptsSimple(param, raw); sure && ok {
+	if certainlyAccepts(param, raw) {
 		return ""
 	}
 	violations, err := s.validate(param, name, raw)

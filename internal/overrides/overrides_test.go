@@ -3,6 +3,7 @@ package overrides
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,6 +88,26 @@ func TestReshapeParams(t *testing.T) {
 		{"description of a param with conditions", `{"properties":{"a":{}},"if":{"required":["a"]},"then":{}}`, `{a: {description: d, enum: [1]}}`,
 			`{"properties":{"a":{"enum":[1],"description":"d"}},"if":{"required":["a"]},"then":{}}`},
 	}
+	tests = append(tests, []struct{ name, schema, params, want string }{
+		{"dependencies between other params", `{"properties":{"a":{},"b":{},"c":{}},"dependentRequired":{"b":["c"]}}`, `{a: {const: 1}}`,
+			`{"properties":{"b":{},"c":{}},"dependentRequired":{"b":["c"]}}`},
+		{"conditions by reference about other params", `{"properties":{"a":{},"b":{}},"not":{"$ref":"#/$defs/b"},"$defs":{"b":{"required":["b"]}}}`, `{a: {const: 1}}`,
+			`{"properties":{"b":{}},"not":{"$ref":"#/$defs/b"},"$defs":{"b":{"required":["b"]}}}`},
+		{"description of a param that another refers to", `{"properties":{"a":{},"b":{"$ref":"#/properties/a"}}}`, `{a: {description: d}}`,
+			`{"properties":{"a":{"description":"d"},"b":{"$ref":"#/properties/a"}}}`},
+		{"a keyword in both the schema and its reference", `{"$ref":"#/$defs/A","required":["b"],"$defs":{"A":{"properties":{"a":{}},"required":["a"]}}}`, `{a: {name: c}}`,
+			`{"required":["b"],"$defs":{"A":{"properties":{"a":{}},"required":["a"]}},"allOf":[{"properties":{"c":{}},"required":["c"]}]}`},
+		{"no other params next to a reference", `{"$ref":"#/$defs/A","additionalProperties":false,"$defs":{"A":{"properties":{"a":{}}}}}`, `{a: {name: c}}`,
+			`{"additionalProperties":false,"$defs":{"A":{"properties":{"a":{}}}},"allOf":[{"properties":{"c":{}}}]}`},
+		{"no other params in a reference", `{"$ref":"#/$defs/A","type":"object","$defs":{"A":{"properties":{"a":{}},"additionalProperties":false}}}`, `{a: {name: c}}`,
+			`{"type":"object","$defs":{"A":{"properties":{"a":{}},"additionalProperties":false}},"properties":{"c":{}},"additionalProperties":false}`},
+		{"no other params in a reference next to params", `{"$ref":"#/$defs/A","properties":{"b":{}},"$defs":{"A":{"additionalProperties":false}}}`, `{b: {name: c}}`,
+			`{"properties":{"c":{}},"$defs":{"A":{"additionalProperties":false}},"allOf":[{"additionalProperties":false}]}`},
+		{"no other params in a reference next to patterns", `{"$ref":"#/$defs/A","patternProperties":{"^x":{}},"$defs":{"A":{"properties":{"a":{}},"additionalProperties":false}}}`, `{a: {name: c}}`,
+			`{"patternProperties":{"^x":{}},"$defs":{"A":{"properties":{"a":{}},"additionalProperties":false}},"allOf":[{"properties":{"c":{}},"additionalProperties":false}]}`},
+		{"params in a reference next to params", `{"$ref":"#/$defs/A","properties":{"b":{}},"$defs":{"A":{"type":"object"}}}`, `{b: {name: c}}`,
+			`{"properties":{"c":{}},"$defs":{"A":{"type":"object"}},"type":"object"}`},
+	}...)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			out := shape(t, newRecorder(tt.schema), "overrides: {x: {params: "+tt.params+"}}")
@@ -97,6 +118,58 @@ func TestReshapeParams(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// References are followed up to a limit, so that a schema that refers to itself ends.
+func TestReferencesAreFollowedToALimit(t *testing.T) {
+	for length, found := range map[int]bool{maxInlined: true, maxInlined + 1: false} {
+		schema := `{"$ref":"#/$defs/d1","$defs":{`
+		for i := 1; i < length; i++ {
+			schema += fmt.Sprintf(`"d%d":{"$ref":"#/$defs/d%d"},`, i, i+1)
+		}
+		schema += fmt.Sprintf(`"d%d":{"properties":{"a":{}}}}}`, length)
+		if got := slices.Contains(newObject(json.RawMessage(schema)).names(), "a"); got != found {
+			t.Errorf("after %d references the param is found: %v", length, got)
+		}
+	}
+}
+
+// An override without params leaves the schema as the source sent it.
+func TestSchemaWithoutChangedParamsKeepsItsBytes(t *testing.T) {
+	given := "{ \"type\": \"object\",\n \"properties\": {\"a\": {\"maximum\": 1e3}} }"
+	out := shape(t, newRecorder(given), `overrides: {x: {description: d}}`)
+	if string(out.InputSchema) != given || out.Description != "d" {
+		t.Errorf("%s, %s", out.InputSchema, out.Description)
+	}
+}
+
+func TestOutputSchemaOfResult(t *testing.T) {
+	for yaml, want := range map[string]string{"{type: array}": `{"type":"array"}`, "true": ""} {
+		r := newRecorder(flat)
+		r.OutputSchema = json.RawMessage(`{"type":"object"}`)
+		out := shape(t, r, `overrides: {x: {result: .content, outputSchema: `+yaml+`}}`)
+		if string(out.OutputSchema) != want {
+			t.Errorf("outputSchema %s: %s, want %s", yaml, out.OutputSchema, want)
+		}
+	}
+}
+
+// An error of the tool names the params as calls name them.
+func TestErrorsNameParamsAsCallsDo(t *testing.T) {
+	r := newRecorder(flat)
+	r.Check = func(context.Context, registry.Call) error { return registry.Invalid("x", "/title/repo/0", "wrong") }
+	out := shape(t, r, `overrides: {x: {params: {title: {name: headline}, repo: {name: project}}}}`)
+	err := out.Check(t.Context(), registry.Call{Params: json.RawMessage(`{"headline":"h","project":"p"}`)})
+	if err == nil || !strings.Contains(err.Error(), "for x: /headline/repo/0: wrong") {
+		t.Error(err)
+	}
+}
+
+func TestRawWithoutStructuredContent(t *testing.T) {
+	raw, err := Raw(registry.TextResult("a"))
+	if err != nil || strings.Contains(string(raw), "structuredContent") || !strings.Contains(string(raw), `"text":"a"`) {
+		t.Errorf("%s, %v", raw, err)
 	}
 }
 
@@ -127,6 +200,7 @@ func TestWire(t *testing.T) {
 	tests := []struct{ params, want, err string }{
 		{`{"headline":"h"}`, `{"title":"h","repo":"a/b","limit":5}`, ""},
 		{`{"limit": 1e0 ,"headline":"h\u0041","mode":"fast"}`, `{"limit":1e0,"title":"h\u0041","mode":"fast","repo":"a/b"}`, ""},
+		{`{"headline":"h","other":1}`, `{"title":"h","other":1,"repo":"a/b","limit":5}`, ""},
 		{`{"repo":"c/d","headline":"h"}`, "", "/repo: an override sets this param, so a call cannot"},
 		{`{"headline":"h","REPO":"c/d"}`, "", "/REPO: an override sets this param"},
 		{`{"headline":"h","re\u0070o":null}`, "", "/repo: an override sets this param"},
@@ -246,7 +320,12 @@ func TestInvalidOverrides(t *testing.T) {
 		{"only in an alternative", `{"oneOf":[{"properties":{"a":{}}}]}`, `{params: {a: {description: b}}}`, `params.a: the input schema has this param only under "oneOf"`},
 		{"if by reference", `{"properties":{"a":{}},"if":{"$ref":"#/$defs/i"},"$defs":{"i":{"properties":{"a":{"const":1}}}}}`, `{params: {a: {name: b}}}`, `under "if"`},
 		{"dependent", `{"properties":{"a":{},"b":{}},"dependentRequired":{"b":["a"]}}`, `{params: {a: {default: 1}}}`, `under "dependentRequired"`},
+		{"endless references in allOf", `{"properties":{"a":{}},"not":{"allOf":[{"$ref":"#/not"}]}}`, `{params: {a: {const: 1}}}`, `under "not"`},
+		{"endless references in not", `{"properties":{"a":{}},"not":{"not":{"$ref":"#/not"}}}`, `{params: {a: {const: 1}}}`, `under "not"`},
 		{"endless references", `{"properties":{"a":{}},"not":{"$ref":"#/not"}}`, `{params: {a: {const: 1}}}`, `under "not"`},
+		{"renamed although another refers to it", `{"properties":{"a":{},"b":{"$ref":"#/properties/a"}}}`, `{params: {a: {name: c}}}`, `params.a: another part of the input schema refers to this param`},
+		{"second input example", flat, `{inputExamples: [5, 6]}`, `overrides.x.inputExamples.1: expected an object with params`},
+		{"two clashing names", flat, `{params: {title: {name: repo}, mode: {name: limit}}}`, `params.mode.name: the tool has another param "limit"`},
 		{"propertyNames", `{"properties":{"a":{}},"propertyNames":{"pattern":"^a$"}}`, `{params: {a: {name: b}}}`, `the input schema has propertyNames`},
 		{"only a pattern", `{"patternProperties":{"a":{}}}`, `{params: {a: {const: b}}}`, `the tool has no such param`},
 		{"both in allOf", `{"allOf":[{"properties":{"a":{"type":"integer"}}},{"properties":{"a":{"maximum":3}}}]}`, `{params: {a: {const: 5}}}`, `must be <= 3 but found 5`},
@@ -266,6 +345,75 @@ func TestTwoOverridesForOneTool(t *testing.T) {
 	out := set.Reshape(t.Context(), &newRecorder(flat).Tool, []string{"x", "s__x"})
 	if err := out.Quarantine; err == nil || !strings.Contains(err.Error(), `s.yaml:2:3: overrides.x: the tool has another override as "s__x" at`) || !strings.Contains(err.Error(), "s.yaml:3") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestNewNames(t *testing.T) {
+	set := newSet(t, "overrides: {x: {name: y}, z: {hidden: true}}")
+	for name, want := range map[string]string{"x": "y", "z": "", "other": ""} {
+		if got := set.NewName(name); got != want || set.Has(name) != (name != "other") {
+			t.Errorf("%s becomes %q, has an override: %t", name, got, set.Has(name))
+		}
+	}
+}
+
+// The expressions of a project are evaluated by the given program, those of a person are
+// not. A person's overrides are marked as such.
+func TestScopeOfOverride(t *testing.T) {
+	dir := t.TempDir()
+	home, project := filepath.Join(dir, "home"), filepath.Join(dir, "project")
+	for file, yaml := range map[string]string{
+		filepath.Join(home, "toolreg", "settings.yaml"):     "overrides: {mine: {result: .content}}",
+		filepath.Join(project, ".toolreg", "settings.yaml"): "overrides: {theirs: {result: .content}}",
+	} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	loaded, _, err := settings.Load(settings.Options{Dir: project, Root: project, TrustProject: true, SystemDir: dir, Environ: []string{"HOME=" + home, "XDG_CONFIG_HOME=" + home}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := New(loaded, []string{"false"})
+	for name, own := range map[string]bool{"mine": true, "theirs": false} {
+		out := set.Reshape(t.Context(), &newRecorder(flat).Tool, []string{name})
+		if _, err := out.Project(t.Context(), registry.TextResult("a")); (err == nil) != own {
+			t.Errorf("%s: %v", name, err)
+		}
+		if out.Reshaped.Personal != own {
+			t.Errorf("%s is marked as a person's: %t", name, !own)
+		}
+	}
+}
+
+// The shortcut accepts nothing that the validator rejects, and is taken for plain schemas.
+func TestShortcutAgreesWithValidator(t *testing.T) {
+	tests := []struct {
+		schema, value string
+		taken         bool
+	}{
+		{`true`, `1`, true}, {`false`, `1`, false}, {`{}`, `1`, true},
+		{`{"type":"string","description":"d","title":"t","default":"","examples":[]}`, `"a"`, true}, {`{"type":"string"}`, `1`, false},
+		{`{"type":"number"}`, `1`, true}, {`{"type":"integer"}`, `1`, true}, {`{"type":"integer"}`, `1.5`, false}, {`{"type":["string","null"]}`, `null`, true},
+		{`{"type":"number"}`, `"1"`, false}, {`{"type":"string","enum":["a"]}`, `"b"`, false}, {`{"enum":["a",1]}`, `1`, true}, {`{"enum":["a",1]}`, `2`, false},
+		{`{"enum":["a"],"type":"number"}`, `"a"`, false},
+		{`{"minimum":1}`, `1`, true}, {`{"minimum":1}`, `2`, true}, {`{"minimum":1}`, `0`, false}, {`{"maximum":1}`, `1`, true}, {`{"maximum":1}`, `2`, false}, {`{"maximum":1}`, `0`, true},
+		{`{"maximum":9007199254740993}`, `9007199254740994`, false}, {`{"maximum":123456789012345}`, `123456789012345`, true}, {`{"minimum":1234567890123456}`, `1234567890123456`, false},
+		{`{"minimum":1234567890123456}`, `1`, false}, {`{"minimum":1}`, `1234567890123456`, false}, {`{"minimum":1}`, `1e400`, false}, {`{"minimum":1e400}`, `1`, false}, {`{"minimum":1}`, `"a"`, false}, {`{"minimum":1}`, `"2"`, false}, {`{"minimum":1}`, `[2]`, false}, {`{"minimum":"1"}`, `2`, false},
+		{`{"minLength":1}`, `""`, false}, {`{"minLength":1}`, `"a"`, false},
+	}
+	for _, tt := range tests {
+		s := parse(json.RawMessage(tt.schema))
+		if got := certainlyAccepts(s, json.RawMessage(tt.value)); got != tt.taken {
+			t.Errorf("%s accepts %s: %t", tt.schema, tt.value, got)
+		}
+		violations, err := registry.NewValidator(json.RawMessage(`{"properties":{"x":`+tt.schema+`}}`)).Validate(t.Context(), json.RawMessage(`{"x":`+tt.value+`}`))
+		if tt.taken && (err != nil || len(violations) > 0) {
+			t.Errorf("the validator does not accept %s for %s: %v, %v", tt.value, tt.schema, violations, err)
+		}
 	}
 }
 
@@ -297,6 +445,10 @@ func TestParamsThatDifferInCase(t *testing.T) {
 	}
 	if _, err := out.Run(t.Context(), registry.Call{Params: json.RawMessage(`{"Id":2}`)}); err == nil {
 		t.Error("it ran")
+	}
+	out = shape(t, r, `overrides: {x: {params: {ID: {const: 1}, id: {name: number}}}}`)
+	if _, err := out.Run(t.Context(), registry.Call{Params: json.RawMessage(`{"Id":2}`)}); err == nil || !strings.Contains(err.Error(), "an override sets this param") {
+		t.Error(err)
 	}
 }
 
@@ -340,7 +492,7 @@ func TestResults(t *testing.T) {
 // The tool's own examples are shown in its new shape.
 func TestExamplesAreReshaped(t *testing.T) {
 	r := newRecorder(flat)
-	r.Examples = []registry.Example{{Params: json.RawMessage(`{"repo":"z","title":"t"}`)}, {Description: "none"}, {Params: json.RawMessage(`{"mode":"fast"}`)}}
+	r.Examples = []registry.Example{{Params: json.RawMessage(`{"repo":"z","title":"t"}`)}, {Params: json.RawMessage(`{"mode":"fast"}`)}, {Description: "none"}}
 	out := shape(t, r, `overrides: {x: {params: {repo: {const: a}, title: {name: headline}, mode: {enum: [slow]}}}}`)
 	if len(out.Examples) != 2 || string(out.Examples[0].Params) != `{"headline":"t"}` || string(r.Examples[0].Params) != `{"repo":"z","title":"t"}` {
 		t.Errorf("%s, was %s", out.Examples[0].Params, r.Examples[0].Params)
@@ -358,6 +510,7 @@ func TestProjectCannotLoosenCategory(t *testing.T) {
 	}{
 		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "command"}}, "read", true},
 		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "command"}}, "write", true},
+		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "command"}}, "command", false},
 		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "builtin", Category: "read"}}, "other", false},
 		{settings.ScopeProject, registry.Tool{Definition: registry.Definition{Source: "mcp:s", Category: "other"}}, "read", false},
 		{settings.ScopeProject, registry.Tool{Trusted: true, Definition: registry.Definition{Source: "mcp:s", Category: "other"}}, "read", true},
@@ -414,7 +567,12 @@ func FuzzFixed(f *testing.F) {
 }
 
 func TestParamNames(t *testing.T) {
-	if !slices.Equal(newObject(json.RawMessage(`{"properties":{"a":1},"allOf":[true,{"properties":{"b":1,"a":2}}]}`)).names(), []string{"a", "b"}) {
+	if !slices.Equal(newObject(json.RawMessage(`{"properties":{"a":1},"allOf":[true,{"required":[]},{"properties":{"b":1,"a":2}}]}`)).names(), []string{"a", "b"}) {
 		t.Error("not each param once")
+	}
+	// Neither many parts nor a reference that leads nowhere count as followed references.
+	many := `{"allOf":[` + strings.Repeat("{},", maxInlined+1) + `{"$ref":"#/nowhere"},{"$ref":"#/$defs/A"}],"$defs":{"A":{"properties":{"a":{}}}}}`
+	if !slices.Equal(newObject(json.RawMessage(many)).names(), []string{"a"}) {
+		t.Error("the last reference is not followed")
 	}
 }

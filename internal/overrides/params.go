@@ -37,9 +37,6 @@ type value struct {
 // dropped, because C programs ignore it.
 func fold(name string) string {
 	name, _, _ = strings.Cut(name, "\x00")
-	if !strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII }) {
-		return strings.ToUpper(name)
-	}
 	return strings.Map(func(r rune) rune {
 		r = unicode.ToLower(unicode.ToUpper(r)) // dotless i and long s have no case pair
 		least := r
@@ -68,7 +65,6 @@ func (tr *translation) refuse(params *jsonx.Value) error {
 		instead, closed := tr.closed[fold(m.Name)]
 		switch {
 		case !closed:
-			continue
 		case instead == "":
 			v := violation(m.Name, "an override sets this param, so a call cannot")
 			v.Setting = tr.origin
@@ -97,7 +93,7 @@ func (tr *translation) wire(call registry.Call) (registry.Call, error) {
 		return call, err
 	}
 	for i, m := range params.Members {
-		if name, ok := tr.names[m.Name]; ok && name != m.Name {
+		if name, ok := tr.names[m.Name]; ok {
 			params.Members[i] = jsonx.NewMember(name, m.Value)
 		}
 	}
@@ -185,7 +181,7 @@ func (tr *translation) inShape(err error) error {
 		v := &out.Violations[i]
 		for first := range jsonx.Tokens(v.Pointer) {
 			v.Pointer = "/" + jsonx.EscapeToken(tr.nameOf(first)) + strings.TrimPrefix(v.Pointer, "/"+jsonx.EscapeToken(first))
-			break
+			break // only the first token is the name of a param
 		}
 	}
 	return out

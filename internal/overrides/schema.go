@@ -26,7 +26,7 @@ type object struct {
 // newObject parses a schema. If it is not an object, it is treated as empty.
 func newObject(given json.RawMessage) *object {
 	root, err := jsonx.Parse(given, jsonx.Options{Depth: registry.MaxDepth})
-	if err != nil || !root.Is(jsonx.Object) {
+	if err != nil {
 		root = jsonx.NewObject()
 	}
 	o, left := &object{root: root, given: given}, maxInlined
@@ -69,18 +69,12 @@ func (o *object) references() *schema.Refs {
 func inline(s, target *jsonx.Value) {
 	const rest = "additionalProperties" // depends on the properties and patternProperties next to it
 	apart := s.Get(rest) != nil || target.Get(rest) != nil && (s.Get("properties") != nil || s.Get("patternProperties") != nil)
-	for _, m := range target.Members {
-		apart = apart || s.Get(m.Name) != nil && schema.Under(m.Name) != schema.Other
-	}
+	apart = apart || slices.ContainsFunc(target.Members, func(m jsonx.Member) bool { return s.Get(m.Name) != nil })
 	if apart {
 		appendAllOf(s, target)
 		return
 	}
-	for _, m := range target.Members {
-		if s.Get(m.Name) == nil {
-			s.Members = append(s.Members, m)
-		}
-	}
+	s.Members = append(s.Members, target.Members...)
 }
 
 // appendAllOf adds a schema that must also accept the value.
@@ -128,16 +122,13 @@ func (o *object) requires(name string) bool {
 // refersTo reports whether the schema has a reference to a param of the root.
 func (o *object) refersTo(name string) bool {
 	ref := []byte("#/properties/" + jsonx.EscapeToken(name))
-	for rest := o.given; ; {
-		i := bytes.Index(rest, ref)
-		if i < 0 {
-			return false
-		}
-		rest = rest[i+len(ref):]
+	for rest, found := []byte(o.given), true; found; {
+		_, rest, found = bytes.Cut(rest, ref)
 		if bytes.HasPrefix(rest, []byte(`"`)) || bytes.HasPrefix(rest, []byte("/")) {
 			return true
 		}
 	}
+	return false
 }
 
 // makeOptional removes a param from the required ones.
@@ -203,12 +194,12 @@ func (o *object) limitsNames() bool {
 
 // mentions reports whether the value of a keyword names a param.
 func (o *object) mentions(keyword string, v *jsonx.Value, name string, depth int) bool {
-	within := func(s *jsonx.Value) bool { return o.isNamedIn(s, name, depth-1) }
+	within := func(s *jsonx.Value) bool { return o.isNamedIn(s, name, depth) }
 	switch keyword {
 	case "anyOf", "oneOf", "not", "if", "then", "else":
 		return within(v) || v.Is(jsonx.Array) && slices.ContainsFunc(v.Items, within)
 	case "dependentSchemas", "dependentRequired", "dependencies":
-		return v.Is(jsonx.Object) && slices.ContainsFunc(v.Members, func(m jsonx.Member) bool {
+		return slices.ContainsFunc(v.Members, func(m jsonx.Member) bool {
 			return m.Name == name || within(m.Value) || slices.ContainsFunc(m.Value.Items, func(item *jsonx.Value) bool { return item.IsText(name) })
 		})
 	}
@@ -218,7 +209,7 @@ func (o *object) mentions(keyword string, v *jsonx.Value, name string, depth int
 // isNamedIn reports whether a schema that applies to the same object names a
 // param. It returns true for a schema that is nested too deeply to search.
 func (o *object) isNamedIn(s *jsonx.Value, name string, depth int) bool {
-	if depth <= 0 {
+	if depth == 0 {
 		return true
 	}
 	if !s.Is(jsonx.Object) {

@@ -10,42 +10,41 @@ import (
 	"github.com/toolreg/toolreg/internal/schema"
 )
 
-// acceptsSimple reports whether a schema accepts a value. sure is false if the
-// schema has keywords other than a type, an enum and bounds. It avoids compiling
-// the schema, which takes longer than the rest of applying an override.
-func acceptsSimple(s *jsonx.Value, raw json.RawMessage) (ok, sure bool) {
+// certainlyAccepts reports whether a schema without keywords other than a type, an enum
+// and bounds accepts a value. It avoids compiling the schema, which takes longer than the
+// rest of applying an override.
+func certainlyAccepts(s *jsonx.Value, raw json.RawMessage) bool {
 	if !s.Is(jsonx.Object) {
-		return s.Is(jsonx.True), s.Is(jsonx.True) || s.Is(jsonx.False)
+		return s.Is(jsonx.True)
 	}
 	value := parse(raw)
-	ok = true
 	for _, m := range s.Members {
+		ok := false
 		switch m.Name {
 		case "description", "title", "default", "examples":
+			ok = true
 		case "type":
-			ok = ok && (schema.HasType(s, schema.TypeOf(value)) || value.Is(jsonx.Number) && schema.HasType(s, "number"))
+			ok = schema.HasType(s, schema.TypeOf(value)) || value.Is(jsonx.Number) && schema.HasType(s, "number")
 		case "enum":
-			ok = ok && m.Value.Is(jsonx.Array) && slices.ContainsFunc(m.Value.Items, func(v *jsonx.Value) bool {
+			ok = slices.ContainsFunc(m.Value.Items, func(v *jsonx.Value) bool {
 				return jsonx.Canonical(v.AppendTo(nil)) == jsonx.Canonical(raw)
 			})
 		case "minimum", "maximum":
-			less, known := compare(value, m.Value)
-			if !known {
-				return false, false
-			}
-			ok = ok && (less == 0 || (less > 0) == (m.Name == "minimum"))
-		default:
-			return false, false
+			order, known := compare(value, m.Value)
+			ok = known && (order == 0 || (order == 1) == (m.Name == "minimum"))
+		}
+		if !ok {
+			return false
 		}
 	}
-	return ok, true
+	return true
 }
 
-// compare compares two numbers. known is false if they may not be exact as
-// floating-point numbers.
+// compare compares two numbers. known is false if one is no number, or may not be exact as
+// a floating-point number.
 func compare(a, b *jsonx.Value) (order int, known bool) {
 	const exact = 15 // digits
-	if !a.Is(jsonx.Number) || !b.Is(jsonx.Number) || len(a.Token) > exact || len(b.Token) > exact {
+	if len(a.Token) > exact || len(b.Token) > exact {
 		return 0, false
 	}
 	x, err := strconv.ParseFloat(a.Token, 64)

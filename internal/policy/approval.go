@@ -43,6 +43,8 @@ type Approval struct {
 	// the approval applies to this client only. "" means the person at the command
 	// line.
 	Client string `json:"client,omitempty"`
+	// Confined is set if the commands run in the sandbox.
+	Confined bool `json:"confined,omitempty"`
 	// Tools maps the original name of every tool that the approval covers to its
 	// state at the time of the approval.
 	Tools map[string]ApprovedTool `json:"pins"`
@@ -50,11 +52,16 @@ type Approval struct {
 
 // Covers describes what the approval allows; "…" stands for any arguments.
 func (x *Approval) Covers() string {
-	switch {
-	case x.Kind != ScopeCommand:
+	if x.Kind != ScopeCommand {
 		return x.Value
-	case !shell.IsCover(x.Value):
+	}
+	switch kind := shell.KindOfCover(x.Value); {
+	case kind == shell.CoversNothing:
 		return x.Value + " (ignored: no subcommand)"
+	case x.Confined:
+		return x.Value + " … (in the sandbox)"
+	case kind == shell.CoversExactly:
+		return x.Value
 	}
 	return x.Value + " …"
 }
@@ -77,6 +84,11 @@ type Approvals struct {
 	// of all edits can record each of them. If nil, only the approved tool is
 	// recorded.
 	Siblings func(source string) []*registry.Tool
+	// Behind returns everything that provides a tool, including values that may be
+	// secret: command, environment, headers and URL. Only its keyed hash is stored. It
+	// returns nil for a tool of our own. If Behind is nil, there is nothing to add to
+	// the fingerprint.
+	Behind func(*registry.Tool) []byte
 	// Warn is called if the file cannot be used, in which case nothing is
 	// approved. It may be nil.
 	Warn func(registry.Diagnostic)
@@ -178,14 +190,17 @@ func (a *Approvals) Remember(ctx context.Context, t *registry.Tool, scope Scope)
 	case ScopeEdits:
 		values = []string{""}
 	}
-	tools := a.covered(t, scope.Kind)
+	tools, err := a.covered(ctx, t, scope.Kind)
+	if err != nil {
+		return err
+	}
 	now := time.Now
 	if a.Now != nil {
 		now = a.Now
 	}
 	return a.update(ctx, func(list []Approval) []Approval {
 		for _, v := range values {
-			n := Approval{Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder, Client: caller.Name(ctx), Created: now().UTC().Truncate(time.Second), Tools: tools}
+			n := Approval{Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder, Client: caller.Name(ctx), Confined: scope.Confined, Created: now().UTC().Truncate(time.Second), Tools: tools}
 			n.ID = n.id()
 			list = append(slices.DeleteFunc(list, func(x Approval) bool { return x.ID == n.ID }), n)
 		}
@@ -296,15 +311,22 @@ func (x *Approval) id() string {
 }
 
 // covered returns the current state of the tools that a scope covers.
-func (a *Approvals) covered(t *registry.Tool, kind ScopeKind) map[string]ApprovedTool {
-	out := map[string]ApprovedTool{t.OriginalName(): approvedTool(t)}
-	if a.Siblings == nil || kind != ScopeServer && kind != ScopeEdits {
-		return out
-	}
-	for _, s := range a.Siblings(t.Source) {
-		if s.Source == t.Source && (kind == ScopeServer || s.Category == registry.CategoryWrite && s.Subject != nil) {
-			out[s.OriginalName()] = approvedTool(s)
+func (a *Approvals) covered(ctx context.Context, t *registry.Tool, kind ScopeKind) (map[string]ApprovedTool, error) {
+	tools := []*registry.Tool{t}
+	if a.Siblings != nil && (kind == ScopeServer || kind == ScopeEdits) {
+		for _, s := range a.Siblings(t.Source) {
+			if s.Source == t.Source && (kind == ScopeServer || s.Category == registry.CategoryWrite && s.Subject != nil) {
+				tools = append(tools, s)
+			}
 		}
 	}
-	return out
+	out := map[string]ApprovedTool{}
+	for _, tool := range tools {
+		state, err := a.approvedTool(ctx, tool)
+		if err != nil {
+			return nil, err
+		}
+		out[tool.OriginalName()] = state
+	}
+	return out, nil
 }

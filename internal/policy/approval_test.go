@@ -259,6 +259,7 @@ func TestApprovalReportsChanges(t *testing.T) {
 		{"command", func(x *registry.Tool) { x.Identity = []byte(`{"command":["evil"]}`) }, "its command or URL changed", []Change{{"behind", `{"command":["srv"]}`, `{"command":["evil"]}`}}},
 		{"annotations and schema", func(x *registry.Tool) { x.Annotations, x.InputSchema = nil, []byte(`{"a":1}`) },
 			"its annotations and its input schema changed", []Change{{"annotations", `{"readOnlyHint":true}`, ""}, {"inputSchema", "", `{"a":1}`}}},
+		{"as long as is kept", func(x *registry.Tool) { x.Description = long[1:] }, "its description changed", []Change{{"description", "old", long[1:]}}},
 		{"too long to keep", func(x *registry.Tool) { x.Description = long }, "its description changed", []Change{{"description", "old", ""}}},
 	}
 	for _, tt := range tests {
@@ -271,7 +272,7 @@ func TestApprovalReportsChanges(t *testing.T) {
 			}
 			tt.change(tool)
 			v := p.Decide(t.Context(), tool, registry.Call{})
-			if v.Decision != Ask || !strings.Contains(v.Reason, tt.reason) {
+			if v.Decision != Ask || !strings.HasPrefix(v.Reason, tt.reason) {
 				t.Errorf("%s: %q", v.Decision, v.Reason)
 			}
 			if diff := cmp.Diff(tt.want, v.Changes); diff != "" {
@@ -481,6 +482,9 @@ func TestApprovalsWithoutState(t *testing.T) {
 }
 
 func TestApprovalsConcurrent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many writes")
+	}
 	dir := stateDir(t)
 	var wg sync.WaitGroup
 	for i := range 20 {
@@ -535,5 +539,74 @@ func TestConfirmVectors(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An approval covers the values that are not shown, and stores neither them nor a hash
+// from which they could be guessed.
+func TestApprovalsCoverWhatIsNotShown(t *testing.T) {
+	value := "hunter2"
+	store := func() *Approvals {
+		return &Approvals{Dir: stateDir(t), Project: "/p", Behind: func(*registry.Tool) []byte { return []byte(value) }}
+	}
+	a, b := store(), store()
+	tool := mcpTool("s", "echo", "echo")
+	for _, x := range []*Approvals{a, b} {
+		if err := x.Remember(t.Context(), tool, Scope{Kind: ScopeTool}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decide := func() Verdict { return (&Policy{Approvals: a}).Decide(t.Context(), tool, registry.Call{}) }
+	if v := decide(); v.Decision != Allow {
+		t.Errorf("unchanged: %+v", v)
+	}
+	value = "hunter3"
+	if v := decide(); v.Decision != Ask || len(v.Changes) != 1 || v.Changes[0] != (Change{Part: PartValues}) {
+		t.Errorf("changed: %+v", v)
+	}
+	inA, errA := a.List(true)
+	inB, errB := b.List(true)
+	if errA != nil || errB != nil || inA[0].Tools["echo"].Behind == "" || inA[0].Tools["echo"].Behind == inB[0].Tools["echo"].Behind {
+		t.Errorf("two machines have the same hash: %+v %+v", inA, inB)
+	}
+}
+
+// An answer to run a command in the sandbox covers any options, and asks again where
+// the sandbox is not available. The last answer for the same words counts.
+func TestApprovalInSandbox(t *testing.T) {
+	a := &Approvals{Dir: &state.Dir{Path: t.TempDir()}}
+	missing := ""
+	p := &Policy{Approvals: a, Means: func(string) Means { return Means{Missing: func() string { return missing }} }}
+	decide := func(line string) Decision {
+		tool := shellTool(line)
+		tool.Program = "shell"
+		return p.Decide(t.Context(), tool, registry.Call{}).Decision
+	}
+	tool := shellTool("make all")
+	tool.Program = "shell"
+	v := p.Decide(t.Context(), tool, registry.Call{})
+	if want := []Scope{{Kind: ScopeCommand, Values: []string{"make"}, Confined: true}, {Kind: ScopeCommand, Values: []string{"make"}}}; !cmp.Equal(v.Scopes, want) || !v.InSandbox.On {
+		t.Fatalf("offered %+v, %+v", v.Scopes, v.InSandbox)
+	}
+	if err := a.Remember(t.Context(), tool, v.Scopes[0]); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]Decision{"make": Sandbox, "make --eval=x all": Ask, "make -C sub all": Sandbox, "make > f": Ask, "env make": Ask, "ninja": Ask} {
+		if got := decide(line); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+	missing = "no kernel support"
+	if got := decide("make"); got != Ask {
+		t.Errorf("without a sandbox: %s", got)
+	}
+	missing = ""
+	if err := a.Remember(t.Context(), tool, v.Scopes[1]); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]Decision{"make all": Allow, "make -C sub all": Ask} {
+		if got := decide(line); got != want {
+			t.Errorf("outside, %s: %s, want %s", line, got, want)
+		}
 	}
 }

@@ -17,7 +17,7 @@ func (d *decision) approved() string {
 		if id := d.approvedFor(ScopeEdits, ""); id != "" {
 			return id
 		}
-	case len(d.subject.URLs) > 0:
+	default:
 		if id := d.approvedHosts(); id != "" {
 			return id
 		}
@@ -44,7 +44,7 @@ func (d *decision) approvedHosts() string {
 // approvedFor returns the id of the approval of a value, or "" if it is not
 // approved.
 func (d *decision) approvedFor(kind ScopeKind, value string) string {
-	if a := d.approval(kind, func(v string) bool { return v == value }); a != nil {
+	if a := d.approval(kind, func(a *Approval) bool { return a.Value == value }); a != nil {
 		return a.ID
 	}
 	return ""
@@ -53,15 +53,15 @@ func (d *decision) approvedFor(kind ScopeKind, value string) string {
 // approval returns the approval of a kind whose value is covered. Approvals of a
 // tool that has changed since are ignored, and the changes are recorded for the
 // question.
-func (d *decision) approval(kind ScopeKind, covers func(value string) bool) *Approval {
+func (d *decision) approval(kind ScopeKind, covers func(*Approval) bool) *Approval {
 	for i := range d.approvals() {
 		a := &d.found[i]
-		if a.Kind != kind || a.Source != d.tool.Source || !covers(a.Value) {
+		if a.Kind != kind || a.Source != d.tool.Source || !covers(a) {
 			continue
 		}
 		was, covered := a.Tools[d.tool.OriginalName()]
 		switch {
-		case covered && was.Fingerprint == d.tool.Fingerprint():
+		case covered && d.policy.Approvals.isApproved(d.ctx, was, d.tool):
 			d.changes = nil
 			return a
 		case covered:

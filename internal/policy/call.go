@@ -27,11 +27,15 @@ type decision struct {
 	changes []Change
 	loaded  bool
 	found   []Approval
-	unread  bool // the command line could not be parsed
-	unsure  bool // banned programs cannot be ruled out
-	person  bool // only a person may answer
-	whole   bool // the decision is about the tool, not about a call
+	unread  bool            // the command line could not be parsed
+	unsure  bool            // banned programs cannot be ruled out
+	person  bool            // only a person may answer
+	changed func() []string // see [Confinement.Changed]
+	moved   bool            // a command runs what it finds in a folder that "always" does not name
+	whole   bool            // the decision is about the tool, not about a call
 	params  json.RawMessage
+
+	contested string // see [registry.Tool.Contested]; "" if the call names the tool's server
 
 	computed
 }
@@ -82,12 +86,18 @@ func inside(p string) bool {
 
 // guardedPath returns the first path that requires confirmation, or "" if none
 // does.
-func (d *decision) guardedPath() string {
-	if d.policy.Guarded == nil || d.category() == registry.CategoryRead {
+func (d *decision) guardedPath() string { return d.changedPath(d.policy.Guarded) }
+
+// newHiddenPath is guardedPath for new files and folders whose names begin with a dot.
+func (d *decision) newHiddenPath() string { return d.changedPath(d.policy.NewHidden) }
+
+// changedPath returns the first path that the call may change and that is meant, or "".
+func (d *decision) changedPath(meant func(string) bool) string {
+	if meant == nil || d.category() == registry.CategoryRead {
 		return ""
 	}
 	for _, p := range d.subject.Paths {
-		if d.policy.Guarded(p) {
+		if meant(p) {
 			return p
 		}
 	}

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -12,17 +14,49 @@ import (
 
 // ApprovedTool is the state of a tool at the time of its approval.
 type ApprovedTool struct {
-	Fingerprint string          `json:"fingerprint"`
-	Parts       []registry.Part `json:"parts,omitempty"` // long values are replaced by their hash
+	Fingerprint string `json:"fingerprint"`
+	// Behind is a keyed hash of everything that provides the tool, with the values that
+	// Fingerprint leaves out because they may be secret; "" for a built-in tool.
+	Behind string          `json:"behind,omitempty"`
+	Parts  []registry.Part `json:"parts,omitempty"` // long values are replaced by their hash
 }
 
 // maxPart is the length in bytes of the longest value that an approval stores as
 // text. Longer values are stored as a hash.
 const maxPart = 4 << 10
 
-func approvedTool(t *registry.Tool) ApprovedTool {
-	return ApprovedTool{Fingerprint: t.Fingerprint(), Parts: partsOf(t)}
+func (a *Approvals) approvedTool(ctx context.Context, t *registry.Tool) (ApprovedTool, error) {
+	behind, err := a.behind(ctx, t)
+	return ApprovedTool{Fingerprint: t.Fingerprint(), Behind: behind, Parts: partsOf(t)}, err
 }
+
+// behind returns the keyed hash of what provides a tool.
+func (a *Approvals) behind(ctx context.Context, t *registry.Tool) (string, error) {
+	if a.Behind == nil || a.Dir == nil {
+		return "", nil
+	}
+	all := a.Behind(t)
+	if len(all) == 0 {
+		return "", nil
+	}
+	key, err := a.Dir.Key(ctx)
+	if err != nil {
+		return "", fmt.Errorf("reading the key of approvals: %w", err)
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write(all)
+	return hex.EncodeToString(mac.Sum(nil)), nil
+}
+
+// isApproved reports whether a tool is as it was approved. It is not if that cannot be
+// told.
+func (a *Approvals) isApproved(ctx context.Context, was ApprovedTool, t *registry.Tool) bool {
+	behind, err := a.behind(ctx, t)
+	return err == nil && was.Behind == behind && was.Fingerprint == t.Fingerprint()
+}
+
+// PartValues is the [Change] of a value that is not shown because it may be secret.
+const PartValues = "values"
 
 func partsOf(t *registry.Tool) []registry.Part {
 	var out []registry.Part
@@ -58,7 +92,11 @@ func changesSince(was ApprovedTool, t *registry.Tool) []Change {
 		}
 		out = append(out, Change{Part: name, Old: before, New: after})
 	}
-	if len(out) == 0 {
+	switch {
+	case len(out) > 0:
+	case was.Fingerprint == t.Fingerprint():
+		out = []Change{{Part: PartValues}}
+	default:
 		out = []Change{{Part: "definition"}} // the stored parts do not show what changed
 	}
 	return out
@@ -94,6 +132,8 @@ func changedReason(changes []Change) string {
 			return "the tool is new since you allowed its server"
 		case "behind":
 			names[i] = "its command or URL"
+		case PartValues:
+			names[i] = "a value in its command, environment, headers or URL"
 		case "inputSchema":
 			names[i] = "its input schema"
 		case "outputSchema":

@@ -1,10 +1,14 @@
 package policy
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/trust"
@@ -18,10 +22,17 @@ func (d *decision) command() Verdict {
 		return d.plain()
 	}
 	var v Verdict
+	var accepts []string
 	for i := range line.Commands {
 		part := &line.Commands[i]
 		d.unread = d.unread || part.Unread
 		c := d.part(part)
+		if c.Decision == Allow {
+			if changed := d.changedFiles(part); len(changed) > 0 {
+				c = c.floor(fmt.Sprintf("a sandboxed program may have changed %s", strings.Join(changed, ", ")))
+				accepts = append(accepts, changed...)
+			}
+		}
 		v.Commands = append(v.Commands, c)
 		unread := part.Unread && c.Decision == Ask && v.Decision == Ask // prefer this reason, which explains most
 		if i == 0 || unread || stricter(v.Decision, c.Decision) != v.Decision {
@@ -31,7 +42,59 @@ func (d *decision) command() Verdict {
 	if v.Decision == Ask && len(d.changes) > 0 {
 		v.Reason = changedReason(d.changes)
 	}
+	if accept, seen := d.means().Accept, time.Now(); accept != nil && len(accepts) > 0 {
+		v.Accept = func(ctx context.Context) error { return accept(ctx, accepts, seen) }
+	}
+	d.changed = func() (changed []string) {
+		for i := range line.Commands {
+			changed = append(changed, d.changedFiles(&line.Commands[i])...)
+		}
+		return changed
+	}
 	return v
+}
+
+// changedFiles returns the files that a part starts with and that a sandboxed program may have
+// changed. Only a person can accept them.
+func (d *decision) changedFiles(part *shell.Command) []string {
+	changed, argv := d.means().Changed, part.Starts()
+	if changed == nil || len(argv) == 0 {
+		return nil
+	}
+	return changed(argv, d.folder(part))
+}
+
+// folder returns the absolute folder in which a part runs, as far as it is known.
+func (d *decision) folder(part *shell.Command) string {
+	if dir, _ := part.Folder(); path.IsAbs(dir) {
+		return dir
+	}
+	return absolutePath(d.policy.Workspace, d.subject.Directory)
+}
+
+// elsewhere returns the reason why the words of a rule are not enough to allow a part: it runs
+// what it finds in its folder, and this is not the workspace. Otherwise it returns "".
+func (d *decision) elsewhere(part *shell.Command) string {
+	root := absolutePath(d.policy.Workspace, "")
+	dir, moved := part.Folder()
+	known := !moved || path.IsAbs(dir)
+	if dir = d.folder(part); d.policy.Workspace == "" || known && dir == root || !part.RunsFolder() {
+		return ""
+	}
+	if known && part.Root() == "git" && !holdsRepository(root, dir) {
+		return ""
+	}
+	return fmt.Sprintf("what %s runs depends on its folder, which is not the workspace; a rule with `when` can name the folder", part.Root())
+}
+
+// holdsRepository reports whether git finds another repository in a folder than in the workspace.
+func holdsRepository(root, dir string) bool {
+	for at := dir; at != root; at = path.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(filepath.FromSlash(at), ".git")); err == nil || at == "/" {
+			return true
+		}
+	}
+	return false
 }
 
 // readLine analyzes the command line and adds the files that it writes to the
@@ -105,15 +168,23 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 			c.Decision, c.Reason = d.ruled(r)
 			c.Origin, c.rule = r.Origin, r
 			d.unsure = d.unsure || doubt != ""
-			return c.floor(doubt)
+			if c = c.floor(doubt); c.Decision == Allow && r.Command != "" && r.When == nil {
+				c = c.floor(d.elsewhere(s))
+			}
+			return c
 		case shell.Maybe:
 			doubt = fmt.Sprintf("the rule on %q (%s) may apply to it", r.Command, r.Decision)
 		}
 	}
 	v := d.byDefault()
+	elsewhere := d.elsewhere(s)
 	if doubt == "" && v.Decision != Allow {
-		if a := d.approval(ScopeCommand, s.Covered); a != nil {
+		d.moved = d.moved || elsewhere != ""
+		if a := d.approval(ScopeCommand, func(a *Approval) bool { return (a.Confined || elsewhere == "") && s.Covered(a.Value, a.Confined) }); a != nil {
 			c.Decision, c.Reason, c.Origin, c.approval = Allow, fmt.Sprintf("you chose to always allow %q", a.Value), originApproval, a.ID
+			if a.Confined {
+				c.Decision, c.Reason = d.sandboxed(fmt.Sprintf("you chose to always run %q in the sandbox", a.Value), "it was allowed in the sandbox")
+			}
 			return c
 		}
 		c.remember = s.Cover()
@@ -121,6 +192,10 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 	c.Decision, c.Reason, c.Origin, c.rule = v.Decision, v.Reason, v.Origin, v.Rule
 	if c.Decision == Ask && s.Doubt != "" {
 		c.Reason = s.Doubt
+	} else if c.Decision == Ask && elsewhere != "" && d.approval(ScopeCommand, func(a *Approval) bool { return s.Covered(a.Value, a.Confined) }) != nil {
+		c.Reason = elsewhere
+	} else if c.Decision == Ask && s.Exact != "" && d.anyRule(func(r *Rule) bool { return r.Decision == Allow && s.Begins(r.Command, true) && d.unmet(r) == "" }) {
+		c.Reason = s.Exact + ", so a rule must have all words of the command"
 	} else if c.Decision == Ask && c.remember != "" && d.approvedWhole(c.Root) {
 		c.Reason = fmt.Sprintf("\"always\" now covers single subcommands of %q; the earlier answer for all of them is ignored", c.Root)
 	}
@@ -149,7 +224,7 @@ func (d *decision) ruleCommand(r *Rule, s *shell.Command) shell.Certainty {
 		return shell.Yes
 	case !r.isNarrow():
 		return s.Names(r.Command)
-	case s.Begins(r.Command):
+	case s.Begins(r.Command, r.Decision == Sandbox):
 		return shell.Yes
 	}
 	return shell.No

@@ -77,6 +77,9 @@ func programs(t *testing.T, dir string) []string {
 }
 
 func TestConcurrentProcessesLoseNoApproval(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes")
+	}
 	dir := filepath.Join(t.TempDir(), "state")
 	var wg sync.WaitGroup
 	for i := range processes {
@@ -96,6 +99,9 @@ func TestConcurrentProcessesLoseNoApproval(t *testing.T) {
 // Processes are killed while they remember answers. Answers that were saved before
 // remain, and the file stays valid.
 func TestKilledProcessesLoseNoApproval(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes")
+	}
 	dir := filepath.Join(t.TempDir(), "state")
 	var kept []string
 	for i := range kills {

@@ -21,6 +21,7 @@ func TestDeniesAll(t *testing.T) {
 		"a rule on the tool":              {Policy{Rules: []Rule{{Tool: "write_*", Decision: Deny}}}, write, true},
 		"also in yolo mode":               {Policy{Mode: ModeYolo, Rules: []Rule{{Tool: "write_file", Decision: Deny}}}, write, true},
 		"a rule on another tool":          {Policy{Rules: []Rule{{Tool: "edit", Decision: Deny}}}, write, false},
+		"another tool, then this one":     {Policy{Rules: []Rule{{Tool: "edit", Decision: Deny}, {Tool: "write_file", Decision: Deny}}}, write, true},
 		"a rule on some paths":            {Policy{Rules: []Rule{{Tool: "write_file", Path: "x/**", Decision: Deny}}}, write, false},
 		"all but some paths":              {Policy{Rules: []Rule{{Tool: "write_file", Path: "x/**", Decision: Allow}, {Tool: "write_file", Decision: Deny}}}, write, false},
 		"some paths, then all":            {Policy{Rules: []Rule{{Tool: "write_file", Path: "x/**", Decision: Deny}, {Tool: "write_file", Decision: Deny}}}, write, true},

@@ -89,6 +89,8 @@ func (d *decision) valueOf(condition string) string {
 		return d.tool.Server
 	case conditionCategory:
 		return string(d.category())
+	case conditionAnnotations:
+		return string(d.tool.Annotations)
 	case conditionPath:
 		return strings.Join(d.subject.Paths, ", ")
 	case conditionWhen:

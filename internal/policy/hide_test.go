@@ -64,3 +64,12 @@ func TestHides(t *testing.T) {
 		}
 	}
 }
+
+// A rule on commands says nothing about the rules after it.
+func TestHidesAfterRuleOnCommands(t *testing.T) {
+	p := Policy{Rules: []Rule{{Command: "ls", Decision: Deny}, {Path: "**/.env", Decision: Deny}}}
+	v := p.Decide(t.Context(), pathTool("grep", registry.CategoryRead, "."), registry.Call{})
+	if v.Hides == nil || !v.Hides("x/.env") || v.Hides("x/a") {
+		t.Errorf("%+v", v)
+	}
+}

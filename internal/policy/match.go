@@ -11,13 +11,14 @@ import (
 
 // The conditions of a rule, by their keys in the settings.
 const (
-	conditionTool     = "tool"
-	conditionSource   = "source"
-	conditionServer   = "server"
-	conditionCategory = "category"
-	conditionCommand  = "command"
-	conditionPath     = "path"
-	conditionWhen     = "when"
+	conditionTool        = "tool"
+	conditionSource      = "source"
+	conditionServer      = "server"
+	conditionCategory    = "category"
+	conditionAnnotations = "annotations"
+	conditionCommand     = "command"
+	conditionPath        = "path"
+	conditionWhen        = "when"
 )
 
 // unmet returns the first condition of a rule that the call does not meet, or ""
@@ -49,6 +50,8 @@ func (d *decision) unmetName(r *Rule) string {
 	switch {
 	case r.Category != "" && !d.ruleCategory(r):
 		return conditionCategory
+	case !d.ruleAnnotations(r):
+		return conditionAnnotations
 	case r.Source != "" && !match(r.Source, t.Source):
 		return conditionSource
 	case r.Server != "" && (!t.IsMCP() || !match(r.Server, t.Server)):

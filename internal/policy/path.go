@@ -104,11 +104,7 @@ func literalsOf(glob string) *literals {
 		globs = globs[1:]
 		end := strings.IndexByte(next, '}')
 		if end < 0 {
-			text := longestLiteral(next)
-			if text == "" {
-				return nil
-			}
-			out = append(out, text)
+			out = append(out, longestLiteral(next)) // "" is in every path
 			continue
 		}
 		begin := strings.LastIndexByte(next[:end], '{')

@@ -34,6 +34,10 @@ type Policy struct {
 	// Guarded reports whether changing a file always requires confirmation. The
 	// path is relative to the workspace. If nil, no path does.
 	Guarded func(path string) bool
+	// NewHidden reports whether a change creates a file or folder whose name begins with
+	// a dot, which requires confirmation unless a rule on the path allows it. The path is
+	// relative to the workspace. If nil, no change does.
+	NewHidden func(path string) bool
 	// Workspace is the absolute path of the workspace, for rules with absolute
 	// paths.
 	Workspace string

@@ -47,6 +47,9 @@ func TestDecide(t *testing.T) {
 	wild.Subject = func(registry.Call) (registry.Subject, error) { panic("boom") }
 	echo := mcpTool("srv", "echo", "echo")
 
+	versioned := func(version string) *registry.Tool {
+		return &registry.Tool{Definition: registry.Definition{Name: "p", Source: "plugin:x", Plugin: "x", Version: version}}
+	}
 	rule := func(d Decision, r Rule) []Rule { r.Decision, r.Origin = d, "s.yaml:1"; return []Rule{r} }
 	tests := []struct {
 		name   string
@@ -103,6 +106,11 @@ func TestDecide(t *testing.T) {
 		{"allow by alias", Policy{Rules: rule(Allow, Rule{Tool: "replace"})}, pathTool("edit", registry.CategoryWrite, "a"), Allow, "s.yaml:1"},
 		{"allow by glob", Policy{Rules: rule(Allow, Rule{Tool: "write_*"})}, write, Allow, "s.yaml:1"},
 		{"allow is case-sensitive", Policy{Rules: rule(Allow, Rule{Tool: "Write_File"})}, write, Ask, "default"},
+		{"an allowed name does not allow longer ones", Policy{Rules: rule(Allow, Rule{Tool: "echo"})}, mcpTool("srv", "echoes", "echoes"), Ask, "default"},
+		{"a denied name does not deny longer ones", Policy{Rules: rule(Deny, Rule{Tool: "echo"})}, mcpTool("srv", "echoes", "echoes"), Ask, "default"},
+		{"allow a version of a tool", Policy{Rules: rule(Allow, Rule{Tool: "p@1.2"})}, versioned("1.2"), Allow, "s.yaml:1"},
+		{"allow no other version", Policy{Rules: rule(Allow, Rule{Tool: "p@1.2"})}, versioned("1.3"), Ask, "default"},
+		{"allow every version", Policy{Rules: rule(Allow, Rule{Tool: "p"})}, versioned("1.3"), Allow, "s.yaml:1"},
 		{"deny is not case-sensitive", Policy{Rules: rule(Deny, Rule{Tool: "Write_File"})}, write, Deny, "s.yaml:1"},
 		{"deny by alias", Policy{Rules: rule(Deny, Rule{Tool: "ReadFileTool"})}, read, Deny, "s.yaml:1"},
 		{"a server's read_file is not the built-in one", Policy{Rules: rule(Allow, Rule{Tool: "read_file"})}, mcpTool("evil", "read_file", "read_file"), Ask, "default"},
@@ -172,6 +180,31 @@ func TestDecideGuarded(t *testing.T) {
 	p := Policy{Guarded: guarded}
 	if v := p.Decide(t.Context(), pathTool("read_file", registry.CategoryRead, ".git/config"), registry.Call{}); v.Decision != Allow {
 		t.Errorf("reading a guarded file: %+v", v)
+	}
+}
+
+// Whatever allows all edits does not allow new hidden files; a rule on their path does.
+func TestDecideNewHidden(t *testing.T) {
+	hidden := func(p string) bool { return strings.HasPrefix(p, ".") }
+	write := pathTool("write_file", registry.CategoryWrite, "a", ".foorc")
+	a := &Approvals{Dir: stateDir(t), Project: "/p"}
+	if err := a.Remember(t.Context(), write, Scope{Kind: ScopeEdits}); err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]Policy{
+		"auto-edit": {Mode: ModeAutoEdit},
+		"rule":      {Rules: []Rule{{Tool: "write_file", Decision: Allow}}},
+		"approval":  {},
+	} {
+		p.NewHidden, p.Approvals = hidden, a
+		v := p.Decide(t.Context(), write, registry.Call{})
+		if v.Decision != Ask || !strings.Contains(v.Reason, ".foorc") || len(v.Scopes) != 0 {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+	p := Policy{NewHidden: hidden, Rules: []Rule{{Tool: "write_file", Path: "{a,.foorc}", Decision: Allow}}}
+	if v := p.Decide(t.Context(), write, registry.Call{}); v.Decision != Allow {
+		t.Errorf("with a rule on the path: %+v", v)
 	}
 }
 

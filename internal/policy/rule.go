@@ -21,16 +21,17 @@ import (
 // or Deny matches any name of the tool, ignoring case, and an error in When means
 // true.
 type Rule struct {
-	Tool     string // glob over names; aliases of built-in tools match too
-	Source   string // glob over "builtin", "command", "plugin:ID", "mcp:SERVER"
-	Server   string // glob over names of MCP servers; Tool may then be the name that the server gives the tool
-	Category string
-	Command  string         // the first words of a simple shell command
-	Path     string         // glob over the paths that the call names, ** included
-	When     *jq.Expression // must return true for the params; nil matches all params
-	Decision Decision
-	Reason   string // shown to the person and to the model
-	Origin   string // file:line, flag or "default"
+	Tool        string // glob over names; aliases of built-in tools match too
+	Source      string // glob over "builtin", "command", "plugin:ID", "mcp:SERVER"
+	Server      string // glob over names of MCP servers; Tool may then be the name that the server gives the tool
+	Category    string
+	Annotations map[string]bool // annotations of the tool; see MCP's ToolAnnotations
+	Command     string          // the first words of a simple shell command
+	Path        string          // glob over the paths that the call names, ** included
+	When        *jq.Expression  // must return true for the params; nil matches all params
+	Decision    Decision
+	Reason      string // shown to the person and to the model
+	Origin      string // file:line, flag or "default"
 
 	literals *literals // of Path, in lower case unless the rule loosens
 }
@@ -56,13 +57,14 @@ func (r *Rule) Compile() error {
 			return fmt.Errorf("%q is not a valid glob", glob)
 		}
 	}
-	switch {
-	case r.Path == "":
-	case r.isNarrow():
-		r.literals = literalsOf(r.Path)
-	default:
-		r.literals = literalsOf(strings.ToLower(r.Path))
+	if err := r.validateAnnotations(); err != nil {
+		return err
 	}
+	path := r.Path
+	if !r.isNarrow() {
+		path = strings.ToLower(path)
+	}
+	r.literals = literalsOf(path)
 	return nil
 }
 

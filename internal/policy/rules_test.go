@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -122,6 +123,49 @@ func TestExplain(t *testing.T) {
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A rule on commands matches no call without a command line, and the report says so.
+func TestExplainCallWithoutCommandLine(t *testing.T) {
+	p := Policy{Rules: []Rule{{Command: "ls", Decision: Deny}, {Decision: Ask}}}
+	got, err := p.Explain(t.Context(), pathTool("read_file", registry.CategoryRead, "a"), registry.Call{})
+	if err != nil || len(got) != 2 || got[0].Matches || got[0].Unmet != "command" || !got[1].Matches || got[1].Unmet != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A rule that loosens matches a command line if it matches all parts, other rules if they
+// match one. An expression that fails is an error.
+func TestMatches(t *testing.T) {
+	for _, tt := range []struct {
+		rule    Rule
+		line    string
+		want    bool
+		failure bool
+	}{
+		{Rule{Command: "ls", Decision: Allow}, "ls; ls -l", true, false},
+		{Rule{Command: "ls", Decision: Allow}, "ls; id", false, false},
+		{Rule{Command: "ls", Decision: Allow}, "id; ls", false, false},
+		{Rule{Command: "ls", Decision: Deny}, "id; ls", true, false},
+		{Rule{Command: "ls", Decision: Deny}, "ls; id", true, false},
+		{Rule{Command: "ls", Decision: Deny}, "id; pwd", false, false},
+		{Rule{Tool: "other", Decision: Allow}, "ls", false, false},
+		{Rule{When: when(t, ".n.x"), Decision: Deny}, "ls", false, true},
+		{Rule{When: when(t, ".n.x"), Decision: Allow}, "ls", false, true},
+	} {
+		p := &Policy{Shell: "bash", Rules: []Rule{{Decision: Deny}}}
+		got, err := p.Matches(t.Context(), &tt.rule, shellTool(tt.line), registry.Call{Params: json.RawMessage(`{"n": 1}`)})
+		if got != tt.want || (err != nil) != tt.failure {
+			t.Errorf("%+v on %q: %t, %v", tt.rule, tt.line, got, err)
+		}
+	}
+	unknown := builtinTool("run_shell_command", registry.CategoryCommand, registry.Subject{})
+	unknown.Subject = func(registry.Call) (registry.Subject, error) { return registry.Subject{}, errors.New("no such file") }
+	for _, decision := range []Decision{Allow, Deny} {
+		if got, err := (&Policy{}).Matches(t.Context(), &Rule{Decision: decision}, unknown, registry.Call{}); got || err == nil {
+			t.Errorf("%s, for a call that cannot be read: %t, %v", decision, got, err)
+		}
 	}
 }
 

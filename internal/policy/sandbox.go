@@ -2,8 +2,10 @@ package policy
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -26,6 +28,16 @@ type Means struct {
 	// program may do.
 	Missing func() string
 	Allows  func(online bool) string
+	// Changed returns the absolute paths of the files that a command starts with and that a
+	// sandboxed program may have changed. argv has its program and the arguments that may name
+	// code, and dir is the absolute folder where it runs. If nil, there are none.
+	Changed func(argv []string, dir string) []string
+	// Accept records that a person accepts these files as they were at a time. It is set if
+	// Changed is.
+	Accept func(ctx context.Context, paths []string, at time.Time) error
+	// Uncleaned reports whether the workspace may still have files of a sandboxed program that
+	// make other programs run commands. If nil, it has none.
+	Uncleaned func() bool
 }
 
 // ValidateSandbox returns an error if the rule has the decision Sandbox but can
@@ -51,6 +63,46 @@ func (r *Rule) ValidateSandbox(canonical func(string) string) error {
 // shellToolName is the name of the only built-in tool that starts programs.
 const shellToolName = "run_shell_command"
 
+// sandboxed returns the decision Sandbox and the reason for it, or Ask if the call
+// cannot be confined.
+func (d *decision) sandboxed(reason, who string) (Decision, string) {
+	if missing := d.unconfinable(); missing != "" {
+		return Ask, fmt.Sprintf("%s, which is not possible, so it requires confirmation: %s", who, missing)
+	}
+	return Sandbox, reason
+}
+
+// unconfinable returns the reason why a rule or an answer cannot confine the call;
+// "" if it can.
+func (d *decision) unconfinable() string {
+	m := d.means()
+	switch {
+	case d.tool.Program == "":
+		return "it starts no program"
+	case m.Off:
+		return fmt.Sprintf("the setting sandbox.%s.mode is off", d.tool.Program)
+	}
+	return m.missing()
+}
+
+// inSandbox returns how the call runs in the sandbox because of a rule or answer.
+func (d *decision) inSandbox(by string) Confinement {
+	return Confinement{On: true, By: by, Outside: d.mayLeave(), Changed: d.changed, Allows: d.means().allows(false)}
+}
+
+// mayLeave reports whether a person may let the call run again outside the sandbox.
+func (d *decision) mayLeave() bool {
+	return d.tool.Program == registry.ProgramShell && d.policy.Mode != ModeYolo && !d.person && !d.means().Require
+}
+
+// allows returns what a program may do in the sandbox; nil if that is not known.
+func (m Means) allows(online bool) func() string {
+	if m.Allows == nil {
+		return nil
+	}
+	return func() string { return m.Allows(online) }
+}
+
 func (m *Means) missing() string {
 	if m.Missing == nil {
 		return "no sandbox is available"
@@ -65,6 +117,12 @@ type Confinement struct {
 	Online bool
 	// By is the rule, setting or flag that requests the sandbox.
 	By string
+	// Outside is set if a person may be asked to run the call again without the
+	// sandbox after it has failed because of it.
+	Outside bool
+	// Changed returns the files that the command starts with and that a sandboxed program may
+	// have changed, for calls that may run outside as well. It may be nil.
+	Changed func() []string
 	// Missing is the reason why the call runs without a sandbox although By
 	// requests one; "" if none is requested.
 	Missing string
@@ -107,19 +165,7 @@ func (d *decision) ruled(r *Rule) (Decision, string) {
 	case Deny:
 		return Deny, cmp.Or(r.Reason, "a rule denies it")
 	case Sandbox:
-		m := d.means()
-		missing := ""
-		if d.tool.Program == "" {
-			missing = "it starts no program"
-		} else if m.Off {
-			missing = fmt.Sprintf("the setting sandbox.%s.mode is off", d.tool.Program)
-		} else {
-			missing = m.missing()
-		}
-		if missing != "" {
-			return Ask, fmt.Sprintf("a rule runs it in the sandbox, which is not possible, so it requires confirmation: %s", missing)
-		}
-		return Sandbox, cmp.Or(r.Reason, "a rule runs it in the sandbox")
+		return d.sandboxed(cmp.Or(r.Reason, "a rule runs it in the sandbox"), "a rule runs it in the sandbox")
 	}
 	return Ask, cmp.Or(r.Reason, "a rule requires confirmation")
 }
@@ -131,14 +177,8 @@ func (d *decision) confine(v, ruled Verdict) Verdict {
 		return v
 	}
 	m := d.means()
-	allows := func(online bool) func() string {
-		if m.Allows == nil {
-			return nil
-		}
-		return func() string { return m.Allows(online) }
-	}
 	if ruled.Decision == Sandbox { // even if the tool itself asks a question first
-		v.Confine = Confinement{On: true, By: ruled.Origin, Allows: allows(false)}
+		v.Confine = d.inSandbox(ruled.Origin)
 		return v
 	}
 	auto, require, by, online := m.Auto, m.Require, m.Origin, false
@@ -153,13 +193,13 @@ func (d *decision) confine(v, ruled Verdict) Verdict {
 		auto, require = auto || m.YoloAuto, require || m.YoloRequire
 	}
 	if !auto && !require {
-		v.Confine.Allows = allows(false)
+		v.Confine.Allows = m.allows(false)
 		return v
 	}
 	missing := m.missing()
 	switch {
 	case missing == "":
-		v.Confine = Confinement{On: true, By: by, Online: online, Allows: allows(online)}
+		v.Confine = Confinement{On: true, By: by, Online: online, Outside: d.mayLeave(), Changed: d.changed, Allows: m.allows(online)}
 	case require:
 		return Verdict{Decision: Deny, Origin: by, Commands: v.Commands, Reason: "it must run in the sandbox, which is not possible: " + missing}
 	default:

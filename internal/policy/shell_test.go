@@ -66,9 +66,20 @@ func TestShellModes(t *testing.T) {
 			p.Rules = append([]Rule{{Tool: "run_shell_command", Decision: Ask, Reason: "ours"}}, p.Rules...)
 		}, Ask, "ours"},
 		{"yolo cannot read it, and nothing is banned", "make\n)", func(p *Policy) { p.Mode, p.Banned, p.Rules, p.AskCatastrophic = ModeYolo, nil, nil, true }, Allow, "approval mode"},
-		{"yolo cannot read it, and only what is catastrophic is denied", "make\n)", func(p *Policy) { p.Mode, p.Banned, p.Rules = ModeYolo, nil, nil }, Deny, "cannot be read"},
+		{"yolo does not run a continued line, and only what is catastrophic is denied", "echo a\\\nb", func(p *Policy) { p.Mode, p.Banned, p.Rules = ModeYolo, nil, nil }, Deny, "commands that setting shell.catastrophic denies"},
+		{"yolo cannot read it, and only what is catastrophic is denied", "make\n)", func(p *Policy) { p.Mode, p.Banned, p.Rules = ModeYolo, nil, nil }, Deny, "commands that setting shell.catastrophic denies cannot be ruled out"},
 		{"yolo cannot read it, and a program is banned", "make\n)", func(p *Policy) { p.Mode, p.Rules, p.AskCatastrophic = ModeYolo, nil, true }, Deny, "cannot be read"},
-		{"yolo cannot read it, and a rule denies a command", "make\n)", func(p *Policy) { p.Mode, p.Banned, p.AskCatastrophic = ModeYolo, nil, true }, Deny, "cannot be read"},
+		{"yolo cannot read it, and a rule denies a command", "make\n)", func(p *Policy) { p.Mode, p.Banned, p.AskCatastrophic = ModeYolo, nil, true }, Deny, "commands that rules deny cannot be ruled out"},
+		{"yolo cannot read it, and a rule denies another tool", "make\n)", func(p *Policy) {
+			p.Mode, p.Banned, p.AskCatastrophic, p.Rules = ModeYolo, nil, true, []Rule{{Tool: "edit", Decision: Deny}}
+		}, Allow, "approval mode"},
+		{"the reason of what cannot be read is given first", "make; echo a\\\nb", func(*Policy) {}, Ask, "continue"},
+		{"a command that changed since", "make all", func(p *Policy) {
+			p.Approvals = &Approvals{Dir: stateDir(t)}
+			if err := p.Approvals.Remember(t.Context(), &registry.Tool{Definition: registry.Definition{Name: "run_shell_command", Source: registry.SourceBuiltin, Description: "older"}}, Scope{Kind: ScopeCommand, Values: []string{"make"}}); err != nil {
+				t.Fatal(err)
+			}
+		}, Ask, "its description changed since you allowed it"},
 		{"plan denies commands", "make", func(p *Policy) { p.Mode = ModePlan }, Deny, "plan mode"},
 		{"plan denies allowed commands", "ls", func(p *Policy) { p.Mode = ModePlan }, Deny, "plan mode"},
 		{"auto-edit asks about commands", "make", func(p *Policy) { p.Mode = ModeAutoEdit }, Ask, "category command"},

@@ -70,6 +70,7 @@ func TestShortCuts(t *testing.T) {
 	for _, tt := range [][2]string{
 		{"secrets/**", "secrets"}, {"secrets/", "SECRETS/key"}, {"src/{a,**}", "src"}, {"a{/**,b}", "a"}, {"../a", "/a"}, {"./src", "src/x"}, {"src//a", "src/a"},
 		{"a/../b", "b/c"}, {"[a", "x"}, {"{a", "x"}, {"**/.env", ".ENV/x"}, {"KEY", "KEY"}, {"/w/**", "."}, {".", "a"}, {"*", "."}, {"**", "."}, {`a\*b`, "a*b"}, {"{[}],b}", "b"},
+		{"\ufffd/**", "\xff/a"}, {"**/\ufffd", "\xff"}, {"A*", "a"}, {"Z*", "z"}, {"AZ", "az"},
 	} {
 		sameMatches(t, tt[0], tt[1])
 	}

@@ -1,6 +1,11 @@
 package policy
 
-import "strings"
+import (
+	"context"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/policy/shell"
+)
 
 // Verdict is the decision on one call and the reason for it. The zero value
 // asks.
@@ -31,6 +36,9 @@ type Verdict struct {
 	Agreed bool
 	// Confine says whether the call runs in the sandbox if it is allowed.
 	Confine Confinement
+	// InSandbox says how the call runs if the answer is to run it in the sandbox. It
+	// is zero unless such a scope is offered.
+	InSandbox Confinement
 	// Hides reports whether the call must not show a path although it may run,
 	// because a rule denies the path or asks about it. It is safe for concurrent
 	// use. It is nil if no rule hides anything.
@@ -38,6 +46,12 @@ type Verdict struct {
 	// Paths are the paths of the call, including the files that its command line
 	// writes.
 	Paths []string
+	// Contested is a server that failed and may have the name of the tool, because of
+	// which a call that would be allowed asks; "" if there is none.
+	Contested string
+	// Accept records what a person who confirms the call accepts for later calls as well; nil if
+	// there is nothing.
+	Accept func(context.Context) error
 	// Changes are the changes because of which a remembered approval was not used.
 	Changes []Change
 }
@@ -103,6 +117,8 @@ type Scope struct {
 	// Values are the first words of the commands that a ScopeCommand covers,
 	// quoted as for a shell, or the hosts of a ScopeHost.
 	Values []string
+	// Confined is set if the commands of a ScopeCommand run in the sandbox.
+	Confined bool
 }
 
 // Covers describes the commands that a ScopeCommand covers, as in
@@ -110,7 +126,10 @@ type Scope struct {
 func (s *Scope) Covers() string {
 	covers := make([]string, len(s.Values))
 	for i, v := range s.Values {
-		covers[i] = `"` + v + ` …"`
+		if s.Confined || shell.KindOfCover(v) == shell.CoversPrefix {
+			v += " …"
+		}
+		covers[i] = `"` + v + `"`
 	}
 	return strings.Join(covers, ", ")
 }

@@ -29,6 +29,24 @@ func hasAncestor(name string) bool {
 	return true // too many ancestors to be genuine
 }
 
+// ancestorVariable returns the value of a variable in the initial environment of the
+// nearest ancestor that has it. Environments that cannot be read have none.
+func ancestorVariable(name string) (value string, ok bool) {
+	_, parent := parentOf(os.Getpid())
+	for range maxAncestors {
+		if parent <= 1 {
+			break
+		}
+		for entry := range bytes.SplitSeq(environOf(parent), []byte{0}) {
+			if value, ok := bytes.CutPrefix(entry, []byte(name+"=")); ok {
+				return string(value), true
+			}
+		}
+		_, parent = parentOf(parent)
+	}
+	return "", false
+}
+
 // ParentFeedsStdin reports whether the parent of this process runs the same
 // program and holds the other end of the pipe that is stdin. A program in between
 // cannot claim that, even if it replaced itself by this process.

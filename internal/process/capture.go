@@ -3,6 +3,9 @@ package process
 import (
 	"io"
 	"slices"
+	"unicode/utf8"
+
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // capture keeps the beginning and the end of a stream in bounded memory. It is
@@ -59,18 +62,25 @@ func (c *capture) addTail(p []byte) {
 func (c *capture) last() []byte { return slices.Concat(c.tail[c.oldest:], c.tail[:c.oldest]) }
 
 // result returns what was kept, the length of the part before the cut, and
-// whether something was cut. The capture must not be used afterwards.
+// whether something was cut, which is never inside a character. The capture must not be
+// used afterwards.
 func (c *capture) result() (out []byte, head int, cut bool) {
 	head = len(c.head)
 	if len(c.tail) == 0 {
 		return c.head, head, false
 	}
-	out = slices.Concat(c.head, c.tail[c.oldest:], c.tail[:c.oldest])
-	c.head, c.tail = nil, nil // free them: both may be large
-	if c.total == int64(len(out)) {
+	if c.total == int64(len(c.head)+len(c.tail)) {
+		out = slices.Concat(c.head, c.last())
+		c.head, c.tail = nil, nil // free them: both may be large
 		return out, len(out), false
 	}
-	return out, head, true
+	before, _ := text.WholeRunes(c.head)
+	after := c.last()
+	for i := 0; i < utf8.UTFMax-1 && len(after) > 0 && !utf8.RuneStart(after[0]); i++ {
+		after = after[1:]
+	}
+	c.head, c.tail = nil, nil
+	return slices.Concat(before, after), len(before), true
 }
 
 // copyChunks passes what it reads from f to sink until the stream ends.

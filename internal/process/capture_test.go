@@ -3,7 +3,9 @@ package process
 import (
 	"bytes"
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // The first and the last bytes of the stream are kept, and memory stays
@@ -11,7 +13,7 @@ import (
 func TestCaptureKeepsHeadAndTail(t *testing.T) {
 	stream := make([]byte, 5000)
 	for i := range stream {
-		stream[i] = byte(i * 7)
+		stream[i] = byte(i*7) & 0x7f
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, limit := range []int64{1, 2, 3, 10, 999, 1000, 4999, 5000, 5001, 20000} {
@@ -35,6 +37,21 @@ func TestCaptureKeepsHeadAndTail(t *testing.T) {
 		}
 		if cut && head != int(limit/2) {
 			t.Errorf("limit %d: cut at %d", limit, head)
+		}
+	}
+}
+
+func TestCaptureCutsBetweenCharacters(t *testing.T) {
+	for _, c := range []string{"é", "日", "😀", "a😀é"} {
+		stream := strings.Repeat(c, 1000)
+		for limit := range int64(40) {
+			kept := newCapture(-1, limit+1)
+			kept.add([]byte(stream))
+			out, head, cut := kept.result()
+			if before, after := string(out[:head]), string(out[head:]); !cut || !utf8.Valid(out[:head]) || !utf8.Valid(out[head:]) ||
+				!strings.HasPrefix(stream, before) || !strings.HasSuffix(stream, after) || len(out) < int(limit+1)-2*(utf8.UTFMax-1) {
+				t.Errorf("%s: limit %d: kept %q and %q, cut %t", c, limit+1, before, after, cut)
+			}
 		}
 	}
 }

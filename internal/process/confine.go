@@ -26,6 +26,15 @@ func confine(cmd *osexec.Cmd, s Spec) (*sandbox.Start, error) {
 	return start, nil
 }
 
+// log returns the path of the log of the names that a sandboxed program uses; "" if there is
+// none.
+func (s *Spec) log() string {
+	if s.Confine == nil || s.Confine.Created == nil || s.Confine.Created.Log == nil {
+		return ""
+	}
+	return s.Confine.Created.Log.Name()
+}
+
 // explainConfined is explain for a program that could not be started in a sandbox.
 func explainConfined(err error, path, dir string) error {
 	var setup *sandbox.Error
@@ -36,6 +45,45 @@ func explainConfined(err error, path, dir string) error {
 		return &reason{text: "the sandbox hides " + path + ", or a file that it needs to start; add its folder to the setting read", cause: err}
 	}
 	return explain(err, path, dir)
+}
+
+// Confinement is the sandbox for the program that one call of a tool starts. The context
+// of the call carries it.
+type Confinement struct {
+	Profile *sandbox.Profile
+	// Logs is the folder for what must survive if toolreg is killed, "" = none, and Private
+	// are files and folders that the program must not create.
+	Logs    string
+	Private []string
+	// Refused are the connections that the sandbox refused, as host:port. Background is
+	// set if the program continues after the call. The tool sets Background, Run Refused.
+	Refused    []string
+	Background bool
+}
+
+type confinementKey struct{}
+
+// WithConfinement returns the context of a call whose program must be confined.
+func WithConfinement(ctx context.Context, c *Confinement) context.Context {
+	return context.WithValue(ctx, confinementKey{}, c)
+}
+
+// ConfinementOf returns the confinement of the program that a call starts, or nil if it is
+// not confined.
+func ConfinementOf(ctx context.Context) *Confinement {
+	c, _ := ctx.Value(confinementKey{}).(*Confinement)
+	return c
+}
+
+// Run is like [Run], but confines the program. If c is nil, the program is not confined.
+func (c *Confinement) Run(ctx context.Context, spec Spec) (Outcome, error) {
+	if c == nil {
+		return Run(ctx, spec)
+	}
+	spec.Confine = c.Profile
+	o, err := Run(ctx, spec)
+	c.Refused = o.Refused
+	return o, err
 }
 
 // Confiner confines programs of one kind that run outside of calls, such as hooks:

@@ -82,6 +82,20 @@ func InsideTool(environ []string) bool {
 	return Depth(environ) > 0 || hasAncestor("toolreg")
 }
 
+// ServerVariable is the variable that contains the name of the MCP server that toolreg
+// started, for the server and what it starts.
+const ServerVariable = "TOOLREG_SERVER"
+
+// InsideServer returns the name of the MCP server, started by toolreg, of which this
+// process is a part: its environment or that of an ancestor says so. A program between
+// them may have passed on only some variables.
+func InsideServer(environ []string) (name string, ok bool) {
+	if name, ok = expand.Find(environ, ServerVariable); ok {
+		return name, true
+	}
+	return ancestorVariable(ServerVariable)
+}
+
 // ChildDepth returns the environment entry with the depth of children of a
 // process with this environment. It distinguishes runs by a tool from runs by
 // the user.

@@ -9,7 +9,7 @@ const guardAfter = time.Hour
 // guard is not needed on Windows: its job object ends with toolreg.
 type guard struct{}
 
-func startGuard(string) *guard { return nil }
+func startGuard(string, string) *guard { return nil }
 
 func (g *guard) watch(int) {}
 

@@ -16,12 +16,13 @@ import (
 const guardAfter = 250 * time.Millisecond
 
 // guardScript reads the group from its stdin, which toolreg keeps open, waits for the end
-// of stdin, and kills the group. If toolreg died before it knew the group, the script kills
+// of stdin, and kills the group. The time of the log of a sandboxed program
+// then shows until when the program ran. If toolreg died before it knew the group, the script kills
 // all processes with the child's mark in their environment: on a busy machine a child may
 // already have started others. Killed processes cannot start more, so the loop terminates.
 const guardScript = `read -r group
 read -r nothing
-[ -z "$group" ] || { kill -s KILL -- "-$group"; exit; }
+[ -z "$group" ] || { kill -s KILL -- "-$group"; [ -f "$2" ] && echo >>"$2"; exit; }
 while
 	found=
 	for p in /proc/[0-9]*; do
@@ -41,15 +42,15 @@ type guard struct {
 }
 
 // startGuard returns a guard for a child with a mark, or nil if there is no shell to run
-// it.
-func startGuard(mark string) *guard {
+// it. log is the file of [sandbox.Names], or "".
+func startGuard(mark, log string) *guard {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil
 	}
 	defer r.Close()
 	cmd := &osexec.Cmd{
-		Path: "/bin/sh", Args: []string{"sh", "-c", guardScript, "toolreg-guard", mark},
+		Path: "/bin/sh", Args: []string{"sh", "-c", guardScript, "toolreg-guard", mark, log},
 		Dir: "/", Env: []string{}, Stdin: r,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // so that it gets no signals from the terminal
 	}

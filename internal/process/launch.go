@@ -20,6 +20,7 @@ type launched struct {
 	sandbox *sandbox.Start // nil: not confined
 	group   group
 	mark    string        // mark identifies processes to kill with the child
+	log     string        // path of the log of [sandbox.Names]; "" = none
 	exited  chan struct{} // closed when the child has exited; its pid is not yet free
 	status  *int          // of a confined program, set before exited is closed; nil: use the command's
 
@@ -33,10 +34,10 @@ type launched struct {
 // launch starts cmd in its own session and group. mark is in its environment. If
 // guarded is true, the guard starts before cmd. The error is not wrapped. The
 // caller must call await.
-func launch(cmd *osexec.Cmd, confined *sandbox.Start, mark string, guarded bool) (*launched, error) {
-	l := &launched{cmd: cmd, sandbox: confined, mark: mark, exited: make(chan struct{})}
+func launch(cmd *osexec.Cmd, confined *sandbox.Start, mark, log string, guarded bool) (*launched, error) {
+	l := &launched{cmd: cmd, sandbox: confined, mark: mark, log: log, exited: make(chan struct{})}
 	if guarded {
-		l.guard = startGuard(mark)
+		l.guard = startGuard(mark, log)
 	}
 	l.group.prepare(cmd)
 	forking.enter()
@@ -61,7 +62,7 @@ func (l *launched) protect() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.over {
-		l.guard = startGuard(l.mark)
+		l.guard = startGuard(l.mark, l.log)
 		l.guard.watch(l.cmd.Process.Pid)
 	}
 }
@@ -241,7 +242,7 @@ func begin(s Spec, withStdin bool) (*launched, *pipes, error) {
 	confined, err := confine(cmd, s)
 	var l *launched
 	if err == nil {
-		l, err = launch(cmd, confined, mark, s.Guard)
+		l, err = launch(cmd, confined, mark, s.log(), s.Guard)
 	}
 	p.closeTheirs()
 	switch {

@@ -8,6 +8,7 @@ import (
 	osexec "os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/expand"
@@ -27,6 +28,20 @@ func (s Spec) Program() (string, error) {
 		return "", &StartError{Program: name, Err: err}
 	}
 	return path, nil
+}
+
+// Executable reports whether the file at a path can be run as a program, by its mode or, on
+// Windows, its extension. It must be the same for what is run and what a person is shown.
+func Executable(path string, info fs.FileInfo) bool { return executable(runtime.GOOS, path, info) }
+
+func executable(goos, path string, info fs.FileInfo) bool {
+	switch {
+	case !info.Mode().IsRegular():
+		return false
+	case goos == "windows":
+		return slices.Contains([]string{".exe", ".bat", ".cmd", ".com"}, strings.ToLower(filepath.Ext(path)))
+	}
+	return info.Mode()&0o111 != 0
 }
 
 func find(name string, s Spec) (string, error) {

@@ -144,3 +144,28 @@ func TestRunResolvesARelativeProgramInDir(t *testing.T) {
 		t.Errorf("stdout %q, want %q, %v", got.Stdout, want, err)
 	}
 }
+
+// What is run and what a person is shown before agree on what a program is, on every system.
+func TestExecutable(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		goos, name string
+		mode       os.FileMode
+		want       bool
+	}{
+		{"linux", "a", 0o700, true}, {"linux", "a.exe", 0o600, false}, {"linux", "a.sh", 0o601, true},
+		{"windows", "a.EXE", 0o600, true}, {"windows", "a.cmd", 0o600, true}, {"windows", "a.sh", 0o700, false},
+	} {
+		path := filepath.Join(dir, tt.goos+tt.name)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, tt.mode)); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil || executable(tt.goos, path, info) != tt.want {
+			t.Errorf("%s %s %o: %t, %v", tt.goos, tt.name, tt.mode, !tt.want, err)
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || executable("linux", dir, info) {
+		t.Errorf("a folder is a program (%v)", err)
+	}
+}

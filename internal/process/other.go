@@ -7,6 +7,9 @@ import "os"
 // hasAncestor is not supported on this system.
 func hasAncestor(string) bool { return false }
 
+// ancestorVariable is not supported on this system.
+func ancestorVariable(string) (string, bool) { return "", false }
+
 // ParentFeedsStdin is not supported on this system.
 func ParentFeedsStdin() bool { return false }
 

@@ -9,6 +9,7 @@ func bedrock() Format {
 		Name:    "bedrock",
 		Summary: "Amazon Bedrock Converse tools",
 		decode:  decodeBedrock,
+		join:    joinBedrock,
 		reply:   replyBedrock,
 		rule:    dashedNames(),
 		layout: func(o Options) layout {

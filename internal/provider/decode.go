@@ -5,21 +5,32 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// Decode decodes a response: the whole response of the API, the message in it, or
-// only the calls. A response without calls is a Turn without calls, not an error.
-// The error is an *[UnreadableError].
+// Decode decodes a response: the whole response of the API, the message in it, only the
+// calls, or the stream of its events. A response without calls is a Turn without calls, not
+// an error. The error is an *[UnreadableError].
 func (f Format) Decode(data []byte) (*Turn, error) {
-	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF")))
-	switch {
-	case len(data) == 0:
-		return nil, f.unreadable("it is empty")
-	case len(data) > MaxResponseBytes:
+	if len(data) > MaxResponseBytes {
 		return nil, f.unreadable("it is larger than the limit of %d bytes", MaxResponseBytes)
-	case bytes.HasPrefix(data, []byte("data:")), bytes.HasPrefix(data, []byte("event:")):
-		return nil, f.unreadable("it is a stream of events; request a response without streaming, or assemble the events first")
+	}
+	if !bytes.HasPrefix(data, []byte{0}) { // text
+		data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\uFEFF")))
+	}
+	if len(data) == 0 {
+		return nil, f.unreadable("it is empty")
+	}
+	events, err := f.splitStream(data)
+	if err == nil && events != nil {
+		var joined any
+		if joined, err = f.join(events); err == nil {
+			data, err = jsonx.Marshal(joined)
+		}
+	}
+	if err != nil {
+		return nil, f.unreadable("%s", err)
 	}
 	if err := registry.CheckJSON(data); err != nil {
 		return nil, f.unreadable("it is not valid JSON: %s", err.Message)

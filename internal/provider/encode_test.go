@@ -174,7 +174,7 @@ func TestGeminiReference(t *testing.T) {
 			"mcp:s":                `[{"name":"9","description":"","parametersJsonSchema":` + compact(t, c.Input) + `}]`,
 		} {
 			out, diags := encode(t, "gemini", []registry.Definition{{Name: "9", Source: source, InputSchema: c.Input}}, Options{GeminiReference: true})
-			if diff := cmp.Diff(wantText, string(out.Data)); diff != "" || len(diags) > 0 {
+			if diff := cmp.Diff(wantText, string(out.Data)); diff != "" || slices.ContainsFunc(diags, func(d registry.Diagnostic) bool { return d.Code != "schema_changed" }) {
 				t.Errorf("%s of %s (-want +got):\n%s\ndiagnostics: %v", c.Name, source, diff, diags)
 			}
 		}

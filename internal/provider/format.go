@@ -30,8 +30,9 @@ type Format struct {
 	search     func(*encoder) // declares the provider's search tool for deferred tools; may be nil
 	namespaces bool           // deferred tools are grouped by source
 
-	decode func(*Turn, json.RawMessage) error // reads the calls in a response; nil if the format has no calls
-	reply  func(*Turn, []Answer) []any        // writes the messages that answer the calls
+	decode func(*Turn, json.RawMessage) error   // reads the calls in a response; nil if the format has no calls
+	join   func([]json.RawMessage) (any, error) // makes one response of the events of a stream; nil if there are no streams
+	reply  func(*Turn, []Answer) []any          // writes the messages that answer the calls
 }
 
 // Options are the options of an encoding. The zero value produces plain

@@ -24,6 +24,7 @@ func geminiFormat() Format {
 		Name:    "gemini",
 		Summary: "Gemini API function declarations",
 		decode:  decodeGemini,
+		join:    joinGemini,
 		reply:   replyGemini,
 		rule:    nameRule{extra: ".-", letterFirst: true, max: 64},
 		layout: func(o Options) layout {
@@ -78,7 +79,8 @@ func (e *encoder) prepareGemini(t *tool) {
 	case gemini.Foreign(t.schema):
 		e.fitGemini(t)
 	default:
-		if gemini.Sanitize(t.schema) && gemini.Takes(t.schema) {
+		if changes, whole := gemini.Sanitize(t.schema); whole && gemini.Takes(t.schema) {
+			e.changed(t, changes)
 			return
 		}
 		t.schema = e.reread(t)
@@ -94,8 +96,12 @@ func (e *encoder) prepareReference(t *tool) {
 	} else {
 		t.schema = jsonx.NewObject()
 	}
-	if t.byParameters && !gemini.Sanitize(t.schema) {
-		e.diagnose(registry.SeverityWarning, "schema_partly_sanitised", t, "an anyOf in its schema is not a list; the rest is declared unchanged", "fix it at the source of the tool")
+	if t.byParameters {
+		changes, whole := gemini.Sanitize(t.schema)
+		e.changed(t, changes)
+		if !whole {
+			e.diagnose(registry.SeverityWarning, "schema_partly_sanitised", t, "an anyOf in its schema is not a list; the rest is declared unchanged", "fix it at the source of the tool")
+		}
 	}
 	gemini.Respell(t.schema)
 }
@@ -109,7 +115,8 @@ func (e *encoder) fitGemini(t *tool) {
 	switch {
 	case err == nil:
 		t.schema = fitted.Schema
-		gemini.Sanitize(t.schema)
+		changes, _ := gemini.Sanitize(t.schema)
+		fitted.Changes = append(fitted.Changes, changes...)
 		for _, what := range fitted.Lost {
 			fitted.Changes = append(fitted.Changes, "omitted: "+what)
 		}

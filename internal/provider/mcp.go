@@ -38,7 +38,7 @@ func mcp() Format {
 			}
 			e.raw(`,"inputSchema":`)
 			e.value(t.schema)
-			e.further(t, "outputSchema", mcpOutputSchema(t.def), e.outputSchema)
+			e.further(t, "outputSchema", t.def.MCPOutputSchema(), e.outputSchema)
 			e.further(t, "annotations", t.def.Annotations, e.object)
 			e.further(t, "execution", t.def.MCP.Execution, e.object)
 			e.further(t, "icons", t.def.MCP.Icons, e.array)
@@ -46,15 +46,6 @@ func mcp() Format {
 			e.raw("}")
 		},
 	}
-}
-
-// mcpOutputSchema returns a tool's own output schema, unless the settings replace
-// or omit it.
-func mcpOutputSchema(d *registry.Definition) []byte {
-	if jsonx.IsNull(d.Provider.OutputSchema) {
-		return d.OutputSchema
-	}
-	return d.DeclaredOutputSchema()
 }
 
 // prepareMCP adds type object to the root.

@@ -13,6 +13,7 @@ func mistral() Format {
 		Name:    "mistral",
 		Summary: "Mistral chat completions tools",
 		decode:  decodeMistral,
+		join:    joinOpenAI,
 		reply:   replyMistral,
 		rule:    dashedNames(),
 		layout:  list,

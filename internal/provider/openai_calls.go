@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
@@ -13,7 +14,7 @@ import (
 // Ollama and many other APIs have the same format.
 func decodeOpenAI(t *Turn, raw json.RawMessage) error {
 	if list, ok := jsonx.Elements(raw); ok {
-		return t.addOpenAI(list)
+		return t.addOpenAI(list, false)
 	}
 	o := asObject(raw)
 	if err := apiError(o); err != nil {
@@ -24,8 +25,8 @@ func decodeOpenAI(t *Turn, raw json.RawMessage) error {
 		return t.openAIChoices(o)
 	case o.has("tool_calls") || o.text("role") == "assistant":
 		return t.openAIMessage(o, false)
-	case o.has("function"):
-		return t.addOpenAI([]json.RawMessage{raw})
+	case isOpenAICall(o):
+		return t.addOpenAI([]json.RawMessage{raw}, false)
 	}
 	return errUnrecognized
 }
@@ -73,7 +74,7 @@ func (t *Turn) openAIMessage(m object, cut bool) error {
 	if !ok {
 		return errors.New("tool_calls is not a list")
 	}
-	if err := t.addOpenAI(list); err != nil {
+	if err := t.addOpenAI(list, true); err != nil {
 		return err
 	}
 	if cut && len(list) > 0 {
@@ -82,7 +83,17 @@ func (t *Turn) openAIMessage(m object, cut bool) error {
 	return nil
 }
 
-func (t *Turn) addOpenAI(list []json.RawMessage) error {
+// isOpenAICall reports whether an element of a list is a call of this format, of whatever
+// kind: it has a member of the name of its type.
+func isOpenAICall(o object) bool {
+	return o.has("function") || o.has("custom") || asObject(o[o.text("type")]) != nil
+}
+
+// addOpenAI adds the calls of a list. In a message, and beside other calls, one of an
+// unknown kind is answered too, because the API requires an answer to each; elsewhere it
+// may be that of another format.
+func (t *Turn) addOpenAI(list []json.RawMessage, inMessage bool) error {
+	inMessage = inMessage || slices.ContainsFunc(list, func(raw json.RawMessage) bool { return isOpenAICall(asObject(raw)) })
 	for _, raw := range list {
 		o := asObject(raw)
 		function := asObject(o["function"])
@@ -92,9 +103,12 @@ func (t *Turn) addOpenAI(list []json.RawMessage) error {
 			return errors.New("it is a list of messages; send only the last message")
 		case c.id == nil && (function != nil || o.has("custom")):
 			return errors.New("a call in it has no id")
-		case o.has("custom"):
+		case o.has("custom") && c.Name == "": // some SDKs write the empty fields of other types, too
 			c.Name = asObject(o["custom"]).text("name")
 			c.Fault = "Calls of type custom are not supported. Call a declared function."
+		case function == nil && inMessage && c.id != nil:
+			c.Name = cmp.Or(o.text("type"), "unknown")
+			c.Fault = fmt.Sprintf("Calls of type %.80q are not supported. Call a declared function.", c.Name)
 		case function == nil:
 			return errUnrecognized
 		}

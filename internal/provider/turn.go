@@ -9,7 +9,7 @@ import (
 
 // Limits on a response.
 const (
-	MaxResponseBytes = registry.MaxParamsBytes
+	MaxResponseBytes = 32 << 20
 	MaxCalls         = 1000
 )
 
@@ -31,6 +31,9 @@ type Call struct {
 	kind string          // kind of call, if the format has several
 	item object          // openai-responses, anthropic: the whole call, for values that the answer must repeat
 }
+
+// ID returns the id of the call as the model wrote it, or nil if there is none.
+func (c *Call) ID() json.RawMessage { return c.id }
 
 // Answer is the outcome of one call. The zero value is an empty success.
 type Answer struct {

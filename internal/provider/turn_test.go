@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"image/png"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,7 +54,14 @@ func TestDecode(t *testing.T) {
 		{"calls are null", "openai", `{"role":"assistant","tool_calls":null}`, nil},
 		{"cut off", "openai", `{"choices":[{"finish_reason":"length","message":{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}`, cut},
 		{"custom", "openai", `[{"id":"x","type":"custom","custom":{"name":"f","input":"y"}}]`, []call{{Name: "f", Refused: true}}},
+		{"an unknown kind of call beside another", "openai", `{"role":"assistant","tool_calls":[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}},{"id":"y","type":"juggle","juggle":{}}]}`, append(slices.Clone(one), call{Name: "juggle", Refused: true})},
+		{"an unknown kind of call beside another", "mistral", `{"choices":[{"message":{"tool_calls":[{"id":"y","type":"juggle"},{"id":"x","function":{"name":"f","arguments":{"a":1}}}]}}]}`, append([]call{{Name: "juggle", Refused: true}}, one...)},
+		{"a list of unknown kinds", "openai", `[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}},{"id":"y","type":"juggle"}]`, append(slices.Clone(one), call{Name: "juggle", Refused: true})},
+		{"a list of unknown kinds", "openai", `[{"id":"y","type":"juggle","juggle":{}},{"id":"z","type":"dance"}]`, []call{{Name: "juggle", Refused: true}, {Name: "dance", Refused: true}}},
+		{"a list of unknown kinds", "mistral", `[{"id":"y","type":"juggle","juggle":{}}]`, []call{{Name: "juggle", Refused: true}}},
+		{"one call of an unknown kind", "mistral", `{"id":"y","type":"juggle","juggle":{}}`, []call{{Name: "juggle", Refused: true}}},
 		{"params are not JSON", "openai", `[{"id":"x","function":{"name":"f","arguments":"{\"a"}}]`, []call{{Name: "f", Params: `{"a`}}},
+		{"fields of other types", "openai", `[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\":1}"},"custom":{"name":"","input":""}}]`, one},
 		{"params are null in text", "openai", `[{"id":"x","function":{"name":"f","arguments":"null"}}]`, []call{{Name: "f"}}},
 		{"two choices, one calls", "openai", `{"choices":[{"message":{"content":"a"}},{"message":{"tool_calls":[{"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}}]}`, one},
 
@@ -97,7 +105,7 @@ func TestDecode(t *testing.T) {
 		{"response", "gemini", `{"candidates":[{"content":{"role":"model","parts":[{"text":"x"},{"functionCall":{"name":"f","args":{"a":1}},"thoughtSignature":"s"}]}}]}`, one},
 		{"content", "gemini", `{"role":"model","parts":[{"functionCall":{"name":"f","args":{"a":1}}}]}`, one},
 		{"snake case", "gemini", `{"role":"model","parts":[{"function_call":{"name":"f","args":{"a":1}}}]}`, one},
-		{"chunks", "gemini", `[{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":1}}}]}}]},{"usageMetadata":{}}]`, one},
+		{"chunks", "gemini", `[{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":1}}}]}}]},{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{}}]`, one},
 		{"parts", "gemini", `[{"text":"x"},{"functionCall":{"name":"f","args":{"a":1}}}]`, one},
 		{"calls", "gemini", `[{"name":"f","args":{"a":1}}]`, one},
 		{"no args", "gemini", `{"role":"model","parts":[{"functionCall":{"name":"f"}}]}`, []call{{Name: "f"}}},
@@ -130,7 +138,6 @@ func TestDecodeUnreadable(t *testing.T) {
 		{"empty", "openai", " \n", "is empty"},
 		{"no JSON", "openai", "hello", "not valid JSON"},
 		{"duplicate key", "anthropic", `{"type":"tool_use","id":"x","name":"a","name":"b","input":{}}`, "duplicate"},
-		{"stream", "openai", "data: {}\n", "stream of events"},
 		{"chunk", "openai", `{"choices":[{"delta":{"tool_calls":[]}}]}`, "chunk of a stream"},
 		{"error of the API", "anthropic", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, "the API returned an error: Overloaded"},
 		{"another format", "openai", `{"role":"user","parts":[]}`, "choices, a message with tool_calls"},
@@ -307,6 +314,9 @@ func FuzzDecode(f *testing.F) {
 		`[null,5,{}]`, `{"choices":null}`, `{"role":"assistant","tool_calls":[null]}`,
 	} {
 		f.Add([]byte(seed))
+	}
+	for name := range streams {
+		f.Add(streamFile(f, name))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, format := range CallFormats() {

@@ -1,22 +1,27 @@
 package registry
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
 )
+
+// alternatives explains errors about anyOf and oneOf of one schema.
+type alternatives struct{ refs *schema.Refs }
 
 // causes returns the causes of an error to report. If a constant distinguishes the
 // alternatives, as in {"kind":"a"} and {"kind":"b"}, these are the mistakes in the
 // alternative that the value selects, or the wrong constants if it selects none.
-func (v *Validator) causes(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
-	if _, ok := v.ofConstants(e); ok {
+func (a alternatives) causes(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
+	if _, ok := a.ofConstants(e); ok {
 		return nil
 	}
-	branches := v.branches(e)
+	branches := a.branches(e)
 	if branches == nil || len(e.Causes) < 2 {
 		return e.Causes
 	}
@@ -28,7 +33,7 @@ func (v *Validator) causes(e *jsonschema.ValidationError) []*jsonschema.Validati
 			constants = append(constants, found)
 		}
 	}
-	if len(wrong) == 0 || !v.discriminates(branches, constants, e.InstanceLocation) {
+	if len(wrong) == 0 || !a.discriminates(branches, constants, e.InstanceLocation) {
 		return e.Causes
 	}
 	named := slices.DeleteFunc(slices.Clone(e.Causes), func(c *jsonschema.ValidationError) bool { return wrong[branchOf(c, e)] != nil })
@@ -46,12 +51,12 @@ func branchOf(cause, e *jsonschema.ValidationError) string {
 
 // branches returns the alternatives of the anyOf or oneOf that failed, or nil if
 // another keyword failed.
-func (v *Validator) branches(e *jsonschema.ValidationError) []*jsonx.Value {
+func (a alternatives) branches(e *jsonschema.ValidationError) []*jsonx.Value {
 	if keyword := keywordOf(e); keyword != "anyOf" && keyword != "oneOf" {
 		return nil
 	}
 	_, fragment, _ := strings.Cut(e.AbsoluteKeywordLocation, "#")
-	list := v.refs.Lookup("#" + fragment)
+	list := a.refs.Lookup("#" + fragment)
 	if !list.Is(jsonx.Array) {
 		return nil
 	}
@@ -78,7 +83,7 @@ func wrongConstant(e *jsonschema.ValidationError, at string) *jsonschema.Validat
 
 // discriminates reports whether all errors are about the same member and every
 // alternative has constants for it.
-func (v *Validator) discriminates(branches []*jsonx.Value, wrong []*jsonschema.ValidationError, at string) bool {
+func (a alternatives) discriminates(branches []*jsonx.Value, wrong []*jsonschema.ValidationError, at string) bool {
 	place := wrong[0].InstanceLocation
 	if slices.ContainsFunc(wrong, func(e *jsonschema.ValidationError) bool { return e.InstanceLocation != place }) {
 		return false
@@ -88,7 +93,76 @@ func (v *Validator) discriminates(branches []*jsonx.Value, wrong []*jsonschema.V
 		member = token
 	}
 	return !slices.ContainsFunc(branches, func(branch *jsonx.Value) bool {
-		s, err := v.refs.Resolve(branch)
-		return err != nil || v.constants(s.Get("properties").Get(member)) == nil
+		s, err := a.refs.Resolve(branch)
+		return err != nil || a.constants(s.Get("properties").Get(member)) == nil
 	})
+}
+
+// pointerOf undoes the percent-encoding that the library adds to JSON pointers.
+func pointerOf(location string) string {
+	if p, err := url.PathUnescape(location); err == nil {
+		return p
+	}
+	return location
+}
+
+// describe returns the value of a schema keyword as text for [Violation.Expected],
+// or "" if it is too long.
+func describe(rule *jsonx.Value) string {
+	if rule.Is(jsonx.String) {
+		return rule.Text()
+	}
+	if text := jsonx.Canonical(rule.AppendTo(nil)); len(text) <= 300 {
+		return text
+	}
+	return ""
+}
+
+// ofConstants returns a single violation for a union of constants if no branch
+// matches. Each branch alone would report only its own constant.
+func (a alternatives) ofConstants(e *jsonschema.ValidationError) (Violation, bool) {
+	keyword, branches := keywordOf(e), a.branches(e)
+	if branches == nil || len(e.Causes) == 0 {
+		return Violation{}, false
+	}
+	var values []*jsonx.Value
+	for _, branch := range branches {
+		constants := a.constants(branch)
+		if constants == nil {
+			return Violation{}, false
+		}
+		values = append(values, constants...)
+	}
+	var texts []string
+	for _, value := range values {
+		if text := string(value.AppendTo(nil)); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return Violation{Pointer: pointerOf(e.InstanceLocation), Keyword: keyword, Message: "value must be one of " + strings.Join(texts, ", "),
+		Expected: describe(jsonx.NewArray(values...))}, true
+}
+
+// constants returns the values that a schema allows, or nil if it does not
+// consist of constants.
+func (a alternatives) constants(branch *jsonx.Value) []*jsonx.Value {
+	branch, err := a.refs.Resolve(branch)
+	if err != nil {
+		return nil
+	}
+	if c := branch.Get("const"); c != nil {
+		return []*jsonx.Value{c}
+	}
+	if enum := branch.Get("enum"); enum.Is(jsonx.Array) {
+		return enum.Items
+	}
+	if branch.Get("type").IsText("null") {
+		return []*jsonx.Value{{Kind: jsonx.Null, Token: "null"}}
+	}
+	return nil
+}
+
+// keywordOf returns the schema keyword that failed.
+func keywordOf(e *jsonschema.ValidationError) string {
+	return e.KeywordLocation[strings.LastIndexByte(e.KeywordLocation, '/')+1:]
 }

@@ -22,7 +22,9 @@ type builder struct {
 	aliases   map[string]*Tool  // aliases of built-in tools; tools of servers cannot take them
 	renamed   map[string]*Tool  // by the name that an override replaced
 	mixedCase map[string]string // names with capital letters, by their lower-case form
-	again     bool              // names are being assigned again, after overrides
+	given     map[string]GivenName
+	failed    []string // the servers that failed so far
+	again     bool     // names are being assigned again, after overrides
 }
 
 // newBuilder returns a builder for about n tools.
@@ -36,6 +38,7 @@ func newBuilder(opts Options, partial bool, n int) *builder {
 			other:      map[string]*Tool{},
 			steps:      map[string]*Tool{},
 			misfits:    map[string]Hidden{},
+			kept:       map[string]Hidden{},
 			validators: map[*Tool]*Validator{},
 		},
 		builtins:  map[string]bool{},
@@ -43,6 +46,7 @@ func newBuilder(opts Options, partial bool, n int) *builder {
 		aliases:   map[string]*Tool{},
 		renamed:   map[string]*Tool{},
 		mixedCase: map[string]string{},
+		given:     map[string]GivenName{},
 	}
 }
 
@@ -58,6 +62,9 @@ func (b *builder) add(f *finding) {
 			hint = e.Hint()
 		}
 		b.diagnose(SeverityError, "source_failed", f.report.Name, "", f.report.Err.Error(), hint)
+		if server, ok := strings.CutPrefix(f.report.Name, MCPPrefix); ok {
+			b.failed = append(b.failed, server)
+		}
 		return
 	}
 	if id, ok := strings.CutPrefix(f.report.Name, PluginPrefix); ok && b.builtins[strings.ToLower(id)] {
@@ -118,7 +125,11 @@ func (b *builder) cutDescription(t *Tool) {
 func (b *builder) give(t *Tool) {
 	switch old, taken := b.owner(t); {
 	case !taken:
-		b.put(t)
+		if o, kept := b.keptFrom(t, t.Name); kept && t.isPlain() {
+			b.qualifyKept(t, o)
+			return
+		}
+		b.putPlain(t)
 	case isVersionOf(t, old):
 		b.putVersion(t)
 	default:
@@ -220,7 +231,8 @@ func owned(name string, t *Tool) string {
 // of the original name. old is the tool that has the plain name; it may be nil.
 func (b *builder) qualify(t, old *Tool, name string) {
 	plain := t.Name
-	if _, taken := b.reg.names[name]; taken {
+	_, taken := b.reg.names[name]
+	if _, kept := b.keptFrom(t, name); taken || kept {
 		name = hashedName(name, t.Source+"\x00"+t.ServerTool+"\x00"+plain)
 	}
 	if _, taken := b.reg.names[name]; taken {
@@ -320,6 +332,7 @@ func (b *builder) diagnose(sev Severity, code, source, tool, msg, hint string) {
 // last, so that they never take a name from a registered tool.
 func (b *builder) registry() *Registry {
 	b.withdraw()
+	b.explainKept()
 	for _, t := range b.reg.tools {
 		t.eachName("", func(name string) { b.addAlias(t, name) })
 	}
@@ -331,7 +344,65 @@ func (b *builder) addAlias(t *Tool, name string) {
 	if name == "" || b.reg.names[name] != nil {
 		return
 	}
+	if _, kept := b.keptFrom(t, name); kept {
+		return
+	}
 	if b.reg.other[name] == nil {
 		b.reg.other[name] = t
 	}
+}
+
+// newNames returns the names that overrides might give a tool, whatever its
+// registered name will be. name is its own valid name.
+func newNames(o Overrides, t *Tool, name string) []string {
+	if o == nil {
+		return nil
+	}
+	var out []string
+	t.eachName(name, func(name string) {
+		if renamed := o.NewName(name); renamed != "" {
+			out = append(out, renamed)
+		}
+	})
+	return out
+}
+
+// isUnsettled reports whether the whole registry is needed to decide whether an
+// override applies to a tool, because its key is the tool's plain name, which may
+// belong to another server.
+func (b *builder) isUnsettled(t *Tool) bool {
+	if !b.partial || !t.IsMCP() || b.opts.Overrides == nil || !b.opts.Overrides.Has(t.Name) {
+		return false
+	}
+	_, taken := b.owner(t)
+	return !taken
+}
+
+// withdraw removes the tools that overrides hide. Their names stay reserved, and
+// only steps of composites can call them.
+func (b *builder) withdraw() {
+	isHidden := func(t *Tool) bool { return t.Reshaped != nil && t.Reshaped.Hidden }
+	b.reg.tools = slices.DeleteFunc(b.reg.tools, func(t *Tool) bool {
+		if !isHidden(t) {
+			return false
+		}
+		for _, v := range b.versionsOf(t) {
+			b.reg.hidden = append(b.reg.hidden, Hidden{Name: t.Name, Version: v.Version, Source: t.Source, Reason: "an override hides it", Setting: v.Reshaped.Origin})
+		}
+		delete(b.reg.names, t.Name)
+		delete(b.reg.versions, t.Name)
+		t.eachName(t.Name, func(name string) {
+			if b.reg.names[name] == nil && b.reg.steps[name] == nil {
+				b.reg.steps[name] = t
+			}
+		})
+		return true
+	})
+}
+
+func (b *builder) versionsOf(t *Tool) []*Tool {
+	if all := b.reg.versions[t.Name]; all != nil {
+		return all
+	}
+	return []*Tool{t}
 }

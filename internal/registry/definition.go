@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // Category describes the effects of a tool; the policy's defaults depend on it. The
@@ -132,4 +134,104 @@ func (d *Definition) TakesParams() bool {
 		}
 	}
 	return false
+}
+
+// Reshaped describes how an override changed a tool. The definition that contains
+// it is the changed one.
+type Reshaped struct {
+	// Upstream is the definition as the source gave it, under the name that the tool
+	// has without the override.
+	Upstream Definition
+	// Name is the tool's new name, without its server; "" if the override does not change
+	// it.
+	Name string
+	// Hidden restricts the tool to the steps of composites.
+	Hidden bool
+	// Override is the entry in the settings, and Shown the same with secrets masked.
+	// Origin is its file:line. Personal is set if it is in the user's own settings,
+	// which other users do not have.
+	Override, Shown json.RawMessage
+	Origin          string
+	Personal        bool
+}
+
+// Upstream returns the definition as the source gave it, under the name that the
+// tool has without an override.
+func (d *Definition) Upstream() *Definition {
+	if d.Reshaped != nil {
+		return &d.Reshaped.Upstream
+	}
+	return d
+}
+
+// IsRenamed reports whether an override gave the tool another name.
+func (d *Definition) IsRenamed() bool { return d.Reshaped != nil && d.Reshaped.Name != "" }
+
+// PlainName returns the name of a tool without its server: the name from an
+// override, or else the server's.
+func (d *Definition) PlainName() string {
+	switch {
+	case d.IsRenamed():
+		return d.Reshaped.Name
+	case d.IsMCP():
+		return d.ServerTool
+	}
+	return d.Name
+}
+
+// eachName calls f with the name under which a tool is registered, and with the
+// other names that find it.
+func (d *Definition) eachName(name string, f func(string)) {
+	f(name)
+	if d.IsMCP() {
+		raw := d.Server + "__" + d.PlainName()
+		f(raw)
+		f(ValidName(raw))
+	}
+	for _, alias := range d.Aliases {
+		f(alias)
+	}
+}
+
+// OverrideNames returns the keys that an override of the tool can have.
+func (d *Definition) OverrideNames() []string {
+	var out []string
+	d.eachName(ValidName(d.Name), func(name string) { out = append(out, name) })
+	return out
+}
+
+// hasName reports whether a name finds the tool.
+func (d *Definition) hasName(name string) bool {
+	found := false
+	d.eachName(d.Name, func(n string) { found = found || n == name })
+	return found
+}
+
+// DeclaredOutputSchema returns the output schema for declarations to providers
+// whose clients may not support one. It returns nil unless the settings enable it.
+func (d *Definition) DeclaredOutputSchema() json.RawMessage {
+	switch jsonx.KindOf(d.Provider.OutputSchema) {
+	case jsonx.True:
+		return d.OutputSchema
+	case jsonx.Object:
+		return d.Provider.OutputSchema
+	}
+	return nil
+}
+
+// MCPOutputSchema returns the output schema for declarations to MCP clients: the tool's own,
+// unless the settings replace or omit it.
+func (d *Definition) MCPOutputSchema() json.RawMessage {
+	if jsonx.IsNull(d.Provider.OutputSchema) {
+		return d.OutputSchema
+	}
+	return d.DeclaredOutputSchema()
+}
+
+// OriginalName returns the name that the source gave the tool.
+func (d *Definition) OriginalName() string {
+	if d.IsMCP() {
+		return d.ServerTool
+	}
+	return d.Upstream().Name
 }

@@ -10,13 +10,14 @@ import (
 
 // Part is one aspect of a tool that its fingerprint covers.
 type Part struct {
-	Name  string `json:"name"` // source, name, description, inputSchema, outputSchema, annotations, behind, override
+	Name  string `json:"name"` // source, name, description, inputSchema, outputSchema, annotations, behind, title, icons, execution, _meta, override
 	Value string `json:"value"`
 }
 
 // Parts returns the parts that the fingerprint covers, in a fixed order: the
 // definition as the source sent it, the command or server that provides it
-// ("behind") and its override. Values are canonical JSON or text without secrets.
+// ("behind") and its override. Values are canonical JSON or text without secrets; title,
+// icons, execution and _meta are there if the server sent them.
 func (t *Tool) Parts() []Part {
 	var out []Part
 	for _, p := range t.aspects() {
@@ -46,6 +47,11 @@ func (t *Tool) aspects() []aspect {
 		{name: "annotations", json: d.Annotations},
 		{name: "behind", json: t.Identity},
 	}
+	for _, p := range []aspect{{name: "title", text: d.MCP.Title}, {name: "icons", json: d.MCP.Icons}, {name: "execution", json: d.MCP.Execution}, {name: "_meta", json: d.MCP.Meta}} {
+		if p.text != "" || len(p.json) > 0 { // few tools have these
+			out = append(out, p)
+		}
+	}
 	if t.Reshaped != nil {
 		out = append(out, aspect{name: PartOverride, json: t.Reshaped.Shown})
 	}
@@ -70,12 +76,4 @@ func (t *Tool) Fingerprint() string {
 		h.Write([]byte(jsonx.Canonical(t.Reshaped.Override)))
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// OriginalName returns the name that the source gave the tool.
-func (d *Definition) OriginalName() string {
-	if d.IsMCP() {
-		return d.ServerTool
-	}
-	return d.Upstream().Name
 }

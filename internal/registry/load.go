@@ -49,11 +49,16 @@ func (l *Loader) build(ctx context.Context, findings []*finding, partial bool) *
 	for _, f := range findings {
 		n += len(f.tools)
 	}
-	b := newBuilder(l.opts, partial, n)
-	for _, f := range findings {
-		b.add(f)
+	for {
+		b := newBuilder(l.opts, partial, n)
+		for _, f := range findings {
+			b.add(f)
+		}
+		reg := b.reshaped(ctx).registry()
+		if partial || l.opts.Names == nil || l.opts.Names.Keep(ctx, b.givenNames()) {
+			return reg
+		}
 	}
-	return b.reshaped(ctx).registry()
 }
 
 // LoadFor is like [Loader.Load] for all sources if only one tool is needed. It
@@ -62,6 +67,7 @@ func (l *Loader) build(ctx context.Context, findings []*finding, partial bool) *
 // The other sources continue until they finish or Close stops them. lookup looks up
 // the tool in a registry.
 func (l *Loader) LoadFor(ctx context.Context, sources []Source, name string, lookup func(*Registry) error) *Registry {
+	sources = l.upTo(sources, name)
 	findings := make([]*finding, len(sources))
 	for i, s := range sources {
 		f := l.finding(s)

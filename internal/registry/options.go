@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -33,7 +34,8 @@ type Hidden struct {
 	Reason  string `json:"reason"`            // why it is not registered
 	Setting string `json:"setting,omitempty"` // origin of the setting that hides it: file:line, a flag or "default"
 	Now     string `json:"-"`                 // the new name, if Name is the one that an override replaced
-	Err     error  `json:"-"`                 // why the tool is quarantined
+	Err     error  `json:"-"`                 // why the tool is quarantined, or the failure of its server
+	Kept    bool   `json:"-"`                 // the name is kept for the server of Source
 }
 
 // Filter decides whether a tool is registered. It returns nil to register it. It
@@ -62,6 +64,9 @@ type Options struct {
 	// Conflicts is the rule for discovered tools whose name is taken; "" means
 	// overwrite.
 	Conflicts string
+	// Names decides which server a plain name belongs to. nil: the first that has it in
+	// this registry.
+	Names Names
 	// MaxDescription is the maximum length of a description in bytes; longer ones are
 	// cut. 0 means no limit.
 	MaxDescription int64
@@ -77,4 +82,17 @@ type finding struct {
 	tools  []Tool
 	diags  []Diagnostic
 	report SourceReport
+}
+
+// Overrides are the overrides in the settings. Their keys are any of the names of a
+// tool.
+type Overrides interface {
+	// Has reports whether there is an override with this key.
+	Has(name string) bool
+	// NewName returns the name that the override with this key gives its tool, or "".
+	NewName(name string) string
+	// Reshape returns the tool as changed by the override with one of these keys. The
+	// tool is quarantined if several overrides apply to it or if its override does
+	// not match it.
+	Reshape(ctx context.Context, t *Tool, names []string) Tool
 }

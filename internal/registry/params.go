@@ -43,12 +43,15 @@ func DecodeParams(tool string, data []byte) (json.RawMessage, error) {
 // invalid UTF-8, duplicate keys, trailing data, nesting over [MaxDepth] and numbers
 // with too large exponents.
 func CheckJSON(data []byte) *jsonx.SyntaxError {
-	return jsonx.Check(data, jsonx.Options{Depth: MaxDepth, Strict: true, Number: func(token string) string {
-		if saneNumber(token) {
-			return ""
-		}
-		return fmt.Sprintf("number %.40s has an exponent over %d", token, maxExponent)
-	}})
+	return jsonx.Check(data, jsonx.Options{Depth: MaxDepth, Strict: true, Number: numberFault})
+}
+
+// numberFault says what is wrong with a JSON number; "" if nothing is.
+func numberFault(token string) string {
+	if saneNumber(token) {
+		return ""
+	}
+	return fmt.Sprintf("number %.40s has an exponent over %d", token, maxExponent)
 }
 
 // saneNumber reports whether a JSON number's exponent is small enough to

@@ -1,10 +1,6 @@
 package registry
 
-import (
-	"encoding/json"
-
-	"github.com/toolreg/toolreg/internal/jsonx"
-)
+import "encoding/json"
 
 // ProviderFields are the fields that providers' APIs accept for a tool besides
 // its name, description and schemas. They come from the settings and never from
@@ -36,16 +32,4 @@ type ProviderFields struct {
 // "1h" or, for the provider's default, "".
 type CacheControl struct {
 	TTL string `json:"ttl,omitempty"`
-}
-
-// DeclaredOutputSchema returns the output schema for declarations to providers
-// whose clients may not support one. It returns nil unless the settings enable it.
-func (d *Definition) DeclaredOutputSchema() json.RawMessage {
-	switch jsonx.KindOf(d.Provider.OutputSchema) {
-	case jsonx.True:
-		return d.OutputSchema
-	case jsonx.Object:
-		return d.Provider.OutputSchema
-	}
-	return nil
 }

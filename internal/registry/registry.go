@@ -21,6 +21,7 @@ type Registry struct {
 	steps       map[string]*Tool   // tools that only steps of composites can call
 	renamed     map[string]*Tool   // by the names that overrides replaced
 	misfits     map[string]Hidden  // hidden tools by the names that overrides would give them
+	kept        map[string]Hidden  // names of servers whose tools are not there
 	hidden      []Hidden
 	diagnostics []Diagnostic
 	reports     []SourceReport
@@ -124,6 +125,11 @@ const latest = "latest"
 
 func (r *Registry) notFound(name string) error {
 	e := &NotFoundError{Name: name, Count: len(r.tools), Versions: r.otherVersions(name)}
+	plain, _, _ := cutVersion(name)
+	if h, ok := r.kept[plain]; ok {
+		e.Hidden = &h
+		return e
+	}
 	for i := range r.hidden {
 		if h := &r.hidden[i]; h.Name == name {
 			e.Hidden = h

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -155,14 +156,18 @@ type Result struct {
 	Meta       json.RawMessage // _meta of an MCP result, nil if none
 	Locations  []Location
 	Duration   time.Duration
-	Truncated  bool // Content is incomplete and says what is missing
-	Cached     bool // from the cache of results
-	Asked      bool // depends on answers of a person or a model, which may differ next time
+	Truncated  bool   // Content is incomplete and says what is missing
+	Whole      string // absolute path of the file with all of the text, if it was cut; may be empty
+	Cached     bool   // from the cache of results
+	Asked      bool   // depends on answers of a person or a model, which may differ next time
 	// SavedTokens estimates the number of tokens that an override of the result
 	// saves.
 	SavedTokens int
 	Confined    bool // the program ran in the sandbox
-	Attempts    int  // number of attempts, if more than one
+	// Denied are accesses that the sandbox denied, as far as the output and the proxy
+	// reveal them, with the settings that would allow them.
+	Denied   []string
+	Attempts int // number of attempts, if more than one
 }
 
 // TextResult returns a result that is one text.
@@ -176,6 +181,14 @@ func (r Result) WithNote(note string) Result {
 		r.Content[n-1].Text += "\n" + note
 	} else {
 		r.Content = append(r.Content, TextContent(note))
+	}
+	return r
+}
+
+// WithShownNote is WithNote for a note that the person is shown too.
+func (r Result) WithShownNote(note string) Result {
+	if r = r.WithNote(note); r.Display.Text != "" {
+		r.Display.Text = strings.TrimSuffix(r.Display.Text, "\n") + "\n[" + note + "]\n"
 	}
 	return r
 }

@@ -74,6 +74,10 @@ func TestFingerprintDependsOnlyOnDefinition(t *testing.T) {
 		"outputSchema": func(x *Tool) { x.OutputSchema = json.RawMessage(`{}`) },
 		"annotations":  func(x *Tool) { x.Annotations = json.RawMessage(`{}`) },
 		"behind":       func(x *Tool) { x.Identity = json.RawMessage(`{"command":"x"}`) },
+		"title":        func(x *Tool) { x.MCP.Title = "other" },
+		"icons":        func(x *Tool) { x.MCP.Icons = json.RawMessage(`[]`) },
+		"execution":    func(x *Tool) { x.MCP.Execution = json.RawMessage(`{}`) },
+		"_meta":        func(x *Tool) { x.MCP.Meta = json.RawMessage(`{}`) },
 	} {
 		changed := base
 		change(&changed)

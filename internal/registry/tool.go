@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"time"
-
-	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
 // Tool is a definition with the functions that act on it. It is a struct, not
@@ -34,8 +32,9 @@ type Tool struct {
 	// run; "" if all are met.
 	Unmet string
 
-	// Program is the kind of program that a call starts and that [Call.Confine]
-	// confines, such as ProgramShell; "" if a call starts none.
+	// Program is the kind of program that a call starts, such as ProgramShell; "" if it
+	// starts none. Run must start it in the sandbox that its context carries (see
+	// process.ConfinementOf).
 	Program string
 	// Folder is the absolute path of the program's own folder, which it may read in
 	// the sandbox. It may be empty.
@@ -47,6 +46,10 @@ type Tool struct {
 
 	// Timeout is the tool's own time limit for a call; 0 means no limit.
 	Timeout time.Duration
+
+	// Contested is a server that failed, comes before the tool's own, and may have the
+	// tool's plain name, which nothing says whose it is; "" if there is none.
+	Contested string
 
 	// given is the name that the source gave the tool.
 	given string
@@ -119,9 +122,6 @@ type Call struct {
 	// Last is set if no other call follows, so that the tool's server may be stopped
 	// as soon as it has answered.
 	Last bool
-	// Confine describes the sandbox for the program that the call starts. A tool with
-	// a Program must apply it. If nil, the program is not confined.
-	Confine *Confinement
 	// Paths are the paths that the policy decided about, as returned by Subject. The
 	// tool must not access another file if one of these names has come to refer to
 	// one, for example through a new link.
@@ -130,15 +130,6 @@ type Call struct {
 	// search omits such files and counts them. It may be called from several
 	// goroutines. If nil, no path is hidden.
 	Hides func(path string) bool
-}
-
-// Confinement describes the sandbox for the program of one call.
-type Confinement struct {
-	Profile *sandbox.Profile
-	// Refused are the connections that the sandbox refused, as host:port. Background
-	// is set if the program continues after the call. The tool sets both.
-	Refused    []string
-	Background bool
 }
 
 // Progress is the progress of a running call. Total is 0 if unknown.
@@ -183,9 +174,11 @@ type Preview struct {
 	FileName        string
 	OriginalContent string
 	NewContent      string
-	// Command and Directory belong to PreviewExec.
-	Command   string
-	Directory string
+	// Command, Directory and Background belong to PreviewExec. Background is set if the
+	// command continues after the call.
+	Command    string
+	Directory  string
+	Background bool
 	// Prompt and URLs belong to PreviewInfo.
 	Prompt string
 	URLs   []string

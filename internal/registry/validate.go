@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -62,6 +61,9 @@ func (v *Validator) Compile(ctx context.Context) (notes []string, err error) {
 func (v *Validator) Validate(ctx context.Context, doc json.RawMessage) ([]Violation, error) {
 	if _, err := v.Compile(ctx); err != nil {
 		return nil, err
+	}
+	if err := jsonx.Check(doc, jsonx.Options{Number: numberFault}); err != nil { // the library cannot compute with such numbers
+		return nil, fmt.Errorf("reading the value to check: %w", err)
 	}
 	value, err := jsonx.Decode(doc)
 	if err != nil {
@@ -199,7 +201,7 @@ func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessag
 	}
 	places := schema.NewRefs(value) // a JSON pointer finds a value in the same way
 	var out []Violation
-	for _, leaf := range leavesOf(e, v.causes) {
+	for _, leaf := range leavesOf(e, alternatives{v.refs}.causes) {
 		out = append(out, v.violation(leaf, places)...)
 	}
 	slices.SortStableFunc(out, func(a, b Violation) int { return cmp.Compare(a.Pointer, b.Pointer) })
@@ -212,7 +214,7 @@ func (v *Validator) violations(e *jsonschema.ValidationError, doc json.RawMessag
 }
 
 func (v *Validator) violation(leaf *jsonschema.ValidationError, places *schema.Refs) []Violation {
-	if union, ok := v.ofConstants(leaf); ok {
+	if union, ok := (alternatives{v.refs}).ofConstants(leaf); ok {
 		return []Violation{union}
 	}
 	base := Violation{Pointer: text.Clip(pointerOf(leaf.InstanceLocation), maxPointer), Message: text.Clip(leaf.Message, maxMessage),
@@ -302,24 +304,4 @@ func unknown(base Violation, message string, parent, object *jsonx.Value) []Viol
 		return []Violation{base}
 	}
 	return out
-}
-
-// describe returns the value of a schema keyword as text for [Violation.Expected],
-// or "" if it is too long.
-func describe(rule *jsonx.Value) string {
-	if rule.Is(jsonx.String) {
-		return rule.Text()
-	}
-	if text := jsonx.Canonical(rule.AppendTo(nil)); len(text) <= 300 {
-		return text
-	}
-	return ""
-}
-
-// pointerOf undoes the percent-encoding that the library adds to JSON pointers.
-func pointerOf(location string) string {
-	if p, err := url.PathUnescape(location); err == nil {
-		return p
-	}
-	return location
 }

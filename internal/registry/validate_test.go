@@ -119,6 +119,15 @@ func TestValidateKeepsNumbersExact(t *testing.T) {
 	}
 }
 
+func TestHugeExponentsAreRefusedWithTheirReason(t *testing.T) {
+	v := NewValidator(json.RawMessage(`{"properties":{"n":{"type":"integer","maximum":5}}}`))
+	for _, n := range []string{"1e999999999", "1e-30000000"} {
+		if _, err := v.Validate(t.Context(), json.RawMessage(`{"n":`+n+`}`)); err == nil || !strings.Contains(err.Error(), "number "+n+" has an exponent over 1000") {
+			t.Errorf("%s: %v", n, err)
+		}
+	}
+}
+
 func TestFormatsAreChecked(t *testing.T) {
 	for _, draft := range []string{"", `"$schema":"https://json-schema.org/draft/2020-12/schema",`} {
 		v := NewValidator(json.RawMessage(`{` + draft + `"properties":{"at":{"format":"date-time"},"to":{"format":"email"}}}`))

@@ -158,7 +158,9 @@ func (h *home) secrets() []string {
 	out := h.paths(".ssh", ".aws", ".gnupg", ".npmrc", ".yarnrc.yml", ".netrc", ".docker", ".kube", ".azure", ".oci", ".git-credentials",
 		".pypirc", ".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".password-store", ".terraform.d",
 		".vault-token", ".mozilla", ".thunderbird", ".var/app", "snap", ".local/share/keyrings", ".local/share/kwalletd",
-		".local/share/password-store", "Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Application Support")
+		".local/share/password-store", ".local/share/uv/credentials", ".dotnet/corefx", ".rye/credentials", ".fly/config.yml", ".pulumi/credentials.json",
+		".bunfig.toml", ".databrickscfg", ".my.cnf", ".pgpass", ".composer/auth.json", ".ivy2/.credentials", ".sbt/.credentials", ".nuget/NuGet", ".vercel", ".railway",
+		"Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Application Support")
 	out = append(out, in(h.or("CARGO_HOME", ".cargo"), "credentials", "credentials.toml")...)
 	out = append(out, in(h.or("XDG_CONFIG_HOME", ".config"), "toolreg", "git/credentials", "gh", "glab-cli", "gcloud", "pip",
 		"google-chrome", "chromium", "BraveSoftware", "microsoft-edge", "vivaldi", "opera", "op", "sops", "doctl", "hub")...)
@@ -225,11 +227,19 @@ func (h *home) installationOf(dir string) []string {
 	switch name := filepath.Base(dir); {
 	case h.dir != "" && parent == filepath.Join(h.dir, ".local"):
 		// Its share and state contain much besides programs.
-		return append(in([]string{parent}, "bin", "lib", "lib64", "libexec", "include", "opt", "pipx"), in([]string{parent}, "share/pipx", "share/uv", "share/pnpm")...)
+		return append(in([]string{parent}, programFolders()...), in([]string{parent}, "pipx", "share/pipx", "share/uv", "share/pnpm")...)
+	case h.dir != "" && filepath.Dir(parent) == h.dir && filepath.Base(parent)[0] == '.' && (name == "bin" || name == "sbin") && !h.isHub(parent):
+		// Such as ~/.fly: its tokens are beside its programs.
+		return in([]string{parent}, programFolders()...)
 	case (name == "bin" || name == "sbin" || name == ".bin" || name == "shims") && !h.isHub(parent):
 		return []string{parent}
 	}
 	return []string{dir}
+}
+
+// programFolders returns the folders of an installation that do not contain settings.
+func programFolders() []string {
+	return []string{"bin", "sbin", "lib", "lib64", "libexec", "include", "opt"}
 }
 
 // installationOfTarget returns the installation to which the target of a link on PATH belongs.

@@ -19,7 +19,7 @@ func TestDefault(t *testing.T) {
 		home = real
 	}
 	at := func(name string) string { return filepath.Join(home, name) }
-	for _, folder := range []string{".nvm/versions/node/v1/bin", "bin", ".local/bin", "apps/one/bin", "go/bin", "src", "venv/bin", ".cache/go-build"} {
+	for _, folder := range []string{".nvm/versions/node/v1/bin", "bin", ".local/bin", "apps/one/bin", ".acme/bin", "go/bin", "src", "venv/bin", ".cache/go-build"} {
 		if err := os.MkdirAll(at(folder), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -36,11 +36,11 @@ func TestDefault(t *testing.T) {
 		Workspace: []string{at("work")},
 		Own:       []string{at("venv/bin"), at("server/node_modules/@a/b/dist"), at("plugin")},
 		Home:      home,
-		Environ: []string{"PATH=" + at(".nvm/versions/node/v1/bin") + ":" + at("bin") + ":" + at(".local/bin") + ":" + at("apps/one/bin") + ":" + at("go/bin") +
+		Environ: []string{"PATH=" + at(".nvm/versions/node/v1/bin") + ":" + at("bin") + ":" + at(".local/bin") + ":" + at("apps/one/bin") + ":" + at(".acme/bin") + ":" + at("go/bin") +
 			":relative:" + home + "::/usr/bin", "GOCACHE=" + at("elsewhere"), "CARGO_HOME=" + home},
 	})
 	for list, want := range map[string][]string{
-		"read": {"/usr", "/etc/passwd", at(".nvm"), at("bin"), at(".local/bin"), at(".local/lib"), at("apps/one"), at("go/bin"), at("src/script"),
+		"read": {"/usr", "/etc/passwd", at(".nvm"), at("bin"), at(".local/bin"), at(".local/lib"), at("apps/one"), at(".acme/bin"), at("go/bin"), at("src/script"),
 			at("venv"), at("server/node_modules"), at("plugin"), at(".gitconfig")},
 		"scratch": {at(".cache/go-build"), at("elsewhere"), at(".npm"), at(".cache/pip"), at("go/pkg"), at(".cargo")},
 		"hide":    {at(".ssh"), at(".aws"), at(".npmrc"), at(".config/toolreg"), at(".local/state/toolreg"), at(".cargo/credentials.toml")},
@@ -57,7 +57,7 @@ func TestDefault(t *testing.T) {
 		}
 	}
 	for _, path := range slices.Concat(p.Read, p.Scratch) {
-		if slices.Contains([]string{"/", home, filepath.Dir(home), at("src"), at("go"), at(".local"), at(".config"), at(".cache")}, path) {
+		if slices.Contains([]string{"/", home, filepath.Dir(home), at("src"), at("go"), at(".acme"), at(".local"), at(".config"), at(".cache")}, path) {
 			t.Errorf("%s is open", path)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,6 +64,30 @@ func (h host) matches(name string, port int) bool {
 		return strings.HasSuffix(name, "."+h.name)
 	}
 	return name == h.name
+}
+
+// isLocal reports whether the entry is this machine.
+func (h host) isLocal() bool {
+	addr, err := netip.ParseAddr(h.name)
+	return !h.suffix && (h.name == "localhost" || err == nil && addr.Is4() && addr.IsLoopback())
+}
+
+// localPorts returns the ports of this machine that entries name. They are open on the
+// program's own loopback too, because many programs connect to localhost without a proxy.
+func localPorts(entries []string) []int {
+	var out []int
+	for _, entry := range entries {
+		h, err := parseHost(entry)
+		switch {
+		case err != nil || !h.isLocal() || h.port == proxyPort:
+		case h.port == unset:
+			out = append(out, 80, 443)
+		case h.port > 0:
+			out = append(out, h.port)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // mayReach reports whether a connection to a host that matches the entry may go to an

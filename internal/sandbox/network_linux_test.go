@@ -54,14 +54,16 @@ func fetchIn(t *testing.T, network sandbox.Network, addresses ...string) (string
 	p := newPlace(t)
 	profile := p.profile()
 	profile.Network, profile.Read = network, append(profile.Read, binary)
-	o, err := process.Run(t.Context(), process.Spec{
-		Argv: []string{binary}, Dir: p.workspace, Confine: &profile,
+	confinement := &process.Confinement{Profile: &profile}
+	ctx := process.WithConfinement(t.Context(), confinement)
+	o, err := process.ConfinementOf(ctx).Run(ctx, process.Spec{
+		Argv: []string{binary}, Dir: p.workspace,
 		Env: append(p.environ(), "SANDBOX_TEST_ROLE=fetch", "SANDBOX_TEST_FETCH="+strings.Join(addresses, " ")),
 	})
 	if err != nil || o.ExitCode != 0 {
 		t.Fatalf("%v, exit code %d: %s", err, o.ExitCode, o.Stderr)
 	}
-	return string(o.Stdout), o.Refused
+	return string(o.Stdout), confinement.Refused
 }
 
 func TestNetworks(t *testing.T) {
@@ -87,22 +89,25 @@ func TestNetworks(t *testing.T) {
 		})
 	}
 	t.Run("hosts", func(t *testing.T) {
+		closed := httptest.NewServer(http.HandlerFunc(hello))
+		defer closed.Close()
 		opened := strings.TrimPrefix(named, "http://")
 		got, refused := fetchIn(t, sandbox.Network{Mode: sandbox.NetworkHosts, Hosts: []string{opened}},
-			named, here, "https://other.example/", "https://"+opened)
+			named, here, closed.URL, "https://other.example/", "https://"+opened)
 		for _, want := range []string{
 			"proxy " + named + ": hello " + opened + "\n",
 			"proxy " + here + ": the sandbox does not allow connections to " + strings.TrimPrefix(here, "http://") + "\n",
 			"proxy https://other.example/: refused\n",
 			"proxy https://" + opened + ": no connection\n", // allowed, but the server does not speak TLS
-			"direct " + named + ": no connection\n",
-			"direct " + here + ": no connection\n",
+			"direct " + named + ": hello " + opened + "\n",  // the port is open on the program's own loopback
+			"direct " + here + ": hello",
+			"direct " + closed.URL + ": no connection\n",
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%q is not in\n%s", want, got)
 			}
 		}
-		if want := []string{strings.TrimPrefix(here, "http://"), "other.example:443"}; !slices.Equal(refused, want) {
+		if want := []string{strings.TrimPrefix(here, "http://"), strings.TrimPrefix(closed.URL, "http://"), "other.example:443"}; !slices.Equal(refused, want) {
 			t.Errorf("refused %q, want %q", refused, want)
 		}
 	})

@@ -48,6 +48,7 @@ type proxy struct {
 	work      sync.WaitGroup
 
 	mu      sync.Mutex
+	local   []net.Listener // of serveLocal
 	closed  bool
 	open    map[net.Conn]bool // both ends of tunnels
 	running int
@@ -74,6 +75,53 @@ func serveProxy(f *os.File, entries []string) (*proxy, error) {
 	return p, nil
 }
 
+// serveLocal serves a listening socket whose connections go to a port of this machine, and
+// closes f.
+func (p *proxy) serveLocal(f *os.File, port int) error {
+	defer f.Close()
+	listener, err := net.FileListener(f)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.local = append(p.local, listener)
+	p.mu.Unlock()
+	i := slices.IndexFunc(p.hosts, func(h host) bool { return h.isLocal() && h.matches(h.name, port) })
+	if i < 0 {
+		return fmt.Errorf("port %d was not asked for", port)
+	}
+	address := net.JoinHostPort(p.hosts[i].name, strconv.Itoa(port))
+	p.work.Go(func() {
+		for {
+			here, err := listener.Accept()
+			if err != nil {
+				return // closed
+			}
+			if !p.enter() {
+				_ = here.Close()
+				continue
+			}
+			go func() {
+				defer p.leave()
+				defer p.forget(here)
+				d, err := p.dialer(address)
+				if err != nil {
+					return
+				}
+				there, err := d.Dial("tcp", address) // to this machine, so it does not take long
+				if err != nil {
+					return
+				}
+				defer p.forget(there)
+				if p.remember(here, there) {
+					join(here, here, there)
+				}
+			}()
+		}
+	})
+	return nil
+}
+
 // close ends all connections and waits for them.
 func (p *proxy) close() {
 	if p == nil {
@@ -83,6 +131,9 @@ func (p *proxy) close() {
 	p.closed = true
 	for conn := range p.open {
 		_ = conn.Close()
+	}
+	for _, listener := range p.local {
+		_ = listener.Close()
 	}
 	p.mu.Unlock()
 	_ = p.server.Close()
@@ -144,18 +195,26 @@ func (e *refusedError) Error() string {
 
 // dial connects to a host that the profile allows.
 func (p *proxy) dial(ctx context.Context, address string) (net.Conn, error) {
+	d, err := p.dialer(address)
+	if err != nil {
+		return nil, err
+	}
+	return d.DialContext(ctx, "tcp", address)
+}
+
+// dialer returns what connects to an address that the profile allows.
+func (p *proxy) dialer(address string) (*net.Dialer, error) {
 	entries := p.entriesFor(address)
 	if len(entries) == 0 {
 		return nil, p.refuse(address)
 	}
-	d := net.Dialer{Timeout: proxyWait, ControlContext: func(_ context.Context, _, to string, _ syscall.RawConn) error {
+	return &net.Dialer{Timeout: proxyWait, ControlContext: func(_ context.Context, _, to string, _ syscall.RawConn) error {
 		addr, err := netip.ParseAddrPort(to)
 		if err != nil || !slices.ContainsFunc(entries, func(h host) bool { return h.mayReach(addr.Addr()) }) {
 			return p.refuse(address + ", which leads to " + to)
 		}
 		return nil
-	}}
-	return d.DialContext(ctx, "tcp", address)
+	}}, nil
 }
 
 // entriesFor returns the entries that allow an address.
@@ -221,9 +280,15 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.WriteString(here, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
+	join(here, buffered, there) // buffered has what was received with the request, then the rest
+}
+
+// join copies bytes between two connections until both directions have ended. from is what
+// is read instead of here.
+func join(here net.Conn, from io.Reader, there net.Conn) {
 	var sending sync.WaitGroup
 	sending.Go(func() {
-		_, _ = io.Copy(there, buffered) // data received with the request, then the rest
+		_, _ = io.Copy(there, from)
 		closeWriting(there)
 	})
 	_, _ = io.Copy(here, there)

@@ -97,7 +97,7 @@ func (s *Start) Attributes(attr *syscall.SysProcAttr) {
 	attr.Cloneflags |= unix.CLONE_VM | unix.CLONE_VFORK
 	// CAP_DAC_OVERRIDE, over the caller's own files, is for the unreadable working
 	// folders of overlays.
-	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
+	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
 }
 
 // Started waits until the program runs. If it does not start, the error is an *Error,
@@ -118,7 +118,12 @@ func (s *Start) Started() error {
 			_ = unix.SetsockoptTimeval(s.fd(), unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{})
 			return nil
 		case r.Kind == launcher.Listening && passed != nil:
-			if s.proxy, err = serveProxy(passed, s.network.Hosts); err != nil {
+			if r.Value == proxyPort {
+				s.proxy, err = serveProxy(passed, s.network.Hosts)
+			} else {
+				err = s.proxy.serveLocal(passed, r.Value)
+			}
+			if err != nil {
 				return &Error{"starting the proxy", err}
 			}
 		case r.Kind == launcher.Watching && passed != nil && s.created != nil:
@@ -219,7 +224,7 @@ func newPlan(p Profile, prog Program) (*launcher.Plan, error) {
 		Program: prog.Path, Argv: prog.Argv, Env: inSandbox(prog.Env, p.Network.Mode),
 	}
 	if p.Network.Mode == NetworkHosts {
-		plan.Listen = proxyPort
+		plan.Listen = append([]int{proxyPort}, localPorts(p.Network.Hosts)...)
 	}
 	for _, s := range append(append([]string{plan.Dir, plan.Program}, plan.Argv...), plan.Env...) {
 		if strings.IndexByte(s, 0) >= 0 {

@@ -36,6 +36,11 @@ func TestTools(t *testing.T) {
 			if _, err := osexec.LookPath(tool); err != nil {
 				t.Skip(err)
 			}
+			if tool == "cargo" { // may be a proxy of rustup without a toolchain
+				if out, err := osexec.CommandContext(t.Context(), tool, "--version").CombinedOutput(); err != nil {
+					t.Skipf("cargo --version: %v: %s", err, out)
+				}
+			}
 			dir := t.TempDir()
 			for name, text := range toolFiles() {
 				writeFile(t, filepath.Join(dir, name), text)

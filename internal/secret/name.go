@@ -28,6 +28,9 @@ func Named(name string) bool {
 	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for i := range words {
 		words[i] = strings.ToLower(words[i])
+		if word := strings.TrimRight(words[i], "0123456789"); word != "" { // PASS2, as PASS
+			words[i] = word
+		}
 	}
 	joined := strings.Join(words, "")
 	return slices.ContainsFunc(unmistakable(), func(word string) bool { return strings.Contains(joined, word) }) ||

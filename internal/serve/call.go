@@ -55,19 +55,20 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registr
 	if !ok {
 		return registry.Result{}, errReplaced
 	}
-	f, name, raw, err := o.session.Resolve(ctx, f, req.Params.Name, req.Params.Arguments)
+	f, name, raw, err := o.session.Calls.Resolve(ctx, f, req.Params.Name, req.Params.Arguments)
 	if err != nil {
 		return registry.Result{}, err
 	}
 	params, err := registry.DecodeParams(f.Tool.Name, raw)
 	if err != nil {
-		return registry.Result{}, o.session.RefusedParams(ctx, f.Tool, err)
+		return registry.Result{}, o.session.Calls.Refused(ctx, f.Tool, err)
 	}
 	if err := clientFrom(ctx).concerns(f.Tool, f.Tool.Source); err != nil {
 		return registry.Result{}, err
 	}
 	call := registry.Call{Tool: name, Params: engine.Restored(f.Tool, params), Progress: progressOf(ctx)}
-	return o.session.Call(ctx, f, call)
+	r, err := o.session.Calls.Call(ctx, f, call)
+	return o.session.Calls.AnswerMCP(ctx, f.Tool, r), err
 }
 
 // explain describes the error of a call for the model, and what can be done about it, if

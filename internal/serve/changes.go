@@ -60,7 +60,7 @@ func (c *changes) take() (servers []*mcpclient.Source, uris []string) {
 
 // followServers collects what the servers of a session report.
 func (s *Server) followServers(from *engine.Session) {
-	servers, _, err := from.Servers()
+	servers, _, err := from.Servers.Named()
 	if err != nil {
 		return
 	}
@@ -106,7 +106,7 @@ func (s *Server) refresh(ctx context.Context, servers []*mcpclient.Source) {
 	if current == nil {
 		return
 	}
-	on, _, err := current.session.Servers()
+	on, _, err := current.session.Servers.Named()
 	servers = slices.DeleteFunc(servers, func(server *mcpclient.Source) bool { return !slices.Contains(on, server) })
 	if err != nil || len(servers) == 0 { // the servers belong to a session that was replaced
 		return

@@ -147,3 +147,26 @@ func TestFirstOfferIsNotNotified(t *testing.T) {
 		t.Errorf("sent %q, want %q", sent, want)
 	}
 }
+
+// A tool that a server adds while a client is connected does not take the name of another
+// server's tool, even if the server comes first in the settings.
+func TestAddedToolTakesNoName(t *testing.T) {
+	s := newServer(t, map[string]string{"a": "--changes", "b": "--names create_issue"})
+	c, changed, _ := newFollower(t, listen(t, s, nil).URL, firstModern)
+	call := func(name string, params any) string {
+		t.Helper()
+		r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: params})
+		if err != nil || r.IsError {
+			t.Fatalf("%s: %v, %v", name, textOf(r), err)
+		}
+		return textOf(r)
+	}
+	call("grow", map[string]any{"tools": []string{"create_issue"}})
+	await(t, changed)
+	if text := call("create_issue", map[string]any{"text": "to b"}); text != "to b" {
+		t.Errorf("the call reached another server: %q", text)
+	}
+	if text := call("a__create_issue", nil); text != "hello" {
+		t.Errorf("the added tool says %q", text)
+	}
+}

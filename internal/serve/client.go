@@ -64,6 +64,9 @@ func (s *Server) withClient(ctx context.Context, name string, session *mcp.Serve
 		c.can.Elicitation = nil
 	}
 	who := &caller.Caller{ID: session, Name: name, Peer: c, Input: c.input, Answered: c.answered, Owner: c.countedAs()} // each modern request has its own session
+	if name != stdioName && name != LocalName {
+		who.Token = name
+	}
 	who.Capabilities = c.capabilities()
 	if c.can.RootsV2 != nil {
 		who.Roots = c.roots

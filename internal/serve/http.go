@@ -214,7 +214,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name, id string) {
 	}
 	defer done()
 	modern := isModern(r)
-	if err := cmp.Or(checkRevision(modern, body), checkID(body)); err != nil {
+	if err := cmp.Or(checkRevision(modern, body), checkBody(body)); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}

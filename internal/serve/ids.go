@@ -3,10 +3,46 @@ package serve
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
 )
+
+// checkBody returns an error if there is not exactly one JSON value, of which the SDK would
+// read the first, or if a message, or one of a batch, fails [checkMessage].
+func checkBody(body json.RawMessage) error {
+	if err := jsonx.Check(body, jsonx.Options{}); err != nil {
+		return err
+	}
+	batch, ok := jsonx.Elements(body)
+	if !ok {
+		batch = []json.RawMessage{body}
+	}
+	for _, message := range batch {
+		if err := checkMessage(message); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMessage returns an error if a message could be understood in two ways, or has an
+// id that the SDK would change.
+func checkMessage(message json.RawMessage) error {
+	params := jsonx.Get(message, "params")
+	for _, object := range []json.RawMessage{message, params, jsonx.Get(params, "_meta")} {
+		seen := map[string]bool{}
+		for name := range jsonx.Members(object) {
+			if seen[name] {
+				return fmt.Errorf("it has the member %s twice", text.Quote(name))
+			}
+			seen[name] = true
+		}
+	}
+	return checkID(message)
+}
 
 var errID = errors.New("the id of a request must be a string, or an integer between -(2^53-1) and 2^53-1")
 

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -116,7 +117,11 @@ func (o *offer) resolveTool(params *mcp.CallToolParamsRaw) error {
 	if _, ok := o.tools[name]; ok {
 		return nil
 	}
-	if t, err := o.registry.Lookup(name); err == nil {
+	t, err := o.registry.Lookup(name)
+	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden != nil && missing.Hidden.Kept {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: exec.Explain(err)}
+	}
+	if err == nil {
 		for declared, offered := range o.tools {
 			if offered.Tool == t {
 				params.Name = declared

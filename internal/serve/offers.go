@@ -52,7 +52,7 @@ type resource struct {
 // fails does not affect the others.
 func (s *Server) loadOffers(ctx context.Context, from *engine.Session, earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
 	o := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}, templates: map[string]*resource{}, listed: map[*mcpclient.Source]listed{}}
-	servers, _, err := from.Servers()
+	servers, _, err := from.Servers.Named()
 	if err != nil {
 		return o
 	}

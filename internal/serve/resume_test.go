@@ -151,7 +151,7 @@ func TestOlderServersQuestionWaitsInItsProcess(t *testing.T) {
 func TestAnswerIsForItsQuestion(t *testing.T) {
 	replicas := newReplicas(t, 2, stateKey, nil, true)
 	write := sent{tool: "write_file", args: `{"file_path":"a.txt","content":"new"}`}
-	there := sessionOf(replicas[1]).Settings().ProjectRoot
+	there := sessionOf(replicas[1]).Settings.ProjectRoot
 	if err := os.WriteFile(filepath.Join(there, "a.txt"), []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func (o *offer) failedServerOf(name string) *mcpclient.Source {
 	if name == "" {
 		return nil
 	}
-	named := o.session.ServerOf(name)
+	named := o.session.Servers.Of(name)
 	for _, server := range o.failed {
 		if server == named {
 			return server

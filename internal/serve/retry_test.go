@@ -131,11 +131,11 @@ func TestCallToolWaitsForAnotherAttempt(t *testing.T) {
 	from := newSession(t, map[string]string{"down": d.url + ";legacy"})
 	t.Cleanup(from.Close)
 	s := New(Options{Select: func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
-		reg, err := s.All(ctx)
+		reg, err := s.Tools.All(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		tools, err := s.Reaching(ctx, reg, func(*registry.Definition) bool { return false })
+		tools, err := s.Offers.Reaching(ctx, reg, func(*registry.Definition) bool { return false })
 		return reg, tools, err
 	}})
 	t.Cleanup(s.Wait)

@@ -52,7 +52,7 @@ func serverOf(t testing.TB, s *engine.Session) *Server { return serverWith(t, s,
 func serverWith(t testing.TB, s *engine.Session, q QuestionOptions) *Server {
 	t.Helper()
 	server := New(Options{Questions: q, Select: func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
-		reg, err := s.All(ctx)
+		reg, err := s.Tools.All(ctx)
 		return reg, engine.FoundIn(reg, reg.Tools()), err
 	}})
 	t.Cleanup(server.Wait)

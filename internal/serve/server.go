@@ -183,7 +183,7 @@ func (s *Server) closeIdle() {
 	if o == nil {
 		return
 	}
-	on, _, err := o.session.Servers()
+	on, _, err := o.session.Servers.Named()
 	if err != nil {
 		return
 	}
@@ -209,7 +209,7 @@ func (s *Server) load(ctx context.Context, h *held, earlier map[*mcpclient.Sourc
 		return nil, err
 	}
 	if earlier == nil {
-		for _, d := range h.session.Diagnostics(reg) {
+		for _, d := range h.session.Tools.Diagnostics(reg) {
 			s.opts.Warn(d)
 		}
 	}
@@ -219,7 +219,7 @@ func (s *Server) load(ctx context.Context, h *held, earlier map[*mcpclient.Sourc
 	}
 	o.held = h
 	o.offers = s.loadOffers(ctx, h.session, earlier, again)
-	o.failed = h.session.Failed(reg)
+	o.failed = h.session.Servers.Failed(reg)
 	s.renewSubscriptions(ctx, o)
 	return o, nil
 }

@@ -137,7 +137,7 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		c.queue = c.queue[1:]
 		m, err := jsonrpc.DecodeMessage(data)
 		if err == nil {
-			err = checkID(data)
+			err = checkBody(data)
 		}
 		if err != nil {
 			c.refuse(data, err)

@@ -67,6 +67,15 @@ func TestStdioIDs(t *testing.T) {
 	c.expect(`"id":5,"error":{"code":-32600,`)
 	c.send(`{"jsonrpc":"2.0","id":{},"method":"ping"}`)
 	c.expect(`"id":null,"error":{"code":-32600,`)
+	for _, twice := range []string{`"method":"ping","method":"tools/call"`, `"method":"ping","params":{"name":"m","name":"n"}`,
+		`"method":"ping","params":{"_meta":{"progressToken":1,"progressToken":2}}`, `"method":"ping","\u0069d":8`} {
+		c.send(`{"jsonrpc":"2.0","id":7,` + twice + `}`)
+		c.expect(`,"error":{"code":-32600,"message":"not a JSON-RPC 2.0 message: it has the member `)
+	}
+	for _, rest := range []string{`{"jsonrpc":"2.0","id":9,"method":"ping"}`, ` x`, `]`} {
+		c.send(`{"jsonrpc":"2.0","id":8,"method":"ping"}` + rest)
+		c.expect(`"id":null,"error":{"code":-32700,"message":"not a JSON-RPC 2.0 message: text after the JSON value`)
+	}
 	c.send(`{"jsonrpc"`)
 	c.expect(`"id":null,"error":{"code":-32700,`)
 }

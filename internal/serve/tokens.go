@@ -83,6 +83,9 @@ func parseTokens(data []byte) (map[string][sha256.Size]byte, error) {
 		if len(words[1]) < minToken {
 			return nil, fmt.Errorf("%d: the token of %s is shorter than %d characters", n, words[0], minToken)
 		}
+		if words[0] == stdioName || words[0] == LocalName {
+			return nil, fmt.Errorf("%d: %s is the name of clients without a token; choose another", n, words[0])
+		}
 		if _, twice := out[words[0]]; twice {
 			return nil, fmt.Errorf("%d: %s already has a token", n, words[0])
 		}

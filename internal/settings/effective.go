@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -29,7 +31,52 @@ func (s *Settings) Effective() []Value {
 	for i := range rows {
 		out = append(out, s.merged.effective(&rows[i])...)
 	}
+	if secrets := s.merged.secrets(); len(secrets) > 0 {
+		hide(out, secret.NewReplacer(secrets))
+	}
 	return out
+}
+
+// secrets returns the values in the settings whose names say that they are secret.
+func (m *merged) secrets() []string {
+	var out []string
+	var visit func(name string, n *jsonx.Value)
+	visit = func(name string, n *jsonx.Value) {
+		if text := n.Text(); secret.Named(name) && secret.Source(text) == secret.Masked {
+			out = append(out, text)
+			if _, token, ok := strings.Cut(text, " "); ok { // after Bearer
+				out = append(out, token)
+			}
+		}
+		for _, field := range n.Members {
+			visit(field.Name, field.Value)
+		}
+		for _, item := range n.Items {
+			visit("", item)
+		}
+	}
+	for _, entries := range m.entries {
+		for _, e := range entries {
+			visit("", e.node)
+		}
+	}
+	return out
+}
+
+// hide masks secrets in the texts of values that are set.
+func hide(values []Value, r *strings.Replacer) {
+	for i := range values {
+		n, err := jsonx.Parse(values[i].JSON, jsonx.Options{})
+		if err != nil || values[i].Origin == (Origin{}) {
+			continue
+		}
+		n.Walk("", func(_ string, part *jsonx.Value) {
+			if text := r.Replace(part.Text()); part.Is(jsonx.String) && text != part.Text() {
+				*part = *jsonx.NewString(text)
+			}
+		})
+		values[i].JSON = n.JSON()
+	}
 }
 
 func (m *merged) effective(row *table.Row) []Value {

@@ -40,7 +40,7 @@ func checkFile(t *testing.T, name, text string) {
 	}
 	asked := l.consent()
 	programs := consent.Programs(asked)
-	consent.Describe(programs)
+	consent.Describe(programs, func(s string) (string, error) { return expand.Text(s, nil) })
 	consent.Expand(programs, "/p", func(s string) (string, error) { return expand.Text(s, nil) }, nil)
 	consent.Loosens(asked)
 	consent.Expands(asked)

@@ -91,7 +91,7 @@ func (s *scalars) globals() Globals {
 
 // otherVariables are variables that are read elsewhere, or that toolreg sets for
 // its child processes.
-var otherVariables = []string{"TOOLREG_CONTEXT", "TOOLREG_LOCKED", "TOOLREG_PAGER", "TOOLREG_DEPTH", "TOOLREG_TOOL", "TOOLREG_PROJECT_ROOT", "TOOLREG_PLUGIN", "TOOLREG_CHILD"}
+var otherVariables = []string{"TOOLREG_CONTEXT", "TOOLREG_LOCKED", "TOOLREG_PAGER", "TOOLREG_DEPTH", "TOOLREG_TOOL", "TOOLREG_PROJECT_ROOT", "TOOLREG_PLUGIN", "TOOLREG_CHILD", "TOOLREG_SERVER", "TOOLREG_TOKEN"}
 
 // unknownVariables warns about variables with our prefix that have no meaning,
 // because a mistyped name would otherwise silently have no effect.

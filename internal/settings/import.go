@@ -94,7 +94,9 @@ func (l *loader) importProject(fromProject *layer) []trust.File {
 			if !slices.ContainsFunc(files, func(have trust.File) bool { return have.Name == file.Name }) {
 				files = append(files, file)
 			}
-			l.imported = append(l.imported, l.importLayer(ScopeProject, program, f, file.Data))
+			layer := l.importLayer(ScopeProject, program, f, file.Data)
+			l.serverFiles.add(layer)
+			l.imported = append(l.imported, layer)
 		}
 	}
 	return files
@@ -118,7 +120,9 @@ func (l *loader) imports(m *merged) {
 				continue
 			}
 			if file, ok := l.importFile(ScopeUser, program, f); ok {
-				l.addImported(m, l.importLayer(ScopeUser, program, f, file.Data))
+				layer := l.importLayer(ScopeUser, program, f, file.Data)
+				l.serverFiles.add(layer)
+				l.addImported(m, layer)
 				l.place(ScopeUser, f.Path, PlaceRead, "imports: "+program)
 			}
 		}

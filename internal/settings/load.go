@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -65,7 +66,12 @@ func Load(o Options) (*Settings, []registry.Diagnostic, error) {
 	l.scalars.apply(m)
 	l.serversOfRun(m)
 	s := m.settings(l.globals, l.root)
-	s.Project, s.importPaths = l.project, l.importPaths
+	s.Project, s.importPaths, s.serverFiles = l.project, l.importPaths, l.serverFiles
+	s.namedInside = slices.ContainsFunc(l.named, func(f *layer) bool { return f.real != "" && trust.Within(f.real, trust.Real(l.root)) })
+	l.splitCommands(s)
+	if p := s.Project; p != nil && (!p.Trusted || !p.Granted.IsZero()) { // otherwise nothing is trusted with them
+		p.Runs = append(p.Runs, l.userRunners(s.Servers)...)
+	}
 	l.workspace(s)
 	l.sourceFaults(s)
 	l.diags = append(l.diags, m.guardedOverrides()...)
@@ -107,7 +113,7 @@ func (l *loader) sourceFaults(s *Settings) {
 }
 
 func newLoader(o Options) *loader {
-	l := &loader{index: table.NewIndex(), scalars: newScalars(o.Flags), env: expand.NewEnviron(o.Environ)}
+	l := &loader{index: table.NewIndex(), scalars: newScalars(o.Flags), env: expand.NewEnviron(o.Environ), serverFiles: serverFiles{}}
 	l.globals = l.scalars.globals()
 	l.opts = withGlobals(o, l.globals, l.env)
 	return l
@@ -140,6 +146,8 @@ type loader struct {
 	problems  []document.Problem
 	diags     []registry.Diagnostic
 	allPlaces []Place
+
+	serverFiles serverFiles
 
 	imported       []*layer // of other programs' files in the project, in order
 	withoutImports bool     // the project is trusted except for imported files
@@ -270,6 +278,7 @@ func (l *loader) refused(scope Scope, p document.Problem) {
 
 func (l *loader) count(layer *layer) {
 	l.layers = append(l.layers, layer)
+	l.serverFiles.add(layer)
 	l.problems = append(l.problems, layer.problems...)
 	l.diags = append(l.diags, layer.unknown...)
 }

@@ -46,6 +46,24 @@ func TestEffectiveMasksSecrets(t *testing.T) {
 	}
 }
 
+// A value that is secret in one place is masked wherever it is.
+func TestEffectiveMasksSecretsElsewhere(t *testing.T) {
+	b := newSandbox(t)
+	b.user("settings.yaml", `mcpServers:
+  s: {command: x, args: [hunter22], env: {DB_PASS2: hunter22, MODE: fast-mode}, description: It logs in with hunter22., headers: {X-Auth: Bearer tok-en-123}}
+context: {a: hunter22, b: fast-mode, c: tok-en-123, d: "env:TOKEN", channel: dev}
+env: {TOKEN: "env:TOKEN", SHORT_KEY: dev}
+`)
+	want := []string{
+		`mcpServers.s = {"command":"x","args":["***"],"env":{"DB_PASS2":"***","MODE":"***"},"description":"It logs in with ***.","headers":{"X-Auth":"***"}}`,
+		`context.a = "***"`, `context.b = "fast-mode"`, `context.c = "***"`, `context.d = "env:TOKEN"`, `context.channel = "dev"`,
+		`env.TOKEN = "env:TOKEN"`, `env.SHORT_KEY = "***"`,
+	}
+	if diff := cmp.Diff(want, effective(b.load(b.options()))); diff != "" {
+		t.Errorf("effective (-want +got):\n%s", diff)
+	}
+}
+
 func TestMistakesContainNoSecret(t *testing.T) {
 	for _, text := range []string{
 		"env: [S3CRET]\n", "mcpServers: {a: {command: x, headers: {'S 1': S3CRET}}}\n", "mcpServers: {a: {url: 'ftp://S3CRET'}}\n",

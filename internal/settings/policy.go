@@ -35,6 +35,12 @@ func (m *merged) rules() []Rule {
 			o := e.origin
 			o.Line, o.Col = n.Place()
 			r := Rule{Origin: o, Match: exampleCalls(n.Get("match"), o), NotMatch: exampleCalls(n.Get("notMatch"), o)}
+			if hints := n.Get("annotations"); hints != nil {
+				r.Annotations = map[string]bool{}
+				for _, m := range hints.Members {
+					r.Annotations[m.Name] = m.Value.Is(jsonx.True)
+				}
+			}
 			decodeEntry(&r, m.index.Row(rulesKey), n, o)
 			out = append(out, r)
 		}

@@ -71,6 +71,7 @@ func (l *loader) projectFile(path string) (trust.File, error) {
 // is an error.
 func (l *loader) refuse(code string, files []string, p document.Problem) {
 	l.project = &Project{Root: l.root, Files: files, Obstacle: p.String()}
+	l.serverFiles[filepath.Join(l.root, projectFolder)] = nil
 	if l.opts.TrustProject {
 		l.problems = append(l.problems, p)
 		return
@@ -102,6 +103,7 @@ func (l *loader) decideTrust(dir string, fromProject *layer, files, imports []tr
 	case p.Trusted && fromProject != nil:
 		l.count(fromProject)
 	case !p.Trusted:
+		l.serverFiles.add(fromProject)
 		l.warnUntrusted(p, fromProject)
 	}
 }
@@ -124,10 +126,32 @@ func (l *loader) describe(dir string, fromProject *layer, files, imports []trust
 	}
 	p.Hash = trust.Hash(p.Covered)
 	for _, f := range p.Covered {
-		p.Files = append(p.Files, f.Path)
+		if f.Sum != "" && f.Path != "" {
+			p.Files = append(p.Files, f.Path)
+		}
 	}
-	p.Runs = append(consent.Describe(programs), consent.DescribePlugins(l.root, plugins)...)
+	p.Runs = append(consent.Describe(programs, l.expandKnown), consent.DescribePlugins(l.root, plugins, l.expandKnown)...)
 	return p
+}
+
+// expandKnown expands the variables in a text.
+func (l *loader) expandKnown(s string) (string, error) { return expand.Text(s, l.env.Lookup) }
+
+// userRunners lists the servers of the user's own settings that start in the project once
+// it is trusted, and then look for files to run there. Trust covers none of these files,
+// because it is the same for every user.
+func (l *loader) userRunners(servers []Server) []string {
+	var out []string
+	for _, s := range servers {
+		p := consent.Program{Place: s.Origin.String(), Key: "mcpServers." + s.Name, Argv: append([]string{s.Command}, s.Args...)}
+		if s.Disabled || s.Excluded != nil || s.Cwd != "" || !s.isOwn() || len(trust.Runners(p.Argv)) == 0 {
+			continue
+		}
+		for _, line := range consent.Describe([]consent.Program{p}, l.expandKnown) {
+			out = append(out, line+" (of your own settings; starts in the project once it is trusted)")
+		}
+	}
+	return out
 }
 
 // consent returns the part of a layer that needs consent; nil for a nil layer.
@@ -144,14 +168,20 @@ func (l *layer) consent() *consent.File {
 
 // cover collects the files that a grant covers, and the plugins among them.
 func (l *loader) cover(dir string, fromProject *layer, files []trust.File, programs []consent.Program) ([]trust.File, []consent.Plugin, error) {
-	lookup := l.env.Lookup
-	expanded := func(s string) (string, error) { return expand.Text(s, lookup) }
+	expanded := l.expandKnown
 	trees := append([]string{filepath.Join(dir, "plugins")}, consent.PluginFolders(fromProject.consent(), l.root, expanded)...)
 	plugins := consent.Plugins(fromProject.consent(), l.root, trees)
 	for _, p := range plugins {
 		programs = append(programs, p.Programs...)
 	}
 	covered, err := trust.Cover(l.root, files, consent.Expand(programs, l.root, expanded, process.BaseEnv(l.opts.Environ)), trees)
+	for _, p := range plugins {
+		if p.Sum == "" && err == nil {
+			covered = append(covered, trust.Executable(l.root, p.Path))
+		}
+	}
+	slices.SortFunc(covered, func(a, b trust.File) int { return strings.Compare(a.Name, b.Name) })
+	covered = slices.CompactFunc(covered, func(a, b trust.File) bool { return a.Name == b.Name })
 	if path := consent.Changed(plugins, covered); err == nil && path != "" {
 		err = fmt.Errorf("%s has just changed; run the command again", path)
 	}
@@ -187,7 +217,11 @@ func (l *loader) checkGrant(p *Project, fromProject *layer) {
 		l.warn("trust_unreadable", "projects cannot be trusted: "+err.Error(), "")
 		return
 	}
-	p.Trusted, p.Granted, p.Changes = status.Trusted, status.Granted, status.Changes
+	p.Trusted, p.Granted, p.Changes, p.Outside = status.Trusted, status.Granted, append(status.Changes, status.Outside...), len(status.Outside) > 0
+	if p.Outside {
+		l.warn("trust_outside_changed", "PATH finds other programs for this project than when it was trusted: "+changedNames(status.Outside),
+			"run `toolreg trust status` to see the changes, and `toolreg trust grant` to accept them")
+	}
 }
 
 // warnUntrusted reports that the project is ignored, and why.

@@ -121,6 +121,7 @@ type Server struct {
 	Name           string
 	Command        string        `setting:"command"`
 	Args           []string      `setting:"args"`
+	Split          bool          // Command and Args are the words of one command, because no file has its name
 	Env            []Pair        `setting:"env"`
 	InheritEnv     bool          `setting:"inheritEnv"`
 	Cwd            string        `setting:"cwd"`     // relative to the project root; "" = see [Settings.StartsOutside]
@@ -156,6 +157,7 @@ type Rule struct {
 	Decision string `setting:"decision"` // allow, sandbox, ask, deny
 	Reason   string `setting:"reason"`
 
+	Annotations     map[string]bool // by name
 	Match, NotMatch []ExampleCall
 	Origin          Origin
 }
@@ -190,6 +192,7 @@ type Settings struct {
 	Permissions   map[string]bool   // filesystem, network, shell, database; absent = true
 	DeniedBy      map[string]Origin // for the permissions that are false, where that was set
 	Conflicts     string            `setting:"conflicts.discovered"` // overwrite (default), reject, qualify
+	ServerNames   string            `setting:"names.servers"`        // first (default), qualified
 
 	ApprovalMode   string `setting:"approvalMode"` // default, auto-edit, plan, yolo
 	ApprovalOrigin Origin
@@ -226,6 +229,8 @@ type Settings struct {
 
 	merged      *merged  // everything in effect, for Effective and RawNamed
 	importPaths []string // where to look for the files of imports
+	serverFiles serverFiles
+	namedInside bool // --settings names a file in the project
 }
 
 // Serve holds the serve.* settings.
@@ -259,6 +264,7 @@ type Limits struct {
 	Frame           int64 `setting:"limits.frame"`           // of one message of an MCP server; default 16 MiB
 	Result          int64 `setting:"limits.result"`          // of the result of a call; default 64 MiB
 	Output          int64 `setting:"limits.output"`          // of a call's output; default 10 MiB
+	Answer          int64 `setting:"limits.answer"`          // of the text of a result for a model; default 100 KB
 	Spill           int64 `setting:"limits.spill"`           // of the file with the whole output; default 1 GiB
 	Schema          int64 `setting:"limits.schema"`          // of one tool's schema; default 1 MiB
 	Description     int64 `setting:"limits.description"`     // of one tool's description; default 16 KiB
@@ -278,6 +284,7 @@ type Project struct {
 	Covered  []trust.File   // contents of Files, for trust.Store.Grant
 	Granted  time.Time      // of the last grant; zero = never
 	Changes  []trust.Change // since the last grant
+	Outside  bool           // it is trusted, and Changes are those of programs on PATH
 	Obstacle string         // why no grant is possible; "" if one is
 }
 
@@ -286,11 +293,25 @@ type Project struct {
 // run code that they find in their working directory. That code may run once the person
 // has trusted the project; a blank file or none asks for no trust, so it gives none.
 func (s *Settings) StartsOutside(server Server) bool {
-	if server.Origin.Scope != ScopeUser && server.Origin.Scope != ScopeSystem {
+	if !server.isOwn() {
 		return false
 	}
-	return !s.Globals.TrustProject && (s.Project == nil || !s.Project.Trusted || s.Project.Granted.IsZero())
+	return !s.trustsProject()
 }
+
+// trustsProject reports whether the person has trusted the project, by a grant or for this
+// run. That its settings need no trust, as a blank file, is not enough.
+func (s *Settings) trustsProject() bool {
+	return s.Globals.TrustProject || s.Project != nil && s.Project.Trusted && !s.Project.Granted.IsZero()
+}
+
+// TrustsLock reports whether the project's lock file may say to which server a name
+// belongs, also to one of the person's own: the person has trusted the project, or has
+// named a settings file in it, which may say as much.
+func (s *Settings) TrustsLock() bool { return s.trustsProject() || s.namedInside }
+
+// isOwn reports whether a server is in the user's or the system's settings.
+func (s *Server) isOwn() bool { return s.Origin.Scope == ScopeUser || s.Origin.Scope == ScopeSystem }
 
 // Scripts returns the absolute paths of the programs and scripts in the workspace that
 // commands in effect run, see [trust.Scripts], and the manifests of plugins there.
@@ -305,7 +326,11 @@ func (s *Settings) Scripts(environ []string) ([]string, error) {
 	expanded := func(text string) (string, error) { return expand.Text(text, lookup) }
 	programs := consent.Programs(f)
 	var out []string
-	for _, p := range consent.Plugins(f, s.ProjectRoot, consent.PluginFolders(f, s.ProjectRoot, expanded)) {
+	folders := append(consent.PluginFolders(f, s.ProjectRoot, expanded), filepath.Join(s.ProjectRoot, projectFolder, "plugins"))
+	if user := UserFolder(environ); user != "" {
+		folders = append(folders, filepath.Join(user, "plugins"))
+	}
+	for _, p := range consent.Plugins(f, s.ProjectRoot, folders) {
 		out, programs = append(out, p.Path), append(programs, p.Programs...)
 	}
 	scripts, err := trust.Scripts(s.Workspace, consent.Expand(programs, s.ProjectRoot, expanded, nil))

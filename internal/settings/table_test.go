@@ -128,7 +128,7 @@ func TestFieldsMatchRows(t *testing.T) {
 	}{
 		{reflect.TypeFor[Server](), x.Row(serversKey), []string{"oauth"}},
 		{reflect.TypeFor[OAuth](), x.Row(serversKey).Field("oauth"), nil},
-		{reflect.TypeFor[Rule](), x.Row(rulesKey), []string{"match", "notMatch"}},
+		{reflect.TypeFor[Rule](), x.Row(rulesKey), []string{"annotations", "match", "notMatch"}},
 		{reflect.TypeFor[ToolOption](), x.Row("toolOptions"), nil},
 	} {
 		held := heldBy(t, entry.typ, func(name string) *table.Row {

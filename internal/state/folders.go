@@ -5,8 +5,11 @@ import (
 	"sync"
 )
 
-// neutralName is the folder of [Folders.Neutral] in the state folder.
-const neutralName = "neutral"
+// The folders in the state folder.
+const (
+	neutralName = "neutral"
+	sandboxName = "sandbox"
+)
 
 // Folders opens the user's state and cache folders when first needed. It is
 // safe for concurrent use.
@@ -32,12 +35,18 @@ func (f *Folders) State() (*Dir, error) {
 
 // Neutral returns the absolute path of a folder in the state folder that only the user can
 // write to, for programs that must not start in a project. It creates the folder.
-func (f *Folders) Neutral() (string, error) {
+func (f *Folders) Neutral() (string, error) { return f.folder(neutralName) }
+
+// Sandbox returns the absolute path of a folder for what sandboxed programs have done so
+// far, which must survive if toolreg is killed. It creates the folder.
+func (f *Folders) Sandbox() (string, error) { return f.folder(sandboxName) }
+
+func (f *Folders) folder(name string) (string, error) {
 	base, err := f.State()
 	if err != nil {
 		return "", err
 	}
-	d, err := OpenDir(filepath.Join(base.Path, neutralName))
+	d, err := OpenDir(filepath.Join(base.Path, name))
 	if err != nil {
 		return "", err
 	}

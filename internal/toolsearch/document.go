@@ -2,6 +2,9 @@ package toolsearch
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -17,12 +20,27 @@ const (
 // description of its server in the settings or from the server itself.
 func Of(d *registry.Definition, serverDescription string) Document {
 	doc := Document{Name: d.PlainName(), DisplayName: d.DisplayName, Description: d.Description, Tags: d.Tags,
-		Server: d.Server, ServerDescription: serverDescription}
+		Server: d.Server, ServerDescription: serverDescription, Names: append([]string{d.Name}, d.Aliases...), Deprecated: isDeprecated(d)}
 	if d.IsMCP() {
+		doc.Names = append(doc.Names, d.Qualified())
 		doc.DisplayName = "" // derived from the other two
 	}
 	doc.addParams(d.InputSchema, 0)
 	return doc
+}
+
+// isDeprecated reports whether a tool is marked as deprecated: by a tag, by an
+// annotation, or by the first word of its description.
+func isDeprecated(d *registry.Definition) bool {
+	const mark = "deprecated"
+	if slices.ContainsFunc(d.Tags, func(tag string) bool { return strings.EqualFold(tag, mark) }) {
+		return true
+	}
+	if value := jsonx.Get(d.Annotations, mark); value != nil && string(value) != "false" && string(value) != "null" {
+		return true
+	}
+	text := strings.TrimLeftFunc(d.Description, func(r rune) bool { return !unicode.IsLetter(r) })
+	return len(text) >= len(mark) && strings.EqualFold(text[:len(mark)], mark)
 }
 
 // addParams adds the properties of a schema, and those of the schemas in it.

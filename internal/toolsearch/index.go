@@ -3,6 +3,7 @@ package toolsearch
 import (
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -12,6 +13,8 @@ type Document struct {
 	Tags                           []string
 	Params                         []Param // at any depth of the input schema
 	Server, ServerDescription      string
+	Names                          []string // names by which it is called; a query that is one of them finds the tool first
+	Deprecated                     bool     // found last
 }
 
 // Param is a param of a tool.
@@ -47,6 +50,8 @@ const minPart = 2000
 type Index struct {
 	postings map[string][]posting // by stem, in order of documents
 	names    []string             // of the documents
+	called   map[string][]int32   // documents by their Names in lower case
+	last     []bool               // by document: whether it is deprecated
 	servers  []server
 	serverOf []int32 // index into servers by document
 	alike    map[string][]string
@@ -90,7 +95,13 @@ func newIndex(documents []Document, workers int) *Index {
 // addServers records the servers and names of the documents.
 func (x *Index) addServers(documents []Document) {
 	known := map[string]int32{}
+	x.called = make(map[string][]int32, len(documents))
 	for i := range documents {
+		for _, name := range documents[i].Names {
+			name = strings.ToLower(name)
+			x.called[name] = append(x.called[name], int32(i))
+		}
+		x.last = append(x.last, documents[i].Deprecated)
 		name := documents[i].Server
 		at, ok := known[name]
 		if !ok {

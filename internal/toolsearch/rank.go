@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -29,28 +30,46 @@ type Hit struct {
 }
 
 // Rank returns the documents that contain a word of the query, the best first and at most
-// limit of them, and the number of all matches. Documents with equal scores are sorted by
-// name.
+// limit of them, and the number of all matches. A document with the query among its
+// Names comes first, deprecated ones come last. Documents with equal scores are sorted
+// by name.
 func (x *Index) Rank(query string, limit int) (hits []Hit, matched int) {
 	r := ranking{Index: x, scores: make([]float64, len(x.names)), covered: make([]float64, len(x.names)),
 		weights: make([]float32, len(x.names)), bonus: make([]float64, len(x.servers))}
 	for _, t := range terms(query) {
 		r.add(t)
 	}
+	called := x.called[strings.ToLower(strings.TrimSpace(query))]
 	for i, score := range r.scores {
 		if score > 0 {
 			// Matching more of the query's words is better than matching one of
 			// them often.
 			score *= math.Sqrt(r.covered[i] / r.total)
 		}
-		if score += r.bonus[x.serverOf[i]]; score > 0 {
+		score += r.bonus[x.serverOf[i]]
+		if score == 0 && slices.Contains(called, int32(i)) {
+			score = 1 // a name without a word that is searched for
+		}
+		if score > 0 {
 			hits = append(hits, Hit{i, score})
 		}
 	}
 	slices.SortFunc(hits, func(a, b Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(x.names[a.Document], x.names[b.Document]), cmp.Compare(a.Document, b.Document))
+		return cmp.Or(cmp.Compare(x.grade(called, a), x.grade(called, b)), cmp.Compare(b.Score, a.Score), cmp.Compare(x.names[a.Document], x.names[b.Document]), cmp.Compare(a.Document, b.Document))
 	})
 	return hits[:min(limit, len(hits))], len(hits)
+}
+
+// grade returns 0 for a document that the query names, 2 for a deprecated one and 1
+// for others.
+func (x *Index) grade(called []int32, h Hit) int {
+	switch {
+	case slices.Contains(called, int32(h.Document)):
+		return 0
+	case x.last[h.Document]:
+		return 2
+	}
+	return 1
 }
 
 // ranking is the state of one query.
@@ -73,13 +92,14 @@ func (r *ranking) add(t term) {
 	for _, other := range t.joined {
 		r.find(other, 1)
 	}
+	known := len(r.touched)+len(r.named) > 0
 	if !t.exact {
 		r.findParts(t.word)
 	}
 	for _, other := range r.alike[t.stem] {
 		r.findIn(other, alikeWeight)
 	}
-	if len(r.touched)+len(r.named) == 0 && !t.exact {
+	if !known && !t.exact { // also for a word that splits into two known ones by chance
 		for _, other := range r.near(t.stem) {
 			r.find(other, typoWeight)
 		}

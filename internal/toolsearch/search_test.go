@@ -143,6 +143,61 @@ func TestRankJoinedWords(t *testing.T) {
 	}
 }
 
+// A query that is a name finds that tool first, and a deprecated tool comes last.
+func TestRankByName(t *testing.T) {
+	documents := []Document{
+		{Name: "commit_comm_it", Description: "commit, comm it, git commit"},
+		{Name: "old_commit", Names: []string{"old_commit"}, Description: "Commits to git: git commit of git. Commit.", Deprecated: true},
+		{Name: "commit", Names: []string{"commit", "git__commit"}, Server: "git", Description: "Records changes."},
+		{Name: "git_comm", Description: "comm it"},
+		{Name: "the", Names: []string{"the"}, Description: "An article."},
+	}
+	for query, want := range map[string][]string{
+		"git__commit": {"commit"},
+		"Git__Commit": {"commit"},
+		" commit ":    {"commit", "commit_comm_it", "git_comm", "old_commit"},
+		"old_commit":  {"old_commit"},
+		"the":         {"the"},
+		"record":      {"commit"},
+	} {
+		hits, _ := New(documents).Rank(query, 10)
+		for i, name := range want {
+			if i >= len(hits) || documents[hits[i].Document].Name != name {
+				t.Errorf("%q: %v, want %q first", query, hits, want)
+				break
+			}
+		}
+	}
+	// comit is com and it, which one tool has by chance; commit is a letter away.
+	documents = []Document{{Name: "notes", Description: "Opens the com port; it waits."}, {Name: "record", Description: "Makes a git commit."}}
+	hits, _ := New(documents).Rank("git comit", 10)
+	if len(hits) != 2 || documents[hits[0].Document].Name != "record" {
+		t.Errorf("git comit: %v", hits)
+	}
+}
+
+func TestDeprecatedTools(t *testing.T) {
+	for _, tt := range []struct {
+		definition registry.Definition
+		want       bool
+	}{
+		{registry.Definition{Tags: []string{"Deprecated"}}, true},
+		{registry.Definition{Annotations: json.RawMessage(`{"deprecated":true}`)}, true},
+		{registry.Definition{Description: "[DEPRECATED] Use other."}, true},
+		{registry.Definition{Description: "Deprecated: use other."}, true},
+		{registry.Definition{Description: "Lists deprecated files.", Annotations: json.RawMessage(`{"deprecated":false}`), Tags: []string{"old"}}, false},
+		{registry.Definition{}, false},
+	} {
+		if got := Of(&tt.definition, "").Deprecated; got != tt.want {
+			t.Errorf("%+v: %t", tt.definition, got)
+		}
+	}
+	of := Of(&registry.Definition{Name: "s__t", Source: "mcp:s", Server: "s", ServerTool: "t", Aliases: []string{"u"}}, "")
+	if diff := cmp.Diff([]string{"s__t", "u", "s__t"}, of.Names); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The words of a server's name find all its tools and rank them equally.
 func TestRankByServer(t *testing.T) {
 	documents := []Document{

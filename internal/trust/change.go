@@ -27,6 +27,7 @@ type granted struct {
 	Path string `json:"path"`
 	Sum  string `json:"sha256"`
 	Text string `json:"text,omitempty"` // only short texts, to show changes later
+	Link string `json:"link,omitempty"`
 }
 
 // changes returns the differences between the granted files and the current ones.
@@ -56,8 +57,12 @@ func changes(old []granted, files []File) []Change {
 	return out
 }
 
-// changed returns the diff of a text file; "" if the old text was not stored.
+// changed returns the diff of a text file, "" if the old text was not stored, or of the
+// path of a program on PATH.
 func changed(g granted, f File) string {
+	if f.Sum == "" {
+		return udiff.Unified(plain(f.Name)+" (granted)", plain(f.Name), g.Path+"\n", f.Path+"\n")
+	}
 	if g.Text == "" {
 		return ""
 	}

@@ -97,6 +97,9 @@ func helperCommand(t *testing.T, role, stateDir, root string) *exec.Cmd {
 // Fifty processes grant, read and revoke concurrently: none fails, and no grant of
 // another project is lost.
 func TestConcurrentProcessesLoseNoGrant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes")
+	}
 	base := tempDir(t)
 	stateDir := filepath.Join(base, "state")
 	roles := []string{"grant", "grant", "read", "grant", "revoke"}
@@ -130,6 +133,9 @@ func TestConcurrentProcessesLoseNoGrant(t *testing.T) {
 // A process that is killed while it grants leaves either the old grant or the new
 // one.
 func TestKilledProcessLeavesOldOrNewGrant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes")
+	}
 	base := tempDir(t)
 	stateDir, root := filepath.Join(base, "state"), filepath.Join(base, "p")
 	dir, err := state.OpenDir(stateDir)

@@ -1,6 +1,8 @@
 package trust
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -18,9 +20,10 @@ import (
 // exist. The result is sorted by name. If Cover returns an error, the project
 // cannot be trusted in its current state.
 func Cover(root string, settings []File, programs []Program, trees []string) ([]File, error) {
-	c := cover{root: Real(root), files: map[string]File{}, room: maxBytes, seen: map[string]bool{}, listed: map[string]*listing{}}
+	c := cover{root: Real(root), given: root, files: map[string]File{}, room: maxBytes, seen: map[string]bool{}, listed: map[string]*listing{}}
 	for _, f := range settings {
 		c.files[f.Name] = f
+		c.links(filepath.Join(c.root, filepath.FromSlash(f.Name)))
 	}
 	for _, p := range programs {
 		if err := c.program(p); err != nil {
@@ -28,6 +31,7 @@ func Cover(root string, settings []File, programs []Program, trees []string) ([]
 		}
 	}
 	for _, tree := range trees {
+		c.links(tree)
 		if err := c.tree(tree); err != nil {
 			return nil, err
 		}
@@ -37,6 +41,16 @@ func Cover(root string, settings []File, programs []Program, trees []string) ([]
 		out = append(out, c.files[name])
 	}
 	return out, nil
+}
+
+// Executable returns an entry of a grant that says that a file may be executed. [Cover] does
+// not look at modes; for a file that is run because of its mode alone, such as a plugin of
+// one file, this entry keeps a later chmod from adding a program that nobody saw.
+func Executable(root, path string) File {
+	root, real := Real(root), filepath.Join(Real(filepath.Dir(path)), filepath.Base(path))
+	const what = "as a program"
+	f := newFile("", []byte(what))
+	return File{Name: Name(root, real) + mark + what, Sum: f.Sum, Outside: !Within(real, root)}
 }
 
 // Scripts returns the absolute paths of the programs and scripts in the folder root that
@@ -56,6 +70,20 @@ func Scripts(root string, programs []Program) ([]string, error) {
 		out = append(out, c.files[name].Path)
 	}
 	return out, failed
+}
+
+// Started returns the absolute paths of the files in the folder root that a command starts with:
+// those of [Scripts], the programs that PATH finds there, the files that tell a runner what to
+// do, such as a Makefile or package.json, and what a package.json names. Its words are the
+// program and those arguments that may name code. With an error the result has what was found.
+func Started(root string, p Program) ([]string, error) {
+	c := cover{root: Real(root), files: map[string]File{}, listed: map[string]*listing{}, scripts: true, started: true}
+	err := c.program(p)
+	out := make([]string, 0, len(c.files))
+	for _, name := range slices.Sorted(maps.Keys(c.files)) {
+		out = append(out, c.files[name].Path)
+	}
+	return out, err
 }
 
 // isScript reports whether a file is code, by its mode or its name, and not installed by a
@@ -80,13 +108,15 @@ func Name(root, path string) string {
 }
 
 type cover struct {
-	root   string
+	root   string // with links resolved
+	given  string // as given
 	files  map[string]File
 	room   int64           // bytes left
 	seen   map[string]bool // folders that are already covered, with links resolved
 	listed map[string]*listing
 
 	scripts bool // find scripts alone, without reading them all
+	started bool // also what runners read and run first
 }
 
 // inside reports whether a path is in the project, either as written or with links
@@ -100,10 +130,53 @@ func (c *cover) inside(path string) bool {
 	return false
 }
 
+// maxLinks limits how many links lead from one to the next.
+const maxLinks = 40
+
+// links covers the texts of the links in the project through which a path leads. What
+// they lead to is covered too, but only inside the project by content.
+func (c *cover) links(path string) {
+	if c.scripts {
+		return
+	}
+	switch {
+	case Within(path, c.root):
+	case Within(path, c.given):
+		rest, _ := filepath.Rel(c.given, path)
+		path = filepath.Join(c.root, rest)
+	default:
+		path = filepath.Join(Real(filepath.Dir(path)), filepath.Base(path))
+	}
+	c.follow(path, maxLinks)
+}
+
+func (c *cover) follow(path string, left int) {
+	for at := path; left > 0 && at != c.root && Within(at, c.root); at = filepath.Dir(at) {
+		text, err := os.Readlink(at)
+		if err != nil { // not a link
+			continue
+		}
+		name := Name(c.root, at) + mark + "-> " + text
+		sum := sha256.Sum256([]byte(text))
+		c.files[name] = File{Name: name, Path: at, Sum: hex.EncodeToString(sum[:]), Link: text}
+		if !filepath.IsAbs(text) {
+			text = filepath.Join(filepath.Dir(at), text)
+		}
+		rest, _ := filepath.Rel(at, path)
+		c.follow(filepath.Join(text, rest), left-1)
+	}
+}
+
 // add covers one file. It ignores missing and non-regular files, because they
 // cannot be run.
-func (c *cover) add(path string) error {
+func (c *cover) add(path string) error { return c.addFile(path, false) }
+
+// addFile is add; with whole, it adds a file to [Started] even if it is no script.
+func (c *cover) addFile(path string, whole bool) error {
 	name := Name(c.root, filepath.Join(Real(filepath.Dir(path)), filepath.Base(path)))
+	if real := Real(path); filepath.IsAbs(filepath.FromSlash(name)) && Within(real, c.root) { // a link outside that leads in
+		name = Name(c.root, real)
+	}
 	if _, ok := c.files[name]; ok {
 		return nil
 	}
@@ -112,7 +185,7 @@ func (c *cover) add(path string) error {
 		return nil
 	}
 	if c.scripts {
-		if isScript(name, info) {
+		if whole || isScript(name, info) {
 			c.files[name] = File{Name: name, Path: filepath.Join(Real(filepath.Dir(path)), filepath.Base(path))}
 		}
 		return nil
@@ -121,7 +194,8 @@ func (c *cover) add(path string) error {
 	if err != nil {
 		return err
 	}
-	f.Name = name
+	c.links(path)
+	f.Name, f.Outside = name, !Within(f.Path, c.root)
 	c.room -= f.Size
 	c.files[name] = f
 	if len(c.files) > maxFiles {
@@ -182,7 +256,12 @@ func (c *cover) tree(dir string) error {
 		return fmt.Errorf("covering plugins: %w", err)
 	}
 	for _, e := range entries {
-		if err := c.entry(filepath.Join(real, e.Name())); err != nil {
+		if e.Name() == "__pycache__" { // changes from run to run
+			err = c.bytecode(filepath.Join(real, e.Name()), "")
+		} else {
+			err = c.entry(filepath.Join(real, e.Name()))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -195,6 +274,7 @@ func (c *cover) entry(path string) error {
 	case err != nil: // a dangling link
 		return nil
 	case info.IsDir():
+		c.links(path)
 		return c.tree(path)
 	}
 	return c.add(path)

@@ -41,11 +41,22 @@ func (e *OwnerError) Error() string { return e.Path + " is not safe to use: " + 
 // File is a file that a grant covers, with its content at the time it was read.
 type File struct {
 	Name string // relative to the project root with slashes; absolute outside it
-	Path string // with links resolved
-	Sum  string // hex SHA-256 of the bytes
-	Size int64  // bytes
-	Data []byte // the bytes; for files that [Cover] finds, only if they are a short text
+	Path string // with links resolved; "" for a mode
+	Sum  string // hex SHA-256 of the bytes; "" for a program on PATH, which is known by its path alone
+	Link string // text of a link in the project, which is part of its Name
+	// Outside is set for a program on PATH and for what a link in the project leads to
+	// outside it. These are recorded with a grant but are not part of its hash.
+	Outside bool
+	Size    int64  // bytes
+	Data    []byte // the bytes; for files that [Cover] finds, only if they are a short text
 }
+
+// mark is part of the Name of a link, of a program on PATH and of a mode. No file has such a name, so
+// none can take the place of another in a grant.
+const mark = "// "
+
+// plain returns a Name for people.
+func plain(name string) string { return strings.Replace(name, mark, " ", 1) }
 
 // Read reads a regular file once, so that the bytes that are hashed are the bytes
 // that are parsed. It never blocks on a pipe. It returns ErrTooLarge for a file of
@@ -116,36 +127,25 @@ func digest(path string, limit int64) (File, error) {
 	if info.Size() > limit {
 		return File{}, fmt.Errorf("reading %s: %w for a grant to cover", path, ErrTooLarge)
 	}
-	var head bytes.Buffer
 	h := sha256.New()
-	n, err := io.Copy(io.MultiWriter(h, &capped{&head, maxText + 1}), io.LimitReader(f, limit+1))
+	in := io.TeeReader(io.LimitReader(f, limit+1), h)
+	head, err := io.ReadAll(io.LimitReader(in, maxText+1))
 	if err != nil {
 		return File{}, fmt.Errorf("reading %s: %w", path, err)
 	}
-	file := File{Path: Real(path), Sum: hex.EncodeToString(h.Sum(nil)), Size: n}
-	if isText(head.Bytes()) {
-		file.Data = head.Bytes()
+	rest, err := io.Copy(io.Discard, in)
+	if err != nil {
+		return File{}, fmt.Errorf("reading %s: %w", path, err)
+	}
+	file := File{Path: Real(path), Sum: hex.EncodeToString(h.Sum(nil)), Size: int64(len(head)) + rest}
+	if isText(head) {
+		file.Data = head
 	}
 	return file, nil
 }
 
 func isText(b []byte) bool {
 	return len(b) <= maxText && utf8.Valid(b) && bytes.IndexByte(b, 0) < 0
-}
-
-// capped writes the first room bytes to w and drops the rest.
-type capped struct {
-	w    io.Writer
-	room int
-}
-
-func (c *capped) Write(p []byte) (int, error) {
-	n := min(len(p), c.room)
-	c.room -= n
-	if _, err := c.w.Write(p[:n]); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
 
 func open(path string) (*os.File, fs.FileInfo, error) {
@@ -164,17 +164,20 @@ func open(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// Hash returns the hash of a set of files: their names, resolved paths and
-// contents. It does not depend on their order.
+// Hash returns the hash of what is in the project: the names and contents of the files,
+// and the texts of links. It depends neither on their order nor on where the project is,
+// so that every checkout has the same.
 func Hash(files []File) string {
-	sorted := make([]*File, len(files))
+	sorted := make([]*File, 0, len(files))
 	for i := range files {
-		sorted[i] = &files[i]
+		if !files[i].Outside {
+			sorted = append(sorted, &files[i])
+		}
 	}
 	slices.SortFunc(sorted, func(a, b *File) int { return strings.Compare(a.Name, b.Name) })
 	h := sha256.New()
 	for _, f := range sorted {
-		for _, s := range []string{f.Name, f.Path, f.Sum} {
+		for _, s := range []string{f.Name, f.Sum} {
 			var size [8]byte
 			binary.BigEndian.PutUint64(size[:], uint64(len(s)))
 			h.Write(size[:])

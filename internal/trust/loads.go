@@ -2,7 +2,6 @@ package trust
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -45,23 +44,19 @@ func (r *reach) loads(path string) error {
 	if !isShell && !slices.Contains(strings.Fields(javaScripts), extension) {
 		return nil
 	}
-	info, err := os.Stat(path)
-	if err != nil || info.Size() > maxScript {
+	script, err := Read(path, maxScript)
+	if err != nil { // too large, or unreadable, so that it cannot run
 		return nil
 	}
-	text, err := os.ReadFile(path)
-	switch {
-	case err != nil: // an unreadable script cannot run
-		return nil
-	case isShell && bytes.HasPrefix(text, []byte("#!")):
-		first, _, _ := bytes.Cut(text, []byte("\n"))
+	if isShell && bytes.HasPrefix(script.Data, []byte("#!")) {
+		first, _, _ := bytes.Cut(script.Data, []byte("\n"))
 		isShell = bytes.HasSuffix(bytes.TrimSpace(first), []byte("sh"))
 	}
 	dir := filepath.Dir(path)
 	if !isShell {
-		return r.modules(dir, imported().FindAllSubmatch(text, -1))
+		return r.modules(dir, imported().FindAllSubmatch(script.Data, -1))
 	}
-	for _, match := range sourced().FindAllSubmatch(text, -1) {
+	for _, match := range sourced().FindAllSubmatch(script.Data, -1) {
 		words := strings.NewReplacer(`"`, "", "'", "").Replace(r.expand(string(match[1])))
 		for _, word := range pieces(words) {
 			for _, from := range []string{dir, r.program.Dir, r.root} { // scripts often compute their own folder, as in $(dirname "$0")/x
@@ -93,9 +88,6 @@ func (r *reach) load(path string) error {
 	for _, extension := range append(extensions(), "") {
 		name := path + extension
 		if !slices.Contains(names, filepath.Base(name)) {
-			continue
-		}
-		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
 		if err := r.add(name); err != nil {

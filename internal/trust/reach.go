@@ -42,14 +42,24 @@ type reach struct {
 // program covers the files that a command may run.
 func (c *cover) program(p Program) error {
 	r := &reach{cover: c, program: p, scanned: map[string]bool{}}
-	for _, word := range p.Argv {
-		r.addWords(word)
+	for i, word := range p.Argv {
+		switch {
+		case !c.started:
+			r.addWords(word)
+		case i > 0 && p.Argv[i-1] == "-m":
+			r.words = append(r.words, strings.ReplaceAll(word, ".", "/"))
+		case i > 0 || strings.Contains(word, "/"):
+			r.words = append(r.words, word)
+		}
 	}
 	for _, entry := range p.Env {
 		_, value, _ := strings.Cut(entry, "=")
 		r.addWords(value)
 	}
-	if !c.scripts {
+	switch {
+	case c.started && len(p.Argv) > 0:
+		r.addRunner(p.Argv[0])
+	case !c.scripts:
 		for _, word := range r.words {
 			r.addRunner(word)
 		}
@@ -73,7 +83,7 @@ func (r *reach) addWords(word string) {
 	bare := strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(word)
 	for _, w := range slices.Concat([]string{word}, pieces(word), pieces(bare)) {
 		for _, form := range forms(w) {
-			if form != "" && !strings.ContainsRune(form, 0) && !slices.Contains(r.words, form) {
+			if form != "" && !slices.Contains(r.words, form) {
 				r.words = append(r.words, form)
 			}
 		}
@@ -130,7 +140,7 @@ func forms(word string) []string {
 	if rest, ok := strings.CutPrefix(word, "@"); ok {
 		out = append(out, rest)
 	}
-	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
+	if len(word) > 1 && word[0] == '-' && word[1] != '-' {
 		word = word[2:]
 		out = append(out, word)
 	}
@@ -232,6 +242,7 @@ func (c *cover) list(dir string) *listing {
 // inside the project it covers every file, because a file added there would be
 // found first.
 func (r *reach) path() error {
+	r.onPath()
 	for _, dir := range r.folderList("PATH") {
 		for _, name := range r.list(dir).names {
 			if err := r.add(filepath.Join(dir, name)); err != nil {
@@ -239,7 +250,7 @@ func (r *reach) path() error {
 			}
 		}
 		for _, word := range r.program.Argv {
-			if path := filepath.Join(dir, word); word != "" && filepath.IsLocal(word) && r.inside(path) {
+			if path := filepath.Join(dir, word); filepath.IsLocal(word) && r.inside(path) {
 				if err := r.add(path); err != nil {
 					return err
 				}
@@ -247,6 +258,28 @@ func (r *reach) path() error {
 		}
 	}
 	return nil
+}
+
+// onPath records where PATH finds the program, if that is outside the project.
+func (r *reach) onPath() {
+	if r.scripts || len(r.program.Argv) == 0 {
+		return
+	}
+	program := r.program.Argv[0]
+	if filepath.Base(program) != program { // PATH is for names
+		return
+	}
+	for _, dir := range r.folderList("PATH") {
+		path := filepath.Join(dir, program)
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			continue
+		}
+		if !r.inside(path) {
+			name := program + mark + "on PATH"
+			r.files[name] = File{Name: name, Path: path, Outside: true}
+		}
+		return
+	}
 }
 
 // folderList returns the folders in a variable such as PATH, as absolute paths.

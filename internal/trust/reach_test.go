@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestChangedFileEndsTrust checks every way in which a command can name a file: if
@@ -49,6 +51,7 @@ func TestChangedFileEndsTrust(t *testing.T) {
 		{name: "before the library's", argv: []string{"python3", "-m", "json.tool"}, file: "json/tool.py", new: true},
 		{name: "before what that imports", argv: []string{"python3", "-m", "json.tool"}, file: "argparse.py", new: true},
 		{name: "beside the script", argv: []string{"python3", "tools/d.py"}, file: "tools/json.py", new: true},
+		{name: "a library beside it", argv: []string{"uv", "run", "python", "tools/d.py"}, file: "tools/json.so", new: true},
 		{name: "a package beside it", argv: []string{"python3", "tools/d.py"}, file: "tools/json/__init__.py", new: true},
 		{name: "an application", argv: []string{"uvicorn", "app.main:app"}, file: "app/main.py"},
 		{name: "an extension", argv: []string{"node", "tools/d"}, file: "tools/d.js"},
@@ -204,10 +207,11 @@ func TestFilesThatScriptsLoadAreCovered(t *testing.T) {
 		"the largest script that is searched":      {"run.sh", padded(". ./lib.sh\n", 256<<10), "lib.sh run.sh"},
 		"a larger one":                             {"run.sh", padded(". ./lib.sh\n", 256<<10+1), "run.sh"},
 		"two modules":                              {"run.js", "import './one'\nimport './two'\n", "one.js run.js two.js"},
+		"a script beside folders of that name":     {"run.sh", ". ./four\n", "four run.sh"},
 		"a module beside a folder of that name":    {"run.js", "import './three'\n", "run.js three.ts"},
 	} {
 		root := tempDir(t)
-		for _, file := range []string{"lib.sh", "one.js", "two.js", "three.js/empty", "three.ts"} {
+		for _, file := range []string{"lib.sh", "one.js", "two.js", "three.js/empty", "three.ts", "four.sh/empty", "four.js/empty", "four"} {
 			write(t, filepath.Join(root, file), "")
 		}
 		write(t, filepath.Join(root, tt.run), tt.text)
@@ -226,7 +230,8 @@ func TestAmbiguousCommandCoversAllMeanings(t *testing.T) {
 	}{
 		"a pattern":                    {argv: []string{"sh", "-c", "tools/*.sh"}, want: "tools/a.sh tools/b.sh"},
 		"extensions":                   {argv: []string{"node", "srv/d"}, want: "srv/d srv/d.js srv/d.ts"},
-		"programs on PATH":             {argv: []string{"one", "two", "plain"}, env: []string{"PATH=<above>/bin"}, want: "<above>/bin/one <above>/bin/two"},
+		"one with its extension":       {argv: []string{"node", "srv/d.ts"}, want: "srv/d.ts"},
+		"programs on PATH":             {argv: []string{"one", "two", "plain"}, env: []string{"PATH=<above>/bin"}, want: "tools/a.sh tools/b.sh"},
 		"folders of code":              {argv: []string{"x"}, env: []string{"PYTHONPATH=none:lib:more"}, want: "lib/l.py more/m.py"},
 		"folders of code by variables": {argv: []string{"x"}, env: []string{"NODE_PATH=lib", "RUBYLIB=more"}, want: "lib/l.py more/m.py"},
 		"a folder of code outside":     {argv: []string{"x"}, env: []string{"PYTHONPATH=<above>/bin"}},
@@ -272,6 +277,55 @@ func TestTooLargeFileFails(t *testing.T) {
 		}
 		if _, err := Cover(root, nil, []Program{{Argv: tt.argv, Dir: root, Env: tt.env}}, nil); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%q %q, %s: %v, want ErrTooLarge", tt.argv, tt.env, tt.large, err)
+		}
+	}
+}
+
+// A link in a folder of PATH outside the project can lead to a program in it.
+func TestProgramThatPathFindsThroughLinkIsCovered(t *testing.T) {
+	root := tempDir(t)
+	program := write(t, filepath.Join(root, "tools/run"), "")
+	if err := os.Chmod(program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(tempDir(t), "bin")
+	write(t, filepath.Join(bin, "other"), "")
+	link(t, program, filepath.Join(bin, "run"))
+	link(t, write(t, filepath.Join(root, "tools/more"), ""), filepath.Join(bin, "more"))
+	for line, want := range map[string]string{"run": "tools/run", "other": "", "run more": "tools/more tools/run"} {
+		if got := strings.Join(names(t, root, Program{Argv: strings.Fields(line), Dir: root, Inherited: []string{"PATH=" + bin}}), " "); got != want {
+			t.Errorf("%s: covered %q, want %q", line, got, want)
+		}
+	}
+}
+
+// Only programs that find more files by themselves are named, each once.
+func TestRunnersAreNamedOnce(t *testing.T) {
+	got := Runners([]string{"cat", "npx", "npx", "python3", "srv.py", "node", "srv.js"})
+	if diff := cmp.Diff([]string{"npx"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// PATH finds the first program of a name that can run. A path is no such name.
+func TestProgramOnPathIsTheFirstThatRuns(t *testing.T) {
+	root, top := tempDir(t), tempDir(t)
+	write(t, filepath.Join(top, "plain/run"), "")
+	write(t, filepath.Join(top, "folder/run/x"), "")
+	for _, name := range []string{"bin/run", "bin/sub/run"} {
+		if err := os.Chmod(write(t, filepath.Join(top, name), ""), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := strings.Join([]string{filepath.Join(top, "missing"), filepath.Join(top, "plain"), filepath.Join(top, "folder"), filepath.Join(top, "bin")}, string(filepath.ListSeparator))
+	for word, want := range map[string]string{"run": filepath.Join(top, "bin/run"), "sub/run": "", "": "", "..": "", ".": ""} {
+		files, err := Cover(root, nil, []Program{{Argv: []string{word}, Dir: root, Inherited: []string{"PATH=" + path}}}, nil)
+		got := ""
+		for _, f := range files {
+			got += f.Path
+		}
+		if got != want || err != nil {
+			t.Errorf("%q: %q, want %q, %v", word, got, want, err)
 		}
 	}
 }

@@ -173,21 +173,27 @@ func TestProposed(t *testing.T) {
 	}
 }
 
-// Pipes are skipped rather than opened, which would block.
-func TestPipesAreSkipped(t *testing.T) {
-	root := tempDir(t)
-	write(t, filepath.Join(root, "run.py"), "")
-	write(t, filepath.Join(root, "run.sh"), ". ./pipe.sh\n")
-	if err := os.Mkdir(filepath.Join(root, "__pycache__"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"__pycache__/run.cpython-312.pyc", "pipe.sh"} {
-		if err := syscall.Mkfifo(filepath.Join(root, name), 0o600); err != nil {
+// Pipes and devices, to which a link can lead, are skipped rather than read, which would
+// block or not end.
+func TestOnlyRegularFilesAreRead(t *testing.T) {
+	for name, create := range map[string]func(path string) error{
+		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"device": func(path string) error { return os.Symlink("/dev/zero", path) },
+	} {
+		root := tempDir(t)
+		write(t, filepath.Join(root, "run.py"), "")
+		write(t, filepath.Join(root, "run.sh"), ". ./sourced.sh\n")
+		if err := os.Mkdir(filepath.Join(root, "__pycache__"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if diff := cmp.Diff([]string{"run.py", "run.sh"}, names(t, root, Program{Argv: []string{"sh", "-c", "python3 run.py; ./run.sh"}, Dir: root})); diff != "" {
-		t.Errorf("covered (-want +got):\n%s", diff)
+		for _, name := range []string{"__pycache__/run.cpython-312.pyc", "sourced.sh", "named.sh", "package.json"} {
+			if err := create(filepath.Join(root, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff([]string{"run.py", "run.sh"}, names(t, root, Program{Argv: []string{"sh", "-c", "python3 run.py; ./run.sh; ./named.sh; npm start"}, Dir: root})); diff != "" {
+			t.Errorf("%s: covered (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

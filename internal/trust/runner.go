@@ -21,20 +21,37 @@ type runner struct {
 func runners() []runner {
 	return []runner{
 		{"", "package.json index.js index.mjs index.cjs index.json index.node index.ts __main__.py __main__.pyc __init__.py main.go main.py main.ts pyproject.toml", "", false},
-		{"tsx ts-node", "tsconfig.json", "", false},
+		{"node nodejs", "package.json .env", "", true},
+		{"tsx ts-node", "tsconfig.json package.json", "", false},
+		{"gulp grunt jake", "package.json gulpfile.js gulpfile.mjs gulpfile.cjs gulpfile.ts gulpfile.babel.js .gulp.js .gulp.json Gruntfile.js Gruntfile.cjs Gruntfile.coffee Jakefile jakefile.js", "", true},
+		{"turbo nx lerna rush", "turbo.json nx.json lerna.json rush.json package.json", "", true},
 		{"npm pnpm yarn npx pnpx bun bunx corepack", "package.json .npmrc bunfig.toml .yarnrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml tsconfig.json .env", "", true},
 		{"deno", "deno.json deno.jsonc package.json", "", true},
 		{"make gmake bmake", "GNUmakefile makefile Makefile BSDmakefile", "", false},
 		{"just", "justfile Justfile .justfile", "", false},
 		{"task go-task", "Taskfile.yml Taskfile.yaml taskfile.yml taskfile.yaml Taskfile.dist.yml Taskfile.dist.yaml", "", false},
 		{"mise rtx asdf", "mise.toml .mise.toml mise.local.toml .mise.local.toml .tool-versions", "", true},
-		{"cargo", "Cargo.toml build.rs src/main.rs .cargo/config.toml .cargo/config rust-toolchain.toml rust-toolchain", "", false},
-		{"go", "go.mod go.work", ".go", false},
+		{"cargo", "Cargo.toml Cargo.lock build.rs src/main.rs .cargo/config.toml .cargo/config rust-toolchain.toml rust-toolchain", "", false},
+		{"go", "go.mod go.sum go.work go.work.sum vendor/modules.txt", ".go .s .c .h", false},
+		{"zig", "build.zig build.zig.zon", ".zig", false},
+		{"swift", "Package.swift Package.resolved", "", false},
+		{"bazel bazelisk blaze buck", "BUILD BUILD.bazel WORKSPACE WORKSPACE.bazel MODULE.bazel .bazelrc .bazelversion tools/bazel BUCK .buckconfig", "", false},
+		{"invoke inv fab", "tasks.py fabfile.py invoke.yaml invoke.json pyproject.toml", ".py", false},
+		{"vagrant", "Vagrantfile", "", false},
+		{"scons waf", "SConstruct SConscript wscript", "", false},
+		{"sbt mill lein clojure clj", "build.sbt project/build.properties project/plugins.sbt build.sc build.mill project.clj deps.edn .sbtopts .jvmopts", "", false},
+		{"mix iex rebar", "mix.exs mix.lock .iex.exs rebar.config", "", false},
+		{"stack cabal dune", "stack.yaml cabal.project package.yaml Setup.hs dune dune-project", "", false},
+		{"terraform tofu terragrunt packer", "main.tf terragrunt.hcl .terraformrc", ".tf", false},
+		{"ansible ansible-playbook", "ansible.cfg", "", false},
+		{"earthly skaffold tilt", "Earthfile skaffold.yaml Tiltfile", "", false},
+		{"pre-commit lefthook husky", ".pre-commit-config.yaml lefthook.yml", "", false},
 		{"python pypy", "pyvenv.cfg", ".py .pyc .so", false},
 		{"uv uvx poetry hatch pdm pipx pipenv tox nox pytest", "pyproject.toml uv.toml hatch.toml Pipfile tox.ini noxfile.py pytest.ini conftest.py setup.py setup.cfg .env", ".py", true},
 		{"rake bundle ruby", "Rakefile rakefile Gemfile .bundle/config", "", false},
 		{"php composer", "composer.json php.ini", "", true},
-		{"gradle gradlew mvn mvnw ant", "build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.properties pom.xml build.xml .mvn/extensions.xml .mvn/jvm.config .mvn/maven.config", "", false},
+		{"gradle gradlew mvn mvnw ant", "build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.properties pom.xml build.xml .mvn/extensions.xml .mvn/jvm.config .mvn/maven.config " +
+			"gradlew gradle/wrapper/gradle-wrapper.jar gradle/wrapper/gradle-wrapper.properties mvnw .mvn/wrapper/maven-wrapper.jar .mvn/wrapper/maven-wrapper.properties .mvn/wrapper/MavenWrapperDownloader.java", "", false},
 		{"cmake ninja meson", "CMakeLists.txt build.ninja meson.build", "", false},
 		{"docker podman docker-compose", "Dockerfile Containerfile compose.yaml compose.yml docker-compose.yml docker-compose.yaml docker-compose.override.yml .env", "", false},
 		{"nix nix-shell nix-build", "flake.nix shell.nix default.nix", "", false},
@@ -48,9 +65,46 @@ func extensions() []string {
 	return []string{".js", ".cjs", ".mjs", ".json", ".node", ".ts", ".py", ".pyc", ".rb", ".pl", ".pm", ".lua", ".php", ".sh", ".exe", ".cmd", ".bat", ".ps1"}
 }
 
+// runnerName returns the name of the program that a word may refer to, without version.
+func runnerName(word string) string {
+	return strings.TrimRight(strings.TrimSuffix(filepath.Base(word), ".exe"), "0123456789.")
+}
+
+// Runners returns the names of the programs in a command line that find files to run
+// themselves, in their working directory and beyond, such as npx, go and python. [Cover]
+// follows the rules by which they begin, but not all that these files load.
+func Runners(argv []string) []string {
+	var words, out []string
+	for _, word := range argv {
+		words = append(append(words, word), pieces(word)...)
+	}
+	option := func(prefixes ...string) bool {
+		return slices.ContainsFunc(words, func(word string) bool {
+			return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(word, prefix) })
+		})
+	}
+	for _, word := range words {
+		name := runnerName(word)
+		known := slices.ContainsFunc(runners()[1:], func(r runner) bool { return slices.Contains(strings.Fields(r.names), name) })
+		switch name { // these run the file that they are given, except with these options
+		case "node", "nodejs":
+			known = option("--run")
+		case "python", "pypy":
+			known = option("-m", "-c")
+		}
+		if known && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // addRunner adds the runner that a word may refer to.
 func (r *reach) addRunner(word string) {
-	name := strings.TrimRight(strings.TrimSuffix(filepath.Base(word), ".exe"), "0123456789.")
+	name := runnerName(word)
+	if strings.HasPrefix(name, "node") && !slices.Contains(r.words, "--run") {
+		return // it runs the file that it is given
+	}
 	for _, known := range runners()[1:] {
 		if slices.Contains(strings.Fields(known.names), name) {
 			r.runners = append(r.runners, known)
@@ -94,9 +148,8 @@ func (r *reach) entries(dir string) error {
 func (r *reach) upTo(dir string) []string {
 	var out []string
 	for at := dir; r.inside(at); at = filepath.Dir(at) {
-		out = append(out, at)
-		if Real(at) == r.root || at == filepath.Dir(at) {
-			break
+		if out = append(out, at); Real(at) == r.root {
+			return out
 		}
 	}
 	return out
@@ -112,11 +165,16 @@ func (r *reach) entryInside(path string) error {
 // entry covers a file that a runner reads and, for a package.json, the files that
 // it names.
 func (r *reach) entry(path string) error {
-	if err := r.add(path); err != nil || filepath.Base(path) != "package.json" {
+	if err := r.addFile(path, r.started); err != nil || filepath.Base(path) != "package.json" {
 		return err
 	}
 	for _, word := range packageWords(path) {
 		for _, name := range append(pieces(word), word) {
+			if r.started && !strings.Contains(filepath.ToSlash(path), "/node_modules/") {
+				if err := r.installed(filepath.Dir(path), name); err != nil {
+					return err
+				}
+			}
 			if err := r.word(filepath.Join(filepath.Dir(path), name)); err != nil {
 				return err
 			}
@@ -127,9 +185,9 @@ func (r *reach) entry(path string) error {
 
 // packageWords returns the strings in a package.json that may name files to run.
 func packageWords(path string) []string {
-	data, err := os.ReadFile(path)
+	f, err := Read(path, maxBytes)
 	var all map[string]any
-	if err != nil || json.Unmarshal(data, &all) != nil { // node cannot read it either
+	if err != nil || json.Unmarshal(f.Data, &all) != nil { // node cannot read it either
 		return nil
 	}
 	var out []string
@@ -158,7 +216,7 @@ func packageWords(path string) []string {
 // those of its own library.
 func (r *reach) siblings(path string) error {
 	for _, known := range r.runners {
-		if known.code != "" && slices.Contains(strings.Fields(known.code), filepath.Ext(path)) {
+		if slices.Contains(strings.Fields(known.code), filepath.Ext(path)) {
 			if err := r.code(filepath.Dir(path), known.code); err != nil {
 				return err
 			}
@@ -170,6 +228,9 @@ func (r *reach) siblings(path string) error {
 // code covers the files in a folder with one of the extensions, and the Python
 // packages in it.
 func (r *reach) code(dir, extensions string) error {
+	if r.scripts {
+		return nil
+	}
 	for _, name := range r.list(dir).names {
 		path := filepath.Join(dir, name)
 		if !slices.Contains(strings.Fields(extensions), filepath.Ext(name)) {
@@ -231,7 +292,7 @@ func (r *reach) installed(dir, word string) error {
 	}
 	name := filepath.Base(word) // of @scope/name
 	for _, path := range []string{"node_modules/.bin/" + name, ".venv/bin/" + name, "venv/bin/" + name, "vendor/bin/" + name} {
-		if err := r.add(filepath.Join(dir, path)); err != nil {
+		if err := r.addFile(filepath.Join(dir, path), r.started); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -19,8 +20,9 @@ import (
 // trusted, and the next Grant sets the file aside.
 var ErrDamaged = errors.New("the stored grant cannot be read")
 
-// grantVersion is the version of the file format of a grant.
-const grantVersion = 1
+// grantVersion is the version of the file format of a grant. Version 1 did not record
+// programs on PATH and links.
+const grantVersion = 2
 
 // Store stores grants in a state folder, in one file per project. It is safe for
 // concurrent use, also by several processes.
@@ -36,6 +38,9 @@ type Status struct {
 	Trusted bool
 	Granted time.Time // time of the last grant; zero if there is none or it was revoked
 	Changes []Change  // differences from the grant, sorted by name
+	// Outside are the programs of a trusted project that PATH finds elsewhere than when it
+	// was granted. The grant does not depend on these.
+	Outside []Change
 }
 
 // grant is a person's consent to what a project runs.
@@ -56,27 +61,50 @@ func (s *Store) Check(root string, files []File) (Status, error) {
 	if err != nil || g.Hash == "" {
 		return Status{}, err
 	}
-	if g.Hash == Hash(files) {
-		return Status{Trusted: true, Granted: g.Time}, nil
+	all, outside := changes(g.Files, files), []Change(nil)
+	others := slices.DeleteFunc(slices.Clone(all), func(c Change) bool {
+		if !g.isOutside(c, files) {
+			return false
+		}
+		if c.Kind != Removed && (c.Kind != Added || g.Version > 1) {
+			outside = append(outside, c)
+		}
+		return true
+	})
+	trusted := !slices.ContainsFunc(others, func(c Change) bool { return c.Kind != Removed || !g.unchanged(c.Name) })
+	for _, list := range [][]Change{all, outside} {
+		for i := range list {
+			list[i].Name = plain(list[i].Name)
+		}
 	}
-	all := changes(g.Files, files)
-	if !slices.ContainsFunc(all, func(c Change) bool { return c.Kind != Removed || !g.unchanged(c.Name) }) {
-		return Status{Trusted: true, Granted: g.Time}, nil
+	if trusted {
+		return Status{Trusted: true, Granted: g.Time, Outside: outside}, nil
 	}
 	return Status{Granted: g.Time, Changes: all}, nil
 }
 
-// unchanged reports whether a granted file that Check was not given still has its
-// granted content. Then consent to the larger set of files includes the smaller
-// one.
+// isOutside reports whether a change concerns a program on PATH, now and at the time of
+// the grant.
+func (g grant) isOutside(c Change, files []File) bool {
+	return !slices.ContainsFunc(g.Files, func(f granted) bool { return f.Name == c.Name && f.Sum != "" }) &&
+		!slices.ContainsFunc(files, func(f File) bool { return f.Name == c.Name && f.Sum != "" })
+}
+
+// unchanged reports whether the file of this name in the grant, which Check was not
+// given, still has its granted content. Then consent to the larger set of files includes
+// the smaller one.
 func (g grant) unchanged(name string) bool {
-	i := slices.IndexFunc(g.Files, func(f granted) bool { return f.Name == name })
+	was := g.Files[slices.IndexFunc(g.Files, func(f granted) bool { return f.Name == name })]
+	if was.Link != "" {
+		text, err := os.Readlink(was.Path)
+		return err == nil && text == was.Link
+	}
 	path := filepath.FromSlash(name)
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(g.Root, path)
 	}
 	f, err := digest(path, maxBytes)
-	return err == nil && i >= 0 && f.Sum == g.Files[i].Sum && f.Path == g.Files[i].Path
+	return err == nil && f.Sum == was.Sum && f.Path == was.Path
 }
 
 // Grant stores consent to exactly these files and replaces an earlier grant. If
@@ -101,7 +129,7 @@ func newGrant(root string, files []File, at time.Time) grant {
 	g := grant{Version: grantVersion, Root: root, Hash: Hash(files), Time: at.UTC().Truncate(time.Second), Files: make([]granted, len(files))}
 	left := 8 * maxText
 	for i, f := range files {
-		g.Files[i] = granted{Name: f.Name, Path: f.Path, Sum: f.Sum}
+		g.Files[i] = granted{Name: f.Name, Path: f.Path, Sum: f.Sum, Link: f.Link}
 		if len(f.Data) <= left && isText(f.Data) {
 			g.Files[i].Text = string(f.Data)
 			left -= len(f.Data)

@@ -69,9 +69,11 @@ func TestCoverFollowsWhatRuns(t *testing.T) {
 	above := filepath.Dir(root)
 	outside := write(t, filepath.Join(above, "outside.sh"), "x")
 	for _, name := range []string{"package.json", "tools/a.sh", "tools/b.py", "srv/index.js", "srv/lib/x.js", "Makefile", "data/notes.txt",
-		".toolreg/plugins/one/plugin.yaml", ".toolreg/plugins/one/bin/run", ".toolreg/plugins/one/.git/HEAD"} {
+		"build.zig", "gradle/wrapper/gradle-wrapper.jar", "gulpfile.js", "sub/tasks.py", "Vagrantfile", "BUILD",
+		".toolreg/plugins/one/plugin.yaml", ".toolreg/plugins/one/bin/run", ".toolreg/plugins/one/.git/HEAD", "tools.sh"} {
 		write(t, filepath.Join(root, name), name)
 	}
+	write(t, filepath.Join(root, "data/index.json"), `{"main": "notes.txt"}`)
 	link(t, outside, filepath.Join(root, "link.sh"))
 	link(t, above, filepath.Join(root, "linked"))
 	link(t, root, filepath.Join(above, "in"))
@@ -83,6 +85,13 @@ func TestCoverFollowsWhatRuns(t *testing.T) {
 		dir  string
 		want []string
 	}{
+		{"a script of package.json", []string{"node", "--run", "discover"}, "srv", []string{"package.json"}},
+		{"a build file", []string{"zig", "build"}, "tools", []string{"build.zig"}},
+		{"the jar of a wrapper", []string{"./gradlew", "run"}, "", []string{"gradle/wrapper/gradle-wrapper.jar"}},
+		{"tasks", []string{"gulp"}, "", []string{"gulpfile.js", "package.json"}},
+		{"tasks in Python", []string{"inv", "x"}, "sub", []string{"sub/tasks.py"}},
+		{"a machine", []string{"vagrant", "up"}, "", []string{"Vagrantfile"}},
+		{"a build", []string{"bazel", "run", "//:x"}, "", []string{"BUILD"}},
 		{"nothing of the project", []string{"uname", "-y", "x"}, "tools", nil},
 		{"a runner below its file", []string{"npx", "-y", "x"}, "tools", []string{"package.json"}},
 		{"a script", []string{"./tools/a.sh", "--json"}, "", []string{"tools/a.sh"}},
@@ -94,12 +103,14 @@ func TestCoverFollowsWhatRuns(t *testing.T) {
 		{"a folder's entry", []string{"node", "./srv"}, "", []string{"srv/index.js"}},
 		{"a runner's file", []string{"npm", "run", "discover"}, "", []string{"package.json"}},
 		{"a runner with a path", []string{"/usr/bin/make", "x"}, "", []string{"Makefile"}},
-		{"a link that leads out", []string{"./link.sh"}, "", []string{"link.sh"}},
-		{"a file in a folder that leads out", []string{"linked/outside.sh"}, "", []string{outside}},
-		{"a link that leads in", []string{"../in.sh"}, "", []string{filepath.Join(above, "in.sh")}},
-		{"a link that leads out, by a folder that leads in", []string{"../in/link.sh"}, "", []string{"link.sh"}},
+		{"a link that leads out", []string{"./link.sh"}, "", []string{"link.sh", "link.sh// -> " + outside}},
+		{"a file in a folder that leads out", []string{"linked/outside.sh"}, "", []string{outside, "linked// -> " + above}},
+		{"a link that leads in", []string{"../in.sh"}, "", []string{"tools/a.sh"}},
+		{"a link that leads out, by a folder that leads in", []string{"../in/link.sh"}, "", []string{"link.sh", "link.sh// -> " + outside}},
 		{"outside", []string{"../outside.sh", outside}, "", nil},
-		{"nothing there", []string{"./missing.sh", "a\x00b", ""}, "", nil},
+		{"nothing there", []string{"./missing.sh", "a\x00b", "", "-"}, "", nil},
+		{"an empty word below a file named like the folder", []string{"uname", ""}, "tools", nil},
+		{"data that has a member main", []string{"node", "./data"}, "", []string{"data/index.json"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -125,15 +136,33 @@ func TestPluginLinkLoop(t *testing.T) {
 	root := tempDir(t)
 	plugins := filepath.Join(root, ".toolreg", "plugins")
 	write(t, filepath.Join(plugins, "one", "plugin.yaml"), "id: one")
-	for link, target := range map[string]string{"one/self": "..", "gone": "nowhere", "two": "../../elsewhere"} {
+	for link, target := range map[string]string{"one/self": "..", "gone": "nowhere", "two": "../../elsewhere", "alias.yaml": "../../elsewhere/plugin.yaml"} {
 		if err := os.Symlink(target, filepath.Join(plugins, link)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write(t, filepath.Join(root, "elsewhere", "plugin.yaml"), "id: two")
-	want := []string{".toolreg/plugins/one/plugin.yaml", "elsewhere/plugin.yaml"}
+	want := []string{".toolreg/plugins/alias.yaml", ".toolreg/plugins/alias.yaml// -> ../../elsewhere/plugin.yaml", ".toolreg/plugins/one/plugin.yaml", ".toolreg/plugins/one/self// -> ..", ".toolreg/plugins/two// -> ../../elsewhere", "elsewhere/plugin.yaml"}
 	if diff := cmp.Diff(want, names(t, root)); diff != "" {
 		t.Errorf("covered (-want +got):\n%s", diff)
+	}
+}
+
+// Links that lead to each other lead nowhere, but each counts.
+func TestLinkRingIsCovered(t *testing.T) {
+	root := tempDir(t)
+	link(t, "b", filepath.Join(root, "a"))
+	link(t, "a", filepath.Join(root, "b"))
+	files, err := Cover(root, []File{{Name: "a"}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range files {
+		got = append(got, f.Name)
+	}
+	if diff := cmp.Diff([]string{"a", "a// -> b", "b// -> a"}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -208,11 +237,6 @@ func TestGrantAppliesToExactBytes(t *testing.T) {
 	if diff := cmp.Diff(want, st.Changes); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	moved := b
-	moved.Path += "-elsewhere"
-	if st, err := s.Check(root, []File{a, moved}); err != nil || st.Trusted || len(st.Changes) != 1 || st.Changes[0].Kind != Changed || st.Changes[0].Name != "b.sh" {
-		t.Errorf("the same bytes at another path: %+v, %v", st, err)
-	}
 	if st, _ := s.Check(filepath.Join(root, ".."), []File{a, b}); st.Trusted {
 		t.Error("the grant applies to another project")
 	}
@@ -255,11 +279,11 @@ func TestGrantCoversFewerFiles(t *testing.T) {
 	check("the other file is gone", false)
 }
 
-func TestHashIncludesNamesAndTargets(t *testing.T) {
+func TestHashIncludesNamesAndContents(t *testing.T) {
 	base := []File{{Name: "a", Path: "/p/a", Sum: "1"}, {Name: "b", Path: "/p/b", Sum: "2"}}
 	for _, other := range [][]File{
 		{{Name: "a", Path: "/p/a", Sum: "2"}, {Name: "b", Path: "/p/b", Sum: "1"}},
-		{{Name: "a", Path: "/q/a", Sum: "1"}, {Name: "b", Path: "/p/b", Sum: "2"}},
+		{{Name: "a2", Path: "/p/a", Sum: "1"}, {Name: "b", Path: "/p/b", Sum: "2"}},
 		{{Name: "a", Path: "/p/a1", Sum: ""}, {Name: "b", Path: "/p/b", Sum: "2"}},
 		base[:1], nil,
 	} {
@@ -288,17 +312,17 @@ func TestRevoke(t *testing.T) {
 
 func TestDamagedGrantsTrustNothing(t *testing.T) {
 	files := []File{{Name: "a", Path: "/a", Sum: "1"}}
-	for name, content := range map[string]string{"empty": "", "cut": `{"version":1,"ro`, "no object": "7", "no version": "{}",
-		"of another project": `{"version":1,"root":"/elsewhere","hash":"` + Hash(files) + `"}`} {
+	for name, content := range map[string]string{"empty": "", "cut": `{"version":1,"ro`, "no object": "7", "no members": "{}",
+		"of another project": `{"version":1,"root":"/elsewhere","hash":"` + Hash(files) + `"}`,
+		"no version":         `{"root":"<root>","hash":"` + Hash(files) + `"}`,
+		"of other types":     `{"version":1,"root":"<root>","hash":"` + Hash(files) + `","files":7}`} {
 		t.Run(name, func(t *testing.T) {
 			s, root := newStore(t), tempDir(t)
 			if _, err := s.Grant(t.Context(), root, files, time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join(s.dir.Path, fileName(root))
-			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			content := strings.Replace(content, "<root>", root, 1)
+			write(t, filepath.Join(s.dir.Path, fileName(root)), content)
 			if st, err := s.Check(root, files); st.Trusted || !errors.Is(err, ErrDamaged) {
 				t.Fatalf("damaged: %+v, %v", st, err)
 			}
@@ -323,11 +347,11 @@ func TestGrantsOfANewerVersionAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(s.dir.Path, fileName(root))
-	content := `{"version":2,"root":"` + root + `","hash":"` + Hash(files) + `"}`
+	content := `{"version":3,"root":"` + root + `","hash":"` + Hash(files) + `"}`
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if st, err := s.Check(root, files); st.Trusted || err == nil || !strings.Contains(err.Error(), "version 2") {
+	if st, err := s.Check(root, files); st.Trusted || err == nil || !strings.Contains(err.Error(), "version 3") {
 		t.Errorf("checking: %+v, %v", st, err)
 	}
 	if _, err := s.Grant(t.Context(), root, files, time.Now()); err == nil {
@@ -376,5 +400,50 @@ func TestGrantLimitsStoredTexts(t *testing.T) {
 	}
 	if got := strings.Join(kept, ""); got != "01234567" {
 		t.Errorf("kept: %s", got)
+	}
+}
+
+// A link that a grant covers must lead where it led, also if the check is not given it.
+func TestGrantHoldsForUnchangedLink(t *testing.T) {
+	s, root := newStore(t), tempDir(t)
+	write(t, filepath.Join(root, "q/x"), "")
+	write(t, filepath.Join(root, "r/x"), "")
+	link(t, "q", filepath.Join(root, "p"))
+	files, err := Cover(root, nil, nil, []string{filepath.Join(root, "p")})
+	if err != nil || len(files) != 2 || files[0].Link != "q" {
+		t.Fatal(files, err)
+	}
+	if _, err := s.Grant(t.Context(), root, files, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := s.Check(root, nil); err != nil || !st.Trusted {
+		t.Errorf("unchanged: %+v, %v", st, err)
+	}
+	if err := os.Remove(filepath.Join(root, "p")); err != nil {
+		t.Fatal(err)
+	}
+	link(t, "r", filepath.Join(root, "p"))
+	if st, err := s.Check(root, nil); err != nil || st.Trusted {
+		t.Errorf("led elsewhere: %+v, %v", st, err)
+	}
+}
+
+// A grant of version 1 had no programs on PATH, so that these are new to it, but no change.
+func TestProgramsOnPathAreNoChangeOfOldGrant(t *testing.T) {
+	for version, want := range map[string]int{"1": 0, "2": 1} {
+		s, root := newStore(t), tempDir(t)
+		if _, err := s.Grant(t.Context(), root, nil, time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(s.dir.Path, fileName(root))
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, strings.Replace(string(data), `"version":2`, `"version":`+version, 1))
+		st, err := s.Check(root, []File{{Name: "run" + mark + "on PATH", Path: "/bin/run", Outside: true}})
+		if err != nil || !st.Trusted || len(st.Outside) != want {
+			t.Errorf("version %s: %+v, %v", version, st, err)
+		}
 	}
 }

@@ -68,6 +68,7 @@ func confirm(ctx context.Context, c *Confirmer, q exec.Question) <-chan outcome 
 func TestAnswers(t *testing.T) {
 	all := []exec.Choice{exec.Yes, exec.AlwaysTool, exec.AlwaysServer, exec.Edit, exec.No}
 	one := []exec.Choice{exec.Yes, exec.Always, exec.Edit, exec.No}
+	both := []exec.Choice{exec.Yes, exec.Always, exec.AlwaysOutside, exec.No}
 	few := []exec.Choice{exec.Yes, exec.No}
 	for _, tt := range []struct {
 		typed   []string
@@ -81,6 +82,10 @@ func TestAnswers(t *testing.T) {
 		{[]string{"a\n"}, one, exec.Always, ""},
 		{[]string{"a\n"}, all, exec.AlwaysTool, ""},
 		{[]string{"always\n"}, all, exec.AlwaysTool, ""},
+		{[]string{"a\n"}, both, exec.Always, ""},
+		{[]string{"A\n"}, both, exec.AlwaysOutside, ""},
+		{[]string{"ALWAYS\n"}, both, exec.Always, ""},
+		{[]string{"A\n"}, one, exec.Always, ""},
 		{[]string{"s\n"}, all, exec.AlwaysServer, ""},
 		{[]string{"t\n"}, all, exec.AlwaysTool, ""},
 		{[]string{"n\n"}, all, exec.No, ""},

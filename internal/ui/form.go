@@ -162,6 +162,12 @@ func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
 		}
 		d.v.row([]Span{{Text: Line(line)}})
 	}
+	for _, line := range f.Nested {
+		d.v.prose(Line(line))
+	}
+	if f.Example != "" {
+		d.v.quote("example: " + Line(f.Example))
+	}
 	if f.Pattern != "" {
 		d.v.quote("pattern: " + Line(f.Pattern))
 	}

@@ -22,7 +22,8 @@ type Query struct {
 	// Question is, for example, "Allow?".
 	Question string
 	// Answers are the possible answers, typed in full or by their first
-	// letters, which must be unique. The last one is no.
+	// letters, which must be unique. Case counts only between two answers that differ
+	// in nothing else. The last one is no.
 	Answers []string
 	// Same maps words that are accepted but not offered to the answers that they
 	// stand for.
@@ -82,12 +83,15 @@ func (q *Query) words() []string {
 	return slices.Insert(slices.Clone(q.Answers), len(q.Answers)-1, viewWord)
 }
 
-// answered returns the answer that a word or letter means, ignoring case; "" if
-// it means none.
+// answered returns the answer that a word or letter means, ignoring case if none is
+// spelled so; "" if it means none.
 func (q *Query) answered(typed string) string {
-	typed = strings.ToLower(typed)
 	is := func(w string) bool { return typed == w || typed == w[:1] }
 	words := q.words()
+	if i := slices.IndexFunc(words, is); i >= 0 {
+		return words[i]
+	}
+	typed = strings.ToLower(typed)
 	if i := slices.IndexFunc(words, is); i >= 0 {
 		return words[i]
 	}

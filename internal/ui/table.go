@@ -32,10 +32,21 @@ func (t *Table) Add(cells ...string) {
 }
 
 // Tabbed returns the rows as lines with tabs between the cells.
-func (t *Table) Tabbed() string {
+func (t *Table) Tabbed(color bool) string {
 	var b strings.Builder
 	for _, row := range t.Rows {
-		b.WriteString(strings.Join(row, "\t") + "\n")
+		line := make([]Span, 0, 2*len(row))
+		for i, cell := range row {
+			if i > 0 {
+				line = append(line, Span{Text: "\t"})
+			}
+			title := "" // rows may have cells beyond the header, such as an age
+			if i < len(t.Header) {
+				title = t.Header[i]
+			}
+			line = append(line, Span{Text: cell, Style: styleOf(title, cell, i == 0)})
+		}
+		b.WriteString(Paint(line, color) + "\n")
 	}
 	return b.String()
 }

@@ -47,6 +47,33 @@ func TestTableOmitsSpareColumns(t *testing.T) {
 	}
 }
 
+// In a pipe, too, colors are those of the table on a terminal if they are wanted.
+func TestTableInAPipe(t *testing.T) {
+	tab := &Table{Header: []string{"NAME", "STATE"}}
+	tab.Add("a", "failed", "3s")
+	if got := tab.Tabbed(false); got != "a\tfailed\t3s\n" {
+		t.Errorf("got %q", got)
+	}
+	if got, want := tab.Tabbed(true), Paint([]Span{{Text: "a", Style: Bold}, {Text: "\t"}, {Text: "failed", Style: Red}, {Text: "\t3s"}}, true)+"\n"; got != want || !strings.Contains(got, "\x1b[") {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A column of addresses is cut rather than others omitted for one long address, which is shown whole below.
+func TestTableKeepsColumnsBesideALongAddress(t *testing.T) {
+	long := "file:///" + strings.Repeat("x", 100)
+	tab := &Table{Header: []string{"SERVER", "KIND", "URI", "TYPE", "NAME"}, Whole: []string{"URI"}, Spare: []string{"TYPE", "NAME"}}
+	tab.Add("s", "resource", "file:///a", "text/plain", "a")
+	tab.Add("s", "resource", long, "text/plain", "x")
+	got := tab.Text(72, false)
+	if header, _, _ := strings.Cut(got, "\n"); strings.Join(strings.Fields(header), " ") != "SERVER KIND URI TYPE NAME" {
+		t.Errorf("header %q", header)
+	}
+	if _, below, _ := strings.Cut(got, "\n\n"); !strings.Contains(strings.ReplaceAll(below, "\n    ", ""), long) {
+		t.Errorf("the address is not shown whole:\n%s", got)
+	}
+}
+
 // Names, addresses and errors are never cut, whatever the width.
 func TestTableCutsNoNames(t *testing.T) {
 	tab := &Table{Header: []string{"NAME", "STATE", "TOOLS", "ERROR"}, Whole: []string{"ERROR"}}

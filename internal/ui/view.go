@@ -36,6 +36,12 @@ func (v *view) question(q exec.Question) string {
 	default:
 		v.info(q)
 	}
+	if len(q.Denied) > 0 {
+		v.printf("The sandbox denied, as far as the output shows:")
+		for _, access := range q.Denied {
+			v.quote(Line(access))
+		}
+	}
 	if sandbox := q.Verdict.Confine.String(); sandbox != "" {
 		v.printf("Sandbox: %s", Line(sandbox))
 	}
@@ -102,13 +108,13 @@ func (v *view) edit(q exec.Question) {
 }
 
 func (v *view) exec(q exec.Question) {
-	v.printf("%s wants to run:", toolName(q.Tool))
+	v.printf("%s wants to run%s:", toolName(q.Tool), again(q))
 	v.quote(commandOf(q))
 	if roots := q.Verdict.Roots(); len(roots) > 0 {
 		v.printf("Programs: %s", Line(strings.Join(roots, ", ")))
 	}
 	for _, c := range q.Verdict.Commands {
-		if c.Root == "" && c.Decision != policy.Allow {
+		if c.Root == "" && c.Decision == policy.Ask {
 			v.printf("Note: %s", Line(c.Reason))
 		}
 	}
@@ -178,6 +184,8 @@ func (v *view) changes(changes []policy.Change) {
 		}
 		switch {
 		case c.Part == "tool":
+		case c.Part == policy.PartValues:
+			v.printf("Changed: a value in its command, environment, headers or URL (not shown)")
 		case c.Old == "" && c.New == "":
 			v.printf("Changed: %s (too long to show, or not stored)", part)
 		default:
@@ -200,7 +208,7 @@ func (v *view) about(q exec.Question) {
 	v.brief(q)
 	for _, s := range q.Verdict.Scopes {
 		if c, ok := scopeChoice(q, s); ok {
-			v.printf("[%s] allows %s from now on", c.String()[:1], covered(q.Tool, s))
+			v.printf("[%s] allows %s%s from now on", c.String()[:1], covered(q.Tool, s), where(c, s))
 		}
 	}
 }
@@ -210,10 +218,23 @@ func scopeChoice(q exec.Question, s policy.Scope) (exec.Choice, bool) {
 	c := exec.Always
 	if s.Kind == policy.ScopeServer {
 		c = exec.AlwaysServer
+	} else if s.Kind == policy.ScopeCommand && !s.Confined && slices.Contains(q.Choices, exec.AlwaysOutside) {
+		c = exec.AlwaysOutside
 	} else if slices.Contains(q.Choices, exec.AlwaysTool) {
 		c = exec.AlwaysTool
 	}
 	return c, slices.Contains(q.Choices, c)
+}
+
+// where says that a remembered answer is about the sandbox; "" if it is not.
+func where(c exec.Choice, s policy.Scope) string {
+	switch {
+	case s.Confined:
+		return ", in the sandbox,"
+	case c == exec.AlwaysOutside:
+		return ", outside the sandbox,"
+	}
+	return ""
 }
 
 // covered describes the calls that a remembered answer would allow.
@@ -238,7 +259,11 @@ func (v *view) brief(q exec.Question) {
 		added, removed := DiffCounts(p.Diff)
 		v.line("Change " + name(p.FileName) + fmt.Sprintf(": +%d -%d", added, removed))
 	case p.Kind == registry.PreviewExec:
-		v.line("Run: " + Line(commandOf(q)))
+		run := "Run" + again(q) + ": "
+		if p.Background {
+			run = "Run in the background, even after this call: "
+		}
+		v.line(run + Line(commandOf(q)))
 		v.line("In:  " + Line(cmp.Or(p.Directory, ".")))
 	case p.Kind == registry.PreviewMCP:
 		v.line("Call " + name(q.Tool.ServerTool) + " of MCP server " + name(q.Tool.Server))
@@ -247,6 +272,14 @@ func (v *view) brief(q exec.Question) {
 	default:
 		v.line("Call " + toolName(q.Tool))
 	}
+}
+
+// again says that a call would run for the second time; "" if it would not.
+func again(q exec.Question) string {
+	if len(q.Denied) == 0 {
+		return ""
+	}
+	return " again, outside the sandbox"
 }
 
 // line writes a line that may end in foreign text, cut to one row.
@@ -267,6 +300,17 @@ func toolName(t *registry.Tool) string {
 // name quotes a foreign name.
 func name(s string) string { return `"` + Line(s) + `"` }
 
+// Covers returns what each answer that is remembered would allow from now on.
+func Covers(q exec.Question) map[exec.Choice]string {
+	out := map[exec.Choice]string{}
+	for _, s := range q.Verdict.Scopes {
+		if c, ok := scopeChoice(q, s); ok {
+			out[c] = covered(q.Tool, s) + strings.TrimSuffix(where(c, s), ",")
+		}
+	}
+	return out
+}
+
 // QuestionText returns a question about a call as plain text, for a person who is
 // asked somewhere other than at this terminal.
 func QuestionText(q exec.Question) string {
@@ -274,8 +318,8 @@ func QuestionText(q exec.Question) string {
 	v.question(q)
 	v.brief(q)
 	for _, s := range q.Verdict.Scopes {
-		if c, ok := scopeChoice(q, s); ok && c != exec.AlwaysServer {
-			v.printf("%q allows %s from now on", exec.Always.String(), covered(q.Tool, s))
+		if c, ok := scopeChoice(q, s); ok && c != exec.AlwaysServer && c != exec.AlwaysOutside {
+			v.printf("%q allows %s%s from now on", exec.Always.String(), covered(q.Tool, s), where(c, s))
 		}
 	}
 	return strings.TrimSpace(v.b.String())

@@ -47,7 +47,7 @@ func TestViewExec(t *testing.T) {
 		Verdict: policy.Verdict{
 			Reason:   "tools of category command require confirmation",
 			Commands: []policy.CommandVerdict{{Root: "make"}, {Root: "go"}, {Reason: "it writes to a file by redirection"}},
-			Scopes:   []policy.Scope{{Kind: policy.ScopeCommand, Values: []string{"make", "go"}}},
+			Scopes:   []policy.Scope{{Kind: policy.ScopeCommand, Values: []string{"make", "go test", "mytool x"}}},
 		},
 		Choices: []exec.Choice{exec.Yes, exec.Always, exec.No},
 	}),
@@ -61,7 +61,40 @@ func TestViewExec(t *testing.T) {
 		``,
 		`Run: make all\n\x1b[2Jgo test`,
 		`In:  sub`,
-		`[a] allows "make …", "go …" in this project from now on`)
+		`[a] allows "make …", "go test …", "mytool x" in this project from now on`)
+}
+
+// Whoever allows a command knows that it does not end with the call.
+func TestViewBackground(t *testing.T) {
+	q := exec.Question{
+		Tool:    &registry.Tool{Definition: registry.Definition{Name: "run_shell_command", Source: registry.SourceBuiltin}},
+		Preview: registry.Preview{Kind: registry.PreviewExec, Command: "make watch", Directory: "sub", Background: true},
+	}
+	if got, line := shown(80, false, q), "\nRun in the background, even after this call: make watch\n"; !strings.Contains(got, line) {
+		t.Error(got)
+	}
+}
+
+// A question about a second run says so first and last, and shows what was denied as
+// the foreign text that it is.
+func TestViewExecAgainOutside(t *testing.T) {
+	want(t, shown(60, false, exec.Question{
+		Tool:    &registry.Tool{Definition: registry.Definition{Name: "run_shell_command", Source: registry.SourceBuiltin}},
+		Preview: registry.Preview{Kind: registry.PreviewExec, Command: "cat k", Directory: "/w"},
+		Verdict: policy.Verdict{Reason: "it failed in the sandbox (exit code 1)"},
+		Denied:  []string{"reading /k (sandbox.shell.read would allow it)", "reading /\x1b[2Jx"},
+		Choices: []exec.Choice{exec.Yes, exec.No},
+	}),
+		`run_shell_command wants to run again, outside the sandbox:`,
+		`  │ cat k`,
+		`Directory: "/w"`,
+		`The sandbox denied, as far as the output shows:`,
+		`  │ reading /k (sandbox.shell.read would allow it)`,
+		`  │ reading /\x1b[2Jx`,
+		`Reason: it failed in the sandbox (exit code 1)`,
+		``,
+		`Run again, outside the sandbox: cat k`,
+		`In:  /w`)
 }
 
 func TestViewServer(t *testing.T) {

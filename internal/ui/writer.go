@@ -65,6 +65,9 @@ func (w *Writer) Unescaped() io.Writer { return w.w }
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(w.part) == 0 { // do not wait for a write that waits for its reader
+		return nil
+	}
 	text := Visible(string(w.part))
 	w.part = nil
 	_, err := io.WriteString(w.w, text)

@@ -175,7 +175,7 @@ func toolregIn(ctx context.Context, t *testing.T, settings, stdin string, args .
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	if err != nil {
+	if err != nil && !(slices.Contains(args, "--lint") && cmd.ProcessState.ExitCode() == 9) { // it found errors
 		t.Fatalf("toolreg %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
 	return out

@@ -6,6 +6,12 @@ cd "$(dirname "$0")"
 toolreg=${TOOLREG:-$PWD/../../bin/toolreg}
 go build -o bin/units ./units
 
+# The output must not depend on the user's settings, answers and caches.
+for name in $(env | sed -n 's/^\(TOOLREG_[A-Za-z0-9_]*\)=.*/\1/p'); do unset "$name"; done
+home=$(mktemp -d)
+trap 'rm -rf "$home"' EXIT
+export XDG_CONFIG_HOME="$home/config" XDG_STATE_HOME="$home/state" XDG_CACHE_HOME="$home/cache"
+
 show() {
 	printf '\n$ toolreg'
 	printf ' %s' "$@"

@@ -71,7 +71,7 @@ func TestRegenerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "# A\n\n<!-- generated: json audit.Caller -->\n" + shapeHead +
-		"| `name` | string | name of its token, \"stdio\" or \"local\" |\n" +
+		"| `name` | string, optional | name of its token, \"stdio\" or \"local\"; absent for a host |\n" +
 		"| `client` | string, optional | name that it reports |\n" +
 		"| `version` | string, optional | version that it reports |\n<!-- end -->\n\nText.\n"
 	if diff := cmp.Diff(want, got); diff != "" {

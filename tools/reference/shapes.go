@@ -91,18 +91,18 @@ func (s *source) shapeTable(shape string) (string, error) {
 // documents contain them, and of types that encode themselves.
 func special() map[string]string {
 	return map[string]string{
-		"json.RawMessage":      "any",
-		"time.Time":            "time (RFC 3339)",
-		"policy.Decision":      "allow, sandbox, ask, deny",
-		"settings.Scope":       "default, system, user, project, file, environment, flag",
-		"registry.Content":     "[content](#content)",
-		"registry.Display":     "string or object",
-		"registry.Diagnostic":  "[diagnostic](#diagnostic)",
-		"registry.Definition":  "[definition](#definition)",
-		"cli.ErrorBody":        "[error](#error)",
-		"callcmd.callDocument": "[result](#result)",
-		"listcmd.cost":         "[cost](#cost)",
-		"mcpclient.Info":       "[server](#server)",
+		"json.RawMessage":     "any",
+		"time.Time":           "time (RFC 3339)",
+		"policy.Decision":     "allow, sandbox, ask, deny",
+		"settings.Scope":      "default, system, user, project, file, environment, flag",
+		"registry.Content":    "[content](#content)",
+		"registry.Display":    "string or object",
+		"registry.Diagnostic": "[diagnostic](#diagnostic)",
+		"registry.Definition": "[definition](#definition)",
+		"cli.ErrorBody":       "[error](#error)",
+		"callcmd.Document":    "[result](#result)",
+		"listcmd.cost":        "[cost](#cost)",
+		"mcpclient.Info":      "[server](#server)",
 	}
 }
 

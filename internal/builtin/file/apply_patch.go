@@ -97,7 +97,7 @@ func (a *applyPatch) subject(list []filePatch) (registry.Subject, error) {
 	return registry.Subject{Paths: paths}, err
 }
 
-func (a *applyPatch) preview(call registry.Call, list []filePatch) (registry.Preview, error) {
+func (a *applyPatch) preview(_ context.Context, call registry.Call, list []filePatch) (registry.Preview, error) {
 	plan, err := newPlan(a.workspace, list, call.Hides)
 	if err != nil {
 		return registry.Preview{}, &registry.FailedError{Result: failed(fmt.Sprintf("%v; nothing was changed", err), err)}

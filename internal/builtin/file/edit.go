@@ -171,7 +171,7 @@ func (e *edit) change(p *editCall) (*fileChange, error) {
 	return newChange(p.rel, before, old, changed, "", data), nil
 }
 
-func (e *edit) preview(call registry.Call, p *editCall) (registry.Preview, error) {
+func (e *edit) preview(_ context.Context, call registry.Call, p *editCall) (registry.Preview, error) {
 	c, err := e.change(p)
 	return e.changes.preview(call, p.FilePath, c, err)
 }

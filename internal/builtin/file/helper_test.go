@@ -26,7 +26,7 @@ func place(t testing.TB, files map[string]string) (workspace.Options, string) {
 func find(t testing.TB, opts workspace.Options, name string) registry.Tool {
 	t.Helper()
 	w := tooltest.Open(t, workspace.New(opts))
-	return tooltest.Find(t, name, NewReadFile(w), NewWriteFile(w), NewEdit(w), NewApplyPatch(w))
+	return tooltest.Find(t, name, NewReadFile(w, nil), NewWriteFile(w), NewEdit(w), NewApplyPatch(w))
 }
 
 // run makes a call that must succeed.
@@ -37,7 +37,7 @@ func run(t testing.TB, opts workspace.Options, name, params string) registry.Res
 
 func TestParamsMatchSchema(t *testing.T) {
 	w := tooltest.Open(t, workspace.New(workspace.Options{}))
-	tooltest.SameParams[readParams](t, NewReadFile(w))
+	tooltest.SameParams[readParams](t, NewReadFile(w, nil))
 	tooltest.SameParams[writeFileParams](t, NewWriteFile(w))
 	tooltest.SameParams[editParams](t, NewEdit(w))
 	tooltest.SameParams[patchParams](t, NewApplyPatch(w))

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/builtin/textfile"
@@ -50,10 +51,18 @@ type readParams struct {
 	Limit    *tool.Integer `json:"limit"`
 }
 
+// Outside are files outside the workspace that read_file may read.
+type Outside interface {
+	// Folder returns the absolute path of the folder that has them, or "".
+	Folder() string
+	// May reports whether the caller of ctx may read the file at an absolute path.
+	May(ctx context.Context, path string) bool
+}
+
 // NewReadFile returns the tool read_file, which returns lines of text, or an
-// image, audio or document as data.
-func NewReadFile(w *workspace.Dir) registry.Tool {
-	r := &readTool{workspace: w}
+// image, audio or document as data. outside may be nil.
+func NewReadFile(w *workspace.Dir, outside Outside) registry.Tool {
+	r := &readTool{workspace: w, outside: outside}
 	return tool.New(registry.Definition{
 		Name:        "read_file",
 		Description: readFileDescription,
@@ -69,7 +78,10 @@ func NewReadFile(w *workspace.Dir) registry.Tool {
 	}, tool.Handlers[*readCall]{Prepare: r.prepare, Run: r.run, Subject: r.subject, Files: (*readCall).files})
 }
 
-type readTool struct{ workspace *workspace.Dir }
+type readTool struct {
+	workspace *workspace.Dir
+	outside   Outside
+}
 
 // readCall is a call with its params decoded and checked.
 type readCall struct {
@@ -85,15 +97,26 @@ func (r *readTool) prepare(call registry.Call) (*readCall, error) {
 		return nil, err
 	}
 	rel, err := r.workspace.Param("read_file", "/file_path", p.FilePath)
+	if err != nil && r.outside != nil {
+		if path := filepath.FromSlash(p.FilePath); path == filepath.Clean(path) && filepath.IsAbs(path) && filepath.Dir(path) == r.outside.Folder() {
+			return &readCall{p, path}, nil
+		}
+	}
 	return &readCall{p, rel}, err
 }
 
 func (r *readTool) subject(c *readCall) (registry.Subject, error) {
+	if filepath.IsAbs(c.rel) {
+		return registry.Subject{Paths: []string{c.rel}}, nil
+	}
 	paths, err := r.workspace.SubjectPaths(c.FilePath)
 	return registry.Subject{Paths: paths}, err
 }
 
 func (r *readTool) run(ctx context.Context, call registry.Call, p *readCall) (registry.Result, error) {
+	if filepath.IsAbs(p.rel) {
+		return r.readOutside(ctx, call, p)
+	}
 	rel := p.rel
 	f, info, err := r.workspace.OpenFile(rel)
 	if err == nil {
@@ -138,6 +161,22 @@ func (r *readTool) run(ctx context.Context, call registry.Call, p *readCall) (re
 		return r.workspace.Failure(rel, p.FilePath, workspace.Cause(err), call.Hides), nil
 	}
 	return text.result(rel, p.FilePath), nil
+}
+
+// readOutside reads a file outside the workspace like one in a workspace that is its
+// folder.
+func (r *readTool) readOutside(ctx context.Context, call registry.Call, p *readCall) (registry.Result, error) {
+	if !r.outside.May(ctx, p.rel) {
+		_, err := r.workspace.Param("read_file", "/file_path", p.FilePath)
+		return registry.Result{}, err
+	}
+	dir, name := filepath.Split(p.rel)
+	inner := &readTool{workspace: workspace.New(workspace.Options{Dir: filepath.Clean(dir)})}
+	result, err := inner.run(ctx, call, &readCall{p.readParams, name})
+	for i := range result.Locations {
+		result.Locations[i].Path = p.rel
+	}
+	return result, err
 }
 
 // media returns the whole file as typed content.

@@ -116,7 +116,7 @@ func withFinalNewline(s string) string {
 	return s + "\n"
 }
 
-func (f *writeFile) preview(call registry.Call, p *writeCall) (registry.Preview, error) {
+func (f *writeFile) preview(_ context.Context, call registry.Call, p *writeCall) (registry.Preview, error) {
 	c, err := f.change(p.rel, *p.Content)
 	return f.changes.preview(call, p.FilePath, c, err)
 }

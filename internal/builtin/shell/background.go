@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"math"
@@ -8,12 +9,13 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // background starts the command and returns its id without waiting for it.
-func (s *shellTool) background(c *shellCall, call registry.Call, argv []string, dir string) (registry.Result, error) {
+func (s *shellTool) background(ctx context.Context, c *shellCall, confine *process.Confinement, argv []string, dir string) (registry.Result, error) {
 	store, err := newBackgroundStore(s.opts)
 	if err != nil {
 		return registry.Result{}, err
@@ -23,7 +25,7 @@ func (s *shellTool) background(c *shellCall, call registry.Call, argv []string, 
 		return registry.Result{}, fmt.Errorf("running a shell command: %w", err)
 	}
 	argv[0] = program
-	r, err := s.detached(store, c, call.Confine, argv, dir)
+	r, err := s.detached(ctx, store, c, confine, argv, dir)
 	if err != nil {
 		return registry.Result{}, fmt.Errorf("running a shell command in the background: %w", err)
 	}
@@ -45,7 +47,7 @@ func keptOutput(opts *Options) int64 {
 	return 2 * max(limit, logTail)
 }
 
-func (s *shellTool) detached(store *backgroundStore, c *shellCall, confine *registry.Confinement, argv []string, dir string) (_ *backgroundRecord, err error) {
+func (s *shellTool) detached(ctx context.Context, store *backgroundStore, c *shellCall, confine *process.Confinement, argv []string, dir string) (_ *backgroundRecord, err error) {
 	id, log, err := store.create()
 	if err != nil {
 		return nil, err
@@ -54,13 +56,13 @@ func (s *shellTool) detached(store *backgroundStore, c *shellCall, confine *regi
 	sandbox := ""
 	if confine != nil {
 		confine.Background = true
-		if sandbox, err = store.saveConfined(id, confined{confine.Profile, c.root}); err != nil {
+		if sandbox, err = store.saveConfined(id, confined{confine.Profile, c.root, confine.Logs, confine.Private}); err != nil {
 			store.remove(id)
 			return nil, err
 		}
 	}
 	keeper := append(slices.Clone(s.opts.Keeper), store.path(id, "log"), store.path(id, "exit"), strconv.FormatInt(keptOutput(s.opts), 10), sandbox)
-	r := &backgroundRecord{ID: id, Workspace: c.root, Command: c.Command, Directory: c.dir, Started: time.Now().UTC(), Mark: rand.Text()}
+	r := &backgroundRecord{ID: id, Workspace: c.root, Token: caller.Token(ctx), Command: c.Command, Directory: c.dir, Started: time.Now().UTC(), Mark: rand.Text()}
 	env := append(slices.Clone(s.opts.Env), process.MarkVariable+"="+r.Mark)
 	if err := detach(r, append(keeper, argv...), dir, env, log); err != nil {
 		store.remove(id)

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/git"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/sandbox"
+	"github.com/toolreg/toolreg/internal/sandbox/guards"
 )
 
 // confined describes the sandbox of a background command. The keeper reads it from a
@@ -19,6 +20,8 @@ import (
 type confined struct {
 	Profile   *sandbox.Profile `json:"profile"`
 	Workspace string           `json:"workspace"` // cleaned when the command has ended
+	Logs      string           `json:"logs"`      // see [guards.New]
+	Private   []string         `json:"private"`   // see [guards.Scope]
 }
 
 // saveConfined writes the file for the keeper.
@@ -55,15 +58,15 @@ func (c *confined) run(ctx context.Context, argv []string, output func([]byte)) 
 	if err != nil {
 		return 0, err
 	}
-	files := workspace.New(workspace.Options{Dir: c.Workspace})
-	defer files.Close()
-	guards, err := files.Guards(ctx)
+	tree := guards.New(c.Workspace, git.User{}, c.Logs)
+	defer tree.Close()
+	guarded, err := tree.Guards(ctx, guards.Scope{Folders: c.Profile.Write, Private: c.Private})
 	if err != nil {
 		return 0, err
 	}
-	c.Profile.Created = &sandbox.Names{}
+	c.Profile.Created = &sandbox.Names{Log: guarded.Log()}
 	defer func() {
-		cleaned, failed := guards.Clean(context.WithoutCancel(ctx), c.Profile.Created.Has)
+		cleaned, failed := guarded.Clean(context.WithoutCancel(ctx), c.Profile.Created.Has)
 		if failed != nil {
 			output([]byte("cleaning the workspace: " + failed.Error() + "\n"))
 		}

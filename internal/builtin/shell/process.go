@@ -96,21 +96,21 @@ func (p *processTool) prepare(call registry.Call) (*processCall, error) {
 	return c, err
 }
 
-func (p *processTool) preview(_ registry.Call, c *processCall) (registry.Preview, error) {
+func (p *processTool) preview(ctx context.Context, _ registry.Call, c *processCall) (registry.Preview, error) {
 	preview := registry.Preview{Kind: registry.PreviewInfo, Title: "Background processes", Prompt: "List the background processes"}
 	if c.Action == "list" {
 		return preview, nil
 	}
 	verb := map[string]string{"log": "Show the output of", "wait": "Wait for the end of", "kill": "Stop"}[c.Action]
 	preview.Prompt = fmt.Sprintf("%s the background process %s", verb, text.Quote(c.ID))
-	if _, r, err := p.find(c.ID); err == nil {
+	if _, r, err := p.find(ctx, c.ID); err == nil {
 		preview.Prompt += ": " + r.Command
 	}
 	return preview, nil
 }
 
-// find returns the store and the record of a process of this workspace.
-func (p *processTool) find(id string) (*backgroundStore, *backgroundRecord, error) {
+// find returns the store and the record of a process of this workspace and caller.
+func (p *processTool) find(ctx context.Context, id string) (*backgroundStore, *backgroundRecord, error) {
 	store, err := newBackgroundStore(p.opts)
 	if err != nil {
 		return nil, nil, err
@@ -119,15 +119,15 @@ func (p *processTool) find(id string) (*backgroundStore, *backgroundRecord, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := store.load(id, dir)
+	r, err := store.load(id, scopeOf(ctx, dir))
 	return store, r, err
 }
 
 func (p *processTool) run(ctx context.Context, _ registry.Call, c *processCall) (registry.Result, error) {
 	if c.Action == "list" {
-		return p.list()
+		return p.list(ctx)
 	}
-	store, r, err := p.find(c.ID)
+	store, r, err := p.find(ctx, c.ID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return tool.Misfit(fmt.Sprintf("there is no background process %s; action list shows the ids", text.Quote(c.ID))), nil
@@ -180,7 +180,7 @@ func (b *backgroundStore) wait(ctx context.Context, r *backgroundRecord, limit t
 	return nil
 }
 
-func (p *processTool) list() (registry.Result, error) {
+func (p *processTool) list(ctx context.Context) (registry.Result, error) {
 	store, err := newBackgroundStore(p.opts)
 	if err != nil {
 		return tool.Failed(err.Error()), nil
@@ -189,7 +189,7 @@ func (p *processTool) list() (registry.Result, error) {
 	if err != nil {
 		return registry.Result{}, err
 	}
-	records, err := store.list(dir)
+	records, err := store.list(scopeOf(ctx, dir))
 	if err != nil {
 		return registry.Result{}, err
 	}

@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -38,6 +40,45 @@ func processes(t *testing.T, opts setup, action, id string) *registry.Result {
 	t.Helper()
 	r := run(t, opts, "process", tooltest.JSON(t, map[string]any{"action": action, "id": id, "timeout": 60}))
 	return &r
+}
+
+// A token sees, and stops, only the commands that it started; the person sees all.
+func TestBackgroundBelongsToItsToken(t *testing.T) {
+	opts, _ := shellPlace(t, nil)
+	as := func(name string) context.Context {
+		return caller.With(t.Context(), &caller.Caller{Name: cmp.Or(name, "stdio"), Token: name})
+	}
+	shell, tool := find(t, opts, "run_shell_command"), find(t, opts, "process")
+	r, err := shell.Run(as("alice"), tooltest.Call(`{"command":"sleep 300","background":true}`))
+	_, rest, _ := strings.Cut(r.Text(), `with id "`)
+	id, _, found := strings.Cut(rest, `"`)
+	if err != nil || !found {
+		t.Fatal(r.Text(), err)
+	}
+	t.Cleanup(func() { run(t, opts, "process", `{"action":"kill","id":"`+id+`"}`) })
+	text := func(ctx context.Context, action string) string {
+		r, err := tool.Run(ctx, tooltest.Call(`{"action":"`+action+`","id":"`+id+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Text()
+	}
+	for _, who := range []string{"bob", ""} {
+		if got := text(as(who), "list"); got != "No background processes." {
+			t.Errorf("%q sees %q", who, got)
+		}
+		if got := text(as(who), "log") + text(as(who), "kill"); strings.Count(got, "there is no background process") != 2 {
+			t.Errorf("%q gets %q", who, got)
+		}
+		if p, err := tool.Preview(as(who), tooltest.Call(`{"action":"kill","id":"`+id+`"}`)); err != nil || strings.Contains(p.Prompt, "sleep") {
+			t.Errorf("%q is shown %q, %v", who, p.Prompt, err)
+		}
+	}
+	for name, ctx := range map[string]context.Context{"alice": as("alice"), "the person": t.Context()} {
+		if got := text(ctx, "list"); !strings.Contains(got, "sleep 300") {
+			t.Errorf("%s sees %q", name, got)
+		}
+	}
 }
 
 func TestBackground(t *testing.T) {
@@ -67,7 +108,7 @@ func TestBackgroundKill(t *testing.T) {
 	opts, dir := shellPlace(t, nil)
 	id := start(t, opts, "trap '' TERM; (trap '' TERM; while :; do sleep 0.05; done) & echo up > up; wait; while :; do sleep 0.05; done")
 	waitFor(t, filepath.Join(dir, "up"))
-	_, rec, err := (&processTool{opts: &opts.Options, workspace: workspace.New(workspace.Options{Dir: opts.Workspace})}).find(id)
+	_, rec, err := (&processTool{opts: &opts.Options, workspace: workspace.New(workspace.Options{Dir: opts.Workspace})}).find(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +157,7 @@ func TestReusedProcessIDIsNotTakenForTheCommand(t *testing.T) {
 	opts, _ := shellPlace(t, nil)
 	id := start(t, opts, "sleep 600")
 	tool := &processTool{opts: &opts.Options, workspace: workspace.New(workspace.Options{Dir: opts.Workspace})}
-	store, rec, err := tool.find(id)
+	store, rec, err := tool.find(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/atomicfile"
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -33,6 +35,7 @@ const keepEnded = 7 * 24 * time.Hour
 type backgroundRecord struct {
 	ID        string    `json:"id"`
 	Workspace string    `json:"workspace"`
+	Token     string    `json:"token,omitempty"` // name of the token of the client that started it
 	Command   string    `json:"command"`
 	Directory string    `json:"directory"`
 	Started   time.Time `json:"started"`
@@ -122,8 +125,8 @@ func (b *backgroundStore) remove(id string) {
 	}
 }
 
-// load reads the record of a process of this workspace.
-func (b *backgroundStore) load(id, workspace string) (*backgroundRecord, error) {
+// load reads the record of a process that a caller may see.
+func (b *backgroundStore) load(id string, of scope) (*backgroundRecord, error) {
 	if !isBackgroundID(id) {
 		return nil, fs.ErrNotExist
 	}
@@ -135,19 +138,33 @@ func (b *backgroundStore) load(id, workspace string) (*backgroundRecord, error) 
 	if err := json.Unmarshal(data, r); err != nil || r.ID != id || r.PID <= 1 || r.Group <= 1 {
 		return nil, fmt.Errorf("the record %s is damaged; remove it", b.path(id, "json"))
 	}
-	if r.Workspace != workspace {
+	if !of.has(r) {
 		return nil, fs.ErrNotExist
 	}
 	return r, nil
+}
+
+// scope selects the processes that a caller may see: those of its workspace and token.
+type scope struct {
+	workspace, token string
+	person           bool // the person at the command line sees those of all tokens
+}
+
+func scopeOf(ctx context.Context, workspace string) scope {
+	return scope{workspace: workspace, token: caller.Token(ctx), person: caller.IsPerson(ctx)}
+}
+
+func (s scope) has(r *backgroundRecord) bool {
+	return r.Workspace == s.workspace && (s.person || r.Token == s.token)
 }
 
 func isBackgroundID(id string) bool {
 	return id != "" && len(id) <= 32 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// list returns the processes of a workspace, oldest first, and removes those
+// list returns the processes that a caller may see, oldest first, and removes those
 // that ended long ago.
-func (b *backgroundStore) list(workspace string) ([]*backgroundRecord, error) {
+func (b *backgroundStore) list(of scope) ([]*backgroundRecord, error) {
 	names, err := os.ReadDir(b.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("listing background processes: %w", err)
@@ -162,9 +179,9 @@ func (b *backgroundStore) list(workspace string) ([]*backgroundRecord, error) {
 		if !ok {
 			continue
 		}
-		r, err := b.load(id, workspace)
+		r, err := b.load(id, of)
 		if err != nil {
-			continue // belongs to another workspace, or is damaged
+			continue // belongs to somebody else, or is damaged
 		}
 		if time.Since(r.Started) > keepEnded && !b.state(r).running {
 			b.remove(id)

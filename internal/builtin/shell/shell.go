@@ -154,12 +154,11 @@ func (s *shellTool) subject(c *shellCall) (registry.Subject, error) {
 	return registry.Subject{Command: c.Command, Directory: c.dir}, nil
 }
 
-func (s *shellTool) preview(_ registry.Call, c *shellCall) (registry.Preview, error) {
-	title := "Run a shell command"
-	if c.Background {
-		title += " in the background; it continues after this call"
-	}
-	return registry.Preview{Kind: registry.PreviewExec, Title: title, Command: c.Command, Directory: filepath.Join(c.root, filepath.FromSlash(c.dir))}, nil
+func (s *shellTool) preview(_ context.Context, _ registry.Call, c *shellCall) (registry.Preview, error) {
+	return registry.Preview{
+		Kind: registry.PreviewExec, Title: "Run a shell command", Command: c.Command, Background: c.Background,
+		Directory: filepath.Join(c.root, filepath.FromSlash(c.dir)),
+	}, nil
 }
 
 func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (registry.Result, error) {
@@ -174,7 +173,7 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 	dir := filepath.Join(c.root, filepath.FromSlash(c.dir))
 	argv := shellArgv(s.opts.Env, c.Command)
 	if c.Background {
-		return s.background(c, call, argv, process.FolderPath(open, dir))
+		return s.background(ctx, c, process.ConfinementOf(ctx), argv, process.FolderPath(open, dir))
 	}
 	limit := fmt.Errorf("stopped at its time limit of %s; set a longer timeout or background: true", c.timeout)
 	inner, cancel := context.WithTimeoutCause(ctx, c.timeout, limit)
@@ -190,13 +189,7 @@ func (s *shellTool) run(ctx context.Context, call registry.Call, c *shellCall) (
 			}
 		},
 	}
-	if call.Confine != nil {
-		spec.Confine = call.Confine.Profile
-	}
-	out, err := process.Run(inner, spec)
-	if call.Confine != nil {
-		call.Confine.Refused = out.Refused
-	}
+	out, err := process.ConfinementOf(ctx).Run(inner, spec)
 	stream.end()
 	if _, ok := errors.AsType[*process.StartError](err); ok {
 		return registry.Result{}, fmt.Errorf("running a shell command: %w", err)

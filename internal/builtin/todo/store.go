@@ -61,7 +61,7 @@ func (f *list) encode() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// store is the list of one workspace and session, kept in a state file.
+// store is the list of one workspace and session, kept in a state file for each token.
 type store struct {
 	opts      Options
 	workspace *workspace.Dir
@@ -120,7 +120,7 @@ type location struct {
 	list      string // name of the file
 }
 
-func (l *store) place() (*location, error) {
+func (l *store) place(ctx context.Context) (*location, error) {
 	if l.opts.StateDir == "" {
 		return nil, fmt.Errorf("%w: there is no state folder for todo lists", state.ErrUnavailable)
 	}
@@ -132,7 +132,11 @@ func (l *store) place() (*location, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening todo lists: %w", err)
 	}
-	sum := sha256.Sum256([]byte(path + "\x00" + l.opts.Session))
+	whose := path + "\x00" + l.opts.Session
+	if token := caller.Token(ctx); token != "" {
+		whose += "\x00" + token
+	}
+	sum := sha256.Sum256([]byte(whose))
 	name := fmt.Sprintf("%x", sum[:16])
 	return &location{workspace: path, dir: dir, list: name + ".json"}, nil
 }
@@ -153,7 +157,7 @@ func (p *location) peek() (*list, error) {
 // load reads the list and records that the caller of ctx has seen it. A damaged
 // file is set aside; then aside is its new path.
 func (l *store) load(ctx context.Context) (f *list, aside string, err error) {
-	p, err := l.place()
+	p, err := l.place(ctx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -206,7 +210,7 @@ type written struct {
 // since the caller of ctx last saw it. In both cases the caller has then seen
 // the current list.
 func (l *store) replace(ctx context.Context, todos []registry.Todo) (*written, error) {
-	p, err := l.place()
+	p, err := l.place(ctx)
 	if err != nil {
 		return nil, err
 	}

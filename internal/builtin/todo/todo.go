@@ -66,7 +66,8 @@ const writeSchema = `{
 type Options struct {
 	// StateDir holds the lists; "" disables them.
 	StateDir string
-	// Session distinguishes lists of one workspace; "" is a session too.
+	// Session distinguishes lists of one workspace; "" is a session too. So does the
+	// token of the caller.
 	Session string
 	// Agent names the calling agent, to tell apart the agents that share a list. If
 	// it is "", each run is told apart instead, and within a run each client of
@@ -177,9 +178,9 @@ func (l *store) write(ctx context.Context, _ registry.Call, todos []registry.Tod
 	return resultOf("Saved. ", w.after.Todos, asideNote(w.aside)+lost(w.before.Todos, todos)), nil
 }
 
-func (l *store) preview(_ registry.Call, todos []registry.Todo) (registry.Preview, error) {
+func (l *store) preview(ctx context.Context, _ registry.Call, todos []registry.Todo) (registry.Preview, error) {
 	text := "Replace the todo list with:\n" + listText(todos)
-	if p, err := l.place(); err == nil {
+	if p, err := l.place(ctx); err == nil {
 		if before, err := p.peek(); err == nil {
 			text += lost(before.Todos, todos)
 		}

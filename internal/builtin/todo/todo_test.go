@@ -60,6 +60,15 @@ func TestListsAreSeparate(t *testing.T) {
 			t.Errorf("another %s sees %q", name, r.Text())
 		}
 	}
+	bob := caller.With(t.Context(), &caller.Caller{Name: "bob", Token: "bob"})
+	read, write := find(t, opts, "todo_read"), find(t, opts, "todo_write")
+	r, err := read.Run(bob, tooltest.Call("{}"))
+	if err != nil || r.Text() != "No todos.\n" {
+		t.Errorf("another token sees %q, %v", r.Text(), err)
+	}
+	if p, err := write.Preview(bob, tooltest.Call(`{"todos":[]}`)); err != nil || strings.Contains(p.Prompt, "Write the test") {
+		t.Errorf("another token is shown %q, %v", p.Prompt, err)
+	}
 }
 
 func TestTodoWriteChecksParams(t *testing.T) {

@@ -28,7 +28,7 @@ type Handlers[C any] struct {
 	Files func(C) []string
 	// Preview returns what the user is shown before the call; nil means the
 	// params.
-	Preview func(registry.Call, C) (registry.Preview, error)
+	Preview func(context.Context, registry.Call, C) (registry.Preview, error)
 	// Timeout bounds a call; 0 means no limit.
 	Timeout time.Duration
 }
@@ -70,12 +70,12 @@ func New[C any](d registry.Definition, h Handlers[C]) registry.Tool {
 		}
 	}
 	if h.Preview != nil {
-		t.Preview = func(_ context.Context, call registry.Call) (registry.Preview, error) {
+		t.Preview = func(ctx context.Context, call registry.Call) (registry.Preview, error) {
 			c, err := h.Prepare(call)
 			if err != nil {
 				return registry.Preview{}, err
 			}
-			return h.Preview(call, c)
+			return h.Preview(ctx, call, c)
 		}
 	}
 	return t

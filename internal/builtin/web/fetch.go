@@ -139,7 +139,7 @@ func (f *webFetch) subject(c *fetchCall) (registry.Subject, error) {
 	return registry.Subject{URLs: []string{c.url.String()}}, nil
 }
 
-func (f *webFetch) preview(_ registry.Call, c *fetchCall) (registry.Preview, error) {
+func (f *webFetch) preview(_ context.Context, _ registry.Call, c *fetchCall) (registry.Preview, error) {
 	return registry.Preview{Kind: registry.PreviewInfo, Title: "Fetch a web page", Prompt: c.Prompt, URLs: []string{c.url.String()}}, nil
 }
 

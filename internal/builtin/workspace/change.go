@@ -55,10 +55,9 @@ func (w *Dir) MissingFolders(rel string) []string {
 	}
 	var out []string
 	for dir := path.Dir(rel); dir != "."; dir = path.Dir(dir) {
-		if _, err := root.Lstat(dir); err == nil {
-			break
+		if _, err := root.Lstat(dir); err != nil {
+			out = append(out, dir)
 		}
-		out = append(out, dir)
 	}
 	return out
 }

@@ -23,7 +23,7 @@ func (w *Dir) enter(rel string, create bool) (*os.Root, error) {
 	at, err := root.OpenRoot(".")
 	for _, part := range split(rel) {
 		if err != nil {
-			break
+			return nil, Cause(err)
 		}
 		above := at
 		at, err = step(above, part, create)

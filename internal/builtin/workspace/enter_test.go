@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
@@ -30,6 +31,15 @@ func TestReplacementByLinkIsNotFollowed(t *testing.T) {
 		if err := use(); err == nil || name != "write file" && !errors.Is(err, errMoved) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	tooltest.Link(t, "loop", filepath.Join(dir, "loop"))
+	for name, want := range map[string]error{"absent/f": os.ErrNotExist, "guarded/f/x": syscall.ENOTDIR, "loop/f": syscall.ELOOP} {
+		if _, _, err := w.OpenFile(name); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "absent")); err == nil {
+		t.Error("a folder was created for a file to be read")
 	}
 	if got := content(t, filepath.Join(dir, "guarded/f")); got != "old" {
 		t.Errorf("the file holds %q", got)

@@ -33,7 +33,8 @@ func OpenFolder(root *os.Root, rel string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd, failed := -1, error(nil)
+	var fd int
+	var failed error
 	err = conn.Control(func(from uintptr) {
 		fd, failed = unix.FcntlInt(from, unix.F_DUPFD_CLOEXEC, 0)
 	})

@@ -84,6 +84,12 @@ func TestOpenFileReads(t *testing.T) {
 	if n, err := f.ReadAt(part, 8); n != 2 || !errors.Is(err, io.EOF) || string(part[:n]) != "89" {
 		t.Errorf("ReadAt past the end: %d, %v, %q", n, err, part)
 	}
+	if n, err := f.ReadAt(part, 2); n != 4 || err != nil || string(part) != "2345" {
+		t.Errorf("ReadAt inside: %d, %v, %q", n, err, part)
+	}
+	if _, err := OpenFolder(root, "sub/file"); err == nil {
+		t.Error("a file was opened as a folder")
+	}
 	if _, err := f.Seek(3, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,9 @@ func Guarded(rel string) bool {
 	}
 	for i, part := range parts {
 		switch part {
-		case ".git", ".toolreg", ".gemini", ".claude", ".cursor", ".codex", ".opencode", ".husky", ".githooks", ".ssh", ".gnupg", ".devcontainer", ".direnv":
+		case ".git", ".toolreg", ".gemini", ".claude", ".cursor", ".codex", ".opencode", ".husky", ".githooks", ".ssh", ".gnupg", ".devcontainer", ".direnv",
+			".qwen", ".continue", ".goose", ".augment", ".copilot", ".crush", ".amazonq", ".kiro", ".roo", ".cline", ".clinerules", ".trae", ".factory", ".junie", ".aider",
+			".bashrc.d", ".bash_completion.d", ".zshrc.d", ".profile.d", ".helix", ".theia", ".bsp", ".shadowenv.d":
 			return true
 		case ".vscode", ".zed", ".windsurf", ".idea":
 			// Tasks, servers and settings that these editors use.
@@ -40,19 +42,24 @@ func Guarded(rel string) bool {
 func guardedNames() []string {
 	return []string{
 		"toolreg.lock", ".mcp.json", "mcp.json", "opencode.json", "opencode.jsonc", ".devcontainer.json",
+		"crush.json", ".crush.json", ".aider.conf.yml", ".aider.model.settings.yml", ".goosehints", ".clinerules",
 		// git and what runs on commits
-		".gitmodules", ".gitconfig", ".gitattributes", ".hgrc", ".pre-commit-config.yaml", ".pre-commit-config.yml", ".overcommit.yml",
+		".gitmodules", ".gitconfig", ".gitattributes", ".hgrc", ".pre-commit-config.yaml", ".pre-commit-config.yml", ".overcommit.yml", "captainhook.json",
 		"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml",
 		"lefthook-local.yml", ".lefthook-local.yml", ".simple-git-hooks.json", ".simple-git-hooks.js", ".simple-git-hooks.cjs",
 		// shells and logins
 		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
 		".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", "config.fish", ".inputrc", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc",
 		".pam_environment", ".screenrc", ".tmux.conf", ".netrc", ".curlrc", ".wgetrc", ".psqlrc", ".mailcap",
+		".bash_completion", "tmux.conf", ".sqliterc", ".my.cnf", ".mylogin.cnf", ".mongorc.js", ".mongoshrc.js", ".lessfilter", ".lesskey", ".ripgreprc", ".ackrc", ".tigrc",
+		".muttrc", ".mailrc", ".procmailrc", ".fetchmailrc", ".forward", ".rhosts", ".nanorc", ".ansible.cfg",
 		// environments that programs load when they enter a folder
-		".envrc", ".direnvrc", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".tool-versions", ".rtx.toml",
+		".envrc", ".direnvrc", ".rvmrc", ".autoenv", ".autoenv.zsh", ".autoenv_leave.zsh", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".tool-versions", ".rtx.toml",
 		// package managers, editors, debuggers
 		".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", ".gemrc", ".bundle", ".vimrc", ".gvimrc", ".nvimrc", ".nvim.lua", ".exrc", ".emacs",
-		".dir-locals.el", ".gdbinit", ".lldbinit", ".irbrc", ".pryrc", ".pythonrc", ".pdbrc", ".bazelrc",
+		".dir-locals.el", ".dir-locals-2.el", ".gdbinit", ".lldbinit", ".irbrc", ".pryrc", ".pythonrc", ".pdbrc", ".bazelrc",
+		".lvimrc", ".ideavimrc", ".ghci", ".rprofile", ".renviron", ".pylintrc", ".rspec", ".octaverc", ".iex.exs", ".erlang", ".ocamlinit", ".guile", ".swiplrc",
+		".sbtrc", ".sbtopts", ".jvmopts", ".mavenrc", ".condarc", ".mocharc.js", ".mocharc.cjs", ".eslintrc.js", ".eslintrc.cjs", ".prettierrc.js", ".prettierrc.cjs",
 	}
 }
 
@@ -62,14 +69,66 @@ func guardedFolders() []string {
 		".config/fish", ".config/git", ".config/direnv", ".config/mise", ".config/toolreg", ".config/opencode", ".config/zed", ".config/code",
 		".config/autostart", ".config/autostart-scripts", ".config/plasma-workspace", ".config/systemd", ".config/environment.d", ".config/nvim",
 		".local/share/systemd", ".local/share/fish", ".local/share/applications", ".local/state/toolreg", "library/launchagents", "library/launchdaemons",
-		".mise", ".cargo/config.toml", ".cargo/config", ".yarn/releases", ".yarn/plugins", ".mvn", ".bundle", ".emacs.d", ".vim", ".codeium",
+		".mise", "mise/config.toml", "mise/config.local.toml", ".github/hooks", "_darcs/prefs", ".lsp/config.edn", ".cargo/config.toml", ".cargo/config", ".yarn/releases", ".yarn/plugins", ".mvn", ".bundle", ".emacs.d", ".vim", ".codeium",
+		".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".hg/hooks", ".svn/config", ".jj/config.toml", ".jj/workspace-config.toml", ".jj/repo/config.toml", ".sl/config",
+		".kube/config", ".docker/config.json", ".docker/cli-plugins", ".aws/config", ".aws/credentials", ".aws/cli/alias", ".gradle/init.gradle", ".gradle/init.gradle.kts",
+		".gradle/init.d", ".m2/settings.xml", ".m2/extensions.xml", ".local/bin", ".config/tmux", ".config/hg", ".config/jj", ".config/pip", ".pip", ".config/goose",
+		".config/crush", ".config/gh", ".config/git-hooks", ".config/zsh", ".config/bash", ".config/nushell", ".config/containers", ".ipython", ".jupyter", ".terraform.d", ".stack",
 	}
 }
 
-// leadsToGuarded reports whether a folder with this path, which is not guarded
+// NewHidden reports whether writing a path, relative to the folder dir, would create a
+// file or folder whose name begins with a dot and which is not known to be harmless. Many
+// programs run what such files say, more than [Guarded] knows.
+func NewHidden(dir, rel string) bool {
+	at := ""
+	for part := range strings.SplitSeq(filepath.ToSlash(path.Clean(rel)), "/") {
+		at = path.Join(at, part)
+		name := plainName(strings.ToLower(part))
+		if !strings.HasPrefix(name, ".") || strings.Trim(name, ".") == "" || slices.Contains(harmlessNames(), name) {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(at))); err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// harmlessNames returns the names of files and folders that begin with a dot and cause
+// nothing to run on this machine.
+func harmlessNames() []string {
+	return []string{
+		".gitignore", ".gitkeep", ".keep", ".mailmap", ".git-blame-ignore-revs", ".ignore", ".rgignore", ".fdignore", ".geminiignore", ".dockerignore", ".npmignore",
+		".eslintignore", ".prettierignore", ".stylelintignore", ".helmignore", ".gcloudignore", ".vercelignore", ".hgignore", ".editorconfig", ".clang-format",
+		".rustfmt.toml", ".nojekyll", ".nvmrc", ".node-version", ".python-version", ".ruby-version", ".env.example", ".env.sample", ".env.template",
+		".github", ".gitlab", ".gitlab-ci.yml", ".circleci", ".travis.yml", ".well-known", ".changeset",
+	}
+}
+
+// MayBeGuarded is a quick test before [Guarded]: almost all guarded paths have
+// a component that starts with a dot.
+func MayBeGuarded(e *Entry) bool {
+	if e.Path[0] == '.' || strings.Contains(e.Path, "/.") {
+		return true
+	}
+	for i := range len(e.Name) {
+		if e.Name[i] >= 0x80 {
+			return true
+		}
+	}
+	switch lower := strings.ToLower(e.Name); {
+	case strings.HasPrefix(lower, "lefthook"), strings.HasPrefix(lower, "opencode"), strings.HasPrefix(lower, "mise"), strings.HasPrefix(lower, "_darcs"), strings.HasPrefix(lower, "prefs"), strings.HasPrefix(lower, "captainhook"), strings.HasPrefix(lower, "mcp.json"),
+		strings.HasPrefix(lower, "toolreg.lock"), strings.HasPrefix(lower, "config."), strings.HasPrefix(lower, "launch"), strings.HasPrefix(lower, "crush.json"), strings.HasPrefix(lower, "tmux.conf"), strings.Contains(lower, ".code-workspace"):
+		return true
+	}
+	return false
+}
+
+// LeadsToGuarded reports whether a folder with this path, which is not guarded
 // itself, can contain guarded paths. A link with this name would make files of any
 // name guarded.
-func leadsToGuarded(rel string) bool {
+func LeadsToGuarded(rel string) bool {
 	name := plainName(strings.ToLower(path.Base(rel)))
 	switch name {
 	case ".vscode", ".zed", ".windsurf", ".idea":
@@ -79,6 +138,9 @@ func leadsToGuarded(rel string) bool {
 		return slices.Contains(strings.Split(path.Dir(folder), "/"), name)
 	})
 }
+
+// IsGit reports whether a file with this name would be git's folder of a repository.
+func IsGit(name string) bool { return len(name) >= 4 && plainName(strings.ToLower(name)) == ".git" }
 
 // plainName removes the parts of a name that some file systems ignore: trailing
 // dots and spaces, a stream suffix, and zero-width characters.
@@ -128,7 +190,7 @@ func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 		}
 		if below, ok := w.inRepository(rel, all); ok {
 			add(path.Join(".git", below))
-		} else if w.namedByGit(rel) {
+		} else if w.user.Uses(filepath.Join(w.real, filepath.FromSlash(rel)), w.real) {
 			add(path.Join(".git", "hooks", path.Base(rel)))
 		}
 	}

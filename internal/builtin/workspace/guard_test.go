@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -26,10 +27,63 @@ func TestGuarded(t *testing.T) {
 		".config/autostart/x.desktop": true, ".config/systemd/user/x.service": true, ".local/share/systemd/user/x.service": true,
 		"Library/LaunchAgents/x.plist": true, ".config/environment.d/x.conf": true, "lefthook.yml": true, ".cargo/config.toml": true,
 		"x.code-workspace": true, "config/fish/x": false, ".config/other": false, "ssh/config": false, "mise/x": false, ".cargo/bin": false,
+		".hg/hgrc": true, ".hg/store/x": false, ".jj/repo/config.toml": true, ".qwen/settings.json": true, ".continue/config.yaml": true, ".aider.conf.yml": true,
+		"crush.json": true, ".goose/config.yaml": true, ".augment/x": true, ".copilot/config.json": true, ".ghci": true, ".Rprofile": true, ".lvimrc": true,
+		".pylintrc": true, "sub/.pylintrc": true, ".bashrc.d/x": true, ".kube/config": true, ".docker/config.json": true, ".aws/config": true,
+		".gradle/init.gradle": true, ".gradle/caches/x": false, ".local/bin/ls": true, ".local/share/x": false, "tmux.conf": true, ".config/tmux/tmux.conf": true,
+		".github/hooks/x.json": true, "sub/.github/hooks/x.json": true, "mise/config.toml": true, "mise/README.md": false, "_darcs/prefs/defaults": true, "_darcs/inventory": false,
+		".helix/languages.toml": true, ".theia/tasks.json": true, ".bsp/x.json": true, ".shadowenv.d/x.lisp": true, ".dir-locals-2.el": true, ".rvmrc": true, ".autoenv.zsh": true,
+		".lsp/config.edn": true, ".lsp/x": false, "captainhook.json": true,
 		".": false, "...": false, "config": false, "hooks/pre-commit": false, ".vscode": false,
 	} {
 		if got := Guarded(path); got != want {
 			t.Errorf("Guarded(%q) = %v", path, got)
+		}
+	}
+}
+
+// Git's folder is found under all names that some file system takes for it.
+func TestIsGit(t *testing.T) {
+	for name, want := range map[string]bool{
+		".git": true, ".GIT": true, ".git.": true, ".git ": true, ".git::$INDEX_ALLOCATION": true, ".git\ufeff": true,
+		".gi\u200bt": true, ".gi\u200ft": true, ".gi\u202at": true, ".gi\u202et": true, ".gi\u2060t": true, ".gi\u206ft": true,
+		".gi\u200at": false, ".gi\u2010t": false, ".gi\u2029t": false, ".gi\u202ft": false, ".gi\u205ft": false, ".gi\u2070t": false,
+		"git": false, ".gi": false, "main.go": false, ".github": false,
+	} {
+		if got := IsGit(name); got != want {
+			t.Errorf("IsGit(%q) = %v", name, got)
+		}
+	}
+}
+
+func TestNewHidden(t *testing.T) {
+	dir := tooltest.Place(t, map[string]string{".known/a": "", ".knownrc": "", "sub/a": ""})
+	for path, want := range map[string]bool{
+		".newrc": true, "sub/.newrc": true, ".new/a/b": true, ".known/.new": true, "new/.rc": true, "./.newrc": true,
+		".known/b": false, ".knownrc": false, "a.txt": false, "sub/b": false, "..a": true, ".": false, "...": false,
+		".gitignore": false, "sub/.GITIGNORE": false, ".github/workflows/x.yml": false, ".github/.newrc": true, ".editorconfig": false, ".env.example": false, ".env": true,
+	} {
+		if got := NewHidden(dir, path); got != want {
+			t.Errorf("NewHidden(%q) = %v", path, got)
+		}
+	}
+}
+
+// Every guarded name is found when the workspace is scanned.
+func TestGuardedNamesAreScanned(t *testing.T) {
+	for _, name := range guardedNames() {
+		if !MayBeGuarded(&Entry{Path: "sub/" + name, Name: name}) {
+			t.Errorf("MayBeGuarded does not know %q", name)
+		}
+	}
+	for _, folder := range guardedFolders() {
+		if !MayBeGuarded(&Entry{Path: "sub/" + folder, Name: path.Base(folder)}) {
+			t.Errorf("MayBeGuarded does not know %q", folder)
+		}
+	}
+	for name, want := range map[string]bool{".envrc": true, "mcp\u200b.json": true, "main.go": false, "README": false} {
+		if got := MayBeGuarded(&Entry{Path: name, Name: name}); got != want {
+			t.Errorf("MayBeGuarded(%q) = %v", name, got)
 		}
 	}
 }

@@ -143,7 +143,7 @@ func trimSpaces(line string) string {
 // parseIgnoreLine parses one line as a rule. ok is false for comments, empty
 // lines and patterns that cannot match.
 func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
-	if line == "" || line[0] == '#' || strings.IndexByte(line, 0) >= 0 {
+	if line == "" || line[0] == '#' || strings.ContainsRune(line, 0) {
 		return r, false
 	}
 	if line[0] == '!' {
@@ -162,7 +162,7 @@ func parseIgnoreLine(line string) (r ignoreRule, ok bool) {
 		r.prefix = line
 		return r, true
 	}
-	if r.byName && wild == 0 && len(line) > 1 && !strings.ContainsAny(line[1:], `*?[\`) && line[0] == '*' {
+	if r.byName && len(line) > 1 && !strings.ContainsAny(line[1:], `*?[\`) && line[0] == '*' {
 		r.suffix = line[1:]
 		return r, true
 	}
@@ -193,10 +193,8 @@ func (g *IgnoreRules) Enter(dir *Folder, path string, names []DirEntry) *IgnoreR
 		if present&ignoreBit(name) == 0 {
 			continue
 		}
-		if rules := parseIgnore(readIgnore(dir, name)); len(rules) > 0 {
-			to := out.list(name)
-			*to = &ignoreList{base: path, rules: rules, next: *to}
-		}
+		to := out.list(name)
+		*to = &ignoreList{base: path, rules: parseIgnore(readIgnore(dir, name)), next: *to}
 	}
 	return out
 }

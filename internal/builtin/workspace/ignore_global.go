@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/git"
 )
 
 // rulesAbove returns the rules for the whole workspace: those of the user's
@@ -15,7 +16,7 @@ import (
 func (w *Dir) rulesAbove() *IgnoreRules {
 	out := &IgnoreRules{}
 	add := func(name, above, file string) {
-		if rules := parseIgnore(readOutside(file)); len(rules) > 0 {
+		if rules := parseIgnore(git.ReadFile(file)); len(rules) > 0 {
 			to := out.list(name)
 			*to = &ignoreList{above: above, rules: rules, next: *to}
 		}
@@ -25,7 +26,7 @@ func (w *Dir) rulesAbove() *IgnoreRules {
 	if top == "" {
 		return out
 	}
-	folders := gitFolders(top)
+	folders := git.Folders(top)
 	add(gitIgnore, above, filepath.Join(folders[len(folders)-1], "info", "exclude"))
 	for above != "" {
 		for _, name := range ignoreNames() {
@@ -43,18 +44,18 @@ func (w *Dir) rulesAbove() *IgnoreRules {
 // in the home directory does not apply to the projects below it, because it often
 // ignores everything.
 func (w *Dir) repository() (top, above string) {
-	home, _ := w.userFolders()
-	home = withoutLinks(home)
+	home, _ := w.user.Folders()
+	home = git.ResolveLinks(home)
 	for dir := w.real; dir == w.real || dir != home; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			rel, err := filepath.Rel(dir, w.real)
-			if err != nil || rel == "." {
+			if dir == w.real {
 				return dir, ""
 			}
+			rel, _ := filepath.Rel(dir, w.real) // both are absolute
 			return dir, filepath.ToSlash(rel)
 		}
 		if dir == filepath.Dir(dir) {
-			break
+			return "", ""
 		}
 	}
 	return "", ""
@@ -63,11 +64,11 @@ func (w *Dir) repository() (top, above string) {
 // globalExcludes returns the path of the user's own ignore file: git's
 // core.excludesFile, or git/ignore in the configuration folder.
 func (w *Dir) globalExcludes() (found string) {
-	home, config := w.userFolders()
-	for _, file := range slices.Backward(w.userConfigs()) {
-		for key, value := range configEntries(string(readOutside(file))) {
-			if key == "core.excludesfile" {
-				found = value
+	home, config := w.user.Folders()
+	for _, file := range slices.Backward(w.user.Configs()) {
+		for s := range git.Settings(string(git.ReadFile(file))) {
+			if s.Name == "core.excludesfile" {
+				found = s.Value
 			}
 		}
 		if found != "" {
@@ -75,21 +76,4 @@ func (w *Dir) globalExcludes() (found string) {
 		}
 	}
 	return filepath.Join(config, "git", "ignore")
-}
-
-// readOutside reads a file outside the workspace, such as the user's
-// configuration, by absolute path.
-func readOutside(path string) []byte {
-	if !filepath.IsAbs(path) {
-		return nil
-	}
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	return readAtMost(f, maxIgnoreFile)
 }

@@ -31,7 +31,7 @@ func (changeLock) acquire(ctx context.Context, root *os.Root) (release func(), e
 	defer cancel()
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			return func() { folder.Close() }, nil // closing releases the lock
 		}
 		timer := time.NewTimer(wait)

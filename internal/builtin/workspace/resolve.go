@@ -159,7 +159,7 @@ func (w *Dir) relative(name string) (string, error) {
 // links.
 func (w *Dir) Inside(abs string) (string, bool) {
 	for _, base := range []string{w.dir, w.real} {
-		if rel, err := filepath.Rel(base, abs); err == nil && filepath.IsLocal(rel) {
+		if rel, _ := filepath.Rel(base, abs); filepath.IsLocal(rel) { // with an error it is not
 			return filepath.ToSlash(rel), true
 		}
 	}

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -69,6 +70,23 @@ func TestResolve(t *testing.T) {
 			t.Errorf("resolve(%q) = %q, %v; want %q", tt.name, got, err, tt.want)
 		case tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)):
 			t.Errorf("resolve(%q) = %q, %v; want an error with %q", tt.name, got, err, tt.refused)
+		}
+	}
+}
+
+// A path may have as many bytes and links as Linux allows.
+func TestLongestPaths(t *testing.T) {
+	opts, dir := place(t, map[string]string{"40": ""})
+	for i := range 40 {
+		tooltest.Link(t, strconv.Itoa(i+1), filepath.Join(dir, strconv.Itoa(i)))
+	}
+	tooltest.Link(t, "0", filepath.Join(dir, "more"))
+	w := tooltest.Open(t, New(opts))
+	for name, want := range map[string]string{
+		"0": "", "more": "has a loop of links", strings.Repeat("a/", 2048): "", strings.Repeat("a/", 2048) + "a": "is longer than 4096 bytes",
+	} {
+		if _, err := w.resolve(name); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%.10s: %v, want %q", name, err, want)
 		}
 	}
 }

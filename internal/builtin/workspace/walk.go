@@ -59,8 +59,11 @@ func (w *Dir) Walk(ctx context.Context, opts WalkOptions) (*LeftOut, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opts.Failed == nil {
+		opts.Failed = func(string, error) bool { return false }
+	}
 	start, err := w.openStart(opts.Start)
-	if err != nil && opts.Failed != nil && opts.Failed(opts.Start, err) {
+	if err != nil && opts.Failed(opts.Start, err) {
 		start, err = w.openStart(opts.Start)
 	}
 	if err != nil {
@@ -125,7 +128,7 @@ func (w *walker) run(worker int, t task) {
 		w.eachOf(worker, t.batch)
 	case t.below != "":
 		dir, err := t.folder.dir.dir(t.below)
-		if err != nil && w.Failed != nil && w.Failed(Join(t.folder.path, t.below), err) {
+		if err != nil && w.Failed(Join(t.folder.path, t.below), err) {
 			dir, err = t.folder.dir.dir(t.below)
 		}
 		if err != nil {
@@ -146,9 +149,7 @@ func (w *walker) read(worker int, f *folder) {
 	entries, err := f.dir.Entries()
 	if err != nil {
 		w.unreadable.Add(1)
-		if w.Failed != nil {
-			w.Failed(cmp.Or(f.path, "."), err)
-		}
+		w.Failed(cmp.Or(f.path, "."), err)
 	}
 	if w.Respect {
 		f.rules = f.rules.Enter(f.dir, f.path, entries)
@@ -184,9 +185,7 @@ func (w *walker) read(worker int, f *folder) {
 		}
 		files = append(files, s)
 	}
-	if len(folders) > 0 {
-		w.push(folders...)
-	}
+	w.push(folders...)
 	w.visited.Add(int64(len(files)))
 	for len(files) > batchSize {
 		w.push(task{folder: f, batch: files[:batchSize:batchSize]})

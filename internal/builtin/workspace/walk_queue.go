@@ -48,11 +48,7 @@ func (w *walker) push(tasks ...task) {
 	w.mu.Lock()
 	w.tasks = append(w.tasks, tasks...)
 	w.mu.Unlock()
-	if len(tasks) > 1 {
-		w.more.Broadcast()
-	} else {
-		w.more.Signal()
-	}
+	w.more.Broadcast()
 }
 
 // pop waits for a task. It returns false if no work is left.
@@ -74,9 +70,9 @@ func (w *walker) pop() (task, bool) {
 func (w *walker) done() {
 	w.mu.Lock()
 	w.running--
-	last := w.running == 0 && len(w.tasks) == 0
+	idle := w.running == 0
 	w.mu.Unlock()
-	if last {
+	if idle {
 		w.more.Broadcast()
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
+	"github.com/toolreg/toolreg/internal/git"
 )
 
 // Dir is the directory tree that file tools may use. The methods take paths
@@ -26,9 +27,9 @@ import (
 // [Dir.Param] returns them; "." is the tree itself. It is opened on first use.
 // Dir is safe for concurrent use.
 type Dir struct {
-	dir              string   // absolute, as in the settings
-	protected        []string // absolute
-	home, configHome string   // where to look for global excludes
+	dir       string   // absolute, as in the settings
+	protected []string // absolute
+	user      git.User // where to look for global excludes
 
 	once sync.Once
 	root *os.Root
@@ -36,10 +37,6 @@ type Dir struct {
 	err  error
 
 	changing changeLock
-
-	sharing sync.Mutex
-	shared  *Dir // the git folder that a linked worktree shares with others; nil until used
-	ofGit   bool // this Dir is such a git folder
 }
 
 // Options define the workspace. All paths are absolute.
@@ -56,7 +53,7 @@ type Options struct {
 
 // New returns the workspace without opening anything.
 func New(opts Options) *Dir {
-	return &Dir{dir: opts.Dir, protected: opts.Protected, home: opts.Home, configHome: opts.ConfigHome}
+	return &Dir{dir: opts.Dir, protected: opts.Protected, user: git.User{Home: opts.Home, ConfigHome: opts.ConfigHome}}
 }
 
 // Path returns the path of the workspace with links resolved.
@@ -85,35 +82,13 @@ func (w *Dir) Root() (*os.Root, error) {
 	return w.root, w.err
 }
 
-// sharedWith returns the git folder that the workspace shares with other worktrees. It is
-// closed with the workspace.
-func (w *Dir) sharedWith(common string) *Dir {
-	w.sharing.Lock()
-	defer w.sharing.Unlock()
-	if w.shared != nil && w.shared.dir != common {
-		_ = w.shared.Close() // the workspace has become a worktree of another repository
-		w.shared = nil
-	}
-	if w.shared == nil {
-		w.shared = New(Options{Dir: common, Home: w.home, ConfigHome: w.configHome})
-		w.shared.ofGit = true
-	}
-	return w.shared
-}
-
 // Close releases the workspace; nothing can be opened after that.
 func (w *Dir) Close() error {
 	w.once.Do(func() { w.err = os.ErrClosed })
-	w.sharing.Lock()
-	defer w.sharing.Unlock()
-	var err error
-	if w.shared != nil {
-		err = w.shared.Close()
-	}
 	if w.root == nil {
-		return err
+		return nil
 	}
-	return errors.Join(err, w.root.Close())
+	return w.root.Close()
 }
 
 // ErrKind reports that a path is neither a regular file nor a directory.
@@ -167,7 +142,7 @@ func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	} else if !isUsable(info.Mode()) && info.Mode()&fs.ModeSymlink == 0 {
 		return nil, nil, ErrKind
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|openNonblock, 0)
+	f, err := root.OpenFile(name, os.O_RDONLY|git.OpenNonblock, 0)
 	if err != nil {
 		return nil, nil, Cause(err)
 	}

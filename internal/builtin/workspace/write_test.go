@@ -79,6 +79,21 @@ func TestWriteFile(t *testing.T) {
 	noTemporaries(t, dir)
 }
 
+// A mode that is given replaces that of the file.
+func TestWriteFileWithMode(t *testing.T) {
+	opts, dir := place(t, map[string]string{"old": "old"})
+	w := tooltest.Open(t, New(opts))
+	for _, name := range []string{"old", "new"} {
+		if err := w.WriteFile(name, []byte("new"), 0o751); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o751 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	noTemporaries(t, dir)
+}
+
 func TestWriteFileRefuses(t *testing.T) {
 	opts, dir := place(t, map[string]string{"file": "old", "read-only": "old", "sub/x": "x"})
 	if err := os.Chmod(filepath.Join(dir, "read-only"), 0o444); err != nil {

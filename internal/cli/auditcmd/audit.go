@@ -204,12 +204,16 @@ func (p *printer) print(entries []audit.Entry) error {
 		return nil
 	}
 	t := ui.Table{Header: []string{"TIME", "TOOL", "SOURCE", "DECISION", "RULE", "OUTCOME", "CODE", "MS", "PARAMS", "RESULT"},
-		Spare: []string{"RESULT", "PARAMS", "SOURCE", "CODE", "MS", "DECISION", "RULE"}}
+		Spare: []string{"RESULT", "PARAMS", "SOURCE", "CODE", "MS", "DECISION", "RULE", "TIME"}}
+	format := time.DateTime
+	if e.IO.Width() < 60 {
+		format = "01-02 15:04"
+	}
 	for i := range entries {
 		entry := &entries[i]
 		when := entry.Time.Format(time.RFC3339Nano)
 		if e.IO.OutTTY {
-			when = entry.Time.Local().Format(time.DateTime)
+			when = entry.Time.Local().Format(format)
 		}
 		t.Add(when, entry.Tool, entry.Source, entry.Decision, entry.Rule, string(entry.Outcome), entry.Code,
 			strconv.FormatFloat(entry.DurationMs, 'f', -1, 64), strconv.Itoa(entry.ParamsBytes), strconv.FormatInt(entry.ResultBytes, 10))

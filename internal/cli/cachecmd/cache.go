@@ -36,10 +36,22 @@ pages are cached.
 In a pipe each is one line: kind, source, number of files, bytes and the time of
 the list, separated by tabs. Exit codes: 0, 1, 2.`,
 		Example: "  toolreg cache list --json"},
-		&cobra.Command{Use: "clear", Short: "Clear all caches", Args: cli.NoArgs,
-			Long:    "Remove every cached tool list, result and page.\n\nExit codes: 0, 1, 2.",
-			Example: "  toolreg cache clear",
-			RunE:    func(*cobra.Command, []string) error { return runClear(e) }})
+		clearCommand(e))
+	return cmd
+}
+
+func clearCommand(e *cli.Env) *cobra.Command {
+	names := false
+	cmd := &cobra.Command{Use: "clear", Short: "Clear all caches", Args: cli.NoArgs,
+		Long: `Remove every cached tool list, result and page.
+
+With --names also forget, for this project, which server each plain name of a tool
+belongs to. The next run gives the names to the servers in the order of the settings.
+
+Exit codes: 0, 1, 2.`,
+		Example: "  toolreg cache clear\n  toolreg cache clear --names",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runClear(cmd.Context(), e, names) }}
+	cmd.Flags().BoolVar(&names, "names", false, "also forget which server each name of a tool belongs to in this project")
 	return cmd
 }
 
@@ -58,7 +70,7 @@ func runList(ctx context.Context, e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	listings, err := s.CachedListings()
+	listings, err := s.Records.List()
 	if err != nil {
 		return err
 	}
@@ -111,10 +123,24 @@ type cleared struct {
 	Listings int `json:"listings"`
 	Results  int `json:"results"`
 	Pages    int `json:"pages"`
+	Names    int `json:"names,omitempty"`
 }
 
-func runClear(e *cli.Env) error {
+func runClear(ctx context.Context, e *cli.Env, names bool) error {
 	var c cleared
+	if names {
+		set, err := e.Config.Settings(ctx)
+		if err != nil {
+			return err
+		}
+		record, err := engine.OpenNames(set, e.Config.Folders)
+		if err != nil {
+			return err
+		}
+		if c.Names, err = record.Forget(ctx); err != nil {
+			return err
+		}
+	}
 	for _, kind := range []struct {
 		folder string
 		count  *int
@@ -131,5 +157,8 @@ func runClear(e *cli.Env) error {
 		return e.IO.PrintJSON(map[string]cleared{"cleared": c})
 	}
 	e.IO.Notef("removed from the cache: %s, %s, %s", cli.Counted(c.Listings, "listing"), cli.Counted(c.Results, "result"), cli.Counted(c.Pages, "page"))
+	if names {
+		e.IO.Notef("forgot to which server %s of tools belonged", cli.Counted(c.Names, "name"))
+	}
 	return nil
 }

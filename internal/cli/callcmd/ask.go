@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/form"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -34,6 +35,7 @@ func ask(ctx context.Context, e *cli.Env, f engine.Found, params json.RawMessage
 	if err != nil {
 		return params, "", nil
 	}
+	describeNested(ctx, &f.Tool.Definition, needed, more)
 	defer tty.Close()
 	lineOf := func(filled *ui.Filled) string { return commandLine(e, f.Tool, params, filled) }
 	filled, err := tty.AskParams(ctx, ui.ParamsForm{
@@ -49,6 +51,43 @@ func ask(ctx context.Context, e *cli.Env, f engine.Found, params json.RawMessage
 		return nil, "", err
 	}
 	return merged(params, filled), lineOf(filled), nil
+}
+
+// describeNested describes what is in the fields that are typed as JSON.
+func describeNested(ctx context.Context, def *registry.Definition, forms ...*form.Form) {
+	params := args.WithoutInvalidExamples(ctx, def, args.Describe(def))
+	for _, asked := range forms {
+		for i := range asked.Fields {
+			field := &asked.Fields[i]
+			if field.Kind != form.JSON {
+				continue
+			}
+			for _, p := range params {
+				switch {
+				case p.Name == field.Name:
+					if doc, err := args.Parse(p.Example, args.Options{Schema: def.InputSchema}); err == nil {
+						field.Example = string(jsonx.Get(doc, p.Name))
+					}
+				case strings.HasPrefix(p.Name, field.Name+".") || strings.HasPrefix(p.Name, field.Name+"[]."):
+					field.Nested = append(field.Nested, nestedLine(p))
+				}
+			}
+		}
+	}
+}
+
+// nestedLine describes a nested param in a line.
+func nestedLine(p args.Param) string {
+	line := p.Name + "  " + p.Type
+	if p.Required {
+		line += ", required"
+	}
+	for _, more := range []string{p.Allowed, text.FirstSentence(p.Description)} {
+		if more != "" {
+			line += "; " + more
+		}
+	}
+	return line
 }
 
 // lacksOnly reports whether the only mistake in params is that required ones

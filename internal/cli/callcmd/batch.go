@@ -43,7 +43,7 @@ type batchHead struct {
 // batchResult is a line of output for a call that was made.
 type batchResult struct {
 	batchHead
-	callDocument
+	Document
 }
 
 // batchError is a line of output for a call that could not be made.
@@ -61,7 +61,7 @@ func runBatch(ctx context.Context, e *cli.Env, t *tracer, parallel int, preset s
 	if err != nil {
 		return err
 	}
-	b := &batch{env: e, session: s, trace: t}
+	b := &batch{engine: e.Engine, ios: e.IO, session: s, trace: t}
 	slots := make(chan struct{}, parallel)
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -86,7 +86,8 @@ func runBatch(ctx context.Context, e *cli.Env, t *tracer, parallel int, preset s
 
 // batch runs the calls of one session and prints their outcomes.
 type batch struct {
-	env     *cli.Env
+	engine  *cli.Engine
+	ios     *cli.IO
 	session *engine.Session
 	trace   *tracer
 	mu      sync.Mutex
@@ -118,9 +119,9 @@ func (b *batch) prepare(ctx context.Context, l inputLine) batchCall {
 		line.Params = nil
 	}
 	c := batchCall{head: batchHead{ID: line.ID, Name: line.Name}, tool: line.Name, params: line.Params}
-	c.found, c.err = b.env.Engine.Find(ctx, b.session, line.Name, engine.Query{Call: true, Reach: true}, false)
+	c.found, c.err = b.engine.Find(ctx, b.session, line.Name, engine.Query{Call: true, Reach: true}, false)
 	if c.err == nil {
-		c.found, c.tool, c.params, c.err = b.session.Resolve(ctx, c.found, line.Name, line.Params)
+		c.found, c.tool, c.params, c.err = b.session.Calls.Resolve(ctx, c.found, line.Name, line.Params)
 	}
 	return c
 }
@@ -133,12 +134,13 @@ func (b *batch) run(ctx context.Context, c batchCall) {
 	var result registry.Result
 	start, err := time.Now(), c.err
 	if err == nil {
-		result, err = b.session.CallJSON(ctx, c.found, c.tool, c.params)
+		result, err = b.session.Calls.CallJSON(ctx, c.found, registry.Call{Tool: c.tool, Params: c.params})
+		result = b.session.Calls.Answer(ctx, c.found.Tool, result)
 	}
 	if err != nil && context.Cause(ctx) != nil && result.ErrorCategory != registry.ErrorCancellation {
 		return // the whole batch was canceled before this call ran
 	}
-	b.trace.call(ctx, cmp.Or(c.tool, fmt.Sprintf("line %d", c.head.Line)), c.found, c.params, result, err, time.Since(start))
+	b.trace.call(ctx, Made{Name: cmp.Or(c.tool, fmt.Sprintf("line %d", c.head.Line)), Found: c.found, Params: c.params, Result: result, Err: err, Took: time.Since(start)})
 	b.print(ctx, c, result, err)
 }
 
@@ -147,11 +149,11 @@ func (b *batch) print(ctx context.Context, c batchCall, r registry.Result, err e
 	if err != nil {
 		line = batchError{c.head, cli.NewErrorBody(ctx, err)}
 	} else {
-		line = batchResult{c.head, newCallDocument(c.found.Tool, r)}
+		line = batchResult{c.head, NewDocument(c.found.Tool, r)}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.env.IO.PrintLine(line); err != nil && b.failed == nil {
+	if err := b.ios.PrintLine(line); err != nil && b.failed == nil {
 		b.failed = err
 	}
 }

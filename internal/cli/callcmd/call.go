@@ -53,6 +53,9 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 			if o.stdin.wanted() {
 				return o.stdin.check(cmd, argv)
 			}
+			if o.stdin.selection.Narrows() {
+				return &cli.UsageError{Err: errors.New("--source, --server, --plugin, --category, --tag and --optional need --format"), Hint: "they are those of toolreg schema, whose declarations the model got"}
+			}
 			if o.stdin.trace {
 				return &cli.UsageError{Err: errors.New("--trace needs --format or --batch"), Hint: "see toolreg call --help"}
 			}
@@ -74,6 +77,7 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 	o.ParamsOptions.Flags(cmd)
 	cli.PresetFlag(cmd, &o.preset)
 	o.stdin.flags(cmd)
+	o.stdin.selection.FilterFlags(e, cmd)
 	f.BoolVar(&o.raw, "raw", false, "write a text or binary result byte for byte (not to a terminal)")
 	f.BoolVar(&o.stream, "stream", false, "print output as it arrives; with --json one event per line")
 	f.StringVar(&o.images, "images", "", "show images on a terminal with this `protocol`: auto, kitty, iterm2, never")
@@ -117,9 +121,9 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 	}
 	params, err := e.Config.Params(ctx, &o.ParamsOptions, f.Tool, argv)
 	if err != nil {
-		return s.RefusedParams(ctx, f.Tool, err)
+		return s.Calls.Refused(ctx, f.Tool, err)
 	}
-	if f, name, params, err = s.Resolve(ctx, f, name, params); err != nil {
+	if f, name, params, err = s.Calls.Resolve(ctx, f, name, params); err != nil {
 		return err
 	}
 	params, line, err := ask(ctx, e, f, params, o.optional)
@@ -131,11 +135,11 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 			return &cli.UsageError{Err: fmt.Errorf("--output: %w", err), Hint: "name a folder that can be created"}
 		}
 	}
-	images, err := imageProtocol(e.Config, o.images, s.Settings().Images)
+	images, err := imageProtocol(e.Config, o.images, s.Settings.Images)
 	if err != nil {
 		return err
 	}
-	p := &printer{env: e, raw: o.raw, outputDir: o.outputDir, images: images}
+	p := &printer{ios: e.IO, person: e.Person, raw: o.raw, outputDir: o.outputDir, images: images}
 	show, hide := e.IO.Screen.Progress(f.Tool.Name)
 	request := registry.Call{Tool: name, Params: params, Progress: show, Last: o.only}
 	print := p.print
@@ -143,7 +147,7 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 		live := &stream{printer: p, showMedia: func(c registry.Content) error { return p.showMedia(ctx, c) }}
 		request.Emit, request.Progress, print = live.emit, live.progress(show), live.finish
 	}
-	result, err := s.Call(ctx, f, request)
+	result, err := s.Calls.Call(ctx, f, request)
 	hide()
 	if line != "" {
 		defer e.IO.Note("To repeat this call:\n  " + line + "\n") // below the result
@@ -160,4 +164,29 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 		}
 	}
 	return exec.ResultError(result, err)
+}
+
+// help shows the help of the named tool, or that of the command if none is
+// named.
+func help(e *cli.Env, o *options) func(*cobra.Command, []string) {
+	return e.Help(func(cmd *cobra.Command) error {
+		named := cmd.Flags().Args()
+		if len(named) == 0 || o.stdin.wanted() {
+			return cli.ErrOwnHelp
+		}
+		s, err := e.Engine.Session(cmd.Context(), cli.SessionOptions{Options: engine.Options{Preset: o.preset}})
+		if err != nil {
+			return err
+		}
+		f, err := e.Engine.Find(cmd.Context(), s, named[0], engine.Query{Reach: true}, false)
+		if err != nil {
+			return err
+		}
+		e.IO.Page()
+		page := &cli.Page{Width: e.IO.WrapWidth(), Color: e.IO.Color(e.IO.OutTTY)}
+		if err := ShowHelp(cmd.Context(), page, s, f.Registry, f.Tool); err != nil {
+			return err
+		}
+		return e.IO.Out.WriteStyled(page.String())
+	})
 }

@@ -16,19 +16,28 @@ import (
 	"github.com/toolreg/toolreg/internal/ui/picture"
 )
 
+// printer prints the result of one call.
+type printer struct {
+	ios       *cli.IO
+	person    *cli.Person
+	raw       bool
+	outputDir string // folder in which parts with bytes are saved; "" means not to save them
+	images    picture.Protocol
+	streamed  bool // the output was streamed, so the result is not printed
+}
+
 // show prints a result for a person: its display, or its parts if one of them is not
 // text.
 func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result) error {
-	e := p.env
-	color, isMarkdown := e.IO.Color(e.IO.OutTTY), t.OutputMarkdown && !r.IsError && !r.Display.Plain
+	color, isMarkdown := p.ios.Color(p.ios.OutTTY), t.OutputMarkdown && !r.IsError && !r.Display.Plain
 	d := r.Display
 	switch {
-	case d.Diff != nil && r.Summary != "" && e.Person.Approved(d.Diff.FileDiff):
+	case d.Diff != nil && r.Summary != "" && p.person.Approved(d.Diff.FileDiff):
 		return p.text(ui.Line(r.Summary))
 	case d.Diff != nil:
 		return p.text(rows(ui.Diff(ui.Visible(d.Diff.FileDiff)), color))
 	case d.Todos != nil:
-		return p.text(rows(checklist(d.Todos, e.IO.Width()), color))
+		return p.text(rows(checklist(d.Todos, p.ios.Width()), color))
 	case !hasMedia(r.Content):
 		text := d.Text
 		if text == "" {
@@ -57,21 +66,20 @@ func (p *printer) show(ctx context.Context, t *registry.Tool, r registry.Result)
 
 // showsLive reports whether a person sees the output of a tool while it runs.
 func (p *printer) showsLive(t *registry.Tool) bool {
-	return p.env.IO.OutTTY && !p.env.IO.JSON && p.outputDir == "" && t.CanUpdateOutput
+	return p.ios.OutTTY && !p.ios.JSON && p.outputDir == "" && t.CanUpdateOutput
 }
 
 // markFailure prints on a terminal that the tool failed, below its output,
 // because output alone often does not show that.
 func (p *printer) markFailure(t *registry.Tool, r registry.Result) {
-	e := p.env
-	if !r.IsError || r.ErrorCategory == registry.ErrorCancellation || !e.IO.ErrTTY || e.IO.JSON || e.IO.Quiet {
+	if !r.IsError || r.ErrorCategory == registry.ErrorCancellation || !p.ios.ErrTTY || p.ios.JSON || p.ios.Quiet {
 		return
 	}
 	text := " " + ui.Line(t.Name) + " failed"
 	if r.Summary != "" && !strings.HasPrefix(r.Summary, t.ServerTool+" failed with ") && (p.streamed || !strings.Contains(cli.ResultText(r), r.Summary)) {
 		text += ": " + ui.Line(r.Summary)
 	}
-	e.IO.NoteSpans(ui.Span{Text: "✗" + text, Style: ui.Red})
+	p.ios.NoteSpans(ui.Span{Text: "✗" + text, Style: ui.Red})
 }
 
 // withoutNotice removes from a result the text about the error that ended the call,
@@ -100,12 +108,12 @@ func withoutNotice(r registry.Result, err error) registry.Result {
 
 // text writes text that is safe to show and ends its last line.
 func (p *printer) text(text string) error {
-	return p.env.IO.Out.WriteStyled(cli.EndLine(text))
+	return p.ios.Out.WriteStyled(cli.EndLine(text))
 }
 
 func (p *printer) prose(text string, isMarkdown, color bool) string {
 	if isMarkdown {
-		return markdown.Render(text, markdown.Options{Width: p.env.IO.Width(), Color: color})
+		return markdown.Render(text, markdown.Options{Width: p.ios.Width(), Color: color})
 	}
 	return ui.Visible(text)
 }
@@ -160,7 +168,7 @@ func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 		name += " " + c.URI
 	}
 	name = fmt.Sprintf("[%s %s, %d x %d pixels, %d bytes; --output DIR saves it]", name, info.MIMEType, info.Width, info.Height, len(c.Data))
-	if err := p.text(ui.Line(name)); err != nil || !p.env.IO.OutTTY || p.images == picture.None {
+	if err := p.text(ui.Line(name)); err != nil || !p.ios.OutTTY || p.images == picture.None {
 		return err
 	}
 	var b strings.Builder
@@ -170,14 +178,14 @@ func (p *printer) showMedia(ctx context.Context, c registry.Content) error {
 		}
 		return p.text("[it cannot be shown: " + ui.Line(err.Error()) + "]")
 	}
-	_, err = io.WriteString(p.env.IO.Out.Unescaped(), b.String()) // all escape sequences come from package picture
+	_, err = io.WriteString(p.ios.Out.Unescaped(), b.String()) // all escape sequences come from package picture
 	return err
 }
 
 // screen describes the terminal on stdout.
 func (p *printer) screen() picture.Screen {
-	s := picture.Screen{Columns: p.env.IO.Width()}
-	if f, ok := p.env.IO.Stdout().(*os.File); ok {
+	s := picture.Screen{Columns: p.ios.Width()}
+	if f, ok := p.ios.Stdout().(*os.File); ok {
 		_, s.Rows = ui.SizeOf(f)()
 		s.Width, s.Height = ui.Pixels(f)
 	}

@@ -18,35 +18,10 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// help shows the help of the named tool, or that of the command if none is
-// named.
-func help(e *cli.Env, o *options) func(*cobra.Command, []string) {
-	return e.Help(func(cmd *cobra.Command) error {
-		named := cmd.Flags().Args()
-		if len(named) == 0 || o.stdin.wanted() {
-			return cli.ErrOwnHelp
-		}
-		s, err := e.Engine.Session(cmd.Context(), cli.SessionOptions{Options: engine.Options{Preset: o.preset}})
-		if err != nil {
-			return err
-		}
-		f, err := e.Engine.Find(cmd.Context(), s, named[0], engine.Query{Reach: true}, false)
-		if err != nil {
-			return err
-		}
-		e.IO.Page()
-		page := &cli.Page{Width: e.IO.WrapWidth(), Color: e.IO.Color(e.IO.OutTTY)}
-		if err := ShowHelp(cmd.Context(), page, s, f.Registry, f.Tool); err != nil {
-			return err
-		}
-		return e.IO.Out.WriteStyled(page.String())
-	})
-}
-
 // ShowHelp shows how to call a tool: as a command, with a table of its params,
 // and whether the call needs confirmation.
 func ShowHelp(ctx context.Context, page *cli.Page, s *engine.Session, reg *registry.Registry, t *registry.Tool) error {
-	decider, err := s.Policy(reg)
+	decider, err := s.Calls.Policy(reg)
 	if err != nil {
 		return err
 	}
@@ -61,7 +36,7 @@ func ShowHelp(ctx context.Context, page *cli.Page, s *engine.Session, reg *regis
 		page.Title("description")
 		page.Block(d)
 	}
-	page.Params(t)
+	page.Params(ctx, t)
 	page.Examples(t, callAs)
 	return nil
 }
@@ -72,6 +47,9 @@ func usage(callAs string, t *registry.Tool) string {
 	params := args.Describe(&t.Definition)
 	optional, asJSON := false, false
 	for _, p := range params {
+		if p.Element {
+			continue
+		}
 		if strings.HasPrefix(p.Name, "-") { // it would be read as a flag
 			asJSON = asJSON || p.Required
 		} else if !p.Required {

@@ -9,11 +9,10 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/ui/picture"
 )
 
-// callDocument is the JSON of one call.
-type callDocument struct {
+// Document is the JSON of one call.
+type Document struct {
 	Tool          string                 `json:"tool"`                        // registered name
 	OK            bool                   `json:"ok"`                          // the tool reported no error
 	IsError       bool                   `json:"isError,omitempty"`           // the tool reported an error
@@ -25,16 +24,17 @@ type callDocument struct {
 	Meta          json.RawMessage        `json:"_meta,omitempty"`             // metadata of an MCP server, as sent
 	Locations     []registry.Location    `json:"locations,omitempty"`         // files that the call read or changed
 	DurationMs    int64                  `json:"durationMs"`
-	Truncated     bool                   `json:"truncated,omitempty"` // the result was cut (limits.output)
+	Truncated     bool                   `json:"truncated,omitempty"` // the result was cut (limits.output, limits.answer)
 	Cached        bool                   `json:"cached,omitempty"`    // the result comes from the cache (toolOptions)
 	Confined      bool                   `json:"confined,omitempty"`  // the program ran in the sandbox
 	Attempts      int                    `json:"attempts,omitempty"`  // number of attempts, if more than one
 }
 
-func newCallDocument(t *registry.Tool, r registry.Result) callDocument {
-	d := callDocument{
+// NewDocument returns the JSON of a result.
+func NewDocument(t *registry.Tool, r registry.Result) Document {
+	d := Document{
 		Tool: t.Name, OK: !r.IsError, IsError: r.IsError, ErrorCategory: r.ErrorCategory, Summary: r.Summary,
-		LLMContent: llmContent(r.Content), Structured: r.Structured, Meta: r.Meta, Locations: r.Locations,
+		LLMContent: Content(r.Content), Structured: r.Structured, Meta: r.Meta, Locations: r.Locations,
 		DurationMs: r.Duration.Milliseconds(), Truncated: r.Truncated, Cached: r.Cached, Confined: r.Confined, Attempts: r.Attempts,
 	}
 	if display := displayOf(&r); !display.IsZero() {
@@ -52,9 +52,9 @@ func displayOf(r *registry.Result) registry.Display {
 	return registry.Display{Text: cmp.Or(r.Text(), r.Summary)}
 }
 
-// llmContent returns a string if the only part is plain text, and the parts
+// Content returns a string if the only part is plain text, and the parts
 // otherwise.
-func llmContent(parts []registry.Content) any {
+func Content(parts []registry.Content) any {
 	if len(parts) == 0 {
 		return ""
 	}
@@ -62,15 +62,6 @@ func llmContent(parts []registry.Content) any {
 		return c.Text
 	}
 	return parts
-}
-
-// printer prints the result of one call.
-type printer struct {
-	env       *cli.Env
-	raw       bool
-	outputDir string // folder in which parts with bytes are saved; "" means not to save them
-	images    picture.Protocol
-	streamed  bool // the output was streamed, so the result is not printed
 }
 
 func (p *printer) print(ctx context.Context, t *registry.Tool, r registry.Result) error {
@@ -83,17 +74,16 @@ func (p *printer) print(ctx context.Context, t *registry.Tool, r registry.Result
 }
 
 func (p *printer) write(ctx context.Context, t *registry.Tool, r registry.Result, saved int) error {
-	e := p.env
 	switch {
-	case e.IO.JSON:
-		return e.IO.PrintJSON(newCallDocument(t, r))
+	case p.ios.JSON:
+		return p.ios.PrintJSON(NewDocument(t, r))
 	case p.raw:
-		return cli.WriteRaw(e.IO.Results(), r.Content)
-	case saved == 0 && (e.IO.OutTTY || e.IO.Color(false)):
+		return cli.WriteRaw(p.ios.Results(), r.Content)
+	case saved == 0 && (p.ios.OutTTY || p.ios.Color(false)):
 		return p.show(ctx, t, r)
-	case e.IO.OutTTY:
-		_, err := io.WriteString(e.IO.Out, cli.ResultText(r))
+	case p.ios.OutTTY:
+		_, err := io.WriteString(p.ios.Out, cli.ResultText(r))
 		return err
 	}
-	return cli.WriteResult(e.IO.Results(), r)
+	return cli.WriteResult(p.ios.Results(), r)
 }

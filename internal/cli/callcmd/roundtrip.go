@@ -21,16 +21,17 @@ import (
 const maxTogether = 8
 
 const dialogueHelp = `With --format, stdin is a model's response: the whole response of the API, the
-message in it, or only the list of calls. Every tool call in it is run, concurrently
-if all of them only read, and the messages to append to the conversation are printed,
-one per line, or nothing if no tool was called. A call that fails is answered with
+message in it, only the list of calls, or the stream of events as it was received.
+Every tool call in it is run, concurrently if all of them only read, and the messages
+to append to the conversation are printed, one per line, or nothing if no tool was
+called. A call that fails is answered with
 an error that the model can act on, and the exit code is 0. Calls of the tools that
 schema --defer declares (search_tools, describe_tools, call_tool) are answered too.
 Formats: openai, openai-responses, anthropic, bedrock, mistral, gemini, mcp.
 `
 
 // runRoundTrip answers the tool calls in a model's response.
-func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset string) error {
+func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset string, selection *cli.Selection) error {
 	format, err := provider.LookupCallFormat(formatName)
 	if err != nil {
 		return &cli.UsageError{Err: err}
@@ -38,7 +39,7 @@ func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset
 	if e.IO.InTTY {
 		return &cli.UsageError{Err: errors.New("call --format reads a model's response from stdin, which is a terminal"), Hint: "toolreg call --format " + format.Name + " < response.json"}
 	}
-	data, err := e.IO.ReadStdin()
+	data, err := e.IO.ReadStdin("a response", provider.MaxResponseBytes)
 	if err != nil {
 		return err
 	}
@@ -53,12 +54,15 @@ func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset
 	if err != nil {
 		return err
 	}
-	r := &roundTrip{env: e, session: s, trace: t, format: format.Name}
-	answers, err := r.answer(ctx, turn.Calls)
-	if err != nil && !r.ran.Load() {
-		return err
+	d := &Dialogue{Session: s, Format: format, Declared: selection.Matches, Diagnose: e.IO.Diagnose,
+		Find: func(ctx context.Context, name string, q engine.Query) (engine.Found, error) {
+			return e.Engine.Find(ctx, s, name, q, false)
+		}}
+	if t != nil {
+		d.Made = t.call
 	}
-	for _, message := range turn.Reply(answers) { // print the answers of calls that ran even if an error stopped the others
+	messages, err := d.Answer(ctx, turn)
+	for _, message := range messages { // print the answers of calls that ran even if an error stopped the others
 		if printErr := e.IO.PrintLine(message); printErr != nil {
 			return cmp.Or(err, printErr)
 		}
@@ -66,13 +70,59 @@ func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset
 	return err
 }
 
-// roundTrip answers the calls of one response.
+// Dialogue answers responses of a model. The first five fields are required.
+type Dialogue struct {
+	Session  *engine.Session
+	Format   provider.Format
+	Declared func(*registry.Tool) bool // whether a tool was declared to the model
+	Find     func(context.Context, string, engine.Query) (engine.Found, error)
+	Diagnose func([]registry.Diagnostic)
+	// Parallel runs all calls of a response concurrently.
+	Parallel bool
+	// Line is the place of the response among others that are answered at the same time.
+	// nil: there are no others.
+	Line Line
+	// Begin returns the context and the request of a call, given its index in the response,
+	// before it is made. May be nil.
+	Begin func(context.Context, int, registry.Call) (context.Context, registry.Call)
+	// Made receives each call that was answered. May be nil.
+	Made func(context.Context, Made)
+}
+
+// Line orders the calls of several responses that run at once.
+type Line interface {
+	// Wait waits until it is the turn of this response.
+	Wait(context.Context) error
+	// Leave lets the next response have its turn.
+	Leave()
+}
+
+// Made is a call that was answered.
+type Made struct {
+	Index  int    // in the response, or in a batch
+	Name   string // as the caller wrote it
+	Found  engine.Found
+	Params json.RawMessage // as the caller wrote them
+	Result registry.Result // as the model reads it
+	Err    error
+	Took   time.Duration
+}
+
+// roundTrip is the answering of one response.
 type roundTrip struct {
-	env     *cli.Env
-	session *engine.Session
-	trace   *tracer
-	format  string
-	ran     atomic.Bool // whether a call has started
+	*Dialogue
+	ran atomic.Bool // whether a call has started
+}
+
+// Answer runs the calls of a response and returns the messages that answer it. If ctx ends
+// after the first call was made, the messages say which calls were not.
+func (d *Dialogue) Answer(ctx context.Context, turn *provider.Turn) ([]any, error) {
+	r := &roundTrip{Dialogue: d}
+	answers, err := r.answer(ctx, turn.Calls)
+	if err != nil && !r.ran.Load() {
+		return nil, err
+	}
+	return turn.Reply(answers), err
 }
 
 // planned is a call to run.
@@ -88,14 +138,15 @@ type planned struct {
 func (r *roundTrip) answer(ctx context.Context, calls []provider.Call) ([]provider.Answer, error) {
 	answers := make([]provider.Answer, len(calls))
 	var plan []planned
-	together := maxTogether
+	reads := true
 	for i, c := range calls {
 		if c.Fault != "" {
 			answers[i] = provider.ErrorAnswer(c.Fault)
+			r.made(ctx, Made{Index: i, Name: c.Name, Params: c.Params, Err: errors.New(c.Fault)})
 			continue
 		}
 		if c.Search {
-			answers[i] = r.search(ctx, c)
+			answers[i] = r.search(ctx, i, c)
 			continue
 		}
 		p, err := r.find(ctx, c)
@@ -104,16 +155,19 @@ func (r *roundTrip) answer(ctx context.Context, calls []provider.Call) ([]provid
 		}
 		if err != nil {
 			answers[i] = r.notFound(ctx, p.Registry, err)
-			r.trace.call(ctx, p.name, p.Found, p.params, registry.Result{}, err, 0)
+			r.made(ctx, Made{Index: i, Name: p.name, Found: p.Found, Params: p.params, Err: err})
 			continue
 		}
-		if p.Tool.Category != registry.CategoryRead {
-			together = 1
-		}
+		reads = reads && p.Tool.Category == registry.CategoryRead
 		p.index = i
 		plan = append(plan, p)
 	}
-	slots := make(chan struct{}, together)
+	slots := make(chan struct{}, maxTogether)
+	if !reads && !r.Parallel {
+		slots = make(chan struct{}, 1)
+	} else if r.Line != nil {
+		r.Line.Leave()
+	}
 	var running sync.WaitGroup
 	for _, p := range plan {
 		slots <- struct{}{}
@@ -129,36 +183,60 @@ func (r *roundTrip) answer(ctx context.Context, calls []provider.Call) ([]provid
 	return answers, nil
 }
 
+func (r *roundTrip) made(ctx context.Context, m Made) {
+	if r.Made != nil {
+		r.Made(ctx, m)
+	}
+}
+
 // find finds the tool to call; for call_tool, the one that it names.
 func (r *roundTrip) find(ctx context.Context, c provider.Call) (planned, error) {
-	f, err := r.env.Engine.Find(ctx, r.session, c.Name, engine.Query{Call: true, Format: r.format, Reach: true}, false)
+	f, err := r.Find(ctx, c.Name, engine.Query{Call: true, Format: r.Format.Name, Reach: true})
 	p := planned{Found: f, name: c.Name, params: c.Params}
 	if err == nil {
-		p.Found, p.name, p.params, err = r.session.Resolve(ctx, f, c.Name, c.Params)
+		p.Found, p.name, p.params, err = r.Session.Calls.Resolve(ctx, f, c.Name, c.Params)
+	}
+	// Tools that search the others belong to no source.
+	if err == nil && !r.Declared(p.Tool) && slices.Contains(p.Registry.Tools(), p.Tool) {
+		err = &registry.NotFoundError{Name: c.Name, Count: len(p.Registry.Tools())}
 	}
 	return p, err
 }
 
 // search answers a tool search that the provider leaves to its client. The answer cannot
 // hold an error message, so errors are printed as warnings.
-func (r *roundTrip) search(ctx context.Context, c provider.Call) provider.Answer {
-	format, err := provider.Lookup(r.format)
+func (r *roundTrip) search(ctx context.Context, index int, c provider.Call) provider.Answer {
+	start := time.Now()
+	reg, tools, err := r.Session.Calls.SearchDeclarations(ctx, r.Format, c.Params)
+	r.Diagnose(r.Session.Tools.Diagnostics(reg))
 	if err != nil {
-		return answerOf(registry.Result{}, err)
+		r.Diagnose([]registry.Diagnostic{{Severity: registry.SeverityWarning, Code: "search_failed", Message: "the model's tool search was answered with no tools: " + err.Error()}})
 	}
-	reg, tools, err := r.session.SearchDeclarations(ctx, format, c.Params)
-	r.env.IO.Diagnose(r.session.Diagnostics(reg))
-	if err != nil {
-		r.env.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "search_failed", Message: "the model's tool search was answered with no tools: " + err.Error()})
-	}
+	r.made(ctx, Made{Index: index, Name: c.Name, Params: c.Params, Err: err, Took: time.Since(start)})
 	return provider.Answer{Tools: tools, IsError: err != nil}
 }
 
 // call makes one call and answers it.
 func (r *roundTrip) call(ctx context.Context, p planned) provider.Answer {
+	request := registry.Call{Tool: p.name, Params: p.params}
+	if r.Begin != nil {
+		ctx, request = r.Begin(ctx, p.index, request)
+	}
 	start := time.Now()
-	result, err := r.session.CallJSON(ctx, p.Found, p.name, p.params)
-	r.trace.call(ctx, p.name, p.Found, p.params, result, err, time.Since(start))
+	var result registry.Result
+	var err error
+	if r.Line != nil && !r.Parallel && p.Tool.Category != registry.CategoryRead {
+		err = r.Line.Wait(ctx)
+	}
+	if err == nil {
+		result, err = r.Session.Calls.CallJSON(ctx, p.Found, request)
+		if r.Format.Name == "mcp" {
+			result = r.Session.Calls.AnswerMCP(ctx, p.Tool, result)
+		} else {
+			result = r.Session.Calls.Answer(ctx, p.Tool, result)
+		}
+	}
+	r.made(ctx, Made{p.index, p.name, p.Found, p.params, result, err, time.Since(start)})
 	interrupted := err != nil && context.Cause(ctx) != nil
 	switch {
 	case interrupted && result.ErrorCategory == registry.ErrorCancellation:
@@ -180,11 +258,12 @@ func (r *roundTrip) notFound(ctx context.Context, reg *registry.Registry, err er
 	if !ok || e.Hidden != nil || errors.Is(err, registry.ErrSourceFailed) {
 		return answerOf(registry.Result{}, err)
 	}
-	offered, _, err := r.session.Offered(ctx, reg, reg.Tools())
+	offered, _, err := r.Session.Offers.Split(ctx, reg, reg.Tools())
 	if err != nil {
 		return answerOf(registry.Result{}, err)
 	}
-	declared := r.session.Declared(reg, r.format)
+	offered = slices.DeleteFunc(offered, func(t *registry.Tool) bool { return !r.Declared(t) })
+	declared := r.Session.Offers.Declared(reg, r.Format.Name)
 	var near, all []string
 	for _, name := range e.Near {
 		if slices.ContainsFunc(offered, func(t *registry.Tool) bool { return t.Name == name }) {

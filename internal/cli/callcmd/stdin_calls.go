@@ -13,10 +13,11 @@ import (
 
 // stdinCalls holds the options of call for reading calls from stdin.
 type stdinCalls struct {
-	format   string
-	batch    bool
-	parallel int
-	trace    bool
+	selection cli.Selection // of --format
+	format    string
+	batch     bool
+	parallel  int
+	trace     bool
 }
 
 func (m *stdinCalls) flags(cmd *cobra.Command) {
@@ -47,6 +48,9 @@ func (m *stdinCalls) check(cmd *cobra.Command, argv []string) error {
 	if m.format != "" {
 		others = append(others, "batch", "parallel")
 	}
+	if m.format == "" {
+		others = append(others, "source", "server", "plugin", "category", "tag", "optional")
+	}
 	for _, other := range others {
 		if cmd.Flags().Changed(other) {
 			return refuse("--" + other)
@@ -58,12 +62,12 @@ func (m *stdinCalls) check(cmd *cobra.Command, argv []string) error {
 func (m *stdinCalls) run(ctx context.Context, e *cli.Env, preset string) error {
 	var t *tracer
 	if m.trace {
-		t = &tracer{e}
+		t = &tracer{e.IO}
 	}
 	if m.batch {
 		return runBatch(ctx, e, t, m.parallel, preset)
 	}
-	return runRoundTrip(ctx, e, t, m.format, preset)
+	return runRoundTrip(ctx, e, t, m.format, preset, &m.selection)
 }
 
 // completeFormats completes the formats of responses.

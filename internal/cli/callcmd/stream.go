@@ -41,7 +41,7 @@ type progressEvent struct {
 // resultEvent is the last event of a call that returned a result.
 type resultEvent struct {
 	Type string `json:"type"` // "result"
-	callDocument
+	Document
 }
 
 // emit prints one piece.
@@ -51,33 +51,33 @@ func (s *stream) emit(c registry.Content) {
 	if s.err != nil {
 		return
 	}
-	if s.env.IO.JSON {
-		s.err = s.env.IO.PrintLine(outputEvent{"output", llmContent([]registry.Content{c})})
+	if s.ios.JSON {
+		s.err = s.ios.PrintLine(outputEvent{"output", Content([]registry.Content{c})})
 		return
 	}
 	text := cli.PartText(c)
 	if text == "" {
 		return
 	}
-	if c.Data != nil && s.env.IO.OutTTY {
+	if c.Data != nil && s.ios.OutTTY {
 		s.any, s.last = true, "\n"
 		s.err = s.showMedia(c)
 		return
 	}
 	s.any, s.last = true, text
-	_, s.err = io.WriteString(s.env.IO.Results(), text)
+	_, s.err = io.WriteString(s.ios.Results(), text)
 }
 
 // progress prints progress as an event; without --json the live line shows it.
 func (s *stream) progress(show func(registry.Progress)) func(registry.Progress) {
-	if !s.env.IO.JSON {
+	if !s.ios.JSON {
 		return show
 	}
 	return func(p registry.Progress) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.err == nil {
-			s.err = s.env.IO.PrintLine(progressEvent{"progress", p.Done, p.Total, p.Message})
+			s.err = s.ios.PrintLine(progressEvent{"progress", p.Done, p.Total, p.Message})
 		}
 	}
 }
@@ -87,23 +87,22 @@ func (s *stream) progress(show func(registry.Progress)) func(registry.Progress) 
 func (s *stream) finish(ctx context.Context, t *registry.Tool, r registry.Result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.env
 	switch {
 	case s.err != nil:
 		return s.err
-	case e.IO.JSON:
-		return e.IO.PrintLine(resultEvent{"result", newCallDocument(t, r)})
+	case s.ios.JSON:
+		return s.ios.PrintLine(resultEvent{"result", NewDocument(t, r)})
 	case !s.any:
 		return s.print(ctx, t, r)
 	}
 	s.streamed = true
-	if !strings.HasSuffix(s.last, "\n") && e.IO.OutTTY {
-		if _, err := io.WriteString(e.IO.Out, "\n"); err != nil {
+	if !strings.HasSuffix(s.last, "\n") && s.ios.OutTTY {
+		if _, err := io.WriteString(s.ios.Out, "\n"); err != nil {
 			return err
 		}
 	}
-	if r.IsError && r.ErrorCategory != registry.ErrorCancellation && r.Summary != "" && !e.IO.Quiet && !e.IO.ErrTTY {
-		e.IO.Note(fmt.Sprintf("toolreg: %s: %s\n", t.Name, ui.Line(r.Summary)))
+	if r.IsError && r.ErrorCategory != registry.ErrorCancellation && r.Summary != "" && !s.ios.Quiet && !s.ios.ErrTTY {
+		s.ios.Note(fmt.Sprintf("toolreg: %s: %s\n", t.Name, ui.Line(r.Summary)))
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/pickcmd"
 	"github.com/toolreg/toolreg/internal/cli/pluginscmd"
 	"github.com/toolreg/toolreg/internal/cli/policycmd"
+	"github.com/toolreg/toolreg/internal/cli/rpccmd"
 	"github.com/toolreg/toolreg/internal/cli/schemacmd"
 	"github.com/toolreg/toolreg/internal/cli/searchcmd"
 	"github.com/toolreg/toolreg/internal/cli/servecmd"
@@ -37,7 +38,7 @@ func groups() []cli.Group {
 	return []cli.Group{
 		{Title: "Tools", Commands: list{{"list", listcmd.New}, {"search", searchcmd.New}, {"call", callcmd.New},
 			{"schema", schemacmd.New}, {"why", whycmd.New}, {"discover", discovercmd.New}}},
-		{Title: "Agents", Commands: list{{"serve", servecmd.New}}},
+		{Title: "Agents", Commands: list{{"serve", servecmd.New}, {"rpc", rpccmd.New}}},
 		{Title: "Sources", Commands: list{{"servers", serverscmd.New}, {"plugins", pluginscmd.New}, {"lock", lockcmd.New}, {"cache", cachecmd.New}}},
 		{Title: "Trust and records", Commands: list{{"trust", trustcmd.New}, {"policy", policycmd.New}, {"approvals", approvalscmd.New},
 			{"audit", auditcmd.New}, {"stats", auditcmd.NewStats}}},

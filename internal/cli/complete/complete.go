@@ -158,7 +158,7 @@ func Formats(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellC
 // registry makes a completion of what is in the registry.
 func (c Completer) registry(list func(*registry.Registry) []cobra.Completion) cobra.CompletionFunc {
 	return c.Session(func(ctx context.Context, s *engine.Session, _ []string, _ string) []cobra.Completion {
-		reg, err := s.All(ctx)
+		reg, err := s.Tools.All(ctx)
 		if err != nil {
 			return nil
 		}
@@ -192,7 +192,7 @@ func (c Completer) Servers(cmd *cobra.Command, argv []string, word string) ([]co
 func (c Completer) Plugins(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.Session(func(_ context.Context, s *engine.Session, _ []string, _ string) []cobra.Completion {
 		var out []cobra.Completion
-		for _, p := range s.Plugins() {
+		for _, p := range s.Plugins.Found {
 			out = append(out, cobra.CompletionWithDesc(p.ID, p.Description))
 		}
 		return out

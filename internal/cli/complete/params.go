@@ -19,7 +19,7 @@ import (
 // argument: keys, values, and files after "@".
 func (c Completer) Params(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.Session(func(ctx context.Context, s *engine.Session, argv []string, word string) []cobra.Completion {
-		found, err := s.Find(ctx, argv[0], engine.Query{})
+		found, err := s.Tools.Find(ctx, argv[0], engine.Query{})
 		if err != nil {
 			return nil
 		}
@@ -39,7 +39,7 @@ func (c Completer) Arguments(params []args.Param, given []string, word string) [
 	}
 	var required, optional []cobra.Completion
 	for i, p := range params {
-		if strings.ContainsFunc(p.Name, invisible) {
+		if p.Element || strings.ContainsFunc(p.Name, invisible) {
 			continue
 		}
 		nested := i+1 < len(params) && strings.HasPrefix(params[i+1].Name, p.Name+".")

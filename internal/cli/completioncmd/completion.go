@@ -34,9 +34,10 @@ their params, values, servers and settings when you press Tab.
       toolreg completion powershell | Out-String | Invoke-Expression
 
 Completion starts and contacts nothing: its words come from the settings, the
-built-in tools, the manifests of plugins and the discovery cache. Tools, prompts
-and resources of MCP servers complete once cache.discovery is set, for example
-to 24h, and a command such as "toolreg servers" has listed them.
+built-in tools, the manifests of plugins and what servers answered before. Tools
+of MCP servers complete once a command such as "toolreg list" has listed them;
+their prompts and resources, and the tools of discovery commands and factories,
+only if cache.discovery is set, for example to 24h.
 
 In bash, zsh and fish, Tab never runs what is on the command line. PowerShell
 evaluates the line up to the cursor when you press Tab, subexpressions such as

@@ -45,15 +45,15 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 
 func run(ctx context.Context, e *cli.Env, o *cli.Selection, servers []string) error {
 	inDocs := e.IO.HoldsDiagnostics()
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{List: true}, InDocs: inDocs, Infos: true})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{List: true}, InDocs: inDocs, InServers: true, Infos: true})
 	if err != nil {
 		return err
 	}
-	reg, reports, err := s.Discovery(ctx, servers...)
+	reg, reports, err := s.Tools.Discovery(ctx, servers...)
 	if err != nil {
 		return err
 	}
-	diags := slices.Concat(s.Diagnostics(reg), reg.CompileAll(ctx))
+	diags := slices.Concat(s.Tools.Diagnostics(reg), reg.CompileAll(ctx))
 	if !inDocs { // the table shows which sources failed
 		e.IO.DiagnoseAll(slices.DeleteFunc(slices.Clone(diags), func(d registry.Diagnostic) bool { return d.Code == "source_failed" }))
 	}

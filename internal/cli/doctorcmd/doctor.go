@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"runtime"
 	"slices"
@@ -56,54 +55,6 @@ found).`,
 	}
 	cmd.Flags().BoolVar(&fix, "fix", false, "ask about each remedy that is a command, and run it")
 	return cmd
-}
-
-// finding is the result of one check.
-type finding struct {
-	State   string `json:"state"` // ok, info, warning, error
-	Subject string `json:"subject"`
-	Message string `json:"message"`
-	Remedy  string `json:"remedy,omitempty"`
-	Fix     fix    `json:"fix,omitempty"` // the remedy as commands, if it consists of commands
-}
-
-// The states of a finding, which are also those of diagnostics.
-const (
-	stateOK      = "ok"
-	stateInfo    = "info"
-	stateWarning = "warning"
-	stateError   = "error"
-)
-
-// examination collects findings.
-type examination struct {
-	env      *cli.Env
-	findings []finding
-}
-
-func (x *examination) add(state, subject, remedy, format string, args ...any) {
-	x.findings = append(x.findings, finding{State: state, Subject: subject, Message: fmt.Sprintf(format, args...), Remedy: remedy})
-}
-
-// fixable sets the fix of the last finding.
-func (x *examination) fixable(f fix) { x.findings[len(x.findings)-1].Fix = f }
-
-// diagnostics adds diagnostics that are not among the findings yet.
-func (x *examination) diagnostics(subject string, diags []registry.Diagnostic) {
-	for _, d := range diags {
-		message := cli.NamingTool(d)
-		if slices.ContainsFunc(x.findings, func(f finding) bool { return f.Message == message && f.Remedy == d.Hint }) {
-			continue
-		}
-		about := subject
-		if d.Source != "" {
-			about = d.Source
-		}
-		x.add(string(d.Severity), about, d.Hint, "%s", message)
-		if d.Code == settings.CodeProjectUntrusted && d.Hint != "" {
-			x.fixable(fix{{"trust", "grant"}})
-		}
-	}
 }
 
 func run(ctx context.Context, e *cli.Env) error {
@@ -243,7 +194,7 @@ func (x *examination) sources(ctx context.Context) error {
 		x.settingsError(err)
 		return nil
 	}
-	reg, err := s.All(ctx)
+	reg, err := s.Tools.All(ctx)
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -251,7 +202,7 @@ func (x *examination) sources(ctx context.Context) error {
 		x.settingsError(err)
 		return nil
 	}
-	on, off, err := s.Servers()
+	on, off, err := s.Servers.Named()
 	if err != nil {
 		return err
 	}
@@ -260,23 +211,44 @@ func (x *examination) sources(ctx context.Context) error {
 	for _, r := range reg.Reports() {
 		causes[r.Name] = r.Err
 	}
-	for _, r := range s.Reports(reg, off) {
+	for _, r := range s.Tools.Reports(reg, off) {
 		switch r.State {
 		case registry.StateFailed:
 			x.add(stateError, r.Name, remedyFor(on, r, causes[r.Name]), "%s", cli.WithoutSource(r.Error, r.Name))
-			x.fixable(x.fixFor(s.Settings(), on, r))
+			x.fixable(x.fixFor(s.Settings, on, r))
 		case registry.StateSkipped:
 			x.add(stateInfo, r.Name, "", "not started: %s", r.Error)
 		default:
 			x.add(stateOK, r.Name, "", "%s in %d ms", cli.Counted(r.Tools, "tool"), r.DurationMs)
 		}
 	}
-	for _, d := range append(s.Diagnostics(reg), reg.CompileAll(ctx)...) {
-		if d.Code != settings.CodeSourceFailed && d.Severity != registry.SeverityInfo {
+	for _, d := range append(s.Tools.Diagnostics(reg), reg.CompileAll(ctx)...) {
+		if d.Code != settings.CodeSourceFailed && (d.Severity != registry.SeverityInfo || d.Code == registry.CodeNameKept) {
 			x.diagnostics("registry", []registry.Diagnostic{d})
 		}
 	}
+	x.keptNames(reg)
 	return nil
+}
+
+// keptNames reports the names of servers' tools that are kept although the tools are not
+// there.
+func (x *examination) keptNames(reg *registry.Registry) {
+	var sources []string
+	names := map[string][]string{}
+	for _, h := range reg.Hidden() {
+		if !h.Kept {
+			continue
+		}
+		if names[h.Source] == nil {
+			sources = append(sources, h.Source)
+		}
+		names[h.Source] = append(names[h.Source], h.Name)
+	}
+	for _, source := range sources {
+		x.add(stateInfo, source, "in rules, name "+strings.TrimPrefix(source, registry.MCPPrefix)+"__"+names[source][0]+" instead of "+names[source][0],
+			"names kept for its tools: %s", strings.Join(names[source], ", "))
+	}
 }
 
 // remedyFor says how to fix a failed source: according to its error if
@@ -288,7 +260,7 @@ func remedyFor(servers []*mcpclient.Source, r engine.SourceReport, err error) st
 		if registry.MCPPrefix+info.Name != r.Name {
 			continue
 		}
-		server := ui.Line(info.Name)
+		server := cli.Quote(ui.Line(info.Name))
 		if info.State == mcpclient.StateNeedsLogin {
 			return "toolreg servers login " + server
 		}
@@ -300,9 +272,6 @@ func remedyFor(servers []*mcpclient.Source, r engine.SourceReport, err error) st
 
 // remedyForError returns the remedy for the cause of a failure; "" if unknown.
 func remedyForError(err error) string {
-	if server, ok := errors.AsType[*mcpclient.ServerError](err); ok && server.Hint() != "" {
-		return server.Hint()
-	}
 	if unset, ok := errors.AsType[*expand.UnsetError](err); ok {
 		return "set the variable " + unset.Name + ", or give it a default as in ${" + unset.Name + ":-x}"
 	}

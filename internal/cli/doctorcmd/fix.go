@@ -2,12 +2,10 @@ package doctorcmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
@@ -17,18 +15,6 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/ui"
 )
-
-// A fix is a remedy that consists of toolreg commands.
-type fix [][]string
-
-// String returns the commands as a person would type them.
-func (f fix) String() string {
-	lines := make([]string, len(f))
-	for i, argv := range f {
-		lines[i] = "toolreg " + cli.QuoteWords(argv)
-	}
-	return strings.Join(lines, " && ")
-}
 
 // offer asks about each fix and runs those that the person wants. It reports
 // whether any was run.
@@ -67,8 +53,7 @@ func (x *examination) offer(ctx context.Context) (ran bool, err error) {
 	return ran, nil
 }
 
-// fixFor returns the fix for a failed source: a login, moving the arguments out
-// of its command, or else disabling it. The names of a project's servers are
+// fixFor returns the fix for a failed source: a login, or else disabling it. The names of a project's servers are
 // untrusted and must not be taken for flags.
 func (x *examination) fixFor(set *settings.Settings, servers []*mcpclient.Source, r engine.SourceReport) fix {
 	i := slices.IndexFunc(set.Servers, func(s settings.Server) bool { return registry.MCPPrefix+s.Name == r.Name })
@@ -84,16 +69,7 @@ func (x *examination) fixFor(set *settings.Settings, servers []*mcpclient.Source
 	if !x.isOurs(server.Origin) {
 		return nil
 	}
-	command, args, ok := mcpclient.ArgsInCommand(server)
-	list, err := json.Marshal(args)
-	if !ok || err != nil {
-		return fix{{"servers", "disable", "--", server.Name}}
-	}
-	key := "mcpServers." + server.Name
-	return fix{
-		{"settings", "set", "--scope", server.Origin.Name, "--", key + ".args", string(list)},
-		{"settings", "set", "--scope", server.Origin.Name, "--", key + ".command", command},
-	}
+	return fix{{"servers", "disable", "--", server.Name}}
 }
 
 // isOurs reports whether a value is in a file that toolreg's commands can change, not in

@@ -12,11 +12,11 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli"
-	"github.com/toolreg/toolreg/internal/confine"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
@@ -47,8 +47,8 @@ func (x *examination) folders() {
 
 // cache describes the discovery cache. Doctor itself queries all sources.
 func (x *examination) cache(s *engine.Session) {
-	kept, err := s.CachedListings()
-	ttl := s.Settings().DiscoveryTTL
+	kept, err := s.Records.List()
+	ttl := s.Settings.DiscoveryTTL
 	var bytes int64
 	for _, k := range kept {
 		bytes += k.Bytes

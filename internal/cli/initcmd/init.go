@@ -22,6 +22,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
+	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 	"github.com/toolreg/toolreg/internal/settings/table"
@@ -42,8 +43,11 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a commented settings file as a starting point",
-		Long: `Write a settings file in which everything is commented out: .toolreg/settings.yaml in
-the project, or your own with --user. An existing file is never overwritten.
+		Long: `Write a settings file of commented examples: .toolreg/settings.yaml in the project,
+or your own with --user. An existing file is never overwritten. Where the system can
+confine programs, one rule is in effect: shell commands run in the sandbox, without
+questions.
+
 The file settings.schema.json next to it lets editors complete and check the
 settings.
 
@@ -86,7 +90,12 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	}
 	found := slices.DeleteFunc(settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Config.Environ), func(f settings.FoundImport) bool { return len(f.Entries) == 0 })
 	d := initDocument{Found: cli.OrEmpty(found)}
-	if d.Created, err = createStarter(ctx, e, place, o.format, programsOf(d.Found)); err != nil {
+	confined := canConfine(e, s)
+	summary := "commented examples; they change no setting and run nothing"
+	if confined {
+		summary = "commented examples, and a rule that runs shell commands in the sandbox without asking"
+	}
+	if d.Created, err = createStarter(ctx, e, place, o.format, starter(o.format, programsOf(d.Found), confined), summary); err != nil {
 		return err
 	}
 	d.Schema = filepath.Join(place.dir, schemaName)
@@ -97,6 +106,14 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	return print(e.IO, d, note, how)
 }
 
+// canConfine reports whether shell commands in the workspace can be confined in full.
+func canConfine(e *cli.Env, s *settings.Settings) bool {
+	c := confine.New(confine.Options{Settings: s, Environ: e.Config.Environ, Env: func() []string { return nil }, Warn: e.IO.Warn})
+	defer c.Close()
+	m := c.Means(confine.Shell)
+	return !m.Off && m.Missing() == ""
+}
+
 // place is where the settings are written.
 type place struct {
 	root, dir    string // nothing is written outside root; "" = no restriction
@@ -104,7 +121,7 @@ type place struct {
 }
 
 // createStarter writes the file unless the folder already has settings.
-func createStarter(ctx context.Context, e *cli.Env, p place, format string, programs []string) (string, error) {
+func createStarter(ctx context.Context, e *cli.Env, p place, format string, text []byte, summary string) (string, error) {
 	if p.dir == "" {
 		return "", errors.New("there is no folder for your settings: HOME is not set")
 	}
@@ -117,10 +134,9 @@ func createStarter(ctx context.Context, e *cli.Env, p place, format string, prog
 	}
 	path := filepath.Join(p.dir, "settings."+format)
 	if there == "" {
-		text := starter(format, programs)
 		_, err = settingsfile.Write(ctx, e, settingsfile.Change{
 			File: path, New: text,
-			Summary: fmt.Sprintf("%d lines of commented examples; they change no setting and run nothing", bytes.Count(text, []byte("\n"))),
+			Summary: fmt.Sprintf("%d lines of %s", bytes.Count(text, []byte("\n")), summary),
 			Write: func() error {
 				if err := edit.Create(p.root, path, text, p.mode, p.folder); err != nil {
 					return err
@@ -149,8 +165,9 @@ func writeSchema(p place) error {
 	return err
 }
 
-// starter returns the first settings file; programs have servers to import.
-func starter(format string, programs []string) []byte {
+// starter returns the first settings file; programs have servers to import. If
+// confined is set, the rule for shell commands is in effect.
+func starter(format string, programs []string, confined bool) []byte {
 	text, err := starters.ReadFile("starter/settings." + format)
 	if err != nil { // cannot happen: the files are embedded
 		return nil
@@ -164,7 +181,33 @@ func starter(format string, programs []string) []byte {
 			programs[i] = strconv.Quote(p)
 		}
 	}
-	return []byte(strings.Replace(string(text), "IMPORTS", strings.Join(programs, ", "), 1))
+	out := strings.Replace(string(text), "IMPORTS", strings.Join(programs, ", "), 1)
+	if confined {
+		out = withSandboxRule(out)
+	}
+	return []byte(out)
+}
+
+// sandboxRule are the lines of the starter files, without their comment signs, that
+// make up the rule for shell commands in the sandbox.
+var sandboxRule = []string{
+	"policy:", "  rules:", "    - {tool: run_shell_command, decision: sandbox}",
+	`"policy": {`, `  "rules": [`, `    {"tool": "run_shell_command", "decision": "sandbox"},`, "  ],", "},",
+}
+
+// withSandboxRule removes the comment signs in front of the rule, which is in the
+// last part of the file.
+func withSandboxRule(text string) string {
+	begin := strings.LastIndex(text, "# Which calls are allowed")
+	lines := strings.Split(text[begin:], "\n")
+	for i, line := range lines {
+		for _, comment := range []string{"# ", "// "} {
+			if indent, rest, ok := strings.Cut(line, comment); ok && strings.TrimSpace(indent) == "" && slices.Contains(sandboxRule, rest) {
+				lines[i] = indent + rest
+			}
+		}
+	}
+	return text[:begin] + strings.Join(lines, "\n")
 }
 
 // programsOf returns the programs that have servers to import.

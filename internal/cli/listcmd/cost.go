@@ -86,7 +86,7 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if err := o.CheckSource(s); err != nil {
 		return err
 	}
-	reg, err := s.All(ctx)
+	reg, err := s.Tools.All(ctx)
 	if err != nil {
 		return err
 	}
@@ -103,13 +103,13 @@ func runCost(ctx context.Context, e *cli.Env, o *options, name string) error {
 		doc.Unused = &doc.Total
 	}
 	if o.costs.deferral.On() {
-		opts, err := s.Deferral(ctx, reg, o.costs.deferral.All())
+		opts, err := s.Offers.Deferral(ctx, reg, o.costs.deferral.All())
 		if err != nil {
 			return err
 		}
 		doc.Deferred = deferredCost(format, engine.Definitions(reg, registryOrder(reg, tools)), names, opts)
 	}
-	noticed := s.Diagnostics(reg)
+	noticed := s.Tools.Diagnostics(reg)
 	doc.Diagnostics = cli.OrEmpty(slices.Concat(noticed, diags))
 	if !inDocs {
 		e.IO.Diagnose(noticed)
@@ -132,15 +132,15 @@ func (o *options) counted(ctx context.Context, e *cli.Env, s *engine.Session, re
 	if err := o.CheckCategory(reg); err != nil {
 		return nil, nil, err
 	}
-	all, _, err = s.Offered(ctx, reg, reg.Sorted())
+	all, _, err = s.Offers.Split(ctx, reg, reg.Sorted())
 	if err != nil {
 		return nil, nil, err
 	}
 	tools = slices.DeleteFunc(o.Apply(slices.Clone(all)), func(t *registry.Tool) bool { return !engine.InPreset(o.preset, t) })
 	if name != "" {
-		named, err := s.Matching(reg, name)
+		named, err := s.Tools.Matching(reg, name)
 		if err != nil {
-			e.IO.DiagnoseExcept(s.Diagnostics(reg), err)
+			e.IO.DiagnoseExcept(s.Tools.Diagnostics(reg), err)
 			return nil, nil, err
 		}
 		tools = slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(named, t) })

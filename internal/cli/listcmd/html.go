@@ -39,14 +39,14 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if err := o.CheckSource(s); err != nil {
 		return err
 	}
-	reg, err := s.All(ctx) // all tools, because differences from the lock file concern all
+	reg, err := s.Tools.All(ctx) // all tools, because differences from the lock file concern all
 	if err != nil {
 		return err
 	}
 	if err := o.CheckCategory(reg); err != nil {
 		return err
 	}
-	e.IO.Diagnose(s.Diagnostics(reg))
+	e.IO.Diagnose(s.Tools.Diagnostics(reg))
 	p, err := newPage(ctx, e, s, reg, o)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	if err := page.Write(&b, p); err != nil {
 		return err
 	}
-	if err := os.WriteFile(e.Config.Absolute(o.html), b.Bytes(), 0o666); err != nil {
+	if err := e.Config.WriteFile(s.Settings.ProjectRoot, o.html, b.Bytes()); err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--html: %w", err), Hint: "name a file that can be written"}
 	}
 	e.IO.Notef("%s written to %s", cli.Counted(len(p.Tools), "tool"), o.html)
@@ -64,11 +64,11 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 
 // newPage returns the page of the whole registry.
 func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.Registry, o *options) (*page.Page, error) {
-	decider, err := s.Policy(reg)
+	decider, err := s.Calls.Policy(reg)
 	if err != nil {
 		return nil, err
 	}
-	tools, denied, err := s.Offered(ctx, reg, o.Sorted(reg))
+	tools, denied, err := s.Offers.Split(ctx, reg, o.Sorted(reg))
 	if err != nil {
 		return nil, err
 	}
@@ -76,17 +76,17 @@ func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.R
 		return nil, err
 	}
 	slices.SortStableFunc(tools, func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) })
-	p := &page.Page{Title: filepath.Base(s.Settings().ProjectRoot), Version: e.Version, Made: time.Now(), Format: o.costs.format}
-	for _, d := range s.Diagnostics(reg) {
+	p := &page.Page{Title: filepath.Base(s.Settings.ProjectRoot), Version: e.Version, Made: time.Now(), Format: o.costs.format}
+	for _, d := range s.Tools.Diagnostics(reg) {
 		p.Notices = append(p.Notices, page.Notice{Severity: string(d.Severity), Message: cli.NamingTool(d), Hint: d.Hint})
 	}
-	defer shortenPaths(p, s.Settings().ProjectRoot, expand.NewEnviron(e.Config.Environ).Home())
-	changes := lockPage(p, s.Settings(), reg)
+	defer shortenPaths(p, s.Settings.ProjectRoot, expand.NewEnviron(e.Config.Environ).Home())
+	changes := lockPage(p, s.Settings, reg)
 	for _, t := range tools {
-		p.Tools = append(p.Tools, pageTool(t, engine.Definition(reg, t).Name, decider.DecideTool(ctx, t), changes[lockKey{t.Source, t.OriginalName(), t.Version}]))
+		p.Tools = append(p.Tools, pageTool(ctx, t, engine.Definition(reg, t).Name, decider.DecideTool(ctx, t), changes[lockKey{t.Source, t.OriginalName(), t.Version}]))
 	}
 	pageCosts(p, reg, tools)
-	if o.all {
+	if o.All {
 		for _, h := range o.Hidden(slices.Concat(reg.Hidden(), denied)) {
 			p.Hidden = append(p.Hidden, page.Hidden{Name: h.Name, Source: h.Source, Reason: h.Reason, Setting: h.Setting})
 		}
@@ -164,10 +164,10 @@ func ownServer(set *settings.Settings, was *lock.File, t *registry.Tool) bool {
 		!slices.ContainsFunc(was.Tools, func(e lock.Entry) bool { return e.Source == t.Source })
 }
 
-func pageTool(t *registry.Tool, callAs string, v policy.Verdict, change *page.Change) page.Tool {
+func pageTool(ctx context.Context, t *registry.Tool, callAs string, v policy.Verdict, change *page.Change) page.Tool {
 	out := page.Tool{Name: callAs, DisplayName: t.DisplayName, Description: t.Description, Source: t.Source, Category: string(t.Category),
 		Decision: v.Decision.String(), Reason: v.Reason, Origin: v.Origin, Change: change, Facts: pageFacts(t)}
-	for _, p := range args.Describe(&t.Definition) {
+	for _, p := range args.WithoutInvalidExamples(ctx, &t.Definition, args.Describe(&t.Definition)) {
 		out.Params = append(out.Params, page.Param{Name: p.Name, Type: p.Type, Required: p.Required, Default: p.Default, Allowed: p.Allowed, Example: cli.QuoteWords(p.Example), Description: p.Description})
 	}
 	for _, x := range t.Examples {

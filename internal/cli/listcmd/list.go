@@ -20,9 +20,8 @@ import (
 )
 
 type options struct {
-	cli.Selection
+	Query
 	preset   string
-	all      bool
 	versions bool
 	inactive time.Duration
 	examples bool
@@ -86,7 +85,7 @@ failed, or with --strict any source).`,
 	o.Flags(e, cmd, "strict")
 	cli.PresetFlag(cmd, &o.preset)
 	cmd.Flags().DurationVar(&o.inactive, "inactive", 0, "only tools without a call in the audit log for this long, such as 720h")
-	cmd.Flags().BoolVar(&o.all, "all", false, "also show hidden tools, and which setting hides them; with TOOL: what its override changes")
+	cmd.Flags().BoolVar(&o.All, "all", false, "also show hidden tools, and which setting hides them; with TOOL: what its override changes")
 	cmd.Flags().BoolVar(&o.versions, "versions", false, "with TOOL: show every version")
 	o.costs.flags(cmd)
 	cmd.Flags().StringVar(&o.html, "html", "", "write a web page with params, policy, cost and differences from the lock file to this `file`")
@@ -100,83 +99,30 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 	if err != nil {
 		return err
 	}
-	reg, tools, err := o.tools(ctx, s, globs)
-	interrupted := context.Cause(ctx) // print what was loaded before the interruption
-	if err != nil && interrupted == nil {
-		if reg != nil {
-			e.IO.DiagnoseExcept(s.Diagnostics(reg), err)
-		}
+	o.Tool = strings.Join(globs, "")
+	f, err := o.find(ctx, s)
+	if f.reg == nil {
 		return err
 	}
-	e.Engine.NoteSlowServer(s, reg)
-	noticed := s.Diagnostics(reg)
-	if !e.IO.HoldsDiagnostics() {
-		e.IO.Diagnose(noticed)
-	}
-	if o.all && len(globs) == 0 {
-		off, err := o.disabledServers(s)
-		if err != nil {
-			return err
-		}
-		noticed = append(noticed, off...)
-		if !e.IO.HoldsDiagnostics() {
-			e.IO.DiagnoseAll(off)
-		}
-	}
-	tools, denied, err := s.Offered(ctx, reg, tools)
 	if err != nil {
+		e.IO.DiagnoseExcept(f.noticed, err)
 		return err
 	}
-	if tools, err = unused(ctx, e.Config, tools, o.inactive); err != nil {
-		return err
+	e.Engine.NoteSlowServer(s, f.reg)
+	if !e.IO.HoldsDiagnostics() {
+		e.IO.Diagnose(f.noticed)
+		e.IO.DiagnoseAll(f.off)
 	}
-	hidden := o.Hidden(slices.Concat(reg.Hidden(), denied))
-	if len(globs) > 0 {
-		hidden = denied
+	if f.tools, err = unused(ctx, e.Config, f.tools, o.inactive); err != nil {
+		return err
 	}
 	if e.IO.JSON {
-		doc := document{Diagnostics: cli.OrEmpty(noticed)}
-		if o.all {
-			doc.Hidden = hidden
-		}
-		err = doc.print(e.IO, tools, o.all)
+		err = o.document(f).print(e.IO, f.tools, o.All)
 	} else {
-		err = printTools(e.IO, tools, hidden, o.all)
-		e.Config.NoteGeminiSettings(s.Settings())
+		err = printTools(e.IO, f.tools, f.hidden, o.All)
+		e.Config.NoteGeminiSettings(s.Settings)
 	}
-	return cmp.Or(err, interrupted, o.StrictFailure(reg))
-}
-
-// disabledServers returns a diagnostic for each server that a setting turns off. The tools of
-// such a server are not known.
-func (o *options) disabledServers(s *engine.Session) ([]registry.Diagnostic, error) {
-	_, off, err := s.Servers()
-	if err != nil {
-		return nil, err
-	}
-	var out []registry.Diagnostic
-	for _, server := range off {
-		if o.MatchesServer(server.Name) {
-			out = append(out, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "server_disabled", Source: registry.MCPPrefix + server.Name,
-				Message: fmt.Sprintf("server %q is %s", server.Name, server.Reason())})
-		}
-	}
-	return out, nil
-}
-
-// tools returns the tools of the selection in the order of listings, or those of
-// them that a glob matches.
-func (o *options) tools(ctx context.Context, s *engine.Session, globs []string) (*registry.Registry, []*registry.Tool, error) {
-	reg, err := o.Load(ctx, s)
-	if reg == nil {
-		return nil, nil, err
-	}
-	tools := o.Sorted(reg)
-	if len(globs) == 0 || err != nil {
-		return reg, tools, err
-	}
-	matched, err := s.Matching(reg, globs[0])
-	return reg, slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(matched, t) }), err
+	return cmp.Or(err, context.Cause(ctx), o.StrictFailure(f.reg)) // what was loaded before an interruption is printed
 }
 
 func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
@@ -202,19 +148,19 @@ func runOne(ctx context.Context, e *cli.Env, o *options, name string) error {
 	if tools, err = unused(ctx, e.Config, o.Apply(tools), o.inactive); err != nil {
 		return err
 	}
-	if err := o.printOne(e.IO, s, reg, name, tools); err != nil || !o.Strict {
+	if err := o.printOne(ctx, e.IO, s, reg, name, tools); err != nil || !o.Strict {
 		return err
 	}
-	if reg, err = s.All(ctx); err != nil {
+	if reg, err = s.Tools.All(ctx); err != nil {
 		return err
 	}
 	return o.StrictFailure(reg)
 }
 
 // printOne prints the tools with a name that pass the filters.
-func (o *options) printOne(ios *cli.IO, s *engine.Session, reg *registry.Registry, name string, tools []*registry.Tool) error {
+func (o *options) printOne(ctx context.Context, ios *cli.IO, s *engine.Session, reg *registry.Registry, name string, tools []*registry.Tool) error {
 	if ios.JSON {
-		return document{Diagnostics: cli.OrEmpty(s.Diagnostics(reg))}.print(ios, tools, o.all)
+		return Document{Diagnostics: cli.OrEmpty(s.Tools.Diagnostics(reg))}.print(ios, tools, o.All)
 	}
 	if len(tools) == 0 {
 		ios.Notef("tool %q does not match the filters", name)
@@ -226,9 +172,9 @@ func (o *options) printOne(ios *cli.IO, s *engine.Session, reg *registry.Registr
 	p := &cli.Page{Width: ios.WrapWidth(), Color: ios.Color(ios.OutTTY)}
 	for _, t := range tools {
 		p.Space()
-		showTool(p, t, engine.Definition(reg, t).Name)
-		if o.all {
-			showUpstream(p, t)
+		showTool(ctx, p, t, engine.Definition(reg, t).Name)
+		if o.All {
+			showUpstream(ctx, p, t)
 		}
 	}
 	return ios.Out.WriteStyled(p.String())

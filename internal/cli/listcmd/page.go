@@ -1,6 +1,7 @@
 package listcmd
 
 import (
+	"context"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/cli"
@@ -9,7 +10,7 @@ import (
 )
 
 // showTool adds one tool to the page. callAs is the name to call it by.
-func showTool(p *cli.Page, t *registry.Tool, callAs string) {
+func showTool(ctx context.Context, p *cli.Page, t *registry.Tool, callAs string) {
 	p.Field("name", t.Name, ui.Bold)
 	if t.DisplayName != t.Name {
 		p.Field("display name", t.DisplayName, 0)
@@ -37,13 +38,13 @@ func showTool(p *cli.Page, t *registry.Tool, callAs string) {
 		p.Title("description")
 		p.Block(t.Description)
 	}
-	p.Params(t)
+	p.Params(ctx, t)
 	p.JSON("output schema", t.OutputSchema)
 	p.Examples(t, callAs)
 }
 
 // showUpstream shows the override of a tool and the tool without it.
-func showUpstream(p *cli.Page, t *registry.Tool) {
+func showUpstream(ctx context.Context, p *cli.Page, t *registry.Tool) {
 	o := cli.NewOverride(t)
 	if o == nil {
 		return
@@ -59,6 +60,6 @@ func showUpstream(p *cli.Page, t *registry.Tool) {
 		p.Title("description")
 		p.Block(o.Upstream.Description)
 	}
-	p.Params(&registry.Tool{Definition: *o.Upstream})
+	p.Params(ctx, &registry.Tool{Definition: *o.Upstream})
 	p.JSON("output schema", o.Upstream.OutputSchema)
 }

@@ -16,22 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// listed is one tool in the JSON of list.
-type listed struct {
-	*registry.Definition
-	Fingerprint string        `json:"fingerprint"`        // hash of the definition and of what provides it
-	Override    *cli.Override `json:"override,omitempty"` // with --all
-}
-
-// document is the JSON of list.
-type document struct {
-	Tools       []listed              `json:"tools"`
-	Hidden      []registry.Hidden     `json:"hidden,omitempty"` // with --all: tools that are not in the registry
-	Diagnostics []registry.Diagnostic `json:"diagnostics"`
-}
-
 // print prints the document with the tools. If all is set, it includes their overrides.
-func (d document) print(ios *cli.IO, tools []*registry.Tool, all bool) error {
+func (d Document) print(ios *cli.IO, tools []*registry.Tool, all bool) error {
 	const share = 64
 	shares := make([][]byte, (len(tools)+share-1)/share)
 	errs := make([]error, len(shares))
@@ -56,6 +42,11 @@ func (d document) print(ios *cli.IO, tools []*registry.Tool, all bool) error {
 
 // encode returns the JSON of tools with commas between them.
 func encode(tools []*registry.Tool, all bool) ([]byte, error) {
+	data, err := cli.EncodeJSON(any(listedTools(tools, all))) // any, so that the generated reference does not list it as a document
+	return bytes.TrimSuffix(bytes.TrimPrefix(data, []byte("[")), []byte("]\n")), err
+}
+
+func listedTools(tools []*registry.Tool, all bool) []listed {
 	out := make([]listed, len(tools))
 	for i, t := range tools {
 		out[i] = listed{Definition: &t.Definition, Fingerprint: t.Fingerprint()}
@@ -63,8 +54,7 @@ func encode(tools []*registry.Tool, all bool) ([]byte, error) {
 			out[i].Override = cli.NewOverride(t)
 		}
 	}
-	data, err := cli.EncodeJSON(any(out)) // any, so that the generated reference does not list it as a document
-	return bytes.TrimSuffix(bytes.TrimPrefix(data, []byte("[")), []byte("]\n")), err
+	return out
 }
 
 // printTools prints a line for each tool, sorted by name, which is the first

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,7 +26,7 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-type options struct{ check, all bool }
+type options struct{ check, all, user bool }
 
 // New returns the command lock.
 func New(e *cli.Env) *cobra.Command {
@@ -41,6 +43,9 @@ on the project do not have, are skipped unless you give --all.
 With the names of tools, or globs such as 'github__*', only these are pinned or
 compared; the rest of the file stays as it is.
 
+With --user the file is in the folder of your own settings, and has the tools
+that are there in any project. It applies to projects without a toolreg.lock.
+
 With --check nothing is written: what differs from the file is printed, and the
 exit code is 9. With the global flag --locked (TOOLREG_LOCKED) every command
 refuses tools that differ from the file.
@@ -49,12 +54,14 @@ Exit codes: 0, 2 (no lock file to check), 3 (no such tool), 8 (a source failed),
 9 (they differ).`,
 		Example: `  toolreg lock
   toolreg lock 'github__*'
+  toolreg lock --user
   toolreg lock --check
   toolreg --locked call github__create_issue < params.json`,
 		ValidArgsFunction: complete.Args(e.Complete().Tools),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "pin the tools of servers in your own settings too")
+	cmd.Flags().BoolVar(&o.user, "user", false, "pin the tools of your own settings, for all projects without a toolreg.lock")
 	cmd.Flags().BoolVar(&o.check, "check", false, "compare with toolreg.lock instead of writing it")
 	return cmd
 }
@@ -75,11 +82,23 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if !check && process.InsideTool(e.Config.Environ) {
 		return &cli.UsageError{Err: errors.New("lock does not write inside a tool's run: a tool must not accept its own change"), Hint: "run it yourself; --check works here"}
 	}
+	file := lock.Name
+	if o.user {
+		folder := settings.UserFolder(e.Config.Environ)
+		if folder == "" {
+			return &cli.UsageError{Err: errors.New("there is no folder for your settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
+		}
+		file, o.all, e.Config.Globals.NoProject = filepath.Join(folder, lock.Name), true, true
+	}
 	set, err := e.Config.Settings(ctx)
 	if err != nil {
 		return err
 	}
-	was, err := pinned(e.IO, set, check, len(names) > 0)
+	folder := set.ProjectRoot
+	if o.user {
+		folder = filepath.Dir(file)
+	}
+	was, err := o.pinned(e.IO, folder, len(names) > 0)
 	if err != nil {
 		return err
 	}
@@ -94,11 +113,11 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
-	reg, err := s.All(ctx)
+	reg, err := s.Tools.All(ctx)
 	if err != nil {
 		return err
 	}
-	e.IO.Diagnose(s.Diagnostics(reg))
+	e.IO.Diagnose(s.Tools.Diagnostics(reg))
 	if err := (&cli.Selection{Strict: true}).StrictFailure(reg); err != nil {
 		return fmt.Errorf("locking the tools: %w", err)
 	}
@@ -111,15 +130,19 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 			return err
 		}
 	}
-	doc := lockDocument{OK: true, File: lock.Name, Tools: len(now.Tools), Changes: cli.OrEmpty(lock.Compare(was, now))}
+	now.SetOwners(s.Tools.NameOwner)
+	doc := lockDocument{OK: true, File: file, Tools: len(now.Tools), Changes: cli.OrEmpty(lock.Compare(was, now))}
 	if !check {
-		if err := lock.Write(set.ProjectRoot, text.EscapeJSON(now.Encode())); err != nil {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return fmt.Errorf("writing %s: %w", file, err)
+		}
+		if err := lock.Write(folder, text.EscapeJSON(now.Encode())); err != nil {
 			return err
 		}
 	} else if len(doc.Changes) > 0 {
 		doc.OK = false
 	}
-	if err := print(e.IO, doc, check); err != nil {
+	if err := o.print(e.IO, doc); err != nil {
 		return err
 	}
 	if !doc.OK {
@@ -130,13 +153,15 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 
 // pinned reads the lock file; nil if it does not exist. A file that cannot be read is
 // replaced, unless it is needed: for a check, or if only some tools are pinned again.
-func pinned(ios *cli.IO, set *settings.Settings, check, some bool) (*lock.File, error) {
-	was, err := lock.Read(set.ProjectRoot)
+func (o *options) pinned(ios *cli.IO, folder string, some bool) (*lock.File, error) {
+	was, err := lock.Read(folder)
 	switch {
-	case err == nil || errors.Is(err, fs.ErrNotExist) && !check:
+	case err == nil || errors.Is(err, fs.ErrNotExist) && !o.check:
+	case errors.Is(err, fs.ErrNotExist) && o.user:
+		return nil, &cli.UsageError{Err: fmt.Errorf("%s does not exist; run toolreg lock --user to create it", filepath.Join(folder, lock.Name))}
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &cli.UsageError{Err: err}
-	case check || some:
+	case o.check || some:
 		return nil, &cli.UsageError{Err: err, Hint: lock.Anew}
 	default:
 		ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "lock_replaced", Message: err.Error(),
@@ -189,21 +214,25 @@ func skipUserServers(ios *cli.IO, set *settings.Settings, was *lock.File, check 
 	}
 }
 
-func print(ios *cli.IO, doc lockDocument, check bool) error {
+func (o *options) print(ios *cli.IO, doc lockDocument) error {
 	if ios.JSON {
 		return ios.PrintJSON(doc)
 	}
 	var b strings.Builder
 	for _, c := range doc.Changes {
-		writeChange(&b, c, check)
+		writeChange(&b, c, o.check)
+	}
+	accept := "toolreg lock"
+	if o.user {
+		accept += " --user"
 	}
 	switch {
-	case !check:
+	case !o.check:
 		fmt.Fprintf(&b, "%s locked in %s\n", cli.Counted(doc.Tools, "tool"), doc.File)
 	case doc.OK:
 		fmt.Fprintf(&b, "%s unchanged from %s\n", cli.Counted(doc.Tools, "tool"), doc.File)
 	default:
-		fmt.Fprintf(&b, "%d of %s differ from %s; toolreg lock accepts them\n", len(doc.Changes), cli.Counted(doc.Tools, "tool"), doc.File)
+		fmt.Fprintf(&b, "%d of %s differ from %s; %s accepts them\n", len(doc.Changes), cli.Counted(doc.Tools, "tool"), doc.File, accept)
 	}
 	_, err := io.WriteString(ios.Out, b.String())
 	return err

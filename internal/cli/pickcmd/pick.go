@@ -93,13 +93,13 @@ func load(ctx context.Context, s *engine.Session, listings chan<- picker.Listing
 			return false
 		}
 	}
-	if !send(s.BuiltIn(ctx), "loading the other sources…") {
+	if !send(s.Tools.BuiltIn(ctx), "loading the other sources…") {
 		return false
 	}
-	if reg, err := s.Local(ctx); err != nil || len(s.Settings().Servers) > 0 && !send(reg, "loading servers…") {
+	if reg, err := s.Tools.Local(ctx); err != nil || len(s.Settings.Servers) > 0 && !send(reg, "loading servers…") {
 		return false
 	}
-	reg, err := s.All(ctx)
+	reg, err := s.Tools.All(ctx)
 	if err != nil {
 		return false
 	}
@@ -125,7 +125,7 @@ func failures(reg *registry.Registry) string {
 // denied.
 func newListing(ctx context.Context, s *engine.Session, reg *registry.Registry, note string, color bool) (picker.Listing, error) {
 	l := picker.Listing{Note: note}
-	tools, _, err := s.Offered(ctx, reg, reg.Sorted())
+	tools, _, err := s.Offers.Split(ctx, reg, reg.Sorted())
 	if err != nil {
 		return l, err
 	}

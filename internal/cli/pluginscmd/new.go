@@ -35,17 +35,32 @@ type newOptions struct {
 func newNewCommand(e *cli.Env) *cobra.Command {
 	o := &newOptions{}
 	cmd := &cobra.Command{
-		Use:   "new NAME",
-		Short: "Write a working plugin with a test",
+		Use:   "new NAME [SCRIPT]",
+		Short: "Write a plugin: a working example, or one for a script that you have",
 		Long: `Write a plugin with one tool and its test: into .toolreg/plugins of the project,
 into your own plugins with --user, or into a folder of your choice with --dir.
 Existing files are never overwritten.
 
-Exit codes: 0, 1 (it cannot be written), 2.`,
-		Example: `  toolreg plugins new weather --lang python`,
-		Args:    cli.ArgsBetween(1, 1, "the name of the plugin"),
+With SCRIPT the plugin is a manifest for that file, which stays where it is: its
+options and arguments become params of the tool. If the script has a --help, it is
+run with that to read them. At a terminal the manifest is shown first.
+
+Exit codes: 0, 1 (it cannot be written), 2, 5 (you said no).`,
+		Example: `  toolreg plugins new weather --lang python
+  toolreg plugins new word_count scripts/words.sh`,
+		Args:              cli.ArgsBetween(1, 2, "the name of the plugin"),
+		ValidArgsFunction: complete.Args(cobra.NoFileCompletions, complete.Files, cobra.NoFileCompletions),
 		RunE: func(cmd *cobra.Command, argv []string) error {
-			return runNew(cmd.Context(), e, o, argv[0])
+			if err := o.check(argv[0]); err != nil {
+				return err
+			}
+			if len(argv) == 1 {
+				return runNew(cmd.Context(), e, o, argv[0])
+			}
+			if cmd.Flags().Changed("lang") {
+				return &cli.UsageError{Err: errors.New("--lang is for an example; a script has its own language")}
+			}
+			return runNewScript(cmd.Context(), e, o, argv[0], argv[1])
 		},
 	}
 	f := cmd.Flags()
@@ -66,7 +81,8 @@ type newPlugin struct {
 	Files []string `json:"files"`
 }
 
-func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
+// check returns the mistakes in the arguments.
+func (o *newOptions) check(name string) error {
 	switch {
 	case !discover.IsPluginID(name):
 		return &cli.UsageError{Err: fmt.Errorf("%q cannot be the name of a plugin", name), Hint: "letters, digits, _ . and -, at most 63, a letter or digit first"}
@@ -77,46 +93,60 @@ func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
 	case o.user && o.dir != "":
 		return &cli.UsageError{Err: errors.New("--user and --dir cannot be used together")}
 	}
-	root, dir, next, err := newPluginDir(ctx, e.Config, o)
-	if err != nil {
-		return err
-	}
-	files, err := writeScaffold(root, filepath.Join(dir, name), o.lang, name)
-	if err != nil {
-		return err
-	}
-	if e.IO.JSON {
-		return e.IO.PrintJSON(newPlugin{name, filepath.Join(dir, name), files})
-	}
-	if _, err := fmt.Fprintln(e.IO.Out, strings.Join(files, "\n")); err != nil {
-		return err
-	}
-	e.IO.Note(next + "  toolreg call " + toolPrefix(name) + "_greet name=Ann\n")
 	return nil
 }
 
-// newPluginDir returns the folder for the plugin's folder, and what to do
-// before its tool can be called. Nothing is written outside root.
-func newPluginDir(ctx context.Context, config *cli.Config, o *newOptions) (root, dir, next string, err error) {
-	s, err := config.Settings(ctx)
+func runNew(ctx context.Context, e *cli.Env, o *newOptions, name string) error {
+	s, err := e.Config.Settings(ctx)
 	if err != nil {
-		return "", "", "", err
+		return err
 	}
+	folder, err := newPluginDir(e.Config, s, o)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(folder.path, name)
+	files, err := writeScaffold(folder.root, dir, o.lang, name)
+	if err != nil {
+		return err
+	}
+	return printNew(e.IO, newPlugin{name, dir, files}, folder.next+"  toolreg call "+toolPrefix(name)+"_greet name=Ann\n")
+}
+
+// printNew prints the files of a new plugin and what to do next.
+func printNew(ios *cli.IO, p newPlugin, next string) error {
+	if ios.JSON {
+		return ios.PrintJSON(p)
+	}
+	if _, err := fmt.Fprintln(ios.Out, strings.Join(p.Files, "\n")); err != nil {
+		return err
+	}
+	ios.Note(next)
+	return nil
+}
+
+// pluginsFolder is where a new plugin's folder goes.
+type pluginsFolder struct {
+	path string
+	root string // nothing is written outside it
+	next string // what to do before the tool can be called
+}
+
+// newPluginDir returns the folder for the plugin's folder.
+func newPluginDir(config *cli.Config, s *settings.Settings, o *newOptions) (pluginsFolder, error) {
 	switch {
 	case o.user:
 		user := settings.UserFolder(config.Environ)
 		if user == "" {
-			return "", "", "", &cli.UsageError{Err: errors.New("there is no folder for your settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
+			return pluginsFolder{}, &cli.UsageError{Err: errors.New("there is no folder for your settings"), Hint: "set HOME or XDG_CONFIG_HOME"}
 		}
-		dir = filepath.Join(user, "plugins")
-		return dir, dir, "next:\n", os.MkdirAll(dir, 0o755)
+		dir := filepath.Join(user, "plugins")
+		return pluginsFolder{dir, dir, "next:\n"}, os.MkdirAll(dir, 0o755)
 	case o.dir != "":
-		if dir = o.dir; !filepath.IsAbs(dir) {
-			dir = filepath.Join(config.Dir, dir)
-		}
-		return dir, dir, "next: name the folder in plugins.paths, then\n", os.MkdirAll(dir, 0o755)
+		dir := config.Absolute(o.dir)
+		return pluginsFolder{dir, dir, "next: name the folder in plugins.paths, then\n"}, os.MkdirAll(dir, 0o755)
 	}
-	return s.ProjectRoot, filepath.Join(s.ProjectRoot, ".toolreg", "plugins"), "next:\n  toolreg trust grant\n", nil
+	return pluginsFolder{filepath.Join(s.ProjectRoot, ".toolreg", "plugins"), s.ProjectRoot, "next:\n  toolreg trust grant\n"}, nil
 }
 
 // toolPrefix converts the name of a plugin to a prefix that every provider accepts in

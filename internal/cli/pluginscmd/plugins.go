@@ -5,6 +5,7 @@ package pluginscmd
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,14 +82,14 @@ func run(ctx context.Context, e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	reg, err := s.Local(ctx)
+	reg, err := s.Tools.Local(ctx)
 	if err != nil {
 		return err
 	}
 	e.IO.Diagnose(slices.DeleteFunc(reg.Diagnostics(), func(d registry.Diagnostic) bool {
 		return d.Code == "source_failed" || !strings.HasPrefix(d.Source, registry.PluginPrefix)
 	}))
-	states := pluginStates(s.Plugins(), reg)
+	states := pluginStates(s.Plugins.Found, reg)
 	if e.IO.JSON {
 		return e.IO.PrintJSON(map[string][]pluginState{"plugins": states})
 	}
@@ -171,7 +172,8 @@ schemas of the tools, the examples against them, conditions, commands. All
 mistakes are reported at once, each with file and line. Nothing is run, unless --run
 is given: then the factory or script is run to list its tools.
 
-Exit codes: 0, 2, 9 (there are mistakes; warnings are ignored).`,
+Exit codes: 0, 2, 9 (there are mistakes, or a program is missing;
+warnings are ignored).`,
 		Example: `  toolreg plugins check .toolreg/plugins/weather
   toolreg plugins check .toolreg/plugins --run`,
 		Args:              cli.ArgsBetween(1, 1, "the folder of a plugin"),
@@ -209,7 +211,11 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 		return err
 	}
 	dir = e.Config.Absolute(dir)
-	found := discover.FindPlugins(ctx, discover.PluginPlace{Path: dir, Name: "argument", Required: true})
+	place := discover.PluginPlace{Path: dir, Name: "argument", Required: true}
+	if rel, err := filepath.Rel(s.Settings.ProjectRoot, dir); err == nil && filepath.IsLocal(rel) {
+		place.Root = s.Settings.ProjectRoot
+	}
+	found := discover.FindPlugins(ctx, place)
 	checked := make([]checkedPlugin, len(found))
 	first := map[string]string{} // path by id
 	ok := true
@@ -243,18 +249,20 @@ func runCheck(ctx context.Context, e *cli.Env, o *checkOptions, dir string) erro
 
 func checkPlugin(ctx context.Context, s *engine.Session, p *discover.Plugin, mistakes []document.Problem, run bool) checkedPlugin {
 	n, _ := p.Tools()
-	c := checkedPlugin{ID: p.ID, Path: p.Path, Tools: n, OK: len(mistakes) == 0, Problems: []pluginProblem{}}
+	c := checkedPlugin{ID: p.ID, Path: p.Path, Tools: n, OK: true, Problems: []pluginProblem{}}
 	add := func(severity registry.Severity, problems []document.Problem) {
 		for _, one := range problems {
+			c.OK = c.OK && severity != registry.SeverityError
 			c.Problems = append(c.Problems, pluginProblem{severity, one.File, one.Line, one.Col, one.Message, one.Hint, one.String()})
 		}
 	}
-	add(registry.SeverityError, mistakes)
-	add(registry.SeverityWarning, p.Lint(s.ToolEnviron(), builtin.Named))
+	missing, warnings := p.Lint(s.Plugins.Options(p.ID).Env, builtin.Named)
+	add(registry.SeverityError, append(mistakes, missing...))
+	add(registry.SeverityWarning, warnings)
 	if !run || !c.OK {
 		return c
 	}
-	tools, diags, err := discover.NewPlugin(p, s.PluginOptions(p.ID)).Discover(ctx)
+	tools, diags, err := discover.NewPlugin(p, s.Plugins.Options(p.ID)).Discover(ctx)
 	if err != nil {
 		diags = append(diags, registry.Diagnostic{Severity: registry.SeverityError, Message: err.Error()})
 	}

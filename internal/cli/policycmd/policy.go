@@ -27,8 +27,9 @@ import (
 // New returns the command policy.
 func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "policy",
-		Short: "Convert permissions from and to other agents",
+		Annotations: map[string]string{cli.Topic: "rules"},
+		Use:         "policy",
+		Short:       "Convert permissions from and to other agents",
 		Long: `Convert permissions of Claude Code, the Gemini CLI and Codex to policy rules, and
 policy rules to permissions of these programs.
 
@@ -145,7 +146,7 @@ func rulesOf(set *settings.Settings) ([]agents.Rule, error) {
 	}
 	err := entries(set.ExcludeTools, "deny")
 	for _, r := range set.Rules {
-		out = append(out, agents.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Command: r.Command,
+		out = append(out, agents.Rule{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Annotations: r.Annotations, Command: r.Command,
 			Path: r.Path, When: r.When, Decision: r.Decision, Reason: r.Reason, From: r.Origin.String()})
 	}
 	return out, errors.Join(err, entries(set.AllowedTools, "allow"))

@@ -2,6 +2,8 @@ package schemacmd
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,13 +14,17 @@ import (
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/provider/lint"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
 const lintHelp = `With --lint nothing is declared; instead it reports what providers would reject
 (error), what is ignored or had to be changed (warning), and advice (hint), for
-the given format or for all. With --explain each schema is shown as the tool has
-it and as it is declared.
+the given format or for all. --strict then changes no schema, but makes warnings
+count as errors. With --baseline findings that are in the file do not count;
+--write-baseline writes the present ones to it.
+
+With --explain each schema is shown as the tool has it and as it is declared.
 `
 
 // lintDocument is the JSON of schema --lint.
@@ -27,15 +33,22 @@ type lintDocument struct {
 	Errors   int            `json:"errors"`
 	Warnings int            `json:"warnings"`
 	Hints    int            `json:"hints"`
+	Known    int            `json:"known,omitempty"` // findings left out, because the file of --baseline has them
 	Findings []lint.Finding `json:"findings"`
 }
 
-func printLint(ios *cli.IO, o *options, format provider.Format, defs []registry.Definition, unusable []lint.Finding, failed error) error {
+func (o *options) printLint(ctx context.Context, e *cli.Env, root string, format provider.Format, defs []registry.Definition, unusable []lint.Finding, failed error) error {
 	formats := []provider.Format{format}
 	if o.all {
 		formats = provider.Formats()
 	}
-	doc := lintDocument{Findings: cli.OrEmpty(append(unusable, lint.Lint(formats, defs, o.encode)...))}
+	found := append(unusable, lint.Lint(formats, defs, o.Encode)...)
+	known, err := o.knownFindings(ctx, e, root, found)
+	if err != nil {
+		return err
+	}
+	doc := lintDocument{Findings: cli.OrEmpty(lint.New(found, known))}
+	doc.Known = len(found) - len(doc.Findings)
 	for _, f := range doc.Findings {
 		switch f.Severity {
 		case registry.SeverityError:
@@ -47,21 +60,57 @@ func printLint(ios *cli.IO, o *options, format provider.Format, defs []registry.
 		}
 	}
 	doc.OK = doc.Errors+doc.Warnings == 0
-	var err error
-	if ios.JSON {
-		err = ios.PrintJSON(doc)
+	if e.IO.JSON {
+		err = e.IO.PrintJSON(doc)
 	} else {
-		_, err = io.WriteString(ios.Out, lintText(doc, len(defs)))
+		_, err = io.WriteString(e.IO.Out, lintText(doc, len(defs)))
 	}
 	switch {
 	case err != nil:
 		return err
 	case failed != nil:
 		return failed
-	case o.encode.Strict && !doc.OK:
+	case doc.Errors > 0, o.Encode.Strict && !doc.OK:
 		return &cli.ExitError{Code: cli.ExitCheckFailed}
 	}
 	return nil
+}
+
+// baseline is the content of a file of --baseline. The output of --lint --json has
+// these fields too.
+type baseline struct {
+	Findings *[]lint.Finding `json:"findings"`
+}
+
+// knownFindings returns the findings in the file of --baseline, which it writes
+// first with --write-baseline.
+func (o *options) knownFindings(ctx context.Context, e *cli.Env, root string, found []lint.Finding) ([]lint.Finding, error) {
+	if o.baseline == "" {
+		return nil, nil
+	}
+	if o.writeBaseline {
+		found = cli.OrEmpty(found)
+		content, err := json.MarshalIndent(baseline{&found}, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		if err := e.Config.WriteFile(root, o.baseline, append(text.EscapeJSON(content), '\n')); err != nil {
+			return nil, &cli.UsageError{Err: fmt.Errorf("--baseline: %w", err), Hint: "name a file that can be written"}
+		}
+		return found, nil
+	}
+	content, err := e.Config.ReadFile(ctx, o.baseline)
+	if err != nil {
+		return nil, &cli.UsageError{Err: fmt.Errorf("--baseline: %w", err), Hint: "--write-baseline writes the present findings to it"}
+	}
+	var file baseline
+	if err = json.Unmarshal(content, &file); err == nil && file.Findings == nil {
+		err = errors.New("it has no list of findings")
+	}
+	if err != nil {
+		return nil, &cli.UsageError{Err: fmt.Errorf("--baseline: reading %s: %w", o.baseline, err), Hint: "--write-baseline writes the file anew"}
+	}
+	return *file.Findings, nil
 }
 
 // unusable returns a finding for each tool that can be declared but not called, because
@@ -94,6 +143,9 @@ func lintText(doc lintDocument, tools int) string {
 		fmt.Fprintf(&b, "%s: %s\n", strings.Join(where, " "), ui.Line(f.Message))
 	}
 	fmt.Fprintf(&b, "%s: %s, %s, %s\n", cli.Counted(tools, "tool"), cli.Counted(doc.Errors, "error"), cli.Counted(doc.Warnings, "warning"), cli.Counted(doc.Hints, "hint"))
+	if doc.Known > 0 {
+		fmt.Fprintf(&b, "%s left out, because the baseline has them\n", cli.Counted(doc.Known, "finding"))
+	}
 	return b.String()
 }
 

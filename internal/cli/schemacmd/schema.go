@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,15 +20,15 @@ import (
 )
 
 type options struct {
-	cli.Selection
+	Request
 	preset  string
 	format  string
-	encode  provider.Options
 	lint    bool
 	explain bool
 	all     bool // formats, with lint
 
-	deferral cli.Deferral
+	baseline      string
+	writeBaseline bool
 }
 
 // New returns the command schema.
@@ -39,7 +38,7 @@ func New(e *cli.Env) *cobra.Command {
 		Use:   "schema [TOOL…]",
 		Short: "Print declarations for a model provider",
 		Long: "Print the declarations of all tools, or of those named, in registry order. A name\nmay be a glob such as 'read_*'.\n\nFormats:\n" + formatList() + "\n" + deferHelp + "\n" + lintHelp +
-			"\nExit codes: 0, 2, 3 (no such tool or server), 8 (a source that may\nhave the tool failed, or with --strict-sources any source), 9 (--lint --strict).",
+			"\nExit codes: 0, 2, 3 (no such tool or server), 8 (a source that may\nhave the tool failed, or with --strict-sources any source), 9 (errors of --lint).",
 		Example: `  toolreg schema --format gemini
   toolreg schema read_file grep --format openai --request
   toolreg schema --format anthropic --request --defer auto
@@ -49,8 +48,14 @@ func New(e *cli.Env) *cobra.Command {
 			if o.lint && o.explain {
 				return &cli.UsageError{Err: errors.New("--lint and --explain cannot be used together"), Hint: "--explain shows each schema before and after"}
 			}
-			if o.encode.GeminiParameters && o.encode.GeminiReference {
+			if o.Encode.GeminiParameters && o.Encode.GeminiReference {
 				return &cli.UsageError{Err: errors.New("--gemini-parameters and --gemini-reference cannot be used together"), Hint: "the Gemini CLI declares tools of MCP servers with parametersJsonSchema"}
+			}
+			switch {
+			case o.baseline != "" && !o.lint:
+				return &cli.UsageError{Err: errors.New("--baseline needs --lint"), Hint: "it leaves out findings of --lint"}
+			case o.writeBaseline && o.baseline == "":
+				return &cli.UsageError{Err: errors.New("--write-baseline needs --baseline FILE"), Hint: "the findings are written to this file"}
 			}
 			if err := o.checkDefer(); err != nil {
 				return err
@@ -63,13 +68,15 @@ func New(e *cli.Env) *cobra.Command {
 	o.Flags(e, cmd, "strict-sources") // --strict means OpenAI's strict schemas
 	cmd.Flags().StringVarP(&o.format, "format", "f", provider.DefaultFormat, "`format` of the declarations")
 	complete.Flag(cmd, "format", complete.Formats)
-	o.deferral.Flag(cmd, "which tools the model must search for")
-	cmd.Flags().BoolVar(&o.encode.Request, "request", false, "wrap them as the API's tools field requires")
-	cmd.Flags().BoolVar(&o.encode.Strict, "strict", false, "OpenAI strict schemas; with --lint: exit code 9 on errors and warnings")
+	o.Deferral.Flag(cmd, "which tools the model must search for")
+	cmd.Flags().BoolVar(&o.Encode.Request, "request", false, "wrap them as the API's tools field requires")
+	cmd.Flags().BoolVar(&o.Encode.Strict, "strict", false, "OpenAI strict schemas; with --lint: exit code 9 on warnings too")
 	cmd.Flags().BoolVar(&o.lint, "lint", false, "report what providers would reject, ignore or change")
+	cmd.Flags().StringVar(&o.baseline, "baseline", "", "with --lint: leave out the findings in `file`")
+	cmd.Flags().BoolVar(&o.writeBaseline, "write-baseline", false, "with --baseline: write the present findings to the file")
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "show what declaring changes in each schema")
-	cmd.Flags().BoolVar(&o.encode.GeminiParameters, "gemini-parameters", false, "format gemini: declare MCP tools with parameters too")
-	cmd.Flags().BoolVar(&o.encode.GeminiReference, "gemini-reference", false, "format gemini: print the declarations of the Gemini CLI 0.1.15, byte for byte")
+	cmd.Flags().BoolVar(&o.Encode.GeminiParameters, "gemini-parameters", false, "format gemini: declare MCP tools with parameters too")
+	cmd.Flags().BoolVar(&o.Encode.GeminiReference, "gemini-reference", false, "format gemini: print the declarations of the Gemini CLI 0.1.15, byte for byte")
 	return cmd
 }
 
@@ -90,10 +97,10 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		return &cli.UsageError{Err: fmt.Errorf("--jq cannot be used with format %s, which is text", format.Name), Hint: "format json-schema is JSON"}
 	}
 	if format.Name != "gemini" && !o.lint {
-		if o.encode.GeminiParameters {
+		if o.Encode.GeminiParameters {
 			warnIgnored(e.IO, "gemini_parameters_ignored", "--gemini-parameters", format)
 		}
-		if o.encode.GeminiReference {
+		if o.Encode.GeminiReference {
 			warnIgnored(e.IO, "gemini_reference_ignored", "--gemini-reference", format)
 		}
 	}
@@ -101,75 +108,36 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
-	reg, tools, err := o.tools(ctx, s, names)
-	if reg != nil {
-		e.IO.DiagnoseExcept(s.Diagnostics(reg), err)
+	o.Tools, o.Format = names, format
+	if !o.lint && !o.explain {
+		out, reg, err := o.Declare(ctx, s, e.IO.DiagnoseExcept)
+		if err != nil {
+			return err
+		}
+		return cmp.Or(Print(e.IO, format, out), o.StrictFailure(reg))
 	}
+	reg, tools, err := o.offered(ctx, s, e.IO.DiagnoseExcept)
 	if err != nil {
 		return err
 	}
-	if tools, err = offered(ctx, e.IO, s, reg, tools, len(names) > 0); err != nil {
-		return err
-	}
 	defs := engine.Definitions(reg, tools)
-	if o.encode.Registered, err = o.registered(ctx, s, format, defs); err != nil {
+	formats := []provider.Format{format}
+	if o.lint && o.all {
+		formats = provider.Formats()
+	}
+	if o.Encode.Registered, err = registered(ctx, s, formats, defs); err != nil {
 		return err
 	}
-	switch {
-	case o.lint:
-		return printLint(e.IO, o, format, defs, unusable(ctx, reg, tools), o.StrictFailure(reg))
-	case o.explain:
-		return printExplanations(e.IO, format, defs, o.encode)
+	if o.lint {
+		return o.printLint(ctx, e, s.Settings.ProjectRoot, format, defs, unusable(ctx, reg, tools), o.StrictFailure(reg))
 	}
-	if o.deferral.On() {
-		err = o.printDeferred(ctx, e.IO, s, format, defs)
-	} else {
-		out, diags := format.Encode(defs, o.encode)
-		e.IO.Diagnose(diags)
-		err = Print(e.IO, format, out)
-	}
-	return cmp.Or(err, o.StrictFailure(reg))
-}
-
-// offered removes the tools whose every call is denied, and reports those that
-// were named.
-func offered(ctx context.Context, ios *cli.IO, s *engine.Session, reg *registry.Registry, tools []*registry.Tool, named bool) ([]*registry.Tool, error) {
-	tools, denied, err := s.Offered(ctx, reg, tools)
-	severity := registry.SeverityInfo
-	if named {
-		severity = registry.SeverityWarning
-	}
-	for _, h := range denied {
-		ios.Warn(registry.Diagnostic{Severity: severity, Code: "tool_denied", Source: h.Source, Tool: h.Name,
-			Message: fmt.Sprintf("tool %q is not declared: %s", h.Name, h.Reason), Hint: "set at " + h.Setting})
-	}
-	return tools, err
+	return printExplanations(e.IO, format, defs, o.Encode)
 }
 
 // warnIgnored warns that a flag for the format gemini has no effect.
 func warnIgnored(ios *cli.IO, code, flag string, format provider.Format) {
 	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code,
 		Message: flag + " has no effect with format " + format.Name})
-}
-
-// registered returns the names of all tools in the registry; nil if they cannot affect
-// the declared names. The whole registry is loaded only if the format does not accept a
-// name unchanged.
-func (o *options) registered(ctx context.Context, s *engine.Session, format provider.Format, defs []registry.Definition) ([]string, error) {
-	formats := []provider.Format{format}
-	if o.lint && o.all {
-		formats = provider.Formats()
-	}
-	for _, f := range formats {
-		if slices.ContainsFunc(defs, func(d registry.Definition) bool { return !f.Keeps(d.Name) }) {
-			reg, err := s.All(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return engine.Names(reg), nil
-		}
-	}
-	return nil, nil
 }
 
 // Print prints declarations byte for byte as they were encoded, because prompt caches
@@ -183,19 +151,4 @@ func Print(ios *cli.IO, format provider.Format, out provider.Output) error {
 		return ios.PrintFiltered(text.EscapeJSON(out.Data))
 	}
 	return ios.PrintEncoded(out.Data)
-}
-
-// tools returns the tools with the names, or the selected tools if there are no
-// names, in registry order. If there is a registry, it is returned even with an
-// error.
-func (o *options) tools(ctx context.Context, s *engine.Session, names []string) (*registry.Registry, []*registry.Tool, error) {
-	if len(names) == 0 {
-		reg, err := o.Load(ctx, s)
-		if err != nil {
-			return nil, nil, err
-		}
-		return reg, o.Apply(reg.Tools()), nil
-	}
-	reg, tools, err := s.FindAll(ctx, names...)
-	return reg, o.Apply(tools), err
 }

@@ -21,13 +21,19 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// defaultLimit is how many tools are printed unless the user says otherwise.
-const defaultLimit = 10
+// DefaultLimit is how many tools are found unless the user says otherwise.
+const DefaultLimit = 10
+
+// Query is what to search for.
+type Query struct {
+	cli.Selection
+	Words string // describe what the tool should do
+	Limit int    // at most this many tools
+}
 
 type options struct {
-	cli.Selection
+	Query
 	preset  string
-	limit   int
 	format  string // "" = a table, or JSON
 	request bool
 }
@@ -55,20 +61,21 @@ a source failed).`,
   toolreg search 'query a database' --format openai --request`,
 		Args: cli.ArgsBetween(1, -1, "words that describe what the tool should do"),
 		RunE: func(cmd *cobra.Command, argv []string) error {
-			return run(cmd.Context(), e, o, strings.Join(argv, " "))
+			o.Words = strings.Join(argv, " ")
+			return run(cmd.Context(), e, o)
 		},
 	}
 	o.Flags(e, cmd, "strict")
 	cli.PresetFlag(cmd, &o.preset)
-	cmd.Flags().IntVarP(&o.limit, "limit", "n", defaultLimit, "print at most `N` tools")
+	cmd.Flags().IntVarP(&o.Limit, "limit", "n", DefaultLimit, "print at most `N` tools")
 	cmd.Flags().StringVarP(&o.format, "format", "f", "", "print the declarations of the tools in this `format`, as schema does")
 	complete.Flag(cmd, "format", complete.Formats)
 	cmd.Flags().BoolVar(&o.request, "request", false, "with --format: wrap them as the API's tools field requires")
 	return cmd
 }
 
-// document is the JSON of search.
-type document struct {
+// Document is the JSON of search.
+type Document struct {
 	Query       string                `json:"query"`
 	Tools       []scored              `json:"tools"`      // best match first
 	Matched     int                   `json:"matched"`    // number of tools that match
@@ -82,64 +89,92 @@ type scored struct {
 	Score       float64 `json:"score"`
 }
 
-// check returns an error if the query or the options are invalid.
-func (o *options) check(query string) (format provider.Format, err error) {
+func (q *Query) check() error {
 	switch {
-	case strings.TrimSpace(query) == "":
-		return format, &cli.UsageError{Err: errors.New("the query is empty"), Hint: "describe what the tool should do: toolreg search read a file"}
-	case o.limit < 1:
-		return format, &cli.UsageError{Err: fmt.Errorf("--limit %d: must be 1 or more", o.limit)}
-	case o.format == "" && o.request:
-		return format, &cli.UsageError{Err: errors.New("--request needs --format"), Hint: "toolreg search QUERY --format openai --request"}
-	case o.format == "":
-		return format, nil
+	case strings.TrimSpace(q.Words) == "":
+		return &cli.UsageError{Err: errors.New("the query is empty"), Hint: "describe what the tool should do: toolreg search read a file"}
+	case q.Limit < 1:
+		return &cli.UsageError{Err: fmt.Errorf("--limit %d: must be 1 or more", q.Limit)}
 	}
-	return provider.Lookup(o.format)
+	return nil
 }
 
-func run(ctx context.Context, e *cli.Env, o *options, query string) error {
-	format, err := o.check(query)
+// found is what a search has found.
+type found struct {
+	reg      *registry.Registry
+	tools    []engine.Ranked // best match first
+	matched  int             // number of tools that match
+	searched int             // number of tools that were searched
+	noticed  []registry.Diagnostic
+}
+
+// find searches the tools of a session.
+func (q *Query) find(ctx context.Context, s *engine.Session) (f found, err error) {
+	if f.reg, err = q.Load(ctx, s); err != nil {
+		return f, err
+	}
+	tools, _, err := s.Offers.Split(ctx, f.reg, q.Apply(f.reg.Tools()))
 	if err != nil {
+		return f, err
+	}
+	f.searched = len(tools)
+	f.tools, f.matched, err = s.Offers.Search(ctx, tools, q.Words, q.Limit)
+	f.noticed = s.Tools.Diagnostics(f.reg)
+	return f, err
+}
+
+// Document searches the tools of a session.
+func (q *Query) Document(ctx context.Context, s *engine.Session) (Document, error) {
+	if err := q.check(); err != nil {
+		return Document{}, err
+	}
+	f, err := q.find(ctx, s)
+	return q.document(f), err
+}
+
+func (q *Query) document(f found) Document {
+	doc := Document{Query: q.Words, Tools: []scored{}, Matched: f.matched, Registered: f.searched, Diagnostics: cli.OrEmpty(f.noticed)}
+	for _, t := range f.tools {
+		doc.Tools = append(doc.Tools, scored{&t.Tool.Definition, t.Tool.Fingerprint(), t.Score})
+	}
+	return doc
+}
+
+func run(ctx context.Context, e *cli.Env, o *options) error {
+	if err := o.check(); err != nil {
 		return err
+	}
+	var format provider.Format
+	switch {
+	case o.format == "" && o.request:
+		return &cli.UsageError{Err: errors.New("--request needs --format"), Hint: "toolreg search QUERY --format openai --request"}
+	case o.format != "":
+		var err error
+		if format, err = provider.Lookup(o.format); err != nil {
+			return err
+		}
 	}
 	inDocs := o.format == "" && e.IO.HoldsDiagnostics()
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, List: true}, InDocs: inDocs})
 	if err != nil {
 		return err
 	}
-	reg, err := o.Load(ctx, s)
+	f, err := o.find(ctx, s)
 	if err != nil {
 		return err
 	}
-	tools, _, err := s.Offered(ctx, reg, o.Apply(reg.Tools()))
-	if err != nil {
-		return err
-	}
-	found, matched, err := s.Search(ctx, tools, query, o.limit)
-	if err != nil {
-		return err
-	}
-	noticed := s.Diagnostics(reg)
 	if !inDocs {
-		e.IO.Diagnose(noticed)
+		e.IO.Diagnose(f.noticed)
 	}
 	switch {
 	case o.format != "":
-		err = printDeclarations(e.IO, o, format, reg, found)
+		err = printDeclarations(e.IO, o, format, f.reg, f.tools)
 	case e.IO.JSON:
-		err = e.IO.PrintJSON(newDocument(query, found, matched, len(tools), noticed))
+		err = e.IO.PrintJSON(o.document(f))
 	default:
-		err = printTable(e.IO, found, matched, len(tools))
+		err = printTable(e.IO, f.tools, f.matched, f.searched)
 	}
-	return cmp.Or(err, o.StrictFailure(reg))
-}
-
-func newDocument(query string, found []engine.Ranked, matched, registered int, diags []registry.Diagnostic) document {
-	doc := document{Query: query, Tools: []scored{}, Matched: matched, Registered: registered, Diagnostics: cli.OrEmpty(diags)}
-	for _, f := range found {
-		doc.Tools = append(doc.Tools, scored{&f.Tool.Definition, f.Tool.Fingerprint(), f.Score})
-	}
-	return doc
+	return cmp.Or(err, o.StrictFailure(f.reg))
 }
 
 func printTable(ios *cli.IO, found []engine.Ranked, matched, searched int) error {

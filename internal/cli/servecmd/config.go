@@ -1,34 +1,50 @@
 package servecmd
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/process"
 )
 
 // clientConfig is the settings entry with which a program uses an MCP server.
 type clientConfig struct {
 	name string
 	file string // file for the entry
-	text string // %s is the path of toolreg as a JSON string
+	// stdio is the entry of a server that the client starts, http that of one at an
+	// address; COMMAND, ARGS, ALL (both), URL and HEADERS stand for JSON.
+	stdio, http string
+	// token is how the client refers to the variable TOOLREG_TOKEN in a header; "" if the
+	// entry does it otherwise.
+	token string
 }
 
 // clients returns the programs whose settings are known, in the format of their
-// documentation of November 2026.
+// documentation of November 2026. All of them have file and shell tools of their own.
 func clients() []clientConfig {
-	const servers = `{"mcpServers":{"toolreg":{"command":%s,"args":["serve"]}}}`
+	const stdio = `{"mcpServers":{"toolreg":{"command":COMMAND,"args":ARGS}}}`
 	return []clientConfig{
-		{"claude", ".mcp.json in the project, or ~/.claude.json", servers},
-		{"gemini", ".gemini/settings.json in the project, or ~/.gemini/settings.json", servers},
-		{"vscode", ".vscode/mcp.json in the project", `{"servers":{"toolreg":{"type":"stdio","command":%s,"args":["serve"]}}}`},
-		{"cursor", ".cursor/mcp.json in the project, or ~/.cursor/mcp.json", servers},
-		{"codex", "~/.codex/config.toml", "[mcp_servers.toolreg]\ncommand = %s\nargs = [\"serve\"]"},
-		{"windsurf", "~/.codeium/windsurf/mcp_config.json", servers},
-		{"opencode", "opencode.json in the project, or ~/.config/opencode/opencode.json", `{"mcp":{"toolreg":{"type":"local","command":[%s,"serve"]}}}`},
-		{"zed", "settings.json of Zed", `{"context_servers":{"toolreg":{"command":%s,"args":["serve"]}}}`},
+		{"claude", ".mcp.json in the project, or ~/.claude.json", stdio, `{"mcpServers":{"toolreg":{"type":"http","url":URLHEADERS}}}`, "${TOOLREG_TOKEN}"},
+		{"gemini", ".gemini/settings.json in the project, or ~/.gemini/settings.json", stdio, `{"mcpServers":{"toolreg":{"httpUrl":URLHEADERS}}}`, "${TOOLREG_TOKEN}"},
+		{"vscode", ".vscode/mcp.json in the project", `{"servers":{"toolreg":{"type":"stdio","command":COMMAND,"args":ARGS}}}`, `{"servers":{"toolreg":{"type":"http","url":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}"},
+		{"cursor", ".cursor/mcp.json in the project, or ~/.cursor/mcp.json", stdio, `{"mcpServers":{"toolreg":{"url":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}"},
+		{"codex", "~/.codex/config.toml", "[mcp_servers.toolreg]\ncommand = COMMAND\nargs = ARGS", "[mcp_servers.toolreg]\nurl = URL\nbearer_token_env_var = \"TOOLREG_TOKEN\"", ""},
+		{"windsurf", "~/.codeium/windsurf/mcp_config.json", stdio, `{"mcpServers":{"toolreg":{"serverUrl":URLHEADERS}}}`, "${env:TOOLREG_TOKEN}"},
+		{"opencode", "opencode.json in the project, or ~/.config/opencode/opencode.json", `{"mcp":{"toolreg":{"type":"local","command":ALL}}}`, `{"mcp":{"toolreg":{"type":"remote","url":URLHEADERS}}}`, "{env:TOOLREG_TOKEN}"},
+		{"zed", "settings.json of Zed, which replaces no variables: put the token in place of TOOLREG_TOKEN", `{"context_servers":{"toolreg":{"command":COMMAND,"args":ARGS}}}`, `{"context_servers":{"toolreg":{"url":URLHEADERS}}}`, "TOOLREG_TOKEN"},
 	}
 }
 
@@ -40,16 +56,127 @@ func clientNames() []string {
 	return names
 }
 
-// config returns the settings entry for a client, and the file that it belongs in.
-func config(client string) (text, file string, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		self = "toolreg"
-	}
+// printConfig prints a client's settings entry for a server with the flags of this command.
+func printConfig(e *cli.Env, o *options, cmd *cobra.Command) error {
 	for _, c := range clients() {
-		if c.name == client {
-			return fmt.Sprintf(c.text, jsonx.Quote(self)) + "\n", c.file, nil
+		if c.name != o.printConfig {
+			continue
+		}
+		if _, err := e.Config.Options(); err != nil { // determines the working directory
+			return err
+		}
+		if err := engine.CheckPreset(o.preset); err != nil {
+			return err
+		}
+		args, err := given(e.Config, cmd.Flags())
+		if err != nil {
+			return err
+		}
+		if o.preset == "" {
+			args = append([]string{"--preset", builtin.PresetMCP}, args...)
+			e.IO.Notef("%s has file and shell tools of its own, so the built-in ones are left out; --preset full keeps them", c.name)
+		}
+		return o.print(e, c, append([]string{"serve"}, args...))
+	}
+	return &cli.UsageError{Err: fmt.Errorf("unknown client %q", o.printConfig), Hint: "one of " + strings.Join(clientNames(), ", ")}
+}
+
+// print prints the entry of a client for a command line of toolreg.
+func (o *options) print(e *cli.Env, c clientConfig, args []string) error {
+	entry, file := c.stdio, c.file
+	url := ""
+	if o.http != "" {
+		var err error
+		if url, err = address(o.http); err != nil {
+			return err
+		}
+		entry = c.http
+		if o.noAuth {
+			entry = strings.Split(entry, "\nbearer_token")[0]
 		}
 	}
-	return "", "", &cli.UsageError{Err: fmt.Errorf("unknown client %q", client), Hint: "one of " + strings.Join(clientNames(), ", ")}
+	file, _, _ = strings.Cut(file, ", which")
+	if o.http != "" && !o.noAuth {
+		file = c.file
+	}
+	command := calledAs(e.Config)
+	headers := ""
+	if c.token != "" && !o.noAuth {
+		headers = `,"headers":{"Authorization":` + jsonx.Quote("Bearer "+c.token) + `}`
+	}
+	text := strings.NewReplacer("URL", jsonx.Quote(url), "HEADERS", headers, "COMMAND", jsonx.Quote(command), "ARGS", quoteAll(args), "ALL", quoteAll(append([]string{command}, args...))).Replace(entry)
+	e.IO.Notef("add this to %s", file)
+	switch {
+	case o.http != "" && o.noAuth:
+		e.IO.Notef("the server is started with %s", cli.QuoteWords(append([]string{command}, args...)))
+	case o.http != "":
+		e.IO.Notef("the token of the server is expected in the variable TOOLREG_TOKEN; it is started with %s", cli.QuoteWords(append([]string{command}, args...)))
+	}
+	_, err := io.WriteString(e.IO.Out, text+"\n")
+	return err
+}
+
+func quoteAll(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = jsonx.Quote(word)
+	}
+	return "[" + strings.Join(quoted, ",") + "]"
+}
+
+// given returns the flags of the command line, with absolute paths, except --print-config.
+func given(config *cli.Config, flags *pflag.FlagSet) (args []string, err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			switch {
+			case f.Name == "print-config":
+			case f.Name == "settings" && value == "-":
+				err = &cli.UsageError{Err: errors.New("--settings - cannot be part of an entry"), Hint: "name a file"}
+			case f.Name == "settings" || f.Name == "root" || f.Name == "token-file":
+				args = append(args, "--"+f.Name, config.Absolute(value))
+			case f.Value.Type() == "bool" && value == "true":
+				args = append(args, "--"+f.Name)
+			case f.NoOptDefVal != "":
+				args = append(args, "--"+f.Name+"="+value)
+			default:
+				args = append(args, "--"+f.Name, value)
+			}
+		}
+	})
+	return args, err
+}
+
+// address returns the URL for clients of a server that listens on an address.
+func address(listen string) (string, error) {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", &cli.UsageError{Err: fmt.Errorf("--http %q: expected HOST:PORT", listen), Hint: "such as 127.0.0.1:8080"}
+	}
+	if port == "" || port == "0" {
+		return "", &cli.UsageError{Err: fmt.Errorf("--http %q: an entry needs the port, which is chosen at each start", listen), Hint: "such as 127.0.0.1:8080"}
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/mcp", nil
+}
+
+// calledAs returns the absolute path of this program as it was called, with links.
+func calledAs(config *cli.Config) string {
+	name := config.CalledAs
+	if strings.ContainsAny(name, `/\`) {
+		return config.Absolute(name)
+	}
+	if path, err := (process.Spec{Argv: []string{name}, Env: config.Environ}).Program(); err == nil {
+		return path
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return filepath.Base(name)
+	}
+	return self
 }

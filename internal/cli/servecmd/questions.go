@@ -33,7 +33,7 @@ func questions(ctx context.Context, e *cli.Env, from *engine.Session) (serve.Que
 
 // stateKey returns the value of serve.stateKey.
 func stateKey(ctx context.Context, from *engine.Session) (string, error) {
-	key, err := from.Expander().StateKey(ctx, from.Settings().Serve.StateKey)
+	key, err := from.Expander.StateKey(ctx, from.Settings.Serve.StateKey)
 	if err != nil {
 		return "", &engine.InputError{Err: err}
 	}

@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -49,8 +48,9 @@ const (
 func New(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Offer all tools as one MCP server",
+		Annotations: map[string]string{cli.Topic: "serving"},
+		Use:         "serve",
+		Short:       "Offer all tools as one MCP server",
 		Long: `Offer the tools of the registry as one MCP server, so that an agent needs a single
 entry in its settings. The rules, hooks and limits of the settings apply to every
 call, and the audit log records it with the client's name. If a call needs
@@ -68,7 +68,15 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
   toolreg serve --http 127.0.0.1:8080 --token-file ~/.config/toolreg/tokens
   toolreg serve --expose search --always 'read_*'`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			if o.printConfig != "" {
+				return printConfig(e, o, cmd)
+			}
+			return run(cmd.Context(), e, o)
+		},
 	}
 	o.Flags(e, cmd, "strict")
 	cli.PresetFlag(cmd, &o.preset)
@@ -79,7 +87,7 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 	f.StringVar(&o.expose, "expose", exposeAll, "offer these `tools`: all, or search (three tools that find, describe and call the others)")
 	f.StringArrayVar(&o.always, "always", nil, "with --expose search: offer tools that match this `glob` too")
 	f.DurationVar(&o.drain, "drain", 30*time.Second, "how long running calls may take after SIGTERM or the end of stdin")
-	f.StringVar(&o.printConfig, "print-config", "", "print the entry for this `client` and exit: "+strings.Join(clientNames(), ", "))
+	f.StringVar(&o.printConfig, "print-config", "", "print the entry for this `client`, with the other flags, and exit: "+strings.Join(clientNames(), ", "))
 	complete.Flag(cmd, "token-file", complete.Files)
 	complete.Flag(cmd, "expose", complete.Words(exposeAll+"\tevery tool", exposeSearch+"\tthree tools that find, describe and call the others"))
 	complete.Flag(cmd, "always", e.Complete().Tools)
@@ -107,26 +115,20 @@ func (o *options) check() error {
 }
 
 func run(ctx context.Context, e *cli.Env, o *options) error {
-	if o.printConfig != "" {
-		return printConfig(e, o.printConfig)
-	}
-	if err := o.check(); err != nil {
-		return err
-	}
-	watch := newWatcher(e)
+	watch := cli.NewWatcher(e)
 	from, err := o.session(ctx, e)
 	if err != nil {
 		return err
 	}
-	watch.add(from)
+	watch.Add(from)
 	if err := o.CheckSource(from); err != nil {
 		return err
 	}
-	if _, err := from.Policy(nil); err != nil {
+	if _, err := from.Calls.Policy(nil); err != nil {
 		return err
 	}
-	collectLater()
-	set := from.Settings().Serve
+	cli.CollectLater()
+	set := from.Settings.Serve
 	questions, err := questions(ctx, e, from)
 	if err != nil {
 		return err
@@ -150,7 +152,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 			end(err)
 			return
 		}
-		watch.follow(serving, from, func() (*engine.Session, error) { return o.reload(serving, e, server) })
+		watch.Follow(serving, from, func() (*engine.Session, error) { return o.reload(serving, e, server) })
 	})
 	if o.overHTTP() {
 		err = o.serveHTTP(serving, e.IO, server, set)
@@ -210,13 +212,13 @@ func (o *options) offered(ctx context.Context, s *engine.Session) (*registry.Reg
 		return nil, nil, err
 	}
 	if o.expose == exposeSearch {
-		tools, err := s.Reaching(ctx, reg, func(d *registry.Definition) bool {
+		tools, err := s.Offers.Reaching(ctx, reg, func(d *registry.Definition) bool {
 			_, named := registry.MatchAny(o.entries(), d.Spellings()...)
 			return named
 		})
 		return reg, tools, err
 	}
-	tools, _, err := s.Offered(ctx, reg, o.Apply(reg.Tools()))
+	tools, _, err := s.Offers.Split(ctx, reg, o.Apply(reg.Tools()))
 	return reg, engine.FoundIn(reg, tools), cmp.Or(err, o.StrictFailure(reg))
 }
 
@@ -317,15 +319,4 @@ func (o *options) tokens(loopback bool) (tokens *serve.Tokens, made string, err 
 	}
 	made = rand.Text()
 	return serve.NewTokens(map[string]string{serve.LocalName: made}), made, nil
-}
-
-// printConfig prints a client's settings entry.
-func printConfig(e *cli.Env, client string) error {
-	text, file, err := config(client)
-	if err != nil {
-		return err
-	}
-	e.IO.Notef("add this to %s", file)
-	_, err = io.WriteString(e.IO.Out, text)
-	return err
 }

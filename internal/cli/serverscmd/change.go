@@ -26,6 +26,9 @@ type change struct {
 	list   bool // the JSON output is a list
 }
 
+// actionRemoved is the action of servers remove.
+const actionRemoved = "removed"
+
 // editedServer is the JSON of the commands that change a server.
 type editedServer struct {
 	Name   string `json:"name"`
@@ -53,6 +56,11 @@ func (c change) run(ctx context.Context, e *cli.Env, s *settings.Settings) error
 		e.IO.Notef("%s server %q in %s", c.action, name, file)
 		if c.action == "added" {
 			warnShadowed(e.IO, s, name)
+		}
+		if c.action == actionRemoved {
+			if err := e.Config.Folders.ForgetServer(ctx, name, file); err != nil {
+				return fmt.Errorf("forgetting the names of the tools of server %q: %w", name, err)
+			}
 		}
 	}
 	if s != nil && len(changed) > 0 {

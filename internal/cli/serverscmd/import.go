@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -35,6 +36,9 @@ PROGRAM is gemini, claude, vscode, cursor, codex, windsurf, opencode or zed. Eac
 NAME is a server or a glob. Without NAME, toolreg asks about each server at the
 terminal. It always asks about servers in files of the project, which globs do not
 match. toolreg connects to each copied server at once, as servers add does.
+
+It says which secrets are copied and whether trust is. A secret of your own that
+is the value of an environment variable is copied as a reference to that.
 
 The setting imports and the flag --import use a program's servers without copying
 them.`),
@@ -71,7 +75,8 @@ func completeImports(e *cli.Env) cobra.CompletionFunc {
 type found struct {
 	settings.ImportedServer
 	file    string
-	foreign bool // it is in a file of the project, which others may have written
+	foreign bool     // it is in a file of the project, which others may have written
+	notes   []string // what the copy has of secrets and trust
 }
 
 // matches reports whether a NAME on the command line selects the server. Servers of the
@@ -112,7 +117,16 @@ func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, 
 	if servers, err = without(e.IO, servers, file); err != nil || len(servers) == 0 {
 		return nil, err
 	}
-	return choose(ctx, e.Person, program, servers, len(names) > 0)
+	chosen, err := choose(ctx, e.Person, program, servers, len(names) > 0)
+	for _, f := range servers {
+		asked := len(names) == 0 || f.foreign // the question said it
+		if !asked && slices.ContainsFunc(chosen, func(c edit.Change) bool { return c.Name == f.Name }) {
+			for _, note := range f.notes {
+				e.IO.Notef("server %q: %s", f.Name, note)
+			}
+		}
+	}
+	return chosen, err
 }
 
 // serversOf returns the servers of a program that can be copied, without
@@ -131,17 +145,35 @@ func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
 			if err := settings.CheckServerName(server.Name); err != nil && problem == "" {
 				problem = err.Error()
 			}
+			if problem == "" && startsToolreg(e.Config, s, server.JSON) {
+				problem = "it starts toolreg itself"
+			}
 			switch {
 			case f.Program != program:
 			case problem != "":
 				e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "import_skipped",
 					Message: fmt.Sprintf("%s:%d: server %q of %s is ignored: %s", f.File, server.Pos.Line, server.Name, program, problem)})
 			case !slices.ContainsFunc(out, func(have found) bool { return have.Name == server.Name }):
-				out = append(out, found{server, f.File, f.Project})
+				environ := e.Config.Environ
+				if f.Project {
+					environ = nil
+				}
+				copied := found{ImportedServer: server, file: f.File, foreign: f.Project}
+				copied.JSON, copied.notes = refer(server.JSON, environ)
+				out = append(out, copied)
 			}
 		}
 	}
 	return out
+}
+
+// startsToolreg reports whether an entry starts toolreg.
+func startsToolreg(config *cli.Config, s *settings.Settings, entry json.RawMessage) bool {
+	var e struct {
+		Command, Cwd string
+		Args         []string
+	}
+	return json.Unmarshal(entry, &e) == nil && engine.StartsToolreg(append([]string{e.Command}, e.Args...), cmp.Or(e.Cwd, s.ProjectRoot), config.Environ)
 }
 
 // fromProject is a sort key that puts the user's files before the project's.
@@ -225,8 +257,12 @@ func chooseAsking(ctx context.Context, person *cli.Person, program string, serve
 	defer tty.Close()
 	var out additions
 	for i, f := range servers {
+		about := fmt.Sprintf("%d of %d: %s: %s (%s:%d)\n", i+1, len(servers), ui.Line(f.Name), ui.Line(reach(f.JSON)), ui.Line(f.file), f.Pos.Line)
+		for _, note := range f.notes {
+			about += "  " + ui.Line(note) + "\n"
+		}
 		yes, err := cli.AskYes(ctx, tty, ui.Query{
-			About:    fmt.Sprintf("%d of %d: %s: %s (%s:%d)\n", i+1, len(servers), ui.Line(f.Name), ui.Line(reach(f.JSON)), ui.Line(f.file), f.Pos.Line),
+			About:    about,
 			Question: "Copy it?",
 		})
 		if err != nil && !errors.Is(err, ui.ErrNoAnswer) {

@@ -105,12 +105,14 @@ func runLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) err
 // login is the state of one servers login.
 type login struct {
 	*loginOptions
-	env     *cli.Env
-	session *engine.Session
-	server  settings.Server
-	options mcpclient.Options
-	logins  *oauth.Store
-	client  *oauth.Client // nil before the first connection over HTTP
+	ios         *cli.IO
+	person      *cli.Person
+	browser     ui.Browser
+	connections *engine.Connections
+	server      settings.Server
+	options     mcpclient.Options
+	logins      *oauth.Store
+	client      *oauth.Client // nil before the first connection over HTTP
 }
 
 func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*login, error) {
@@ -118,7 +120,7 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 	if err != nil {
 		return nil, err
 	}
-	server, err := s.RemoteServer(name)
+	server, err := s.Connections.Remote(name)
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +131,10 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 	if e.Person.NonInteractive && attended {
 		return nil, fmt.Errorf("logging in to server %q: %w", name, registry.ErrNeedsConfirmation)
 	}
-	options := s.ServerOptions(ctx, server)
-	options.Listings = nil // query the server itself
-	return &login{loginOptions: o, env: e, session: s, server: server, logins: s.Logins(), options: options}, nil
+	options := s.Connections.Options(ctx, server)
+	options.Memory = nil // query the server itself
+	return &login{loginOptions: o, ios: e.IO, person: e.Person, browser: ui.Browser{Environ: e.Config.Environ}, connections: s.Connections,
+		server: server, logins: s.Connections.Logins(), options: options}, nil
 }
 
 // maxLogins limits how often one run requests more scopes.
@@ -155,7 +158,7 @@ func (l *login) run(ctx context.Context) (loggedIn, error) {
 		if loginErr != nil {
 			return out, fmt.Errorf("logging in to server %q: %w", l.server.Name, loginErr)
 		}
-		l.session.ForgetListing(ctx, l.server)
+		l.connections.Forget(ctx, l.server)
 		out.State, out.Address, out.Issuer, out.Resource, out.Scopes, out.Renews = "logged in", got.Server, got.Issuer, got.Resource, got.Scopes, got.Renews
 		if !got.Expires.IsZero() {
 			out.Expires = &got.Expires
@@ -183,7 +186,7 @@ func (l *login) connect(ctx context.Context, anonymous bool) (tools int, err err
 	o := l.options
 	o.Auth = func(s settings.Server) wire.Authorizer {
 		if l.client == nil {
-			l.client = l.session.OAuthClient(s, l.logins)
+			l.client = l.connections.OAuthClient(s, l.logins)
 		}
 		if anonymous {
 			return oauth.Probe{Client: l.client}
@@ -192,7 +195,7 @@ func (l *login) connect(ctx context.Context, anonymous bool) (tools int, err err
 	}
 	source := mcpclient.New(o)
 	defer source.Close()
-	done := l.env.IO.Screen.Watch()
+	done := l.ios.Screen.Watch()
 	defer done()
 	list, _, err := source.Discover(ctx)
 	return len(list), err
@@ -204,22 +207,22 @@ func (l *login) ways() oauth.LoginOptions {
 	opened := false
 	if !l.noBrowser {
 		o.Browse = func(ctx context.Context, address string) error {
-			err := ui.Browser{Environ: l.env.Config.Environ}.Open(ctx, address)
+			err := l.browser.Open(ctx, address)
 			opened = err == nil
 			if err != nil {
-				l.env.IO.Log.Debug("no browser", "err", err)
+				l.ios.Log.Debug("no browser", "err", err)
 			}
 			return nil // the URL is printed, and the person may open it
 		}
 	}
-	if tty, err := ui.OpenTTY(); err == nil && !l.env.Person.NonInteractive {
+	if tty, err := ui.OpenTTY(); err == nil && !l.person.NonInteractive {
 		_ = tty.Close()
 		o.Agree = l.agree
 	}
 	o.Paste = func(ctx context.Context, address string) (string, error) {
 		l.show(address, opened)
 		switch {
-		case l.env.IO.InTTY:
+		case l.ios.InTTY:
 			return l.ask(ctx)
 		case l.noBrowser:
 			return l.readLine(ctx)
@@ -232,7 +235,7 @@ func (l *login) ways() oauth.LoginOptions {
 // agree asks whether an authorization server may receive a secret of the
 // settings.
 func (l *login) agree(ctx context.Context, issuer, setting string) (bool, error) {
-	tty, err := l.env.Person.OpenTTY()
+	tty, err := l.person.OpenTTY()
 	if err != nil {
 		return false, err
 	}
@@ -262,9 +265,9 @@ type loginNotice struct {
 // show prints the URL to open. It is part of the dialog, so it is printed even
 // with --quiet.
 func (l *login) show(address string, opened bool) {
-	if l.env.IO.JSON {
+	if l.ios.JSON {
 		if line, err := cli.EncodeJSON(map[string]loginNotice{"login": {l.server.Name, address}}); err == nil {
-			l.env.IO.Note(string(line))
+			l.ios.Note(string(line))
 		}
 		return
 	}
@@ -272,11 +275,11 @@ func (l *login) show(address string, opened bool) {
 	if opened {
 		text = "toolreg: opening your browser to log in to server %q; if it does not open, go to this URL:\n%s\n"
 	}
-	l.env.IO.Note(fmt.Sprintf(text, ui.Line(l.server.Name), ui.Line(address)))
+	l.ios.Note(fmt.Sprintf(text, ui.Line(l.server.Name), ui.Line(address)))
 }
 
 func (l *login) ask(ctx context.Context) (string, error) {
-	tty, err := l.env.Person.OpenTTY()
+	tty, err := l.person.OpenTTY()
 	if err != nil {
 		return "", err
 	}
@@ -292,7 +295,7 @@ func (l *login) readLine(ctx context.Context) (string, error) {
 	}
 	read := make(chan line, 1)
 	go func() {
-		text, err := bufio.NewReaderSize(l.env.IO.In, 64<<10).ReadString('\n')
+		text, err := bufio.NewReaderSize(l.ios.In, 64<<10).ReadString('\n')
 		if strings.TrimSpace(text) != "" {
 			err = nil
 		}
@@ -307,10 +310,10 @@ func (l *login) readLine(ctx context.Context) (string, error) {
 }
 
 func (l *login) print(out loggedIn) error {
-	if l.env.IO.JSON {
-		return l.env.IO.PrintJSON(out)
+	if l.ios.JSON {
+		return l.ios.PrintJSON(out)
 	}
-	if l.env.IO.Quiet {
+	if l.ios.Quiet {
 		return nil
 	}
 	if out.State == "not needed" {
@@ -318,13 +321,13 @@ func (l *login) print(out loggedIn) error {
 		if l.client == nil {
 			text += ": its settings have an Authorization header"
 		}
-		l.env.IO.Note("toolreg: " + ui.Line(text) + "\n")
+		l.ios.Note("toolreg: " + ui.Line(text) + "\n")
 		return nil
 	}
 	text := fmt.Sprintf("logged in to server %q at %s; it has %s", out.Name, out.Issuer, cli.Counted(out.Tools, "tool"))
 	if len(out.Scopes) > 0 {
 		text += "; scope " + strings.Join(out.Scopes, " ")
 	}
-	l.env.IO.Note("toolreg: " + ui.Line(text) + "\n")
+	l.ios.Note("toolreg: " + ui.Line(text) + "\n")
 	return nil
 }

@@ -60,7 +60,7 @@ func runLogout(ctx context.Context, e *cli.Env, names []string) error {
 	}
 	done := []loggedOut{}
 	for _, name := range names {
-		server, err := s.RemoteServer(name)
+		server, err := s.Connections.Remote(name)
 		if err != nil {
 			return err
 		}
@@ -105,11 +105,11 @@ func (d loggedOut) text() string {
 // logout ends the login to a server in the settings.
 func logout(ctx context.Context, ios *cli.IO, s *engine.Session, server settings.Server) (loggedOut, error) {
 	out := loggedOut{Name: server.Name}
-	expanded, err := s.Expander().Server(ctx, server)
+	expanded, err := s.Expander.Server(ctx, server)
 	if err != nil {
 		return out, err
 	}
-	end, err := s.OAuthClient(expanded, s.Logins()).Logout(ctx)
+	end, err := s.Connections.OAuthClient(expanded, s.Connections.Logins()).Logout(ctx)
 	if err != nil {
 		return out, fmt.Errorf("logging out of server %q: %w", server.Name, err)
 	}
@@ -117,7 +117,7 @@ func logout(ctx context.Context, ios *cli.IO, s *engine.Session, server settings
 		warnLogout(ios, server.Name, end.Err)
 	}
 	out.Had, out.Revoked = end.Had, end.Revoked
-	s.ForgetListing(ctx, server)
+	s.Connections.Forget(ctx, server)
 	return out, nil
 }
 
@@ -133,7 +133,7 @@ func warnLogout(ios *cli.IO, name string, err error) {
 // secrets are available, and then all others.
 func logoutAll(ctx context.Context, ios *cli.IO, s *engine.Session) ([]loggedOut, error) {
 	done := []loggedOut{}
-	for _, server := range s.Settings().Servers {
+	for _, server := range s.Settings.Servers {
 		if server.URL == "" && server.HTTPURL == "" {
 			continue
 		}
@@ -145,7 +145,7 @@ func logoutAll(ctx context.Context, ios *cli.IO, s *engine.Session) ([]loggedOut
 			done = append(done, out)
 		}
 	}
-	rest, err := s.Logins().LogoutRest(ctx)
+	rest, err := s.Connections.Logins().LogoutRest(ctx)
 	for _, address := range rest {
 		done = append(done, loggedOut{Address: address, Had: true})
 	}

@@ -89,14 +89,14 @@ func runOffers(ctx context.Context, e *cli.Env, o *options, names []string) erro
 // serversNamed returns the servers with the names, or all servers without
 // names. Naming only a disabled server is an error.
 func serversNamed(ios *cli.IO, s *engine.Session, names ...string) ([]*mcpclient.Source, error) {
-	on, off, err := s.Servers(names...)
+	on, off, err := s.Servers.Named(names...)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(on) == 0 && len(names) == 0:
 		ios.Note("toolreg: no MCP servers in the settings\n")
 	case len(on) == 0:
-		return nil, &cli.UsageError{Err: errors.New("server " + strconv.Quote(off[0].Name) + " is not started: " + off[0].Reason()), Hint: "toolreg servers enable NAME"}
+		return nil, &cli.UsageError{Err: errors.New("server " + strconv.Quote(off[0].Name) + " is not started: " + off[0].Reason()), Hint: off[0].Hint()}
 	}
 	return on, nil
 }
@@ -155,7 +155,7 @@ func offers(ctx context.Context, ios *cli.IO, o *options, servers []*mcpclient.S
 func completeOffers(e *cli.Env, kind string) cobra.CompletionFunc {
 	return e.Complete().Session(func(ctx context.Context, s *engine.Session, argv []string, _ string) []cobra.Completion {
 		var out []cobra.Completion
-		for _, o := range s.CachedOffers(ctx, argv[0], kind) {
+		for _, o := range s.Connections.CachedOffers(ctx, argv[0], kind) {
 			out = append(out, cobra.CompletionWithDesc(o.Name, o.Description))
 		}
 		return out
@@ -167,7 +167,7 @@ func completeOffers(e *cli.Env, kind string) cobra.CompletionFunc {
 func completePromptArguments(e *cli.Env) cobra.CompletionFunc {
 	return e.Complete().Session(func(ctx context.Context, s *engine.Session, argv []string, word string) []cobra.Completion {
 		var params []args.Param
-		for _, o := range s.CachedOffers(ctx, argv[0], mcpclient.OfferPrompts) {
+		for _, o := range s.Connections.CachedOffers(ctx, argv[0], mcpclient.OfferPrompts) {
 			if o.Name != argv[1] {
 				continue
 			}
@@ -222,7 +222,7 @@ func promptTable(prompts []mcpclient.Prompt) *ui.Table {
 }
 
 func resourceTable(resources []mcpclient.Resource, templates []mcpclient.ResourceTemplate) *ui.Table {
-	t := &ui.Table{Header: []string{"SERVER", "KIND", "URI", "TYPE", "SIZE", "NAME", "DESCRIPTION"}, Spare: []string{"SIZE", "TYPE", "DESCRIPTION", "NAME"}}
+	t := &ui.Table{Header: []string{"SERVER", "KIND", "URI", "TYPE", "SIZE", "NAME", "DESCRIPTION"}, Whole: []string{"URI"}, Spare: []string{"SIZE", "TYPE", "DESCRIPTION", "NAME"}}
 	for _, r := range resources {
 		size := ""
 		if r.Size > 0 {

@@ -101,7 +101,7 @@ func atServer(ctx context.Context, e *cli.Env, name, what string, do func(contex
 		return err
 	}
 	defer closeServers([]*mcpclient.Source{server})
-	limit := callLimit(s.Settings(), name)
+	limit := callLimit(s.Settings, name)
 	inner := ctx
 	if limit > 0 {
 		var cancel context.CancelFunc

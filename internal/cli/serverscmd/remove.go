@@ -29,7 +29,7 @@ func editCommands(e *cli.Env) []*cobra.Command {
 		newAddCommand(e), newAddJSONCommand(e), newImportCommand(e), newEditCommand(e),
 		flag(&cobra.Command{Use: "remove NAME", Example: "  toolreg servers remove github", Short: "Remove a server from the settings", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Remove a server from the settings file that contains it."),
 			RunE: func(cmd *cobra.Command, argv []string) error {
-				return runEdit(cmd.Context(), e, scope, "removed", edit.Change{Name: argv[0], Drop: true})
+				return runEdit(cmd.Context(), e, scope, actionRemoved, edit.Change{Name: argv[0], Drop: true})
 			}}),
 		flag(&cobra.Command{Use: "enable NAME", Example: "  toolreg servers enable github", Short: "Enable a disabled server", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Enable a server by setting disabled to false."),
 			RunE: func(cmd *cobra.Command, argv []string) error {

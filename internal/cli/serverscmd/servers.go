@@ -55,9 +55,8 @@ func suggestCommand(cmd *cobra.Command, err error) error {
 	if !ok || len(registry.Near(unknown.Name, unknown.Known)) > 0 {
 		return err
 	}
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(unknown.Name); len(near) > 0 {
-		return &noServerOrCommandError{unknown, cmd.CommandPath() + " " + near[0]}
+	if near := cli.NearCommand(cmd, unknown.Name); near != "" {
+		return &noServerOrCommandError{unknown, cmd.CommandPath() + " " + near}
 	}
 	return err
 }
@@ -98,28 +97,44 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Counts: true}})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Counts: true}, InServers: true})
 	if err != nil {
 		return err
 	}
-	on, off, err := s.Servers(names...)
+	doc, reg, err := State(ctx, s, names)
 	if err != nil {
 		return err
 	}
-	reg, err := s.LoadServers(ctx, on)
-	if err != nil {
-		return err
-	}
-	if err := print(e.IO, engine.Infos(reg, on, off)); err != nil {
+	if err := print(e.IO, doc); err != nil {
 		return err
 	}
 	return o.NamedFailure(reg, names)
 }
 
-func print(ios *cli.IO, infos []mcpclient.Info) error {
-	if ios.JSON {
-		return ios.PrintJSON(map[string][]mcpclient.Info{"servers": infos})
+// Document is the JSON of servers.
+type Document struct {
+	Servers []mcpclient.Info `json:"servers"`
+}
+
+// State connects to servers, or to all if there are no names, and describes them. The
+// registry has their tools.
+func State(ctx context.Context, s *engine.Session, names []string) (Document, *registry.Registry, error) {
+	on, off, err := s.Servers.Named(names...)
+	if err != nil {
+		return Document{}, nil, err
 	}
+	reg, err := s.Tools.LoadServers(ctx, on)
+	if err != nil {
+		return Document{}, nil, err
+	}
+	return Document{engine.Infos(reg, on, off)}, reg, nil
+}
+
+func print(ios *cli.IO, doc Document) error {
+	if ios.JSON {
+		return ios.PrintJSON(map[string][]mcpclient.Info{"servers": doc.Servers})
+	}
+	infos := doc.Servers
 	if len(infos) == 0 {
 		ios.Note("toolreg: no MCP servers in the settings\n")
 	}

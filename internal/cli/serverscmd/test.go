@@ -1,8 +1,8 @@
 package serverscmd
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,7 +53,7 @@ func runTest(ctx context.Context, e *cli.Env, name string) error {
 	if err != nil {
 		return err
 	}
-	trials, err := try(ctx, e.IO, s, []*mcpclient.Source{server})
+	trials, err := try(ctx, e, s, []*mcpclient.Source{server})
 	if err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func testOptions() cli.SessionOptions {
 }
 
 // try connects to servers. The failure of a server is in its trial, not in the error.
-func try(ctx context.Context, ios *cli.IO, s *engine.Session, servers []*mcpclient.Source) ([]*trial, error) {
-	reg, err := s.LoadServers(ctx, servers)
+func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclient.Source) ([]*trial, error) {
+	reg, err := s.Tools.LoadServers(ctx, servers)
 	if err != nil {
 		return nil, err
 	}
@@ -89,16 +89,39 @@ func try(ctx context.Context, ios *cli.IO, s *engine.Session, servers []*mcpclie
 	for _, r := range reg.Reports() {
 		failed[r.Name] = r.Err
 	}
+	names := listedNames(ctx, e, s, servers)
 	var out []*trial
 	for _, info := range engine.Infos(reg, servers, nil) {
 		t := &trial{Info: info, ToolNames: []string{}, err: failed[registry.MCPPrefix+info.Name]}
 		for _, tool := range reg.ByServer(info.Name) {
-			t.ToolNames = append(t.ToolNames, tool.Name)
+			t.ToolNames = append(t.ToolNames, cmp.Or(names[[2]string{info.Name, tool.ServerTool}], tool.Name))
 		}
 		out = append(out, t)
 	}
-	ios.Diagnose(slices.DeleteFunc(s.Diagnostics(reg), func(d registry.Diagnostic) bool { return d.Code == settings.CodeSourceFailed })) // it is the result
+	e.IO.Diagnose(slices.DeleteFunc(s.Tools.Diagnostics(reg), func(d registry.Diagnostic) bool { return d.Code == settings.CodeSourceFailed })) // it is the result
 	return out, nil
+}
+
+// listedNames returns the names that toolreg list gives to the tools of servers, by server
+// and its name for the tool. It goes by what the other servers listed last; nothing is
+// started for it.
+func listedNames(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclient.Source) map[[2]string]string {
+	out := map[[2]string]string{}
+	s.Records.Flush() // Close reports what fails
+	still, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Still: true}, InDocs: true})
+	if err != nil {
+		return out
+	}
+	reg, err := still.Tools.All(ctx)
+	if err != nil {
+		return out
+	}
+	for _, server := range servers {
+		for _, t := range reg.ByServer(server.Info().Name) {
+			out[[2]string{t.Server, t.ServerTool}] = t.Name
+		}
+	}
+	return out
 }
 
 // tryAdded connects to the servers that were added to a file, unless they are
@@ -110,7 +133,7 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 		return err
 	}
 	counts := func(a editedServer) bool {
-		return slices.ContainsFunc(s.Settings().Servers, func(server settings.Server) bool {
+		return slices.ContainsFunc(s.Settings.Servers, func(server settings.Server) bool {
 			return server.Name == a.Name && server.Origin.Name == file && !server.Disabled && server.Excluded == nil
 		})
 	}
@@ -125,7 +148,7 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 		}
 		servers = append(servers, server)
 	}
-	trials, err := try(ctx, e.IO, s, servers)
+	trials, err := try(ctx, e, s, servers)
 	if err != nil {
 		return err
 	}
@@ -143,11 +166,9 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 // warning reports that an entry was kept although its server fails.
 func (t *trial) warning() registry.Diagnostic {
 	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_test_failed", Source: registry.MCPPrefix + t.Name,
-		Message: t.err.Error() + "; the entry was kept", Hint: "toolreg servers edit " + t.Name + " changes it, toolreg servers test " + t.Name + " tries again"}
+		Message: t.err.Error() + "; the entry was kept", Hint: "toolreg servers edit " + cli.Quote(t.Name) + " changes it, toolreg servers test " + cli.Quote(t.Name) + " tries again"}
 	if t.State == mcpclient.StateNeedsLogin {
-		d.Message, d.Hint = fmt.Sprintf("server %q needs a login", t.Name), "toolreg servers login "+t.Name
-	} else if known, ok := errors.AsType[*mcpclient.ServerError](t.err); ok && known.Hint() != "" {
-		d.Hint = known.Hint()
+		d.Message, d.Hint = fmt.Sprintf("server %q needs a login", t.Name), "toolreg servers login "+cli.Quote(t.Name)
 	}
 	return d
 }

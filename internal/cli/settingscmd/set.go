@@ -2,6 +2,7 @@ package settingscmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -150,4 +151,12 @@ func reportChange(ctx context.Context, e *cli.Env, scope string, changed changed
 // completeValues completes the value of a setting that has a fixed set of values.
 func completeValues(_ *cobra.Command, argv []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return settings.Values(argv[0]), cobra.ShellCompDirectiveNoFileComp
+}
+
+// unknownKey adds a hint to the error about a setting that does not exist.
+func unknownKey(err error) error {
+	if _, ok := errors.AsType[*settings.UnknownKeyError](err); !ok {
+		return err
+	}
+	return &cli.UsageError{Err: err, Hint: "toolreg settings schema lists all settings"}
 }

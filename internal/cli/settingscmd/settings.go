@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -133,14 +132,6 @@ func chosenSettings(ios *cli.IO, s *settings.Settings, keys []string) ([]setting
 		out = append(out, values...)
 	}
 	return out, nil
-}
-
-// unknownKey adds a hint to the error about a setting that does not exist.
-func unknownKey(err error) error {
-	if _, ok := errors.AsType[*settings.UnknownKeyError](err); !ok {
-		return err
-	}
-	return &cli.UsageError{Err: err, Hint: "toolreg settings schema lists all settings"}
 }
 
 func runPath(e *cli.Env) error {

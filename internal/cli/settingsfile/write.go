@@ -56,7 +56,7 @@ func Write(ctx context.Context, e *cli.Env, w Change) (granted bool, err error) 
 	if shown == nil {
 		return false, nil
 	}
-	return true, grantShown(ctx, e.Config, shown)
+	return true, grantShown(ctx, e, shown)
 }
 
 // project returns the project in its current state; nil if it has no settings
@@ -184,15 +184,15 @@ func withoutPlaces(list, known []string) []string {
 }
 
 // grantShown grants trust in the project if it is still what was shown.
-func grantShown(ctx context.Context, config *cli.Config, shown *settings.Project) error {
-	now, _, err := config.Load(ctx)
+func grantShown(ctx context.Context, e *cli.Env, shown *settings.Project) error {
+	now, _, err := e.Config.Load(ctx)
 	if err != nil {
 		return err
 	}
 	if now.Project == nil || now.Project.Hash != shown.Hash {
 		return errors.New("written, but not trusted: a file of the project changed in the meantime; see toolreg trust grant")
 	}
-	err = config.GrantTrust(ctx, now.Project)
-	config.Forget()
+	err = e.Trust.Grant(ctx, now.Project)
+	e.Config.Forget()
 	return err
 }

@@ -31,13 +31,24 @@ func New(e *cli.Env) *cobra.Command {
 Trust is tied to the exact content of the settings and of the files inside the
 project that they run: when one of them changes, you must grant trust again.
 
-Without a subcommand it shows the same as "toolreg trust status".
+Without a subcommand it shows the same as "toolreg trust status", or says that the
+project has nothing that needs trust.
 
-Exit codes: 0, 2, 3 (the project has no settings).`,
+Exit codes: 0, 2.`,
 		Example: `  toolreg trust
   toolreg trust grant`,
 		Args: cli.NoArgs,
-		RunE: status,
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			err := status(cmd, argv)
+			none, ok := errors.AsType[*noProjectError](err)
+			switch {
+			case ok && e.IO.JSON:
+				return e.IO.PrintJSON(trustDocument{Root: none.root, Files: []string{}, Runs: []string{}, Loosens: []string{}, Expands: []string{}})
+			case ok:
+				_, err = fmt.Fprintln(e.IO.Out, none.Error()+"; nothing needs trust")
+			}
+			return err
+		},
 	}
 	grant := &cobra.Command{Use: "grant", Short: "Show what the project would run, and trust it", Args: cli.NoArgs,
 		Long: `Show what the project would run, loosen and read, and trust it if you say yes.
@@ -118,7 +129,7 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 		return err
 	}
 	if e.IO.JSON {
-		d := trustDocument{Root: p.Root, Trusted: p.Trusted, Declined: !p.Trusted && e.Config.DeclinedTrust(p), Hash: p.Hash, Files: cli.OrEmpty(p.Files), Runs: cli.OrEmpty(p.Runs),
+		d := trustDocument{Root: p.Root, Trusted: p.Trusted, Declined: !p.Trusted && e.Trust.Declined(p), Hash: p.Hash, Files: cli.OrEmpty(p.Files), Runs: cli.OrEmpty(p.Runs),
 			Loosens: cli.OrEmpty(p.Loosens), Expands: cli.OrEmpty(p.Expands), Changes: p.Changes, Obstacle: p.Obstacle}
 		if !p.Granted.IsZero() {
 			d.Granted = &p.Granted
@@ -130,7 +141,7 @@ func runStatus(ctx context.Context, e *cli.Env) error {
 	switch {
 	case p.Trusted:
 		state = "trusted"
-	case e.Config.DeclinedTrust(p):
+	case e.Trust.Declined(p):
 		state = "not trusted, because you declined; run toolreg trust grant to change that"
 	}
 	fmt.Fprintf(&b, "project: %s\nstate:   %s\nhash:    %s\n", ui.Line(p.Root), state, p.Hash)
@@ -153,7 +164,7 @@ func runGrant(ctx context.Context, e *cli.Env, o *options) error {
 	if err := agreed(ctx, e.Person, p, o.hash); err != nil {
 		return err
 	}
-	if err := e.Config.GrantTrust(ctx, p); err != nil || !e.IO.JSON {
+	if err := e.Trust.Grant(ctx, p); err != nil || !e.IO.JSON {
 		return err
 	}
 	return e.IO.PrintJSON(trustedDocument{Root: p.Root, Trusted: true, Hash: p.Hash})
@@ -211,7 +222,7 @@ func runRevoke(ctx context.Context, e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	store, err := e.Config.TrustStore()
+	store, err := e.Trust.Store()
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package whycmd
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/policy"
@@ -11,17 +13,18 @@ import (
 
 // conditions are the fields of a rule that have to match.
 type conditions struct {
-	Tool     string `json:"tool,omitempty"`
-	Source   string `json:"source,omitempty"`
-	Server   string `json:"server,omitempty"`
-	Category string `json:"category,omitempty"`
-	Command  string `json:"command,omitempty"`
-	Path     string `json:"path,omitempty"`
-	When     string `json:"when,omitempty"`
+	Tool        string          `json:"tool,omitempty"`
+	Source      string          `json:"source,omitempty"`
+	Server      string          `json:"server,omitempty"`
+	Category    string          `json:"category,omitempty"`
+	Annotations map[string]bool `json:"annotations,omitempty"`
+	Command     string          `json:"command,omitempty"`
+	Path        string          `json:"path,omitempty"`
+	When        string          `json:"when,omitempty"`
 }
 
 func conditionsOf(r *policy.Rule) conditions {
-	c := conditions{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Command: r.Command, Path: r.Path}
+	c := conditions{Tool: r.Tool, Source: r.Source, Server: r.Server, Category: r.Category, Annotations: r.Annotations, Command: r.Command, Path: r.Path}
 	if r.When != nil {
 		c.When = r.When.Text
 	}
@@ -36,6 +39,9 @@ func (c conditions) match() string {
 		if f[1] != "" {
 			parts = append(parts, f[0]+"="+f[1])
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Annotations)) {
+		parts = append(parts, fmt.Sprintf("%s=%t", name, c.Annotations[name]))
 	}
 	return strings.Join(parts, " ")
 }

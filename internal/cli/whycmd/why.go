@@ -65,8 +65,8 @@ type options struct {
 	explain bool
 }
 
-// whyDocument is the JSON of why.
-type whyDocument struct {
+// Document is the JSON of why.
+type Document struct {
 	Tool        string                  `json:"tool"`
 	Registered  bool                    `json:"registered"` // it can be called
 	Source      string                  `json:"source,omitempty"`
@@ -138,13 +138,13 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 		return err
 	}
 	reg, tools, err := e.Engine.FindTools(ctx, s, name, false)
+	if d, ok := hidden(name, err); ok {
+		return printWhy(e.IO, d, nil)
+	}
 	if err != nil {
-		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden != nil {
-			return printWhy(e.IO, whyDocument{Tool: name, Source: missing.Hidden.Source, Hidden: missing.Hidden}, nil)
-		}
 		return err
 	}
-	p, err := s.Policy(reg)
+	p, err := s.Calls.Policy(reg)
 	if err != nil {
 		return err
 	}
@@ -164,16 +164,46 @@ func run(ctx context.Context, e *cli.Env, o *options, name string, argv []string
 		if i > 0 && !e.IO.JSON {
 			fmt.Fprintln(e.IO.Out)
 		}
-		if err := printWhy(e.IO, d.whyDocument, d.changes); err != nil {
+		if err := printWhy(e.IO, d.Document, d.changes); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// hidden returns the answer about a tool that was not found because it is hidden; false
+// for other errors.
+func hidden(name string, err error) (Document, bool) {
+	missing, ok := errors.AsType[*registry.NotFoundError](err)
+	if !ok || missing.Hidden == nil {
+		return Document{}, false
+	}
+	return Document{Tool: name, Source: missing.Hidden.Source, Hidden: missing.Hidden}, true
+}
+
+// Explain answers for a tool that was looked up by a name, with the error of that. params
+// are one JSON object; empty means none. With rules it lists every rule.
+func Explain(ctx context.Context, s *engine.Session, f engine.Found, name string, notFound error, params []byte, rules bool) (Document, error) {
+	if d, ok := hidden(name, notFound); ok {
+		return d, nil
+	}
+	if notFound != nil {
+		return Document{}, notFound
+	}
+	p, err := s.Calls.Policy(f.Registry)
+	if err != nil {
+		return Document{}, err
+	}
+	if params, err = registry.DecodeParams(f.Tool.Name, params); err != nil {
+		return Document{}, err
+	}
+	d, err := answer(ctx, s, f.Registry, p, f.Tool, registry.Call{Tool: name, Params: engine.Restored(f.Tool, params)}, rules)
+	return d.Document, err
+}
+
 // answered is the answer about one tool.
 type answered struct {
-	whyDocument
+	Document
 	changes []policy.Change
 }
 
@@ -182,10 +212,10 @@ func answer(ctx context.Context, s *engine.Session, reg *registry.Registry, p *p
 	if err != nil {
 		return answered{}, err
 	}
-	d := whyDocument{Tool: tool.Name, Registered: true, Source: tool.Source, Decision: &verdict.Decision,
+	d := Document{Tool: tool.Name, Registered: true, Source: tool.Source, Decision: &verdict.Decision,
 		Rule: newWhyRule(verdict), Commands: verdict.Commands, Approval: approvalOf(p.Approvals, verdict), Note: note}
 	if note == "" {
-		d.Description, d.Locations = describeCall(ctx, tool, call, s.Settings().Workspace)
+		d.Description, d.Locations = describeCall(ctx, tool, call, s.Settings.Workspace)
 	}
 	if explained {
 		if d.Rules, err = explain(ctx, p, tool, call, note != ""); err != nil {
@@ -244,7 +274,7 @@ func approvalOf(store *policy.Approvals, v policy.Verdict) *approvalscmd.Approva
 	return nil
 }
 
-func printWhy(ios *cli.IO, d whyDocument, changes []policy.Change) error {
+func printWhy(ios *cli.IO, d Document, changes []policy.Change) error {
 	if ios.JSON {
 		return ios.PrintJSON(d)
 	}
@@ -254,7 +284,7 @@ func printWhy(ios *cli.IO, d whyDocument, changes []policy.Change) error {
 
 // whyText formats the answer for a person: one field per line, the last of
 // which says what to do.
-func whyText(d whyDocument, changes []policy.Change, ios *cli.IO) string {
+func whyText(d Document, changes []policy.Change, ios *cli.IO) string {
 	var b strings.Builder
 	field := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s%s\n", name+":", ui.Line(fmt.Sprintf(format, args...)))

@@ -30,6 +30,9 @@ import (
 //     stored; one that starts slowly costs nothing.
 //   - The probe succeeds and initialize is refused, or not answered within
 //     another window: modern.
+//   - initialize is refused: the answer to the probe may only be late, as a
+//     modern server on a busy machine answers requests in any order. It is
+//     waited for longer.
 //   - Both succeed: legacy, since initialize is what the server saw last.
 //   - The server exits because of the probe: connect again in legacy mode.
 
@@ -55,6 +58,9 @@ const (
 	methodDiscover   = "server/discover"
 	methodListen     = "subscriptions/listen" // is answered at its end
 )
+
+// afterRefusal is how long to wait for the answer to the probe when initialize was refused.
+const afterRefusal = 5 * time.Second
 
 // Revisions returns the revisions of the protocol that sessions can speak, newest first.
 func Revisions() []string { return mcp.SupportedProtocolVersions() }
@@ -165,8 +171,10 @@ func (s *Session) negotiate(ctx context.Context, window time.Duration) (opening,
 			return opening{}, initialize.err
 		case initializing == nil:
 			initializing = send(s.initialize)
-		case probe != nil || initialize != nil:
-			timer.Reset(window) // for the other answer
+		case probe != nil:
+			timer.Reset(window) // for the answer to initialize
+		case initialize != nil:
+			timer.Reset(max(window, afterRefusal))
 		}
 	}
 }

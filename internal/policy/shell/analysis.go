@@ -15,6 +15,7 @@ type analysis struct {
 	src   string
 	shell string
 	depth int
+	outer *Command // the runner whose command is analyzed; nil if there is none
 	*findings
 }
 
@@ -29,9 +30,13 @@ type findings struct {
 	evaluate   bool            // the line evaluates the values of variables as code
 	room       expandable      // how much braces may still expand to
 	location
+	begin location
 }
 
-func (a *analysis) add(c Command) { a.commands = append(a.commands, c) }
+func (a *analysis) add(c Command) {
+	c.outer, c.dir, c.moved = a.outer, a.dir, a.location != a.begin
+	a.commands = append(a.commands, c)
+}
 
 func (a *analysis) doubt(text, format string, args ...any) {
 	a.add(Command{Text: text, Doubt: fmt.Sprintf(format, args...)})

@@ -173,7 +173,7 @@ func writesDisk(name string, args []word) string {
 	case has("tee shred wipefs blkdiscard mkswap truncate sgdisk sfdisk cryptsetup mke2fs", name), strings.HasPrefix(name, "mkfs"):
 		targets = operands(args)
 	case has("tar bsdtar", name): // the archive
-		targets = operands(dashed(args))
+		targets = operands(tableOf("tar").dashed(args))
 	case has("cp mv install ddrescue", name):
 		targets = lastOperand(args)
 	case name == "dd":

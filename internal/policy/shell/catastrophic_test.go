@@ -63,7 +63,8 @@ func TestYoloDeniesWhatMayBeBanned(t *testing.T) {
 // Commands that a program runs or configures are analyzed, whichever way they are
 // passed.
 func TestBannedInOptions(t *testing.T) {
-	for _, line := range []string{"PS4='$(rm x)'; set -x; ls", "export PS4='`rm x`'", "GIT_PAGER='rm x' git log", "PROMPT_COMMAND='rm x' bash", "git -c core.pager='rm x' log",
+	for _, line := range []string{"PS4='$(rm x)'; set -x; ls", "export PS4='`rm x`'", "GIT_PAGER='rm x' git log", "PROMPT_COMMAND='rm x' bash",
+		"BASH_CMDS[foo]=/bin/rm; foo x", "BASH_CMDS=([foo]=/bin/rm); foo x", "BASH_CMDS+=([a]=ls [foo]=rm)", "BASH_ALIASES[foo]='rm -f'", "declare BASH_CMDS[foo]=rm", "declare -A BASH_CMDS=([foo]=rm)", "BASH_CMDS[foo]=rm ls", "git -c core.pager='rm x' log",
 		"git -c alias.x='!rm x' x", "tar --use-compress='rm x' -cf a b", "tar cfI a 'rm x' b", "sort --compress-prog 'rm x' y", "env -vS 'rm x'", "env -S 'sh -c' 'rm x'", "env --sp='rm x'",
 		"xargs env rm", "gtimeout 5 rm x", "genv rm x", "git submodule foreach rm x", "git bisect run rm x", "rg --pre rm x", "ssh -oProxyCommand='rm x' h", "rsync -e 'rm x' a b",
 		"fd -xrm", "fd . -Hx rm", "fd --exec=rm", "test -v 'a[$(rm)]'; printf -v 'a[`rm x`]' y"} {
@@ -77,8 +78,8 @@ func TestBannedInOptions(t *testing.T) {
 // Options that only resemble dangerous ones do not cause a question.
 func TestHarmlessOptions(t *testing.T) {
 	p := developerPolicy(t)
-	for _, line := range []string{"sort -t, -k2,2n a", "sort -to a", "git grep -e -O", "git grep -nA3 Ox", "git clean -fdx", "git push -u origin main", "git log --oneline -O", "rg -n pretty",
-		"tar cf a.tar I", "tar xf a -C F", "curl -s -o /dev/null http://x", "test -f \"$x\"", "printf '%s' \"a$x\"", "git commit -m \"$x\"", "sed -n 1p a", "sed -e 's/a\\/b/c/g;2,$d' -e '/x/!d' a", "sed 's|/usr|/opt|' a", "sed -n '/a/,/b/p' a", "sed 5q a", "sed ':a;N;$!ba;s/\\n/ /g' a", "sed -n 'x;:a;t a;p' a", "sed -e :a -e '$!N;ta' a", "sed -n '/a/{p;s/b/c/;p}; $d' a", "sed '/a/,/b/{ /c/d; }' a", "sed '$!{h;d};x;G' a", "curl -sw '%{http_code}' x", "uniq -f 1 a", "git log -- --output=F", "jobs -l"} {
+	for _, line := range []string{"sort -t, -k2,2n a", "sort -to a", "git grep -nA3 Ox", "git clean -fdx", "git push -u origin main", "rg -n pretty",
+		"tar cf a.tar I", "tar xf a -C F", "curl -s -o /dev/null http://x", "test -f \"$x\"", "printf '%s' \"a$x\"", "sed -n 1p a", "sed -e 's/a\\/b/c/g;2,$d' -e '/x/!d' a", "sed 's|/usr|/opt|' a", "sed -n '/a/,/b/p' a", "sed 5q a", "sed ':a;N;$!ba;s/\\n/ /g' a", "sed -n 'x;:a;t a;p' a", "sed -e :a -e '$!N;ta' a", "sed -n '/a/{p;s/b/c/;p}; $d' a", "sed '/a/,/b/{ /c/d; }' a", "sed '$!{h;d};x;G' a", "curl -sw '%{http_code}' x", "uniq -f 1 a", "jobs -l"} {
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Allow {
 			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
 		}
@@ -90,7 +91,7 @@ func TestHarmlessOptions(t *testing.T) {
 func TestDoubtfulOptions(t *testing.T) {
 	p := developerPolicy(t)
 	for _, line := range []string{"sed ':a;e x' a", "sed ': a;w b' a", "sed 't a;e x' a", "sed 's/x/y/gi;w b' a", "sed 's,x,y,iw b' a", "sed 'ta}=!a];w b' a", "curl -w '%output{a}x' y", "curl -sSw@a y", "curl --write-out=\"$x\" y", "curl --variable v=a --expand-output '{{v}}' y",
-		"curl --ssl-sessions a y"} {
+		"curl --ssl-sessions a y", "git grep -e -O", "git log --oneline -O", "git commit -m \"$x\"", "git log -- --output=F"} {
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Ask {
 			t.Errorf("%q: %s (%s)", line, v.Decision, v.Reason)
 		}

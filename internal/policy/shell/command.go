@@ -34,6 +34,10 @@ type Command struct {
 	// Doubt is the reason why no rule on commands can allow the part; "" if a rule
 	// can.
 	Doubt string
+	// Exact is the reason why a rule that allows must have all words of the part: its
+	// program or an option is not known to be harmless. It is "" if the first words
+	// are enough.
+	Exact string
 	// Unread is set if the part cannot be parsed reliably. Doubt has the reason.
 	Unread bool
 	// Refused is set if the line is too large to be analyzed and must not run.
@@ -42,12 +46,16 @@ type Command struct {
 	// Catastrophic is the reason why the part would ruin the machine; "" if it would not.
 	Catastrophic string
 
-	words   []word // empty if the part is not a command
-	dynamic bool   // the program is not known before the line runs
+	words   []word   // empty if the part is not a command
+	lead    int      // number of words that determine what it does, as in git log
+	dir     string   // the folder that a cd changed to; "" if there was no cd, or its target is unknown
+	moved   bool     // there was a cd
+	dynamic bool     // the program is not known before the line runs
+	outer   *Command // a runner that runs the part, and that rules that allow name instead; nil if there is none
 }
 
 func (c Command) equal(o Command) bool {
-	return c.Text == o.Text && c.Doubt == o.Doubt && slices.Equal(c.words, o.words) && c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Catastrophic == o.Catastrophic
+	return c.Text == o.Text && c.Doubt == o.Doubt && c.Exact == o.Exact && slices.Equal(c.words, o.words) && c.dynamic == o.dynamic && c.Unread == o.Unread && c.Refused == o.Refused && c.Catastrophic == o.Catastrophic
 }
 
 // Root returns the program as spelled in the line, or "" if it is not known.
@@ -56,6 +64,35 @@ func (c *Command) Root() string {
 		return ""
 	}
 	return c.words[0].text
+}
+
+// Folder returns the folder that a cd before the part changed to, "" if it is not known. moved is
+// set if there was a cd.
+func (c *Command) Folder() (dir string, moved bool) { return c.dir, c.moved }
+
+// RunsFolder reports whether what the part runs depends on the folder in which it starts.
+func (c *Command) RunsFolder() bool {
+	if c.Root() == "" {
+		return c.dynamic
+	}
+	t := tableOf(programName(c.words[0].text))
+	return t == nil || !t.isNamed(c.words[0].text) || t.has("folder") || t.has("lead") || t.has("stdin") || t.has("runs") || t.has("local")
+}
+
+// Starts returns the program of the part as spelled and the arguments that may name code that it
+// runs. A program whose arguments are known to be data has no such arguments.
+func (c *Command) Starts() []string {
+	if c.Root() == "" {
+		return nil
+	}
+	if t := tableOf(programName(c.words[0].text)); t != nil && !t.has("lead") && !t.has("stdin") && t.read(c.words[1:], false).runner == nil {
+		return []string{c.words[0].text}
+	}
+	argv := make([]string, len(c.words))
+	for i, w := range c.words {
+		argv[i] = w.text
+	}
+	return argv
 }
 
 // coverable returns the program of a part that rules and approvals on commands can
@@ -79,8 +116,12 @@ const (
 )
 
 // Begins reports whether the part begins with exactly the words of a rule's
-// command.
-func (c *Command) Begins(command string) bool {
+// command. If Exact is set, the rule must have all words of the part, unless the
+// part is to run confined.
+func (c *Command) Begins(command string, confined bool) bool {
+	if c.outer != nil {
+		return c.outer.Begins(command, confined)
+	}
 	program := c.coverable()
 	if first, ok := firstWord(command); program == "" || ok && first != program {
 		return false
@@ -89,8 +130,12 @@ func (c *Command) Begins(command string) bool {
 	if !ok || len(want) > len(c.words) {
 		return false
 	}
+	whole := c.Exact != "" && !confined
+	if whole && len(want) != len(c.words) {
+		return false
+	}
 	for i, w := range want {
-		if !c.words[i].known || !text.MatchName(w, c.words[i].text) {
+		if !c.words[i].known || !text.MatchName(w, c.words[i].text) || whole && w != c.words[i].text {
 			return false
 		}
 	}
@@ -119,7 +164,12 @@ func (c *Command) names(command string) Certainty {
 	if len(c.words) == 0 || !text.MatchName(programName(want[0]), programName(c.words[0].text)) && !c.words[0].globs(want[0]) {
 		return unknown
 	}
-	return max(unknown, restNamed(want[1:], c.words[1:]))
+	t := tableOf(programName(c.words[0].text))
+	rest := restNamed(t, want[1:], c.words[1:])
+	if rest == No && t != nil && t.has("aliases") && t.mayBeAlias(c.words[1:]) {
+		rest = Maybe
+	}
+	return max(unknown, rest)
 }
 
 // firstWord returns the first word of a rule's command if the word is plain.
@@ -168,7 +218,7 @@ func firstLetter(program string) byte {
 
 // restNamed looks for the remaining words of a rule, in order, among the words of
 // a command. Each may be preceded by options, with or without values.
-func restNamed(want []string, words []word) Certainty {
+func restNamed(t *table, want []string, words []word) Certainty {
 	sure := Yes
 	for _, w := range want {
 		at := -1
@@ -177,7 +227,7 @@ func restNamed(want []string, words []word) Certainty {
 			if !certain {
 				sure = Maybe
 			}
-			if foldMatch(w, words[i].text) {
+			if foldMatch(w, words[i].text) || t.means(words[i].text, w) {
 				at = i
 				break
 			}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -8,7 +9,7 @@ import (
 func command(t *testing.T, line string) *Command {
 	t.Helper()
 	commands := Read(Bash, line, "").Commands
-	if len(commands) != 1 {
+	if len(commands) == 0 || slices.ContainsFunc(commands[1:], func(c Command) bool { return c.outer == nil }) {
 		t.Fatalf("%q: %+v", line, commands)
 	}
 	return &commands[0]
@@ -26,7 +27,7 @@ func TestCover(t *testing.T) {
 		"git $x":                   "",
 		"git -C $x status":         "",
 		"npm test":                 "npm test",
-		"npm run build -- -w":      "npm run build",
+		"npm run build -- -w":      "npm run build -- -w",
 		"npm run":                  "",
 		"npm run $x":               "",
 		"npm run 'my script'":      "npm run 'my script'",
@@ -34,15 +35,17 @@ func TestCover(t *testing.T) {
 		"docker ps -a":             "docker ps",
 		"gh pr list":               "gh pr list",
 		"gh -R a/b pr list":        "gh -R a/b pr list",
-		"aws s3":                   "",
-		"python3.12 run.py x":      "python3.12 run.py",
+		"aws s3":                   "aws s3",
+		"python3.12 run.py x":      "python3.12 run.py x",
+		"python3.12 run.py":        "python3.12 run.py",
 		"python -m pytest -k x":    "python -m pytest",
-		"python -m":                "",
+		"python -m":                "python -m",
+		"uv run pytest -x":         "uv run pytest -x",
 		"python -c 'print(1)' x":   "python -c 'print(1)' x",
-		"java -jar a.jar --port 1": "java -jar a.jar",
-		"awk '{print $1}' a":       "awk '{print $1}'",
-		"gawk -F: -f a.awk b":      "",
-		"gawk -F: NF b":            "gawk -F: NF b",
+		"java -jar a.jar --port 1": "java -jar a.jar --port 1",
+		"awk '{print $1}' a":       "awk",
+		"gawk -F: -f a.awk b":      "gawk -F: -f a.awk b",
+		"gawk -F: NF b":            "gawk",
 		"bash run.sh":              "",
 		"node -e '" + strings.Repeat("x", 200) + "'": "",
 	} {
@@ -51,7 +54,7 @@ func TestCover(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
-		if got != "" && !c.Covered(got) {
+		if got != "" && !c.Covered(got, false) {
 			t.Errorf("%q is not covered by its own %q", line, got)
 		}
 	}
@@ -71,13 +74,14 @@ func TestCovered(t *testing.T) {
 		{"git", "git status", false},
 		{"npm run", "npm run x", false},
 		{"npm run build", "npm run build:all", false},
-		{"git -C x status", "git -C x status --short", true},
+		{"git -C x status", "git -C x status", true},
+		{"git -C x status", "git -C x status --short", false},
 		{"git -C '*' status", "git -C x status", false},
 		{"npm run 'my script'", "npm run my script", false},
 		{"", "ls", false},
 		{"ls; rm", "ls", false},
 	} {
-		if got := command(t, tt.line).Covered(tt.cover); got != tt.want {
+		if got := command(t, tt.line).Covered(tt.cover, false); got != tt.want {
 			t.Errorf("%q by %q: %v", tt.line, tt.cover, got)
 		}
 	}

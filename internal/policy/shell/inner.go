@@ -13,10 +13,6 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 		return shellRuns(name, args, stdin)
 	}
 	switch name {
-	case "git":
-		return gitRuns(args)
-	case "awk", "gawk", "mawk", "nawk":
-		return awkRuns(name, args)
 	case "eval":
 		return evalRuns(shell, args)
 	case "find", "fd", "fdfind", "gfind":
@@ -37,85 +33,18 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 	case "printf", "test", "[", "wait":
 		return evaluates(name, args)
 	}
-	p, ok := programOf(name)
+	t := tableOf(name)
 	switch {
-	case name == "jobs" && !slices.ContainsFunc(args, func(w word) bool { return !w.known || strings.Contains(w.text, "x") }):
+	case name == "jobs" && !slices.ContainsFunc(args, func(w word) bool { return !w.known || strings.Contains(w.text, "x") }), t == nil:
 		return runs{}
-	case ok && p.wraps:
-		return p.wrapped(name, args, stdin)
-	case ok && strings.HasSuffix(name, "tar"):
-		args = dashed(args)
-	case !ok:
-		return runs{}
+	case t.has("wraps"):
+		return t.wrapped(name, args, stdin)
 	}
-	o := p.read(args, false)
-	r := o.runs(name)
-	switch {
-	case strings.HasSuffix(name, "sed"):
-		r.sedScripts(&o, args)
-	case name == "curl":
-		r.curlWrites(&o, args)
-	case strings.HasSuffix(name, "tar"):
-		r.tarHost(&o)
-	case name == "go":
-		r.goSets(args)
-	case strings.HasSuffix(name, "make"):
-		r.makeSets(args)
+	r := t.readCommand(args)
+	if name == "git" {
+		return gitRuns(&r, args)
 	}
-	return r
-}
-
-// tarHost adds a doubt if the archive is on another machine, to which tar connects
-// with ssh.
-func (r *runs) tarHost(o *optionsRead) {
-	for _, x := range o.options {
-		if host, _, ok := strings.Cut(x.value.text, ":"); ok && (x.name == "-f" || x.name == "--file") && !strings.Contains(host, "/") {
-			r.doubt = "tar connects to another machine"
-		}
-	}
-}
-
-// goSets adds a doubt if go changes its settings, which can name programs to run,
-// or if an option names the linker.
-func (r *runs) goSets(args []word) {
-	env := slices.ContainsFunc(args, func(a word) bool { return a.text == "env" })
-	for _, a := range args {
-		if option, _, _ := strings.Cut(a.text, "="); env && has("-w -u --w --u", option) {
-			r.doubt = "go env " + a.text + " changes which programs go runs"
-		}
-		if strings.Contains(a.text, "-extld") || strings.Contains("="+strings.ReplaceAll(a.text, " ", "="), "=@") { // @FILE holds more options
-			r.doubt = "go runs the linker that an option names"
-		}
-	}
-}
-
-// makeSets adds a doubt if make is given a variable that may name or contain
-// commands. Plain words and numbers are harmless, as in make VERSION=1.2.
-func (r *runs) makeSets(args []word) {
-	for _, a := range args {
-		name, value, ok := strings.Cut(a.text, "=")
-		if !ok || strings.HasPrefix(name, "-") {
-			continue
-		}
-		if strings.Contains(name, "SHELL") || strings.HasPrefix(name, "MAKE") || !a.known || strings.Trim(value, plainChars) != "" || strings.Contains(value, "/") {
-			r.doubt = "make runs commands with the variable " + name
-		}
-	}
-}
-
-// curlWrites adds a doubt if curl may write a file that no other option names:
-// with %output{FILE} in the format of -w, or with options whose values are
-// expanded.
-func (r *runs) curlWrites(o *optionsRead, args []word) {
-	for _, x := range o.options {
-		format := x.name == "-w" || x.name == "--write-out"
-		if format && (!x.value.known || strings.HasPrefix(x.value.text, "@") || strings.Contains(x.value.text, "%output{")) {
-			r.doubt = "curl " + x.name + " may write a file"
-		}
-	}
-	if slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "--expand-") }) {
-		r.doubt = "curl expands the value of an option"
-	}
+	return r.runsCommands(args)
 }
 
 // ipRuns returns the commands that ip runs with "netns exec" and "vrf exec", whose
@@ -137,23 +66,6 @@ func ipRuns(args []word) runs {
 		}
 	}
 	return runs{}
-}
-
-// dashed converts the old style of tar, where the first word is a cluster of
-// options without a dash, to separate options. Their values are the following
-// words, in order, and never the rest of the first word.
-func dashed(args []word) []word {
-	if len(args) == 0 || strings.HasPrefix(args[0].text, "-") || args[0].text == "" {
-		return args
-	}
-	out, values := []word{}, args[1:]
-	for _, letter := range args[0].text {
-		out = append(out, word{text: "-" + string(letter), known: args[0].known})
-		if strings.ContainsRune("bCfFgHIKLNTVX", letter) && len(values) > 0 {
-			out, values = append(out, values[0]), values[1:]
-		}
-	}
-	return append(out, values...)
 }
 
 // setsUp handles builtins that change the effect of later commands.
@@ -279,8 +191,7 @@ func evalRuns(shell string, args []word) runs {
 	return r
 }
 
-// findRuns returns the commands that find runs with -exec and similar actions, and
-// doubts for actions that delete or write files.
+// findRuns returns the commands that find runs with -exec and similar actions.
 func findRuns(name string, args []word) runs {
 	if name == "fd" || name == "fdfind" {
 		return fdRuns(name, args)
@@ -300,11 +211,6 @@ func findRuns(name string, args []word) runs {
 			}
 			r.commands = append(r.commands, inner)
 			i = end
-		case "-delete", "-fprint", "-fprint0", "-fprintf", "-fls":
-			r.doubt = "find changes files with " + args[i].text
-		}
-		if i < len(args) && !args[i].known && !args[i].plainStart {
-			r.doubt = "the options of find are not known before it runs"
 		}
 	}
 	return r
@@ -322,8 +228,6 @@ func fdRuns(name string, args []word) runs {
 			}
 		case strings.HasPrefix(a.text, "-"):
 			at = strings.IndexAny(a.text, "xX")
-		case !a.known && !a.plainStart:
-			return runs{doubt: "the options of " + name + " are not known before it runs"}
 		}
 		if at < 0 {
 			continue

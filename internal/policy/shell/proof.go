@@ -190,6 +190,8 @@ func (p *proof) code(i int, closer byte) (int, error) {
 		case c == ')':
 			depth-- // negative only after a pattern in a case clause
 			i++
+		case closer == 0 && depth == 0 && p.bodies == 0 && p.isContinued(i):
+			i += 2
 		default:
 			i, err = p.word(i)
 		}
@@ -201,6 +203,13 @@ func (p *proof) code(i int, closer byte) (int, error) {
 		return 0, errDiffers
 	}
 	return i, nil
+}
+
+// isContinued reports whether a backslash continues the line at i between two words,
+// where every shell replaces it and the newline with nothing.
+func (p *proof) isContinued(i int) bool {
+	blank := func(i int) bool { return i >= 0 && i < len(p.src) && (p.src[i] == ' ' || p.src[i] == '\t') }
+	return strings.HasPrefix(p.src[i:], "\\\n") && !p.lits[i] && blank(i+2) && blank(i-1) && i > 1 && p.src[i-2] != '\\'
 }
 
 // word reads a piece of a word, or one byte between words.

@@ -13,7 +13,7 @@ func (p *proof) special(i int, quoted bool) (int, error) {
 	case c == '\\' && i+1 == len(p.src):
 		return 0, errors.New("a backslash at the end")
 	case c == '\\' && p.src[i+1] == '\n':
-		return 0, errors.New("a line that is continued on the next; write it on one line")
+		return 0, errors.New("a line that is continued within a word; put blanks before the backslash and on the next line")
 	case p.plain > 0 && c != '$':
 		return 0, errors.New("a quote or backslash inside an expansion")
 	case c == '\\':

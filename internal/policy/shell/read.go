@@ -30,7 +30,7 @@ const (
 // is not known. Read never fails: a part that it cannot parse becomes a command
 // that is Unread.
 func Read(grammar, line, dir string) Line {
-	a := &analysis{findings: &findings{read: map[string]bool{}, room: expandable{maxExpanded, maxExpandedBytes}, location: location{start: dir}}}
+	a := &analysis{findings: &findings{read: map[string]bool{}, room: expandable{maxExpanded, maxExpandedBytes}, location: location{start: dir}, begin: location{start: dir}}}
 	a.script(grammar, line)
 	a.evaluated()
 	return Line{Commands: a.commands, Writes: a.writes}
@@ -262,7 +262,7 @@ func (a *analysis) stmt(s *syntax.Stmt) {
 func (a *analysis) command(text string, words []word, stdin *word) {
 	c := Command{Text: text}
 	for len(words) > 1 && words[0].known && words[0].text == "--" { // as in time -- ls
-		for words = words[1:]; len(words) > 1 && isAssignment(words[0].text); {
+		for words = words[1:]; len(words) > 1 && strings.Contains(words[0].text, "="); {
 			words = words[1:]
 		}
 	}
@@ -285,6 +285,10 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		c.Doubt = run.doubt
 	}
 	c.dynamic = c.dynamic || run.dynamic
+	c.Exact, c.lead = harmless(words)
+	if c.Doubt == "" && (len(run.scripts) > 0 || len(run.commands) > 0 && !run.through || run.dynamic) {
+		c.Doubt = c.Exact
+	}
 	a.add(c)
 	for _, name := range run.writes {
 		a.write(name)
@@ -295,6 +299,9 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	}
 	deeper := *a
 	deeper.depth++
+	if run.through && deeper.outer == nil {
+		deeper.outer = &c
+	}
 	for _, script := range run.scripts {
 		deeper.script(run.shell, script)
 	}
@@ -374,6 +381,13 @@ func (a *analysis) runVariable(as *syntax.Assign) {
 	if as.Name != nil && as.Value != nil {
 		a.variable(a.textOf(as), as.Name.Value, a.word(as.Value))
 	}
+	if as.Name != nil && as.Array != nil {
+		for _, e := range as.Array.Elems {
+			if e.Value != nil {
+				a.variable(a.textOf(as), as.Name.Value, a.word(e.Value))
+			}
+		}
+	}
 }
 
 // variable adds the value of a variable if shells or programs run it.
@@ -396,5 +410,5 @@ func (a *analysis) variable(text, name string, w word) {
 // because most runs of toolreg do not analyze a command.
 var runsText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|MANPAGER|` +
-		`GIT_.*(PAGER|EDITOR|COMMAND|SSH|ASKPASS|DIFF|CONFIG.*)|SSH_ASKPASS|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|BASH_FUNC_.*)$`)
+		`GIT_.*(PAGER|EDITOR|COMMAND|SSH|ASKPASS|DIFF|CONFIG.*)|SSH_ASKPASS|RSYNC_RSH|TAR_OPTIONS|MAKEFLAGS|BASH_FUNC_.*|BASH_CMDS|BASH_ALIASES)$`)
 })

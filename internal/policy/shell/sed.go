@@ -34,26 +34,12 @@ func sedTexts() string {
 }
 
 // sedScripts adds a doubt if a script for sed may run programs or write files.
-func (r *runs) sedScripts(o *optionsRead, args []word) {
-	var scripts []word
-	for _, x := range o.options {
-		switch x.name {
-		case "-f", "--file":
-			r.doubt = "a sed script in a file may run commands"
-			return
-		case "-e", "--expression":
-			scripts = append(scripts, x.value)
-		}
-	}
-	if all := operands(args); len(scripts) == 0 && len(all) > 0 {
-		scripts = all[:1]
-	}
-	for _, w := range scripts {
+func (r *reading) sedScripts() {
+	for _, w := range r.scripts() {
 		plain := sedPlain().MatchString(w.text)
-		if w.known && plain {
-			continue
+		if !w.known || !plain {
+			r.doubt("the sed script may run commands or write files")
 		}
-		r.doubt = "the sed script may run commands or write files"
 		r.dynamic = r.dynamic || !plain // a harmless script that is only a guess is a doubt, but not dynamic
 	}
 }

@@ -188,9 +188,25 @@ func startsPlain(parts []syntax.WordPart) bool {
 	case *syntax.DblQuoted:
 		return !p.Dollar && startsPlain(p.Parts)
 	case *syntax.CmdSubst: // it may print nothing
-		return printsCommit(p) && (len(parts) == 1 || startsPlain(parts[1:]))
+		return printsCommit(p) && (len(parts) == 1 || startsPlain(parts[1:])) || printsText(p)
+	case *syntax.ProcSubst: // a path
+		return true
 	}
 	return false
+}
+
+// printsText reports whether a substitution prints a here-document that begins with
+// a letter or digit.
+func printsText(p *syntax.CmdSubst) bool {
+	if len(p.Stmts) != 1 || len(p.Stmts[0].Redirs) != 1 || p.Stmts[0].Redirs[0].Hdoc == nil {
+		return false
+	}
+	call, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) != 1 || call.Args[0].Lit() != "cat" || len(p.Stmts[0].Redirs[0].Hdoc.Parts) == 0 {
+		return false
+	}
+	lit, ok := p.Stmts[0].Redirs[0].Hdoc.Parts[0].(*syntax.Lit)
+	return ok && lit.Value != "" && lit.Value[0] != '$' && strings.IndexByte(plainChars, lit.Value[0]) >= 0 && lit.Value[0] != '-'
 }
 
 // printsCommit reports whether a substitution prints only commit ids, and

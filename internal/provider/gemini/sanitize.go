@@ -9,12 +9,18 @@ import (
 // Sanitize rewrites a schema in place for the Gemini API of mid-2025: it removes
 // default next to anyOf; makes enums strings without null and of type STRING; and
 // removes formats other than enum and date-time from the type STRING. It visits
-// only anyOf, items and properties. It returns false if it could not visit all of
-// them; a schema whose anyOf is not a list is not changed.
+// only anyOf, items and properties. It returns descriptions of the changes to the
+// values of enums, and false if it could not visit the whole schema; a schema whose
+// anyOf is not a list is not changed.
 //
 // The steps and their order are those of Gemini CLI 0.1.15, so that the same schema
 // results in the same declaration.
-func Sanitize(n *jsonx.Value) (whole bool) {
+func Sanitize(n *jsonx.Value) (changes []string, whole bool) {
+	whole = sanitize(n, &changes)
+	return changes, whole
+}
+
+func sanitize(n *jsonx.Value, changes *[]string) (whole bool) {
 	if !n.Is(jsonx.Object) {
 		return true
 	}
@@ -24,15 +30,15 @@ func Sanitize(n *jsonx.Value) (whole bool) {
 		if !anyOf.Is(jsonx.Array) && !anyOf.Is(jsonx.String) {
 			return false
 		}
-		whole = sanitizeAll(anyOf)
+		whole = sanitizeAll(anyOf, changes)
 	}
 	if items := n.Get("items"); items != nil {
-		whole = Sanitize(items) && whole
+		whole = sanitize(items, changes) && whole
 	}
 	if properties := n.Get("properties"); properties != nil {
-		whole = sanitizeAll(properties) && whole
+		whole = sanitizeAll(properties, changes) && whole
 	}
-	sanitizeEnum(n)
+	sanitizeEnum(n, changes)
 	if format := n.Get("format"); truthy(format) && n.Get("type").IsText("STRING") &&
 		!format.IsText("enum") && !format.IsText("date-time") {
 		n.Remove("format")
@@ -41,19 +47,19 @@ func Sanitize(n *jsonx.Value) (whole bool) {
 }
 
 // sanitizeAll sanitizes the elements of a list or an object.
-func sanitizeAll(n *jsonx.Value) (whole bool) {
+func sanitizeAll(n *jsonx.Value, changes *[]string) (whole bool) {
 	whole = true
 	for i := range n.Members {
-		whole = Sanitize(n.Members[i].Value) && whole
+		whole = sanitize(n.Members[i].Value, changes) && whole
 	}
 	for _, item := range n.Items {
-		whole = Sanitize(item) && whole
+		whole = sanitize(item, changes) && whole
 	}
 	return whole
 }
 
 // sanitizeEnum rewrites the values of an enum as strings.
-func sanitizeEnum(n *jsonx.Value) {
+func sanitizeEnum(n *jsonx.Value, changes *[]string) {
 	enum := n.Get("enum")
 	if !enum.Is(jsonx.Array) {
 		return
@@ -68,9 +74,11 @@ func sanitizeEnum(n *jsonx.Value) {
 	for _, v := range enum.Items {
 		switch v.Kind {
 		case jsonx.Null:
+			*changes = noted(*changes, "null omitted from an enum")
 		case jsonx.String:
 			values = append(values, v)
 		default:
+			*changes = noted(*changes, "values of an enum written as strings")
 			values = append(values, jsonx.NewString(String(v)))
 		}
 	}

@@ -17,7 +17,7 @@ func sanitizeFor(t testing.TB, schema []byte) (text string, whole bool) {
 	if err != nil {
 		t.Fatalf("parsing %s: %v", schema, err)
 	}
-	whole = Sanitize(n)
+	_, whole = Sanitize(n)
 	return string(n.AppendTo(nil)), whole
 }
 

@@ -29,6 +29,7 @@ func (f *Fitter) types(n *jsonx.Value) (types []string, null bool) {
 		return types, null
 	}
 	if list := constants(n); len(list) > 0 && !slices.ContainsFunc(list, func(v *jsonx.Value) bool { return !v.Is(jsonx.Null) }) {
+		f.changed("an enum of null written as the type null")
 		return nil, true
 	}
 	if guess := guessedType(n); guess != "" {
@@ -88,13 +89,19 @@ func (f *Fitter) values(n *jsonx.Value) *jsonx.Value {
 	switch {
 	case n.Get("const") != nil:
 		f.changed("const written as an enum of one")
-	case list == nil:
+	case len(list) == 0:
+		if n.Get("enum").Is(jsonx.Array) {
+			f.changed("an enum without values dropped")
+		}
 		return nil
 	}
 	items := slices.DeleteFunc(slices.Clone(list), func(v *jsonx.Value) bool { return v.Is(jsonx.Null) })
 	if len(items) == 0 {
 		f.lose("an enum without values")
 		return nil
+	}
+	if len(items) < len(list) {
+		f.changed("null omitted from an enum")
 	}
 	if refused := func(v *jsonx.Value) bool { return String(v) == "" }; slices.ContainsFunc(items, refused) {
 		f.lose("an empty string as a value of an enum")

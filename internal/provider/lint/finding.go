@@ -21,6 +21,21 @@ type Finding struct {
 	Hint     string            `json:"hint,omitempty"`
 }
 
+// New returns the findings that are not known. A finding is known if another with the
+// same tool, code, place and message covers its formats, whatever its severity.
+func New(found, known []Finding) []Finding {
+	return slices.DeleteFunc(slices.Clone(found), func(f Finding) bool {
+		return slices.ContainsFunc(known, func(k Finding) bool {
+			return k.Tool == f.Tool && k.Code == f.Code && k.Pointer == f.Pointer && k.Message == f.Message && covers(k.Formats, f.Formats)
+		})
+	})
+}
+
+// covers reports whether a list of formats, in which none means all, has the others.
+func covers(formats, others []string) bool {
+	return len(formats) == 0 || len(others) > 0 && !slices.ContainsFunc(others, func(o string) bool { return !slices.Contains(formats, o) })
+}
+
 // listNames returns a list of names as text. It has only the first ten if there are many.
 func listNames(names []string) string {
 	const most = 10

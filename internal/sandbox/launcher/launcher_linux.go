@@ -139,8 +139,10 @@ func isolate(p *Plan) *failure {
 			return fail("setting up the loopback interface", err)
 		}
 	}
-	if p.Listen != 0 {
-		return listen(p.Listen)
+	for _, port := range p.Listen {
+		if f := listen(port); f != nil {
+			return f
+		}
 	}
 	return nil
 }

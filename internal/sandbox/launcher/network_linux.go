@@ -23,10 +23,10 @@ func raiseLoopback() error {
 	return errorOf(errno)
 }
 
-// listen opens a port of the net namespace and passes the socket to toolreg,
+// listen opens a port on the loopback of the net namespace and passes the socket to toolreg,
 // which accepts connections from outside the namespace.
 func listen(port int) *failure {
-	const step = "opening a port for the proxy"
+	step := "opening port " + itoa(port) + " for the proxy"
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fail(step, err)
@@ -38,6 +38,6 @@ func listen(port int) *failure {
 	if err := syscall.Listen(fd, 128); err != nil {
 		return fail(step, err)
 	}
-	report(Report{Kind: Listening}, fd)
+	report(Report{Kind: Listening, Value: port}, fd)
 	return nil
 }

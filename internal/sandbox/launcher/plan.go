@@ -21,7 +21,7 @@ const (
 // Report is one message of the launcher.
 type Report struct {
 	Kind  byte
-	Value int    // Failed: the errno; Ended: the wait status of the program
+	Value int    // Failed: the errno; Listening: the port; Ended: the wait status of the program
 	Step  string // Failed: the step that failed; StepStart for the start of the program
 }
 
@@ -33,7 +33,7 @@ const StepStart = "starting the program"
 type Plan struct {
 	UID, GID int // of the caller; the only ones that the user namespace knows
 	Loopback bool
-	Listen   int // port on 127.0.0.1 of a listening socket to report; 0 = none
+	Listen   []int // ports on 127.0.0.1 of listening sockets to report
 
 	Ops     []Op
 	Rules   []Rule
@@ -82,7 +82,10 @@ func (p *Plan) Encode() []byte {
 	e.number(p.UID)
 	e.number(p.GID)
 	e.flag(p.Loopback)
-	e.number(p.Listen)
+	e.number(len(p.Listen))
+	for _, port := range p.Listen {
+		e.number(port)
+	}
 	e.number(len(p.Ops))
 	for _, op := range p.Ops {
 		e.number(int(op.Kind))
@@ -111,7 +114,13 @@ func (p *Plan) Encode() []byte {
 // Decode reads a plan, and reports whether it was complete.
 func Decode(data []byte) (*Plan, bool) {
 	d := decoder{in: data}
-	p := &Plan{UID: d.number(), GID: d.number(), Loopback: d.flag(), Listen: d.number()}
+	p := &Plan{UID: d.number(), GID: d.number(), Loopback: d.flag()}
+	for range d.number() {
+		if d.bad {
+			break
+		}
+		p.Listen = append(p.Listen, d.number())
+	}
 	for range d.number() {
 		if d.bad {
 			break

@@ -9,7 +9,7 @@ import (
 
 func TestPlan(t *testing.T) {
 	want := &Plan{
-		UID: 1000, GID: 100, Loopback: true, Listen: 61080,
+		UID: 1000, GID: 100, Loopback: true, Listen: []int{61080, 80},
 		Ops:    []Op{{Kind: Bind, Flags: 9, A: "/a b", B: "/é", C: "x", Skip: true}, {Kind: MountPro}},
 		Rules:  []Rule{{Path: "/tmp", Access: 1<<16 - 1, IsFile: true}},
 		Filter: []byte{0, 1, 0xff}, Watched: true, Dir: "/", SameDir: true,

@@ -42,8 +42,8 @@ func Read(path string) (*Document, []Problem) {
 	return d, problems
 }
 
-// Parse reads the bytes of a file: JSON with comments if its name ends in .json
-// or .jsonc, otherwise YAML. The document contains what could be read despite
+// Parse reads the bytes of a file: JSON with comments if its name ends in .json,
+// .jsonc or .json5, otherwise YAML. The document contains what could be read despite
 // the problems; it is nil if nothing could. Problems are sorted by position.
 func Parse(path string, data []byte) (*Document, []Problem) {
 	return (&parser{file: path, isJSON: IsJSON(path), limit: maxNodes}).document(data)

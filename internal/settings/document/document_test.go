@@ -109,3 +109,24 @@ func TestJSONNamesMayBeUnquoted(t *testing.T) {
 		}
 	}
 }
+
+// A file that ends in .json5 is read as JSON: comments, unquoted names and strings in
+// single quotes, none of which YAML reads alike.
+func TestJSON5(t *testing.T) {
+	const text = "{ // it's a \"comment\"\n  a: 'it\\'s \"so\" \\\\', 'b': ['{', \"'\"], last: 1 }"
+	doc, problems := Parse("s.json5", []byte(text))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if got, want := string(doc.JSON()), `{"a":"it's \"so\" \\","b":["{","'"],"last":1}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if last := doc.Root.Members[2]; last.Line != 2 || int(last.Value.Col) != strings.Index(strings.Split(text, "\n")[1], "1")+1 {
+		t.Errorf("the last value is at %d:%d", last.Line, last.Value.Col)
+	}
+	for _, bad := range []string{"{a: 'b}", "{a: 'b\\", "{a: '\\", "'", "a: b"} {
+		if _, problems := Parse("s.json5", []byte(bad)); len(problems) == 0 {
+			t.Errorf("%s is accepted", bad)
+		}
+	}
+}

@@ -122,8 +122,9 @@ func (p *places) pos(offset int) jsonx.Pos {
 	return jsonx.NewPos(p.At(offset - before))
 }
 
-// quoteNames quotes unquoted names of members, as JSON5 allows them, and
-// returns where in the result it did so.
+// quoteNames quotes unquoted names of members, and writes strings in single quotes
+// with double ones, as JSON5 allows both. It returns where in the result it added a
+// byte.
 func quoteNames(data []byte) (out []byte, added []int) {
 	out = make([]byte, 0, len(data))
 	opens := false // a member's name may follow
@@ -132,6 +133,30 @@ func quoteNames(data []byte) (out []byte, added []int) {
 		switch {
 		case c == '"':
 			i, opens = skipString(data, i), false
+		case c == '\'':
+			opens = false
+			if i = skipString(data, i); i >= len(data) {
+				break
+			}
+			out = append(out, '"')
+			for at := start + 1; at < i; at++ {
+				switch {
+				case data[at] == '"':
+					added = append(added, len(out))
+					out = append(out, '\\', '"')
+				case data[at] == '\\' && data[at+1] == '\'': // JSON has no such escape
+					at++
+					added = append(added, len(out), len(out)+1, len(out)+2, len(out)+3)
+					out = append(out, `\u0027`...)
+				case data[at] == '\\':
+					out = append(out, data[at], data[at+1])
+					at++
+				default:
+					out = append(out, data[at])
+				}
+			}
+			out = append(out, '"')
+			continue
 		case c == '/':
 			i = skipComment(data, i)
 		case c == '{' || c == ',':
@@ -171,7 +196,7 @@ func tooDeep(data []byte) (int, bool) {
 			}
 		case '}', ']':
 			depth--
-		case '"':
+		case '"', '\'':
 			i = skipString(data, i)
 		case '/':
 			i = skipComment(data, i)
@@ -182,7 +207,8 @@ func tooDeep(data []byte) (int, bool) {
 
 // skipString returns the index of the quote that ends the string at i.
 func skipString(data []byte, i int) int {
-	for i++; i < len(data) && data[i] != '"'; i++ {
+	quote := data[i]
+	for i++; i < len(data) && data[i] != quote; i++ {
 		if data[i] == '\\' {
 			i++
 		}

@@ -79,7 +79,7 @@ func (p *parser) root(data []byte) *jsonx.Value {
 // to its name.
 func IsJSON(name string) bool {
 	ext := strings.ToLower(filepath.Ext(name))
-	return ext == ".json" || ext == ".jsonc"
+	return ext == ".json" || ext == ".jsonc" || ext == ".json5"
 }
 
 func (p *parser) fail(at jsonx.Pos, message, hint string) {

@@ -36,6 +36,7 @@ func featureRows() []Row {
 		{Name: "limits.frame", Type: Size, Default: `"16MiB"`, Loosens: always, Doc: "Maximum size of a message from an MCP server."},
 		{Name: "limits.result", Type: Size, Default: `"64MiB"`, Loosens: always, Doc: "Maximum size of a call's result."},
 		{Name: "limits.output", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Maximum output of a call; longer output is cut and saved to a file."},
+		{Name: "limits.answer", Type: Size, Default: `"100KB"`, Loosens: always, Doc: "Maximum text of a result for a model (call --format, --batch, serve); longer text is cut in the middle and saved to a file."},
 		{Name: "limits.spill", Type: Size, Default: `"1GiB"`, Loosens: always, Doc: "Maximum size of the file with a call's whole output."},
 		{Name: "limits.tools", Type: Int, Default: "10000", Loosens: always, Doc: "Maximum number of tools of a source."},
 		{Name: "limits.pages", Type: Int, Default: "100", Loosens: always, Doc: "Maximum number of pages of a server's listing."},

@@ -48,7 +48,7 @@ func sourceRows() []Row {
 
 func serverFields() []Row {
 	return []Row{
-		{Name: "command", Type: String, Doc: "Program of a stdio server."},
+		{Name: "command", Type: String, Doc: "Program of a stdio server. A command line, as in \"npx -y foo\", is split into words if no file has that name."},
 		{Name: "args", Type: Strings, Doc: "Arguments of the program."},
 		{Name: "env", Type: Pairs, Secret: true, Doc: "Variables added to its environment. Values may be references: env:NAME, file:PATH, cmd:ARGV."},
 		{Name: "inheritEnv", Type: Bool, Default: "false", Doc: "Pass toolreg's whole environment to it.", Loosens: whenTrue},
@@ -108,6 +108,8 @@ func filterRows() []Row {
 		{Name: "permissions.database", Type: Bool, Default: "true", Doc: "Register tools that need a database.", Loosens: whenTrue},
 		{Name: "conflicts.discovered", Type: Choice, Choices: []string{"overwrite", "reject", "qualify"}, Default: `"overwrite"`,
 			Doc: "What happens to a discovered tool whose name is already taken.", Loosens: whenText("overwrite")},
+		{Name: "names.servers", Type: Choice, Choices: []string{"first", "qualified"}, Default: `"first"`,
+			Doc: "Names of servers' tools: the server that had a name first has it without its own name, or every tool is server__tool.", Loosens: whenText("first")},
 		{Name: "context", Type: RawNamed, Merge: ByName, Doc: "Facts for plugin factories and conditions: channel, sandboxed, agentId, sessionKey and your own. Each sessionKey has its own todo list; agentId identifies who writes to it.", Loosens: whenFilled},
 	}
 }
@@ -136,6 +138,12 @@ func ruleFields() []Row {
 		{Name: "source", Type: String, Doc: "Source: builtin, plugin:ID, command, composite, mcp:SERVER, or a glob."},
 		{Name: "server", Type: String, Doc: "Name or glob of MCP servers."},
 		{Name: "category", Type: String, Doc: "Category: read, write, command, network, other."},
+		{Name: "annotations", Type: Object, Strict: true, Doc: "Annotations of the tool. A rule that allows by them must name the server.", Fields: []Row{
+			{Name: "readOnlyHint", Type: Bool, Doc: "The tool says that it changes nothing."},
+			{Name: "destructiveHint", Type: Bool, Doc: "The tool says that it may destroy something; absent = true for tools of servers."},
+			{Name: "idempotentHint", Type: Bool, Doc: "The tool says that repeating a call changes nothing more."},
+			{Name: "openWorldHint", Type: Bool, Doc: "The tool says that it deals with the world outside; absent = true for tools of servers."},
+		}},
 		{Name: "command", Type: String, Doc: "Prefix of a shell command, matched by whole words."},
 		{Name: "path", Type: String, Doc: "Glob of paths."},
 		{Name: "when", Type: String, Doc: "A jq expression over the params that must return true. An error is treated as true for deny and ask, and as false for allow and sandbox."},

@@ -68,7 +68,7 @@ func sandboxFields(programs string, inherits bool) []Row {
 	}
 	return []Row{
 		mode,
-		{Name: "read", Type: Strings, Doc: "Files and folders that they may read in addition to those listed in docs/sandbox.md.", Looser: looserList},
+		{Name: "read", Type: Strings, Doc: "Files and folders that they may read in addition to those listed by toolreg help sandbox.", Looser: looserList},
 		{Name: "write", Type: Strings, Doc: "Files and folders that they may read and write in addition to the workspace.", Looser: looserList},
 		{Name: "network", Type: Network, Choices: []string{NetworkNone, NetworkLoopback, NetworkAll}, Default: `"loopback"`, Looser: looserNetwork,
 			Doc: "loopback: a private loopback interface; none; all; or a list of hosts, as host (ports 80 and 443) or host:port."},

@@ -105,6 +105,15 @@ func ParseCommand(n *jsonx.Value) ([]string, error) {
 	return process.Split(n.Text())
 }
 
+// CommandWords returns the words of a server's command that has arguments in it, such as
+// "npx -y foo"; nil if it is one word or cannot be split.
+func CommandWords(command string) []string {
+	if words, err := process.Split(command); err == nil && len(words) > 1 {
+		return words
+	}
+	return nil
+}
+
 // IsBlank reports whether a command is disabled: it has no words, or only blank
 // ones.
 func IsBlank(n *jsonx.Value) bool {

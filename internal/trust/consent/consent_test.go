@@ -2,6 +2,7 @@ package consent
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,4 +60,33 @@ func FuzzMentions(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The question shows what decides what runs: variables with their values, the folder, and
+// that a program finds more files by itself. Values of names that say so stay secret.
+func TestDescribeShowsWhatDecides(t *testing.T) {
+	known := func(s string) (string, error) { return strings.ReplaceAll(s, "$RUNNER", "npx"), nil }
+	for _, tt := range []struct {
+		program Program
+		want    string
+	}{
+		{Program{Argv: []string{"srv"}, Cwd: "sub dir", Shown: []string{"NODE_OPTIONS=--require ./x.js", "LD_PRELOAD=x.so", "API_KEY=hunter2", "GIT_ASKPASS=./steal"}},
+			`p:1: k: srv (in "sub dir") (sets "NODE_OPTIONS=--require ./x.js", LD_PRELOAD=x.so, API_KEY=***, GIT_ASKPASS=./steal)`},
+		{Program{Shown: []string{"BASH_ENV=./x", "A=\x1b[2J"}}, `p:1: k: sets BASH_ENV=./x, "A=\x1b[2J"`},
+		{Program{Env: []string{"BASH_ENV=./x"}}, ""},
+		{Program{Argv: []string{"python3", "-m", "srv"}}, "p:1: k: python3 -m srv (python may run files of the project that are not covered)"},
+		{Program{Argv: []string{"python3", "srv.py"}}, "p:1: k: python3 srv.py"},
+		{Program{Argv: []string{"node", "--run", "srv"}}, "p:1: k: node --run srv (node may run files of the project that are not covered)"},
+		{Program{Argv: []string{"node", "srv.js"}}, "p:1: k: node srv.js"},
+		{Program{Argv: []string{"sh", "-c", "cd x && ./gradlew run"}}, `p:1: k: sh -c "cd x && ./gradlew run" (gradlew may run files of the project that are not covered)`},
+		{Program{Argv: []string{"$RUNNER", "-y", "x"}}, "p:1: k: $RUNNER -y x (npx may run files of the project that are not covered)"},
+		{Program{Argv: []string{"go", "run", "./cmd/srv"}}, "p:1: k: go run ./cmd/srv (go may run files of the project that are not covered)"},
+		{Program{Argv: []string{"sh", "-c", "cat *"}}, `p:1: k: sh -c "cat *" (files that this code uses without naming them are not covered)`},
+		{Program{Argv: []string{"cat", "x"}}, "p:1: k: cat x"},
+	} {
+		tt.program.Place, tt.program.Key = "p:1", "k"
+		if got := strings.Join(Describe([]Program{tt.program}, known), "\n"); got != tt.want {
+			t.Errorf("got  %s\nwant %s", got, tt.want)
+		}
+	}
 }

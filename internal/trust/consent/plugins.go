@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/trust"
 )
@@ -52,13 +53,18 @@ func pluginAt(root, path string, env []string) *Plugin {
 		}
 		p := &Plugin{Path: doc.File, Sum: doc.Sum}
 		for _, c := range manifestCommands(doc.Root) {
-			c.Place, c.Cwd, c.Env = "plugin "+quoteWord(trust.Name(root, path)), path, env
+			c.Place, c.Env = "plugin "+quoteWord(trust.Name(root, path)), append(c.Env, env...)
+			if c.Cwd == "project" {
+				c.Cwd, c.Argv[0] = root, fromRoot(root, path, c.Argv[0])
+			} else {
+				c.Cwd = path
+			}
 			p.Programs = append(p.Programs, c)
 		}
 		return p
 	}
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+	if err != nil || !process.Executable(path, info) {
 		return nil
 	}
 	return &Plugin{Path: path, Programs: []Program{{Place: "plugin " + quoteWord(trust.Name(root, path)), Key: "runs", Argv: []string{path}, Cwd: filepath.Dir(path), Env: env}}}
@@ -79,10 +85,24 @@ func manifestCommands(n *jsonx.Value) []Program {
 	}
 	for i, tool := range tools.Items {
 		if argv := tool.Get("command").Strings(); len(argv) > 0 {
-			out = append(out, Program{Key: fmt.Sprintf("tools[%d] %s", i, tool.Get("name").Text()), Argv: argv})
+			out = append(out, Program{Key: fmt.Sprintf("tools[%d] %s", i, tool.Get("name").Text()), Argv: append(argv, tool.Get("args").Strings()...),
+				Env: valuesOf(tool.Get("env")), Cwd: tool.Get("cwd").Text()})
 		}
 	}
 	return out
+}
+
+// fromRoot returns the program of a command as a path from the project root. In the
+// manifest it is one from the plugin's folder.
+func fromRoot(root, folder, program string) string {
+	if !strings.ContainsAny(program, `/\`) || filepath.IsAbs(program) {
+		return program
+	}
+	path := filepath.Join(folder, filepath.FromSlash(program))
+	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+		return "." + string(filepath.Separator) + rel
+	}
+	return path
 }
 
 // Changed returns the path of a plugin whose manifest differs from the covered
@@ -97,10 +117,14 @@ func Changed(plugins []Plugin, covered []trust.File) string {
 }
 
 // DescribePlugins renders the plugins and their commands as [Describe] does.
-func DescribePlugins(root string, plugins []Plugin) []string {
+func DescribePlugins(root string, plugins []Plugin, v Variables) []string {
 	var out []string
 	for _, p := range plugins {
-		lines := Describe(p.Programs)
+		programs := slices.Clone(p.Programs)
+		for i := range programs {
+			programs[i].Cwd = "" // the place names the folder
+		}
+		lines := Describe(programs, v)
 		if len(lines) == 0 {
 			lines = []string{"plugin " + quoteWord(strings.TrimSuffix(trust.Name(root, filepath.Dir(p.Path)), "/"))}
 		}

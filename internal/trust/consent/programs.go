@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings/document"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/trust"
@@ -19,10 +20,11 @@ type Program struct {
 	Place string   // file:line of the setting
 	Key   string   // the setting, with dots
 	Argv  []string // empty for an address
+	Whole []string // Argv if its first words are the name of one file, as in "my server"; nil if they are not
 	URL   string
 	Cwd   string   // folder in which it runs, relative to the project root
 	Env   []string // "NAME=value" from the settings
-	Names []string // variables to show with the program
+	Shown []string // those entries of Env to show with the program
 }
 
 // Programs lists what a file would run or connect to, in file order. f may be nil.
@@ -42,7 +44,8 @@ func Programs(f *File) []Program {
 		case s.Row.Name == "mcpServers":
 			out = append(out, f.servers(s)...)
 		case s.Row.Name == "env":
-			run(nil, valuesOf(s.Value)) // variables such as BASH_ENV and NODE_OPTIONS name code to run
+			all := valuesOf(s.Value) // variables such as BASH_ENV and NODE_OPTIONS name code to run
+			out = append(out, Program{Key: s.Key, Place: f.place(s.Pos), Env: all, Shown: all})
 		case s.Row.Runs && s.Row.Type == table.Strings:
 			for _, path := range s.Value.Strings() {
 				run([]string{path}, nil)
@@ -94,16 +97,16 @@ func (f *File) servers(s Setting) []Program {
 	for _, entry := range s.Value.Members {
 		v := entry.Value
 		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Pos), Cwd: v.Get("cwd").Text(), Env: valuesOf(v.Get("env"))}
-		for _, variable := range p.Env {
-			name, _, _ := strings.Cut(variable, "=")
-			p.Names = append(p.Names, quoteWord(name))
-		}
+		p.Shown = p.Env
 		if address := v.Get("httpUrl").Text() + v.Get("url").Text(); address != "" {
 			out = append(out, Program{Key: p.Key, Place: p.Place, URL: address})
 		}
 		out = append(out, f.logins(p.Key, v.Get("oauth"))...)
 		if command := v.Get("command").Text(); command != "" {
 			p.Argv = append([]string{command}, v.Get("args").Strings()...)
+			if words := table.CommandWords(command); words != nil {
+				p.Whole, p.Argv = p.Argv, append(words, p.Argv[1:]...)
+			}
 			out = append(out, p)
 		}
 	}
@@ -112,7 +115,7 @@ func (f *File) servers(s Setting) []Program {
 
 // logins lists the addresses to which a login to a server sends credentials.
 func (f *File) logins(key string, oauth *jsonx.Value) []Program {
-	if oauth == nil || oauth.Kind != jsonx.Object {
+	if oauth == nil {
 		return nil
 	}
 	var out []Program
@@ -163,11 +166,13 @@ func rawCommands(n *jsonx.Value) [][]string {
 	return out
 }
 
-// Describe renders one program per line, with all arguments.
-func Describe(programs []Program) []string {
+// Describe renders one program per line, with all arguments, the folder and the
+// variables, because each can decide what runs. v expands variables as far as they are
+// known.
+func Describe(programs []Program, v Variables) []string {
 	out := make([]string, 0, len(programs))
 	for _, p := range programs {
-		if len(p.Argv) == 0 && p.URL == "" {
+		if len(p.Argv) == 0 && p.URL == "" && len(p.Shown) == 0 {
 			continue
 		}
 		line := p.Place + ": " + document.Printable(p.Key) + ":"
@@ -177,13 +182,43 @@ func Describe(programs []Program) []string {
 		for _, word := range p.Argv {
 			line += " " + quoteWord(word)
 		}
-		if len(p.Names) > 0 {
-			line += " (sets " + strings.Join(p.Names, ", ") + ")"
+		if p.Whole != nil {
+			line += " (or " + quoteWord(p.Whole[0]) + ", if there is such a file)"
+		}
+		if len(p.Argv) > 0 && p.Cwd != "" {
+			line += " (in " + quoteWord(p.Cwd) + ")"
+		}
+		switch vars := strings.Join(shown(p.Shown), ", "); {
+		case vars == "":
+		case len(p.Argv) == 0:
+			line += " sets " + vars
+		default:
+			line += " (sets " + vars + ")"
 		}
 		if p.holdsCode() {
 			line += " (files that this code uses without naming them are not covered)"
 		}
+		if runners := trust.Runners(slices.Concat(p.Argv, v.expandAll(p.Argv))); len(runners) > 0 {
+			line += " (" + strings.Join(runners, ", ") + " may run files of the project that are not covered)"
+		}
 		out = append(out, line)
+	}
+	return out
+}
+
+// shown renders variables with their values, unless their names say that these are
+// secret. A name that ends like ASKPASS or COMMAND says that the value is a program.
+func shown(env []string) []string {
+	var out []string
+	for _, entry := range env {
+		name, _, _ := strings.Cut(entry, "=")
+		runs := slices.ContainsFunc([]string{"ASKPASS", "COMMAND", "CMD", "HELPER", "PROGRAM"}, func(end string) bool {
+			return strings.HasSuffix(strings.ToUpper(name), end)
+		})
+		if !runs {
+			entry = secret.Word("", entry)
+		}
+		out = append(out, quoteWord(entry))
 	}
 	return out
 }
@@ -241,6 +276,9 @@ func Expand(programs []Program, root string, v Variables, inherited []string) []
 			dir = filepath.Join(root, dir)
 		}
 		out = append(out, trust.Program{Argv: v.expandAll(p.Argv), Dir: dir, Env: v.expandAll(p.Env), Inherited: inherited})
+		if p.Whole != nil {
+			out = append(out, trust.Program{Argv: v.expandAll(p.Whole), Dir: dir, Env: v.expandAll(p.Env), Inherited: inherited})
+		}
 	}
 	return out
 }

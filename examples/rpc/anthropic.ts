@@ -1,0 +1,59 @@
+#!/usr/bin/env node
+// An agent in TypeScript with Node.js (22.18 or newer) and one toolreg process: Anthropic's Messages API.
+//
+//   ANTHROPIC_API_KEY=… examples/rpc/anthropic.ts 'What does go.mod say?'
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline/promises";
+
+const url = `${process.env.ANTHROPIC_BASE_URL ?? "https://api.anthropic.com"}/v1/messages`;
+const model = process.env.ANTHROPIC_MODEL ?? "claude-sonnet-4-5";
+const headers = { "x-api-key": process.env.ANTHROPIC_API_KEY!, "anthropic-version": "2023-06-01", "Content-Type": "application/json" };
+const prompt = process.argv[2];
+const toolreg = spawn("toolreg", ["rpc"], { stdio: ["pipe", "pipe", "inherit"] });
+const lines = createInterface({ input: toolreg.stdout })[Symbol.asyncIterator]();
+
+function send(message: object) {
+  toolreg.stdin.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
+}
+
+// approve asks the user whether a call may run.
+async function approve(question: { text: string; choices: string[] }) {
+  console.error(question.text);
+  if (!process.stdin.isTTY) return { choice: "no" };
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(`Allow? (${question.choices.join(", ")}) `);
+  terminal.close();
+  return { choice: question.choices.includes(answer) ? answer : "no" };
+}
+
+// request makes a request of toolreg, and answers its questions until the result arrives.
+async function request(method: string, params: object): Promise<any> {
+  send({ id: method, method, params });
+  for (let line = await lines.next(); !line.done; line = await lines.next()) {
+    const message = JSON.parse(line.value);
+    if (message.method === "approve") send({ id: message.id, result: await approve(message.params) });
+    else if (message.error) throw new Error(message.error.message);
+    else if (message.id === method && !message.method) return message.result;
+  }
+  throw new Error("toolreg has ended");
+}
+
+async function ask(body: object): Promise<any> {
+  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
+  return response.json();
+}
+
+await request("initialize", { client: { name: "anthropic.ts" }, capabilities: { approve: true } });
+const tools = (await request("declare", { format: "anthropic", request: true, defer: "auto" })).declarations;
+const messages: object[] = [{ role: "user", content: prompt }];
+while (true) {
+  const response = await ask({ model, max_tokens: 8192, tools, messages });
+  const reply = (await request("answer", { format: "anthropic", response })).messages;
+  if (reply.length === 0) { // no tool was called: the model is done
+    console.log(response.content.map((b: any) => b.text ?? "").join("\n") || response.stop_reason);
+    break;
+  }
+  messages.push({ role: "assistant", content: response.content }, ...reply);
+}
+toolreg.stdin.end();

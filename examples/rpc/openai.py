@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""An agent in Python, with the standard library and one toolreg process: OpenAI's chat completions.
+
+    OPENAI_API_KEY=... examples/rpc/openai.py 'What does go.mod say?'
+"""
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+
+URL = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1") + "/chat/completions"
+MODEL = os.environ.get("OPENAI_MODEL", "gpt-5-mini")
+HEADERS = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+toolreg = subprocess.Popen(["toolreg", "rpc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+
+
+def send(**message):
+    toolreg.stdin.write(json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")) + "\n")
+    toolreg.stdin.flush()
+
+
+def approve(question):
+    """Asks the user whether a call may run."""
+    print(question["text"], file=sys.stderr)
+    answer = input(f"Allow? ({', '.join(question['choices'])}) ") if sys.stdin.isatty() else "no"
+    return {"choice": answer if answer in question["choices"] else "no"}
+
+
+def request(method, **params):
+    """Makes a request of toolreg, and answers its questions until the result arrives."""
+    send(id=method, method=method, params=params)
+    for message in map(json.loads, toolreg.stdout):
+        if message.get("method") == "approve":
+            send(id=message["id"], result=approve(message["params"]))
+        elif message.get("id") == method and "method" not in message:
+            return message["result"] if "result" in message else sys.exit(message["error"]["message"])
+    sys.exit("toolreg has ended")
+
+
+def ask(body):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(URL, json.dumps(body).encode(), HEADERS)) as response:
+            return json.load(response)
+    except urllib.request.HTTPError as error:
+        sys.exit(f"{error}: {error.read().decode(errors='replace')}")
+
+
+request("initialize", client={"name": "openai.py"}, capabilities={"approve": True})
+tools = request("declare", format="openai", request=True, defer="auto")["declarations"]
+messages = [{"role": "user", "content": sys.argv[1]}]
+while True:
+    response = ask({"model": MODEL, "tools": tools, "messages": messages})
+    message = response["choices"][0]["message"]
+    reply = request("answer", format="openai", response=response)["messages"]
+    if not reply:  # no tool was called: the model is done
+        break
+    messages += [message, *reply]
+print(message.get("content") or message.get("refusal"))

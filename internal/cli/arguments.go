@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// NoArgs returns a usage error if there are arguments.
+func NoArgs(cmd *cobra.Command, argv []string) error {
+	if len(argv) == 0 {
+		return nil
+	}
+	if cmd.HasSubCommands() {
+		return unknownCommand(cmd, argv[0])
+	}
+	return &UsageError{Err: fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), argv[0]), Hint: "see " + cmd.CommandPath() + " --help"}
+}
+
+// ArgsBetween requires from lo to hi arguments; hi < 0 means any number.
+func ArgsBetween(lo, hi int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, argv []string) error {
+		if len(argv) >= lo && (hi < 0 || len(argv) <= hi) {
+			return nil
+		}
+		verb := " requires "
+		if len(argv) > lo {
+			verb = ": too many arguments; it takes "
+		}
+		return &UsageError{Err: errors.New(cmd.CommandPath() + verb + what), Hint: "see " + cmd.CommandPath() + " --help"}
+	}
+}
+
+// NearCommand returns the subcommand whose name is nearest to a word; "" if none is
+// similar.
+func NearCommand(cmd *cobra.Command, word string) string {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if slices.ContainsFunc(sub.SuggestFor, func(other string) bool { return strings.EqualFold(other, word) }) {
+			return sub.Name()
+		}
+		if sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	near := append(registry.Near(word, names), "")
+	return near[0]
+}
+
+// unknownSubcommand returns an error if a command line with --help names a subcommand
+// that does not exist.
+func unknownSubcommand(cmd *cobra.Command) error {
+	argv := cmd.Flags().Args()
+	switch {
+	case len(argv) == 0 || !cmd.HasSubCommands():
+		return nil
+	case !cmd.HasParent():
+		return unknownCommand(cmd, argv[0])
+	}
+	return cmd.ValidateArgs(argv)
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	msg := fmt.Sprintf("unknown command %q", name)
+	if near := NearCommand(cmd, name); near == name {
+		msg = fmt.Sprintf("put the command %q before --", name)
+	} else if near != "" {
+		msg += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return &UsageError{Err: errors.New(msg), Hint: "see " + cmd.CommandPath() + " --help"}
+}

@@ -1,0 +1,136 @@
+package listcmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// listed is one tool in the JSON of list.
+type listed struct {
+	*registry.Definition
+	Fingerprint string        `json:"fingerprint"`        // hash of the definition and of what provides it
+	Override    *cli.Override `json:"override,omitempty"` // with --all
+}
+
+// Document is the JSON of list.
+type Document struct {
+	Tools       []listed              `json:"tools"`
+	Hidden      []registry.Hidden     `json:"hidden,omitempty"` // with --all: tools that are not in the registry
+	Diagnostics []registry.Diagnostic `json:"diagnostics"`
+}
+
+// Query is what to list.
+type Query struct {
+	cli.Selection
+	Tool string // a name or a glob; "" for all tools
+	All  bool   // also hidden tools, and overrides
+}
+
+// Document lists tools of a session.
+func (q *Query) Document(ctx context.Context, s *engine.Session) (Document, error) {
+	f, err := q.find(ctx, s)
+	if err != nil {
+		return Document{}, err
+	}
+	d := q.document(f)
+	d.Tools = listedTools(f.tools, q.All)
+	return d, nil
+}
+
+// found is what a query has found.
+type found struct {
+	reg          *registry.Registry
+	tools        []*registry.Tool // in the order of listings
+	hidden       []registry.Hidden
+	noticed, off []registry.Diagnostic // off: one for each server that a setting turns off
+}
+
+// document returns the document without the tools.
+func (q *Query) document(f found) Document {
+	d := Document{Diagnostics: cli.OrEmpty(slices.Concat(f.noticed, f.off))}
+	if q.All {
+		d.Hidden = f.hidden
+	}
+	return d
+}
+
+// find finds the tools and what is known of those that are hidden. If ctx ends, it
+// returns what was loaded before. With an error it returns the registry, if there is one,
+// and its diagnostics.
+func (q *Query) find(ctx context.Context, s *engine.Session) (found, error) {
+	reg, tools, err := q.tools(ctx, s)
+	if reg == nil {
+		return found{}, err
+	}
+	f := found{reg: reg, noticed: s.Tools.Diagnostics(reg)}
+	if err != nil && context.Cause(ctx) == nil {
+		return f, err
+	}
+	if q.All && q.Tool == "" {
+		if f.off, err = q.disabledServers(s); err != nil {
+			return f, err
+		}
+	}
+	if q.named() {
+		f.tools = tools
+		return f, nil
+	}
+	var denied []registry.Hidden
+	if f.tools, denied, err = s.Offers.Split(ctx, reg, tools); err != nil {
+		return f, err
+	}
+	f.hidden = q.Hidden(slices.Concat(reg.Hidden(), denied))
+	if q.Tool != "" {
+		f.hidden = denied
+	}
+	return f, nil
+}
+
+// named reports whether one tool is wanted, which is listed even if every call of it is
+// denied.
+func (q *Query) named() bool { return q.Tool != "" && !text.IsGlob(q.Tool) }
+
+// tools returns the tools of the selection in the order of listings, or those of them
+// with the name.
+func (q *Query) tools(ctx context.Context, s *engine.Session) (*registry.Registry, []*registry.Tool, error) {
+	if q.named() {
+		f, err := s.Tools.Find(ctx, q.Tool, engine.Query{})
+		if err != nil {
+			return f.Registry, nil, err
+		}
+		return f.Registry, q.Apply([]*registry.Tool{f.Tool}), nil
+	}
+	reg, err := q.Load(ctx, s)
+	if reg == nil {
+		return nil, nil, err
+	}
+	tools := q.Sorted(reg)
+	if q.Tool == "" || err != nil {
+		return reg, tools, err
+	}
+	matched, err := s.Tools.Matching(reg, q.Tool)
+	return reg, slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !slices.Contains(matched, t) }), err
+}
+
+// disabledServers returns a diagnostic for each server that a setting turns off. The tools of
+// such a server are not known.
+func (q *Query) disabledServers(s *engine.Session) ([]registry.Diagnostic, error) {
+	_, off, err := s.Servers.Named()
+	if err != nil {
+		return nil, err
+	}
+	var out []registry.Diagnostic
+	for _, server := range off {
+		if q.MatchesServer(server.Name) {
+			out = append(out, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "server_disabled", Source: registry.MCPPrefix + server.Name,
+				Message: fmt.Sprintf("server %q is %s", server.Name, server.Reason())})
+		}
+	}
+	return out, nil
+}

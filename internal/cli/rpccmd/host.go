@@ -1,0 +1,304 @@
+package rpccmd
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/rpc"
+)
+
+// host is the host of a connection, with the session that answers it.
+type host struct {
+	rpc.Host
+	env    *cli.Env
+	preset string
+	server *rpc.Server
+
+	closing sync.WaitGroup // sessions that were replaced
+	wake    chan struct{}  // a server has reported a change
+
+	mu      sync.Mutex
+	current *held
+	binding *binding           // of the last declare
+	seen    *registry.Registry // the last registry that the host was shown; nil: none
+	changed map[*mcpclient.Source]bool
+	told    map[registry.Diagnostic]bool
+}
+
+// held is a session with its users. A session that was replaced is closed after its last
+// user.
+type held struct {
+	*engine.Session
+	users    int
+	replaced bool
+}
+
+// binding is what a declare declares. Its fields may be read once done is closed.
+type binding struct {
+	before   *binding
+	done     chan struct{}
+	declared func(*registry.Tool) bool
+}
+
+func newHost(e *cli.Env, preset string) *host {
+	all := &binding{done: make(chan struct{}), declared: func(*registry.Tool) bool { return true }}
+	close(all.done)
+	return &host{env: e, preset: preset, wake: make(chan struct{}, 1), binding: all, changed: map[*mcpclient.Source]bool{}, told: map[registry.Diagnostic]bool{}}
+}
+
+// initialize creates the session, which needs to know what the host answers. life is the
+// context of the connection.
+func (h *host) initialize(life context.Context, p initializeParams) (initializeResult, error) {
+	h.Host = rpc.Host{Client: p.Client, Capabilities: p.Capabilities}
+	if process.InsideTool(h.env.Config.Environ) && (p.Capabilities.Approve || p.Capabilities.Elicit) {
+		h.Capabilities.Approve, h.Capabilities.Elicit = false, false
+		h.env.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "inside_tool_run", Message: "toolreg rpc was started by a tool, so its host is not asked: calls that need approval fail"})
+	}
+	h.env.Config.Forget() // a host may try again after it has corrected the settings
+	watch := cli.NewWatcher(h.env)
+	from, err := h.session(life)
+	if err != nil {
+		return initializeResult{}, err
+	}
+	watch.Add(from)
+	if _, err := from.Calls.Policy(nil); err != nil {
+		from.Close()
+		return initializeResult{}, err
+	}
+	h.use(from)
+	h.closing.Go(func() {
+		watch.Follow(life, from, func() (*engine.Session, error) { return h.reload(life) })
+	})
+	h.closing.Go(func() { h.followChanges(life) })
+	out := initializeResult{Version: h.env.Version, Root: from.Settings.ProjectRoot, Formats: []string{}, Servers: []string{}}
+	for _, f := range provider.Formats() {
+		out.Formats = append(out.Formats, f.Name)
+	}
+	for i := range from.Settings.Servers {
+		out.Servers = append(out.Servers, from.Settings.Servers[i].Name)
+	}
+	return out, nil
+}
+
+// session creates a session whose questions go to the host.
+func (h *host) session(life context.Context) (*engine.Session, error) {
+	return h.env.Engine.Session(life, cli.SessionOptions{Options: engine.Options{Preset: h.preset, Counts: true}, Asker: h.Asker(), ServerLog: h.server.ServerLog})
+}
+
+// use makes a session the current one.
+func (h *host) use(s *engine.Session) {
+	if servers, _, err := s.Servers.Named(); err == nil {
+		for _, server := range servers {
+			server.Follow(func(c mcpclient.Change) { h.reported(server, c) })
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old := h.current
+	if h.current = (&held{Session: s}); old != nil {
+		old.replaced = true
+		h.closeUnused(old)
+	}
+}
+
+// closeUnused closes a session that was replaced and has no users. h.mu is held.
+func (h *host) closeUnused(s *held) {
+	if s.replaced && s.users == 0 {
+		h.closing.Go(s.Close)
+	}
+}
+
+// borrow returns the current session. The caller calls done when it is not used any more.
+func (h *host) borrow() (s *held, done func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.current, h.borrowed(h.current)
+}
+
+// borrowed counts a user of a session and returns what to call at the end. h.mu is held.
+func (h *host) borrowed(s *held) (done func()) {
+	s.users++
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		s.users--
+		h.closeUnused(s)
+	}
+}
+
+// within calls f with the context of the connection, because what f loads stays loaded for
+// later requests. It returns the cause of ctx if that is done first. s is the session to
+// use; nil: the current one.
+func within[T any](life, ctx context.Context, h *host, s *held, f func(context.Context, *engine.Session) (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	h.mu.Lock()
+	if s == nil {
+		s = h.current
+	}
+	done := h.borrowed(s)
+	h.mu.Unlock()
+	got := make(chan outcome, 1)
+	go func() {
+		defer done()
+		value, err := f(life, s.Session)
+		got <- outcome{value, err}
+	}()
+	select {
+	case o := <-got:
+		return o.value, o.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
+}
+
+// reload creates a session from the changed settings.
+func (h *host) reload(life context.Context) (*engine.Session, error) {
+	from, err := h.env.Engine.Again(func() (*engine.Session, error) { return h.session(life) })
+	if err != nil {
+		return nil, err
+	}
+	if _, err := from.Calls.Policy(nil); err != nil {
+		from.Close()
+		return nil, err
+	}
+	h.use(from)
+	h.tellChanged(life, true)
+	return from, nil
+}
+
+// reported remembers that a server has reported a change.
+func (h *host) reported(server *mcpclient.Source, what mcpclient.Change) {
+	if what.List == "" {
+		return
+	}
+	h.mu.Lock()
+	h.changed[server] = true
+	h.mu.Unlock()
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// changePause is the minimum time between two looks at what servers have reported, so that
+// a server that reports changes all the time costs little.
+const changePause = 500 * time.Millisecond
+
+// followChanges lists servers again after they have reported changes, until life is done.
+func (h *host) followChanges(life context.Context) {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-pause.C:
+		case <-life.Done():
+			return
+		}
+		select {
+		case <-h.wake:
+		case <-life.Done():
+			return
+		}
+		h.relist(life)
+		pause.Reset(changePause)
+	}
+}
+
+func (h *host) relist(life context.Context) {
+	s, done := h.borrow()
+	defer done()
+	on, _, err := s.Servers.Named()
+	if err != nil {
+		return
+	}
+	h.mu.Lock()
+	servers := slices.DeleteFunc(slices.Clone(on), func(server *mcpclient.Source) bool { return !h.changed[server] })
+	clear(h.changed)
+	h.mu.Unlock()
+	if err := s.Relist(life, servers...); err != nil && life.Err() == nil {
+		h.env.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "change_unread", Message: "a server reported a change but could not list its tools; its earlier tools stay: " + err.Error()})
+	}
+	h.tellChanged(life, false)
+}
+
+// tellChanged tells the host which of the tools that it was shown have changed. always is
+// set if it is told even if none has.
+func (h *host) tellChanged(life context.Context, always bool) {
+	h.mu.Lock()
+	before := h.seen
+	h.mu.Unlock()
+	names := []string{}
+	if before != nil {
+		s, done := h.borrow()
+		defer done()
+		now, err := s.Tools.All(life)
+		if err != nil {
+			return
+		}
+		names = differing(before, now)
+		h.saw(now)
+	}
+	if always || len(names) > 0 {
+		h.server.Changed(names)
+	}
+}
+
+// saw remembers a registry that the host was shown.
+func (h *host) saw(reg *registry.Registry) {
+	if reg == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seen = reg
+}
+
+// differing returns the names of the tools that are in only one of two registries, or differ.
+func differing(a, b *registry.Registry) []string {
+	prints := map[string]string{}
+	for _, t := range a.Tools() {
+		prints[t.Name] = t.Fingerprint()
+	}
+	var names []string
+	for _, t := range b.Tools() {
+		if before, ok := prints[t.Name]; !ok || before != t.Fingerprint() {
+			names = append(names, t.Name)
+		}
+		delete(prints, t.Name)
+	}
+	for name := range prints {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, strings.Compare)
+	return names
+}
+
+// diagnose tells the host about problems that it was not told of before, except the one that
+// err is about.
+func (h *host) diagnose(r *rpc.Request, diags []registry.Diagnostic, err error) {
+	for _, d := range diags {
+		if d.Severity == registry.SeverityInfo || err != nil && d.Code == "source_failed" && err.Error() == d.Message {
+			continue
+		}
+		h.mu.Lock()
+		told := h.told[d]
+		h.told[d] = true
+		h.mu.Unlock()
+		if !told {
+			h.server.Diagnose(r, d)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package rpccmd
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/rpc"
+)
+
+type initializeParams struct {
+	Client       rpc.Client       `json:"client"`
+	Capabilities rpc.Capabilities `json:"capabilities,omitzero" jsonschema:"what the host answers"`
+}
+
+type initializeResult struct {
+	Version string   `json:"version" jsonschema:"of toolreg"`
+	Formats []string `json:"formats" jsonschema:"for declare; answer takes those of providers"`
+	Root    string   `json:"root" jsonschema:"the project root"`
+	Servers []string `json:"servers" jsonschema:"names of the MCP servers"`
+}
+
+type declareParams struct {
+	Format  string       `json:"format" jsonschema:"as in initialize"`
+	Request bool         `json:"request,omitempty" jsonschema:"wrap the declarations as the API's tools field requires"`
+	Strict  bool         `json:"strict,omitempty" jsonschema:"OpenAI strict schemas"`
+	Defer   cli.Deferral `json:"defer,omitempty" jsonschema:"auto, none or all"`
+	Tools   cli.Words    `json:"tools,omitempty" jsonschema:"names and globs; default all"`
+	cli.Filters
+}
+
+type declareResult struct {
+	Declarations any                   `json:"declarations" jsonschema:"what toolreg schema prints; a string for prompt and typescript"`
+	Diagnostics  []registry.Diagnostic `json:"diagnostics"`
+}
+
+type answerParams struct {
+	Format   string          `json:"format" jsonschema:"openai, openai-responses, anthropic, bedrock, mistral, gemini or mcp"`
+	Response json.RawMessage `json:"response,omitempty" jsonschema:"the whole response of the API, the message in it, or the list of calls"`
+	Stream   string          `json:"stream,omitempty" jsonschema:"instead of response: the stream of events as it was received; Bedrock's binary frames in base64"`
+	Parallel bool            `json:"parallel,omitempty" jsonschema:"do not wait for other calls"`
+}
+
+type answerResult struct {
+	Messages []any          `json:"messages" jsonschema:"to append to the conversation after the model's own message"`
+	Calls    []answeredCall `json:"calls" jsonschema:"the calls of the response, in its order"`
+}
+
+// answeredCall describes a call of a response for the host, not for the model.
+type answeredCall struct {
+	ID            json.RawMessage        `json:"id,omitempty" jsonschema:"the model's id"`
+	Tool          string                 `json:"tool" jsonschema:"registered name, or else the name that the model wrote"`
+	Params        any                    `json:"params" jsonschema:"as the model wrote them; a string if they are not JSON"`
+	Decision      *policy.Decision       `json:"decision,omitempty" jsonschema:"of the policy; absent if the call was refused before"`
+	OK            bool                   `json:"ok"`
+	ErrorCategory registry.ErrorCategory `json:"errorCategory,omitempty" jsonschema:"validation, execution, cancellation or timeout"`
+	Summary       string                 `json:"summary,omitempty" jsonschema:"the result in a line, or why the call failed"`
+	DurationMs    int64                  `json:"durationMs"`
+	Sizes         sizes                  `json:"sizes"`
+	AnsweredBy    string                 `json:"answeredBy,omitempty" jsonschema:"host, if it answered a question about the call"`
+}
+
+// sizes are in bytes.
+type sizes struct {
+	Params int `json:"params"`
+	Result int `json:"result" jsonschema:"of what the model reads"`
+}
+
+type callParams struct {
+	Tool     string          `json:"tool"`
+	Params   json.RawMessage `json:"params,omitempty" jsonschema:"an object"`
+	Stream   bool            `json:"stream,omitempty" jsonschema:"send the output as it arrives"`
+	Parallel bool            `json:"parallel,omitempty" jsonschema:"do not wait for other calls"`
+}
+
+type listParams struct {
+	Tool string `json:"tool,omitempty" jsonschema:"a name or a glob"`
+	All  bool   `json:"all,omitempty" jsonschema:"also hidden tools, and overrides"`
+	cli.Filters
+}
+
+type searchParams struct {
+	Query string `json:"query"`
+	Limit int    `json:"limit,omitempty" jsonschema:"default 10"`
+	cli.Filters
+}
+
+type whyParams struct {
+	Tool    string          `json:"tool"`
+	Params  json.RawMessage `json:"params,omitempty" jsonschema:"an object"`
+	Explain bool            `json:"explain,omitempty" jsonschema:"list every rule"`
+}
+
+type serversParams struct {
+	Names cli.Words `json:"names,omitempty" jsonschema:"names and globs; default all"`
+}
+
+// messages returns all messages, for their description.
+func messages() rpc.Messages {
+	words := `{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`
+	life, h := context.Context(nil), &host{} // no method is run
+	return rpc.Messages{Methods: append([]rpc.Method{initialize(life, h)}, methods(life, h)...), Types: map[reflect.Type]string{
+		reflect.TypeFor[cli.Words]():        words,
+		reflect.TypeFor[policy.Decision]():  `{"enum":["allow","sandbox","ask","deny"]}`,
+		reflect.TypeFor[registry.Content](): `{"type":"object","description":"a content block of MCP","required":["type"],"properties":{"type":{"type":"string"}}}`,
+		reflect.TypeFor[registry.Display](): `{"description":"Markdown, a diff, or a todo list","anyOf":[{"type":"string"},{"type":"object"},{"type":"array"}]}`,
+	}}
+}

@@ -1,0 +1,120 @@
+package schemacmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/provider/deferred"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Request is what to declare, and how. Strict of the selection is left to the caller.
+type Request struct {
+	cli.Selection
+	Tools    []string // names and globs; empty: all that the filters select
+	Format   provider.Format
+	Encode   provider.Options
+	Deferral cli.Deferral
+}
+
+// noteFunc receives diagnostics, and the error whose own diagnostic need not be shown.
+type noteFunc = func([]registry.Diagnostic, error)
+
+// Declare declares tools of a session and returns the registry that has them. note
+// receives diagnostics, also if there is an error.
+func (r *Request) Declare(ctx context.Context, s *engine.Session, note noteFunc) (provider.Output, *registry.Registry, error) {
+	reg, tools, err := r.offered(ctx, s, note)
+	if err != nil {
+		return provider.Output{}, reg, err
+	}
+	defs := engine.Definitions(reg, tools)
+	if r.Deferral.On() {
+		out, err := r.deferred(ctx, s, defs, note)
+		return out, reg, err
+	}
+	options := r.Encode
+	if options.Registered, err = registered(ctx, s, []provider.Format{r.Format}, defs); err != nil {
+		return provider.Output{}, reg, err
+	}
+	out, diags := r.Format.Encode(defs, options)
+	note(diags, nil)
+	return out, reg, nil
+}
+
+// offered returns the wanted tools without those whose every call is denied, and notes the
+// denied ones.
+func (r *Request) offered(ctx context.Context, s *engine.Session, note noteFunc) (*registry.Registry, []*registry.Tool, error) {
+	reg, tools, err := r.wanted(ctx, s)
+	if reg != nil {
+		note(s.Tools.Diagnostics(reg), err)
+	}
+	if err != nil {
+		return reg, nil, err
+	}
+	tools, denied, err := s.Offers.Split(ctx, reg, tools)
+	severity := registry.SeverityInfo
+	if len(r.Tools) > 0 {
+		severity = registry.SeverityWarning
+	}
+	for _, h := range denied {
+		note([]registry.Diagnostic{{Severity: severity, Code: "tool_denied", Source: h.Source, Tool: h.Name,
+			Message: fmt.Sprintf("tool %q is not declared: %s", h.Name, h.Reason), Hint: "set at " + h.Setting}}, nil)
+	}
+	return reg, tools, err
+}
+
+// wanted returns the tools in registry order. If there is a registry, it is returned even
+// with an error.
+func (r *Request) wanted(ctx context.Context, s *engine.Session) (*registry.Registry, []*registry.Tool, error) {
+	if len(r.Tools) > 0 {
+		reg, tools, err := s.Tools.FindAll(ctx, r.Tools...)
+		return reg, r.Apply(tools), err
+	}
+	reg, err := r.Load(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	return reg, r.Apply(reg.Tools()), nil
+}
+
+// registered returns the names of all tools in the registry; nil if they cannot affect
+// the declared names. The whole registry is loaded only if a format does not accept a
+// name unchanged.
+func registered(ctx context.Context, s *engine.Session, formats []provider.Format, defs []registry.Definition) ([]string, error) {
+	for _, f := range formats {
+		if slices.ContainsFunc(defs, func(d registry.Definition) bool { return !f.Keeps(d.Name) }) {
+			reg, err := s.Tools.All(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return engine.Names(reg), nil
+		}
+	}
+	return nil, nil
+}
+
+// deferred declares what fits in the budget, and how the model finds the rest.
+func (r *Request) deferred(ctx context.Context, s *engine.Session, defs []registry.Definition, note noteFunc) (provider.Output, error) {
+	whole, err := s.Tools.All(ctx)
+	if err != nil {
+		return provider.Output{}, err
+	}
+	opts, err := s.Offers.Deferral(ctx, whole, r.Deferral.All())
+	if err != nil {
+		return provider.Output{}, err
+	}
+	options := r.Encode
+	options.Registered = engine.Names(whole)
+	result := deferred.Declare(r.Format, defs, options, opts)
+	note(result.Diagnostics, nil)
+	if len(defs) < opts.Overview.Tools && result.Deferred > 0 && !r.Format.Defers() {
+		note([]registry.Diagnostic{{Severity: registry.SeverityWarning, Code: "search_wider",
+			Message: "search_tools also finds tools that this command does not select",
+			Hint:    "narrow the registry for both with --preset, tools.only or excludeTools"}}, nil)
+	}
+	return result.Output, nil
+}

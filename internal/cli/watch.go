@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/lock"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// watchEvery is how often files are checked. There are only a few, and polling works
+// where notifications do not: on network file systems, and if a symbolic link is pointed
+// to another file.
+const watchEvery = time.Second
+
+// Watcher detects changes of the files on which a session depends. It records the state
+// of a file before the file is read, and not again until it has noticed a change, so that
+// it misses none.
+type Watcher struct {
+	env   *Env
+	state map[string]string // of each file
+}
+
+// NewWatcher returns a watcher that has recorded the state of the settings files. Read
+// the settings afterwards.
+func NewWatcher(e *Env) *Watcher {
+	w := &Watcher{env: e}
+	w.reset()
+	return w
+}
+
+// reset records the state of the settings files and forgets other files.
+func (w *Watcher) reset() {
+	w.state = map[string]string{}
+	options, err := w.env.Config.Options()
+	if err != nil {
+		return
+	}
+	places, err := settings.Places(options)
+	if err != nil {
+		return
+	}
+	for _, p := range places {
+		if dir, name := filepath.Split(p.Path); strings.HasPrefix(name, "settings.{") { // the folder has no settings yet
+			w.record(dir+"settings.yaml", dir+"settings.yml", dir+"settings.json")
+			continue
+		}
+		w.record(p.Path)
+	}
+}
+
+// Add records the state of the lock files and the plugins of a session. The session must
+// not have read them yet.
+func (w *Watcher) Add(from *engine.Session) {
+	w.record(filepath.Join(from.Settings.ProjectRoot, lock.Name))
+	if user := settings.UserFolder(w.env.Config.Environ); user != "" {
+		w.record(filepath.Join(user, lock.Name))
+	}
+	w.record(from.Plugins.Folders...) // a new plugin changes its folder
+	for _, p := range from.Plugins.Found {
+		w.record(p.Path, filepath.Dir(p.Path))
+	}
+}
+
+func (w *Watcher) record(paths ...string) {
+	for _, path := range paths {
+		if _, known := w.state[path]; !known {
+			w.state[path] = stateOf(path)
+		}
+	}
+}
+
+// Follow calls reload after every change until ctx is done. If reload fails, it prints
+// the error and the earlier session stays in use.
+func (w *Watcher) Follow(ctx context.Context, from *engine.Session, reload func() (*engine.Session, error)) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for settled := w.state; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := w.look()
+		if maps.Equal(now, w.state) || !maps.Equal(now, settled) { // unchanged, or still being written
+			settled = now
+			continue
+		}
+		w.reset()
+		w.Add(from)
+		next, err := reload()
+		if err != nil {
+			w.env.IO.Warn(registry.Diagnostic{Severity: registry.SeverityError, Code: "reload_failed", Message: "the changed settings are not used: " + err.Error()})
+			continue
+		}
+		from = next
+		w.Add(from)
+		w.env.IO.Notef("the settings have changed and were read again")
+	}
+}
+
+// look returns the current state of the watched files.
+func (w *Watcher) look() map[string]string {
+	now := make(map[string]string, len(w.state))
+	for path := range w.state {
+		now[path] = stateOf(path)
+	}
+	return now
+}
+
+func stateOf(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "-"
+	}
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+}

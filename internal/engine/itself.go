@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// elsewhere are programs that run their arguments on another machine or in a container,
+// whose toolreg has other settings.
+const elsewhere = "ssh mosh docker podman nerdctl kubectl oc lxc incus machinectl wsl vagrant"
+
+// StartsToolreg reports whether a command line starts toolreg, as a server that would offer
+// this registry to itself: the program is toolreg by name or a link to it, or it is a
+// shell, a package runner or another wrapper with toolreg and then serve among its words.
+// Scripts are not read.
+func StartsToolreg(argv []string, dir string, environ []string) bool {
+	if len(argv) == 0 || argv[0] == "" {
+		return false
+	}
+	self, err := os.Executable()
+	if err != nil {
+		self = "toolreg"
+	}
+	if programName(argv[0]) == "toolreg" {
+		return true
+	}
+	if path, err := (process.Spec{Argv: argv[:1], Dir: dir, Env: environ}).Program(); err == nil && sameFile(path, self) {
+		return slices.Contains(argv, "serve")
+	}
+	if slices.Contains(strings.Fields(elsewhere), programName(argv[0])) {
+		return false
+	}
+	words := strings.FieldsFunc(strings.Join(argv, " "), func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;&|()[]{},=", r) })
+	i := slices.IndexFunc(words, func(word string) bool { return isToolreg(word, self) })
+	return i >= 0 && slices.Contains(words[i:], "serve")
+}
+
+// isToolreg reports whether a word is the name of toolreg, with a version or without, or
+// a path of this program.
+func isToolreg(word, self string) bool {
+	if i := strings.LastIndexByte(word, '@'); i > 0 {
+		word = word[:i]
+	}
+	name := programName(word)
+	return name == "toolreg" || name == programName(self) || filepath.IsAbs(word) && sameFile(word, self)
+}
+
+// programName returns the last part of a program's path, without .exe.
+func programName(path string) string {
+	return strings.TrimSuffix(strings.ToLower(path[strings.LastIndexAny(path, `/\`)+1:]), ".exe")
+}
+
+// sameFile reports whether two paths are the same file, after resolving links.
+func sameFile(a, b string) bool {
+	one, err := filepath.EvalSymlinks(a)
+	if err != nil {
+		return false
+	}
+	other, err := filepath.EvalSymlinks(b)
+	return err == nil && one == other
+}
+
+// skipped returns why a server is not started, or "": it would be toolreg itself, or this
+// run is inside a server that a toolreg started, whose list would contain itself without
+// end.
+func (r *run) skipped(o *OffServer, inside func() (string, bool)) string {
+	if name, ok := inside(); ok {
+		return fmt.Sprintf("skipped: this toolreg runs inside the server %q of another", name)
+	}
+	argv := append([]string{o.Command}, o.Args...)
+	for i, word := range argv {
+		if text, err := r.expander.Expand(word); err == nil {
+			argv[i] = text
+		}
+	}
+	if StartsToolreg(argv, folderIn(r.set.ProjectRoot, o.Cwd), r.deps.Environ) {
+		return "skipped: it starts toolreg itself"
+	}
+	return ""
+}
+
+// noticeSkipped reports a skipped server: as a warning if it was given for this run.
+func (r *run) noticeSkipped(o *OffServer) {
+	message := fmt.Sprintf("server %q (%s) is %s", o.Name, o.Origin, o.skipped)
+	if o.Origin.Scope == settings.ScopeFlag || o.Origin.Scope == settings.ScopeEnv {
+		r.warn("server_skipped", registry.MCPPrefix+o.Name, message, "")
+		return
+	}
+	r.notices.add(registry.Diagnostic{Severity: registry.SeverityInfo, Code: "server_skipped", Source: registry.MCPPrefix + o.Name, Message: message})
+}

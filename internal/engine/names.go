@@ -1,0 +1,267 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/lock"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// serverNames decides which server a name belongs to: "server__…" to that server, a plain
+// name to the server that the lock file names, else to the one that had it first, as long
+// as its entry is in the settings. It implements [registry.Names].
+type serverNames struct {
+	*run
+	lock func() (*lock.File, error)
+
+	mu       sync.Mutex
+	loaded   bool
+	blind    *InputError // why it is not known to whom plain names belong
+	record   *state.Names
+	held     map[string][]state.Holder
+	locked   map[string]string
+	hasLock  bool
+	prefixes []prefix // longest first
+	standing map[state.Holder]settings.Standing
+}
+
+// prefix is the beginning of the names that are kept for a server.
+type prefix struct{ text, server string }
+
+// namesQualified is the value of the setting names.servers for which no server's tool has a
+// plain name.
+const namesQualified = "qualified"
+
+// newServerNames does not read anything yet. readLock reads the lock file that may say to
+// whom a name belongs: that of a project that is not trusted could give a name of one of
+// the person's servers to another.
+func newServerNames(r *run, readLock func() (*lock.File, error)) *serverNames {
+	return &serverNames{run: r, lock: readLock}
+}
+
+// OpenNames returns the record of which server each name belongs to in the project.
+func OpenNames(set *settings.Settings, folders *state.Folders) (*state.Names, error) {
+	project := set.ProjectRoot
+	if path, err := filepath.EvalSymlinks(project); err == nil {
+		project = path
+	}
+	return folders.Names(project)
+}
+
+// load reads the lock file and the record of names. The caller holds mu.
+func (n *serverNames) load() {
+	if n.loaded {
+		return
+	}
+	n.loaded, n.standing, n.held = true, map[state.Holder]settings.Standing{}, map[string][]state.Holder{}
+	file, err := n.lock()
+	switch {
+	case err == nil:
+		n.hasLock, n.locked = true, file.Owners()
+	case errors.Is(err, fs.ErrNotExist):
+	case n.opts.Last == nil: // toolreg lock replaces a damaged file
+		n.blind = &InputError{Err: fmt.Errorf("plain names of servers' tools are not known: %w", err), Hint: lock.Anew}
+	}
+	if n.record, err = OpenNames(n.set, n.deps.Folders); err == nil {
+		if n.held, err = n.record.Read(); err != nil {
+			n.blind = &InputError{Err: fmt.Errorf("plain names of servers' tools are not known: %w", err), Hint: "`toolreg cache clear --names` forgets which server each name belongs to"}
+		}
+	}
+	if n.blind != nil {
+		n.warn("names_unknown", "", n.blind.Error(), n.blind.Hint)
+	}
+	n.setPrefixes(file)
+}
+
+// setPrefixes collects the servers whose qualified names are kept.
+func (n *serverNames) setPrefixes(file *lock.File) {
+	servers := n.set.ServerNamesKnown()
+	if file != nil {
+		for i := range file.Tools {
+			if server, ok := strings.CutPrefix(file.Tools[i].Source, registry.MCPPrefix); ok && !slices.Contains(servers, server) {
+				servers = append(servers, server)
+			}
+		}
+	}
+	for _, server := range servers {
+		n.prefixes = append(n.prefixes, prefix{server + "__", server})
+		if valid := registry.ValidName(server + "__"); valid != server+"__" {
+			n.prefixes = append(n.prefixes, prefix{valid, server})
+		}
+	}
+	slices.SortStableFunc(n.prefixes, func(a, b prefix) int { return len(b.text) - len(a.text) })
+}
+
+// Owner implements [registry.Names].
+func (n *serverNames) Owner(name string) registry.Owner {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.load()
+	return n.owner(name)
+}
+
+// NameOwner returns the server in the settings to which a plain name of servers' tools
+// belongs; "" if it belongs to none.
+func (t *Tools) NameOwner(name string) string {
+	owner := t.finder.names.Owner(name).Server
+	if slices.Contains(t.set.ServerNamesKnown(), owner) {
+		return owner
+	}
+	return ""
+}
+
+func (n *serverNames) owner(name string) registry.Owner {
+	if strings.Contains(name, "__") {
+		for _, p := range n.prefixes {
+			if strings.HasPrefix(name, p.text) {
+				return registry.Owner{Kept: true, Server: p.server}
+			}
+		}
+	}
+	if n.set.ServerNames == namesQualified || n.blind != nil {
+		return registry.Owner{Kept: true}
+	}
+	if server := n.locked[name]; server != "" {
+		return registry.Owner{Kept: true, Server: server}
+	}
+	if h := n.first(n.held[name]); h != nil {
+		return registry.Owner{Kept: true, Server: h.Server, Unsure: h.Unsure && !n.hasLock}
+	}
+	return registry.Owner{Unsure: !n.hasLock}
+}
+
+// first returns the first of the holders whose entry is still in the settings.
+func (n *serverNames) first(holders []state.Holder) *state.Holder {
+	for i := range holders {
+		if n.stands(holders[i]) > settings.EntryGone {
+			return &holders[i]
+		}
+	}
+	return nil
+}
+
+func (n *serverNames) stands(h state.Holder) settings.Standing {
+	h.Unsure = false
+	s, ok := n.standing[h]
+	if !ok {
+		s = n.set.Standing(h.Server, h.File)
+		n.standing[h] = s
+	}
+	return s
+}
+
+// Kept implements [registry.Names].
+func (n *serverNames) Kept() []registry.KeptName {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.load()
+	if n.set.ServerNames == namesQualified || n.blind != nil {
+		return nil
+	}
+	all := maps.Clone(n.locked)
+	if all == nil {
+		all = map[string]string{}
+	}
+	files := map[string]string{}
+	for name, holders := range n.held {
+		if h := n.first(holders); h != nil && all[name] == "" {
+			all[name], files[name] = h.Server, h.File
+		}
+	}
+	out := make([]registry.KeptName, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		k := registry.KeptName{Name: name, Server: all[name]}
+		k.Absent, k.Setting = n.absent(k.Server, files[name])
+		out = append(out, k)
+	}
+	return out
+}
+
+// absent returns why a server has no tools in this run, and the origin of the setting that
+// is the reason; "" if it should have some. file had its entry; "" if the lock file names it.
+func (n *serverNames) absent(server, file string) (why, setting string) {
+	if i := slices.IndexFunc(n.set.Servers, func(s settings.Server) bool { return s.Name == server }); i >= 0 {
+		if s := n.set.Servers[i]; s.Disabled || s.Excluded != nil {
+			off := OffServer{Server: s}
+			return off.Reason(), off.setting()
+		}
+		return "", ""
+	}
+	switch {
+	case file == "":
+		return "not in the settings, but in " + lock.Name, ""
+	case n.stands(state.Holder{Server: server, File: file}) == settings.EntryUntrusted:
+		return "in the settings of this project, which are not trusted", file
+	}
+	return "in settings of this project that cannot be read", file
+}
+
+// Keep implements [registry.Names].
+func (n *serverNames) Keep(ctx context.Context, given []registry.GivenName) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.load()
+	fresh := slices.DeleteFunc(slices.Clone(given), func(g registry.GivenName) bool {
+		h := n.first(n.held[g.Name])
+		return h != nil && (h.Server != g.Server || h.Unsure == g.Unsure || g.Unsure)
+	})
+	if len(fresh) == 0 {
+		return true
+	}
+	if n.record != nil && n.blind == nil && !n.opts.Still && n.opts.Cache != cache.Offline {
+		own := n.held
+		held, err := n.record.Update(ctx, func(all map[string][]state.Holder) { n.merge(all, fresh, true) })
+		if err == nil {
+			n.held = held
+			for name, holders := range own { // those of this run only
+				if h := n.first(holders); h != nil && h.File == "" && n.first(held[name]) == nil {
+					held[name] = append(held[name], *h)
+				}
+			}
+		} else {
+			n.deps.Log.Debug("remembering names of servers' tools", "err", err)
+		}
+	}
+	n.merge(n.held, fresh, false)
+	return !slices.ContainsFunc(fresh, func(g registry.GivenName) bool { return n.owner(g.Name).Server != g.Server })
+}
+
+// merge adds names that were given to those that are held. Servers that are not in a
+// settings file are not stored.
+func (n *serverNames) merge(all map[string][]state.Holder, given []registry.GivenName, stored bool) {
+	for _, g := range given {
+		if h := n.first(all[g.Name]); h != nil {
+			if h.Server == g.Server {
+				h.Unsure = h.Unsure && g.Unsure
+			}
+			continue
+		}
+		file := n.fileOf(g.Server)
+		if stored && file == "" {
+			continue
+		}
+		left := slices.DeleteFunc(all[g.Name], func(h state.Holder) bool { return n.stands(h) == settings.EntryGone })
+		all[g.Name] = append(left, state.Holder{Server: g.Server, File: file, Unsure: g.Unsure})
+	}
+}
+
+// fileOf returns the settings file of a server's entry; "" if it is not in a file.
+func (n *serverNames) fileOf(server string) string {
+	for _, s := range n.set.Servers {
+		if s.Name == server && filepath.IsAbs(s.Origin.Name) {
+			return s.Origin.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/middleware"
+	"github.com/toolreg/toolreg/internal/overrides"
+	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// toolRuns wraps tools in the middleware that the settings configure.
+type toolRuns struct{ *run }
+
+// Around returns the middleware of a tool, outermost first.
+func (r toolRuns) Around() []registry.Middleware {
+	return []registry.Middleware{r.LimitOutput, r.cacheResults, r.projectResults, r.retryCalls}
+}
+
+// TimeLimit returns the time limit of a tool: 0 if no setting has one for it, -1
+// for no limit.
+func (r toolRuns) TimeLimit(t *registry.Tool) time.Duration {
+	d := toolSettingsOf(r.set, t).Timeout
+	if d != nil && *d == 0 {
+		return -1
+	}
+	return valueOf(d)
+}
+
+// LimitOutput shortens the results of a tool.
+func (r toolRuns) LimitOutput(t registry.Tool) registry.Tool {
+	o := r.output(r.set.Limits.Output)
+	if m := toolSettingsOf(r.set, &t).MaxOutput; m != nil {
+		o.Limit = *m
+	}
+	if r.opts.Uncut {
+		o.Limit = 0
+	}
+	return o.Wrap(t)
+}
+
+// Answer shortens a result of a tool for a model (limits.answer). A tool with maxOutput has
+// its own limit.
+func (r toolRuns) Answer(ctx context.Context, t *registry.Tool, result registry.Result) registry.Result {
+	if r.opts.Uncut || toolSettingsOf(r.set, t).MaxOutput != nil {
+		return result
+	}
+	return r.output(r.set.Limits.Answer).Answer(ctx, t.Name, result)
+}
+
+// output returns what shortens results to a limit.
+func (r toolRuns) output(limit int64) middleware.Output {
+	return middleware.Output{Limit: limit, Spill: r.set.Limits.Spill, Dir: r.outputs, Mark: r.mark}
+}
+
+// mark identifies the session in the names of files with whole results: the workspace, its
+// session and the client.
+func (r toolRuns) mark(ctx context.Context) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{r.set.Workspace, r.fact("sessionKey"), caller.Name(ctx)}, "\x00")))
+	return hex.EncodeToString(sum[:5])
+}
+
+// Folder returns, for read_file, the folder of the files with whole results.
+func (r toolRuns) Folder() string {
+	dir, err := r.outputs()
+	if err != nil {
+		return ""
+	}
+	return dir.Path
+}
+
+// May reports, for read_file, whether a call may read a file of that folder: it may read
+// the results of its own session.
+func (r toolRuns) May(ctx context.Context, path string) bool {
+	return strings.Contains(filepath.Base(path), "-"+r.mark(ctx)+"-")
+}
+
+func (r toolRuns) cacheResults(t registry.Tool) registry.Tool {
+	o := toolSettingsOf(r.set, &t)
+	if valueOf(o.Cache) <= 0 {
+		return t
+	}
+	if !middleware.ReadOnly(&t) {
+		r.optionIgnored(&t, o, "cache", "only results of read-only tools are cached")
+		return t
+	}
+	dir, err := r.deps.Folders.Cache("results")
+	if err != nil {
+		r.resultNotCached(err)
+		return t
+	}
+	scope := strings.Join([]string{r.set.ProjectRoot, r.set.Workspace, r.set.Globals.Channel}, "\x00")
+	return middleware.Cache{Dir: dir, TTL: *o.Cache, Renew: r.opts.Cache == cache.Renew, Scope: scope, Credentials: r.credentials, Key: r.cacheKey, Failed: r.resultNotCached}.Wrap(t)
+}
+
+// cacheKey returns the key of the hashes in the names of cached results.
+func (r toolRuns) cacheKey(ctx context.Context) ([]byte, error) {
+	d, err := r.deps.Folders.State()
+	if err != nil {
+		return nil, err
+	}
+	return d.Key(ctx)
+}
+
+func (r toolRuns) resultNotCached(err error) {
+	if errors.Is(err, errPerClient) {
+		return
+	}
+	r.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "cache_not_kept", Message: "results cannot be cached: " + err.Error()})
+}
+
+func (r toolRuns) retryCalls(t registry.Tool) registry.Tool {
+	o := toolSettingsOf(r.set, &t)
+	if valueOf(o.Retries) <= 0 {
+		return t
+	}
+	if !middleware.Repeatable(&t) {
+		r.optionIgnored(&t, o, "retries", "a call that changes something is never retried")
+		return t
+	}
+	return middleware.Retry{Retries: *o.Retries, Delay: valueOf(o.RetryDelay)}.Wrap(t)
+}
+
+// projectResults reduces the results of a tool to what its override keeps. If
+// that fails, the call fails, and the original result is written to a file.
+func (r toolRuns) projectResults(t registry.Tool) registry.Tool {
+	if t.Project == nil {
+		return t
+	}
+	inner := t.Run
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		call.Emit, call.Keep, call.Spill = nil, 0, nil // the expression needs the whole result
+		whole, err := inner(ctx, call)
+		if err != nil {
+			return whole, err
+		}
+		result, err := t.Project(ctx, whole)
+		if err != nil {
+			return r.unprojected(ctx, &t, whole, err), nil
+		}
+		result.SavedTokens = max(tokensOf(whole)-tokensOf(result), 0)
+		return result, nil
+	}
+	return t
+}
+
+// unprojected returns the result of a call whose result cannot be reduced.
+func (r toolRuns) unprojected(ctx context.Context, t *registry.Tool, whole registry.Result, failure error) registry.Result {
+	note := "the unchanged result cannot be saved"
+	if raw, err := overrides.Raw(whole); err == nil {
+		if path, err := r.output(0).Save(ctx, t.Name, raw); err == nil {
+			note = "the unchanged result is in " + path
+		}
+	}
+	out := registry.ErrorResult(registry.ErrorExecution, fmt.Sprintf("%v (%s); %s", failure, t.Reshaped.Origin, note))
+	out.Duration, out.Attempts, out.Asked, out.Confined = whole.Duration, whole.Attempts, whole.Asked, whole.Confined
+	return out
+}
+
+// tokensOf estimates the tokens of a result.
+func tokensOf(r registry.Result) int {
+	text := []byte(r.Text())
+	if len(r.Content) == 0 {
+		text = r.Structured
+	}
+	return provider.Format{}.Tokens(text) // for any model
+}
+
+// optionIgnored warns about an option that names a tool but does not apply to
+// it. For a glob that is not a mistake.
+func (r toolRuns) optionIgnored(t *registry.Tool, o toolSettings, key, why string) {
+	if !o.Named {
+		return
+	}
+	hint := "it applies to tools of category read, and to those that a server with trust: true declares read-only or idempotent"
+	if t.Source == registry.SourceComposite {
+		hint = "a composite is not read-only, whatever its category; set the option for the tools of its steps"
+	}
+	r.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "option_ignored", Source: t.Source, Tool: t.Name,
+		Message: fmt.Sprintf("the option %s of %q is ignored: %s", key, t.Name, why), Hint: hint})
+}
+
+// outputs returns the folder for results that are too long.
+func (r toolRuns) outputs() (*state.Dir, error) { return r.deps.Folders.Cache("output") }

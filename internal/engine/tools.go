@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Tools finds the tools of a session. It is safe for concurrent use.
+type Tools struct {
+	*run
+	finder    *finder
+	offers    *Offers
+	announced atomic.Bool // whether onRegister and onDiagnostic were called
+}
+
+// Find returns the tool with a name. It starts only sources that may have it: for the
+// name of a built-in tool neither plugins nor servers, for server__tool only that server,
+// for the name of any other local tool no server, and for every other name all servers.
+// If the source that the name refers to failed, Find returns its error and starts no
+// other.
+//
+// Errors: a *registry.NotFoundError, with registry.ErrSourceFailed if a failed
+// source may have the tool; the failure of the source; the cause of ctx. Except
+// for the last, errors come with the registry that was searched last, for the
+// diagnostics of loading it.
+func (t *Tools) Find(ctx context.Context, name string, q Query) (Found, error) {
+	reg, tool, err := t.finder.find(ctx, name, q)
+	f := Found{Registry: reg, Tool: tool}
+	if cause := context.Cause(ctx); cause != nil {
+		return Found{}, cause
+	}
+	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && q.Reach && missing.Hidden == nil {
+		own, ok, reachErr := t.offers.reaching(ctx, f.Registry, name, q.Format)
+		if ok || reachErr != nil {
+			f, err = own, reachErr
+		}
+	}
+	if err := t.announce(ctx, f.Registry); err != nil {
+		return f, err
+	}
+	return f, err
+}
+
+// All loads the whole registry. The error is the cause of ctx; the registry
+// then has what was loaded before.
+func (t *Tools) All(ctx context.Context) (*registry.Registry, error) {
+	reg := t.finder.loadStep(ctx, step{name: stepAll, sources: t.finder.sources.all()})
+	if err := context.Cause(ctx); err != nil {
+		return reg, err
+	}
+	reg = t.finder.resolveComposites(ctx, reg)
+	t.finder.checkNames(ctx, reg)
+	return reg, t.announce(ctx, reg)
+}
+
+// Local loads the tools that need no server.
+func (t *Tools) Local(ctx context.Context) (*registry.Registry, error) {
+	return t.finder.loadStep(ctx, step{name: stepLocal, sources: t.finder.sources.local}), context.Cause(ctx)
+}
+
+// BuiltIn loads only the built-in tools, without starting anything, for output that must
+// not wait. To call a tool use [Tools.Find], because other sources may override names
+// of built-in tools.
+func (t *Tools) BuiltIn(ctx context.Context) *registry.Registry {
+	own := slices.DeleteFunc(slices.Clone(t.finder.sources.local), func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
+	return t.finder.loadStep(ctx, step{name: stepShown, sources: own})
+}
+
+// FindAll finds the tools with several names in one registry, in the order of
+// the registry and in the versions that were named. A name may be a glob, which
+// must match a tool. It loads the whole registry if one of them is a glob or a
+// server's tool, because its name depends on all servers.
+// Errors are those of [Tools.Find], with the registry that was searched.
+func (t *Tools) FindAll(ctx context.Context, names ...string) (*registry.Registry, []*registry.Tool, error) {
+	if slices.ContainsFunc(names, text.IsGlob) {
+		return t.matchAll(ctx, names)
+	}
+	var reg *registry.Registry
+	found := make([]Found, len(names))
+	for i, name := range names {
+		f, err := t.Find(ctx, name, Query{Whole: true})
+		if err != nil {
+			return f.Registry, nil, err
+		}
+		if found[i] = f; reg == nil || f.Registry.Len() > reg.Len() { // the larger registry includes the others
+			reg = f.Registry
+		}
+	}
+	wanted := map[*registry.Tool]bool{}
+	for i, f := range found {
+		t := f.Tool
+		if f.Registry != reg {
+			var err error
+			if t, err = reg.Lookup(names[i]); err != nil {
+				return reg, nil, err
+			}
+		}
+		wanted[t] = true
+	}
+	return reg, inOrder(reg, wanted), nil
+}
+
+// matchAll finds tools by names and globs in the whole registry.
+func (t *Tools) matchAll(ctx context.Context, names []string) (*registry.Registry, []*registry.Tool, error) {
+	reg, err := t.All(ctx)
+	if err != nil {
+		return reg, nil, err
+	}
+	wanted := map[*registry.Tool]bool{}
+	for _, name := range names {
+		tools, err := t.Matching(reg, name)
+		if err != nil {
+			return reg, nil, err
+		}
+		for _, t := range tools {
+			wanted[t] = true
+		}
+	}
+	return reg, inOrder(reg, wanted), nil
+}
+
+// Matching is [registry.Registry.Matching] with the errors of [Tools.Find].
+func (t *Tools) Matching(reg *registry.Registry, glob string) ([]*registry.Tool, error) {
+	tools, err := reg.Matching(glob)
+	if err != nil {
+		return nil, t.finder.explain(reg, err)
+	}
+	return tools, nil
+}
+
+// inOrder returns the wanted tools in the order of the registry.
+func inOrder(reg *registry.Registry, wanted map[*registry.Tool]bool) []*registry.Tool {
+	var tools []*registry.Tool
+	for _, t := range reg.Tools() {
+		for _, v := range reg.Versions(t.Name) {
+			if wanted[v] {
+				tools = append(tools, v)
+			}
+		}
+	}
+	return tools
+}
+
+// LoadServers connects to servers and lists their tools, which have qualified
+// names. The error is the cause of ctx.
+func (t *Tools) LoadServers(ctx context.Context, servers []*mcpclient.Source) (*registry.Registry, error) {
+	from := make([]registry.Source, len(servers))
+	for i, server := range servers {
+		from[i] = server
+	}
+	return t.finder.loadSources(ctx, from, true), context.Cause(ctx)
+}
+
+// Discovery runs all sources, or only the named servers, and returns a report
+// on each; the tools are in the registry. The error is a *NoServerError or the
+// cause of ctx.
+func (t *Tools) Discovery(ctx context.Context, servers ...string) (*registry.Registry, []SourceReport, error) {
+	from := t.finder.sources.all()
+	on, off, err := t.finder.sources.Named(servers...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(servers) > 0 {
+		from = nil
+		for _, server := range on {
+			from = append(from, server)
+		}
+	}
+	reg := t.finder.loadSources(ctx, from, len(servers) > 0)
+	if err := context.Cause(ctx); err != nil {
+		return nil, nil, err
+	}
+	if len(servers) == 0 {
+		reg = t.finder.resolveComposites(ctx, reg)
+	}
+	return reg, t.Reports(reg, off), nil
+}
+
+// SourceReport describes the outcome of one source.
+type SourceReport struct {
+	Name       string         `json:"name"`
+	Kind       string         `json:"kind"`
+	State      registry.State `json:"state"`
+	Tools      int            `json:"tools"`              // tools found, before filters and conflicts
+	DurationMs int64          `json:"durationMs"`         // time that it took
+	Error      string         `json:"error,omitempty"`    // why it failed
+	CachedAt   *time.Time     `json:"cachedAt,omitempty"` // for a cached list: when the source was queried
+	AgeMs      int64          `json:"ageMs,omitempty"`    // for a cached list: milliseconds since then
+}
+
+// Reports returns the outcome of each source of a registry, with servers that
+// are turned off last.
+func (t *Tools) Reports(reg *registry.Registry, off []OffServer) []SourceReport {
+	out := []SourceReport{}
+	for _, r := range reg.Reports() {
+		kind, _, _ := strings.Cut(r.Name, ":")
+		report := SourceReport{Name: r.Name, Kind: kind, State: r.State, Tools: r.Tools, DurationMs: r.Duration.Milliseconds()}
+		if r.Err != nil {
+			report.Error = r.Err.Error()
+		}
+		if at, cached := t.finder.cached.Records.Served(r.Name); cached {
+			report.CachedAt, report.AgeMs = &at, t.finder.cached.Records.Age(r.Name).Milliseconds()
+		}
+		out = append(out, report)
+	}
+	for _, server := range off {
+		out = append(out, SourceReport{Name: registry.MCPPrefix + server.Name, Kind: "mcp", State: registry.StateSkipped, Error: server.Reason()})
+	}
+	return out
+}
+
+// Diagnostics returns all diagnostics so far: those of the session, then those
+// of loading reg. If both report the same, it appears once.
+func (t *Tools) Diagnostics(reg *registry.Registry) []registry.Diagnostic {
+	t.notices.mu.Lock()
+	defer t.notices.mu.Unlock()
+	return append(slices.Clone(t.notices.all), slices.DeleteFunc(reg.Diagnostics(), func(d registry.Diagnostic) bool {
+		return d.Code == settings.CodeSourceFailed && slices.Contains(t.notices.all, d)
+	})...)
+}
+
+// announce calls the hooks onRegister and onDiagnostic once.
+func (t *Tools) announce(ctx context.Context, reg *registry.Registry) error {
+	if t.opts.Still {
+		return nil
+	}
+	set, err := t.hooks(ctx)
+	if err != nil || set == nil || !t.announced.CompareAndSwap(false, true) {
+		return err
+	}
+	if err := errors.Join(set.Registered(ctx, reg.Tools()), set.Noticed(ctx, t.Diagnostics(reg))); err != nil {
+		t.warn("hook_failed", "", err.Error(), "")
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package git
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/expand"
+)
+
+// maxConfigs limits how many git configuration files are read to check one
+// file.
+const maxConfigs = 50
+
+// Uses reports whether git reads a file in a folder as configuration, or runs it or files in
+// it because of its configuration: core.hooksPath, core.fsmonitor, filters. It checks the
+// folder, the repositories that contain the file and the user's own configuration.
+// Configuration files that cannot be read are skipped.
+func (u User) Uses(file, folder string) bool {
+	for top := filepath.Dir(file); ; top = filepath.Dir(top) {
+		_, err := os.Lstat(filepath.Join(top, ".git"))
+		if (err == nil || top == folder) && u.usesIn(top, file) {
+			return true
+		}
+		if top == filepath.Dir(top) {
+			return false
+		}
+	}
+}
+
+// usesIn is like Uses, for the repository whose working tree is top.
+func (u User) usesIn(top, file string) bool {
+	for _, dir := range Folders(top) {
+		if isHook(file, filepath.Join(dir, "hooks")) {
+			return true
+		}
+	}
+	is := false
+	all := u.eachNamed(top, func(key, path string) bool {
+		is = isNamedBy(path, file, top) || (key == "core.hookspath" || key == "init.templatedir") && isHook(file, path)
+		return !is
+	})
+	return is || !all
+}
+
+// eachNamed calls visit with the absolute path of each file that the configuration
+// of a repository may refer to, until visit returns false. It returns false if
+// there are too many configuration files to read them all.
+func (u User) eachNamed(top string, visit func(key, path string) bool) (all bool) {
+	configs := u.Configs()
+	for _, dir := range Folders(top) {
+		configs = append(configs, filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"))
+	}
+	home, _ := u.Folders()
+	for i := 0; i < len(configs); i++ {
+		for s := range Settings(string(ReadFile(configs[i]))) {
+			paths, base := pathsIn(s.Value), top
+			switch s.Name {
+			case "include.path", "includeif.path":
+				paths, base = []string{s.Value}, filepath.Dir(configs[i])
+				if path := From(base, expand.Home(s.Value, home)); !slices.Contains(configs, path) {
+					configs = append(configs, path)
+				}
+			case "core.hookspath", "init.templatedir":
+				paths = []string{s.Value}
+			case "safe.directory", "maintenance.repo", "gui.recentrepo", "core.worktree", "remote.url", "remote.pushurl", "submodule.url":
+				paths = nil // these refer to repositories
+			}
+			for _, path := range paths {
+				if !visit(s.Name, From(base, expand.Home(path, home))) {
+					return true
+				}
+			}
+		}
+		if i > maxConfigs {
+			return false
+		}
+	}
+	return true
+}
+
+// pathsIn returns the words of a value that may be paths. The value may be a
+// shell command.
+func pathsIn(value string) []string {
+	words := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`!();&|<>=", r) })
+	return slices.DeleteFunc(append(words, value), func(word string) bool { return !strings.ContainsAny(word, "./") })
+}
+
+// isNamedBy reports whether file is path or below it, by name or through links.
+// A folder that contains the whole working tree does not count.
+func isNamedBy(path, file, top string) bool {
+	if liesIn(file, path) && !liesIn(top, path) {
+		return true
+	}
+	real := ResolveLinks(path)
+	return liesIn(file, real) && !liesIn(top, real)
+}
+
+// ResolveLinks resolves the links in the existing part of a path, and dangling links.
+func ResolveLinks(path string) string {
+	const most = 40 // as in Linux
+	return followLinks(path, most)
+}
+
+func followLinks(path string, most int) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {
+		return real
+	}
+	dir := followLinks(filepath.Dir(path), most)
+	path = filepath.Join(dir, filepath.Base(path))
+	if target, err := os.Readlink(path); err == nil && most > 0 {
+		return followLinks(From(dir, target), most-1)
+	}
+	return path
+}
+
+// isHook reports whether a folder of hooks contains a link to file.
+func isHook(file, hooks string) bool {
+	info, err := os.Stat(file)
+	if err != nil {
+		return false
+	}
+	entries, _ := os.ReadDir(hooks) // the folder may not exist
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		hook, err := os.Stat(filepath.Join(hooks, e.Name()))
+		return err == nil && os.SameFile(hook, info)
+	})
+}
+
+// Folders returns the absolute paths of the git folders of a working tree:
+// .git or the folder it refers to, and the one shared with other working trees.
+func Folders(top string) []string {
+	dir := filepath.Join(top, ".git")
+	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeType == 0 {
+		target, _ := strings.CutPrefix(strings.TrimSpace(string(ReadFile(dir))), "gitdir:")
+		dir = From(top, strings.TrimSpace(target))
+	}
+	if common := strings.TrimSpace(string(ReadFile(filepath.Join(dir, "commondir")))); common != "" {
+		return []string{dir, From(dir, common)}
+	}
+	return []string{dir}
+}
+
+// From returns the path that a name in a folder leads to, which may be absolute.
+func From(dir, name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(dir, name)
+}
+
+// Named returns the paths that the configuration of one repository refers to,
+// and the hooks that are links.
+func (u User) Named(top string) []string {
+	var out []string
+	hooks := func(dir string) {
+		entries, _ := os.ReadDir(dir) // the folder may not exist
+		for _, e := range entries {
+			if e.Type() == fs.ModeSymlink {
+				out = append(out, filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	for _, dir := range Folders(top) {
+		hooks(filepath.Join(dir, "hooks"))
+	}
+	u.eachNamed(top, func(key, path string) bool {
+		out = append(out, path)
+		if key == "core.hookspath" {
+			hooks(path)
+		}
+		return true
+	})
+	return out
+}
+
+// LinkedWorktree returns the git folder of a linked worktree and the one that it
+// shares with others, links resolved, or "" if top is not a linked worktree. Both
+// must refer to each other, because any program can write a file .git that names a
+// folder.
+func LinkedWorktree(top string) (folder, common string) {
+	if info, err := os.Lstat(filepath.Join(top, ".git")); err != nil || !info.Mode().IsRegular() {
+		return "", ""
+	}
+	folders := Folders(top)
+	if len(folders) != 2 {
+		return "", ""
+	}
+	folder, common = ResolveLinks(folders[0]), ResolveLinks(folders[1])
+	back := ResolveLinks(strings.TrimSpace(string(ReadFile(filepath.Join(folder, "gitdir")))))
+	for _, name := range []string{"HEAD", "objects", "refs", "config"} {
+		if _, err := os.Stat(filepath.Join(common, name)); err != nil {
+			return "", ""
+		}
+	}
+	if filepath.Dir(folder) != filepath.Join(common, "worktrees") || back != ResolveLinks(filepath.Join(top, ".git")) {
+		return "", ""
+	}
+	return folder, common
+}
+
+// maxFile limits how much of a file is read, in bytes.
+const maxFile = 1 << 20
+
+// ReadFile returns the content of a regular file by its absolute path; nil if it cannot be
+// read. It does not wait for the other end of a named pipe.
+func ReadFile(path string) []byte {
+	if !filepath.IsAbs(path) {
+		return nil
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|OpenNonblock, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// liesIn reports whether file is folder or below it, ignoring case.
+func liesIn(file, folder string) bool {
+	file, folder = strings.ToLower(file), strings.ToLower(folder)
+	return file == folder || strings.HasPrefix(file, folder+"/")
+}

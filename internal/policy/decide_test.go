@@ -1,0 +1,106 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Only the yolo mode counts as a person's agreement to run a call, and only to one that
+// runs.
+func TestAgreedInYoloModeOnly(t *testing.T) {
+	for _, tt := range []struct {
+		mode Mode
+		line string
+		want bool
+	}{
+		{ModeYolo, "make", true}, {ModeYolo, "ls", true}, {ModeYolo, "rm x", false}, {ModeDefault, "ls", false}, {ModeDefault, "make", false},
+	} {
+		p := shellPolicy(t)
+		p.Mode = tt.mode
+		if v := p.Decide(t.Context(), shellTool(tt.line), registry.Call{}); v.Agreed != tt.want {
+			t.Errorf("%s in %s mode: %s, agreed %t", tt.line, tt.mode, v.Decision, v.Agreed)
+		}
+	}
+	p := shellPolicy(t)
+	p.Mode, p.Rules = ModeYolo, []Rule{{Tool: "run_shell_command", Decision: Sandbox}}
+	p.Means = func(string) Means { return Means{Missing: func() string { return "" }} }
+	tool := shellTool("make")
+	tool.Program = "shell"
+	if v := p.Decide(t.Context(), tool, registry.Call{}); v.Decision != Sandbox || !v.Agreed {
+		t.Errorf("in the sandbox: %s, agreed %t", v.Decision, v.Agreed)
+	}
+}
+
+// What would ruin the machine is asked of a person even in yolo mode, where the settings
+// say so, and cannot be allowed for good.
+func TestCatastrophicCommandAsksPerson(t *testing.T) {
+	for _, mode := range []Mode{ModeDefault, ModeYolo} {
+		p := Policy{Mode: mode, AskCatastrophic: true, Approvals: &Approvals{Dir: stateDir(t)}}
+		v := p.Decide(t.Context(), shellTool("chmod -R 000 /"), registry.Call{})
+		if v.Decision != Ask || !v.Person || v.Scopes != nil {
+			t.Errorf("%s: %+v", mode, v)
+		}
+		if v := p.Decide(t.Context(), shellTool("make"), registry.Call{}); v.Person {
+			t.Errorf("%s: only a person may answer about make", mode)
+		}
+	}
+}
+
+// An answer can be remembered for calls that ask, also by a default of the settings, if
+// there is somewhere to store it.
+func TestScopesAreOfferedForQuestions(t *testing.T) {
+	byDefault := map[registry.Category]Rule{registry.CategoryOther: {Decision: Ask, Origin: "s.yaml:1"}}
+	store := &Approvals{Dir: stateDir(t)}
+	for name, tt := range map[string]struct {
+		policy Policy
+		tool   *registry.Tool
+		want   bool
+	}{
+		"a question":                   {Policy{Approvals: store}, mcpTool("s", "t", "t"), true},
+		"a question by a default":      {Policy{Approvals: store, Defaults: byDefault}, mcpTool("s", "t", "t"), true},
+		"a question, nowhere to store": {Policy{}, mcpTool("s", "t", "t"), false},
+		"no question":                  {Policy{Approvals: store}, trusted(mcpTool("s", "t", "t")), false},
+	} {
+		if v := tt.policy.Decide(t.Context(), tt.tool, registry.Call{}); (v.Scopes != nil) != tt.want {
+			t.Errorf("%s: %s, %+v", name, v.Decision, v.Scopes)
+		}
+	}
+	p := shellPolicy(t)
+	p.Approvals = store
+	v := p.Decide(t.Context(), shellTool("ls; make all; echo; ninja"), registry.Call{})
+	if diff := cmp.Diff([]Scope{{Kind: ScopeCommand, Values: []string{"make", "ninja"}}}, v.Scopes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Trust in a server comes before the default of a category, unless that denies.
+func TestTrustedServerAndDefaults(t *testing.T) {
+	for decision, want := range map[Decision]Decision{Ask: Allow, Allow: Allow, Deny: Deny} {
+		p := Policy{Defaults: map[registry.Category]Rule{registry.CategoryRead: {Decision: decision, Origin: "s.yaml:1"}}}
+		if v := p.Decide(t.Context(), trusted(mcpTool("s", "t", "t")), registry.Call{}); v.Decision != want {
+			t.Errorf("the default is %s: %s (%s)", decision, v.Decision, v.Reason)
+		}
+	}
+}
+
+// An answer that covers any arguments does not cover one that a rule may deny.
+func TestDoubtAboutDenialComesBeforeApproval(t *testing.T) {
+	p := &Policy{Approvals: &Approvals{Dir: stateDir(t)}, Means: func(string) Means { return Means{Missing: func() string { return "" }} },
+		Rules: entries(t, Deny, "run_shell_command(make install)")}
+	decide := func(line string) Decision {
+		tool := shellTool(line)
+		tool.Program = "shell"
+		return p.Decide(t.Context(), tool, registry.Call{}).Decision
+	}
+	if err := p.Approvals.Remember(t.Context(), shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}, Confined: true}); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]Decision{"make all": Sandbox, "make install": Deny, "make $T": Ask} {
+		if got := decide(line); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+}

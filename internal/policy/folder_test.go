@@ -1,0 +1,86 @@
+package policy
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/jq"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// A rule or an answer that allows a command outside the sandbox by its words does not allow what
+// another folder would make of them.
+func TestFolderOfCommand(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"sub/nested/.git", "plain"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		dir, line string
+		want      Decision
+	}{
+		{"", "make", Allow},
+		{"", "cd . && make", Allow},
+		{"", "cd " + root + " && make", Allow},
+		{"sub", "make", Ask},
+		{"sub", "cd .. && make", Allow},
+		{"", "cd sub && make", Ask},
+		{"", "(cd sub); make", Allow},
+		{"sub", "cat x", Allow},
+		{"plain", "npm test", Ask},
+		{"plain", "python3 x.py", Ask},
+		{"plain", "./run.sh", Ask},
+		{"plain", "git status", Allow},
+		{"sub", "git status", Allow},
+		{"sub/nested", "git status", Ask},
+		{"sub/nested/deeper", "git status", Ask},
+		{"", "cd / && git status", Ask},
+		{"plain", "mytool check", Ask},
+		{"plain", "/usr/bin/make", Ask},
+	} {
+		tool := commandTool(tt.line, tt.dir)
+		p := &Policy{Workspace: filepath.ToSlash(root)}
+		for _, command := range []string{"make", "/usr/bin/make", "cat", "npm test", "python3 x.py", "./run.sh", "git", "mytool check", "cd"} {
+			p.Rules = append(p.Rules, Rule{Tool: "run_shell_command", Command: command, Decision: Allow})
+		}
+		v := p.Decide(t.Context(), tool, registry.Call{})
+		if v.Decision != tt.want || v.Decision == Ask && !strings.Contains(v.Reason, "depends on its folder") {
+			t.Errorf("%q in %q: %s (%s), want %s", tt.line, tt.dir, v.Decision, v.Reason, tt.want)
+		}
+	}
+
+	line := commandTool("make", "sub")
+	when, err := jq.Compile(`.directory == "sub"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, rule := range map[string]Rule{
+		"it names the folder": {Tool: "run_shell_command", Command: "make", When: when, Decision: Allow},
+		"it names no command": {Tool: "run_shell_command", Decision: Allow},
+	} {
+		p := &Policy{Workspace: filepath.ToSlash(root), Rules: []Rule{rule}}
+		if v := p.Decide(t.Context(), line, registry.Call{Params: []byte(`{"directory": "sub"}`)}); v.Decision != Allow {
+			t.Errorf("%s: %s (%s)", name, v.Decision, v.Reason)
+		}
+	}
+
+	p := &Policy{Workspace: filepath.ToSlash(root), Approvals: &Approvals{Dir: stateDir(t)}}
+	if err := p.Approvals.Remember(t.Context(), line, Scope{Kind: ScopeCommand, Values: []string{"make"}}); err != nil {
+		t.Fatal(err)
+	}
+	v := p.Decide(t.Context(), line, registry.Call{})
+	if v.Decision != Ask || len(v.Scopes) > 0 || !strings.Contains(v.Reason, "depends on its folder") {
+		t.Errorf("always: %+v", v)
+	}
+	if v := p.Decide(t.Context(), commandTool("make", ""), registry.Call{}); v.Decision != Allow {
+		t.Errorf("always, in the workspace: %+v", v)
+	}
+}
+
+func commandTool(line, dir string) *registry.Tool {
+	return builtinTool("run_shell_command", registry.CategoryCommand, registry.Subject{Command: line, Directory: dir})
+}

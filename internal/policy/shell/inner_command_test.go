@@ -1,0 +1,167 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A command in the arguments of another one is found, and a word that only looks like one
+// is not.
+func TestCommandsInArguments(t *testing.T) {
+	for _, tt := range []struct {
+		line, rule string
+		want       Certainty
+	}{
+		{"ip netns exec ns rm x", "rm", Yes},
+		{"ip net ex ns rm x", "rm", Yes},
+		{"ip netns exec ns ls", "netns", No},
+		{"ip netns exec", "rm", No},
+		{"ip -b commands", "rm", Maybe},
+		{"ip -batch commands", "rm", Maybe},
+		{"ip - rm", "rm", No},
+		{"ip addr show rm", "rm", No},
+		{"ip $x", "rm", Maybe},
+		{"trap 'rm x' EXIT", "rm", Yes},
+		{"trap -- 'rm x' EXIT", "rm", Yes},
+		{"trap", "rm", No},
+		{"trap rm", "rm", No},
+		{"trap --", "rm", No},
+		{"trap \"$x\" EXIT", "rm", Maybe},
+		{"readonly rm x", "rm", No},
+		{"read -e x", "rm", No},
+		{"export -f g", "rm", No},
+		{"unset -f g", "rm", No},
+		{"enable -f ./x.so y", "rm", Maybe},
+		{"complete -C 'rm x' y", "rm", Maybe},
+		{"jobs -x rm x", "rm", Yes},
+		{"jobs -l", "rm", No},
+		{". ./x.sh", "rm", No},
+		{"source ./x.sh rm", "rm", No},
+		{". \"$x\"", "rm", Maybe},
+		{"source \"$x\"", "rm", Maybe},
+		{". /dev/fd/3", "rm", Maybe},
+		{"source /proc/self/fd/3", "rm", Maybe},
+		{". /dev/stdin <<< 'rm x'", "rm", Yes},
+		{"source /dev/stdin <<< 'rm x'", "rm", Yes},
+		{"bash -c 'rm x'", "rm", Yes},
+		{"bash --norc -c 'rm x'", "rm", Yes},
+		{"bash -c -- 'rm x'", "rm", Yes},
+		{"bash --rcfile f -c 'rm x'", "rm", Yes},
+		{"bash --init-file f -c 'rm x'", "rm", Yes},
+		{"bash -o posix -c 'rm x'", "rm", Yes},
+		{"bash -co posix 'rm x'", "rm", Yes},
+		{"bash +O extglob -c 'rm x'", "rm", Yes},
+		{"bash --rcfile f x.sh", "rm", No},
+		{"bash --rcfile \"$x\" y.sh", "rm", Maybe},
+		{"bash --rcfile", "rm", Maybe},
+		{"bash x.sh rm", "rm", No},
+		{"bash \"$x\"", "rm", Maybe},
+		{"bash /dev/fd/3", "rm", Maybe},
+		{"bash /proc/self/fd/3", "rm", Maybe},
+		{"bash /dev/stdin <<< 'rm x'", "rm", Yes},
+		{"bash -s x <<< 'rm x'", "rm", Yes},
+		{"bash x.sh <<< 'rm x'", "rm", No},
+		{"bash -c 'ls' <<< 'rm x'", "rm", No},
+		{"bash -c '$0' ls", "rm", Maybe},
+		{"bash -c \"$x\"", "rm", Maybe},
+		{"bash -c \"ls $x\"", "rm", Maybe},
+		{"bash -ec ls rm", "rm", No},
+		{"find . -exec ls {} ';' -exec rm {} ';'", "rm", Yes},
+		{"find . -name rm", "rm", No},
+		{"find . -exec", "rm", No},
+		{"find . -exec {} x ';'", "rm", Maybe},
+		{"git bisect run rm x", "rm", Yes},
+		{"git bisect start rm x", "rm", No},
+		{"git submodule foreach rm x", "rm", Yes},
+		{"git submodule foreach --recursive 'rm x'", "rm", Yes},
+		{"git submodule foreach -q --recursive rm x", "rm", Yes},
+		{"git submodule foreach --recursive", "rm", No},
+		{"git submodule add rm", "rm", No},
+		{"git fetch --upload-pack='A=b' \"$x\"", "rm", Maybe},
+		{"git fetch --upload-pack=ls x", "rm", No},
+		{"git fetch --upload-pack=rm x", "rm", Yes},
+	} {
+		got := No
+		for _, c := range Read(Bash, tt.line, "").Commands {
+			got = max(got, c.Names(tt.rule))
+		}
+		if got != tt.want {
+			t.Errorf("%q runs %s: %d, want %d", tt.line, tt.rule, got, tt.want)
+		}
+	}
+}
+
+// A function that starts itself beside other commands never ends, unlike one that calls
+// itself.
+func TestForkBombs(t *testing.T) {
+	for line, want := range map[string]bool{
+		":(){ :|:& };:":                           true,
+		"f() { f | f; }; f":                       true,
+		"f() { f |& f; }; f":                      true,
+		"f() { f & }; f":                          true,
+		"f() { true && f; }; f":                   false,
+		"f() { f; }; f":                           false,
+		"f() { { A=b; } & }; f":                   false,
+		"f() { ls | cat; }; f &":                  false,
+		"f() { g & }; g() { h; }; h() { f; }; f":  true,
+		"f() { g & }; g() { h; }; h() { ls; }; f": false,
+	} {
+		bomb := slices.ContainsFunc(Read(Bash, line, "").Commands, func(c Command) bool { return c.Catastrophic != "" })
+		if bomb != want {
+			t.Errorf("%q starts copies of itself: %t", line, bomb)
+		}
+	}
+}
+
+// An "always" answer covers the words that the person has seen, and no shorter command
+// unless it runs confined.
+func TestLimitsOfCovers(t *testing.T) {
+	for _, tt := range []struct {
+		cover, line string
+		confined    bool
+		want        bool
+	}{
+		{"python", "python -c 'print(1)' x", false, false},
+		{"python", "python -c 'print(1)' x", true, true},
+		{"python -c", "python -c 'print(1)' x", true, true},
+		{"ruby", "python -c 'print(1)' x", true, false},
+		{"ls; rm", "python -c 'print(1)' x", true, false},
+		{"", "python -c 'print(1)' x", true, false},
+		{"git", "git status", true, false},
+		{"git log", "git log --output=F", false, false},
+		{"git status a b", "git status", false, false},
+	} {
+		if got := command(t, tt.line).Covered(tt.cover, tt.confined); got != tt.want {
+			t.Errorf("%q by %q, confined %t: %t", tt.line, tt.cover, tt.confined, got)
+		}
+	}
+	for length, want := range map[int]bool{120: true, 121: false} { // what is longer cannot be read at a glance
+		line := "python -c " + strings.Repeat("x", length-len("python -c "))
+		if got := command(t, line).Cover(); (got == line) != want {
+			t.Errorf("%d bytes: %q", length, got)
+		}
+	}
+	for cover, want := range map[string]CoverKind{
+		"": CoversNothing, "git": CoversNothing, "ls; rm": CoversNothing, "ls $(id)": CoversNothing, "$x": CoversNothing,
+		"ls": CoversPrefix, "git status": CoversPrefix, "npm test": CoversPrefix, "python -c 'print(1)'": CoversExactly,
+	} {
+		if got := KindOfCover(cover); got != want {
+			t.Errorf("%q: kind %d, want %d", cover, got, want)
+		}
+	}
+}
+
+// An option of set or shopt that may change how shells read the rest of a line is a reason
+// not to trust the reading, unlike parameters.
+func TestOptionsThatChangeReading(t *testing.T) {
+	for line, want := range map[string]bool{
+		"set -eu": false, "set -o pipefail": false, "set -- posix x": false, "set a -o posix": false, "set -e a posix": false, "shopt -s nullglob": false,
+		"set -o posix": true, "set -k": true, "set -e -o posix": true, "set +o posix": true, "set \"$x\"": true, "shopt -s extglob": true, "shopt extglob": true, "shopt -e": true, "set -s": true, "set -q": true,
+	} {
+		unread := slices.ContainsFunc(Read(Bash, line+"; ls", "").Commands, func(c Command) bool { return c.Unread })
+		if unread != want {
+			t.Errorf("%q changes how the line is read: %t", line, unread)
+		}
+	}
+}

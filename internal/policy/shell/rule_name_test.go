@@ -1,0 +1,107 @@
+package shell
+
+import (
+	"slices"
+	"testing"
+)
+
+// The command of a rule is compared with a part word by word, its program by the last
+// element of its path and without case.
+func TestCommandOfRule(t *testing.T) {
+	for _, tt := range []struct {
+		line, rule string
+		begins     bool
+		names      Certainty
+	}{
+		{"git log -1", "git log", true, Yes},
+		{"git log", "git log -1", false, No},
+		{"git log -1", "git", true, Yes},
+		{"git log", "hg log", false, No},
+		{"git log", " git log", true, Yes},
+		{"git log", "", false, Yes},
+		{"git log", "git;log", false, Yes},
+		{"git log", "*", true, Yes},
+		{"git log --output=F", "g?t log", false, Yes},
+		{"git log", "A=b", false, Yes},
+		{"git log", "A=b git log", false, Yes},
+		{"git log", "{ git; }", false, Yes},
+		{"git log", "git $x", false, Yes},
+		{"bash x.sh", "bash x.sh", true, Yes},
+		{"bash -e x.sh", "bash -e x.sh", false, Yes},
+		{"git log", "git {log,x}", false, Yes},
+		{"git log", "g?t log", true, Yes},
+		{"/usr/bin/git log", "git log", false, Yes},
+		{"GIT log", "git log", false, Yes},
+		{"git log", "GIT log", false, Yes},
+		{"git log", "Git log", false, Yes},
+		{"zip a", "zip a", true, Yes},
+		{"Zip a", "Zip a", true, Yes},
+		{"ZIP a", "ZIP a", true, Yes},
+		{"ZIP a", "zip", false, Yes},
+		{"Awk a", "awk", false, Yes},
+		{"AZ a", "AZ a", true, Yes},
+		{"a a", "a a", true, Yes},
+		{"z0_9-.x/y a", "z0_9-.x/y a", true, Yes},
+		{"\u00e9t\u00e9 a", "\u00e9t\u00e9 a", true, Yes},
+		{"\u00e9t\u00e9 a", "zip", false, No},
+		{"zip a", "\u00e9t\u00e9", false, No},
+		{"/ a", "zip", false, No},
+		{"$x log", "git log", false, Maybe},
+		{"gi* log", "git log", false, Yes},
+		{"./git log", "git log", false, Yes},
+		{`C:\\bin\\git log`, "git log", false, Yes},
+	} {
+		for i, c := range Read(Bash, tt.line, "").Commands {
+			if i > 0 {
+				continue
+			}
+			if got := c.Begins(tt.rule, false); got != tt.begins {
+				t.Errorf("%q begins with %q: %t", tt.line, tt.rule, got)
+			}
+			if got := c.Names(tt.rule); got != tt.names {
+				t.Errorf("%q names %q: %d, want %d", tt.line, tt.rule, got, tt.names)
+			}
+		}
+	}
+}
+
+// What a line writes is named as in the line, or from where a cd went.
+func TestWrittenFiles(t *testing.T) {
+	for line, want := range map[string][]string{
+		"ls":                                nil,
+		"echo >a":                           {"a"},
+		"echo >''":                          nil,
+		"echo >a >>b":                       {"a", "b"},
+		"cd sub; echo >a":                   {"/w/sub/a"},
+		"cd sub; echo >/tmp/a":              {"/tmp/a"},
+		"cd sub; echo >~/a":                 {"~/a"},
+		"cd /tmp; echo >a; cd x; sort -o b": {"/tmp/a", "/tmp/x/b"},
+	} {
+		if got := Read(Bash, line, "/w").Writes; !slices.Equal(got, want) {
+			t.Errorf("%q writes %q, want %q", line, got, want)
+		}
+	}
+}
+
+// A script of sh is read in two grammars. Both readings are kept unless they agree in
+// everything.
+func TestReadingsOfSh(t *testing.T) {
+	for line, want := range map[string]int{"ls -l; git log": 2, "chmod -R {x,y}": 2} {
+		if got := Read(POSIX, line, "").Commands; len(got) != want {
+			t.Errorf("%q: %d parts, want %d: %+v", line, len(got), want, got)
+		}
+	}
+	c := Command{Text: "a", words: []word{{text: "a"}}}
+	if !c.equal(c) {
+		t.Error("a part differs from itself")
+	}
+	for name, o := range map[string]Command{
+		"text": {Text: "b", words: c.words}, "words": {Text: "a"}, "doubt": {Text: "a", words: c.words, Doubt: "x"}, "exact": {Text: "a", words: c.words, Exact: "x"},
+		"dynamic": {Text: "a", words: c.words, dynamic: true}, "unread": {Text: "a", words: c.words, Unread: true},
+		"refused": {Text: "a", words: c.words, Refused: true}, "catastrophic": {Text: "a", words: c.words, Catastrophic: "x"},
+	} {
+		if c.equal(o) {
+			t.Errorf("a part with another %s is the same", name)
+		}
+	}
+}

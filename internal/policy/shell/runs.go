@@ -1,0 +1,128 @@
+package shell
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// runs describes what a program runs in turn.
+type runs struct {
+	doubt    string   // why no rule on commands can allow the program; "" if one can
+	dynamic  bool     // what it runs is not known before the line runs
+	rereads  string   // why shells may read the rest of the line differently
+	commands [][]word // commands among its arguments
+	scripts  []string // scripts that it passes to a shell
+	shell    string   // the grammar of scripts
+	writes   []string // files that its options name
+
+	through   bool   // a rule that allows the program allows the commands, too
+	tooMany   bool   // there are too many commands to analyze; only the first is in commands
+	evaluates bool   // it evaluates the values of variables as code
+	variables []word // NAME=VALUE for the commands it runs
+}
+
+// splits adds the command in a value that env splits into words by its own rules.
+func (r *runs) splits(w word) {
+	text := strings.NewReplacer(`\_`, " ", `\t`, " ", `\n`, " ", `\v`, " ", `\f`, " ", `\r`, " ", `\c`, " ", `"`, "", "'", "").Replace(w.text)
+	command := []word{{text: "env", known: true}}
+	for f := range strings.FieldsSeq(text) {
+		command = append(command, word{text: f, known: true})
+	}
+	r.commands = append(r.commands, command)
+	r.dynamic = r.dynamic || !w.known || strings.ContainsAny(w.text, `\$#"'`)
+}
+
+// wrapped returns what a program runs that takes a command after its options. If
+// an option or a word is unknown, the command may begin at any word, so each is
+// tried. This may deny too much, but never too little.
+func (t *table) wrapped(name string, args []word, stdin *word) runs {
+	o := t.read(args, true)
+	r := o.runs()
+	r.doubt = name + " runs another command"
+	if slices.ContainsFunc(o.options, func(x optionValue) bool { return x.kind == kindSilent }) {
+		r.doubt = ""
+		return r
+	}
+	if t.has("shell") {
+		r.readsScript(t, len(args)-o.rest, stdin)
+	}
+	start := min(o.rest+t.skip(), len(args))
+	last := min(start+1, len(args))
+	if t.has("vague") || o.unlisted != "" || start < len(args) && strings.HasPrefix(args[start].text, "-") {
+		start, last = o.rest, len(args)
+	}
+	last = r.inner(t, o, args, start, last)
+	for i := start; i < last; i++ {
+		if t.has("vague") && strings.Trim(args[i].text, plainChars) != "" { // it may be a script
+			r.scripts = append(r.scripts, args[i].text)
+		}
+	}
+	for _, x := range o.options {
+		if x.kind == kindSplits {
+			r.splits(word{text: x.value.text + " " + joined(args[o.rest:]), known: x.value.known})
+			r.splits(word{text: x.value.text + " " + joined(args[min(1, len(args)):]), known: x.value.known}) // the first argument may be the option itself
+		}
+	}
+	if t.has("vague") { // options may also follow operands, as in sg GROUP -c LINE
+		all := t.read(args, false)
+		more := all.runs()
+		r.scripts, r.dynamic = append(r.scripts, more.scripts...), r.dynamic || more.dynamic
+	}
+	return r
+}
+
+// inner adds the commands that may begin at the arguments from start to last, and returns
+// the last that it has added.
+func (r *runs) inner(t *table, o reading, args []word, start, last int) int {
+	if (last-start)*(len(args)-start) > maxInnerWords {
+		r.tooMany, last = true, start+1
+	}
+	for i := start; i < last; i++ {
+		r.commands = append(r.commands, t.inner(o, args[i:]))
+	}
+	return last
+}
+
+// skip returns the number of operands before the command that a program runs.
+func (t *table) skip() int {
+	n, _ := strconv.Atoi(t.attrs["skip"]) // 0 if there is none
+	return n
+}
+
+// readsScript adds the script that a wrapper's shell reads from stdin if the given
+// number of operands contains no command.
+func (r *runs) readsScript(t *table, words int, stdin *word) {
+	if t.has("vague") { // the first operand may be a user, a group or a file
+		words--
+	}
+	switch {
+	case stdin != nil:
+		r.scripts = append(r.scripts, stdin.text)
+		r.dynamic = r.dynamic || !stdin.known
+	case words <= t.skip() && len(r.scripts) == 0: // stdin may be a pipe
+		r.dynamic = true
+	}
+}
+
+// inner returns the command that a wrapper runs. Words that are added at run time
+// are unknown: words appended to the command, or input that replaces a
+// placeholder.
+func (t *table) inner(o reading, args []word) []word {
+	if !t.has("extra") {
+		return args
+	}
+	inner := slices.Clone(args)
+	mark := "{}"
+	for _, x := range o.options {
+		if x.name == "-I" {
+			mark = x.value.text
+		}
+	}
+	for i := range inner {
+		if mark != "" && strings.Contains(inner[i].text, mark) {
+			inner[i].known, inner[i].text = false, strings.ReplaceAll(inner[i].text, mark, "")
+		}
+	}
+	return append(inner, word{})
+}

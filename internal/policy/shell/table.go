@@ -1,0 +1,610 @@
+package shell
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// table describes the arguments of a program or of a subcommand: the options that
+// are known to be harmless, and those that run programs or write files. An option
+// in no table is never allowed by a rule on the program. The file tables.txt
+// explains the fields.
+type table struct {
+	path    string            // the program and its subcommands, as in "git log"
+	options map[string]option // by name, with dashes
+	subs    map[string]string // subcommands with a table, and their paths
+	attrs   map[string]string // "@max=1" is attrs["max"] = "1"
+	parent  *table
+	names   map[string]string // see aliases
+}
+
+// option describes an option of a program.
+type option struct {
+	name  string
+	arity byte // one of the constants below
+	kind  byte // what its value is, or what the option does; 0 if any value is harmless
+}
+
+// The numbers of values of an option.
+const (
+	noValue       = 0
+	oneValue      = '=' // in the same word or the next
+	twoValues     = '2' // in the next words
+	attachedValue = '?' // in the same word, if there is one
+)
+
+// The kinds of options, as in tables.txt.
+const (
+	kindNumber  = '#'
+	kindPlain   = '@'
+	kindLinker  = 'l'
+	kindArchive = 'h'
+	kindProgram = 's'
+	kindWrites  = '>'
+	kindOutput  = '.'
+	kindRuns    = '|'
+	kindScript  = '$'
+	kindSplits  = ':'
+	kindActs    = '!'
+	kindSilent  = '~'
+)
+
+//go:embed tables.txt
+var tablesText string
+
+// tableFile contains the lines of tables.txt by the path on their left side, one for
+// each of several names, and the subcommands of each path.
+type tableFile struct {
+	lines map[string]string
+	subs  map[string]map[string]string
+}
+
+// tables returns the content of tables.txt. A table is read when it is needed.
+var tables = sync.OnceValue(func() tableFile {
+	file := tableFile{lines: map[string]string{}, subs: map[string]map[string]string{}}
+	out := file.lines
+	var paths []string
+	for line := range strings.Lines(tablesText) {
+		switch line = strings.TrimRight(line, "\n"); {
+		case line == "" || line[0] == '#':
+		case line[0] == ' ':
+			for _, p := range paths {
+				out[p] += line
+			}
+		default:
+			left, right, _ := strings.Cut(line, ": ")
+			paths = []string{""}
+			for names := range strings.FieldsSeq(left) {
+				var next []string
+				for _, p := range paths {
+					for name := range strings.SplitSeq(names, ",") {
+						next = append(next, strings.TrimSpace(p+" "+name))
+					}
+				}
+				paths = next
+			}
+			for _, p := range paths {
+				out[p] += right
+				for i := strings.LastIndexByte(p, ' '); i > 0; i = strings.LastIndexByte(p[:i], ' ') {
+					program := p[:i]
+					if file.subs[program] == nil {
+						file.subs[program] = map[string]string{}
+					}
+					file.subs[program][p[i+1:]] = p
+					out[program] = cmp.Or(out[program], " ") // only subcommands may be known
+					p = program
+				}
+			}
+		}
+	}
+	return file
+})
+
+// tableOf returns the table of a program, or nil if it has none. A version at the end
+// of its name and the prefix of the GNU version do not count.
+func tableOf(name string) *table {
+	if name == "" || name[0] == '$' || strings.Contains(name, " ") {
+		return nil
+	}
+	if strings.HasPrefix(name, "ld") && strings.Contains(name, ".so") { // as in ld-linux-x86-64.so.2
+		name = "ld.so"
+	}
+	for _, n := range []string{name, strings.TrimRight(name, "0123456789."), strings.TrimPrefix(name, "g")} {
+		if hasKey(tables().lines, n) {
+			return newTable(n, nil)
+		}
+	}
+	return nil
+}
+
+func newTable(path string, parent *table) *table {
+	t := &table{path: path, options: map[string]option{}, subs: tables().subs[path], attrs: map[string]string{}, parent: parent}
+	t.add(tables().lines[path])
+	return t
+}
+
+// add reads the tokens of a table.
+func (t *table) add(text string) {
+	for token := range strings.FieldsSeq(text) {
+		switch {
+		case token[0] == '@':
+			name, value, _ := strings.Cut(token[1:], "=")
+			t.attrs[name] = value
+		case token[0] == '$':
+			t.add(tables().lines[token])
+		default:
+			end := strings.IndexAny(token, "=?!~")
+			if end < 0 {
+				end = len(token)
+			}
+			names, rest := token[:end], token[end:]
+			o := option{}
+			switch {
+			case strings.HasPrefix(rest, "=="):
+				o.arity, rest = twoValues, rest[2:]
+			case strings.HasPrefix(rest, "="), strings.HasPrefix(rest, "?"):
+				o.arity, rest = rest[0], rest[1:]
+			}
+			if rest != "" {
+				o.kind = rest[0]
+			}
+			for name := range strings.SplitSeq(names, ",") {
+				t.option(name, o)
+			}
+		}
+	}
+}
+
+// option adds an option, or several if name is a cluster of letters.
+func (t *table) option(name string, o option) {
+	if t.has("whole") || strings.HasPrefix(name, "--") || len(name) <= 2 || o != (option{}) {
+		o.name = name
+		t.options[t.spelled(name)] = o
+		return
+	}
+	for _, letter := range name[1:] {
+		o.name = "-" + string(letter)
+		t.options[o.name] = o
+	}
+}
+
+// spelled returns the name by which an option is stored.
+func (t *table) spelled(name string) string {
+	if t.has("whole") && len(name) > 1 {
+		return "-" + strings.TrimLeft(name, "-")
+	}
+	return name
+}
+
+func (t *table) has(attr string) bool {
+	_, ok := t.attrs[attr]
+	return ok
+}
+
+// optionValue is an option of a command line and its value.
+type optionValue struct {
+	option
+	value word
+}
+
+// reading contains the arguments of a program, as its table divides them.
+type reading struct {
+	table    *table
+	options  []optionValue
+	operands []word // without subcommands
+	rest     int    // index of the first operand or subcommand
+	lead     int    // number of arguments up to the last subcommand, or script if the table says so
+	mixed    bool   // an option precedes the last of these
+	ended    bool   // the options ended with --
+
+	runner       *table // runs the command in the arguments; nil if they contain none
+	at           int    // index of the first argument of runner
+	afterUnknown bool   // an unknown option precedes it
+
+	unlisted  string // why the arguments are not known to be harmless; "" if they are
+	unsure    bool   // it is not known how many values an option has
+	shifted   bool   // a word may be an option, or no word at all, so that others have another meaning
+	stdin     string // why no rule can allow it: it runs its stdin
+	dynamic   bool   // a script of the program may run commands
+	variables []word // NAME=VALUE before the first operand
+}
+
+func (r *reading) doubt(format string, args ...any) {
+	if r.unlisted == "" {
+		r.unlisted = fmt.Sprintf(format, args...)
+	}
+}
+
+// dashed adds a doubt if a word known only at run time may be an option.
+func (r *reading) dashed(w word) {
+	if w.known || w.plainStart && !strings.HasPrefix(w.text, "-") {
+		return
+	}
+	r.shifted = true
+	if !r.table.has("safe") {
+		r.doubt("a word known only at run time may be an option of %s", r.table.path)
+	}
+}
+
+// read divides arguments into options, subcommands and operands. If first is set,
+// the first operand ends the options, as in programs that run the words after it.
+// A value that begins with a dash is read as an option as well.
+func (t *table) read(args []word, first bool) reading {
+	r := reading{rest: -1}
+	r.enter(t, 0)
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case r.ended || a.text == "-" && !hasKey(r.table.options, "-") || !strings.HasPrefix(a.text, "-"):
+			if first && r.rest < 0 && !r.ended && t.has("assigns") && strings.Contains(a.text, "=") {
+				r.variables = append(r.variables, a)
+				continue
+			}
+			r.operand(args, i)
+			if first {
+				return r
+			}
+		case a.text == "--" && first:
+			for i++; i < len(args) && t.has("assigns") && strings.Contains(args[i].text, "="); i++ {
+				r.variables = append(r.variables, args[i])
+			}
+			r.rest = i
+			return r
+		case a.text == "--":
+			r.ended = true
+		default:
+			if path, ok := r.table.subs[a.text]; ok && len(r.operands) == 0 { // as in python -m
+				r.mixed = r.mixed || i > r.lead
+				r.enter(newTable(path, r.table), i+1)
+				continue
+			}
+			r.dashed(a)
+			i += r.option(args[i:])
+		}
+	}
+	if r.rest < 0 {
+		r.rest = len(args)
+	}
+	r.check()
+	return r
+}
+
+func hasKey[V any](m map[string]V, key string) bool {
+	_, ok := m[key]
+	return ok
+}
+
+// enter continues with a table after the first n arguments.
+func (r *reading) enter(t *table, n int) {
+	r.table, r.lead = t, n
+	if t.has("runs") {
+		r.runner, r.at, r.afterUnknown = t, n, r.unsure
+	}
+}
+
+// operand adds an operand, or the subcommand that it names.
+func (r *reading) operand(args []word, i int) {
+	a, t := args[i], r.table
+	if r.rest < 0 {
+		r.rest = i
+	}
+	r.dashed(a)
+	if r.ended && strings.HasPrefix(a.text, "-") {
+		r.doubt("%s behind -- may be an option of what %s runs", a.text, t.path)
+	}
+	if path, ok := t.subs[a.text]; ok && len(r.operands) == 0 && !r.ended {
+		if !a.known {
+			r.doubt("the subcommand of %s is not known before it runs", t.path)
+		}
+		r.mixed = r.mixed || i > r.lead
+		r.enter(newTable(path, t), i+1)
+		return
+	}
+	if len(t.subs) > 0 && !t.has("operands") {
+		r.doubt("%s %s is not a command that is known to be harmless", t.path, a.text)
+	}
+	if t.has("lead") && len(r.operands) == 0 {
+		r.mixed = r.mixed || i > r.lead
+		r.lead = i + 1
+	}
+	r.operands = append(r.operands, a)
+}
+
+// option adds the options in the first word, and returns how many of the following
+// words belong to their values.
+func (r *reading) option(args []word) int {
+	t, text := r.table, args[0].text
+	name, value, attached := strings.Cut(text, "=")
+	o, ok := t.options[t.spelled(name)]
+	switch {
+	case ok && (len(name) > 2 || t.has("whole") || text == "-"):
+		return r.value(o, word{text: value, known: args[0].known}, attached, args[1:])
+	case strings.HasPrefix(text, "--") || t.has("whole"):
+		return r.abbreviated(args, name, value, attached)
+	}
+	if strings.Trim(text[1:], "0123456789") == "" && hasKey(t.options, "-#") {
+		return 0
+	}
+	for i := 1; i < len(text); i++ {
+		o, ok := t.options["-"+text[i:i+1]]
+		switch {
+		case !ok:
+			r.unknown(text)
+		case o.arity != noValue:
+			return r.value(o, word{text: text[i+1:], known: args[0].known}, i+1 < len(text), args[1:])
+		default:
+			r.value(o, word{}, false, nil)
+		}
+	}
+	return 0
+}
+
+func (r *reading) unknown(option string) {
+	r.unsure = true
+	r.doubt("%s is not among the options of %s that are known to be harmless", option, r.table.path)
+}
+
+// abbreviated adds the dangerous options that an option in no table may mean: the
+// abbreviation of a long name, or an option of the program given after its
+// subcommand.
+func (r *reading) abbreviated(args []word, name, value string, attached bool) (taken int) {
+	r.unknown(args[0].text)
+	for t := r.table; t != nil && len(name) > 2; t = t.parent {
+		for full, o := range t.options {
+			if o.isDangerous() && len(full) > 2 && strings.HasPrefix(full, t.spelled(name)) {
+				taken = max(taken, r.value(o, word{text: value, known: args[0].known}, attached, args[1:]))
+			}
+		}
+	}
+	return taken
+}
+
+func (o option) isDangerous() bool {
+	return strings.IndexByte(string([]byte{kindWrites, kindOutput, kindRuns, kindScript, kindSplits, kindActs}), o.kind) >= 0
+}
+
+// value adds an option with its value: v if it is attached, else the next words.
+// It returns how many of these belong to the value.
+func (r *reading) value(o option, v word, attached bool, next []word) int {
+	taken := 0
+	switch {
+	case o.arity == noValue && attached:
+		r.unknown(o.name + "=" + v.text)
+	case o.arity == attachedValue || o.arity == noValue || o.arity == oneValue && attached:
+	case len(next) == 0 || o.arity == twoValues && len(next) == 1:
+		r.doubt("%s %s lacks its value", r.table.path, o.name)
+	default:
+		v, taken = next[0], 1
+		if o.arity == twoValues {
+			taken = 2
+		}
+		for _, w := range next[:taken] {
+			if strings.HasPrefix(w.text, "-") && w.text != "-" && !((o.kind == kindNumber || o.kind == kindLinker) && o.takes(w)) {
+				r.doubt("the value %s of %s %s may be an option", w.text, r.table.path, o.name)
+				taken, r.unsure = 0, true
+			}
+			r.dashed(w)
+		}
+	}
+	r.options = append(r.options, optionValue{o, v})
+	switch {
+	case o.kind == 0 || o.kind == kindSilent || o.arity == attachedValue && v.text == "" && !o.isDangerous() || o.takes(v):
+	case o.kind == kindWrites || o.kind == kindOutput:
+		r.doubt("%s %s writes a file", r.table.path, o.name)
+	case o.isDangerous():
+		r.doubt("%s %s may run another command or change a file", r.table.path, o.name)
+	default:
+		r.doubt("the value of %s %s is not known to be harmless", r.table.path, o.name)
+	}
+	return taken
+}
+
+// takes reports whether a value is certainly of the kind that the option expects.
+func (o option) takes(v word) bool {
+	if !v.known {
+		return false
+	}
+	switch o.kind {
+	case kindNumber:
+		return numbers().MatchString(v.text)
+	case kindPlain:
+		return !strings.HasPrefix(v.text, "@") && !strings.Contains(v.text, "%output{")
+	case kindLinker:
+		return linkerFlags().MatchString(v.text)
+	case kindArchive:
+		host, _, remote := strings.Cut(v.text, ":")
+		return !remote || strings.Contains(host, "/")
+	case kindProgram:
+		return !strings.HasPrefix(v.text, "-")
+	case kindWrites:
+		return v.text == "/dev/null" || v.text == "-"
+	case kindOutput:
+		return v.text == "/dev/null" || v.text != "" && !strings.HasPrefix(v.text, "~") && filepath.IsLocal(v.text)
+	}
+	return false
+}
+
+var (
+	numbers     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[+-]?[0-9][0-9.]*[A-Za-z]{0,2}$`) })
+	linkerFlags = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^((-s|-w|-X[ =][A-Za-z0-9_./-]+=[A-Za-z0-9_./+-]*)( |$))*$`)
+	})
+)
+
+// check compares the number and form of the operands with the table.
+func (r *reading) check() {
+	t := r.table
+	if t.has("deny") {
+		r.doubt("the arguments of %s are not known to be harmless", t.path)
+	}
+	if t.has("stdin") && !slices.ContainsFunc(r.options, func(x optionValue) bool { return x.kind == kindSilent }) && (len(r.operands) == 0 || r.operands[0].text == "-") {
+		r.stdin = t.path + " runs its stdin"
+		r.doubt("%s", r.stdin)
+	}
+	if t.has("max") && len(r.operands) > 0 {
+		sure := !slices.ContainsFunc(r.operands, func(w word) bool { return !w.known })
+		if limit := int(t.attrs["max"][0] - '0'); len(r.operands) > limit || !sure {
+			r.doubt("%s is known with %d operands at most", t.path, limit)
+		}
+	}
+	for i, w := range r.operands {
+		for _, attr := range []string{"ops", "first"} {
+			if t.has(attr) && (attr == "ops" || i == 0) && !(w.known && regexp.MustCompile("^("+t.attrs[attr]+")$").MatchString(w.text)) {
+				r.doubt("the operand %s of %s is not known to be harmless", w.text, t.path)
+			}
+		}
+	}
+}
+
+// runs returns what a program runs and writes because of its options.
+func (r *reading) runs() runs {
+	out := runs{doubt: r.stdin, shell: POSIX, dynamic: r.dynamic, variables: r.variables}
+	for _, x := range r.options {
+		switch x.kind {
+		case kindRuns:
+			out.scripts = append(out.scripts, x.value.text)
+			if _, value, ok := strings.Cut(x.value.text, "="); ok {
+				out.scripts = append(out.scripts, strings.TrimPrefix(value, "!"))
+			}
+			out.dynamic = out.dynamic || !x.value.known || x.value.text == "" // if it is empty, the next word may take its place
+		case kindWrites, kindOutput:
+			if x.value.text != "" && !(x.kind == kindWrites && x.takes(x.value)) {
+				out.writes = append(out.writes, x.value.text)
+			}
+		case kindSplits:
+			out.splits(x.value)
+		case kindScript:
+			out.shell = Bash
+			out.scripts = append(out.scripts, x.value.text)
+			out.dynamic = out.dynamic || !x.value.known
+		}
+	}
+	return out
+}
+
+// harmless explains why the arguments of a command are not known to be harmless; ""
+// if they are. lead is the number of words at the start of the command that
+// determine what it does.
+func harmless(words []word) (why string, lead int) {
+	name := programName(words[0].text)
+	t := tableOf(name)
+	if t == nil || !t.isNamed(words[0].text) {
+		return fmt.Sprintf("the arguments of %s are not known to be harmless", words[0].text), len(words)
+	}
+	if t.has("any") {
+		return "", 1
+	}
+	if t.has("wraps") { // as in command -v, which runs nothing
+		return "", len(words)
+	}
+	r := t.readCommand(words[1:])
+	missing := r.table.has("lead") && len(r.operands) == 0 || r.lead == 0 && len(t.subs) > 0 // the subcommand or script
+	switch {
+	case missing && len(words) == 1+r.lead:
+		return r.unlisted, len(words) + 1
+	case missing || r.mixed || r.unlisted != "":
+		return r.unlisted, len(words)
+	}
+	return "", r.lead + 1
+}
+
+// isNamed reports whether a word certainly means the program of the table: by its
+// name alone, or in a folder of the system.
+func (t *table) isNamed(word string) bool {
+	dir, name := path.Split(word)
+	if t.has("versions") {
+		name = strings.TrimRight(name, "0123456789.")
+	}
+	return name == t.path && (dir == "" || t.has("local") || has("/bin/ /usr/bin/ /usr/local/bin/ /sbin/ /usr/sbin/ /usr/local/sbin/ /opt/homebrew/bin/", dir))
+}
+
+// readCommand reads the arguments of a program that runs no other command, and
+// checks its scripts.
+func (t *table) readCommand(args []word) reading {
+	if strings.HasSuffix(t.path, "tar") {
+		args = t.dashed(args)
+	}
+	r := t.read(args, false)
+	switch r.table.attrs["script"] {
+	case "sed":
+		r.sedScripts()
+	case "awk":
+		r.awkScripts()
+	}
+	return r
+}
+
+// dashed converts the old style of tar, where the first word is a cluster of
+// options without a dash, to separate options. Their values are the following
+// words, in order, and never the rest of the first word.
+func (t *table) dashed(args []word) []word {
+	if len(args) == 0 || strings.HasPrefix(args[0].text, "-") || args[0].text == "" {
+		return args
+	}
+	out, values := []word{}, args[1:]
+	for _, letter := range args[0].text {
+		out = append(out, word{text: "-" + string(letter), known: args[0].known})
+		if (t.options["-"+string(letter)].arity == oneValue || strings.ContainsRune("gHKLNVX", letter)) && len(values) > 0 {
+			out, values = append(out, values[0]), values[1:]
+		}
+	}
+	return append(out, values...)
+}
+
+// scripts returns the scripts that the program interprets itself: the values of
+// options, else the first operand. If words may have another meaning, any of them
+// may be a script.
+func (r *reading) scripts() []word {
+	var out []word
+	for _, x := range r.options {
+		if x.kind == kindProgram || r.shifted {
+			out = append(out, x.value)
+		}
+	}
+	if r.shifted {
+		return append(out, r.operands...)
+	}
+	if out == nil {
+		out = r.operands[:min(1, len(r.operands))]
+	}
+	return out
+}
+
+// aliases returns the other names of subcommands.
+func (t *table) aliases() map[string]string {
+	if t.names == nil {
+		t.names = map[string]string{}
+		for pair := range strings.SplitSeq(t.attrs["alias"], ",") {
+			name, of, _ := strings.Cut(pair, ":")
+			t.names[name] = of
+		}
+	}
+	return t.names
+}
+
+// means reports whether the program takes a word for the subcommand that a rule
+// names, because the word is another name for it or an abbreviation.
+func (t *table) means(word, sub string) bool {
+	if t == nil || word == "" || t.attrs["alias"] == "" {
+		return false
+	}
+	names := t.aliases()
+	word, sub = strings.ToLower(word), strings.ToLower(sub)
+	meant := cmp.Or(names[sub], sub)
+	if hasKey(names, word) || hasKey(t.subs, word) || !t.has("prefix") {
+		return cmp.Or(names[word], word) == meant
+	}
+	for name, of := range names {
+		if of == meant && strings.HasPrefix(name, word) {
+			return true
+		}
+	}
+	return strings.HasPrefix(meant, word)
+}

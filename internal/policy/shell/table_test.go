@@ -1,0 +1,68 @@
+package shell
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Each token of tables.txt is an attribute, a group that exists, or an option of a
+// known kind, and no table is there twice: a mistyped line could allow more than it
+// says.
+func TestTablesAreWellFormed(t *testing.T) {
+	option := regexp.MustCompile(`^(-|--?[A-Za-z0-9#][A-Za-z0-9.-]*)(,(-|--?[A-Za-z0-9#][A-Za-z0-9.-]*))*(==|[=?])?[#@lhs>.|$:!~]?$`)
+	attribute := regexp.MustCompile(`^@(any|safe|deny|whole|operands|lead|stdin|prefix|versions|local|writes|wraps|runs|package|aliases|folder|vague|assigns|shell|extra|max=[0-9]|skip=[0-9]+|script=(sed|awk)|(ops|first|alias)=\S+)$`)
+	for path, line := range tables().lines {
+		for token := range strings.FieldsSeq(line) {
+			switch token[0] {
+			case '@':
+				if !attribute.MatchString(token) {
+					t.Errorf("%s: attribute %s", path, token)
+				}
+			case '$':
+				if !hasKey(tables().lines, token) {
+					t.Errorf("%s: no group %s", path, token)
+				}
+			default:
+				if !option.MatchString(token) {
+					t.Errorf("%s: option %s", path, token)
+				}
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(tablesText) {
+		left, _, _ := strings.Cut(line, ": ")
+		if line[0] == '#' || line[0] == ' ' || line[0] == '\n' {
+			continue
+		}
+		words := strings.Fields(left)
+		for name := range strings.SplitSeq(words[len(words)-1], ",") {
+			path := strings.Join(append(words[:len(words)-1:len(words)-1], name), " ")
+			if seen[path] {
+				t.Errorf("two lines for %s", path)
+			}
+			seen[path] = true
+		}
+	}
+}
+
+// A table is read as its line says.
+func TestTableOptions(t *testing.T) {
+	for line, want := range map[string]string{
+		"git log -5 --oneline":  "",
+		"git log --output=x":    "--output=x is not among the options of git log that are known to be harmless",
+		"sort -o x":             "sort -o writes a file",
+		"jq --arg a":            "jq --arg lacks its value",
+		"head -n x f":           "the value of head -n is not known to be harmless",
+		"uniq a b":              "uniq is known with 1 operands at most",
+		"git push elsewhere":    "the operand elsewhere of git push is not known to be harmless",
+		"git log --format=x --": "",
+		"mytool":                "the arguments of mytool are not known to be harmless",
+	} {
+		why, _ := harmless(command(t, line).words)
+		if why != want {
+			t.Errorf("%s: %q, want %q", line, why, want)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// streams are the streams that the providers' SDKs join too, by the name of the file and
+// its format.
+var streams = map[string]string{
+	"openai.sse": "openai", "openai-responses.sse": "openai-responses", "anthropic.sse": "anthropic", "mistral.sse": "mistral",
+	"gemini.sse": "gemini", "gemini.json": "gemini", "bedrock.jsonl": "bedrock", "bedrock.frames": "bedrock",
+}
+
+func streamFile(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../../testdata/providers/streams", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// A stream has the same calls as a response, and one that is cut off anywhere has all of
+// them or is an error.
+func TestDecodeStream(t *testing.T) {
+	type call struct{ Name, Params, Fault string }
+	want := []call{{"add", `{"a":2,"b":3}`, ""}, {"echo", `{"text":"héllo"}`, ""}}
+	read := func(turn *Turn) []call {
+		var got []call
+		for _, c := range turn.Calls {
+			var params bytes.Buffer
+			if err := json.Compact(&params, c.Params); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, call{c.Name, strings.NewReplacer(`\u00e9`, "é", `\n`, "").Replace(params.String()), c.Fault})
+		}
+		return got
+	}
+	for name, format := range streams {
+		t.Run(name, func(t *testing.T) {
+			data := streamFile(t, name)
+			turn, err := decode(t, format, string(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, read(turn)); diff != "" {
+				t.Error(diff)
+			}
+			finished := 0
+			for n := range data {
+				turn, err := decode(t, format, string(data[:n]))
+				if err != nil {
+					continue
+				}
+				finished++
+				if diff := cmp.Diff(want, read(turn)); diff != "" {
+					t.Fatalf("%d bytes: %s", n, diff)
+				}
+			}
+			if finished > len(data)/4 {
+				t.Errorf("%d of %d beginnings are taken for whole streams", finished, len(data))
+			}
+		})
+	}
+}
+
+func TestDecodeStreamOf(t *testing.T) {
+	const usage = `data: {"choices":[],"usage":{}}` + "\n\n"
+	chunk := func(delta, finish string) string {
+		return `data: {"choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]}` + "\n\n"
+	}
+	block := func(index, content, input string) string {
+		return `data: {"type":"content_block_start","index":` + index + `,"content_block":` + content + `}` + "\n\n" +
+			`data: {"type":"content_block_delta","index":` + index + `,"delta":{"type":"input_json_delta","partial_json":"` + input + `"}}` + "\n\n"
+	}
+	const stop = `data: {"type":"message_stop"}` + "\n\n"
+	frames := string(streamFile(t, "bedrock.frames"))
+	tests := []struct{ name, format, data, want string }{
+		{"text", "openai", chunk(`{"content":"hi"}`, "null") + chunk(`{}`, `"stop"`) + usage, ""},
+		{"calls of one index", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}`, "null") +
+			chunk(`{"tool_calls":[{"index":0,"id":"y","function":{"name":"g","arguments":"{}"}}]}`, `"tool_calls"`), "f{} g{}"},
+		{"calls by turns", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f"}},{"index":1,"id":"y","function":{"name":"g","arguments":""}}]}`, "null") +
+			chunk(`{"tool_calls":[{"index":1,"function":{"arguments":"[1"}},{"index":0,"function":{"arguments":"{}"}}]}`, "null") + chunk(`{"tool_calls":[{"index":1,"function":{"arguments":"]"}}]}`, `"tool_calls"`), "f{} g[1]"},
+		{"a custom call", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","type":"custom","custom":{"name":"f","input":"a"}}]}`, `"tool_calls"`), "f!"},
+		{"params as an object", "mistral", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":{"a":1}}}]}`, `"tool_calls"`), `f{"a":1}`},
+		{"params cut off", "openai", chunk(`{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a"}}]}`, "null") + chunk("{}", `"length"`), `f{"a!`},
+		{"one choice without an end", "openai", chunk(`{}`, `"stop"`) + `data: {"choices":[{"index":1,"delta":{"content":"x"}}]}` + "\n\ndata: [DONE]\n\n", "error: the stream ended before"},
+		{"an error", "openai", chunk(`{"content":"hi"}`, "null") + `data: {"error":{"message":"Overloaded"}}` + "\n\n", "error: the API returned an error: Overloaded"},
+		{"only the end", "openai", "data: [DONE]\n\n", "error: the stream ended before"},
+		{"no JSON", "openai", "data: hello\n\n" + usage, "error: event 1 of the stream is not valid JSON"},
+		{"an event of two lines", "openai", "event: message\rid: 1\rdata: {\"choices\":[{\"index\":0,\"delta\":{},\rdata: \"finish_reason\":\"stop\"}]}\r\r", ""},
+
+		{"incomplete", "openai-responses", `data: {"type":"response.incomplete","response":{"status":"incomplete","output":[{"type":"function_call","status":"incomplete","call_id":"x","name":"f","arguments":"{\"a"}]}}`, `f{"a!`},
+		{"failed", "openai-responses", `data: {"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"Broken"},"output":[]}}`, "error: the API returned an error: Broken"},
+		{"failed without a reason", "openai-responses", `data: {"type":"response.failed","response":{"status":"failed","error":null,"output":[{"type":"function_call","call_id":"x","name":"f","arguments":"{}"}]}}`, "error: the stream ended before"},
+		{"an error", "openai-responses", `data: {"type":"error","code":"rate_limit_exceeded","message":"Slow down"}`, "error: the API returned an error: Slow down"},
+
+		{"no params", "anthropic", block("0", `{"type":"tool_use","id":"x","name":"f","input":{}}`, "") + stop, "f{}"},
+		{"params cut off", "anthropic", block("0", `{"type":"tool_use","id":"x","name":"f","input":{}}`, `{\"a`) + `data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"}}` + "\n\n" + stop, `f{"a!`},
+		{"what the server runs", "anthropic", block("0", `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`, `{}`) + stop, ""},
+		{"an error", "anthropic", "event: error\ndata: " + `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}` + "\n\n", "error: the API returned an error: Overloaded"},
+		{"a block is missing", "anthropic", block("1", `{"type":"tool_use","id":"x","name":"f","input":{}}`, "") + stop, "error: a content block of the stream is missing"},
+		{"odd index", "anthropic", `data: {"type":"content_block_delta","index":"a","delta":{}}` + "\n\n" + stop, "error: an index that is not a number"},
+
+		{"blocked", "gemini", `data: {"promptFeedback":{"blockReason":"SAFETY"}}`, "error: the API blocked the prompt: SAFETY"},
+		{"cut off", "gemini", `[{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]},"finishReason":"MAX_TOKENS"}]}]`, "f{}!"},
+		{"an error", "gemini", `[{"candidates":[{"content":{"parts":[{"text":"x"}]}}]},{"error":{"code":503,"message":"Overloaded"}}]`, "error: the API returned an error: Overloaded"},
+		{"an error first", "gemini", `[{"error":{"code":503,"message":"Overloaded"}}]`, "error: the API returned an error: Overloaded"},
+
+		{"an exception", "bedrock", `{"messageStart":{"role":"assistant"}}` + "\n" + `{"throttlingException":{"message":"Slow down"}}`, "error: the API returned an error: throttlingException: Slow down"},
+		{"no beginning of a call", "bedrock", `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{}"}}}}` + "\n" + `{"messageStop":{"stopReason":"tool_use"}}`, "error: the beginning of a call is missing"},
+		{"cut off", "bedrock", `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"x","name":"f"}}}}` + "\n" + `{"messageStop":{"stopReason":"max_tokens"}}`, "f!"},
+		{"damaged lengths", "bedrock", frames[:3] + "\xff" + frames[4:], "error: frame 1 of the stream is damaged"},
+		{"damaged text", "bedrock", strings.Replace(frames, "assistant", "assisTant", 1), "error: frame 1 of the stream is damaged: its checksum is wrong"},
+		{"another format's stream", "mcp", "data: {}\n\n", "error: not valid JSON"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.format+" "+tt.name, func(t *testing.T) {
+			turn, err := decode(t, tt.format, tt.data)
+			if reason, fails := strings.CutPrefix(tt.want, "error: "); fails {
+				if err == nil || !strings.Contains(err.Error(), reason) {
+					t.Errorf("got %v, want an error with %q", err, reason)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, c := range turn.Calls {
+				call := c.Name + string(c.Params)
+				if c.Fault != "" {
+					call += "!"
+				}
+				got = append(got, call)
+			}
+			if got := strings.Join(got, " "); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,163 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// CodeNameKept is the code of the diagnostic about a tool that has its server's name before
+// its own, because its plain name belongs to another server.
+const CodeNameKept = "name_kept"
+
+// Owner says who may have a name. The zero value is a name that is free.
+type Owner struct {
+	// Kept is set if only tools of Server may have the name; if Server is "", no
+	// server's tool may.
+	Kept   bool
+	Server string
+	// Unsure is set if the name went, or would go, to the first server that answers,
+	// because nothing says which one it belongs to.
+	Unsure bool
+}
+
+// KeptName is a name that is kept for a server.
+type KeptName struct {
+	Name, Server string
+	Absent       string // why the server is not in the registry; "" if it should be
+	Setting      string // origin of the setting that is the reason
+}
+
+// GivenName is a name that a registry gave to a tool of a server.
+type GivenName struct {
+	Name, Server string
+	Unsure       bool // a server before it failed and may have the name
+}
+
+// Names decides which server a name belongs to, so that a tool of another server never
+// gets it. The names are plain names of servers' tools, and names that begin with
+// "server__". It is safe for concurrent use.
+type Names interface {
+	// Owner returns who may have a name.
+	Owner(name string) Owner
+	// Kept returns the plain names that are kept, sorted.
+	Kept() []KeptName
+	// Keep remembers the names that a registry gave. It returns false if one of them
+	// has come to belong to another server meanwhile; the registry must then be built
+	// again.
+	Keep(ctx context.Context, given []GivenName) bool
+}
+
+// keptFrom reports whether a name is kept from a server's tool.
+func (b *builder) keptFrom(t *Tool, name string) (Owner, bool) {
+	if b.opts.Names == nil || !t.IsMCP() {
+		return Owner{}, false
+	}
+	o := b.opts.Names.Owner(name)
+	return o, o.Kept && o.Server != t.Server
+}
+
+// isPlain reports whether a server's tool has its name without the server.
+func (t *Tool) isPlain() bool { return t.IsMCP() && t.Name == ValidName(t.PlainName()) }
+
+// putPlain registers a tool under a name that is free. For a server's tool it records
+// that the name was given.
+func (b *builder) putPlain(t *Tool) {
+	if b.opts.Names != nil && t.isPlain() {
+		t.Contested = ""
+		if len(b.failed) > 0 && b.opts.Names.Owner(t.Name).Unsure {
+			t.Contested = b.failed[0]
+		}
+		b.given[t.Name] = GivenName{t.Name, t.Server, t.Contested != ""}
+	}
+	b.put(t)
+}
+
+// qualifyKept registers a tool under its qualified name, because its plain name is kept
+// for another server.
+func (b *builder) qualifyKept(t *Tool, o Owner) {
+	plain := t.Name
+	b.qualify(t, nil, t.Qualified())
+	if o.Server != "" && t.Name != plain {
+		b.diagnose(SeverityInfo, CodeNameKept, t.Source, t.Name,
+			fmt.Sprintf("the name %q belongs to server %q; registered as %q", plain, o.Server, t.Name),
+			fmt.Sprintf("in rules, name %s or %s", ValidName(o.Server+"__"+plain), t.Name))
+	}
+}
+
+// explainKept records, for each kept name that its server's tool does not have, whose it
+// is and why the tool is not there.
+func (b *builder) explainKept() {
+	if b.opts.Names == nil || b.partial {
+		return
+	}
+	reports := map[string]SourceReport{}
+	for _, r := range b.reg.reports {
+		reports[r.Name] = r
+	}
+	hidden := map[[2]string]*Hidden{}
+	for i := range b.reg.hidden {
+		h := &b.reg.hidden[i]
+		hidden[[2]string{ValidName(h.Name), h.Source}] = h
+	}
+	for _, k := range b.opts.Names.Kept() {
+		source := MCPPrefix + k.Server
+		if t := b.reg.names[k.Name]; t != nil {
+			continue // its own, or a local tool that comes first
+		}
+		h := Hidden{Name: k.Name, Source: source, Setting: k.Setting, Kept: true, Reason: fmt.Sprintf("it belongs to server %q", k.Server)}
+		report, loaded := reports[source]
+		was := hidden[[2]string{k.Name, source}]
+		if m, ok := b.reg.misfits[k.Name]; ok && was == nil && m.Source == source {
+			was = &m
+		}
+		switch t := b.renamed[k.Name]; {
+		case k.Absent != "":
+			h.Reason += ", which is " + k.Absent
+		case !loaded || t != nil && t.Source == source:
+			continue
+		case report.Err != nil:
+			h.Reason, h.Err = h.Reason+": "+strings.TrimPrefix(report.Err.Error(), fmt.Sprintf("server %q: ", k.Server)), report.Err
+		case was != nil:
+			h.Reason, h.Setting, h.Err = h.Reason+": "+was.Reason, was.Setting, was.Err
+			b.reg.kept[k.Name] = h
+			continue
+		default:
+			h.Reason += ", which no longer has it under this name"
+		}
+		b.reg.kept[k.Name] = h
+		b.reg.hidden = append(b.reg.hidden, h)
+	}
+}
+
+// givenNames returns the names that were given to tools of servers.
+func (b *builder) givenNames() []GivenName {
+	out := make([]GivenName, 0, len(b.given))
+	for _, g := range b.given {
+		out = append(out, g)
+	}
+	return out
+}
+
+// upTo returns the sources that are needed to find a tool: if the name is kept for a
+// server, those up to this server.
+func (l *Loader) upTo(sources []Source, name string) []Source {
+	if l.opts.Names == nil {
+		return sources
+	}
+	plain, _, _ := cutVersion(name)
+	o := l.opts.Names.Owner(plain)
+	if !o.Kept || o.Server == "" {
+		return sources
+	}
+	local := 0
+	for i, s := range sources {
+		if s.Name() == MCPPrefix+o.Server {
+			return sources[:i+1]
+		}
+		if !strings.HasPrefix(s.Name(), MCPPrefix) {
+			local = i + 1
+		}
+	}
+	return sources[:local]
+}

@@ -1,0 +1,127 @@
+package rpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// MaxLine is the maximum length of a message in bytes, in both directions.
+const MaxLine = 32 << 20
+
+// The codes of errors. That of a request that could not be fulfilled is CodeFailed; its
+// data says why.
+const (
+	CodeParse          = -32700
+	CodeInvalidRequest = -32600
+	CodeUnknownMethod  = -32601
+	CodeInvalidParams  = -32602
+	CodeFailed         = -32000
+	CodeCancelled      = -32800
+)
+
+// Error is the error of an answer.
+type Error struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+func invalid(format string, args ...any) *Error {
+	return &Error{Code: CodeInvalidRequest, Message: fmt.Sprintf(format, args...)}
+}
+
+// message is a line from the host. Absent members are nil.
+type message struct {
+	id, method, params, result, failure json.RawMessage
+}
+
+var null = json.RawMessage("null")
+
+// parse reads a line. With an error the message has the id that it should be answered by.
+func parse(line []byte) (message, *Error) {
+	m := message{id: null}
+	if !jsonx.Valid(line) {
+		return m, &Error{Code: CodeParse, Message: "the line is not JSON"}
+	}
+	if jsonx.KindOf(line) != jsonx.Object {
+		return m, invalid("the line is not an object")
+	}
+	version, known := "", map[string]*json.RawMessage{"id": &m.id, "method": &m.method, "params": &m.params, "result": &m.result, "error": &m.failure}
+	m.id = nil
+	var twice string
+	for name, value := range jsonx.Members(line) {
+		if name == "jsonrpc" {
+			version, _ = jsonx.Text(value)
+		} else if field := known[name]; field != nil {
+			if *field != nil {
+				twice = name
+			}
+			*field = bytes.Clone(value)
+		}
+	}
+	switch kind := jsonx.KindOf(m.id); {
+	case m.id != nil && kind != jsonx.String && kind != jsonx.Number:
+		m.id = null
+		return m, invalid("the id must be a string or a number")
+	case twice != "":
+		return m, invalid("the member %q is given twice", twice)
+	case version != "2.0":
+		return m, invalid(`the member "jsonrpc" must be "2.0"`)
+	case m.method == nil && m.result == nil && m.failure == nil:
+		return m, invalid(`the message has neither "method" nor "result" nor "error"`)
+	}
+	return m, nil
+}
+
+// answer is the line that answers a request.
+type answer struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Result  any             `json:"result,omitempty"`
+	Error   *Error          `json:"error,omitempty"`
+}
+
+// call is a line that asks or tells the host something.
+type call struct {
+	Version string `json:"jsonrpc"`
+	ID      string `json:"id,omitempty"` // "": a notification
+	Method  string `json:"method"`
+	Params  any    `json:"params"`
+}
+
+const version = "2.0"
+
+var errLong = errors.New("the message would be longer than the limit of 32 MiB")
+
+// encode returns the line of a message. Invisible characters in it are escaped.
+func encode(v any) ([]byte, error) {
+	data, err := jsonx.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a message: %w", err)
+	}
+	data = text.EscapeJSON(data)
+	if len(data) >= MaxLine {
+		return nil, errLong
+	}
+	return append(data, '\n'), nil
+}
+
+// encodeAnswer returns the line of an answer, which is an error if it cannot be sent.
+func encodeAnswer(a answer) []byte {
+	a.Version = version
+	if a.ID == nil {
+		a.ID = null
+	}
+	line, err := encode(a)
+	if err != nil {
+		line, _ = encode(answer{Version: version, ID: a.ID, Error: &Error{Code: CodeFailed, Message: "the request was carried out, but its result cannot be sent: " + err.Error()}}) // an id and texts: cannot fail
+	}
+	return line
+}

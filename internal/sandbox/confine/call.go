@@ -1,0 +1,60 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// maxListed is how many removed files a message names.
+const maxListed = 20
+
+// Call returns the tool with its program confined according to a policy
+// decision.
+func (c *Confiner) Call(t registry.Tool, confined policy.Confinement) registry.Tool {
+	run, k := t.Run, c.kind(t.Program)
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		profile, guarded, err := c.prepare(ctx, k, []string{t.Folder}, "", confined.Online)
+		if err != nil {
+			return registry.Result{}, err
+		}
+		confinement := &process.Confinement{Profile: profile, Logs: c.logs(), Private: c.private()}
+		r, err := run(process.WithConfinement(ctx, confinement), call)
+		if _, ok := errors.AsType[*process.StartError](err); ok {
+			err = fmt.Errorf("%w (setting sandbox.%s.read)", err, k.name)
+		}
+		if confinement.Background {
+			guarded.Forget() // the process that runs the program has its own
+			r.Confined = true
+			return r, err
+		}
+		cleaned, failed := guarded.Clean(context.WithoutCancel(ctx), profile.Created.Has)
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("cleaning the workspace after the call: %w", failed))
+		}
+		r.Confined = true
+		if r.Denied = c.denied(k, confinement, &r); len(r.Denied) > 0 {
+			r = r.WithShownNote("The sandbox denied: " + strings.Join(r.Denied, "; "))
+		}
+		if len(cleaned.Removed) > 0 {
+			r = r.WithShownNote("Deleted after the call, because other programs run commands from such files and a sandboxed program must not create them: " + listed(cleaned.Removed))
+		}
+		if len(cleaned.Kept) > 0 {
+			r = r.WithShownNote("Created or replaced during the call, perhaps not by it, and kept; check them, because other programs run commands from such files: " + listed(cleaned.Kept))
+		}
+		return r, err
+	}
+	return t
+}
+
+func listed(names []string) string {
+	if n := len(names) - maxListed; n > 0 {
+		return strings.Join(names[:maxListed], ", ") + fmt.Sprintf(" and %d more", n)
+	}
+	return strings.Join(names, ", ")
+}

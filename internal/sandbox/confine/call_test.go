@@ -1,0 +1,467 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sandbox"
+	"github.com/toolreg/toolreg/internal/sandbox/guards"
+)
+
+// call runs a function as the tool of a confined call.
+func call(t *testing.T, c *Confiner, run func(*process.Confinement) (registry.Result, error)) (registry.Result, error) {
+	t.Helper()
+	tool := registry.Tool{Program: Shell, Run: func(ctx context.Context, _ registry.Call) (registry.Result, error) {
+		return run(process.ConfinementOf(ctx))
+	}}
+	return c.Call(tool, policy.Confinement{On: true}).Run(t.Context(), registry.Call{})
+}
+
+func write(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A result says what the sandbox denied and which files need a look, to the model and to the
+// user, and nothing more.
+func TestCallNotesWhatItFinds(t *testing.T) {
+	const kept, denied = "Created or replaced during the call", "The sandbox denied: writing /usr/lib/x"
+	for _, tt := range []struct {
+		name, text, display string
+		plant               bool
+		want, wantDisplay   []string
+	}{
+		{"nothing", "done", "", false, nil, nil},
+		{"a file that other programs use", "done", "", true, []string{kept, "sub/.bashrc"}, nil},
+		{"a denied access", "touch: cannot touch '/usr/lib/x': Read-only file system", "", false, []string{denied}, nil},
+		{"both, also for the user", "touch: cannot touch '/usr/lib/x': Read-only file system", "shown", true, []string{denied, kept}, []string{"shown\n[The sandbox", "[" + kept}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, _, workspace := place(t, "sandbox: {mode: auto}\n", full)
+			r, err := call(t, c, func(*process.Confinement) (registry.Result, error) {
+				if tt.plant {
+					write(t, filepath.Join(workspace, "sub/.bashrc"), 0o600)
+				}
+				r := registry.TextResult(tt.text)
+				r.Display.Text = tt.display
+				return r, nil
+			})
+			if err != nil || !r.Confined {
+				t.Errorf("%v, confined: %t", err, r.Confined)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(r.Text(), want) {
+					t.Errorf("%q lacks %q", r.Text(), want)
+				}
+			}
+			if tt.want == nil && r.Text() != tt.text || tt.display == "" && r.Display.Text != "" {
+				t.Errorf("got %q, shown %q", r.Text(), r.Display.Text)
+			}
+			for _, want := range tt.wantDisplay {
+				if !strings.Contains(r.Display.Text, want) {
+					t.Errorf("%q lacks %q", r.Display.Text, want)
+				}
+			}
+		})
+	}
+}
+
+// The workspace is not cleaned as long as a program runs on in the background.
+func TestCallInBackgroundIsNotCleaned(t *testing.T) {
+	c, _, workspace := place(t, "sandbox: {mode: auto}\n", full)
+	r, err := call(t, c, func(confinement *process.Confinement) (registry.Result, error) {
+		confinement.Background = true
+		write(t, filepath.Join(workspace, "sub/.bashrc"), 0o600)
+		return registry.TextResult("started"), nil
+	})
+	if err != nil || !r.Confined || r.Text() != "started" {
+		t.Errorf("%q, confined: %t, %v", r.Text(), r.Confined, err)
+	}
+}
+
+// An error names the setting that may help, or what could not be cleaned.
+func TestCallErrors(t *testing.T) {
+	logs := filepath.Join(t.TempDir(), "logs")
+	if err := os.Mkdir(logs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c, _, workspace := place(t, "sandbox: {mode: auto}\n", full, func(o *Options) { o.Logs = func() (string, error) { return logs, nil } })
+	_, err := call(t, c, func(*process.Confinement) (registry.Result, error) {
+		return registry.Result{}, &process.StartError{Program: "x", Err: errors.New("no such file")}
+	})
+	if err == nil || !strings.Contains(err.Error(), "sandbox.shell.read") {
+		t.Errorf("starting: %v", err)
+	}
+	_, err = call(t, c, func(*process.Confinement) (registry.Result, error) {
+		write(t, filepath.Join(workspace, "bin/x"), 0o700) // to be noted in the logs
+		if err := os.RemoveAll(logs); err != nil {
+			t.Fatal(err)
+		}
+		write(t, logs, 0o600)
+		return registry.TextResult("done"), nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "cleaning the workspace after the call") {
+		t.Errorf("cleaning: %v", err)
+	}
+	_, err = call(t, c, func(*process.Confinement) (registry.Result, error) {
+		t.Error("ran although the sandbox could not be prepared")
+		return registry.Result{}, nil
+	})
+	if err == nil || strings.Contains(err.Error(), "after the call") {
+		t.Errorf("preparing: %v", err)
+	}
+}
+
+// nextTick waits until the clock of file systems has advanced, at most 10 ms behind.
+func nextTick(t *testing.T) {
+	t.Helper()
+	probe := filepath.Join(t.TempDir(), "probe")
+	write(t, probe, 0o600)
+	first, err := os.Stat(probe)
+	for now := first; err == nil && now.ModTime().Sub(first.ModTime()) < 20*time.Millisecond; now, err = os.Stat(probe) {
+		write(t, probe, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a command starts with and a confined call may have changed is found: the program, the
+// scripts that it names, the files that tell a runner what to do, and the libraries of a virtual
+// environment. Data and modules are not.
+func TestChangedFilesAreFound(t *testing.T) {
+	logs := t.TempDir()
+	var path string
+	c, _, workspace := place(t, "sandbox: {mode: auto}\n", full, func(o *Options) {
+		o.Logs = func() (string, error) { return logs, nil }
+		o.Env = func() []string { return []string{"PATH=" + path} }
+	})
+	path = strings.Join([]string{"bin", filepath.Join(workspace, "first"), filepath.Join(workspace, "bin"), "/usr/bin", "/bin"}, ":")
+	for _, name := range []string{"bin/old", "first/folder/x", "old.py", "venv/bin/python", "venv/pyvenv.cfg", "venv/lib/old.py", "old/venv/pyvenv.cfg", "old/venv/bin/python", "old/venv/lib/x", "other/bin/tool", "other/pyvenv.cfg"} {
+		write(t, filepath.Join(workspace, name), 0o700)
+	}
+	write(t, filepath.Join(workspace, "first/plain"), 0o600)
+	nextTick(t)
+	changed, accept := c.Means(Shell).Changed, c.Means(Shell).Accept
+	if got := changed([]string{"new"}, workspace); got != nil {
+		t.Errorf("changed before the call: %q", got)
+	}
+	if _, err := call(t, c, func(*process.Confinement) (registry.Result, error) {
+		for _, name := range []string{"bin/new", "bin/plain", "bin/folder", "bin/sh", "new.py", "sub/new.sh", "Makefile", "venv/lib/new.py", "other/bin/python"} {
+			write(t, filepath.Join(workspace, name), 0o700)
+		}
+		write(t, filepath.Join(workspace, "bin/data"), 0o600)
+		write(t, filepath.Join(workspace, "data.yaml"), 0o600)
+		text := []byte(`{"scripts": {"build": "node sub/new.mjs && old"}}`)
+		for name, data := range map[string][]byte{"package.json": text, "sub/new.mjs": nil} {
+			if err := os.WriteFile(filepath.Join(workspace, name), data, 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+		return registry.TextResult(""), nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	nextTick(t)
+	for argv, want := range map[string]string{
+		"new": "bin/new", "./bin/new": "bin/new", workspace + "/bin/new": "bin/new", "plain": "bin/plain", "folder": "bin/folder", "sh": "bin/sh",
+		"old": "", "./bin/old": "", "missing": "", "./bin/missing": "", "data": "", "cat": "", "cat x.py": "",
+		"python3 new.py": "new.py", "python3 old.py": "", "mytool data.yaml": "", "bash sub/new.sh": "sub/new.sh",
+		"make": "Makefile", "npm": "package.json sub/new.mjs", "venv/bin/python old.py": "venv/lib", "old/venv/bin/python": "", "other/bin/tool": "other/bin/python",
+	} {
+		var paths []string
+		for name := range strings.FieldsSeq(want) {
+			paths = append(paths, filepath.Join(workspace, name))
+		}
+		if diff := cmp.Diff(paths, changed(strings.Fields(argv), workspace)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", argv, diff)
+		}
+	}
+	if got := changed([]string{"bash", "new.sh"}, filepath.Join(workspace, "sub")); len(got) != 1 {
+		t.Errorf("in another folder: %q", got)
+	}
+
+	// What a person accepts or changes is not found again, until a confined call changes it.
+	if err := accept(t.Context(), []string{filepath.Join(workspace, "Makefile"), filepath.Join(workspace, "venv/lib")}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(workspace, "new.py"), 0o600)
+	for _, argv := range []string{"make", "venv/bin/python", "python3 new.py"} {
+		if got := changed(strings.Fields(argv), workspace); got != nil {
+			t.Errorf("%s: accepted, but %q", argv, got)
+		}
+	}
+	nextTick(t)
+	if _, err := call(t, c, func(*process.Confinement) (registry.Result, error) {
+		write(t, filepath.Join(workspace, "Makefile"), 0o600)
+		return registry.TextResult(""), nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := changed([]string{"make"}, workspace); len(got) != 1 {
+		t.Errorf("changed once more: %q", got)
+	}
+	if got := changed([]string{"bash", "sub/new.sh"}, workspace); len(got) != 1 {
+		t.Errorf("never accepted: %q", got)
+	}
+
+	path = strings.Join([]string{"/bin", filepath.Join(workspace, "bin")}, ":")
+	if got := changed([]string{"sh"}, workspace); got != nil {
+		t.Errorf("PATH finds another program first, but %q is said to run", got)
+	}
+	if c, _, workspace := place(t, "", full); c.Means(Shell).Changed([]string{"sh"}, workspace) != nil || c.Means(Plugins).Changed != nil {
+		t.Error("without logs, a program is said to have changed")
+	}
+}
+
+// Without a folder for its records toolreg goes on, and the log says what that means.
+func TestMissingLogsAreLogged(t *testing.T) {
+	for _, failed := range []error{nil, errors.New("disk full")} {
+		var out strings.Builder
+		c, _, _ := place(t, "sandbox: {mode: auto}\n", full, func(o *Options) {
+			o.Log = slog.New(slog.NewTextHandler(&out, nil))
+			o.Logs = func() (string, error) { return "", failed }
+		})
+		if _, err := call(t, c, func(*process.Confinement) (registry.Result, error) { return registry.TextResult(""), nil }); err != nil {
+			t.Error(err)
+		}
+		if strings.Contains(out.String(), "nothing will be cleaned if toolreg is killed") != (failed != nil) {
+			t.Errorf("with the error %v: %s", failed, &out)
+		}
+	}
+}
+
+// A linked worktree writes to the git folder that it shares with others.
+func TestLinkedWorktreeWritesSharedFolder(t *testing.T) {
+	c, home, workspace := place(t, "sandbox: {mode: auto}\n", full)
+	common := filepath.Join(filepath.Dir(home), "main/.git")
+	for _, name := range []string{"HEAD", "config", "objects/x", "refs/x", "worktrees/w/HEAD"} {
+		write(t, filepath.Join(common, name), 0o600)
+	}
+	if err := os.RemoveAll(filepath.Join(workspace, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		filepath.Join(workspace, ".git"): "gitdir: " + common + "/worktrees/w\n", common + "/worktrees/w/gitdir": workspace + "/.git\n", common + "/worktrees/w/commondir": "../..\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := call(t, c, func(confinement *process.Confinement) (registry.Result, error) {
+		if !slices.Contains(confinement.Profile.Write, common) {
+			t.Errorf("it writes to %q", confinement.Profile.Write)
+		}
+		return registry.TextResult(""), nil
+	}); err != nil {
+		t.Error(err)
+	}
+	other, _, _ := place(t, "sandbox: {mode: auto}\n", full)
+	if _, err := call(t, other, func(confinement *process.Confinement) (registry.Result, error) {
+		if slices.Contains(confinement.Profile.Write, "") {
+			t.Errorf("without one, it writes to %q", confinement.Profile.Write)
+		}
+		return registry.TextResult(""), nil
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A list of files in a message is cut after twenty.
+func TestListedNamesAtMostTwenty(t *testing.T) {
+	var names []string
+	for i := range 22 {
+		names = append(names, fmt.Sprint("f", i))
+	}
+	if got := listed(names[:20]); !strings.HasSuffix(got, "f19") {
+		t.Error(got)
+	}
+	if got := listed(names); !strings.HasSuffix(got, "f18, f19 and 2 more") {
+		t.Error(got)
+	}
+}
+
+// A program outside of calls warns about what it left, and about nothing else.
+func TestProgramsWarnAboutWhatTheyLeft(t *testing.T) {
+	var warned []string
+	c, _, workspace := place(t, "sandbox: {mode: auto}\n", full, func(o *Options) {
+		o.Warn = func(d registry.Diagnostic) { warned = append(warned, d.Code+": "+d.Message) }
+	})
+	run := func(during func()) {
+		t.Helper()
+		spec := process.Spec{Argv: []string{"true"}, Dir: workspace}
+		after, err := c.Programs(Hooks).Apply(t.Context(), &spec)
+		if err != nil || spec.Confine == nil {
+			t.Fatal(spec.Confine, err)
+		}
+		during()
+		after()
+	}
+	run(func() {})
+	if warned != nil {
+		t.Errorf("without a cause: %q", warned)
+	}
+	run(func() { write(t, filepath.Join(workspace, ".bashrc"), 0o600) })
+	c.report(Hooks, guards.Cleaned{Removed: []string{"a", "b"}}, errors.New("disk full"))
+	want := []string{
+		"sandbox_kept: created or replaced while a sandboxed program ran (sandbox.hooks), perhaps not by it, and kept: .bashrc",
+		"sandbox_removed: cleaning the workspace after a sandboxed program (sandbox.hooks): disk full",
+		"sandbox_removed: deleted after a sandboxed program (sandbox.hooks): a, b",
+	}
+	if diff := cmp.Diff(want, warned); diff != "" {
+		t.Error(diff)
+	}
+	unlogged, _, workspace := place(t, "sandbox: {mode: auto}\n", full, func(o *Options) { o.Logs = func() (string, error) { return filepath.Join(workspace, "none"), nil } })
+	if _, err := unlogged.Programs(Hooks).Apply(t.Context(), &process.Spec{Argv: []string{"true"}, Dir: workspace}); err == nil {
+		t.Error("confined without a record of what to clean")
+	}
+}
+
+// A program may read its own files, and the neutral folder if it starts there.
+func TestProgramsReadTheirOwnFiles(t *testing.T) {
+	neutral, failed := t.TempDir(), error(nil)
+	c, _, workspace := place(t, "sandbox: {mode: auto}\n", full, func(o *Options) { o.Neutral = func() (string, error) { return neutral, failed } })
+	opened := func(dir string) []string {
+		t.Helper()
+		spec := process.Spec{Argv: []string{"true"}, Dir: dir}
+		after, err := c.Programs(Hooks).Apply(t.Context(), &spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after()
+		return spec.Confine.Opened
+	}
+	if got := opened(neutral); !cmp.Equal(got, []string{neutral}) {
+		t.Errorf("in the neutral folder: %q", got)
+	}
+	if got := opened(t.TempDir()); got != nil {
+		t.Errorf("in another folder: %q", got)
+	}
+	if failed = errors.New("none"); opened(neutral) != nil {
+		t.Error("opened although there is no neutral folder")
+	}
+	if neutral, failed = workspace, nil; opened(workspace) != nil {
+		t.Error("the project is opened as the neutral folder")
+	}
+	script := filepath.Join(workspace, "run.sh")
+	write(t, script, 0o700)
+	write(t, filepath.Join(workspace, "sub/other"), 0o600)
+	own, first := ownFiles(&process.Spec{Argv: []string{"sh", "missing", "sub", "run.sh", filepath.Join(workspace, "sub/other")}, Dir: workspace})
+	if diff := cmp.Diff([]string{workspace, script, filepath.Join(workspace, "sub/other")}, own); diff != "" || first != script {
+		t.Errorf("script %q: %s", first, diff)
+	}
+}
+
+// The settings of the shell and of yolo decide whether a call is confined and what is said
+// about it.
+func TestMeansFollowSettings(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		kind string
+		want policy.Means
+		says bool
+	}{
+		{"", Shell, policy.Means{YoloAuto: true}, true},
+		{"sandbox: {mode: auto}", Shell, policy.Means{Auto: true, YoloAuto: true}, true},
+		{"sandbox: {mode: require}", Shell, policy.Means{Require: true, YoloAuto: true}, true},
+		{"sandbox: {mode: off}", Shell, policy.Means{YoloAuto: true}, true},
+		{"sandbox: {shell: {mode: off}}", Shell, policy.Means{Off: true}, false},
+		{"sandbox: {shell: {mode: auto}}", Shell, policy.Means{Auto: true, YoloAuto: true}, true},
+		{"sandbox: {yolo: require}", Shell, policy.Means{YoloRequire: true}, true},
+		{"sandbox: {yolo: require, shell: {mode: off}}", Shell, policy.Means{Off: true, YoloRequire: true}, true},
+		{"sandbox: {yolo: off}", Shell, policy.Means{}, true},
+		{"sandbox: {mode: auto}", Plugins, policy.Means{Auto: true}, true},
+	} {
+		c, _, _ := place(t, tt.text, full)
+		m := c.Means(tt.kind)
+		got := policy.Means{Auto: m.Auto, Require: m.Require, Off: m.Off, YoloAuto: m.YoloAuto, YoloRequire: m.YoloRequire}
+		if diff := cmp.Diff(tt.want, got); diff != "" || (m.Allows(false) != "") != tt.says || m.Missing() != "" {
+			t.Errorf("%s, %s: says %q\n%s", tt.text, tt.kind, m.Allows(false), diff)
+		}
+	}
+}
+
+func TestDescriptionNamesPaths(t *testing.T) {
+	c, home, _ := place(t, "sandbox: {shell: {read: [~/.ssh], write: [$DATA]}, plugins: {network: [a.example, b.example]}}\n", full)
+	for _, tt := range []struct {
+		kind   string
+		online bool
+		want   string
+	}{
+		{Shell, false, "it can write to the workspace, " + home + "/data; it can also read " + home + "/.ssh; network: a private loopback"},
+		{Shell, true, "it can write to the workspace, " + home + "/data; it can also read " + home + "/.ssh; network: all"},
+		{Plugins, false, "it can write to the workspace; network: a.example, b.example"},
+	} {
+		if got := c.Means(tt.kind).Allows(tt.online); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.kind, got, tt.want)
+		}
+	}
+}
+
+// On a system without the sandbox, the findings name what requires or wants it.
+func TestFindingsNameWhatWantsTheSandbox(t *testing.T) {
+	const text = `sandbox:
+  mode: auto
+  shell: {mode: require}
+  hooks: {mode: off}
+  servers: {s: {mode: require}, off: {mode: require}, remote: {mode: require}}
+mcpServers:
+  s: {command: srv}
+  off: {command: srv, disabled: true}
+  remote: {url: https://a.example}
+policy:
+  rules:
+    - {tool: x, decision: sandbox}
+    - {tool: y, decision: deny}
+`
+	c, home, _ := place(t, text, sandbox.Support{Parts: []sandbox.Part{{Name: "Landlock", Detail: "none"}}})
+	file := filepath.Join(filepath.Dir(home), "s.yaml")
+	parts, missing, wanted := c.Findings()
+	want := []string{
+		"sandbox.shell.mode: require (" + file + ":3)", "sandbox.mode: auto (" + file + ":2)", "sandbox.servers.s.mode: require (" + file + ":5)",
+		"a rule has the decision sandbox (" + file + ":12)",
+	}
+	if diff := cmp.Diff(want, wanted); diff != "" || missing != "Landlock (none)" || len(parts) != 1 {
+		t.Errorf("%q: %s", missing, diff)
+	}
+	if c, _, _ := place(t, text, full); true {
+		if parts, missing, wanted := c.Findings(); missing != "" || wanted != nil || len(parts) != 1 {
+			t.Errorf("with a sandbox: %q, %q", missing, wanted)
+		}
+	}
+}
+
+// Folders around protected and hidden paths cannot be renamed.
+func TestFoldersAroundProtectedPathsAreFixed(t *testing.T) {
+	var hide, protect []string
+	c, _, workspace := place(t, "", full, func(o *Options) {
+		o.Hide, o.Protect = func() []string { return hide }, func() []string { return protect }
+	})
+	hide, protect = []string{filepath.Join(workspace, "a/b/secret")}, []string{filepath.Join(workspace, "a/c/file"), filepath.Join(workspace, "top"), "/elsewhere/x/y"}
+	p := c.profile(c.kind(Shell), sandbox.Place{}, false)
+	want := []string{filepath.Join(workspace, "a/c"), filepath.Join(workspace, "a"), filepath.Join(workspace, "a/b")}
+	if diff := cmp.Diff(want, p.Fixed); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(append(hide, protect...), c.private()); diff != "" {
+		t.Errorf("what programs must not create: %s", diff)
+	}
+}

@@ -1,0 +1,370 @@
+package confine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/git"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/sandbox"
+	"github.com/toolreg/toolreg/internal/sandbox/guards"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// The kinds of programs, as named in the settings. Use [Server] for the kind of a
+// stdio server.
+const (
+	Shell      = registry.ProgramShell
+	Plugins    = registry.ProgramPlugins
+	Discovery  = registry.ProgramDiscovery
+	Hooks      = "hooks"
+	Processor  = "processor"
+	References = "references"
+)
+
+// Server returns the kind of a stdio server.
+func Server(name string) string { return serverPrefix + name }
+
+const serverPrefix = "servers."
+
+// Options configure a Confiner. Settings, Environ, Env and Warn are required.
+type Options struct {
+	Settings *settings.Settings
+	Environ  []string                     // of toolreg, "K=V"
+	Env      func() []string              // of the programs, "K=V"; their PATH is used
+	Expand   func(string) (string, error) // expands variables in paths; nil: paths have none
+	// Hide returns files and folders of toolreg that programs must not read, and
+	// Protect those that they must not change, all absolute. nil: none.
+	Hide, Protect func() []string
+	// Neutral returns the folder of programs that must not start in the project. These
+	// may read it although Hide has the folder around it. nil: there is none.
+	Neutral func() (string, error)
+	// Logs returns a folder for what must survive if toolreg is killed while a program
+	// runs; see [guards.New]. nil: there is none.
+	Logs  func() (string, error)
+	Warn  func(registry.Diagnostic)
+	Log   *slog.Logger           // nil: silent
+	Probe func() sandbox.Support // nil: sandbox.Probe
+}
+
+// Confiner determines how each kind of program is confined. It probes the system
+// and reads the workspace only when needed. It is safe for concurrent use.
+type Confiner struct {
+	opts    Options
+	home    string
+	tree    func() *guards.Tree
+	support func() sandbox.Support
+}
+
+// New returns the Confiner for one run of toolreg.
+func New(opts Options) *Confiner {
+	c := &Confiner{opts: opts, home: expand.NewEnviron(opts.Environ).Home()}
+	if opts.Log == nil {
+		c.opts.Log = slog.New(slog.DiscardHandler)
+	}
+	c.tree = sync.OnceValue(func() *guards.Tree { return guards.New(opts.Settings.Workspace, git.User{}, c.logs()) })
+	probe := opts.Probe
+	if probe == nil {
+		probe = sandbox.Probe
+	}
+	c.support = sync.OnceValue(probe)
+	return c
+}
+
+// Close releases the workspace.
+func (c *Confiner) Close() error { return c.tree().Close() }
+
+// logs returns the folder of Options.Logs; "" if there is none.
+func (c *Confiner) logs() string {
+	if c.opts.Logs == nil {
+		return ""
+	}
+	dir, err := c.opts.Logs()
+	if err != nil {
+		c.opts.Log.Info("nothing will be cleaned if toolreg is killed", "err", err)
+	}
+	return dir
+}
+
+// missing returns the reason why programs cannot be fully confined; "" if they
+// can.
+func (c *Confiner) missing() string {
+	if sandbox.HoldsHome(c.opts.Settings.Workspace, c.home) {
+		return fmt.Sprintf("the workspace %s is or contains your home folder", c.opts.Settings.Workspace)
+	}
+	return strings.Join(c.support().Missing(), ", ")
+}
+
+// Means returns how calls that start a program of a kind can be confined.
+func (c *Confiner) Means(name string) policy.Means {
+	k := c.kind(name)
+	m := policy.Means{Auto: k.mode == modeAuto, Require: k.mode == modeRequire, Origin: k.origin, Off: k.own && k.mode == modeOff, Missing: c.missing}
+	m.Allows = func(online bool) string {
+		if m.Off && !m.YoloRequire || c.missing() != "" {
+			return ""
+		}
+		return c.describe(k, online)
+	}
+	if name == Shell {
+		m.Changed = c.changed
+		m.Accept = func(ctx context.Context, paths []string, at time.Time) error {
+			return guards.Accept(ctx, c.logs(), paths, at)
+		}
+		m.Uncleaned = func() bool { return guards.Uncleaned(c.logs(), c.opts.Settings.Workspace) }
+		yolo := c.opts.Settings.Setting("sandbox.yolo")
+		m.YoloAuto, m.YoloRequire, m.YoloOrigin = yolo.Value.Text() == modeAuto && !m.Off, yolo.Value.Text() == modeRequire, yolo.Origin.String()
+	}
+	return m
+}
+
+// Error reports that a program must be confined and cannot be. It wraps
+// registry.ErrDenied.
+type Error struct{ Kind, Origin, missing string }
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("it must run in the sandbox (sandbox.%s.mode: require, %s), which is not possible: %s", e.Kind, e.Origin, e.missing)
+}
+
+// Unwrap returns registry.ErrDenied.
+func (e *Error) Unwrap() error { return registry.ErrDenied }
+
+// Programs returns the Confiner for programs of a kind that run outside of
+// calls; nil if the settings do not confine them.
+func (c *Confiner) Programs(name string) process.Confiner {
+	k := c.kind(name)
+	if k.mode != modeAuto && k.mode != modeRequire {
+		return nil
+	}
+	return func(ctx context.Context, spec *process.Spec) (after func(), err error) {
+		if missing := c.missing(); missing != "" {
+			if k.mode == modeRequire {
+				return nil, &Error{Kind: name, Origin: k.origin, missing: missing}
+			}
+			c.opts.Log.Info("not confined", "kind", name, "missing", missing)
+			return func() {}, nil
+		}
+		own, script := ownFiles(spec)
+		p, guarded, err := c.prepare(ctx, k, own, script, false)
+		if err != nil {
+			return nil, err
+		}
+		if c.opts.Neutral != nil && spec.Dir != c.opts.Settings.ProjectRoot {
+			if dir, err := c.opts.Neutral(); err == nil && dir == spec.Dir {
+				p.Opened = append(p.Opened, dir)
+			}
+		}
+		spec.Confine = p
+		return func() {
+			cleaned, err := guarded.Clean(context.WithoutCancel(ctx), p.Created.Has)
+			c.report(name, cleaned, err)
+		}, nil
+	}
+}
+
+// ownFiles returns the paths that a program named in the settings may read as its own:
+// its working directory and the files among its arguments. script is the first of these
+// files, which is the program or its script.
+func ownFiles(spec *process.Spec) (own []string, script string) {
+	own = []string{spec.Dir}
+	for _, path := range spec.Argv {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(spec.Dir, path)
+		}
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		own, script = append(own, path), cmp.Or(script, path)
+	}
+	return own, script
+}
+
+// report warns about files found after a program outside of calls has run.
+func (c *Confiner) report(kind string, cleaned guards.Cleaned, err error) {
+	warn := func(code, hint, format string, args ...any) {
+		c.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Message: fmt.Sprintf(format, args...), Hint: hint})
+	}
+	if err != nil {
+		warn("sandbox_removed", "", "cleaning the workspace after a sandboxed program (sandbox.%s): %v", kind, err)
+	}
+	if len(cleaned.Removed) > 0 {
+		warn("sandbox_removed", "other programs run commands from such files, so sandboxed programs must not create them",
+			"deleted after a sandboxed program (sandbox.%s): %s", kind, listed(cleaned.Removed))
+	}
+	if len(cleaned.Kept) > 0 {
+		warn("sandbox_kept", "check them, because other programs run commands from such files",
+			"created or replaced while a sandboxed program ran (sandbox.%s), perhaps not by it, and kept: %s", kind, listed(cleaned.Kept))
+	}
+}
+
+// prepare returns the profile of a program, and the guards that clean the workspace after
+// it. The profile is for one program, because it collects that program's
+// names.
+func (c *Confiner) prepare(ctx context.Context, k kind, own []string, script string, online bool) (*sandbox.Profile, *guards.Guards, error) {
+	p := c.profile(k, sandbox.Place{Own: own, Script: script}, online)
+	guarded, err := c.tree().Guards(ctx, guards.Scope{Folders: p.Write, Private: c.private(), Lasting: strings.HasPrefix(k.name, serverPrefix)})
+	if err != nil {
+		return nil, nil, fmt.Errorf("looking for the files that the sandbox protects: %w", err)
+	}
+	if guarded.Common != "" {
+		p.Write = append(p.Write, guarded.Common)
+	}
+	p.ReadOnly, p.Fixed = append(p.ReadOnly, guarded.ReadOnly...), append(p.Fixed, guarded.Fixed...)
+	p.Created = &sandbox.Names{Log: guarded.Log()}
+	return &p, guarded, nil
+}
+
+// path returns the absolute folders of PATH.
+func (c *Confiner) path() []string {
+	list, _ := expand.Find(c.opts.Env(), "PATH")
+	return slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool { return !filepath.IsAbs(dir) })
+}
+
+// changed returns the files that a command starts with and that a sandboxed program may have
+// changed.
+func (c *Confiner) changed(argv []string, dir string) []string {
+	logs, workspace := c.logs(), c.opts.Settings.Workspace
+	if logs == "" {
+		return nil
+	}
+	changes := guards.ReadChanges(logs)
+	if changes.None(workspace) {
+		return nil
+	}
+	var out []string
+	add := func(path string) {
+		if !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	}
+	files, err := trust.Started(workspace, trust.Program{Argv: argv, Dir: dir})
+	if err != nil {
+		c.opts.Log.Info("not all files of a command were searched for changes", "err", err)
+	}
+	program := c.program(argv[0], dir)
+	if program != "" && changes.Has(program, true) {
+		add(program)
+	}
+	for _, path := range append(files, program) {
+		if path != "" && changes.Has(path, false) {
+			add(path)
+		}
+		if venv := environment(path); venv != "" {
+			for _, name := range []string{"pyvenv.cfg", "bin/python", "bin/python3"} {
+				if file := filepath.Join(venv, name); changes.Has(file, false) {
+					add(file)
+				}
+			}
+			if libraries := filepath.Join(venv, "lib"); changes.HasBelow(libraries) {
+				add(libraries)
+			}
+		}
+	}
+	return out
+}
+
+// program returns the absolute path of a program that a command line names; "" if there is none.
+func (c *Confiner) program(name, dir string) string {
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return filepath.Clean(name)
+	}
+	for _, dir := range c.path() {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
+// environment returns the virtual environment of Python that a program is installed in; "" if it
+// is in none.
+func environment(program string) string {
+	venv := filepath.Dir(filepath.Dir(program))
+	if program == "" || !exists(filepath.Join(venv, "pyvenv.cfg")) {
+		return ""
+	}
+	return venv
+}
+
+// private returns the files and folders of toolreg, which no program may create.
+func (c *Confiner) private() []string {
+	var out []string
+	for _, paths := range []func() []string{c.opts.Hide, c.opts.Protect} {
+		if paths != nil {
+			out = append(out, paths()...)
+		}
+	}
+	return out
+}
+
+// profile returns the profile of a program of a kind. place contains its own files, and
+// what it may write besides the workspace.
+func (c *Confiner) profile(k kind, place sandbox.Place, online bool) sandbox.Profile {
+	place.Home, place.Environ = c.home, c.opts.Env()
+	place.Workspace = slices.DeleteFunc(slices.Concat([]string{c.opts.Settings.Workspace}, place.Workspace, c.paths(k.write)), func(path string) bool { return path == "" })
+	place.Own = slices.DeleteFunc(place.Own, func(path string) bool { return path == "" || sandbox.HoldsHome(path, c.home) })
+	if c.opts.Hide != nil {
+		place.Hide = c.opts.Hide()
+	}
+	p := sandbox.Default(place)
+	p.Opened, p.Network = c.paths(k.read), k.network
+	if c.opts.Protect != nil {
+		p.ReadOnly = append(p.ReadOnly, c.opts.Protect()...)
+	}
+	for _, folder := range p.Write {
+		p.Fixed = append(p.Fixed, foldersAround(slices.Concat(p.ReadOnly, p.Hide), folder)...)
+	}
+	if online && !k.networkSet {
+		p.Network = sandbox.Network{Mode: sandbox.NetworkAll}
+	}
+	return p
+}
+
+// foldersAround returns the folders between paths and a folder around them. A folder
+// that could be renamed could be replaced, with what is in it.
+func foldersAround(paths []string, folder string) []string {
+	var out []string
+	for _, path := range paths {
+		for dir := filepath.Dir(path); dir != folder && trust.Within(dir, folder) && !slices.Contains(out, dir); dir = filepath.Dir(dir) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// paths returns the paths of a setting that exist, absolute.
+func (c *Confiner) paths(entries []string) []string {
+	var out []string
+	for _, text := range entries {
+		path := text
+		if c.opts.Expand != nil {
+			var err error
+			if path, err = c.opts.Expand(text); err != nil {
+				continue // the variable is not set, so there is no such path
+			}
+		}
+		path = expand.Home(path, c.home)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.opts.Settings.ProjectRoot, path)
+		}
+		if exists(path) {
+			out = append(out, filepath.Clean(path))
+		}
+	}
+	return out
+}

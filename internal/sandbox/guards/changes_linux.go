@@ -1,0 +1,193 @@
+package guards
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolreg/toolreg/internal/git"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// Which files sandboxed programs have changed is told by when they ran: nobody can set the
+// time of a file's last change that the kernel keeps (ctime). This costs nothing while they
+// run, however many files they change.
+
+// changesName is the file in the folder of the logs that has the changes, and maxRuns how many
+// runs it lists. Of more, those with the least time between them become one, and a file that was
+// changed in this time counts as well.
+const (
+	changesName = "changes.json"
+	maxRuns     = 100
+)
+
+// Changes tells which files sandboxed programs may have changed. The zero value knows of none.
+type Changes struct {
+	Runs     []run
+	Accepted map[string]time.Time // by path, real: what changed until then is accepted
+
+	damaged bool
+}
+
+// run is a time in which sandboxed programs ran.
+type run struct {
+	Trees    []string // what they could write, real
+	From, To time.Time
+	Lasting  bool `json:",omitempty"` // see [Scope]: only programs count
+}
+
+// clock returns a time that no change from now on precedes: file systems may be up to a tick
+// behind.
+func clock() time.Time {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) != nil {
+		return time.Now()
+	}
+	return time.Unix(now.Unix())
+}
+
+// noteRun records when the program ran. It must have ended.
+func (g *Guards) noteRun(ctx context.Context) error {
+	if g.tree.logs == "" {
+		return nil
+	}
+	r := run{Trees: []string{g.tree.real}, From: g.Started, To: g.until, Lasting: g.Lasting}
+	if r.To.IsZero() {
+		r.To = time.Now()
+	}
+	for _, other := range g.others {
+		r.Trees = append(r.Trees, other.tree.real)
+	}
+	return update(ctx, g.tree.logs, func(c *Changes) {
+		if c.Runs = append(c.Runs, r); len(c.Runs) > maxRuns {
+			c.join()
+		}
+	})
+}
+
+// join makes one of two runs.
+func (c *Changes) join() {
+	slices.SortFunc(c.Runs, func(a, b run) int { return a.From.Compare(b.From) })
+	at := 1
+	for i := range c.Runs[1:] {
+		if c.Runs[i+1].From.Sub(c.Runs[i].To) < c.Runs[at].From.Sub(c.Runs[at-1].To) {
+			at = i + 1
+		}
+	}
+	first, second := &c.Runs[at-1], c.Runs[at]
+	for _, tree := range second.Trees {
+		if !slices.Contains(first.Trees, tree) {
+			first.Trees = append(first.Trees, tree)
+		}
+	}
+	if second.To.After(first.To) {
+		first.To = second.To
+	}
+	first.Lasting = first.Lasting && second.Lasting
+	c.Runs = slices.Delete(c.Runs, at, at+1)
+}
+
+func update(ctx context.Context, logs string, change func(*Changes)) error {
+	dir, err := state.OpenDir(logs)
+	if err != nil {
+		return err
+	}
+	return dir.Update(ctx, changesName, func(old []byte) ([]byte, error) {
+		var c Changes
+		_ = json.Unmarshal(old, &c) // a damaged file is replaced
+		change(&c)
+		return json.Marshal(c)
+	})
+}
+
+// ReadChanges returns what is recorded in the folder of the logs; see [New].
+func ReadChanges(logs string) Changes {
+	var c Changes
+	dir, err := state.OpenDir(logs)
+	if err != nil {
+		return c
+	}
+	data, err := dir.Read(changesName)
+	if !errors.Is(err, fs.ErrNotExist) && (err != nil || json.Unmarshal(data, &c) != nil) {
+		c.damaged = true
+	}
+	return c
+}
+
+// Accept records that a person accepts files, or everything in folders, as they were at a time.
+func Accept(ctx context.Context, logs string, paths []string, at time.Time) error {
+	return update(ctx, logs, func(c *Changes) {
+		if c.Accepted == nil {
+			c.Accepted = map[string]time.Time{}
+		}
+		maps.DeleteFunc(c.Accepted, func(path string, _ time.Time) bool { _, err := os.Lstat(path); return err != nil })
+		for _, path := range paths {
+			c.Accepted[beside(path)], c.Accepted[git.ResolveLinks(path)] = at, at
+		}
+	})
+}
+
+// None reports whether no sandboxed program has run that could write in a folder.
+func (c Changes) None(folder string) bool {
+	folder = git.ResolveLinks(folder)
+	return !c.damaged && !slices.ContainsFunc(c.Runs, func(r run) bool {
+		return slices.ContainsFunc(r.Trees, func(tree string) bool { return within(tree, folder) || within(folder, tree) })
+	})
+}
+
+// Has reports whether a sandboxed program may have changed the file at an absolute path, or
+// what a link there leads to, and nobody since. program is set for programs, which programs
+// that last must not change unnoticed either.
+func (c Changes) Has(path string, program bool) bool {
+	path = beside(path)
+	return c.has(path, program) || c.has(git.ResolveLinks(path), program)
+}
+
+// HasBelow is Has for everything in a folder.
+func (c Changes) HasBelow(folder string) bool {
+	found := errors.New("found")
+	return filepath.WalkDir(git.ResolveLinks(folder), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && c.has(path, false) {
+			return found
+		}
+		return nil
+	}) == found
+}
+
+func (c Changes) has(path string, program bool) bool {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil {
+		return false
+	}
+	if c.damaged {
+		return true // nobody knows
+	}
+	changed := time.Unix(st.Ctim.Unix())
+	if !slices.ContainsFunc(c.Runs, func(r run) bool {
+		return (program || !r.Lasting) && !changed.Before(r.From) && !changed.After(r.To) &&
+			slices.ContainsFunc(r.Trees, func(tree string) bool { return within(path, tree) })
+	}) {
+		return false
+	}
+	for at := path; ; at = filepath.Dir(at) {
+		if accepted, ok := c.Accepted[at]; ok && !changed.After(accepted) {
+			return false
+		}
+		if at == filepath.Dir(at) {
+			return true
+		}
+	}
+}
+
+// beside resolves the links in the folder of a path.
+func beside(path string) string {
+	return filepath.Join(git.ResolveLinks(filepath.Dir(path)), filepath.Base(path))
+}

@@ -1,0 +1,393 @@
+package guards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/git"
+)
+
+// Guards records the files and folders of the workspace that other programs use,
+// as they were before a confined program ran. The sandbox keeps the program from
+// changing them, and Clean removes those that it added. Files that another
+// program may have created or changed meanwhile stay. node_modules is left out:
+// other programs do not use its files this way, and there may be thousands.
+type Guards struct {
+	// ReadOnly are absolute paths of files and folders that must not be changed.
+	ReadOnly []string
+	record
+
+	tree   *Tree
+	log    *os.File  // nil: none is kept
+	until  time.Time // of an earlier program: when it was last known to run; otherwise zero
+	others []*Guards // of Common and of Scope.Folders
+	before Cleaned   // what was found of earlier programs
+}
+
+// record is what [Guards.Clean] needs to know about the time before the program ran.
+type record struct {
+	Tree    string // its absolute path
+	ID      string // of the tree itself
+	OfGit   bool
+	Start   time.Time
+	Started time.Time // before the program, by the clock of file systems
+	Lasting bool      // Scope.Lasting
+	// Fixed are absolute paths of folders that must not be renamed.
+	Fixed []string
+	// Common is the absolute path of the git folder outside the workspace that a
+	// linked worktree shares with other worktrees, or "". The program must be able to
+	// write there.
+	Common string
+
+	Known   map[string]known // guarded files, folders and repositories, by path
+	Named   []string         // paths in git's configuration and targets of guarded links; they need not exist
+	Private []string         // Scope.Private, relative
+
+	Around map[string]known    // the parent folders of Known
+	Closed []known             // folders that could not be read
+	Steps  map[string][]string // what runs commands in unfinished operations of git, by the path of the file
+}
+
+// known is a file or folder that existed before the program ran.
+type known struct {
+	ID     string // its device and inode number
+	Mode   fs.FileMode
+	Target string // of a link, absolute, links resolved
+}
+
+// is reports whether now is the same file, perhaps at another path. For links the target
+// decides, because a link can be moved, or removed and created again with the same
+// inode number.
+func (k known) is(now known) bool {
+	return k.ID == now.ID && k.Target == now.Target
+}
+
+// look returns the file at rel, without following a link.
+func (t *Tree) look(rel string) (known, error) {
+	info, err := t.root.Lstat(rel)
+	if err != nil {
+		return known{}, err
+	}
+	k := known{ID: fileID(info), Mode: info.Mode()}
+	if info.Mode().Type() == fs.ModeSymlink {
+		k.Target = git.ResolveLinks(t.absolute(rel))
+	}
+	return k, nil
+}
+
+// Scope is what a program may do besides changing the tree.
+type Scope struct {
+	Folders []string // other folders that it may write, absolute
+	Private []string // files and folders that it must not create, absolute
+	Lasting bool     // the program runs as long as toolreg, as servers do
+}
+
+// Guards scans the whole tree and the folders of the scope, after cleaning it if an earlier program was interrupted.
+func (t *Tree) Guards(ctx context.Context, scope Scope) (*Guards, error) {
+	if err := t.open(); err != nil {
+		return nil, err
+	}
+	before, err := t.cleanEarlier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	found, err := t.scan(ctx, func(string) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	self, err := t.look(".")
+	if err != nil {
+		return nil, err
+	}
+	g := &Guards{tree: t, before: before, record: record{Tree: t.path, ID: self.ID, OfGit: t.ofGit, Start: start, Lasting: scope.Lasting, Known: map[string]known{}, Around: map[string]known{}, Steps: map[string][]string{}, Named: t.allNamedPaths(found.repositories)}}
+	for _, path := range scope.Private {
+		g.Private = t.appendInside(g.Private, path)
+	}
+	for _, rel := range found.guarded {
+		if k, err := t.look(rel); err == nil && k.Target != "" {
+			g.Named = t.appendChain(g.Named, t.absolute(rel))
+		}
+	}
+	for _, rel := range slices.Concat(found.shortcuts, t.named(g.Private)) { // what is private is hidden
+		g.add(rel)
+	}
+	for _, rel := range slices.Concat(found.guarded, found.closed, t.named(g.Named)) {
+		g.add(rel)
+		if slices.Contains(found.closed, rel) {
+			g.Closed = append(g.Closed, g.Known[rel])
+		}
+		g.ReadOnly = append(g.ReadOnly, t.absolute(rel))
+		for dir := path.Dir(rel); dir != "."; dir = path.Dir(dir) {
+			if path.Base(dir)[0] == '.' && !slices.Contains(g.Fixed, t.absolute(dir)) { // such as .vscode, whose name makes its files guarded
+				g.Fixed = append(g.Fixed, t.absolute(dir))
+			}
+		}
+	}
+	for _, rel := range found.repositories {
+		g.add(rel)
+		g.Fixed = append(g.Fixed, t.absolute(rel))
+		for _, steps := range unfinished(rel) {
+			g.Steps[steps] = t.commandsOf(steps)
+		}
+		for _, inner := range t.existing(insideRepository(rel)) {
+			g.add(inner)
+			g.ReadOnly = append(g.ReadOnly, t.absolute(inner))
+		}
+	}
+	if err := g.addHardLinks(ctx); err != nil {
+		return nil, err
+	}
+	if err := g.addOthers(ctx, scope); err != nil || t.logs == "" {
+		return g, err
+	}
+	g.Started = clock()
+	if err := g.startLog(); err != nil {
+		return nil, fmt.Errorf("recording what the sandbox protects: %w", err)
+	}
+	return g, nil
+}
+
+// Log returns the file to which the names that the program uses are to be appended, each
+// followed by a NUL byte; nil if there is none. Clean and Forget close it.
+func (g *Guards) Log() *os.File { return g.log }
+
+// Forget is called instead of Clean if the program was not started.
+func (g *Guards) Forget() { g.endLog() }
+
+func (g *Guards) add(rel string) {
+	k, err := g.tree.look(rel)
+	around, failed := g.tree.look(path.Dir(rel))
+	if errors.Join(err, failed) == nil {
+		g.Known[rel], g.Around[rel] = k, around
+	}
+}
+
+// addHardLinks adds the other names of the read-only files, through which these could be
+// changed. Such names are rare, so the search for them is, too.
+func (g *Guards) addHardLinks(ctx context.Context) error {
+	wanted, t := map[string]bool{}, g.tree
+	for _, path := range g.ReadOnly {
+		_ = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return nil // the program cannot read it either
+			}
+			if info, err := e.Info(); err == nil && linkCount(info) > 1 {
+				wanted[fileID(info)] = true
+			}
+			return nil
+		})
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	var mu sync.Mutex
+	_, err := t.dir.Walk(ctx, workspace.WalkOptions{Start: ".", Each: func(_ int, e *workspace.Entry) {
+		if info, err := os.Lstat(t.absolute(e.Path)); err == nil && wanted[fileID(info)] {
+			mu.Lock()
+			defer mu.Unlock()
+			g.ReadOnly = append(g.ReadOnly, t.absolute(e.Path))
+		}
+	}})
+	return err
+}
+
+// addOthers adds the git folder of a linked worktree, with its submodules and its other
+// worktrees, and the folders of the scope.
+func (g *Guards) addOthers(ctx context.Context, scope Scope) error {
+	folder, common := git.LinkedWorktree(g.tree.real)
+	if common != "" {
+		g.Common = common
+		g.ReadOnly = append(g.ReadOnly, filepath.Join(folder, "gitdir"))
+		g.tree.other(common).ofGit = true
+		scope.Folders = append([]string{common}, scope.Folders...)
+	}
+	for _, path := range scope.Folders {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() || g.tree.contains(path) || slices.ContainsFunc(g.others, func(other *Guards) bool { return other.tree.contains(path) }) {
+			continue
+		}
+		other, err := g.tree.other(path).Guards(ctx, Scope{Private: scope.Private})
+		if err != nil {
+			return err
+		}
+		g.others = append(g.others, other)
+		g.Fixed, g.ReadOnly = append(g.Fixed, other.Fixed...), append(g.ReadOnly, other.ReadOnly...)
+	}
+	return nil
+}
+
+// isKnown reports whether the file at rel existed before, perhaps at another
+// path: a parent folder may have been renamed.
+func (g *Guards) isKnown(rel string) bool {
+	now, err := g.tree.look(rel)
+	if err != nil {
+		return true // nothing to remove
+	}
+	if was, ok := g.Known[rel]; ok && was.is(now) {
+		return true
+	}
+	for _, was := range g.Known {
+		if was.is(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// Cleaned is the result of [Guards.Clean]. Paths are relative to the workspace. A git
+// setting is given as the path of its file and its name.
+type Cleaned struct {
+	Removed []string // created by the program
+	Kept    []string // possibly created or changed by another program
+}
+
+// below returns the result with absolute paths.
+func (c Cleaned) below(tree string) Cleaned {
+	for _, names := range [][]string{c.Removed, c.Kept} {
+		for i, name := range names {
+			if !filepath.IsAbs(name) {
+				names[i] = filepath.Join(tree, name)
+			}
+		}
+	}
+	return c
+}
+
+func (c *Cleaned) add(more Cleaned) {
+	c.Removed, c.Kept = append(c.Removed, more.Removed...), append(c.Kept, more.Kept...)
+}
+
+// Clean removes the guarded files and folders that did not exist before and were created by
+// the program. From new repositories it removes only the hooks and the settings that run
+// programs. Other new or changed files stay. created reports whether the program tried to
+// create a file with this name in any folder. Call Clean after the program has exited.
+func (g *Guards) Clean(ctx context.Context, created func(name string) bool) (Cleaned, error) {
+	defer g.endLog()
+	out := g.before
+	found, err := g.tree.scan(ctx, g.unlock)
+	if err != nil {
+		return out, err
+	}
+	var failed []error
+	for _, rel := range found.closed {
+		if !g.isKnown(rel) {
+			failed = append(failed, fmt.Errorf("the folder %s cannot be read", g.tree.absolute(rel)))
+		}
+	}
+	failed = append(failed, g.noteRun(ctx))
+	for _, other := range g.others { // first, because files that refer to a worktree in Common may stay if it is clean
+		cleaned, err := other.Clean(ctx, created)
+		failed = append(failed, err)
+		out.add(cleaned.below(other.tree.path))
+	}
+	note := func(made bool, names []string, err error) {
+		if made {
+			out.Removed = append(out.Removed, names...)
+		} else {
+			out.Kept = append(out.Kept, names...)
+		}
+		failed = append(failed, err)
+	}
+	remove := func(rel string) {
+		if g.isKnown(rel) {
+			return
+		}
+		made := g.isCreatedByProgram(rel, created)
+		if made {
+			if err := g.removeAll(ctx, rel); err != nil {
+				failed = append(failed, err)
+				return
+			}
+		}
+		note(made, []string{rel}, nil)
+	}
+	for _, rel := range slices.Concat(found.shortcuts, found.guarded, g.tree.named(g.Named), g.tree.named(g.Private)) {
+		if !g.refersInside(rel, found.repositories) {
+			remove(rel)
+		}
+	}
+	for _, rel := range found.repositories {
+		for _, steps := range unfinished(rel) {
+			_ = g.unlock(steps) // if this fails, so does disarmSteps
+			made := created(path.Base(steps)) && !g.isHers(steps)
+			commands, err := g.tree.disarmSteps(steps, g.Steps[steps], made)
+			note(made, commands, err)
+		}
+		if !g.isKnown(rel) {
+			for _, inner := range insideRepository(rel) {
+				_ = g.unlock(inner) // if this fails, so does disarm
+			}
+			made := (created(path.Base(rel)) || created("objects") || created("refs")) && !g.isHers(path.Join(rel, "config"))
+			settings, err := g.tree.disarm(rel, made)
+			note(made, settings, err)
+			if common := path.Join(rel, "commondir"); !g.refersInside(common, found.repositories) {
+				remove(common)
+			}
+			continue
+		}
+		for _, inner := range insideRepository(rel) {
+			remove(inner)
+		}
+	}
+	for _, names := range []*[]string{&out.Removed, &out.Kept} {
+		slices.Sort(*names)
+		*names = slices.Compact(*names)
+	}
+	return out, errors.Join(failed...)
+}
+
+// clockTick is longer than the time between two ticks of the clock of file systems.
+const clockTick = 10 * time.Millisecond
+
+// isHers reports whether a file was changed after the program was last known to run.
+func (g *Guards) isHers(rel string) bool {
+	return !g.until.IsZero() && isChangedAfter(g.tree.absolute(rel), g.until)
+}
+
+// isCreatedByProgram reports whether it is certain that the program created the new file at rel.
+func (g *Guards) isCreatedByProgram(rel string, created func(name string) bool) bool {
+	if was, ok := g.Known[rel]; ok && was.Target == "" {
+		// The sandbox keeps programs from replacing a file unless they replace its folder.
+		if now, err := g.tree.look(path.Dir(rel)); err == nil && g.Around[rel].is(now) {
+			return false
+		}
+	}
+	if g.isHers(rel) {
+		return false
+	}
+	moved := isBornBefore(g.tree.absolute(rel), g.Start.Add(-clockTick)) // so it came with a folder around it
+	for at := rel; at != "."; at = path.Dir(at) {
+		name := path.Base(at)
+		if (at == rel || (moved || name[0] == '.') && !slices.Contains(g.Fixed, g.tree.absolute(at))) && created(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// refersInside reports whether rel is a file .git or commondir that refers to a
+// repository in the workspace, which is guarded itself, or to the repository of its
+// linked worktree.
+func (g *Guards) refersInside(rel string, repositories []string) bool {
+	name := path.Base(rel)
+	info, err := g.tree.root.Lstat(rel)
+	if name != ".git" && name != "commondir" || err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	text, _ := strings.CutPrefix(strings.TrimSpace(string(git.ReadFile(g.tree.absolute(rel)))), "gitdir:")
+	target := git.ResolveLinks(git.From(filepath.Dir(g.tree.absolute(rel)), strings.TrimSpace(text)))
+	if g.Common != "" && (target == g.Common || filepath.Dir(target) == filepath.Join(g.Common, "worktrees")) {
+		return true
+	}
+	return slices.ContainsFunc(repositories, func(repository string) bool { return g.tree.absolute(repository) == target })
+}

@@ -1,0 +1,219 @@
+package guards
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolreg/toolreg/internal/git"
+)
+
+// A log consists of the record of the guards and the names that the program uses. If toolreg
+// is killed, the next call cleans with it. toolreg holds a lock on the log as long as the
+// program runs.
+
+// unwritten is the age at which a log without a record is removed: toolreg was killed while
+// it wrote it, before the program started.
+const unwritten = time.Minute
+
+// stored is the first line of a log.
+type stored struct {
+	record
+	Others []record
+}
+
+// ending is how long the processes of a killed toolreg may take to end, and its guard to note
+// the time in the log. lateness is how old that time may be, on a busy machine.
+const (
+	ending   = 200 * time.Millisecond
+	lateness = 300 * time.Millisecond
+)
+
+// startLog creates the log of a program in the folder of the logs.
+func (g *Guards) startLog() (err error) {
+	s := stored{record: g.record}
+	for _, other := range g.others {
+		s.Others = append(s.Others, other.record)
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if g.log, err = os.CreateTemp(g.tree.logs, "*.log"); err != nil {
+		return err
+	}
+	if err = syscall.Flock(int(g.log.Fd()), syscall.LOCK_EX); err == nil {
+		_, err = g.log.Write(append(data, '\n'))
+	}
+	if err != nil {
+		g.endLog()
+	}
+	return err
+}
+
+func (g *Guards) endLog() {
+	if g.log != nil {
+		_ = os.Remove(g.log.Name())
+		_ = g.log.Close()
+		g.log = nil
+	}
+}
+
+// cleanEarlier cleans after programs whose toolreg was killed.
+func (t *Tree) cleanEarlier(ctx context.Context) (out Cleaned, err error) {
+	if t.logs == "" {
+		return out, nil
+	}
+	logs, err := filepath.Glob(filepath.Join(t.logs, "*.log"))
+	for _, path := range logs {
+		cleaned, failed := t.cleanAfter(ctx, path)
+		out.add(cleaned)
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("cleaning after a sandboxed program that was interrupted (%s): %w", path, failed))
+		}
+	}
+	return out, err
+}
+
+// Uncleaned reports whether a folder is still to be cleaned after a sandboxed program, because
+// the program runs, or its toolreg was killed. Until then it may have files that other programs
+// run commands from. Programs that last do not count. logs is as in [New].
+func Uncleaned(logs, folder string) bool {
+	if logs == "" {
+		return false
+	}
+	folder = git.ResolveLinks(folder)
+	paths, err := filepath.Glob(filepath.Join(logs, "*.log"))
+	return err != nil || slices.ContainsFunc(paths, func(path string) bool {
+		f, err := os.Open(path)
+		if err != nil {
+			return unlessGone(err) != nil
+		}
+		defer f.Close()
+		line, err := bufio.NewReader(f).ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return false // the program has not started
+		}
+		var s stored
+		if err != nil || json.Unmarshal(line, &s) != nil {
+			return true // nobody knows
+		}
+		return !s.Lasting && slices.ContainsFunc(append(s.Others, s.record), func(r record) bool {
+			tree := git.ResolveLinks(r.Tree)
+			return within(tree, folder) || within(folder, tree)
+		})
+	})
+}
+
+func within(path, folder string) bool {
+	rel, _ := filepath.Rel(folder, path) // with an error it is not local
+	return filepath.IsLocal(rel)
+}
+
+// cleanAfter cleans with one log, unless its program still runs, and removes it.
+func (t *Tree) cleanAfter(ctx context.Context, path string) (Cleaned, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return Cleaned{}, unlessGone(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		return Cleaned{}, nil
+	} else if err != nil {
+		return Cleaned{}, err
+	}
+	select {
+	case <-ctx.Done():
+		return Cleaned{}, context.Cause(ctx)
+	case <-time.After(ending):
+	}
+	info, err := f.Stat()
+	if err != nil || info.Sys().(*syscall.Stat_t).Nlink == 0 { // another toolreg was faster
+		return Cleaned{}, err
+	}
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return Cleaned{}, err
+	}
+	line, names, ok := bytes.Cut(data, []byte("\n"))
+	if !ok || len(line) == 0 {
+		if time.Since(info.ModTime()) > unwritten {
+			return Cleaned{}, os.Remove(path)
+		}
+		return Cleaned{}, nil
+	}
+	var s stored
+	if err := json.Unmarshal(line, &s); err != nil {
+		return Cleaned{}, err
+	}
+	used := map[string]bool{}
+	for name := range bytes.SplitSeq(names, []byte{0}) {
+		used[string(name)] = true
+	}
+	tree := New(s.Tree, t.user, t.logs)
+	defer tree.Close()
+	g := &Guards{record: s.record, tree: tree, until: info.ModTime().Add(lateness)}
+	for _, other := range s.Others {
+		g.others = append(g.others, &Guards{record: other, tree: tree.other(other.Tree), until: g.until})
+		g.others[len(g.others)-1].tree.ofGit = other.OfGit
+	}
+	cleaned, err := g.cleanUnlessMoved(ctx, func(name string) bool { return used[name] })
+	if s.Tree != t.path {
+		cleaned = cleaned.below(s.Tree)
+	}
+	if err != nil {
+		return cleaned, err
+	}
+	return cleaned, unlessGone(os.Remove(path))
+}
+
+// cleanUnlessMoved cleans. If another folder is in the place of the tree, the record does
+// not describe it, and nothing is removed.
+func (g *Guards) cleanUnlessMoved(ctx context.Context, created func(name string) bool) (Cleaned, error) {
+	for _, at := range append([]*Guards{g}, g.others...) {
+		if err := at.tree.open(); err != nil {
+			return Cleaned{}, unlessGone(err)
+		}
+		if self, err := at.tree.look("."); err != nil {
+			return Cleaned{}, err
+		} else if self.ID != at.ID {
+			return Cleaned{}, nil
+		}
+	}
+	return g.Clean(ctx, created)
+}
+
+func unlessGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// isChangedAfter reports whether the file at an absolute path, or its name, was changed after
+// a time.
+func isChangedAfter(path string, limit time.Time) bool {
+	var st unix.Stat_t
+	err := unix.Lstat(path, &st)
+	return err == nil && time.Unix(st.Ctim.Unix()).After(limit)
+}
+
+// isBornBefore reports whether the file at an absolute path was created before a time. A
+// program cannot change this time of a file. Some file systems do not record it.
+func isBornBefore(path string, limit time.Time) bool {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &st)
+	return err == nil && st.Mask&unix.STATX_BTIME != 0 && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).Before(limit)
+}

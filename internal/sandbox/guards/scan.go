@@ -1,0 +1,270 @@
+package guards
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/toolreg/toolreg/internal/builtin/workspace"
+	"github.com/toolreg/toolreg/internal/git"
+)
+
+// guarded is the result of a scan. Paths are relative to the workspace.
+type guarded struct {
+	mu           sync.Mutex
+	guarded      []string
+	repositories []string // folders that git treats as a repository
+	heads        []string // folders with a file HEAD
+	links        []string // symbolic links
+	shortcuts    []string // links through which programs get at other files than by their names
+	closed       []string // folders that could not be read
+
+	unlock func(rel string) error
+}
+
+// count returns how much was found that other programs use.
+func (s *guarded) count() int { return len(s.guarded) + len(s.repositories) + len(s.heads) }
+
+// scan scans the workspace. If a folder cannot be read because of its permissions, scan
+// calls unlock and tries again.
+func (t *Tree) scan(ctx context.Context, unlock func(rel string) error) (*guarded, error) {
+	s := &guarded{unlock: unlock}
+	if err := t.scanFolder(ctx, s, ".", true); err != nil {
+		return nil, err
+	}
+	if err := t.followShortcuts(ctx, s); err != nil {
+		return nil, err
+	}
+	for _, rel := range slices.Clone(s.repositories) { // each is a .git, which scanFolder does not enter
+		if !t.canRead(rel) {
+			if err := s.unlock(rel); err != nil {
+				return nil, err
+			}
+		}
+		if err := t.scanFolder(ctx, s, rel, false); err != nil {
+			return nil, err
+		}
+	}
+	for _, rel := range s.heads {
+		if t.isRepository(rel) && !slices.Contains(s.repositories, rel) {
+			s.repositories = append(s.repositories, rel)
+		}
+	}
+	for _, rel := range s.links {
+		if t.misleadsGit(rel, s.repositories) {
+			s.shortcuts = append(s.shortcuts, rel)
+		}
+	}
+	return s, nil
+}
+
+// followShortcuts scans the folders in git's folders and in node_modules to which links
+// lead: through such a link other programs use them like any other folder.
+func (t *Tree) followShortcuts(ctx context.Context, s *guarded) error {
+	seen := map[string]bool{}
+	for i := 0; i < len(s.links); i++ { // a scan can find further links
+		link := s.links[i]
+		if path.Base(link) == workspace.Packages {
+			continue
+		}
+		if info, err := os.Stat(t.absolute(link)); err != nil || !info.IsDir() {
+			continue
+		}
+		target, _ := filepath.Rel(t.real, git.ResolveLinks(t.absolute(link)))
+		if !filepath.IsLocal(target) {
+			continue
+		}
+		parts := strings.Split(target, "/")
+		if slices.ContainsFunc(parts, workspace.IsGit) {
+			s.shortcuts = append(s.shortcuts, link)
+			continue
+		}
+		if !slices.Contains(parts, workspace.Packages) {
+			continue
+		}
+		if !seen[target] {
+			before := s.count()
+			if err := t.scanFolder(ctx, s, target, true); err != nil {
+				return err
+			}
+			seen[target] = s.count() > before
+		}
+		if seen[target] {
+			s.shortcuts = append(s.shortcuts, link)
+		}
+	}
+	return nil
+}
+
+// misleadsGit reports whether a link is in a repository and would make git write to the file
+// that it leads to, or read it as its own. git itself creates at most links in HEAD to refs.
+func (t *Tree) misleadsGit(link string, repositories []string) bool {
+	for _, repository := range repositories {
+		below, ok := strings.CutPrefix(link, strings.TrimPrefix(repository+"/", "./"))
+		if !ok || !workspace.IsGit(path.Base(repository)) && !t.ofGit && !ofRepository(below) {
+			continue
+		}
+		target, _ := filepath.Rel(t.absolute(repository), git.ResolveLinks(t.absolute(link)))
+		return path.Base(below) != "HEAD" || strings.Contains("/"+below, "/logs/") || !strings.HasPrefix(target, "refs/")
+	}
+	return false
+}
+
+// ofRepository reports whether a path in a bare repository, whose folder may contain other
+// files, belongs to the repository.
+func ofRepository(below string) bool {
+	first, _, isFolder := strings.Cut(below, "/")
+	if isFolder {
+		return slices.Contains([]string{"logs", "refs", "info", "hooks", "modules", "worktrees", "rebase-merge", "rebase-apply", "sequencer"}, first)
+	}
+	return strings.ToUpper(first) == first || slices.Contains([]string{"config", "index", "logs", "refs", "objects", "info", "hooks", "packed-refs", "shallow", "modules", "worktrees"}, first)
+}
+
+// isRepository reports whether git treats a folder with a file HEAD as a repository.
+func (t *Tree) isRepository(rel string) bool {
+	return len(t.existing([]string{path.Join(rel, "objects"), path.Join(rel, "refs")})) == 2 || len(t.existing([]string{path.Join(rel, "commondir")})) == 1
+}
+
+// insideRepository returns the paths in a repository from which git runs
+// programs or reads settings. A file commondir would redirect git to another
+// repository.
+func insideRepository(dir string) []string {
+	out := []string{"hooks", "config", "config.worktree", "commondir"}
+	for i := range out {
+		out[i] = path.Join(dir, out[i])
+	}
+	return out
+}
+
+// scanFolder scans a folder, without folders named .git or node_modules in it. names is
+// false in a git folder, in which names mean something else.
+func (t *Tree) scanFolder(ctx context.Context, s *guarded, start string, names bool) error {
+	note := func(list *[]string, rel string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		*list = append(*list, rel)
+	}
+	_, err := t.dir.Walk(ctx, workspace.WalkOptions{Start: start,
+		Enter: func(e *workspace.Entry) bool {
+			switch {
+			case names && e.Name == workspace.Packages || e.Name == "objects" && (t.ofGit || !names) && !inRefs(e.Path):
+			case workspace.IsGit(e.Name):
+				note(&s.repositories, strings.Clone(e.Path))
+			case names && workspace.MayBeGuarded(e) && workspace.Guarded(e.Path):
+				note(&s.guarded, strings.Clone(e.Path))
+			default:
+				return true
+			}
+			return false
+		},
+		Match: func(e *workspace.Entry) bool {
+			if e.Kind == fs.ModeSymlink {
+				note(&s.links, strings.Clone(e.Path))
+			}
+			if e.Name == "HEAD" {
+				note(&s.heads, path.Dir(e.Path))
+			} else if names && workspace.MayBeGuarded(e) && (workspace.Guarded(e.Path) || e.Kind == fs.ModeSymlink && workspace.LeadsToGuarded(e.Path)) {
+				note(&s.guarded, strings.Clone(e.Path))
+			}
+			return false
+		},
+		Each: func(int, *workspace.Entry) {},
+		Failed: func(rel string, err error) (again bool) {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
+				return false // it was removed or replaced meanwhile
+			}
+			if errors.Is(err, fs.ErrPermission) && s.unlock(rel) == nil && t.canRead(rel) {
+				return true
+			}
+			note(&s.closed, strings.Clone(rel))
+			return false
+		},
+	})
+	return err
+}
+
+// inRefs reports whether a path in a git folder is named after a branch or tag.
+func inRefs(rel string) bool { return strings.Contains(rel+"/", "/refs/") }
+
+func (t *Tree) canRead(rel string) bool {
+	f, err := workspace.OpenFolder(t.root, rel)
+	if err == nil {
+		_ = f.Close()
+	}
+	return err == nil
+}
+
+// named returns those of the paths that exist, or the first link on the way to each.
+func (t *Tree) named(paths []string) []string {
+	var out []string
+	for _, rel := range paths {
+		at := ""
+		for part := range strings.SplitSeq(rel, "/") {
+			at = path.Join(at, part)
+			if info, err := t.root.Lstat(at); err == nil && (at == rel || info.Mode().Type() == fs.ModeSymlink) {
+				out = append(out, at)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// existing returns those of the paths that exist.
+func (t *Tree) existing(paths []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(rel string) bool {
+		_, err := t.root.Lstat(rel)
+		return err != nil
+	})
+}
+
+// contains reports whether an absolute path is in the tree, links resolved.
+func (t *Tree) contains(path string) bool {
+	rel, _ := filepath.Rel(t.real, git.ResolveLinks(path)) // with an error it is not local
+	return filepath.IsLocal(rel)
+}
+
+func (t *Tree) absolute(rel string) string { return filepath.Join(t.real, filepath.FromSlash(rel)) }
+
+// removeAll removes rel and everything below it, even if the permissions of a folder
+// prevent it.
+func (g *Guards) removeAll(ctx context.Context, rel string) error {
+	err := g.tree.root.RemoveAll(rel)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	if err := g.unlock(rel); err != nil {
+		return err
+	}
+	// If rel is not a folder, this does nothing.
+	_, _ = g.tree.dir.Walk(ctx, workspace.WalkOptions{Start: rel, Enter: func(e *workspace.Entry) bool { return g.unlock(e.Path) == nil }, Match: func(*workspace.Entry) bool { return false }})
+	return g.tree.root.RemoveAll(rel)
+}
+
+// unlock gives the user, who owns the program's files, access to rel and to its parent
+// folder. Folders that were already unreadable before the program ran stay unchanged.
+func (g *Guards) unlock(rel string) error {
+	for _, at := range []string{path.Dir(rel), rel} {
+		now, err := g.tree.look(at)
+		if err != nil {
+			return err
+		}
+		access := fs.FileMode(0o600)
+		if now.Mode.IsDir() {
+			access = 0o700
+		}
+		if now.Mode&access != access && !slices.ContainsFunc(g.Closed, now.is) { // a link has all permissions
+			if err := g.tree.root.Chmod(at, now.Mode.Perm()|access); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

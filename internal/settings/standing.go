@@ -1,0 +1,95 @@
+package settings
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// Standing is what has become of a server's entry.
+type Standing int
+
+// What an entry may be.
+const (
+	// EntryElsewhere is an entry in a file that exists but is not read in this run.
+	EntryElsewhere Standing = iota
+	// EntryGone is an entry that was removed.
+	EntryGone
+	// EntryUntrusted is an entry in settings of the project, which are not trusted.
+	EntryUntrusted
+	// EntryUnreadable may be in settings of the project, which cannot be read.
+	EntryUnreadable
+	// EntryInEffect is an entry of [Settings.Servers], which may be turned off.
+	EntryInEffect
+)
+
+// serverFiles has the names of the servers in each file that was read, whether its
+// settings apply or not; nil if the names are unknown. A folder stands for the file in it.
+type serverFiles map[string][]string
+
+// add adds the servers of a layer.
+func (f serverFiles) add(l *layer) {
+	if l == nil {
+		return
+	}
+	if l.root == nil && len(l.problems) > 0 {
+		f[l.file] = nil
+		return
+	}
+	names := []string{}
+	for _, e := range l.entries {
+		switch {
+		case e.row.Name == serversKey && e.node.Is(jsonx.Object):
+			for _, m := range e.node.Members {
+				names = append(names, m.Name)
+			}
+		case e.row.Name == "mcpServerCommand":
+			names = append(names, "mcp")
+		}
+	}
+	f[l.file] = append(names, f[l.file]...)
+}
+
+// Standing returns what has become of the entry of a server that was in a file.
+func (s *Settings) Standing(server, file string) Standing {
+	if slices.ContainsFunc(s.Servers, func(have Server) bool { return have.Name == server }) {
+		return EntryInEffect
+	}
+	for _, names := range s.serverFiles {
+		if slices.Contains(names, server) {
+			return EntryUntrusted
+		}
+	}
+	names, read := s.serverFiles[file]
+	if !read {
+		names, read = s.serverFiles[filepath.Dir(file)]
+	}
+	if read && names == nil {
+		return EntryUnreadable
+	}
+	if _, err := os.Lstat(file); read || errors.Is(err, fs.ErrNotExist) {
+		return EntryGone
+	}
+	return EntryElsewhere
+}
+
+// ServerNamesKnown returns the names of all servers in the settings, including those of a
+// project that is not trusted.
+func (s *Settings) ServerNamesKnown() []string {
+	var out []string
+	for i := range s.Servers {
+		out = append(out, s.Servers[i].Name)
+	}
+	for _, names := range s.serverFiles {
+		for _, name := range names {
+			if !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,155 @@
+package state
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+)
+
+// Names records, for one project, which servers have had which names of tools, so that a
+// name does not move to another server. It is safe for concurrent use by several
+// processes.
+type Names struct {
+	dir     *Dir
+	file    string
+	project string
+}
+
+// Holder is a server that has had a name.
+type Holder struct {
+	Server string `json:"server"`
+	File   string `json:"file"`             // settings file of the server's entry
+	Unsure bool   `json:"unsure,omitempty"` // a server before it had failed
+}
+
+// namesFile is the content of the file: the holders of each name, the first first.
+type namesFile struct {
+	Version int                 `json:"version"`
+	Project string              `json:"project"`
+	Names   map[string][]Holder `json:"names"`
+}
+
+const (
+	namesFolder  = "names"
+	namesVersion = 1
+)
+
+// Names returns the record of a project, given by the real path of its root. The error
+// says why there is no state folder.
+func (f *Folders) Names(project string) (*Names, error) {
+	d, err := f.namesDir()
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(project))
+	return &Names{d, hex.EncodeToString(sum[:16]) + ".json", project}, nil
+}
+
+func (f *Folders) namesDir() (*Dir, error) {
+	base, err := f.State()
+	if err != nil {
+		return nil, err
+	}
+	return OpenDir(filepath.Join(base.Path, namesFolder))
+}
+
+// Read returns the holders of each name. An absent file has none.
+func (n *Names) Read() (map[string][]Holder, error) {
+	data, err := n.dir.Read(n.file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f, err := n.parse(data)
+	return f.Names, err
+}
+
+// parse returns the content of the file. Without an error its map is not nil.
+func (n *Names) parse(data []byte) (namesFile, error) {
+	if len(data) == 0 {
+		return namesFile{namesVersion, n.project, map[string][]Holder{}}, nil
+	}
+	var f namesFile
+	if err := json.Unmarshal(data, &f); err != nil {
+		return namesFile{}, fmt.Errorf("reading %s: %w: %w", filepath.Join(n.dir.Path, n.file), ErrDamaged, err)
+	}
+	if f.Version != namesVersion {
+		return namesFile{}, fmt.Errorf("reading %s: it has version %d, but this toolreg supports version %d", filepath.Join(n.dir.Path, n.file), f.Version, namesVersion)
+	}
+	if f.Names == nil {
+		f.Names = map[string][]Holder{}
+	}
+	return f, nil
+}
+
+// Update changes the holders in place while no other process does, and returns them.
+// change may be called only to find that there is nothing to change; then nothing is
+// written.
+func (n *Names) Update(ctx context.Context, change func(map[string][]Holder)) (names map[string][]Holder, err error) {
+	err = n.dir.Update(ctx, n.file, func(old []byte) ([]byte, error) {
+		f, err := n.parse(old)
+		if err != nil {
+			return nil, err
+		}
+		change(f.Names)
+		names = f.Names
+		if len(names) == 0 && len(old) == 0 {
+			return nil, nil
+		}
+		return json.Marshal(f)
+	})
+	return names, err
+}
+
+// Forget removes the record, and returns how many names it had.
+func (n *Names) Forget(ctx context.Context) (int, error) {
+	names, err := n.Read()
+	if err != nil && errors.Is(err, ErrUnavailable) {
+		return 0, err
+	}
+	if _, err := n.dir.Files(); err != nil {
+		return 0, err
+	}
+	return len(names), n.dir.Remove(ctx, n.file)
+}
+
+// ForgetServer removes a server whose entry was in a settings file from the records of
+// all projects. Without a state folder there are none.
+func (f *Folders) ForgetServer(ctx context.Context, server, file string) error {
+	d, err := f.namesDir()
+	if err != nil {
+		return nil // nothing is recorded
+	}
+	records, err := d.Names("", ".json")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, record := range records {
+		n := &Names{dir: d, file: record}
+		errs = append(errs, d.Update(ctx, record, func(old []byte) ([]byte, error) {
+			f, err := n.parse(old)
+			if err != nil {
+				return nil, err
+			}
+			changed := false
+			for name, all := range f.Names {
+				left := slices.DeleteFunc(all, func(h Holder) bool { return h.Server == server && h.File == file })
+				changed = changed || len(left) != len(all)
+				if f.Names[name] = left; len(left) == 0 {
+					delete(f.Names, name)
+				}
+			}
+			if !changed {
+				return nil, nil
+			}
+			return json.Marshal(f)
+		}))
+	}
+	return errors.Join(errs...)
+}

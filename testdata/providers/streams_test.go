@@ -1,0 +1,175 @@
+package providers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/openai/openai-go/v3/responses"
+	"google.golang.org/genai"
+)
+
+// TestStreams has the calls of a stream answered as those of the response that the
+// provider's SDK makes of it.
+func TestStreams(t *testing.T) {
+	tests := []struct {
+		file, format string
+		join         func(stream []byte) (response any, err error)
+	}{
+		{"openai.sse", "openai", joinOpenAI},
+		{"mistral.sse", "mistral", joinOpenAI}, // which has no SDK in Go
+		{"openai-responses.sse", "openai-responses", joinResponses},
+		{"anthropic.sse", "anthropic", joinAnthropic},
+		{"gemini.sse", "gemini", joinGemini},
+		{"gemini.json", "gemini", joinGeminiArray},
+		{"bedrock.jsonl", "bedrock", nil},
+		{"bedrock.frames", "bedrock", joinFrames},
+	}
+	for _, tt := range tests {
+		t.Run(tt.file, func(t *testing.T) {
+			stream, err := os.ReadFile(filepath.Join("streams", tt.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			settings := filepath.Join(shared.dir, "kinds.json")
+			got := string(toolreg(t, settings, string(stream), "call", "--format", tt.format, "--yes"))
+			for _, text := range []string{"5", "héllo"} { // 2+3, and the text of echo
+				if !strings.Contains(got, text) {
+					t.Errorf("no %q in %s", text, got)
+				}
+			}
+			if tt.join == nil {
+				return
+			}
+			response, err := tt.join(stream)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, ok := response.([]byte)
+			if !ok {
+				if data, err = json.Marshal(response); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want := string(toolreg(t, settings, string(data), "call", "--format", tt.format, "--yes")); got != want {
+				t.Errorf("the answers to the stream are\n%s\nthose to the response of the SDK\n%s", got, want)
+			}
+		})
+	}
+}
+
+// events returns the data of server-sent events as OpenAI's SDK reads them.
+func events(stream []byte) ([][]byte, error) {
+	d := ssestream.NewDecoder(&http.Response{Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: readCloser{bytes.NewReader(stream)}})
+	var out [][]byte
+	for d.Next() {
+		if data := bytes.TrimSpace(d.Event().Data); len(data) > 0 && string(data) != "[DONE]" {
+			out = append(out, slices.Clone(data))
+		}
+	}
+	return out, d.Err()
+}
+
+type readCloser struct{ *bytes.Reader }
+
+func (readCloser) Close() error { return nil }
+
+func joinOpenAI(stream []byte) (any, error) {
+	all, err := events(stream)
+	var joined openai.ChatCompletionAccumulator
+	for _, data := range all {
+		var chunk openai.ChatCompletionChunk
+		if err := json.Unmarshal(data, &chunk); err != nil {
+			return nil, err
+		}
+		if !joined.AddChunk(chunk) {
+			return nil, fmt.Errorf("the SDK does not take %s", data)
+		}
+	}
+	return joined.ChatCompletion, err
+}
+
+func joinResponses(stream []byte) (any, error) {
+	all, err := events(stream)
+	for _, data := range all {
+		var event responses.ResponseStreamEventUnion
+		if err := json.Unmarshal(data, &event); err != nil {
+			return nil, err
+		}
+		if done, ok := event.AsAny().(responses.ResponseCompletedEvent); ok {
+			return []byte(done.Response.RawJSON()), nil
+		}
+	}
+	return nil, fmt.Errorf("no response.completed: %v", err)
+}
+
+func joinAnthropic(stream []byte) (any, error) {
+	all, err := events(stream)
+	var joined anthropic.Message
+	for _, data := range all {
+		var event anthropic.MessageStreamEventUnion
+		if err := json.Unmarshal(data, &event); err != nil {
+			return nil, err
+		}
+		if err := joined.Accumulate(event); err != nil {
+			return nil, err
+		}
+	}
+	return joined.ToParam(), err
+}
+
+func joinGemini(stream []byte) (any, error) {
+	all, err := events(stream)
+	if err != nil {
+		return nil, err
+	}
+	return joinChunks(all)
+}
+
+func joinGeminiArray(stream []byte) (any, error) {
+	var all []json.RawMessage
+	if err := json.Unmarshal(stream, &all); err != nil {
+		return nil, err
+	}
+	chunks := make([][]byte, len(all))
+	for i, raw := range all {
+		chunks[i] = raw
+	}
+	return joinChunks(chunks)
+}
+
+// joinChunks joins chunks as the chat of Google's SDK does: their parts are one content.
+func joinChunks(chunks [][]byte) (any, error) {
+	joined := &genai.Content{Role: genai.RoleModel}
+	for _, data := range chunks {
+		var chunk genai.GenerateContentResponse
+		if err := json.Unmarshal(data, &chunk); err != nil {
+			return nil, err
+		}
+		joined.Parts = append(joined.Parts, chunk.Candidates[0].Content.Parts...)
+	}
+	return joined, nil
+}
+
+// joinFrames returns the events in binary frames, as the SDK decodes them, as JSON Lines.
+func joinFrames(stream []byte) (any, error) {
+	var out bytes.Buffer
+	for r := bytes.NewReader(stream); r.Len() > 0; {
+		message, err := eventstream.NewDecoder().Decode(r, nil)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&out, "{%q:%s}\n", message.Headers.Get(":event-type").String(), message.Payload)
+	}
+	return out.Bytes(), nil
+}

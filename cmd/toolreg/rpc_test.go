@@ -573,15 +573,6 @@ func TestRPCDeclareBindsAnswer(t *testing.T) {
 	dir, command := inProject(t, server)
 	writeFile(t, dir, "a.txt", "hello\n")
 	h := startRPC(t, command("rpc"))
-	answer := func(tool, params string) string {
-		h.send("answer", "answer", map[string]any{"format": "openai", "response": json.RawMessage(responses(t, []string{tool}, []string{params})["openai"])})
-		for {
-			m := h.next()
-			if string(m.ID) == `"answer"` {
-				return string(m.Result)
-			}
-		}
-	}
 	const read, unknown = `{"file_path":"a.txt"}`, "There is no tool"
 	for _, step := range []struct {
 		declare      map[string]any
@@ -595,10 +586,19 @@ func TestRPCDeclareBindsAnswer(t *testing.T) {
 		{nil, "glob", `{"pattern":"*"}`, true},
 		{map[string]any{"format": "openai", "category": "read"}, "read_file", read, true},
 	} {
+		open := 1
 		if step.declare != nil {
 			h.send("declare", "declare", step.declare)
+			open++
 		}
-		if got := answer(step.tool, step.params); strings.Contains(got, unknown) == step.declared {
+		h.send("answer", "answer", map[string]any{"format": "openai", "response": json.RawMessage(responses(t, []string{step.tool}, []string{step.params})["openai"])})
+		var got string
+		for ; open > 0; open-- { // in either order
+			if m := h.next(); string(m.ID) == `"answer"` {
+				got = string(m.Result)
+			}
+		}
+		if strings.Contains(got, unknown) == step.declared {
 			t.Errorf("%+v: %s", step, got)
 		}
 	}

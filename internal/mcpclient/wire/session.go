@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -140,7 +141,11 @@ func (s *Session) exchange(ctx context.Context, r *Request) (json.RawMessage, er
 	defer s.forget(r)
 	stop := context.AfterFunc(within, func() { s.forget(r) }) // a canceled caller gets no more progress or questions
 	defer stop()
-	if err = s.send(within, m); err == nil {
+	err = s.send(within, m)
+	if errors.Is(err, io.ErrClosedPipe) {
+		err = nil // the session has ended or is about to, and has the reason
+	}
+	if err == nil {
 		select {
 		case <-r.answered:
 		case <-within.Done():

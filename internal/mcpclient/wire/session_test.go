@@ -346,3 +346,30 @@ func TestCompletion(t *testing.T) {
 		<-done
 	})
 }
+
+// ended is a link that can no longer send, and ends a moment later.
+type ended struct{ reason error }
+
+func (l ended) run(ctx context.Context, _ *Session) error {
+	select {
+	case <-time.After(time.Second):
+		return l.reason
+	case <-ctx.Done():
+		return io.EOF
+	}
+}
+
+func (ended) send(context.Context, *Session, message) error { return io.ErrClosedPipe }
+
+// A request that can no longer be sent fails for the reason for which the session ended.
+func TestRequestsFailForTheReasonOfTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reason := errors.New("a message that is too large")
+		s := Start(t.Context(), ended{reason}, Options{Logger: slog.New(slog.DiscardHandler)})
+		if _, err := s.Do(t.Context(), tool(nil)); !errors.Is(err, reason) {
+			t.Errorf("it failed with: %v", err)
+		}
+		s.Close(ErrClosed)
+		s.Wait()
+	})
+}

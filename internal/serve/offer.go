@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -26,6 +27,7 @@ type offer struct {
 	tools    map[string]engine.Found    // by the name as declared
 	raw      map[string]json.RawMessage // declarations, by the same name
 	declared []*mcp.Tool
+	faulty   []*registry.Tool    // those that cannot be declared
 	failed   []*mcpclient.Source // servers that could not list their tools
 	isFirst  bool                // neither an offer nor an error came before
 	offers
@@ -61,6 +63,10 @@ func (s *Server) newOffer(reg *registry.Registry, tools []engine.Found) (*offer,
 	for _, d := range out.Declarations {
 		o.tools[d.Name], o.raw[d.Name] = byName[d.Tool], d.Data
 		o.declared = append(o.declared, &mcp.Tool{Name: d.Name, InputSchema: headerSchema(d.Data)})
+		delete(byName, d.Tool)
+	}
+	for _, f := range byName {
+		o.faulty = append(o.faulty, f.Tool)
 	}
 	return o, nil
 }
@@ -127,6 +133,9 @@ func (o *offer) resolveTool(params *mcp.CallToolParamsRaw) error {
 				params.Name = declared
 				return nil
 			}
+		}
+		if slices.Contains(o.faulty, t) {
+			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the tool %q cannot be used: its schema is not valid", name)}
 		}
 	}
 	names := make([]string, 0, len(o.tools))

@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/cache"
@@ -80,6 +82,9 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 				hint = lock.Anew
 			}
 			return nil, &InputError{Err: fmt.Errorf("--locked: %w", err), Hint: hint}
+		}
+		if _, err := os.Lstat(filepath.Join(set.ProjectRoot, lock.Name)); file.IsUsers() && err == nil {
+			r.warn("lock_not_used", "", "your own "+lock.Name+" is used, because this project and its "+lock.Name+" are not trusted", "to use that of the project: toolreg trust grant, or --trust-project for one run")
 		}
 		options.Last, options.LastShaped = file.Filter(deps.Warn), file.OverrideFilter(deps.Warn)
 	}

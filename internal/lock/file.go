@@ -37,6 +37,9 @@ type File struct {
 	user bool // it is the user's, not the project's
 }
 
+// IsUsers reports whether the file is the one in the folder of the user's settings.
+func (f *File) IsUsers() bool { return f.user }
+
 // Entry is one locked tool.
 type Entry struct {
 	Source      string `json:"source"`

@@ -44,7 +44,8 @@ With the names of tools, or globs such as 'github__*', only these are pinned or
 compared; the rest of the file stays as it is.
 
 With --user the file is in the folder of your own settings, and has the tools
-that are there in any project. It applies to projects without a toolreg.lock.
+that are there in any project. It applies to projects that have no toolreg.lock
+or are not trusted.
 
 With --check nothing is written: what differs from the file is printed, and the
 exit code is 9. With the global flag --locked (TOOLREG_LOCKED) every command
@@ -61,7 +62,7 @@ Exit codes: 0, 2 (no lock file to check), 3 (no such tool), 8 (a source failed),
 		RunE:              func(cmd *cobra.Command, argv []string) error { return run(cmd.Context(), e, o, argv) },
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "pin the tools of servers in your own settings too")
-	cmd.Flags().BoolVar(&o.user, "user", false, "pin the tools of your own settings, for all projects without a toolreg.lock")
+	cmd.Flags().BoolVar(&o.user, "user", false, "pin the tools of your own settings, for projects without a toolreg.lock")
 	cmd.Flags().BoolVar(&o.check, "check", false, "compare with toolreg.lock instead of writing it")
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
@@ -188,6 +189,9 @@ func cutPoints(s string, head, tail int64) (h, t int) {
 // the file of a streamed output does not have.
 const beforeOutput = 5
 
+// longLine is how many characters of a line read_file shows.
+const longLine = 2000
+
 // readOn says in which line of the file a model can read on; before is the number of lines
 // that the file may lack at the beginning.
 func (o Output) readOn(parts []registry.Content, before int) string {
@@ -200,7 +204,12 @@ func (o Output) readOn(parts []registry.Content, before int) string {
 	}
 	whole := b.String()
 	head, tail := o.ends()
-	h, _ := cutPoints(whole, head, tail)
+	h, t := cutPoints(whole, head, tail)
+	for line := range strings.SplitSeq(whole[h:t], "\n") {
+		if utf8.RuneCountInString(line) > longLine {
+			return fmt.Sprintf("; read_file shows %d characters of a line, so read on with a program such as cut or jq", longLine)
+		}
+	}
 	return fmt.Sprintf("; to read on: read_file with this file_path and offset %d", max(1, 1+strings.Count(whole[:h], "\n")-before))
 }
 

@@ -62,7 +62,7 @@ func printConfig(e *cli.Env, o *options, cmd *cobra.Command) error {
 		if c.name != o.printConfig {
 			continue
 		}
-		if _, err := e.Config.Options(); err != nil { // determines the working directory
+		if _, _, err := e.Config.Load(cmd.Context()); err != nil {
 			return err
 		}
 		if err := engine.CheckPreset(o.preset); err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +14,10 @@ import (
 )
 
 // rpcExamples returns the example agents that keep one toolreg process, each with an API.
-func rpcExamples(openAI, anthropic, gemini func() http.Handler) map[string]func() http.Handler {
+func rpcExamples(openAI, responses, anthropic, gemini func() http.Handler) map[string]func() http.Handler {
+	streamed := func() http.Handler { return streaming{responses()} }
 	return map[string]func() http.Handler{
+		"rpc/responses.py": streamed, "rpc/responses.ts": streamed,
 		"rpc/openai.py": openAI, "rpc/openai.ts": openAI, "rpc/anthropic.py": anthropic, "rpc/anthropic.ts": anthropic, "rpc/gemini.py": gemini, "rpc/gemini.ts": gemini,
 	}
 }
@@ -23,7 +26,7 @@ func rpcExamples(openAI, anthropic, gemini func() http.Handler) map[string]func(
 // calls an unknown tool, with one that searches 300 tools, and with one that makes ten calls
 // at once, one of which needs approval, and then refuses to go on.
 func TestExamplesRPC(t *testing.T) {
-	examples := rpcExamples(func() http.Handler { return openAIStandIn() }, func() http.Handler { return anthropicStandIn() }, func() http.Handler { return geminiStandIn() })
+	examples := rpcExamples(func() http.Handler { return openAIStandIn() }, func() http.Handler { return responsesStandIn() }, func() http.Handler { return anthropicStandIn() }, func() http.Handler { return geminiStandIn() })
 	for name := range examples {
 		text, err := os.ReadFile(filepath.Join("examples", name))
 		if err != nil {
@@ -40,19 +43,42 @@ func TestExamplesRPC(t *testing.T) {
 			t.Errorf("printed %q", out)
 		}
 	})
-	agents(t, rpcExamples(func() http.Handler { return searchingOpenAI() }, func() http.Handler { return searchingAnthropic() }, func() http.Handler { return searchingGemini() }),
+	agents(t, rpcExamples(func() http.Handler { return searchingOpenAI() }, func() http.Handler { return searchingResponses() }, func() http.Handler { return searchingAnthropic() }, func() http.Handler { return searchingGemini() }),
 		func(t *testing.T, run func(dir, prompt string) string) {
 			if out := run(manyTools(t), "What changed in invoice 217?"); out != "Found twice.\n" {
 				t.Errorf("printed %q", out)
 			}
 		})
-	agents(t, rpcExamples(tenOpenAI, tenAnthropic, tenGemini), func(t *testing.T, run func(dir, prompt string) string) {
+	agents(t, rpcExamples(tenOpenAI, tenResponses, tenAnthropic, tenGemini), func(t *testing.T, run func(dir, prompt string) string) {
 		dir := t.TempDir()
 		writeNote(t, dir)
 		if out := run(dir, "Read it ten times."); out != "refused\n" {
 			t.Errorf("printed %q", out)
 		}
 	})
+}
+
+// streaming streams the responses of an API as the Responses API does, the text in two parts.
+type streaming struct{ http.Handler }
+
+func (s streaming) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	whole := httptest.NewRecorder()
+	s.Handler.ServeHTTP(whole, r)
+	var response doc
+	if err := json.Unmarshal(whole.Body.Bytes(), &response); err != nil || whole.Code != http.StatusOK {
+		http.Error(w, whole.Body.String(), http.StatusBadRequest)
+		return
+	}
+	send := func(event doc) { fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event["type"], asText(event)) }
+	send(doc{"type": "response.created", "response": doc{"id": "resp", "status": "in_progress", "output": []any{}}})
+	said, delta := text(response, "output", 0, "content", 0, "text"), "response.output_text.delta"
+	if said == "" {
+		said, delta = text(response, "output", 0, "content", 0, "refusal"), "response.refusal.delta"
+	}
+	send(doc{"type": delta, "delta": said[:len(said)/2]})
+	send(doc{"type": delta, "delta": said[len(said)/2:]})
+	response["status"] = "completed"
+	send(doc{"type": "response.completed", "response": response})
 }
 
 func writeNote(t *testing.T, dir string) {
@@ -100,6 +126,13 @@ func tenOpenAI() http.Handler {
 	})
 	return ten(doc{"choices": []any{doc{"finish_reason": "tool_calls", "message": doc{"role": "assistant", "content": nil, "tool_calls": calls}}}},
 		doc{"choices": []any{doc{"finish_reason": "stop", "message": doc{"role": "assistant", "content": nil, "refusal": "refused"}}}}, "messages")
+}
+
+func tenResponses() http.Handler {
+	calls := tenCalls(func(id, name string, params doc) doc {
+		return doc{"type": "function_call", "id": "fc_" + id, "call_id": id, "name": name, "arguments": asText(params), "status": "completed"}
+	})
+	return ten(doc{"output": calls}, doc{"output": []any{doc{"type": "message", "role": "assistant", "content": []any{doc{"type": "refusal", "refusal": "refused"}}}}}, "input")
 }
 
 func tenAnthropic() http.Handler {

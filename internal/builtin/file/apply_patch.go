@@ -93,7 +93,7 @@ func patchNames(list []filePatch) []string {
 }
 
 func (a *applyPatch) subject(list []filePatch) (registry.Subject, error) {
-	paths, err := a.workspace.SubjectPaths(patchNames(list)...)
+	paths, err := a.workspace.ChangedPaths(patchNames(list)...)
 	return registry.Subject{Paths: paths}, err
 }
 

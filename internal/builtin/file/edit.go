@@ -133,7 +133,7 @@ func (p *editParams) check() error {
 }
 
 func (e *edit) subject(c *editCall) (registry.Subject, error) {
-	paths, err := e.workspace.SubjectPaths(c.FilePath)
+	paths, err := e.workspace.ChangedPaths(c.FilePath)
 	return registry.Subject{Paths: paths}, err
 }
 

@@ -128,7 +128,7 @@ func (r *readTool) run(ctx context.Context, call registry.Call, p *readCall) (re
 	if err != nil {
 		return r.workspace.Failure(rel, p.FilePath, err, call.Hides), nil
 	}
-	in := bufio.NewReaderSize(f, readBuffer)
+	in := bufio.NewReaderSize(f, int(min(readBuffer, max(info.Size()+1, textfile.SniffBytes))))
 	head, err := in.Peek(textfile.SniffBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return r.workspace.Failure(rel, p.FilePath, workspace.Cause(err), call.Hides), nil

@@ -75,7 +75,7 @@ func (f *writeFile) prepare(call registry.Call) (*writeCall, error) {
 }
 
 func (f *writeFile) subject(c *writeCall) (registry.Subject, error) {
-	paths, err := f.workspace.SubjectPaths(c.FilePath)
+	paths, err := f.workspace.ChangedPaths(c.FilePath)
 	return registry.Subject{Paths: paths}, err
 }
 

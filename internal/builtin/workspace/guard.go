@@ -190,11 +190,21 @@ func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 		}
 		if below, ok := w.inRepository(rel, all); ok {
 			add(path.Join(".git", below))
-		} else if w.user.Uses(filepath.Join(w.real, filepath.FromSlash(rel)), w.real) {
-			add(path.Join(".git", "hooks", path.Base(rel)))
 		}
 	}
 	return out, nil
+}
+
+// ChangedPaths is SubjectPaths for a call that changes the files. One that git reads as
+// configuration or runs has a path in .git/hooks too.
+func (w *Dir) ChangedPaths(names ...string) ([]string, error) {
+	out, err := w.SubjectPaths(names...)
+	for _, rel := range out {
+		if hook := path.Join(".git", "hooks", path.Base(rel)); !slices.Contains(out, hook) && w.user.Uses(filepath.Join(w.real, filepath.FromSlash(rel)), w.real) {
+			out = append(out, hook)
+		}
+	}
+	return out, err
 }
 
 // within reports whether rel is folder or inside it, comparing file identity.

@@ -139,7 +139,7 @@ func TestRepositoriesAreGuarded(t *testing.T) {
 		{[]string{"main/b"}, false},
 		{[]string{"a.txt"}, false},
 	} {
-		got, err := w.SubjectPaths(test.names...)
+		got, err := w.ChangedPaths(test.names...)
 		if err != nil || slices.ContainsFunc(got, Guarded) != test.want {
 			t.Errorf("%q: %q, %v, want guarded %v", test.names, got, err, test.want)
 		}
@@ -181,7 +181,7 @@ func TestPathsInGitConfigurationAreGuarded(t *testing.T) {
 		"shared/pre-push": true, "shared/other": false, "user-hooks/x": true, "inner/user-hooks/x": true, "clean.sh": true, "linked/monitor": true,
 		"real/monitor": true, "real/a": false, "a.txt": false, "new/file": false,
 	} {
-		got, err := w.SubjectPaths(path)
+		got, err := w.ChangedPaths(path)
 		if err != nil || slices.ContainsFunc(got, Guarded) != want {
 			t.Errorf("%s: %q, %v, want guarded %v", path, got, err, want)
 		}

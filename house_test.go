@@ -45,7 +45,7 @@ func rooms() map[string][]string {
 		"internal/cache":               {"internal/process", "internal/registry", "internal/state", "internal/trust"},
 		"internal/caller":              {},
 		"internal/cli":                 {"internal/agents", "internal/args", "internal/atomicfile", "internal/audit", "internal/builtin", "internal/cache", "internal/cli/complete", "internal/engine", "internal/exec", "internal/lock", "internal/mcpclient", "internal/mcpclient/ask", "internal/policy", "internal/process", "internal/provider", "internal/registry", "internal/settings", "internal/settings/document", "internal/settings/table", "internal/state", "internal/trust", "internal/ui"},
-		"internal/cli/approvalscmd":    {"internal/cli", "internal/cli/complete", "internal/engine", "internal/policy", "internal/settings", "internal/ui"},
+		"internal/cli/approvalscmd":    {"internal/cli", "internal/cli/complete", "internal/engine", "internal/exec", "internal/policy", "internal/settings", "internal/ui"},
 		"internal/cli/auditcmd":        {"internal/audit", "internal/cli", "internal/cli/complete", "internal/ui"},
 		"internal/cli/cachecmd":        {"internal/cli", "internal/engine", "internal/ui"},
 		"internal/cli/callcmd":         {"internal/args", "internal/cli", "internal/cli/complete", "internal/engine", "internal/exec", "internal/form", "internal/policy", "internal/provider", "internal/registry", "internal/ui", "internal/ui/markdown", "internal/ui/picture"},

@@ -37,7 +37,7 @@ func hostile() map[string][][]string {
 	call := [][]string{{"evil", "--help"}, {"evil_plugin", "--help"}, {"evil", "--yes"}, {"evil", "--yes", "--stream"}, {"evil_plugin"}, {"evil_plugin", "--stream"}, {"evil_command"}, {"evil"}, {"no" + nasty},
 		{"evil", "--params", `{"` + nasty + `":1}`}, {"read_file", "file_path=evil.txt"}, {"read_file", "file_path=no" + nasty}, {"list_directory", "path=."}}
 	return map[string][][]string{
-		"approvals": {{}}, "approvals clear": {{}}, "approvals list": {{}, {"--all"}}, "approvals revoke": {{"no" + nasty}},
+		"approvals": {{}}, "approvals clear": {{}}, "approvals list": {{}, {"--all"}}, "approvals revoke": {{"no" + nasty}}, "approvals pending": {{}, {"--all"}}, "approvals answer": {{"no" + nasty, "yes"}, {"a", "no" + nasty}},
 		"audit": {{}}, "call": call, "discover": {{}, {"no" + nasty}}, "doctor": {{}}, "init": {{}},
 		"keep-background": {{}}, "evaluate-expression": {{}}, "list": {{}, {"--all"}, {"evil"}, {"evil_plugin", "--examples"}, {"--html", "page.html"}, {"--cost"}, {"no" + nasty}},
 		"lock": {{}, {"--check"}}, "plugins check": {{"plugins/evil"}, {"no" + nasty}}, "plugins list": {{}}, "plugins": {{}},

@@ -40,8 +40,9 @@ type rpcMessage struct {
 		Code    int
 		Message string
 		Data    struct {
-			Code string
-			Exit int
+			Code      string
+			Exit      int
+			Questions []struct{ ID, CallID, Tool string }
 		}
 	} `json:"error"`
 }
@@ -407,7 +408,6 @@ func TestRPCMalformedLines(t *testing.T) {
 		`{"jsonrpc":"2.0","id":"id","method":"declare","params":{"format":"no"}}`:                                            -32000,
 		`{"jsonrpc":"2.0","id":"id","method":"call","params":{"tool":"nowhere"}}`:                                            -32000,
 		`{"jsonrpc":"2.0","id":"id","method":"call","params":{"tool":"read_file","params":{"a":1,"a":2}}}`:                   -32000,
-		`{"jsonrpc":"2.0","id":"id","method":"call","params":{"tool":"write_file","params":{"file_path":"b","content":""}}}`: -32000,
 		`{"jsonrpc":"2.0","id":"id","method":"list","params":{"tool":"` + strings.Repeat("x", 33<<20) + `"}}`:                -32600,
 	} {
 		h.write(line)
@@ -817,6 +817,46 @@ func TestRPCInsideToolAsksNobody(t *testing.T) {
 	h := startRPC(t, cmd, "approve")
 	if m := h.call("call", tool("write_file", map[string]any{"file_path": "b", "content": ""})); m.Error == nil || m.Error.Data.Code != "needs_approval" {
 		t.Errorf("%s %v %v", m.Result, m.Error, h.told)
+	}
+}
+
+// With hold nothing runs while a call needs an answer: the error has the questions, and the
+// person may answer them elsewhere. A host that answers questions is asked all of them first.
+func TestRPCHold(t *testing.T) {
+	dir, command := inProject(t)
+	type m = map[string]any
+	write := func(id, name string) m {
+		return m{"id": id, "type": "function", "function": m{"name": "write_file", "arguments": rpcLine(t, m{"file_path": name, "content": "x"})}}
+	}
+	response := func(calls ...m) m {
+		return m{"format": "openai", "hold": true, "response": m{"role": "assistant", "tool_calls": calls}}
+	}
+	h := startRPC(t, command("rpc"))
+	first := response(write("c1", "a.txt"), write("c2", "b.txt"))
+	got := h.call("answer", first)
+	if got.Error == nil || got.Error.Data.Code != "needs_approval" || got.Error.Data.Exit != 6 || len(got.Error.Data.Questions) != 2 {
+		t.Fatalf("%s %+v", got.Result, got.Error)
+	}
+	for i, q := range got.Error.Data.Questions {
+		if q.CallID != fmt.Sprintf("c%d", i+1) || q.Tool != "write_file" {
+			t.Errorf("question %d: %+v", i, q)
+		}
+		output(t, command("approvals", "answer", q.ID, "yes"))
+	}
+	if got := h.call("answer", first); !strings.Contains(got.get("messages"), "a.txt") || !strings.Contains(got.get("messages"), "b.txt") {
+		t.Errorf("after the answers: %s %+v", got.Result, got.Error)
+	}
+
+	asking := startRPC(t, command("rpc"), "approve")
+	asking.answer = func(m rpcMessage) any {
+		if files, _ := filepath.Glob(filepath.Join(dir, "[cd].txt")); len(files) > 0 {
+			t.Errorf("asked about %s after %q was written", m.get("callId"), files)
+		}
+		return map[string]string{"choice": "yes"}
+	}
+	got = asking.call("answer", response(write("c3", "c.txt"), write("c4", "d.txt")))
+	if len(asking.told) != 2 || strings.Count(string(got.Result), `"answeredBy":"host"`) != 2 {
+		t.Errorf("%d questions: %s %+v", len(asking.told), got.Result, got.Error)
 	}
 }
 

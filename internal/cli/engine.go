@@ -15,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/ui"
 )
 
 // Engine opens the sessions of a run, finds tools in them, and prints what they report.
@@ -96,7 +97,7 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 func (x *Engine) deps() engine.Deps {
 	return engine.Deps{
 		Version: x.version, Dir: x.config.Dir, Environ: x.config.Environ, Start: x.start, Folders: x.config.Folders, Log: x.io.Log,
-		Warn: x.io.Warn, Screen: x.io.Screen, LogLevel: x.io.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), Evaluator: internal(EvaluateCommand),
+		Warn: x.io.Warn, Describe: ui.Prompt, Screen: x.io.Screen, LogLevel: x.io.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), Evaluator: internal(EvaluateCommand),
 	}
 }
 

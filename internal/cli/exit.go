@@ -189,6 +189,9 @@ func matchNotFound(err error, f *failure) bool {
 		return false
 	}
 	f.hint = cmp.Or(f.hint, "run toolreg list to see all tools")
+	if _, ok := errors.AsType[*policy.NoQuestionError](err); ok {
+		f.hint = "run toolreg approvals pending to see the questions that wait for an answer"
+	}
 	if _, ok := errors.AsType[*policy.NoApprovalError](err); ok {
 		f.hint = "run toolreg approvals list to see all approvals"
 	}

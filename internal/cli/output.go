@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
@@ -228,6 +230,9 @@ func (o *IO) finish(ctx context.Context, err error) int {
 		return exit.Code
 	}
 	f := classify(ctx, err)
+	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok && e.Kept != nil { // only people are told the id
+		f.hint += "; " + engine.AnswerHint(e.Kept.ID)
+	}
 	if _, printed := err.(*exec.ToolError); printed && f.exit == ExitToolError {
 		return f.exit
 	}

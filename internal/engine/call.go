@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/provider/deferred"
@@ -26,6 +27,10 @@ func (c *Calls) Policy(reg *registry.Registry) (*policy.Policy, error) { return 
 // of the middleware. It returns the errors of [exec.Executor.Execute], or an *InputError
 // if the rules are invalid.
 func (c *Calls) Call(ctx context.Context, f Found, call registry.Call) (registry.Result, error) {
+	return c.make(ctx, f, call, nil)
+}
+
+func (c *Calls) make(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
 	if f.reach != nil {
 		return f.reach.executor().Execute(ctx, f.Tool, call)
 	}
@@ -33,17 +38,52 @@ func (c *Calls) Call(ctx context.Context, f Found, call registry.Call) (registry
 	if err != nil {
 		return registry.Result{}, err
 	}
-	return x.Execute(ctx, f.Tool, call)
+	return x.ExecuteHeld(ctx, f.Tool, call, h)
 }
 
 // CallJSON is like [Calls.Call] with params as a model or a script sent them.
 func (c *Calls) CallJSON(ctx context.Context, f Found, call registry.Call) (registry.Result, error) {
+	return c.CallHeld(ctx, f, call, nil)
+}
+
+// Hold asks about a call as [Calls.CallJSON] does, without making it. copy is the number of
+// equal calls that are held before this one.
+func (c *Calls) Hold(ctx context.Context, f Found, call registry.Call, copy int) (*exec.Held, error) {
+	params, err := registry.DecodeParams(f.Tool.Name, call.Params)
+	if err != nil || f.reach != nil {
+		return &exec.Held{}, nil // it needs no answer
+	}
+	call.Params = Restored(f.Tool, params)
+	x, err := c.gate.executor(ctx, f.Registry)
+	if err != nil {
+		return nil, err
+	}
+	return x.Hold(ctx, f.Tool, call, copy)
+}
+
+// Claim takes the kept answers of held calls, so that no other call gets them. It returns
+// false, and takes none, if another call was faster.
+func (c *Calls) Claim(ctx context.Context, held ...*exec.Held) (bool, error) {
+	var ids []string
+	for _, h := range held {
+		ids = append(ids, h.Claims...)
+	}
+	if len(ids) == 0 {
+		return true, nil
+	}
+	x, err := c.gate.executor(ctx, nil)
+	return err == nil && x.Unattended.Claim(ctx, ids...), err
+}
+
+// CallHeld makes a call that was held, with the answers that were collected; nil: it was not
+// held.
+func (c *Calls) CallHeld(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
 	params, err := registry.DecodeParams(f.Tool.Name, call.Params)
 	if err != nil {
 		return registry.Result{}, c.Refused(ctx, f.Tool, err)
 	}
 	call.Params = Restored(f.Tool, params)
-	return c.Call(ctx, f, call)
+	return c.make(ctx, f, call, h)
 }
 
 // Answer shortens the result of a call for a model (limits.answer). What is left out is in

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -59,6 +60,9 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 	}
 	if g.deps.Asker != nil {
 		x.Confirmer = sync.OnceValue(g.deps.Asker.Confirmer)
+	}
+	if g.deps.Describe != nil {
+		x.Unattended = &unattended{run: g.run, questions: &policy.Questions{Approvals: p.Approvals}}
 	}
 	return x, g.surround(ctx, x)
 }

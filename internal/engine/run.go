@@ -38,6 +38,9 @@ type Deps struct {
 	Warn func(registry.Diagnostic)
 	// Asker asks the person. nil: nobody can be asked.
 	Asker Asker
+	// Describe returns a question as data, for approval.command and for later answers. nil:
+	// a question is only asked with Asker.
+	Describe func(exec.Question) exec.Prompt
 	// Screen shows progress. nil: nothing is shown.
 	Screen Screen
 	// ServerLog returns the function that receives one server's log messages;

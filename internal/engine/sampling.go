@@ -162,12 +162,17 @@ func (s *samplingCommand) call(ctx context.Context, params json.RawMessage) (reg
 // it did.
 func (s *samplingCommand) failed(why string, stderr []byte) registry.Result {
 	text := "sampling.command failed: " + why
-	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr[max(0, len(stderr)-tail):]), ""))
-	if said != "" {
-		said = "; its stderr ends:\n" + said
-	}
-	s.questions.warnPaused(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + said})
+	s.questions.warnPaused(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sampling_failed", Message: text + tailOf(stderr)})
 	return registry.ErrorResult(registry.ErrorExecution, text)
+}
+
+// tailOf quotes the end of what a command wrote to stderr; "" if it wrote nothing.
+func tailOf(stderr []byte) string {
+	said := strings.TrimSpace(strings.ToValidUTF8(string(stderr[max(0, len(stderr)-tail):]), ""))
+	if said == "" {
+		return ""
+	}
+	return "; its stderr ends:\n" + said
 }
 
 // messageOf parses the command's output: a result of

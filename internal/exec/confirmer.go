@@ -44,6 +44,7 @@ func (c Choice) String() string {
 type Answer struct {
 	Choice  Choice
 	Content string // with Edit, the new content; it may be empty
+	Sure    bool   // with Edit, if the call may write the new content without another question
 	Reason  string // with No, why there was no answer; "" if there was one
 	Said    string // with No, the person's reason, for the model; it may be empty
 }
@@ -60,6 +61,8 @@ type Question struct {
 	// Choices are the possible answers in the order to show them. Yes is first
 	// and No last.
 	Choices []Choice
+	// Copy is the number of equal calls that are held before this one.
+	Copy int
 }
 
 // Confirmer asks a person.
@@ -68,7 +71,8 @@ type Confirmer interface {
 	// turn.
 	Turn() (end func())
 	// Confirm asks a question; the caller must have the turn. An error means that
-	// nobody could be asked, and never that the call is allowed.
+	// nobody could be asked, and never that the call is allowed. A *NeedsConfirmation
+	// leaves the question to the Unattended.
 	Confirm(context.Context, Question) (Answer, error)
 }
 
@@ -100,6 +104,16 @@ func choices(t *registry.Tool, p registry.Preview, v policy.Verdict, canRemember
 		out = append(out, Edit)
 	}
 	return append(out, No)
+}
+
+// Remembers returns the scope for which the answer "always" is remembered; false if it is not
+// offered.
+func (q *Question) Remembers() (policy.Scope, bool) {
+	choice, ok := q.Choice(WordAlways)
+	if !ok {
+		return policy.Scope{}, false
+	}
+	return scopeOf(choice, q.Verdict)
 }
 
 // scopeOf returns the scope for which an "always" answer is remembered.

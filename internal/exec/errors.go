@@ -66,6 +66,9 @@ type NeedsConfirmation struct {
 	Tool    string
 	Verdict policy.Verdict
 	Hint    string // flag or rule that would allow the call
+	// Kept is the question, if it was kept for a later answer. Its id is for people, and not
+	// part of the message, which a model may read.
+	Kept *policy.KeptQuestion
 }
 
 func (e *NeedsConfirmation) Error() string {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/caller"
@@ -24,6 +25,8 @@ type Executor struct {
 	// Confirmer returns the Confirmer to use. It is called only if there is a
 	// question. If it is nil or returns nil, nobody can be asked.
 	Confirmer func() Confirmer
+	// Unattended answers questions that no person could be asked. If nil, such calls fail.
+	Unattended Unattended
 	// Approvals stores "always" answers. If nil, that answer is not offered.
 	Approvals Rememberer
 	// Wrap wraps every tool; the first middleware is the outermost. The time limit is
@@ -61,6 +64,20 @@ type Executor struct {
 // cause of ctx, or the error of Run. If the call timed out or was canceled, the
 // result is also set, with IsError and its category; with other errors it is zero.
 func (x *Executor) Execute(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Result, error) {
+	return x.ExecuteHeld(ctx, t, call, nil)
+}
+
+// ExecuteHeld is like Execute for a call that was held: the answers that were collected are
+// not asked for again. nil: it was not held.
+func (x *Executor) ExecuteHeld(ctx context.Context, t *registry.Tool, call registry.Call, h *Held) (registry.Result, error) {
+	r := Record{Tool: t, Call: x.prepared(t, call), Start: time.Now()}
+	r.Result, r.Err = x.execute(ctx, &r, h)
+	return x.finish(ctx, r)
+}
+
+// prepared returns a call with params of its own, and without output that hooks have to
+// screen first.
+func (x *Executor) prepared(t *registry.Tool, call registry.Call) registry.Call {
 	call.Params = bytes.Clone(call.Params)
 	if len(call.Params) == 0 {
 		call.Params = json.RawMessage("{}")
@@ -68,12 +85,10 @@ func (x *Executor) Execute(ctx context.Context, t *registry.Tool, call registry.
 	if x.Hooks != nil && x.Hooks.Screens(t) {
 		call.Emit = nil
 	}
-	r := Record{Tool: t, Call: call, Start: time.Now()}
-	r.Result, r.Err = x.execute(ctx, &r)
-	return x.finish(ctx, r)
+	return call
 }
 
-func (x *Executor) execute(ctx context.Context, r *Record) (registry.Result, error) {
+func (x *Executor) execute(ctx context.Context, r *Record, h *Held) (registry.Result, error) {
 	var err error
 	if r.Call, r.Verdict, err = x.vet(ctx, r.Tool, r.Call); err != nil {
 		return unasked(err)
@@ -81,7 +96,7 @@ func (x *Executor) execute(ctx context.Context, r *Record) (registry.Result, err
 	var edit *contentEdit
 	if r.Verdict.Decision == policy.Ask {
 		asked := time.Now()
-		r.Call, edit, r.Verdict.Confine, err = x.confirm(ctx, r.Tool, r.Call, r.Verdict)
+		r.Call, edit, r.Verdict.Confine, err = x.confirm(ctx, r.Tool, r.Call, r.Verdict, h)
 		r.Asked = time.Since(asked)
 		if err != nil {
 			return unasked(err)
@@ -134,13 +149,23 @@ func (x *Executor) admit(ctx context.Context, t *registry.Tool, call registry.Ca
 	return v, nil
 }
 
+// person returns what asks, or nil if nobody answers.
+func (x *Executor) person() Confirmer {
+	if x.Confirmer != nil {
+		if person := x.Confirmer(); person != nil {
+			return person
+		}
+	}
+	if x.Unattended != nil {
+		return nobody{}
+	}
+	return nil
+}
+
 // confirm asks until the answer is yes or no. It returns the accepted call, the
 // person's edit, which may be nil, and how the call runs.
-func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) (registry.Call, *contentEdit, policy.Confinement, error) {
-	var person Confirmer
-	if x.Confirmer != nil {
-		person = x.Confirmer()
-	}
+func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict, h *Held) (registry.Call, *contentEdit, policy.Confinement, error) {
+	person := x.person()
 	if person == nil {
 		return call, nil, v.Confine, &NeedsConfirmation{Tool: t.Name, Verdict: v, Hint: Hint(t, v)}
 	}
@@ -149,6 +174,7 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 		return call, nil, confine, nil
 	}
 	var edit *contentEdit
+	var sure *registry.Preview // the change as it was accepted with new content
 	for {
 		sent, err := asSent(t, call)
 		if err != nil {
@@ -159,9 +185,21 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 			return call, nil, v.Confine, err
 		}
 		q.Choices = choices(t, q.Preview, v, x.Approvals != nil)
-		answer, err := askPerson(ctx, person, q)
-		if err != nil {
-			return call, nil, v.Confine, err
+		if h != nil {
+			h.File, q.Copy = q.Preview.FileName, h.copy
+		}
+		answer := Answer{Choice: Yes}
+		if sure == nil || !sameChange(sure, &q.Preview) {
+			if answer, err = x.askPerson(ctx, person, q, h); err != nil {
+				return call, nil, v.Confine, err
+			}
+		}
+		if answer.Choice == Edit && answer.Sure {
+			if answer.Content == q.Preview.NewContent || sure != nil && sure.FileName == q.Preview.FileName && sure.NewContent == answer.Content {
+				answer = Answer{Choice: Yes}
+			} else {
+				sure = &registry.Preview{FileName: q.Preview.FileName, OriginalContent: q.Preview.OriginalContent, NewContent: answer.Content}
+			}
 		}
 		if answer.Choice != Edit {
 			x.remember(ctx, t, answer.Choice, v)
@@ -180,6 +218,13 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 	}
 }
 
+// sameChange reports whether a change is the accepted one. The tool may end the last line
+// and each line as the file does.
+func sameChange(accepted, p *registry.Preview) bool {
+	lines := func(s string) string { return strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
+	return accepted.FileName == p.FileName && accepted.OriginalContent == p.OriginalContent && lines(accepted.NewContent) == lines(p.NewContent)
+}
+
 // settled reports whether a call no longer needs confirmation, because another
 // question was answered with "always" in the meantime, and how it runs then.
 func (x *Executor) settled(ctx context.Context, t *registry.Tool, call registry.Call, v policy.Verdict) (policy.Confinement, bool) {
@@ -191,10 +236,13 @@ func (x *Executor) settled(ctx context.Context, t *registry.Tool, call registry.
 }
 
 // askPerson asks one question. Anything except a clear yes is an error.
-func askPerson(ctx context.Context, person Confirmer, q Question) (Answer, error) {
-	a, err := person.Confirm(ctx, q)
+func (x *Executor) askPerson(ctx context.Context, person Confirmer, q Question, h *Held) (Answer, error) {
+	a, err := x.ask(ctx, person, &q, h)
 	if cause := context.Cause(ctx); cause != nil {
 		return a, fmt.Errorf("calling %q: %w", q.Tool.Name, cause)
+	}
+	if open, ok := errors.AsType[*NeedsConfirmation](err); ok {
+		return a, open
 	}
 	if err != nil {
 		return a, fmt.Errorf("asking about %q: %w: %w", q.Tool.Name, registry.ErrNeedsConfirmation, err)

@@ -43,10 +43,7 @@ func (x *Executor) offerOutside(ctx context.Context, r *Record, first registry.R
 // confirmOutside returns nil only if the call may still run and a person wants it to
 // run outside the sandbox.
 func (x *Executor) confirmOutside(ctx context.Context, r *Record, first registry.Result) error {
-	var person Confirmer
-	if x.Confirmer != nil {
-		person = x.Confirmer()
-	}
+	person := x.person()
 	if person == nil {
 		return registry.ErrNeedsConfirmation
 	}
@@ -68,6 +65,6 @@ func (x *Executor) confirmOutside(ctx context.Context, r *Record, first registry
 		return err
 	}
 	defer person.Turn()()
-	_, err = askPerson(ctx, person, q)
+	_, err = x.askPerson(ctx, person, q, nil)
 	return err
 }

@@ -110,28 +110,40 @@ var (
 	errNewer   = errors.New("it was written by a newer toolreg")
 )
 
-func parseApprovals(data []byte) (approvalFile, error) {
-	f := approvalFile{Version: approvalsVersion}
+// parseFile decodes a file with a version; no data is an empty file. If it fails, file may
+// be incomplete.
+func parseFile(data []byte, file any) error {
 	if len(data) == 0 {
-		return f, nil
+		return nil
 	}
 	var head struct {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return f, fmt.Errorf("%w: %w", errDamaged, err)
+		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	if head.Version > approvalsVersion {
-		return f, fmt.Errorf("%w (format version %d, but this toolreg supports only %d)", errNewer, head.Version, approvalsVersion)
+		return fmt.Errorf("%w (format version %d, but this toolreg supports only %d)", errNewer, head.Version, approvalsVersion)
 	}
-	var out approvalFile
-	if err := json.Unmarshal(data, &out); err != nil {
-		return f, fmt.Errorf("%w: %w", errDamaged, err)
+	if head.Version < 1 {
+		return fmt.Errorf("%w: no version", errDamaged)
 	}
-	if out.Version < 1 {
-		return f, fmt.Errorf("%w: no version", errDamaged)
+	if err := json.Unmarshal(data, file); err != nil {
+		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	return out, nil
+	return nil
+}
+
+// read decodes a file of the state folder. An absent file is empty.
+func (a *Approvals) read(name string, file any) error {
+	data, err := a.Dir.Read(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	if err := parseFile(data, file); err != nil {
+		return fmt.Errorf("reading %s: %w; %s", filepath.Join(a.Dir.Path, name), err, remedy(name, err))
+	}
+	return nil
 }
 
 // List returns the approvals of the project, or of all projects, oldest first. It
@@ -140,13 +152,9 @@ func (a *Approvals) List(all bool) ([]Approval, error) {
 	if a.Dir == nil {
 		return nil, nil
 	}
-	data, err := a.Dir.Read(approvalsFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading approvals: %w", err)
-	}
-	f, err := parseApprovals(data)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w; %s", filepath.Join(a.Dir.Path, approvalsFile), err, remedy(err))
+	var f approvalFile
+	if err := a.read(approvalsFile, &f); err != nil {
+		return nil, err
 	}
 	out := slices.DeleteFunc(f.Approvals, func(x Approval) bool { return !all && x.Project != a.Project })
 	slices.SortStableFunc(out, func(x, y Approval) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
@@ -154,9 +162,12 @@ func (a *Approvals) List(all bool) ([]Approval, error) {
 }
 
 // remedy says what to do about a file that cannot be used.
-func remedy(err error) string {
-	if errors.Is(err, errNewer) {
+func remedy(name string, err error) string {
+	switch {
+	case errors.Is(err, errNewer):
 		return "use that version, or move the file away"
+	case name == questionsFile:
+		return "the next question that is kept sets it aside"
 	}
 	return "`toolreg approvals clear`, or the next remembered answer, sets it aside"
 }
@@ -181,6 +192,16 @@ func (a *Approvals) load(ctx context.Context) []Approval {
 // Remember stores the answer that a tool may run within a scope. It replaces
 // earlier approvals of the same scope.
 func (a *Approvals) Remember(ctx context.Context, t *registry.Tool, scope Scope) error {
+	list, err := a.New(ctx, t, scope)
+	if err != nil {
+		return err
+	}
+	return a.Add(ctx, list)
+}
+
+// New returns the approvals that say that a tool, as it is now, may run within a scope. They
+// are not stored.
+func (a *Approvals) New(ctx context.Context, t *registry.Tool, scope Scope) ([]Approval, error) {
 	values := scope.Values
 	switch scope.Kind {
 	case ScopeTool:
@@ -192,16 +213,29 @@ func (a *Approvals) Remember(ctx context.Context, t *registry.Tool, scope Scope)
 	}
 	tools, err := a.covered(ctx, t, scope.Kind)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var out []Approval
+	for _, v := range values {
+		n := Approval{Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder, Client: caller.Name(ctx), Confined: scope.Confined, Created: a.now(), Tools: tools}
+		n.ID = n.id()
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+func (a *Approvals) now() time.Time {
 	now := time.Now
 	if a.Now != nil {
 		now = a.Now
 	}
+	return now().UTC().Truncate(time.Second)
+}
+
+// Add stores approvals. They replace earlier ones of the same scope.
+func (a *Approvals) Add(ctx context.Context, approvals []Approval) error {
 	return a.update(ctx, func(list []Approval) []Approval {
-		for _, v := range values {
-			n := Approval{Project: a.Project, Kind: scope.Kind, Value: v, Source: t.Source, Folder: a.Folder, Client: caller.Name(ctx), Confined: scope.Confined, Created: now().UTC().Truncate(time.Second), Tools: tools}
-			n.ID = n.id()
+		for _, n := range approvals {
 			list = append(slices.DeleteFunc(list, func(x Approval) bool { return x.ID == n.ID }), n)
 		}
 		return list
@@ -269,36 +303,48 @@ func (a *Approvals) remove(ctx context.Context, gone func(Approval) bool) error 
 // update changes the file while holding its lock. It sets a damaged file aside and
 // leaves a newer one alone.
 func (a *Approvals) update(ctx context.Context, change func([]Approval) []Approval) error {
-	if a.Dir == nil {
-		why := a.Unavailable
-		if why == nil {
-			why = fmt.Errorf("%w: no state directory", state.ErrUnavailable)
-		}
-		return fmt.Errorf("saving approvals: %w", why)
-	}
-	aside, err := a.Dir.UpdateOrSetAside(ctx, approvalsFile, func(old []byte) ([]byte, error) {
-		f, err := parseApprovals(old)
-		if errors.Is(err, errDamaged) {
-			return nil, state.ErrDamaged
-		}
-		if err != nil {
-			return nil, err
-		}
+	err := replaceFile(ctx, a, approvalsFile, func(f *approvalFile) error {
 		f.Version, f.Approvals = approvalsVersion, change(f.Approvals)
-		text, err := json.MarshalIndent(f, "", "  ")
-		return append(text, '\n'), err
+		return nil
 	})
-	if aside != "" && a.Warn != nil {
-		a.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approvals_set_aside",
-			Message: "the approvals file was damaged and has been replaced; the old file is kept as " + aside})
-	}
-	if errors.Is(err, errNewer) {
-		err = fmt.Errorf("%s: %w; %s", filepath.Join(a.Dir.Path, approvalsFile), err, remedy(err))
-	}
 	if err != nil {
 		return fmt.Errorf("saving approvals: %w", err)
 	}
 	return nil
+}
+
+// replaceFile reads a file of the state folder, lets change change it and writes it. An
+// error of change is returned, and then nothing is written.
+func replaceFile[F any](ctx context.Context, a *Approvals, name string, change func(*F) error) error {
+	if a.Dir == nil {
+		if a.Unavailable != nil {
+			return a.Unavailable
+		}
+		return fmt.Errorf("%w: no state directory", state.ErrUnavailable)
+	}
+	aside, err := a.Dir.UpdateOrSetAside(ctx, name, func(old []byte) ([]byte, error) {
+		file := new(F)
+		err := parseFile(old, file)
+		if errors.Is(err, errDamaged) {
+			return nil, state.ErrDamaged
+		}
+		if err == nil {
+			err = change(file)
+		}
+		if err != nil {
+			return nil, err
+		}
+		text, err := json.MarshalIndent(file, "", "  ")
+		return append(text, '\n'), err
+	})
+	if aside != "" && a.Warn != nil {
+		a.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "approvals_set_aside",
+			Message: "the file " + name + " was damaged and has been replaced; the old file is kept as " + aside})
+	}
+	if errors.Is(err, errNewer) {
+		err = fmt.Errorf("%s: %w; %s", filepath.Join(a.Dir.Path, name), err, remedy(name, err))
+	}
+	return err
 }
 
 func (x *Approval) id() string {

@@ -48,6 +48,12 @@ func (a *Approvals) behind(ctx context.Context, t *registry.Tool) (string, error
 	return hex.EncodeToString(mac.Sum(nil)), nil
 }
 
+// Pin identifies a tool as it is now: its definition and everything that provides it.
+func (a *Approvals) Pin(ctx context.Context, t *registry.Tool) (string, error) {
+	behind, err := a.behind(ctx, t)
+	return t.Fingerprint() + " " + behind, err
+}
+
 // isApproved reports whether a tool is as it was approved. It is not if that cannot be
 // told.
 func (a *Approvals) isApproved(ctx context.Context, was ApprovedTool, t *registry.Tool) bool {

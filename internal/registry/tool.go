@@ -174,6 +174,9 @@ type Preview struct {
 	FileName        string
 	OriginalContent string
 	NewContent      string
+	// Basis identifies the state of all files that the change was made from, together
+	// with OriginalContent.
+	Basis string
 	// Command, Directory and Background belong to PreviewExec. Background is set if the
 	// command continues after the call.
 	Command    string

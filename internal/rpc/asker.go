@@ -6,15 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
-	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -59,91 +56,7 @@ func (a asker) Confirmer() exec.Confirmer {
 // Approve asks whether a call may run.
 type Approve struct {
 	About
-	Tool      string               `json:"tool"`
-	Source    string               `json:"source"`
-	Server    string               `json:"server,omitempty"`
-	Kind      registry.PreviewKind `json:"kind" jsonschema:"edit, exec, mcp or info"`
-	Params    json.RawMessage      `json:"params"`
-	Text      string               `json:"text" jsonschema:"the question as a terminal shows it"`
-	Diff      string               `json:"diff,omitempty" jsonschema:"of an edit: the unified diff"`
-	Command   string               `json:"command,omitempty" jsonschema:"of exec: the command line"`
-	Directory string               `json:"directory,omitempty" jsonschema:"of exec: where it runs, relative to the workspace"`
-	Choices   []string             `json:"choices" jsonschema:"the possible answers: yes, always, always-server, no"`
-	Covers    map[string]string    `json:"covers" jsonschema:"what would be allowed from now on, for each answer that is remembered"`
-	Reason    string               `json:"reason" jsonschema:"why it is asked"`
-	Origin    string               `json:"origin" jsonschema:"the rule, setting or default that asks"`
-}
-
-// Approval is the answer to [Approve].
-type Approval struct {
-	Choice  string  `json:"choice"`
-	Reason  string  `json:"reason,omitempty" jsonschema:"with no: for the model"`
-	Content *string `json:"content,omitempty" jsonschema:"with yes to an edit: the whole file instead of the proposed one"`
-}
-
-// choices are the answers of a host to a question about a call, in the order in which they
-// are offered, with the choices that they stand for.
-var choices = []struct {
-	word string
-	any  []exec.Choice
-}{
-	{"yes", []exec.Choice{exec.Yes}},
-	{"always", []exec.Choice{exec.Always, exec.AlwaysTool}},
-	{"always-server", []exec.Choice{exec.AlwaysServer}},
-	{"no", []exec.Choice{exec.No}},
-}
-
-// choiceOf returns the choice that a word stands for in a question; false if it is none.
-func choiceOf(q exec.Question, word string) (exec.Choice, bool) {
-	for _, c := range choices {
-		for _, choice := range c.any {
-			if c.word == word && slices.Contains(q.Choices, choice) {
-				return choice, true
-			}
-		}
-	}
-	return exec.No, false
-}
-
-// question returns the question about a call for the host.
-func (c *Call) question(q exec.Question) Approve {
-	out := Approve{About: c.about(), Tool: q.Tool.Name, Source: q.Tool.Source, Server: q.Tool.Server, Kind: cmp.Or(q.Preview.Kind, registry.PreviewInfo),
-		Params: q.Call.Params, Text: ui.QuestionText(q), Diff: q.Preview.Diff, Command: q.Preview.Command, Covers: map[string]string{}, Reason: q.Verdict.Reason, Origin: q.Verdict.Origin}
-	if out.Kind == registry.PreviewExec {
-		out.Directory = cmp.Or(q.Preview.Directory, ".")
-	}
-	covers := ui.Covers(q)
-	for _, offered := range choices {
-		choice, ok := choiceOf(q, offered.word)
-		if !ok {
-			continue
-		}
-		out.Choices = append(out.Choices, offered.word)
-		if text := covers[choice]; text != "" {
-			out.Covers[offered.word] = text
-		}
-	}
-	return out
-}
-
-// edit is a file that the host has accepted with content of its own.
-type edit struct {
-	file, original, content string
-	asked                   bool // the executor has asked about it
-}
-
-// accepted reports whether the question is whether to write what the host has accepted just
-// before. The tool may end the last line and each line as the file does.
-func (c *Call) accepted(q exec.Question) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.edit
-	if e == nil || e.asked {
-		return false
-	}
-	e.asked = true
-	lines := func(s string) string { return strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
-	return e.file == q.Preview.FileName && e.original == q.Preview.OriginalContent && lines(e.content) == lines(q.Preview.NewContent)
+	exec.Prompt
 }
 
 type confirmer struct{}
@@ -157,36 +70,26 @@ func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 	if c == nil {
 		return exec.Answer{}, errors.New("the question belongs to no call of the host")
 	}
-	if c.accepted(q) {
-		return exec.Answer{Choice: exec.Yes}, nil
-	}
-	raw, err := c.request.server.ask(ctx, "approve", c.question(q))
+	raw, err := c.request.server.ask(ctx, "approve", Approve{c.about(), ui.Prompt(q)})
 	if cause := context.Cause(ctx); cause != nil {
 		return exec.Answer{}, cause
 	}
 	if err != nil {
 		return exec.Answer{Reason: err.Error()}, nil
 	}
-	var a Approval
-	if err := decode(raw, members(reflect.TypeFor[Approval]()), &a); err != nil {
-		return exec.Answer{Reason: "the host's answer is not valid: " + err.Error()}, nil
+	var reply exec.Reply
+	err = decode(raw, members(reflect.TypeFor[exec.Reply]()), &reply)
+	var answer exec.Answer
+	if err == nil {
+		answer, err = reply.Answer(&q)
 	}
-	choice, ok := choiceOf(q, a.Choice)
-	switch {
-	case !ok:
-		return exec.Answer{Reason: "the host's answer is none of those offered"}, nil
-	case a.Content != nil && (choice != exec.Yes || !slices.Contains(q.Choices, exec.Edit)):
-		return exec.Answer{Reason: "the host's answer has content, which belongs to yes to an edit alone"}, nil
+	if err != nil {
+		return exec.Answer{Reason: "the host's answer is not valid: " + err.Error()}, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = true
-	repeated := c.edit != nil && a.Content != nil && c.edit.file == q.Preview.FileName && c.edit.content == *a.Content // it agrees with what became of its edit
-	if a.Content != nil && *a.Content != q.Preview.NewContent && !repeated {
-		c.edit = &edit{file: q.Preview.FileName, original: q.Preview.OriginalContent, content: *a.Content}
-		return exec.Answer{Choice: exec.Edit, Content: *a.Content}, nil
-	}
-	return exec.Answer{Choice: choice, Said: a.Reason}, nil
+	return answer, nil
 }
 
 // Elicit asks the host's user a question of an MCP server.

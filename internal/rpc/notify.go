@@ -24,7 +24,6 @@ type Call struct {
 	host    *Host
 
 	mu    sync.Mutex
-	edit  *edit // what the host has accepted and the executor will ask about next
 	asked bool
 }
 

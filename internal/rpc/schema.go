@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/provider/typescript"
 )
@@ -37,7 +38,7 @@ func (m *Messages) requests() []exchange {
 
 func questions() []exchange {
 	return []exchange{
-		{"approve", reflect.TypeFor[Approve](), reflect.TypeFor[Approval]()},
+		{"approve", reflect.TypeFor[Approve](), reflect.TypeFor[exec.Reply]()},
 		{"elicit", reflect.TypeFor[Elicit](), reflect.TypeFor[ElicitResult]()},
 		{"sample", reflect.TypeFor[Sample](), reflect.TypeFor[json.RawMessage]()},
 	}

@@ -209,6 +209,7 @@ type Settings struct {
 	PluginsOff   List          `setting:"plugins.disabled"`
 	FetchAllow   List          `setting:"fetch.allowHosts"`
 	Fetch        Fetch         // the other fetch.* settings
+	Approval     Approval      // approval.*
 	Sampling     Sampling      // sampling.*
 	Search       Search        // search.*
 	Serve        Serve         // serve.*
@@ -249,6 +250,12 @@ type Search struct {
 	Budget  int           `setting:"search.budget"` // tokens of the declarations that are not deferred; default 10,000
 	Always  List          `setting:"search.always"` // names or globs of tools that are never deferred
 	Client  bool          `setting:"search.client"` // toolreg answers the searches of OpenAI's Responses API
+}
+
+// Approval holds the approval.* settings.
+type Approval struct {
+	Command Command       `setting:"approval.command"` // unexpanded
+	Timeout time.Duration `setting:"approval.timeout"` // default 10m; 0 = none
 }
 
 // Sampling holds the sampling.* settings.

@@ -23,7 +23,7 @@ func (m *merged) tighten() []registry.Diagnostic {
 			was, at := base.before(row)
 			loose := row.Looser != nil && row.Looser(e.node, was)
 			switch {
-			case loose && row.Secret:
+			case loose && (row.Secret || row.FilesOnly):
 				out = append(out, notForProjects(row.Name, e.origin))
 			case loose:
 				out = append(out, looserThan(row.Name, e.origin, was, at))

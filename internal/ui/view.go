@@ -311,6 +311,22 @@ func Covers(q exec.Question) map[exec.Choice]string {
 	return out
 }
 
+// Prompt returns a question about a call as data.
+func Prompt(q exec.Question) exec.Prompt {
+	p := exec.Prompt{Tool: q.Tool.Name, Source: q.Tool.Source, Server: q.Tool.Server, Kind: cmp.Or(q.Preview.Kind, registry.PreviewInfo),
+		Params: q.Call.Params, Text: QuestionText(q), Diff: q.Preview.Diff, Command: q.Preview.Command, Choices: q.Words(), Covers: map[string]string{}, Reason: q.Verdict.Reason, Origin: q.Verdict.Origin}
+	if p.Kind == registry.PreviewExec {
+		p.Directory = cmp.Or(q.Preview.Directory, ".")
+	}
+	covers := Covers(q)
+	for _, word := range p.Choices {
+		if choice, _ := q.Choice(word); covers[choice] != "" {
+			p.Covers[word] = covers[choice]
+		}
+	}
+	return p
+}
+
 // QuestionText returns a question about a call as plain text, for a person who is
 // asked somewhere other than at this terminal.
 func QuestionText(q exec.Question) string {

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"go/types"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -40,7 +41,7 @@ func loadSource(root string) (*source, error) {
 	return s, err
 }
 
-// readComments records the comments of struct fields.
+// readComments records the comments of struct fields, or else their descriptions for JSON Schema.
 func (s *source) readComments(files *token.FileSet, file *ast.File) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		structure, ok := n.(*ast.StructType)
@@ -51,6 +52,9 @@ func (s *source) readComments(files *token.FileSet, file *ast.File) {
 			text := f.Comment.Text()
 			if text == "" {
 				text = f.Doc.Text()
+			}
+			if text == "" && f.Tag != nil {
+				text = reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("jsonschema")
 			}
 			for _, name := range f.Names {
 				s.comments[place(files, name.Pos(), name.Name)] = strings.Join(strings.Fields(text), " ")

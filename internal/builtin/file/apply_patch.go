@@ -111,6 +111,7 @@ func (a *applyPatch) preview(_ context.Context, call registry.Call, list []fileP
 		FileName:        d.FileName,
 		OriginalContent: valueOf(d.OriginalContent),
 		NewContent:      d.NewContent,
+		Basis:           fmt.Sprintf("%x", plan.sum()),
 	}, nil
 }
 

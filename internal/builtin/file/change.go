@@ -111,6 +111,7 @@ func (c *fileChange) preview() registry.Preview {
 		FileName:        c.rel,
 		OriginalContent: c.old,
 		NewContent:      c.new,
+		Basis:           fmt.Sprintf("%x", c.sum()),
 	}
 }
 

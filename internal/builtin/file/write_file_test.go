@@ -59,6 +59,7 @@ func TestWriteFileCreates(t *testing.T) {
 		Kind: registry.PreviewEdit, Title: "Create a/b c/f.txt", FileName: "a/b c/f.txt", NewContent: "one\ntwo\n",
 		Diff: "--- /dev/null\n+++ b/a/b c/f.txt\t\n@@ -0,0 +1,2 @@\n+one\n+two\n",
 	}
+	pre.Basis = ""
 	if diff := cmp.Diff(want, pre); diff != "" {
 		t.Error(diff)
 	}

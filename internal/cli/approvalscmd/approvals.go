@@ -1,5 +1,5 @@
 // Package approvalscmd implements the command approvals, which shows and
-// revokes "always" answers.
+// revokes "always" answers, and answers questions that nobody could be asked.
 package approvalscmd
 
 import (
@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/ui"
@@ -25,8 +26,9 @@ func New(e *cli.Env) *cobra.Command {
 	list := func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), e, o) }
 	cmd := &cobra.Command{
 		Use:   "approvals",
-		Short: "Show and revoke remembered answers",
-		Long: `Show and revoke the "always" answers that toolreg remembers for this project.
+		Short: "Show and revoke remembered answers, answer open questions",
+		Long: `Show and revoke the "always" answers that toolreg remembers for this project, and
+answer questions about calls that nobody could be asked.
 
 An answer applies as long as the tool is unchanged: its definition and the command
 or server that provides it. After a change you are asked again.
@@ -35,7 +37,8 @@ Without a subcommand it shows the same as "toolreg approvals list".
 
 Exit codes: 0, 2.`,
 		Example: `  toolreg approvals --all
-  toolreg approvals revoke 3f9a`,
+  toolreg approvals revoke 3f9a
+  toolreg approvals pending`,
 		Args: cli.NoArgs,
 		RunE: list,
 	}
@@ -61,6 +64,26 @@ project.
 Exit codes: 0, 2, 5 (inside a tool's run).`,
 			Example: "  toolreg approvals clear\n  toolreg approvals clear --all",
 			RunE:    func(cmd *cobra.Command, _ []string) error { return runClear(cmd.Context(), e, o) }},
+		&cobra.Command{Use: "pending", Short: "Show questions that wait for an answer", Args: cli.NoArgs,
+			Long: `Show the questions about calls of this project that nobody could be asked. They are
+kept for a day. --json has everything that a terminal would show.
+
+Exit codes: 0, 2.`,
+			Example: "  toolreg approvals pending\n  toolreg approvals pending --all --json",
+			RunE:    func(cmd *cobra.Command, _ []string) error { return runPending(cmd.Context(), e, o) }},
+		&cobra.Command{Use: "answer ID yes|always|no [REASON]", Short: "Answer a question that waits", Args: cli.ArgsBetween(2, -1, "the id of a question and yes, always or no"),
+			ValidArgsFunction: complete.Args(completeQuestions(e), complete.Words(exec.WordYes, exec.WordAlways, exec.WordNo)),
+			Long: `Answer a question by the id that "toolreg approvals pending" shows, or by a prefix.
+With "yes", the same call is allowed once when it is made again within the day; with
+"no", it is refused once, and the model is told the reason. "always" is remembered
+like the answer at a terminal.
+
+An answer is void if the tool, the file that was shown or the rule that asked has
+changed when the call is made again.
+
+Exit codes: 0, 2, 3 (no such question), 5 (inside a tool's run).`,
+			Example: "  toolreg approvals answer 3f9a yes\n  toolreg approvals answer 3f9a no use the staging database",
+			RunE:    func(cmd *cobra.Command, argv []string) error { return runAnswer(cmd.Context(), e, argv) }},
 	)
 	return cmd
 }

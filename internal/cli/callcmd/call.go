@@ -59,6 +59,9 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 			if o.stdin.trace {
 				return &cli.UsageError{Err: errors.New("--trace needs --format or --batch"), Hint: "see toolreg call --help"}
 			}
+			if o.stdin.hold {
+				return &cli.UsageError{Err: errors.New("--hold needs --format"), Hint: "a single call that needs an answer does not run anyway"}
+			}
 			if cmd.Flags().Changed("parallel") {
 				return &cli.UsageError{Err: errors.New("--parallel needs --batch"), Hint: "calls of --format already run concurrently if all of them only read"}
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -27,11 +28,14 @@ to append to the conversation are printed, one per line, or nothing if no tool w
 called. A call that fails is answered with
 an error that the model can act on, and the exit code is 0. Calls of the tools that
 schema --defer declares (search_tools, describe_tools, call_tool) are answered too.
+With --hold, nothing is run while a call needs an answer that nobody can give now:
+the questions are printed as JSON, with exit code 6. Answer them with toolreg
+approvals answer, then give the same response again.
 Formats: openai, openai-responses, anthropic, bedrock, mistral, gemini, mcp.
 `
 
 // runRoundTrip answers the tool calls in a model's response.
-func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset string, selection *cli.Selection) error {
+func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset string, selection *cli.Selection, hold bool) error {
 	format, err := provider.LookupCallFormat(formatName)
 	if err != nil {
 		return &cli.UsageError{Err: err}
@@ -54,7 +58,7 @@ func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset
 	if err != nil {
 		return err
 	}
-	d := &Dialogue{Session: s, Format: format, Declared: selection.Matches, Diagnose: e.IO.Diagnose,
+	d := &Dialogue{Session: s, Format: format, Declared: selection.Matches, Diagnose: e.IO.Diagnose, Hold: hold,
 		Find: func(ctx context.Context, name string, q engine.Query) (engine.Found, error) {
 			return e.Engine.Find(ctx, s, name, q, false)
 		}}
@@ -62,6 +66,9 @@ func runRoundTrip(ctx context.Context, e *cli.Env, t *tracer, formatName, preset
 		d.Made = t.call
 	}
 	messages, err := d.Answer(ctx, turn)
+	if held, ok := errors.AsType[*HeldError](err); ok {
+		return cmp.Or(e.IO.PrintLine(map[string][]engine.KeptQuestion{"questions": held.Questions}), err)
+	}
 	for _, message := range messages { // print the answers of calls that ran even if an error stopped the others
 		if printErr := e.IO.PrintLine(message); printErr != nil {
 			return cmp.Or(err, printErr)
@@ -79,6 +86,8 @@ type Dialogue struct {
 	Diagnose func([]registry.Diagnostic)
 	// Parallel runs all calls of a response concurrently.
 	Parallel bool
+	// Hold runs no call while one needs an answer. The error is then a *HeldError.
+	Hold bool
 	// Line is the place of the response among others that are answered at the same time.
 	// nil: there are no others.
 	Line Line
@@ -131,6 +140,7 @@ type planned struct {
 	name   string
 	params json.RawMessage
 	index  int
+	held   *exec.Held // nil without Hold
 }
 
 // answer runs the calls: concurrently if all of them only read, and otherwise
@@ -138,6 +148,7 @@ type planned struct {
 func (r *roundTrip) answer(ctx context.Context, calls []provider.Call) ([]provider.Answer, error) {
 	answers := make([]provider.Answer, len(calls))
 	var plan []planned
+	var searches []int
 	reads := true
 	for i, c := range calls {
 		if c.Fault != "" {
@@ -146,7 +157,7 @@ func (r *roundTrip) answer(ctx context.Context, calls []provider.Call) ([]provid
 			continue
 		}
 		if c.Search {
-			answers[i] = r.search(ctx, i, c)
+			searches = append(searches, i)
 			continue
 		}
 		p, err := r.find(ctx, c)
@@ -161,6 +172,14 @@ func (r *roundTrip) answer(ctx context.Context, calls []provider.Call) ([]provid
 		reads = reads && p.Tool.Category == registry.CategoryRead
 		p.index = i
 		plan = append(plan, p)
+	}
+	if r.Hold {
+		if err := r.hold(ctx, calls, plan, reads); err != nil {
+			return nil, err
+		}
+	}
+	for _, i := range searches {
+		answers[i] = r.search(ctx, i, calls[i])
 	}
 	slots := make(chan struct{}, maxTogether)
 	if !reads && !r.Parallel {
@@ -216,12 +235,18 @@ func (r *roundTrip) search(ctx context.Context, index int, c provider.Call) prov
 	return provider.Answer{Tools: tools, IsError: err != nil}
 }
 
-// call makes one call and answers it.
-func (r *roundTrip) call(ctx context.Context, p planned) provider.Answer {
+// begin returns the context and the request of a call.
+func (r *roundTrip) begin(ctx context.Context, p planned) (context.Context, registry.Call) {
 	request := registry.Call{Tool: p.name, Params: p.params}
 	if r.Begin != nil {
-		ctx, request = r.Begin(ctx, p.index, request)
+		return r.Begin(ctx, p.index, request)
 	}
+	return ctx, request
+}
+
+// call makes one call and answers it.
+func (r *roundTrip) call(ctx context.Context, p planned) provider.Answer {
+	ctx, request := r.begin(ctx, p)
 	start := time.Now()
 	var result registry.Result
 	var err error
@@ -229,7 +254,7 @@ func (r *roundTrip) call(ctx context.Context, p planned) provider.Answer {
 		err = r.Line.Wait(ctx)
 	}
 	if err == nil {
-		result, err = r.Session.Calls.CallJSON(ctx, p.Found, request)
+		result, err = r.Session.Calls.CallHeld(ctx, p.Found, request, p.held)
 		if r.Format.Name == "mcp" {
 			result = r.Session.Calls.AnswerMCP(ctx, p.Tool, result)
 		} else {

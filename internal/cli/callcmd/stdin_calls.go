@@ -18,6 +18,7 @@ type stdinCalls struct {
 	batch     bool
 	parallel  int
 	trace     bool
+	hold      bool
 }
 
 func (m *stdinCalls) flags(cmd *cobra.Command) {
@@ -26,6 +27,7 @@ func (m *stdinCalls) flags(cmd *cobra.Command) {
 	f.BoolVar(&m.batch, "batch", false, "run the calls on stdin, one JSON object per line")
 	f.IntVar(&m.parallel, "parallel", 1, "with --batch: run `N` calls at once")
 	f.BoolVar(&m.trace, "trace", false, "with --format and --batch: show each call on stderr")
+	f.BoolVar(&m.hold, "hold", false, "with --format: run nothing while a call needs an answer")
 	complete.Flag(cmd, "format", completeFormats)
 }
 
@@ -49,7 +51,7 @@ func (m *stdinCalls) check(cmd *cobra.Command, argv []string) error {
 		others = append(others, "batch", "parallel")
 	}
 	if m.format == "" {
-		others = append(others, "source", "server", "plugin", "category", "tag", "optional")
+		others = append(others, "source", "server", "plugin", "category", "tag", "optional", "hold")
 	}
 	for _, other := range others {
 		if cmd.Flags().Changed(other) {
@@ -67,7 +69,7 @@ func (m *stdinCalls) run(ctx context.Context, e *cli.Env, preset string) error {
 	if m.batch {
 		return runBatch(ctx, e, t, m.parallel, preset)
 	}
-	return runRoundTrip(ctx, e, t, m.format, preset, &m.selection)
+	return runRoundTrip(ctx, e, t, m.format, preset, &m.selection, m.hold)
 }
 
 // completeFormats completes the formats of responses.

@@ -41,6 +41,7 @@ type answerParams struct {
 	Format   string          `json:"format" jsonschema:"openai, openai-responses, anthropic, bedrock, mistral, gemini or mcp"`
 	Response json.RawMessage `json:"response,omitempty" jsonschema:"the whole response of the API, the message in it, or the list of calls"`
 	Stream   string          `json:"stream,omitempty" jsonschema:"instead of response: the stream of events as it was received; Bedrock's binary frames in base64"`
+	Hold     bool            `json:"hold,omitempty" jsonschema:"run nothing while a call needs an answer that nobody gives; the error then has data.questions"`
 	Parallel bool            `json:"parallel,omitempty" jsonschema:"do not wait for other calls"`
 }
 

@@ -214,7 +214,7 @@ func (h *host) answer(life, ctx context.Context, r *rpc.Request, p answerParams)
 	defer done()
 	calls := newAnswered(turn.Calls)
 	d := &callcmd.Dialogue{
-		Session: s.Session, Format: format, Declared: b.declared, Parallel: p.Parallel, Line: r,
+		Session: s.Session, Format: format, Declared: b.declared, Hold: p.Hold, Parallel: p.Parallel, Line: r,
 		Find: func(ctx context.Context, name string, q engine.Query) (engine.Found, error) {
 			return h.find(life, ctx, r, s, name, q)
 		},
@@ -248,11 +248,11 @@ func (p *answerParams) data() ([]byte, error) {
 type answered struct {
 	mu    sync.Mutex
 	list  []answeredCall
-	calls []*rpc.Call
+	calls [][]*rpc.Call // by call; a call that is held begins twice
 }
 
 func newAnswered(calls []provider.Call) *answered {
-	a := &answered{list: make([]answeredCall, len(calls)), calls: make([]*rpc.Call, len(calls))}
+	a := &answered{list: make([]answeredCall, len(calls)), calls: make([][]*rpc.Call, len(calls))}
 	for i, c := range calls {
 		a.list[i] = answeredCall{ID: c.ID(), Tool: c.Name, Params: string(c.Params), Sizes: sizes{Params: len(c.Params)}}
 		if jsonx.Valid(c.Params) {
@@ -266,7 +266,7 @@ func newAnswered(calls []provider.Call) *answered {
 func (a *answered) begin(ctx context.Context, i int, c *rpc.Call) context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.calls[i] = c
+	a.calls[i] = append(a.calls[i], c)
 	return exec.Observing(ctx, func(r exec.Record) {
 		if r.Verdict.Origin == "" { // refused before the decision
 			return
@@ -297,7 +297,7 @@ func (a *answered) made(ctx context.Context, m callcmd.Made) {
 	for _, part := range m.Result.Content {
 		c.Sizes.Result += len(part.Text) + len(part.Data)
 	}
-	if call := a.calls[m.Index]; call != nil {
-		c.AnsweredBy = call.AnsweredBy()
+	for _, call := range a.calls[m.Index] {
+		c.AnsweredBy = cmp.Or(c.AnsweredBy, call.AnsweredBy())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/callcmd"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/rpc"
@@ -77,6 +78,12 @@ func (o *options) print(e *cli.Env) error {
 	return err
 }
 
+// heldError is the data of the error of an answer with hold.
+type heldError struct {
+	cli.ErrorBody
+	Questions []engine.KeptQuestion `json:"questions"`
+}
+
 func run(ctx context.Context, e *cli.Env, o *options) error {
 	if err := engine.CheckPreset(o.preset); err != nil {
 		return err
@@ -86,6 +93,9 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	h := newHost(e, o.preset)
 	h.server = rpc.New(e.IO.Out.Unescaped(), rpc.Options{Methods: methods(life, h), Initialize: initialize(life, h), ErrorData: func(ctx context.Context, err error) (string, any) {
 		body := cli.NewErrorBody(ctx, err)
+		if held, ok := errors.AsType[*callcmd.HeldError](err); ok {
+			return body.Message, heldError{body, held.Questions}
+		}
 		return body.Message, body
 	}})
 	e.IO.Relay = func(d registry.Diagnostic) { h.server.Diagnose(nil, d) }

@@ -72,6 +72,8 @@ type Row struct {
 	// Looser reports whether a value allows more than that of the earlier scopes: a
 	// project cannot set such a value. nil: a project can set any value.
 	Looser func(now, was *jsonx.Value) bool
+	// FilesOnly is set if no environment variable carries the value.
+	FilesOnly bool
 	// Inherits names the setting whose value applies if this one is not set.
 	Inherits string
 }
@@ -79,7 +81,7 @@ type Row struct {
 // Variable returns the name of the setting's environment variable; "" if it
 // cannot have one.
 func (r *Row) Variable() string {
-	if !r.Type.isScalar() || r.Foreign {
+	if !r.Type.isScalar() || r.Foreign || r.FilesOnly {
 		return ""
 	}
 	out := append(make([]byte, 0, 40), "TOOLREG_"...)

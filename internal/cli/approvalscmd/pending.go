@@ -1,0 +1,112 @@
+package approvalscmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/ui"
+)
+
+// completeQuestions completes the ids of questions that wait for an answer.
+func completeQuestions(e *cli.Env) cobra.CompletionFunc {
+	return e.Complete().Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
+		questions := policy.Questions{Approvals: engine.OpenApprovals(set, e.Config.Folders, e.IO.Warn)}
+		list, err := pending(&questions, true)
+		if err != nil {
+			return nil
+		}
+		var out []cobra.Completion
+		for _, q := range list {
+			out = append(out, cobra.CompletionWithDesc(q.ID, q.Tool))
+		}
+		return out
+	})
+}
+
+func pending(questions *policy.Questions, all bool) ([]engine.KeptQuestion, error) {
+	list, err := questions.Pending(all)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]engine.KeptQuestion, len(list))
+	for i, k := range list {
+		if out[i], err = engine.NewKeptQuestion(k); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func runPending(ctx context.Context, e *cli.Env, o *options) error {
+	store, err := approvals(ctx, e)
+	if err != nil {
+		return err
+	}
+	list, err := pending(&policy.Questions{Approvals: store}, o.all)
+	if err != nil {
+		return err
+	}
+	if e.IO.JSON {
+		return e.IO.PrintJSON(map[string][]engine.KeptQuestion{"questions": list})
+	}
+	t := ui.Table{Header: []string{"ID", "TOOL", "ABOUT", "SOURCE", "CREATED", "PROJECT", "CLIENT"}, Spare: []string{"PROJECT", "SOURCE"}}
+	for _, q := range list {
+		t.Add(q.ID, q.Tool, about(q), q.Source, q.Created.Local().Format(time.DateTime), q.Project, q.Client)
+	}
+	if e.IO.OutTTY {
+		t.DropEmpty("CLIENT")
+	}
+	return e.IO.PrintCounted(&t, "question")
+}
+
+// about says in a line what a call would do.
+func about(q engine.KeptQuestion) string {
+	return ui.Cut(ui.Line(cmp.Or(q.Command, string(q.Params))), 200)
+}
+
+// answerDocument is the JSON of an answer.
+type answerDocument struct {
+	Answered string `json:"answered"` // id of the question
+}
+
+func runAnswer(ctx context.Context, e *cli.Env, argv []string) error {
+	if err := e.Config.RefuseInside("answering questions"); err != nil {
+		return err
+	}
+	id, choice, reason := argv[0], argv[1], strings.Join(argv[2:], " ")
+	switch {
+	case !slices.Contains([]string{exec.WordYes, exec.WordAlways, exec.WordNo}, choice):
+		return &cli.UsageError{Err: fmt.Errorf("%q is not an answer", choice), Hint: "answer with yes, always or no"}
+	case reason != "" && choice != exec.WordNo:
+		return &cli.UsageError{Err: errors.New("a reason belongs to the answer no"), Hint: "it tells the model why the call was refused"}
+	}
+	store, err := approvals(ctx, e)
+	if err != nil {
+		return err
+	}
+	questions := policy.Questions{Approvals: store}
+	answered, err := questions.Answer(ctx, id, choice, reason)
+	if errors.Is(err, policy.ErrNotOffered) {
+		return &cli.UsageError{Err: err, Hint: "answer with yes or no"}
+	}
+	if err != nil {
+		return err
+	}
+	if e.IO.JSON {
+		return e.IO.PrintJSON(answerDocument{answered})
+	}
+	e.IO.Notef("answered %s with %s", answered, choice)
+	return nil
+}

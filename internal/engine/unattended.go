@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// KeptQuestion is a question about a call that waits for an answer.
+type KeptQuestion struct {
+	ID      string          `json:"id"`
+	CallID  json.RawMessage `json:"callId,omitempty"` // with --hold, the model's id of the call
+	Client  string          `json:"client"`           // client of serve that made the call; "" otherwise
+	Project string          `json:"project"`          // project root
+	Created time.Time       `json:"created"`
+	Expires time.Time       `json:"expires"`
+	exec.Prompt
+}
+
+// NewKeptQuestion decodes a question. The error is that of a question which was not written by
+// this program.
+func NewKeptQuestion(k policy.KeptQuestion) (KeptQuestion, error) {
+	q := KeptQuestion{ID: k.ID, Client: k.Client, Project: k.Project, Created: k.Created, Expires: k.Expires}
+	if err := json.Unmarshal([]byte(k.Question), &q.Prompt); err != nil {
+		return q, fmt.Errorf("question %s: %w", k.ID, err)
+	}
+	return q, nil
+}
+
+// unattended answers questions about calls that no person could be asked: with approval.command,
+// or later. It implements [exec.Unattended].
+type unattended struct {
+	*run
+	questions *policy.Questions
+}
+
+// Answered implements [exec.Unattended].
+func (u *unattended) Answered(ctx context.Context, q *exec.Question) (exec.Answer, string, bool) {
+	call, state, err := u.identify(ctx, q)
+	if err != nil || len(q.Denied) > 0 {
+		return exec.Answer{}, "", false
+	}
+	found, ok := u.questions.Answered(call, state)
+	if found.Choice == exec.WordYes {
+		return exec.Answer{Choice: exec.Yes}, found.ID, ok
+	}
+	return exec.Answer{Choice: exec.No, Said: found.Reason}, found.ID, ok
+}
+
+// Claim implements [exec.Unattended].
+func (u *unattended) Claim(ctx context.Context, ids ...string) bool {
+	return u.questions.Claim(ctx, ids...)
+}
+
+// Absent implements [exec.Unattended].
+func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer, *policy.KeptQuestion, bool) {
+	if u.set.Approval.Command.IsSet() && !u.set.Globals.NonInteractive && !process.InsideTool(u.deps.Environ) {
+		return u.command(ctx, q), nil, true
+	}
+	if len(q.Denied) > 0 {
+		return exec.Answer{}, nil, false
+	}
+	kept, err := u.keep(ctx, *q)
+	if err != nil {
+		u.warnOf(q, "question_not_kept", fmt.Sprintf("the question about %q is not kept, so it cannot be answered later: %v", q.Tool.Name, err), "")
+		return exec.Answer{}, nil, false
+	}
+	if !q.Call.Last { // the error of the only call names the question
+		u.warnOf(q, "question_kept", fmt.Sprintf("question %s about %q waits for an answer", kept.ID, q.Tool.Name), AnswerHint(kept.ID))
+	}
+	return exec.Answer{}, &kept, false
+}
+
+// warnOf reports a problem with a question while the call is running.
+func (u *unattended) warnOf(q *exec.Question, code, message, hint string) {
+	defer u.deps.Screen.Pause()()
+	u.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Tool: q.Tool.Name, Message: message, Hint: hint})
+}
+
+// AnswerHint says how to answer a kept question.
+func AnswerHint(id string) string { return "toolreg approvals answer " + id + " yes allows it once" }
+
+// keep keeps a question. It does not offer the answer for a whole server, for which the state
+// of each of its tools would have to be kept.
+func (u *unattended) keep(ctx context.Context, q exec.Question) (policy.KeptQuestion, error) {
+	q.Choices = slices.DeleteFunc(slices.Clone(q.Choices), func(c exec.Choice) bool { return c == exec.AlwaysServer })
+	kept := policy.KeptQuestion{Client: caller.Name(ctx)}
+	var err error
+	if kept.Call, kept.State, err = u.identify(ctx, &q); err != nil {
+		return kept, err
+	}
+	if scope, ok := q.Remembers(); ok {
+		if kept.Always, err = u.questions.Approvals.New(ctx, q.Tool, scope); err != nil {
+			return kept, err
+		}
+	}
+	question, err := jsonx.Marshal(u.deps.Describe(q))
+	if err != nil {
+		return kept, err
+	}
+	kept.Question = string(question)
+	return u.questions.Keep(ctx, kept)
+}
+
+// identify returns what identifies the call of a question, and what identifies the state
+// that it was asked in.
+func (u *unattended) identify(ctx context.Context, q *exec.Question) (call, state string, err error) {
+	pin, err := u.questions.Approvals.Pin(ctx, q.Tool)
+	if err != nil {
+		return "", "", err
+	}
+	v, p, rule := &q.Verdict, &q.Preview, policy.Rule{}
+	if v.Rule != nil {
+		rule = *v.Rule
+	}
+	when := ""
+	if rule.When != nil {
+		when = rule.When.Text
+	}
+	rule.When = nil
+	a := u.questions.Approvals
+	call = digest(q.Tool.Source, q.Tool.OriginalName(), jsonx.Canonical(q.Call.Params), u.set.Workspace, a.Project, a.Folder, caller.Name(ctx), q.Copy)
+	state = digest(pin, p.Kind, p.Basis, p.FileName, p.OriginalContent, p.NewContent, p.Diff, p.Command, p.Directory, p.Background,
+		v.Reason, v.Origin, rule, when, v.Commands, v.Confine.On, v.Confine.By, v.Confine.Missing)
+	return call, state, nil
+}
+
+// digest returns the hash of values, which JSON can encode.
+func digest(values ...any) string {
+	data, _ := json.Marshal(values)
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// command asks approval.command. Anything but a valid answer is no.
+func (u *unattended) command(ctx context.Context, q *exec.Question) exec.Answer {
+	answer, stderr, err := u.ask(ctx, q)
+	if err == nil || context.Cause(ctx) != nil {
+		return answer
+	}
+	u.warnOf(q, "approval_command_failed", fmt.Sprintf("approval.command gave no answer about %q, which means no: %v%s", q.Tool.Name, err, tailOf(stderr)), "set at "+u.set.Approval.Command.Origin.String())
+	return exec.Answer{Reason: "there was no valid answer"}
+}
+
+func (u *unattended) ask(ctx context.Context, q *exec.Question) (a exec.Answer, stderr []byte, err error) {
+	command := u.set.Approval.Command
+	argv, err := u.expander.Command(command)
+	if err != nil {
+		return a, nil, err
+	}
+	dir := u.set.ProjectRoot
+	if command.Origin.Scope != settings.ScopeFile { // it is for every project, and may run what it finds in its folder
+		if dir, err = u.deps.Folders.Neutral(); err != nil {
+			return a, nil, err
+		}
+	}
+	own := *u.set // a project's variables could change what the command does
+	own.Env = slices.DeleteFunc(slices.Clone(own.Env), func(p settings.Pair) bool { return p.Origin.Scope == settings.ScopeProject })
+	env, err := values.ToolEnviron(ctx, &own, u.expander, u.deps.Environ)
+	if err != nil {
+		return a, nil, err
+	}
+	question, err := jsonx.Marshal(u.deps.Describe(*q))
+	if err != nil {
+		return a, nil, err
+	}
+	if limit := u.set.Approval.Timeout; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("time limit of %s reached (approval.timeout)", limit))
+		defer cancel()
+	}
+	// It runs outside the sandbox, because it has to reach a person.
+	out, err := process.Run(ctx, process.Spec{Argv: argv, Dir: dir, Env: env, NotFrom: u.set.Workspace, Stdin: append(text.EscapeJSON(question), '\n'), MaxOutput: registry.MaxParamsBytes})
+	switch {
+	case err != nil:
+		return a, out.Stderr, err
+	case out.Signal != "":
+		return a, out.Stderr, errors.New("ended by " + out.Signal)
+	case out.ExitCode != 0:
+		return a, out.Stderr, fmt.Errorf("exit code %d", out.ExitCode)
+	}
+	if err := jsonx.Check(out.Stdout, jsonx.Options{Strict: true}); err != nil {
+		return a, out.Stderr, fmt.Errorf("its output is not JSON: %w", err)
+	}
+	var reply exec.Reply
+	if err := jsonx.DecodeKnown(out.Stdout, &reply); err != nil {
+		return a, out.Stderr, fmt.Errorf("its output is not an answer: %w", err)
+	}
+	if a, err = reply.Answer(q); err != nil {
+		err = fmt.Errorf("its output is not an answer: %w", err)
+	}
+	return a, out.Stderr, err
+}

@@ -1,0 +1,130 @@
+package exec
+
+import (
+	"context"
+	"errors"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Unattended answers questions that no person could be asked, and keeps those that nobody
+// answers.
+type Unattended interface {
+	// Answered returns the answer to a kept question that is the same as q, and its id.
+	Answered(ctx context.Context, q *Question) (a Answer, id string, ok bool)
+	// Claim takes the answers with these ids, so that no other call gets them: all of
+	// them, or none if one is not there any more.
+	Claim(ctx context.Context, ids ...string) bool
+	// Absent answers a question that no person could be asked. If it cannot, it keeps
+	// the question and returns it, or nil if that is not possible either.
+	Absent(ctx context.Context, q *Question) (a Answer, kept *policy.KeptQuestion, ok bool)
+}
+
+// Held is a call that has not run yet, with the answers to the questions about it. Create it
+// with [Executor.Hold].
+type Held struct {
+	// Open is the error of a question that nobody has answered yet; nil if there is none.
+	Open *NeedsConfirmation
+	// File is the file that the call is to change, as far as the question says; "" if
+	// there was none.
+	File string
+	// Again is set by the caller if another call that was asked about before this one
+	// changes the same file, so that what was shown of the file may change until this one runs.
+	Again bool
+	// Claims are the ids of the kept answers, which the call does not have before
+	// [Unattended.Claim].
+	Claims []string
+
+	copy    int
+	answers []heldAnswer
+	holding bool // answers are being collected
+}
+
+type heldAnswer struct {
+	answer Answer
+	basis  string // state of the files that were shown
+}
+
+// Hold asks about a call as [Executor.Execute] does, without running it. A call that will be
+// refused, or that needs no answer, has no questions. copy is the number of equal calls that
+// are held before this one, each of which needs its own answer. The error is the cause
+// of ctx.
+func (x *Executor) Hold(ctx context.Context, t *registry.Tool, call registry.Call, copy int) (*Held, error) {
+	h := &Held{copy: copy, holding: true}
+	call = x.prepared(t, call)
+	call, v, err := x.vet(ctx, t, call)
+	if err == nil && v.Decision == policy.Ask {
+		_, _, _, err = x.confirm(ctx, t, call, v, h)
+		if open, ok := errors.AsType[*NeedsConfirmation](err); ok {
+			h.Open = open
+		}
+	}
+	h.holding = false
+	return h, context.Cause(ctx)
+}
+
+// basisOf identifies the state of the files that a question shows.
+func basisOf(q *Question) string { return q.Preview.Basis + q.Preview.OriginalContent }
+
+// next returns the answer that was collected for the question. It returns false if there is
+// none, or if the file has changed since.
+func (h *Held) next(q *Question) (Answer, bool) {
+	if h == nil || h.holding || len(h.answers) == 0 {
+		return Answer{}, false
+	}
+	a := h.answers[0]
+	h.answers = h.answers[1:]
+	if a.basis != basisOf(q) && !h.Again {
+		h.answers = nil
+		return Answer{}, false
+	}
+	return a.answer, true
+}
+
+// add collects an answer.
+func (h *Held) add(q *Question, a Answer, claim string) {
+	if h == nil || !h.holding {
+		return
+	}
+	h.answers = append(h.answers, heldAnswer{a, basisOf(q)})
+	if claim != "" {
+		h.Claims = append(h.Claims, claim)
+	}
+}
+
+// nobody is the Confirmer if there is no person.
+type nobody struct{}
+
+// Turn implements [Confirmer].
+func (nobody) Turn() func() { return func() {} }
+
+// Confirm implements [Confirmer].
+func (nobody) Confirm(_ context.Context, q Question) (Answer, error) {
+	return Answer{}, &NeedsConfirmation{Tool: q.Tool.Name, Verdict: q.Verdict, Hint: Hint(q.Tool, q.Verdict)}
+}
+
+// ask gets the answer to a question: the one that was collected before, or that of a
+// kept question, or the person's, or that of the Unattended.
+func (x *Executor) ask(ctx context.Context, person Confirmer, q *Question, h *Held) (Answer, error) {
+	if a, ok := h.next(q); ok {
+		return a, nil
+	}
+	if x.Unattended != nil {
+		if a, id, ok := x.Unattended.Answered(ctx, q); ok && (h != nil && h.holding || x.Unattended.Claim(ctx, id)) {
+			h.add(q, a, id)
+			return a, nil
+		}
+	}
+	a, err := person.Confirm(ctx, *q)
+	if absent, ok := errors.AsType[*NeedsConfirmation](err); ok && x.Unattended != nil && ctx.Err() == nil {
+		if a, absent.Kept, ok = x.Unattended.Absent(ctx, q); !ok {
+			return a, absent
+		}
+		err = nil
+	}
+	if err == nil {
+		h.add(q, a, "")
+	}
+	return a, err
+}

@@ -1,0 +1,271 @@
+package policy
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+const (
+	// questionsFile is the name of the file in the state directory.
+	questionsFile = "questions.json"
+	// questionLifetime is how long a question and its answer are kept.
+	questionLifetime = 24 * time.Hour
+	// maxQuestions and maxQuestionBytes limit the questions of one client that are kept.
+	// A new one replaces the oldest.
+	maxQuestions     = 100
+	maxQuestionBytes = 8 << 20
+)
+
+// KeptQuestion is a question about a call that nobody could be asked about, with its answer.
+type KeptQuestion struct {
+	ID      string    `json:"id"`
+	Client  string    `json:"client"`  // as [Approval.Client]
+	Project string    `json:"project"` // root of the project
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires"`
+	// Question is what people and programs are asked, as JSON whose form is not a matter of
+	// this package.
+	Question string `json:"question"`
+	// Call identifies the call: two calls with the same value are the same call.
+	Call string `json:"call"`
+	// State identifies what the question was about besides the call: the definition of
+	// the tool, the files that were shown, the rule that asked. An answer is void if it
+	// has changed.
+	State string `json:"state"`
+	// Always are the approvals that the answer "always" adds; empty if it is not offered.
+	Always []Approval `json:"always,omitempty"`
+	// Choice is the answer, "yes" or "no"; "" if there is none yet. Reason is for the model.
+	Choice string `json:"choice,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// size is about how many bytes of the file a question takes.
+func (k *KeptQuestion) size() int {
+	n := len(k.Question) + len(k.Reason)
+	for _, a := range k.Always {
+		for _, t := range a.Tools {
+			for _, p := range t.Parts {
+				n += len(p.Value)
+			}
+		}
+	}
+	return n
+}
+
+type questionFile struct {
+	Version   int            `json:"version"`
+	Questions []KeptQuestion `json:"questions"`
+}
+
+// Questions keeps questions that nobody could be asked for a day, in the state folder of
+// the approvals. It is safe for concurrent use, also by several processes.
+type Questions struct {
+	Approvals *Approvals // required
+
+	warned sync.Once // warns of an unusable file once per run
+}
+
+// Keep keeps a question of the project and returns it, or the one that is kept already for
+// the same call. The caller sets Client, Question, Call, State and Always. A void question about
+// the same call is forgotten.
+func (s *Questions) Keep(ctx context.Context, k KeptQuestion) (KeptQuestion, error) {
+	if k.size() > maxQuestionBytes {
+		return k, fmt.Errorf("the question is longer than %d bytes", maxQuestionBytes)
+	}
+	var random [5]byte
+	_, _ = rand.Read(random[:]) // never fails
+	k.ID, k.Project, k.Created = hex.EncodeToString(random[:]), s.Approvals.Project, s.Approvals.now()
+	k.Expires = k.Created.Add(questionLifetime)
+	kept := k
+	err := s.update(ctx, func(list []KeptQuestion) ([]KeptQuestion, error) {
+		i := slices.IndexFunc(list, func(x KeptQuestion) bool { return x.Call == k.Call && x.State == k.State })
+		if i >= 0 {
+			kept = list[i]
+			return list, nil
+		}
+		list = append(slices.DeleteFunc(list, func(x KeptQuestion) bool { return x.Call == k.Call }), k)
+		return limited(list, k.Client), nil
+	})
+	return kept, err
+}
+
+// limited returns the questions without the oldest ones of a client if it has too many.
+func limited(list []KeptQuestion, client string) []KeptQuestion {
+	count, bytes := 0, 0
+	var out []KeptQuestion
+	for _, x := range slices.Backward(list) {
+		if x.Client == client {
+			count, bytes = count+1, bytes+x.size()
+			if count > maxQuestions || bytes > maxQuestionBytes {
+				continue
+			}
+		}
+		out = append(out, x)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// Answered returns the question about a call that was answered, if its state is unchanged.
+func (s *Questions) Answered(call, state string) (KeptQuestion, bool) {
+	list, err := s.open()
+	if err != nil {
+		s.warn(err)
+		return KeptQuestion{}, false
+	}
+	i := slices.IndexFunc(list, func(x KeptQuestion) bool { return x.Choice != "" && x.Call == call && x.State == state })
+	if i < 0 {
+		return KeptQuestion{}, false
+	}
+	return list[i], true
+}
+
+// warn reports that the questions cannot be used.
+func (s *Questions) warn(err error) {
+	if s.Approvals.Warn != nil {
+		s.warned.Do(func() {
+			s.Approvals.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "questions_unavailable",
+				Message: "questions that wait for an answer cannot be kept or read: " + err.Error()})
+		})
+	}
+}
+
+// Claim takes answered questions, which are then forgotten: all of them, or none if one is not
+// there any more. It returns false and warns if the file cannot be changed.
+func (s *Questions) Claim(ctx context.Context, ids ...string) bool {
+	err := s.update(ctx, func(list []KeptQuestion) ([]KeptQuestion, error) {
+		for _, id := range ids {
+			i := slices.IndexFunc(list, func(x KeptQuestion) bool { return x.ID == id && x.Choice != "" })
+			if i < 0 {
+				return nil, errClaimed
+			}
+			list = slices.Delete(list, i, i+1)
+		}
+		return list, nil
+	})
+	if err != nil && !errors.Is(err, errClaimed) {
+		s.warn(err)
+	}
+	return err == nil
+}
+
+var errClaimed = errors.New("another call has the answer")
+
+// Pending returns the questions of the project, or of all projects, that nobody has answered,
+// oldest first.
+func (s *Questions) Pending(all bool) ([]KeptQuestion, error) {
+	list, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(x KeptQuestion) bool {
+		return x.Choice != "" || !all && x.Project != s.Approvals.Project
+	})
+	slices.SortStableFunc(list, func(a, b KeptQuestion) int { return a.Created.Compare(b.Created) })
+	return list, nil
+}
+
+// NoQuestionError reports that no question with the given id waits for an answer. It wraps
+// registry.ErrNotFound.
+type NoQuestionError struct {
+	ID       string
+	Answered bool // it has an answer
+}
+
+func (e *NoQuestionError) Error() string {
+	if e.Answered {
+		return fmt.Sprintf("question %q was answered already", e.ID)
+	}
+	return fmt.Sprintf("no question with the id %q waits for an answer", e.ID)
+}
+
+// Unwrap returns registry.ErrNotFound.
+func (e *NoQuestionError) Unwrap() error { return registry.ErrNotFound }
+
+// Answer answers the question, of any project, whose id begins with the given prefix, and returns
+// its id. choice is "yes",
+// "no" or "always", which adds the approvals of the question; reason is for the model. The
+// error is a *NoQuestionError if there is no such question, or it was answered before, and wraps
+// [ErrNotOffered] if the question does not offer the choice.
+func (s *Questions) Answer(ctx context.Context, id, choice, reason string) (answered string, err error) {
+	err = s.update(ctx, func(list []KeptQuestion) ([]KeptQuestion, error) {
+		i, err := find(list, id)
+		if err != nil {
+			return nil, err
+		}
+		k := &list[i]
+		answered = k.ID
+		switch choice {
+		case "always":
+			if len(k.Always) == 0 {
+				return nil, fmt.Errorf("question %s: always: %w", k.ID, ErrNotOffered)
+			}
+			if err := s.Approvals.Add(ctx, k.Always); err != nil {
+				return nil, err
+			}
+			return slices.Delete(list, i, i+1), nil
+		case "yes", "no":
+			k.Choice, k.Reason = choice, reason
+			return list, nil
+		}
+		return nil, fmt.Errorf("question %s: %q: %w", k.ID, choice, ErrNotOffered)
+	})
+	return answered, err
+}
+
+// ErrNotOffered is wrapped by the error for an answer that a question does not offer.
+var ErrNotOffered = errors.New("it is not one of the choices of the question")
+
+// find returns the index of the only question without an answer whose id begins with a prefix.
+func find(list []KeptQuestion, id string) (int, error) {
+	var fits []int
+	for i, x := range list {
+		if id != "" && strings.HasPrefix(x.ID, id) {
+			fits = append(fits, i)
+		}
+	}
+	switch {
+	case len(fits) == 0:
+		return 0, &NoQuestionError{ID: id}
+	case len(fits) > 1:
+		return 0, fmt.Errorf("%q matches %d questions; give more characters of the id", id, len(fits))
+	case list[fits[0]].Choice != "":
+		return 0, &NoQuestionError{ID: list[fits[0]].ID, Answered: true}
+	}
+	return fits[0], nil
+}
+
+// open returns the questions that have not expired.
+func (s *Questions) open() ([]KeptQuestion, error) {
+	if s.Approvals.Dir == nil {
+		return nil, nil
+	}
+	var f questionFile
+	if err := s.Approvals.read(questionsFile, &f); err != nil {
+		return nil, err
+	}
+	return s.current(f.Questions), nil
+}
+
+func (s *Questions) current(list []KeptQuestion) []KeptQuestion {
+	now := s.Approvals.now()
+	return slices.DeleteFunc(list, func(x KeptQuestion) bool { return !now.Before(x.Expires) })
+}
+
+// update changes the questions that have not expired while holding the lock of their file.
+func (s *Questions) update(ctx context.Context, change func([]KeptQuestion) ([]KeptQuestion, error)) error {
+	return replaceFile(ctx, s.Approvals, questionsFile, func(f *questionFile) (err error) {
+		f.Version = approvalsVersion
+		f.Questions, err = change(s.current(f.Questions))
+		return err
+	})
+}

@@ -1,0 +1,210 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// newQuestions returns an empty store with a clock that the test sets.
+func newQuestions(t *testing.T) (*Questions, *time.Time) {
+	t.Helper()
+	dir, err := state.OpenDir(filepath.Join(t.TempDir(), "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	return &Questions{Approvals: &Approvals{Dir: dir, Project: "/p", Now: func() time.Time { return now }}}, &now
+}
+
+func keep(t *testing.T, s *Questions, k KeptQuestion) string {
+	t.Helper()
+	kept, err := s.Keep(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kept.ID
+}
+
+func answer(t *testing.T, s *Questions, id, choice string) {
+	t.Helper()
+	if _, err := s.Answer(t.Context(), id, choice, "because"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pendingIDs(t *testing.T, s *Questions) []string {
+	t.Helper()
+	list, err := s.Pending(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, q := range list {
+		out = append(out, q.ID)
+	}
+	return out
+}
+
+func TestQuestionIsAnsweredOnce(t *testing.T) {
+	s, _ := newQuestions(t)
+	id := keep(t, s, KeptQuestion{Call: "c", State: "s", Question: "{}"})
+	if again := keep(t, s, KeptQuestion{Call: "c", State: "s", Question: "{}"}); again != id {
+		t.Errorf("the same call has the questions %s and %s", id, again)
+	}
+	if _, ok := s.Answered("c", "s"); ok || s.Claim(t.Context(), id) {
+		t.Error("an open question has an answer")
+	}
+	answer(t, s, id[:4], "no")
+	if got, ok := s.Answered("c", "s"); !ok || got.ID != id || got.Choice != "no" || got.Reason != "because" {
+		t.Errorf("%+v, %t", got, ok)
+	}
+	for _, wrong := range []string{id, "zz", ""} {
+		_, err := s.Answer(t.Context(), wrong, "yes", "")
+		if missing, ok := errors.AsType[*NoQuestionError](err); !ok || !errors.Is(err, registry.ErrNotFound) || missing.Answered != (wrong == id) {
+			t.Errorf("answering %q: %v", wrong, err)
+		}
+	}
+	if got := pendingIDs(t, s); got != nil {
+		t.Errorf("pending: %q", got)
+	}
+	if !s.Claim(t.Context(), id) || s.Claim(t.Context(), id) {
+		t.Error("the answer must be there for one call")
+	}
+	if fresh := keep(t, s, KeptQuestion{Call: "c", State: "s", Question: "{}"}); fresh == id {
+		t.Error("a new question has the id of an old one")
+	}
+}
+
+func TestAnswerIsVoidAfterAChange(t *testing.T) {
+	s, _ := newQuestions(t)
+	id := keep(t, s, KeptQuestion{Call: "c", State: "before"})
+	answer(t, s, id, "yes")
+	if _, ok := s.Answered("c", "after"); ok {
+		t.Error("the answer applies to another state")
+	}
+	fresh := keep(t, s, KeptQuestion{Call: "c", State: "after"})
+	if got := pendingIDs(t, s); !slices.Equal(got, []string{fresh}) || s.Claim(t.Context(), id) {
+		t.Errorf("pending %q, want %q alone, and no void answer", got, fresh)
+	}
+}
+
+func TestQuestionExpires(t *testing.T) {
+	s, now := newQuestions(t)
+	open, answered := keep(t, s, KeptQuestion{Call: "a"}), keep(t, s, KeptQuestion{Call: "b"})
+	answer(t, s, answered, "yes")
+	*now = now.Add(questionLifetime - time.Second)
+	if _, ok := s.Answered("b", ""); !ok || len(pendingIDs(t, s)) != 1 {
+		t.Error("it expired too early")
+	}
+	*now = now.Add(time.Second)
+	if _, ok := s.Answered("b", ""); ok || len(pendingIDs(t, s)) != 0 || s.Claim(t.Context(), answered) {
+		t.Error("it did not expire")
+	}
+	if _, err := s.Answer(t.Context(), open, "yes", ""); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("answering an expired question: %v", err)
+	}
+}
+
+// TestClaimRace lets many calls claim two answers, in both orders and alone.
+func TestClaimRace(t *testing.T) {
+	s, _ := newQuestions(t)
+	a, b := keep(t, s, KeptQuestion{Call: "a"}), keep(t, s, KeptQuestion{Call: "b"})
+	answer(t, s, a, "yes")
+	answer(t, s, b, "yes")
+	var got atomic.Int32 // answers
+	var running sync.WaitGroup
+	for i := range 100 {
+		ids := [][]string{{a, b}, {b, a}, {a}, {b}, {a, a}}[i%5]
+		running.Go(func() {
+			if s.Claim(context.WithoutCancel(t.Context()), ids...) {
+				got.Add(int32(len(ids)))
+			}
+		})
+	}
+	running.Wait()
+	if got.Load() != 2 {
+		t.Errorf("%d answers were given, want 2", got.Load())
+	}
+}
+
+// TestClaimTakesAllOrNone leaves the answers of a claim that is not complete to others.
+func TestClaimTakesAllOrNone(t *testing.T) {
+	s, _ := newQuestions(t)
+	a, b := keep(t, s, KeptQuestion{Call: "a"}), keep(t, s, KeptQuestion{Call: "b"})
+	answer(t, s, a, "yes")
+	if s.Claim(t.Context(), a, b) || s.Claim(t.Context(), a, a) {
+		t.Error("an incomplete claim succeeded")
+	}
+	if !s.Claim(t.Context(), a) {
+		t.Error("an incomplete claim took an answer")
+	}
+}
+
+func TestAlwaysAddsApprovals(t *testing.T) {
+	s, _ := newQuestions(t)
+	plain := keep(t, s, KeptQuestion{Call: "a"})
+	lasting := keep(t, s, KeptQuestion{Call: "b", Always: []Approval{{ID: "x", Project: "/p", Kind: ScopeTool}}})
+	if _, err := s.Answer(t.Context(), plain, "always", ""); !errors.Is(err, ErrNotOffered) {
+		t.Errorf("always without a scope: %v", err)
+	}
+	answer(t, s, lasting, "always")
+	if list, err := s.Approvals.List(false); err != nil || len(list) != 1 || list[0].ID != "x" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if got := pendingIDs(t, s); !slices.Equal(got, []string{plain}) {
+		t.Errorf("pending: %q", got)
+	}
+}
+
+func TestQuestionsAreLimited(t *testing.T) {
+	s, _ := newQuestions(t)
+	other := keep(t, s, KeptQuestion{Call: "other", Client: "other"})
+	var first, last string
+	for i := range maxQuestions + 1 {
+		last = keep(t, s, KeptQuestion{Call: fmt.Sprint(i)})
+		if i == 0 {
+			first = last
+		}
+	}
+	got := pendingIDs(t, s)
+	if len(got) != maxQuestions+1 || !slices.Contains(got, other) || !slices.Contains(got, last) || slices.Contains(got, first) {
+		t.Errorf("%d questions: %q", len(got), got)
+	}
+	if _, err := s.Keep(t.Context(), KeptQuestion{Call: "long", Question: strings.Repeat("x", maxQuestionBytes+1)}); err == nil {
+		t.Error("a question beyond the limit was kept")
+	}
+}
+
+func TestDamagedQuestions(t *testing.T) {
+	s, _ := newQuestions(t)
+	var warned []string
+	s.Approvals.Warn = func(d registry.Diagnostic) { warned = append(warned, d.Code) }
+	id := keep(t, s, KeptQuestion{Call: "a"})
+	answer(t, s, id, "yes")
+	file := filepath.Join(s.Approvals.Dir.Path, questionsFile)
+	if err := os.WriteFile(file, []byte(`{"version":1,"questions":[{"id":"`+id+`","choice":"yes","call":"a"},`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.Answered("a", ""); ok {
+		t.Error("a damaged file has answers")
+	}
+	if _, err := s.Pending(true); err == nil || !strings.Contains(err.Error(), "the next question that is kept sets it aside") {
+		t.Errorf("listing: %v", err)
+	}
+	keep(t, s, KeptQuestion{Call: "b"})
+	if aside, _ := filepath.Glob(file + ".bad-*"); len(aside) != 1 || !slices.Equal(warned, []string{"questions_unavailable", "approvals_set_aside"}) {
+		t.Errorf("set aside %q, warned %q", aside, warned)
+	}
+}

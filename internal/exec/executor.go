@@ -184,6 +184,9 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 		if q.Preview, err = x.preview(ctx, t, call); err != nil {
 			return call, nil, v.Confine, err
 		}
+		if q.Preview.Unchanged {
+			return call, edit.agreed(q.Preview), v.Confine, nil
+		}
 		q.Choices = choices(t, q.Preview, v, x.Approvals != nil)
 		if h != nil {
 			h.File, q.Copy = q.Preview.FileName, h.copy

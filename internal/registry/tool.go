@@ -174,6 +174,8 @@ type Preview struct {
 	FileName        string
 	OriginalContent string
 	NewContent      string
+	// Unchanged means that the call changes nothing, so that nobody is asked.
+	Unchanged bool
 	// Basis identifies the state of all files that the change was made from, together
 	// with OriginalContent.
 	Basis string

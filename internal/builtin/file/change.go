@@ -112,6 +112,7 @@ func (c *fileChange) preview() registry.Preview {
 		OriginalContent: c.old,
 		NewContent:      c.new,
 		Basis:           fmt.Sprintf("%x", c.sum()),
+		Unchanged:       c.same(),
 	}
 }
 

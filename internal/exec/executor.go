@@ -184,7 +184,7 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 		if q.Preview, err = x.preview(ctx, t, call); err != nil {
 			return call, nil, v.Confine, err
 		}
-		if q.Preview.Unchanged {
+		if q.Preview.Unchanged && !h.hasAnswers() {
 			return call, edit.agreed(q.Preview), v.Confine, nil
 		}
 		q.Choices = choices(t, q.Preview, v, x.Approvals != nil)

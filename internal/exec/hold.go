@@ -67,10 +67,13 @@ func (x *Executor) Hold(ctx context.Context, t *registry.Tool, call registry.Cal
 // basisOf identifies the state of the files that a question shows.
 func basisOf(q *Question) string { return q.Preview.Basis + q.Preview.OriginalContent }
 
+// hasAnswers reports whether there are answers that were collected and not used yet.
+func (h *Held) hasAnswers() bool { return h != nil && !h.holding && len(h.answers) > 0 }
+
 // next returns the answer that was collected for the question. It returns false if there is
 // none, or if the file has changed since.
 func (h *Held) next(q *Question) (Answer, bool) {
-	if h == nil || h.holding || len(h.answers) == 0 {
+	if !h.hasAnswers() {
 		return Answer{}, false
 	}
 	a := h.answers[0]

@@ -13,8 +13,10 @@ OPTION_PACKAGES := bash bc bsdextrautils busybox bzip2 cargo clang-format black 
 TOOL := go tool -modfile=tools/staticcheck.mod
 GORELEASER := go tool -modfile=tools/goreleaser.mod goreleaser
 NPM := testdata/npm
-# A module of its own: it reads what toolreg prints into the providers' SDKs.
+# A module of its own: it reads what toolreg prints into the providers' SDKs. Optimizing
+# the two largest SDKs would take longer than all its tests.
 PROVIDERS := testdata/providers
+UNOPTIMIZED := $(foreach sdk,anthropics/anthropic-sdk-go openai/openai-go/v3,-gcflags='github.com/$(sdk)/...=-N -l -dwarf=false')
 CONFORMANCE := testdata/conformance
 CLIENTS := testdata/clients
 TOKENS := testdata/tokens
@@ -25,8 +27,17 @@ RELEASE := tools/release
 # The tests of whole processes that do several things at once. The race detector makes the
 # start of each process four times as slow, so the others run without it.
 CONCURRENT = ^TestScripts$$/^serve_|^TestRPC|^TestThirtyRunsShareTheCache$$|^TestFiftyTerminalsAnswerAtOnce$$
+# Prints the packages that start goroutines or are made for several, in the code or its
+# tests. In all others the race detector cannot find anything, and makes the tests two to
+# ten times as slow.
+RACING = grep -rlE --include='*.go' '(^|[[:space:]])go (func|[A-Za-z.]+)\(|\.Go\(|\bsync\.(Mutex|RWMutex|WaitGroup|Once|Map)\b|\batomic\.|\bAfterFunc\(|/(httptest|mcptest)"' internal tools \
+	| sed 's,/[^/]*$$,,; s,^,github.com/toolreg/toolreg/,' | sort -u
 # The race detector needs a C compiler; go says 0 where there is none.
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
+
+TESTFLAGS := -timeout 14m -vet=off -ldflags=-w
+# With the race detector a program sleeps for a second before it exits.
+test: export GORACE = atexit_sleep_ms=0
 
 .DEFAULT_GOAL := help
 .PHONY: help build man docs test conformance demo lint page tokens bench benchtools benchservers benchserve benchsandbox fuzz fuzz-shell mutants soak replicas clean programs
@@ -56,11 +67,11 @@ share: build man ## write completions, compressed man pages and licenses to bin/
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, vet, test
 	@unformatted=$$(gofmt -l cmd internal tools $(PROVIDERS) testdata/servers *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
 	go vet ./...
-	cd $(PROVIDERS) && go test -vet=off -count=1 ./... </dev/null
+	cd $(PROVIDERS) && go test -vet=off -count=1 -ldflags=-w $(UNOPTIMIZED) ./... </dev/null
 	cd $(RELEASE) && go test -short -count=1 ./... </dev/null
-	go test -timeout 14m -vet=off -ldflags=-w $(RACE) -run '$(CONCURRENT)' ./cmd/toolreg </dev/null
-	go test -timeout 14m -vet=off -ldflags=-w $(RACE) $$(go list ./... | grep -v '/cmd/toolreg$$') </dev/null
-	go test -timeout 14m -parallel 3 -vet=off -ldflags=-w ./cmd/toolreg </dev/null
+	go test $(TESTFLAGS) $(RACE) -run '$(CONCURRENT)' ./cmd/toolreg </dev/null
+	racing=$$($(RACING)) && go test $(TESTFLAGS) $(RACE) $$racing </dev/null && \
+		go test $(TESTFLAGS) -parallel 3 $$(go list ./... | grep -vxF "$$racing") </dev/null
 
 conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the public test suite for MCP clients and servers (240 MB to install)
 	go build -o bin/conformance-adapter ./$(CONFORMANCE)/adapter

@@ -24,9 +24,9 @@ TOKENS := testdata/tokens
 REMOTE = $(shell git remote get-url origin >/dev/null 2>&1 || echo GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=https://github.com/toolreg/toolreg)
 # A module of its own: licenses and bills of materials for packages.
 RELEASE := tools/release
-# The tests of whole processes that do several things at once. The race detector makes the
-# start of each process four times as slow, so the others run without it.
-CONCURRENT = ^TestScripts$$/^serve_|^TestRPC|^TestThirtyRunsShareTheCache$$|^TestFiftyTerminalsAnswerAtOnce$$
+# The tests of processes that do several things at once. The race detector makes the start
+# of each process four times as slow, so the others run without it.
+CONCURRENT = ^TestScripts$$/^serve_|^TestRPC
 # Prints the packages that start goroutines or are made for several, in the code or its
 # tests. In all others the race detector cannot find anything, and makes the tests two to
 # ten times as slow.
@@ -71,7 +71,7 @@ test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests 
 	cd $(RELEASE) && go test -short -count=1 ./... </dev/null
 	go test $(TESTFLAGS) $(RACE) -run '$(CONCURRENT)' ./cmd/toolreg </dev/null
 	racing=$$($(RACING)) && go test $(TESTFLAGS) $(RACE) $$racing </dev/null && \
-		go test $(TESTFLAGS) -parallel 3 $$(go list ./... | grep -vxF "$$racing") </dev/null
+		go test $(TESTFLAGS) -parallel 3 -skip '$(CONCURRENT)' $$(go list ./... | grep -vxF "$$racing") </dev/null
 
 conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the public test suite for MCP clients and servers (240 MB to install)
 	go build -o bin/conformance-adapter ./$(CONFORMANCE)/adapter

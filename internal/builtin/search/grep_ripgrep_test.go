@@ -27,7 +27,7 @@ func ripgrepTree() map[string]string {
 		"crlf": "needle\r\nx\r\n\r\nneedle x\r\n", "bom": "\xef\xbb\xbfneedle\nx needle\n",
 		"le": "\xff\xfen\x00e\x00e\x00d\x00l\x00e\x00\r\x00\n\x00x\x00\n\x00", "be": "\xfe\xff\x00n\x00e\x00e\x00d\x00l\x00e\x00\n",
 		"nul": "needle\x00\nneedle\n", "latin": "caf\xe9 needle\n\xff\xfe\xfd needle\n", "unicode": "Straße Ünïcode needle\nстрока needle\n日本 K ſ\n",
-		"long":  strings.Repeat("x", 300_000) + " needle " + strings.Repeat("y", 300_000) + "\nneedle\n" + strings.Repeat("ab", 500_000) + "\n",
+		"long":  strings.Repeat("x", searchBuffer/2) + " needle " + strings.Repeat("y", searchBuffer/2) + "\nneedle\n" + strings.Repeat("ab", searchBuffer/2) + "\n",
 		"words": "needle needles xneedle needle_1 needle-1 kneedle\nfoo.bar foo+bar\n", "spaces in name": "needle\n", "-dash": "needle\n", "é": "needle\n",
 		"deep/a/b/c/d/e/f": "needle\n", "deep/a.go": "package needle\n", "deep/a.ts": "needle\n", "deep/b.tsx": "needle\n", ".hidden": "needle\n", ".dir/x": "needle\n",
 		"context": "1\n2\nneedle\n4\n5\nneedle\n7\n8\n9\n10\n11\n12\nneedle\n14\n", "tabs": "\tneedle\t\n \t \n", "UPPER.GO": "needle\n",

@@ -53,7 +53,7 @@ func TestSearcherAcrossWindows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	words := []string{"a", "Needle", "needle", "b", "\n", "\n", "\r\n", "kiss", "KISS", " ", "é", "foo", "bar1"}
 	patterns := []string{"needle", "kiss", "(?:foo|bar)\\d", "^needle$", "n..dle", "é", "x*", "[a-f]+1", "ed", "\\bkiss\\b", "^$"}
-	for i := range 4000 {
+	for i := range 2000 {
 		var b strings.Builder
 		for range r.IntN(60) {
 			b.WriteString(words[r.IntN(len(words))])
@@ -152,7 +152,7 @@ func TestRequired(t *testing.T) {
 // are kept, and with one that is too large for a DFA.
 func TestDFADropsStates(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	text := make([]byte, 40_000)
+	text := make([]byte, 20_000)
 	for i := range text {
 		text[i] = "ab\n"[min(2, r.IntN(200)/99)]
 	}

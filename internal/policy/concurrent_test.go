@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	processes = 50
-	kills     = 60
+	processes = 20
+	kills     = 25
 )
 
 // TestMain lets the test binary act as a process that remembers answers.

@@ -94,7 +94,7 @@ func helperCommand(t *testing.T, role, stateDir, root string) *exec.Cmd {
 	return cmd
 }
 
-// Fifty processes grant, read and revoke concurrently: none fails, and no grant of
+// Twenty processes grant, read and revoke concurrently: none fails, and no grant of
 // another project is lost.
 func TestConcurrentProcessesLoseNoGrant(t *testing.T) {
 	if testing.Short() {
@@ -104,7 +104,7 @@ func TestConcurrentProcessesLoseNoGrant(t *testing.T) {
 	stateDir := filepath.Join(base, "state")
 	roles := []string{"grant", "grant", "read", "grant", "revoke"}
 	var wg sync.WaitGroup
-	for i := range 50 {
+	for i := range 20 {
 		cmd := helperCommand(t, roles[i%len(roles)], stateDir, filepath.Join(base, "shared", fmt.Sprint(i)))
 		wg.Go(func() {
 			if err := cmd.Run(); err != nil {
@@ -118,7 +118,7 @@ func TestConcurrentProcessesLoseNoGrant(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := NewStore(dir)
-	for i := range 50 {
+	for i := range 20 {
 		want := roles[i%len(roles)] == "grant"
 		st, err := s.Check(filepath.Join(base, "shared", fmt.Sprint(i)), variant("a"))
 		if err != nil || st.Trusted != want {
@@ -144,7 +144,7 @@ func TestKilledProcessLeavesOldOrNewGrant(t *testing.T) {
 	}
 	s := NewStore(dir)
 	seen := map[string]bool{}
-	for i := range 60 {
+	for i := range 30 {
 		cmd := helperCommand(t, "loop", stateDir, root)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

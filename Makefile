@@ -35,7 +35,10 @@ RACING = grep -rlE --include='*.go' '(^|[[:space:]])go (func|[A-Za-z.]+)\(|\.Go\
 # The race detector needs a C compiler; go says 0 where there is none.
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
-TESTFLAGS := -timeout 14m -vet=off -ldflags=-w
+TESTFLAGS := -timeout 14m -vet=off
+# Everything that is built for the tests is built without data for debuggers, which would
+# take a sixth of the time.
+test: export GOFLAGS := $(shell go env GOFLAGS) -ldflags=-w -gcflags=all=-dwarf=false
 # With the race detector a program sleeps for a second before it exits.
 test: export GORACE = atexit_sleep_ms=0
 
@@ -67,7 +70,7 @@ share: build man ## write completions, compressed man pages and licenses to bin/
 test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests need, check format, vet, test
 	@unformatted=$$(gofmt -l cmd internal tools $(PROVIDERS) testdata/servers *.go) && test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted" >&2; exit 1; }
 	go vet ./...
-	cd $(PROVIDERS) && go test -vet=off -count=1 -ldflags=-w $(UNOPTIMIZED) ./... </dev/null
+	cd $(PROVIDERS) && go test -vet=off -count=1 $(UNOPTIMIZED) ./... </dev/null
 	cd $(RELEASE) && go test -short -count=1 ./... </dev/null
 	go test $(TESTFLAGS) $(RACE) -run '$(CONCURRENT)' ./cmd/toolreg </dev/null
 	racing=$$($(RACING)) && go test $(TESTFLAGS) $(RACE) $$racing </dev/null && \

@@ -16,6 +16,31 @@ import (
 	"testing"
 )
 
+// bin is the folder for what build builds.
+var bin string
+
+func TestMain(m *testing.M) {
+	var err error
+	if bin, err = os.MkdirTemp("", "examples"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(bin)
+	os.Exit(code)
+}
+
+// build builds toolreg and the example agent in Go once for all tests.
+var build = sync.OnceValue(func() error {
+	for name, dir := range map[string]string{"toolreg": filepath.Join("cmd", "toolreg"), "agent": filepath.Join("examples", "go")} {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(bin, name), ".")
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("building %s: %w\n%s", dir, err, out)
+		}
+	}
+	return nil
+})
+
 // TestExamples runs the example agents against fake provider APIs that reject what the
 // real ones would reject. The model reads a file, calls a tool that does not exist, and
 // then says what it read.
@@ -42,9 +67,9 @@ func TestExamples(t *testing.T) {
 // a folder and returns its output.
 func agents(t *testing.T, apis map[string]func() http.Handler, test func(t *testing.T, run func(dir, prompt string) string)) {
 	t.Helper()
-	bin, agent := t.TempDir(), filepath.Join(t.TempDir(), "agent")
-	build(t, ".", filepath.Join(bin, "toolreg"), "./cmd/toolreg")
-	build(t, filepath.Join("examples", "go"), agent, ".")
+	if err := build(); err != nil {
+		t.Fatal(err)
+	}
 	examples, err := filepath.Abs("examples")
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +79,7 @@ func agents(t *testing.T, apis map[string]func() http.Handler, test func(t *test
 			command := []string{filepath.Join(examples, name)}
 			switch {
 			case name == "go":
-				command = []string{agent}
+				command = []string{filepath.Join(bin, "agent")}
 			case filepath.Ext(name) == ".ts":
 				command = []string{"node", withoutTypes(t, command[0])}
 			}
@@ -96,15 +121,6 @@ func withoutTypes(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return stripped
-}
-
-func build(t *testing.T, dir, out, pkg string) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", out, pkg)
-	cmd.Dir = dir
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building %s: %v\n%s", pkg, err, text)
-	}
 }
 
 type doc = map[string]any

@@ -88,6 +88,7 @@ var completions = []struct{ typed, shown string }{
 
 // TestCompletionInShells types in real shells at a terminal.
 func TestCompletionInShells(t *testing.T) {
+	t.Parallel()
 	dir, environ := completionProject(t)
 	for name, shell := range shells() {
 		t.Run(name, func(t *testing.T) {

@@ -55,6 +55,7 @@ func notRun() map[string]string {
 // testdata/docs has the files that pages expect, and replacements for programs that they
 // mention.
 func TestDocumentedExamples(t *testing.T) {
+	t.Parallel()
 	repo, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,7 @@ const escapeSecret = "escape-secret"
 // and with run_shell_command in the sandbox, which must not. A program succeeds by
 // printing ESCAPED or by leaving a trace outside (see proven).
 func TestEscape(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it starts some 400 programs")
 	}

@@ -61,6 +61,7 @@ func hostile() map[string][][]string {
 // their texts. No command writes them to a terminal, nor to a pipe, except as the bytes of
 // a result.
 func TestForeignTextIsEscaped(t *testing.T) {
+	t.Parallel()
 	commandLines := hostile()
 	for _, path := range leaves() {
 		if _, ok := commandLines[path]; !ok {

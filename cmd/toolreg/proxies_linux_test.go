@@ -14,6 +14,7 @@ import (
 // Clients of older and newer protocol revisions work through the proxies: questions,
 // progress and changes arrive while a call or a stream is still open.
 func TestClientsWorkThroughProxies(t *testing.T) {
+	t.Parallel()
 	for file, command := range map[string][]string{"haproxy.cfg": {"haproxy", "-db", "-f", "haproxy.cfg"}, "nginx.conf": {"nginx", "-p", ".", "-e", "stderr", "-c", "whole.conf"}} {
 		t.Run(file, func(t *testing.T) {
 			if _, err := exec.LookPath(command[0]); err != nil {

@@ -213,6 +213,7 @@ const server = "--mcp=t=mcp-testserver"
 
 // What a method returns is what the command of that name prints, byte for byte.
 func TestCommandsPrintAsRPC(t *testing.T) {
+	t.Parallel()
 	dir, command := inProject(t, server)
 	writeFile(t, dir, "a.txt", "hello\u200b\n")
 	h := startRPC(t, command("rpc"))
@@ -310,6 +311,7 @@ func responses(t testing.TB, names []string, params []string) map[string]string 
 // answer gives the messages that call --format prints, in every format: for calls that
 // succeed, fail, are unknown, invalid, denied, and ten at once.
 func TestCallAnswersAsRPC(t *testing.T) {
+	t.Parallel()
 	dir, command := inProject(t, server)
 	writeFile(t, dir, "a.txt", "hello\n")
 	writeFile(t, dir, "big.txt", strings.Repeat("0123456789 0123456789\n", 6_000))

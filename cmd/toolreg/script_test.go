@@ -48,6 +48,7 @@ func run() {
 // TestScripts runs the command as a user would, against real files, processes,
 // terminals and servers.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	repo, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

@@ -159,7 +159,7 @@ func newDocsProject(t *testing.T, repo, page string) *docsProject {
 	p.environ = []string{
 		"PATH=" + filepath.Join(root, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"), "REPO=" + repo, "HOME=" + home,
 		"TERM=dumb", "NO_COLOR=1", "PAGER=cat", "EDITOR=true", "BROWSER=true", "GORACE=atexit_sleep_ms=0",
-		"GOCACHE=" + goEnv(t, "GOCACHE"), "GOMODCACHE=" + goEnv(t, "GOMODCACHE"),
+		"GOCACHE=" + goEnv(t, "GOCACHE"), "GOMODCACHE=" + goEnv(t, "GOMODCACHE"), "GOFLAGS=" + goEnv(t, "GOFLAGS"),
 		// Nothing beyond this machine is contacted.
 		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9",
 	}
@@ -180,7 +180,7 @@ func newDocsProject(t *testing.T, repo, page string) *docsProject {
 	return p
 }
 
-// goEnv returns a folder of the go command, whose default is below HOME.
+// goEnv returns a setting of the go command, whose default may be below HOME.
 func goEnv(t *testing.T, name string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()

@@ -144,7 +144,7 @@ func TestProgressComesBeforeTheResult(t *testing.T) {
 }
 
 func TestBigResult(t *testing.T) {
-	const n = 20 << 20
+	const n = 5 << 20
 	big := answer(`{"content":[{"type":"text","text":"\n$BIG"}]}`)
 	big.Big = n
 	tools, _ := discovered(t, source(t, legacy(t, big)))

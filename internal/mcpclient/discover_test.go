@@ -232,8 +232,8 @@ func TestServersThatDoNotStart(t *testing.T) {
 			[]string{`its stderr has "npm ERR! enoent Could not read package.json"`}},
 		{"prints help", stdioServer(t, "--banner", "Usage: server [flags]", "--exit", "0"), []string{"it exited (exit status 0)", `its stdout contains text that is not a message: "Usage: server [flags]"`}},
 		{"hangs", stdioServer(t, "--hang", "--stderr", "waiting for godot"), []string{`server "test": no answer within 500ms (connectTimeout)`, `"waiting for godot"`}},
-		{"no revision", scripted(t, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"capabilities":{}}}`}}), []string{"its answer to initialize has no protocolVersion"}},
-		{"unsupported revision", scripted(t, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"1999-01-01","capabilities":{}}}`}}), []string{`it speaks revision "1999-01-01" of the protocol, and toolreg speaks 2026-07-28, `}},
+		{"no revision", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"capabilities":{}}}`}}), []string{"its answer to initialize has no protocolVersion"}},
+		{"unsupported revision", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"1999-01-01","capabilities":{}}}`}}), []string{`it speaks revision "1999-01-01" of the protocol, and toolreg speaks 2026-07-28, `}},
 		{"ill-typed answer", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":5,"capabilities":{}}}`}}), []string{`its answer is malformed: protocolVersion has the wrong type`}},
 		{"ill-typed field in an answer", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"x","version":1}}}`}}), []string{`its answer is malformed: serverInfo.version has the wrong type`}},
 		{"refuses", scripted(t, refuseProbe, step{On: "initialize", Print: []string{`{"jsonrpc":"2.0","id":$ID,"error":{"code":-1,"message":"licence\u0007 expired"}}`}}), []string{`licence\a expired`}},
@@ -320,6 +320,7 @@ func TestProbe(t *testing.T) {
 // TestProbeOfOddServers checks that silence after one of the two requests does
 // not hide the answer to the other.
 func TestProbeOfOddServers(t *testing.T) {
+	t.Parallel()
 	slow := step{On: "start", Delay: 400 * time.Millisecond}
 	discover := step{On: "server/discover", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}`}}
 	list := step{On: "tools/list", Print: []string{`{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","tools":[` + oneTool + `]}}`}}

@@ -204,6 +204,7 @@ func TestFailedListingIsNotStored(t *testing.T) {
 }
 
 func TestProtocolIsRemembered(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ flags, known, want string }{
 		{"", "", "modern"},
 		{"--ignore-unknown", "", "legacy"},

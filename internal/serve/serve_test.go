@@ -212,8 +212,8 @@ func serveUpstream(t testing.TB, handler http.Handler) string {
 // each.
 func TestClientsAreApart(t *testing.T) {
 	s := newServer(t, map[string]string{"m": "--dialogs;modern", "own": "--dialogs;legacy perClient"})
-	const owners = 8
-	clients := make([]*testClient, 50)
+	const owners = 4
+	clients := make([]*testClient, 25)
 	tokens := map[string]string{"nobody": "0123456789abcdef"}
 	for i := range clients {
 		name, token := clientWord(i), fmt.Sprintf("0123456789abcdef-%d", i)

@@ -281,6 +281,42 @@ func TestCallThatMayHaveRunIsNotRepeated(t *testing.T) {
 	}
 }
 
+// TestRunningCallGetsItsAnswer checks a server that forgets the session while it carries out a
+// call: other calls go on in a new session, and the running one gets its answer.
+func TestRunningCallGetsItsAnswer(t *testing.T) {
+	started, release := make(chan struct{}), make(chan struct{})
+	var forgotten atomic.Value
+	forgotten.Store("none")
+	web := serve(t, func(next http.Handler) http.Handler {
+		return onCall("slow", func(w http.ResponseWriter, r *http.Request) {
+			forgotten.Store(r.Header.Get("Mcp-Session-Id"))
+			close(started)
+			<-release
+			next.ServeHTTP(w, r)
+		})(onCall("quick", func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Mcp-Session-Id") == forgotten.Load() {
+				http.Error(w, "session not found", http.StatusNotFound)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})(next))
+	}, "--protocol", "2025-11-25")
+	tools, _ := discovered(t, source(t, httpServer(web.URL)))
+	answer := make(chan string, 1)
+	go func() {
+		r, err := tools["echo"].Run(t.Context(), registry.Call{Params: json.RawMessage(`{"text":"slow"}`)})
+		answer <- fmt.Sprint(said(r), err)
+	}()
+	<-started
+	if got := said(run(t, tools, "echo", `{"text":"quick"}`)); got != "quick" {
+		t.Errorf("%q", got)
+	}
+	close(release)
+	if got := <-answer; got != "slow<nil>" {
+		t.Errorf("the running call: %s", got)
+	}
+}
+
 // TestRefusedNotification checks that a server that refuses notifications can
 // still be used.
 func TestRefusedNotification(t *testing.T) {

@@ -65,7 +65,7 @@ func (ls *lister) relist(ctx context.Context, sess *session, key string) (listin
 	if _, lost := errors.AsType[*wire.SessionLostError](err); !lost {
 		return l, sess, err
 	}
-	sess.endWith(&wire.SessionLostError{MayHaveRun: true})
+	sess.forgotten()
 	next, err := ls.pool.get(ctx)
 	if err != nil {
 		return l, sess, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ type pool struct {
 
 	mu         sync.Mutex
 	sessions   map[any]*session                // keyed by owner; nil is the shared session
+	leaving    []*session                      // forgotten by the server, with calls that are running
 	connecting map[any]chan struct{}           // keyed by owner; closed when connecting has succeeded or failed
 	closed     bool                            // close was called
 	cancels    map[int]context.CancelCauseFunc // for the connections in progress
@@ -180,7 +182,7 @@ func (p *pool) closeIdle(d time.Duration, gone func(owner any) bool, needed bool
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
-	sessions := maps.Clone(p.sessions)
+	sessions := slices.AppendSeq(slices.Clone(p.leaving), maps.Values(p.sessions))
 	for _, cancel := range p.cancels {
 		cancel(wire.ErrClosed)
 	}
@@ -200,10 +202,16 @@ func (p *pool) lost(owner any, sess *session) {
 		p.restarts.failed(owner, at, p.opts.errorf("start", nil, how))
 		sess.endWith(io.EOF) // the error of its calls, too
 	}
-	sess.end()
+	leaving := sess.isLeaving()
+	if !leaving {
+		sess.end()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.sessions, owner)
+	if leaving {
+		p.leaving = append(slices.DeleteFunc(p.leaving, func(s *session) bool { return s.wire.Over() }), sess)
+	}
 }
 
 // connectAlone waits until no other call is connecting for the same owner.

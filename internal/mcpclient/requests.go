@@ -91,7 +91,11 @@ func (q *requester) do(ctx context.Context, sess *session, r *request) (json.Raw
 	if missing && lost.MayHaveRun || !missing && !errors.Is(err, errEnded) {
 		return raw, sess, err
 	}
-	sess.endWith(&wire.SessionLostError{MayHaveRun: true}) // for the other requests running in it
+	if missing {
+		sess.forgotten()
+	} else if !sess.isLeaving() {
+		sess.end()
+	}
 	next, err := q.pool.live(ctx)
 	if err != nil {
 		return nil, sess, err

@@ -57,7 +57,8 @@ type usage struct {
 	calls  map[int]context.CancelCauseFunc // running calls
 	used   time.Time                       // when the last call ended, or the session began
 	idled  bool                            // it is being closed because it was unused
-	ended  bool                            // end was called
+	ended  bool                            // end or forgotten was called
+	leaves bool                            // the last running call ends it
 }
 
 // hasParamHeaders reports whether params may have to be repeated in HTTP headers.
@@ -95,6 +96,9 @@ func (c *session) begin(ctx context.Context) (context.Context, func(), error) {
 		defer c.mu.Unlock()
 		delete(c.calls, n)
 		c.used = time.Now()
+		if c.leaves && len(c.calls) == 0 {
+			go c.endWith(errForgotten)
+		}
 	}, nil
 }
 
@@ -109,6 +113,29 @@ func (c *session) idle(d time.Duration) bool {
 	defer c.mu.Unlock()
 	c.idled = c.idled || len(c.calls) == 0 && time.Since(c.used) >= d
 	return c.idled
+}
+
+// errForgotten is the error of requests that were sent in a session that the server has forgotten.
+var errForgotten = &wire.SessionLostError{MayHaveRun: true}
+
+// forgotten ends a session that the server has forgotten. No more calls begin; those that are
+// running get their own answers before.
+func (c *session) forgotten() {
+	c.mu.Lock()
+	c.ended, c.leaves = true, true
+	c.wire.Retire(&wire.SessionLostError{}) // what has not been sent is repeated
+	running := len(c.calls)
+	c.mu.Unlock()
+	if running == 0 {
+		c.endWith(errForgotten)
+	}
+}
+
+// isLeaving reports whether forgotten was called.
+func (c *session) isLeaving() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.leaves
 }
 
 // died reports whether the session ended by itself, and about when: after its last

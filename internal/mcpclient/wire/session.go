@@ -273,6 +273,25 @@ func (s *Session) Close(cause error) {
 	s.cancel()
 }
 
+// Retire lets no more requests begin, which then fail with cause. Those that are pending go on.
+func (s *Session) Retire(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = cause
+	}
+}
+
+// Over reports whether the connection has ended.
+func (s *Session) Over() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
+	}
+}
+
 // Wait returns when all goroutines of the session have ended. Call Close first. A server
 // over stdio must have exited as well.
 func (s *Session) Wait() {

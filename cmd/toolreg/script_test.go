@@ -73,6 +73,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("REPO", repo)
 			// With the race detector a program sleeps for a second before it exits.
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
+			e.Defer(func() { stopKept(e) })
 			// Every script has its own project. Without this folder the search for the
 			// project root would leave the work directory.
 			return os.MkdirAll(filepath.Join(e.WorkDir, ".git"), 0o777)
@@ -93,6 +94,21 @@ func TestScripts(t *testing.T) {
 			return sandbox.Probe().Full(), nil
 		},
 	})
+}
+
+// stopKept stops the servers that a script has left running because it failed.
+func stopKept(e *testscript.Env) {
+	sockets, err := filepath.Glob(filepath.Join(e.Getenv("XDG_STATE_HOME"), "toolreg", "kept", "*.lock"))
+	if err != nil || len(sockets) == 0 {
+		return
+	}
+	for _, dir := range filepath.SplitList(e.Getenv("PATH")) {
+		cmd := exec.Command(filepath.Join(dir, "toolreg"), "servers", "stop", "--all")
+		cmd.Env, cmd.Dir = e.Vars, e.WorkDir
+		if cmd.Run() == nil {
+			return
+		}
+	}
 }
 
 // codeCommand runs "code N command args…" and requires that exit code. The script can

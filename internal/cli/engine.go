@@ -97,7 +97,7 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 func (x *Engine) deps() engine.Deps {
 	return engine.Deps{
 		Version: x.version, Dir: x.config.Dir, Environ: x.config.Environ, Start: x.start, Folders: x.config.Folders, Log: x.io.Log,
-		Warn: x.io.Warn, Describe: ui.Prompt, Screen: x.io.Screen, LogLevel: x.io.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), Evaluator: internal(EvaluateCommand),
+		Warn: x.io.Warn, Describe: ui.Prompt, Screen: x.io.Screen, LogLevel: x.io.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), ServerKeeper: internal(KeepServerCommand), Evaluator: internal(EvaluateCommand),
 	}
 }
 
@@ -124,11 +124,12 @@ func internal(command string) []string {
 	return []string{self, command}
 }
 
-// Names of internal commands: the one that manages background commands, and the one
-// that evaluates jq expressions of plugins and projects.
+// Names of internal commands: the one that manages background commands, the one that keeps
+// a server, and the one that evaluates jq expressions of plugins and projects.
 const (
-	KeepCommand     = "keep-background"
-	EvaluateCommand = "evaluate-expression"
+	KeepCommand       = "keep-background"
+	KeepServerCommand = "keep-server"
+	EvaluateCommand   = "evaluate-expression"
 )
 
 // Again reads the settings again and calls session to create a session from them. It

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/agents"
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/table"
@@ -150,6 +152,7 @@ func globalFlags(root *cobra.Command) {
 	f.Bool("locked", false, "refuse tools that differ from toolreg.lock")
 	f.Bool("refresh", false, "ignore cached tool lists; contact every source and update the cache")
 	f.Bool("cached", false, "use cached tool lists of any age; contact no source")
+	f.Bool("fresh", false, "use no kept servers; start own ones for this run")
 	f.String("channel", "", "`name` of the agent's channel")
 	f.StringArray("context", nil, "`k=v` for the factories and conditions of plugins (repeatable)")
 	f.BoolP("verbose", "v", false, "print progress and details on stderr")
@@ -232,6 +235,17 @@ func NewKeepCommand(*Env) *cobra.Command {
 				return &UsageError{Err: err, Hint: "run_shell_command with background: true starts it"}
 			}
 			return nil
+		},
+	}
+}
+
+// NewKeepServerCommand returns the internal command that keeps an MCP server between runs.
+func NewKeepServerCommand(*Env) *cobra.Command {
+	return &cobra.Command{
+		Use: KeepServerCommand, Hidden: true, DisableFlagParsing: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // no settings
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return engine.KeepServer(cmd.Context(), os.Stdin, os.Stdout)
 		},
 	}
 }

@@ -60,6 +60,7 @@ func (c *Connections) Options(ctx context.Context, server settings.Server) mcpcl
 		Callbacks: ask.Callbacks{Elicit: c.questions.elicit, Refused: c.questions.declined},
 		Logging:   mcpclient.Logging{LogLevel: c.deps.LogLevel},
 	}
+	o.Keep = c.keep(server)
 	if c.set.StartsOutside(server) {
 		o.Folder = c.deps.Folders.Neutral
 	} else {

@@ -54,6 +54,8 @@ type Deps struct {
 	// receives the arguments of builtin.Keep. nil: there are no background
 	// commands.
 	Keeper []string
+	// ServerKeeper is the command that runs KeepServer. nil: no server is kept.
+	ServerKeeper []string
 	// Evaluator is the command that runs jq.Evaluate, for expressions of plugins and
 	// projects. nil: they are evaluated here, limited only in time.
 	Evaluator []string
@@ -91,15 +93,16 @@ type Screen interface {
 
 // Options are the options of one run. The zero value has no restrictions.
 type Options struct {
-	Preset  string     // only the tools of these presets; "" = all
-	Context []Fact     // context values for this run
-	Cache   cache.Mode // how cached listings are used
-	Still   bool       // start nothing, not even a command reference in the settings; Cache must be cache.Offline
-	Counts  bool       // also count prompts and resources of servers
-	Uncut   bool       // do not shorten results
-	Guard   bool       // guard the processes of servers, see [process.Spec]
-	List    bool       // nothing is called: servers are stopped as soon as they have listed their tools
-	Locked  bool       // refuse tools that differ from toolreg.lock
+	Preset  string            // only the tools of these presets; "" = all
+	Context []Fact            // context values for this run
+	Cache   cache.Mode        // how cached listings are used
+	Still   bool              // start nothing, not even a command reference in the settings; Cache must be cache.Offline
+	Counts  bool              // also count prompts and resources of servers
+	Uncut   bool              // do not shorten results
+	Guard   bool              // guard the processes of servers, see [process.Spec]
+	Kept    mcpclient.KeptUse // of servers with keep
+	List    bool              // nothing is called: servers are stopped as soon as they have listed their tools
+	Locked  bool              // refuse tools that differ from toolreg.lock
 	// Noticed has the diagnostics of reading the settings, which come first in
 	// what [Tools.Diagnostics] returns.
 	Noticed []registry.Diagnostic
@@ -198,7 +201,7 @@ func (r *run) privateFolders() []string {
 	if dir, err := state.DefaultCacheDir(r.deps.Environ); err == nil {
 		out = append(out, dir)
 	}
-	return out
+	return append(out, r.deps.Folders.SocketFolders()...)
 }
 
 // protectedPaths returns the files and folders of toolreg that no tool may change.

@@ -61,6 +61,9 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 	cached, audit := newListings(r), newRecorder(r)
 	gate := newGate(r, audit)
+	if !opts.Still {
+		r.endOutdated(ctx)
+	}
 	connections := &Connections{run: r, cached: cached, gate: gate, questions: &questions{run: r, audit: audit}}
 	calls := &Calls{gate: gate}
 	sources := newSources(ctx, connections, calls.step)

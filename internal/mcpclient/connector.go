@@ -103,6 +103,11 @@ func (c *connector) connect(ctx context.Context) (*session, error) {
 			return nil, c.opts.errorf("settings", err, err.Error())
 		}
 	}
+	if c.isKept(ctx, server) {
+		if sess, err := c.attach(ctx, server); !errors.Is(err, errNotKept) {
+			return sess, err
+		}
+	}
 	a := firstAttempt(server, "")
 	remember := sync.OnceFunc(func() {
 		a = firstAttempt(server, c.known(ctx))

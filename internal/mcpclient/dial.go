@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -25,6 +26,7 @@ type dialer struct {
 	opts    *Options
 	asker   *ask.Handler
 	changed func(Change) // the session that clients share reports a change
+	keeper  *keep.Keeper // this process is a keeper; nil: it is a run
 }
 
 // dial starts or reaches the server and performs the handshake with the mode and
@@ -40,8 +42,14 @@ func (d *dialer) dial(ctx context.Context, server settings.Server, over string, 
 		return sess, err
 	}
 	a := how()
+	sess.wire = wire.Start(life, link, d.wireOptions(ctx, sess))
+	return sess, sess.wire.Handshake(ctx, a.mode, a.window)
+}
+
+// wireOptions returns the options of a protocol session.
+func (d *dialer) wireOptions(ctx context.Context, sess *session) wire.Options {
 	shared := d.opts.owner(ctx) == nil
-	sess.wire = wire.Start(life, link, wire.Options{
+	o := wire.Options{
 		Client: mcp.Implementation{Name: "toolreg", Version: cmp.Or(d.opts.Version, "dev")}, Capabilities: d.asker.Capabilities(),
 		LogLevel: d.opts.LogLevel, Logger: d.opts.log(), Answer: d.asker.Handle,
 		Changed: func(change Change) {
@@ -52,8 +60,11 @@ func (d *dialer) dial(ctx context.Context, server settings.Server, over string, 
 		LogMessage: func(during *ask.Request, level, logger, text string) {
 			d.logMessage(LogMessage{Caller: during.Caller(), Level: level, Logger: sess.hide(logger), Text: sess.hide(text)})
 		},
-	})
-	return sess, sess.wire.Handshake(ctx, a.mode, a.window)
+	}
+	if d.keeper != nil {
+		o.Answer, o.Notified = d.keeper.Answer, d.keeper.Notified
+	}
+	return o
 }
 
 // link creates the link that carries the messages of a session.
@@ -81,16 +92,15 @@ func (d *dialer) link(ctx context.Context, server settings.Server, sess *session
 }
 
 func (d *dialer) stdio(ctx context.Context, server settings.Server, sess *session) (wire.Link, error) {
-	dir, err := d.folder(server)
+	spec, err := d.spec(server, d.opts.Environ)
 	if err != nil {
 		return nil, err
 	}
-	spec := process.Spec{
-		Argv:   append([]string{server.Command}, server.Args...),
-		Dir:    dir,
-		Env:    append(append(values.Environment(d.opts.Environ, server.Env, server.InheritEnv), d.opts.Extra...), process.ServerVariable+"="+server.Name),
-		Output: d.stderrLines(sess.mask),
-		Guard:  d.opts.Guard,
+	if lines := d.stderrLines(sess.mask); lines != nil {
+		spec.Output = func(_ int, p []byte) { lines(p) }
+	}
+	if d.keeper != nil {
+		spec.Output = func(_ int, p []byte) { d.keeper.Stderr(p) }
 	}
 	after, err := d.opts.Confine.Apply(ctx, &spec)
 	if err != nil {
@@ -102,8 +112,20 @@ func (d *dialer) stdio(ctx context.Context, server settings.Server, sess *sessio
 		return nil, err
 	}
 	sess.after, sess.confined = after, spec.Confine != nil
-	sess.stdio = wire.NewStdio(child, sess.limit, d.opts.log())
+	sess.child = child
+	sess.stdio = wire.NewStdio(child.Stdout, child.Stdin, sess.limit, d.opts.log())
 	return sess.stdio, nil
+}
+
+// spec returns how a stdio server starts, with a part of environ.
+func (d *dialer) spec(server settings.Server, environ []string) (process.Spec, error) {
+	dir, err := d.folder(server)
+	return process.Spec{
+		Argv:  append([]string{server.Command}, server.Args...),
+		Dir:   dir,
+		Env:   append(append(values.Environment(environ, server.Env, server.InheritEnv), d.opts.Extra...), process.ServerVariable+"="+server.Name),
+		Guard: d.opts.Guard,
+	}, err
 }
 
 // folder returns the folder in which a stdio server starts.
@@ -128,12 +150,12 @@ const maxStderrLine = 4 << 10
 
 // stderrLines returns a writer that logs the server's stderr by line, or nil if
 // nothing is logged.
-func (d *dialer) stderrLines(mask *strings.Replacer) func(int, []byte) {
+func (d *dialer) stderrLines(mask *strings.Replacer) func([]byte) {
 	if d.opts.Logger == nil {
 		return nil
 	}
 	var rest []byte
-	return func(_ int, p []byte) {
+	return func(p []byte) {
 		rest = append(rest, p...)
 		for {
 			line, after, ok := bytes.Cut(rest, []byte("\n"))

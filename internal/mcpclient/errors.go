@@ -74,7 +74,7 @@ func (c *session) clues() string {
 		}
 	}
 	if c.stdio != nil {
-		if t := tail(c.stdio.Child.StderrTail()); t != "" {
+		if t := tail(c.child.StderrTail()); t != "" {
 			b.WriteString("; " + t)
 		}
 		if skipped := c.stdio.Skipped(); skipped.Lines > 0 {
@@ -99,8 +99,8 @@ func (c *session) ending(err error) string {
 	timer := time.NewTimer(maxExit)
 	defer timer.Stop()
 	select {
-	case <-c.stdio.Child.Done():
-		return fmt.Sprintf("it exited (%s)", c.stdio.Child.Exit())
+	case <-c.child.Done():
+		return fmt.Sprintf("it exited (%s)", c.child.Exit())
 	case <-timer.C:
 		return "it closed its stdout"
 	}

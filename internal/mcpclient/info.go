@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -47,6 +48,10 @@ type Info struct {
 	Error           string          `json:"error,omitempty"`           // why it failed
 	CachedAt        *time.Time      `json:"cachedAt,omitempty"`        // for state cached: when the server was queried
 	AgeMs           int64           `json:"ageMs,omitempty"`           // for state cached: milliseconds since then
+
+	// Kept is the state of the process that keeps the server between runs; absent if
+	// none does.
+	Kept *keep.State `json:"kept,omitempty"`
 
 	// Protocol is the generation in use, "legacy" or "modern" (2026-07-28 and later),
 	// or "sse".

@@ -58,6 +58,9 @@ type Options struct {
 	Confine process.Confiner
 	Guard   bool // of a stdio server's process, see [process.Spec]
 
+	// Keep lets a stdio server outlast the run; nil: it ends with the run.
+	Keep *Keep
+
 	// Logger receives stderr lines of the server (level info), text on its stdout
 	// that is not a message (warn) and protocol details (debug). If nil, nothing is
 	// logged.

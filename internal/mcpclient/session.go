@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 )
 
@@ -40,7 +41,9 @@ type session struct {
 	transport string        // stdio, http, sse
 	wire      *wire.Session // nil if there is no connection
 	stdio     *wire.Stdio   // nil for others
+	child     child         // with stdio: the server's process
 	after     func()        // to call when the child has ended
+	kept      *keep.Conn    // the child belongs to a keeper; nil: to this run
 	confined  bool          // the child runs in the sandbox
 	http      *wire.HTTP    // http and sse
 	limit     *wire.CurrentLimit
@@ -48,6 +51,14 @@ type session struct {
 	once      sync.Once
 
 	usage
+}
+
+// child is the process of a stdio server: a *process.Child, or one that a keeper has.
+type child interface {
+	Done() <-chan struct{}
+	Exit() string
+	StderrTail() string
+	Stop(quiet, grace time.Duration)
 }
 
 // usage records how a session is used, and whether it still is.
@@ -179,8 +190,7 @@ func (c *session) close(cause error) {
 		c.wire.Close(cause)
 	}
 	if c.stdio != nil {
-		c.stdio.Child.Stop(eofGrace, termGrace)
-		_ = c.stdio.Child.Stdout.Close()
+		c.child.Stop(eofGrace, termGrace)
 		c.after()
 	}
 	if c.wire != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -67,6 +68,9 @@ func (s *Source) opened(ctx context.Context, sess *session) {
 	s.status.update(func(i *Info) {
 		i.Transport, i.Protocol, i.ProtocolVersion = sess.transport, sess.generation(), sess.wire.Revision()
 		i.ServerInfo, i.Instructions = server.Info, server.Instructions
+		if i.Kept = nil; sess.kept != nil {
+			i.Kept = &sess.kept.State
+		}
 	})
 	if s.opts.owner(ctx) == nil {
 		s.subscriptions.opened(ctx, sess)
@@ -225,6 +229,9 @@ func (s *Source) Lost() bool {
 	sess := s.pool.shared()
 	return s.subscriptions.any() && (sess == nil || !sess.wire.Alive())
 }
+
+// Settings returns the entry of the server.
+func (s *Source) Settings() settings.Server { return s.opts.Server }
 
 // Paused reports whether the server must not be started yet because it failed
 // several times in a row.

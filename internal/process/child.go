@@ -90,8 +90,8 @@ func describeExit(l *launched) string {
 	return "exit status " + strconv.Itoa(code)
 }
 
-// pid returns the child's process id, which is also that of its group.
-func (c *Child) pid() int { return c.launched.cmd.Process.Pid }
+// PID returns the child's process id, which is also that of its group.
+func (c *Child) PID() int { return c.launched.cmd.Process.Pid }
 
 // Done is closed when the child has exited and was reaped. Exit and StderrTail
 // are then final.
@@ -145,7 +145,7 @@ func (c *Child) endsUnlessIdle(d time.Duration) bool {
 		if c.endsWithin(look) {
 			return true
 		}
-		ran, busy := runTime(c.pid())
+		ran, busy := runTime(c.PID())
 		if busy || ran != last {
 			last, idle = ran, 0
 			continue

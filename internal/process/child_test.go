@@ -106,7 +106,7 @@ func TestChildStopEscalates(t *testing.T) {
 			if c.Exit() != tt.want {
 				t.Errorf("exit %q, want %q", c.Exit(), tt.want)
 			}
-			if syscall.Kill(-c.pid(), 0) == nil && !onlyZombies(t, c.pid()) {
+			if syscall.Kill(-c.PID(), 0) == nil && !onlyZombies(t, c.PID()) {
 				t.Error("the group lives on")
 			}
 		})

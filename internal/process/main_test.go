@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 			fmt.Println(err)
 			os.Exit(1)
 		}
-		fmt.Println(child.pid())
+		fmt.Println(child.PID())
 		<-child.Done()
 		os.Exit(0)
 	}

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -55,3 +56,52 @@ var goingOn sync.Map
 // GoesOn excludes a child's session and all processes in it from being killed
 // when toolreg exits.
 func GoesOn(session int) { goingOn.Store(session, true) }
+
+// Detach starts a program that keeps running after toolreg exits, in its own session. It
+// writes input to the program's stdin and returns what the program writes to its stdout
+// before it closes it, at most 4 KiB. Stderr is /dev/null. Only Argv, Dir and Env of the
+// Spec are used. The error is a *[StartError], or the cause of ctx, which the program
+// survives.
+func Detach(ctx context.Context, spec Spec, input []byte) (output []byte, err error) {
+	cmd, err := newCommand(spec)
+	if err != nil {
+		return nil, err
+	}
+	failed := func(err error) error {
+		return &StartError{Program: spec.Argv[0], Err: explain(err, cmd.Path, spec.Dir)}
+	}
+	p, err := connect(cmd, true)
+	if err != nil {
+		return nil, failed(err)
+	}
+	defer p.closeOurs()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		p.closeTheirs()
+		return nil, failed(err)
+	}
+	defer null.Close()
+	cmd.Stderr = null
+	detach(cmd)
+	err = cmd.Start()
+	p.closeTheirs()
+	if err != nil {
+		return nil, failed(err)
+	}
+	GoesOn(cmd.Process.Pid)
+	go func() { _ = cmd.Wait() }() // reap it, so that no zombie remains
+	defer context.AfterFunc(ctx, func() { p.closeOurs() })()
+	if _, err = p.stdin.Write(input); err == nil {
+		err = p.stdin.Close()
+	}
+	if err == nil {
+		output, err = io.ReadAll(io.LimitReader(p.stdout, 4<<10))
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, failed(err)
+	}
+	return output, nil
+}

@@ -165,7 +165,7 @@ func valueOf(row *table.Row, words []string) (*jsonx.Value, error) {
 		if !strings.HasPrefix(word, "[") {
 			return jsonx.NewString(word), nil
 		}
-	case table.Duration, table.Size:
+	case table.Duration, table.Size, table.Keep:
 		if strings.Trim(word, "0123456789") != "" {
 			return jsonx.NewString(word), nil
 		}

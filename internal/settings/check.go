@@ -31,6 +31,9 @@ func (r *reader) check(row *table.Row, key string, n *jsonx.Value) {
 	case table.Duration:
 		_, err := table.ParseDuration(n)
 		r.report(n, key, err)
+	case table.Keep:
+		_, err := table.ParseKeep(n)
+		r.report(n, key, err)
 	case table.Size:
 		_, err := table.ParseSize(n)
 		r.report(n, key, err)

@@ -104,7 +104,7 @@ func set(field any, n *jsonx.Value, in Origin) {
 	case *int64:
 		*to, _ = table.ParseSize(n)
 	case *time.Duration:
-		*to, _ = table.ParseDuration(n)
+		*to, _ = table.ParseKeep(n) // also reads durations
 	case *Entry:
 		*to = Entry{Value: n.Text(), Origin: in}
 	case *List:

@@ -39,6 +39,7 @@ type Globals struct {
 	MCP            []string      // --mcp, TOOLREG_MCP (one per line): additional servers for this run
 	Refresh        bool          `flag:"refresh"`  // --refresh, TOOLREG_REFRESH: ignore and replace cached tool lists
 	Cached         bool          `flag:"cached"`   // --cached, TOOLREG_CACHED: use only cached tool lists
+	Fresh          bool          `flag:"fresh"`    // --fresh, TOOLREG_FRESH: use no kept server
 	NoPager        bool          `flag:"no-pager"` // --no-pager, TOOLREG_NO_PAGER
 	Channel        string        `flag:"channel"`  // --channel, TOOLREG_CHANNEL; if empty, Load sets it from context.channel
 }
@@ -48,7 +49,7 @@ type Globals struct {
 // TOOLREG_ followed by the flag in upper case.
 func globalRows() []table.Row {
 	var rows []table.Row
-	for _, name := range []string{"no-project-settings", "no-user-settings", "trust-project", "non-interactive", "yes", "json", "quiet", "verbose", "refresh", "cached", "no-pager"} {
+	for _, name := range []string{"no-project-settings", "no-user-settings", "trust-project", "non-interactive", "yes", "json", "quiet", "verbose", "refresh", "cached", "fresh", "no-pager"} {
 		rows = append(rows, table.Row{Name: name, Type: table.Bool})
 	}
 	for _, name := range []string{"settings", "import", "mcp", "root", "channel", "jq"} {

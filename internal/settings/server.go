@@ -112,6 +112,9 @@ func CheckHeaderValue(name, value string) error {
 func decodeServer(row *table.Row, name string, n *jsonx.Value, origin Origin) Server {
 	s := Server{Name: name, Origin: origin, TrustOrigin: origin}
 	decodeEntry(&s, row, n, origin)
+	if lifecycle := n.Get("lifecycle"); s.Keep == nil && lifecycle != nil {
+		set(&s.Keep, lifecycle, origin)
+	}
 	if trust := n.Get("trust"); trust != nil && trust.Line > 0 {
 		s.TrustOrigin.Line, s.TrustOrigin.Col = trust.Place()
 	}

@@ -119,28 +119,29 @@ type Pair struct {
 // expands them when they are used.
 type Server struct {
 	Name           string
-	Command        string        `setting:"command"`
-	Args           []string      `setting:"args"`
-	Split          bool          // Command and Args are the words of one command, because no file has its name
-	Env            []Pair        `setting:"env"`
-	InheritEnv     bool          `setting:"inheritEnv"`
-	Cwd            string        `setting:"cwd"`     // relative to the project root; "" = see [Settings.StartsOutside]
-	URL            string        `setting:"url"`     // streamable HTTP, falling back to SSE
-	HTTPURL        string        `setting:"httpUrl"` // streamable HTTP
-	Type           string        `setting:"type"`    // "", "stdio", "http", "sse"
-	Headers        []Pair        `setting:"headers"`
-	OAuth          *OAuth        // nil = not configured
-	Timeout        time.Duration `setting:"timeout"`        // limit of a call; default 10m; 0 = none
-	ConnectTimeout time.Duration `setting:"connectTimeout"` // default 30s; 0 = none
-	Protocol       string        `setting:"protocol"`       // "auto" (default), "legacy", "modern"
-	Trust          bool          `setting:"trust"`
-	PerClient      bool          `setting:"perClient"` // each client of serve has its own process of the server
-	TrustOrigin    Origin        // where Trust is set, or the origin of the entry if it is not set
-	Description    string        `setting:"description"`
-	IncludeTools   List          `setting:"includeTools"` // absent = all
-	ExcludeTools   List          `setting:"excludeTools"`
-	Disabled       bool          `setting:"disabled"`
-	Excluded       *Origin       // the mcp.allowed/mcp.excluded setting that excludes it; nil = connect
+	Command        string         `setting:"command"`
+	Args           []string       `setting:"args"`
+	Split          bool           // Command and Args are the words of one command, because no file has its name
+	Env            []Pair         `setting:"env"`
+	InheritEnv     bool           `setting:"inheritEnv"`
+	Cwd            string         `setting:"cwd"`     // relative to the project root; "" = see [Settings.StartsOutside]
+	URL            string         `setting:"url"`     // streamable HTTP, falling back to SSE
+	HTTPURL        string         `setting:"httpUrl"` // streamable HTTP
+	Type           string         `setting:"type"`    // "", "stdio", "http", "sse"
+	Headers        []Pair         `setting:"headers"`
+	OAuth          *OAuth         // nil = not configured
+	Timeout        time.Duration  `setting:"timeout"`        // limit of a call; default 10m; 0 = none
+	ConnectTimeout time.Duration  `setting:"connectTimeout"` // default 30s; 0 = none
+	Protocol       string         `setting:"protocol"`       // "auto" (default), "legacy", "modern"
+	Trust          bool           `setting:"trust"`
+	PerClient      bool           `setting:"perClient"` // each client of serve has its own process of the server
+	Keep           *time.Duration `setting:"keep"`      // how long the server is kept while no run uses it; nil = [Settings.KeepServers], 0 = not kept
+	TrustOrigin    Origin         // where Trust is set, or the origin of the entry if it is not set
+	Description    string         `setting:"description"`
+	IncludeTools   List           `setting:"includeTools"` // absent = all
+	ExcludeTools   List           `setting:"excludeTools"`
+	Disabled       bool           `setting:"disabled"`
+	Excluded       *Origin        // the mcp.allowed/mcp.excluded setting that excludes it; nil = connect
 	Origin         Origin
 	Err            error // the mistakes in its entry, an [*Error], which make it unusable; nil = none
 }
@@ -183,6 +184,8 @@ type Settings struct {
 	InheritEnv       bool          `setting:"inheritEnv"`
 
 	Servers []Server // in file order, followed by new ones of later files
+
+	KeepServers time.Duration `setting:"servers.keep"` // Keep of the servers that do not set it
 
 	CoreTools     List              `setting:"coreTools"` // absent = all built-ins
 	ExcludeTools  List              `setting:"excludeTools"`
@@ -316,6 +319,17 @@ func (s *Settings) trustsProject() bool {
 // belongs, also to one of the person's own: the person has trusted the project, or has
 // named a settings file in it, which may say as much.
 func (s *Settings) TrustsLock() bool { return s.trustsProject() || s.namedInside }
+
+// KeepOf returns how long a server is kept while no run uses it; 0 if it is not.
+func (s *Settings) KeepOf(server Server) time.Duration {
+	switch {
+	case server.PerClient || server.Type == "sse":
+		return 0
+	case server.Keep != nil:
+		return *server.Keep
+	}
+	return s.KeepServers
+}
 
 // isOwn reports whether a server is in the user's or the system's settings.
 func (s *Server) isOwn() bool { return s.Origin.Scope == ScopeUser || s.Origin.Scope == ScopeSystem }

@@ -27,9 +27,19 @@ const (
 	EntryInEffect
 )
 
-// serverFiles has the names of the servers in each file that was read, whether its
-// settings apply or not; nil if the names are unknown. A folder stands for the file in it.
-type serverFiles map[string][]string
+// serverFiles has the servers in each file that was read, whether its settings apply or
+// not; nil if they are unknown. A folder stands for the file in it.
+type serverFiles map[string][]serverEntry
+
+// serverEntry is the entry of a server in one file.
+type serverEntry struct {
+	name  string
+	value *jsonx.Value
+}
+
+func hasServer(entries []serverEntry, name string) bool {
+	return slices.ContainsFunc(entries, func(e serverEntry) bool { return e.name == name })
+}
 
 // add adds the servers of a layer.
 func (f serverFiles) add(l *layer) {
@@ -40,18 +50,18 @@ func (f serverFiles) add(l *layer) {
 		f[l.file] = nil
 		return
 	}
-	names := []string{}
+	servers := []serverEntry{}
 	for _, e := range l.entries {
 		switch {
 		case e.row.Name == serversKey && e.node.Is(jsonx.Object):
 			for _, m := range e.node.Members {
-				names = append(names, m.Name)
+				servers = append(servers, serverEntry{m.Name, m.Value})
 			}
 		case e.row.Name == "mcpServerCommand":
-			names = append(names, "mcp")
+			servers = append(servers, serverEntry{"mcp", e.node})
 		}
 	}
-	f[l.file] = append(names, f[l.file]...)
+	f[l.file] = append(servers, f[l.file]...)
 }
 
 // Standing returns what has become of the entry of a server that was in a file.
@@ -59,16 +69,16 @@ func (s *Settings) Standing(server, file string) Standing {
 	if slices.ContainsFunc(s.Servers, func(have Server) bool { return have.Name == server }) {
 		return EntryInEffect
 	}
-	for _, names := range s.serverFiles {
-		if slices.Contains(names, server) {
+	for _, entries := range s.serverFiles {
+		if hasServer(entries, server) {
 			return EntryUntrusted
 		}
 	}
-	names, read := s.serverFiles[file]
+	entries, read := s.serverFiles[file]
 	if !read {
-		names, read = s.serverFiles[filepath.Dir(file)]
+		entries, read = s.serverFiles[filepath.Dir(file)]
 	}
-	if read && names == nil {
+	if read && entries == nil {
 		return EntryUnreadable
 	}
 	if _, err := os.Lstat(file); read || errors.Is(err, fs.ErrNotExist) {
@@ -84,11 +94,27 @@ func (s *Settings) ServerNamesKnown() []string {
 	for i := range s.Servers {
 		out = append(out, s.Servers[i].Name)
 	}
-	for _, names := range s.serverFiles {
-		for _, name := range names {
-			if !slices.Contains(out, name) {
-				out = append(out, name)
+	for _, entries := range s.serverFiles {
+		for _, e := range entries {
+			if !slices.Contains(out, e.name) {
+				out = append(out, e.name)
 			}
+		}
+	}
+	return out
+}
+
+// ServersWritten returns the entries of servers in each file that was read, as written, by
+// file and name.
+func (s *Settings) ServersWritten() map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for file, entries := range s.serverFiles {
+		if entries == nil {
+			continue
+		}
+		out[file] = map[string]string{}
+		for _, e := range entries {
+			out[file][e.name] = string(e.value.JSON())
 		}
 	}
 	return out

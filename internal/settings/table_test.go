@@ -53,6 +53,8 @@ func TestSchemaAgreesWithTheReader(t *testing.T) {
 		{"a hook that is no list", `{"hooks": {"beforeCall": {"command": "x"}}}`, false},
 		{"a sandbox", `{"sandbox": {"mode": "auto", "shell": {"network": ["a.example:80"]}, "servers": {"a": {"network": "all"}}}}`, true},
 		{"an unknown kind of programs", `{"sandbox": {"shel": {"mode": "auto"}}}`, false},
+		{"kept servers", `{"servers": {"keep": "1h"}, "mcpServers": {"a": {"command": "x", "keep": true}, "b": {"command": "x", "lifecycle": {"mode": "keep-alive", "idleTimeoutMs": 5}}}}`, true},
+		{"servers kept in a list", `{"servers": {"keep": ["a"]}}`, false},
 		{"durations", `{"toolDiscoveryTimeout": 5, "shell": {"timeout": "1m"}}`, true},
 	}
 	for _, test := range tests {
@@ -126,7 +128,7 @@ func TestFieldsMatchRows(t *testing.T) {
 		row    *table.Row
 		others []string // fields that are read in another way
 	}{
-		{reflect.TypeFor[Server](), x.Row(serversKey), []string{"oauth"}},
+		{reflect.TypeFor[Server](), x.Row(serversKey), []string{"oauth", "lifecycle"}},
 		{reflect.TypeFor[OAuth](), x.Row(serversKey).Field("oauth"), nil},
 		{reflect.TypeFor[Rule](), x.Row(rulesKey), []string{"annotations", "match", "notMatch"}},
 		{reflect.TypeFor[ToolOption](), x.Row("toolOptions"), nil},
@@ -150,7 +152,7 @@ func heldBy(t *testing.T, typ reflect.Type, row func(name string) *table.Row) ma
 	t.Helper()
 	fits := map[table.Type][]any{
 		table.String: {"", Entry{}}, table.Choice: {""}, table.Bool: {false}, table.Int: {0, new(int)}, table.Size: {int64(0), new(int64)},
-		table.Duration: {time.Duration(0), new(time.Duration)}, table.Command: {Command{}}, table.Strings: {List{}, []string(nil)}, table.Pairs: {[]Pair(nil)},
+		table.Duration: {time.Duration(0), new(time.Duration)}, table.Keep: {time.Duration(0), new(time.Duration)}, table.Command: {Command{}}, table.Strings: {List{}, []string(nil)}, table.Pairs: {[]Pair(nil)},
 	}
 	held := map[string]bool{}
 	for i := range typ.NumField() {

@@ -1,14 +1,18 @@
 package state
 
 import (
+	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/toolreg/toolreg/internal/expand"
 )
 
 // The folders in the state folder.
 const (
 	neutralName = "neutral"
 	sandboxName = "sandbox"
+	socketsName = "kept"
 )
 
 // Folders opens the user's state and cache folders when first needed. It is
@@ -40,6 +44,33 @@ func (f *Folders) Neutral() (string, error) { return f.folder(neutralName) }
 // Sandbox returns the absolute path of a folder for what sandboxed programs have done so
 // far, which must survive if toolreg is killed. It creates the folder.
 func (f *Folders) Sandbox() (string, error) { return f.folder(sandboxName) }
+
+// Sockets returns the folder for the sockets of kept servers: below XDG_RUNTIME_DIR, else in
+// the state folder.
+func (f *Folders) Sockets() (*Dir, error) {
+	var err error
+	for _, path := range f.SocketFolders() {
+		var d *Dir
+		if d, err = OpenDir(path); err == nil {
+			return d, nil
+		}
+	}
+	return nil, err
+}
+
+// SocketFolders returns the paths of the folders in which there may be sockets of kept
+// servers, the preferred one first. They need not exist.
+func (f *Folders) SocketFolders() []string {
+	var out []string
+	runtime, _ := expand.Find(f.Environ, "XDG_RUNTIME_DIR")
+	if info, err := os.Stat(runtime); err == nil && info.IsDir() && filepath.IsAbs(runtime) {
+		out = append(out, filepath.Join(runtime, "toolreg"))
+	}
+	if path, err := DefaultDir(f.Environ); err == nil {
+		out = append(out, filepath.Join(path, socketsName))
+	}
+	return out
+}
 
 func (f *Folders) folder(name string) (string, error) {
 	base, err := f.State()

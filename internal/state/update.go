@@ -111,6 +111,23 @@ func (d *Dir) locked(ctx context.Context, name string, do func(*os.Root) error) 
 	return do(root)
 }
 
+// Lock takes the lock of name, as Update does, until unlock is called. Its errors are those
+// of Update.
+func (d *Dir) Lock(ctx context.Context, name string) (unlock func(), err error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	root, err := d.open(true)
+	if err != nil {
+		return nil, failed(err)
+	}
+	defer root.Close()
+	if err := prepareLock(root, name+lockSuffix); err != nil {
+		return nil, failed(err)
+	}
+	return d.lock(ctx, name)
+}
+
 // lock takes the lock of name, which is a separate file because the file itself
 // is replaced. The system releases it when its holder dies.
 func (d *Dir) lock(ctx context.Context, name string) (unlock func(), err error) {

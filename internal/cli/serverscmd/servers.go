@@ -33,7 +33,7 @@ func New(e *cli.Env) *cobra.Command {
 	cmd.AddCommand(newListCommand(e))
 	cmd.AddCommand(editCommands(e)...)
 	cmd.AddCommand(newLoginCommand(e), newLogoutCommand(e))
-	cmd.AddCommand(newTestCommand(e), newReadCommand(e), newPromptCommand(e))
+	cmd.AddCommand(newTestCommand(e), newReadCommand(e), newPromptCommand(e), newStartCommand(e), newStopCommand(e), newRestartCommand(e))
 	return cmd
 }
 
@@ -97,7 +97,7 @@ Exit codes: 0, 2, 3 (no such server), 8 (a server that is named failed or, with
 }
 
 func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
-	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Counts: true}, InServers: true})
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.LookKept}, InServers: true})
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,11 @@ func print(ios *cli.IO, doc Document) error {
 		if s.State == mcpclient.StateFailed {
 			failed++
 		}
-		t.AddAged(s.CachedAt, s.AgeMs, s.Name, s.Transport, string(s.State), s.ProtocolVersion, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
+		state := string(s.State)
+		if s.Kept != nil {
+			state = "kept"
+		}
+		t.AddAged(s.CachedAt, s.AgeMs, s.Name, s.Transport, state, s.ProtocolVersion, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
 			strconv.Itoa(s.Resources), strconv.FormatInt(s.ConnectMs, 10), s.Origin, cli.WithoutSource(s.Error, s.Name))
 	}
 	if ios.OutTTY && len(infos) == 0 {

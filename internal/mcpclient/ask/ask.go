@@ -134,13 +134,19 @@ func (r *Request) Unclear() bool {
 	return r.unclear
 }
 
+// MarkUnclear records that a question was declined because it may also have been about a
+// request of another client.
+func (r *Request) MarkUnclear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unclear = true
+}
+
 // refuseSeveral marks the requests that the declined question may have been
 // about.
 func (r *Request) refuseSeveral() error {
 	for _, one := range r.several {
-		one.mu.Lock()
-		one.unclear = true
-		one.mu.Unlock()
+		one.MarkUnclear()
 	}
 	return errSeveral
 }

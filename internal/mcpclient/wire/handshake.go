@@ -125,6 +125,30 @@ func (s *Session) Handshake(ctx context.Context, mode Mode, window time.Duration
 	return nil
 }
 
+// Opening is the result of a handshake, for a session that continues over another link.
+type Opening struct {
+	Revision     string                 `json:"revision"`
+	Capabilities mcp.ServerCapabilities `json:"capabilities"`
+	Instructions string                 `json:"instructions,omitempty"`
+	Info         json.RawMessage        `json:"info,omitempty"`
+}
+
+// Opening returns the result of the handshake.
+func (s *Session) Opening() Opening {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.opening
+	return Opening{o.revision, o.server.Capabilities, o.server.Instructions, o.server.Info}
+}
+
+// Continue takes the result of a handshake that another session has made with the server,
+// instead of [Session.Handshake].
+func (s *Session) Continue(o Opening) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opening = opening{revision: o.Revision, server: Server{o.Capabilities, o.Instructions, o.Info}}
+}
+
 // greeting is the outcome of server/discover or initialize.
 type greeting struct {
 	opening

@@ -31,10 +31,22 @@ func (s *Session) notification(r *jsonrpc.Request) {
 	switch r.Method {
 	case "notifications/progress":
 		s.progress(r.Params)
-	case "notifications/message":
-		s.logMessage(r.Params)
+		return
 	case "notifications/cancelled":
 		s.withdraw(r.Params)
+		return
+	}
+	if s.opts.Notified != nil {
+		s.mu.Lock()
+		during := s.during()
+		s.mu.Unlock()
+		if s.opts.Notified(during, r.Method, r.Params) {
+			return
+		}
+	}
+	switch r.Method {
+	case "notifications/message":
+		s.logMessage(r.Params)
 	case "notifications/elicitation/complete":
 		s.completed(r.Params)
 	case "notifications/tools/list_changed":

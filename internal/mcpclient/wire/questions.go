@@ -154,6 +154,16 @@ func (s *Session) reply(ctx context.Context, r *jsonrpc.Response) {
 	}
 }
 
+// MarkUnclear records that a question was declined, by whatever is between us and the
+// server, because it may have been about the request with this id.
+func (s *Session) MarkUnclear(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.pending[id]; r != nil && r.Asked != nil {
+		r.Asked.MarkUnclear()
+	}
+}
+
 // withdraw ends a question that the server has canceled.
 func (s *Session) withdraw(params json.RawMessage) {
 	id := messageID(jsonx.Get(params, "requestId"))

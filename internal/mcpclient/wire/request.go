@@ -29,6 +29,10 @@ type Request struct {
 	Asked    *ask.Request
 	Progress func(registry.Progress) // receives the progress before the result; may be nil
 
+	// Meta replaces the members of _meta, except the progress token, which Progress
+	// determines. nil: those that the revision of the protocol requires.
+	Meta map[string]json.RawMessage
+
 	Name    string      // over HTTP: of the tool, prompt or resource, for intermediaries
 	Headers http.Header // over HTTP: further headers, see [ParamHeaders]
 
@@ -64,10 +68,13 @@ func (r *Request) answer(result json.RawMessage, err error) {
 // revision of the protocol requires.
 func (s *Session) params(r *Request, revision string) json.RawMessage {
 	meta := map[string]any{}
+	for name, value := range r.Meta {
+		meta[name] = value
+	}
 	if r.Progress != nil {
 		meta["progressToken"] = r.token()
 	}
-	if revision >= FirstModern {
+	if revision >= FirstModern && r.Meta == nil {
 		meta[mcp.MetaKeyProtocolVersion] = revision
 		meta[mcp.MetaKeyClientInfo] = &s.opts.Client
 		meta[mcp.MetaKeyClientCapabilities] = s.capabilities()

@@ -29,6 +29,11 @@ type Options struct {
 	// during is our request that was running when it arrived, nil if none was.
 	Answer func(ctx context.Context, during *ask.Request, method string, params json.RawMessage) (json.RawMessage, error)
 
+	// Notified gets every notification of the server except progress and cancellations,
+	// with our request that was running when it arrived, nil if none was. It must return at
+	// once, and reports whether it has handled the notification. It may be nil.
+	Notified func(during *ask.Request, method string, params json.RawMessage) bool
+
 	// Changed is called when the server reports a change. It must return at once, and may
 	// be nil.
 	Changed func(Change)
@@ -105,6 +110,9 @@ func (s *Session) Alive() bool {
 	defer s.mu.Unlock()
 	return !s.closed && s.err == nil
 }
+
+// Done is closed when the connection has ended.
+func (s *Session) Done() <-chan struct{} { return s.over }
 
 // Do makes a request and returns its result as the server sent it. It may be called again
 // with the same request, which is then sent again.

@@ -10,16 +10,13 @@ import (
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
-	"github.com/toolreg/toolreg/internal/process"
 )
 
 // Stdio is the [Link] to a running child process: newline-delimited JSON on its stdin and
 // stdout.
 type Stdio struct {
-	Child *process.Child // the caller stops it
-
 	lines  *lineReader // over the child's stdout
+	stdin  io.WriteCloser
 	frames chan *frame
 	done   *signal
 }
@@ -31,10 +28,11 @@ type frame struct {
 	sent      chan error
 }
 
-// NewStdio returns the link to a child. limit applies to one line. log, which must not be nil,
-// gets a warning about text that is not a message.
-func NewStdio(child *process.Child, limit *CurrentLimit, log *slog.Logger) *Stdio {
-	return &Stdio{Child: child, lines: newLineReader(child.Stdout, limit, log), frames: make(chan *frame), done: newSignal()}
+// NewStdio returns the link to a child with these streams. The link closes stdin, and the
+// caller stops the child. limit applies to one line. log, which must not be nil, gets a
+// warning about text that is not a message.
+func NewStdio(stdout io.Reader, stdin io.WriteCloser, limit *CurrentLimit, log *slog.Logger) *Stdio {
+	return &Stdio{lines: newLineReader(stdout, limit, log), stdin: stdin, frames: make(chan *frame), done: newSignal()}
 }
 
 // Skipped returns the text so far on the server's stdout that is not a message.
@@ -98,7 +96,7 @@ func (l *Stdio) writeFrames() {
 			if f.abandoned.Load() {
 				continue
 			}
-			_, err := l.Child.Stdin.Write(f.data)
+			_, err := l.stdin.Write(f.data)
 			f.sent <- err
 		case <-l.done.c:
 			return
@@ -110,5 +108,5 @@ func (l *Stdio) writeFrames() {
 // pending write, and returns at once.
 func (l *Stdio) close() {
 	l.done.close()
-	_ = l.Child.Stdin.Close() // the pipe may be broken already
+	_ = l.stdin.Close() // the pipe may be broken already
 }

@@ -3,6 +3,7 @@ package confine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -148,22 +149,13 @@ func (c *Confiner) Programs(name string) process.Confiner {
 		return nil
 	}
 	return func(ctx context.Context, spec *process.Spec) (after func(), err error) {
-		if missing := c.missing(); missing != "" {
-			if k.mode == modeRequire {
-				return nil, &Error{Kind: name, Origin: k.origin, missing: missing}
-			}
-			c.opts.Log.Info("not confined", "kind", name, "missing", missing)
-			return func() {}, nil
+		p, err := c.profileOf(k, spec)
+		if p == nil {
+			return func() {}, err
 		}
-		own, script := ownFiles(spec)
-		p, guarded, err := c.prepare(ctx, k, own, script, false)
+		guarded, err := protect(ctx, c.tree(), p, guards.Scope{Folders: p.Write, Private: c.private(), Lasting: isServer(k.name)})
 		if err != nil {
 			return nil, err
-		}
-		if c.opts.Neutral != nil && spec.Dir != c.opts.Settings.ProjectRoot {
-			if dir, err := c.opts.Neutral(); err == nil && dir == spec.Dir {
-				p.Opened = append(p.Opened, dir)
-			}
 		}
 		spec.Confine = p
 		return func() {
@@ -172,6 +164,65 @@ func (c *Confiner) Programs(name string) process.Confiner {
 		}, nil
 	}
 }
+
+// profileOf returns the profile of a program of a kind that runs outside of calls, or nil
+// if it is not confined.
+func (c *Confiner) profileOf(k kind, spec *process.Spec) (*sandbox.Profile, error) {
+	if missing := c.missing(); missing != "" {
+		if k.mode == modeRequire {
+			return nil, &Error{Kind: k.name, Origin: k.origin, missing: missing}
+		}
+		c.opts.Log.Info("not confined", "kind", k.name, "missing", missing)
+		return nil, nil
+	}
+	own, script := ownFiles(spec)
+	p := c.profile(k, sandbox.Place{Own: own, Script: script}, false)
+	if c.opts.Neutral != nil && spec.Dir != c.opts.Settings.ProjectRoot {
+		if dir, err := c.opts.Neutral(); err == nil && dir == spec.Dir {
+			p.Opened = append(p.Opened, dir)
+		}
+	}
+	return &p, nil
+}
+
+// Plan is how a program is confined that another process starts.
+type Plan struct {
+	Profile   sandbox.Profile `json:"profile"`
+	Workspace string          `json:"workspace"` // cleaned when the program has ended
+	Logs      string          `json:"logs"`      // see [guards.New]
+	Private   []string        `json:"private"`   // see [guards.Scope]
+}
+
+// Plan returns how [Confiner.Programs] would confine a program of a kind; nil if it is not
+// confined.
+func (c *Confiner) Plan(name string, spec *process.Spec) (*Plan, error) {
+	k := c.kind(name)
+	if k.mode != modeAuto && k.mode != modeRequire {
+		return nil, nil
+	}
+	p, err := c.profileOf(k, spec)
+	if p == nil {
+		return nil, err
+	}
+	return &Plan{Profile: *p, Workspace: c.opts.Settings.Workspace, Logs: c.logs(), Private: c.private()}, nil
+}
+
+// Confine is a process.Confiner for a program that runs as long as its caller.
+func (p *Plan) Confine(ctx context.Context, spec *process.Spec) (after func(), err error) {
+	tree := guards.New(p.Workspace, git.User{}, p.Logs)
+	profile := p.Profile
+	guarded, err := protect(ctx, tree, &profile, guards.Scope{Folders: profile.Write, Private: p.Private, Lasting: true})
+	if err != nil {
+		return nil, errors.Join(err, tree.Close())
+	}
+	spec.Confine = &profile
+	return func() {
+		_, _ = guarded.Clean(context.WithoutCancel(ctx), profile.Created.Has) // nobody is there to be told
+		_ = tree.Close()
+	}, nil
+}
+
+func isServer(kind string) bool { return strings.HasPrefix(kind, serverPrefix) }
 
 // ownFiles returns the paths that a program named in the settings may read as its own:
 // its working directory and the files among its arguments. script is the first of these
@@ -213,16 +264,22 @@ func (c *Confiner) report(kind string, cleaned guards.Cleaned, err error) {
 // names.
 func (c *Confiner) prepare(ctx context.Context, k kind, own []string, script string, online bool) (*sandbox.Profile, *guards.Guards, error) {
 	p := c.profile(k, sandbox.Place{Own: own, Script: script}, online)
-	guarded, err := c.tree().Guards(ctx, guards.Scope{Folders: p.Write, Private: c.private(), Lasting: strings.HasPrefix(k.name, serverPrefix)})
+	guarded, err := protect(ctx, c.tree(), &p, guards.Scope{Folders: p.Write, Private: c.private(), Lasting: isServer(k.name)})
+	return &p, guarded, err
+}
+
+// protect adds to a profile what guards find in the workspace and in the scope.
+func protect(ctx context.Context, tree *guards.Tree, p *sandbox.Profile, scope guards.Scope) (*guards.Guards, error) {
+	guarded, err := tree.Guards(ctx, scope)
 	if err != nil {
-		return nil, nil, fmt.Errorf("looking for the files that the sandbox protects: %w", err)
+		return nil, fmt.Errorf("looking for the files that the sandbox protects: %w", err)
 	}
 	if guarded.Common != "" {
 		p.Write = append(p.Write, guarded.Common)
 	}
 	p.ReadOnly, p.Fixed = append(p.ReadOnly, guarded.ReadOnly...), append(p.Fixed, guarded.Fixed...)
 	p.Created = &sandbox.Names{Log: guarded.Log()}
-	return &p, guarded, nil
+	return guarded, nil
 }
 
 // path returns the absolute folders of PATH.

@@ -26,6 +26,7 @@ func featureRows() []Row {
 		{Name: "audit.params", Type: Bool, Default: "false", Loosens: whenTrue, Doc: "Log the params themselves, not just their hash."},
 		{Name: "display.images", Type: Choice, Choices: []string{"auto", "kitty", "iterm2", "never"}, Default: `"auto"`,
 			Doc: "How images in results are shown on a terminal; auto detects what the terminal supports."},
+		{Name: "servers.keep", Type: Keep, Default: "false", Loosens: whenKept, Doc: "Keep servers running between runs: true (10m), how long they may be idle, or false; keep of a server overrides it."},
 		{Name: "serve.idle", Type: Duration, Default: `"10m"`, Doc: "Time after which serve closes an idle server; 0 = never."},
 		{Name: "serve.session", Type: Duration, Default: `"10m"`, Loosens: always, Doc: "Time after which serve closes an unused session; 0 = never."},
 		{Name: "serve.maxClients", Type: Int, Default: "1000", Loosens: always, Doc: "Maximum number of clients of serve; 0 = unlimited."},

@@ -30,6 +30,12 @@ func whenLonger(def string) func(*jsonx.Value) bool {
 	}
 }
 
+// whenKept is true for a value of type Keep with which something is kept.
+func whenKept(n *jsonx.Value) bool {
+	d, err := ParseKeep(n)
+	return err == nil && d > 0
+}
+
 // hasAllow is true for a list of rules if at least one of them lets a call run
 // without asking.
 func hasAllow(rules *jsonx.Value) bool {

@@ -79,6 +79,8 @@ func typeSchema(s *Row) map[string]any {
 		return map[string]any{"type": "integer", "minimum": 0}
 	case Duration, Size:
 		return map[string]any{"anyOf": []any{map[string]any{"type": "integer", "minimum": 0}, text}}
+	case Keep:
+		return map[string]any{"anyOf": []any{map[string]any{"type": "boolean"}, map[string]any{"type": "integer", "minimum": 0}, text, map[string]any{"type": "object"}}}
 	case Choice:
 		return map[string]any{"enum": s.Choices}
 	case Network:

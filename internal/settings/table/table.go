@@ -26,6 +26,7 @@ const (
 	Int           // a whole number, 0 or more
 	Duration      // whole milliseconds, or a string such as "30s"
 	Size          // whole bytes, or a string such as "10MiB"
+	Keep          // how long a server is kept: true, false or a duration; see [ParseKeep]
 	Choice        // one of Row.Choices
 	Network       // none, loopback, all, or a list of hosts
 	Command       // a string that is split into words, or a list of words

@@ -37,6 +37,34 @@ func ParseDuration(n *jsonx.Value) (time.Duration, error) {
 	return 0, errors.New(`expected milliseconds or a duration such as "30s", got ` + document.TypeName(n))
 }
 
+// DefaultKeep is how long a server is kept if its setting is just true.
+const DefaultKeep = 10 * time.Minute
+
+// ParseKeep reads how long an idle server is kept: true, false or a duration, 0 for not at
+// all. It also reads mcporter's form: the word keep-alive or ephemeral, or an object with
+// mode and idleTimeoutMs.
+func ParseKeep(n *jsonx.Value) (time.Duration, error) {
+	const expected = `expected true, false or a duration such as "10m"`
+	switch {
+	case n.Is(jsonx.True), n.Is(jsonx.String) && n.Text() == "keep-alive":
+		return DefaultKeep, nil
+	case n.Is(jsonx.False), n.Is(jsonx.Null), n.Is(jsonx.String) && n.Text() == "ephemeral":
+		return 0, nil
+	case n.Is(jsonx.Object) && n.Get("mode") != nil:
+		d, err := ParseKeep(n.Get("mode"))
+		if idle := n.Get("idleTimeoutMs"); err == nil && d > 0 && idle != nil {
+			return ParseDuration(idle)
+		}
+		return d, err
+	case n.Is(jsonx.Number), n.Is(jsonx.String):
+		if d, err := ParseDuration(n); err == nil {
+			return d, nil
+		}
+		return 0, errors.New(expected)
+	}
+	return 0, errors.New(expected + ", got " + document.TypeName(n))
+}
+
 func parseMillis(text string) (time.Duration, error) {
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
@@ -133,6 +161,11 @@ func (r *Row) FromText(text string) *jsonx.Value {
 		if b, err := strconv.ParseBool(text); err == nil {
 			return jsonx.NewBool(b)
 		}
+	case Keep:
+		if text == "true" || text == "false" {
+			return jsonx.NewBool(text == "true")
+		}
+		fallthrough
 	case Int, Duration, Size:
 		if document.IsNumber(text) {
 			return &jsonx.Value{Kind: jsonx.Number, Token: text}

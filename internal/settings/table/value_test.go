@@ -50,3 +50,36 @@ func TestParseDuration(t *testing.T) {
 		}
 	}
 }
+
+func TestParseKeep(t *testing.T) {
+	tests := []struct {
+		text string
+		want time.Duration
+		ok   bool
+	}{
+		{`true`, DefaultKeep, true},
+		{`false`, 0, true},
+		{`"0s"`, 0, true},
+		{`90000`, 90 * time.Second, true},
+		{`"1h"`, time.Hour, true},
+		{`"keep-alive"`, DefaultKeep, true},
+		{`"ephemeral"`, 0, true},
+		{`{"mode":"keep-alive"}`, DefaultKeep, true},
+		{`{"mode":"keep-alive","idleTimeoutMs":5}`, 5 * time.Millisecond, true},
+		{`{"mode":"ephemeral","idleTimeoutMs":5}`, 0, true},
+		{`{"mode":"soon"}`, 0, false},
+		{`{"idleTimeoutMs":5}`, 0, false},
+		{`"soon"`, 0, false},
+		{`-1`, 0, false},
+		{`[]`, 0, false},
+	}
+	for _, test := range tests {
+		n, err := jsonx.Parse([]byte(test.text), jsonx.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err := ParseKeep(n); d != test.want || (err == nil) != test.ok {
+			t.Errorf("%s: %v, %v", test.text, d, err)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package serverscmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/ui"
+)
+
+func newStartCommand(e *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "start NAME…",
+		Short: "Start servers that outlast a run",
+		Long: `Start servers whose entries have the setting keep, unless they run already. They
+keep running until no run has used them for that long; calls attach to them.
+
+Exit codes: 0, 2 (also for a server without keep), 3 (no such server), 8 (a
+server failed).`,
+		Example:           `  toolreg servers start browser`,
+		ValidArgsFunction: complete.Args(e.Complete().Servers),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return runStart(cmd.Context(), e, argv, false)
+		},
+	}
+}
+
+func newRestartCommand(e *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "restart NAME…",
+		Short: "Stop servers that outlast a run and start them again",
+		Long: `Stop the kept processes of servers, and start them again.
+
+Exit codes: 0, 1 (one does not stop), 2 (also for a server without keep), 3 (no
+such server), 8 (a server failed).`,
+		Example:           `  toolreg servers restart browser`,
+		ValidArgsFunction: complete.Args(e.Complete().Servers),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return runStart(cmd.Context(), e, argv, true)
+		},
+	}
+}
+
+func newStopCommand(e *cli.Env) *cobra.Command {
+	all := false
+	cmd := &cobra.Command{
+		Use:   "stop NAME… | --all",
+		Short: "Stop servers that outlast a run",
+		Long: `Stop the kept processes of servers. Their calls that are running fail. --all
+stops everything that is kept for you, in all projects.
+
+Exit codes: 0 (also if nothing was kept), 1 (one does not stop), 2, 3 (no such
+server).`,
+		Example: `  toolreg servers stop browser
+  toolreg servers stop --all`,
+		ValidArgsFunction: complete.Args(e.Complete().Servers),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			if all == (len(argv) > 0) {
+				return &cli.UsageError{Err: errors.New("give the NAMES of servers, or --all"), Hint: "see toolreg servers stop --help"}
+			}
+			return runStop(cmd.Context(), e, argv)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "stop all servers that are kept for you")
+	return cmd
+}
+
+func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error {
+	if len(names) == 0 {
+		return &cli.UsageError{Err: errors.New("give the NAMES of servers")}
+	}
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Kept: mcpclient.MustKeep}})
+	if err != nil {
+		return err
+	}
+	if s.Settings.Globals.Fresh {
+		return &cli.UsageError{Err: errors.New("--fresh uses no kept servers"), Hint: "leave out --fresh, and TOOLREG_FRESH"}
+	}
+	on, off, err := s.Servers.Named(names...)
+	if err != nil {
+		return err
+	}
+	for _, server := range off {
+		return &cli.UsageError{Err: fmt.Errorf("server %q cannot be started: %s", server.Name, server.Reason()), Hint: server.Hint()}
+	}
+	for _, server := range on {
+		if entry := server.Settings(); entry.Err == nil && s.Settings.KeepOf(entry) <= 0 {
+			return &cli.UsageError{Err: fmt.Errorf("server %q ends with each run: its entry (%s) has no keep", entry.Name, entry.Origin), Hint: "add keep: 10m to the entry"}
+		}
+	}
+	var infos []mcpclient.Info
+	for _, server := range on {
+		entry := server.Settings()
+		if again {
+			if _, err := s.Connections.StopKept(ctx, entry); err != nil {
+				return fmt.Errorf("stopping server %q: %w", entry.Name, err)
+			}
+		}
+		if err := server.Retry(ctx); err != nil {
+			return err
+		}
+		info := server.Info()
+		infos = append(infos, info)
+		if e.IO.Quiet || e.IO.JSON {
+			continue
+		}
+		e.IO.Note(ui.Line(fmt.Sprintf("toolreg: server %q runs (PID %d); it stops when it was unused for %s", info.Name, info.Kept.PID, s.Settings.KeepOf(entry).Round(time.Millisecond))) + "\n")
+	}
+	if e.IO.JSON {
+		return e.IO.PrintJSON(Document{infos})
+	}
+	return nil
+}
+
+// stopped is the JSON of servers stop.
+type stopped struct {
+	Stopped int `json:"stopped"` // number of processes
+}
+
+func runStop(ctx context.Context, e *cli.Env, names []string) error {
+	var out stopped
+	var err error
+	if len(names) == 0 {
+		out.Stopped, err = engine.StopAllKept(ctx, e.Config.Folders)
+	} else {
+		out.Stopped, err = stopNamed(ctx, e, names)
+	}
+	if err != nil {
+		return err
+	}
+	if e.IO.JSON {
+		return e.IO.PrintJSON(out)
+	}
+	note := "nothing was running"
+	if out.Stopped > 0 {
+		note = "stopped " + cli.Counted(out.Stopped, "server")
+	}
+	if !e.IO.Quiet {
+		e.IO.Note("toolreg: " + note + "\n")
+	}
+	return nil
+}
+
+func stopNamed(ctx context.Context, e *cli.Env, names []string) (stopped int, err error) {
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
+	if err != nil {
+		return 0, err
+	}
+	on, off, err := s.Servers.Named(names...)
+	if err != nil {
+		return 0, err
+	}
+	for _, server := range settingsOf(on, off) {
+		n, err := s.Connections.StopKept(ctx, server)
+		if err != nil {
+			return stopped, fmt.Errorf("stopping server %q: %w", server.Name, err)
+		}
+		stopped += n
+	}
+	return stopped, nil
+}
+
+func settingsOf(on []*mcpclient.Source, off []engine.OffServer) []settings.Server {
+	var out []settings.Server
+	for _, server := range on {
+		out = append(out, server.Settings())
+	}
+	for _, server := range off {
+		out = append(out, server.Server)
+	}
+	return out
+}

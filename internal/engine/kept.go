@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/keep"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/sandbox/confine"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// keep returns how a server is kept between runs; nil if it is not.
+func (c *Connections) keep(server settings.Server) *mcpclient.Keep {
+	d := c.set.KeepOf(server)
+	if d <= 0 || c.set.Globals.Fresh || len(c.deps.ServerKeeper) == 0 {
+		return nil
+	}
+	return &mcpclient.Keep{
+		For: d, Use: c.opts.Kept, Lists: c.opts.List || c.opts.Guard, Consent: c.set.Globals.TrustProject && server.Origin.Scope == settings.ScopeProject,
+		Origin: c.originOf(server), Folder: c.sockets, Command: c.deps.ServerKeeper,
+		Plan: func(_ context.Context, spec *process.Spec) (json.RawMessage, error) {
+			plan, err := c.confiner.Plan(confine.Server(server.Name), spec)
+			if plan == nil {
+				return nil, err
+			}
+			return json.Marshal(plan)
+		},
+	}
+}
+
+// originOf returns the entry of a server for the name of its socket.
+func (r *run) originOf(server settings.Server) keep.Origin {
+	file := server.Origin.Name
+	return keep.Origin{Root: r.set.ProjectRoot, File: file, Server: server.Name, Entry: r.set.ServersWritten()[file][server.Name]}
+}
+
+// sockets opens the folder of the sockets.
+func (r *run) sockets(ctx context.Context) (*keep.Folder, error) {
+	dir, err := r.deps.Folders.Sockets()
+	if err != nil {
+		return nil, err
+	}
+	return keep.Open(ctx, dir, r.set.Workspace)
+}
+
+// endOutdated ends the servers that earlier runs in this project keep for entries that have
+// changed or gone since.
+func (r *run) endOutdated(ctx context.Context) {
+	dir, err := r.deps.Folders.Sockets()
+	if err != nil || len(keep.Sockets(dir.Path)) == 0 {
+		return
+	}
+	folder, err := r.sockets(ctx)
+	if err != nil {
+		return
+	}
+	if _, err := stopAll(ctx, dir.Path, folder.Outdated(r.set.ProjectRoot, r.set.ServersWritten())); err != nil {
+		r.deps.Log.Info("a kept server whose settings have changed was not stopped", "err", err)
+	}
+}
+
+// KeepServer is [mcpclient.KeepServer] for servers of the settings.
+func KeepServer(ctx context.Context, in io.Reader, out io.WriteCloser) error {
+	return mcpclient.KeepServer(ctx, in, out, func(raw json.RawMessage) (process.Confiner, error) {
+		plan := &confine.Plan{}
+		if err := json.Unmarshal(raw, plan); err != nil {
+			return nil, err
+		}
+		return plan.Confine, nil
+	})
+}
+
+// StopKept ends the processes that keep a server of the settings, whatever its entry said
+// when they were started, and returns their number.
+func (c *Connections) StopKept(ctx context.Context, server settings.Server) (stopped int, err error) {
+	dir, err := c.deps.Folders.Sockets()
+	if err != nil || len(keep.Sockets(dir.Path)) == 0 {
+		return 0, nil // without a folder nothing is kept
+	}
+	folder, err := c.sockets(ctx)
+	if err != nil {
+		return 0, nil
+	}
+	return stopAll(ctx, dir.Path, folder.OfServer(c.originOf(server)))
+}
+
+// StopAllKept ends all processes that keep servers of this user, and returns their number.
+func StopAllKept(ctx context.Context, folders *state.Folders) (stopped int, err error) {
+	var failed []error
+	for _, dir := range folders.SocketFolders() {
+		n, err := stopAll(ctx, dir, keep.Sockets(dir))
+		stopped, failed = stopped+n, append(failed, err)
+	}
+	if err := errors.Join(failed...); err != nil {
+		return stopped, fmt.Errorf("stopping kept servers: %w", err)
+	}
+	return stopped, nil
+}
+
+func stopAll(ctx context.Context, dir string, names []string) (stopped int, err error) {
+	was := make([]bool, len(names))
+	failed := make([]error, len(names))
+	var stopping sync.WaitGroup
+	for i, name := range names {
+		stopping.Go(func() { was[i], failed[i] = keep.Stop(ctx, dir, name) })
+	}
+	stopping.Wait()
+	for _, ok := range was {
+		if ok {
+			stopped++
+		}
+	}
+	return stopped, errors.Join(failed...)
+}

@@ -1,0 +1,300 @@
+package keep
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// within limits how long a run waits for a keeper, before it starts a server of its own.
+const within = 2 * time.Second
+
+// stderrTail is how much of the server's stderr a run keeps, in bytes.
+const stderrTail = 8 << 10
+
+// ErrNone reports that no keeper has the server.
+var ErrNone = errors.New("the server is not kept")
+
+// Error returns the phase and the reason.
+func (f *Failure) Error() string { return f.Phase + ": " + f.Reason }
+
+// Conn is a run's connection to a keeper. For the run it is the process of the server, with
+// Stdin and Stdout.
+type Conn struct {
+	Opened
+
+	conn   net.Conn
+	r      *bufio.Reader
+	stderr func(text string) // may be nil
+	done   chan struct{}
+
+	mu   sync.Mutex
+	tail string
+	exit string
+	once sync.Once
+}
+
+// Start starts a keeper. Its argv and environment are those of a program that reads a
+// [Spec] from stdin, and closes its stdout when it listens.
+type Start struct {
+	Argv, Env []string
+	Spec      func() *Spec
+}
+
+// Attach connects to the keeper of a server. If there is none, it starts one; if start is
+// nil, the error is ErrNone. stderr gets what the server prints, and may be nil.
+//
+// The error is a *[Failure] if the server cannot be used, or the cause of ctx. Every other
+// error means that the server cannot be kept. A connection that is returned with an error
+// describes it, and must be stopped too.
+func (f *Folder) Attach(ctx context.Context, a Attach, start *Start, stderr func(text string)) (*Conn, error) {
+	soon, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", within))
+	defer cancel()
+	c, err := f.attach(soon, a)
+	if err != nil && start != nil && soon.Err() == nil {
+		c, err = f.start(soon, a, start)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil && start == nil:
+		return nil, ErrNone
+	case err != nil:
+		return nil, err
+	}
+	c.stderr = stderr
+	return c, c.open(ctx)
+}
+
+// start starts a keeper, unless another run has just done so.
+func (f *Folder) start(ctx context.Context, a Attach, start *Start) (*Conn, error) {
+	unlock, err := f.dir.Lock(ctx, a.Name[:filePart+serverPart])
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if c, err := f.attach(ctx, a); err == nil {
+		return c, nil
+	}
+	spec := start.Spec()
+	spec.Socket, spec.Name = f.path(a.Name), a.Name
+	input, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	said, err := process.Detach(ctx, process.Spec{Argv: start.Argv, Dir: string(os.PathSeparator), Env: start.Env}, input)
+	if err == nil && len(said) > 0 {
+		err = errors.New(text.Escape(string(bytes.TrimSpace(said))))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.attach(ctx, a)
+}
+
+func (f *Folder) attach(ctx context.Context, a Attach) (*Conn, error) {
+	return dial(ctx, f.path(a.Name), notification(methodAttach, a))
+}
+
+// dial connects to a keeper, sends the first message and waits until the keeper has accepted
+// it.
+func dial(ctx context.Context, path string, first []byte) (*Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{conn: conn, r: bufio.NewReaderSize(conn, 64<<10), done: make(chan struct{})}
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	if err = checkPeer(conn); err == nil {
+		_, err = conn.Write(first)
+	}
+	if err == nil {
+		var method string
+		if method, _, err = c.next(); err == nil && method != methodHere {
+			err = errors.New("it is not the socket of a kept server")
+		}
+	}
+	if err != nil {
+		_ = conn.Close()
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// open waits for the result of the handshake with the server.
+func (c *Conn) open(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) })()
+	for {
+		method, params, err := c.next()
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return fmt.Errorf("the process that keeps it ended: %w", err)
+		case method == methodOpen:
+			return json.Unmarshal(params, &c.Opened)
+		case method == methodFailed:
+			failure := &Failure{}
+			return errors.Join(json.Unmarshal(params, failure), failure)
+		}
+		c.Notified(method, params)
+	}
+}
+
+// maxMessage limits the messages of a keeper before the session begins, in bytes. The
+// longest has the server's instructions.
+const maxMessage = 64 << 20
+
+// next reads a message of the keeper itself.
+func (c *Conn) next() (method string, params json.RawMessage, err error) {
+	var line []byte
+	for {
+		part, err := c.r.ReadSlice('\n')
+		line = append(line, part...)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) || len(line) > maxMessage {
+			return "", nil, err
+		}
+	}
+	method, _ = jsonx.Text(jsonx.Get(line, "method"))
+	return method, jsonx.Get(line, "params"), nil
+}
+
+// Stdout is what the server sends.
+func (c *Conn) Stdout() io.Reader { return connReader{c} }
+
+// connReader reads what the server sends. Any read error becomes io.EOF.
+type connReader struct{ c *Conn }
+
+func (r connReader) Read(p []byte) (int, error) {
+	n, err := r.c.r.Read(p)
+	if err != nil {
+		r.c.end("with the process that kept it")
+		err = io.EOF
+	}
+	return n, err
+}
+
+// Stdin is what the server receives. Closing it detaches the run.
+func (c *Conn) Stdin() io.WriteCloser { return c.conn }
+
+// Notified handles a notification of the keeper, and reports whether it was one.
+func (c *Conn) Notified(method string, params json.RawMessage) bool {
+	switch method {
+	case methodStderr:
+		var p printed
+		if json.Unmarshal(params, &p) == nil {
+			c.printed(p.Text)
+		}
+	case methodEnded:
+		var e ended
+		if json.Unmarshal(params, &e) == nil {
+			c.end(e.Exit)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// Unclear returns the id of the request in a notification that a question was declined
+// because it may have been about that request.
+func Unclear(method string, params json.RawMessage) (id int64, ok bool) {
+	var u unclear
+	if method != methodUnclear || json.Unmarshal(params, &u) != nil {
+		return 0, false
+	}
+	return u.ID, true
+}
+
+func (c *Conn) printed(s string) {
+	c.mu.Lock()
+	c.tail += s
+	if cut := len(c.tail) - stderrTail; cut > 0 {
+		c.tail = text.Valid([]byte(c.tail[cut:]))
+	}
+	c.mu.Unlock()
+	if c.stderr != nil {
+		c.stderr(s)
+	}
+}
+
+func (c *Conn) end(exit string) {
+	c.once.Do(func() {
+		c.mu.Lock()
+		c.exit = exit
+		c.mu.Unlock()
+		close(c.done)
+	})
+}
+
+// Done is closed when the server has exited, or the run has detached from it.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Exit returns how the server exited; "" while it runs.
+func (c *Conn) Exit() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.exit
+}
+
+// StderrTail returns the last lines that the server has printed, at most 8 KiB.
+func (c *Conn) StderrTail() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tail
+}
+
+// Stop detaches the run. The server goes on.
+func (c *Conn) Stop(_, _ time.Duration) {
+	_ = c.conn.Close()
+	c.end("")
+}
+
+// maxStop limits how long a keeper may take to end.
+const maxStop = 5 * time.Second
+
+// Stop ends a keeper and its server, and reports whether there was one. It returns when the
+// server has ended. dir is the folder of the socket.
+func Stop(ctx context.Context, dir, name string) (stopped bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxStop, errors.New("the process that keeps the server does not end"))
+	defer cancel()
+	c, err := dial(ctx, filepath.Join(dir, name), notification(methodStop, struct{}{}))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer c.Stop(0, 0)
+	defer context.AfterFunc(ctx, func() { _ = c.conn.Close() })()
+	for {
+		if _, _, err = c.next(); err != nil {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	return true, nil
+}

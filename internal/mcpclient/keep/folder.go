@@ -1,0 +1,133 @@
+package keep
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/trust"
+)
+
+// Origin is the settings entry of a server, as read in one project.
+type Origin struct {
+	Root   string // the project root
+	File   string // the settings file; "" = none, such as a flag
+	Server string // its name
+	Entry  string // the entry as written
+}
+
+// Folder has the sockets of one user's keepers.
+type Folder struct {
+	dir *state.Dir
+	key []byte
+}
+
+// Open returns the folder in dir, which is created. It must not be inside the workspace,
+// whose files confined programs can reach.
+func Open(ctx context.Context, dir *state.Dir, workspace string) (*Folder, error) {
+	if workspace != "" && trust.Within(trust.Real(dir.Path), trust.Real(workspace)) {
+		return nil, fmt.Errorf("the folder for sockets, %s, is inside the workspace", dir.Path)
+	}
+	key, err := dir.Key(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Folder{dir, key}, nil
+}
+
+// The parts of a socket's name, in characters. Each is a hash with the user's key, because
+// every user can see the names of sockets.
+const (
+	filePart    = 5  // project root and settings file
+	serverPart  = 5  // the server's name
+	entryPart   = 6  // the entry as written
+	processPart = 13 // what makes the server
+	nameLength  = filePart + serverPart + entryPart + processPart
+)
+
+func (f *Folder) hash(length int, parts ...string) string {
+	mac := hmac.New(sha256.New, f.key)
+	for _, part := range parts {
+		fmt.Fprintf(mac, "%d:%s", len(part), part)
+	}
+	text := base32.StdEncoding.EncodeToString(mac.Sum(nil))
+	return strings.ToLower(text[:length])
+}
+
+func (f *Folder) fileOf(root, file string) string { return f.hash(filePart, root, file) }
+
+func (f *Folder) serverOf(o Origin) string {
+	return f.fileOf(o.Root, o.File) + f.hash(serverPart, o.Server)
+}
+
+func (f *Folder) entryOf(o Origin) string { return f.serverOf(o) + f.hash(entryPart, o.Entry) }
+
+// Name returns the name of the socket for the server of an entry. process describes all
+// that makes the server.
+func (f *Folder) Name(o Origin, process string) string {
+	return f.entryOf(o) + f.hash(processPart, process)
+}
+
+func (f *Folder) path(name string) string { return filepath.Join(f.dir.Path, name) }
+
+// Sockets returns the names of the sockets in a folder, which need not exist.
+func Sockets(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		if e.Type()&fs.ModeSocket != 0 && len(e.Name()) == nameLength {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
+
+// OfServer returns the names of the sockets of all keepers of an entry, whatever it said
+// when they were started.
+func (f *Folder) OfServer(o Origin) []string {
+	var out []string
+	for _, name := range Sockets(f.dir.Path) {
+		if strings.HasPrefix(name, f.serverOf(o)) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Outdated returns the names of the sockets of keepers that were started in the project
+// for entries that have changed or gone since. written has the entries of each settings
+// file that was read, by file and name.
+func (f *Folder) Outdated(root string, written map[string]map[string]string) []string {
+	var out []string
+	for _, name := range Sockets(f.dir.Path) {
+		for file, entries := range written {
+			if strings.HasPrefix(name, f.fileOf(root, file)) && !f.isWritten(name, root, file, entries) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+func (f *Folder) isWritten(name, root, file string, entries map[string]string) bool {
+	for server, entry := range entries {
+		if strings.HasPrefix(name, f.entryOf(Origin{root, file, server, entry})) {
+			return true
+		}
+	}
+	return false
+}
+
+// errNotOurs reports a socket whose other end belongs to another user.
+var errNotOurs = errors.New("another user has the socket")

@@ -1,0 +1,277 @@
+package keep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Child is the process of a server.
+type Child interface {
+	PID() int
+	Done() <-chan struct{}
+	Exit() string
+	StderrTail() string
+}
+
+// Keeper has the session with one server and passes it on to the runs that attach. It is
+// safe for concurrent use.
+type Keeper struct {
+	spec     *Spec
+	listener *net.UnixListener
+	socket   os.FileInfo
+	alone    *ask.Handler // answers questions that belong to no run
+	stop     chan struct{}
+	stopping sync.Once
+	decided  chan struct{} // closed when session or failure is set
+	ended    chan struct{} // closed when the server has ended
+	clients  sync.WaitGroup
+
+	leave context.CancelFunc // closes the connections
+
+	session *wire.Session
+	child   Child
+	failure *Failure
+
+	lists lists
+
+	mu         sync.Mutex
+	attached   map[*client]bool
+	runs       int         // attached runs that count
+	since      time.Time   // start of the server
+	idle       time.Time   // when the last run detached
+	timer      *time.Timer // ends the keeper
+	closed     bool        // no more runs may attach
+	stderr     string      // before the session begins
+	subscribed map[string]int
+	level      string // lowest level of log messages that was asked for
+}
+
+// Listen creates the socket of a keeper and accepts runs, which wait until [Keeper.Serve]
+// or [Keeper.Fail] is called. The caller must call Close.
+func Listen(ctx context.Context, spec *Spec) (*Keeper, error) {
+	// The run that started us has found nobody behind this socket, and has the lock.
+	if err := os.Remove(spec.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: spec.Socket, Net: "unix"})
+	if errors.Is(err, syscall.EINVAL) {
+		return nil, fmt.Errorf("the path %s is too long for a socket", spec.Socket)
+	}
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false)
+	info, err := os.Lstat(spec.Socket)
+	if err == nil {
+		err = os.Chmod(spec.Socket, 0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	now := time.Now()
+	k := &Keeper{spec: spec, listener: listener, socket: info, stop: make(chan struct{}), decided: make(chan struct{}), ended: make(chan struct{}),
+		attached: map[*client]bool{}, subscribed: map[string]int{}, since: now, idle: now}
+	k.timer = time.AfterFunc(spec.Keep, k.endIdle)
+	k.alone = ask.New(ask.Options{
+		Server: spec.Server, Workspace: spec.Workspace, MaxParams: spec.MaxMessage, Logger: slog.New(slog.DiscardHandler),
+		// The keeper declares all that toolreg can do. A run that cannot declines.
+		Callbacks: ask.Callbacks{Sample: func(context.Context, ask.Sampling) (json.RawMessage, error) {
+			return nil, errors.New("no run is attached")
+		}},
+	})
+	ctx, k.leave = context.WithCancel(ctx)
+	k.clients.Go(func() { k.accept(ctx) })
+	return k, nil
+}
+
+// Asker answers the server's questions that belong to no run, and declares what toolreg can
+// answer.
+func (k *Keeper) Asker() *ask.Handler { return k.alone }
+
+// accept accepts runs until the listener is closed.
+func (k *Keeper) accept(ctx context.Context) {
+	for {
+		conn, err := k.listener.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // such as too many open files
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		if checkPeer(conn) != nil {
+			_ = conn.Close()
+			continue
+		}
+		k.clients.Go(func() { k.serve(ctx, conn) })
+	}
+}
+
+// Stderr passes on what the server prints.
+func (k *Keeper) Stderr(p []byte) {
+	s := text.Valid(p)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.session == nil {
+		k.stderr += s
+		if len(k.stderr) > stderrTail {
+			k.stderr = text.Valid([]byte(k.stderr[len(k.stderr)-stderrTail:]))
+		}
+	}
+	k.broadcast(notification(methodStderr, printed{s}))
+}
+
+// broadcast sends a line to all attached runs. k.mu is held.
+func (k *Keeper) broadcast(line []byte) {
+	for c := range k.attached {
+		c.offer(line)
+	}
+}
+
+// Fail tells the runs that the server cannot be used.
+func (k *Keeper) Fail(f *Failure) {
+	k.failure = f
+	close(k.decided)
+}
+
+// Serve passes a session on to the runs, until it has ended, no run has been attached for
+// long enough, a run stops the keeper, or ctx is done. The caller then ends the session.
+func (k *Keeper) Serve(ctx context.Context, session *wire.Session, child Child) {
+	k.mu.Lock()
+	k.session, k.child, k.stderr = session, child, ""
+	k.mu.Unlock()
+	caps := session.Server().Capabilities
+	if session.Modern() {
+		session.Listen(ctx, mcp.NotificationSubscriptions{
+			ToolsListChanged:     caps.Tools != nil && caps.Tools.ListChanged,
+			PromptsListChanged:   caps.Prompts != nil && caps.Prompts.ListChanged,
+			ResourcesListChanged: caps.Resources != nil && caps.Resources.ListChanged,
+		})
+	}
+	close(k.decided)
+	exit := "toolreg stopped it"
+	select {
+	case <-session.Done():
+		timer := time.NewTimer(exitTime)
+		defer timer.Stop()
+		select {
+		case <-child.Done():
+			exit = child.Exit()
+		case <-timer.C:
+			exit = "it closed its stdout"
+		}
+	case <-k.stop:
+	case <-ctx.Done():
+	}
+	k.refuse()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for c := range k.attached {
+		c.finish(notification(methodEnded, ended{exit}))
+	}
+}
+
+// end makes Serve return.
+func (k *Keeper) end() { k.stopping.Do(func() { close(k.stop) }) }
+
+// endIdle makes Serve return if no run is attached.
+func (k *Keeper) endIdle() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.runs == 0 {
+		k.closed = true
+		k.end()
+	}
+}
+
+// Stopped is closed when the keeper must end.
+func (k *Keeper) Stopped() <-chan struct{} { return k.stop }
+
+// refuse removes the socket: no more runs can attach. If the socket has been replaced, it
+// belongs to another keeper and stays.
+func (k *Keeper) refuse() {
+	k.mu.Lock()
+	k.closed = true
+	k.timer.Stop()
+	k.mu.Unlock()
+	if now, err := os.Lstat(k.spec.Socket); err == nil && os.SameFile(now, k.socket) {
+		_ = os.Remove(k.spec.Socket)
+	}
+	_ = k.listener.Close()
+}
+
+// exitTime limits how long to wait for the exit of a server that has closed its stdout.
+const exitTime = time.Second
+
+// Close ends the keeper. The server must have ended.
+func (k *Keeper) Close() {
+	k.refuse()
+	close(k.ended)
+	time.AfterFunc(lastWrite, k.leave)
+	k.clients.Wait()
+}
+
+// attach adds a client.
+func (k *Keeper) attach(c *client) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return false
+	}
+	k.attached[c] = true
+	c.offer(notification(methodHere, struct{}{}))
+	if !c.Looks {
+		k.runs++
+		k.timer.Stop()
+	}
+	tail := k.stderr
+	if k.session != nil {
+		tail = k.child.StderrTail()
+	}
+	if tail != "" {
+		c.offer(notification(methodStderr, printed{tail}))
+	}
+	return true
+}
+
+// detach removes a client. The time until the keeper ends begins with the last run.
+func (k *Keeper) detach(c *client) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.attached, c)
+	if c.Looks {
+		return
+	}
+	if k.runs--; k.runs == 0 {
+		k.idle = time.Now()
+		if !k.closed {
+			k.timer.Reset(k.spec.Keep)
+		}
+	}
+}
+
+// opened describes the session to a run.
+func (k *Keeper) opened() Opened {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	o := Opened{Session: k.session.Opening(), State: State{Since: k.since, Runs: k.runs, PID: k.child.PID()}}
+	if k.runs == 0 {
+		o.Idle = time.Since(k.idle).Milliseconds()
+	}
+	return o
+}

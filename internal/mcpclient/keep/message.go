@@ -1,0 +1,82 @@
+package keep
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+)
+
+// The methods of what a run and its keeper tell each other. The first message of a run is
+// attach or stop.
+const (
+	methodAttach = "toolreg/attach"
+	methodStop   = "toolreg/stop"
+
+	methodHere    = "toolreg/here"    // the first message of a keeper
+	methodOpen    = "toolreg/open"    // the server can be used: an Opened
+	methodFailed  = "toolreg/failed"  // it cannot: a Failure
+	methodStderr  = "toolreg/stderr"  // what the server printed
+	methodUnclear = "toolreg/unclear" // a question was declined that may have been about a request
+	methodEnded   = "toolreg/ended"   // the server has exited
+)
+
+// FreshMeta is the member of _meta with which a run asks for a list anew.
+const FreshMeta = "toolreg/fresh"
+
+// Attach is how a run uses a keeper.
+type Attach struct {
+	Name  string `json:"name"`            // of the socket
+	Looks bool   `json:"looks,omitempty"` // it only looks: the keeper's time goes on
+	Lists bool   `json:"lists,omitempty"` // it wants lists that are up to date
+}
+
+// Opened describes a kept server to a run that has attached.
+type Opened struct {
+	Session wire.Opening `json:"session"`
+	State
+}
+
+// State is the state of a keeper.
+type State struct {
+	Since time.Time `json:"since"`  // start of the server
+	Idle  int64     `json:"idleMs"` // milliseconds since the last run was attached; 0 if one is
+	Runs  int       `json:"runs"`   // number of attached runs
+	PID   int       `json:"pid"`    // of the server
+}
+
+// Failure is why the server of a keeper cannot be used.
+type Failure struct {
+	Phase  string `json:"phase"`
+	Reason string `json:"reason"`
+}
+
+type printed struct {
+	Text string `json:"text"`
+}
+
+type ended struct {
+	Exit string `json:"exit"`
+}
+
+type unclear struct {
+	ID int64 `json:"id"`
+}
+
+// notification returns a line with a notification.
+func notification(method string, params any) []byte {
+	data, err := jsonx.Marshal(params)
+	if err != nil { // plain data
+		data = []byte("{}")
+	}
+	return rawNotification(method, data)
+}
+
+func rawNotification(method string, params json.RawMessage) []byte {
+	line := append([]byte(`{"jsonrpc":"2.0","method":`), jsonx.Quote(method)...)
+	if len(params) > 0 {
+		line = append(append(line, `,"params":`...), params...)
+	}
+	return append(line, "}\n"...)
+}

@@ -1,0 +1,229 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/expand"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/keep"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Keep is how a stdio server outlasts a run, and how later runs find it.
+type Keep struct {
+	For     time.Duration // how long it waits for the next run
+	Use     KeptUse       // of the server by this run
+	Lists   bool          // lists must be up to date
+	Consent bool          // the project is trusted for this run alone
+
+	Origin  keep.Origin
+	Folder  func(context.Context) (*keep.Folder, error)
+	Command []string // argv of a program that calls [KeepServer]
+
+	// Plan describes the sandbox of the server for KeepServer; nil if it has none.
+	Plan func(context.Context, *process.Spec) (json.RawMessage, error)
+}
+
+// KeptUse is how a run uses kept servers.
+type KeptUse int
+
+// The uses.
+const (
+	UseKept  KeptUse = iota // if that is possible; else the run starts its own
+	LookKept                // only if they run already; this does not count as use
+	MustKeep                // if that is not possible, they fail
+)
+
+// isKept reports whether a server is to be used through a keeper.
+func (c *connector) isKept(ctx context.Context, server settings.Server) bool {
+	return c.opts.Keep != nil && c.keeper == nil && transportOf(server) == transportStdio && c.opts.owner(ctx) == nil
+}
+
+// errNotKept reports that a server cannot be kept, so that the run starts its own.
+var errNotKept = errors.New("the server is not kept")
+
+// attach attaches to the keeper of a server. If the error is errNotKept, the run has to
+// start a server of its own.
+func (c *connector) attach(ctx context.Context, server settings.Server) (*session, error) {
+	sess := &session{transport: transportStdio, limit: &wire.CurrentLimit{}, mask: newMask(c.opts.Server, server), after: func() {}}
+	sess.limit.Store(c.opts.Limits.frame())
+	conn, err := c.keeperOf(ctx, server, sess)
+	if conn != nil {
+		sess.child, sess.kept = conn, conn
+		sess.stdio = wire.NewStdio(conn.Stdout(), conn.Stdin(), sess.limit, c.opts.log())
+	}
+	if err != nil {
+		defer sess.end()
+		failure, failed := errors.AsType[*keep.Failure](err)
+		switch {
+		case failed:
+			return nil, &ServerError{Server: c.opts.Server.Name, Phase: failure.Phase, Reason: sess.hide(failure.Reason)}
+		case ctx.Err() != nil:
+			return nil, c.opts.errorf("initialize", err, sess.failure(err))
+		case c.opts.Keep.Use == MustKeep:
+			return nil, c.opts.errorf("start", err, "it cannot be kept: "+text.Escape(err.Error()))
+		case !errors.Is(err, keep.ErrNone):
+			c.opts.log().Info("the server is not kept; this run starts its own", "reason", err.Error())
+		}
+		return nil, errNotKept
+	}
+	o := c.wireOptions(ctx, sess)
+	o.Notified = sess.noticed
+	sess.wire = wire.Start(caller.With(context.WithoutCancel(ctx), nil), sess.stdio, o)
+	sess.wire.Continue(conn.Session)
+	return sess, nil
+}
+
+// noticed handles the notifications of a keeper.
+func (c *session) noticed(_ *ask.Request, method string, params json.RawMessage) bool {
+	if id, ok := keep.Unclear(method, params); ok {
+		c.wire.MarkUnclear(id)
+		return true
+	}
+	return c.kept.Notified(method, params)
+}
+
+// keeperOf attaches to the keeper of a server, and starts it if necessary.
+func (c *connector) keeperOf(ctx context.Context, server settings.Server, sess *session) (*keep.Conn, error) {
+	k := c.opts.Keep
+	folder, err := k.Folder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.process(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	identity, err := json.Marshal(sorted(p))
+	if err != nil {
+		return nil, err
+	}
+	var start *keep.Start
+	if k.Use != LookKept {
+		start = &keep.Start{Argv: k.Command, Env: process.BaseEnv(c.opts.Environ), Spec: func() *keep.Spec {
+			limit := c.opts.ConnectTimeout
+			if limit == 0 {
+				limit = server.ConnectTimeout
+			}
+			return &keep.Spec{Process: p, Split: server.Split, Known: c.known(ctx), ConnectTimeout: limit, Keep: k.For, MaxMessage: 2 * c.opts.Limits.Result}
+		}}
+	}
+	var stderr func(string)
+	if lines := c.stderrLines(sess.mask); lines != nil {
+		stderr = func(s string) { lines([]byte(s)) }
+	}
+	return folder.Attach(ctx, keep.Attach{Name: folder.Name(k.Origin, string(identity)), Looks: k.Use == LookKept, Lists: k.Lists}, start, stderr)
+}
+
+// process returns all that makes a kept server.
+func (c *connector) process(ctx context.Context, server settings.Server) (keep.Process, error) {
+	k := c.opts.Keep
+	environ := slices.DeleteFunc(slices.Clone(c.opts.Environ), isOfOneRun)
+	spec, err := c.spec(server, environ)
+	if err != nil {
+		return keep.Process{}, err
+	}
+	if server.InheritEnv {
+		spec.Env = append(spec.Env, "PWD="+spec.Dir, process.ChildDepth(nil))
+	}
+	var plan json.RawMessage
+	if k.Plan != nil {
+		if plan, err = k.Plan(ctx, &spec); err != nil {
+			return keep.Process{}, err
+		}
+	}
+	return keep.Process{Server: server.Name, Command: server.Command, Args: server.Args, Dir: spec.Dir, Env: spec.Env, Protocol: server.Protocol, Plan: plan,
+		Root: c.opts.ProjectRoot, Workspace: c.opts.Workspace, Consent: k.Consent, User: os.Getuid(), Version: c.opts.Version}, nil
+}
+
+// isOfOneRun reports whether a variable differs from run to run, so that it cannot be
+// passed on to a server that outlasts the run.
+func isOfOneRun(entry string) bool {
+	name, _, _ := expand.Cut(entry)
+	return strings.HasPrefix(name, "TOOLREG_") || slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES"}, name)
+}
+
+// sorted returns a process with its variables in order: another order makes no difference.
+func sorted(p keep.Process) keep.Process {
+	p.Env = slices.Sorted(slices.Values(p.Env))
+	return p
+}
+
+// KeepServer keeps a server until it is no longer used. A [keep.Start] starts the process
+// that calls it: in has the description of the server, out is closed when runs can attach,
+// or gets the reason why they cannot. confiner returns the sandbox of a plan of [Keep].
+func KeepServer(ctx context.Context, in io.Reader, out io.WriteCloser, confiner func(plan json.RawMessage) (process.Confiner, error)) error {
+	spec, err := keep.Read(in)
+	var confine process.Confiner
+	if err == nil && spec.Plan != nil {
+		confine, err = confiner(spec.Plan)
+	}
+	var k *keep.Keeper
+	if err == nil {
+		k, err = keep.Listen(ctx, spec)
+	}
+	if err != nil {
+		_, _ = io.WriteString(out, err.Error()) // the run may have given up
+		return errors.Join(err, out.Close())
+	}
+	defer k.Close()
+	if err := out.Close(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-k.Stopped():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	p := spec.Process
+	opts := &Options{
+		Server:      settings.Server{Name: p.Server, Command: p.Command, Args: p.Args, Split: spec.Split, Cwd: p.Dir, InheritEnv: true, Protocol: p.Protocol},
+		ProjectRoot: p.Root, Workspace: p.Workspace, Environ: p.Env, Version: p.Version,
+		ConnectTimeout: spec.ConnectTimeout, Memory: onlyProtocol(spec.Known), Limits: Limits{Frame: spec.MaxMessage}.withDefaults(), Confine: confine, Guard: true,
+	}
+	c := &connector{dialer: dialer{opts: opts, asker: k.Asker(), changed: func(Change) {}, keeper: k}}
+	sess, err := c.connectWithin(ctx, spec.ConnectTimeout)
+	if err != nil {
+		failure := &keep.Failure{Phase: "start", Reason: err.Error()}
+		if of, ok := errors.AsType[*ServerError](err); ok {
+			failure.Phase, failure.Reason = of.Phase, of.Reason
+		}
+		k.Fail(failure)
+		return err
+	}
+	defer sess.end()
+	k.Serve(ctx, sess.wire, sess.child.(keep.Child))
+	return nil
+}
+
+// connectWithin is connect with a time limit; 0 = none.
+func (c *connector) connectWithin(ctx context.Context, limit time.Duration) (*session, error) {
+	if limit > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, limit, &connectTimeoutError{limit})
+		defer stop()
+	}
+	return c.connect(ctx)
+}
+
+// onlyProtocol is the Memory of a keeper: what the run knew.
+type onlyProtocol string
+
+func (p onlyProtocol) Load(context.Context) (Known, error) { return Known{Protocol: string(p)}, nil }
+
+func (onlyProtocol) Save(context.Context, Known) {}

@@ -41,7 +41,11 @@ func (q *requester) call(ctx context.Context, tool *registry.Definition, call re
 		return r, err
 	}
 	if request.asked.Unclear() {
-		r = r.WithNote(fmt.Sprintf("A question of server %q was declined: calls of several clients were running there, and the protocol does not say which of them it was about. Set perClient: true for the server to give each client its own process.", q.opts.Server.Name))
+		who, advice := "clients", "Set perClient: true for the server to give each client its own process."
+		if sess.kept != nil {
+			who, advice = "runs", "With --fresh a run has its own process of the server."
+		}
+		r = r.WithNote(fmt.Sprintf("A question of server %q was declined: calls of several %s were running there, and the protocol does not say which of them it was about. %s", q.opts.Server.Name, who, advice))
 	}
 	for _, reason := range request.asked.Declined() {
 		r = r.WithNote("The user declined a question of the server. The reason given: " + reason)

@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -21,6 +22,12 @@ const roleVariable = "TOOLREG_TEST_ROLE"
 func TestMain(m *testing.M) {
 	if os.Getenv(roleVariable) == "server" {
 		os.Exit(mcptest.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) == 2 && os.Args[1] == keeperRole {
+		if KeepServer(context.Background(), os.Stdin, os.Stdout, nil) != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	// The sessions of HTTP test servers that are never closed.
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/modelcontextprotocol/go-sdk/mcp.(*streamableServerConn).Read"))

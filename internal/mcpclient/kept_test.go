@@ -1,0 +1,168 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/keep"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+)
+
+// keeperRole is the argument with which the test binary runs KeepServer.
+const keeperRole = "keep-server"
+
+// keepers returns a function that makes sources share a server, as runs in one project do.
+// The server ends with the test.
+func keepers(t *testing.T, server settings.Server) func(change ...func(*Options)) *Source {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "kept") // the paths of sockets must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	sockets, root := filepath.Join(dir, "s"), filepath.Join(dir, "p")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, name := range keep.Sockets(sockets) {
+			if _, err := keep.Stop(context.WithoutCancel(t.Context()), sockets, name); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return func(change ...func(*Options)) *Source {
+		return source(t, server, append([]func(*Options){func(o *Options) {
+			o.ProjectRoot, o.Workspace = root, root
+			o.Keep = &Keep{For: time.Minute, Command: []string{exe, keeperRole}, Use: MustKeep, Origin: keep.Origin{Root: root, File: "f", Server: server.Name},
+				Folder: func(ctx context.Context) (*keep.Folder, error) {
+					return keep.Open(ctx, &state.Dir{Path: sockets}, root)
+				}}
+		}}, change...)...)
+	}
+}
+
+// later runs a tool in the background.
+func later(t *testing.T, tools map[string]registry.Tool, name, params string, progress func(registry.Progress)) <-chan registry.Result {
+	t.Helper()
+	out := make(chan registry.Result, 1)
+	go func() {
+		r, err := tools[name].Run(t.Context(), registry.Call{Tool: name, Params: json.RawMessage(params), Progress: progress})
+		if err != nil {
+			t.Errorf("calling %s: %v", name, err)
+		}
+		out <- r
+	}()
+	return out
+}
+
+func TestKeptServerAnswersEachRunApart(t *testing.T) {
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) {
+			run := keepers(t, stdioServer(t, "--dialogs", "--protocol", revision))
+			marker := filepath.Join(t.TempDir(), "marker")
+			answer := func(name string) func(*Options) {
+				return func(o *Options) {
+					o.Elicit = func(context.Context, ask.Elicitation) (ask.Answer, error) {
+						return ask.Answer{Action: "accept", Content: json.RawMessage(`{"name":"` + name + `"}`)}, nil
+					}
+				}
+			}
+			one, _ := discovered(t, run(answer("Ann")))
+			second := run(answer("Bob"))
+			two, _ := discovered(t, second)
+			if r := <-later(t, one, "ask", `{}`, nil); !strings.Contains(r.Text(), "Ann") {
+				t.Errorf("the first run: %s", r.Text())
+			}
+			if r := <-later(t, two, "ask", `{}`, nil); !strings.Contains(r.Text(), "Bob") {
+				t.Errorf("the second run: %s", r.Text())
+			}
+			var mu sync.Mutex
+			steps := map[string]int{}
+			count := func(name string) func(registry.Progress) {
+				return func(p registry.Progress) {
+					mu.Lock()
+					defer mu.Unlock()
+					steps[name] = int(p.Total)
+				}
+			}
+			a, b := later(t, one, "work", `{"steps":2,"pause":1}`, count("one")), later(t, two, "work", `{"steps":3,"pause":1}`, count("two"))
+			<-a
+			<-b
+			if steps["one"] != 2 || steps["two"] != 3 {
+				t.Errorf("progress %v", steps)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			started := filepath.Join(t.TempDir(), "started")
+			canceled := make(chan error, 1)
+			go func() {
+				_, err := one["slow"].Run(ctx, registry.Call{Tool: "slow", Params: json.RawMessage(`{"seconds":60,"marker":"` + marker + `","started":"` + started + `"}`)})
+				canceled <- err
+			}()
+			waitForFile(t, started)
+			cancel()
+			if err := <-canceled; !errors.Is(err, context.Canceled) {
+				t.Errorf("the canceled call: %v", err)
+			}
+			waitForFile(t, marker)
+			if r := <-later(t, two, "echo", `{"text":"alive"}`, nil); r.Text() != "alive" {
+				t.Errorf("the other run: %s", r.Text())
+			}
+			// A run that ends cancels what it has asked.
+			if err := os.Remove(marker); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(started); err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				_, _ = two["slow"].Run(context.WithoutCancel(t.Context()), registry.Call{Tool: "slow", Params: json.RawMessage(`{"seconds":60,"marker":"` + marker + `","started":"` + started + `"}`)})
+			}()
+			waitForFile(t, started)
+			if err := second.Close(); err != nil {
+				t.Error(err)
+			}
+			waitForFile(t, marker)
+		})
+	}
+}
+
+// While calls of two runs are in progress, it is unknown which of them a question of an
+// older server is about.
+func TestQuestionDuringCallsOfTwoRunsIsDeclined(t *testing.T) {
+	run := keepers(t, stdioServer(t, "--dialogs", "--protocol", "2025-11-25"))
+	accept := func(o *Options) {
+		o.Elicit = func(context.Context, ask.Elicitation) (ask.Answer, error) {
+			return ask.Answer{Action: "accept", Content: json.RawMessage(`{"name":"Ann"}`)}, nil
+		}
+	}
+	one, _ := discovered(t, run(accept))
+	two, _ := discovered(t, run(accept))
+	started := filepath.Join(t.TempDir(), "started")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, _ = one["slow"].Run(ctx, registry.Call{Tool: "slow", Params: json.RawMessage(`{"seconds":60,"started":"` + started + `"}`)})
+	}()
+	defer cancel()
+	waitForFile(t, started)
+	r := <-later(t, two, "ask", `{}`, nil)
+	if strings.Contains(r.Text(), "Ann") || !strings.Contains(r.Text(), "With --fresh a run has its own process") {
+		t.Errorf("got %s", r.Text())
+	}
+}

@@ -112,7 +112,7 @@ func (d *dialer) stdio(ctx context.Context, server settings.Server, sess *sessio
 		return nil, err
 	}
 	sess.after, sess.confined = after, spec.Confine != nil
-	sess.child = child
+	sess.child = ownChild{child}
 	sess.stdio = wire.NewStdio(child.Stdout, child.Stdin, sess.limit, d.opts.log())
 	return sess.stdio, nil
 }

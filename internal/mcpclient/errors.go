@@ -96,11 +96,16 @@ func (c *session) ending(err error) string {
 	case c.stdio == nil:
 		return "it closed the connection"
 	}
+	return exited(c.child)
+}
+
+// exited describes the end of a child that has closed its stdout.
+func exited(c child) string {
 	timer := time.NewTimer(maxExit)
 	defer timer.Stop()
 	select {
-	case <-c.child.Done():
-		return fmt.Sprintf("it exited (%s)", c.child.Exit())
+	case <-c.Done():
+		return c.Ending()
 	case <-timer.C:
 		return "it closed its stdout"
 	}

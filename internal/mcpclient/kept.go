@@ -116,7 +116,7 @@ func (c *connector) keeperOf(ctx context.Context, server settings.Server, sess *
 			if limit == 0 {
 				limit = server.ConnectTimeout
 			}
-			return &keep.Spec{Process: p, Split: server.Split, Known: c.known(ctx), ConnectTimeout: limit, Keep: k.For, MaxMessage: 2 * c.opts.Limits.Result}
+			return &keep.Spec{Process: p, Split: server.Split, Known: c.known(ctx), ConnectTimeout: limit, Keep: k.For, MaxFrame: c.opts.Limits.Frame, MaxMessage: c.opts.Limits.Result}
 		}}
 	}
 	var stderr func(string)
@@ -194,7 +194,7 @@ func KeepServer(ctx context.Context, in io.Reader, out io.WriteCloser, confiner 
 	opts := &Options{
 		Server:      settings.Server{Name: p.Server, Command: p.Command, Args: p.Args, Split: spec.Split, Cwd: p.Dir, InheritEnv: true, Protocol: p.Protocol},
 		ProjectRoot: p.Root, Workspace: p.Workspace, Environ: p.Env, Version: p.Version,
-		ConnectTimeout: spec.ConnectTimeout, Memory: onlyProtocol(spec.Known), Limits: Limits{Frame: spec.MaxMessage}.withDefaults(), Confine: confine, Guard: true,
+		ConnectTimeout: spec.ConnectTimeout, Memory: onlyProtocol(spec.Known), Limits: Limits{Frame: spec.MaxFrame, Result: spec.MaxMessage}.withDefaults(), Confine: confine, Guard: true,
 	}
 	c := &connector{dialer: dialer{opts: opts, asker: k.Asker(), changed: func(Change) {}, keeper: k}}
 	sess, err := c.connectWithin(ctx, spec.ConnectTimeout)
@@ -207,7 +207,8 @@ func KeepServer(ctx context.Context, in io.Reader, out io.WriteCloser, confiner 
 		return err
 	}
 	defer sess.end()
-	k.Serve(ctx, sess.wire, sess.child.(keep.Child))
+	sess.limit.Store(opts.Limits.result())
+	k.Serve(ctx, sess.wire, sess.child.(keep.Child), sess.ending)
 	return nil
 }
 

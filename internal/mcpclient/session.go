@@ -3,12 +3,14 @@ package mcpclient
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/process"
 )
 
 const (
@@ -53,13 +55,20 @@ type session struct {
 	usage
 }
 
-// child is the process of a stdio server: a *process.Child, or one that a keeper has.
+// child is the process of a stdio server: a *process.Child, or a *keep.Conn to the process
+// that has it.
 type child interface {
-	Done() <-chan struct{}
-	Exit() string
+	Done() <-chan struct{} // closed when it has ended, or the run has detached from it
+	Ending() string        // how it ended, in words
 	StderrTail() string
 	Stop(quiet, grace time.Duration)
 }
+
+// ownChild is a child of this process.
+type ownChild struct{ *process.Child }
+
+// Ending implements child.
+func (c ownChild) Ending() string { return fmt.Sprintf("it exited (%s)", c.Exit()) }
 
 // usage records how a session is used, and whether it still is.
 type usage struct {

@@ -45,7 +45,7 @@ type Conn struct {
 
 	mu   sync.Mutex
 	tail string
-	exit string
+	how  string // it ended
 	once sync.Once
 }
 
@@ -189,7 +189,7 @@ type connReader struct{ c *Conn }
 func (r connReader) Read(p []byte) (int, error) {
 	n, err := r.c.r.Read(p)
 	if err != nil {
-		r.c.end("with the process that kept it")
+		r.c.end("the process that kept it ended")
 		err = io.EOF
 	}
 	return n, err
@@ -209,7 +209,7 @@ func (c *Conn) Notified(method string, params json.RawMessage) bool {
 	case methodEnded:
 		var e ended
 		if json.Unmarshal(params, &e) == nil {
-			c.end(e.Exit)
+			c.end(e.How)
 		}
 	default:
 		return false
@@ -239,23 +239,23 @@ func (c *Conn) printed(s string) {
 	}
 }
 
-func (c *Conn) end(exit string) {
+func (c *Conn) end(how string) {
 	c.once.Do(func() {
 		c.mu.Lock()
-		c.exit = exit
+		c.how = how
 		c.mu.Unlock()
 		close(c.done)
 	})
 }
 
-// Done is closed when the server has exited, or the run has detached from it.
+// Done is closed when the server has ended, or the run has detached from it.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Exit returns how the server exited; "" while it runs.
-func (c *Conn) Exit() string {
+// Ending returns how the server has ended, in words.
+func (c *Conn) Ending() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.exit
+	return c.how
 }
 
 // StderrTail returns the last lines that the server has printed, at most 8 KiB.

@@ -24,7 +24,6 @@ import (
 type Child interface {
 	PID() int
 	Done() <-chan struct{}
-	Exit() string
 	StderrTail() string
 }
 
@@ -151,7 +150,8 @@ func (k *Keeper) Fail(f *Failure) {
 
 // Serve passes a session on to the runs, until it has ended, no run has been attached for
 // long enough, a run stops the keeper, or ctx is done. The caller then ends the session.
-func (k *Keeper) Serve(ctx context.Context, session *wire.Session, child Child) {
+// ending puts into words how the session has ended by itself.
+func (k *Keeper) Serve(ctx context.Context, session *wire.Session, child Child, ending func(error) string) {
 	k.mu.Lock()
 	k.session, k.child, k.stderr = session, child, ""
 	k.mu.Unlock()
@@ -164,17 +164,10 @@ func (k *Keeper) Serve(ctx context.Context, session *wire.Session, child Child) 
 		})
 	}
 	close(k.decided)
-	exit := "toolreg stopped it"
+	how := "toolreg has stopped it"
 	select {
 	case <-session.Done():
-		timer := time.NewTimer(exitTime)
-		defer timer.Stop()
-		select {
-		case <-child.Done():
-			exit = child.Exit()
-		case <-timer.C:
-			exit = "it closed its stdout"
-		}
+		how = ending(session.Err())
 	case <-k.stop:
 	case <-ctx.Done():
 	}
@@ -182,7 +175,7 @@ func (k *Keeper) Serve(ctx context.Context, session *wire.Session, child Child) 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for c := range k.attached {
-		c.finish(notification(methodEnded, ended{exit}))
+		c.finish(notification(methodEnded, ended{how}))
 	}
 }
 
@@ -214,9 +207,6 @@ func (k *Keeper) refuse() {
 	}
 	_ = k.listener.Close()
 }
-
-// exitTime limits how long to wait for the exit of a server that has closed its stdout.
-const exitTime = time.Second
 
 // Close ends the keeper. The server must have ended.
 func (k *Keeper) Close() {

@@ -57,7 +57,7 @@ type printed struct {
 }
 
 type ended struct {
-	Exit string `json:"exit"`
+	How string `json:"how"`
 }
 
 type unclear struct {

@@ -10,8 +10,14 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 )
 
-// of returns the run that made a request; nil if it is unknown.
-func of(during *ask.Request) *client {
+// of returns the run that a message of the server is for: the one whose request was running
+// or, if none was, the only one that is attached. nil: it is unknown. k.mu is held.
+func (k *Keeper) of(during *ask.Request) *client {
+	if during == nil && len(k.attached) == 1 {
+		for c := range k.attached {
+			return c
+		}
+	}
 	if who := during.Caller(); who != nil {
 		c, _ := who.ID.(*client)
 		return c
@@ -19,10 +25,13 @@ func of(during *ask.Request) *client {
 	return nil
 }
 
-// Answer answers a question of the server by the run whose request it is about. If that is
-// unclear, the question is declined, except that about the roots, which all runs share.
+// Answer answers a question of the server by the run that it is for. If that is unknown, the
+// question is declined, except that about the roots, which all runs share.
 func (k *Keeper) Answer(ctx context.Context, during *ask.Request, method string, params json.RawMessage) (json.RawMessage, error) {
-	if c := of(during); c != nil {
+	k.mu.Lock()
+	c := k.of(during)
+	k.mu.Unlock()
+	if c != nil {
 		return c.ask(ctx, method, params)
 	}
 	return k.alone.Handle(ctx, during, method, params)
@@ -41,12 +50,7 @@ func (k *Keeper) Notified(during *ask.Request, method string, params json.RawMes
 	case "notifications/resources/updated", "notifications/elicitation/complete":
 		k.broadcast(line)
 	default:
-		c := of(during)
-		if c == nil && during == nil && len(k.attached) == 1 {
-			for c = range k.attached {
-			}
-		}
-		if c != nil && (method != "notifications/message" || c.wants(params)) {
+		if c := k.of(during); c != nil && (method != "notifications/message" || c.wants(params)) {
 			c.offer(line)
 		}
 	}

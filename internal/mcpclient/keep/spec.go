@@ -17,7 +17,8 @@ type Spec struct {
 	Known          string        `json:"known,omitempty"` // how the server was last reached
 	ConnectTimeout time.Duration `json:"connectTimeout"`  // 0 = none
 	Keep           time.Duration `json:"keep"`            // how long to wait for the next run
-	MaxMessage     int64         `json:"maxMessage"`      // bytes of one message of the server
+	MaxFrame       int64         `json:"maxFrame"`        // bytes of one message of the server before the session
+	MaxMessage     int64         `json:"maxMessage"`      // and in it
 }
 
 // Process is all that makes a server: two runs that differ in it do not share one.

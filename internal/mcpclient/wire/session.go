@@ -111,8 +111,15 @@ func (s *Session) Alive() bool {
 	return !s.closed && s.err == nil
 }
 
-// Done is closed when the connection has ended.
+// Done is closed when the connection has ended, for the reason that Err returns then.
 func (s *Session) Done() <-chan struct{} { return s.over }
+
+// Err returns why the connection has ended; nil before that.
+func (s *Session) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
 
 // Do makes a request and returns its result as the server sent it. It may be called again
 // with the same request, which is then sent again.

@@ -112,7 +112,7 @@ func (f *finder) renewFor(ctx context.Context, reg *registry.Registry, tool *reg
 	} else if notFound {
 		hidden = f.sources.hidden(reg, missing.Name)
 	}
-	return f.renewer.renew(ctx, func(source registry.Source) bool {
+	return f.renewer.renew(ctx, err != nil, func(source registry.Source) bool {
 		switch {
 		case err == nil:
 			return q.Call && tool.IsMCP() && source.Name() == tool.Source

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/cache"
+	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -18,12 +19,16 @@ type renewer struct {
 }
 
 // renew queries those of the wanted sources again whose listings came from the
-// cache, and reports what has changed.
-func (r *renewer) renew(ctx context.Context, wanted func(registry.Source) bool) bool {
+// cache, and reports what has changed. With kept, it also queries servers that were
+// kept since an earlier run, which do not always report changes.
+func (r *renewer) renew(ctx context.Context, kept bool, wanted func(registry.Source) bool) bool {
 	var again []registry.Source
 	before := map[registry.Source][]registry.Tool{}
 	for _, source := range r.sources.all() {
-		if _, cached := r.cached.Served(source.Name()); cached && wanted(source) {
+		server, isServer := source.(*mcpclient.Source)
+		if kept && isServer && server.Remembered() && wanted(source) {
+			again = append(again, source)
+		} else if _, cached := r.cached.Served(source.Name()); cached && wanted(source) {
 			again, before[source] = append(again, source), r.loader.Given(source)
 			r.cached.Expire(source.Name(), cache.Listing)
 		}
@@ -36,7 +41,7 @@ func (r *renewer) renew(ctx context.Context, wanted func(registry.Source) bool) 
 	done()
 	for _, source := range again {
 		now := r.loader.Given(source)
-		if now == nil { // it failed, which the registry reports
+		if _, cached := before[source]; now == nil || !cached { // it failed, which the registry reports
 			continue
 		}
 		if changes := changesOf(before[source], now); len(changes) > 0 {

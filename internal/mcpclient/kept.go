@@ -79,19 +79,14 @@ func (c *connector) attach(ctx context.Context, server settings.Server) (*sessio
 		return nil, errNotKept
 	}
 	o := c.wireOptions(ctx, sess)
-	o.Notified = sess.noticed
+	o.Notified = func(_ *ask.Request, method string, params json.RawMessage) bool { return conn.Notified(method, params) }
+	conn.Unclear = func(id int64) { sess.wire.MarkUnclear(id) } // there is no such id before wire is set
+	if c.opts.Refused != nil {
+		conn.Declined = func(what, reason string) { c.opts.Refused(server.Name, what, reason) }
+	}
 	sess.wire = wire.Start(caller.With(context.WithoutCancel(ctx), nil), sess.stdio, o)
 	sess.wire.Continue(conn.Session)
 	return sess, nil
-}
-
-// noticed handles the notifications of a keeper.
-func (c *session) noticed(_ *ask.Request, method string, params json.RawMessage) bool {
-	if id, ok := keep.Unclear(method, params); ok {
-		c.wire.MarkUnclear(id)
-		return true
-	}
-	return c.kept.Notified(method, params)
 }
 
 // keeperOf attaches to the keeper of a server, and starts it if necessary.

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -18,8 +20,9 @@ import (
 
 // lister requests the lists of a server.
 type lister struct {
-	opts *Options
-	pool *pool
+	opts  *Options
+	pool  *pool
+	fresh atomic.Bool // lists that a keeper remembers are not enough
 }
 
 // listing is the content of all pages of a list.
@@ -83,6 +86,9 @@ func (ls *lister) listPages(ctx context.Context, sess *session, key string) (lis
 		request := &wire.Request{Method: listMethod(key)}
 		if cursor != "" {
 			request.Params = json.RawMessage(`{"cursor":` + jsonx.Quote(cursor) + `}`)
+		}
+		if sess.kept != nil && ls.fresh.Load() {
+			request.Meta = map[string]json.RawMessage{keep.FreshMeta: json.RawMessage("true")}
 		}
 		raw, err := sess.wire.Do(ctx, request)
 		var refused *jsonrpc.Error

@@ -94,6 +94,7 @@ func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 	again := s.discovered
 	s.discovered = true
 	s.mu.Unlock()
+	s.lists.fresh.Store(again)
 	if !again && s.opts.Server.Err == nil {
 		switch known, err := s.opts.Memory.Load(ctx); {
 		case err != nil:
@@ -228,6 +229,13 @@ func (s *Source) Retry(ctx context.Context) error {
 func (s *Source) Lost() bool {
 	sess := s.pool.shared()
 	return s.subscriptions.any() && (sess == nil || !sess.wire.Alive())
+}
+
+// Remembered reports whether the tools are those that the server listed in an earlier run,
+// since when it has reported no change, because it was kept.
+func (s *Source) Remembered() bool {
+	sess := s.pool.shared()
+	return sess != nil && sess.kept != nil && !s.lists.fresh.Load()
 }
 
 // Settings returns the entry of the server.

@@ -48,7 +48,7 @@ func (f *Folders) Sandbox() (string, error) { return f.folder(sandboxName) }
 // Sockets returns the folder for the sockets of kept servers: below XDG_RUNTIME_DIR, else in
 // the state folder.
 func (f *Folders) Sockets() (*Dir, error) {
-	var err error
+	_, err := DefaultDir(f.Environ)
 	for _, path := range f.SocketFolders() {
 		var d *Dir
 		if d, err = OpenDir(path); err == nil {

@@ -227,7 +227,7 @@ func (c *client) request(ctx context.Context, id json.RawMessage, method string,
 	rest, meta := split(params)
 	token := meta["progressToken"]
 	delete(meta, "progressToken")
-	r := &wire.Request{Method: method, Params: rest, Meta: meta}
+	r := &wire.Request{Method: method, Params: rest, Meta: meta, Relayed: true}
 	if token != nil {
 		r.Progress = func(p registry.Progress) { c.progress(token, p) }
 	}

@@ -38,6 +38,12 @@ func (f *Failure) Error() string { return f.Phase + ": " + f.Reason }
 type Conn struct {
 	Opened
 
+	// Declined and Unclear are called for questions of the server that were declined before
+	// they reached the run: one that came during no request, and one that may have been
+	// about the request with this id. They may be nil.
+	Declined func(what, reason string)
+	Unclear  func(id int64)
+
 	conn   net.Conn
 	r      *bufio.Reader
 	stderr func(text string) // may be nil
@@ -211,20 +217,20 @@ func (c *Conn) Notified(method string, params json.RawMessage) bool {
 		if json.Unmarshal(params, &e) == nil {
 			c.end(e.How)
 		}
+	case methodDeclined:
+		var d declined
+		if json.Unmarshal(params, &d) == nil && c.Declined != nil {
+			c.Declined(d.What, d.Reason)
+		}
+	case methodUnclear:
+		var u unclear
+		if json.Unmarshal(params, &u) == nil && c.Unclear != nil {
+			c.Unclear(u.ID)
+		}
 	default:
 		return false
 	}
 	return true
-}
-
-// Unclear returns the id of the request in a notification that a question was declined
-// because it may have been about that request.
-func Unclear(method string, params json.RawMessage) (id int64, ok bool) {
-	var u unclear
-	if method != methodUnclear || json.Unmarshal(params, &u) != nil {
-		return 0, false
-	}
-	return u.ID, true
 }
 
 func (c *Conn) printed(s string) {

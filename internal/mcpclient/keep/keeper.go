@@ -89,7 +89,7 @@ func Listen(ctx context.Context, spec *Spec) (*Keeper, error) {
 	k.alone = ask.New(ask.Options{
 		Server: spec.Server, Workspace: spec.Workspace, MaxParams: spec.MaxMessage, Logger: slog.New(slog.DiscardHandler),
 		// The keeper declares all that toolreg can do. A run that cannot declines.
-		Callbacks: ask.Callbacks{Sample: func(context.Context, ask.Sampling) (json.RawMessage, error) {
+		Callbacks: ask.Callbacks{Refused: k.declined, Sample: func(context.Context, ask.Sampling) (json.RawMessage, error) {
 			return nil, errors.New("no run is attached")
 		}},
 	})

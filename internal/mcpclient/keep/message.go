@@ -14,12 +14,13 @@ const (
 	methodAttach = "toolreg/attach"
 	methodStop   = "toolreg/stop"
 
-	methodHere    = "toolreg/here"    // the first message of a keeper
-	methodOpen    = "toolreg/open"    // the server can be used: an Opened
-	methodFailed  = "toolreg/failed"  // it cannot: a Failure
-	methodStderr  = "toolreg/stderr"  // what the server printed
-	methodUnclear = "toolreg/unclear" // a question was declined that may have been about a request
-	methodEnded   = "toolreg/ended"   // the server has exited
+	methodHere     = "toolreg/here"     // the first message of a keeper
+	methodOpen     = "toolreg/open"     // the server can be used: an Opened
+	methodFailed   = "toolreg/failed"   // it cannot: a Failure
+	methodStderr   = "toolreg/stderr"   // what the server printed
+	methodDeclined = "toolreg/declined" // a question that came during no request
+	methodUnclear  = "toolreg/unclear"  // a question was declined that may have been about a request
+	methodEnded    = "toolreg/ended"    // the server has exited
 )
 
 // FreshMeta is the member of _meta with which a run asks for a list anew.
@@ -58,6 +59,11 @@ type printed struct {
 
 type ended struct {
 	How string `json:"how"`
+}
+
+type declined struct {
+	What   string `json:"what"`
+	Reason string `json:"reason"`
 }
 
 type unclear struct {

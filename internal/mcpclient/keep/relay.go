@@ -10,14 +10,8 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 )
 
-// of returns the run that a message of the server is for: the one whose request was running
-// or, if none was, the only one that is attached. nil: it is unknown. k.mu is held.
-func (k *Keeper) of(during *ask.Request) *client {
-	if during == nil && len(k.attached) == 1 {
-		for c := range k.attached {
-			return c
-		}
-	}
+// of returns the run that made a request; nil if it is unknown.
+func of(during *ask.Request) *client {
 	if who := during.Caller(); who != nil {
 		c, _ := who.ID.(*client)
 		return c
@@ -25,16 +19,31 @@ func (k *Keeper) of(during *ask.Request) *client {
 	return nil
 }
 
-// Answer answers a question of the server by the run that it is for. If that is unknown, the
-// question is declined, except that about the roots, which all runs share.
+// only returns the attached run if there is just one, otherwise nil. k.mu is held.
+func (k *Keeper) only() (only *client) {
+	if len(k.attached) == 1 {
+		for only = range k.attached {
+		}
+	}
+	return only
+}
+
+// Answer answers a question of the server by the run whose request it is about. If that is
+// unknown, the question is declined, except that about the roots, which all runs share.
 func (k *Keeper) Answer(ctx context.Context, during *ask.Request, method string, params json.RawMessage) (json.RawMessage, error) {
-	k.mu.Lock()
-	c := k.of(during)
-	k.mu.Unlock()
-	if c != nil {
+	if c := of(during); c != nil {
 		return c.ask(ctx, method, params)
 	}
 	return k.alone.Handle(ctx, during, method, params)
+}
+
+// declined tells the run that a question was declined, if there is just one.
+func (k *Keeper) declined(_, what, reason string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c := k.only(); c != nil {
+		c.offer(notification(methodDeclined, declined{what, reason}))
+	}
 }
 
 // Notified passes on a notification of the server: a log message to the run whose request
@@ -50,7 +59,11 @@ func (k *Keeper) Notified(during *ask.Request, method string, params json.RawMes
 	case "notifications/resources/updated", "notifications/elicitation/complete":
 		k.broadcast(line)
 	default:
-		if c := k.of(during); c != nil && (method != "notifications/message" || c.wants(params)) {
+		c := of(during)
+		if during == nil {
+			c = k.only()
+		}
+		if c != nil && (method != "notifications/message" || c.wants(params)) {
 			c.offer(line)
 		}
 	}

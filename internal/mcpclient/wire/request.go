@@ -29,9 +29,10 @@ type Request struct {
 	Asked    *ask.Request
 	Progress func(registry.Progress) // receives the progress before the result; may be nil
 
-	// Meta replaces the members of _meta, except the progress token, which Progress
-	// determines. nil: those that the revision of the protocol requires.
-	Meta map[string]json.RawMessage
+	// Meta are further members of _meta. Relayed reports that they include those that the
+	// revision of the protocol requires, because the request is that of another client.
+	Meta    map[string]json.RawMessage
+	Relayed bool
 
 	Name    string      // over HTTP: of the tool, prompt or resource, for intermediaries
 	Headers http.Header // over HTTP: further headers, see [ParamHeaders]
@@ -74,7 +75,7 @@ func (s *Session) params(r *Request, revision string) json.RawMessage {
 	if r.Progress != nil {
 		meta["progressToken"] = r.token()
 	}
-	if revision >= FirstModern && r.Meta == nil {
+	if revision >= FirstModern && !r.Relayed {
 		meta[mcp.MetaKeyProtocolVersion] = revision
 		meta[mcp.MetaKeyClientInfo] = &s.opts.Client
 		meta[mcp.MetaKeyClientCapabilities] = s.capabilities()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/jq"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
@@ -245,7 +247,12 @@ func NewKeepServerCommand(*Env) *cobra.Command {
 		Use: KeepServerCommand, Hidden: true, DisableFlagParsing: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // no settings
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return engine.KeepServer(cmd.Context(), os.Stdin, os.Stdout)
+			return engine.KeepServer(cmd.Context(), os.Stdin, func(err error) error {
+				if err != nil {
+					_, _ = io.WriteString(os.Stdout, err.Error()) // for the run that waits
+				}
+				return process.CloseStreams()
+			})
 		},
 	}
 }

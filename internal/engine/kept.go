@@ -67,8 +67,8 @@ func (r *run) endOutdated(ctx context.Context) {
 }
 
 // KeepServer is [mcpclient.KeepServer] for servers of the settings.
-func KeepServer(ctx context.Context, in io.Reader, out io.WriteCloser) error {
-	return mcpclient.KeepServer(ctx, in, out, func(raw json.RawMessage) (process.Confiner, error) {
+func KeepServer(ctx context.Context, in io.Reader, listening func(error) error) error {
+	return mcpclient.KeepServer(ctx, in, listening, func(raw json.RawMessage) (process.Confiner, error) {
 		plan := &confine.Plan{}
 		if err := json.Unmarshal(raw, plan); err != nil {
 			return nil, err

@@ -158,7 +158,7 @@ func newRun(set *settings.Settings, deps Deps, opts Options) *run {
 		deps.Screen = blank{}
 	}
 	r := &run{set: set, deps: deps, opts: opts, expander: values.NewExpander(set.ProjectRoot, deps.Environ), notices: notices{all: slices.Clone(opts.Noticed)}}
-	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Protect: r.guardedPaths, Neutral: deps.Folders.Neutral, Logs: deps.Folders.Sandbox, Warn: deps.Warn, Log: deps.Log})
+	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Closed: deps.Folders.SocketFolders, Protect: r.guardedPaths, Neutral: deps.Folders.Neutral, Logs: deps.Folders.Sandbox, Warn: deps.Warn, Log: deps.Log})
 	r.expander.Environ = append(slices.Clone(r.expander.Environ), r.bytecode())
 	r.expander.Confine = r.confiner.Programs(confine.References)
 	if opts.Still {

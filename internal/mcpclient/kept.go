@@ -156,9 +156,10 @@ func sorted(p keep.Process) keep.Process {
 }
 
 // KeepServer keeps a server until it is no longer used. A [keep.Start] starts the process
-// that calls it: in has the description of the server, out is closed when runs can attach,
-// or gets the reason why they cannot. confiner returns the sandbox of a plan of [Keep].
-func KeepServer(ctx context.Context, in io.Reader, out io.WriteCloser, confiner func(plan json.RawMessage) (process.Confiner, error)) error {
+// that calls it: in has the description of the server. listening is called when runs can
+// attach, or with the reason why they cannot. confiner returns the sandbox of a plan of
+// [Keep].
+func KeepServer(ctx context.Context, in io.Reader, listening func(error) error, confiner func(plan json.RawMessage) (process.Confiner, error)) error {
 	spec, err := keep.Read(in)
 	var confine process.Confiner
 	if err == nil && spec.Plan != nil {
@@ -169,11 +170,10 @@ func KeepServer(ctx context.Context, in io.Reader, out io.WriteCloser, confiner 
 		k, err = keep.Listen(ctx, spec)
 	}
 	if err != nil {
-		_, _ = io.WriteString(out, err.Error()) // the run may have given up
-		return errors.Join(err, out.Close())
+		return errors.Join(err, listening(err))
 	}
 	defer k.Close()
-	if err := out.Close(); err != nil {
+	if err := listening(nil); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)

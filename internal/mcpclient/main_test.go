@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		os.Exit(mcptest.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) == 2 && os.Args[1] == keeperRole {
-		if KeepServer(context.Background(), os.Stdin, os.Stdout, nil) != nil {
+		if KeepServer(context.Background(), os.Stdin, func(error) error { return os.Stdout.Close() }, nil) != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)

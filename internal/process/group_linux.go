@@ -100,3 +100,5 @@ func FolderPath(open *os.File, dir string) string {
 	}
 	return "/proc/self/fd/" + strconv.Itoa(int(open.Fd()))
 }
+
+func dup(from, to int) error { return unix.Dup3(from, to, 0) }

@@ -6,6 +6,8 @@ import (
 	"os"
 	osexec "os/exec"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // endWithParent does nothing: only Linux can kill a child with its parent.
@@ -29,3 +31,5 @@ func reapGroup(int) {}
 // KillChildren does nothing: the system does not list children. Each child
 // exits when its streams are closed.
 func KillChildren() {}
+
+func dup(from, to int) error { return unix.Dup2(from, to) }

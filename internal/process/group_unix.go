@@ -4,6 +4,7 @@ package process
 
 import (
 	"errors"
+	"os"
 	osexec "os/exec"
 	"strconv"
 	"syscall"
@@ -75,4 +76,20 @@ func isFormatError(err error) bool { return errors.Is(err, unix.ENOEXEC) }
 func detach(cmd *osexec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	sealDescriptors()
+}
+
+// CloseStreams replaces stdin and stdout by /dev/null, for a program that [Detach] has
+// started.
+func CloseStreams() error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	for fd := range 2 {
+		if err := dup(int(null.Fd()), fd); err != nil {
+			return err
+		}
+	}
+	return nil
 }

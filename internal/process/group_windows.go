@@ -90,3 +90,6 @@ func describeStatus(int) (code int, signal string) { return -1, "" }
 func detach(cmd *osexec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.DETACHED_PROCESS}
 }
+
+// CloseStreams closes stdin and stdout, for a program that [Detach] has started.
+func CloseStreams() error { return errors.Join(os.Stdin.Close(), os.Stdout.Close()) }

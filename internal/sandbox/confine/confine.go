@@ -49,6 +49,8 @@ type Options struct {
 	// Hide returns files and folders of toolreg that programs must not read, and
 	// Protect those that they must not change, all absolute. nil: none.
 	Hide, Protect func() []string
+	// Closed are folders that stay hidden even if settings name them. nil: none.
+	Closed func() []string
 	// Neutral returns the folder of programs that must not start in the project. These
 	// may read it although Hide has the folder around it. nil: there is none.
 	Neutral func() (string, error)
@@ -380,6 +382,7 @@ func (c *Confiner) profile(k kind, place sandbox.Place, online bool) sandbox.Pro
 	}
 	p := sandbox.Default(place)
 	p.Opened, p.Network = c.paths(k.read), k.network
+	c.close(slices.Concat(p.Opened, p.Write))
 	if c.opts.Protect != nil {
 		p.ReadOnly = append(p.ReadOnly, c.opts.Protect()...)
 	}
@@ -419,9 +422,31 @@ func (c *Confiner) paths(entries []string) []string {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(c.opts.Settings.ProjectRoot, path)
 		}
-		if exists(path) {
+		if exists(path) && !c.isClosed(path) {
 			out = append(out, filepath.Clean(path))
 		}
 	}
 	return out
+}
+
+// close creates the folders that stay hidden, if they are in visible ones: what does not
+// exist cannot be hidden, and another program may create it while the confined one runs.
+func (c *Confiner) close(visible []string) {
+	if c.opts.Closed == nil {
+		return
+	}
+	for _, folder := range c.opts.Closed() {
+		if !exists(folder) && slices.ContainsFunc(visible, func(path string) bool { return trust.Within(folder, path) }) {
+			_ = os.MkdirAll(folder, 0o700) // if it fails, there can be nothing in it
+		}
+	}
+}
+
+// isClosed reports whether a path is or leads into a folder that stays hidden.
+func (c *Confiner) isClosed(path string) bool {
+	if c.opts.Closed == nil {
+		return false
+	}
+	real := trust.Real(path)
+	return slices.ContainsFunc(c.opts.Closed(), func(folder string) bool { return trust.Within(real, trust.Real(folder)) })
 }

@@ -49,9 +49,7 @@ type Info struct {
 	CachedAt        *time.Time      `json:"cachedAt,omitempty"`        // for state cached: when the server was queried
 	AgeMs           int64           `json:"ageMs,omitempty"`           // for state cached: milliseconds since then
 
-	// Kept is the state of the process that keeps the server between runs; absent if
-	// none does.
-	Kept *keep.State `json:"kept,omitempty"`
+	Kept *keep.State `json:"kept,omitempty"` // of a server that outlasts the run
 
 	// Protocol is the generation in use, "legacy" or "modern" (2026-07-28 and later),
 	// or "sse".

@@ -115,7 +115,7 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 		e.IO.Note(ui.Line(fmt.Sprintf("toolreg: server %q runs (PID %d); it stops when it was unused for %s", info.Name, info.Kept.PID, s.Settings.KeepOf(entry).Round(time.Millisecond))) + "\n")
 	}
 	if e.IO.JSON {
-		return e.IO.PrintJSON(Document{infos})
+		return e.IO.PrintJSON(map[string][]mcpclient.Info{"servers": infos})
 	}
 	return nil
 }

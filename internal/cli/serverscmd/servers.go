@@ -69,7 +69,8 @@ func newListCommand(e *cli.Env) *cobra.Command {
 		Long: `Connect to the MCP servers of the settings, or to those named, and show the state of
 each and what it offers.
 
-With the setting cache.discovery a cached server is not connected: its state
+A server that outlasts the run (keep) has the state "kept" while it runs. With the
+setting cache.discovery a cached server is not connected: its state
 is "cached", its age is shown, and --refresh connects.
 
 In a pipe each server is one line: name, transport, state, protocol version,

@@ -94,6 +94,8 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 	for _, server := range on {
 		if entry := server.Settings(); entry.Err == nil && s.Settings.KeepOf(entry) <= 0 {
 			return &cli.UsageError{Err: fmt.Errorf("server %q ends with each run: its entry (%s) has no keep", entry.Name, entry.Origin), Hint: "add keep: 10m to the entry"}
+		} else if entry.Err == nil && entry.Command == "" {
+			return &cli.UsageError{Err: fmt.Errorf("server %q (%s) has no process to start: it is reached over HTTP", entry.Name, entry.Origin)}
 		}
 	}
 	var infos []mcpclient.Info

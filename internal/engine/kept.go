@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/process"
@@ -19,12 +20,12 @@ import (
 // keep returns how a server is kept between runs; nil if it is not.
 func (c *Connections) keep(server settings.Server) *mcpclient.Keep {
 	d := c.set.KeepOf(server)
-	if d <= 0 || c.set.Globals.Fresh || len(c.deps.ServerKeeper) == 0 {
+	if d <= 0 || c.set.Globals.Fresh || c.opts.Kept == mcpclient.OwnServers || len(c.deps.ServerKeeper) == 0 {
 		return nil
 	}
 	return &mcpclient.Keep{
-		For: d, Use: c.opts.Kept, Lists: c.opts.List || c.opts.Guard, Consent: c.set.Globals.TrustProject && server.Origin.Scope == settings.ScopeProject,
-		Origin: c.originOf(server), Folder: c.sockets, Command: c.deps.ServerKeeper,
+		For: d, Use: c.opts.Kept, Lists: c.opts.List || c.opts.Guard, Renew: c.opts.Cache == cache.Live || c.opts.Cache == cache.Renew, Consent: c.set.Globals.TrustProject && server.Origin.Scope == settings.ScopeProject,
+		Origin: func() keep.Origin { return c.originOf(server) }, Folder: c.sockets, Command: c.deps.ServerKeeper,
 		Plan: func(_ context.Context, spec *process.Spec) (json.RawMessage, error) {
 			plan, err := c.confiner.Plan(confine.Server(server.Name), spec)
 			if plan == nil {

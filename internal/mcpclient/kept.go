@@ -25,9 +25,10 @@ type Keep struct {
 	For     time.Duration // how long it waits for the next run
 	Use     KeptUse       // of the server by this run
 	Lists   bool          // lists must be up to date
+	Renew   bool          // lists are asked for anew
 	Consent bool          // the project is trusted for this run alone
 
-	Origin  keep.Origin
+	Origin  func() keep.Origin
 	Folder  func(context.Context) (*keep.Folder, error)
 	Command []string // argv of a program that calls [KeepServer]
 
@@ -43,6 +44,7 @@ const (
 	UseKept  KeptUse = iota // if that is possible; else the run starts its own
 	LookKept                // only if they run already; this does not count as use
 	MustKeep                // if that is not possible, they fail
+	OwnServers              // never
 )
 
 // isKept reports whether a server is to be used through a keeper.
@@ -118,7 +120,7 @@ func (c *connector) keeperOf(ctx context.Context, server settings.Server, sess *
 	if lines := c.stderrLines(sess.mask); lines != nil {
 		stderr = func(s string) { lines([]byte(s)) }
 	}
-	return folder.Attach(ctx, keep.Attach{Name: folder.Name(k.Origin, string(identity)), Looks: k.Use == LookKept, Lists: k.Lists}, start, stderr)
+	return folder.Attach(ctx, keep.Attach{Name: folder.Name(k.Origin(), string(identity)), Looks: k.Use == LookKept, Lists: k.Lists}, start, stderr)
 }
 
 // process returns all that makes a kept server.

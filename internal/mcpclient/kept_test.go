@@ -50,7 +50,7 @@ func keepers(t *testing.T, server settings.Server) func(change ...func(*Options)
 	return func(change ...func(*Options)) *Source {
 		return source(t, server, append([]func(*Options){func(o *Options) {
 			o.ProjectRoot, o.Workspace = root, root
-			o.Keep = &Keep{For: time.Minute, Command: []string{exe, keeperRole}, Use: MustKeep, Origin: keep.Origin{Root: root, File: "f", Server: server.Name},
+			o.Keep = &Keep{For: time.Minute, Command: []string{exe, keeperRole}, Use: MustKeep, Origin: func() keep.Origin { return keep.Origin{Root: root, File: "f", Server: server.Name} },
 				Folder: func(ctx context.Context) (*keep.Folder, error) {
 					return keep.Open(ctx, &state.Dir{Path: sockets}, root)
 				}}

@@ -94,7 +94,7 @@ func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 	again := s.discovered
 	s.discovered = true
 	s.mu.Unlock()
-	s.lists.fresh.Store(again)
+	s.lists.fresh.Store(again || s.opts.Keep != nil && s.opts.Keep.Renew)
 	if !again && s.opts.Server.Err == nil {
 		switch known, err := s.opts.Memory.Load(ctx); {
 		case err != nil:

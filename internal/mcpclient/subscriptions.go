@@ -136,14 +136,8 @@ func (s *subscriptions) opened(ctx context.Context, sess *session) {
 	followed := s.changed != nil
 	uris := slices.Sorted(maps.Keys(s.resources))
 	s.mu.Unlock()
-	caps := sess.wire.Server().Capabilities
-	wanted := mcp.NotificationSubscriptions{
-		ToolsListChanged:     caps.Tools != nil && caps.Tools.ListChanged,
-		PromptsListChanged:   caps.Prompts != nil && caps.Prompts.ListChanged,
-		ResourcesListChanged: caps.Resources != nil && caps.Resources.ListChanged,
-	}
-	if followed && sess.wire.Modern() && (wanted.ToolsListChanged || wanted.PromptsListChanged || wanted.ResourcesListChanged) {
-		sess.wire.Listen(caller.With(ctx, nil), wanted)
+	if followed && sess.kept == nil { // the process that keeps a server passes them on
+		sess.wire.ListenToLists(caller.With(ctx, nil))
 	}
 	ctx, stop := context.WithTimeout(ctx, subscribeWithin)
 	defer stop()

@@ -107,6 +107,7 @@ func examine(ctx context.Context, e *cli.Env) (*examination, error) {
 		x.settings(ctx, set, diags)
 		x.programs(ctx, set)
 		x.sandbox(set)
+		x.kept(set)
 		if err := x.sources(ctx); err != nil {
 			return nil, err
 		}
@@ -189,7 +190,7 @@ func (x *examination) hooks(set *hooks.Set) {
 
 // sources loads all sources and reports the state of each.
 func (x *examination) sources(ctx context.Context) error {
-	s, err := x.env.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Counts: true}, Ask: true, InDocs: true})
+	s, err := x.env.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.LookKept}, Ask: true, InDocs: true})
 	if err != nil {
 		x.settingsError(err)
 		return nil

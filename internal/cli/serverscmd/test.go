@@ -76,7 +76,7 @@ func runTest(ctx context.Context, e *cli.Env, name string) error {
 }
 
 func testOptions() cli.SessionOptions {
-	return cli.SessionOptions{Options: engine.Options{Counts: true}, Ask: true}
+	return cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.OwnServers}, Ask: true}
 }
 
 // try connects to servers. The failure of a server is in its trial, not in the error.

@@ -33,12 +33,12 @@ type Folder struct {
 // Open returns the folder in dir, which is created. It must not be inside the workspace,
 // whose files confined programs can reach.
 func Open(ctx context.Context, dir *state.Dir, workspace string) (*Folder, error) {
-	if workspace != "" && trust.Within(trust.Real(dir.Path), trust.Real(workspace)) {
-		return nil, fmt.Errorf("the folder for sockets, %s, is inside the workspace", dir.Path)
-	}
 	key, err := dir.Key(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if workspace != "" && trust.Within(trust.Real(dir.Path), trust.Real(workspace)) {
+		return nil, fmt.Errorf("the folder for sockets, %s, is inside the workspace", dir.Path)
 	}
 	return &Folder{dir, key}, nil
 }

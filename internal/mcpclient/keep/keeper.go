@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/text"
@@ -155,14 +153,7 @@ func (k *Keeper) Serve(ctx context.Context, session *wire.Session, child Child, 
 	k.mu.Lock()
 	k.session, k.child, k.stderr = session, child, ""
 	k.mu.Unlock()
-	caps := session.Server().Capabilities
-	if session.Modern() {
-		session.Listen(ctx, mcp.NotificationSubscriptions{
-			ToolsListChanged:     caps.Tools != nil && caps.Tools.ListChanged,
-			PromptsListChanged:   caps.Prompts != nil && caps.Prompts.ListChanged,
-			ResourcesListChanged: caps.Resources != nil && caps.Resources.ListChanged,
-		})
-	}
+	session.ListenToLists(ctx)
 	close(k.decided)
 	how := "toolreg has stopped it"
 	select {

@@ -3,6 +3,7 @@ package keep
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -135,7 +136,10 @@ func (c *client) subscribe(ctx context.Context, r *wire.Request) (json.RawMessag
 
 // unsubscribe ends the subscriptions of a run that has gone.
 func (c *client) unsubscribe(ctx context.Context) {
-	for uri, on := range c.uris {
+	c.mu.Lock()
+	uris := maps.Clone(c.uris)
+	c.mu.Unlock()
+	for uri, on := range uris {
 		if on && c.k.session.Alive() {
 			_, _ = c.subscribe(ctx, &wire.Request{Method: "resources/unsubscribe", Params: json.RawMessage(`{"uri":` + jsonx.Quote(uri) + `}`)})
 		}

@@ -139,6 +139,20 @@ func (s *Session) Listen(ctx context.Context, wanted mcp.NotificationSubscriptio
 	})
 }
 
+// ListenToLists asks a modern server to report changes of the lists whose changes it can
+// report, until the session ends. Legacy servers report them without being asked.
+func (s *Session) ListenToLists(ctx context.Context) {
+	caps := s.Server().Capabilities
+	wanted := mcp.NotificationSubscriptions{
+		ToolsListChanged:     caps.Tools != nil && caps.Tools.ListChanged,
+		PromptsListChanged:   caps.Prompts != nil && caps.Prompts.ListChanged,
+		ResourcesListChanged: caps.Resources != nil && caps.Resources.ListChanged,
+	}
+	if s.Modern() && (wanted.ToolsListChanged || wanted.PromptsListChanged || wanted.ResourcesListChanged) {
+		s.Listen(ctx, wanted)
+	}
+}
+
 // whenWritten returns a context for a request that closes a signal when it is
 // written.
 func whenWritten(ctx context.Context, written *signal) context.Context {

@@ -41,10 +41,10 @@ type KeptUse int
 
 // The uses.
 const (
-	UseKept  KeptUse = iota // if that is possible; else the run starts its own
-	LookKept                // only if they run already; this does not count as use
-	MustKeep                // if that is not possible, they fail
-	OwnServers              // never
+	UseKept    KeptUse = iota // if that is possible; else the run starts its own
+	LookKept                  // only if they run already; this does not count as use
+	MustKeep                  // if that is not possible, they fail
+	OwnServers                // never
 )
 
 // isKept reports whether a server is to be used through a keeper.

@@ -166,3 +166,56 @@ func TestQuestionDuringCallsOfTwoRunsIsDeclined(t *testing.T) {
 		t.Errorf("got %s", r.Text())
 	}
 }
+
+// Each run gets the log messages that its own calls cause, from the level that it wants.
+func TestLogMessagesOfAKeptServer(t *testing.T) {
+	run := keepers(t, stdioServer(t, "--dialogs", "--protocol", "2025-11-25"))
+	var mu sync.Mutex
+	var heard []string
+	listen := func(name, level string) func(*Options) {
+		return func(o *Options) {
+			o.LogLevel = level
+			o.OnLog = func(m LogMessage) {
+				mu.Lock()
+				defer mu.Unlock()
+				heard = append(heard, name+" "+m.Level+" "+m.Text)
+			}
+		}
+	}
+	one, _ := discovered(t, run(listen("one", "debug")))
+	two, _ := discovered(t, run(listen("two", "warning")))
+	for _, call := range []struct {
+		tools  map[string]registry.Tool
+		params string
+	}{{one, `{"level":"debug","text":"a"}`}, {two, `{"level":"debug","text":"b"}`}, {two, `{"level":"error","text":"c"}`}, {one, `{"level":"info","text":"d"}`}} {
+		<-later(t, call.tools, "log", call.params, nil)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if got := strings.Join(heard, ", "); got != "one debug a, two error c, one info d" {
+		t.Errorf("heard %s", got)
+	}
+}
+
+// The changes of a list that a call causes reach all runs, and later runs see the new list.
+func TestChangedListOfAKeptServer(t *testing.T) {
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run(revision, func(t *testing.T) {
+			run := keepers(t, stdioServer(t, "--changes", "--protocol", revision))
+			changed := make(chan Change, 10)
+			first := run()
+			first.Follow(func(c Change) { changed <- c })
+			discovered(t, first)
+			two, _ := discovered(t, run())
+			if r := <-later(t, two, "grow", `{"tools":["new"]}`, nil); r.Text() != "grown" {
+				t.Fatalf("got %s", r.Text())
+			}
+			if c := <-changed; c.List != "tools" {
+				t.Errorf("change %+v", c)
+			}
+			if three, _ := discovered(t, run()); three["new"].Name == "" {
+				t.Error("a later run does not see the new tool")
+			}
+		})
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/state"
@@ -96,35 +97,29 @@ func Sockets(dir string) []string {
 // OfServer returns the names of the sockets of all keepers of an entry, whatever it said
 // when they were started.
 func (f *Folder) OfServer(o Origin) []string {
-	var out []string
-	for _, name := range Sockets(f.dir.Path) {
-		if strings.HasPrefix(name, f.serverOf(o)) {
-			out = append(out, name)
-		}
-	}
-	return out
+	return slices.DeleteFunc(Sockets(f.dir.Path), func(name string) bool { return !f.isOf(name, o) })
 }
+
+func (f *Folder) isOf(name string, o Origin) bool { return strings.HasPrefix(name, f.serverOf(o)) }
 
 // Outdated returns the names of the sockets of keepers that were started in the project
 // for entries that have changed or gone since. written has the entries of each settings
 // file that was read, by file and name.
 func (f *Folder) Outdated(root string, written map[string]map[string]string) []string {
-	var out []string
-	for _, name := range Sockets(f.dir.Path) {
-		for file, entries := range written {
-			if strings.HasPrefix(name, f.fileOf(root, file)) && !f.isWritten(name, root, file, entries) {
-				out = append(out, name)
-			}
-		}
-	}
-	return out
+	return slices.DeleteFunc(Sockets(f.dir.Path), func(name string) bool { return !f.isOutdated(name, root, written) })
 }
 
-func (f *Folder) isWritten(name, root, file string, entries map[string]string) bool {
-	for server, entry := range entries {
-		if strings.HasPrefix(name, f.entryOf(Origin{root, file, server, entry})) {
-			return true
+func (f *Folder) isOutdated(name, root string, written map[string]map[string]string) bool {
+	for file, entries := range written {
+		if !strings.HasPrefix(name, f.fileOf(root, file)) {
+			continue
 		}
+		for server, entry := range entries {
+			if strings.HasPrefix(name, f.entryOf(Origin{root, file, server, entry})) {
+				return false
+			}
+		}
+		return true
 	}
 	return false
 }

@@ -55,7 +55,7 @@ func (r *run) sockets(ctx context.Context) (*keep.Folder, error) {
 // changed or gone since.
 func (r *run) endOutdated(ctx context.Context) {
 	dir, err := r.deps.Folders.Sockets()
-	if err != nil || len(keep.Sockets(dir.Path)) == 0 {
+	if err != nil || keep.IsEmpty(dir.Path) {
 		return
 	}
 	folder, err := r.sockets(ctx)
@@ -92,12 +92,14 @@ func (c *Connections) StopKept(ctx context.Context, server settings.Server) (sto
 	return stopAll(ctx, dir.Path, folder.OfServer(c.originOf(server)))
 }
 
-// StopAllKept ends all processes that keep servers of this user, and returns their number.
+// StopAllKept ends all processes that keep servers of this user and forgets their sessions
+// with HTTP servers, and returns the number of both.
 func StopAllKept(ctx context.Context, folders *state.Folders) (stopped int, err error) {
 	var failed []error
 	for _, dir := range folders.SocketFolders() {
 		n, err := stopAll(ctx, dir, keep.Sockets(dir))
-		stopped, failed = stopped+n, append(failed, err)
+		sessions := keep.ForgetSessions(dir, func(string) bool { return true })
+		stopped, failed = stopped+n+sessions, append(failed, err)
 	}
 	if err := errors.Join(failed...); err != nil {
 		return stopped, fmt.Errorf("stopping kept servers: %w", err)

@@ -108,6 +108,9 @@ func (c *connector) connect(ctx context.Context) (*session, error) {
 			return sess, err
 		}
 	}
+	if sess := c.resume(ctx, server); sess != nil {
+		return sess, nil
+	}
 	a := firstAttempt(server, "")
 	remember := sync.OnceFunc(func() {
 		a = firstAttempt(server, c.known(ctx))
@@ -122,6 +125,7 @@ func (c *connector) connect(ctx context.Context) (*session, error) {
 			return a
 		})
 		if err == nil {
+			c.leaveOpen(ctx, server, sess)
 			return sess, nil
 		}
 		c.opts.log().Debug("could not connect", "transport", a.transport, "mode", int(a.mode), "error", sess.hide(err.Error()))

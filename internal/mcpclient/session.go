@@ -46,6 +46,7 @@ type session struct {
 	child     child         // with stdio: the server's process
 	after     func()        // to call when the child has ended
 	kept      *keep.Conn    // the child belongs to a keeper; nil: to this run
+	record    *httpRecord   // the HTTP session outlasts the run; nil: it ends with it
 	confined  bool          // the child runs in the sandbox
 	http      *wire.HTTP    // http and sse
 	limit     *wire.CurrentLimit
@@ -174,6 +175,9 @@ func (c *session) end() { c.endWith(wire.ErrClosed) }
 // endWith is end with the error that running calls get.
 func (c *session) endWith(cause error) {
 	c.once.Do(func() {
+		if _, lost := errors.AsType[*wire.SessionLostError](cause); lost {
+			c.record.forget()
+		}
 		c.mu.Lock()
 		c.ended = true
 		for _, cancel := range c.calls {

@@ -68,9 +68,7 @@ func (s *Source) opened(ctx context.Context, sess *session) {
 	s.status.update(func(i *Info) {
 		i.Transport, i.Protocol, i.ProtocolVersion = sess.transport, sess.generation(), sess.wire.Revision()
 		i.ServerInfo, i.Instructions = server.Info, server.Instructions
-		if i.Kept = nil; sess.kept != nil {
-			i.Kept = &sess.kept.State
-		}
+		i.Kept = sess.keptState()
 	})
 	if s.opts.owner(ctx) == nil {
 		s.subscriptions.opened(ctx, sess)
@@ -154,11 +152,14 @@ func (s *Source) connectAndList(ctx context.Context) ([]registry.Tool, []registr
 func (s *Source) discover(ctx context.Context, sess *session) (*session, []registry.Tool, []registry.Diagnostic, error) {
 	caps := sess.wire.Server().Capabilities
 	var l listing
-	if caps.Tools != nil {
+	if known, ok := s.lists.known(sess); ok {
+		l = known
+	} else if caps.Tools != nil {
 		var err error
 		if l, sess, err = s.lists.relist(ctx, sess, listTools); err != nil {
 			return sess, nil, nil, err
 		}
+		sess.record.listed(l)
 	}
 	tools, diags := s.requests.tools(l, sess.hasParamHeaders())
 	counted := s.opts.Counts
@@ -235,7 +236,7 @@ func (s *Source) Lost() bool {
 // since when it has reported no change, because it was kept.
 func (s *Source) Remembered() bool {
 	sess := s.pool.shared()
-	return sess != nil && sess.kept != nil && !s.lists.fresh.Load()
+	return sess != nil && (sess.kept != nil || sess.record != nil) && !s.lists.fresh.Load()
 }
 
 // Settings returns the entry of the server.

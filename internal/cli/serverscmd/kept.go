@@ -12,7 +12,6 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -94,15 +93,13 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 	for _, server := range on {
 		if entry := server.Settings(); entry.Err == nil && s.Settings.KeepOf(entry) <= 0 {
 			return &cli.UsageError{Err: fmt.Errorf("server %q ends with each run: its entry (%s) has no keep", entry.Name, entry.Origin), Hint: "add keep: 10m to the entry"}
-		} else if entry.Err == nil && entry.Command == "" {
-			return &cli.UsageError{Err: fmt.Errorf("server %q (%s) has no process to start: it is reached over HTTP", entry.Name, entry.Origin)}
 		}
 	}
 	var infos []mcpclient.Info
 	for _, server := range on {
 		entry := server.Settings()
 		if again {
-			if _, err := s.Connections.StopKept(ctx, entry); err != nil {
+			if _, err := stopOne(ctx, s, server); err != nil {
 				return fmt.Errorf("stopping server %q: %w", entry.Name, err)
 			}
 		}
@@ -110,11 +107,18 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 			return err
 		}
 		info := server.Info()
+		if info.Kept == nil {
+			return fmt.Errorf("server %q cannot be kept; --verbose says why, unless it speaks the older HTTP with server-sent events", info.Name)
+		}
 		infos = append(infos, info)
 		if e.IO.Quiet || e.IO.JSON {
 			continue
 		}
-		e.IO.Note(ui.Line(fmt.Sprintf("toolreg: server %q runs (PID %d); it stops when it was unused for %s", info.Name, info.Kept.PID, s.Settings.KeepOf(entry).Round(time.Millisecond))) + "\n")
+		running := "is connected"
+		if info.Kept.PID != 0 {
+			running = fmt.Sprintf("runs (PID %d)", info.Kept.PID)
+		}
+		e.IO.Note(ui.Line(fmt.Sprintf("toolreg: server %q %s; it stops when it was unused for %s", info.Name, running, s.Settings.KeepOf(entry).Round(time.Millisecond))) + "\n")
 	}
 	if e.IO.JSON {
 		return e.IO.PrintJSON(map[string][]mcpclient.Info{"servers": infos})
@@ -160,8 +164,15 @@ func stopNamed(ctx context.Context, e *cli.Env, names []string) (stopped int, er
 	if err != nil {
 		return 0, err
 	}
-	for _, server := range settingsOf(on, off) {
-		n, err := s.Connections.StopKept(ctx, server)
+	for _, server := range on {
+		n, err := stopOne(ctx, s, server)
+		if err != nil {
+			return stopped, fmt.Errorf("stopping server %q: %w", server.Settings().Name, err)
+		}
+		stopped += n
+	}
+	for _, server := range off { // it may have been disabled since it was started
+		n, err := s.Connections.StopKept(ctx, server.Server)
 		if err != nil {
 			return stopped, fmt.Errorf("stopping server %q: %w", server.Name, err)
 		}
@@ -170,13 +181,14 @@ func stopNamed(ctx context.Context, e *cli.Env, names []string) (stopped int, er
 	return stopped, nil
 }
 
-func settingsOf(on []*mcpclient.Source, off []engine.OffServer) []settings.Server {
-	var out []settings.Server
-	for _, server := range on {
-		out = append(out, server.Settings())
+// stopOne ends the kept processes of a server, or the session with it.
+func stopOne(ctx context.Context, s *engine.Session, server *mcpclient.Source) (stopped int, err error) {
+	if server.Settings().Command != "" {
+		return s.Connections.StopKept(ctx, server.Settings())
 	}
-	for _, server := range off {
-		out = append(out, server.Server)
+	was, err := server.EndKept(ctx)
+	if was {
+		stopped = 1
 	}
-	return out
+	return stopped, err
 }

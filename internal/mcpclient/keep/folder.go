@@ -79,6 +79,14 @@ func (f *Folder) Name(o Origin, process string) string {
 
 func (f *Folder) path(name string) string { return filepath.Join(f.dir.Path, name) }
 
+// IsEmpty reports whether nothing is kept in a folder, which need not exist.
+func IsEmpty(dir string) bool {
+	entries, _ := os.ReadDir(dir)
+	return !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return e.Type()&fs.ModeSocket != 0 || strings.HasSuffix(e.Name(), sessionSuffix)
+	})
+}
+
 // Sockets returns the names of the sockets in a folder, which need not exist.
 func Sockets(dir string) []string {
 	entries, err := os.ReadDir(dir)
@@ -103,9 +111,11 @@ func (f *Folder) OfServer(o Origin) []string {
 func (f *Folder) isOf(name string, o Origin) bool { return strings.HasPrefix(name, f.serverOf(o)) }
 
 // Outdated returns the names of the sockets of keepers that were started in the project
-// for entries that have changed or gone since. written has the entries of each settings
-// file that was read, by file and name.
+// for entries that have changed or gone since, and removes the sessions with HTTP servers
+// of such entries. written has the entries of each settings file that was read, by file and
+// name.
 func (f *Folder) Outdated(root string, written map[string]map[string]string) []string {
+	ForgetSessions(f.dir.Path, func(name string) bool { return f.isOutdated(name, root, written) })
 	return slices.DeleteFunc(Sockets(f.dir.Path), func(name string) bool { return !f.isOutdated(name, root, written) })
 }
 

@@ -41,10 +41,10 @@ type Opened struct {
 
 // State is the state of a keeper.
 type State struct {
-	Since time.Time `json:"since"`  // start of the server
-	Idle  int64     `json:"idleMs"` // milliseconds since the last run was attached; 0 if one is
-	Runs  int       `json:"runs"`   // number of attached runs
-	PID   int       `json:"pid"`    // of the server
+	Since time.Time `json:"since"`         // start of the server
+	Idle  int64     `json:"idleMs"`        // milliseconds since the last run was attached; 0 if one is
+	Runs  int       `json:"runs"`          // number of attached runs
+	PID   int       `json:"pid,omitempty"` // of a stdio server
 }
 
 // Failure is why the server of a keeper cannot be used.

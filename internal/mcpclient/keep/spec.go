@@ -26,8 +26,10 @@ type Process struct {
 	Server    string          `json:"server"` // its name
 	Command   string          `json:"command"`
 	Args      []string        `json:"args"`
-	Dir       string          `json:"dir"` // absolute
-	Env       []string        `json:"env"` // all of it, "K=V"
+	Dir       string          `json:"dir"`               // absolute
+	Env       []string        `json:"env"`               // all of it, "K=V"
+	URL       string          `json:"url,omitempty"`     // of an HTTP server
+	Headers   []string        `json:"headers,omitempty"` // "K: V"
 	Protocol  string          `json:"protocol"`
 	Plan      json.RawMessage `json:"plan,omitempty"` // of its sandbox; absent = not confined
 	Root      string          `json:"root"`           // the project root

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -147,6 +148,7 @@ func (s *Session) Continue(o Opening) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opening = opening{revision: o.Revision, server: Server{o.Capabilities, o.Instructions, o.Info}}
+	s.serial = rand.Int64N(1 << 50) // ids of requests must not occur twice in a session
 }
 
 // greeting is the outcome of server/discover or initialize.

@@ -57,6 +57,7 @@ type HTTP struct {
 	mu      sync.Mutex
 	session string // id, "" for none
 	lost    bool   // the server has ended the session
+	stays   bool   // the session outlasts the connection
 	sent    string // token of the last request
 }
 
@@ -213,12 +214,27 @@ func streamOf(resp *http.Response, err error) (io.ReadCloser, error) {
 func (h *HTTP) run(ctx context.Context, s *Session) error {
 	<-ctx.Done()
 	h.mu.Lock()
-	over := h.session == "" || h.lost
+	over := h.session == "" || h.lost || h.stays
 	h.mu.Unlock()
 	if !over {
 		h.deleteSession(context.WithoutCancel(ctx), s.Revision())
 	}
 	return ErrClosed
+}
+
+// Stay makes the session outlast the connection, so that another process can continue it.
+func (h *HTTP) Stay() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stays = true
+}
+
+// Resume continues the session with an id, "" for none. Call it before [Start], and then
+// [Session.Continue]. Unless Stay is called, the session ends with the connection.
+func (h *HTTP) Resume(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.session = id
 }
 
 // CloseIdleConnections closes the connections that no request uses.
@@ -256,7 +272,7 @@ const (
 // do sends a request within the session. The response has a status that means success, and
 // its body is limited unless it is a stream. Errors are those of [Session.Do].
 func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
-	session := h.sessionID()
+	session := h.SessionID()
 	if session != "" {
 		r.Header.Set(sessionHeader, session)
 	}
@@ -288,8 +304,8 @@ func (h *HTTP) do(r *http.Request, revision string) (*http.Response, error) {
 	return resp, nil
 }
 
-// sessionID returns the id of the session, "" for none.
-func (h *HTTP) sessionID() string {
+// SessionID returns the id of the session, "" for none.
+func (h *HTTP) SessionID() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.session

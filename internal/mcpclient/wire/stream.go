@@ -49,7 +49,7 @@ func (s *Session) confirm(ctx context.Context) {
 	s.whileOpen(ctx, func(ctx context.Context) {
 		defer c.requested.close()
 		defer c.open.close()
-		if h.sessionID() == "" {
+		if h.SessionID() == "" {
 			return
 		}
 		s.listenUntil(whenWritten(ctx, c.requested), h.maxEvent, func(ctx context.Context, last string) (io.ReadCloser, error) {

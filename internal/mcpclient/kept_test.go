@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -218,4 +221,54 @@ func TestChangedListOfAKeptServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The session with an HTTP server outlasts a run: the next one begins with its call, and
+// starts anew, once, if the server has forgotten the session.
+func TestKeptSessionOfAnHTTPServer(t *testing.T) {
+	var forgets atomic.Bool
+	web := serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Mcp-Session-Id") != "" && forgets.CompareAndSwap(true, false) {
+				http.Error(w, "no such session", http.StatusNotFound)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	}, "--protocol", "2025-11-25", "--json-response")
+	run := keepers(t, httpServer(web.URL))
+	call := func(change ...func(*Options)) []string {
+		t.Helper()
+		before := len(web.asked())
+		s := run(change...)
+		tools, _ := discovered(t, s)
+		if r := <-later(t, tools, "echo", `{"text":"hi"}`, nil); r.Text() != "hi" {
+			t.Errorf("got %s", r.Text())
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		return slices.DeleteFunc(web.asked()[before:], func(request string) bool { return request == "GET" })
+	}
+	expect := func(what string, got []string, want ...string) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	expect("the first run", call(), "POST server/discover", "POST initialize", "POST notifications/initialized", "POST tools/list", "POST tools/call")
+	expect("the second run", call(), "POST tools/call")
+	expect("a run that lists", call(func(o *Options) { o.Keep.Lists = true }), "POST tools/list", "POST tools/call")
+	forgets.Store(true)
+	expect("a forgotten session", call(), "POST tools/call", "POST initialize", "POST notifications/initialized", "POST tools/call")
+	expect("after it, with the list of the new session", call(), "POST tools/list", "POST tools/call")
+	expect("another header", call(func(o *Options) { o.Server.Headers = []settings.Pair{{Name: "X", Value: "1"}} })[:2], "POST server/discover", "POST initialize")
+	expect("when its time is up", call(func(o *Options) { o.Keep.For = time.Nanosecond })[:2], "DELETE", "POST server/discover")
+	before := len(web.asked())
+	for _, want := range []bool{true, false} {
+		if was, err := run().EndKept(t.Context()); was != want || err != nil {
+			t.Errorf("a session was ended: %v, %v", was, err)
+		}
+	}
+	expect("its end", web.asked()[before:], "DELETE")
 }

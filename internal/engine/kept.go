@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/cache"
@@ -24,8 +25,9 @@ func (c *Connections) keep(server settings.Server) *mcpclient.Keep {
 		return nil
 	}
 	return &mcpclient.Keep{
-		For: d, Use: c.opts.Kept, Lists: c.opts.List || c.opts.Guard, Renew: c.opts.Cache == cache.Live || c.opts.Cache == cache.Renew, Consent: c.set.Globals.TrustProject && server.Origin.Scope == settings.ScopeProject,
-		Origin: func() keep.Origin { return c.originOf(server) }, Folder: c.sockets, Command: c.deps.ServerKeeper,
+		For: d, Use: c.opts.Kept, Lists: c.opts.List || c.opts.Guard, Renew: c.opts.Cache == cache.Live || c.opts.Cache == cache.Renew,
+		Consent: c.set.Globals.TrustProject && server.Origin.Scope == settings.ScopeProject,
+		Origin:  func() keep.Origin { return c.originOf(server) }, Folder: c.sockets, Command: c.deps.ServerKeeper,
 		Plan: func(_ context.Context, spec *process.Spec) (json.RawMessage, error) {
 			plan, err := c.confiner.Plan(confine.Server(server.Name), spec)
 			if plan == nil {
@@ -54,8 +56,11 @@ func (r *run) sockets(ctx context.Context) (*keep.Folder, error) {
 // endOutdated ends the servers that earlier runs in this project keep for entries that have
 // changed or gone since.
 func (r *run) endOutdated(ctx context.Context) {
+	if !slices.ContainsFunc(r.deps.Folders.SocketFolders(), func(dir string) bool { return !keep.IsEmpty(dir) }) {
+		return
+	}
 	dir, err := r.deps.Folders.Sockets()
-	if err != nil || keep.IsEmpty(dir.Path) {
+	if err != nil {
 		return
 	}
 	folder, err := r.sockets(ctx)

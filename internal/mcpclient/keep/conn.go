@@ -76,7 +76,7 @@ func (f *Folder) Attach(ctx context.Context, a Attach, start *Start, stderr func
 		c, err = f.start(soon, a, start)
 	}
 	switch {
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil && start == nil:
 		return nil, ErrNone

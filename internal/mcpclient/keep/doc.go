@@ -9,6 +9,7 @@
 //   - keeper.go: the keeper's side. It gives the attached runs the result of the handshake
 //     and passes on their requests (client.go) and the server's messages (relay.go). Lists
 //     are kept until they change (lists.go).
+//   - sessions.go: sessions with HTTP servers, which need no keeper but a file.
 //
 // Over the socket a run speaks MCP, one message a line, without the handshake. The
 // keeper's own messages are notifications whose methods begin with "toolreg/". A keeper

@@ -61,7 +61,7 @@ type program struct {
 func programs() []program {
 	return []program{
 		{"gemini", geminiFiles}, {"claude", claudeFiles}, {"vscode", vscodeFiles}, {"cursor", cursorFiles},
-		{"codex", codexFiles}, {"windsurf", windsurfFiles}, {"opencode", opencodeFiles}, {"zed", zedFiles},
+		{"codex", codexFiles}, {"windsurf", windsurfFiles}, {"opencode", opencodeFiles}, {"zed", zedFiles}, {"mcporter", mcporterFiles},
 	}
 }
 

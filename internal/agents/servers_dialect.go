@@ -45,6 +45,14 @@ func braces(s string, secret bool) (string, error) {
 	return guard(out, secret), err
 }
 
+// mcporterLike is the dialect of mcporter: that of braces, and $env:NAME as a whole value.
+func mcporterLike(s string, secret bool) (string, error) {
+	if name, ok := strings.CutPrefix(s, "$env:"); ok && expand.IsName(name) {
+		return "${" + name + "}", nil
+	}
+	return braces(s, secret)
+}
+
 // editorLike is the dialect of editors, whose variables are ${env:NAME},
 // ${workspaceFolder} and the like.
 func editorLike(root string) dialect {

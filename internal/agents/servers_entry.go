@@ -26,6 +26,7 @@ type entry struct {
 	ExcludeTools   []string        `json:"excludeTools,omitempty"`
 	OAuth          json.RawMessage `json:"oauth,omitempty"`
 	Disabled       bool            `json:"disabled,omitempty"`
+	Lifecycle      json.RawMessage `json:"lifecycle,omitempty"`
 }
 
 // expand converts all strings in which the program expands variables, and escapes

@@ -23,6 +23,7 @@ type server struct {
 	OAuth         json.RawMessage `json:"oauth"`
 	Disabled      bool            `json:"disabled"`
 	Enabled       *bool           `json:"enabled"`
+	Lifecycle     json.RawMessage `json:"lifecycle"`
 }
 
 // process has the fields of a server over stdio.
@@ -40,6 +41,7 @@ type address struct {
 	URL           string `json:"url"`
 	HTTPURL       string `json:"httpUrl"`
 	ServerURL     string `json:"serverUrl"`
+	BaseURL       string `json:"baseUrl"`
 	Headers       pairs  `json:"headers"`
 	HeadersHelper string `json:"headersHelper"`
 }

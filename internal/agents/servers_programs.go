@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -123,6 +124,28 @@ func opencodeEntry(s *server) (entry, string) {
 	default:
 		return e, "its type must be local or remote"
 	}
+	return e, problem
+}
+
+// mcporterFiles returns the files of mcporter.
+func mcporterFiles(w folders) []settings.ImportFile {
+	r := read(mcporterLike, mcporterEntry, "mcpServers")
+	out := []settings.ImportFile{w.project(r, "config", "mcporter.json")}
+	for _, name := range []string{"mcporter.json", "mcporter.jsonc"} {
+		out = append(out, w.user(r, w.named("", ".mcporter"), name)...)
+	}
+	return out
+}
+
+// mcporterEntry handles commands that are lists, and how long a server is kept.
+func mcporterEntry(s *server) (entry, string) {
+	var argv []string
+	if json.Unmarshal(s.Command, &argv) == nil && len(argv) > 0 {
+		s.Command, s.Args = json.RawMessage(jsonx.Quote(argv[0])), append(argv[1:], s.Args...)
+	}
+	e, problem := s.entry()
+	e.URL = cmp.Or(e.URL, s.BaseURL)
+	e.Description, e.Lifecycle = s.Description, s.Lifecycle
 	return e, problem
 }
 

@@ -98,6 +98,11 @@ func TestServersOfEveryProgram(t *testing.T) {
 			`project extension:6 left out: it belongs to an extension of the editor`,
 			`project remote:7 {"url":"https://z/mcp","headers":{"Authorization":"Bearer x"},"disabled":true}`,
 		},
+		"mcporter": {
+			`project context7:3 {"url":"https://mcp.context7.com/mcp","headers":{"Authorization":"${CONTEXT7_API_KEY}"},"description":"Docs"}`,
+			`project browser:4 {"command":"npx","args":["-y","@playwright/mcp"],"env":{"A":"${A:-b}"},"lifecycle":{"mode":"keep-alive","idleTimeoutMs":60000}}`,
+			`user tools:1 {"command":"tools-server","lifecycle":"ephemeral"}`,
+		},
 	}
 	for _, program := range (Importer{}).Programs() {
 		if diff := cmp.Diff(want[program], found(t, program)); diff != "" {

@@ -291,7 +291,7 @@ func (m *escapeMachine) place(t *testing.T) *escapePlace {
 		"outside/secret": escapeSecret, "outside/victim": "", "outside/toolreg": "",
 		"work/.toolreg/settings.yaml": "tools: {}\n",
 	})
-	if out, err := exec.Command("git", "init", "-q", "--template=", s.work).CombinedOutput(); err != nil {
+	if out, err := exec.Command("git", "init", "-q", s.work).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
 	for link, target := range map[string]string{s.work + "/waiting": secret, s.home + "/.local/bin/worktool": s.work + "/tool"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// shelf is a Unattended with at most one answer.
+// shelf is an Unattended with at most one answer.
 type shelf struct {
 	tr      *trace
 	answer  *Answer // of the kept question
@@ -78,6 +78,7 @@ func TestUnattended(t *testing.T) {
 			s.command = yes
 			r.script.err, r.x.Confirmer = errors.New("gone"), func() Confirmer { return r.script }
 		}, asking + "confirm", "gone"},
+		"it changes nothing": {func(r *rig, _ *shelf) { r.tool.Preview = unchanged }, "validate check decide run", ""},
 		"it can only fail": {func(r *rig, _ *shelf) {
 			r.tool.Preview = func(context.Context, registry.Call) (registry.Preview, error) {
 				return registry.Preview{}, &registry.FailedError{Result: registry.ErrorResult(registry.ErrorExecution, "no such file")}
@@ -106,6 +107,22 @@ func TestModelIsNotToldTheID(t *testing.T) {
 	}
 	if got := Explain(err); !strings.Contains(got, "A person must approve this call") || strings.Contains(got, `"id"`) {
 		t.Errorf("the model is told %q", got)
+	}
+}
+
+func unchanged(context.Context, registry.Call) (registry.Preview, error) {
+	return registry.Preview{Kind: registry.PreviewEdit, Unchanged: true}, nil
+}
+
+// A collected answer counts, although the call changes nothing by the time that it is made.
+func TestCollectedNoHoldsForUnchangedFile(t *testing.T) {
+	r, s := newShelf(ask())
+	s.command = &Answer{Choice: No}
+	h := hold(t, r, 0)
+	r.tool.Preview = unchanged
+	h.Again = true // another call has changed the file since
+	if err := executeHeld(t, r, h); !errors.Is(err, registry.ErrDenied) || len(r.ran) > 0 {
+		t.Errorf("%v, ran %q", err, r.ran)
 	}
 }
 

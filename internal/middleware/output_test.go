@@ -77,6 +77,20 @@ func TestLargeTextKeepsBeginningAndEnd(t *testing.T) {
 	}
 }
 
+// The note for a model names read_file, unless a line that was cut out is longer than that shows.
+func TestModelIsToldHowToReadOn(t *testing.T) {
+	for text, want := range map[string]string{
+		strings.Repeat("line\n", 1000):                    "to read on: read_file with this file_path and offset ",
+		strings.Repeat("é", 5000):                         "read on with a program such as cut or jq",
+		strings.Repeat(strings.Repeat("é", 1999)+"\n", 9): "to read on: read_file with this file_path and offset ",
+	} {
+		r := holding(t, 2000).Answer(t.Context(), "t", registry.TextResult(text))
+		if got := r.Text(); !strings.Contains(got, want) {
+			t.Errorf("%.20q: no %q in %q", text, want, got[max(0, len(got)-300):])
+		}
+	}
+}
+
 func TestBinaryPartsThatExceedLimit(t *testing.T) {
 	data := []byte(strings.Repeat("\x89", 300))
 	r := registry.Result{

@@ -223,7 +223,7 @@ func (s *Store) Flush() error {
 		if record == nil {
 			record = Record{}
 		}
-		maps.DeleteFunc(r, func(kind Kind, e Entry) bool { return kind == Seen && e.equal(record[kind]) }) // its age does not matter
+		maps.DeleteFunc(r, func(kind Kind, e Entry) bool { return s.isKnown(kind, e, record[kind]) })
 		if len(r) == 0 {
 			continue
 		}
@@ -246,6 +246,16 @@ func (s *Store) Flush() error {
 		return err
 	}
 	return dir.Sweep(s.opts.Now(), state.Bounds{Age: maxAge, Files: maxFiles, Bytes: maxBytes})
+}
+
+// isKnown reports whether an entry would change nothing but the age of the stored one,
+// which matters for a listing, and for a protocol in the second half of its time.
+func (s *Store) isKnown(kind Kind, e, stored Entry) bool {
+	if !e.equal(stored) {
+		return false
+	}
+	age := e.Stored.Sub(stored.Stored)
+	return kind == Seen || kind == Protocol && age >= 0 && age < s.opts.Rules[kind].TTL/2
 }
 
 func (s *Store) write(source Source, record Record) error {

@@ -188,6 +188,39 @@ func TestNothingIsWrittenWithoutChanges(t *testing.T) {
 	}
 }
 
+// What a run learns again is written only if its age matters.
+func TestKnownEntriesAreWrittenWhenTheirAgeMatters(t *testing.T) {
+	s := newShelf(t)
+	s.keep(t, s.run(time.Hour, Fresh), example())
+	stored := func(kind Kind) time.Time {
+		r, err := s.run(time.Hour, Fresh).Load(src, map[Kind]string{Listing: "files", Protocol: ""})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r[kind].Stored
+	}
+	begin := s.now
+	s.now = begin.Add(29 * time.Minute)
+	s.keep(t, s.run(time.Hour, Fresh), example())
+	if !stored(Protocol).Equal(begin) || !stored(Listing).Equal(s.now) {
+		t.Errorf("in the first half, the protocol is of %v and the listing of %v", stored(Protocol), stored(Listing))
+	}
+	s.now = begin.Add(31 * time.Minute)
+	s.keep(t, s.run(time.Hour, Fresh), example())
+	if !stored(Protocol).Equal(s.now) {
+		t.Errorf("in the second half, the protocol is of %v", stored(Protocol))
+	}
+	s.keep(t, s.run(time.Hour, Fresh), Record{Protocol: {Facts: []byte(`"legacy"`)}})
+	if r, err := s.run(time.Hour, Fresh).Load(src, map[Kind]string{Protocol: ""}); string(r[Protocol].Facts) != `"legacy"` {
+		t.Errorf("after a change, the protocol is %s, %v", r[Protocol].Facts, err)
+	}
+	s.now = begin // the clock was set back
+	s.keep(t, s.run(time.Hour, Fresh), Record{Protocol: {Facts: []byte(`"legacy"`)}})
+	if !stored(Protocol).Equal(begin) {
+		t.Errorf("after the clock was set back, the protocol is of %v", stored(Protocol))
+	}
+}
+
 func TestDropRemovesRecord(t *testing.T) {
 	s := newShelf(t)
 	s.keep(t, s.run(time.Hour, Fresh), example())

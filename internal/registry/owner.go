@@ -100,12 +100,16 @@ func (b *builder) explainKept() {
 		h := &b.reg.hidden[i]
 		hidden[[2]string{ValidName(h.Name), h.Source}] = h
 	}
+	belongs := map[string]string{} // the beginning of the reason, by server
 	for _, k := range b.opts.Names.Kept() {
-		source := MCPPrefix + k.Server
 		if t := b.reg.names[k.Name]; t != nil {
 			continue // its own, or a local tool that comes first
 		}
-		h := Hidden{Name: k.Name, Source: source, Setting: k.Setting, Kept: true, Reason: fmt.Sprintf("it belongs to server %q", k.Server)}
+		source := MCPPrefix + k.Server
+		if belongs[k.Server] == "" {
+			belongs[k.Server] = fmt.Sprintf("it belongs to server %q", k.Server)
+		}
+		h := Hidden{Name: k.Name, Source: source, Setting: k.Setting, Kept: true, Reason: belongs[k.Server]}
 		report, loaded := reports[source]
 		was := hidden[[2]string{k.Name, source}]
 		if m, ok := b.reg.misfits[k.Name]; ok && was == nil && m.Source == source {

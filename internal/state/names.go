@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
 // Names records, for one project, which servers have had which names of tools, so that a
@@ -74,17 +76,35 @@ func (n *Names) parse(data []byte) (namesFile, error) {
 	if len(data) == 0 {
 		return namesFile{namesVersion, n.project, map[string][]Holder{}}, nil
 	}
-	var f namesFile
+	damaged := func(err error) error {
+		return fmt.Errorf("reading %s: %w: %w", filepath.Join(n.dir.Path, n.file), ErrDamaged, err)
+	}
+	var f struct {
+		namesFile
+		Names json.RawMessage `json:"names"`
+	}
 	if err := json.Unmarshal(data, &f); err != nil {
-		return namesFile{}, fmt.Errorf("reading %s: %w: %w", filepath.Join(n.dir.Path, n.file), ErrDamaged, err)
+		return namesFile{}, damaged(err)
 	}
 	if f.Version != namesVersion {
 		return namesFile{}, fmt.Errorf("reading %s: it has version %d, but this toolreg supports version %d", filepath.Join(n.dir.Path, n.file), f.Version, namesVersion)
 	}
-	if f.Names == nil {
-		f.Names = map[string][]Holder{}
+	if len(f.Names) > 0 && jsonx.KindOf(f.Names) != jsonx.Object && !jsonx.IsNull(f.Names) {
+		return namesFile{}, damaged(errors.New("names is not an object"))
 	}
-	return f, nil
+	f.namesFile.Names = map[string][]Holder{}
+	known := map[string][]Holder{} // most names have the same holder
+	for name, raw := range jsonx.Members(f.Names) {
+		holders, ok := known[string(raw)]
+		if !ok {
+			if err := json.Unmarshal(raw, &holders); err != nil {
+				return namesFile{}, damaged(err)
+			}
+			known[string(raw)] = holders
+		}
+		f.namesFile.Names[name] = slices.Clone(holders)
+	}
+	return f.namesFile, nil
 }
 
 // Update changes the holders in place while no other process does, and returns them.

@@ -32,7 +32,7 @@ func namesIn(t *testing.T, f *Folders, project, content string) (n *Names, file 
 func TestNamesOfOddFiles(t *testing.T) {
 	for content, ok := range map[string]bool{
 		"": true, `{"version":1,"project":"/p"}`: true, `{"version":1,"names":null}`: true,
-		"{": false, "{}": false, `{"version":2,"names":{}}`: false, `{"version":1,"names":{"a":1}}`: false,
+		"{": false, "{}": false, `{"version":2,"names":{}}`: false, `{"version":1,"names":{"a":1}}`: false, `{"version":1,"names":["a"]}`: false,
 	} {
 		n, file := namesIn(t, &Folders{Environ: []string{"XDG_STATE_HOME=" + t.TempDir()}}, "/p", content)
 		if names, err := n.Read(); (err == nil) != ok || len(names) != 0 {

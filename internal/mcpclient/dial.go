@@ -114,6 +114,9 @@ func (d *dialer) stdio(ctx context.Context, server settings.Server, sess *sessio
 	sess.after, sess.confined = after, spec.Confine != nil
 	sess.child = ownChild{child}
 	sess.stdio = wire.NewStdio(child.Stdout, child.Stdin, sess.limit, d.opts.log())
+	if d.keeper != nil {
+		sess.stdio.SkipLong()
+	}
 	return sess.stdio, nil
 }
 

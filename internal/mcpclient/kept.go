@@ -83,6 +83,7 @@ func (c *connector) attach(ctx context.Context, server settings.Server) (*sessio
 	o := c.wireOptions(ctx, sess)
 	o.Notified = func(_ *ask.Request, method string, params json.RawMessage) bool { return conn.Notified(method, params) }
 	conn.Unclear = func(id int64) { sess.wire.MarkUnclear(id) } // there is no such id before wire is set
+	conn.Dropped = func(id int64, reason string) { sess.wire.Fail(id, &wire.LimitError{Reason: reason}) }
 	if c.opts.Refused != nil {
 		conn.Declined = func(what, reason string) { c.opts.Refused(server.Name, what, reason) }
 	}

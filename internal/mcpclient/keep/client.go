@@ -227,6 +227,7 @@ func (c *client) request(ctx context.Context, id json.RawMessage, method string,
 	rest, meta := split(params)
 	token := meta["progressToken"]
 	delete(meta, "progressToken")
+	number, _ := strconv.ParseInt(string(id), 10, 64)
 	r := &wire.Request{Method: method, Params: rest, Meta: meta, Relayed: true}
 	if token != nil {
 		r.Progress = func(p registry.Progress) { c.progress(token, p) }
@@ -244,12 +245,12 @@ func (c *client) request(ctx context.Context, id json.RawMessage, method string,
 		r.Asked = ask.NewRequest(ctx, method)
 		result, err = c.k.session.Do(ctx, r)
 		if r.Asked.Unclear() {
-			number, _ := strconv.ParseInt(string(id), 10, 64)
 			c.send(notification(methodUnclear, unclear{number}))
 		}
 	}
 	head := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"`...)
 	var refused *jsonrpc.Error
+	long, tooLong := errors.AsType[*wire.LimitError](err)
 	switch {
 	case err == nil:
 		c.send(append(head, `result":`...), result, []byte("}\n"))
@@ -258,6 +259,8 @@ func (c *client) request(ctx context.Context, id json.RawMessage, method string,
 		if data, err := jsonx.Marshal(refused); err == nil {
 			c.send(append(head, `error":`...), data, []byte("}\n"))
 		}
+	case tooLong && c.k.session.Alive():
+		c.send(notification(methodDropped, dropped{number, long.Reason}))
 	default: // the session has ended, which the run is told
 	}
 }

@@ -43,6 +43,8 @@ type Conn struct {
 	// about the request with this id. They may be nil.
 	Declined func(what, reason string)
 	Unclear  func(id int64)
+	// Dropped is called if the answer to the request with this id was too long.
+	Dropped func(id int64, reason string)
 
 	conn   net.Conn
 	r      *bufio.Reader
@@ -221,6 +223,11 @@ func (c *Conn) Notified(method string, params json.RawMessage) bool {
 		var d declined
 		if json.Unmarshal(params, &d) == nil && c.Declined != nil {
 			c.Declined(d.What, d.Reason)
+		}
+	case methodDropped:
+		var d dropped
+		if json.Unmarshal(params, &d) == nil && c.Dropped != nil {
+			c.Dropped(d.ID, d.Reason)
 		}
 	case methodUnclear:
 		var u unclear

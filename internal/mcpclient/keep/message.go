@@ -20,6 +20,7 @@ const (
 	methodStderr   = "toolreg/stderr"   // what the server printed
 	methodDeclined = "toolreg/declined" // a question that came during no request
 	methodUnclear  = "toolreg/unclear"  // a question was declined that may have been about a request
+	methodDropped  = "toolreg/dropped"  // the answer to a request was too long
 	methodEnded    = "toolreg/ended"    // the server has exited
 )
 
@@ -68,6 +69,11 @@ type declined struct {
 
 type unclear struct {
 	ID int64 `json:"id"`
+}
+
+type dropped struct {
+	ID     int64  `json:"id"`
+	Reason string `json:"reason"`
 }
 
 // notification returns a line with a notification.

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"slices"
 	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/text"
@@ -18,10 +21,11 @@ import (
 // object or array. Other output, which many servers print (banners, logs, npm),
 // is skipped up to a limit.
 type lineReader struct {
-	r     *bufio.Reader
-	limit *CurrentLimit
-	log   *slog.Logger
-	first bool // nothing has been read yet
+	r         *bufio.Reader
+	limit     *CurrentLimit
+	log       *slog.Logger
+	first     bool // nothing has been read yet
+	skipsLong bool // a line that exceeds the limit is a *badMessageError
 
 	mu      sync.Mutex
 	skipped Skipped
@@ -82,6 +86,9 @@ func (l *lineReader) line() ([]byte, error) {
 		part, err := l.r.ReadSlice('\n')
 		total += len(part)
 		if most := l.limit.Load(); int64(total) > most.Bytes {
+			if l.skipsLong {
+				return nil, l.skipLong(slices.Concat(append(full, line, part)...), part, most)
+			}
 			return nil, most.Exceeded("message")
 		}
 		if cap(line)-len(line) < len(part) {
@@ -99,6 +106,48 @@ func (l *lineReader) line() ([]byte, error) {
 			return slices.Concat(append(full, line)...), err
 		}
 	}
+}
+
+// maxLong is how much longer than its limit a line that is skipped may be.
+const maxLong = 4
+
+// skipLong skips the rest of a line that exceeds the limit. The error tells which request the
+// line has answered. head is its beginning, and part what was read last.
+func (l *lineReader) skipLong(head, part []byte, most Limit) error {
+	tail := slices.Clone(part)
+	for total := int64(len(head)); !bytes.HasSuffix(tail, []byte("\n")); total += int64(len(part)) {
+		if total > maxLong*most.Bytes {
+			return most.Exceeded("message")
+		}
+		var err error
+		if part, err = l.r.ReadSlice('\n'); err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+		tail = append(tail[max(0, len(tail)-maxID):], part...)
+	}
+	return &badMessageError{answer: true, id: idOfLong(head, tail), long: most.Exceeded("message"), reason: "too long"}
+}
+
+// maxID is how close to an end of its message an id has to be for idOfLong, in bytes.
+const maxID = 100
+
+// idOfLong returns the id of an answer of which the middle is unknown, if it is the first
+// or the last of its members but "jsonrpc"; otherwise an invalid id.
+func idOfLong(head, tail []byte) jsonrpc.ID {
+	const id = `"id"\s*:\s*(\d+|"[^"\\]*")\s*`
+	for _, x := range []struct {
+		text    []byte
+		pattern string
+	}{
+		{head[:min(len(head), maxID)], `^\s*\{\s*("jsonrpc"\s*:\s*"2.0"\s*,\s*)?` + id + `,`},
+		{tail[max(0, len(tail)-maxID):], `,\s*` + id + `(,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$`},
+		{tail[max(0, len(tail)-maxID):], `,\s*"jsonrpc"\s*:\s*"2.0"\s*,\s*` + id + `\}\s*$`},
+	} {
+		if found := regexp.MustCompile(id).FindSubmatch(regexp.MustCompile(x.pattern).Find(x.text)); found != nil {
+			return messageID(found[1])
+		}
+	}
+	return jsonrpc.ID{}
 }
 
 func (l *lineReader) skip(line []byte) error {

@@ -57,6 +57,41 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// An answer that is too long is skipped, if it is known whose answer it is.
+func TestLongLineIsSkipped(t *testing.T) {
+	x := strings.Repeat("x", 100_000)
+	for _, tt := range []struct {
+		name, in string
+		want     any // id; nil: unknown
+	}{
+		{"first", `{"jsonrpc":"2.0","id":7,"result":{"id":8,"a":"` + x + `"}}`, int64(7)},
+		{"first of all", `{"id": "7", "jsonrpc":"2.0","result":"` + x + `"}`, "7"},
+		{"last", `{"result":{"a":"` + x + `","id":8},"jsonrpc":"2.0","id":7}`, int64(7)},
+		{"last but jsonrpc", `{"result":{"id":8,"a":"` + x + `"}, "id": 7, "jsonrpc":"2.0"}`, int64(7)},
+		{"in the result", `{"result":{"a":"` + x + `","id":8}}`, nil},
+		{"in the middle", `{"a":"` + x + `","id":8,"b":"` + x + `"}`, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := linesOf(tt.in+"\r\n{}\n", 60_000)
+			l.skipsLong = true
+			_, err := l.next()
+			var bad *badMessageError
+			if !errors.As(err, &bad) || bad.long == nil || bad.id.Raw() != tt.want {
+				t.Fatalf("got %+v, want the id %v", err, tt.want)
+			}
+			if line, err := l.next(); string(line) != "{}" {
+				t.Errorf("the next line: %q, %v", line, err)
+			}
+		})
+	}
+	l := linesOf(`{"a":"`+strings.Repeat(x, 10), 60_000)
+	l.skipsLong = true
+	var over *LimitError
+	if _, err := l.next(); !errors.As(err, &over) {
+		t.Errorf("a line without an end: %v", err)
+	}
+}
+
 func TestDecodeMessage(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{`{"jsonrpc":"2.0","id":7,"result":{"a":1.50}}`, `response 7 {"a":1.50} <nil>`},

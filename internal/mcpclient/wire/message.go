@@ -96,6 +96,7 @@ type badMessageError struct {
 	id     jsonrpc.ID // of the request it may answer; invalid if unknown
 	answer bool       // it looks like an answer to one of our requests
 	reason string
+	long   *LimitError // it was skipped because it is too long
 }
 
 func (e *badMessageError) Error() string { return fmt.Sprintf("malformed message: %s", e.reason) }

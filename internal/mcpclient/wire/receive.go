@@ -94,12 +94,12 @@ func idOf(id jsonrpc.ID) (int64, bool) {
 }
 
 // receiveMalformed fails a request if a malformed message was clearly meant to answer
-// it, so that the request does not have to time out.
-func (s *Session) receiveMalformed(err error) {
+// it, so that the request does not have to time out. It reports whether there was one.
+func (s *Session) receiveMalformed(err error) bool {
 	s.opts.Logger.Warn("malformed message from the server", "error", err.Error())
 	var bad *badMessageError
 	if !errors.As(err, &bad) {
-		return
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,11 +109,31 @@ func (s *Session) receiveMalformed(err error) {
 		r = s.only()
 	}
 	if r == nil {
-		return
+		return false
 	}
+	failure := malformed(bad.Error())
+	if bad.long != nil {
+		failure = bad.long
+	}
+	s.fail(r, failure)
+	return true
+}
+
+// fail answers a pending request with an error. s.mu is held.
+func (s *Session) fail(r *Request, err error) {
 	delete(s.pending, r.id)
 	s.endQuestionsOfNoRequest()
-	r.answer(nil, malformed(bad.Error()))
+	r.answer(nil, err)
+}
+
+// Fail makes the request with this id fail, because whatever is between us and the server has
+// dropped its answer.
+func (s *Session) Fail(id int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.pending[id]; r != nil {
+		s.fail(r, err)
+	}
 }
 
 // only returns the only unanswered request, or nil if there is not exactly one. s.mu

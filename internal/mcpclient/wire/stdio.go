@@ -35,6 +35,10 @@ func NewStdio(stdout io.Reader, stdin io.WriteCloser, limit *CurrentLimit, log *
 	return &Stdio{lines: newLineReader(stdout, limit, log), stdin: stdin, frames: make(chan *frame), done: newSignal()}
 }
 
+// SkipLong lets the session survive an answer that exceeds the limit: its request fails with a
+// [*LimitError]. Call it before [Start].
+func (l *Stdio) SkipLong() { l.lines.skipsLong = true }
+
 // Skipped returns the text so far on the server's stdout that is not a message.
 func (l *Stdio) Skipped() Skipped { return l.lines.skippedSoFar() }
 
@@ -49,8 +53,10 @@ func (l *Stdio) run(ctx context.Context, s *Session) error {
 		if err == nil {
 			err = s.receiveAll(ctx, line)
 		}
-		if _, ok := errors.AsType[*badMessageError](err); ok {
-			s.receiveMalformed(err)
+		if bad, ok := errors.AsType[*badMessageError](err); ok {
+			if !s.receiveMalformed(err) && bad.long != nil {
+				return bad.long // a request would wait for it forever
+			}
 			continue
 		}
 		if errors.Is(err, os.ErrClosed) {

@@ -87,7 +87,11 @@ func (l *lineReader) line() ([]byte, error) {
 		total += len(part)
 		if most := l.limit.Load(); int64(total) > most.Bytes {
 			if l.skipsLong {
-				return nil, l.skipLong(slices.Concat(append(full, line, part)...), part, most)
+				head := slices.Concat(line, part)
+				if full != nil {
+					head = full[0]
+				}
+				return nil, l.skipLong(head, part, total, most)
 			}
 			return nil, most.Exceeded("message")
 		}
@@ -112,11 +116,11 @@ func (l *lineReader) line() ([]byte, error) {
 const maxLong = 4
 
 // skipLong skips the rest of a line that exceeds the limit. The error tells which request the
-// line has answered. head is its beginning, and part what was read last.
-func (l *lineReader) skipLong(head, part []byte, most Limit) error {
+// line has answered. head is its beginning, part was read last, and total is their length.
+func (l *lineReader) skipLong(head, part []byte, total int, most Limit) error {
 	tail := slices.Clone(part)
-	for total := int64(len(head)); !bytes.HasSuffix(tail, []byte("\n")); total += int64(len(part)) {
-		if total > maxLong*most.Bytes {
+	for ; !bytes.HasSuffix(tail, []byte("\n")); total += len(part) {
+		if int64(total) > maxLong*most.Bytes {
 			return most.Exceeded("message")
 		}
 		var err error
@@ -134,20 +138,15 @@ const maxID = 100
 // idOfLong returns the id of an answer of which the middle is unknown, if it is the first
 // or the last of its members but "jsonrpc"; otherwise an invalid id.
 func idOfLong(head, tail []byte) jsonrpc.ID {
-	const id = `"id"\s*:\s*(\d+|"[^"\\]*")\s*`
-	for _, x := range []struct {
-		text    []byte
-		pattern string
-	}{
-		{head[:min(len(head), maxID)], `^\s*\{\s*("jsonrpc"\s*:\s*"2.0"\s*,\s*)?` + id + `,`},
-		{tail[max(0, len(tail)-maxID):], `,\s*` + id + `(,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*$`},
-		{tail[max(0, len(tail)-maxID):], `,\s*"jsonrpc"\s*:\s*"2.0"\s*,\s*` + id + `\}\s*$`},
-	} {
-		if found := regexp.MustCompile(id).FindSubmatch(regexp.MustCompile(x.pattern).Find(x.text)); found != nil {
-			return messageID(found[1])
-		}
+	const version, id = `"jsonrpc"\s*:\s*"2.0"\s*`, `"id"\s*:\s*(\d+|"[^"\\]*")\s*`
+	found := regexp.MustCompile(`^\s*\{\s*(?:` + version + `,\s*)?` + id + `,`).FindSubmatch(head[:min(len(head), maxID)])
+	if found == nil {
+		found = regexp.MustCompile(`,\s*` + id + `(?:,\s*` + version + `)?\}\s*$`).FindSubmatch(tail[max(0, len(tail)-maxID):])
 	}
-	return jsonrpc.ID{}
+	if found == nil {
+		return jsonrpc.ID{}
+	}
+	return messageID(found[1])
 }
 
 func (l *lineReader) skip(line []byte) error {

@@ -91,7 +91,11 @@ func (c *connector) resume(ctx context.Context, server settings.Server) *session
 	}
 	sess.http.Stay()
 	r.Session, sess.record = *stored, r
-	if c.opts.Keep.Use != LookKept && time.Since(r.Used) > c.opts.Keep.For/10 {
+	if c.opts.Keep.Use == LookKept {
+		return sess
+	}
+	sess.wire.ListenAgain(ctx)
+	if time.Since(r.Used) > c.opts.Keep.For/10 {
 		r.Used = time.Now()
 		r.save()
 	}

@@ -229,7 +229,7 @@ func TestKeptSessionOfAnHTTPServer(t *testing.T) {
 	var forgets atomic.Bool
 	web := serve(t, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get("Mcp-Session-Id") != "" && forgets.CompareAndSwap(true, false) {
+			if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") != "" && forgets.CompareAndSwap(true, false) {
 				http.Error(w, "no such session", http.StatusNotFound)
 				return
 			}
@@ -272,4 +272,28 @@ func TestKeptSessionOfAnHTTPServer(t *testing.T) {
 		}
 	}
 	expect("its end", web.asked()[before:], "DELETE")
+}
+
+// A run that continues a session gets the questions that the server asks outside the responses to
+// its requests.
+func TestQuestionInAKeptHTTPSession(t *testing.T) {
+	web := serve(t, nil, "--dialogs", "--protocol", "2025-11-25", "--json-response")
+	run := keepers(t, httpServer(web.URL))
+	for _, name := range []string{"Ann", "Bob"} {
+		s := run(func(o *Options) {
+			o.Elicit = func(context.Context, ask.Elicitation) (ask.Answer, error) {
+				return ask.Answer{Action: "accept", Content: json.RawMessage(`{"name":"` + name + `"}`)}, nil
+			}
+		})
+		tools, _ := discovered(t, s)
+		if r := <-later(t, tools, "ask", `{}`, nil); !strings.Contains(r.Text(), name) {
+			t.Errorf("got %s, want the answer of %s", r.Text(), name)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(slices.DeleteFunc(web.asked(), func(r string) bool { return r != "POST initialize" })); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
 }

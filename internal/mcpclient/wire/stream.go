@@ -3,7 +3,9 @@ package wire
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"net/http"
 	"net/http/httptrace"
 	"strings"
 	"time"
@@ -46,17 +48,7 @@ func (s *Session) confirm(ctx context.Context) {
 	s.mu.Lock()
 	s.opening.confirmed = c
 	s.mu.Unlock()
-	s.whileOpen(ctx, func(ctx context.Context) {
-		defer c.requested.close()
-		defer c.open.close()
-		if h.SessionID() == "" {
-			return
-		}
-		s.listenUntil(whenWritten(ctx, c.requested), h.maxEvent, func(ctx context.Context, last string) (io.ReadCloser, error) {
-			defer c.open.close()
-			return h.openOwn(ctx, s, last)
-		})
-	})
+	s.listenToOwn(ctx, h, c)
 	limit := time.NewTimer(maxRequestWait)
 	defer limit.Stop()
 	select { // so that no other request takes the open connection
@@ -71,7 +63,51 @@ func (s *Session) confirm(ctx context.Context) {
 	})
 }
 
+// listenToOwn opens the session's own stream in the background.
+func (s *Session) listenToOwn(ctx context.Context, h *HTTP, c *confirmation) {
+	s.whileOpen(ctx, func(ctx context.Context) {
+		defer c.requested.close()
+		defer c.open.close()
+		if h.SessionID() == "" {
+			return
+		}
+		s.listenUntil(whenWritten(ctx, c.requested), h.maxEvent, func(ctx context.Context, last string) (io.ReadCloser, error) {
+			defer c.open.close()
+			body, err := h.openOwn(ctx, s, last)
+			for range maxTaken {
+				if refused, ok := errors.AsType[*HTTPError](err); !ok || refused.Status != http.StatusConflict {
+					break
+				}
+				waitFor(ctx.Done(), takenPause)
+				body, err = h.openOwn(ctx, s, last)
+			}
+			return body, err
+		})
+	})
+}
+
+// A session has one stream of its own. If that of an earlier run has just been closed, the server
+// may not know yet, and refuses another one.
 const (
+	maxTaken   = 4
+	takenPause = 5 * time.Millisecond
+)
+
+// ListenAgain opens the own stream of a session that was continued. It waits until the stream is
+// open or refused, but not for long: the server gets a request that follows after it.
+func (s *Session) ListenAgain(ctx context.Context) {
+	h, ok := s.link.(*HTTP)
+	if !ok || s.Modern() {
+		return
+	}
+	c := &confirmation{requested: newSignal(), open: newSignal()}
+	s.listenToOwn(ctx, h, c)
+	waitFor(c.open.c, maxAgainWait)
+}
+
+const (
+	// maxAgainWait limits how long ListenAgain waits.
+	maxAgainWait = 50 * time.Millisecond
 	// maxRequestWait limits how long writing the request for the stream may take, which
 	// may need a new connection.
 	maxRequestWait = 5 * time.Second

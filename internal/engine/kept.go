@@ -97,6 +97,11 @@ func (c *Connections) StopKept(ctx context.Context, server settings.Server) (sto
 	return stopAll(ctx, dir.Path, folder.OfServer(c.originOf(server)))
 }
 
+// KeepsSessions reports whether a session with an HTTP server is kept for this user.
+func KeepsSessions(folders *state.Folders) bool {
+	return slices.ContainsFunc(folders.SocketFolders(), func(dir string) bool { return len(keep.Sessions(dir)) > 0 })
+}
+
 // StopAllKept ends all processes that keep servers of this user and forgets their sessions
 // with HTTP servers, and returns the number of both.
 func StopAllKept(ctx context.Context, folders *state.Folders) (stopped int, err error) {

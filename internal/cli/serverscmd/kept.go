@@ -135,7 +135,7 @@ func runStop(ctx context.Context, e *cli.Env, names []string) error {
 	var out stopped
 	var err error
 	if len(names) == 0 {
-		out.Stopped, err = engine.StopAllKept(ctx, e.Config.Folders)
+		out.Stopped, err = stopAll(ctx, e)
 	} else {
 		out.Stopped, err = stopNamed(ctx, e, names)
 	}
@@ -153,6 +153,23 @@ func runStop(ctx context.Context, e *cli.Env, names []string) error {
 		e.IO.Note("toolreg: " + note + "\n")
 	}
 	return nil
+}
+
+// stopAll stops all that is kept. Only sessions with HTTP servers whose entries apply here can
+// be ended; the others are forgotten.
+func stopAll(ctx context.Context, e *cli.Env) (stopped int, err error) {
+	if engine.KeepsSessions(e.Config.Folders) {
+		if s, err := e.Engine.Session(ctx, cli.SessionOptions{}); err == nil {
+			on, _, _ := s.Servers.Named() // no name, so none is missing
+			for _, server := range on {
+				if was, _ := server.EndKept(ctx); was {
+					stopped++
+				}
+			}
+		}
+	}
+	n, err := engine.StopAllKept(ctx, e.Config.Folders)
+	return stopped + n, err
 }
 
 func stopNamed(ctx context.Context, e *cli.Env, names []string) (stopped int, err error) {

@@ -47,12 +47,21 @@ func (f *Folder) ForgetSession(name string) {
 	_ = os.Remove(f.path(name + sessionSuffix)) // another run may have done so
 }
 
-// ForgetSessions removes the sessions in a folder, which need not exist, whose names match.
-func ForgetSessions(dir string, matches func(name string) bool) (forgotten int) {
+// Sessions returns the names of the sessions in a folder, which need not exist.
+func Sessions(dir string) (names []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), sessionSuffix)
-		if ok && len(name) == nameLength && matches(name) && os.Remove(filepath.Join(dir, e.Name())) == nil {
+		if name, ok := strings.CutSuffix(e.Name(), sessionSuffix); ok && len(name) == nameLength {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ForgetSessions removes the sessions in a folder, which need not exist, whose names match.
+func ForgetSessions(dir string, matches func(name string) bool) (forgotten int) {
+	for _, name := range Sessions(dir) {
+		if matches(name) && os.Remove(filepath.Join(dir, name+sessionSuffix)) == nil {
 			forgotten++
 		}
 	}

@@ -90,7 +90,7 @@ func (x *Executor) prepared(t *registry.Tool, call registry.Call) registry.Call 
 
 func (x *Executor) execute(ctx context.Context, r *Record, h *Held) (registry.Result, error) {
 	var err error
-	if r.Call, r.Verdict, err = x.vet(ctx, r.Tool, r.Call); err != nil {
+	if r.Call, r.Verdict, err = x.vet(ctx, r.Tool, r.Call, h); err != nil {
 		return unasked(err)
 	}
 	var edit *contentEdit
@@ -290,7 +290,7 @@ func (x *Executor) revise(ctx context.Context, t *registry.Tool, call registry.C
 	}
 	next.Tool, next.Emit, next.Progress = call.Tool, call.Emit, call.Progress
 	next.Params = bytes.Clone(next.Params)
-	return x.vet(ctx, t, next)
+	return x.vet(ctx, t, next, nil)
 }
 
 // remember stores an "always" answer. If that fails, it warns and the call

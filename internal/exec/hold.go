@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/toolreg/toolreg/internal/policy"
@@ -39,6 +40,10 @@ type Held struct {
 	copy    int
 	answers []heldAnswer
 	holding bool // answers are being collected
+
+	hooked bool // the hooks were run, with this outcome
+	params json.RawMessage
+	asking registry.Asking
 }
 
 type heldAnswer struct {
@@ -53,7 +58,7 @@ type heldAnswer struct {
 func (x *Executor) Hold(ctx context.Context, t *registry.Tool, call registry.Call, copy int) (*Held, error) {
 	h := &Held{copy: copy, holding: true}
 	call = x.prepared(t, call)
-	call, v, err := x.vet(ctx, t, call)
+	call, v, err := x.vet(ctx, t, call, h)
 	if err == nil && v.Decision == policy.Ask {
 		_, _, _, err = x.confirm(ctx, t, call, v, h)
 		if open, ok := errors.AsType[*NeedsConfirmation](err); ok {

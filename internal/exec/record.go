@@ -37,15 +37,15 @@ type Hooks interface {
 	Screens(*registry.Tool) bool
 }
 
-// vet checks and decides about a call, and passes it to the hooks. Params that
-// hooks change pass every check again, including the decision.
-func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Call, policy.Verdict, error) {
+// vet checks and decides about a call, and passes it to the hooks, unless h has what they said.
+// Params that hooks change pass every check again, including the decision.
+func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call, h *Held) (registry.Call, policy.Verdict, error) {
 	v, err := x.admit(ctx, t, call)
 	call.Hides, call.Paths = v.Hides, v.Paths
 	if err != nil || x.Hooks == nil {
 		return call, v, err
 	}
-	params, asking, err := x.Hooks.Before(ctx, t, call)
+	params, asking, err := x.before(ctx, t, call, h)
 	if err == nil && params != nil && !bytes.Equal(params, call.Params) {
 		call.Params = bytes.Clone(params)
 		if v, err = x.admit(ctx, t, call); err != nil {
@@ -54,6 +54,18 @@ func (x *Executor) vet(ctx context.Context, t *registry.Tool, call registry.Call
 	}
 	call.Hides, call.Paths = v.Hides, v.Paths
 	return call, tightened(v, asking), err
+}
+
+// before passes a call to the hooks. Those of a call that was held run once.
+func (x *Executor) before(ctx context.Context, t *registry.Tool, call registry.Call, h *Held) (json.RawMessage, registry.Asking, error) {
+	if h != nil && h.hooked {
+		return h.params, h.asking, nil
+	}
+	params, asking, err := x.Hooks.Before(ctx, t, call)
+	if h != nil && err == nil {
+		h.hooked, h.params, h.asking = true, params, asking
+	}
+	return params, asking, err
 }
 
 // tightened returns a verdict that requires confirmation by a person. It never

@@ -143,8 +143,8 @@ fuzz-shell: ## run what rules allow of SHELL_LINES lines in real shells, and of 
 mutants: ## change the operators of the packages with testdata/mutants.txt, or of PACKAGES, and see that tests notice (hours)
 	go run ./tools/mutants $(PACKAGES)
 
-soak: ## serve under SOAK client sessions, some broken off, with servers killed and settings reloaded
-	TOOLREG_SOAK=$(SOAK) go test -count=1 -timeout 1h -v -run '^(TestNothingIsLeft|TestReloadLosesNoCall|TestNothingOutlivesItsClient)$$' ./internal/serve ./cmd/toolreg </dev/null
+soak: ## serve under SOAK client sessions, some broken off, with servers killed and settings reloaded; kept servers killed
+	TOOLREG_SOAK=$(SOAK) go test -count=1 -timeout 1h -v -run '^(TestNothingIsLeft|TestReloadLosesNoCall|TestNothingOutlivesItsClient|TestKeptServersAreKilled)$$' ./internal/serve ./cmd/toolreg </dev/null
 
 replicas: ## make REPLICAS calls to three replicas behind HAProxy while they are ended and killed (installs haproxy)
 	@command -v haproxy >/dev/null || apt-get install -y -q haproxy </dev/null >&2

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -40,17 +41,100 @@ func TestNothingOutlivesItsClient(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	settle(t, mark, func(left map[int]string) bool { return len(left) == 0 })
+}
+
+// settle waits until the processes with a variable in their environment are as expected.
+func settle(t *testing.T, variable string, expected func(map[int]string) bool) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for left := marked(mark); len(left) > 0; left = marked(mark) {
+	for left := marked(variable); !expected(left); left = marked(variable) {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("left: %q", left)
+			t.Fatalf("left: %v", left)
 		case <-tick.C:
 		}
 	}
+}
+
+// Runs share a kept server while it, the process that keeps it or one of the runs is killed.
+// Each call runs once or its run says that it failed, the next run finds or starts a server, and
+// nothing is left when it is stopped.
+func TestKeptServersAreKilled(t *testing.T) {
+	rounds := 4
+	if sessions, err := strconv.Atoi(os.Getenv("TOOLREG_SOAK")); err == nil {
+		rounds = min(max(sessions/50, rounds), 200)
+	}
+	dir, err := os.MkdirTemp("", "kept") // the paths of sockets must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	text := `{"mcpServers": {"k": {"command": "mcp-testserver", "args": ["--grandchild"], "inheritEnv": true, "keep": true, "trust": true}}}`
+	for name, content := range map[string]string{"p/.git/HEAD": "", "p/s.json": text} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home := "HOME=" + filepath.Join(dir, "home")
+	start := func(args ...string) *exec.Cmd {
+		cmd := exec.Command("toolreg", append([]string{"--settings", "s.json"}, args...)...)
+		cmd.Dir, cmd.Env = filepath.Join(dir, "p"), append(os.Environ(), home, "XDG_RUNTIME_DIR=", "XDG_STATE_HOME=", "GORACE=atexit_sleep_ms=0")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	call := func(id string) *exec.Cmd {
+		return start("call", "k__slow", "seconds:=0.005", "started="+filepath.Join(dir, id))
+	}
+	ran := func(id string) int {
+		marks, _ := os.ReadFile(filepath.Join(dir, id))
+		return bytes.Count(marks, []byte("\n"))
+	}
+	for round := range rounds {
+		runs := map[string]*exec.Cmd{}
+		for i := range 6 {
+			id := fmt.Sprintf("%d.%d", round, i)
+			runs[id] = call(id)
+		}
+		time.Sleep(rand.N(150 * time.Millisecond))
+		victim := []string{"keep-server", "mcp-testserver", " call "}[round%3]
+		for pid, line := range marked(home) {
+			if strings.Contains(line, victim) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+				break
+			}
+		}
+		for id, cmd := range runs {
+			_ = cmd.Wait()
+			code := cmd.ProcessState.ExitCode()
+			if n := ran(id); n > 1 || code == 0 && n != 1 || code > 0 && code != 8 {
+				t.Errorf("a %s was killed: run %s exited with %d, and its call ran %d times", victim, id, code, n)
+			}
+		}
+		after := fmt.Sprintf("%d.after", round)
+		if err := call(after).Wait(); err != nil || ran(after) != 1 {
+			t.Errorf("a %s was killed: the next call ran %d times, %v", victim, ran(after), err)
+		}
+		settle(t, home, func(left map[int]string) bool {
+			keepers := 0
+			for _, line := range left {
+				if strings.Contains(line, "keep-server") {
+					keepers++
+				}
+			}
+			return keepers == 1
+		})
+	}
+	if err := start("servers", "stop", "--all").Wait(); err != nil {
+		t.Error(err)
+	}
+	settle(t, home, func(left map[int]string) bool { return len(left) == 0 })
 }
 
 // soakStdio runs a client, which starts serve, makes a call and exits, or kills serve.
@@ -95,14 +179,15 @@ func soakStdio(t *testing.T, i int, dir string, environ []string) {
 	_ = serve.Wait()
 }
 
-// marked returns the command lines of processes with a variable in their environment.
-func marked(variable string) []string {
-	var out []string
+// marked returns the command lines of processes with a variable in their environment, by PID.
+func marked(variable string) map[int]string {
+	out := map[int]string{}
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
 		if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, []byte(variable)) {
 			line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
-			out = append(out, string(line))
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			out[pid] = strings.ReplaceAll(string(line), "\x00", " ")
 		}
 	}
 	return out

@@ -95,18 +95,26 @@ func (u *unattended) warnOf(q *exec.Question, code, message, hint string) {
 // AnswerHint says how to answer a kept question.
 func AnswerHint(id string) string { return "toolreg approvals answer " + id + " yes allows it once" }
 
-// keep keeps a question. It does not offer the answer for a whole server, for which the state
-// of each of its tools would have to be kept.
+// keep keeps a question.
 func (u *unattended) keep(ctx context.Context, q exec.Question) (policy.KeptQuestion, error) {
-	q.Choices = slices.DeleteFunc(slices.Clone(q.Choices), func(c exec.Choice) bool { return c == exec.AlwaysServer })
 	kept := policy.KeptQuestion{Client: caller.Name(ctx)}
 	var err error
 	if kept.Call, kept.State, err = u.identify(ctx, &q); err != nil {
 		return kept, err
 	}
-	if scope, ok := q.Remembers(); ok {
-		if kept.Always, err = u.questions.Approvals.New(ctx, q.Tool, scope); err != nil {
+	for _, word := range []string{exec.WordAlways, exec.WordAlwaysServer} {
+		choice, scope, ok := q.Remembers(word)
+		if !ok {
+			continue
+		}
+		approvals, err := u.questions.Approvals.New(ctx, q.Tool, scope)
+		switch {
+		case err != nil:
 			return kept, err
+		case word == exec.WordAlways:
+			kept.Always = approvals
+		case !kept.OfferServer(approvals):
+			q.Choices = slices.DeleteFunc(slices.Clone(q.Choices), func(c exec.Choice) bool { return c == choice })
 		}
 	}
 	question, err := jsonx.Marshal(u.deps.Describe(q))

@@ -106,14 +106,15 @@ func choices(t *registry.Tool, p registry.Preview, v policy.Verdict, canRemember
 	return append(out, No)
 }
 
-// Remembers returns the scope for which the answer "always" is remembered; false if it is not
-// offered.
-func (q *Question) Remembers() (policy.Scope, bool) {
-	choice, ok := q.Choice(WordAlways)
+// Remembers returns the choice that a word stands for and the scope for which it is remembered;
+// false if it is not offered or not remembered.
+func (q *Question) Remembers(word string) (Choice, policy.Scope, bool) {
+	choice, ok := q.Choice(word)
 	if !ok {
-		return policy.Scope{}, false
+		return No, policy.Scope{}, false
 	}
-	return scopeOf(choice, q.Verdict)
+	scope, ok := scopeOf(choice, q.Verdict)
+	return choice, scope, ok
 }
 
 // scopeOf returns the scope for which an "always" answer is remembered.

@@ -43,6 +43,8 @@ type KeptQuestion struct {
 	State string `json:"state"`
 	// Always are the approvals that the answer "always" adds; empty if it is not offered.
 	Always []Approval `json:"always,omitempty"`
+	// Server are those of the answer "always-server".
+	Server []Approval `json:"server,omitempty"`
 	// Choice is the answer, "yes" or "no"; "" if there is none yet. Reason is for the model.
 	Choice string `json:"choice,omitempty"`
 	Reason string `json:"reason,omitempty"`
@@ -50,8 +52,11 @@ type KeptQuestion struct {
 
 // size is about how many bytes of the file a question takes.
 func (k *KeptQuestion) size() int {
-	n := len(k.Question) + len(k.Reason)
-	for _, a := range k.Always {
+	return len(k.Question) + len(k.Reason) + sizeOf(k.Always) + sizeOf(k.Server)
+}
+
+func sizeOf(approvals []Approval) (n int) {
+	for _, a := range approvals {
 		for _, t := range a.Tools {
 			for _, p := range t.Parts {
 				n += len(p.Value)
@@ -59,6 +64,16 @@ func (k *KeptQuestion) size() int {
 		}
 	}
 	return n
+}
+
+// OfferServer lets the question have the answer "always-server", unless the definitions of the
+// server's tools take too much room beside other questions. It reports whether it does.
+func (k *KeptQuestion) OfferServer(approvals []Approval) bool {
+	if len(approvals) == 0 || sizeOf(approvals) > maxQuestionBytes/maxQuestions*4 {
+		return false
+	}
+	k.Server = approvals
+	return true
 }
 
 type questionFile struct {
@@ -193,7 +208,7 @@ func (e *NoQuestionError) Unwrap() error { return registry.ErrNotFound }
 
 // Answer answers the question, of any project, whose id begins with the given prefix, and returns
 // its id. choice is "yes",
-// "no" or "always", which adds the approvals of the question; reason is for the model. The
+// "no", or "always" or "always-server", which add the approvals of the question; reason is for the model. The
 // error is a *NoQuestionError if there is no such question, or it was answered before, and wraps
 // [ErrNotOffered] if the question does not offer the choice.
 func (s *Questions) Answer(ctx context.Context, id, choice, reason string) (answered string, err error) {
@@ -205,11 +220,15 @@ func (s *Questions) Answer(ctx context.Context, id, choice, reason string) (answ
 		k := &list[i]
 		answered = k.ID
 		switch choice {
-		case "always":
-			if len(k.Always) == 0 {
-				return nil, fmt.Errorf("question %s: always: %w", k.ID, ErrNotOffered)
+		case "always", "always-server":
+			approvals := k.Always
+			if choice == "always-server" {
+				approvals = k.Server
 			}
-			if err := s.Approvals.Add(ctx, k.Always); err != nil {
+			if len(approvals) == 0 {
+				return nil, fmt.Errorf("question %s: %s: %w", k.ID, choice, ErrNotOffered)
+			}
+			if err := s.Approvals.Add(ctx, approvals); err != nil {
 				return nil, err
 			}
 			return slices.Delete(list, i, i+1), nil

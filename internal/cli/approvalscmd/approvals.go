@@ -71,12 +71,12 @@ kept for a day. --json has everything that a terminal would show.
 Exit codes: 0, 2.`,
 			Example: "  toolreg approvals pending\n  toolreg approvals pending --all --json",
 			RunE:    func(cmd *cobra.Command, _ []string) error { return runPending(cmd.Context(), e, o) }},
-		&cobra.Command{Use: "answer ID yes|always|no [REASON]", Short: "Answer a question that waits", Args: cli.ArgsBetween(2, -1, "the id of a question and yes, always or no"),
-			ValidArgsFunction: complete.Args(completeQuestions(e), complete.Words(exec.WordYes, exec.WordAlways, exec.WordNo)),
+		&cobra.Command{Use: "answer ID yes|always|always-server|no [REASON]", Short: "Answer a question that waits", Args: cli.ArgsBetween(2, -1, "the id of a question and yes, always, always-server or no"),
+			ValidArgsFunction: complete.Args(completeQuestions(e), complete.Words(exec.WordYes, exec.WordAlways, exec.WordAlwaysServer, exec.WordNo)),
 			Long: `Answer a question by the id that "toolreg approvals pending" shows, or by a prefix.
 With "yes", the same call is allowed once when it is made again within the day; with
 "no", it is refused once, and the model is told the reason. "always" is remembered
-like the answer at a terminal.
+like the answer at a terminal; "always-server" covers all tools of an MCP server.
 
 An answer is void if the tool, the file that was shown or the rule that asked has
 changed when the call is made again.

@@ -87,8 +87,8 @@ func runAnswer(ctx context.Context, e *cli.Env, argv []string) error {
 	}
 	id, choice, reason := argv[0], argv[1], strings.Join(argv[2:], " ")
 	switch {
-	case !slices.Contains([]string{exec.WordYes, exec.WordAlways, exec.WordNo}, choice):
-		return &cli.UsageError{Err: fmt.Errorf("%q is not an answer", choice), Hint: "answer with yes, always or no"}
+	case !slices.Contains([]string{exec.WordYes, exec.WordAlways, exec.WordAlwaysServer, exec.WordNo}, choice):
+		return &cli.UsageError{Err: fmt.Errorf("%q is not an answer", choice), Hint: "answer with yes, always, always-server or no"}
 	case reason != "" && choice != exec.WordNo:
 		return &cli.UsageError{Err: errors.New("a reason belongs to the answer no"), Hint: "it tells the model why the call was refused"}
 	}
@@ -99,7 +99,7 @@ func runAnswer(ctx context.Context, e *cli.Env, argv []string) error {
 	questions := policy.Questions{Approvals: store}
 	answered, err := questions.Answer(ctx, id, choice, reason)
 	if errors.Is(err, policy.ErrNotOffered) {
-		return &cli.UsageError{Err: err, Hint: "answer with yes or no"}
+		return &cli.UsageError{Err: err, Hint: "toolreg approvals pending --json shows its choices"}
 	}
 	if err != nil {
 		return err

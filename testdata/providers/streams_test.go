@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -172,4 +173,48 @@ func joinFrames(stream []byte) (any, error) {
 		fmt.Fprintf(&out, "{%q:%s}\n", message.Headers.Get(":event-type").String(), message.Payload)
 	}
 	return out.Bytes(), nil
+}
+
+// TestRecordedStreams is TestStreams for the streams that Anthropic's SDK has recorded.
+func TestRecordedStreams(t *testing.T) {
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/anthropics/anthropic-sdk-go").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "toolrunner/testdata/cassettes/*stream*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	settings, calls := filepath.Join(shared.dir, "kinds.json"), 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The bodies are block scalars, in which the lines of the stream are indented.
+		text = bytes.ReplaceAll(text, []byte("\n      "), []byte("\n"))
+		for _, part := range bytes.Split(text, []byte("event: message_start\n"))[1:] {
+			stream, _, _ := bytes.Cut(part, []byte("\n    headers:"))
+			if !bytes.Contains(stream, []byte(`"type":"tool_use"`)) {
+				continue
+			}
+			calls++
+			stream = append([]byte("event: message_start\n"), stream...)
+			message, err := joinAnthropic(stream)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := json.Marshal(message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := string(toolreg(t, settings, string(stream), "call", "--format", "anthropic", "--yes")), string(toolreg(t, settings, string(response), "call", "--format", "anthropic", "--yes"))
+			if got != want || !strings.Contains(got, `"tool_use_id":"toolu_`) {
+				t.Errorf("%s: the answers to the stream are\n%s\nthose to the response of the SDK\n%s", filepath.Base(file), got, want)
+			}
+		}
+	}
+	if calls < 2 {
+		t.Errorf("%d recorded streams with calls", calls)
+	}
 }

@@ -185,7 +185,11 @@ func TestRecordedStreams(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recordings: %v", err)
 	}
-	settings, calls := filepath.Join(shared.dir, "kinds.json"), 0
+	settings, calls := filepath.Join(t.TempDir(), "weather.yaml"), 0
+	// The tool gives its params back, without the spaces that only the stream has.
+	if err := os.WriteFile(settings, []byte(`tools: {discoveryCommand: [echo, '[{"name":"get_weather"}]'], callCommand: [sh, -c, "tr -d ' '"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -209,7 +213,7 @@ func TestRecordedStreams(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, want := string(toolreg(t, settings, string(stream), "call", "--format", "anthropic", "--yes")), string(toolreg(t, settings, string(response), "call", "--format", "anthropic", "--yes"))
-			if got != want || !strings.Contains(got, `"tool_use_id":"toolu_`) {
+			if got != want || !strings.Contains(got, "SanFrancisco") {
 				t.Errorf("%s: the answers to the stream are\n%s\nthose to the response of the SDK\n%s", filepath.Base(file), got, want)
 			}
 		}

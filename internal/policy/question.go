@@ -207,8 +207,8 @@ func (e *NoQuestionError) Error() string {
 func (e *NoQuestionError) Unwrap() error { return registry.ErrNotFound }
 
 // Answer answers the question, of any project, whose id begins with the given prefix, and returns
-// its id. choice is "yes",
-// "no", or "always" or "always-server", which add the approvals of the question; reason is for the model. The
+// its id. choice is "yes", "no", or "always" or "always-server", which add approvals of the
+// question; reason is for the model. The
 // error is a *NoQuestionError if there is no such question, or it was answered before, and wraps
 // [ErrNotOffered] if the question does not offer the choice.
 func (s *Questions) Answer(ctx context.Context, id, choice, reason string) (answered string, err error) {

@@ -94,7 +94,8 @@ func idOf(id jsonrpc.ID) (int64, bool) {
 }
 
 // receiveMalformed fails a request if a malformed message was clearly meant to answer
-// it, so that the request does not have to time out. It reports whether there was one.
+// it, so that the request does not have to time out. It returns false if an unknown one
+// of several requests may wait for the message.
 func (s *Session) receiveMalformed(err error) bool {
 	s.opts.Logger.Warn("malformed message from the server", "error", err.Error())
 	var bad *badMessageError
@@ -108,8 +109,8 @@ func (s *Session) receiveMalformed(err error) bool {
 	if !bad.id.IsValid() && bad.answer {
 		r = s.only()
 	}
-	if r == nil {
-		return false
+	if r == nil { // the request may have been canceled
+		return bad.id.IsValid() || len(s.pending) == 0
 	}
 	failure := malformed(bad.Error())
 	if bad.long != nil {

@@ -55,7 +55,7 @@ func (l *Stdio) run(ctx context.Context, s *Session) error {
 		}
 		if bad, ok := errors.AsType[*badMessageError](err); ok {
 			if !s.receiveMalformed(err) && bad.long != nil {
-				return bad.long // a request would wait for it forever
+				return bad.long
 			}
 			continue
 		}

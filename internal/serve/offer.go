@@ -124,7 +124,7 @@ func (o *offer) resolveTool(params *mcp.CallToolParamsRaw) error {
 		return nil
 	}
 	t, err := o.registry.Lookup(name)
-	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && missing.Hidden != nil && missing.Hidden.Kept {
+	if h := hiddenBy(err); h != nil && (h.Kept || h.Now != "") {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: exec.Explain(err)}
 	}
 	if err == nil {
@@ -143,6 +143,14 @@ func (o *offer) resolveTool(params *mcp.CallToolParamsRaw) error {
 		names = append(names, t.Name)
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: o.unknownTool(name, registry.Near(name, names))}
+}
+
+// hiddenBy returns the hidden tool that err, of a lookup, is about, or nil.
+func hiddenBy(err error) *registry.Hidden {
+	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok {
+		return missing.Hidden
+	}
+	return nil
 }
 
 func (o *offer) unknownTool(name string, near []string) string {

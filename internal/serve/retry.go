@@ -2,10 +2,12 @@ package serve
 
 import (
 	"context"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // retry is an attempt to start or reach a server again.
@@ -86,11 +88,15 @@ func (s *Server) resolve(ctx context.Context, o *offer, req mcp.Request) (*offer
 	return o, o.resolve(req)
 }
 
-// failedServerOf returns the server in a name of the form server__tool if it could not
-// list its tools, or nil.
+// failedServerOf returns the server of a name, either of the form server__tool or kept for
+// the server, if it could not list its tools, or nil.
 func (o *offer) failedServerOf(name string) *mcpclient.Source {
 	if name == "" {
 		return nil
+	}
+	_, err := o.registry.Lookup(name)
+	if h := hiddenBy(err); h != nil && h.Kept {
+		name = strings.TrimPrefix(h.Source, registry.MCPPrefix) + "__"
 	}
 	named := o.session.Servers.Of(name)
 	for _, server := range o.failed {

@@ -71,7 +71,9 @@ func sameFile(a, b string) bool {
 // run is inside a server that a toolreg started, whose list would contain itself without
 // end.
 func (r *run) skipped(o *OffServer, inside func() (string, bool)) string {
-	if name, ok := inside(); ok {
+	if name, ok := inside(); ok && name == "" {
+		return "skipped: this toolreg runs inside a server of another"
+	} else if ok {
 		return fmt.Sprintf("skipped: this toolreg runs inside the server %q of another", name)
 	}
 	argv := append([]string{o.Command}, o.Args...)

@@ -47,6 +47,14 @@ func ancestorVariable(name string) (value string, ok bool) {
 	return "", false
 }
 
+// parentHasSameName reports whether the parent of this process has the same name as this
+// process.
+func parentHasSameName() bool {
+	own, parent := parentOf(os.Getpid())
+	called, _ := parentOf(parent)
+	return called == own
+}
+
 // ParentFeedsStdin reports whether the parent of this process runs the same
 // program and holds the other end of the pipe that is stdin. A program in between
 // cannot claim that, even if it replaced itself by this process.

@@ -88,12 +88,16 @@ const ServerVariable = "TOOLREG_SERVER"
 
 // InsideServer returns the name of the MCP server, started by toolreg, of which this
 // process is a part: its environment or that of an ancestor says so. A program between
-// them may have passed on only some variables.
+// them may have passed on only some variables. If it passed on none and replaced itself by
+// this process, the name is "".
 func InsideServer(environ []string) (name string, ok bool) {
 	if name, ok = expand.Find(environ, ServerVariable); ok {
 		return name, true
 	}
-	return ancestorVariable(ServerVariable)
+	if name, ok = ancestorVariable(ServerVariable); ok {
+		return name, true
+	}
+	return "", Depth(environ) == 0 && parentHasSameName() && ParentFeedsStdin()
 }
 
 // ChildDepth returns the environment entry with the depth of children of a

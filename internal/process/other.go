@@ -10,6 +10,8 @@ func hasAncestor(string) bool { return false }
 // ancestorVariable is not supported on this system.
 func ancestorVariable(string) (string, bool) { return "", false }
 
+func parentHasSameName() bool { return false }
+
 // ParentFeedsStdin is not supported on this system.
 func ParentFeedsStdin() bool { return false }
 

@@ -193,6 +193,9 @@ func (f *Fitter) reference(n *jsonx.Value, depth int) (*jsonx.Value, error) {
 // anything returns a schema for any value. Because the API requires a type, it is a
 // union of common types.
 func (f *Fitter) anything(n *jsonx.Value) *jsonx.Value {
+	if e := n.Get("enum"); e.Is(jsonx.Array) && len(e.Items) == 0 {
+		f.lose("an enum without values")
+	}
 	f.lose("a value of any type")
 	union := jsonx.NewArray()
 	for _, t := range []string{"string", "number", "boolean"} {

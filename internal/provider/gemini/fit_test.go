@@ -118,6 +118,7 @@ func TestGeminiFitLost(t *testing.T) {
 	tests := []struct{ name, schema, want, lost string }{
 		{"any keys", `{"type":"object","additionalProperties":{"type":"string"}}`, ``, `the property "p", an object with properties of any name`},
 		{"any value", `{"description":"d"}`, `{"anyOf":[{"type":"string","description":"d"},{"type":"number","description":"d"},{"type":"boolean","description":"d"}]}`, "a value of any type"},
+		{"no value", `{"enum":[]}`, `{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"}]}`, "an enum without values"},
 		{"any items", `{"type":"array"}`, `{"type":"array","items":{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"}]}}`, "a value of any type"},
 		{"any keys among others", `{"anyOf":[{"type":"string"},{"type":"object"}]}`, `{"type":"string"}`, "properties of any name"},
 		{"an empty text", `{"enum":["a",""],"description":"d"}`, `{"type":"STRING","description":"d","enum":["a"]}`, "an empty string as a value of an enum"},

@@ -34,6 +34,8 @@ require (
 	mvdan.cc/sh/v3 v3.14.1
 )
 
+require go.starlark.net v0.0.0-20260908191801-89a6a09411d5 // indirect
+
 require (
 	github.com/JohannesKaufmann/dom v0.3.1 // indirect
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect

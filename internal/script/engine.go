@@ -1,0 +1,445 @@
+package script
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+)
+
+// Names of the limits, as in [Failure.Limit].
+const (
+	LimitSteps   = "steps"
+	LimitCalls   = "calls"
+	LimitMemory  = "memory"
+	LimitTimeout = "timeout"
+	LimitOutput  = "limits.output"
+	LimitResult  = "limits.result"
+)
+
+// grace is how long the interpreter may take to notice that a limit was reached. One
+// operation may take longer; then the process ends without it.
+const grace = 5 * time.Millisecond
+
+// stepsAtOnce is how often a thread adds its steps to those of the script.
+const stepsAtOnce = 10_000
+
+// Execute runs the script that it reads from in, as [Run] sends it. It is the main function
+// of the process that Run starts, which must do nothing else, because the memory limit
+// applies to all of its memory.
+func Execute(ctx context.Context, in io.Reader, out io.Writer) error {
+	l := newLink(in, out, 1<<31-1)
+	m, err := l.receive()
+	if err != nil {
+		return fmt.Errorf("reading the script: %w", err)
+	}
+	e := &engine{link: l, over: make(chan struct{}), waiting: map[uint32]chan message{}, threads: map[*starlark.Thread]bool{}}
+	if err := json.Unmarshal(m.header, &e.start); err != nil {
+		return fmt.Errorf("reading the script: %w", err)
+	}
+	if n := e.start.Limits.Memory; n > 0 {
+		report := func() { _ = e.link.send(msgAt, 0, e.where()) } // without the other process there is nothing to report
+		defer watchOwn(ctx, n, report, func() { e.end(LimitMemory) })()
+	}
+	debug.SetMaxStack(256 << 20)
+	go e.receive()
+	done := make(chan endMessage, 1)
+	go func() { done <- e.all(m.body) }()
+	var end endMessage
+	select {
+	case end = <-done:
+	case <-e.over:
+		select {
+		case end = <-done:
+		case <-time.After(grace):
+			end = endMessage{Failure: &Failure{Kind: KindLimit, Limit: e.limit(), At: e.where()}, Steps: e.steps.Load()}
+		}
+	}
+	return l.send(msgEnd, 0, end)
+}
+
+// engine runs one script.
+type engine struct {
+	start startMessage
+	link  *link
+	file  *syntax.File
+	over  chan struct{} // closed when a limit ends the script
+
+	steps   atomic.Uint64
+	calls   atomic.Int64
+	printed atomic.Int64
+	last    atomic.Uint32 // id of the last call
+
+	mu      sync.Mutex
+	reached string // the limit that ended the script
+	waiting map[uint32]chan message
+	threads map[*starlark.Thread]bool
+}
+
+// end ends the script because of a limit, unless it is ending already.
+func (e *engine) end(limit string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.reached != "" {
+		return
+	}
+	e.reached = limit
+	close(e.over)
+	for t := range e.threads {
+		t.Cancel(limit)
+	}
+}
+
+func (e *engine) limit() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.reached
+}
+
+// receive receives the replies to calls. Without the other process the script ends.
+func (e *engine) receive() {
+	for {
+		m, err := e.link.receive()
+		if err != nil {
+			e.end(LimitTimeout)
+			return
+		}
+		switch m.kind {
+		case msgStop:
+			e.end(LimitTimeout)
+		case msgReply:
+			e.mu.Lock()
+			c := e.waiting[m.id]
+			delete(e.waiting, m.id)
+			e.mu.Unlock()
+			if c != nil {
+				c <- m
+			}
+		}
+	}
+}
+
+// where returns the place that a thread has reached. It is used when an operation does not
+// end, so that nothing else changes the stack.
+func (e *engine) where() (at string) {
+	defer func() { _ = recover() }()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for t := range e.threads {
+		if at = e.place(t); at != "" {
+			return at
+		}
+	}
+	return e.start.Name
+}
+
+// place returns the innermost place of the script that a thread has reached.
+func (e *engine) place(t *starlark.Thread) string {
+	for _, frame := range slices.Backward(t.CallStack()) { // the innermost is last
+		if frame.Pos.Filename() == e.start.Name && frame.Pos.Line > 0 {
+			return frame.Pos.String()
+		}
+	}
+	at, _ := t.Local("at").(string)
+	return at
+}
+
+// thread returns a new thread. The caller must call the function when it has ended.
+func (e *engine) thread(name, at string) (*starlark.Thread, func()) {
+	t := &starlark.Thread{Name: name, Print: e.print}
+	t.SetLocal("at", at)
+	counted := uint64(0)
+	count := func() uint64 {
+		total := e.steps.Add(t.Steps - counted)
+		counted = t.Steps
+		return total
+	}
+	t.OnMaxSteps = func(t *starlark.Thread) {
+		total, most := count(), e.start.Limits.Steps
+		if most > 0 && total >= most {
+			e.end(LimitSteps)
+			return
+		}
+		next := uint64(stepsAtOnce)
+		if most > 0 {
+			next = min(next, most-total)
+		}
+		t.SetMaxExecutionSteps(t.Steps + next)
+	}
+	t.SetMaxExecutionSteps(1) // counts from the first step
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.reached != "" {
+		t.Cancel(e.reached)
+	}
+	e.threads[t] = true
+	return t, func() {
+		count()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.threads, t)
+	}
+}
+
+// options is the dialect.
+func options() *syntax.FileOptions {
+	return &syntax.FileOptions{Set: true, TopLevelControl: true, GlobalReassign: true}
+}
+
+// all runs the script and returns its end.
+func (e *engine) all(source []byte) (end endMessage) {
+	defer func() {
+		if p := recover(); p != nil {
+			end = endMessage{Failure: e.panicked(p)}
+		}
+		end.Steps = e.steps.Load()
+	}()
+	program, failure := e.compile(source)
+	if failure != nil {
+		return endMessage{Failure: failure}
+	}
+	if e.start.Check {
+		return endMessage{Calls: mentions(e.file)}
+	}
+	t, done := e.thread("main", e.start.Name+":1:1")
+	defer done()
+	v, at, err := e.run(t, program)
+	if err == nil {
+		end, err = e.result(v)
+		if err != nil {
+			err = &placedError{at, err}
+		}
+	}
+	if err != nil {
+		return endMessage{Failure: e.failure(t, err)}
+	}
+	return end
+}
+
+// panicked returns the failure of an operation that panicked. Go panics when a value of an
+// impossible length is to be allocated.
+func (e *engine) panicked(p any) *Failure {
+	at := e.where()
+	if text := fmt.Sprint(p); strings.Contains(text, "out of range") || strings.Contains(text, "too large") || strings.Contains(text, "overflow") {
+		return &Failure{Kind: KindLimit, Limit: LimitMemory, At: at}
+	}
+	return &Failure{Kind: KindScript, At: at, Message: fmt.Sprint("the operation failed: ", p)}
+}
+
+// compile parses the script and resolves its names.
+func (e *engine) compile(source []byte) (*starlark.Program, *Failure) {
+	known := e.predeclared(starlark.None)
+	var err error
+	if e.file, err = options().Parse(e.start.Name, source, 0); err != nil {
+		return nil, syntaxFailure(source, err)
+	}
+	for _, stmt := range e.file.Stmts {
+		if load, ok := stmt.(*syntax.LoadStmt); ok {
+			return nil, &Failure{Kind: KindSyntax, At: load.Load.String(), Message: noModules}
+		}
+	}
+	program, err := starlark.FileProgram(e.file, known.Has)
+	if err != nil {
+		return nil, syntaxFailure(source, err)
+	}
+	return program, nil
+}
+
+// run runs the script and returns its result with the place where it comes from.
+func (e *engine) run(t *starlark.Thread, program *starlark.Program) (starlark.Value, string, error) {
+	params, err := decodeJSON(e.start.Params)
+	if err != nil {
+		return nil, "", fmt.Errorf("the params: %w", err)
+	}
+	params.Freeze() // functions that run in parallel can read them
+	globals, err := program.Init(t, e.predeclared(params))
+	if err != nil {
+		return nil, "", err
+	}
+	if main, ok := globals["main"].(*starlark.Function); ok {
+		args := starlark.Tuple{params}
+		if main.NumParams() == 0 && !main.HasVarargs() {
+			args = nil
+		}
+		v, err := starlark.Call(t, main, args, nil)
+		return v, main.Position().String(), err
+	}
+	return globals["result"], assigned(e.file, "result"), nil
+}
+
+// assigned returns the place of the last assignment to a global variable.
+func assigned(f *syntax.File, name string) string {
+	at := syntax.Start(f).String()
+	syntax.Walk(f, func(n syntax.Node) bool {
+		if a, ok := n.(*syntax.AssignStmt); ok {
+			if id, ok := a.LHS.(*syntax.Ident); ok && id.Name == name {
+				at = id.NamePos.String()
+			}
+		}
+		_, inside := n.(*syntax.DefStmt)
+		return !inside
+	})
+	return at
+}
+
+// result converts the result of the script. Media become parts of their own.
+func (e *engine) result(v starlark.Value) (endMessage, error) {
+	if v == nil {
+		return endMessage{Empty: true}, nil
+	}
+	parts := []starlark.Value{v}
+	if list, ok := v.(*starlark.List); ok && onlyContent(list) {
+		parts = nil
+		for item := range list.Elements() {
+			parts = append(parts, item)
+		}
+	}
+	var end endMessage
+	for _, p := range parts {
+		switch p := p.(type) {
+		case starlark.String:
+			if most := e.start.Limits.Result; most > 0 && int64(len(p)) > most {
+				return end, errTooLong
+			}
+			end.Parts = append(end.Parts, partText{Text: validText(string(p))})
+		case *media:
+			end.Parts = append(end.Parts, partText{Media: p.index})
+		default:
+			return e.document(p)
+		}
+	}
+	return end, nil
+}
+
+// onlyContent reports whether a list has media, and otherwise only texts.
+func onlyContent(list *starlark.List) bool {
+	found := false
+	for item := range list.Elements() {
+		switch item.(type) {
+		case *media:
+			found = true
+		case starlark.String:
+		default:
+			return false
+		}
+	}
+	return found
+}
+
+// document converts a result that is not text to JSON, with its media after it.
+func (e *engine) document(v starlark.Value) (endMessage, error) {
+	var after []partText
+	enc := encoder{most: int(e.start.Limits.Result), media: func(m *media) (any, error) {
+		after = append(after, partText{Media: m.index})
+		return map[string]any{"type": m.kind, "content": len(after) + 1}, nil
+	}}
+	if err := enc.value(v); err != nil {
+		return endMessage{}, err
+	}
+	if enc.most > 0 && len(enc.out) > enc.most {
+		return endMessage{}, errTooLong
+	}
+	return endMessage{Parts: append([]partText{{Text: string(enc.out)}}, after...), Object: enc.out[0] == '{'}, nil
+}
+
+// print sends a line of output.
+func (e *engine) print(_ *starlark.Thread, line string) {
+	if total := e.printed.Add(int64(len(line)) + 1); e.start.Limits.Output > 0 && total > e.start.Limits.Output {
+		e.end(LimitOutput)
+		return
+	}
+	if err := e.link.send(msgPrint, 0, nil, []byte(validText(line))); err != nil {
+		e.end(LimitOutput)
+	}
+}
+
+// placedError is an error with its place.
+type placedError struct {
+	at  string
+	err error
+}
+
+func (e *placedError) Error() string { return e.err.Error() }
+func (e *placedError) Unwrap() error { return e.err }
+
+// failure describes why a script ended.
+func (e *engine) failure(t *starlark.Thread, err error) *Failure {
+	f := &Failure{Kind: KindScript, Message: err.Error()}
+	if evaluated, ok := errors.AsType[*starlark.EvalError](err); ok {
+		f.Message = evaluated.Msg
+		for _, frame := range slices.Backward(evaluated.CallStack) {
+			if frame.Pos.Filename() == e.start.Name && frame.Pos.Line > 0 {
+				f.At = frame.Pos.String()
+				break
+			}
+		}
+	}
+	if placed, ok := errors.AsType[*placedError](err); ok {
+		f.At = placed.at
+	}
+	if f.At == "" {
+		f.At = e.place(t)
+	}
+	if failed, ok := errors.AsType[*callError](err); ok {
+		f.Kind, f.Call, f.Message = KindCall, failed.id, failed.message
+	}
+	switch {
+	case e.limit() != "":
+		f.Kind, f.Limit, f.Message, f.Call = KindLimit, e.limit(), "", 0
+	case errors.Is(err, errTooLong):
+		f.Kind, f.Limit, f.Message = KindLimit, LimitResult, ""
+	case strings.HasPrefix(f.Message, "excessive repeat"), strings.HasPrefix(f.Message, "repeat count"):
+		f.Kind, f.Limit, f.Message = KindLimit, LimitMemory, ""
+	}
+	return f
+}
+
+const noModules = "there are no other modules; json and math are there without import"
+
+// syntaxFailure describes why a script cannot be run.
+func syntaxFailure(source []byte, err error) *Failure {
+	f := &Failure{Kind: KindSyntax, Message: err.Error()}
+	if wrong, ok := errors.AsType[syntax.Error](err); ok {
+		f.At, f.Message = wrong.Pos.String(), hinted(source, wrong.Pos, wrong.Msg)
+	}
+	if list, ok := errors.AsType[resolve.ErrorList](err); ok && len(list) > 0 {
+		f.At, f.Message = list[0].Pos.String(), hinted(source, list[0].Pos, list[0].Msg)
+	}
+	return f
+}
+
+// hinted adds to a message what Starlark has instead of what was written.
+func hinted(source []byte, pos syntax.Position, message string) string {
+	line := ""
+	if lines := strings.Split(string(source), "\n"); int(pos.Line) <= len(lines) && pos.Line > 0 {
+		line = lines[pos.Line-1]
+	}
+	at := max(min(int(pos.Col)-1, len(line)), 0)
+	word := strings.TrimLeft(line[at:], " ")
+	switch {
+	case strings.Contains(message, "while"), strings.HasPrefix(word, "while"):
+		return "Starlark has no while loops here; use for x in range(n)"
+	case strings.HasPrefix(word, "try"), strings.HasPrefix(word, "except"), strings.HasPrefix(word, "raise"):
+		return "Starlark has no exceptions; call(name, params) returns an error instead of ending the script, and fail(text) ends it"
+	case strings.HasPrefix(word, "**"), strings.Contains(message, "'**'"):
+		return "Starlark has no operator **; multiply, or use math.pow(x, y)"
+	case strings.HasPrefix(word, "import"), strings.HasPrefix(word, "from"):
+		return noModules
+	case strings.Contains(message, "string literal") && strings.ContainsAny(strings.NewReplacer(`f"`, "\x00", `f'`, "\x00").Replace(line), "\x00"):
+		return `Starlark has no f-strings; use "…%s…" % x or "…{}…".format(x)`
+	case strings.HasPrefix(word, "class"), strings.HasPrefix(word, "with"), strings.HasPrefix(word, "async"), strings.HasPrefix(word, "await"), strings.HasPrefix(word, "yield"):
+		return "Starlark, a small Python, does not have this statement: " + message
+	}
+	return message
+}

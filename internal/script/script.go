@@ -1,0 +1,276 @@
+// Package script runs scripts that call tools. They are written in Starlark, a small Python
+// without files, network, clock or threads.
+//
+// A script runs in a process of its own, started by [Run], in which [Execute] has the
+// interpreter. So the limits on memory and time hold inside a single operation too, and
+// only that process is ended. Its calls come back over a pipe and are made by the process
+// that called Run, in which they are calls like any other.
+package script
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/process"
+)
+
+// Script is what to run. Name, Params, Engine and Host are required.
+type Script struct {
+	Name   string // for positions
+	Text   []byte
+	Params json.RawMessage // an object
+	Limits Limits
+	Engine []string // command of the process, which must call [Execute]
+	Host   Host
+	Clock  *Clock // for the time limit; nil: nothing pauses it
+}
+
+// Host makes the calls of a script. It must be safe for concurrent use.
+type Host interface {
+	// Call calls the tool of a path: its name, or the names of a server and its tool.
+	Call(ctx context.Context, c Call) Reply
+	// Search returns the tools that match a query, as JSON.
+	Search(ctx context.Context, query string) Reply
+	// Describe describes a tool by its name, as JSON.
+	Describe(ctx context.Context, name string) Reply
+	// Print receives a line that the script prints.
+	Print(line string)
+}
+
+// Call is a call of a script.
+type Call struct {
+	ID     uint32 // counts the calls of the script
+	Path   []string
+	Params json.RawMessage
+	At     string // FILE:LINE:COL
+}
+
+// Reply is the outcome of a call.
+type Reply struct {
+	Err        string          // what the script is told; "" if the call succeeded
+	Category   string          // with Err
+	Structured json.RawMessage // valid JSON; nil if there is none
+	Text       string
+	Parts      []Part // if there is more than text
+}
+
+// Part is a part of a result: text, or content by its number, from 1.
+type Part struct {
+	Text                string
+	Media               int
+	Kind, MIMEType, URI string
+}
+
+// Result is the result of a script.
+type Result struct {
+	Parts  []Part
+	Object bool // the only part is a JSON object
+	Steps  uint64
+}
+
+// The kinds of failures.
+const (
+	KindSyntax = "syntax" // the script cannot be parsed
+	KindScript = "script" // its own mistake
+	KindCall   = "call"   // a call failed
+	KindLimit  = "limit"  // it reached a limit
+)
+
+// Failure is why a script ended early.
+type Failure struct {
+	Kind    string `json:"kind"`
+	At      string `json:"at"` // FILE:LINE:COL
+	Message string `json:"message,omitempty"`
+	Limit   string `json:"limit,omitempty"` // with KindLimit
+	Call    uint32 `json:"call,omitempty"`  // with KindCall, the call that failed
+}
+
+func (f *Failure) Error() string {
+	if f.Kind == KindLimit {
+		return fmt.Sprintf("%s: the script reached its limit %s", f.At, f.Limit)
+	}
+	return f.At + ": " + f.Message
+}
+
+// final is how long the engine may take to report the end of a script after its time
+// limit, before it is killed.
+const final = time.Second
+
+// Run runs a script. The error is a *[Failure], the cause of ctx, or that of an engine that
+// could not be started.
+func Run(ctx context.Context, s Script) (Result, error) {
+	end, err := s.run(ctx, false)
+	if err != nil {
+		return Result{Steps: end.Steps}, err
+	}
+	r := Result{Object: end.Object, Steps: end.Steps}
+	for _, p := range end.Parts {
+		r.Parts = append(r.Parts, Part{Text: p.Text, Media: p.Media})
+	}
+	return r, nil
+}
+
+// Check parses a script without running it, and returns the uses of tools in its text.
+// Params and Host are not needed.
+func Check(ctx context.Context, s Script) ([]Mention, error) {
+	s.Params = json.RawMessage("{}")
+	end, err := s.run(ctx, true)
+	return end.Calls, err
+}
+
+func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
+	child, err := process.Start(process.Spec{Argv: s.Engine, Env: engineEnv()})
+	if err != nil {
+		return endMessage{}, fmt.Errorf("starting the engine of the script: %w", err)
+	}
+	if s.Clock == nil {
+		s.Clock = &Clock{}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r := &running{Script: s, link: newLink(child.Stdout, child.Stdin, maxMessage), calls: map[uint32]context.CancelFunc{}}
+	stopped := make(chan struct{})
+	kill := sync.OnceFunc(func() {
+		child.Stop(0, 0)
+		close(stopped)
+	})
+	defer func() {
+		cancel() // calls that nobody waits for any more
+		r.all.Wait()
+		kill()
+		<-stopped
+	}()
+	defer context.AfterFunc(ctx, kill)()
+	if s.Limits.Memory > 0 {
+		watchOther(ctx, strconv.Itoa(child.PID()), s.Limits.Memory, kill)
+	}
+	if s.Limits.Timeout > 0 {
+		s.Clock.start(s.Limits.Timeout, func() {
+			_ = r.link.send(msgStop, 0, nil) // an engine that is gone needs no message
+			time.AfterFunc(final, kill)
+		})
+		defer s.Clock.end()
+	}
+	if err := r.link.send(msgStart, 0, startMessage{s.Name, s.Params, s.Limits, check}, s.Text); err != nil {
+		return endMessage{}, r.gone(ctx, child, err)
+	}
+	end, err := r.serve(ctx)
+	if err != nil {
+		return endMessage{}, r.gone(ctx, child, err)
+	}
+	if end.Failure != nil {
+		return end, end.Failure
+	}
+	return end, nil
+}
+
+// running is one run of a script.
+type running struct {
+	*Script
+	link *link
+	all  sync.WaitGroup // calls
+	last string         // place of the last call
+
+	mu    sync.Mutex
+	calls map[uint32]context.CancelFunc
+}
+
+// serve makes the calls of the script until it ends.
+func (r *running) serve(ctx context.Context) (endMessage, error) {
+	for {
+		m, err := r.link.receive()
+		if err != nil {
+			return endMessage{}, err
+		}
+		switch m.kind {
+		case msgAt:
+			_ = json.Unmarshal(m.header, &r.last) // written by this program
+		case msgPrint:
+			r.Host.Print(string(m.body))
+		case msgCancel:
+			r.mu.Lock()
+			if cancel := r.calls[m.id]; cancel != nil {
+				cancel()
+			}
+			r.mu.Unlock()
+		case msgEnd:
+			var end endMessage
+			err := json.Unmarshal(m.header, &end)
+			return end, err
+		case msgCall:
+			var c callMessage
+			if err := json.Unmarshal(m.header, &c); err != nil {
+				return endMessage{}, err
+			}
+			r.last = c.At
+			ctx, cancel := context.WithCancel(ctx)
+			r.mu.Lock()
+			r.calls[m.id] = cancel
+			r.mu.Unlock()
+			r.all.Go(func() {
+				defer func() {
+					cancel()
+					r.mu.Lock()
+					delete(r.calls, m.id)
+					r.mu.Unlock()
+				}()
+				r.answer(ctx, m.id, &c)
+			})
+		}
+	}
+}
+
+// answer makes one call and replies.
+func (r *running) answer(ctx context.Context, id uint32, c *callMessage) {
+	var reply Reply
+	switch c.Kind {
+	case callTool:
+		reply = r.Host.Call(ctx, Call{ID: id, Path: c.Path, Params: c.Params, At: c.At})
+	case callSearch:
+		reply = r.Host.Search(ctx, strings.Join(c.Path, " "))
+	case callDescribe:
+		reply = r.Host.Describe(ctx, strings.Join(c.Path, "."))
+	}
+	if reply.Structured != nil && !c.Full {
+		reply.Text, reply.Parts = "", nil
+	}
+	h := replyHeader{OK: reply.Err == "", Error: reply.Err, Category: reply.Category, Structured: len(reply.Structured), Text: len(reply.Text)}
+	for _, p := range reply.Parts {
+		h.Parts = append(h.Parts, replyPart(p))
+	}
+	if err := r.link.send(msgReply, id, h, reply.Structured, []byte(reply.Text)); errors.Is(err, errTooLong) {
+		h = replyHeader{Error: "the result is too large for a script", Category: "execution"}
+		_ = r.link.send(msgReply, id, h) // an engine that is gone needs no reply
+	}
+}
+
+// gone explains the end of an engine that reported none.
+func (r *running) gone(ctx context.Context, child *process.Child, err error) error {
+	if r.Clock.over() {
+		return &Failure{Kind: KindLimit, Limit: LimitTimeout, At: cmp.Or(r.last, r.Name)}
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	child.Stop(final, 0)
+	stderr := child.StderrTail()
+	for _, sign := range []string{"out of memory", "cannot allocate", "stack overflow", "exceeds", "concurrent map"} {
+		if strings.Contains(stderr, sign) {
+			return &Failure{Kind: KindLimit, Limit: LimitMemory, At: cmp.Or(r.last, r.Name)}
+		}
+	}
+	if child.Exit() == "signal: SIGKILL" { // by the system, when memory is short
+		return &Failure{Kind: KindLimit, Limit: LimitMemory, At: cmp.Or(r.last, r.Name)}
+	}
+	if errors.Is(err, io.EOF) {
+		err = errors.New(child.Exit())
+	}
+	return fmt.Errorf("the engine of the script failed: %w", err)
+}

@@ -1,0 +1,467 @@
+package script
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.starlark.net/starlark"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// maxDepth is how many levels of lists and objects a value may have when it leaves the
+// script.
+const maxDepth = 100
+
+// decoder converts JSON to Starlark values. It reads the text once, without a tree in
+// between, because results may have many megabytes.
+type decoder struct {
+	text  []byte
+	at    int
+	names map[string]starlark.String // of members, so that equal ones share memory
+}
+
+// decodeJSON converts one JSON value that was checked before.
+func decodeJSON(text []byte) (starlark.Value, error) {
+	d := &decoder{text: text, names: map[string]starlark.String{}}
+	v, err := d.value(0)
+	if err == nil {
+		if d.space(); d.at < len(d.text) {
+			err = fmt.Errorf("unexpected text after the value at byte %d", d.at)
+		}
+	}
+	return v, err
+}
+
+func (d *decoder) space() {
+	for d.at < len(d.text) {
+		switch d.text[d.at] {
+		case ' ', '\t', '\n', '\r':
+			d.at++
+		default:
+			return
+		}
+	}
+}
+
+// peek returns the next byte that is not white space; 0 at the end.
+func (d *decoder) peek() byte {
+	d.space()
+	if d.at == len(d.text) {
+		return 0
+	}
+	return d.text[d.at]
+}
+
+// maxDecoded is how deep JSON may be nested: the limit of encoding/json.
+const maxDecoded = 10_000
+
+func (d *decoder) value(depth int) (starlark.Value, error) {
+	if depth > maxDecoded {
+		return nil, fmt.Errorf("nested deeper than %d levels", maxDecoded)
+	}
+	switch c := d.peek(); c {
+	case '{':
+		return d.object(depth)
+	case '[':
+		return d.array(depth)
+	case '"':
+		s, err := d.str()
+		return starlark.String(s), err
+	case 0:
+		return nil, errors.New("unexpected end of JSON")
+	default:
+		start := d.at
+		for d.at < len(d.text) && !strings.ContainsRune(" \t\r\n,]}:[{\"", rune(d.text[d.at])) {
+			d.at++
+		}
+		return scalar(string(d.text[start:d.at]), start)
+	}
+}
+
+// scalar converts a number, true, false or null.
+func scalar(word string, at int) (starlark.Value, error) {
+	switch word {
+	case "null":
+		return starlark.None, nil
+	case "true":
+		return starlark.True, nil
+	case "false":
+		return starlark.False, nil
+	}
+	if !json.Valid([]byte(word)) {
+		return nil, fmt.Errorf("unexpected %q at byte %d", clipped(word), at)
+	}
+	if strings.ContainsAny(word, ".eE") {
+		f, err := strconv.ParseFloat(word, 64)
+		if err != nil {
+			return nil, fmt.Errorf("the number %s at byte %d is too large", clipped(word), at)
+		}
+		return starlark.Float(f), nil
+	}
+	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+		return starlark.MakeInt64(n), nil
+	}
+	n, _ := new(big.Int).SetString(word, 10) // valid JSON
+	return starlark.MakeBigInt(n), nil
+}
+
+func clipped(s string) string {
+	if len(s) > 40 {
+		return strings.ToValidUTF8(s[:40], "") + "…"
+	}
+	return s
+}
+
+// str reads a string.
+func (d *decoder) str() (string, error) {
+	start := d.at
+	for i := start + 1; i < len(d.text); i++ {
+		switch d.text[i] {
+		case '\\':
+			i++
+		case '"':
+			d.at = i + 1
+			s, ok := jsonx.Text(d.text[start:d.at])
+			if !ok {
+				return "", fmt.Errorf("invalid string at byte %d", start)
+			}
+			return s, nil
+		}
+	}
+	return "", errors.New("unexpected end of JSON")
+}
+
+func (d *decoder) array(depth int) (starlark.Value, error) {
+	d.at++
+	items := []starlark.Value{}
+	if d.peek() == ']' {
+		d.at++
+		return starlark.NewList(items), nil
+	}
+	for {
+		v, err := d.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, v)
+		if done, err := d.next(']'); done || err != nil {
+			return starlark.NewList(items), err
+		}
+	}
+}
+
+func (d *decoder) object(depth int) (starlark.Value, error) {
+	d.at++
+	object := new(starlark.Dict)
+	if d.peek() == '}' {
+		d.at++
+		return object, nil
+	}
+	for {
+		if d.peek() != '"' {
+			return nil, fmt.Errorf("expected a name at byte %d", d.at)
+		}
+		s, err := d.str()
+		if err != nil {
+			return nil, err
+		}
+		name, ok := d.names[s]
+		if !ok {
+			name = starlark.String(s)
+			d.names[s] = name
+		}
+		if d.peek() != ':' {
+			return nil, fmt.Errorf("expected a colon at byte %d", d.at)
+		}
+		d.at++
+		v, err := d.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		if err := object.SetKey(name, v); err != nil {
+			return nil, err
+		}
+		if done, err := d.next('}'); done || err != nil {
+			return object, err
+		}
+	}
+}
+
+// next reads a comma, or the end of a list or object, which is done.
+func (d *decoder) next(end byte) (done bool, err error) {
+	switch d.peek() {
+	case ',':
+		d.at++
+		return false, nil
+	case end:
+		d.at++
+		return true, nil
+	}
+	return false, fmt.Errorf("expected a comma or %q at byte %d", end, d.at)
+}
+
+// encoder converts Starlark values to JSON.
+type encoder struct {
+	out   []byte
+	most  int                       // bytes; 0 = unlimited
+	media func(*media) (any, error) // converts media; nil: they are an error
+	open  []any                     // the containers around the value
+	path  []string
+}
+
+// notJSONError reports that a part of a value cannot be JSON.
+type notJSONError struct{ Path, Reason string }
+
+func (e *notJSONError) Error() string {
+	if e.Path == "" {
+		return "the value " + e.Reason
+	}
+	return "the value at " + e.Path + " " + e.Reason
+}
+
+func (e *encoder) fail(format string, args ...any) error {
+	path := strings.TrimPrefix(strings.Join(e.path, ""), ".")
+	if len(path) > 200 {
+		path = clipped(path)
+	}
+	return &notJSONError{path, fmt.Sprintf(format, args...)}
+}
+
+// encodeJSON converts a value to JSON. Objects keep the order of their keys.
+func encodeJSON(v starlark.Value) ([]byte, error) {
+	e := encoder{}
+	err := e.value(v)
+	return e.out, err
+}
+
+// errTooLong reports that a value does not fit in the limit of its encoder.
+var errTooLong = errors.New("the value is too large")
+
+func (e *encoder) value(v starlark.Value) error {
+	if e.most > 0 && len(e.out) > e.most {
+		return errTooLong
+	}
+	switch v := v.(type) {
+	case starlark.NoneType:
+		e.out = append(e.out, "null"...)
+	case starlark.Bool:
+		e.out = strconv.AppendBool(e.out, bool(v))
+	case starlark.Int:
+		e.out = append(e.out, v.String()...)
+	case starlark.Float:
+		return e.float(float64(v))
+	case starlark.String:
+		e.out = jsonx.AppendQuote(e.out, validText(string(v)))
+	case *media:
+		return e.medium(v)
+	case starlark.IterableMapping:
+		return e.object(v)
+	case *outcome:
+		return e.object(v.fields())
+	case starlark.Bytes:
+		return e.fail("has type bytes, which JSON does not have; str(x) is its text")
+	case starlark.Iterable:
+		return e.array(v)
+	default:
+		return e.fail("has type %s, which JSON does not have", v.Type())
+	}
+	return nil
+}
+
+func (e *encoder) float(f float64) error {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return e.fail("is %s, which JSON does not have", starlark.Float(f))
+	}
+	text, err := json.Marshal(f)
+	if err == nil && !strings.ContainsAny(string(text), ".eE") {
+		text = append(text, ".0"...) // it stays a float for whoever reads it
+	}
+	e.out = append(e.out, text...)
+	return err
+}
+
+func (e *encoder) medium(m *media) error {
+	if e.media == nil {
+		return e.fail("is %s, which only the result of the script can hold", m.kind)
+	}
+	v, err := e.media(m)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(v)
+	e.out = append(e.out, text...)
+	return err
+}
+
+// enter begins a list or an object.
+func (e *encoder) enter(v any) error {
+	for _, o := range e.open {
+		if o == v {
+			return e.fail("contains itself")
+		}
+	}
+	if len(e.open) == maxDepth {
+		return e.fail("is nested deeper than %d levels", maxDepth)
+	}
+	e.open = append(e.open, v)
+	return nil
+}
+
+func (e *encoder) leave() { e.open = e.open[:len(e.open)-1] }
+
+func (e *encoder) object(m starlark.IterableMapping) error {
+	if err := e.enter(identity(m)); err != nil {
+		return err
+	}
+	defer e.leave()
+	iter := m.Iterate()
+	defer iter.Done()
+	e.out = append(e.out, '{')
+	var key starlark.Value
+	for i := 0; iter.Next(&key); i++ {
+		name, ok := key.(starlark.String)
+		if !ok {
+			return e.fail("has a key of type %s; the keys of objects are strings", key.Type())
+		}
+		v, found, err := m.Get(key)
+		if err != nil || !found {
+			return e.fail("changes while it is read")
+		}
+		if i > 0 {
+			e.out = append(e.out, ',')
+		}
+		e.out = jsonx.AppendQuote(e.out, validText(string(name)))
+		e.out = append(e.out, ':')
+		e.path = append(e.path, "."+string(name))
+		if err := e.value(v); err != nil {
+			return err
+		}
+		e.path = e.path[:len(e.path)-1]
+	}
+	e.out = append(e.out, '}')
+	return nil
+}
+
+func (e *encoder) array(list starlark.Iterable) error {
+	if err := e.enter(identity(list)); err != nil {
+		return err
+	}
+	defer e.leave()
+	iter := list.Iterate()
+	defer iter.Done()
+	e.out = append(e.out, '[')
+	var v starlark.Value
+	for i := 0; iter.Next(&v); i++ {
+		if i > 0 {
+			e.out = append(e.out, ',')
+		}
+		e.path = append(e.path, "["+strconv.Itoa(i)+"]")
+		if err := e.value(v); err != nil {
+			return err
+		}
+		e.path = e.path[:len(e.path)-1]
+	}
+	e.out = append(e.out, ']')
+	return nil
+}
+
+// identity returns a value that is equal for the same container. Tuples and ranges cannot
+// contain themselves.
+func identity(v starlark.Value) any {
+	switch v := v.(type) {
+	case *starlark.List, *starlark.Dict, *starlark.Set:
+		return v
+	}
+	return new(byte)
+}
+
+// validText replaces bytes that are not UTF-8.
+func validText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, "\ufffd")
+}
+
+// media is an image, a sound, a resource or a link in the result of a call. Its content
+// stays in the process that started the script.
+type media struct {
+	index    int // of the content in that process
+	kind     string
+	mimeType string
+	uri      string
+}
+
+func (m *media) String() string {
+	text := "<" + m.kind
+	for _, more := range []string{m.mimeType, m.uri} {
+		if more != "" {
+			text += " " + more
+		}
+	}
+	return text + ">"
+}
+func (m *media) Type() string          { return "content" }
+func (m *media) Freeze()               {}
+func (m *media) Truth() starlark.Bool  { return true }
+func (m *media) Hash() (uint32, error) { return uint32(m.index), nil }
+
+// Attr implements [starlark.HasAttrs].
+func (m *media) Attr(name string) (starlark.Value, error) {
+	switch name {
+	case "type":
+		return starlark.String(m.kind), nil
+	case "mimeType":
+		return starlark.String(m.mimeType), nil
+	case "uri":
+		return starlark.String(m.uri), nil
+	}
+	return nil, nil
+}
+
+// AttrNames implements [starlark.HasAttrs].
+func (m *media) AttrNames() []string { return []string{"mimeType", "type", "uri"} }
+
+// outcome is what call() returns.
+type outcome struct {
+	names  []string
+	values map[string]starlark.Value
+}
+
+func (o *outcome) String() string { return o.fields().String() }
+func (o *outcome) Type() string   { return "result" }
+func (o *outcome) Freeze() {
+	for _, v := range o.values {
+		v.Freeze()
+	}
+}
+func (o *outcome) Truth() starlark.Bool  { return o.values["ok"].Truth() }
+func (o *outcome) Hash() (uint32, error) { return 0, errors.New("unhashable type: result") }
+
+// Attr implements [starlark.HasAttrs].
+func (o *outcome) Attr(name string) (starlark.Value, error) { return o.values[name], nil }
+
+// AttrNames implements [starlark.HasAttrs].
+func (o *outcome) AttrNames() []string { return o.names }
+
+// Get implements [starlark.Mapping].
+func (o *outcome) Get(key starlark.Value) (starlark.Value, bool, error) {
+	name, _ := starlark.AsString(key)
+	v, ok := o.values[name]
+	return v, ok, nil
+}
+
+func (o *outcome) fields() *starlark.Dict {
+	d := new(starlark.Dict)
+	for _, name := range o.names {
+		_ = d.SetKey(starlark.String(name), o.values[name]) // strings can be keys
+	}
+	return d
+}

@@ -1,0 +1,168 @@
+package script
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// The kinds of messages between the two processes.
+const (
+	msgStart  = 'S' // to the engine: startMessage and the script
+	msgReply  = 'R' // to the engine: replyHeader, the structured content and the text
+	msgStop   = 'T' // to the engine: the name of the limit that ended the script
+	msgCall   = 'C' // from the engine: callMessage
+	msgCancel = 'X' // from the engine: the call is not wanted any more
+	msgAt     = 'A' // from the engine: the place that it has reached
+	msgPrint  = 'P' // from the engine: a line
+	msgEnd    = 'E' // from the engine: endMessage
+)
+
+// maxMessage is the maximum length of a message from the engine, in bytes.
+const maxMessage = 256 << 20
+
+// startMessage is what the engine is to do. The script follows it.
+type startMessage struct {
+	Name   string          `json:"name"` // for positions
+	Params json.RawMessage `json:"params"`
+	Limits Limits          `json:"limits"`
+	Check  bool            `json:"check,omitempty"` // only find the calls
+}
+
+// Limits end a script. A limit of 0 or less is none.
+type Limits struct {
+	Steps   uint64        `json:"steps"`   // of the interpreter
+	Calls   int           `json:"calls"`   // of tools
+	Memory  uint64        `json:"memory"`  // bytes
+	Output  int64         `json:"output"`  // bytes of printed lines
+	Result  int64         `json:"result"`  // bytes of the result
+	Timeout time.Duration `json:"timeout"` // without the time that a person takes to answer
+}
+
+// kinds of calls from the engine.
+const (
+	callTool     = "tool"
+	callSearch   = "search"
+	callDescribe = "describe"
+)
+
+// callMessage is a call of the script.
+type callMessage struct {
+	Kind   string          `json:"kind"`
+	Path   []string        `json:"path"` // the name of the tool, or of a server and its tool; for a search the query
+	Params json.RawMessage `json:"params,omitempty"`
+	Full   bool            `json:"full,omitempty"` // the text is needed beside the structured content
+	At     string          `json:"at"`             // FILE:LINE:COL
+}
+
+// replyHeader is the outcome of a call. The structured content and the text follow it.
+type replyHeader struct {
+	OK         bool        `json:"ok"`
+	Category   string      `json:"category,omitempty"`
+	Error      string      `json:"error,omitempty"`
+	Structured int         `json:"structured"` // bytes
+	Text       int         `json:"text"`       // bytes
+	Parts      []replyPart `json:"parts,omitempty"`
+}
+
+// replyPart is a part of a result that is not only text.
+type replyPart struct {
+	Text     string `json:"text,omitempty"`
+	Media    int    `json:"media"` // 0 for text, else the number of the content
+	Kind     string `json:"kind,omitempty"`
+	MIMEType string `json:"mimeType,omitempty"`
+	URI      string `json:"uri,omitempty"`
+}
+
+// endMessage is the end of a script.
+type endMessage struct {
+	Failure *Failure   `json:"failure,omitempty"`
+	Parts   []partText `json:"parts,omitempty"`
+	Object  bool       `json:"object,omitempty"` // the only part is a JSON object
+	Empty   bool       `json:"empty,omitempty"`  // the script has no result
+	Calls   []Mention  `json:"calls,omitempty"`  // of a check
+	Steps   uint64     `json:"steps"`
+}
+
+// partText is a part of the result: text, or content by its number.
+type partText struct {
+	Text  string `json:"text,omitempty"`
+	Media int    `json:"media,omitempty"`
+}
+
+// link is one side of the connection between the two processes. Sending is safe for
+// concurrent use.
+type link struct {
+	in   *bufio.Reader
+	most int // bytes of a message that is read
+
+	mu  sync.Mutex
+	out *bufio.Writer
+}
+
+func newLink(in io.Reader, out io.Writer, most int) *link {
+	return &link{in: bufio.NewReaderSize(in, 64<<10), out: bufio.NewWriterSize(out, 64<<10), most: most}
+}
+
+// send sends a message: its header as JSON, then the other parts as they are.
+func (l *link) send(kind byte, id uint32, header any, parts ...[]byte) error {
+	head, err := json.Marshal(header)
+	if err != nil {
+		return err
+	}
+	n := len(head)
+	for _, p := range parts {
+		n += len(p)
+	}
+	if n > maxMessage {
+		return errTooLong
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var prefix [13]byte
+	prefix[0] = kind
+	binary.BigEndian.PutUint32(prefix[1:], id)
+	binary.BigEndian.PutUint32(prefix[5:], uint32(len(head)))
+	binary.BigEndian.PutUint32(prefix[9:], uint32(n))
+	_, err = l.out.Write(prefix[:])
+	for _, p := range append([][]byte{head}, parts...) {
+		if err == nil {
+			_, err = l.out.Write(p)
+		}
+	}
+	if err == nil {
+		err = l.out.Flush()
+	}
+	return err
+}
+
+// message is a message that was received.
+type message struct {
+	kind   byte
+	id     uint32
+	header json.RawMessage
+	body   []byte
+}
+
+var errProtocol = errors.New("invalid message")
+
+func (l *link) receive() (message, error) {
+	var prefix [13]byte
+	if _, err := io.ReadFull(l.in, prefix[:]); err != nil {
+		return message{}, err
+	}
+	head, n := binary.BigEndian.Uint32(prefix[5:]), binary.BigEndian.Uint32(prefix[9:])
+	if head > n || int64(n) > int64(l.most) {
+		return message{}, fmt.Errorf("%w of %d bytes", errProtocol, n)
+	}
+	data := make([]byte, n)
+	if _, err := io.ReadFull(l.in, data); err != nil {
+		return message{}, err
+	}
+	return message{prefix[0], binary.BigEndian.Uint32(prefix[1:]), data[:head:head], data[head:]}, nil
+}

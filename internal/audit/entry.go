@@ -47,6 +47,9 @@ type Entry struct {
 	Time       time.Time `json:"time"`                 // start of the call
 	Tool       string    `json:"tool"`                 // registered name; for MCP tools, server__tool
 	ServerTool string    `json:"serverTool,omitempty"` // the server's own name
+	Script     string    `json:"script,omitempty"`     // hash of the script that made the call, or that the call ran, hex
+	Parent     string    `json:"parent,omitempty"`     // of a call in a script: the id of the run of the script
+	ID         string    `json:"id,omitempty"`         // of a call in a script, or of the run of one
 	Upstream   string    `json:"upstream,omitempty"`   // name of the tool without its override, if that renames it
 	Source     string    `json:"source,omitempty"`
 	Server     string    `json:"server,omitempty"`

@@ -97,7 +97,7 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 func (x *Engine) deps() engine.Deps {
 	return engine.Deps{
 		Version: x.version, Dir: x.config.Dir, Environ: x.config.Environ, Start: x.start, Folders: x.config.Folders, Log: x.io.Log,
-		Warn: x.io.Warn, Describe: ui.Prompt, Screen: x.io.Screen, LogLevel: x.io.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), ServerKeeper: internal(KeepServerCommand), Evaluator: internal(EvaluateCommand),
+		Warn: x.io.Warn, Describe: ui.Prompt, Screen: x.io.Screen, LogLevel: x.io.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), ServerKeeper: internal(KeepServerCommand), Evaluator: internal(EvaluateCommand), ScriptEngine: internal(ScriptCommand),
 	}
 }
 
@@ -125,11 +125,13 @@ func internal(command string) []string {
 }
 
 // Names of internal commands: the one that manages background commands, the one that keeps
-// a server, and the one that evaluates jq expressions of plugins and projects.
+// a server, the one that evaluates jq expressions of plugins and projects, and the one that
+// executes scripts.
 const (
 	KeepCommand       = "keep-background"
 	KeepServerCommand = "keep-server"
 	EvaluateCommand   = "evaluate-expression"
+	ScriptCommand     = "execute-script"
 )
 
 // Again reads the settings again and calls session to create a session from them. It

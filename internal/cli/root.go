@@ -20,6 +20,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/script"
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
@@ -221,6 +222,17 @@ func NewEvaluateCommand(e *Env) *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // no settings
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return jq.Evaluate(cmd.Context(), e.IO.In, e.IO.pipe)
+		},
+	}
+}
+
+// NewScriptCommand returns an internal command that executes a script.
+func NewScriptCommand(e *Env) *cobra.Command {
+	return &cobra.Command{
+		Use: ScriptCommand, Hidden: true, DisableFlagParsing: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // no settings
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return script.Execute(cmd.Context(), e.IO.In, e.IO.pipe)
 		},
 	}
 }

@@ -14,6 +14,8 @@ type Offers struct {
 	*run
 	finder *finder
 	gate   *gate
+
+	scripts *Scripts
 }
 
 // Split splits tools into those to declare and those whose every call is denied. The

@@ -157,6 +157,9 @@ func (a *callRecorder) newEntry(ctx context.Context, r exec.Record) audit.Entry 
 	if t.IsRenamed() {
 		e.Upstream = cmp.Or(t.Upstream().Qualified(), t.Upstream().Name)
 	}
+	if info := scriptOf(ctx); info != nil {
+		e.Script, e.Parent, e.ID = info.audit()
+	}
 	if c := caller.From(ctx); c != nil {
 		e.Caller = &audit.Caller{Name: c.Name, Client: c.Client, Version: c.Version}
 	}

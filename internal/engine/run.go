@@ -59,6 +59,8 @@ type Deps struct {
 	// Evaluator is the command that runs jq.Evaluate, for expressions of plugins and
 	// projects. nil: they are evaluated here, limited only in time.
 	Evaluator []string
+	// ScriptEngine is the command that runs script.Execute. nil: scripts cannot be run.
+	ScriptEngine []string
 }
 
 // Asker asks the person at the terminal.

@@ -37,6 +37,7 @@ type Session struct {
 	Servers     *Servers
 	Connections *Connections
 	Plugins     *Plugins
+	Scripts     *Scripts
 	Records     *cache.Store // what sources answered in earlier runs
 
 	run    *run
@@ -95,8 +96,10 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	f := &finder{run: r, names: names, cached: cached, sources: sources, loader: loader, renewer: renewer{r, sources, loader, cached.Records}}
 	offers := &Offers{run: r, finder: f, gate: gate}
 	calls.tools = &Tools{run: r, finder: f, offers: offers}
+	scripts := &Scripts{run: r, calls: calls, offers: offers}
+	offers.scripts = scripts
 	return &Session{Settings: set, Expander: r.expander, Tools: calls.tools, Offers: offers, Calls: calls, Servers: sources.Servers, Connections: connections,
-		Plugins: sources.plugins, Records: cached.Records, run: r, cached: cached, loader: loader, gate: gate}, nil
+		Plugins: sources.plugins, Scripts: scripts, Records: cached.Records, run: r, cached: cached, loader: loader, gate: gate}, nil
 }
 
 // findLock reads the lock file that counts. That of a project that the person does not trust

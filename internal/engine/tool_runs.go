@@ -46,7 +46,19 @@ func (r toolRuns) LimitOutput(t registry.Tool) registry.Tool {
 	if r.opts.Uncut {
 		o.Limit = 0
 	}
-	return o.Wrap(t)
+	cut, whole := o.Wrap(t), t.Run
+	return withRun(cut, func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		if info := scriptOf(ctx); info != nil && info.inScript() { // only what leaves the script is cut
+			return whole(ctx, call)
+		}
+		return cut.Run(ctx, call)
+	})
+}
+
+// withRun returns a tool that runs in another way.
+func withRun(t registry.Tool, run func(context.Context, registry.Call) (registry.Result, error)) registry.Tool {
+	t.Run = run
+	return t
 }
 
 // Answer shortens a result of a tool for a model (limits.answer). A tool with maxOutput has

@@ -39,7 +39,11 @@ func (t *Tools) Find(ctx context.Context, name string, q Query) (Found, error) {
 		return Found{}, cause
 	}
 	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && q.Reach && missing.Hidden == nil {
-		own, ok, reachErr := t.offers.reaching(ctx, f.Registry, name, q.Format)
+		own, ok := t.offers.scripts.find(f.Registry, name, q.Format)
+		var reachErr error
+		if !ok {
+			own, ok, reachErr = t.offers.reaching(ctx, f.Registry, name, q.Format)
+		}
 		if ok || reachErr != nil {
 			f, err = own, reachErr
 		}

@@ -76,6 +76,22 @@ type Confirmer interface {
 	Confirm(context.Context, Question) (Answer, error)
 }
 
+type pauseKey struct{}
+
+// WithPause returns a context in which pause is called while a question waits for its
+// answer, and what it returns afterwards.
+func WithPause(ctx context.Context, pause func() (resume func())) context.Context {
+	return context.WithValue(ctx, pauseKey{}, pause)
+}
+
+// paused calls the function of [WithPause].
+func paused(ctx context.Context) (resume func()) {
+	if pause, ok := ctx.Value(pauseKey{}).(func() func()); ok {
+		return pause()
+	}
+	return func() {}
+}
+
 // Decider decides about calls. It is implemented by *policy.Policy.
 type Decider interface {
 	Decide(context.Context, *registry.Tool, registry.Call) policy.Verdict

@@ -169,6 +169,7 @@ func (x *Executor) confirm(ctx context.Context, t *registry.Tool, call registry.
 	if person == nil {
 		return call, nil, v.Confine, &NeedsConfirmation{Tool: t.Name, Verdict: v, Hint: Hint(t, v)}
 	}
+	defer paused(ctx)()
 	defer person.Turn()()
 	if confine, ok := x.settled(ctx, t, call, v); ok {
 		return call, nil, confine, nil
@@ -288,7 +289,7 @@ func (x *Executor) revise(ctx context.Context, t *registry.Tool, call registry.C
 	if err != nil {
 		return call, policy.Verdict{}, err
 	}
-	next.Tool, next.Emit, next.Progress = call.Tool, call.Emit, call.Progress
+	next.Tool, next.Place, next.Emit, next.Progress = call.Tool, call.Place, call.Emit, call.Progress
 	next.Params = bytes.Clone(next.Params)
 	return x.vet(ctx, t, next, nil)
 }

@@ -14,6 +14,7 @@ type Prompt struct {
 	Tool      string               `json:"tool"`
 	Source    string               `json:"source"`
 	Server    string               `json:"server,omitempty"`
+	Place     string               `json:"place,omitempty" jsonschema:"the place in a script that makes the call: FILE:LINE:COL"`
 	Kind      registry.PreviewKind `json:"kind" jsonschema:"edit, exec, mcp or info"`
 	Params    json.RawMessage      `json:"params"`
 	Text      string               `json:"text" jsonschema:"the question as a terminal shows it"`

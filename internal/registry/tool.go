@@ -104,6 +104,8 @@ type Call struct {
 	Tool string
 	// Params is one JSON object, byte for byte as it was validated.
 	Params json.RawMessage
+	// Place is the place in a script that makes the call, as FILE:LINE:COL; "" if none does.
+	Place string
 	// Edited is an object with the params that an override fixes but the person
 	// changed. Only Revise sets it.
 	Edited json.RawMessage

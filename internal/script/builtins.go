@@ -206,9 +206,12 @@ func (e *engine) callByName(t *starlark.Thread, b *starlark.Builtin, args starla
 	if err != nil {
 		return nil, fmt.Errorf("the params of %q: %w", name, err)
 	}
-	h, m, _, err := e.ask(t, callMessage{Kind: callTool, Path: []string{name}, Params: raw, Full: true})
+	h, m, id, err := e.ask(t, callMessage{Kind: callTool, Path: []string{name}, Params: raw, Full: true})
 	if err != nil {
 		return nil, err
+	}
+	if h.Ends {
+		return nil, &callError{id, h.Error}
 	}
 	out := &outcome{names: []string{"ok", "value", "text", "category", "error"}, values: map[string]starlark.Value{
 		"ok": starlark.Bool(h.OK), "value": starlark.None, "category": starlark.None, "error": starlark.None,

@@ -57,6 +57,7 @@ type Call struct {
 type Reply struct {
 	Err        string          // what the script is told; "" if the call succeeded
 	Category   string          // with Err
+	Ends       bool            // with Err: it ends the script, whether it can handle errors or not
 	Structured json.RawMessage // valid JSON; nil if there is none
 	Text       string
 	Parts      []Part // if there is more than text
@@ -241,7 +242,7 @@ func (r *running) answer(ctx context.Context, id uint32, c *callMessage) {
 	if reply.Structured != nil && !c.Full {
 		reply.Text, reply.Parts = "", nil
 	}
-	h := replyHeader{OK: reply.Err == "", Error: reply.Err, Category: reply.Category, Structured: len(reply.Structured), Text: len(reply.Text)}
+	h := replyHeader{OK: reply.Err == "", Error: reply.Err, Category: reply.Category, Ends: reply.Ends, Structured: len(reply.Structured), Text: len(reply.Text)}
 	for _, p := range reply.Parts {
 		h.Parts = append(h.Parts, replyPart(p))
 	}

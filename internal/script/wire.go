@@ -65,8 +65,9 @@ type replyHeader struct {
 	OK         bool        `json:"ok"`
 	Category   string      `json:"category,omitempty"`
 	Error      string      `json:"error,omitempty"`
-	Structured int         `json:"structured"` // bytes
-	Text       int         `json:"text"`       // bytes
+	Ends       bool        `json:"ends,omitempty"` // the error ends the script
+	Structured int         `json:"structured"`     // bytes
+	Text       int         `json:"text"`           // bytes
 	Parts      []replyPart `json:"parts,omitempty"`
 }
 

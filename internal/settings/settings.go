@@ -215,6 +215,7 @@ type Settings struct {
 	Approval     Approval      // approval.*
 	Sampling     Sampling      // sampling.*
 	Search       Search        // search.*
+	Script       Scripts       // scripts.*
 	Serve        Serve         // serve.*
 	Imports      List          `setting:"imports"`         // programs whose MCP servers are imported
 	DiscoveryTTL time.Duration `setting:"cache.discovery"` // 0 = off
@@ -254,6 +255,19 @@ type Search struct {
 	Always  List          `setting:"search.always"` // names or globs of tools that are never deferred
 	Client  bool          `setting:"search.client"` // toolreg answers the searches of OpenAI's Responses API
 }
+
+// Scripts holds the scripts.* settings.
+type Scripts struct {
+	On      bool          `setting:"scripts"` // short for Declare
+	Declare bool          `setting:"scripts.declare"`
+	Steps   int           `setting:"scripts.steps"`
+	Calls   int           `setting:"scripts.calls"`
+	Timeout time.Duration `setting:"scripts.timeout"`
+	Memory  int64         `setting:"scripts.memory"` // bytes
+}
+
+// Declared reports whether the tool run_script is declared.
+func (s Scripts) Declared() bool { return s.On || s.Declare }
 
 // Approval holds the approval.* settings.
 type Approval struct {

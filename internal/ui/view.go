@@ -254,6 +254,9 @@ func covered(t *registry.Tool, s policy.Scope) string {
 
 // brief describes in one or two lines what the call would do.
 func (v *view) brief(q exec.Question) {
+	if q.Call.Place != "" {
+		v.line("In the script, at " + Line(q.Call.Place))
+	}
 	switch p := q.Preview; {
 	case p.Kind == registry.PreviewEdit:
 		added, removed := DiffCounts(p.Diff)
@@ -313,7 +316,7 @@ func Covers(q exec.Question) map[exec.Choice]string {
 
 // Prompt returns a question about a call as data.
 func Prompt(q exec.Question) exec.Prompt {
-	p := exec.Prompt{Tool: q.Tool.Name, Source: q.Tool.Source, Server: q.Tool.Server, Kind: cmp.Or(q.Preview.Kind, registry.PreviewInfo),
+	p := exec.Prompt{Tool: q.Tool.Name, Source: q.Tool.Source, Server: q.Tool.Server, Place: q.Call.Place, Kind: cmp.Or(q.Preview.Kind, registry.PreviewInfo),
 		Params: q.Call.Params, Text: QuestionText(q), Diff: q.Preview.Diff, Command: q.Preview.Command, Choices: q.Words(), Covers: map[string]string{}, Reason: q.Verdict.Reason, Origin: q.Verdict.Origin}
 	if p.Kind == registry.PreviewExec {
 		p.Directory = cmp.Or(q.Preview.Directory, ".")

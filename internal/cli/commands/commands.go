@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/pluginscmd"
 	"github.com/toolreg/toolreg/internal/cli/policycmd"
 	"github.com/toolreg/toolreg/internal/cli/rpccmd"
+	"github.com/toolreg/toolreg/internal/cli/runcmd"
 	"github.com/toolreg/toolreg/internal/cli/schemacmd"
 	"github.com/toolreg/toolreg/internal/cli/searchcmd"
 	"github.com/toolreg/toolreg/internal/cli/servecmd"
@@ -36,7 +37,7 @@ func Program(version string) cli.Program {
 func groups() []cli.Group {
 	type list = []cli.Command
 	return []cli.Group{
-		{Title: "Tools", Commands: list{{"list", listcmd.New}, {"search", searchcmd.New}, {"call", callcmd.New},
+		{Title: "Tools", Commands: list{{"list", listcmd.New}, {"search", searchcmd.New}, {"call", callcmd.New}, {"run", runcmd.New},
 			{"schema", schemacmd.New}, {"why", whycmd.New}, {"discover", discovercmd.New}}},
 		{Title: "Agents", Commands: list{{"serve", servecmd.New}, {"rpc", rpccmd.New}}},
 		{Title: "Sources", Commands: list{{"servers", serverscmd.New}, {"plugins", pluginscmd.New}, {"lock", lockcmd.New}, {"cache", cachecmd.New}}},
@@ -44,6 +45,6 @@ func groups() []cli.Group {
 			{"audit", auditcmd.New}, {"stats", auditcmd.NewStats}}},
 		{Title: "Setup", Commands: list{{"init", initcmd.New}, {"settings", settingscmd.New}, {"", doctorcmd.New}, {"", completioncmd.New},
 			{"version", cli.NewVersionCommand}}},
-		{Commands: list{{"", completioncmd.NewComplete}, {cli.KeepCommand, cli.NewKeepCommand}, {cli.KeepServerCommand, cli.NewKeepServerCommand}, {cli.EvaluateCommand, cli.NewEvaluateCommand}}},
+		{Commands: list{{"", completioncmd.NewComplete}, {cli.KeepCommand, cli.NewKeepCommand}, {cli.KeepServerCommand, cli.NewKeepServerCommand}, {cli.EvaluateCommand, cli.NewEvaluateCommand}, {cli.ScriptCommand, cli.NewScriptCommand}}},
 	}
 }

@@ -19,6 +19,7 @@ type Request struct {
 	Format   provider.Format
 	Encode   provider.Options
 	Deferral cli.Deferral
+	Scripts  bool // declare the tool run_script too
 }
 
 // noteFunc receives diagnostics, and the error whose own diagnostic need not be shown.
@@ -32,6 +33,19 @@ func (r *Request) Declare(ctx context.Context, s *engine.Session, note noteFunc)
 		return provider.Output{}, reg, err
 	}
 	defs := engine.Definitions(reg, tools)
+	if r.Scripts || len(r.Tools) == 0 && s.Settings.Script.Declared() {
+		whole, err := s.Tools.All(ctx)
+		if err != nil {
+			return provider.Output{}, reg, err
+		}
+		own, ok, err := s.Scripts.Declare(ctx, whole, r.Format.Name)
+		if err != nil {
+			return provider.Output{}, reg, err
+		}
+		if ok {
+			defs = append(defs, own.Tool.Definition)
+		}
+	}
 	if r.Deferral.On() {
 		out, err := r.deferred(ctx, s, defs, note)
 		return out, reg, err

@@ -69,6 +69,7 @@ func New(e *cli.Env) *cobra.Command {
 	cmd.Flags().StringVarP(&o.format, "format", "f", provider.DefaultFormat, "`format` of the declarations")
 	complete.Flag(cmd, "format", complete.Formats)
 	o.Deferral.Flag(cmd, "which tools the model must search for")
+	cmd.Flags().BoolVar(&o.Scripts, "scripts", false, "declare run_script too, which runs a script over the tools")
 	cmd.Flags().BoolVar(&o.Encode.Request, "request", false, "wrap them as the API's tools field requires")
 	cmd.Flags().BoolVar(&o.Encode.Strict, "strict", false, "OpenAI strict schemas; with --lint: exit code 9 on warnings too")
 	cmd.Flags().BoolVar(&o.lint, "lint", false, "report what providers would reject, ignore or change")

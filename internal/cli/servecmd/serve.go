@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,6 +43,8 @@ type options struct {
 const (
 	exposeAll    = "all"
 	exposeSearch = "search"
+	// exposeScripts offers run_script and what --always names.
+	exposeScripts = "scripts"
 )
 
 // New returns the command serve.
@@ -84,12 +87,12 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 	f.StringVar(&o.http, "http", "", "listen on this `address`, such as 127.0.0.1:8080 or :0 for any port")
 	f.StringVar(&o.tokenFile, "token-file", "", "`file` of bearer tokens, one per line: NAME TOKEN")
 	f.BoolVar(&o.noAuth, "no-auth", false, "accept clients without a token; only on a loopback address")
-	f.StringVar(&o.expose, "expose", exposeAll, "offer these `tools`: all, or search (three tools that find, describe and call the others)")
-	f.StringArrayVar(&o.always, "always", nil, "with --expose search: offer tools that match this `glob` too")
+	f.StringVar(&o.expose, "expose", exposeAll, "offer these `tools`: all, search (three that reach the others) or scripts (run_script)")
+	f.StringArrayVar(&o.always, "always", nil, "with --expose search or scripts: offer tools that match this `glob` too")
 	f.DurationVar(&o.drain, "drain", 30*time.Second, "how long running calls may take after SIGTERM or the end of stdin")
 	f.StringVar(&o.printConfig, "print-config", "", "print the entry for this `client`, with the other flags, and exit: "+strings.Join(clientNames(), ", "))
 	complete.Flag(cmd, "token-file", complete.Files)
-	complete.Flag(cmd, "expose", complete.Words(exposeAll+"\tevery tool", exposeSearch+"\tthree tools that find, describe and call the others"))
+	complete.Flag(cmd, "expose", complete.Words(exposeAll+"\tevery tool", exposeSearch+"\tthree tools that find, describe and call the others", exposeScripts+"\ta tool that runs scripts over the others"))
 	complete.Flag(cmd, "always", e.Complete().Tools)
 	complete.Flag(cmd, "print-config", complete.Words(clientNames()...))
 	return cmd
@@ -102,12 +105,12 @@ func (o *options) check() error {
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth need --http"), Hint: "toolreg serve --http 127.0.0.1:8080 --token-file FILE"}
 	case o.tokenFile != "" && o.noAuth:
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth cannot be used together")}
-	case o.expose != exposeAll && o.expose != exposeSearch:
-		return &cli.UsageError{Err: fmt.Errorf("--expose %q: must be all or search", o.expose)}
-	case o.expose == exposeSearch && o.Narrows():
-		return &cli.UsageError{Err: errors.New("--expose search cannot be used with filters other than --preset"), Hint: "use --preset, or tools.only or excludeTools in the settings"}
-	case len(o.always) > 0 && o.expose != exposeSearch:
-		return &cli.UsageError{Err: errors.New("--always needs --expose search")}
+	case o.expose != exposeAll && o.expose != exposeSearch && o.expose != exposeScripts:
+		return &cli.UsageError{Err: fmt.Errorf("--expose %q: must be all, search or scripts", o.expose)}
+	case o.expose != exposeAll && o.Narrows():
+		return &cli.UsageError{Err: fmt.Errorf("--expose %s cannot be used with filters other than --preset", o.expose), Hint: "use --preset, or tools.only or excludeTools in the settings"}
+	case len(o.always) > 0 && o.expose == exposeAll:
+		return &cli.UsageError{Err: errors.New("--always needs --expose search or scripts")}
 	case o.drain < 0:
 		return &cli.UsageError{Err: fmt.Errorf("--drain %s: must be 0 or more", o.drain)}
 	}
@@ -211,15 +214,29 @@ func (o *options) offered(ctx context.Context, s *engine.Session) (*registry.Reg
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.expose == exposeSearch {
-		tools, err := s.Offers.Reaching(ctx, reg, func(d *registry.Definition) bool {
-			_, named := registry.MatchAny(o.entries(), d.Spellings()...)
-			return named
-		})
-		return reg, tools, err
+	always := func(d *registry.Definition) bool {
+		_, named := registry.MatchAny(o.entries(), d.Spellings()...)
+		return named
 	}
-	tools, _, err := s.Offers.Split(ctx, reg, o.Apply(reg.Tools()))
-	return reg, engine.FoundIn(reg, tools), cmp.Or(err, o.StrictFailure(reg))
+	var found []engine.Found
+	switch o.expose {
+	case exposeSearch:
+		found, err = s.Offers.Reaching(ctx, reg, always)
+	case exposeScripts:
+		tools, _, splitErr := s.Offers.Split(ctx, reg, reg.Tools())
+		found, err = engine.FoundIn(reg, slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !always(&t.Definition) })), splitErr
+	default:
+		tools, _, splitErr := s.Offers.Split(ctx, reg, o.Apply(reg.Tools()))
+		found, err = engine.FoundIn(reg, tools), cmp.Or(splitErr, o.StrictFailure(reg))
+	}
+	if err != nil || o.expose != exposeScripts && !s.Settings.Script.Declared() {
+		return reg, found, err
+	}
+	own, ok, err := s.Scripts.Declare(ctx, reg, "mcp")
+	if ok {
+		found = append(found, own)
+	}
+	return reg, found, err
 }
 
 // entries returns the globs of --always.

@@ -90,6 +90,11 @@ func (o Overview) clientSearch() *registry.Definition {
 	return &registry.Definition{Description: o.searchText(), InputSchema: json.RawMessage(searchSchema)}
 }
 
+// Rest says that there are more tools than those shown, and where they come from.
+func (o Overview) Rest(more int) string {
+	return fmt.Sprintf("%s more; search and describe find them. All tools: %s.", counted(more), o.list())
+}
+
 // searchText describes the tools that a search can find, so that a model knows
 // about tools that it does not see.
 func (o Overview) searchText() string {

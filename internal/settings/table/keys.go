@@ -177,6 +177,12 @@ func callRows() []Row {
 		{Name: "search.timeout", Type: Duration, Default: `"10s"`, Loosens: whenLonger("10s"), Doc: "Time limit of that command; 0 = none."},
 		{Name: "search.budget", Type: Int, Default: "10000", Doc: "Maximum tokens of declarations, as estimated by list --cost, before schema --defer auto defers tools."},
 		{Name: "search.always", Type: Strings, Doc: "Tools that schema --defer never defers: names or globs."},
+		{Name: "scripts", Type: Bool, Default: "false", Doc: "Declare the tool run_script, which runs a script over the tools; short for scripts.declare."},
+		{Name: "scripts.declare", Type: Bool, Default: "false", Doc: "Declare the tool run_script to models: schema and serve offer it, and call accepts it."},
+		{Name: "scripts.steps", Type: Int, Default: "100000000", Doc: "Maximum steps of a script; 0 = unlimited."},
+		{Name: "scripts.calls", Type: Int, Default: "1000", Doc: "Maximum calls of a script; 0 = unlimited."},
+		{Name: "scripts.timeout", Type: Duration, Default: `"5m"`, Loosens: whenLonger("5m"), Doc: "Time limit of a script, without the time that a person takes to answer; 0 = none."},
+		{Name: "scripts.memory", Type: Size, Default: `"256MiB"`, Doc: "Maximum memory of a script, without that of the interpreter; 0 = unlimited."},
 		{Name: "search.client", Type: Bool, Default: "false", Doc: "With schema --defer and format openai-responses: call --format answers the model's searches instead of OpenAI's server."},
 	}
 }

@@ -1,0 +1,197 @@
+// Package runcmd implements the command run, which runs a script over the tools.
+package runcmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/args"
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/callcmd"
+	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+type options struct {
+	paramsFile string
+	preset     string
+	check      bool
+}
+
+// New returns the command run.
+func New(e *cli.Env) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "run FILE|- [k=v…]",
+		Short: "Run a script over the tools",
+		Long: `Run a script that calls tools, and print the lines that it prints and its result: text
+as it is, everything else as JSON. Scripts are written in Starlark, a small Python
+without files, network, clock or imports:
+
+  def main(params):
+      text = tools.read_file(file_path = params["file"])
+      return len(text.splitlines())
+
+tools.NAME(param = value) returns the structured result of a tool, else its text, and
+ends the script if the call fails. call(name, {param: value}) returns a value with ok,
+value, text, category and error instead. parallel(f, list) runs f for all items at
+once. search(words) and describe(name) find tools. json and math are modules. The
+result is what main(params) returns, else the variable result.
+
+Every call is decided on, asked about and logged as one of its own. If one needs an
+answer and nobody can be asked, the script ends with exit code 6; run it again after
+toolreg approvals answer, and it goes on without repeating the calls it has made.
+
+k=v is text, k:=JSON is JSON. With - the script is read from stdin.
+
+Exit codes: 0, that of the call that ended the script, 2 (it cannot be parsed),
+7 (its own failure, or a limit of the settings scripts.*), 9 (--check found
+mistakes), 124 (time limit).`,
+		Example: `  toolreg run report.star file=go.mod
+  toolreg run sync.star --params-file params.json --json
+  toolreg run --check sync.star
+  echo 'result = tools.glob(pattern = "*.go")' | toolreg run -`,
+		ValidArgsFunction: complete.Files,
+		Args:              cli.ArgsBetween(1, -1, "the file of the script, or -"),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			return run(cmd.Context(), e, o, argv[0], argv[1:])
+		},
+	}
+	cli.PresetFlag(cmd, &o.preset)
+	cmd.Flags().StringVar(&o.paramsFile, "params-file", "", "`file` with the params, a JSON object; - for stdin")
+	cmd.Flags().BoolVar(&o.check, "check", false, "call nothing, and report unknown tools and wrong params")
+	complete.Flag(cmd, "params-file", complete.Files)
+	return cmd
+}
+
+// maxScript is the maximum size of a script in bytes.
+const maxScript = 4 << 20
+
+func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string) error {
+	switch {
+	case file == "-" && o.paramsFile == "-":
+		return &cli.UsageError{Err: errors.New("the script and the params cannot both come from stdin"), Hint: "give one of them as a file"}
+	case o.check && (len(argv) > 0 || o.paramsFile != ""):
+		return &cli.UsageError{Err: errors.New("--check takes no params"), Hint: "it runs nothing"}
+	case file == "-" && e.IO.InTTY:
+		return &cli.UsageError{Err: errors.New("the script is read from stdin, which is a terminal"), Hint: "toolreg run - < FILE"}
+	}
+	text, err := read(ctx, e, file)
+	if err != nil {
+		return err
+	}
+	params, err := o.params(ctx, e, argv)
+	if err != nil {
+		return err
+	}
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset}})
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(file)
+	if file == "-" {
+		name = "stdin"
+	}
+	if o.check {
+		return check(ctx, e, s, name, text)
+	}
+	f := s.Scripts.Tool(ctx, name)
+	if params, err = json.Marshal(map[string]json.RawMessage{"script": quoted(text), "params": params}); err != nil {
+		return err
+	}
+	show, hide := e.IO.Screen.Progress(name)
+	result, err := s.Calls.Call(ctx, f, registry.Call{Tool: f.Tool.Name, Params: params, Progress: show})
+	hide()
+	return printed(e, f.Tool, result, err)
+}
+
+func quoted(text []byte) json.RawMessage {
+	raw, _ := json.Marshal(string(text)) // a string always encodes
+	return raw
+}
+
+// read reads the script.
+func read(ctx context.Context, e *cli.Env, file string) (text []byte, err error) {
+	if file == "-" {
+		text, err = e.IO.ReadStdin("a script", maxScript)
+	} else if text, err = e.Config.ReadFile(ctx, file); err != nil {
+		err = &cli.UsageError{Err: fmt.Errorf("reading the script: %w", err)}
+	}
+	if err == nil && len(text) > maxScript {
+		err = &cli.UsageError{Err: fmt.Errorf("the script is longer than %d bytes", maxScript)}
+	}
+	return text, err
+}
+
+// params returns the params of the script.
+func (o *options) params(ctx context.Context, e *cli.Env, argv []string) (json.RawMessage, error) {
+	base := []byte("{}")
+	var err error
+	switch o.paramsFile {
+	case "":
+	case "-":
+		base, err = e.IO.ReadStdin("params", registry.MaxParamsBytes)
+	default:
+		if base, err = e.Config.ReadFile(ctx, o.paramsFile); err != nil {
+			err = &cli.UsageError{Err: fmt.Errorf("reading params: %w", err)}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	params, err := registry.DecodeParams(engine.RunScript, base)
+	if err != nil {
+		return nil, err
+	}
+	return args.Parse(argv, args.Options{Base: params, ReadFile: func(name string) ([]byte, error) { return e.Config.ReadFile(ctx, name) }})
+}
+
+// printed prints the outcome of a script and returns its error.
+func printed(e *cli.Env, t *registry.Tool, result registry.Result, err error) error {
+	if ended, ok := errors.AsType[*engine.ScriptError](err); ok && !e.IO.JSON && ended.Lines != "" {
+		if _, writeErr := io.WriteString(e.IO.Results(), ended.Lines); writeErr != nil {
+			return writeErr
+		}
+	}
+	if err != nil && !result.IsError {
+		return err
+	}
+	switch {
+	case e.IO.JSON:
+		if printErr := e.IO.PrintJSON(callcmd.NewDocument(t, result)); printErr != nil {
+			return printErr
+		}
+	case result.IsError && err == nil:
+		return failed(e, result)
+	default:
+		if printErr := cli.WriteResult(e.IO.Results(), result); printErr != nil {
+			return printErr
+		}
+	}
+	return exec.ResultError(result, err)
+}
+
+// failed prints the lines of a script that failed, and returns the failure.
+func failed(e *cli.Env, result registry.Result) error {
+	last := len(result.Content) - 1
+	message := result.Content[last].Text
+	result.Content = result.Content[:last]
+	if err := cli.WriteResult(e.IO.Results(), result); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s%w", message, &silent{exec.ToolError{Category: result.ErrorCategory}})
+}
+
+// silent is a tool's error whose message was said before.
+type silent struct{ tool exec.ToolError }
+
+func (*silent) Error() string   { return "" }
+func (s *silent) Unwrap() error { return &s.tool }

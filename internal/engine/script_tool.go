@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/provider/deferred"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/script"
+)
+
+// scriptHelp tells a model how to write scripts.
+const scriptHelp = "Runs a script that calls tools, in one turn and without their results in the conversation. " +
+	"It is Starlark: Python without imports, while, try, classes, ** and f-strings. " +
+	"tools.NAME(param=value) returns the structured result of a tool, else its text, and ends the script if the call fails; " +
+	"call(\"NAME\", {\"param\": value}) returns r.ok, r.value, r.text, r.category and r.error instead. " +
+	"parallel(f, list) calls f for each item at once and returns the results in order. " +
+	"search(\"words\") finds tools and describe(\"NAME\") shows the params of one. " +
+	"json and math are there, params has the params. print(text) adds lines to the result, which is what main(params) returns, else the variable result. Return only what you need."
+
+// isScriptName reports whether a name may be that of run_script.
+func isScriptName(name string) bool {
+	for strings.HasPrefix(name, takenPrefix) {
+		name = name[len(takenPrefix):]
+	}
+	return name == RunScript
+}
+
+const takenPrefix = "toolreg_"
+
+// name returns the name of run_script in declarations of a format: if a tool of the registry
+// has it, with a prefix.
+func (s *Scripts) name(whole *registry.Registry, format string) string {
+	name := RunScript
+	for taken := deferred.Taken(format, Names(whole)); taken(name); {
+		name = takenPrefix + name
+	}
+	return name
+}
+
+// find returns the tool run_script if a name is that of it and it may be called: always by a model
+// whose response is answered in a format, else if the settings declare it.
+func (s *Scripts) find(whole *registry.Registry, name, format string) (Found, bool) {
+	if !isScriptName(name) || format == "" && !s.set.Script.Declared() || s.name(whole, format) != name {
+		return Found{}, false
+	}
+	return Found{Registry: whole, Tool: s.tool(name, "script")}, true
+}
+
+// Declare returns the tool run_script with the signatures of the tools that fit in
+// search.budget, for the format of its declaration. It returns false if rules deny its every
+// call.
+func (s *Scripts) Declare(ctx context.Context, whole *registry.Registry, format string) (Found, bool, error) {
+	tools, _, err := s.offers.Split(ctx, whole, whole.Tools())
+	if err != nil {
+		return Found{}, false, err
+	}
+	f := Found{Registry: whole, Tool: s.tool(s.name(whole, format), "script")}
+	own, _, err := s.offers.Split(ctx, whole, []*registry.Tool{f.Tool})
+	if err != nil || len(own) == 0 {
+		return Found{}, false, err
+	}
+	in, err := provider.Lookup(cmp.Or(format, "mcp"))
+	if err != nil {
+		return Found{}, false, err
+	}
+	used, shown := in.Tokens([]byte(f.Tool.Description+scriptSchema)), 0
+	var stubs strings.Builder
+	const rest = 40 // tokens of the last line
+	for _, t := range tools {
+		stub := script.Stub(&t.Definition)
+		cost := in.Tokens([]byte(stub))
+		if used+cost+rest > s.set.Search.Budget {
+			continue
+		}
+		used, shown = used+cost, shown+1
+		stubs.WriteString(stub)
+	}
+	text := f.Tool.Description
+	if shown > 0 {
+		text += "\n\nTools, as fields of tools:\n" + stubs.String()
+	}
+	if more := len(tools) - shown; more > 0 {
+		text += "\n" + s.offers.overview(tools).Rest(more)
+	}
+	f.Tool.Description = strings.TrimSuffix(text, "\n")
+	return f, true, nil
+}

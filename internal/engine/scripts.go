@@ -1,0 +1,385 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/provider/deferred"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/script"
+)
+
+// RunScript is the name of the tool that runs a script, unless a tool of the registry has it.
+const RunScript = "run_script"
+
+// Scripts runs scripts over the tools of a session. It is safe for concurrent use.
+type Scripts struct {
+	*run
+	calls  *Calls
+	offers *Offers
+}
+
+// ScriptError reports that a call ended a script. It wraps the error of the call.
+type ScriptError struct {
+	At   string // FILE:LINE:COL
+	Done string // what the script did before, in words; may be empty
+	// Lines are what the script printed.
+	Lines string
+	Err   error
+}
+
+func (e *ScriptError) Error() string {
+	text := e.At + ": " + e.Err.Error()
+	if e.Done != "" {
+		text += "; done before: " + e.Done
+	}
+	return text
+}
+
+// Unwrap returns the error of the call.
+func (e *ScriptError) Unwrap() error { return e.Err }
+
+// scriptSchema is the input schema of run_script.
+const scriptSchema = `{"type":"object","properties":{` +
+	`"script":{"type":"string","description":"The script, in Starlark","minLength":1},` +
+	`"params":{"type":"object","description":"What the script finds in the variable params"}},` +
+	`"required":["script"],"additionalProperties":false}`
+
+// tool returns the tool run_script without signatures.
+func (s *Scripts) tool(name, file string) *registry.Tool {
+	t := &registry.Tool{Definition: registry.Definition{Name: name, DisplayName: "Run a script", Source: registry.SourceComposite,
+		Category: registry.CategoryOther, InputSchema: json.RawMessage(scriptSchema), Description: scriptHelp}}
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		var p struct {
+			Script string          `json:"script"`
+			Params json.RawMessage `json:"params"`
+		}
+		if err := json.Unmarshal(call.Params, &p); err != nil {
+			return registry.Result{}, err
+		}
+		return s.Run(ctx, file, []byte(p.Script), p.Params, call, false)
+	}
+	return t
+}
+
+// Tool returns the tool that runs a script, for positions in file. It loads nothing. The
+// params are {script, params}.
+func (s *Scripts) Tool(ctx context.Context, file string) Found {
+	return Found{Registry: s.calls.tools.BuiltIn(ctx), Tool: s.tool(RunScript, file)}
+}
+
+// limits returns the limits of the settings.
+func (s *Scripts) limits() script.Limits {
+	set := s.set.Script
+	return script.Limits{Steps: uint64(set.Steps), Calls: set.Calls, Memory: uint64(set.Memory), Timeout: set.Timeout,
+		Output: s.set.Limits.Output, Result: s.set.Limits.Result}
+}
+
+// Run runs a script. steps: it may call what only the steps of composites can. The error is an
+// *InputError if the script cannot be parsed, a *ScriptError if a call ended it, or the
+// cause of ctx.
+func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json.RawMessage, call registry.Call, steps bool) (registry.Result, error) {
+	if len(s.deps.ScriptEngine) == 0 {
+		return registry.Result{}, errors.New("scripts cannot be run here, because the path of toolreg is unknown")
+	}
+	if len(params) == 0 {
+		params = json.RawMessage("{}")
+	}
+	sum := sha256.Sum256(text)
+	hash := hex.EncodeToString(sum[:])
+	if info := scriptOf(ctx); info != nil {
+		info.begin(hash)
+	}
+	r := &scriptRun{Scripts: s, steps: steps, progress: call.Progress, failed: map[uint32]error{}}
+	r.journal = s.openJournal(ctx, hash, params)
+	clock := &script.Clock{}
+	out, err := script.Run(exec.WithPause(ctx, clock.Pause), script.Script{Name: file, Text: text, Params: params, Limits: s.limits(), Engine: s.deps.ScriptEngine, Host: r, Clock: clock})
+	return r.finish(ctx, out, err)
+}
+
+// scriptRun is one run of a script. It is its [script.Host].
+type scriptRun struct {
+	*Scripts
+	steps    bool
+	progress func(registry.Progress)
+	journal  *journal
+
+	mu      sync.Mutex
+	lines   strings.Builder
+	media   []registry.Content
+	failed  map[uint32]error
+	results []string // names of the calls that were made
+}
+
+// Print implements [script.Host].
+func (r *scriptRun) Print(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines.WriteString(line + "\n")
+}
+
+// Call implements [script.Host].
+func (r *scriptRun) Call(ctx context.Context, c script.Call) script.Reply {
+	name, err := r.name(ctx, c.Path)
+	var result registry.Result
+	if err == nil {
+		result, err = r.journal.once(name, c.Params, func() (registry.Result, error) { return r.make(ctx, name, c) })
+	}
+	if err != nil {
+		r.mu.Lock()
+		r.failed[c.ID] = err
+		r.mu.Unlock()
+		open, asks := errors.AsType[*exec.NeedsConfirmation](err)
+		return script.Reply{Err: cmp.Or(err.Error(), "the call failed"), Category: scriptCategory(err), Ends: asks && open.Kept != nil}
+	}
+	if result.IsError {
+		r.mu.Lock()
+		r.failed[c.ID] = &exec.ToolError{Category: result.ErrorCategory}
+		r.mu.Unlock()
+		return script.Reply{Err: cmp.Or(result.Text(), result.Summary, "the tool reported an error"), Category: string(cmp.Or(result.ErrorCategory, registry.ErrorExecution))}
+	}
+	return r.reply(&result)
+}
+
+// make makes a call.
+func (r *scriptRun) make(ctx context.Context, name string, c script.Call) (registry.Result, error) {
+	f, err := r.calls.tools.Find(ctx, name, Query{Call: true, Step: r.steps})
+	if err != nil {
+		return registry.Result{}, err
+	}
+	if r.progress != nil {
+		r.progress(registry.Progress{Done: float64(c.ID), Message: name})
+	}
+	result, err := r.calls.Call(ctx, f, registry.Call{Tool: name, Params: c.Params, Place: c.At})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.results = append(r.results, name)
+	}
+	return result, err
+}
+
+// name returns the name of the tool that a path names.
+func (r *scriptRun) name(ctx context.Context, path []string) (string, error) {
+	if len(path) == 1 {
+		return path[0], nil
+	}
+	server, name := path[0], path[0]+"__"+path[1]
+	if local, err := r.calls.tools.Local(ctx); err != nil {
+		return "", err
+	} else if _, err := local.Lookup(server); err == nil {
+		return "", &registry.NotFoundError{Name: name, Near: []string{fmt.Sprintf("tools[%q]", name)}}
+	}
+	if r.calls.tools.finder.sources.Of(name) == nil {
+		return name, nil // the look-up says that there is no such server
+	}
+	f, err := r.calls.tools.Find(ctx, server+"__"+server, Query{})
+	if err == nil && f.Tool.Name == server {
+		return "", &registry.NotFoundError{Name: name, Near: []string{fmt.Sprintf("tools[%q]", name)}}
+	}
+	return name, nil
+}
+
+// scriptCategory returns the category of a call that failed without a result.
+func scriptCategory(err error) string {
+	switch {
+	case errors.Is(err, registry.ErrDenied):
+		return "denied"
+	case errors.Is(err, registry.ErrNeedsConfirmation):
+		return "approval"
+	case errors.Is(err, registry.ErrNotFound) && !errors.Is(err, registry.ErrSourceFailed):
+		return "not_found"
+	case errors.Is(err, exec.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		return string(registry.ErrorTimeout)
+	case errors.Is(err, context.Canceled):
+		return string(registry.ErrorCancellation)
+	}
+	if _, ok := errors.AsType[*registry.ArgsError](err); ok {
+		return string(registry.ErrorValidation)
+	}
+	return string(registry.ErrorExecution)
+}
+
+// reply converts a result for the script.
+func (r *scriptRun) reply(result *registry.Result) script.Reply {
+	out := script.Reply{Text: result.Text(), Structured: result.Structured}
+	if !slices.ContainsFunc(result.Content, func(c registry.Content) bool { return c.Type != registry.ContentText }) {
+		return out
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range result.Content {
+		if c.Type == registry.ContentText {
+			out.Parts = append(out.Parts, script.Part{Text: c.Text})
+			continue
+		}
+		r.media = append(r.media, c)
+		out.Parts = append(out.Parts, script.Part{Media: len(r.media), Kind: string(c.Type), MIMEType: c.MIMEType, URI: c.URI})
+	}
+	return out
+}
+
+// Search implements [script.Host].
+func (r *scriptRun) Search(ctx context.Context, query string) script.Reply {
+	offered, err := r.offered(ctx)
+	if err != nil {
+		return script.Reply{Err: err.Error(), Category: string(registry.ErrorExecution)}
+	}
+	found, _, err := r.offers.Search(ctx, offered, query, scriptFound)
+	if err != nil {
+		return script.Reply{Err: err.Error(), Category: string(registry.ErrorExecution)}
+	}
+	list := []deferred.Described{}
+	for _, f := range found {
+		list = append(list, deferred.Describe(f.Tool.Name, &f.Tool.Definition))
+	}
+	return asReply(list)
+}
+
+// scriptFound is how many tools search finds.
+const scriptFound = 10
+
+// Describe implements [script.Host].
+func (r *scriptRun) Describe(ctx context.Context, name string) script.Reply {
+	f, err := r.calls.tools.Find(ctx, name, Query{Step: r.steps})
+	if err != nil {
+		return script.Reply{Err: err.Error(), Category: scriptCategory(err)}
+	}
+	return asReply(deferred.Describe(f.Tool.Name, &f.Tool.Definition))
+}
+
+func asReply(v any) script.Reply {
+	raw, err := jsonx.Marshal(v)
+	if err != nil {
+		return script.Reply{Err: err.Error(), Category: string(registry.ErrorExecution)}
+	}
+	return script.Reply{Structured: raw}
+}
+
+// offered returns the tools of the whole registry that are declared to models.
+func (s *Scripts) offered(ctx context.Context) ([]*registry.Tool, error) {
+	whole, err := s.calls.tools.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tools, _, err := s.offers.Split(ctx, whole, whole.Tools())
+	return tools, err
+}
+
+// finish converts the end of a script to the outcome of the call that ran it.
+func (r *scriptRun) finish(ctx context.Context, out script.Result, err error) (registry.Result, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f, failed := errors.AsType[*script.Failure](err)
+	if failed && f.Kind == script.KindSyntax {
+		return registry.Result{}, &InputError{Err: f, Hint: "scripts are written in Starlark, a small Python"}
+	}
+	if failed && f.Kind == script.KindCall {
+		cause := r.failed[f.Call]
+		if open, ok := errors.AsType[*exec.NeedsConfirmation](cause); ok && open.Kept != nil {
+			r.journal.keep(ctx, open.Kept.Expires)
+		} else {
+			r.journal.drop(ctx)
+		}
+		if _, reported := errors.AsType[*exec.ToolError](cause); cause != nil && !reported {
+			return registry.Result{}, &ScriptError{At: f.At, Done: r.done(), Lines: r.lines.String(), Err: cause}
+		}
+	} else if err == nil || failed {
+		r.journal.drop(ctx)
+	}
+	if err != nil && !failed {
+		return registry.Result{}, err
+	}
+	var result registry.Result
+	if r.lines.Len() > 0 {
+		result.Content = append(result.Content, registry.TextContent(strings.TrimSuffix(r.lines.String(), "\n")))
+	}
+	if failed {
+		result.IsError, result.ErrorCategory = true, registry.ErrorExecution
+		text := f.Error()
+		switch {
+		case f.Limit == script.LimitTimeout:
+			result.ErrorCategory = registry.ErrorTimeout
+		case f.Kind == script.KindCall:
+			if e, ok := errors.AsType[*exec.ToolError](r.failed[f.Call]); ok {
+				result.ErrorCategory = cmp.Or(e.Category, registry.ErrorExecution)
+			}
+		}
+		if f.Kind == script.KindLimit {
+			text += r.limitText(f.Limit)
+		}
+		if done := r.done(); done != "" {
+			text += "; done before: " + done
+		}
+		result.Content = append(result.Content, registry.TextContent(text))
+		result.Summary = f.Error()
+		return result, nil
+	}
+	for _, p := range out.Parts {
+		if p.Media > 0 && p.Media <= len(r.media) {
+			result.Content = append(result.Content, r.media[p.Media-1])
+		} else {
+			result.Content = append(result.Content, registry.TextContent(p.Text))
+		}
+	}
+	if out.Object && len(out.Parts) == 1 {
+		result.Structured = json.RawMessage(out.Parts[0].Text)
+	}
+	result.Summary = cmp.Or(r.done(), "no calls")
+	return result, nil
+}
+
+// limitText says what a limit is and which setting has it.
+func (r *scriptRun) limitText(limit string) string {
+	l := r.limits()
+	switch limit {
+	case script.LimitSteps:
+		return fmt.Sprintf(" of %d (scripts.steps)", l.Steps)
+	case script.LimitCalls:
+		return fmt.Sprintf(" of %d (scripts.calls)", l.Calls)
+	case script.LimitMemory:
+		return fmt.Sprintf(" of %d MiB (scripts.memory)", l.Memory>>20)
+	case script.LimitTimeout:
+		return fmt.Sprintf(" of %s (scripts.timeout)", l.Timeout)
+	case script.LimitOutput:
+		return fmt.Sprintf(" of %d bytes for printed lines", l.Output)
+	case script.LimitResult:
+		return fmt.Sprintf(" of %d bytes for the result", l.Result)
+	}
+	return ""
+}
+
+// done says which calls the script made: each tool with their number, in the order of the
+// first ones.
+func (r *scriptRun) done() string {
+	count := map[string]int{}
+	var names []string
+	for _, name := range r.results {
+		if count[name]++; count[name] == 1 {
+			names = append(names, name)
+		}
+	}
+	const most = 20
+	var parts []string
+	for i, name := range names {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more tools", len(names)-i))
+			break
+		}
+		if n := count[name]; n > 1 {
+			name += fmt.Sprintf(" (%d times)", n)
+		}
+		parts = append(parts, name)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -39,7 +39,7 @@ func hostile() map[string][][]string {
 	return map[string][][]string{
 		"approvals": {{}}, "approvals clear": {{}}, "approvals list": {{}, {"--all"}}, "approvals revoke": {{"no" + nasty}}, "approvals pending": {{}, {"--all"}}, "approvals answer": {{"no" + nasty, "yes"}, {"a", "no" + nasty}},
 		"audit": {{}}, "call": call, "discover": {{}, {"no" + nasty}}, "doctor": {{}}, "init": {{}},
-		"keep-background": {{}}, "evaluate-expression": {{}}, "list": {{}, {"--all"}, {"evil"}, {"evil_plugin", "--examples"}, {"--html", "page.html"}, {"--cost"}, {"no" + nasty}},
+		"keep-background": {{}}, "evaluate-expression": {{}}, "execute-script": {{}}, "run": {{"no" + nasty}, {"-"}}, "list": {{}, {"--all"}, {"evil"}, {"evil_plugin", "--examples"}, {"--html", "page.html"}, {"--cost"}, {"no" + nasty}},
 		"lock": {{}, {"--check"}}, "plugins check": {{"plugins/evil"}, {"no" + nasty}}, "plugins list": {{}}, "plugins": {{}},
 		"plugins new": {{"no" + nasty}}, "plugins schema": {{}},
 		"policy": {{}}, "policy export": {{"claude"}, {"codex"}, {"no" + nasty}}, "policy import": {{"claude"}, {"claude", "no" + nasty}, {"claude", "evil.json"}, {"no" + nasty}},

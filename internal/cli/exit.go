@@ -177,7 +177,7 @@ func matchNeedsApproval(err error, f *failure) bool {
 		if e.Verdict.Contested != "" {
 			return false
 		}
-		f.message = strings.TrimSuffix(err.Error(), e.Error()) + fmt.Sprintf("%q needs approval and nobody can be asked: %s", e.Tool, e.Verdict.Reason)
+		f.message = strings.Replace(err.Error(), e.Error(), fmt.Sprintf("%q needs approval and nobody can be asked: %s", e.Tool, e.Verdict.Reason), 1)
 		f.hint = e.Hint
 		return true
 	}

@@ -227,12 +227,13 @@ func NewEvaluateCommand(e *Env) *cobra.Command {
 }
 
 // NewScriptCommand returns an internal command that executes a script.
-func NewScriptCommand(e *Env) *cobra.Command {
+func NewScriptCommand(*Env) *cobra.Command {
 	return &cobra.Command{
 		Use: ScriptCommand, Hidden: true, DisableFlagParsing: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // no settings
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return script.Execute(cmd.Context(), e.IO.In, e.IO.pipe)
+			in, out := script.Streams()
+			return script.Execute(cmd.Context(), in, out)
 		},
 	}
 }

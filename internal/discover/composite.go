@@ -2,6 +2,8 @@ package discover
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
@@ -25,6 +27,10 @@ type CompositeOptions struct {
 	Call StepCall
 	// Context is the JSON object that expressions access as .context.
 	Context json.RawMessage
+	// ProjectRoot is the folder that the paths of scripts are relative to.
+	ProjectRoot string
+	// Script runs a script with the params of a call. file is for positions.
+	Script func(ctx context.Context, file string, text []byte, call registry.Call) (registry.Result, error)
 	// Evaluator evaluates the expressions of projects' composites; see
 	// [jq.Expression.Apart].
 	Evaluator []string
@@ -43,6 +49,8 @@ type composite struct {
 	definition registry.Definition
 	steps      []step
 	result     *jq.Expression // if nil, the results of the successful steps are joined
+	file       string         // of the script that runs instead of steps; "" if there are steps
+	script     []byte
 	problems   []document.Problem
 }
 
@@ -63,7 +71,7 @@ type step struct {
 func ParseComposites(ctx context.Context, entries []settings.Named, opts CompositeOptions) *Composites {
 	out := &Composites{opts: opts}
 	for _, n := range entries {
-		r := compositeReader{named: n}
+		r := compositeReader{named: n, root: opts.ProjectRoot}
 		if n.Origin.Scope == settings.ScopeProject {
 			r.evaluator = opts.Evaluator
 		}
@@ -73,6 +81,15 @@ func ParseComposites(ctx context.Context, entries []settings.Named, opts Composi
 	}
 	out.findCycles()
 	return out
+}
+
+// identity identifies what runs: the entry, and the content of its script.
+func (c *composite) identity() json.RawMessage {
+	if c.file == "" {
+		return c.named.JSON()
+	}
+	sum := sha256.Sum256(c.script)
+	return append(append(json.RawMessage{}, c.named.JSON()...), hex.EncodeToString(sum[:])...)
 }
 
 // Len returns the number of composites.
@@ -86,12 +103,16 @@ func (c *Composites) Name() string { return registry.SourceComposite }
 func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	tools := make([]registry.Tool, len(c.list))
 	var diags []registry.Diagnostic
+	opts := c.opts
 	for i, one := range c.list {
 		tools[i] = registry.Tool{
 			Definition: one.definition,
-			Identity:   one.named.JSON(),
+			Identity:   one.identity(),
 			Declared:   one.named.Origin.String(),
 			Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
+				if one.file != "" {
+					return opts.Script(ctx, one.file, one.script, call)
+				}
 				return c.run(ctx, one, call)
 			},
 			Quarantine: one.err(),

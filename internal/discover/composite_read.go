@@ -5,7 +5,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -19,6 +21,7 @@ var compositeSchema string
 // compositeReader parses one entry of composites and collects its mistakes.
 type compositeReader struct {
 	named     settings.Named
+	root      string   // see [CompositeOptions.ProjectRoot]
 	evaluator []string // see [CompositeOptions.Evaluator]
 	problems  []document.Problem
 }
@@ -56,7 +59,36 @@ func (r *compositeReader) read(ctx context.Context) *composite {
 		c.steps = append(c.steps, r.step(fmt.Sprintf("/steps/%d", i), s))
 	}
 	c.result = r.expression("/result", o)
+	if c.file, _ = stringIn(o, "script"); c.file != "" {
+		c.script = r.script(c.file)
+	}
 	return c
+}
+
+// maxScript is the maximum size of a script in bytes.
+const maxScript = 4 << 20
+
+// script reads the file of a script. That of a project is inside the project.
+func (r *compositeReader) script(file string) []byte {
+	if r.named.Origin.Scope == settings.ScopeProject && !filepath.IsLocal(file) {
+		r.fail("/script", fmt.Sprintf("%q is not in the project", file), "")
+		return nil
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(r.root, file)
+	}
+	info, err := os.Stat(file)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxScript) {
+		err = fmt.Errorf("%q is not a file of at most %d bytes", file, maxScript)
+	}
+	var text []byte
+	if err == nil {
+		text, err = os.ReadFile(file)
+	}
+	if err != nil {
+		r.fail("/script", "the script cannot be read: "+err.Error(), "")
+	}
+	return text
 }
 
 // define reads the definition of a composite.

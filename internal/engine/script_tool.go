@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/provider"
@@ -50,14 +51,19 @@ func (s *Scripts) find(whole *registry.Registry, name, format string) (Found, bo
 }
 
 // Declare returns the tool run_script with the signatures of the tools that fit in
-// search.budget, for the format of its declaration. It returns false if rules deny its every
-// call.
-func (s *Scripts) Declare(ctx context.Context, whole *registry.Registry, format string) (Found, bool, error) {
+// search.budget, for the format of its declaration. Its scripts can only call the tools that
+// allowed reports. It returns false if rules deny its every call.
+func (s *Scripts) Declare(ctx context.Context, whole *registry.Registry, format string, allowed func(*registry.Tool) bool) (Found, bool, error) {
 	tools, _, err := s.offers.Split(ctx, whole, whole.Tools())
 	if err != nil {
 		return Found{}, false, err
 	}
+	tools = slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !allowed(t) })
 	f := Found{Registry: whole, Tool: s.tool(s.name(whole, format), "script")}
+	run := f.Tool.Run
+	f.Tool.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		return run(WithScope(ctx, allowed), call)
+	}
 	own, _, err := s.offers.Split(ctx, whole, []*registry.Tool{f.Tool})
 	if err != nil || len(own) == 0 {
 		return Found{}, false, err

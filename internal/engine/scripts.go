@@ -107,6 +107,20 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json
 	return r.finish(ctx, out, err)
 }
 
+type scopeKey struct{}
+
+// WithScope returns a context in which scripts can only call some tools: those that a model can
+// call otherwise. A nil function allows all.
+func WithScope(ctx context.Context, allowed func(*registry.Tool) bool) context.Context {
+	return context.WithValue(ctx, scopeKey{}, allowed)
+}
+
+// allows reports whether a script may call a tool.
+func allows(ctx context.Context, t *registry.Tool) bool {
+	allowed, _ := ctx.Value(scopeKey{}).(func(*registry.Tool) bool)
+	return allowed == nil || allowed(t)
+}
+
 // scriptRun is one run of a script. It is its [script.Host].
 type scriptRun struct {
 	*Scripts
@@ -156,6 +170,9 @@ func (r *scriptRun) make(ctx context.Context, name string, c script.Call) (regis
 	f, err := r.calls.tools.Find(ctx, name, Query{Call: true, Step: r.steps})
 	if err != nil {
 		return registry.Result{}, err
+	}
+	if !r.steps && !allows(ctx, f.Tool) {
+		return registry.Result{}, &registry.NotFoundError{Name: name, Count: len(f.Registry.Tools())}
 	}
 	if r.progress != nil {
 		r.progress(registry.Progress{Done: float64(c.ID), Message: name})
@@ -252,6 +269,9 @@ const scriptFound = 10
 // Describe implements [script.Host].
 func (r *scriptRun) Describe(ctx context.Context, name string) script.Reply {
 	f, err := r.calls.tools.Find(ctx, name, Query{Step: r.steps})
+	if err == nil && !r.steps && !allows(ctx, f.Tool) {
+		err = &registry.NotFoundError{Name: name, Count: len(f.Registry.Tools())}
+	}
 	if err != nil {
 		return script.Reply{Err: err.Error(), Category: scriptCategory(err)}
 	}
@@ -273,7 +293,7 @@ func (s *Scripts) offered(ctx context.Context) ([]*registry.Tool, error) {
 		return nil, err
 	}
 	tools, _, err := s.offers.Split(ctx, whole, whole.Tools())
-	return tools, err
+	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !allows(ctx, t) }), err
 }
 
 // finish converts the end of a script to the outcome of the call that ran it.

@@ -67,7 +67,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 	connections := &Connections{run: r, cached: cached, gate: gate, questions: &questions{run: r, audit: audit}}
 	calls := &Calls{gate: gate}
-	sources := newSources(ctx, connections, calls.step)
+	scripts := &Scripts{run: r, calls: calls}
+	sources := newSources(ctx, connections, calls.step, scripts)
 	if err := r.rules.CheckExamples(ctx, sources.local[0], r.shell()); err != nil {
 		return nil, err
 	}
@@ -96,8 +97,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	f := &finder{run: r, names: names, cached: cached, sources: sources, loader: loader, renewer: renewer{r, sources, loader, cached.Records}}
 	offers := &Offers{run: r, finder: f, gate: gate}
 	calls.tools = &Tools{run: r, finder: f, offers: offers}
-	scripts := &Scripts{run: r, calls: calls, offers: offers}
-	offers.scripts = scripts
+	scripts.offers, offers.scripts = offers, scripts
 	return &Session{Settings: set, Expander: r.expander, Tools: calls.tools, Offers: offers, Calls: calls, Servers: sources.Servers, Connections: connections,
 		Plugins: sources.plugins, Scripts: scripts, Records: cached.Records, run: r, cached: cached, loader: loader, gate: gate}, nil
 }

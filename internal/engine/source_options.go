@@ -186,10 +186,13 @@ func (r *run) fact(name string) string {
 
 // composites reads the setting composites; call calls the tool of a step. It returns nil
 // if there are none.
-func (o *sourceOptions) composites(ctx context.Context, call discover.StepCall) *discover.Composites {
+func (o *sourceOptions) composites(ctx context.Context, call discover.StepCall, scripts *Scripts) *discover.Composites {
 	named := o.set.RawNamed("composites")
 	if len(named) == 0 {
 		return nil
 	}
-	return discover.ParseComposites(ctx, named, discover.CompositeOptions{Call: call, Context: o.context(), Evaluator: o.deps.Evaluator})
+	return discover.ParseComposites(ctx, named, discover.CompositeOptions{Call: call, Context: o.context(), Evaluator: o.deps.Evaluator, ProjectRoot: o.set.ProjectRoot,
+		Script: func(ctx context.Context, file string, text []byte, call registry.Call) (registry.Result, error) {
+			return scripts.Run(ctx, file, text, call.Params, call, true)
+		}})
 }

@@ -179,14 +179,14 @@ func (s *sources) narrow(preset string) {
 
 // newSources creates the sources without starting any. step calls the tool of a
 // composite's step.
-func newSources(ctx context.Context, c *Connections, step discover.StepCall) *sources {
+func newSources(ctx context.Context, c *Connections, step discover.StepCall, scripts *Scripts) *sources {
 	r, set := c.run, c.set
 	o := &sourceOptions{run: r, cached: c.cached}
 	r.env, o.envErr = values.ToolEnviron(ctx, set, r.expander, r.deps.Environ)
 	if o.envErr != nil && !set.DiscoveryCommand.IsSet() {
 		r.warn("env_unset", "", o.envErr.Error(), "commands run without the variables of the setting env")
 	}
-	out := &sources{Servers: &Servers{cached: c.cached}, plugins: newPlugins(ctx, o), composites: o.composites(ctx, step)}
+	out := &sources{Servers: &Servers{cached: c.cached}, plugins: newPlugins(ctx, o), composites: o.composites(ctx, step, scripts)}
 	own := o.builtin()
 	own.Protected = append(own.Protected, protectedFiles(out.plugins.Found, set.Workspace)...)
 	out.local = []registry.Source{builtin.Source(own)}

@@ -165,6 +165,8 @@ func value(h replyHeader, body []byte) (starlark.Value, error) {
 // ask makes a call of the script and waits for the reply.
 func (e *engine) ask(t *starlark.Thread, c callMessage) (replyHeader, message, uint32, error) {
 	c.At = e.place(t)
+	cancelled, _ := t.Local("cancelled").(chan struct{})
+	c.Alone = cancelled == nil
 	if most := e.start.Limits.Calls; most > 0 && e.calls.Add(1) > int64(most) {
 		e.end(LimitCalls)
 		return replyHeader{}, message{}, 0, errors.New(LimitCalls)
@@ -177,7 +179,6 @@ func (e *engine) ask(t *starlark.Thread, c callMessage) (replyHeader, message, u
 	if err := e.link.send(msgCall, id, c); err != nil {
 		return replyHeader{}, message{}, id, err
 	}
-	cancelled, _ := t.Local("cancelled").(chan struct{})
 	select {
 	case m := <-replied:
 		var h replyHeader

@@ -2,6 +2,11 @@
 
 package script
 
+import "os"
+
+// Streams returns stdin and stdout for [Execute].
+func Streams() (in, out *os.File) { return os.Stdin, os.Stdout }
+
 // resident is only known on Linux.
 func resident(string) (used func() uint64, closeFile func()) {
 	return func() uint64 { return 0 }, func() {}

@@ -136,6 +136,8 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 		s.Clock = &Clock{}
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	calls, stopCalls := context.WithCancel(ctx)
+	defer stopCalls()
 	r := &running{Script: s, link: newLink(child.Stdout, child.Stdin, maxMessage), calls: map[uint32]context.CancelFunc{}}
 	stopped := make(chan struct{})
 	kill := sync.OnceFunc(func() {
@@ -155,6 +157,7 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 	if s.Limits.Timeout > 0 {
 		s.Clock.start(s.Limits.Timeout, func() {
 			_ = r.link.send(msgStop, 0, nil) // an engine that is gone needs no message
+			stopCalls()
 			time.AfterFunc(final, kill)
 		})
 		defer s.Clock.end()
@@ -162,7 +165,7 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 	if err := r.link.send(msgStart, 0, startMessage{s.Name, s.Params, s.Limits, check}, s.Text); err != nil {
 		return endMessage{}, r.gone(ctx, child, err)
 	}
-	end, err := r.serve(ctx)
+	end, err := r.serve(calls)
 	if err != nil {
 		return endMessage{}, r.gone(ctx, child, err)
 	}
@@ -211,6 +214,10 @@ func (r *running) serve(ctx context.Context) (endMessage, error) {
 				return endMessage{}, err
 			}
 			r.last = c.At
+			if c.Alone { // waking up a goroutine takes longer than many calls
+				r.answer(ctx, m.id, &c)
+				continue
+			}
 			ctx, cancel := context.WithCancel(ctx)
 			r.mu.Lock()
 			r.calls[m.id] = cancel

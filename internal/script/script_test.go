@@ -19,7 +19,8 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "engine" {
 		code := 0
-		if err := script.Execute(context.Background(), os.Stdin, os.Stdout); err != nil {
+		in, out := script.Streams()
+		if err := script.Execute(context.Background(), in, out); err != nil {
 			code = 1
 		}
 		syscall.Exit(code) // os.Exit takes a second with the race detector
@@ -193,12 +194,24 @@ func TestLimits(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := newScript(t, &host{}, tt.text)
-			if strings.Contains(tt.want, "limit timeout") {
-				s.Limits.Timeout = 100 * time.Millisecond
+			if strings.Contains(tt.want, "limit timeout") || strings.HasSuffix(tt.name, "without end") {
+				s.Limits.Timeout = 300 * time.Millisecond
 			}
 			if got := outcome(t, s); !strings.Contains(got, tt.want) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// BenchmarkCalls measures what a thousand calls cost besides the calls themselves.
+func BenchmarkCalls(b *testing.B) {
+	h := &host{}
+	for b.Loop() {
+		s := newScript(b, h, "for i in range(1000): tools.text()")
+		s.Limits.Calls = 0
+		if got := outcome(b, s); got != "" {
+			b.Fatal(got)
+		}
 	}
 }

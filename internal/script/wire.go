@@ -56,8 +56,9 @@ type callMessage struct {
 	Kind   string          `json:"kind"`
 	Path   []string        `json:"path"` // the name of the tool, or of a server and its tool; for a search the query
 	Params json.RawMessage `json:"params,omitempty"`
-	Full   bool            `json:"full,omitempty"` // the text is needed beside the structured content
-	At     string          `json:"at"`             // FILE:LINE:COL
+	Full   bool            `json:"full,omitempty"`  // the text is needed beside the structured content
+	Alone  bool            `json:"alone,omitempty"` // nothing else runs in the script meanwhile
+	At     string          `json:"at"`              // FILE:LINE:COL
 }
 
 // replyHeader is the outcome of a call. The structured content and the text follow it.

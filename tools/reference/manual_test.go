@@ -101,7 +101,7 @@ func TestManual(t *testing.T) {
 			t.Errorf("no page %s, only %q", want, names)
 		}
 	}
-	for _, hidden := range []string{"toolreg-help.1", "toolreg-keep-background.1", "toolreg-evaluate-expression.1", "toolreg-flags.7"} {
+	for _, hidden := range []string{"toolreg-help.1", "toolreg-keep-background.1", "toolreg-evaluate-expression.1", "toolreg-execute-script.1", "toolreg-flags.7"} {
 		if slices.Contains(names, hidden) {
 			t.Errorf("the hidden command has a page %s", hidden)
 		}

@@ -254,7 +254,7 @@ func (r *roundTrip) call(ctx context.Context, p planned) provider.Answer {
 		err = r.Line.Wait(ctx)
 	}
 	if err == nil {
-		result, err = r.Session.Calls.CallHeld(ctx, p.Found, request, p.held)
+		result, err = r.Session.Calls.CallHeld(engine.WithScope(ctx, r.Declared), p.Found, request, p.held)
 		if r.Format.Name == "mcp" {
 			result = r.Session.Calls.AnswerMCP(ctx, p.Tool, result)
 		} else {

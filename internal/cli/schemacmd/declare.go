@@ -38,7 +38,7 @@ func (r *Request) Declare(ctx context.Context, s *engine.Session, note noteFunc)
 		if err != nil {
 			return provider.Output{}, reg, err
 		}
-		own, ok, err := s.Scripts.Declare(ctx, whole, r.Format.Name)
+		own, ok, err := s.Scripts.Declare(ctx, whole, r.Format.Name, r.Matches)
 		if err != nil {
 			return provider.Output{}, reg, err
 		}

@@ -232,7 +232,7 @@ func (o *options) offered(ctx context.Context, s *engine.Session) (*registry.Reg
 	if err != nil || o.expose != exposeScripts && !s.Settings.Script.Declared() {
 		return reg, found, err
 	}
-	own, ok, err := s.Scripts.Declare(ctx, reg, "mcp")
+	own, ok, err := s.Scripts.Declare(ctx, reg, "mcp", o.Matches)
 	if ok {
 		found = append(found, own)
 	}

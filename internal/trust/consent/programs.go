@@ -43,6 +43,12 @@ func Programs(f *File) []Program {
 			run(argv, f.env())
 		case s.Row.Name == "mcpServers":
 			out = append(out, f.servers(s)...)
+		case s.Row.Name == "composites":
+			for _, entry := range s.Value.Members {
+				if file := entry.Value.Get("script").Text(); file != "" {
+					run([]string{"./" + strings.TrimPrefix(file, "./")}, nil)
+				}
+			}
 		case s.Row.Name == "env":
 			all := valuesOf(s.Value) // variables such as BASH_ENV and NODE_OPTIONS name code to run
 			out = append(out, Program{Key: s.Key, Place: f.place(s.Pos), Env: all, Shown: all})

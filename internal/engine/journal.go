@@ -18,9 +18,9 @@ import (
 // goes on when it is given again. It is kept as long as the question. It is safe for
 // concurrent use.
 type journal struct {
+	*run
 	dir  *state.Dir // nil: nothing is kept
 	name string     // of the file
-	warn func(code, source, message, hint string)
 
 	mu      sync.Mutex
 	earlier map[string][]journalEntry // by key, in the order of the calls
@@ -58,7 +58,7 @@ func (e *journalEntry) result() (registry.Result, error) {
 
 // openJournal returns the journal of a script, its params and its caller.
 func (s *Scripts) openJournal(ctx context.Context, hash string, params json.RawMessage) *journal {
-	j := &journal{earlier: map[string][]journalEntry{}, warn: s.warn}
+	j := &journal{run: s.run, earlier: map[string][]journalEntry{}}
 	folder, err := s.deps.Folders.State()
 	if err != nil {
 		return j

@@ -52,9 +52,10 @@ toolreg approvals answer, and it goes on without repeating the calls it has made
 
 k=v is text, k:=JSON is JSON. With - the script is read from stdin.
 
-Exit codes: 0, that of the call that ended the script, 2 (it cannot be parsed),
-7 (its own failure, or a limit of the settings scripts.*), 9 (--check found
-mistakes), 124 (time limit).`,
+If a call ends the script, the exit code is that of toolreg call.
+
+Exit codes: 0, 2 (it cannot be parsed), 3, 4, 5, 6, 7 (it failed, or reached a
+limit), 8, 9 (--check found mistakes), 124 (time limit).`,
 		Example: `  toolreg run report.star file=go.mod
   toolreg run sync.star --params-file params.json --json
   toolreg run --check sync.star

@@ -72,7 +72,7 @@ func oneLine(s string) string {
 }
 
 // quoted returns a string as Python writes it.
-func quoted(s string) string { return text.Escape(string(jsonx.AppendQuote(nil, s))) }
+func quoted(s string) string { return string(text.EscapeJSON(jsonx.AppendQuote(nil, s))) }
 
 // typing writes the types of one schema.
 type typing struct {
@@ -216,7 +216,7 @@ func literals(values []*jsonx.Value) string {
 		case jsonx.Array, jsonx.Object:
 			return "Any"
 		default:
-			if s := text.Escape(v.Token); len(s) <= 200 {
+			if s := string(text.EscapeJSON([]byte(v.Token))); len(s) <= 200 {
 				parts = append(parts, s)
 			} else {
 				return "str"

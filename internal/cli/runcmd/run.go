@@ -32,7 +32,7 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE|- [k=v…]",
 		Short: "Run a script over the tools",
-		Long: `Run a script that calls tools, and print the lines that it prints and its result: text
+		Long: `Run a script that calls tools. Print the lines that it prints, then its result: text
 as it is, everything else as JSON. Scripts are written in Starlark, a small Python
 without files, network, clock or imports:
 
@@ -40,11 +40,11 @@ without files, network, clock or imports:
       text = tools.read_file(file_path = params["file"])
       return len(text.splitlines())
 
-tools.NAME(param = value) returns the structured result of a tool, else its text, and
-ends the script if the call fails. call(name, {param: value}) returns a value with ok,
-value, text, category and error instead. parallel(f, list) runs f for all items at
-once. search(words) and describe(name) find tools. json and math are modules. The
-result is what main(params) returns, else the variable result.
+tools.NAME(param = value) returns the structured result of a tool, else its text,
+and ends the script if the call fails. call(name, {param: value}) returns a value
+with ok, value, text, category and error instead. parallel(f, list) runs f for all
+items at once. search(words) and describe(name) find tools. json and math are
+modules. The result is what main(params) returns, else the variable result.
 
 Every call is decided on, asked about and logged as one of its own. If one needs an
 answer and nobody can be asked, the script ends with exit code 6; run it again after

@@ -59,7 +59,13 @@ func (r *compositeReader) read(ctx context.Context) *composite {
 		c.steps = append(c.steps, r.step(fmt.Sprintf("/steps/%d", i), s))
 	}
 	c.result = r.expression("/result", o)
-	if c.file, _ = stringIn(o, "script"); c.file != "" {
+	c.file, _ = stringIn(o, "script")
+	switch {
+	case c.file == "" && !present(o["steps"]):
+		r.fail("", `missing property "steps"`, "a composite has steps or a script")
+	case c.file != "" && (present(o["steps"]) || present(o["result"])):
+		r.fail("/script", "script cannot be used together with steps and result", "remove one of them")
+	case c.file != "":
 		c.script = r.script(c.file)
 	}
 	return c

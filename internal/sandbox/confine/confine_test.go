@@ -93,7 +93,12 @@ func TestProgramsOnASystemWithoutSandbox(t *testing.T) {
 
 func TestDenied(t *testing.T) {
 	c, home, workspace := place(t, "sandbox: {mode: auto}\n", full)
+	c.opts.Closed = func() []string { return []string{home + "/closed"} }
+	if err := os.Mkdir(home+"/closed", 0o700); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct{ output, want string }{
+		{"ls: cannot access '" + home + "/closed': No such file or directory", "access to " + home + "/closed (no setting allows it)"},
 		{"cat: ~/.ssh/id: No such file or directory", "reading " + home + "/.ssh/id (sandbox.shell.read would allow it)"},
 		{"open " + home + "/data: no such file or directory: No such file or directory", "access to " + home + "/data (sandbox.shell.read would allow it)"},
 		{"touch: cannot touch '/usr/lib/x': Read-only file system", "writing /usr/lib/x (sandbox.shell.write would allow it)"},

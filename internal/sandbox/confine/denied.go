@@ -107,6 +107,8 @@ func (d *denial) path(path string, written bool) {
 	}
 	private := ours([]string{"/dev", "/proc", "/sys"})
 	switch {
+	case d.confiner.isClosed(path) && exists(path):
+		d.add("access to "+path, "no setting allows it")
 	case ours(d.profile.ReadOnly) && written, slices.Contains(d.profile.Fixed, path) && written:
 		d.add("changing "+path, "other programs run commands from it")
 	case ours(d.profile.Hide) && exists(path):

@@ -116,7 +116,7 @@ func check(dir, tree string) (bool, error) {
 	args = append(args, filepath.Join(tree, dir))
 	cmd := exec.Command("go", args...)
 	// Without -trimpath the build cache would not know the packages in a new folder.
-	cmd.Env = append(os.Environ(), "TOOLREG_SHELL_LINES=200", "TOOLREG_OPTION_LINES=100", "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath -vet=off -ldflags=-w -exec="+wrapper)
+	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath -vet=off -ldflags=-w -gcflags=all=-dwarf=false -exec="+wrapper)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return false, err

@@ -151,6 +151,7 @@ func differ(t *testing.T, r differRun, allowed []string, files bool) {
 			t.Errorf("allowed, and it runs the marker or writes a file: %q", line)
 		}
 	}
+	t.Logf("%d lines, %d times one that did not end was killed", len(allowed), d.endless)
 }
 
 // shellRun runs lines in a folder; bin contains the programs that they can run.
@@ -160,6 +161,7 @@ type shellRun struct {
 	files    bool // also report changed files
 	bin, dir string
 	before   string
+	endless  int // how often a line that did not end was killed
 	env      []string
 	wrap     func(line string) string // changes how a line runs; may be nil
 	prepare  func(*testing.T, string) // adds files to the folder; may be nil
@@ -276,6 +278,7 @@ func (d *shellRun) start(lines []string) (begun int) {
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Logf("it does not end, or something before it: %q", lines[max(begun, 1)-1])
+		d.endless++
 		d.end(cmd.Process.Pid)
 	}
 	_ = cmd.Wait() // the last line may fail

@@ -15,6 +15,7 @@ func TestScriptsAreCodeThatWordsName(t *testing.T) {
 	for _, test := range []struct {
 		argv, want []string
 	}{
+		{[]string{"run.sh"}, nil}, // searched for in PATH, not in the folder
 		{[]string{"sh", "run.sh"}, []string{"loaded.sh", "run.sh"}},
 		{[]string{"sh", "-c", "sh run.sh >data.json"}, []string{"loaded.sh", "run.sh"}},
 		{[]string{"python3", "-m", "server"}, []string{"server.py"}},
@@ -33,7 +34,7 @@ func TestScriptsAreCodeThatWordsName(t *testing.T) {
 // these name; but not what only later arguments would run.
 func TestStartedFilesAreThoseOfTheProgram(t *testing.T) {
 	root := project(t, map[string]string{
-		"run.sh": ". ./loaded.sh\n", "loaded.sh": "", "pkg/mod.py": "", "Makefile": "", "bin/make": "", "make": "#!/bin/sh\n", "data.txt": "",
+		"run.sh": ". ./loaded.sh\n", "loaded.sh": "", "pkg/mod.py": "", "Makefile": "", "bin/make": "", "data.txt": "",
 		"package.json": `{"scripts": {"start": "node index.js && tool && dep"}}`, "index.js": "", "node_modules/.bin/tool": "",
 		"node_modules/dep/package.json": `{"scripts": {"start": "inner"}}`, "node_modules/dep/node_modules/.bin/inner": "",
 	})
@@ -41,6 +42,7 @@ func TestStartedFilesAreThoseOfTheProgram(t *testing.T) {
 		argv, want []string
 	}{
 		{[]string{"./run.sh", "data.txt"}, []string{"loaded.sh", "run.sh"}},
+		{[]string{"run.sh"}, nil}, // searched for in PATH, not in the folder
 		{[]string{"sh", "run.sh"}, []string{"loaded.sh", "run.sh"}},
 		{[]string{"sh", "-c", "sh run.sh"}, nil}, // the command in it is one of its own
 		{[]string{"python3", "-m", "pkg.mod"}, []string{"pkg/mod.py"}},

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 )
 
@@ -77,7 +80,7 @@ func TestChanges(t *testing.T) {
 	if err := Accept(t.Context(), logs, []string{in("sub")}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	check("a folder accepted", map[string]bool{in("through/new"): false, in("sub/new"): false})
+	check("a folder accepted", map[string]bool{in("link"): false, in("through/new"): false, in("sub/new"): false, filepath.Join(other, "old"): false})
 	if err := during(false, func() { put(t, other, map[string]string{"old": "3"}) }); err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +102,25 @@ func TestChanges(t *testing.T) {
 	check("written anew", map[string]bool{in("old"): false})
 }
 
+// A change is never older than what clock returned before it, or a program could change a file
+// unnoticed right after its start.
+func TestClockIsNotAheadOfFileSystems(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	for range 50 {
+		start := clock()
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var st unix.Stat_t
+		if err := unix.Lstat(path, &st); err != nil {
+			t.Fatal(err)
+		}
+		if changed := time.Unix(st.Ctim.Unix()); changed.Before(start) {
+			t.Fatalf("changed %v before the clock", start.Sub(changed))
+		}
+	}
+}
+
 // The list of runs is bounded. Runs that are close to each other become one, so that nothing is
 // forgotten.
 func TestCloseRunsAreJoined(t *testing.T) {
@@ -108,22 +130,45 @@ func TestCloseRunsAreJoined(t *testing.T) {
 	now := clock()
 	minute := func(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
 	if err := update(t.Context(), logs, func(c *Changes) {
-		for i := range maxRuns - 2 {
+		for i := range maxRuns - 3 {
 			c.Runs = append(c.Runs, run{Trees: []string{dir + "-other"}, From: minute(10 * (i + 1)), To: minute(10*(i+1) + 1)})
 		}
 		c.Runs = append(c.Runs, run{Trees: []string{dir + "-other"}, From: minute(-5), To: minute(-4), Lasting: true}, run{From: minute(-30), To: minute(-30)})
 	}); err != nil {
 		t.Fatal(err)
 	}
-	g, err := tooltest.Open(t, New(dir, user, logs)).Guards(t.Context(), Scope{})
-	if err != nil {
-		t.Fatal(err)
+	for range 2 { // the first one is the last that has room
+		g, err := tooltest.Open(t, New(dir, user, logs)).Guards(t.Context(), Scope{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Started = now.Add(-4*time.Minute + time.Second)
+		if _, err := g.Clean(t.Context(), everything); err != nil {
+			t.Fatal(err)
+		}
+		if c := ReadChanges(logs); len(c.Runs) != maxRuns || !c.Has(path, false) {
+			t.Errorf("%d runs; %s changed: %t", len(c.Runs), path, c.Has(path, false))
+		}
 	}
-	g.Started = now.Add(-4*time.Minute + time.Second)
-	if _, err := g.Clean(t.Context(), everything); err != nil {
-		t.Fatal(err)
+}
+
+// Only the two runs with the least time between them are joined, so that few files count as
+// changed that no program could change.
+func TestJoinedRunsAreTheClosest(t *testing.T) {
+	at := func(minute int64) time.Time { return time.Unix(60*minute, 0) }
+	c := Changes{Runs: []run{
+		{Trees: []string{"d"}, From: at(50), To: at(51)},
+		{Trees: []string{"b"}, From: at(20), To: at(28), Lasting: true},
+		{Trees: []string{"b", "c"}, From: at(30), To: at(31)},
+		{Trees: []string{"a"}, From: at(0), To: at(1)},
+	}}
+	c.join()
+	want := []run{
+		{Trees: []string{"a"}, From: at(0), To: at(1)},
+		{Trees: []string{"b", "c"}, From: at(20), To: at(31)},
+		{Trees: []string{"d"}, From: at(50), To: at(51)},
 	}
-	if c := ReadChanges(logs); len(c.Runs) != maxRuns || !c.Has(path, false) {
-		t.Errorf("%d runs; %s changed: %t", len(c.Runs), path, c.Has(path, false))
+	if diff := cmp.Diff(want, c.Runs); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 	"github.com/toolreg/toolreg/internal/git"
@@ -46,6 +47,14 @@ func TestNextCallCleansAfterAKilledOne(t *testing.T) {
 		t.Errorf("while the program runs: %q", cleaned)
 	}
 	_ = g.Log().Close()
+	put(t, dir, map[string]string{"last": ""})
+	last, err := os.Stat(filepath.Join(dir, "last"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if late := last.ModTime().Add(-100 * time.Millisecond); os.Chtimes(g.Log().Name(), late, late) != nil { // the machine was busy
+		t.Fatal("cannot set the time of the log")
+	}
 	want := Cleaned{Removed: []string{".git/hooks", "sub/.bashrc"}, Kept: []string{"sub/.npmrc"}}
 	if diff := cmp.Diff(want, next()); diff != "" {
 		t.Error(diff)
@@ -186,6 +195,28 @@ func TestBirthIsUnknown(t *testing.T) {
 	for _, path := range []string{"/proc/version", "/proc/missing"} {
 		if isBornBefore(path, time.Now()) {
 			t.Errorf("%s is said to be old", path)
+		}
+	}
+}
+
+// A file that was created at the time of the program's start may be the program's: the clock of
+// file systems is behind. One that is older came with its folder, if that folder is the program's.
+func TestFilesOlderThanTheProgramCameWithAFolder(t *testing.T) {
+	dir, user := place(t, map[string]string{"sub/.envrc": ""})
+	g, err := tooltest.Open(t, New(dir, user, "")).Guards(t.Context(), Scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(g.Known, "sub/.envrc")
+	var st unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, filepath.Join(dir, "sub/.envrc"), 0, unix.STATX_BTIME, &st); err != nil || st.Mask&unix.STATX_BTIME == 0 {
+		t.Skip("the file system does not record when files were created")
+	}
+	born := time.Unix(st.Btime.Sec, int64(st.Btime.Nsec))
+	for after, want := range map[time.Duration]bool{5 * time.Millisecond: false, time.Second: true} {
+		g.Start = born.Add(after)
+		if got := g.isCreatedByProgram("sub/.envrc", func(name string) bool { return name == "sub" }); got != want {
+			t.Errorf("created %v before the program: %t", after, got)
 		}
 	}
 }

@@ -110,7 +110,11 @@ func (c *Composites) Discover(context.Context) ([]registry.Tool, []registry.Diag
 			Identity:   one.identity(),
 			Declared:   one.named.Origin.String(),
 			Run: func(ctx context.Context, call registry.Call) (registry.Result, error) {
-				if one.file != "" {
+				ctx, err := opened(ctx, one)
+				switch {
+				case err != nil:
+					return registry.Result{}, err
+				case one.file != "":
 					return opts.Script(ctx, one.file, one.script, call)
 				}
 				return c.run(ctx, one, call)

@@ -54,17 +54,23 @@ type compositeRun struct {
 	done    []registry.Result // results of successful steps
 }
 
+// opened returns the context of a run of a composite. A composite that is running already
+// calls itself, from a script or by a name that findCycles cannot resolve, such as one from
+// an override.
+func opened(ctx context.Context, one *composite) (context.Context, error) {
+	open, _ := ctx.Value(openRuns{}).([]*composite)
+	if slices.Contains(open, one) {
+		return nil, &settings.Error{Problems: []document.Problem{one.problem("", "it calls itself again", noCycles)}}
+	}
+	return context.WithValue(ctx, openRuns{}, append(slices.Clip(open), one)), nil
+}
+
 func (c *Composites) run(ctx context.Context, one *composite, call registry.Call) (registry.Result, error) {
 	if ctx.Value(stepBudget{}) == nil {
 		left := new(atomic.Int64)
 		left.Store(maxRun)
 		ctx = context.WithValue(ctx, stepBudget{}, left)
 	}
-	open, _ := ctx.Value(openRuns{}).([]*composite)
-	if slices.Contains(open, one) { // under a name that findCycles cannot resolve, such as one from an override
-		return registry.Result{}, &settings.Error{Problems: []document.Problem{one.problem("", "it calls itself again", noCycles)}}
-	}
-	ctx = context.WithValue(ctx, openRuns{}, append(slices.Clip(open), one))
 	start := time.Now()
 	r := &compositeRun{composite: one, call: c.opts.Call, asked: call, steps: []any{}}
 	var err error

@@ -66,7 +66,7 @@ func TestBannedInOptions(t *testing.T) {
 	for _, line := range []string{"PS4='$(rm x)'; set -x; ls", "export PS4='`rm x`'", "GIT_PAGER='rm x' git log", "PROMPT_COMMAND='rm x' bash",
 		"BASH_CMDS[foo]=/bin/rm; foo x", "BASH_CMDS=([foo]=/bin/rm); foo x", "BASH_CMDS+=([a]=ls [foo]=rm)", "BASH_ALIASES[foo]='rm -f'", "declare BASH_CMDS[foo]=rm", "declare -A BASH_CMDS=([foo]=rm)", "BASH_CMDS[foo]=rm ls", "git -c core.pager='rm x' log",
 		"git -c alias.x='!rm x' x", "tar --use-compress='rm x' -cf a b", "tar cfI a 'rm x' b", "sort --compress-prog 'rm x' y", "env -vS 'rm x'", "env -S 'sh -c' 'rm x'", "env --sp='rm x'",
-		"xargs env rm", "gtimeout 5 rm x", "genv rm x", "git submodule foreach rm x", "git bisect run rm x", "rg --pre rm x", "ssh -oProxyCommand='rm x' h", "rsync -e 'rm x' a b",
+		"xargs env rm", "uclampset -m 1 rm x", "pipesz -s 1k -- rm x", "gdbserver :1 rm x", "gtimeout 5 rm x", "genv rm x", "git submodule foreach rm x", "git bisect run rm x", "rg --pre rm x", "ssh -oProxyCommand='rm x' h", "rsync -e 'rm x' a b",
 		"fd -xrm", "fd . -Hx rm", "fd --exec=rm", "test -v 'a[$(rm)]'; printf -v 'a[`rm x`]' y"} {
 		p := &policy.Policy{Mode: policy.ModeYolo, Banned: banned()}
 		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != policy.Deny {

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// private returns an error for a file that other users may read.
+// private returns an error for a file that other users may read, or that belongs to one of
+// them.
 func private(info fs.FileInfo) error {
 	owner := os.Geteuid()
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -22,6 +23,9 @@ func private(info fs.FileInfo) error {
 // group, because systemd and Kubernetes provide secrets as files of root that a service
 // reads through its group.
 func privateOf(mode fs.FileMode, owner, user int) error {
+	if owner != user && owner != 0 {
+		return fmt.Errorf("it is owned by user %d; run: chown %d FILE", owner, user)
+	}
 	others := fs.FileMode(0o077)
 	if owner == 0 && user != 0 {
 		others = 0o037

@@ -37,7 +37,7 @@ func NewTokens(byName map[string]string) *Tokens {
 
 // ReadTokens returns the tokens in a file with one line "NAME TOKEN" for each; empty lines
 // and lines that begin with # are ignored. The file is read again after a change. A file
-// that other users may read is an error.
+// that other users own or may read is an error.
 func ReadTokens(path string) (*Tokens, error) {
 	t := &Tokens{path: path}
 	return t, t.refresh()

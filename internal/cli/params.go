@@ -22,10 +22,19 @@ type ParamsOptions struct {
 
 // Flags adds the flags.
 func (o *ParamsOptions) Flags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVarP(&o.params, "params", "p", "", "params as a JSON `object`")
-	f.StringVar(&o.file, "params-file", "", "`file` with the params; - for stdin")
+	cmd.Flags().StringVarP(&o.params, "params", "p", "", "params as a JSON `object`")
+	o.FileFlag(cmd)
+}
+
+// FileFlag adds only --params-file.
+func (o *ParamsOptions) FileFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.file, "params-file", "", "`file` with the params; - for stdin")
 	complete.Flag(cmd, "params-file", complete.Files)
+}
+
+// Given reports whether a flag provides params, and whether they come from stdin.
+func (o *ParamsOptions) Given() (given, stdin bool) {
+	return o.params != "" || o.file != "", o.file == "-"
 }
 
 // Check returns an error for flags that cannot be used together.

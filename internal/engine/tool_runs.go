@@ -46,18 +46,15 @@ func (r toolRuns) LimitOutput(t registry.Tool) registry.Tool {
 	if r.opts.Uncut {
 		o.Limit = 0
 	}
-	cut, whole := o.Wrap(t), t.Run
-	return withRun(cut, func(ctx context.Context, call registry.Call) (registry.Result, error) {
+	whole := t.Run
+	t = o.Wrap(t)
+	cut := t.Run
+	t.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		if info := scriptOf(ctx); info != nil && info.inScript() { // only what leaves the script is cut
 			return whole(ctx, call)
 		}
-		return cut.Run(ctx, call)
-	})
-}
-
-// withRun returns a tool that runs in another way.
-func withRun(t registry.Tool, run func(context.Context, registry.Call) (registry.Result, error)) registry.Tool {
-	t.Run = run
+		return cut(ctx, call)
+	}
 	return t
 }
 

@@ -351,10 +351,9 @@ func (r *parallelRun) fail(i int, err error) {
 
 // one runs f for one item.
 func (r *parallelRun) one(i int, f starlark.Callable, item starlark.Value) {
-	t, done := r.engine.thread("parallel", r.at)
-	defer done()
 	cancelled := make(chan struct{})
-	t.SetLocal("cancelled", cancelled)
+	t, done := r.engine.thread("parallel", r.at, cancelled)
+	defer done()
 	var once sync.Once
 	cancel := func() { once.Do(func() { t.Cancel("another call of parallel failed"); close(cancelled) }) }
 	r.mu.Lock()

@@ -155,10 +155,12 @@ func (e *engine) place(t *starlark.Thread) string {
 	return at
 }
 
-// thread returns a new thread. The caller must call the function when it has ended.
-func (e *engine) thread(name, at string) (*starlark.Thread, func()) {
+// thread returns a new thread, whose calls no longer wait for replies when cancelled is
+// closed; nil is never closed. The caller must call the function when it has ended.
+func (e *engine) thread(name, at string, cancelled chan struct{}) (*starlark.Thread, func()) {
 	t := &starlark.Thread{Name: name, Print: e.print}
 	t.SetLocal("at", at)
+	t.SetLocal("cancelled", cancelled)
 	counted := uint64(0)
 	count := func() uint64 {
 		total := e.steps.Add(t.Steps - counted)
@@ -212,7 +214,7 @@ func (e *engine) all(source []byte) (end endMessage) {
 	if e.start.Check {
 		return endMessage{Calls: mentions(e.file)}
 	}
-	t, done := e.thread("main", e.start.Name+":1:1")
+	t, done := e.thread("main", e.start.Name+":1:1", nil)
 	defer done()
 	v, at, err := e.run(t, program)
 	if err == nil {

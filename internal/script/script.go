@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/process"
@@ -152,7 +153,10 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 	}()
 	defer context.AfterFunc(ctx, kill)()
 	if s.Limits.Memory > 0 {
-		watchOther(ctx, strconv.Itoa(child.PID()), s.Limits.Memory, kill)
+		watchOther(ctx, strconv.Itoa(child.PID()), s.Limits.Memory, func() {
+			r.grown.Store(true)
+			kill()
+		})
 	}
 	if s.Limits.Timeout > 0 {
 		s.Clock.start(s.Limits.Timeout, func() {
@@ -181,6 +185,8 @@ type running struct {
 	link *link
 	all  sync.WaitGroup // calls
 	last string         // place of the last call
+
+	grown atomic.Bool // the engine was killed because of its memory
 
 	mu    sync.Mutex
 	calls map[uint32]context.CancelFunc
@@ -268,13 +274,12 @@ func (r *running) gone(ctx context.Context, child *process.Child, err error) err
 		return cause
 	}
 	child.Stop(final, 0)
+	grown := r.grown.Load() || child.Exit() == "signal: SIGKILL" // by us, or by the system, when memory is short
 	stderr := child.StderrTail()
-	for _, sign := range []string{"out of memory", "cannot allocate", "stack overflow", "exceeds", "concurrent map"} {
-		if strings.Contains(stderr, sign) {
-			return &Failure{Kind: KindLimit, Limit: LimitMemory, At: cmp.Or(r.last, r.Name)}
-		}
+	for _, sign := range []string{"out of memory", "cannot allocate", "stack overflow", "exceeds"} {
+		grown = grown || strings.Contains(stderr, sign)
 	}
-	if child.Exit() == "signal: SIGKILL" { // by the system, when memory is short
+	if grown {
 		return &Failure{Kind: KindLimit, Limit: LimitMemory, At: cmp.Or(r.last, r.Name)}
 	}
 	if errors.Is(err, io.EOF) {

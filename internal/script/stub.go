@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -15,13 +16,13 @@ const maxTypeDepth = 4
 
 // Stub returns the signature of a tool as a line of Python: its params with their types, those
 // that may be absent with = ..., and the type of its structured result. A tool whose name
-// is no identifier is a comment. The same definition always gives the same text.
+// is not an identifier is a comment. The same definition always gives the same text.
 func Stub(d *registry.Definition) string {
 	input, err := jsonx.Parse(d.InputSchema, jsonx.Options{})
 	if err != nil {
 		input = nil // params unknown
 	}
-	t := typing{root: input}
+	t := typing{refs: schema.NewRefs(input)}
 	required := schema.Required(input)
 	var first, later, others []string
 	if properties := input.Get("properties"); properties.Is(jsonx.Object) {
@@ -46,7 +47,7 @@ func Stub(d *registry.Definition) string {
 	}
 	result := "str"
 	if output, err := jsonx.Parse(d.OutputSchema, jsonx.Options{}); err == nil && output.Is(jsonx.Object) {
-		result = (&typing{root: output}).of(output, 0)
+		result = (&typing{refs: schema.NewRefs(output)}).of(output, 0)
 	}
 	about := oneLine(text.FirstSentence(d.Description))
 	if IsIdentifier(d.Name) && len(others) == 0 {
@@ -76,7 +77,7 @@ func quoted(s string) string { return string(text.EscapeJSON(jsonx.AppendQuote(n
 
 // typing writes the types of one schema.
 type typing struct {
-	root *jsonx.Value
+	refs *schema.Refs
 	open []string // references that are being written
 }
 
@@ -171,26 +172,12 @@ func (t *typing) object(s *jsonx.Value, depth int) string {
 
 // reference returns the type of a schema elsewhere in the document.
 func (t *typing) reference(ref string, depth int) string {
-	pointer, local := strings.CutPrefix(ref, "#")
-	if !local || len(t.open) > maxTypeDepth {
+	target := t.refs.Lookup(ref)
+	switch {
+	case target == nil || len(t.open) > maxTypeDepth:
 		return "Any"
-	}
-	target := t.root
-	for token := range jsonx.Tokens(pointer) {
-		if target.Is(jsonx.Array) {
-			i := jsonx.Index(token, len(target.Items))
-			if i < 0 {
-				return "Any"
-			}
-			target = target.Items[i]
-		} else {
-			target = target.Get(token)
-		}
-	}
-	for _, o := range t.open {
-		if o == ref {
-			return "dict" // it contains itself
-		}
+	case slices.Contains(t.open, ref):
+		return "dict" // it contains itself
 	}
 	t.open = append(t.open, ref)
 	defer func() { t.open = t.open[:len(t.open)-1] }()
@@ -230,11 +217,7 @@ func literals(values []*jsonx.Value) string {
 func either(names []string) string {
 	var out []string
 	for _, n := range names {
-		seen := n == ""
-		for _, o := range out {
-			seen = seen || o == n
-		}
-		if !seen {
+		if n != "" && !slices.Contains(out, n) {
 			out = append(out, n)
 		}
 	}

@@ -1,11 +1,13 @@
 package script
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -22,41 +24,15 @@ const maxDepth = 100
 // decoder converts JSON to Starlark values. It reads the text once, without a tree in
 // between, because results may have many megabytes.
 type decoder struct {
-	text  []byte
-	at    int
+	*json.Decoder
 	names map[string]starlark.String // of members, so that equal ones share memory
 }
 
 // decodeJSON converts one JSON value that was checked before.
 func decodeJSON(text []byte) (starlark.Value, error) {
-	d := &decoder{text: text, names: map[string]starlark.String{}}
-	v, err := d.value(0)
-	if err == nil {
-		if d.space(); d.at < len(d.text) {
-			err = fmt.Errorf("unexpected text after the value at byte %d", d.at)
-		}
-	}
-	return v, err
-}
-
-func (d *decoder) space() {
-	for d.at < len(d.text) {
-		switch d.text[d.at] {
-		case ' ', '\t', '\n', '\r':
-			d.at++
-		default:
-			return
-		}
-	}
-}
-
-// peek returns the next byte that is not white space; 0 at the end.
-func (d *decoder) peek() byte {
-	d.space()
-	if d.at == len(d.text) {
-		return 0
-	}
-	return d.text[d.at]
+	d := &decoder{json.NewDecoder(bytes.NewReader(text)), map[string]starlark.String{}}
+	d.UseNumber()
+	return d.value(0)
 }
 
 // maxDecoded is how deep JSON may be nested: the limit of encoding/json.
@@ -66,49 +42,76 @@ func (d *decoder) value(depth int) (starlark.Value, error) {
 	if depth > maxDecoded {
 		return nil, fmt.Errorf("nested deeper than %d levels", maxDecoded)
 	}
-	switch c := d.peek(); c {
-	case '{':
-		return d.object(depth)
-	case '[':
-		return d.array(depth)
-	case '"':
-		s, err := d.str()
-		return starlark.String(s), err
-	case 0:
-		return nil, errors.New("unexpected end of JSON")
-	default:
-		start := d.at
-		for d.at < len(d.text) && !strings.ContainsRune(" \t\r\n,]}:[{\"", rune(d.text[d.at])) {
-			d.at++
-		}
-		return scalar(string(d.text[start:d.at]), start)
+	token, err := d.Token()
+	if err != nil {
+		return nil, err
 	}
+	switch x := token.(type) {
+	case bool:
+		return starlark.Bool(x), nil
+	case string:
+		return starlark.String(x), nil
+	case json.Number:
+		return number(string(x))
+	case json.Delim:
+		if x == '{' {
+			return d.object(depth)
+		}
+		return d.array(depth)
+	}
+	return starlark.None, nil
 }
 
-// scalar converts a number, true, false or null.
-func scalar(word string, at int) (starlark.Value, error) {
-	switch word {
-	case "null":
-		return starlark.None, nil
-	case "true":
-		return starlark.True, nil
-	case "false":
-		return starlark.False, nil
-	}
-	if !json.Valid([]byte(word)) {
-		return nil, fmt.Errorf("unexpected %q at byte %d", clipped(word), at)
-	}
-	if strings.ContainsAny(word, ".eE") {
-		f, err := strconv.ParseFloat(word, 64)
+func (d *decoder) array(depth int) (starlark.Value, error) {
+	items := []starlark.Value{}
+	for d.More() {
+		v, err := d.value(depth + 1)
 		if err != nil {
-			return nil, fmt.Errorf("the number %s at byte %d is too large", clipped(word), at)
+			return nil, err
+		}
+		items = append(items, v)
+	}
+	_, err := d.Token()
+	return starlark.NewList(items), err
+}
+
+func (d *decoder) object(depth int) (starlark.Value, error) {
+	object := new(starlark.Dict)
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		s, _ := token.(string) // the decoder accepts no other name
+		name, ok := d.names[s]
+		if !ok {
+			name = starlark.String(s)
+			d.names[s] = name
+		}
+		v, err := d.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		if err := object.SetKey(name, v); err != nil {
+			return nil, err
+		}
+	}
+	_, err := d.Token()
+	return object, err
+}
+
+func number(text string) (starlark.Value, error) {
+	if strings.ContainsAny(text, ".eE") {
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("the number %s is too large", clipped(text))
 		}
 		return starlark.Float(f), nil
 	}
-	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return starlark.MakeInt64(n), nil
 	}
-	n, _ := new(big.Int).SetString(word, 10) // valid JSON
+	n, _ := new(big.Int).SetString(text, 10) // valid JSON
 	return starlark.MakeBigInt(n), nil
 }
 
@@ -117,94 +120,6 @@ func clipped(s string) string {
 		return strings.ToValidUTF8(s[:40], "") + "…"
 	}
 	return s
-}
-
-// str reads a string.
-func (d *decoder) str() (string, error) {
-	start := d.at
-	for i := start + 1; i < len(d.text); i++ {
-		switch d.text[i] {
-		case '\\':
-			i++
-		case '"':
-			d.at = i + 1
-			s, ok := jsonx.Text(d.text[start:d.at])
-			if !ok {
-				return "", fmt.Errorf("invalid string at byte %d", start)
-			}
-			return s, nil
-		}
-	}
-	return "", errors.New("unexpected end of JSON")
-}
-
-func (d *decoder) array(depth int) (starlark.Value, error) {
-	d.at++
-	items := []starlark.Value{}
-	if d.peek() == ']' {
-		d.at++
-		return starlark.NewList(items), nil
-	}
-	for {
-		v, err := d.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, v)
-		if done, err := d.next(']'); done || err != nil {
-			return starlark.NewList(items), err
-		}
-	}
-}
-
-func (d *decoder) object(depth int) (starlark.Value, error) {
-	d.at++
-	object := new(starlark.Dict)
-	if d.peek() == '}' {
-		d.at++
-		return object, nil
-	}
-	for {
-		if d.peek() != '"' {
-			return nil, fmt.Errorf("expected a name at byte %d", d.at)
-		}
-		s, err := d.str()
-		if err != nil {
-			return nil, err
-		}
-		name, ok := d.names[s]
-		if !ok {
-			name = starlark.String(s)
-			d.names[s] = name
-		}
-		if d.peek() != ':' {
-			return nil, fmt.Errorf("expected a colon at byte %d", d.at)
-		}
-		d.at++
-		v, err := d.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		if err := object.SetKey(name, v); err != nil {
-			return nil, err
-		}
-		if done, err := d.next('}'); done || err != nil {
-			return object, err
-		}
-	}
-}
-
-// next reads a comma, or the end of a list or object, which is done.
-func (d *decoder) next(end byte) (done bool, err error) {
-	switch d.peek() {
-	case ',':
-		d.at++
-		return false, nil
-	case end:
-		d.at++
-		return true, nil
-	}
-	return false, fmt.Errorf("expected a comma or %q at byte %d", end, d.at)
 }
 
 // encoder converts Starlark values to JSON.
@@ -302,10 +217,8 @@ func (e *encoder) medium(m *media) error {
 
 // enter begins a list or an object.
 func (e *encoder) enter(v any) error {
-	for _, o := range e.open {
-		if o == v {
-			return e.fail("contains itself")
-		}
+	if slices.Contains(e.open, v) {
+		return e.fail("contains itself")
 	}
 	if len(e.open) == maxDepth {
 		return e.fail("is nested deeper than %d levels", maxDepth)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/callcmd"
 	"github.com/toolreg/toolreg/internal/cli/complete"
@@ -21,9 +20,9 @@ import (
 )
 
 type options struct {
-	paramsFile string
-	preset     string
-	check      bool
+	params cli.ParamsOptions
+	preset string
+	check  bool
 }
 
 // New returns the command run.
@@ -67,9 +66,8 @@ limit), 8, 9 (--check found mistakes), 124 (time limit).`,
 		},
 	}
 	cli.PresetFlag(cmd, &o.preset)
-	cmd.Flags().StringVar(&o.paramsFile, "params-file", "", "`file` with the params, a JSON object; - for stdin")
+	o.params.FileFlag(cmd)
 	cmd.Flags().BoolVar(&o.check, "check", false, "call nothing, and report unknown tools and wrong params")
-	complete.Flag(cmd, "params-file", complete.Files)
 	return cmd
 }
 
@@ -77,10 +75,11 @@ limit), 8, 9 (--check found mistakes), 124 (time limit).`,
 const maxScript = 4 << 20
 
 func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string) error {
+	given, fromStdin := o.params.Given()
 	switch {
-	case file == "-" && o.paramsFile == "-":
+	case file == "-" && fromStdin:
 		return &cli.UsageError{Err: errors.New("the script and the params cannot both come from stdin"), Hint: "give one of them as a file"}
-	case o.check && (len(argv) > 0 || o.paramsFile != ""):
+	case o.check && (len(argv) > 0 || given):
 		return &cli.UsageError{Err: errors.New("--check takes no params"), Hint: "it runs nothing"}
 	case file == "-" && e.IO.InTTY:
 		return &cli.UsageError{Err: errors.New("the script is read from stdin, which is a terminal"), Hint: "toolreg run - < FILE"}
@@ -89,7 +88,7 @@ func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string
 	if err != nil {
 		return err
 	}
-	params, err := o.params(ctx, e, argv)
+	params, err := e.Config.Params(ctx, &o.params, &registry.Tool{Definition: registry.Definition{Name: engine.RunScript}}, argv)
 	if err != nil {
 		return err
 	}
@@ -130,29 +129,6 @@ func read(ctx context.Context, e *cli.Env, file string) (text []byte, err error)
 		err = &cli.UsageError{Err: fmt.Errorf("the script is longer than %d bytes", maxScript)}
 	}
 	return text, err
-}
-
-// params returns the params of the script.
-func (o *options) params(ctx context.Context, e *cli.Env, argv []string) (json.RawMessage, error) {
-	base := []byte("{}")
-	var err error
-	switch o.paramsFile {
-	case "":
-	case "-":
-		base, err = e.IO.ReadStdin("params", registry.MaxParamsBytes)
-	default:
-		if base, err = e.Config.ReadFile(ctx, o.paramsFile); err != nil {
-			err = &cli.UsageError{Err: fmt.Errorf("reading params: %w", err)}
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	params, err := registry.DecodeParams(engine.RunScript, base)
-	if err != nil {
-		return nil, err
-	}
-	return args.Parse(argv, args.Options{Base: params, ReadFile: func(name string) ([]byte, error) { return e.Config.ReadFile(ctx, name) }})
 }
 
 // printed prints the outcome of a script and returns its error.

@@ -10,14 +10,16 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// journal has the finished calls of a script that ended at a question, so that the script
-// goes on when it is given again. It is kept as long as the question. It is safe for
-// concurrent use.
-type journal struct {
+// Journal has the finished calls of a script, or of a response of a model, that ended at a
+// question, so that it goes on when it is given again. It is kept as long as the question. It
+// is safe for concurrent use.
+type Journal struct {
 	*run
 	dir  *state.Dir // nil: nothing is kept
 	name string     // of the file
@@ -56,17 +58,17 @@ func (e *journalEntry) result() (registry.Result, error) {
 	return registry.Result{Content: content, Structured: e.Structured, IsError: e.IsError, ErrorCategory: e.Category, Summary: e.Summary}, err
 }
 
-// openJournal returns the journal of a script, its params and its caller.
-func (s *Scripts) openJournal(ctx context.Context, hash string, params json.RawMessage) *journal {
-	j := &journal{run: s.run, earlier: map[string][]journalEntry{}}
-	folder, err := s.deps.Folders.State()
+// openJournal returns the journal of what the parts identify, for the caller.
+func (r *run) openJournal(ctx context.Context, parts ...any) *Journal {
+	j := &Journal{run: r, earlier: map[string][]journalEntry{}}
+	folder, err := r.deps.Folders.State()
 	if err != nil {
 		return j
 	}
 	if j.dir, err = state.OpenDir(folder.Path + "/scripts"); err != nil {
 		return j
 	}
-	j.name = digest(hash, jsonx.Canonical(params), s.set.Workspace, s.set.ProjectRoot, caller.Name(ctx)) + ".json"
+	j.name = digest(append(parts, r.set.Workspace, r.set.ProjectRoot, caller.Name(ctx))...) + ".json"
 	data, err := j.dir.Read(j.name)
 	var f journalFile
 	if err != nil || json.Unmarshal(data, &f) != nil || time.Now().After(f.Expires) {
@@ -79,9 +81,29 @@ func (s *Scripts) openJournal(ctx context.Context, hash string, params json.RawM
 	return j
 }
 
-// once returns the outcome of an equal call of the earlier run, or makes the call.
-func (j *journal) once(name string, params json.RawMessage, call func() (registry.Result, error)) (registry.Result, error) {
-	key := digest(name, jsonx.Canonical(params))
+// Journal returns the journal of a response of a model with these calls.
+func (c *Calls) Journal(ctx context.Context, calls []provider.Call) *Journal {
+	ids := make([]json.RawMessage, len(calls))
+	for i := range calls {
+		ids[i] = calls[i].ID()
+	}
+	return c.gate.openJournal(ctx, "response", calls, ids)
+}
+
+func callKey(name string, params json.RawMessage) string {
+	return digest(name, jsonx.Canonical(params))
+}
+
+// Left returns how many equal calls the earlier run finished and this run did not reach yet.
+func (j *Journal) Left(name string, params json.RawMessage) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.earlier[callKey(name, params)])
+}
+
+// Once returns the outcome of an equal call of the earlier run, or makes the call.
+func (j *Journal) Once(name string, params json.RawMessage, call func() (registry.Result, error)) (registry.Result, error) {
+	key := callKey(name, params)
 	j.mu.Lock()
 	if earlier := j.earlier[key]; len(earlier) > 0 {
 		j.earlier[key] = earlier[1:]
@@ -110,8 +132,8 @@ func (j *journal) once(name string, params json.RawMessage, call func() (registr
 	return result, err
 }
 
-// keep stores the finished calls.
-func (j *journal) keep(ctx context.Context, until time.Time) {
+// Keep stores the finished calls for as long as questions are kept.
+func (j *Journal) Keep() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, rest := range j.earlier { // calls that this run did not reach again
@@ -120,18 +142,18 @@ func (j *journal) keep(ctx context.Context, until time.Time) {
 	if j.dir == nil {
 		return
 	}
-	data, err := json.Marshal(journalFile{until, j.all})
+	data, err := json.Marshal(journalFile{time.Now().Add(policy.QuestionLifetime), j.all})
 	if err == nil {
-		_ = j.dir.Sweep(time.Now(), state.Bounds{Age: 24 * time.Hour, Files: 100, Bytes: 256 << 20}) // what stays is swept next time
+		_ = j.dir.Sweep(time.Now(), state.Bounds{Age: policy.QuestionLifetime, Files: 100, Bytes: 256 << 20}) // what stays is swept next time
 		err = j.dir.Put(j.name, data)
 	}
 	if err != nil {
-		j.warn("script_not_kept", "", "the finished calls of the script cannot be kept, so it begins anew when it is given again: "+err.Error(), "")
+		j.warn("script_not_kept", "", "the finished calls cannot be kept, so all are made again: "+err.Error(), "")
 	}
 }
 
-// drop forgets what was kept.
-func (j *journal) drop(ctx context.Context) {
+// Drop forgets what was kept.
+func (j *Journal) Drop(ctx context.Context) {
 	if j.found {
 		_ = j.dir.Remove(ctx, j.name) // it expires
 	}

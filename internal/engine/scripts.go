@@ -101,7 +101,7 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json
 		info.begin(hash)
 	}
 	r := &scriptRun{Scripts: s, steps: steps, progress: call.Progress, failed: map[uint32]error{}}
-	r.journal = s.openJournal(ctx, hash, params)
+	r.journal = s.openJournal(ctx, hash, jsonx.Canonical(params))
 	clock := &script.Clock{}
 	out, err := script.Run(exec.WithPause(ctx, clock.Pause), script.Script{Name: file, Text: text, Params: params, Limits: s.limits(), Engine: s.deps.ScriptEngine, Host: r, Clock: clock})
 	return r.finish(ctx, out, err)
@@ -126,7 +126,7 @@ type scriptRun struct {
 	*Scripts
 	steps    bool
 	progress func(registry.Progress)
-	journal  *journal
+	journal  *Journal
 
 	mu      sync.Mutex
 	lines   strings.Builder
@@ -147,7 +147,7 @@ func (r *scriptRun) Call(ctx context.Context, c script.Call) script.Reply {
 	name, err := r.name(ctx, c.Path)
 	var result registry.Result
 	if err == nil {
-		result, err = r.journal.once(name, c.Params, func() (registry.Result, error) { return r.make(ctx, name, c) })
+		result, err = r.journal.Once(name, c.Params, func() (registry.Result, error) { return r.make(ctx, name, c) })
 	}
 	if err != nil {
 		r.mu.Lock()
@@ -307,15 +307,15 @@ func (r *scriptRun) finish(ctx context.Context, out script.Result, err error) (r
 	if failed && f.Kind == script.KindCall {
 		cause := r.failed[f.Call]
 		if open, ok := errors.AsType[*exec.NeedsConfirmation](cause); ok && open.Kept != nil {
-			r.journal.keep(ctx, open.Kept.Expires)
+			r.journal.Keep()
 		} else {
-			r.journal.drop(ctx)
+			r.journal.Drop(ctx)
 		}
 		if _, reported := errors.AsType[*exec.ToolError](cause); cause != nil && !reported {
 			return registry.Result{}, &ScriptError{At: f.At, Done: r.done(), Lines: r.lines.String(), Err: cause}
 		}
 	} else if err == nil || failed {
-		r.journal.drop(ctx)
+		r.journal.Drop(ctx)
 	}
 	if err != nil && !failed {
 		return registry.Result{}, err

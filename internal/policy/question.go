@@ -17,8 +17,8 @@ import (
 const (
 	// questionsFile is the name of the file in the state directory.
 	questionsFile = "questions.json"
-	// questionLifetime is how long a question and its answer are kept.
-	questionLifetime = 24 * time.Hour
+	// QuestionLifetime is how long a question and its answer are kept.
+	QuestionLifetime = 24 * time.Hour
 	// maxQuestions and maxQuestionBytes limit the questions of one client that are kept.
 	// A new one replaces the oldest.
 	maxQuestions     = 100
@@ -99,7 +99,7 @@ func (s *Questions) Keep(ctx context.Context, k KeptQuestion) (KeptQuestion, err
 	var random [5]byte
 	_, _ = rand.Read(random[:]) // never fails
 	k.ID, k.Project, k.Created = hex.EncodeToString(random[:]), s.Approvals.Project, s.Approvals.now()
-	k.Expires = k.Created.Add(questionLifetime)
+	k.Expires = k.Created.Add(QuestionLifetime)
 	kept := k
 	err := s.update(ctx, func(list []KeptQuestion) ([]KeptQuestion, error) {
 		i := slices.IndexFunc(list, func(x KeptQuestion) bool { return x.Call == k.Call && x.State == k.State })

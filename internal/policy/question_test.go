@@ -104,7 +104,7 @@ func TestQuestionExpires(t *testing.T) {
 	s, now := newQuestions(t)
 	open, answered := keep(t, s, KeptQuestion{Call: "a"}), keep(t, s, KeptQuestion{Call: "b"})
 	answer(t, s, answered, "yes")
-	*now = now.Add(questionLifetime - time.Second)
+	*now = now.Add(QuestionLifetime - time.Second)
 	if _, ok := s.Answered("b", ""); !ok || len(pendingIDs(t, s)) != 1 {
 		t.Error("it expired too early")
 	}

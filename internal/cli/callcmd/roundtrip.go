@@ -120,7 +120,11 @@ type Made struct {
 // roundTrip is the answering of one response.
 type roundTrip struct {
 	*Dialogue
-	ran atomic.Bool // whether a call has started
+	ran     atomic.Bool     // whether a call has started
+	journal *engine.Journal // nil without Hold
+
+	mu   sync.Mutex
+	open []engine.KeptQuestion // in scripts, with Hold
 }
 
 // Answer runs the calls of a response and returns the messages that answer it. If ctx ends
@@ -128,7 +132,7 @@ type roundTrip struct {
 func (d *Dialogue) Answer(ctx context.Context, turn *provider.Turn) ([]any, error) {
 	r := &roundTrip{Dialogue: d}
 	answers, err := r.answer(ctx, turn.Calls)
-	if err != nil && !r.ran.Load() {
+	if _, held := errors.AsType[*HeldError](err); held || err != nil && !r.ran.Load() {
 		return nil, err
 	}
 	return turn.Reply(answers), err
@@ -174,32 +178,48 @@ func (r *roundTrip) answer(ctx context.Context, calls []provider.Call) ([]provid
 		plan = append(plan, p)
 	}
 	if r.Hold {
-		if err := r.hold(ctx, calls, plan, reads); err != nil {
+		r.journal = r.Session.Calls.Journal(ctx, calls)
+		if r.Line != nil && !r.Parallel && !reads {
+			if err := r.Line.Wait(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if err := r.askAll(ctx, calls, plan); err != nil {
 			return nil, err
 		}
 	}
 	for _, i := range searches {
 		answers[i] = r.search(ctx, i, calls[i])
 	}
-	slots := make(chan struct{}, maxTogether)
+	together := maxTogether
 	if !reads && !r.Parallel {
-		slots = make(chan struct{}, 1)
+		together = 1
 	} else if r.Line != nil {
 		r.Line.Leave()
 	}
+	if !r.Hold {
+		r.callAll(ctx, calls, plan, answers, together)
+	} else if err := r.callHeld(ctx, calls, plan, answers, together); err != nil {
+		return nil, err
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return answers, fmt.Errorf("answering the calls: %w", cause)
+	}
+	return answers, nil
+}
+
+// callAll makes calls and sets their answers.
+func (r *roundTrip) callAll(ctx context.Context, calls []provider.Call, plan []planned, answers []provider.Answer, together int) {
+	slots := make(chan struct{}, together)
 	var running sync.WaitGroup
 	for _, p := range plan {
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			answers[p.index] = r.call(ctx, p)
+			answers[p.index] = r.call(ctx, calls[p.index], p)
 		})
 	}
 	running.Wait()
-	if cause := context.Cause(ctx); cause != nil {
-		return answers, fmt.Errorf("answering the calls: %w", cause)
-	}
-	return answers, nil
 }
 
 func (r *roundTrip) made(ctx context.Context, m Made) {
@@ -245,7 +265,7 @@ func (r *roundTrip) begin(ctx context.Context, p planned) (context.Context, regi
 }
 
 // call makes one call and answers it.
-func (r *roundTrip) call(ctx context.Context, p planned) provider.Answer {
+func (r *roundTrip) call(ctx context.Context, c provider.Call, p planned) provider.Answer {
 	ctx, request := r.begin(ctx, p)
 	start := time.Now()
 	var result registry.Result
@@ -254,7 +274,12 @@ func (r *roundTrip) call(ctx context.Context, p planned) provider.Answer {
 		err = r.Line.Wait(ctx)
 	}
 	if err == nil {
-		result, err = r.Session.Calls.CallHeld(engine.WithScope(ctx, r.Declared), p.Found, request, p.held)
+		result, err = r.once(p, func() (registry.Result, error) {
+			return r.Session.Calls.CallHeld(engine.WithScope(ctx, r.Declared), p.Found, request, p.held)
+		})
+		if r.heldInScript(c, err) {
+			return provider.Answer{}
+		}
 		if r.Format.Name == "mcp" {
 			result = r.Session.Calls.AnswerMCP(ctx, p.Tool, result)
 		} else {

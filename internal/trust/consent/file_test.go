@@ -57,12 +57,14 @@ func TestProgramsNamesWhatRuns(t *testing.T) {
 		{"plugin folders", "plugins: {paths: [a, b]}", "p:1: plugins.paths: a\np:1: plugins.paths: b"},
 		{"variables", "env: {BASH_ENV: ./x, A: 1}", "p:1: env: sets BASH_ENV=./x"},
 		{"no variables", "env: {}", ""},
+		{"scripts of composites", "composites: {a: {script: tools/a.star}, b: {script: ./b.star}, c: {steps: [{call: x}]}}", "p:1: composites: ./tools/a.star\np:1: composites: ./b.star"},
 		{"other strings", "excludeTools: [run]", ""},
 		{"a server", "mcpServers:\n  s: {command: srv, args: [-x, 1, y], cwd: sub, env: {A: b}}", "p:2: mcpServers.s: srv -x y (in sub) (sets A=b)"},
 		{"a remote server", "mcpServers: {s: {url: https://a.example}}", "p:1: mcpServers.s: connects to https://a.example"},
 		{"a remote server by httpUrl", "mcpServers: {s: {httpUrl: https://a.example}}", "p:1: mcpServers.s: connects to https://a.example"},
 		{"an address with variables", "mcpServers: {s: {url: https://a.example, cwd: sub, env: {A: b}}}", "p:1: mcpServers.s: connects to https://a.example"},
 		{"a server with both", "mcpServers: {s: {url: https://a.example, command: srv}}", "p:1: mcpServers.s: connects to https://a.example\np:1: mcpServers.s: srv"},
+		{"a server whose command may be words or one file", "mcpServers: {s: {command: my server, args: [x]}}", `p:1: mcpServers.s: my server x (or "my server", if there is such a file)`},
 		{"a server without either", "mcpServers: {s: {env: {A: b}}}", ""},
 		{"logins", "mcpServers: {s: {oauth: {issuer: 'https://i', authorizationUrl: 'https://a', tokenUrl: 'https://t', registrationUrl: 'https://r', idpIssuer: 'https://p', clientId: me}}}",
 			"p:1: mcpServers.s.oauth.issuer: connects to https://i\np:1: mcpServers.s.oauth.authorizationUrl: connects to https://a\np:1: mcpServers.s.oauth.tokenUrl: connects to https://t\n" +
@@ -116,6 +118,21 @@ mcpServers: {s: {command: srv, env: {C: d}}, none: {}}
 func TestDescribeOmitsNothingThatRuns(t *testing.T) {
 	got := Describe([]Program{{Place: "p", Key: "none", Cwd: "x", Env: []string{"A=b"}}, {Place: "p", Key: "url", URL: "https://a b", Cwd: "x"}, {Place: "p", Key: "runs", Argv: []string{"x"}}}, known)
 	want := []string{`p: url: connects to "https://a b"`, "p: runs: x"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The files of a program are covered for both meanings of a command that may be words or the
+// name of one file.
+func TestExpandKeepsBothMeanings(t *testing.T) {
+	got := Expand(Programs(parse(t, "mcpServers: {s: {command: my $HERE, args: [x], cwd: sub, env: {A: $HERE}}, one: {command: srv, cwd: /abs}}")), "/r", known, []string{"I=1"})
+	env, inherited := []string{"A=here"}, []string{"I=1"}
+	want := []trust.Program{
+		{Argv: []string{"my", "here", "x"}, Dir: "/r/sub", Env: env, Inherited: inherited},
+		{Argv: []string{"my here", "x"}, Dir: "/r/sub", Env: env, Inherited: inherited},
+		{Argv: []string{"srv"}, Dir: "/abs", Env: []string{}, Inherited: inherited},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -150,7 +150,9 @@ func nextTick(t *testing.T) {
 func TestChangedFilesAreFound(t *testing.T) {
 	logs := t.TempDir()
 	var path string
+	var logged strings.Builder
 	c, _, workspace := place(t, "sandbox: {mode: auto}\n", full, func(o *Options) {
+		o.Log = slog.New(slog.NewTextHandler(&logged, nil))
 		o.Logs = func() (string, error) { return logs, nil }
 		o.Env = func() []string { return []string{"PATH=" + path} }
 	})
@@ -227,8 +229,87 @@ func TestChangedFilesAreFound(t *testing.T) {
 	if got := changed([]string{"sh"}, workspace); got != nil {
 		t.Errorf("PATH finds another program first, but %q is said to run", got)
 	}
+	if logged.Len() > 0 {
+		t.Errorf("although nothing failed, the log says %s", &logged)
+	}
 	if c, _, workspace := place(t, "", full); c.Means(Shell).Changed([]string{"sh"}, workspace) != nil || c.Means(Plugins).Changed != nil {
 		t.Error("without logs, a program is said to have changed")
+	}
+}
+
+// While a server runs in the sandbox, the person edits files too, so only programs that changed
+// meanwhile are found.
+func TestServersChangeOnlyPrograms(t *testing.T) {
+	logs := t.TempDir()
+	c, _, workspace := place(t, "sandbox: {mode: auto}\n", full, func(o *Options) { o.Logs = func() (string, error) { return logs, nil } })
+	nextTick(t)
+	after, err := c.Programs(Server("s")).Apply(t.Context(), &process.Spec{Argv: []string{"true"}, Dir: workspace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(workspace, "bin/tool"), 0o700)
+	write(t, filepath.Join(workspace, "script.py"), 0o600)
+	nextTick(t)
+	after()
+	changed := c.Means(Shell).Changed
+	if got := changed([]string{"bin/tool"}, workspace); !cmp.Equal(got, []string{filepath.Join(workspace, "bin/tool")}) {
+		t.Errorf("a program: %q", got)
+	}
+	if got := changed([]string{"python3", "script.py"}, workspace); got != nil {
+		t.Errorf("a script: %q", got)
+	}
+}
+
+// The plan for a program that another process starts says what this process would do, and
+// confining by it fails without a record of what to clean.
+func TestPlanFollowsSettings(t *testing.T) {
+	const text = "sandbox: {mode: auto, hooks: {mode: off}, processor: {mode: require}}\n"
+	logs := t.TempDir()
+	c, home, workspace := place(t, text, full, func(o *Options) {
+		o.Logs = func() (string, error) { return logs, nil }
+		o.Hide = func() []string { return []string{"/hidden"} }
+	})
+	spec := &process.Spec{Argv: []string{"true"}, Dir: workspace}
+	if p, err := c.Plan(Hooks, spec); p != nil || err != nil {
+		t.Errorf("off: %+v, %v", p, err)
+	}
+	for _, kind := range []string{Server("s"), Processor} {
+		p, err := c.Plan(kind, spec)
+		if err != nil || p == nil {
+			t.Fatalf("%s: %+v, %v", kind, p, err)
+		}
+		if p.Workspace != workspace || p.Logs != logs || !slices.Equal(p.Private, []string{"/hidden"}) || !slices.Contains(p.Profile.Write, workspace) || slices.Contains(p.Profile.Read, home) {
+			t.Errorf("%s: %+v", kind, p)
+		}
+		confined := *spec
+		after, err := p.Confine(t.Context(), &confined)
+		if err != nil || confined.Confine == nil || !slices.Contains(confined.Confine.ReadOnly, filepath.Join(workspace, ".envrc")) {
+			t.Fatalf("%s: %+v, %v", kind, confined.Confine, err)
+		}
+		after()
+		p.Logs = filepath.Join(logs, "none")
+		if _, err := p.Confine(t.Context(), &confined); err == nil {
+			t.Errorf("%s: confined without a record of what to clean", kind)
+		}
+	}
+	c, _, _ = place(t, text, sandbox.Support{Parts: []sandbox.Part{{Name: "Landlock", Detail: "none"}}})
+	if p, err := c.Plan(Server("s"), spec); p != nil || err != nil {
+		t.Errorf("auto without a sandbox: %+v, %v", p, err)
+	}
+	if p, err := c.Plan(Processor, spec); p != nil || !errors.Is(err, registry.ErrDenied) {
+		t.Errorf("require without a sandbox: %+v, %v", p, err)
+	}
+}
+
+// Folders that stay hidden are created before a program runs that could see others create
+// them, and no others are.
+func TestClosedFoldersExistWhereProgramsSeeThem(t *testing.T) {
+	var seen, unseen string
+	c, home, workspace := place(t, "sandbox: {mode: auto}\n", full, func(o *Options) { o.Closed = func() []string { return []string{seen, unseen} } })
+	seen, unseen = filepath.Join(workspace, "state"), filepath.Join(home, "state")
+	c.profile(c.kind(Shell), sandbox.Place{}, false)
+	if !exists(seen) || exists(unseen) {
+		t.Errorf("in the workspace: %t, in the home folder: %t", exists(seen), exists(unseen))
 	}
 }
 

@@ -76,6 +76,57 @@ func TestScopesAreOfferedForQuestions(t *testing.T) {
 	}
 }
 
+// A default of the category of commands can be answered for good, a rule that asks cannot.
+func TestScopesOfCommandsThatADefaultAsksAbout(t *testing.T) {
+	byDefault := Rule{Decision: Ask, Origin: "s.yaml:1"}
+	p := Policy{Approvals: &Approvals{Dir: stateDir(t)}, Defaults: map[registry.Category]Rule{registry.CategoryCommand: byDefault}}
+	if v := p.Decide(t.Context(), shellTool("make"), registry.Call{}); v.Decision != Ask || v.Scopes == nil {
+		t.Errorf("by the default: %s, %+v", v.Decision, v.Scopes)
+	}
+	p.Rules = []Rule{{Tool: "run_shell_command", Decision: Ask, Origin: "s.yaml:9"}}
+	if v := p.Decide(t.Context(), shellTool("make"), registry.Call{}); v.Decision != Ask || v.Scopes != nil {
+		t.Errorf("by a rule: %s, %+v", v.Decision, v.Scopes)
+	}
+}
+
+// A plain name that an earlier server which failed may have too always asks, unless the call
+// is denied; a name with the server does not.
+func TestContestedNameAsks(t *testing.T) {
+	tool := trusted(mcpTool("s", "t", "t"))
+	tool.Contested = "broken"
+	p := Policy{Approvals: &Approvals{Dir: stateDir(t)}}
+	for name, want := range map[string]Decision{"t": Ask, "s__t": Allow, tool.Qualified(): Allow} {
+		v := p.Decide(t.Context(), tool, registry.Call{Tool: name})
+		if v.Decision != want || (v.Contested == "broken") != (want == Ask) || v.Scopes != nil {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+	if v := p.DecideTool(t.Context(), tool); v.Decision != Ask || v.Contested != "broken" {
+		t.Errorf("in a listing: %+v", v)
+	}
+	p.Rules = []Rule{{Server: "s", Decision: Deny}}
+	if v := p.Decide(t.Context(), tool, registry.Call{Tool: "t"}); v.Decision != Deny {
+		t.Errorf("denied: %s (%s)", v.Decision, v.Reason)
+	}
+	p.Rules = []Rule{{Server: "s", Decision: Ask, Reason: "ours"}}
+	if v := p.Decide(t.Context(), tool, registry.Call{Tool: "t"}); v.Decision != Ask || v.Contested != "" {
+		t.Errorf("asked about anyway: %s (%s)", v.Decision, v.Reason)
+	}
+}
+
+// Words that a rule allows in the sandbox may be followed by code, which could do more only
+// outside of it.
+func TestSandboxRuleCoversCode(t *testing.T) {
+	for decision, want := range map[Decision]Decision{Sandbox: Sandbox, Allow: Ask} {
+		p := Policy{Means: func(string) Means { return Means{Missing: func() string { return "" }} }, Rules: []Rule{{Tool: "run_shell_command", Command: "python", Decision: decision}}}
+		tool := shellTool("python -c 'print(1)'")
+		tool.Program = "shell"
+		if v := p.Decide(t.Context(), tool, registry.Call{}); v.Decision != want {
+			t.Errorf("%s: %s (%s)", decision, v.Decision, v.Reason)
+		}
+	}
+}
+
 // Trust in a server comes before the default of a category, unless that denies.
 func TestTrustedServerAndDefaults(t *testing.T) {
 	for decision, want := range map[Decision]Decision{Ask: Allow, Allow: Allow, Deny: Deny} {

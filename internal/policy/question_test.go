@@ -208,3 +208,69 @@ func TestDamagedQuestions(t *testing.T) {
 		t.Errorf("set aside %q, warned %q", aside, warned)
 	}
 }
+
+// approvalsOf returns approvals whose definitions take n bytes together.
+func approvalsOf(n int) []Approval {
+	part := func(n int) registry.Part { return registry.Part{Value: strings.Repeat("x", n)} }
+	return []Approval{
+		{Tools: map[string]ApprovedTool{"a": {Parts: []registry.Part{part(1), part(2)}}}},
+		{Tools: map[string]ApprovedTool{"b": {Parts: []registry.Part{part(n - 3)}}}},
+	}
+}
+
+// "always-server" is offered unless the definitions take more than the share of four questions.
+func TestServerIsOfferedIfThereIsRoom(t *testing.T) {
+	const room = 4 * (8 << 20 / 100)
+	for n, want := range map[int]bool{3: true, room: true, room + 1: false} {
+		var k KeptQuestion
+		if got := k.OfferServer(approvalsOf(n)); got != want || (k.Server != nil) != want {
+			t.Errorf("%d bytes: %t, %d approvals", n, got, len(k.Server))
+		}
+	}
+	var k KeptQuestion
+	if k.OfferServer(nil) || k.Server != nil {
+		t.Error("offered without approvals")
+	}
+}
+
+// The text, the reason and the definitions of a question count, of one question and of all.
+func TestQuestionsTakeLimitedRoom(t *testing.T) {
+	s, _ := newQuestions(t)
+	half := KeptQuestion{Question: strings.Repeat("q", 4<<20-300), Reason: strings.Repeat("r", 100), Always: approvalsOf(100), Server: approvalsOf(100)}
+	whole := half
+	whole.Call, whole.Question = "whole", half.Question+strings.Repeat("q", 4<<20)
+	if _, err := s.Keep(t.Context(), whole); err != nil {
+		t.Errorf("of the greatest length: %v", err)
+	}
+	whole.Question += "q"
+	if _, err := s.Keep(t.Context(), whole); err == nil {
+		t.Error("kept a question that is too long")
+	}
+	var ids []string
+	for _, call := range []string{"a", "b", "c"} {
+		half.Call = call
+		ids = append(ids, keep(t, s, half))
+	}
+	if got := pendingIDs(t, s); !slices.Equal(got, ids[1:]) {
+		t.Errorf("kept %q of %q", got, ids)
+	}
+}
+
+// That another call has taken an answer is no reason to warn, a file that cannot be changed is.
+func TestClaimWarnsAboutTheFileOnly(t *testing.T) {
+	s, _ := newQuestions(t)
+	var warned []string
+	s.Approvals.Warn = func(d registry.Diagnostic) { warned = append(warned, d.Code) }
+	id := keep(t, s, KeptQuestion{Call: "c"})
+	answer(t, s, id, "yes")
+	if !s.Claim(t.Context(), id) || s.Claim(t.Context(), id) || warned != nil {
+		t.Errorf("warned %q", warned)
+	}
+	file := filepath.Join(s.Approvals.Dir.Path, questionsFile)
+	if err := errors.Join(os.Remove(file), os.Mkdir(file, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if s.Claim(t.Context(), id) || !slices.Equal(warned, []string{"questions_unavailable"}) {
+		t.Errorf("warned %q", warned)
+	}
+}

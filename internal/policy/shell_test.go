@@ -1,11 +1,13 @@
 package policy
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -70,6 +72,8 @@ func TestShellModes(t *testing.T) {
 		{"yolo cannot read it, and only what is catastrophic is denied", "make\n)", func(p *Policy) { p.Mode, p.Banned, p.Rules = ModeYolo, nil, nil }, Deny, "commands that setting shell.catastrophic denies cannot be ruled out"},
 		{"yolo cannot read it, and a program is banned", "make\n)", func(p *Policy) { p.Mode, p.Rules, p.AskCatastrophic = ModeYolo, nil, true }, Deny, "cannot be read"},
 		{"yolo cannot read it, and a rule denies a command", "make\n)", func(p *Policy) { p.Mode, p.Banned, p.AskCatastrophic = ModeYolo, nil, true }, Deny, "commands that rules deny cannot be ruled out"},
+		{"yolo cannot read it, and rules only deny", "make\n)", func(p *Policy) { p.Mode, p.Banned, p.AskCatastrophic, p.Rules = ModeYolo, nil, true, p.Rules[:1] }, Deny, "commands that rules deny cannot be ruled out"},
+		{"yolo cannot read it, and rules only allow", "make\n)", func(p *Policy) { p.Mode, p.Banned, p.AskCatastrophic, p.Rules = ModeYolo, nil, true, p.Rules[1:] }, Allow, "approval mode"},
 		{"yolo cannot read it, and a rule denies another tool", "make\n)", func(p *Policy) {
 			p.Mode, p.Banned, p.AskCatastrophic, p.Rules = ModeYolo, nil, true, []Rule{{Tool: "edit", Decision: Deny}}
 		}, Allow, "approval mode"},
@@ -80,6 +84,11 @@ func TestShellModes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, Ask, "its description changed since you allowed it"},
+		{"code among the words needs a rule with all of them", "python -c 'print(1)'", allowCommand("python"), Ask, "so a rule must have all words of the command"},
+		{"a rule with all words", "python -c 'print(1)'", allowCommand("python -c 'print(1)'"), Allow, "a rule allows it"},
+		{"a rule on another program", "python -c 'print(1)'", allowCommand("node"), Ask, "category command"},
+		{"a rule on the program for another tool", "python -c 'print(1)'", func(p *Policy) { p.Rules = []Rule{{Tool: "other", Command: "python", Decision: Allow}} }, Ask, "category command"},
+		{"a command without code", "make all", allowCommand("ninja"), Ask, "category command"},
 		{"plan denies commands", "make", func(p *Policy) { p.Mode = ModePlan }, Deny, "plan mode"},
 		{"plan denies allowed commands", "ls", func(p *Policy) { p.Mode = ModePlan }, Deny, "plan mode"},
 		{"auto-edit asks about commands", "make", func(p *Policy) { p.Mode = ModeAutoEdit }, Ask, "category command"},
@@ -113,6 +122,60 @@ func TestShellModes(t *testing.T) {
 
 func allowTool(p *Policy) {
 	p.Rules = []Rule{{Tool: "run_shell_command", Decision: Allow, Reason: "allowedTools", Origin: "settings.yaml:2"}}
+}
+
+func allowCommand(command string) func(*Policy) {
+	return func(p *Policy) {
+		p.Rules = []Rule{{Tool: "run_shell_command", Command: command, Decision: Allow, Origin: "settings.yaml:2"}}
+	}
+}
+
+// A command that would run unasked asks if a sandboxed program may have changed what it starts
+// with, and only then its question offers to accept the change.
+func TestChangedFilesAsk(t *testing.T) {
+	var accepted []string
+	p := &Policy{Workspace: "/w", Rules: []Rule{{Tool: "run_shell_command", Command: "old", Decision: Allow}, {Tool: "run_shell_command", Command: "new", Decision: Allow}}}
+	p.Means = func(string) Means {
+		return Means{
+			Missing: func() string { return "" },
+			Changed: func(argv []string, _ string) []string {
+				if argv[0] == "old" {
+					return nil
+				}
+				return []string{"/w/" + argv[0]}
+			},
+			Accept: func(_ context.Context, paths []string, _ time.Time) error { accepted = paths; return nil },
+		}
+	}
+	for line, want := range map[string]struct {
+		decision Decision
+		reason   string
+		accept   []string
+	}{
+		"old":        {Allow, "a rule allows it", nil},
+		"new":        {Ask, "a sandboxed program may have changed /w/new", []string{"/w/new"}},
+		"old && new": {Ask, "a sandboxed program may have changed /w/new", []string{"/w/new"}},
+		"ninja":      {Ask, "category command", nil}, // asks anyway
+		"$X":         {Ask, "", nil},                 // starts with nothing that is known
+	} {
+		accepted = nil
+		tool := shellTool(line)
+		tool.Program = "shell"
+		v := p.Decide(t.Context(), tool, registry.Call{})
+		if v.Decision != want.decision || !strings.Contains(v.Reason, want.reason) || (v.Accept != nil) != (want.accept != nil) {
+			t.Errorf("%s: %s (%s), with an offer: %t", line, v.Decision, v.Reason, v.Accept != nil)
+		} else if v.Accept != nil {
+			if err := v.Accept(t.Context()); err != nil || !slices.Equal(accepted, want.accept) {
+				t.Errorf("%s: accepted %q, %v", line, accepted, err)
+			}
+		}
+	}
+	allowTool(p)
+	tool := shellTool("A=b")
+	tool.Program = "shell"
+	if v := p.Decide(t.Context(), tool, registry.Call{}); v.Decision != Allow {
+		t.Errorf("a line that starts nothing: %s (%s)", v.Decision, v.Reason)
+	}
 }
 
 func TestShellBannedNamesSetting(t *testing.T) {

@@ -157,7 +157,7 @@ func TestChangedFilesAreFound(t *testing.T) {
 		o.Env = func() []string { return []string{"PATH=" + path} }
 	})
 	path = strings.Join([]string{"bin", filepath.Join(workspace, "first"), filepath.Join(workspace, "bin"), "/usr/bin", "/bin"}, ":")
-	for _, name := range []string{"bin/old", "first/folder/x", "old.py", "venv/bin/python", "venv/pyvenv.cfg", "venv/lib/old.py", "old/venv/pyvenv.cfg", "old/venv/bin/python", "old/venv/lib/x", "other/bin/tool", "other/pyvenv.cfg"} {
+	for _, name := range []string{"bin/old", "first/folder/x", "old.py", "venv/bin/python", "venv/pyvenv.cfg", "venv/lib/old.py", "old/venv/pyvenv.cfg", "old/venv/bin/python", "old/venv/lib/x", "other/bin/tool", "other/pyvenv.cfg", "plain/bin/tool"} {
 		write(t, filepath.Join(workspace, name), 0o700)
 	}
 	write(t, filepath.Join(workspace, "first/plain"), 0o600)
@@ -167,7 +167,7 @@ func TestChangedFilesAreFound(t *testing.T) {
 		t.Errorf("changed before the call: %q", got)
 	}
 	if _, err := call(t, c, func(*process.Confinement) (registry.Result, error) {
-		for _, name := range []string{"bin/new", "bin/plain", "bin/folder", "bin/sh", "new.py", "sub/new.sh", "Makefile", "venv/lib/new.py", "other/bin/python"} {
+		for _, name := range []string{"bin/new", "bin/plain", "bin/folder", "bin/sh", "new.py", "sub/new.sh", "Makefile", "venv/lib/new.py", "other/bin/python", "plain/bin/python", "plain/lib/new"} {
 			write(t, filepath.Join(workspace, name), 0o700)
 		}
 		write(t, filepath.Join(workspace, "bin/data"), 0o600)
@@ -187,7 +187,7 @@ func TestChangedFilesAreFound(t *testing.T) {
 		"new": "bin/new", "./bin/new": "bin/new", workspace + "/bin/new": "bin/new", "plain": "bin/plain", "folder": "bin/folder", "sh": "bin/sh",
 		"old": "", "./bin/old": "", "missing": "", "./bin/missing": "", "data": "", "cat": "", "cat x.py": "",
 		"python3 new.py": "new.py", "python3 old.py": "", "mytool data.yaml": "", "bash sub/new.sh": "sub/new.sh",
-		"make": "Makefile", "npm": "package.json sub/new.mjs", "venv/bin/python old.py": "venv/lib", "old/venv/bin/python": "", "other/bin/tool": "other/bin/python",
+		"make": "Makefile", "npm": "package.json sub/new.mjs", "venv/bin/python old.py": "venv/lib", "old/venv/bin/python": "", "other/bin/tool": "other/bin/python", "plain/bin/tool": "",
 	} {
 		var paths []string
 		for name := range strings.FieldsSeq(want) {

@@ -22,10 +22,13 @@ type httpRecord struct {
 	warn   func(error)
 }
 
-func (r *httpRecord) save() {
-	if err := r.folder.SaveSession(r.name, &r.Session); err != nil {
+// save stores the session, and reports whether that was possible.
+func (r *httpRecord) save() bool {
+	err := r.folder.SaveSession(r.name, &r.Session)
+	if err != nil {
 		r.warn(err)
 	}
+	return err == nil
 }
 
 // listed stores the tools that the server has listed.
@@ -122,13 +125,16 @@ func (c *connector) leaveOpen(ctx context.Context, server settings.Server, sess 
 	if sess.transport != transportHTTP || c.opts.Keep != nil && c.opts.Keep.Use == LookKept {
 		return
 	}
-	if sess.record = c.recordOf(ctx, server); sess.record == nil {
+	r := c.recordOf(ctx, server)
+	if r == nil {
 		return
 	}
 	now := time.Now()
-	sess.record.Session = keep.Session{ID: sess.http.SessionID(), Opening: sess.wire.Opening(), Since: now, Used: now}
-	sess.http.Stay()
-	sess.record.save()
+	r.Session = keep.Session{ID: sess.http.SessionID(), Opening: sess.wire.Opening(), Since: now, Used: now}
+	if r.save() { // otherwise no later run could continue it, or end it
+		sess.http.Stay()
+		sess.record = r
+	}
 }
 
 // EndKept ends the session with an HTTP server that earlier runs have left open, and reports

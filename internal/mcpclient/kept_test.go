@@ -265,6 +265,21 @@ func TestKeptSessionOfAnHTTPServer(t *testing.T) {
 	expect("after it, with the list of the new session", call(), "POST tools/list", "POST tools/call")
 	expect("another header", call(func(o *Options) { o.Server.Headers = []settings.Pair{{Name: "X", Value: "1"}} })[:2], "POST server/discover", "POST initialize")
 	expect("when its time is up", call(func(o *Options) { o.Keep.For = time.Nanosecond })[:2], "DELETE", "POST server/discover")
+	folder := filepath.Join(t.TempDir(), "s")
+	elsewhere := func(o *Options) {
+		o.Keep.Folder = func(ctx context.Context) (*keep.Folder, error) {
+			return keep.Open(ctx, &state.Dir{Path: folder}, "")
+		}
+	}
+	call(elsewhere)
+	for _, name := range keep.Sessions(folder) {
+		file := filepath.Join(folder, name+".session")
+		if err := errors.Join(os.Remove(file), os.MkdirAll(filepath.Join(file, "in the way"), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unstored := call(elsewhere)
+	expect("a session that cannot be stored", unstored[len(unstored)-2:], "POST tools/call", "DELETE")
 	before := len(web.asked())
 	for _, want := range []bool{true, false} {
 		if was, err := run().EndKept(t.Context()); was != want || err != nil {

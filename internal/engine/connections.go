@@ -109,8 +109,9 @@ func (c *Connections) CachedOffers(ctx context.Context, server, kind string) []m
 }
 
 // Forget removes a server's record from the cache, because another login may see
-// other tools.
+// other tools, and the sessions with it that outlast a run, which belong to the old login.
 func (c *Connections) Forget(ctx context.Context, server settings.Server) {
+	c.forgetSessions(ctx, server)
 	if err := c.cached.OfServer(server).Forget(ctx); err != nil {
 		c.deps.Log.Debug("dropping the cached listing failed", "server", server.Name, "err", err)
 	}

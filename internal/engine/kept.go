@@ -97,6 +97,16 @@ func (c *Connections) StopKept(ctx context.Context, server settings.Server) (sto
 	return stopAll(ctx, dir.Path, folder.OfServer(c.originOf(server)))
 }
 
+// forgetSessions forgets the sessions with an HTTP server of the settings.
+func (c *Connections) forgetSessions(ctx context.Context, server settings.Server) {
+	if !KeepsSessions(c.deps.Folders) {
+		return
+	}
+	if folder, err := c.sockets(ctx); err == nil {
+		folder.ForgetSessionsOf(c.originOf(server))
+	}
+}
+
 // KeepsSessions reports whether a session with an HTTP server is kept for this user.
 func KeepsSessions(folders *state.Folders) bool {
 	return slices.ContainsFunc(folders.SocketFolders(), func(dir string) bool { return len(keep.Sessions(dir)) > 0 })

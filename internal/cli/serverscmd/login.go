@@ -132,7 +132,7 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 		return nil, fmt.Errorf("logging in to server %q: %w", name, registry.ErrNeedsConfirmation)
 	}
 	options := s.Connections.Options(ctx, server)
-	options.Memory = nil // query the server itself
+	options.Memory, options.Keep = nil, nil // query the server itself
 	return &login{loginOptions: o, ios: e.IO, person: e.Person, browser: ui.Browser{Environ: e.Config.Environ}, connections: s.Connections,
 		server: server, logins: s.Connections.Logins(), options: options}, nil
 }

@@ -67,3 +67,9 @@ func ForgetSessions(dir string, matches func(name string) bool) (forgotten int) 
 	}
 	return forgotten
 }
+
+// ForgetSessionsOf removes all sessions with the server of an entry, whatever it said when
+// they began.
+func (f *Folder) ForgetSessionsOf(o Origin) {
+	ForgetSessions(f.dir.Path, func(name string) bool { return f.isOf(name, o) })
+}

@@ -161,7 +161,7 @@ func (x *Engine) Find(ctx context.Context, s *engine.Session, name string, q eng
 // match, and an error if none does.
 func (x *Engine) FindTools(ctx context.Context, s *engine.Session, name string, inDocs bool) (*registry.Registry, []*registry.Tool, error) {
 	if !text.IsGlob(name) {
-		f, err := x.Find(ctx, s, name, engine.Query{}, inDocs)
+		f, err := x.Find(ctx, s, name, engine.Query{Script: true}, inDocs)
 		return f.Registry, []*registry.Tool{f.Tool}, err
 	}
 	reg, tools, err := s.Tools.FindAll(ctx, name)

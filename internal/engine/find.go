@@ -33,6 +33,9 @@ type Query struct {
 	// declared, such as search_tools, if the registry has no tool of that name. Pass the
 	// result to [Calls.Resolve] before calling it.
 	Reach bool
+	// Script also finds run_script if the settings declare it and the registry has no tool
+	// of that name; otherwise the error says why it is not declared.
+	Script bool
 }
 
 // lookup looks up a name of the registry.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,13 +67,13 @@ func (s *Scripts) isServer(name string) bool {
 // checkUse checks the params of a call as far as its text has them.
 func checkUse(ctx context.Context, f Found, use *script.Mention) (findings []Finding) {
 	if use.Args > 0 {
-		return []Finding{{use.At, f.Tool.Name, "params are given by name"}}
+		return []Finding{{use.At, f.Tool.Name, f.Tool.Name + ": params are given by name"}}
 	}
 	params := jsonx.NewObject()
 	unknown := map[string]bool{}
-	places := map[string]string{}
-	for _, p := range use.Params {
-		places[p.Name] = p.At
+	places, order := map[string]string{}, map[string]int{use.At: -1}
+	for i, p := range use.Params {
+		places[p.Name], order[p.At] = p.At, i
 		value := jsonx.NewNull()
 		if p.Value == nil {
 			unknown[p.Name] = true
@@ -106,5 +107,6 @@ func checkUse(ctx context.Context, f Found, use *script.Mention) (findings []Fin
 		}
 		findings = append(findings, Finding{at, f.Tool.Name, fmt.Sprintf("%s: %s", f.Tool.Name, message)})
 	}
+	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(order[a.At], order[b.At]) })
 	return findings
 }

@@ -50,6 +50,20 @@ func (s *Scripts) find(whole *registry.Registry, name, format string) (Found, bo
 	return Found{Registry: whole, Tool: s.tool(name, "script")}, true
 }
 
+// Listed returns the tool run_script as listings show it, or why models do not see it: no
+// setting declares it, or rules deny its every call.
+func (s *Scripts) Listed(ctx context.Context, whole *registry.Registry) (*registry.Tool, *registry.Hidden, error) {
+	t := s.tool(s.name(whole, ""), "script")
+	if !s.set.Script.Declared() {
+		return nil, &registry.Hidden{Name: t.Name, Source: t.Source, Reason: "only scripts: true, schema --scripts and serve --expose scripts declare it"}, nil
+	}
+	offered, denied, err := s.offers.Split(ctx, whole, []*registry.Tool{t})
+	if err != nil || len(offered) > 0 {
+		return t, nil, err
+	}
+	return nil, &denied[0], nil
+}
+
 // Declare returns the tool run_script with the signatures of the tools that fit in
 // search.budget, for the format of its declaration. Its scripts can only call the tools that
 // allowed reports. It returns false if rules deny its every call.

@@ -132,7 +132,7 @@ type scriptRun struct {
 	lines   strings.Builder
 	media   []registry.Content
 	failed  map[uint32]error
-	results []string // names of the calls that were made
+	results []string // names of the tools whose calls succeeded
 }
 
 // Print implements [script.Host].
@@ -180,7 +180,7 @@ func (r *scriptRun) make(ctx context.Context, name string, c script.Call) (regis
 	result, err := r.calls.Call(ctx, f, registry.Call{Tool: name, Params: c.Params, Place: c.At})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err == nil {
+	if err == nil && !result.IsError {
 		r.results = append(r.results, name)
 	}
 	return result, err

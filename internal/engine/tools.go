@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -38,14 +39,20 @@ func (t *Tools) Find(ctx context.Context, name string, q Query) (Found, error) {
 	if cause := context.Cause(ctx); cause != nil {
 		return Found{}, cause
 	}
-	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && q.Reach && missing.Hidden == nil {
+	if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && (q.Reach || q.Script) && missing.Hidden == nil {
 		own, ok := t.offers.scripts.find(f.Registry, name, q.Format)
 		var reachErr error
-		if !ok {
+		if !ok && q.Reach {
 			own, ok, reachErr = t.offers.reaching(ctx, f.Registry, name, q.Format)
 		}
 		if ok || reachErr != nil {
 			f, err = own, reachErr
+		} else if isScriptName(name) {
+			_, hidden, listErr := t.offers.scripts.Listed(ctx, f.Registry)
+			if hidden != nil && hidden.Name == name {
+				missing.Hidden = hidden
+			}
+			err = cmp.Or(listErr, err)
 		}
 	}
 	if err := t.announce(ctx, f.Registry); err != nil {

@@ -110,6 +110,9 @@ func (p *toolPath) CallInternal(t *starlark.Thread, args starlark.Tuple, kwargs 
 	}
 	params := starlark.NewDict(len(kwargs))
 	for _, kv := range kwargs {
+		if _, twice, _ := params.Get(kv[0]); twice {
+			return nil, fmt.Errorf("%s has the param %s twice", p, kv[0])
+		}
 		if err := params.SetKey(kv[0], kv[1]); err != nil {
 			return nil, err
 		}
@@ -365,11 +368,14 @@ func (r *parallelRun) one(i int, f starlark.Callable, item starlark.Value) {
 	v, err := func() (v starlark.Value, err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				err = errors.New(fmt.Sprint("the operation failed: ", p))
+				err = r.engine.panicked(p)
 			}
 		}()
 		return starlark.Call(t, f, starlark.Tuple{item}, nil)
 	}()
+	if _, own := f.(*starlark.Function); err != nil && !own { // no place of the script is on the stack
+		err = &placedError{r.at, err}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.running, i)

@@ -1,6 +1,8 @@
 package script
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
@@ -130,18 +133,21 @@ func (e *engine) receive() {
 	}
 }
 
-// where returns the place that a thread has reached. It is used when an operation does not
-// end, so that nothing else changes the stack.
+// where returns the place that a thread has reached; the start of the script if that is not
+// known. It is used when an operation does not end, so that nothing else changes the stack.
 func (e *engine) where() (at string) {
-	defer func() { _ = recover() }()
+	defer func() {
+		_ = recover()
+		at = cmp.Or(at, e.start.Name+":1:1")
+	}()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for t := range e.threads {
 		if at = e.place(t); at != "" {
-			return at
+			break
 		}
 	}
-	return e.start.Name
+	return at
 }
 
 // place returns the innermost place of the script that a thread has reached.
@@ -203,7 +209,8 @@ func options() *syntax.FileOptions {
 func (e *engine) all(source []byte) (end endMessage) {
 	defer func() {
 		if p := recover(); p != nil {
-			end = endMessage{Failure: e.panicked(p)}
+			err := e.panicked(p)
+			end = endMessage{Failure: e.failure(err)}
 		}
 		end.Steps = e.steps.Load()
 	}()
@@ -224,23 +231,27 @@ func (e *engine) all(source []byte) (end endMessage) {
 		}
 	}
 	if err != nil {
-		return endMessage{Failure: e.failure(t, err)}
+		return endMessage{Failure: e.failure(err)}
 	}
 	return end
 }
 
-// panicked returns the failure of an operation that panicked. Go panics when a value of an
-// impossible length is to be allocated.
-func (e *engine) panicked(p any) *Failure {
-	at := e.where()
+// panicked returns the error of an operation that panicked. Go panics when a value of an
+// impossible length is to be allocated; then the script has reached its memory limit.
+func (e *engine) panicked(p any) error {
 	if text := fmt.Sprint(p); strings.Contains(text, "out of range") || strings.Contains(text, "too large") || strings.Contains(text, "overflow") {
-		return &Failure{Kind: KindLimit, Limit: LimitMemory, At: at}
+		e.end(LimitMemory)
 	}
-	return &Failure{Kind: KindScript, At: at, Message: fmt.Sprint("the operation failed: ", p)}
+	return errors.New(fmt.Sprint("the operation failed: ", p))
 }
 
 // compile parses the script and resolves its names.
 func (e *engine) compile(source []byte) (*starlark.Program, *Failure) {
+	if before, _, found := bytes.Cut(source, []byte{0}); found { // Starlark takes it for the end of the file
+		line := before[bytes.LastIndexByte(before, '\n')+1:]
+		at := fmt.Sprintf("%s:%d:%d", e.start.Name, bytes.Count(before, []byte{'\n'})+1, utf8.RuneCount(line)+1)
+		return nil, &Failure{Kind: KindSyntax, At: at, Message: "a script is text and cannot have a zero byte"}
+	}
 	known := e.predeclared(starlark.None)
 	var err error
 	if e.file, err = options().Parse(e.start.Name, source, 0); err != nil {
@@ -376,7 +387,7 @@ func (e *placedError) Error() string { return e.err.Error() }
 func (e *placedError) Unwrap() error { return e.err }
 
 // failure describes why a script ended.
-func (e *engine) failure(t *starlark.Thread, err error) *Failure {
+func (e *engine) failure(err error) *Failure {
 	f := &Failure{Kind: KindScript, Message: err.Error()}
 	if evaluated, ok := errors.AsType[*starlark.EvalError](err); ok {
 		f.Message = evaluated.Msg
@@ -391,7 +402,7 @@ func (e *engine) failure(t *starlark.Thread, err error) *Failure {
 		f.At = placed.at
 	}
 	if f.At == "" {
-		f.At = e.place(t)
+		f.At = e.where()
 	}
 	if failed, ok := errors.AsType[*callError](err); ok {
 		f.Kind, f.Call, f.Message = KindCall, failed.id, failed.message

@@ -265,10 +265,13 @@ func (r *running) answer(ctx context.Context, id uint32, c *callMessage) {
 	}
 }
 
+// reached returns the last place that is known.
+func (r *running) reached() string { return cmp.Or(r.last, r.Name+":1:1") }
+
 // gone explains the end of an engine that reported none.
 func (r *running) gone(ctx context.Context, child *process.Child, err error) error {
 	if r.Clock.over() {
-		return &Failure{Kind: KindLimit, Limit: LimitTimeout, At: cmp.Or(r.last, r.Name)}
+		return &Failure{Kind: KindLimit, Limit: LimitTimeout, At: r.reached()}
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -280,7 +283,7 @@ func (r *running) gone(ctx context.Context, child *process.Child, err error) err
 		grown = grown || strings.Contains(stderr, sign)
 	}
 	if grown {
-		return &Failure{Kind: KindLimit, Limit: LimitMemory, At: cmp.Or(r.last, r.Name)}
+		return &Failure{Kind: KindLimit, Limit: LimitMemory, At: r.reached()}
 	}
 	if errors.Is(err, io.EOF) {
 		err = errors.New(child.Exit())

@@ -128,25 +128,33 @@ type encoder struct {
 	most  int                       // bytes; 0 = unlimited
 	media func(*media) (any, error) // converts media; nil: they are an error
 	open  []any                     // the containers around the value
-	path  []string
 }
 
 // notJSONError reports that a part of a value cannot be JSON.
 type notJSONError struct{ Path, Reason string }
 
 func (e *notJSONError) Error() string {
-	if e.Path == "" {
+	path := strings.TrimPrefix(e.Path, ".")
+	if path == "" {
 		return "the value " + e.Reason
 	}
-	return "the value at " + e.Path + " " + e.Reason
-}
-
-func (e *encoder) fail(format string, args ...any) error {
-	path := strings.TrimPrefix(strings.Join(e.path, ""), ".")
 	if len(path) > 200 {
 		path = clipped(path)
 	}
-	return &notJSONError{path, fmt.Sprintf(format, args...)}
+	return "the value at " + path + " " + e.Reason
+}
+
+func (e *encoder) fail(format string, args ...any) error {
+	return &notJSONError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// in adds to an error the place of the value in its container. Values without a mistake
+// cost nothing for that.
+func in(place string, err error) error {
+	if wrong, ok := errors.AsType[*notJSONError](err); ok {
+		wrong.Path = place + wrong.Path
+	}
+	return err
 }
 
 // encodeJSON converts a value to JSON. Objects keep the order of their keys.
@@ -252,11 +260,9 @@ func (e *encoder) object(m starlark.IterableMapping) error {
 		}
 		e.out = jsonx.AppendQuote(e.out, validText(string(name)))
 		e.out = append(e.out, ':')
-		e.path = append(e.path, "."+string(name))
 		if err := e.value(v); err != nil {
-			return err
+			return in("."+string(name), err)
 		}
-		e.path = e.path[:len(e.path)-1]
 	}
 	e.out = append(e.out, '}')
 	return nil
@@ -275,11 +281,9 @@ func (e *encoder) array(list starlark.Iterable) error {
 		if i > 0 {
 			e.out = append(e.out, ',')
 		}
-		e.path = append(e.path, "["+strconv.Itoa(i)+"]")
 		if err := e.value(v); err != nil {
-			return err
+			return in("["+strconv.Itoa(i)+"]", err)
 		}
-		e.path = e.path[:len(e.path)-1]
 	}
 	e.out = append(e.out, ']')
 	return nil

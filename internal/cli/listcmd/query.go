@@ -88,8 +88,15 @@ func (q *Query) find(ctx context.Context, s *engine.Session) (found, error) {
 	f.hidden = q.Hidden(slices.Concat(reg.Hidden(), denied))
 	if q.Tool != "" {
 		f.hidden = denied
+		return f, nil
 	}
-	return f, nil
+	script, hidden, err := s.Scripts.Listed(ctx, reg)
+	if script != nil {
+		f.tools = append(f.tools, q.Apply([]*registry.Tool{script})...)
+	} else if hidden != nil && q.All {
+		f.hidden = append(f.hidden, q.Hidden([]registry.Hidden{*hidden})...)
+	}
+	return f, err
 }
 
 // named reports whether one tool is wanted, which is listed even if every call of it is
@@ -100,7 +107,7 @@ func (q *Query) named() bool { return q.Tool != "" && !text.IsGlob(q.Tool) }
 // with the name.
 func (q *Query) tools(ctx context.Context, s *engine.Session) (*registry.Registry, []*registry.Tool, error) {
 	if q.named() {
-		f, err := s.Tools.Find(ctx, q.Tool, engine.Query{})
+		f, err := s.Tools.Find(ctx, q.Tool, engine.Query{Script: true})
 		if err != nil {
 			return f.Registry, nil, err
 		}

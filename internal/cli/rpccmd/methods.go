@@ -55,7 +55,7 @@ func methods(life context.Context, h *host) []rpc.Method {
 	})
 	why := rpc.NewMethod("why", func(ctx context.Context, r *rpc.Request, p whyParams) (whycmd.Document, error) {
 		return within(life, ctx, h, nil, func(ctx context.Context, s *engine.Session) (whycmd.Document, error) {
-			f, err := s.Tools.Find(ctx, p.Tool, engine.Query{})
+			f, err := s.Tools.Find(ctx, p.Tool, engine.Query{Script: true})
 			if f.Registry != nil {
 				h.diagnose(r, f.Registry.Diagnostics(), err)
 			}

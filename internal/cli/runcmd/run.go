@@ -90,7 +90,7 @@ func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string
 	}
 	params, err := e.Config.Params(ctx, &o.params, &registry.Tool{Definition: registry.Definition{Name: engine.RunScript}}, argv)
 	if err != nil {
-		return err
+		return paramsError{err}
 	}
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset}})
 	if err != nil {
@@ -113,6 +113,14 @@ func run(ctx context.Context, e *cli.Env, o *options, file string, argv []string
 	return printed(e, f.Tool, result, err)
 }
 
+// paramsError is a mistake in the params of the script.
+type paramsError struct{ error }
+
+func (e paramsError) Unwrap() error { return e.error }
+
+// Hint says where the params are explained.
+func (paramsError) Hint() string { return "see toolreg run --help" }
+
 func quoted(text []byte) json.RawMessage {
 	raw, _ := json.Marshal(string(text)) // a string always encodes
 	return raw
@@ -125,7 +133,11 @@ func read(ctx context.Context, e *cli.Env, file string) (text []byte, err error)
 	} else if text, err = e.Config.ReadFile(ctx, file); err != nil {
 		err = &cli.UsageError{Err: fmt.Errorf("reading the script: %w", err)}
 	}
-	if err == nil && len(text) > maxScript {
+	switch {
+	case err != nil:
+	case len(text) == 0:
+		err = &cli.UsageError{Err: errors.New("the script is empty")}
+	case len(text) > maxScript:
 		err = &cli.UsageError{Err: fmt.Errorf("the script is longer than %d bytes", maxScript)}
 	}
 	return text, err

@@ -33,6 +33,7 @@ func (r *Request) Declare(ctx context.Context, s *engine.Session, note noteFunc)
 		return provider.Output{}, reg, err
 	}
 	defs := engine.Definitions(reg, tools)
+	scripts := "" // name of run_script
 	if r.Scripts || len(r.Tools) == 0 && s.Settings.Script.Declared() {
 		whole, err := s.Tools.All(ctx)
 		if err != nil {
@@ -43,11 +44,11 @@ func (r *Request) Declare(ctx context.Context, s *engine.Session, note noteFunc)
 			return provider.Output{}, reg, err
 		}
 		if ok {
-			defs = append(defs, own.Tool.Definition)
+			defs, scripts = append(defs, own.Tool.Definition), own.Tool.Name
 		}
 	}
 	if r.Deferral.On() {
-		out, err := r.deferred(ctx, s, defs, note)
+		out, err := r.deferred(ctx, s, defs, scripts, note)
 		return out, reg, err
 	}
 	options := r.Encode
@@ -111,8 +112,9 @@ func registered(ctx context.Context, s *engine.Session, formats []provider.Forma
 	return nil, nil
 }
 
-// deferred declares what fits in the budget, and how the model finds the rest.
-func (r *Request) deferred(ctx context.Context, s *engine.Session, defs []registry.Definition, note noteFunc) (provider.Output, error) {
+// deferred declares the tool named always and what fits in the budget, and how the model finds
+// the rest.
+func (r *Request) deferred(ctx context.Context, s *engine.Session, defs []registry.Definition, always string, note noteFunc) (provider.Output, error) {
 	whole, err := s.Tools.All(ctx)
 	if err != nil {
 		return provider.Output{}, err
@@ -121,6 +123,8 @@ func (r *Request) deferred(ctx context.Context, s *engine.Session, defs []regist
 	if err != nil {
 		return provider.Output{}, err
 	}
+	settings := opts.Always
+	opts.Always = func(d *registry.Definition) bool { return d.Name == always || settings(d) }
 	options := r.Encode
 	options.Registered = engine.Names(whole)
 	result := deferred.Declare(r.Format, defs, options, opts)

@@ -100,7 +100,7 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json
 	if info := scriptOf(ctx); info != nil {
 		info.begin(hash)
 	}
-	r := &scriptRun{Scripts: s, steps: steps, progress: call.Progress, failed: map[uint32]error{}}
+	r := &scriptRun{Scripts: s, steps: steps, progress: call.Progress, failed: map[uint32]error{}, taken: map[string]bool{}}
 	r.journal = s.openJournal(ctx, hash, jsonx.Canonical(params))
 	clock := &script.Clock{}
 	out, err := script.Run(exec.WithPause(ctx, clock.Pause), script.Script{Name: file, Text: text, Params: params, Limits: s.limits(), Engine: s.deps.ScriptEngine, Host: r, Clock: clock})
@@ -132,7 +132,8 @@ type scriptRun struct {
 	lines   strings.Builder
 	media   []registry.Content
 	failed  map[uint32]error
-	results []string // names of the tools whose calls succeeded
+	taken   map[string]bool // of isTool
+	results []string        // names of the tools whose calls succeeded
 }
 
 // Print implements [script.Host].
@@ -191,20 +192,40 @@ func (r *scriptRun) name(ctx context.Context, path []string) (string, error) {
 	if len(path) == 1 {
 		return path[0], nil
 	}
-	server, name := path[0], path[0]+"__"+path[1]
-	if local, err := r.calls.tools.Local(ctx); err != nil {
+	name := path[0] + "__" + path[1]
+	taken, err := r.isTool(ctx, path[0])
+	if err != nil {
 		return "", err
-	} else if _, err := local.Lookup(server); err == nil {
+	}
+	if taken {
 		return "", &registry.NotFoundError{Name: name, Near: []string{fmt.Sprintf("tools[%q]", name)}}
 	}
-	if r.calls.tools.finder.sources.Of(name) == nil {
-		return name, nil // the look-up says that there is no such server
+	return name, nil // if there is no such server, the look-up says so
+}
+
+// isTool reports whether the name of a server is also that of a tool: a local one, or one of
+// that server. A run looks for each name once.
+func (r *scriptRun) isTool(ctx context.Context, server string) (bool, error) {
+	r.mu.Lock()
+	taken, known := r.taken[server]
+	r.mu.Unlock()
+	if known {
+		return taken, nil
 	}
-	f, err := r.calls.tools.Find(ctx, server+"__"+server, Query{})
-	if err == nil && f.Tool.Name == server {
-		return "", &registry.NotFoundError{Name: name, Near: []string{fmt.Sprintf("tools[%q]", name)}}
+	local, err := r.calls.tools.Local(ctx)
+	if err != nil {
+		return false, err
 	}
-	return name, nil
+	if _, err := local.Lookup(server); err == nil {
+		taken = true
+	} else if own := server + "__" + server; r.calls.tools.finder.sources.Of(own) != nil {
+		f, err := r.calls.tools.Find(ctx, own, Query{})
+		taken = err == nil && f.Tool.Name == server
+	}
+	r.mu.Lock()
+	r.taken[server] = taken
+	r.mu.Unlock()
+	return taken, nil
 }
 
 // scriptCategory returns the category of a call that failed without a result.

@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,7 +26,8 @@ func Stub(d *registry.Definition) string {
 	t := typing{refs: schema.NewRefs(input)}
 	required := schema.Required(input)
 	var first, later, others []string
-	if properties := input.Get("properties"); properties.Is(jsonx.Object) {
+	properties := input.Get("properties")
+	if properties.Is(jsonx.Object) {
 		for _, p := range properties.Members {
 			written := t.of(p.Value, 0)
 			switch {
@@ -39,6 +41,15 @@ func Stub(d *registry.Definition) string {
 			default:
 				later = append(later, p.Name+": "+written+" = ...")
 			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(required)) {
+		switch {
+		case properties.Get(name) != nil:
+		case IsIdentifier(name):
+			first = append(first, name+": Any")
+		default:
+			others = append(others, quoted(name)+": Any")
 		}
 	}
 	params := append(first, later...)
@@ -184,15 +195,12 @@ func (t *typing) reference(ref string, depth int) string {
 	return t.of(target, depth)
 }
 
-// literals returns the type of some values.
+// literals returns the type of some values. It leaves out long ones and those after the
+// first thirty.
 func literals(values []*jsonx.Value) string {
-	const most = 30
+	const most, longest = 30, 200
 	var parts []string
-	for i, v := range values {
-		if i == most {
-			parts = append(parts, "...")
-			break
-		}
+	for _, v := range values[:min(len(values), most)] {
 		switch v.Kind {
 		case jsonx.Null:
 			parts = append(parts, "None")
@@ -203,12 +211,13 @@ func literals(values []*jsonx.Value) string {
 		case jsonx.Array, jsonx.Object:
 			return "Any"
 		default:
-			if s := string(text.EscapeJSON([]byte(v.Token))); len(s) <= 200 {
+			if s := string(text.EscapeJSON([]byte(v.Token))); len(s) <= longest {
 				parts = append(parts, s)
-			} else {
-				return "str"
 			}
 		}
+	}
+	if len(parts) < len(values) {
+		parts = append(parts, "...")
 	}
 	return "Literal[" + strings.Join(parts, ", ") + "]"
 }

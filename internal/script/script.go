@@ -8,6 +8,7 @@
 package script
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -129,7 +130,11 @@ func Check(ctx context.Context, s Script) ([]Mention, error) {
 }
 
 func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
-	child, err := process.Start(process.Spec{Argv: s.Engine, Env: engineEnv()})
+	var stderr []byte // its beginning, because a crash is explained there
+	child, err := process.Start(process.Spec{Argv: s.Engine, Env: engineEnv(), Output: func(_ int, p []byte) {
+		const most = 1 << 10
+		stderr = append(stderr, p[:min(len(p), most-len(stderr))]...)
+	}})
 	if err != nil {
 		return endMessage{}, fmt.Errorf("starting the engine of the script: %w", err)
 	}
@@ -167,11 +172,11 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 		defer s.Clock.end()
 	}
 	if err := r.link.send(msgStart, 0, startMessage{s.Name, s.Params, s.Limits, check}, s.Text); err != nil {
-		return endMessage{}, r.gone(ctx, child, err)
+		return endMessage{}, r.gone(ctx, child, &stderr, err)
 	}
 	end, err := r.serve(calls)
 	if err != nil {
-		return endMessage{}, r.gone(ctx, child, err)
+		return endMessage{}, r.gone(ctx, child, &stderr, err)
 	}
 	if end.Failure != nil {
 		return end, end.Failure
@@ -268,8 +273,8 @@ func (r *running) answer(ctx context.Context, id uint32, c *callMessage) {
 // reached returns the last place that is known.
 func (r *running) reached() string { return cmp.Or(r.last, r.Name+":1:1") }
 
-// gone explains the end of an engine that reported none.
-func (r *running) gone(ctx context.Context, child *process.Child, err error) error {
+// gone explains the end of an engine that reported none. Its stderr is read when it has ended.
+func (r *running) gone(ctx context.Context, child *process.Child, stderr *[]byte, err error) error {
 	if r.Clock.over() {
 		return &Failure{Kind: KindLimit, Limit: LimitTimeout, At: r.reached()}
 	}
@@ -278,9 +283,8 @@ func (r *running) gone(ctx context.Context, child *process.Child, err error) err
 	}
 	child.Stop(final, 0)
 	grown := r.grown.Load() || child.Exit() == "signal: SIGKILL" // by us, or by the system, when memory is short
-	stderr := child.StderrTail()
-	for _, sign := range []string{"out of memory", "cannot allocate", "stack overflow", "exceeds"} {
-		grown = grown || strings.Contains(stderr, sign)
+	for _, sign := range []string{"out of memory", "cannot allocate", "goroutine stack exceeds"} {
+		grown = grown || bytes.Contains(*stderr, []byte(sign))
 	}
 	if grown {
 		return &Failure{Kind: KindLimit, Limit: LimitMemory, At: r.reached()}

@@ -171,26 +171,27 @@ func TestScripts(t *testing.T) {
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, text, want string }{
-		{"an endless loop", "for i in range(1000000000): pass", `limit x.star:1:`},
-		{"nested loops", "def main(params):\n  for i in range(1000000):\n    for j in range(1000000):\n      x = i", `its limit steps`},
+		{"an endless loop", "for i in range(1000000000): pass", `limit x.star:1:1: the script reached its limit steps`},
+		{"nested loops", "def main(params):\n  for i in range(1000000):\n    for j in range(1000000):\n      x = i", `limit x.star:3:5: the script reached its limit steps`},
 		{"steps of parallel", "def f(x):\n  for i in range(1000000): y = x\nparallel(f, range(50))", `its limit steps`},
 		{"a text beyond any memory", `x = "x" * 10000000000`, `limit x.star:1:9: the script reached its limit memory`},
 		{"a text beyond the limit", `x = "x" * 900000000`, `limit x.star:1:9: the script reached its limit memory`},
-		{"a doubling text", "x = 'x'\nfor i in range(100): x = x + x", `limit x.star:2:`},
-		{"a doubling list", "x = [1]\nfor i in range(100): x = x + x", `its limit memory`},
+		{"a doubling text", "x = 'x'\nfor i in range(100): x = x + x", `limit x.star:2:28: the script reached its limit memory`},
+		{"a doubling list", "x = [1]\nfor i in range(100): x = x + x", `limit x.star:2:28: the script reached its limit memory`},
 		{"a long list", `x = [0] * 900000000`, `limit x.star:1:9: the script reached its limit memory`},
-		{"a list of an endless range", `x = list(range(1000000000000))`, `its limit memory`},
-		{"a text without end", "x = []\nfor i in range(60): x = [x, x]\ny = str(x)", `limit x.star:3:`},
-		{"an encode without end", "x = []\nfor i in range(60): x = [x, x]\ny = json.encode(x)", `limit x.star:3:`},
-		{"an impossible length", "x = 'a' * 10000\nfor i in range(100): x = x.replace('a', x)", `the script reached its limit memory`},
-		{"an impossible length in parallel", "def f(x):\n  for i in range(100): x = x.replace('a', x)\nparallel(f, ['a' * 10000])", `the script reached its limit memory`},
-		{"a number without end", "x = 3\nfor i in range(100): x = x * x", `limit x.star:2:`},
+		{"a list of an endless range", `x = list(range(1000000000000))`, `limit x.star:1:9: the script reached its limit memory`},
+		{"a text without end", "x = []\nfor i in range(60): x = [x, x]\ny = str(x)", `limit x.star:3:8: the script reached its limit timeout`},
+		{"an encode without end", "x = []\nfor i in range(60): x = [x, x]\ny = json.encode(x)", `limit x.star:3:16: the script reached its limit timeout`},
+		{"an impossible length", "x = 'a' * 10000\nfor i in range(100): x = x.replace('a', x)", `limit x.star:2:35: the script reached its limit memory`},
+		{"an impossible length in parallel", "def f(x):\n  for i in range(100): x = x.replace('a', x)\nparallel(f, ['a' * 10000])", `its limit memory`},
+		{"a number without end", "x = 3\nfor i in range(100): x = x * x", `limit x.star:2:28: the script reached its limit timeout`},
 		{"many objects", "x = {}\nfor i in range(3000000): x[i] = [i]", `its limit`},
 		{"many calls", "for i in range(1000000): tools.text()", `limit x.star:1:36: the script reached its limit calls`},
 		{"many lines", "for i in range(1000000): print('a line of output')", `limit x.star:1:31: the script reached its limit limits.output`},
 		{"a large result", "result = ['x' * 1000] * 2000", `limit x.star:1:1: the script reached its limit limits.result`},
 		{"a large text", "result = 'x' * 2000000", `limit x.star:1:1: the script reached its limit limits.result`},
 		{"a deep expression", "x = " + strings.Repeat("(", 2_000_000) + "1" + strings.Repeat(")", 2_000_000), `excessive nesting`},
+		{"a long expression", "x = 1" + strings.Repeat("+1", 1_000_000), `limit x.star:1:1: the script reached its limit memory`},
 		{"a tool that does not end", "x = 1\ntools.wait()", `limit x.star:2:11: the script reached its limit timeout`},
 		{"a regular end at last", "def main(params):\n  return len([x for x in range(10000)])", `10000`},
 	} {
@@ -199,6 +200,9 @@ func TestLimits(t *testing.T) {
 			s := newScript(t, &host{}, tt.text)
 			if strings.Contains(tt.want, "limit timeout") || strings.HasSuffix(tt.name, "without end") {
 				s.Limits.Timeout = 2 * time.Second // the script must have begun on a busy machine too
+			}
+			if tt.name == "a long expression" {
+				s.Limits.Memory = 4 << 30 // the stack of the engine is exhausted first
 			}
 			if got := outcome(t, s); !strings.Contains(got, tt.want) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,5 +91,32 @@ func checkWritten(t *testing.T, dir string) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "two.txt")); err != nil {
 		t.Error(err)
+	}
+}
+
+// If a host declares run_script and named tools, scripts can call those alone.
+func TestRPCDeclareBindsScripts(t *testing.T) {
+	dir, command := inProject(t)
+	writeFile(t, dir, "a.txt", "hello\n")
+	writeFile(t, dir, "s.yaml", "scripts: true\n")
+	h := startRPC(t, command("--settings", "s.yaml", "rpc"))
+	for _, step := range []struct {
+		tools, declared []string
+		want            string // of the script
+	}{
+		{[]string{"run_script", "glob"}, []string{"def glob("}, `There is no tool \"read_file\"`},
+		{[]string{"run_script"}, []string{"def glob(", "def read_file("}, `hello`},
+	} {
+		m := h.call("declare", map[string]any{"format": "openai", "tools": step.tools})
+		for _, name := range []string{"def glob(", "def read_file("} {
+			if strings.Contains(string(m.Result), name) != slices.Contains(step.declared, name) {
+				t.Errorf("%q: %s %+v", step.tools, m.Result, m.Error)
+			}
+		}
+		response := responses(t, []string{"run_script"}, []string{`{"script":"result = tools.read_file(file_path = 'a.txt')"}`})["openai"]
+		m = h.call("answer", map[string]any{"format": "openai", "response": json.RawMessage(response)})
+		if !strings.Contains(string(m.Result), step.want) {
+			t.Errorf("%q: %s %+v", step.tools, m.Result, m.Error)
+		}
 	}
 }

@@ -3,14 +3,8 @@ package engine
 import "github.com/toolreg/toolreg/internal/registry"
 
 // Definitions returns the definitions of tools under names that select exactly
-// these versions. If tools is nil, it returns all versions of all tools of the
-// registry.
+// these versions.
 func Definitions(reg *registry.Registry, tools []*registry.Tool) []registry.Definition {
-	if tools == nil {
-		for _, t := range reg.Tools() {
-			tools = append(tools, reg.Versions(t.Name)...)
-		}
-	}
 	out := make([]registry.Definition, len(tools))
 	for i, t := range tools {
 		out[i] = Definition(reg, t)
@@ -18,12 +12,21 @@ func Definitions(reg *registry.Registry, tools []*registry.Tool) []registry.Defi
 	return out
 }
 
+// AllDefinitions returns the definitions of all versions of all tools of the registry.
+func AllDefinitions(reg *registry.Registry) []registry.Definition {
+	var tools []*registry.Tool
+	for _, t := range reg.Tools() {
+		tools = append(tools, reg.Versions(t.Name)...)
+	}
+	return Definitions(reg, tools)
+}
+
 // Names returns the names of all definitions of a registry and of the tools
 // that settings exclude from it. The declared names depend on all of them, so
 // that a tool has the same name in runs with different flags.
 func Names(reg *registry.Registry) []string {
 	var out []string
-	for _, d := range Definitions(reg, nil) {
+	for _, d := range AllDefinitions(reg) {
 		out = append(out, d.Name)
 	}
 	for _, h := range reg.Hidden() {

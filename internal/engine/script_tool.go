@@ -41,6 +41,16 @@ func (s *Scripts) name(whole *registry.Registry, format string) string {
 	return name
 }
 
+// Has reports whether a name is that of the tool run_script. It loads the whole registry only
+// if it may be.
+func (s *Scripts) Has(ctx context.Context, name string) (bool, error) {
+	if !isScriptName(name) {
+		return false, nil
+	}
+	whole, err := s.calls.tools.All(ctx)
+	return err == nil && s.name(whole, "") == name, err
+}
+
 // find returns the tool run_script if a name is that of it and it may be called: always by a model
 // whose response is answered in a format, else if the settings declare it.
 func (s *Scripts) find(whole *registry.Registry, name, format string) (Found, bool) {

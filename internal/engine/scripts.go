@@ -29,26 +29,6 @@ type Scripts struct {
 	offers *Offers
 }
 
-// ScriptError reports that a call ended a script. It wraps the error of the call.
-type ScriptError struct {
-	At   string // FILE:LINE:COL
-	Done string // what the script did before, in words; may be empty
-	// Lines are what the script printed.
-	Lines string
-	Err   error
-}
-
-func (e *ScriptError) Error() string {
-	text := e.At + ": " + e.Err.Error()
-	if e.Done != "" {
-		text += "; done before: " + e.Done
-	}
-	return text
-}
-
-// Unwrap returns the error of the call.
-func (e *ScriptError) Unwrap() error { return e.Err }
-
 // scriptSchema is the input schema of run_script.
 const scriptSchema = `{"type":"object","properties":{` +
 	`"script":{"type":"string","description":"The script, in Starlark","minLength":1},` +
@@ -86,7 +66,7 @@ func (s *Scripts) limits() script.Limits {
 }
 
 // Run runs a script. steps: it may call what only the steps of composites can. The error is an
-// *InputError if the script cannot be parsed, a *ScriptError if a call ended it, or the
+// *InputError if the script cannot be parsed, a *exec.ScriptError if a call ended it, or the
 // cause of ctx.
 func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json.RawMessage, call registry.Call, steps bool) (registry.Result, error) {
 	if len(s.deps.ScriptEngine) == 0 {
@@ -333,7 +313,7 @@ func (r *scriptRun) finish(ctx context.Context, out script.Result, err error) (r
 			r.journal.Drop(ctx)
 		}
 		if _, reported := errors.AsType[*exec.ToolError](cause); cause != nil && !reported {
-			return registry.Result{}, &ScriptError{At: f.At, Done: r.done(), Lines: r.lines.String(), Err: cause}
+			return registry.Result{}, &exec.ScriptError{At: f.At, Done: r.done(), Lines: r.lines.String(), Err: cause}
 		}
 	} else if err == nil || failed {
 		r.journal.Drop(ctx)

@@ -146,3 +146,23 @@ func ResultError(r registry.Result, err error) error {
 type ToolError struct{ Category registry.ErrorCategory }
 
 func (e *ToolError) Error() string { return "the tool reported an error" }
+
+// ScriptError reports that a call ended a script. It wraps the error of the call.
+type ScriptError struct {
+	At   string // FILE:LINE:COL
+	Done string // what the script did before, in words; may be empty
+	// Lines are what the script printed.
+	Lines string
+	Err   error
+}
+
+func (e *ScriptError) Error() string {
+	text := e.At + ": " + e.Err.Error()
+	if e.Done != "" {
+		text += "; done before: " + e.Done
+	}
+	return text
+}
+
+// Unwrap returns the error of the call.
+func (e *ScriptError) Unwrap() error { return e.Err }

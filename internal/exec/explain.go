@@ -11,6 +11,9 @@ import (
 // Explain describes an error to a model. It does not mention settings or paths,
 // which only concern the person.
 func Explain(err error) string {
+	if e, ok := errors.AsType[*ScriptError](err); ok {
+		return explainScript(e)
+	}
 	if e, ok := errors.AsType[*registry.ArgsError](err); ok {
 		return explainParams(e)
 	}
@@ -44,6 +47,23 @@ func Explain(err error) string {
 		return "The call reached its time limit and was stopped; it may have taken effect in part. Check before you repeat it, or request less."
 	}
 	return "The call failed: " + err.Error()
+}
+
+// explainScript describes the call that ended a script, and what the script did before.
+func explainScript(e *ScriptError) string {
+	text := Explain(e.Err)
+	if missing, ok := errors.AsType[*registry.NotFoundError](e.Err); ok && missing.Hidden == nil && !errors.Is(e.Err, registry.ErrSourceFailed) {
+		text = fmt.Sprintf("There is no tool %q; search(words) finds tools.", missing.Name)
+	}
+	text = "The script ended with its call at " + e.At + ". " + text
+	switch open, asks := errors.AsType[*NeedsConfirmation](e.Err); {
+	case e.Done == "":
+	case asks && open.Kept != nil:
+		text += " The calls before it are finished and will not be made again: " + e.Done + "."
+	default:
+		text += " Finished before: " + e.Done + "."
+	}
+	return text
 }
 
 // explainNo describes a person's refusal, or that there was no answer.

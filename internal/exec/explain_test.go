@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -40,7 +41,11 @@ func TestExplain(t *testing.T) {
 		"no answer":         {&Denied{Tool: "t", Origin: OriginPerson, Reason: "no answer within 5s"}, "did not approve it (no answer within 5s), so it was not run. " + goOn + " or ask the user."},
 		"nobody to ask":     {&NeedsConfirmation{Tool: "t", Hint: "--yes"}, "tell the user what you would have done."},
 		"a time limit":      {&TimeoutError{Tool: "t"}, "Check before you repeat it, or request less."},
-		"anything else":     {errors.New("boom"), "The call failed: boom"},
+		"a script":          {&ScriptError{At: "script:2:1", Err: registry.ErrDenied}, "The script ended with its call at script:2:1. This call is not allowed, so it was not run. " + goOn + "."},
+		"a script's tool":   {&ScriptError{At: "script:2:1", Done: "edit (2 times)", Err: &registry.NotFoundError{Name: "t"}}, `There is no tool "t"; search(words) finds tools. Finished before: edit (2 times).`},
+		"a script that waits": {&ScriptError{At: "script:2:1", Done: "edit", Err: &NeedsConfirmation{Tool: "t", Kept: &policy.KeptQuestion{}}},
+			"make exactly the same call again. Until then, continue without it. The calls before it are finished and will not be made again: edit."},
+		"anything else": {errors.New("boom"), "The call failed: boom"},
 	} {
 		if got := Explain(tt.err); !strings.HasSuffix(got, tt.want) || strings.Contains(got, "/home/me") {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)

@@ -89,6 +89,9 @@ func protocolError(err error) *jsonrpc.Error {
 	if _, failed := errors.AsType[*mcpclient.ServerError](err); failed {
 		return nil
 	}
+	if _, ended := errors.AsType[*exec.ScriptError](err); ended { // another tool was called
+		return nil
+	}
 	refused, _ := errors.AsType[*jsonrpc.Error](err)
 	return refused
 }

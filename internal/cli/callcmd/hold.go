@@ -156,7 +156,7 @@ func addQuestion(list []engine.KeptQuestion, call provider.Call, kept policy.Kep
 // heldInScript notes the question at which the script of a call ended. It returns false if
 // the call ended otherwise.
 func (r *roundTrip) heldInScript(call provider.Call, err error) bool {
-	ended, ok := errors.AsType[*engine.ScriptError](err)
+	ended, ok := errors.AsType[*exec.ScriptError](err)
 	if !ok || !r.Hold {
 		return false
 	}

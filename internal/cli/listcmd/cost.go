@@ -137,7 +137,16 @@ func (o *options) counted(ctx context.Context, e *cli.Env, s *engine.Session, re
 		return nil, nil, err
 	}
 	tools = slices.DeleteFunc(o.Apply(slices.Clone(all)), func(t *registry.Tool) bool { return !engine.InPreset(o.preset, t) })
-	if name != "" {
+	own, err := o.script(ctx, s, reg, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case own != nil && name != "":
+		return []*registry.Tool{own}, append(all, own), nil
+	case own != nil:
+		tools, all = append(tools, own), append(all, own)
+	case name != "":
 		named, err := s.Tools.Matching(reg, name)
 		if err != nil {
 			e.IO.DiagnoseExcept(s.Tools.Diagnostics(reg), err)
@@ -147,6 +156,26 @@ func (o *options) counted(ctx context.Context, e *cli.Env, s *engine.Session, re
 	}
 	tools, err = unused(ctx, e.Config, tools, o.inactive)
 	return tools, all, err
+}
+
+// script returns the tool run_script as it is declared, if it is and is wanted; else nil.
+func (o *options) script(ctx context.Context, s *engine.Session, reg *registry.Registry, name string) (*registry.Tool, error) {
+	if name != "" {
+		if named, err := s.Scripts.Has(ctx, name); err != nil || !named {
+			return nil, err
+		}
+		if _, err := s.Tools.Find(ctx, name, engine.Query{Script: true}); err != nil {
+			return nil, err
+		}
+	}
+	if !s.Settings.Script.Declared() {
+		return nil, nil
+	}
+	own, ok, err := s.Scripts.Declare(ctx, reg, o.costs.format, o.Matches)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return own.Tool, nil
 }
 
 // costsOf declares the tools under their names in the whole registry and

@@ -139,7 +139,7 @@ func stateOf(p *engine.Plugin, reg *registry.Registry, report registry.SourceRep
 		s.State, s.Reason = "failed", report.Err.Error()
 		return s
 	}
-	for _, d := range engine.Definitions(reg, nil) {
+	for _, d := range engine.AllDefinitions(reg) {
 		if d.Source == p.SourceName() {
 			s.Tools = append(s.Tools, d.Name)
 		}

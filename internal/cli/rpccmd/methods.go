@@ -111,6 +111,20 @@ func (h *host) declare(life, ctx context.Context, r *rpc.Request, p declareParam
 		Encode: provider.Options{Request: p.Request, Strict: p.Strict}}
 	out, err := within(life, ctx, h, nil, func(ctx context.Context, s *engine.Session) (declared, error) {
 		d := declared{result: declareResult{Diagnostics: []registry.Diagnostic{}}, declared: request.Matches}
+		names, _, err := request.Names(ctx, s)
+		if err != nil {
+			return d, err
+		}
+		if len(names) > 0 {
+			_, tools, err := s.Tools.FindAll(ctx, names...)
+			if err != nil {
+				return d, err
+			}
+			d.declared = func(t *registry.Tool) bool {
+				return request.Matches(t) && slices.ContainsFunc(tools, func(one *registry.Tool) bool { return one.Name == t.Name && one.Source == t.Source })
+			}
+		}
+		request.Scope = d.declared
 		encoded, reg, err := request.Declare(ctx, s, func(diags []registry.Diagnostic, _ error) {
 			d.result.Diagnostics = append(d.result.Diagnostics, diags...)
 		})
@@ -119,15 +133,6 @@ func (h *host) declare(life, ctx context.Context, r *rpc.Request, p declareParam
 		}
 		if d.result.Declarations = json.RawMessage(encoded.Data); format.Text {
 			d.result.Declarations = string(encoded.Data)
-		}
-		if len(p.Tools) > 0 {
-			_, tools, err := s.Tools.FindAll(ctx, p.Tools...)
-			if err != nil {
-				return d, err
-			}
-			d.declared = func(t *registry.Tool) bool {
-				return request.Matches(t) && slices.ContainsFunc(tools, func(one *registry.Tool) bool { return one.Name == t.Name && one.Source == t.Source })
-			}
 		}
 		h.saw(reg)
 		return d, nil

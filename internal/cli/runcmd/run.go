@@ -145,7 +145,7 @@ func read(ctx context.Context, e *cli.Env, file string) (text []byte, err error)
 
 // printed prints the outcome of a script and returns its error.
 func printed(e *cli.Env, t *registry.Tool, result registry.Result, err error) error {
-	if ended, ok := errors.AsType[*engine.ScriptError](err); ok && !e.IO.JSON && ended.Lines != "" {
+	if ended, ok := errors.AsType[*exec.ScriptError](err); ok && !e.IO.JSON && ended.Lines != "" {
 		if _, writeErr := io.WriteString(e.IO.Results(), ended.Lines); writeErr != nil {
 			return writeErr
 		}

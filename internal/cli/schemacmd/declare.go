@@ -20,6 +20,8 @@ type Request struct {
 	Encode   provider.Options
 	Deferral cli.Deferral
 	Scripts  bool // declare the tool run_script too
+	// Scope reports whether scripts may call a tool; nil: those that the filters select.
+	Scope func(*registry.Tool) bool
 }
 
 // noteFunc receives diagnostics, and the error whose own diagnostic need not be shown.
@@ -28,18 +30,26 @@ type noteFunc = func([]registry.Diagnostic, error)
 // Declare declares tools of a session and returns the registry that has them. note
 // receives diagnostics, also if there is an error.
 func (r *Request) Declare(ctx context.Context, s *engine.Session, note noteFunc) (provider.Output, *registry.Registry, error) {
-	reg, tools, err := r.offered(ctx, s, note)
+	names, withScripts, err := r.Names(ctx, s)
+	if err != nil {
+		return provider.Output{}, nil, err
+	}
+	reg, tools, err := r.offered(ctx, s, names, note)
 	if err != nil {
 		return provider.Output{}, reg, err
 	}
 	defs := engine.Definitions(reg, tools)
 	scripts := "" // name of run_script
-	if r.Scripts || len(r.Tools) == 0 && s.Settings.Script.Declared() {
+	if withScripts {
 		whole, err := s.Tools.All(ctx)
 		if err != nil {
 			return provider.Output{}, reg, err
 		}
-		own, ok, err := s.Scripts.Declare(ctx, whole, r.Format.Name, r.Matches)
+		scope := r.Scope
+		if scope == nil {
+			scope = r.Matches
+		}
+		own, ok, err := s.Scripts.Declare(ctx, whole, r.Format.Name, scope)
 		if err != nil {
 			return provider.Output{}, reg, err
 		}
@@ -60,10 +70,32 @@ func (r *Request) Declare(ctx context.Context, s *engine.Session, note noteFunc)
 	return out, reg, nil
 }
 
+// Names returns the wanted names of tools without that of run_script, and whether to declare
+// that.
+func (r *Request) Names(ctx context.Context, s *engine.Session) (names []string, scripts bool, err error) {
+	on := r.Scripts || s.Settings.Script.Declared()
+	scripts = r.Scripts || on && len(r.Tools) == 0
+	for _, name := range r.Tools {
+		own, err := s.Scripts.Has(ctx, name)
+		if own && !on {
+			_, err = s.Tools.Find(ctx, name, engine.Query{Script: true}) // says what declares it
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		if own {
+			scripts = true
+		} else {
+			names = append(names, name)
+		}
+	}
+	return names, scripts, nil
+}
+
 // offered returns the wanted tools without those whose every call is denied, and notes the
 // denied ones.
-func (r *Request) offered(ctx context.Context, s *engine.Session, note noteFunc) (*registry.Registry, []*registry.Tool, error) {
-	reg, tools, err := r.wanted(ctx, s)
+func (r *Request) offered(ctx context.Context, s *engine.Session, names []string, note noteFunc) (*registry.Registry, []*registry.Tool, error) {
+	reg, tools, err := r.wanted(ctx, s, names)
 	if reg != nil {
 		note(s.Tools.Diagnostics(reg), err)
 	}
@@ -84,10 +116,14 @@ func (r *Request) offered(ctx context.Context, s *engine.Session, note noteFunc)
 
 // wanted returns the tools in registry order. If there is a registry, it is returned even
 // with an error.
-func (r *Request) wanted(ctx context.Context, s *engine.Session) (*registry.Registry, []*registry.Tool, error) {
-	if len(r.Tools) > 0 {
-		reg, tools, err := s.Tools.FindAll(ctx, r.Tools...)
+func (r *Request) wanted(ctx context.Context, s *engine.Session, names []string) (*registry.Registry, []*registry.Tool, error) {
+	if len(names) > 0 {
+		reg, tools, err := s.Tools.FindAll(ctx, names...)
 		return reg, r.Apply(tools), err
+	}
+	if len(r.Tools) > 0 { // run_script alone
+		reg, err := s.Tools.All(ctx)
+		return reg, nil, err
 	}
 	reg, err := r.Load(ctx, s)
 	if err != nil {

@@ -117,7 +117,10 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 		}
 		return cmp.Or(Print(e.IO, format, out), o.StrictFailure(reg))
 	}
-	reg, tools, err := o.offered(ctx, s, e.IO.DiagnoseExcept)
+	if names, _, err = o.Names(ctx, s); err != nil {
+		return err
+	}
+	reg, tools, err := o.offered(ctx, s, names, e.IO.DiagnoseExcept)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json
 	if info := scriptOf(ctx); info != nil {
 		info.begin(hash)
 	}
-	r := &scriptRun{Scripts: s, steps: steps, progress: call.Progress, failed: map[uint32]error{}, taken: map[string]bool{}}
+	r := &scriptRun{Scripts: s, steps: steps, progress: call.Progress, failed: map[uint32]error{}}
 	r.journal = s.openJournal(ctx, hash, jsonx.Canonical(params))
 	clock := &script.Clock{}
 	out, err := script.Run(exec.WithPause(ctx, clock.Pause), script.Script{Name: file, Text: text, Params: params, Limits: s.limits(), Engine: s.deps.ScriptEngine, Host: r, Clock: clock})
@@ -203,8 +203,11 @@ func (r *scriptRun) isTool(ctx context.Context, server string) (bool, error) {
 		taken = err == nil && f.Tool.Name == server
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.taken == nil {
+		r.taken = map[string]bool{}
+	}
 	r.taken[server] = taken
-	r.mu.Unlock()
 	return taken, nil
 }
 

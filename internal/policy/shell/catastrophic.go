@@ -159,7 +159,7 @@ func isDisk(w word) bool {
 		return false
 	}
 	text := strings.ReplaceAll(w.text, `\`, "/")
-	if strings.HasPrefix(text, "/dev/") {
+	if strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//./") {
 		text = path.Clean(text)
 	}
 	return disks().MatchString(text)

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -88,7 +89,7 @@ func setsUp(name string, args []word, stdin *word) runs {
 		r.dynamic = true
 	}
 	if name == "." || name == "source" {
-		r.dynamic = len(args) == 0 || !args[0].known || strings.HasPrefix(args[0].text, "/dev/") || strings.HasPrefix(args[0].text, "/proc/")
+		r.dynamic = len(args) == 0 || !args[0].known || mayBeStdin(args[0].text)
 	}
 	r.dynamic = r.dynamic || name != "trap" && slices.ContainsFunc(args, evaluated)
 	for _, a := range args { // enable -f, complete -C and -W, mapfile -C, fc -e, bind -x
@@ -135,6 +136,14 @@ func isShell(name string) bool {
 	return false
 }
 
+// mayBeStdin reports whether a path may lead to an open file, such as /dev/stdin and, from
+// another folder, fd/0.
+func mayBeStdin(text string) bool {
+	text = path.Clean(text)
+	base := path.Base(text)
+	return strings.HasPrefix(text, "/dev/") || strings.HasPrefix(text, "/proc/") || base == "stdin" || strings.Trim(base, "0123456789") == ""
+}
+
 // shellRuns returns what a shell runs: the script after -c, a file, or its stdin.
 func shellRuns(name string, args []word, stdin *word) runs {
 	r := runs{doubt: name + " runs a script that no rule on commands covers", shell: Bash}
@@ -170,7 +179,7 @@ words:
 			r.scripts = []string{a.text}
 			return r
 		}
-		if reads || !a.known || strings.HasPrefix(a.text, "/dev/") || strings.HasPrefix(a.text, "/proc/") {
+		if reads || !a.known || mayBeStdin(a.text) {
 			break words
 		}
 		if i == 0 {

@@ -70,7 +70,7 @@ func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, err
 	if c == nil {
 		return exec.Answer{}, errors.New("the question belongs to no call of the host")
 	}
-	raw, err := c.request.server.ask(ctx, "approve", Approve{c.about(), ui.Prompt(q)})
+	raw, err := c.request.ask(ctx, "approve", Approve{c.about(), ui.Prompt(q)})
 	if cause := context.Cause(ctx); cause != nil {
 		return exec.Answer{}, cause
 	}
@@ -139,7 +139,7 @@ func (a asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error
 	if err != nil {
 		return ask.Answer{Action: "cancel"}, err
 	}
-	raw, err := c.request.server.ask(ctx, "elicit", Elicit{c.about(), e.Server, params})
+	raw, err := c.request.ask(ctx, "elicit", Elicit{c.about(), e.Server, params})
 	if errors.Is(err, errFinished) {
 		return ask.Answer{Action: "accept"}, nil
 	}
@@ -168,7 +168,7 @@ func (sampler) Sample(ctx context.Context, q ask.Sampling) (json.RawMessage, err
 	if c == nil {
 		return nil, errors.New("it does not belong to a call of the host")
 	}
-	raw, err := c.request.server.ask(ctx, "sample", Sample{c.about(), q.Server, q.Params})
+	raw, err := c.request.ask(ctx, "sample", Sample{c.about(), q.Server, q.Params})
 	if err == nil && jsonx.KindOf(raw) != jsonx.Object {
 		err = errors.New("the host's answer is not an object")
 	}

@@ -52,10 +52,21 @@ func (o *outbox) write(w io.Writer) {
 func (o *outbox) send(line []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.wait()
+	o.add(line)
+}
+
+// room waits while too many bytes wait, unless the outbox is closed.
+func (o *outbox) room() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.wait()
+}
+
+func (o *outbox) wait() {
 	for o.waiting > maxWaiting && !o.closed {
 		o.changed.Wait()
 	}
-	o.add(line)
 }
 
 // Post is like send, but drops the line instead of waiting.

@@ -23,6 +23,12 @@ const (
 	maxOpenBytes = 256 << 20
 	// lastAnswers is how long requests may take after the end of the input.
 	lastAnswers = 2 * time.Second
+	// maxWorking limits the requests that are worked on at the same time, because their
+	// results may have to wait for the host.
+	maxWorking = 16
+	// workTime is how long a request counts as one of them. One that waits for a server or a
+	// person must not hold up the others.
+	workTime = 20 * time.Millisecond
 )
 
 // Options configure a [Server]. All are required.
@@ -40,6 +46,7 @@ type Server struct {
 	methods map[string]*Method
 	out     *outbox
 	calls   line
+	working chan struct{} // has one element for each request that is worked on
 	running sync.WaitGroup
 
 	mu        sync.Mutex
@@ -53,7 +60,7 @@ type Server struct {
 // New returns a server that writes to w. Its host is asked and told nothing before
 // [Server.Serve].
 func New(w io.Writer, opts Options) *Server {
-	s := &Server{opts: opts, out: newOutbox(w), open: map[string]*Request{}, asked: map[string]chan<- message{}}
+	s := &Server{opts: opts, out: newOutbox(w), working: make(chan struct{}, maxWorking), open: map[string]*Request{}, asked: map[string]chan<- message{}}
 	s.methods = map[string]*Method{opts.Initialize.Name: &s.opts.Initialize}
 	for i := range opts.Methods {
 		s.methods[opts.Methods[i].Name] = &opts.Methods[i]
@@ -72,6 +79,7 @@ type Request struct {
 	size   int
 	cancel context.CancelCauseFunc
 	over   func()
+	rest   func() // says that the request waits for something, so that others may be worked on
 	// cancelled and answered are guarded by server.mu. Once cancelled is set, the answer
 	// is CodeCancelled.
 	cancelled, answered bool
@@ -79,7 +87,10 @@ type Request struct {
 
 // Wait waits for the turn of a request that changes something: until all that arrived
 // before it have left the line.
-func (r *Request) Wait(ctx context.Context) error { return r.place.Wait(ctx) }
+func (r *Request) Wait(ctx context.Context) error {
+	r.rest()
+	return r.place.Wait(ctx)
+}
 
 // Leave says that the request does not change anything from now on, so that later ones need
 // not wait for it.
@@ -249,7 +260,13 @@ func (s *Server) receive(ctx context.Context, line []byte) {
 func (s *Server) run(ctx context.Context, r *Request, params json.RawMessage) {
 	defer r.cancel(nil)
 	defer r.Leave()
-	result, err := r.method.run(ctx, r, params)
+	result, err := any(nil), s.begin(ctx, r)
+	defer r.rest()
+	if err == nil {
+		limit := time.AfterFunc(workTime, r.rest)
+		result, err = r.method.run(ctx, r, params)
+		limit.Stop()
+	}
 	r.over()
 	s.mu.Lock()
 	cancelled := r.cancelled
@@ -266,6 +283,20 @@ func (s *Server) run(ctx context.Context, r *Request, params json.RawMessage) {
 	if s.settle(r) {
 		s.out.send(line)
 	}
+}
+
+// begin waits until a request may be worked on: until there is room for it, and for its
+// result. It counts as worked on until its answer is queued, unless it rests earlier.
+func (s *Server) begin(ctx context.Context, r *Request) error {
+	r.rest = func() {}
+	select {
+	case s.working <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	r.rest = sync.OnceFunc(func() { <-s.working })
+	s.out.room()
+	return nil
 }
 
 // settle removes a request from the open ones. It returns false if it was answered already.
@@ -340,7 +371,9 @@ func (s *Server) notified(m message) {
 }
 
 // ask asks the host a question and waits for the result. An error of the host is an *Error.
-func (s *Server) ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
+func (r *Request) ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	r.rest()
+	s := r.server
 	got := make(chan message, 1)
 	s.mu.Lock()
 	s.questions++

@@ -33,7 +33,7 @@ func poked(ctx context.Context, r *Request, p pokeParams) (pokeResult, error) {
 	case "turn":
 		return pokeResult{p.Way}, r.Wait(ctx)
 	case "ask":
-		raw, err := r.server.ask(ctx, "elicit", Elicit{})
+		raw, err := r.ask(ctx, "elicit", Elicit{})
 		return pokeResult{string(raw)}, err
 	}
 	return pokeResult{p.Way}, nil
@@ -148,6 +148,68 @@ type blocked struct {
 func (b *blocked) Write(p []byte) (int, error) {
 	<-b.release
 	return b.safeBuffer.Write(p)
+}
+
+// While the host does not read, no more results are made than it has room for. Requests that
+// wait for the host hold up nothing, and a request that waits can be canceled.
+func TestResultsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 300
+		w := &blocked{release: make(chan struct{})}
+		made := 0
+		var mu sync.Mutex
+		large := NewMethod("large", func(context.Context, *Request, struct{}) (string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			made++
+			return strings.Repeat("x", maxWaiting/100), nil
+		})
+		s := pokes(w)
+		s.methods["large"] = &large
+		in, host := io.Pipe()
+		ended := make(chan error)
+		go func() { ended <- s.Serve(t.Context(), in) }()
+		say := func(id any, method, params string) {
+			fmt.Fprintf(host, `{"jsonrpc":"2.0","id":%q,"method":%q,"params":%s}`+"\n", fmt.Sprint(id), method, params)
+		}
+		say("first", "initialize", "{}")
+		w.release <- struct{}{}
+		synctest.Wait()
+		s.out.send(bytes.Repeat([]byte("x"), maxWaiting+1))
+		say("early", "large", "{}")
+		synctest.Wait()
+		if made != 0 {
+			t.Error("a request is worked on although its answer would have to wait")
+		}
+		w.release <- struct{}{}
+		for i := range maxWorking + 1 {
+			say(fmt.Sprint("asks", i), "poke", `{"way":"ask"}`)
+		}
+		synctest.Wait()
+		for i := range many {
+			say(i, "large", "{}")
+		}
+		synctest.Wait()
+		if most := 102 + maxWorking; made < 100 || made > most {
+			t.Errorf("%d results are made, want 100 to %d", made, most)
+		}
+		fmt.Fprintln(host, `{"jsonrpc":"2.0","method":"cancel","params":{"id":"asks0"}}`)
+		for i := range maxWorking + 1 {
+			fmt.Fprintf(host, `{"jsonrpc":"2.0","id":"toolreg-%d","result":{}}`+"\n", i+1)
+		}
+		close(w.release)
+		synctest.Wait()
+		if made != many+1 {
+			t.Errorf("%d results are made at last", made)
+		}
+		host.Close()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if n := strings.Count(w.String(), "\n"); n != 2+2*(maxWorking+1)+many {
+			t.Errorf("%d lines", n)
+		}
+	})
 }
 
 // While the host does not read, notifications are dropped and answers wait, in order.

@@ -2,7 +2,10 @@
 
 package script
 
-import "os"
+import (
+	"io"
+	"os"
+)
 
 // Streams returns stdin and stdout for [Execute].
 func Streams() (in, out *os.File) { return os.Stdin, os.Stdout }
@@ -11,3 +14,6 @@ func Streams() (in, out *os.File) { return os.Stdin, os.Stdout }
 func resident(string) (used func() uint64, closeFile func()) {
 	return func() uint64 { return 0 }, func() {}
 }
+
+// eager returns a reader that waits as in does.
+func eager(in io.Reader) io.Reader { return in }

@@ -108,7 +108,7 @@ type link struct {
 }
 
 func newLink(in io.Reader, out io.Writer, most int) *link {
-	return &link{in: bufio.NewReaderSize(in, 64<<10), out: bufio.NewWriterSize(out, 64<<10), most: most}
+	return &link{in: bufio.NewReaderSize(eager(in), 64<<10), out: bufio.NewWriterSize(out, 64<<10), most: most}
 }
 
 // send sends a message: its header as JSON, then the other parts as they are.

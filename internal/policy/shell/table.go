@@ -543,12 +543,12 @@ func (t *table) readCommand(args []word) reading {
 
 // dashed converts the old style of tar, where the first word is a cluster of
 // options without a dash, to separate options. Their values are the following
-// words, in order, and never the rest of the first word. Words that may turn out to be
-// nothing do not count as the first.
+// words, in order, and never the rest of the first word. If the first words may turn out
+// to be nothing, those behind them are read in both ways.
 func (t *table) dashed(args []word) []word {
 	first := slices.IndexFunc(args, func(w word) bool { return w.known || w.text != "" })
 	if first > 0 {
-		args = slices.Concat(args[first:], args[:first])
+		return slices.Concat(t.dashed(args[first:]), args)
 	}
 	if len(args) == 0 || strings.HasPrefix(args[0].text, "-") || args[0].text == "" {
 		return args

@@ -231,7 +231,7 @@ func (o *IO) finish(ctx context.Context, err error) int {
 	}
 	f := classify(ctx, err)
 	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok && e.Kept != nil { // only people are told the id
-		f.hint = strings.TrimPrefix(f.hint+"; "+engine.AnswerHint(e.Kept.ID), "; ")
+		f.hint = strings.TrimPrefix(f.hint+"; "+engine.AnswerHint(e.Kept), "; ")
 	}
 	if _, printed := err.(*exec.ToolError); printed && f.exit == ExitToolError {
 		return f.exit

@@ -81,7 +81,11 @@ func (u *unattended) Absent(ctx context.Context, q *exec.Question) (exec.Answer,
 		return exec.Answer{}, nil, false
 	}
 	if !q.Call.Last { // the error of the only call names the question
-		u.warnOf(q, "question_kept", fmt.Sprintf("question %s about %q waits for an answer", kept.ID, q.Tool.Name), AnswerHint(kept.ID))
+		state := "waits for an answer"
+		if kept.Choice != "" {
+			state = "has an answer, which could not be taken"
+		}
+		u.warnOf(q, "question_kept", fmt.Sprintf("question %s about %q %s", kept.ID, q.Tool.Name, state), AnswerHint(&kept))
 	}
 	return exec.Answer{}, &kept, false
 }
@@ -92,8 +96,13 @@ func (u *unattended) warnOf(q *exec.Question, code, message, hint string) {
 	u.deps.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: code, Tool: q.Tool.Name, Message: message, Hint: hint})
 }
 
-// AnswerHint says how to answer a kept question.
-func AnswerHint(id string) string { return "toolreg approvals answer " + id + " yes allows it once" }
+// AnswerHint says how to answer a kept question, or what to do if its answer was not taken.
+func AnswerHint(k *policy.KeptQuestion) string {
+	if k.Choice != "" {
+		return "the same call again takes the answer to question " + k.ID + ", which was not possible now"
+	}
+	return "toolreg approvals answer " + k.ID + " yes allows it once"
+}
 
 // keep keeps a question.
 func (u *unattended) keep(ctx context.Context, q exec.Question) (policy.KeptQuestion, error) {

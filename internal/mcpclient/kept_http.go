@@ -22,27 +22,31 @@ type httpRecord struct {
 	warn   func(error)
 }
 
-// save stores the session, and reports whether that was possible.
-func (r *httpRecord) save() bool {
-	err := r.folder.SaveSession(r.name, &r.Session)
+// save stores the session, again if it was stored before, and reports whether it is stored
+// now: another run may have stored its own.
+func (r *httpRecord) save(ctx context.Context, again bool) bool {
+	stored, err := r.folder.SaveSession(ctx, r.name, &r.Session, again)
 	if err != nil {
 		r.warn(err)
 	}
-	return err == nil
+	return stored
 }
 
 // listed stores the tools that the server has listed.
-func (r *httpRecord) listed(l listing) {
+func (r *httpRecord) listed(ctx context.Context, l listing) {
 	if r != nil {
 		r.Tools, r.Cut = append([]json.RawMessage{}, l.items...), l.cut
-		r.save()
+		r.save(ctx, true)
 	}
 }
 
 // forget removes the record, because the server has ended the session.
-func (r *httpRecord) forget() {
-	if r != nil {
-		r.folder.ForgetSession(r.name)
+func (r *httpRecord) forget(ctx context.Context) {
+	if r == nil {
+		return
+	}
+	if err := r.folder.ForgetSession(ctx, r.name, &r.Session); err != nil {
+		r.warn(err)
 	}
 }
 
@@ -88,7 +92,8 @@ func (c *connector) resume(ctx context.Context, server settings.Server) *session
 		r.warn(err)
 		return nil
 	case time.Since(stored.Used) > c.opts.Keep.For:
-		r.forget()
+		r.Session = *stored
+		r.forget(ctx)
 		sess.end()
 		return nil
 	}
@@ -100,7 +105,7 @@ func (c *connector) resume(ctx context.Context, server settings.Server) *session
 	sess.wire.ListenAgain(ctx)
 	if time.Since(r.Used) > c.opts.Keep.For/10 {
 		r.Used = time.Now()
-		r.save()
+		r.save(ctx, true)
 	}
 	return sess
 }
@@ -120,7 +125,8 @@ func (c *connector) continued(ctx context.Context, server settings.Server, store
 	return sess, nil
 }
 
-// leaveOpen lets later runs continue a new session with an HTTP server.
+// leaveOpen lets later runs continue a new session with an HTTP server, unless another run has
+// left one open in the meantime.
 func (c *connector) leaveOpen(ctx context.Context, server settings.Server, sess *session) {
 	if sess.transport != transportHTTP || c.opts.Keep != nil && c.opts.Keep.Use == LookKept {
 		return
@@ -131,7 +137,7 @@ func (c *connector) leaveOpen(ctx context.Context, server settings.Server, sess 
 	}
 	now := time.Now()
 	r.Session = keep.Session{ID: sess.http.SessionID(), Opening: sess.wire.Opening(), Since: now, Used: now}
-	if r.save() { // otherwise no later run could continue it, or end it
+	if r.save(ctx, false) { // otherwise no later run could continue it, or end it
 		sess.http.Stay()
 		sess.record = r
 	}
@@ -156,7 +162,8 @@ func (s *Source) EndKept(ctx context.Context) (bool, error) {
 	if stored == nil {
 		return false, nil
 	}
-	r.forget()
+	r.Session = *stored
+	r.forget(ctx)
 	sess, err := c.continued(ctx, server, stored)
 	if err == nil {
 		sess.end()

@@ -312,3 +312,48 @@ func TestQuestionInAKeptHTTPSession(t *testing.T) {
 		t.Errorf("%d sessions", n)
 	}
 }
+
+// Of the sessions that runs begin at the same time, one outlasts them. The others end with
+// their run.
+func TestOneOfManyHTTPSessionsIsKept(t *testing.T) {
+	const runs = 3
+	var begun sync.WaitGroup
+	begun.Add(runs)
+	web := serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && r.Header.Get("Mcp-Method") == "" { // initialize
+				begun.Done()
+				begun.Wait()
+			}
+			h.ServeHTTP(w, r)
+		})
+	}, "--protocol", "2025-11-25", "--json-response")
+	run := keepers(t, httpServer(web.URL))
+	var all sync.WaitGroup
+	for range runs {
+		s := run()
+		all.Go(func() {
+			if _, _, err := s.Discover(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	count := func() (n int) {
+		for _, request := range web.asked() {
+			if request == "DELETE" {
+				n++
+			}
+		}
+		return n
+	}
+	if n := count(); n != runs-1 {
+		t.Errorf("%d sessions of %d were ended", n, runs)
+	}
+	if was, err := run().EndKept(t.Context()); !was || err != nil || count() != runs {
+		t.Errorf("the last session: %v %v, %d were ended", was, err, count())
+	}
+}

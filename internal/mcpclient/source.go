@@ -159,7 +159,7 @@ func (s *Source) discover(ctx context.Context, sess *session) (*session, []regis
 		if l, sess, err = s.lists.relist(ctx, sess, listTools); err != nil {
 			return sess, nil, nil, err
 		}
-		sess.record.listed(l)
+		sess.record.listed(ctx, l)
 	}
 	tools, diags := s.requests.tools(l, sess.hasParamHeaders())
 	counted := s.opts.Counts

@@ -1,6 +1,7 @@
 package keep
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -33,18 +34,40 @@ func (f *Folder) Session(name string) *Session {
 	return s
 }
 
-// SaveSession stores a session.
-func (f *Folder) SaveSession(name string, s *Session) error {
+// SaveSession stores a session under a name, and reports whether it is the one that is stored
+// now: it does not replace another one. If it was stored before (again), it is not stored if it
+// was forgotten in the meantime.
+func (f *Folder) SaveSession(ctx context.Context, name string, s *Session, again bool) (stored bool, err error) {
 	data, err := json.Marshal(s)
+	if err != nil {
+		return false, err
+	}
+	unlock, err := f.dir.Lock(ctx, name+sessionSuffix)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	if now := f.Session(name); now == nil && again || now != nil && !now.same(s) {
+		return false, nil
+	}
+	err = f.dir.Put(name+sessionSuffix, data)
+	return err == nil, err
+}
+
+// same reports whether two records are of one session.
+func (s *Session) same(t *Session) bool { return s.ID == t.ID && s.Since.Equal(t.Since) }
+
+// ForgetSession removes a session, unless another one is stored under its name.
+func (f *Folder) ForgetSession(ctx context.Context, name string, s *Session) error {
+	unlock, err := f.dir.Lock(ctx, name+sessionSuffix)
 	if err != nil {
 		return err
 	}
-	return f.dir.Put(name+sessionSuffix, data)
-}
-
-// ForgetSession removes a session.
-func (f *Folder) ForgetSession(name string) {
-	_ = os.Remove(f.path(name + sessionSuffix)) // another run may have done so
+	defer unlock()
+	if now := f.Session(name); now != nil && now.same(s) {
+		return os.Remove(f.path(name + sessionSuffix))
+	}
+	return nil
 }
 
 // Sessions returns the names of the sessions in a folder, which need not exist.

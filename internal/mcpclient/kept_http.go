@@ -17,6 +17,7 @@ import (
 // without a handshake. nil: the session ends with the run.
 type httpRecord struct {
 	keep.Session
+	ctx    context.Context // without an end, for forget
 	folder *keep.Folder
 	name   string
 	warn   func(error)
@@ -41,11 +42,11 @@ func (r *httpRecord) listed(ctx context.Context, l listing) {
 }
 
 // forget removes the record, because the server has ended the session.
-func (r *httpRecord) forget(ctx context.Context) {
+func (r *httpRecord) forget() {
 	if r == nil {
 		return
 	}
-	if err := r.folder.ForgetSession(ctx, r.name, &r.Session); err != nil {
+	if err := r.folder.ForgetSession(r.ctx, r.name, &r.Session); err != nil {
 		r.warn(err)
 	}
 }
@@ -72,7 +73,7 @@ func (c *connector) recordOf(ctx context.Context, server settings.Server) *httpR
 		warn(err)
 		return nil
 	}
-	return &httpRecord{folder: folder, name: folder.Name(k.Origin(), string(identity)), warn: warn}
+	return &httpRecord{ctx: context.WithoutCancel(ctx), folder: folder, name: folder.Name(k.Origin(), string(identity)), warn: warn}
 }
 
 // resume continues the session that an earlier run has left open; nil if there is none. If
@@ -93,7 +94,7 @@ func (c *connector) resume(ctx context.Context, server settings.Server) *session
 		return nil
 	case time.Since(stored.Used) > c.opts.Keep.For:
 		r.Session = *stored
-		r.forget(ctx)
+		r.forget()
 		sess.end()
 		return nil
 	}
@@ -163,7 +164,7 @@ func (s *Source) EndKept(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	r.Session = *stored
-	r.forget(ctx)
+	r.forget()
 	sess, err := c.continued(ctx, server, stored)
 	if err == nil {
 		sess.end()

@@ -176,7 +176,7 @@ func (c *session) end() { c.endWith(wire.ErrClosed) }
 func (c *session) endWith(cause error) {
 	c.once.Do(func() {
 		if _, lost := errors.AsType[*wire.SessionLostError](cause); lost {
-			c.record.forget(context.Background())
+			c.record.forget()
 		}
 		c.mu.Lock()
 		c.ended = true

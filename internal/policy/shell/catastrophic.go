@@ -45,7 +45,7 @@ func (l *location) ruins(name string, args []word) string {
 	case "find", "gfind":
 		return l.findRuins(args)
 	}
-	return writesDisk(name, args)
+	return l.writesDisk(name, args)
 }
 
 // cd updates the location after a cd with these arguments.
@@ -137,15 +137,18 @@ func (l *location) isSystem(text string) bool {
 	if text == "" {
 		return false
 	}
-	if !path.IsAbs(text) && text[0] != '~' {
-		switch {
-		case l.dir != "":
-			text = l.dir + "/" + text
-		case l.start != "" && strings.HasPrefix(path.Clean(text), ".."): // only paths out of the folder, because a line may change everything inside it
-			text = l.start + "/" + text
-		}
+	if l.dir == "" && l.start != "" && strings.HasPrefix(path.Clean(text), "..") { // only paths out of the folder, because a line may change everything inside it
+		text = l.start + "/" + text
 	}
-	return systemFolders().MatchString(path.Clean(text))
+	return systemFolders().MatchString(path.Clean(l.join(text)))
+}
+
+// join returns a path with the folder that cd changed to before it if it is relative.
+func (l *location) join(text string) string {
+	if l.dir == "" || path.IsAbs(text) || strings.HasPrefix(text, "~") {
+		return text
+	}
+	return l.dir + "/" + text
 }
 
 // disks matches the paths of block devices, of memory devices and of disks on
@@ -154,20 +157,17 @@ var disks = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(/dev/(sd[a-z]|hd[a-z]|vd[a-z]|xvd|nvme[0-9]|mmcblk|r?disk[0-9]|disk/|mapper/|dm-|md[0-9]|loop[0-9]|sr[0-9]|nbd|rbd|pmem|zram|ram[0-9]|block/|root$|mem$|kmem$|port$)|//\./PhysicalDrive)`)
 })
 
-func isDisk(w word) bool {
+func (l *location) isDisk(w word) bool {
 	if w.gap {
 		return false
 	}
-	text := strings.ReplaceAll(w.text, `\`, "/")
-	if strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//./") {
-		text = path.Clean(text)
-	}
-	return disks().MatchString(text)
+	text := l.join(strings.ReplaceAll(w.text, `\`, "/"))
+	return disks().MatchString(text) || disks().MatchString(path.Clean(text)) // path.Clean makes another path of //./PhysicalDrive0
 }
 
 // writesDisk returns the reason why a program writes to a disk that its arguments
 // name, or "" if it does not.
-func writesDisk(name string, args []word) string {
+func (l *location) writesDisk(name string, args []word) string {
 	var targets []word
 	switch {
 	case has("tee shred wipefs blkdiscard mkswap truncate sgdisk sfdisk cryptsetup mke2fs", name), strings.HasPrefix(name, "mkfs"):
@@ -183,7 +183,7 @@ func writesDisk(name string, args []word) string {
 			}
 		}
 	}
-	if i := slices.IndexFunc(targets, isDisk); i >= 0 {
+	if i := slices.IndexFunc(targets, l.isDisk); i >= 0 {
 		return name + " writes to the disk " + targets[i].text
 	}
 	return ""

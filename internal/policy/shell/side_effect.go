@@ -49,7 +49,7 @@ func (a *analysis) redirected(text string, op syntax.RedirOperator, target word)
 	if target.known && (target.text == "/dev/null" || target.text == "/dev/stdout" || target.text == "/dev/stderr") {
 		return
 	}
-	if isDisk(target) {
+	if a.isDisk(target) {
 		a.add(Command{Text: text, Catastrophic: "it writes to the disk " + target.text})
 	}
 	a.write(target.text)

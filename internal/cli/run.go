@@ -71,6 +71,7 @@ func (p Program) Run(ctx context.Context, args []string, s Streams, environ []st
 	err := cmp.Or(root.ExecuteContext(ctx), e.helpErr)
 	e.Person.close()
 	e.Engine.close()
+	e.IO.Screen.Close()
 	if err == nil {
 		err = e.IO.Out.Flush()
 	}

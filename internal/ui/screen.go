@@ -30,6 +30,7 @@ type Screen struct {
 
 	mu        sync.Mutex
 	questions int           // number of questions on the terminal
+	closed    bool          // output does not wait for questions
 	notes     []byte        // notes to write after the questions
 	results   *ResultWriter // nil: results do not go to a terminal
 }
@@ -65,7 +66,7 @@ func (s *Screen) Styled(text string) {
 	defer s.Pause()()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.questions > 0 && len(s.notes) < maxNotes {
+	if s.questions > 0 && !s.closed && len(s.notes) < maxNotes {
 		s.notes = append(s.notes, text...)
 		return
 	}
@@ -92,7 +93,7 @@ type ResultWriter struct {
 func (w *ResultWriter) Write(p []byte) (int, error) {
 	w.screen.mu.Lock()
 	defer w.screen.mu.Unlock()
-	if w.screen.questions == 0 {
+	if w.screen.questions == 0 || w.screen.closed {
 		return w.write(p)
 	}
 	if w.waiting = append(w.waiting, p...); len(w.waiting) > maxResults {
@@ -137,14 +138,29 @@ func (s *Screen) Hold() (release func()) {
 func (s *Screen) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.questions--; s.questions > 0 {
-		return
+	if s.questions--; s.questions == 0 {
+		s.flush()
 	}
-	_ = s.err.WriteStyled(string(s.notes))
-	s.notes = nil
-	if s.results != nil {
+}
+
+// flush writes what waited. The caller holds mu.
+func (s *Screen) flush() {
+	if len(s.notes) > 0 {
+		_ = s.err.WriteStyled(string(s.notes))
+		s.notes = nil
+	}
+	if s.results != nil && len(s.results.waiting) > 0 {
 		s.results.flush()
 	}
+}
+
+// Close writes what waits for a question that was abandoned, such as after Ctrl-C. Later
+// output does not wait for it.
+func (s *Screen) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.flush()
 }
 
 // Pause removes the live lines until resume is called.

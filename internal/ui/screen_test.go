@@ -22,3 +22,21 @@ func TestLogWaitsForTheQuestion(t *testing.T) {
 		t.Errorf("after the question: %q", stderr.String())
 	}
 }
+
+// A question that is never answered, because its call was interrupted, keeps back no
+// output.
+func TestCloseWithoutAnAnswer(t *testing.T) {
+	var stderr, stdout bytes.Buffer
+	s := NewScreen(NewWriter(&stderr))
+	results := s.Results(&stdout)
+	release := s.Hold()
+	s.Note("before\n")
+	_, _ = results.Write([]byte("result\n"))
+	s.Close()
+	s.Note("interrupted\n")
+	_, _ = results.Write([]byte("more\n"))
+	release()
+	if got, want := stderr.String()+stdout.String(), "before\ninterrupted\nresult\nmore\n"; got != want {
+		t.Errorf("output %q, want %q", got, want)
+	}
+}

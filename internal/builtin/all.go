@@ -84,19 +84,20 @@ var entries = []entry{
 }
 
 // tools creates the tools. It opens no files.
-func tools(o *Options, w *workspace.Dir) []registry.Tool {
+func tools(o *Options, e *workspace.Editor) []registry.Tool {
+	w := e.Dir
 	todoRead, todoWrite := todo.New(todo.Options{StateDir: o.StateDir, Session: o.Session, Agent: o.Agent, Began: o.Began}, w)
 	all := []registry.Tool{
 		search.NewListDirectory(w),
 		file.NewReadFile(w, o.Outputs),
 		search.NewGrep(w),
 		search.NewGlob(w),
-		file.NewEdit(w),
-		file.NewWriteFile(w),
+		file.NewEdit(e),
+		file.NewWriteFile(e),
 		shell.NewRunShellCommand(o.shell(), w),
 		shell.NewProcess(o.shell(), w),
 		web.NewFetch(o.fetch()),
-		file.NewApplyPatch(w),
+		file.NewApplyPatch(e),
 		todoRead,
 		todoWrite,
 	}
@@ -127,12 +128,12 @@ func (o *Options) fetch() web.Options {
 // Source returns the source "builtin" with all built-in tools. It is cheap: no
 // file is opened before the first call.
 func Source(opts Options) registry.Source {
-	return &source{opts: opts, files: workspace.New(opts.workspace())}
+	return &source{opts: opts, files: workspace.NewEditor(opts.workspace())}
 }
 
 type source struct {
 	opts  Options
-	files *workspace.Dir
+	files *workspace.Editor
 }
 
 func (s *source) Name() string { return registry.SourceBuiltin }
@@ -140,7 +141,7 @@ func (s *source) Name() string { return registry.SourceBuiltin }
 func (s *source) Discover(context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
 	all := tools(&s.opts, s.files)
 	for i := range all {
-		all[i] = located(all[i], s.files)
+		all[i] = located(all[i], s.files.Dir)
 	}
 	return all, nil, nil
 }

@@ -91,7 +91,7 @@ func TestSwappedLinksLeakNothing(t *testing.T) {
 		}
 	})
 	read := find(t, opts, "read_file")
-	w := tooltest.Open(t, workspace.New(opts.workspace()))
+	w := tooltest.Open(t, workspace.NewEditor(opts.workspace()))
 	inside := 0
 	for i := range 2000 {
 		r, err := read.Run(t.Context(), tooltest.Call(`{"file_path":"flip/secret"}`))

@@ -37,7 +37,7 @@ type patchParams struct {
 
 // NewApplyPatch returns the tool apply_patch, which applies a unified diff to
 // any number of files, all or none.
-func NewApplyPatch(w *workspace.Dir) registry.Tool {
+func NewApplyPatch(w *workspace.Editor) registry.Tool {
 	a := &applyPatch{workspace: w}
 	return tool.New(registry.Definition{
 		Name:        patchName,
@@ -54,7 +54,7 @@ func NewApplyPatch(w *workspace.Dir) registry.Tool {
 }
 
 type applyPatch struct {
-	workspace *workspace.Dir
+	workspace *workspace.Editor
 	shown     previews
 }
 

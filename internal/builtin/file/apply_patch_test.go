@@ -207,7 +207,7 @@ func TestApplyPatchUndoesPartialWrite(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "a"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	w := tooltest.Open(t, workspace.New(opts))
+	w := tooltest.Open(t, workspace.NewEditor(opts))
 	list, err := parsePatch("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n--- /dev/null\n+++ b/deep/new\n@@ -0,0 +1 @@\n+n\n" +
 		"--- a/b\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n")
 	if err != nil {

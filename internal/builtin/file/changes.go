@@ -30,7 +30,7 @@ func explain(name string, err error) string {
 // changes makes a tool's changes to single files. Each change is computed twice,
 // for the preview and for the call; err is the error of that computation.
 type changes struct {
-	workspace *workspace.Dir
+	workspace *workspace.Editor
 	shown     previews
 }
 

@@ -56,7 +56,7 @@ type editParams struct {
 }
 
 // NewEdit returns the tool edit, which replaces text in a file.
-func NewEdit(w *workspace.Dir) registry.Tool {
+func NewEdit(w *workspace.Editor) registry.Tool {
 	e := &edit{changes{workspace: w}}
 	t := tool.New(registry.Definition{
 		Name:        "edit",
@@ -139,7 +139,7 @@ func (e *edit) subject(c *editCall) (registry.Subject, error) {
 
 // change computes the call's change to the current file.
 func (e *edit) change(p *editCall) (*fileChange, error) {
-	before, err := stateOf(e.workspace, p.rel)
+	before, err := stateOf(e.workspace.Dir, p.rel)
 	switch {
 	case err != nil:
 		return nil, err

@@ -25,8 +25,8 @@ func place(t testing.TB, files map[string]string) (workspace.Options, string) {
 // find returns a tool made with the options.
 func find(t testing.TB, opts workspace.Options, name string) registry.Tool {
 	t.Helper()
-	w := tooltest.Open(t, workspace.New(opts))
-	return tooltest.Find(t, name, NewReadFile(w, nil), NewWriteFile(w), NewEdit(w), NewApplyPatch(w))
+	w := tooltest.Open(t, workspace.NewEditor(opts))
+	return tooltest.Find(t, name, NewReadFile(w.Dir, nil), NewWriteFile(w), NewEdit(w), NewApplyPatch(w))
 }
 
 // run makes a call that must succeed.
@@ -36,8 +36,8 @@ func run(t testing.TB, opts workspace.Options, name, params string) registry.Res
 }
 
 func TestParamsMatchSchema(t *testing.T) {
-	w := tooltest.Open(t, workspace.New(workspace.Options{}))
-	tooltest.SameParams[readParams](t, NewReadFile(w, nil))
+	w := tooltest.Open(t, workspace.NewEditor(workspace.Options{}))
+	tooltest.SameParams[readParams](t, NewReadFile(w.Dir, nil))
 	tooltest.SameParams[writeFileParams](t, NewWriteFile(w))
 	tooltest.SameParams[editParams](t, NewEdit(w))
 	tooltest.SameParams[patchParams](t, NewApplyPatch(w))

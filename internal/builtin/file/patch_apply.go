@@ -39,7 +39,7 @@ func (f *patched) renamed() bool { return f.moved && !f.origin.exists }
 
 // patchPlan is a patch that is applied in memory, file by file.
 type patchPlan struct {
-	workspace *workspace.Dir
+	workspace *workspace.Editor
 	hides     func(string) bool
 	files     map[string]*patched
 	order     []*patched
@@ -48,7 +48,7 @@ type patchPlan struct {
 
 // newPlan computes the patch's changes to the current files without writing
 // anything.
-func newPlan(w *workspace.Dir, list []filePatch, hides func(string) bool) (*patchPlan, error) {
+func newPlan(w *workspace.Editor, list []filePatch, hides func(string) bool) (*patchPlan, error) {
 	p := &patchPlan{workspace: w, hides: hides, files: map[string]*patched{}}
 	for i := range list {
 		if err := p.add(&list[i]); err != nil {
@@ -79,7 +79,7 @@ func (p *patchPlan) file(name string) (*patched, error) {
 	if f, ok := p.files[rel]; ok {
 		return f, nil
 	}
-	before, err := stateOf(p.workspace, rel)
+	before, err := stateOf(p.workspace.Dir, rel)
 	if err == nil && before.tooBig {
 		err = errTooBig
 	}

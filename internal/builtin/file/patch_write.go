@@ -63,7 +63,7 @@ func (p *patchPlan) write() (err error) {
 
 // stagePatched stages the new content of a file. Each folder is opened once and
 // stored in parents, which the caller closes.
-func stagePatched(w *workspace.Dir, parents map[string]*os.Root, f *patched) (*atomicfile.File, error) {
+func stagePatched(w *workspace.Editor, parents map[string]*os.Root, f *patched) (*atomicfile.File, error) {
 	data, err := f.encoding.Bytes(f.text)
 	if err == nil {
 		err = w.Protect(f.rel)

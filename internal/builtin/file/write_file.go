@@ -34,7 +34,7 @@ type writeFileParams struct {
 
 // NewWriteFile returns the tool write_file, which replaces the content of a
 // file.
-func NewWriteFile(w *workspace.Dir) registry.Tool {
+func NewWriteFile(w *workspace.Editor) registry.Tool {
 	f := &writeFile{changes{workspace: w}}
 	t := tool.New(registry.Definition{
 		Name:        "write_file",
@@ -81,7 +81,7 @@ func (f *writeFile) subject(c *writeCall) (registry.Subject, error) {
 
 // change computes the call's change to the current file.
 func (f *writeFile) change(rel, content string) (*fileChange, error) {
-	before, err := stateOf(f.workspace, rel)
+	before, err := stateOf(f.workspace.Dir, rel)
 	if err != nil {
 		return nil, err
 	}

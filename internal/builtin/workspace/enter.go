@@ -36,6 +36,17 @@ func (w *Dir) enter(rel string, create bool) (*os.Root, error) {
 // it.
 func (w *Dir) Enter(rel string) (*os.Root, error) { return w.enter(rel, false) }
 
+// OpenStart opens the folder in which a program is to start. The program starts
+// there even if the path is replaced later.
+func (w *Dir) OpenStart(rel string) (*os.File, error) {
+	folder, err := w.Enter(rel)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	return folder.Open(".")
+}
+
 // step opens the folder with the given name in above.
 func step(above *os.Root, name string, create bool) (*os.Root, error) {
 	at, err := above.OpenRoot(name)

@@ -16,7 +16,7 @@ func TestReplacementByLinkIsNotFollowed(t *testing.T) {
 	opts, dir := place(t, map[string]string{"guarded/f": "old", "guarded/sub/x": "x"})
 	tooltest.Link(t, "guarded", filepath.Join(dir, "free"))
 	tooltest.Link(t, "guarded/f", filepath.Join(dir, "file"))
-	w := tooltest.Open(t, New(opts))
+	w := tooltest.Open(t, NewEditor(opts))
 	for name, use := range map[string]func() error{
 		"write":      func() error { return w.WriteFile("free/f", []byte("new"), 0) },
 		"write new":  func() error { return w.WriteFile("free/made/new", []byte("new"), 0) },

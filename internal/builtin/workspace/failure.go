@@ -113,17 +113,6 @@ func namesIn(root *os.Root, dir string) []string {
 	return names
 }
 
-// OpenStart opens the folder in which a program is to start. The program starts
-// there even if the path is replaced later.
-func (w *Dir) OpenStart(rel string) (*os.File, error) {
-	folder, err := w.Enter(rel)
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
-	return folder.Open(".")
-}
-
 // NotFolder returns a failed result if the start of a search is not a folder.
 func (w *Dir) NotFolder(rel, name string, hides func(string) bool) (registry.Result, bool) {
 	f, info, err := w.OpenFile(rel)

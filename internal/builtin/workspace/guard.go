@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -177,6 +176,7 @@ func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 		}
 		all = append(all, rel)
 	}
+	root := w.root // which resolve has opened
 	for i, name := range names {
 		rel := all[i]
 		add(rel)
@@ -184,36 +184,20 @@ func (w *Dir) SubjectPaths(names ...string) ([]string, error) {
 			add(written)
 		}
 		for _, folder := range []string{".git", ".toolreg"} {
-			if below, ok := w.within(rel, folder); ok {
+			if below, ok := within(root, rel, folder); ok {
 				add(path.Join(folder, below))
 			}
 		}
-		if below, ok := w.inRepository(rel, all); ok {
+		if below, ok := inRepository(root, rel, all); ok {
 			add(path.Join(".git", below))
 		}
 	}
 	return out, nil
 }
 
-// ChangedPaths is SubjectPaths for a call that changes the files. One that git reads as
-// configuration or runs has a path in .git/hooks too.
-func (w *Dir) ChangedPaths(names ...string) ([]string, error) {
-	out, err := w.SubjectPaths(names...)
-	for _, rel := range out {
-		if hook := path.Join(".git", "hooks", path.Base(rel)); !slices.Contains(out, hook) && w.user.Uses(filepath.Join(w.real, filepath.FromSlash(rel)), w.real) {
-			out = append(out, hook)
-		}
-	}
-	return out, err
-}
-
 // within reports whether rel is folder or inside it, comparing file identity.
 // It also returns the rest of rel below folder.
-func (w *Dir) within(rel, folder string) (string, bool) {
-	root, err := w.Root()
-	if err != nil {
-		return "", false
-	}
+func within(root *os.Root, rel, folder string) (string, bool) {
 	want, err := root.Stat(folder)
 	if err != nil {
 		return "", false
@@ -224,46 +208,4 @@ func (w *Dir) within(rel, folder string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// Protect returns an error if rel is one of toolreg's own files or inside one
-// of its folders, by name, ignoring case, or by identity.
-func (w *Dir) Protect(rel string) error {
-	root, err := w.Root()
-	if err != nil {
-		return err
-	}
-	for _, own := range w.protected {
-		if w.named(rel, own) || w.identical(root, rel, own) {
-			return &refusal{rel, "belongs to toolreg; tools cannot change it"}
-		}
-	}
-	return nil
-}
-
-// named compares by name, which also works for files that do not exist yet.
-func (w *Dir) named(rel, own string) bool {
-	for _, base := range []string{w.dir, w.real} {
-		at := filepath.Join(base, filepath.FromSlash(rel))
-		if below, err := filepath.Rel(strings.ToLower(own), strings.ToLower(at)); err == nil && filepath.IsLocal(below) {
-			return true
-		}
-	}
-	return false
-}
-
-func (w *Dir) identical(root *os.Root, rel, own string) bool {
-	var want fs.FileInfo
-	want, err := os.Stat(own)
-	if err != nil {
-		return false
-	}
-	for at := rel; ; at = path.Dir(at) {
-		if info, err := root.Stat(at); err == nil && os.SameFile(info, want) {
-			return true
-		}
-		if at == "." {
-			return false
-		}
-	}
 }

@@ -115,7 +115,7 @@ func TestRepositoriesAreGuarded(t *testing.T) {
 		"real/git/HEAD": "", "real/git/objects/x": "", "real/git/refs/x": "", "real/git/hooks/pre-commit": "",
 		"real/git/config": "[core]\n\thooksPath = scripts\n\tfsmonitor = \"./tools/monitor --x\"\n[user]\n\tname = hooks.x\n[branch \"main\"]\n\tmerge = refs/heads/main\n\tremote = .\n",
 	})
-	w := tooltest.Open(t, New(opts))
+	w := tooltest.Open(t, NewEditor(opts))
 	for _, test := range []struct {
 		names []string
 		want  bool
@@ -174,7 +174,7 @@ func TestPathsInGitConfigurationAreGuarded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w := tooltest.Open(t, New(Options{Dir: dir, Home: home, ConfigHome: config}))
+	w := tooltest.Open(t, NewEditor(Options{Dir: dir, Home: home, ConfigHome: config}))
 	for path, want := range map[string]bool{
 		"tools/hooks/pre-commit": true, "tools/a": false, "git/extra": true, "git/sometimes": true, "git/nested": true, "git/other": false,
 		"alias.sh": true, "textconv": true, "template/hooks/x": true, "template.txt": false, "inner/h/pre-commit": true, "inner/src/x": false, "h/x": false,

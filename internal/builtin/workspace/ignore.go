@@ -240,7 +240,7 @@ func readAtMost(r io.Reader, limit int64) []byte {
 // IgnoreRules returns the rules that apply in the folder at rel, without those
 // of its own files: the rules of its parent folders.
 func (w *Dir) IgnoreRules(root *os.Root, rel string) *IgnoreRules {
-	g := w.rulesAbove()
+	g := rulesAbove(w.real, w.user)
 	parts := split(rel)
 	for i := range parts {
 		at := strings.Join(parts[:i], "/")

@@ -13,7 +13,7 @@ import (
 // rulesAbove returns the rules for the whole workspace: those of the user's
 // global excludes, of the repository that contains the workspace, and of the
 // ignore files between the top of that repository and the workspace.
-func (w *Dir) rulesAbove() *IgnoreRules {
+func rulesAbove(workspace string, user git.User) *IgnoreRules {
 	out := &IgnoreRules{}
 	add := func(name, above, file string) {
 		if rules := parseIgnore(git.ReadFile(file)); len(rules) > 0 {
@@ -21,8 +21,8 @@ func (w *Dir) rulesAbove() *IgnoreRules {
 			*to = &ignoreList{above: above, rules: rules, next: *to}
 		}
 	}
-	top, above := w.repository()
-	add(gitIgnore, above, w.globalExcludes())
+	top, above := repository(workspace, user)
+	add(gitIgnore, above, globalExcludes(user))
 	if top == "" {
 		return out
 	}
@@ -43,15 +43,15 @@ func (w *Dir) rulesAbove() *IgnoreRules {
 // the workspace relative to it; top is "" if there is no repository. A repository
 // in the home directory does not apply to the projects below it, because it often
 // ignores everything.
-func (w *Dir) repository() (top, above string) {
-	home, _ := w.user.Folders()
+func repository(workspace string, user git.User) (top, above string) {
+	home, _ := user.Folders()
 	home = git.ResolveLinks(home)
-	for dir := w.real; dir == w.real || dir != home; dir = filepath.Dir(dir) {
+	for dir := workspace; dir == workspace || dir != home; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			if dir == w.real {
+			if dir == workspace {
 				return dir, ""
 			}
-			rel, _ := filepath.Rel(dir, w.real) // both are absolute
+			rel, _ := filepath.Rel(dir, workspace) // both are absolute
 			return dir, filepath.ToSlash(rel)
 		}
 		if dir == filepath.Dir(dir) {
@@ -63,9 +63,9 @@ func (w *Dir) repository() (top, above string) {
 
 // globalExcludes returns the path of the user's own ignore file: git's
 // core.excludesFile, or git/ignore in the configuration folder.
-func (w *Dir) globalExcludes() (found string) {
-	home, config := w.user.Folders()
-	for _, file := range slices.Backward(w.user.Configs()) {
+func globalExcludes(user git.User) (found string) {
+	home, config := user.Folders()
+	for _, file := range slices.Backward(user.Configs()) {
 		for s := range git.Settings(string(git.ReadFile(file))) {
 			if s.Name == "core.excludesfile" {
 				found = s.Value

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -12,11 +13,7 @@ import (
 
 // inRepository returns the rest of rel below a folder that git treats as a
 // repository, or would treat as one once all the written files exist.
-func (w *Dir) inRepository(rel string, written []string) (below string, ok bool) {
-	root, err := w.Root()
-	if err != nil {
-		return "", false
-	}
+func inRepository(root *os.Root, rel string, written []string) (below string, ok bool) {
 	for at, below := path.Dir(rel), path.Base(rel); ; at, below = path.Dir(at), path.Join(path.Base(at), below) {
 		has := func(name string) bool {
 			_, err := root.Stat(path.Join(at, name))

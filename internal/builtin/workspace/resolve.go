@@ -74,7 +74,7 @@ func (w *Dir) resolve(name string) (string, error) {
 		info, err := root.Lstat(at)
 		switch {
 		case isMissing(err):
-			return w.missing(name, at, rest)
+			return missing(name, at, rest)
 		case err != nil:
 			return "", fmt.Errorf("inspecting %s: %w", text.Quote(name), Cause(err))
 		case info.Mode()&fs.ModeSymlink == 0:
@@ -117,7 +117,7 @@ func (w *Dir) follow(root *os.Root, name, at string, rest []string) (string, []s
 }
 
 // missing ends the resolution at a part that does not exist.
-func (w *Dir) missing(name, at string, rest []string) (string, error) {
+func missing(name, at string, rest []string) (string, error) {
 	if slices.Contains(rest, "..") {
 		return "", &refusal{name, fmt.Sprintf("goes up from %s, which does not exist", text.Quote(at))}
 	}

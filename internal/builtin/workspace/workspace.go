@@ -22,29 +22,26 @@ import (
 	"github.com/toolreg/toolreg/internal/git"
 )
 
-// Dir is the directory tree that file tools may use. The methods take paths
+// Dir is the directory tree that file tools may use; an [Editor] changes it. The methods take paths
 // that are relative to it and cleaned, with slashes and without links, as
 // [Dir.Param] returns them; "." is the tree itself. It is opened on first use.
 // Dir is safe for concurrent use.
 type Dir struct {
-	dir       string   // absolute, as in the settings
-	protected []string // absolute
-	user      git.User // where to look for global excludes
+	dir  string   // absolute, as in the settings
+	user git.User // where to look for global excludes
 
 	once sync.Once
 	root *os.Root
 	real string // dir with links resolved
 	err  error
-
-	changing changeLock
 }
 
 // Options define the workspace. All paths are absolute.
 type Options struct {
 	// Dir is the folder. Required.
 	Dir string
-	// Protected are toolreg's own files and folders, which tools cannot change;
-	// they need not exist.
+	// Protected are toolreg's own files and folders, which an [Editor] refuses to
+	// change; they need not exist.
 	Protected []string
 	// Home and ConfigHome are where to look for git's global excludes; "" means the
 	// user's home and $XDG_CONFIG_HOME or .config in the home.
@@ -53,7 +50,7 @@ type Options struct {
 
 // New returns the workspace without opening anything.
 func New(opts Options) *Dir {
-	return &Dir{dir: opts.Dir, protected: opts.Protected, user: git.User{Home: opts.Home, ConfigHome: opts.ConfigHome}}
+	return &Dir{dir: opts.Dir, user: git.User{Home: opts.Home, ConfigHome: opts.ConfigHome}}
 }
 
 // Path returns the path of the workspace with links resolved.

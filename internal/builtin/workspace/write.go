@@ -19,14 +19,14 @@ import (
 // permission and anything but regular files.
 //
 // The file gets a new inode: a hard link elsewhere keeps the old content.
-func (w *Dir) WriteFile(rel string, data []byte, mode fs.FileMode) (err error) {
-	created := w.MissingFolders(rel)
+func (e *Editor) WriteFile(rel string, data []byte, mode fs.FileMode) (err error) {
+	created := e.MissingFolders(rel)
 	defer func() {
 		if err != nil {
-			w.RemoveFolders(created)
+			e.RemoveFolders(created)
 		}
 	}()
-	parent, err := w.Parent(rel)
+	parent, err := e.Parent(rel)
 	if err != nil {
 		return err
 	}
@@ -45,8 +45,8 @@ func (w *Dir) WriteFile(rel string, data []byte, mode fs.FileMode) (err error) {
 
 // Parent opens the folder of a file that may be written, and creates it if
 // needed. The caller closes it.
-func (w *Dir) Parent(rel string) (*os.Root, error) {
-	if err := w.Protect(rel); err != nil {
+func (e *Editor) Parent(rel string) (*os.Root, error) {
+	if err := e.Protect(rel); err != nil {
 		return nil, err
 	}
 	if rel == "." {
@@ -55,7 +55,7 @@ func (w *Dir) Parent(rel string) (*os.Root, error) {
 	dir := path.Dir(rel)
 	// All further steps name the file within its folder, so that they are not
 	// redirected if the folder is replaced.
-	parent, err := w.enter(dir, true)
+	parent, err := e.enter(dir, true)
 	if err != nil {
 		return nil, fmt.Errorf("creating folder %s: %w", text.Quote(dir), err)
 	}
@@ -94,11 +94,11 @@ func Stage(parent *os.Root, base string, data []byte, mode fs.FileMode) (*atomic
 }
 
 // RemoveFile removes the regular file at rel, which [Dir.Param] returned.
-func (w *Dir) RemoveFile(rel string) error {
-	if err := w.Protect(rel); err != nil {
+func (e *Editor) RemoveFile(rel string) error {
+	if err := e.Protect(rel); err != nil {
 		return err
 	}
-	folder, name, err := w.parent(rel)
+	folder, name, err := e.parent(rel)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 // write resolves the name and writes the file as the tools do.
 func write(t testing.TB, opts Options, name, text string) error {
 	t.Helper()
-	w := tooltest.Open(t, New(opts))
+	w := tooltest.Open(t, NewEditor(opts))
 	rel, err := w.resolve(name)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func TestWriteFile(t *testing.T) {
 // A mode that is given replaces that of the file.
 func TestWriteFileWithMode(t *testing.T) {
 	opts, dir := place(t, map[string]string{"old": "old"})
-	w := tooltest.Open(t, New(opts))
+	w := tooltest.Open(t, NewEditor(opts))
 	for _, name := range []string{"old", "new"} {
 		if err := w.WriteFile(name, []byte("new"), 0o751); err != nil {
 			t.Fatal(err)
@@ -117,7 +117,7 @@ func TestWriteFileRefuses(t *testing.T) {
 
 func TestFailedWriteLeavesNoFolders(t *testing.T) {
 	opts, dir := place(t, map[string]string{"sub/x": "x"})
-	w := tooltest.Open(t, New(opts))
+	w := tooltest.Open(t, NewEditor(opts))
 	if err := w.WriteFile("sub/made/deep/"+strings.Repeat("x", 300), []byte("new"), 0); err == nil {
 		t.Error("wrote a file with a name that is too long")
 	}
@@ -131,7 +131,7 @@ func TestFailedWriteLeavesNoFolders(t *testing.T) {
 
 func TestReadersSeeOldOrNew(t *testing.T) {
 	opts, dir := place(t, map[string]string{"f": strings.Repeat("a", 1<<16)})
-	w := tooltest.Open(t, New(opts))
+	w := tooltest.Open(t, NewEditor(opts))
 	var wg sync.WaitGroup
 	for _, letter := range []string{"a", "b"} {
 		wg.Go(func() {
@@ -173,7 +173,7 @@ func TestProtectedFilesAreNeverChanged(t *testing.T) {
 			t.Errorf("writing %s: %v", name, err)
 		}
 	}
-	w := tooltest.Open(t, New(opts))
+	w := tooltest.Open(t, NewEditor(opts))
 	if err := w.RemoveFile("state/approvals.json"); err == nil {
 		t.Error("one of toolreg's own files was removed")
 	}

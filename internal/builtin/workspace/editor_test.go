@@ -17,7 +17,7 @@ import (
 func TestChangeable(t *testing.T) {
 	opts, dir := place(t, map[string]string{"sub/a.txt": ""})
 	opts.Protected = []string{filepath.Join(dir, "toolreg.lock")}
-	w := tooltest.Open(t, New(opts))
+	w := tooltest.Open(t, NewEditor(opts))
 	for name, want := range map[string]struct{ rel, refused string }{
 		"a.txt":        {rel: "a.txt"},
 		"./sub/b.txt":  {rel: "sub/b.txt"},
@@ -39,7 +39,7 @@ func TestChangeable(t *testing.T) {
 // A change waits for another one, unless its call is canceled.
 func TestLocked(t *testing.T) {
 	opts, _ := place(t, nil)
-	w := tooltest.Open(t, New(opts))
+	w := tooltest.Open(t, NewEditor(opts))
 	starts, waits := make(chan struct{}), make(chan error, 1)
 	result, err := w.Locked(t.Context(), func() registry.Result {
 		go func() {
@@ -67,7 +67,7 @@ func TestLocked(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 	opts.Dir = filepath.Join(opts.Dir, "missing")
-	if _, err := tooltest.Open(t, New(opts)).Locked(t.Context(), func() registry.Result { return registry.Result{} }); !errors.Is(err, os.ErrNotExist) {
+	if _, err := tooltest.Open(t, NewEditor(opts)).Locked(t.Context(), func() registry.Result { return registry.Result{} }); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without a workspace: %v", err)
 	}
 }
@@ -75,7 +75,7 @@ func TestLocked(t *testing.T) {
 // Folders that a change would create are known beforehand, and removed if it fails.
 func TestMissingFolders(t *testing.T) {
 	opts, dir := place(t, map[string]string{"sub/a.txt": ""})
-	w := tooltest.Open(t, New(opts))
+	w := tooltest.Open(t, NewEditor(opts))
 	missing := w.MissingFolders("sub/new/er/b.txt")
 	if !slices.Equal(missing, []string{"sub/new/er", "sub/new"}) {
 		t.Errorf("missing: %q", missing)

@@ -27,7 +27,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		return errorResult(err.Error()), nil
 	}
 	defer done()
-	v, ask, err := s.make(ctx, turn{"tools/call", req.Params.Name, req.Params.Arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
+	v, ask, err := s.states.make(ctx, turn{"tools/call", req.Params.Name, req.Params.Arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
 		func(ctx context.Context) (any, error) { return s.execute(ctx, req) })
 	r, _ := v.(registry.Result)
 	switch {

@@ -58,14 +58,14 @@ func (c *changes) take() (servers []*mcpclient.Source, uris []string) {
 	return servers, uris
 }
 
-// followServers collects what the servers of a session report.
-func (s *Server) followServers(from *engine.Session) {
+// follow collects what the servers of a session report.
+func (c *changes) follow(from *engine.Session) {
 	servers, _, err := from.Servers.Named()
 	if err != nil {
 		return
 	}
 	for _, server := range servers {
-		server.Follow(func(c mcpclient.Change) { s.changes.add(server, c) })
+		server.Follow(func(what mcpclient.Change) { c.add(server, what) })
 	}
 }
 

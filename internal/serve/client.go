@@ -4,10 +4,6 @@ package serve
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -246,16 +242,4 @@ func (c *client) roots(ctx context.Context) (json.RawMessage, error) {
 // messageOf returns a server's question with the name of the server.
 func messageOf(server, message string) string {
 	return fmt.Sprintf("MCP server %q asks: %s", server, message)
-}
-
-// newSessionID returns the id of a new session, which begins with the session mark of its
-// owner.
-func (s *Server) newSessionID(name string) string { return s.sessionMark(name) + rand.Text() }
-
-// sessionMark returns the prefix of the ids of all sessions that belong to a token name.
-// It cannot be guessed.
-func (s *Server) sessionMark(name string) string {
-	mac := hmac.New(sha256.New, s.key)
-	mac.Write([]byte(name))
-	return hex.EncodeToString(mac.Sum(nil)[:8])
 }

@@ -178,7 +178,7 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id := r.Header.Get("Mcp-Session-Id")
-	if id != "" && !strings.HasPrefix(id, h.server.sessionMark(name)) {
+	if id != "" && !strings.HasPrefix(id, h.server.sessions.mark(name)) {
 		http.Error(w, "session not found", http.StatusNotFound)
 		return
 	}

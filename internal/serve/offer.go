@@ -42,7 +42,7 @@ type held struct {
 }
 
 // newOffer declares tools in the format mcp, with their names in the whole registry.
-func (s *Server) newOffer(reg *registry.Registry, tools []engine.Found) (*offer, error) {
+func newOffer(reg *registry.Registry, tools []engine.Found, warn func(registry.Diagnostic)) (*offer, error) {
 	format, err := provider.Lookup("mcp")
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (s *Server) newOffer(reg *registry.Registry, tools []engine.Found) (*offer,
 	out, diags := format.Encode(defs, provider.Options{Registered: engine.Names(reg)})
 	for _, d := range diags {
 		if d.Severity != registry.SeverityInfo {
-			s.opts.Warn(d)
+			warn(d)
 		}
 	}
 	o := &offer{registry: reg, tools: map[string]engine.Found{}, raw: map[string]json.RawMessage{}}

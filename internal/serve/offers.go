@@ -50,63 +50,61 @@ type resource struct {
 // loadOffers lists what the connected servers offer besides tools. Servers in earlier are
 // asked only if they are also in again, and keep what they had if they fail. A server that
 // fails does not affect the others.
-func (s *Server) loadOffers(ctx context.Context, from *engine.Session, earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
-	o := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}, templates: map[string]*resource{}, listed: map[*mcpclient.Source]listed{}}
+func (o *Options) loadOffers(ctx context.Context, from *engine.Session, earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
+	all := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}, templates: map[string]*resource{}, listed: map[*mcpclient.Source]listed{}}
 	servers, _, err := from.Servers.Named()
 	if err != nil {
-		return o
+		return all
 	}
 	for _, server := range servers {
 		info := server.Info()
 		l, known := earlier[server]
 		ask := info.State == mcpclient.StateConnected && (!known || slices.Contains(again, server))
-		if !s.wants(info.Name) || !known && !ask {
+		if o.Servers != nil && !o.Servers(info.Name) || !known && !ask {
 			continue
 		}
 		if ask {
-			s.list(ctx, server, &l)
+			l.ask(ctx, server, o.noteFailure)
 		}
-		o.listed[server] = l
+		all.listed[server] = l
 		for _, p := range l.prompts {
-			s.addPrompt(&o, server, p)
+			all.addPrompt(server, p)
 		}
 		for _, r := range l.resources {
-			s.addResource(o.resources, r.URI, &resource{server: server, is: convert[mcp.Resource](r)})
+			addResource(all.resources, r.URI, &resource{server: server, is: convert[mcp.Resource](r)}, o.Warn)
 		}
 		for _, t := range l.templates {
-			s.addResource(o.templates, t.URITemplate, &resource{server: server, like: convert[mcp.ResourceTemplate](t)})
+			addResource(all.templates, t.URITemplate, &resource{server: server, like: convert[mcp.ResourceTemplate](t)}, o.Warn)
 		}
 	}
-	return o
+	return all
 }
 
-// list asks a server for its prompts and resources. Lists that it fails to return stay as
+// ask asks a server for its prompts and resources. Lists that it fails to return stay as
 // they were.
-func (s *Server) list(ctx context.Context, server *mcpclient.Source, l *listed) {
+func (l *listed) ask(ctx context.Context, server *mcpclient.Source, note func(*mcpclient.Source, error)) {
 	prompts, _, err := server.Prompts(ctx)
 	if err == nil {
 		l.prompts = prompts
 	}
-	s.noteFailure(server, err)
+	note(server, err)
 	resources, templates, _, err := server.Resources(ctx)
 	if err == nil {
 		l.resources, l.templates = resources, templates
 	}
-	s.noteFailure(server, err)
+	note(server, err)
 }
 
-// wants reports whether the prompts and resources of a server are offered to clients.
-func (s *Server) wants(server string) bool { return s.opts.Servers == nil || s.opts.Servers(server) }
-
-func (s *Server) noteFailure(server *mcpclient.Source, err error) {
+// noteFailure warns about a server's prompts or resources that cannot be offered.
+func (o *Options) noteFailure(server *mcpclient.Source, err error) {
 	if err != nil {
-		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "offers_unread", Source: server.Name(), Message: err.Error()})
+		o.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "offers_unread", Source: server.Name(), Message: err.Error()})
 	}
 }
 
 // addPrompt adds a prompt under server__name, and also under its own name if that is
 // free.
-func (s *Server) addPrompt(o *offers, server *mcpclient.Source, is mcpclient.Prompt) {
+func (o *offers) addPrompt(server *mcpclient.Source, is mcpclient.Prompt) {
 	p := &prompt{server: server, is: is, declared: is.Name}
 	qualified := is.Server + "__" + is.Name
 	if _, taken := o.prompts[is.Name]; taken {
@@ -120,9 +118,9 @@ func (s *Server) addPrompt(o *offers, server *mcpclient.Source, is mcpclient.Pro
 }
 
 // addResource adds a resource, unless an earlier server has one with its URI.
-func (s *Server) addResource(to map[string]*resource, uri string, r *resource) {
+func addResource(to map[string]*resource, uri string, r *resource, warn func(registry.Diagnostic)) {
 	if first, taken := to[uri]; taken {
-		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "resource_taken", Source: r.server.Name(),
+		warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "resource_taken", Source: r.server.Name(),
 			Message: fmt.Sprintf("resource %q is offered from %s", uri, first.server.Name())})
 		return
 	}
@@ -161,7 +159,7 @@ func (s *Server) changeOffers(server *mcp.Server, old, o *offers) {
 	add := func(uri string, from *resource, add func()) {
 		defer func() {
 			if p := recover(); p != nil {
-				s.noteFailure(from.server, fmt.Errorf("resource %q is left out: %v", uri, p))
+				s.opts.noteFailure(from.server, fmt.Errorf("resource %q is left out: %v", uri, p))
 			}
 		}()
 		add()
@@ -224,7 +222,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 	if err != nil {
 		return nil, err
 	}
-	v, ask, err := s.make(ctx, turn{"prompts/get", req.Params.Name, arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
+	v, ask, err := s.states.make(ctx, turn{"prompts/get", req.Params.Name, arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
 		func(ctx context.Context) (any, error) {
 			o, done := s.use()
 			defer done()
@@ -268,7 +266,7 @@ func (s *Server) readResourceLike(template string) mcp.ResourceHandler {
 }
 
 func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest, find func(*offers) *resource) (*mcp.ReadResourceResult, error) {
-	v, ask, err := s.make(ctx, turn{"resources/read", req.Params.URI, nil, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
+	v, ask, err := s.states.make(ctx, turn{"resources/read", req.Params.URI, nil, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
 		func(ctx context.Context) (any, error) {
 			o, done := s.use()
 			defer done()

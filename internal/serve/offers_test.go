@@ -20,12 +20,11 @@ import (
 func TestUnchangedOffersAreNotRegisteredAgain(t *testing.T) {
 	of := func(description string) offers {
 		o := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}}
-		s := New(Options{})
 		for _, server := range []string{"a", "b"} {
-			s.addPrompt(&o, nil, mcpclient.Prompt{Server: server, Name: "greet", Description: description})
+			o.addPrompt(nil, mcpclient.Prompt{Server: server, Name: "greet", Description: description})
 		}
-		s.addPrompt(&o, nil, mcpclient.Prompt{Server: "a", Name: "other"})
-		s.addResource(o.resources, "x://a", &resource{is: &mcp.Resource{URI: "x://a", Description: description}})
+		o.addPrompt(nil, mcpclient.Prompt{Server: "a", Name: "other"})
+		addResource(o.resources, "x://a", &resource{is: &mcp.Resource{URI: "x://a", Description: description}}, nil)
 		return o
 	}
 	for _, tt := range []struct {

@@ -41,7 +41,7 @@ func refusedState(reason string) error {
 // resume passes a client's answers to the call that waits for them. If the call does not
 // wait in this process and has not had any effect yet, it runs again. If answers are
 // missing, resume returns the questions to ask again.
-func (s *Server) resume(ctx context.Context, t turn, run func(context.Context) (any, error)) (*waitingCall, *asks, error) {
+func (s *states) resume(ctx context.Context, t turn, run func(context.Context) (any, error)) (*waitingCall, *asks, error) {
 	c := clientFrom(ctx)
 	state, err := s.keys.Open(t.state)
 	switch {

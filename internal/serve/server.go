@@ -54,7 +54,6 @@ type Server struct {
 	opts  Options
 	ready chan struct{}   // closed when offer is set
 	life  context.Context // set before ready is closed
-	key   []byte          // marks session ids
 
 	loading sync.Mutex     // one offer is made at a time
 	changes *changes       // that servers have reported
@@ -67,14 +66,13 @@ type Server struct {
 
 	subscriptions subscriptions
 	calls         runningCalls
+	states        *states
 
 	mu       sync.Mutex
 	offer    *offer
 	failed   error                  // error of Load if there is no offer
 	servers  map[string]*mcp.Server // by the name of the caller
 	retrying map[*mcpclient.Source]*retry
-
-	*states
 }
 
 // New returns a server that offers nothing until [Server.Load] has returned.
@@ -87,9 +85,13 @@ func New(opts Options) *Server {
 	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
-	return &Server{opts: opts, key: key, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), servers: map[string]*mcp.Server{},
+	return &Server{opts: opts, sessions: sessions{key: key}, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), servers: map[string]*mcp.Server{},
 		retrying: map[*mcpclient.Source]*retry{}, states: newStates(opts.Questions)}
 }
+
+// ChangeStateKey replaces the Key of [QuestionOptions]. Questions that were asked before can
+// still be answered.
+func (s *Server) ChangeStateKey(secret string) { s.states.keys.Change(secret) }
 
 // Load runs the sources of a session and offers their tools instead of those of an
 // earlier session, which is closed after its last request. The server closes no other
@@ -99,7 +101,7 @@ func New(opts Options) *Server {
 func (s *Server) Load(ctx context.Context, from *engine.Session) error {
 	s.loading.Lock()
 	defer s.loading.Unlock()
-	s.followServers(from)
+	s.changes.follow(from)
 	o, err := s.load(ctx, &held{session: from}, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,12 +215,12 @@ func (s *Server) load(ctx context.Context, h *held, earlier map[*mcpclient.Sourc
 			s.opts.Warn(d)
 		}
 	}
-	o, err := s.newOffer(reg, tools)
+	o, err := newOffer(reg, tools, s.opts.Warn)
 	if err != nil {
 		return nil, err
 	}
 	o.held = h
-	o.offers = s.loadOffers(ctx, h.session, earlier, again)
+	o.offers = s.opts.loadOffers(ctx, h.session, earlier, again)
 	o.failed = h.session.Servers.Failed(reg)
 	s.renewSubscriptions(ctx, o)
 	return o, nil
@@ -241,7 +243,7 @@ func (s *Server) serverFor(name string) *mcp.Server {
 		CompletionHandler:  s.complete,
 		SubscribeHandler:   s.subscribe,
 		UnsubscribeHandler: s.unsubscribe,
-		GetSessionID:       func() string { return s.newSessionID(name) },
+		GetSessionID:       func() string { return s.sessions.newID(name) },
 	})
 	server.AddReceivingMiddleware(s.receive(name))
 	server.AddSendingMiddleware(s.dropFirstChanges)

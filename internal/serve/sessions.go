@@ -2,6 +2,10 @@ package serve
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"sync"
 	"time"
@@ -11,8 +15,9 @@ import (
 
 // sessions tracks the sessions of clients over HTTP (revisions before 2026-07-28). The
 // SDK could close unused ones itself, but it would wait for running calls even if their
-// client is gone. The zero value has none.
+// client is gone.
 type sessions struct {
+	key  []byte // of the marks in ids
 	mu   sync.Mutex
 	byID map[string]*clientSession
 	held shares
@@ -26,6 +31,17 @@ type clientSession struct {
 	used     time.Time // when the last one ended
 	calls    map[int]context.CancelCauseFunc
 	serial   int // of the last call
+}
+
+// newID returns the id of a new session of a token, which begins with the mark of the token.
+func (s *sessions) newID(token string) string { return s.mark(token) + rand.Text() }
+
+// mark returns the beginning of the ids of all sessions that belong to a token. It cannot be
+// guessed.
+func (s *sessions) mark(token string) string {
+	mac := hmac.New(sha256.New, s.key)
+	mac.Write([]byte(token))
+	return hex.EncodeToString(mac.Sum(nil)[:8])
 }
 
 // errSessionOver is the cause with which the calls of an ended session are canceled.

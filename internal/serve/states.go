@@ -41,10 +41,6 @@ func newStates(o QuestionOptions) *states {
 	return &states{keys: newStateKeys(o.Key), answered: newAnsweredStates(o.Answered, o.Warn), waiting: map[string]*waitingCall{}}
 }
 
-// ChangeStateKey replaces the Key of [QuestionOptions]. Questions that were asked before can
-// still be answered.
-func (s *states) ChangeStateKey(secret string) { s.keys.Change(secret) }
-
 // park stores a call until its client answers, and returns what to ask the client.
 func (s *states) park(w *waitingCall) (*asks, error) {
 	id := rand.Text()

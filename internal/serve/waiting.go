@@ -103,7 +103,7 @@ func (t *turn) digest() requestDigest {
 // make handles a request of a client, or continues a call that waits for the client's
 // answers; run does the work. It returns the result of run, or what to ask the client
 // first.
-func (s *Server) make(ctx context.Context, t turn, run func(context.Context) (any, error)) (any, *asks, error) {
+func (s *states) make(ctx context.Context, t turn, run func(context.Context) (any, error)) (any, *asks, error) {
 	c := clientFrom(ctx)
 	c.progress = t.progress
 	if !c.modern {
@@ -122,7 +122,7 @@ func (s *Server) make(ctx context.Context, t turn, run func(context.Context) (an
 
 // start runs a request. given holds the client's answers to another process; nil for a
 // new request.
-func (s *Server) start(ctx context.Context, t turn, given *given, run func(context.Context) (any, error)) *waitingCall {
+func (s *states) start(ctx context.Context, t turn, given *given, run func(context.Context) (any, error)) *waitingCall {
 	c := clientFrom(ctx)
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	w := &waitingCall{owner: c.name, request: t.digest(), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel, given: given}
@@ -137,7 +137,7 @@ func (s *Server) start(ctx context.Context, t turn, given *given, run func(conte
 }
 
 // next waits for the end of a call, or for its next question.
-func (s *Server) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
+func (s *states) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
 	select {
 	case o := <-w.done:
 		return o.value, nil, o.err
@@ -158,7 +158,7 @@ func (s *Server) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
 // Wait ends the calls that wait for answers, because no more can arrive, and waits until
 // the replaced sessions are closed.
 func (s *Server) Wait() {
-	for _, w := range s.endAll() {
+	for _, w := range s.states.endAll() {
 		<-w.done
 	}
 	s.closing.Wait()

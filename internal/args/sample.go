@@ -17,8 +17,8 @@ import (
 )
 
 // WithoutInvalidExamples removes the examples from params that the tool would refuse:
-// those that its definition or schema has may be wrong, and a schema may demand more than
-// a made-up value heeds. If the schema cannot be used, it removes all.
+// those in its definition or schema may be wrong, and the schema may have conditions that
+// a made-up value does not meet. If the schema cannot be used, it removes all.
 func WithoutInvalidExamples(ctx context.Context, def *registry.Definition, params []Param) []Param {
 	validator, usable := registry.NewValidator(def.InputSchema), true
 	types := newTypes(def.InputSchema)
@@ -67,7 +67,7 @@ func (t *sampler) sample(s *jsonx.Value, depth int) *jsonx.Value {
 	if t.steps++; err != nil || depth > maxDescribed || t.steps > maxSteps {
 		return nil
 	}
-	s = t.together(s, depth)
+	s = t.merged(s, depth)
 	if v := s.Get("const"); v != nil {
 		return v
 	}
@@ -107,8 +107,8 @@ func (t *sampler) sample(s *jsonx.Value, depth int) *jsonx.Value {
 // maxParts is how many schemas of an allOf count.
 const maxParts = 20
 
-// together returns a schema with the keywords of its allOf in it.
-func (t *sampler) together(s *jsonx.Value, depth int) *jsonx.Value {
+// merged returns a schema with the keywords of its allOf merged into it.
+func (t *sampler) merged(s *jsonx.Value, depth int) *jsonx.Value {
 	all := s.Get("allOf")
 	if t.steps++; !all.Is(jsonx.Array) || depth > maxDescribed || t.steps > maxSteps {
 		return s
@@ -117,7 +117,7 @@ func (t *sampler) together(s *jsonx.Value, depth int) *jsonx.Value {
 	out.Remove("allOf")
 	for _, part := range all.Items[:min(len(all.Items), maxParts)] {
 		if part, err := t.refs.Resolve(part); err == nil && part.Is(jsonx.Object) {
-			for _, m := range t.together(part, depth+1).Members {
+			for _, m := range t.merged(part, depth+1).Members {
 				if m.Name != "allOf" {
 					schema.Add(out, m)
 				}
@@ -158,7 +158,7 @@ func (t *sampler) sampleList(s *jsonx.Value, depth int) *jsonx.Value {
 			v = t.sample(of, depth+1)
 		}
 		if v != nil && i > 0 && s.Get("uniqueItems").Is(jsonx.True) {
-			v = t.another(of, v, i)
+			v = t.element(of, v, i)
 		}
 		if v == nil || i >= maxSampled {
 			return nil
@@ -168,8 +168,8 @@ func (t *sampler) sampleList(s *jsonx.Value, depth int) *jsonx.Value {
 	return list
 }
 
-// another returns a value of an element beside i others.
-func (t *sampler) another(s, v *jsonx.Value, i int) *jsonx.Value {
+// element returns a value for the element of a list with index i; v is the value of the first.
+func (t *sampler) element(s, v *jsonx.Value, i int) *jsonx.Value {
 	s, err := t.refs.Resolve(s)
 	if enum := s.Get("enum"); err == nil && enum != nil {
 		if i < len(enum.Items) {

@@ -181,9 +181,8 @@ func (m mapping) refuseNUL(f filler, params object, refuse func(param, message s
 	}
 }
 
-// allowsDash reports whether the author of a schema has said which values are possible,
-// so that one that begins with "-" and passed the schema is meant: by a pattern, a list of
-// values, or a negative minimum.
+// allowsDash reports whether a schema restricts the values by a pattern, a list of values or
+// a negative minimum. A value that begins with "-" and is valid is then intended.
 func allowsDash(schema json.RawMessage) bool {
 	o, err := readObject(schema)
 	if err != nil {

@@ -72,7 +72,7 @@ func (r *Reply) Answer(q *Question) (Answer, error) {
 	case !ok:
 		return Answer{}, errors.New("it is none of those offered")
 	case r.Content != nil && (choice != Yes || !slices.Contains(q.Choices, Edit)):
-		return Answer{}, errors.New("it has content, which belongs to yes to an edit alone")
+		return Answer{}, errors.New("it has content, which only the answer yes to an edit can have")
 	case r.Content != nil:
 		return Answer{Choice: Edit, Content: *r.Content, Sure: true}, nil
 	}

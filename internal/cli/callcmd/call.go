@@ -54,7 +54,7 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 				return o.stdin.check(cmd, argv)
 			}
 			if o.stdin.selection.Narrows() {
-				return &cli.UsageError{Err: errors.New("--source, --server, --plugin, --category, --tag and --optional need --format"), Hint: "they are those of toolreg schema, whose declarations the model got"}
+				return &cli.UsageError{Err: errors.New("--source, --server, --plugin, --category, --tag and --optional need --format"), Hint: "give the flags of the toolreg schema command that declared the tools to the model"}
 			}
 			if o.stdin.trace {
 				return &cli.UsageError{Err: errors.New("--trace needs --format or --batch"), Hint: "see toolreg call --help"}

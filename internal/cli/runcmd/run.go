@@ -179,7 +179,7 @@ func failed(e *cli.Env, result registry.Result) error {
 	return fmt.Errorf("%s%w", message, &silent{exec.ToolError{Category: result.ErrorCategory}})
 }
 
-// silent is a tool's error whose message was said before.
+// silent is the error of a tool whose message was printed before.
 type silent struct{ tool exec.ToolError }
 
 func (*silent) Error() string   { return "" }

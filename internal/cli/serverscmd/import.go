@@ -77,7 +77,7 @@ type found struct {
 	settings.ImportedServer
 	file    string
 	foreign bool     // it is in a file of the project, which others may have written
-	notes   []string // what the copy has of secrets and trust
+	notes   []string // about secrets and trust in the copy
 }
 
 // matches reports whether a NAME on the command line selects the server. Servers of the
@@ -120,7 +120,7 @@ func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, 
 	}
 	chosen, err := choose(ctx, e.Person, program, servers, len(names) > 0)
 	for _, f := range servers {
-		asked := len(names) == 0 || f.foreign // the question said it
+		asked := len(names) == 0 || f.foreign // the question has told the person
 		if !asked && slices.ContainsFunc(chosen, func(c edit.Change) bool { return c.Name == f.Name }) {
 			for _, note := range f.notes {
 				e.IO.Notef("server %q: %s", f.Name, note)

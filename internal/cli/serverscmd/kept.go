@@ -81,7 +81,7 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 		return err
 	}
 	if s.Settings.Globals.Fresh {
-		return &cli.UsageError{Err: errors.New("--fresh uses no kept servers"), Hint: "leave out --fresh, and TOOLREG_FRESH"}
+		return &cli.UsageError{Err: errors.New("--fresh uses no kept servers"), Hint: "run it without --fresh, and unset TOOLREG_FRESH"}
 	}
 	on, off, err := s.Servers.Named(names...)
 	if err != nil {

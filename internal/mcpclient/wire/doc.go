@@ -4,8 +4,8 @@
 // A request runs through the package in this order:
 //
 //   - session.go: [Session.Do] adds the request to the table of unanswered
-//     requests, sends it, and waits for its answer or its end; request.go
-//     defines the request and its encoding.
+//     requests (table.go), sends it, and waits for its answer or its end;
+//     request.go defines the request and its encoding.
 //   - stdio.go, http.go and sse.go: the three links, which carry messages.
 //   - receive.go: passes incoming answers to their requests, progress and
 //     changes to notifications.go, and the server's questions to questions.go.

@@ -148,7 +148,7 @@ func (s *Session) Continue(o Opening) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opening = opening{revision: o.Revision, server: Server{o.Capabilities, o.Instructions, o.Info}}
-	s.serial = rand.Int64N(1 << 50) // ids of requests must not occur twice in a session
+	s.table.beginAfter(rand.Int64N(1 << 50)) // ids of requests must not occur twice in a session
 }
 
 // greeting is the outcome of server/discover or initialize.
@@ -230,7 +230,7 @@ func (e answerError) Is(target error) bool { return target == errAnswer }
 // initialize performs the handshake of revisions up to 2025-11-25.
 func (s *Session) initialize(ctx context.Context) (opening, error) {
 	raw, err := s.Do(ctx, &Request{Method: methodInitialize, revision: new(string), Params: marshal(map[string]any{
-		"protocolVersion": LastLegacy, "capabilities": s.capabilities(), "clientInfo": &s.opts.Client,
+		"protocolVersion": LastLegacy, "capabilities": s.opts.capabilities(), "clientInfo": &s.opts.Client,
 	})})
 	if err != nil {
 		return opening{}, err

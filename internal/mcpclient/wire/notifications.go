@@ -33,22 +33,18 @@ func (s *Session) notification(r *jsonrpc.Request) {
 		s.progress(r.Params)
 		return
 	case "notifications/cancelled":
-		s.withdraw(r.Params)
+		s.table.withdraw(messageID(jsonx.Get(r.Params, "requestId")))
 		return
 	}
-	if s.opts.Notified != nil {
-		s.mu.Lock()
-		during := s.during()
-		s.mu.Unlock()
-		if s.opts.Notified(during, r.Method, r.Params) {
-			return
-		}
+	if s.opts.Notified != nil && s.opts.Notified(s.table.during(), r.Method, r.Params) {
+		return
 	}
 	switch r.Method {
 	case "notifications/message":
 		s.logMessage(r.Params)
 	case "notifications/elicitation/complete":
-		s.completed(r.Params)
+		id, _ := jsonx.Text(jsonx.Get(r.Params, "elicitationId"))
+		s.completions.report(id)
 	case "notifications/tools/list_changed":
 		s.changed(Change{List: "tools"})
 	case "notifications/prompts/list_changed":
@@ -80,15 +76,7 @@ func (s *Session) progress(params json.RawMessage) {
 		return
 	}
 	token, _ := p.Token.(string)
-	s.mu.Lock()
-	var heard func(registry.Progress)
-	for _, r := range s.pending {
-		if r.Progress != nil && r.token() == token {
-			heard = r.Progress
-		}
-	}
-	s.mu.Unlock()
-	if heard != nil {
+	if heard := s.table.progress(token); heard != nil {
 		heard(registry.Progress{Done: p.Progress, Total: p.Total, Message: text.Head(p.Message, maxNotification)})
 	}
 }
@@ -108,10 +96,7 @@ func (s *Session) logMessage(params json.RawMessage) {
 	if !ok {
 		data = string(p.Data)
 	}
-	s.mu.Lock()
-	during := s.during()
-	s.mu.Unlock()
-	s.opts.LogMessage(during, text.Head(p.Level, 20), text.Head(p.Logger, 100), text.Valid(text.Head(data, maxNotification)))
+	s.opts.LogMessage(s.table.during(), text.Head(p.Level, 20), text.Head(p.Logger, 100), text.Valid(text.Head(data, maxNotification)))
 }
 
 // maxLogLevel is how long a server may take to confirm the log level.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/toolreg/toolreg/internal/caller"
-	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -29,14 +29,6 @@ const (
 	codeBusy = -32000
 )
 
-// questions holds the server's requests.
-type questions struct {
-	waiting     int // still unanswered
-	refusing    int // excess requests whose refusal is being written
-	running     map[jsonrpc.ID]context.CancelCauseFunc
-	completions map[string]chan struct{} // by the id of the elicitation
-}
-
 // The causes with which the context of a question is canceled.
 var (
 	ErrRequestOver = errors.New("the request during which the server asked is over")
@@ -48,29 +40,19 @@ var (
 // belong to any request, so its values about the calling client are not passed on.
 func (s *Session) question(ctx context.Context, r *jsonrpc.Request) {
 	ctx, cancel := context.WithCancelCause(caller.With(context.WithoutCancel(ctx), nil))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q := &s.questions
-	_, twice := q.running[r.ID]
-	full := q.waiting >= MaxServerRequests
-	if full && !s.closed {
-		s.refuse(ctx, r)
-	}
-	if full || twice || s.closed {
+	during, err := s.table.ask(r.ID, cancel)
+	if err != nil {
+		if err == errBusy {
+			s.refuse(ctx, r)
+		}
 		cancel(nil)
 		return
 	}
-	q.waiting++
-	q.running[r.ID] = cancel
-	during := s.during()
-	s.running.Go(func() {
+	s.spawn(func() {
 		defer cancel(nil)
 		result, err := s.respond(ctx, during, r)
 		withdrawn := errors.Is(context.Cause(ctx), ErrWithdrawn)
-		s.mu.Lock()
-		delete(q.running, r.ID)
-		q.waiting--
-		s.mu.Unlock()
+		s.table.asked(r.ID)
 		if !withdrawn { // a withdrawn request gets no answer
 			s.reply(ctx, &jsonrpc.Response{ID: r.ID, Result: result, Error: err})
 		}
@@ -88,58 +70,14 @@ func (s *Session) respond(ctx context.Context, during *ask.Request, r *jsonrpc.R
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "not a request that clients answer: " + text.Quote(r.Method)}
 }
 
-// during returns our request to which a question from the server is attributed: the
-// longest-running one, or nil if none is running. If requests of several clients are
-// running, it returns one that allows no questions. s.mu is held.
-func (s *Session) during() *ask.Request {
-	var oldest *Request
-	var all []*ask.Request
-	several := false
-	for _, r := range s.pending {
-		if r.Asked == nil {
-			continue
-		}
-		all = append(all, r.Asked)
-		several = several || oldest != nil && !r.Asked.SameCaller(oldest.Asked)
-		if oldest == nil || r.id < oldest.id {
-			oldest = r
-		}
-	}
-	switch {
-	case oldest == nil:
-		return nil
-	case several:
-		return ask.Several(all)
-	}
-	return oldest.Asked
-}
-
-// endQuestionsOfNoRequest cancels the open questions if none of our requests is running
-// any more. s.mu is held.
-func (s *Session) endQuestionsOfNoRequest() {
-	if len(s.questions.running) > 0 && s.during() == nil {
-		s.endQuestions(ErrRequestOver)
-	}
-}
-
-// endQuestions cancels the open questions. s.mu is held.
-func (s *Session) endQuestions(cause error) {
-	for _, cancel := range s.questions.running {
-		cancel(cause)
-	}
-}
-
-// refuse refuses a request beyond the limit. s.mu is held.
+// refuse refuses a request beyond the limit.
 func (s *Session) refuse(ctx context.Context, r *jsonrpc.Request) {
-	if s.questions.refusing >= maxRefusals {
+	if !s.table.refuse() {
 		return
 	}
-	s.questions.refusing++
-	s.running.Go(func() {
-		s.reply(ctx, &jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: codeBusy, Message: "too many requests at once"}})
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.questions.refusing--
+	s.spawn(func() {
+		defer s.table.refused()
+		s.reply(ctx, &jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: codeBusy, Message: errBusy.Error()}})
 	})
 }
 
@@ -156,49 +94,49 @@ func (s *Session) reply(ctx context.Context, r *jsonrpc.Response) {
 
 // MarkUnclear records that a question was declined, by whatever is between us and the
 // server, because it may have been about the request with this id.
-func (s *Session) MarkUnclear(id int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r := s.pending[id]; r != nil && r.Asked != nil {
-		r.Asked.MarkUnclear()
-	}
-}
-
-// withdraw ends a question that the server has canceled.
-func (s *Session) withdraw(params json.RawMessage) {
-	id := messageID(jsonx.Get(params, "requestId"))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if cancel, ok := s.questions.running[id]; ok {
-		cancel(ErrWithdrawn)
-	}
-}
+func (s *Session) MarkUnclear(id int64) { s.table.markUnclear(id) }
 
 // Completion is an [ask.Completion]: the server reports with
 // notifications/elicitation/complete that the user has finished at a URL.
 func (s *Session) Completion(elicitationID string) (<-chan struct{}, func()) {
+	return s.completions.await(elicitationID)
+}
+
+// completions are what users do at URLs until the server reports that they have finished.
+// The zero value has none. It is safe for concurrent use.
+type completions struct {
+	mu   sync.Mutex
+	byID map[string]chan struct{} // by the id of the elicitation
+}
+
+// await returns what is closed when the server reports an elicitation. The caller calls the
+// function when it no longer waits.
+func (c *completions) await(id string) (<-chan struct{}, func()) {
 	done := make(chan struct{})
-	if elicitationID == "" {
+	if id == "" {
 		return done, func() {}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.questions.completions[elicitationID] = done
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byID == nil {
+		c.byID = map[string]chan struct{}{}
+	}
+	c.byID[id] = done
 	return done, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.questions.completions[elicitationID] == done {
-			delete(s.questions.completions, elicitationID)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.byID[id] == done {
+			delete(c.byID, id)
 		}
 	}
 }
 
-func (s *Session) completed(params json.RawMessage) {
-	id, _ := jsonx.Text(jsonx.Get(params, "elicitationId"))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if done, ok := s.questions.completions[id]; ok {
+// report ends the elicitation with an id.
+func (c *completions) report(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if done, ok := c.byID[id]; ok {
 		close(done)
-		delete(s.questions.completions, id)
+		delete(c.byID, id)
 	}
 }

@@ -58,7 +58,7 @@ func (r *Request) isAnswered() bool {
 	}
 }
 
-// answer ends a request that is not answered yet. The lock of its session is
+// answer ends a request that is not answered yet. The lock of the table is
 // held.
 func (r *Request) answer(result json.RawMessage, err error) {
 	r.result, r.err = result, err
@@ -67,7 +67,7 @@ func (r *Request) answer(result json.RawMessage, err error) {
 
 // params returns the params of a request as sent: the given ones, and the _meta members that a
 // revision of the protocol requires.
-func (s *Session) params(r *Request, revision string) json.RawMessage {
+func (o *Options) params(r *Request, revision string) json.RawMessage {
 	meta := map[string]any{}
 	for name, value := range r.Meta {
 		meta[name] = value
@@ -77,13 +77,13 @@ func (s *Session) params(r *Request, revision string) json.RawMessage {
 	}
 	if revision >= FirstModern && !r.Relayed {
 		meta[mcp.MetaKeyProtocolVersion] = revision
-		meta[mcp.MetaKeyClientInfo] = &s.opts.Client
-		meta[mcp.MetaKeyClientCapabilities] = s.capabilities()
+		meta[mcp.MetaKeyClientInfo] = &o.Client
+		meta[mcp.MetaKeyClientCapabilities] = o.capabilities()
 		if caps := r.Asked.Capabilities(); caps != nil {
 			meta[mcp.MetaKeyClientCapabilities] = caps
 		}
-		if r.Asked != nil && s.opts.LogLevel != "" {
-			meta[mcp.MetaKeyLogLevel] = s.opts.LogLevel
+		if r.Asked != nil && o.LogLevel != "" {
+			meta[mcp.MetaKeyLogLevel] = o.LogLevel
 		}
 	}
 	params := bytes.TrimSpace(r.Params)
@@ -99,11 +99,11 @@ func (s *Session) params(r *Request, revision string) json.RawMessage {
 
 // capabilities returns the client capabilities. Without a workspace they do not include
 // roots, which the SDK's type cannot express.
-func (s *Session) capabilities() any {
+func (o *Options) capabilities() any {
 	return struct {
 		*mcp.ClientCapabilities
 		Roots *mcp.RootCapabilities `json:"roots,omitempty"`
-	}{s.opts.Capabilities, s.opts.Capabilities.RootsV2}
+	}{o.Capabilities, o.Capabilities.RootsV2}
 }
 
 // marshal encodes plain structs and maps, which cannot fail.

@@ -70,16 +70,13 @@ type Session struct {
 	receiving sync.Mutex // one message is received at a time
 	logs      sync.Once  // requests log messages
 
-	mu         sync.Mutex
-	opening    opening            // set by Handshake
-	err        error              // why the session ended
-	closed     bool               // set by Close
-	waited     bool               // Wait was called: no more goroutines are started
-	serial     int64              // the id of the last request
-	pending    map[int64]*Request // still unanswered
-	unexpected string             // id of an answer that matches no request, "" if there was none
-	questions  questions
-	running    sync.WaitGroup
+	table       table
+	completions completions
+
+	mu      sync.Mutex
+	opening opening // set by Handshake
+	waited  bool    // Wait was called: no more goroutines are started
+	running sync.WaitGroup
 }
 
 // Start starts to receive from a server. Values of ctx are passed to background work, which
@@ -89,16 +86,12 @@ func Start(ctx context.Context, link Link, opts Options) *Session {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Session{
 		opts: opts, link: link, cancel: cancel, done: ctx.Done(), over: make(chan struct{}),
-		pending:   map[int64]*Request{},
-		questions: questions{running: map[jsonrpc.ID]context.CancelCauseFunc{}, completions: map[string]chan struct{}{}},
+		table: table{pending: map[int64]*Request{}, questions: map[jsonrpc.ID]context.CancelCauseFunc{}},
 	}
 	s.running.Go(func() {
 		err := link.run(ctx, s)
 		cancel()
-		s.mu.Lock()
-		s.err = err
-		s.endQuestions(ErrClosed)
-		s.mu.Unlock()
+		s.table.end(err)
 		close(s.over)
 	})
 	return s
@@ -106,9 +99,8 @@ func Start(ctx context.Context, link Link, opts Options) *Session {
 
 // Alive reports whether requests can still be made.
 func (s *Session) Alive() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.closed && s.err == nil
+	closed, err := s.table.ended()
+	return !closed && err == nil
 }
 
 // Done is closed when the connection has ended, for the reason that Err returns then.
@@ -116,9 +108,8 @@ func (s *Session) Done() <-chan struct{} { return s.over }
 
 // Err returns why the connection has ended; nil before that.
 func (s *Session) Err() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
+	_, err := s.table.ended()
+	return err
 }
 
 // Do makes a request and returns its result as the server sent it. It may be called again
@@ -132,7 +123,10 @@ func (s *Session) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
 	if r.Asked != nil {
 		s.askForLogs(ctx)
 	}
-	early := s.awaitOpen(ctx, r)
+	s.mu.Lock()
+	confirmed := s.opening.confirmed
+	s.mu.Unlock()
+	early := confirmed.await(ctx, r)
 	result, err := s.exchange(ctx, r)
 	var refused *jsonrpc.Error
 	if early != nil && errors.As(err, &refused) {
@@ -153,8 +147,8 @@ func (s *Session) exchange(ctx context.Context, r *Request) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	defer s.forget(r)
-	stop := context.AfterFunc(within, func() { s.forget(r) }) // a canceled caller gets no more progress or questions
+	defer s.table.forget(r)
+	stop := context.AfterFunc(within, func() { s.table.forget(r) }) // a canceled caller gets no more progress or questions
 	defer stop()
 	err = s.send(within, m)
 	if errors.Is(err, io.ErrClosedPipe) {
@@ -181,41 +175,21 @@ func (s *Session) exchange(ctx context.Context, r *Request) (json.RawMessage, er
 	case err != nil:
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return nil, s.err
+	return nil, s.Err()
 }
 
 // begin adds a request to the table, and returns its message.
 func (s *Session) begin(r *Request, cancel context.CancelCauseFunc) (message, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closed:
-		return message{}, ErrClosed
-	case s.err != nil:
-		return message{}, s.err
+	if err := s.table.begin(r, cancel); err != nil {
+		return message{}, err
 	}
-	s.serial++
-	r.id, r.cancel, r.answered, r.result, r.err = s.serial, cancel, make(chan struct{}), nil, nil
-	s.pending[r.id] = r
-	m := message{request: r, method: r.Method, revision: s.opening.revision}
+	m := message{request: r, method: r.Method, revision: s.Revision()}
 	if r.revision != nil {
 		m.revision = *r.revision
 	}
 	id, _ := jsonrpc.MakeID(float64(r.id))
-	m.Message = &jsonrpc.Request{ID: id, Method: r.Method, Params: s.params(r, m.revision)}
+	m.Message = &jsonrpc.Request{ID: id, Method: r.Method, Params: s.opts.params(r, m.revision)}
 	return m, nil
-}
-
-// forget drops a request whose caller no longer waits.
-func (s *Session) forget(r *Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pending[r.id] == r {
-		delete(s.pending, r.id)
-		s.endQuestionsOfNoRequest()
-	}
 }
 
 const (
@@ -270,32 +244,19 @@ func (s *Session) trace(direction string, m jsonrpc.Message) {
 
 // UnexpectedAnswer returns the id of an answer that did not match any request.
 func (s *Session) UnexpectedAnswer() (id string, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.unexpected, s.unexpected != ""
+	id = s.table.unexpectedAnswer()
+	return id, id != ""
 }
 
 // Close ends the session: pending requests fail with cause, and the server is told. It
 // returns at once, and may be called more than once. cause must not be nil.
 func (s *Session) Close(cause error) {
-	s.mu.Lock()
-	s.closed = true
-	for _, r := range s.pending {
-		r.cancel(cause)
-	}
-	s.endQuestions(ErrClosed)
-	s.mu.Unlock()
+	s.table.close(cause)
 	s.cancel()
 }
 
 // Retire lets no more requests begin, which then fail with cause. Those that are pending go on.
-func (s *Session) Retire(cause error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err == nil {
-		s.err = cause
-	}
-}
+func (s *Session) Retire(cause error) { s.table.retire(cause) }
 
 // Over reports whether the connection has ended.
 func (s *Session) Over() bool {

@@ -115,13 +115,10 @@ const (
 	maxStreamWait = 250 * time.Millisecond
 )
 
-// awaitOpen waits until the server is ready for a request. A request for a list can be
-// repeated, so it does not wait for the answer to notifications/initialized: early is
-// closed when that answer arrives, and nil if it has arrived.
-func (s *Session) awaitOpen(ctx context.Context, r *Request) (early <-chan struct{}) {
-	s.mu.Lock()
-	c := s.opening.confirmed
-	s.mu.Unlock()
+// await waits until the server is ready for a request, which it is if c is nil. A request for
+// a list can be repeated, so it does not wait for the answer to notifications/initialized:
+// early is closed when that answer arrives, and nil if it has arrived.
+func (c *confirmation) await(ctx context.Context, r *Request) (early <-chan struct{}) {
 	if c == nil {
 		return nil
 	}
@@ -169,7 +166,7 @@ func (s *Session) Listen(ctx context.Context, wanted mcp.NotificationSubscriptio
 			if err != nil {
 				return nil, err
 			}
-			defer s.forget(r)
+			defer s.table.forget(r)
 			return h.openFor(ctx, m)
 		})
 	})

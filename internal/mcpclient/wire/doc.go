@@ -5,7 +5,7 @@
 //
 //   - session.go: [Session.Do] adds the request to the table of unanswered
 //     requests (table.go), sends it, and waits for its answer or its end;
-//     request.go defines the request and its encoding.
+//     request.go defines the request, params.go its params as sent.
 //   - stdio.go, http.go and sse.go: the three links, which carry messages.
 //   - receive.go: passes incoming answers to their requests, progress and
 //     changes to notifications.go, and the server's questions to questions.go.

@@ -53,13 +53,6 @@ const (
 	LastLegacy  = "2025-11-25"
 )
 
-// Methods of requests that need special treatment.
-const (
-	methodInitialize = "initialize"
-	methodDiscover   = "server/discover"
-	methodListen     = "subscriptions/listen" // is answered at its end
-)
-
 // afterRefusal is how long to wait for the answer to the probe when initialize was refused.
 const afterRefusal = 5 * time.Second
 

@@ -100,3 +100,7 @@ type badMessageError struct {
 }
 
 func (e *badMessageError) Error() string { return fmt.Sprintf("malformed message: %s", e.reason) }
+
+func malformed(what string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: what}
+}

@@ -15,24 +15,12 @@ import (
 )
 
 const (
-	// MaxServerRequests limits how many requests from a server may await our answer.
-	// Further requests are refused at once.
-	MaxServerRequests = 16
-	// maxRefusals limits how many refusals may wait to be written; further requests
-	// are dropped.
-	maxRefusals = 256
 	// replyTime limits the time for writing an answer to a server that may not be
 	// reading.
 	replyTime = 5 * time.Second
 	// codeBusy is our error code for a request that the server may repeat
 	// later.
 	codeBusy = -32000
-)
-
-// The causes with which the context of a question is canceled.
-var (
-	ErrRequestOver = errors.New("the request during which the server asked is over")
-	ErrWithdrawn   = errors.New("the server withdrew its question")
 )
 
 // question answers a request from the server while reading goes on. The protocol does not say

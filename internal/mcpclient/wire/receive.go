@@ -81,7 +81,3 @@ func (s *Session) receiveMalformed(err error) bool {
 // Fail makes the request with this id fail, because whatever is between us and the server has
 // dropped its answer.
 func (s *Session) Fail(id int64, err error) { s.table.fail(id, err) }
-
-func malformed(what string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: what}
-}

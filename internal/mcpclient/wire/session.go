@@ -56,9 +56,6 @@ type Link interface {
 	send(ctx context.Context, s *Session, m message) error
 }
 
-// ErrClosed is the error of requests after Close.
-var ErrClosed = errors.New("the connection was closed")
-
 // Session is a conversation with a server. It is safe for concurrent use.
 type Session struct {
 	opts   Options

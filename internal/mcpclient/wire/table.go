@@ -14,6 +14,24 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
+const (
+	// MaxServerRequests limits how many requests from a server may await our answer.
+	// Further requests are refused at once.
+	MaxServerRequests = 16
+	// maxRefusals limits how many refusals may wait to be written; further requests
+	// are dropped.
+	maxRefusals = 256
+)
+
+// ErrClosed is the error of requests after Close.
+var ErrClosed = errors.New("the connection was closed")
+
+// The causes with which the context of a question is canceled.
+var (
+	ErrRequestOver = errors.New("the request during which the server asked is over")
+	ErrWithdrawn   = errors.New("the server withdrew its question")
+)
+
 // table has the requests of a session that are not answered yet: ours, and the server's
 // questions. It knows whether the session has ended, so that no request begins after that. It
 // is safe for concurrent use.

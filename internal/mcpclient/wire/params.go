@@ -1,0 +1,63 @@
+//lint:file-ignore SA1019 servers still use logging and roots, which a later revision deprecates
+
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// params returns the params of a request as sent: the given ones, and the _meta members that a
+// revision of the protocol requires.
+func (o *Options) params(r *Request, revision string) json.RawMessage {
+	meta := map[string]any{}
+	for name, value := range r.Meta {
+		meta[name] = value
+	}
+	if r.Progress != nil {
+		meta["progressToken"] = r.token()
+	}
+	if revision >= FirstModern && !r.Relayed {
+		meta[mcp.MetaKeyProtocolVersion] = revision
+		meta[mcp.MetaKeyClientInfo] = &o.Client
+		meta[mcp.MetaKeyClientCapabilities] = o.capabilities()
+		if caps := r.Asked.Capabilities(); caps != nil {
+			meta[mcp.MetaKeyClientCapabilities] = caps
+		}
+		if r.Asked != nil && o.LogLevel != "" {
+			meta[mcp.MetaKeyLogLevel] = o.LogLevel
+		}
+	}
+	params := bytes.TrimSpace(r.Params)
+	if len(meta) == 0 {
+		return params
+	}
+	head := slices.Concat([]byte(`{"_meta":`), marshal(meta))
+	if jsonx.KindOf(params) != jsonx.Object || len(bytes.TrimSpace(params[1:len(params)-1])) == 0 {
+		return append(head, '}')
+	}
+	return slices.Concat(head, []byte(","), params[1:])
+}
+
+// capabilities returns the client capabilities. Without a workspace they do not include
+// roots, which the SDK's type cannot express.
+func (o *Options) capabilities() any {
+	return struct {
+		*mcp.ClientCapabilities
+		Roots *mcp.RootCapabilities `json:"roots,omitempty"`
+	}{o.Capabilities, o.Capabilities.RootsV2}
+}
+
+// marshal encodes plain structs and maps, which cannot fail.
+func marshal(v any) json.RawMessage {
+	data, err := jsonx.Marshal(v)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return data
+}

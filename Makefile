@@ -140,7 +140,7 @@ fuzz-shell: ## run what rules allow of SHELL_LINES lines in real shells, and of 
 	apt-get install -y -q --no-install-recommends $(OPTION_PACKAGES) </dev/null >&2
 	TOOLREG_SHELL_LINES=$(SHELL_LINES) TOOLREG_OPTION_LINES=$(OPTION_LINES) go test -count=1 -timeout 6h -v -run '^(TestShellsAgree|TestOptionsAreHarmless)$$' ./internal/policy/shell </dev/null
 
-mutants: ## change the operators of the packages with testdata/mutants.txt, or of PACKAGES, and see that tests notice (hours)
+mutants: ## change the operators of the packages with testdata/mutants.txt, or of PACKAGES, and see that tests notice (minutes)
 	go run ./tools/mutants $(PACKAGES)
 
 soak: ## serve under SOAK client sessions, some broken off, with servers killed and settings reloaded; kept servers killed

@@ -1,8 +1,11 @@
-// Mutants changes one operator of a package at a time, using gremlins, and runs the
-// package's own tests after each change. A change that they miss must be listed with a
-// reason in testdata/mutants.txt of the package, and a listed change must be missed. Run it
-// at the root of the repository with the folders of packages, or without arguments for
-// every package that has such a file.
+// Mutants changes one operator of a package at a time and runs the package's own tests after
+// each change. A change that they miss must be listed with a reason in testdata/mutants.txt of
+// the package, and a listed change must be missed. Run it at the root of the repository with
+// the folders of packages, or without arguments for every package that has such a file.
+//
+// Gremlins decides which operators are changed. All changes of a package are built into one
+// binary of its tests, in which a number selects one, because building takes longer than most
+// tests. A change that cannot be selected, such as one of a constant, has its own binary.
 package main
 
 import (
@@ -13,16 +16,16 @@ import (
 	"fmt"
 	"go/ast"
 	"go/build"
-	"go/parser"
 	"go/token"
 	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // list is the file that lists the changes that the tests of a package may miss: lines with
@@ -37,8 +40,8 @@ func main() {
 }
 
 func run(dirs []string) error {
-	// Copy only what git tracks or would track: gremlins copies the module for each package,
-	// and installed programs are many times larger than the code.
+	// Copy only what git tracks or would track: installed programs are many times larger than
+	// the code.
 	listed, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
 		return err
@@ -51,6 +54,9 @@ func run(dirs []string) error {
 			}
 		}
 	}
+	for i, dir := range dirs {
+		dirs[i] = filepath.Clean(dir)
+	}
 	tree, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
 		return err
@@ -61,9 +67,13 @@ func run(dirs []string) error {
 			return err
 		}
 	}
+	changes, err := findChanges(dirs)
+	if err != nil {
+		return err
+	}
 	differ := false
 	for _, dir := range dirs {
-		same, err := check(filepath.Clean(dir), tree)
+		same, err := check(dir, tree, changes[dir])
 		if err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
@@ -75,9 +85,65 @@ func run(dirs []string) error {
 	return nil
 }
 
+// findChanges asks gremlins which operators of the packages to change. Gremlins builds and copies
+// the module that it is given, so it gets one that is empty for the go command, with the files in a
+// folder that only gremlins reads.
+func findChanges(dirs []string) (map[string][]*change, error) {
+	module, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(module)
+	for name, text := range map[string]string{"go.mod": "module mutants\n", "mutants.go": "package mutants\n"} {
+		if err := os.WriteFile(filepath.Join(module, name), []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	for _, dir := range dirs {
+		pkg, err := build.ImportDir(dir, 0)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range pkg.GoFiles {
+			if err := copyFile(filepath.Join(dir, name), filepath.Join(module, "_files", dir, name)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	report := filepath.Join(module, "report.json")
+	cmd := exec.Command("go", "tool", "-modfile=tools/gremlins.mod", "gremlins", "unleash", "--dry-run", "--silent", "--output="+report,
+		"--invert-logical", "--invert-loopctrl", "--invert-assignments", "--invert-bitwise", "--invert-bwassign", "--remove-self-assignments", module)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("gremlins: %w\n%s", err, out)
+	}
+	data, err := os.ReadFile(report)
+	if err != nil {
+		return nil, err
+	}
+	var found struct {
+		Files []struct {
+			Name    string    `json:"file_name"`
+			Changes []*change `json:"mutations"`
+		}
+	}
+	if err := json.Unmarshal(data, &found); err != nil {
+		return nil, err
+	}
+	changes := map[string][]*change{}
+	for _, f := range found.Files {
+		dir := strings.TrimPrefix(filepath.Dir(f.Name), "_files"+string(filepath.Separator))
+		for _, c := range f.Changes {
+			c.file = filepath.Base(f.Name)
+			changes[dir] = append(changes[dir], c)
+			c.number = len(changes[dir])
+		}
+	}
+	return changes, nil
+}
+
 func copyFile(from, to string) error {
 	info, err := os.Stat(from)
-	if err != nil {
+	if err != nil || info.IsDir() { // a link to a folder
 		return err
 	}
 	data, err := os.ReadFile(from)
@@ -90,80 +156,50 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, data, info.Mode().Perm())
 }
 
-// check runs gremlins on one package and prints how many changes the tests notice and each
+// check tries each change of a package and prints how many of them the tests notice and each
 // difference from the package's list. It reports whether there were no differences.
-func check(dir, tree string) (bool, error) {
+func check(dir, tree string, changes []*change) (bool, error) {
+	start := time.Now()
 	may, err := readList(filepath.Join(dir, list))
 	if err != nil {
 		return false, err
 	}
-	pkg, err := build.ImportDir(dir, 0)
+	s, err := readSource(dir)
 	if err != nil {
 		return false, err
 	}
-	wrapper, err := filepath.Abs("tools/mutants/covered.sh")
+	for name, text := range s.text {
+		nameAll(s.set, s.files[name], text, slices.DeleteFunc(slices.Clone(changes), func(c *change) bool { return c.file != name }))
+	}
+	temp, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
 		return false, err
 	}
-	report := filepath.Join(tree, dir, "report.json")
-	args := []string{"tool", "-modfile=tools/gremlins.mod", "gremlins", "unleash", "--output-statuses=lt",
-		"--workers=1", "--timeout-coefficient=5", "--output=" + report, "--exclude-files=/", // of subfolders
-		"--invert-logical", "--invert-loopctrl", "--invert-assignments", "--invert-bitwise", "--invert-bwassign", "--remove-self-assignments",
-	}
-	for _, name := range pkg.IgnoredGoFiles { // of other systems
-		args = append(args, "--exclude-files=^"+regexp.QuoteMeta(name)+"$")
-	}
-	args = append(args, filepath.Join(tree, dir))
-	cmd := exec.Command("go", args...)
-	// Without -trimpath the build cache would not know the packages in a new folder.
-	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath -vet=off -ldflags=-w -gcflags=all=-dwarf=false -exec="+wrapper)
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return false, err
-	}
-	var result struct {
-		Files []struct {
-			Name    string   `json:"file_name"`
-			Mutants []mutant `json:"mutations"`
-		}
-	}
-	data, err := os.ReadFile(report)
+	defer os.RemoveAll(temp)
+	verdicts, err := s.tryAll(changes, tree, temp, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return false, err
 	}
-	if err := json.Unmarshal(data, &result); err != nil {
-		return false, err
-	}
-	noticed, late := 0, 0
-	missed := map[string]bool{}
-	for _, f := range result.Files {
-		keys, err := nameAll(filepath.Join(tree, dir, f.Name), f.Mutants)
-		if err != nil {
-			return false, err
-		}
-		for i, m := range f.Mutants {
-			switch m.Status {
-			case "LIVED", "NOT COVERED":
-				missed[keys[i]] = true
-			case "TIMED OUT":
-				late++
-				fallthrough
-			default:
-				noticed++
-			}
+	unnoticed, ended := map[string]bool{}, 0
+	for c, v := range verdicts {
+		switch v {
+		case missed:
+			unnoticed[c.key] = true
+		case late:
+			ended++
 		}
 	}
-	fmt.Printf("%s: %d of %d changes noticed, %d of them by a test that took too long\n", dir,
-		noticed, noticed+len(missed), late)
+	fmt.Printf("%s: %d of %d changes noticed in %s, %d of them by a test that did not end; %d others do not compile\n", dir,
+		len(verdicts)-len(unnoticed), len(verdicts), time.Since(start).Round(time.Second), ended, len(changes)-len(verdicts))
 	same := true
-	for _, key := range slices.Sorted(maps.Keys(missed)) {
+	for _, key := range slices.Sorted(maps.Keys(unnoticed)) {
 		if !may[key] {
 			fmt.Println("  missed, and not in " + list + ": " + key)
 			same = false
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(may)) {
-		if !missed[key] {
+		if !unnoticed[key] {
 			fmt.Println("  noticed or gone, and in " + list + ": " + key)
 			same = false
 		}
@@ -171,44 +207,27 @@ func check(dir, tree string) (bool, error) {
 	return same, nil
 }
 
-type mutant struct {
-	Type, Status string
-	Line, Column int
-}
-
-// nameAll returns a name for each mutant of a file that stays the same when lines move:
-// file, function, kind of change, text of the line, and a number if several are equal. It
-// sorts the mutants by position.
-func nameAll(path string, mutants []mutant) ([]string, error) {
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	set := token.NewFileSet()
-	parsed, err := parser.ParseFile(set, path, src, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(mutants, func(a, b mutant) int {
+// nameAll gives each change of a file a name that stays the same when lines move: file,
+// function, kind of change, text of the line, and a number if several are equal.
+func nameAll(set *token.FileSet, file *ast.File, text []byte, changes []*change) {
+	slices.SortFunc(changes, func(a, b *change) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Type, b.Type))
 	})
-	lines := bytes.Split(src, []byte("\n"))
+	lines := bytes.Split(text, []byte("\n"))
 	alike := map[string]int{}
-	keys := make([]string, len(mutants))
-	for i, m := range mutants {
+	for _, c := range changes {
 		in := "-"
-		for _, decl := range parsed.Decls {
-			if f, ok := decl.(*ast.FuncDecl); ok && set.Position(f.Pos()).Line <= m.Line && m.Line <= set.Position(f.End()).Line {
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && set.Position(f.Pos()).Line <= c.Line && c.Line <= set.Position(f.End()).Line {
 				in = f.Name.Name
 			}
 		}
-		keys[i] = fmt.Sprintf("%s %s %s %s", filepath.Base(path), in, m.Type, bytes.TrimSpace(lines[m.Line-1]))
-		alike[keys[i]]++
-		if n := alike[keys[i]]; n > 1 {
-			keys[i] += fmt.Sprintf(" (%d)", n)
+		c.key = fmt.Sprintf("%s %s %s %s", c.file, in, c.Type, bytes.TrimSpace(lines[c.Line-1]))
+		alike[c.key]++
+		if n := alike[c.key]; n > 1 {
+			c.key += fmt.Sprintf(" (%d)", n)
 		}
 	}
-	return keys, nil
 }
 
 // readList reads the changes that a package's tests may miss. The list is empty if there

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// skipped are tests that run thousands of lines in real shells. They take longer than all
+// others together.
+const skipped = "^(TestShellsAgree|TestOptionsAreHarmless)$"
+
+// A tester runs the tests of a package in binaries with changes. It is safe for concurrent use.
+type tester struct {
+	dir  string // the folder of the package in a tree that the tests may damage
+	temp string
+	cpu  int           // limit on the processor time of each process, in seconds
+	wall time.Duration // limit on the time of a run
+
+	mu    sync.Mutex
+	first []string // the tests that noticed a change, the last one first
+}
+
+// newTester runs the tests once without a change. They must pass.
+func newTester(dir, temp, binary string) (*tester, error) {
+	t := &tester{dir: dir, temp: temp, cpu: 600, wall: 30 * time.Minute}
+	start := time.Now()
+	cmd, out := t.run(binary, "")
+	if cmd.ProcessState == nil || !cmd.ProcessState.Success() {
+		return nil, fmt.Errorf("the tests fail without a change:\n%s", out)
+	}
+	t.wall = 10*time.Since(start) + 20*time.Second // the machine may be busy
+	t.cpu = 5 + 5*int((cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()).Seconds())
+	return t, nil
+}
+
+// run runs all tests of a binary, or those that pattern matches, until one fails.
+func (t *tester) run(binary, pattern string) (*exec.Cmd, []byte) {
+	temp, err := os.MkdirTemp(t.temp, "")
+	if err != nil {
+		return &exec.Cmd{}, []byte(err.Error())
+	}
+	defer os.RemoveAll(temp)
+	ctx, cancel := context.WithTimeout(context.Background(), t.wall)
+	defer cancel()
+	// Limits, so that neither a loop without end nor a process that it leaves behind keeps
+	// the machine busy.
+	cmd := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf(`ulimit -t %d; ulimit -v 8000000; exec "$@"`, t.cpu), "sh",
+		binary, "-test.short", "-test.failfast", "-test.skip="+skipped, "-test.run="+pattern)
+	cmd.Dir, cmd.WaitDelay = t.dir, time.Second
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	out, _ := cmd.CombinedOutput()
+	return cmd, out
+}
+
+var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+
+// A verdict says what the tests made of a change.
+type verdict int
+
+const (
+	missed verdict = iota
+	noticed
+	late // a test did not end, or used too much memory
+)
+
+// try runs the tests of a binary in which a change is selected. Those that noticed changes
+// before, which are probably close to this one, come first.
+func (t *tester) try(binary string) (verdict, error) {
+	t.mu.Lock()
+	likely := strings.Join(t.first[:min(len(t.first), 6)], "|")
+	t.mu.Unlock()
+	patterns := []string{""}
+	if likely != "" {
+		patterns = []string{"^(" + likely + ")$", ""}
+	}
+	for _, pattern := range patterns {
+		cmd, out := t.run(binary, pattern)
+		switch {
+		case cmd.ProcessState == nil:
+			return missed, fmt.Errorf("%s", out)
+		case cmd.ProcessState.Success():
+			continue
+		case cmd.ProcessState.ExitCode() < 0:
+			return late, nil
+		}
+		if m := failure.FindSubmatch(out); m != nil {
+			t.mu.Lock()
+			name := string(m[1])
+			t.first = slices.Insert(slices.DeleteFunc(t.first, func(n string) bool { return n == name }), 0, name)
+			t.mu.Unlock()
+		}
+		return noticed, nil
+	}
+	return missed, nil
+}
+
+// selectChange writes a copy of a binary in which a change is selected.
+func selectChange(binary []byte, number int, path string) error {
+	chosen := bytes.ReplaceAll(binary, []byte(mark), fmt.Appendf(nil, "%s%06d", mark[:len(mark)-6], number))
+	return os.WriteFile(path, chosen, 0o700)
+}
+
+// tryAll returns what the tests make of each change that compiles.
+func (s *source) tryAll(changes []*change, tree, temp string, workers int) (map[*change]verdict, error) {
+	woven := s.weave(changes)
+	path := filepath.Join(temp, "tests")
+	if err := s.buildTests(path, woven); err != nil {
+		return nil, err
+	}
+	t, err := newTester(filepath.Join(tree, s.dir), temp, path)
+	if err != nil {
+		return nil, err
+	}
+	binary, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Contains(binary, []byte(mark)) {
+		return nil, fmt.Errorf("no change can be selected in the tests")
+	}
+	verdicts, errs := make([]verdict, len(changes)), make([]error, len(changes))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for i := range next {
+				verdicts[i], errs[i] = s.try(t, changes[i], binary, filepath.Join(temp, fmt.Sprintf("tests-%d", i)))
+			}
+		})
+	}
+	for i, c := range changes {
+		if !c.dead {
+			next <- i
+		}
+	}
+	close(next)
+	wg.Wait()
+	out := map[*change]verdict{}
+	for i, c := range changes {
+		if errs[i] != nil {
+			return nil, fmt.Errorf("%s: %w", c.key, errs[i])
+		}
+		if !c.dead {
+			out[c] = verdicts[i]
+		}
+	}
+	return out, nil
+}
+
+func (s *source) try(t *tester, c *change, binary []byte, path string) (verdict, error) {
+	defer os.Remove(path)
+	if c.alone {
+		if err := s.buildTests(path, map[string][]byte{c.file: s.single(c)}); err != nil {
+			return missed, err
+		}
+	} else if err := selectChange(binary, c.number, path); err != nil {
+		return missed, err
+	}
+	return t.try(path)
+}

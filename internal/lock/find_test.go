@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -15,5 +16,44 @@ func TestFindLooksOnlyInFoldersThatCount(t *testing.T) {
 	}
 	if file, err := Find("", ""); file != nil || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, %v", file, err)
+	}
+}
+
+// A project's own file comes before the user's, also if it is damaged.
+func TestFindLooksInTheProjectFirst(t *testing.T) {
+	folder := func(content string) string {
+		dir := t.TempDir()
+		if content != "" {
+			if err := Write(dir, []byte(content)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	const sound, damaged, none = `{"version": 1, "tools": []}`, `{`, ""
+	for name, row := range map[string]struct {
+		project, user string
+		users, absent bool
+		failed        bool
+	}{
+		"both":            {project: sound, user: sound},
+		"only the user's": {project: none, user: sound, users: true},
+		"only its own":    {project: sound, user: none},
+		"neither":         {project: none, user: none, absent: true, failed: true},
+		"damaged":         {project: damaged, user: sound, failed: true},
+		"user's damaged":  {project: none, user: damaged, failed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, err := Find(folder(row.project), folder(row.user))
+			if (err != nil) != row.failed || errors.Is(err, fs.ErrNotExist) != row.absent || err == nil && file.IsUsers() != row.users {
+				t.Errorf("got %+v, %v", file, err)
+			}
+		})
+	}
+	if file, err := Find(folder(sound), ""); err != nil || file.IsUsers() {
+		t.Errorf("the project's alone: %v, %v", file, err)
+	}
+	if _, err := Find(folder(none), ""); err == nil || strings.Contains(err.Error(), "neither") {
+		t.Errorf("where the user's does not count, the error must name one file: %v", err)
 	}
 }

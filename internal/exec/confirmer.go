@@ -111,7 +111,7 @@ func choices(t *registry.Tool, p registry.Preview, v policy.Verdict, canRemember
 			out = append(out, AlwaysTool, AlwaysServer)
 		} else {
 			out = append(out, Always)
-			if v.Scopes[0].Confined {
+			if len(v.Scopes) > 1 {
 				out = append(out, AlwaysOutside)
 			}
 		}

@@ -234,6 +234,7 @@ func TestChoices(t *testing.T) {
 		"server's tool":        {ask(tool...), true, false, []Choice{Yes, AlwaysTool, AlwaysServer, No}},
 		"command":              {ask(command...), true, false, []Choice{Yes, Always, No}},
 		"confinable command":   {ask(inside, outside), true, false, []Choice{Yes, Always, AlwaysOutside, No}},
+		"only in the sandbox":  {ask(inside), true, false, []Choice{Yes, Always, No}},
 		"edit":                 {ask(policy.Scope{Kind: policy.ScopeEdits}), true, true, []Choice{Yes, Always, Edit, No}},
 		"no scope to remember": {ask(), true, false, []Choice{Yes, No}},
 		"no store for answers": {ask(tool...), false, false, []Choice{Yes, No}},
@@ -285,6 +286,31 @@ func TestRemember(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, r.memory.scopes); diff != "" {
 			t.Errorf("%s: %s", tt.answer, diff)
+		}
+	}
+}
+
+// A question is not asked if another one was answered with "always" in the meantime, so that
+// the call is allowed by now.
+func TestCallThatIsAllowedByNowIsNotAskedAbout(t *testing.T) {
+	tool := policy.Scope{Kind: policy.ScopeTool}
+	for name, tt := range map[string]struct {
+		first, now policy.Verdict
+		asked      bool
+		confined   bool
+	}{
+		"allowed":                     {first: ask(tool), now: allow()},
+		"allowed in the sandbox":      {first: ask(tool), now: confinedVerdict(), confined: true},
+		"still asked":                 {first: ask(tool), now: ask(tool), asked: true},
+		"denied":                      {first: ask(tool), now: deny(), asked: true},
+		"allowed, with no \"always\"": {first: ask(), now: allow(), asked: true},
+	} {
+		r := newRig(tt.first, tt.now)
+		confined := false
+		r.x.Confine = func(tool registry.Tool, _ policy.Confinement) registry.Tool { confined = true; return tool }
+		r.script.answers = []Answer{{Choice: Yes}}
+		if _, err := r.execute(t, `{}`); err != nil || len(r.ran) != 1 || (len(r.script.asked) > 0) != tt.asked || confined != tt.confined {
+			t.Errorf("%s: %v, ran %q, asked %d times, confined %t", name, err, r.ran, len(r.script.asked), confined)
 		}
 	}
 }

@@ -217,6 +217,58 @@ func TestSureEditIsNotAskedAbout(t *testing.T) {
 	}
 }
 
+// The content of a program's answer is asked about if the file has changed since, and then a
+// second answer with the same content is a yes.
+func TestSureEditIsAskedAboutIfTheFileChanged(t *testing.T) {
+	for again, steps := range map[string]string{
+		"mine":   asking + "confirm revise " + asking + "confirm run",
+		"better": asking + "confirm revise " + asking + "confirm revise " + asking + "run",
+	} {
+		r := newRig(ask())
+		originals, content := []string{"one", "two", "two"}, []string{"proposed", "mine\n", "better"}
+		r.tool.Preview = func(context.Context, registry.Call) (registry.Preview, error) {
+			r.tr.add("preview")
+			p := registry.Preview{Kind: registry.PreviewEdit, FileName: "f", OriginalContent: originals[0], NewContent: content[0]}
+			originals, content = originals[1:], content[1:]
+			return p, nil
+		}
+		r.script.answers = []Answer{{Choice: Edit, Content: "mine", Sure: true}, {Choice: Edit, Content: again, Sure: true}}
+		if _, err := r.execute(t, `{}`); err != nil || strings.Join(r.tr.steps, " ") != steps {
+			t.Errorf("answered %q: steps %q, want %q, %v", again, r.tr.steps, steps, err)
+		}
+	}
+}
+
+// The hooks of a call that was held run once, unless they failed.
+func TestHooksOfAHeldCallRunOnce(t *testing.T) {
+	for failed, want := range map[error]int{nil: 1, errors.New("hook"): 2} {
+		r, s := newShelf(ask())
+		s.command = &Answer{Choice: Yes}
+		h := &hooked{before: failed}
+		r.x.Hooks = h
+		_ = executeHeld(t, r, hold(t, r, 0))
+		before := 0
+		for _, step := range h.trace {
+			if strings.HasPrefix(step, "before") {
+				before++
+			}
+		}
+		if before != want {
+			t.Errorf("failed: %v: the hooks ran %d times, want %d", failed, before, want)
+		}
+	}
+}
+
+// A call that changes nothing by the time that it is made needs no answer, if none was given.
+func TestOpenQuestionOfUnchangedFile(t *testing.T) {
+	r, _ := newShelf(ask())
+	h := hold(t, r, 0)
+	r.tool.Preview = unchanged
+	if err := executeHeld(t, r, h); h.Open == nil || err != nil || len(r.ran) != 1 {
+		t.Errorf("open %v; then %v, ran %q", h.Open, err, r.ran)
+	}
+}
+
 func TestReply(t *testing.T) {
 	q := &Question{Choices: []Choice{Yes, AlwaysTool, Edit, No}}
 	if got := q.Words(); !slices.Equal(got, []string{"yes", "always", "no"}) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -141,6 +142,54 @@ func TestCallCanceledAtTheOfferIsCanceled(t *testing.T) {
 	result, err := r.x.Execute(ctx, r.tool, registry.Call{Tool: "t"})
 	if !errors.Is(err, context.Canceled) || result.ErrorCategory != registry.ErrorCancellation || len(r.ran) != 1 {
 		t.Errorf("%v, %+v, ran %q", err, result, r.ran)
+	}
+}
+
+// slow is a person who takes two seconds to answer.
+type slow struct{ script }
+
+func (s *slow) Confirm(ctx context.Context, q Question) (Answer, error) {
+	time.Sleep(2 * time.Second)
+	return s.script.Confirm(ctx, q)
+}
+
+// The time of both runs counts, and the time of both questions.
+func TestTimeOfBothRunsCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := mayLeave()
+		v.Decision = policy.Ask
+		r := newDeniedRig(v)
+		person := &slow{script{tr: r.tr, answers: []Answer{{Choice: Yes}, {Choice: Yes}}}}
+		r.x.Confirmer = func() Confirmer { return person }
+		var seen Record
+		r.x.Observe = func(_ context.Context, rec Record) { seen = rec }
+		run := r.tool.Run
+		r.tool.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+			time.Sleep(3 * time.Second)
+			return run(ctx, call)
+		}
+		result, err := r.execute(t, `{}`)
+		if err != nil || result.Duration != 6*time.Second || seen.Asked != 4*time.Second {
+			t.Errorf("%v: ran for %s, asked for %s", err, result.Duration, seen.Asked)
+		}
+	})
+}
+
+// The question names files that a sandboxed program may have changed since the person saw them.
+func TestQuestionNamesChangedFiles(t *testing.T) {
+	for _, changed := range [][]string{nil, {"run.sh", "lib.sh"}} {
+		v := mayLeave()
+		v.Confine.Changed = func() []string { return changed }
+		r := newDeniedRig(v)
+		r.script.answers = []Answer{{Choice: No}}
+		if _, err := r.execute(t, `{}`); err != nil {
+			t.Fatal(err)
+		}
+		reason := r.script.asked[0].Verdict.Reason
+		if !strings.HasPrefix(reason, "it failed in the sandbox (exit code 1)") || strings.Contains(reason, "may have changed") != (changed != nil) ||
+			changed != nil && !strings.Contains(reason, "run.sh, lib.sh") {
+			t.Errorf("changed %q: %q", changed, reason)
+		}
 	}
 }
 

@@ -1,0 +1,40 @@
+package exec
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/policy"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// The error of a script says where it ended and what it had done before.
+func TestScriptErrorSaysWhatWasDone(t *testing.T) {
+	boom := errors.New("boom")
+	for want, err := range map[string]error{
+		"a.star:2:1: boom": &ScriptError{At: "a.star:2:1", Err: boom},
+		"a.star:2:1: boom; done before: edit, write_file": &ScriptError{At: "a.star:2:1", Err: boom, Done: "edit, write_file"},
+	} {
+		if err.Error() != want {
+			t.Errorf("%q, want %q", err, want)
+		}
+	}
+}
+
+// Where a command can run in the sandbox, the hint has the rule for it too.
+func TestHintHasTheRuleForTheSandbox(t *testing.T) {
+	inside, outside := commandScopes()
+	tool := &registry.Tool{Definition: registry.Definition{Name: "t", Source: registry.SourceBuiltin}}
+	const setting = `--yes allows it this time; the setting allowedTools: ["t(make)"] allows it permanently`
+	for _, tt := range []struct {
+		scopes []policy.Scope
+		want   string
+	}{
+		{[]policy.Scope{outside}, setting},
+		{[]policy.Scope{inside, outside}, setting + ", the rule {tool: t, decision: sandbox} in policy.rules only in the sandbox"},
+	} {
+		if got := Hint(tool, policy.Verdict{Scopes: tt.scopes}); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,21 +10,24 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 )
 
-// skipped are tests that run thousands of lines in real shells. They take longer than all
-// others together.
-const skipped = "^(TestShellsAgree|TestOptionsAreHarmless)$"
+// skipped are tests that run many lines in real shells. They take longer than all others
+// together.
+const skipped = "TestShellsAgree|TestOptionsAreHarmless|TestBashAgrees"
 
 // A tester runs the tests of a package in binaries with changes. It is safe for concurrent use.
 type tester struct {
 	dir  string // the folder of the package in a tree that the tests may damage
 	temp string
-	cpu  int           // limit on the processor time of each process, in seconds
+	cpu  int           // processor time of all tests, in seconds
 	wall time.Duration // limit on the time of a run
+
+	quick []string // the tests that together take a small part of the time
 
 	mu    sync.Mutex
 	first []string // the tests that noticed a change, the last one first
@@ -31,19 +35,48 @@ type tester struct {
 
 // newTester runs the tests once without a change. They must pass.
 func newTester(dir, temp, binary string) (*tester, error) {
-	t := &tester{dir: dir, temp: temp, cpu: 600, wall: 30 * time.Minute}
+	t := &tester{dir: dir, temp: temp, wall: 30 * time.Minute}
 	start := time.Now()
-	cmd, out := t.run(binary, "")
+	cmd, out := t.run(binary, 600, "-test.skip=^("+skipped+")$", "-test.v")
 	if cmd.ProcessState == nil || !cmd.ProcessState.Success() {
 		return nil, fmt.Errorf("the tests fail without a change:\n%s", out)
 	}
 	t.wall = 10*time.Since(start) + 20*time.Second // the machine may be busy
-	t.cpu = 5 + 5*int((cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()).Seconds())
+	t.cpu = 1 + int((cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
+	t.quick = quick(out)
 	return t, nil
 }
 
-// run runs all tests of a binary, or those that pattern matches, until one fails.
-func (t *tester) run(binary, pattern string) (*exec.Cmd, []byte) {
+var passed = regexp.MustCompile(`(?m)^--- PASS: (\w+) \((.*)s\)`)
+
+// quick returns the quickest tests of a run, which take a fifth of its time.
+func quick(out []byte) []string {
+	type test struct {
+		name string
+		time float64
+	}
+	var tests []test
+	total := 0.0
+	for _, m := range passed.FindAllSubmatch(out, -1) {
+		seconds, _ := strconv.ParseFloat(string(m[2]), 64)
+		tests = append(tests, test{string(m[1]), seconds})
+		total += seconds
+	}
+	slices.SortFunc(tests, func(a, b test) int { return cmp.Compare(a.time, b.time) })
+	var names []string
+	sum := 0.0
+	for _, each := range tests {
+		if sum += each.time; sum > total/5 {
+			break
+		}
+		names = append(names, each.name)
+	}
+	return names
+}
+
+// run runs tests of a binary until one fails, with a limit on the seconds of processor time
+// of each process.
+func (t *tester) run(binary string, cpu int, flags ...string) (*exec.Cmd, []byte) {
 	temp, err := os.MkdirTemp(t.temp, "")
 	if err != nil {
 		return &exec.Cmd{}, []byte(err.Error())
@@ -53,10 +86,11 @@ func (t *tester) run(binary, pattern string) (*exec.Cmd, []byte) {
 	defer cancel()
 	// Limits, so that neither a loop without end nor a process that it leaves behind keeps
 	// the machine busy.
-	cmd := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf(`ulimit -t %d; ulimit -v 8000000; exec "$@"`, t.cpu), "sh",
-		binary, "-test.short", "-test.failfast", "-test.skip="+skipped, "-test.run="+pattern)
+	args := []string{"-c", fmt.Sprintf(`ulimit -t %d; ulimit -v 8000000; exec "$@"`, cpu), "sh",
+		binary, "-test.short", "-test.failfast"}
+	cmd := exec.CommandContext(ctx, "sh", append(args, flags...)...)
 	cmd.Dir, cmd.WaitDelay = t.dir, time.Second
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "GOMAXPROCS=", "GOGC=400")
 	out, _ := cmd.CombinedOutput()
 	return cmd, out
 }
@@ -72,18 +106,21 @@ const (
 	late // a test did not end, or used too much memory
 )
 
-// try runs the tests of a binary in which a change is selected. Those that noticed changes
-// before, which are probably close to this one, come first.
+// try runs the tests of a binary in which a change is selected: first those that noticed the
+// last changes, which are probably close to this one, then the quick ones, then the others.
 func (t *tester) try(binary string) (verdict, error) {
 	t.mu.Lock()
-	likely := strings.Join(t.first[:min(len(t.first), 6)], "|")
+	last := slices.Clone(t.first[:min(len(t.first), 2)])
 	t.mu.Unlock()
-	patterns := []string{""}
-	if likely != "" {
-		patterns = []string{"^(" + likely + ")$", ""}
-	}
-	for _, pattern := range patterns {
-		cmd, out := t.run(binary, pattern)
+	for _, part := range []struct {
+		cpu   int
+		tests string
+	}{
+		{1 + t.cpu, "-test.run=^(" + strings.Join(last, "|") + ")$"},
+		{1 + t.cpu, "-test.run=^(" + strings.Join(t.quick, "|") + ")$"},
+		{1 + 4*t.cpu, "-test.skip=^(" + strings.Join(append([]string{skipped}, t.quick...), "|") + ")$"},
+	} {
+		cmd, out := t.run(binary, part.cpu, part.tests)
 		switch {
 		case cmd.ProcessState == nil:
 			return missed, fmt.Errorf("%s", out)
@@ -134,6 +171,9 @@ func (s *source) tryAll(changes []*change, tree, temp string, workers int) (map[
 		wg.Go(func() {
 			for i := range next {
 				verdicts[i], errs[i] = s.try(t, changes[i], binary, filepath.Join(temp, fmt.Sprintf("tests-%d", i)))
+				if verdicts[i] == missed {
+					fmt.Fprintln(os.Stderr, "missed:", changes[i].key)
+				}
 			}
 		})
 	}

@@ -17,6 +17,7 @@ func TestCommandOfRule(t *testing.T) {
 		{"git log", "git log -1", false, No},
 		{"git log -1", "git", true, Yes},
 		{"git log", "hg log", false, No},
+		{"eval git log", "eval", false, Yes},
 		{"git log", " git log", true, Yes},
 		{"git log", "", false, Yes},
 		{"git log", "git;log", false, Yes},

@@ -1,0 +1,78 @@
+package shell
+
+import (
+	"slices"
+	"testing"
+)
+
+// What a program runs may depend on the folder unless it is known not to.
+func TestWhatRunsDependsOnTheFolder(t *testing.T) {
+	for line, want := range map[string]bool{
+		"ls -l":         false,
+		"/bin/ls":       false,
+		"echo $x":       false,
+		">a":            false,
+		"./ls":          true, // another program of this name
+		"unknown":       true,
+		"$x":            true,
+		"eslint .":      true,
+		"ruby x.rb":     true,
+		"npx tsc":       true,
+		"./gradlew run": true,
+		"python3 -V":    true,
+	} {
+		c := Read(Bash, line, "").Commands[0]
+		if got := c.RunsFolder(); got != want {
+			t.Errorf("%q: %t, want %t", line, got, want)
+		}
+	}
+}
+
+// The arguments of a program may name code that it runs, unless they are known to be data.
+func TestWordsThatMayNameCode(t *testing.T) {
+	for line, want := range map[string][]string{
+		"ls -l a":         {"ls"},
+		"unknown -l a":    {"unknown", "-l", "a"},
+		"ruby x.rb a":     {"ruby", "x.rb", "a"},
+		"npx tsc a":       {"npx", "tsc", "a"},
+		"npm exec a":      {"npm", "exec", "a"},
+		"npm install a":   {"npm"},
+		"python3 x.py":    {"python3", "x.py"},
+		"$x a":            nil,
+		">a":              nil,
+		"git log -1 HEAD": {"git"},
+	} {
+		c := Read(Bash, line, "").Commands[0]
+		if got := c.Starts(); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// A cd that certainly runs is followed; after another one the folder is not known.
+func TestFolderAfterCd(t *testing.T) {
+	for line, want := range map[string]struct {
+		dir   string
+		moved bool
+	}{
+		"make":                       {"", false},
+		"cd sub && make":             {"/w/sub", true},
+		"cd sub; cd ..; make":        {"/w", true},
+		"cd /tmp/x; make":            {"/tmp/x", true},
+		"(cd sub); make":             {"", false},
+		"x=$(cd sub; pwd); make":     {"", false},
+		"cat <(cd sub; pwd); make":   {"", false},
+		"{ cd sub; }; make":          {"/w/sub", true},
+		"cd $x; make":                {"", true},
+		"cd ~/x; make":               {"~/x", true},
+		"(cd sub; cd deeper); make":  {"", false},
+		"cd a; (cd b); make":         {"/w/a", true},
+		"cd a; x=$(cd b; pwd); make": {"/w/a", true},
+	} {
+		commands := Read(Bash, line, "/w").Commands
+		c := commands[len(commands)-1]
+		if dir, moved := c.Folder(); c.Root() != "make" || dir != want.dir || moved != want.moved {
+			t.Errorf("%q: %s runs in %q, moved %t, want %q, %t", line, c.Root(), dir, moved, want.dir, want.moved)
+		}
+	}
+}

@@ -65,6 +65,13 @@ func TestLinesThatShellsReadAlike(t *testing.T) {
 		{`ls '` + nbsp + `'`, `ls ` + nbsp},
 		{`ls '` + next + `'`, `ls ` + next},
 
+		// Descriptors.
+		{`ls >&2`, `x=2; ls >&$x`},
+		{`ls >&a`, `ls >&'a$b'`},
+		{`ls 3>&1-`, `ls >&-a`},
+		{`ls <&0`, `ls <&$x`},
+		{`ls >& 'a'`, "ls >&'a`'"},
+
 		// Here-documents.
 		{"cat <<E\na\nE", "cat <<E\na"},
 		{"cat <<E; ls\na\nE\nls", "cat <<\\E\na\nE"},

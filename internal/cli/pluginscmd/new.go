@@ -72,7 +72,7 @@ Exit codes: 0, 1 (it cannot be written), 2, 5 (you said no).`,
 	return cmd
 }
 
-func scaffoldLanguages() []string { return []string{"sh", "python", "node", "go"} }
+func scaffoldLanguages() []string { return []string{"sh", "python"} }
 
 // newPlugin is the JSON of plugins new.
 type newPlugin struct {

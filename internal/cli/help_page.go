@@ -24,7 +24,7 @@ func HelpPage(cmd *cobra.Command, width int, color bool) string {
 		h.section(g.Title, commandLines(cmd, g.ID))
 	}
 	h.section("Commands", commandLines(cmd, ""))
-	h.section("Flags", ownFlags(cmd).FlagUsagesWrapped(width))
+	h.section("Flags", OwnFlags(cmd).FlagUsagesWrapped(width))
 	h.section("Examples", cmd.Example)
 	more := `"toolreg help flags" lists the flags that every command takes.`
 	if !cmd.HasParent() {
@@ -92,14 +92,31 @@ func nameLines(commands []*cobra.Command) string {
 	return b.String()
 }
 
-// ownFlags returns the flags that only this command has.
-func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
+// usedBy is the annotation of a global flag that only some commands use, with the paths of
+// these commands. Every command accepts the flag, but only their help shows it.
+const usedBy = "used by"
+
+// OwnFlags returns the flags that the help of a command shows: those that only it has, and
+// the global ones that not every command uses.
+func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
 	cmd.LocalFlags() // adds those of the parents
+	path := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if cmd.Root().PersistentFlags().Lookup(f.Name) == nil {
+		if slices.Contains(f.Annotations[usedBy], path) || cmd.Root().PersistentFlags().Lookup(f.Name) == nil {
 			own.AddFlag(f)
 		}
 	})
 	return own
+}
+
+// GlobalFlags returns the flags that every command uses.
+func GlobalFlags(root *cobra.Command) *pflag.FlagSet {
+	all := pflag.NewFlagSet(root.Name(), pflag.ContinueOnError)
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Annotations[usedBy] == nil {
+			all.AddFlag(f)
+		}
+	})
+	return all
 }

@@ -117,7 +117,7 @@ func newRootCommand(e *Env, p *Program) *cobra.Command {
 	root.Flags().Bool("version", false, "print the version")
 	p.addCommands(root, e)
 	root.AddCommand(newTopic(e, "exit-codes", "Exit codes", func(int) string { return exitCodesHelp }),
-		newTopic(e, "flags", "Flags that every command takes", root.PersistentFlags().FlagUsagesWrapped),
+		newTopic(e, "flags", "Flags that every command takes", func(width int) string { return GlobalFlags(root).FlagUsagesWrapped(width) }),
 		newTopic(e, "params", "How to give params", func(int) string { return ParamsHelp }),
 		newTopic(e, "naming", "How tools are named", func(int) string { return namingHelp }),
 		newTopic(e, "rules", "Rules that allow, ask and deny", func(int) string { return rulesHelp }),
@@ -169,6 +169,12 @@ func globalFlags(root *cobra.Command) {
 	complete.Flag(root, "approval-mode", complete.Words(table.ApprovalModes()...))
 	complete.Flag(root, "color", complete.Words("auto", "always", "never"))
 	f.Bool("no-pager", false, "do not show long output in a pager")
+	connecting := []string{"call", "discover", "doctor", "list", "lock", "rpc", "run", "schema", "search", "serve",
+		"servers", "servers add", "servers prompt", "servers read", "servers test", "why"}
+	loading := []string{"call", "discover", "list", "lock", "plugins", "rpc", "run", "schema", "search", "serve", "why"}
+	f.Lookup("connect-timeout").Annotations = map[string][]string{usedBy: connecting}
+	f.Lookup("channel").Annotations = map[string][]string{usedBy: loading}
+	f.Lookup("context").Annotations = map[string][]string{usedBy: loading}
 }
 
 // flagError returns a usage error for a flag, which suggests similar flags.

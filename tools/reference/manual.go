@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/commands"
 )
 
@@ -117,9 +118,9 @@ func commandPage(cmd *cobra.Command, meanings map[string]string, f footer) (page
 	r.heading("DESCRIPTION")
 	r.helpText(long)
 	r.subcommands(cmd)
-	r.flags("OPTIONS", ownFlags(cmd))
+	r.flags("OPTIONS", cli.OwnFlags(cmd))
 	if !cmd.HasParent() {
-		r.flags("GLOBAL OPTIONS", cmd.PersistentFlags())
+		r.flags("GLOBAL OPTIONS", cli.GlobalFlags(cmd))
 	}
 	if err := r.exitStatus(codes, meanings); err != nil {
 		return page{}, err
@@ -167,16 +168,6 @@ func (r *roff) group(cmd *cobra.Command, id string) {
 	if len(rows) > 0 {
 		r.rows(rows)
 	}
-}
-
-func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
-	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
-	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
-		if cmd.Root().PersistentFlags().Lookup(f.Name) == nil {
-			own.AddFlag(f)
-		}
-	})
-	return own
 }
 
 func (r *roff) flags(title string, flags *pflag.FlagSet) {

@@ -14,14 +14,25 @@ import (
 	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
-// settingsTable lists all settings, with the fields of those that are objects.
+// settingsTable lists all settings, with the fields of those that are objects. The kinds of
+// programs in the sandbox have the same fields, which are listed once.
 func settingsTable() string {
 	var b strings.Builder
 	b.WriteString("| key | also | type | default | scopes | variable | meaning |\n|---|---|---|---|---|---|---|\n")
+	first, others := table.SandboxKinds()[0], append(table.SandboxKinds()[1:], "servers")
 	for _, s := range table.NewIndex().Rows {
-		if !s.Foreign {
-			writeSetting(&b, &s, "")
+		key, inSandbox := strings.CutPrefix(s.Name, table.Sandbox)
+		kind, field, _ := strings.Cut(key, ".")
+		switch {
+		case s.Foreign, inSandbox && slices.Contains(others, kind):
+			continue
+		case inSandbox && kind == first:
+			s.Name = table.Sandbox + "KIND." + field
+			if field == "mode" {
+				s.Doc = "Whether to sandbox programs of this kind; absent = sandbox.mode, and off for references."
+			}
 		}
+		writeSetting(&b, &s, "")
 	}
 	return b.String()
 }

@@ -78,6 +78,9 @@ func New(e *cli.Env) *cobra.Command {
 	cmd.Flags().BoolVar(&o.explain, "explain", false, "show what declaring changes in each schema")
 	cmd.Flags().BoolVar(&o.Encode.GeminiParameters, "gemini-parameters", false, "format gemini: declare MCP tools with parameters too")
 	cmd.Flags().BoolVar(&o.Encode.GeminiReference, "gemini-reference", false, "format gemini: print the declarations of the Gemini CLI 0.1.15, byte for byte")
+	// They are for few endpoints; docs/providers.md describes them.
+	cmd.Flags().Lookup("gemini-parameters").Hidden = true
+	cmd.Flags().Lookup("gemini-reference").Hidden = true
 	return cmd
 }
 

@@ -43,7 +43,7 @@ test: export GOFLAGS := $(shell go env GOFLAGS) -ldflags=-w -gcflags=all=-dwarf=
 test: export GORACE = atexit_sleep_ms=0
 
 .DEFAULT_GOAL := help
-.PHONY: help build man docs test conformance demo lint page tokens bench benchtools benchservers benchserve benchsandbox fuzz fuzz-shell mutants soak replicas clean programs
+.PHONY: help build man docs test conformance demo lint page tokens site bench benchtools benchservers benchserve benchsandbox fuzz fuzz-shell mutants soak replicas clean programs
 .PHONY: share vulns release release-snapshot release-compare release-test
 
 help: ## show this list
@@ -58,6 +58,10 @@ man: ## write the man pages to bin/man
 
 docs: ## write the generated parts of the pages in docs
 	go run ./tools/reference docs
+
+site: ## write the documentation as a web site to bin/site; open bin/site/index.html
+	rm -rf bin/site
+	go run ./tools/site bin/site
 
 share: build man ## write completions, compressed man pages and licenses to bin/share, for packages
 	rm -rf bin/share && mkdir -p bin/share/completions && cp -r bin/man bin/share/man
@@ -86,6 +90,11 @@ clients: build $(CLIENTS)/node_modules/.package-lock.json $(NPM)/node_modules/.p
 	go build -o bin/mcp-testserver ./$(CLIENTS)/testserver
 	go build -o bin/gosdk ./$(CLIENTS)/gosdk
 	$(CLIENTS)/run.sh
+
+.PHONY: compare
+compare: build $(CLIENTS)/node_modules/.package-lock.json $(NPM)/node_modules/.package-lock.json ## do the same with toolreg and programs like it and print what each did (builds three of them: 2 GB of modules)
+	go build -o bin/compare-sdk ./testdata/compare/sdk
+	testdata/compare/run.sh
 
 demo: build ## run the sample project
 	testdata/sample/run.sh

@@ -54,7 +54,7 @@ func rooms() map[string][]string {
 		"internal/cli/completioncmd":   {"internal/cli", "internal/cli/complete", "internal/ui"},
 		"internal/cli/discovercmd":     {"internal/cli", "internal/cli/complete", "internal/engine", "internal/registry", "internal/ui"},
 		"internal/cli/doctorcmd":       {"internal/audit", "internal/builtin", "internal/cli", "internal/cli/settingsfile", "internal/sandbox/confine", "internal/engine", "internal/hooks", "internal/mcpclient", "internal/process", "internal/registry", "internal/settings", "internal/settings/values", "internal/state", "internal/ui"},
-		"internal/cli/initcmd":         {"internal/agents", "internal/cli", "internal/cli/complete", "internal/cli/settingsfile", "internal/sandbox/confine", "internal/settings", "internal/settings/edit", "internal/settings/table", "internal/ui"},
+		"internal/cli/initcmd":         {"internal/agents", "internal/cli", "internal/cli/complete", "internal/cli/serverscmd", "internal/cli/settingsfile", "internal/registry", "internal/sandbox/confine", "internal/settings", "internal/settings/edit", "internal/settings/table", "internal/ui"},
 		"internal/cli/listcmd":         {"internal/args", "internal/atomicfile", "internal/audit", "internal/cli", "internal/cli/complete", "internal/engine", "internal/lock", "internal/policy", "internal/provider", "internal/provider/deferred", "internal/registry", "internal/settings", "internal/trust", "internal/ui", "internal/ui/page"},
 		"internal/cli/lockcmd":         {"internal/cli", "internal/cli/complete", "internal/engine", "internal/lock", "internal/process", "internal/registry", "internal/settings", "internal/ui"},
 		"internal/cli/pickcmd":         {"internal/cli", "internal/cli/callcmd", "internal/engine", "internal/registry", "internal/ui/picker"},
@@ -127,6 +127,7 @@ func rooms() map[string][]string {
 		"internal/ui/picture":          {},
 		"internal/webaddr":             {},
 		"tools/mutants":                {},
+		"tools/site":                   {},
 		"tools/reference":              {"internal/builtin", "internal/cli", "internal/cli/commands", "internal/registry", "internal/settings/table"},
 	}
 }
@@ -155,7 +156,7 @@ func soleImporters() map[string][]string {
 		"code.dny.dev/ssrf":                        {"internal/webaddr"},
 		"github.com/gofrs/flock":                   {"internal/state"},
 		"golang.org/x/mod":                         {"internal/registry"},
-		"github.com/yuin/goldmark":                 {"internal/ui/markdown", "tools/reference"},
+		"github.com/yuin/goldmark":                 {"internal/ui/markdown", "tools/reference", "tools/site"},
 		"image":                                    {"internal/ui/picture"},
 		"mvdan.cc/sh/v3":                           {"internal/policy/shell", "internal/process"},
 		"os/exec":                                  {"internal/process", "tools/mutants"},
@@ -164,7 +165,7 @@ func soleImporters() map[string][]string {
 		// It calls methods by name, so the linker would keep every exported method, which
 		// adds megabytes to the program.
 		"text/template": nil,
-		"html/template": nil,
+		"html/template": {"tools/site"},
 	}
 }
 

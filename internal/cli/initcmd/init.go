@@ -1,5 +1,4 @@
-// Package initcmd implements the command init, which writes a first settings
-// file.
+// Package initcmd implements the command init, which sets up one use of toolreg.
 package initcmd
 
 import (
@@ -13,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,7 +19,9 @@ import (
 	"github.com/toolreg/toolreg/internal/agents"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/cli/serverscmd"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
@@ -29,89 +29,208 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
+// starters holds the first settings of each way that has some.
+//
 //go:embed starter
 var starters embed.FS
 
-type options struct {
-	user   bool
-	format string
+// way is a use of toolreg that init sets up.
+type way struct {
+	name, does string
+	file       string   // the name of its settings file; "" if it needs none
+	user       bool     // the file is in the user's folder, not the project's
+	copies     bool     // the servers of other programs' files are copied, from the same side
+	next       []string // the commands to go on with; PROGRAM is one that was found
+}
+
+func ways() []way {
+	return []way{
+		{name: "look", does: "see which tools my agent gets, and what they cost", next: []string{"toolreg --import PROGRAM list --cost"}},
+		{name: "entry", does: "give my agent all tools through one entry", file: "settings.yaml", user: true, copies: true,
+			next: []string{"toolreg serve --print-config PROGRAM"}},
+		{name: "loop", does: "write an agent loop", file: "settings.yaml",
+			next: []string{"toolreg schema --format anthropic --request >tools.json", "toolreg call --format anthropic <response.json"}},
+		{name: "ci", does: "use tools in CI", file: "ci.yaml",
+			next: []string{"toolreg lock", "TOOLREG_SETTINGS=.toolreg/ci.yaml toolreg lock --check"}},
+		{name: "team", does: "share the tools of a project with a team", file: "settings.yaml", copies: true,
+			next: []string{"toolreg trust grant", "toolreg lock"}},
+	}
+}
+
+func names() []string {
+	var out []string
+	for _, w := range ways() {
+		out = append(out, w.name)
+	}
+	return out
 }
 
 // New returns the command init.
 func New(e *cli.Env) *cobra.Command {
-	o := &options{}
-	cmd := &cobra.Command{
-		Use:   "init",
-		Short: "Write a commented settings file as a starting point",
-		Long: `Write a settings file of commented examples: .toolreg/settings.yaml in the project,
-or your own with --user. An existing file is never overwritten. Where the system can
-confine programs, one rule is in effect: shell commands run in the sandbox, without
-questions.
+	return &cobra.Command{
+		Use:   "init [look | entry | loop | ci | team]",
+		Short: "Set up toolreg for one use, with the settings that this needs",
+		Long: `Set up toolreg for one use, and print the commands to go on with:
 
-The file settings.schema.json next to it lets editors complete and check the
-settings.
+  look    see which tools your agent gets: nothing is written
+  entry   give your agent all tools through one entry: your own settings, with the
+          MCP servers in your files of other programs
+  loop    write an agent loop: .toolreg/settings.yaml in the project
+  ci      use tools in CI: .toolreg/ci.yaml in the project
+  team    share tools with a team: .toolreg/settings.yaml, with the MCP servers in
+          the project's files of other programs
 
-Existing files of other programs with MCP servers are listed, with
-the setting and the flag that import them. Nothing in them runs.
+Without an argument, init asks which. An existing file is never overwritten. Where the
+system can confine programs, the settings of loop and team run shell commands in the
+sandbox, without questions. Files of other programs are read, and nothing in them runs.
 
-Exit codes: 0, 1, 2 (settings already exist), 5 (inside a tool's run).`,
+The file settings.schema.json next to the settings lets editors complete and check them.
+
+Exit codes: 0, 1, 2 (the settings already exist, or nobody can be asked which use), 5
+(you said no, or inside a tool's run).`,
 		Example: `  toolreg init
-  toolreg init --user --format json`,
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) },
+  toolreg init entry`,
+		Args:              cli.ArgsBetween(0, 1, "at most one use"),
+		ValidArgsFunction: complete.Arg(complete.Words(names()...)),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			name := ""
+			if len(argv) > 0 {
+				name = argv[0]
+			}
+			return run(cmd.Context(), e, name)
+		},
 	}
-	cmd.Flags().BoolVar(&o.user, "user", false, "write your own settings, for all projects")
-	cmd.Flags().StringVar(&o.format, "format", "yaml", "`format` of the file: yaml or json")
-	complete.Flag(cmd, "format", complete.Words("yaml", "json"))
-	return cmd
 }
 
 // initDocument is the JSON of init.
 type initDocument struct {
-	Created string                 `json:"created"` // the settings file
-	Schema  string                 `json:"schema"`  // settings.schema.json next to it
-	Found   []settings.FoundImport `json:"found"`   // files of other programs with MCP servers
+	Way     string                 `json:"way"`
+	Created string                 `json:"created,omitempty"` // the settings file
+	Schema  string                 `json:"schema,omitempty"`  // settings.schema.json next to it
+	Found   []settings.FoundImport `json:"found"`             // files of other programs with MCP servers
+	Copied  []string               `json:"copied,omitempty"`  // the servers that were copied from them
+	Next    []string               `json:"next"`              // commands
 }
 
-func run(ctx context.Context, e *cli.Env, o *options) error {
+func run(ctx context.Context, e *cli.Env, name string) error {
 	if err := e.Config.RefuseInside("changing settings"); err != nil {
 		return err
 	}
-	if o.format != "yaml" && o.format != "json" {
-		return &cli.UsageError{Err: fmt.Errorf("unknown --format %q", o.format), Hint: "yaml or json"}
+	w, err := choose(ctx, e.Person, name)
+	if err != nil {
+		return err
 	}
 	s, err := e.Config.Settings(ctx)
 	if err != nil {
 		return err
 	}
-	place := place{root: s.ProjectRoot, dir: filepath.Join(s.ProjectRoot, ".toolreg"), mode: 0o666, folder: 0o777}
-	if o.user {
-		place.root, place.dir, place.mode, place.folder = "", settings.UserFolder(e.Config.Environ), 0o600, 0o700
-	}
 	found := slices.DeleteFunc(settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Config.Environ), func(f settings.FoundImport) bool { return len(f.Entries) == 0 })
-	d := initDocument{Found: cli.OrEmpty(found)}
-	confined := canConfine(e, s)
-	summary := "commented examples; they change no setting and run nothing"
-	if confined {
-		summary = "commented examples, and a rule that runs shell commands in the sandbox without asking"
+	d := initDocument{Way: w.name, Found: cli.OrEmpty(found)}
+	if w.file != "" {
+		if err := create(ctx, e, s, w, &d); err != nil {
+			return err
+		}
 	}
-	if d.Created, err = createStarter(ctx, e, place, o.format, starter(o.format, programsOf(d.Found), confined), summary); err != nil {
-		return err
+	programs := programsOf(d.Found)
+	for _, command := range w.next {
+		if len(programs) == 0 && w.name == "look" {
+			command = "toolreg list --cost"
+		}
+		d.Next = append(d.Next, strings.ReplaceAll(command, "PROGRAM", append(programs, "claude")[0]))
 	}
-	d.Schema = filepath.Join(place.dir, schemaName)
 	if e.IO.JSON {
 		return e.IO.PrintJSON(d)
+	}
+	if w.file != "" && !w.copies {
+		d.Found = nil // they matter only to the others
 	}
 	note, how := e.Config.GeminiSettings(s)
 	return print(e.IO, d, note, how)
 }
 
-// canConfine reports whether shell commands in the workspace can be confined in full.
-func canConfine(e *cli.Env, s *settings.Settings) bool {
+// choose returns the way of a name, or asks for one.
+func choose(ctx context.Context, person *cli.Person, name string) (way, error) {
+	all := ways()
+	if name != "" {
+		i := slices.Index(names(), name)
+		if i < 0 {
+			return way{}, &cli.UsageError{Err: fmt.Errorf("unknown use %q", name), Hint: "one of " + strings.Join(names(), ", ")}
+		}
+		return all[i], nil
+	}
+	tty, err := person.Open()
+	if err != nil {
+		return way{}, &cli.UsageError{Err: errors.New("nobody can be asked what to set up"), Hint: "name it: toolreg init " + strings.Join(names(), " | ")}
+	}
+	defer tty.Close()
+	q := ui.Query{About: "What do you want to do?\n", Question: "Which one?"}
+	for i, w := range all {
+		q.About += fmt.Sprintf("  %d  %s\n", i+1, w.does)
+		q.Answers = append(q.Answers, fmt.Sprint(i+1))
+	}
+	q.Answers = append(q.Answers, "no")
+	chosen, err := tty.Choose(ctx, q)
+	if err != nil {
+		return way{}, err
+	}
+	if i := slices.Index(q.Answers, chosen.Word); i < len(all) {
+		return all[i], nil
+	}
+	return way{}, fmt.Errorf("%w: you said no; nothing was written", registry.ErrDenied)
+}
+
+// create writes the settings of a way and records what it wrote.
+func create(ctx context.Context, e *cli.Env, s *settings.Settings, w way, d *initDocument) error {
+	p := place{root: s.ProjectRoot, dir: filepath.Join(s.ProjectRoot, ".toolreg"), mode: 0o666, folder: 0o777}
+	if w.user {
+		p = place{dir: settings.UserFolder(e.Config.Environ), mode: 0o600, folder: 0o700}
+	}
+	path, err := p.free(w.file)
+	if err != nil {
+		return err
+	}
+	text, err := starters.ReadFile("starter/" + w.name + ".yaml")
+	if err != nil {
+		return err
+	}
+	text = bytes.ReplaceAll(text, []byte("SHELL"), shellRule(e, s))
+	var notes []string
+	if w.copies {
+		for _, c := range serverscmd.Copies(e, s, programsOf(d.Found), !w.user) {
+			if text, err = c.Apply(path, text); err != nil {
+				return err
+			}
+			d.Copied = append(d.Copied, c.Name)
+			for _, note := range c.Notes {
+				notes = append(notes, fmt.Sprintf("server %q: %s", c.Name, note))
+			}
+		}
+	}
+	_, err = settingsfile.Write(ctx, e, settingsfile.Change{File: path, New: text, Write: func() error {
+		if err := edit.Create(p.root, path, text, p.mode, p.folder); err != nil {
+			return err
+		}
+		return writeSchema(p)
+	}})
+	if errors.Is(err, fs.ErrExist) {
+		return exists(path)
+	}
+	for _, note := range notes {
+		e.IO.Notef("%s", note)
+	}
+	d.Created, d.Schema = path, filepath.Join(p.dir, schemaName)
+	return err
+}
+
+// shellRule returns the rule for shell commands: in the sandbox where they can be confined
+// in full.
+func shellRule(e *cli.Env, s *settings.Settings) []byte {
 	c := confine.New(confine.Options{Settings: s, Environ: e.Config.Environ, Env: func() []string { return nil }, Warn: e.IO.Warn})
 	defer c.Close()
-	m := c.Means(confine.Shell)
-	return !m.Off && m.Missing() == ""
+	if m := c.Means(confine.Shell); m.Off || m.Missing() != "" {
+		return []byte("{tool: run_shell_command, command: git status, decision: allow}")
+	}
+	return []byte("{tool: run_shell_command, decision: sandbox}")
 }
 
 // place is where the settings are written.
@@ -120,36 +239,27 @@ type place struct {
 	mode, folder fs.FileMode
 }
 
-// createStarter writes the file unless the folder already has settings.
-func createStarter(ctx context.Context, e *cli.Env, p place, format string, text []byte, summary string) (string, error) {
+// free returns the path of a new settings file, or an error if the folder has settings.
+func (p *place) free(name string) (string, error) {
 	if p.dir == "" {
 		return "", errors.New("there is no folder for your settings: HOME is not set")
-	}
-	there, err := settings.FileIn(p.dir)
-	if err != nil {
-		return "", err
 	}
 	if info, err := os.Stat(p.dir); err == nil && !info.IsDir() {
 		return "", fmt.Errorf("%s is not a folder; move it away first", p.dir)
 	}
-	path := filepath.Join(p.dir, "settings."+format)
-	if there == "" {
-		_, err = settingsfile.Write(ctx, e, settingsfile.Change{
-			File: path, New: text,
-			Summary: fmt.Sprintf("%d lines of %s", bytes.Count(text, []byte("\n")), summary),
-			Write: func() error {
-				if err := edit.Create(p.root, path, text, p.mode, p.folder); err != nil {
-					return err
-				}
-				return writeSchema(p)
-			},
-		})
-		if !errors.Is(err, fs.ErrExist) {
-			return path, err
-		}
-		there = path
+	path := filepath.Join(p.dir, name)
+	if name != "settings.yaml" {
+		return path, nil
 	}
-	return "", &cli.UsageError{Err: fmt.Errorf("%s already exists", there), Hint: "edit it, or move it away first"}
+	there, err := settings.FileIn(p.dir)
+	if there != "" {
+		return "", exists(there)
+	}
+	return path, err
+}
+
+func exists(path string) error {
+	return &cli.UsageError{Err: fmt.Errorf("%s already exists", path), Hint: "edit it, or move it away first"}
 }
 
 // schemaName is the file that the starter files refer to as $schema.
@@ -165,51 +275,6 @@ func writeSchema(p place) error {
 	return err
 }
 
-// starter returns the first settings file; programs have servers to import. If
-// confined is set, the rule for shell commands is in effect.
-func starter(format string, programs []string, confined bool) []byte {
-	text, err := starters.ReadFile("starter/settings." + format)
-	if err != nil { // cannot happen: the files are embedded
-		return nil
-	}
-	if len(programs) == 0 {
-		programs = []string{"claude", "vscode"}
-	}
-	if format == "json" {
-		programs = slices.Clone(programs)
-		for i, p := range programs {
-			programs[i] = strconv.Quote(p)
-		}
-	}
-	out := strings.Replace(string(text), "IMPORTS", strings.Join(programs, ", "), 1)
-	if confined {
-		out = withSandboxRule(out)
-	}
-	return []byte(out)
-}
-
-// sandboxRule are the lines of the starter files, without their comment signs, that
-// make up the rule for shell commands in the sandbox.
-var sandboxRule = []string{
-	"policy:", "  rules:", "    - {tool: run_shell_command, decision: sandbox}",
-	`"policy": {`, `  "rules": [`, `    {"tool": "run_shell_command", "decision": "sandbox"},`, "  ],", "},",
-}
-
-// withSandboxRule removes the comment signs in front of the rule, which is in the
-// last part of the file.
-func withSandboxRule(text string) string {
-	begin := strings.LastIndex(text, "# Which calls are allowed")
-	lines := strings.Split(text[begin:], "\n")
-	for i, line := range lines {
-		for _, comment := range []string{"# ", "// "} {
-			if indent, rest, ok := strings.Cut(line, comment); ok && strings.TrimSpace(indent) == "" && slices.Contains(sandboxRule, rest) {
-				lines[i] = indent + rest
-			}
-		}
-	}
-	return text[:begin] + strings.Join(lines, "\n")
-}
-
 // programsOf returns the programs that have servers to import.
 func programsOf(found []settings.FoundImport) []string {
 	var out []string
@@ -223,7 +288,9 @@ func programsOf(found []settings.FoundImport) []string {
 
 func print(ios *cli.IO, d initDocument, note, how string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "created %s\n", ui.Line(d.Created))
+	if d.Created != "" {
+		fmt.Fprintf(&b, "created %s\n", ui.Line(d.Created))
+	}
 	for _, f := range d.Found {
 		fmt.Fprintf(&b, "found %s: %s, %s", f.Program, ui.Line(f.File), cli.Counted(f.Servers, "MCP server"))
 		if f.Left > 0 {
@@ -231,12 +298,13 @@ func print(ios *cli.IO, d initDocument, note, how string) error {
 		}
 		b.WriteString("\n")
 	}
-	if programs := programsOf(d.Found); len(programs) > 0 {
-		fmt.Fprintf(&b, "to add them, uncomment \"imports: [%s]\" in the settings, or pass --import %s\n", strings.Join(programs, ", "), strings.Join(programs, ","))
+	if len(d.Copied) > 0 {
+		fmt.Fprintf(&b, "copied %s\n", ui.Line(strings.Join(d.Copied, ", ")))
 	}
 	if note != "" {
 		fmt.Fprintf(&b, "%s: %s\n", ui.Line(note), ui.Line(how))
 	}
+	b.WriteString("next:\n  " + strings.Join(d.Next, "\n  ") + "\n")
 	_, err := io.WriteString(ios.Out, b.String())
 	return err
 }

@@ -103,7 +103,7 @@ func runImport(ctx context.Context, e *cli.Env, t *target, program string, names
 
 // toImport returns the servers to copy. If there are none, it prints why.
 func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, program string, names []string) (additions, error) {
-	servers := serversOf(e, s, program)
+	servers := serversOf(e, s, program, func(settings.FoundImport) bool { return true })
 	if len(servers) == 0 {
 		e.IO.Notef("%s has no MCP servers that can be copied", program)
 		return nil, nil
@@ -130,12 +130,32 @@ func toImport(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, 
 	return chosen, err
 }
 
-// serversOf returns the servers of a program that can be copied, without
+// Copy is a server of another program, to be added to a settings file.
+type Copy struct {
+	edit.Change
+	Notes []string // what it has of secrets and trust
+}
+
+// Copies returns the servers in the user's own files of other programs or, if project is
+// set, in the project's, without duplicate names. It reports why others cannot be copied.
+func Copies(e *cli.Env, s *settings.Settings, programs []string, project bool) []Copy {
+	var out []Copy
+	for _, program := range programs {
+		for _, f := range serversOf(e, s, program, func(f settings.FoundImport) bool { return f.Project == project }) {
+			if !slices.ContainsFunc(out, func(c Copy) bool { return c.Name == f.Name }) {
+				out = append(out, Copy{edit.Change{Name: f.Name, Entry: f.JSON}, f.notes})
+			}
+		}
+	}
+	return out
+}
+
+// serversOf returns the servers in some files of a program that can be copied, without
 // duplicate names: the user's own before the project's. It reports why others
 // cannot be copied.
-func serversOf(e *cli.Env, s *settings.Settings, program string) []found {
+func serversOf(e *cli.Env, s *settings.Settings, program string, from func(settings.FoundImport) bool) []found {
 	var out []found
-	files := settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Config.Environ)
+	files := slices.DeleteFunc(settings.FindImports(agents.Importer{}, s.ProjectRoot, e.Config.Environ), func(f settings.FoundImport) bool { return !from(f) })
 	slices.SortStableFunc(files, func(a, b settings.FoundImport) int { return cmp.Compare(fromProject(a), fromProject(b)) })
 	for _, f := range files {
 		if f.Program == program {

@@ -20,25 +20,23 @@ import (
 
 // notRun lists the lines of examples that cannot be run here, with the reason.
 func notRun() map[string]string {
-	const browser, endless, sources, release, docker = "opens a browser", "does not end", "needs the sources, and takes a while", "needs the files of a release", "needs docker"
+	const browser, endless, release, docker = "opens a browser", "does not end", "needs the files of a release", "needs docker"
 	return map[string]string{
-		"docs/agent-loop.md: ANTHROPIC_API_KEY=… examples/anthropic.py 'What does go.mod say?'":                                   "TestExamples runs it",
-		"docs/install.md: sha256sum --check --ignore-missing checksums.txt":                                                       release,
-		"docs/install.md: gh attestation verify toolreg_VERSION_linux_amd64.tar.gz --repo toolreg/toolreg":                        release,
-		"docs/install.md: git checkout vVERSION":                                                                                  release,
-		"docs/install.md: go tool -modfile=tools/goreleaser.mod goreleaser release --clean --skip=publish":                        release,
-		"docs/install.md: diff bin/dist/checksums.txt ~/Downloads/checksums.txt":                                                  release,
-		"docs/install.md: docker build -t toolreg -f Containerfile .":                                                             docker,
-		"docs/install.md: docker run --rm -v \"$PWD:/workspace:ro\" toolreg list":                                                 docker,
-		"docs/login.md: toolreg servers login github":                                                                             browser,
-		"docs/login.md: toolreg servers login github --no-browser      # on a machine without a browser":                          browser,
-		"docs/login.md: toolreg servers login github --scope \"repo read:org\"":                                                   browser,
-		"docs/running.md: toolreg audit --follow":                                                                                 endless,
-		"docs/serve.md: toolreg serve                              # on stdin and stdout":                                         endless,
-		"docs/serve.md: toolreg serve --http 127.0.0.1:8080        # over HTTP":                                                   endless,
-		"docs/serve.md: toolreg serve --http 127.0.0.1:8080 --token-file tokens":                                                  endless,
-		"docs/search.md: go test ./internal/toolsearch -run TestRecall -v     # the figures, and the tuned questions that failed": sources,
-		"docs/search.md: go test ./internal/toolsearch -run xxx -bench .      # indexing and ranking 10,000 tools":                sources,
+		"docs/agent-loop.md: ANTHROPIC_API_KEY=… examples/anthropic.py 'What does go.mod say?'":            "TestExamples runs it",
+		"docs/install.md: sha256sum --check --ignore-missing checksums.txt":                                release,
+		"docs/install.md: gh attestation verify toolreg_VERSION_linux_amd64.tar.gz --repo toolreg/toolreg": release,
+		"docs/install.md: git checkout vVERSION":                                                           release,
+		"docs/install.md: go tool -modfile=tools/goreleaser.mod goreleaser release --clean --skip=publish": release,
+		"docs/install.md: diff bin/dist/checksums.txt ~/Downloads/checksums.txt":                           release,
+		"docs/install.md: docker build -t toolreg -f Containerfile .":                                      docker,
+		"docs/install.md: docker run --rm -v \"$PWD:/workspace:ro\" toolreg list":                          docker,
+		"docs/login.md: toolreg servers login github":                                                      browser,
+		"docs/login.md: toolreg servers login github --no-browser      # on a machine without a browser":   browser,
+		"docs/login.md: toolreg servers login github --scope \"repo read:org\"":                            browser,
+		"docs/running.md: toolreg audit --follow":                                                          endless,
+		"docs/serve.md: toolreg serve                              # on stdin and stdout":                  endless,
+		"docs/serve.md: toolreg serve --http 127.0.0.1:8080        # over HTTP":                            endless,
+		"docs/serve.md: toolreg serve --http 127.0.0.1:8080 --token-file tokens":                           endless,
 	}
 }
 

@@ -25,7 +25,6 @@ import (
 type Change struct {
 	File     string       // absolute
 	Old, New []byte       // content before and after; Old is nil if there is no file yet
-	Summary  string       // shown instead of the diff, which [v]iew then shows; "" = the diff
 	Ask      bool         // show the change and ask, regardless of the file
 	Write    func() error // writes New; afterwards trust is granted if the file is New
 }
@@ -138,15 +137,15 @@ func writeQuestion(tty *ui.TTY, w Change, before, after *settings.Project) ui.Qu
 	}
 	diff := udiff.Unified(name, name, string(w.Old), string(w.New))
 	added, removed := ui.DiffCounts(diff)
-	q := ui.Query{
-		Text:     fmt.Sprintf("\nThis changes %s:\n%s%s\n", file, ui.DiffText(diff, columns, tty.Color), trusted),
+	verb := "changes"
+	if w.Old == nil {
+		verb = "creates"
+	}
+	return ui.Query{
+		Text:     fmt.Sprintf("\nThis %s %s:\n%s%s\n", verb, file, ui.DiffText(diff, columns, tty.Color), trusted),
 		About:    fmt.Sprintf("Write %s: +%d -%d\n", file, added, removed),
 		Question: question,
 	}
-	if w.Summary != "" {
-		q.Whole, q.Text = q.Text, fmt.Sprintf("\nThis creates %s: %s\n%s\n", file, w.Summary, trusted)
-	}
-	return q
 }
 
 // notGranted returns what trust in the changed project would cover beyond the current

@@ -35,7 +35,7 @@ func sourceRows() []Row {
 			Doc: "MCP servers by name. A later scope replaces the whole entry."},
 		{Name: "mcpServerCommand", Twin: "mcp.serverCommand", Type: Command,
 			Doc: "Command of one additional stdio server, named mcp."},
-		{Name: "mcp.allowed", Twin: "allowMCPServers", Type: Strings, Loosens: always, Doc: "The only servers that may be connected; empty = all."},
+		{Name: "mcp.allowed", Twin: "allowMCPServers", Type: Strings, Loosens: always, Doc: "The only servers that may be connected; empty = all. disabled in a server's entry switches one off."},
 		{Name: "mcp.excluded", Twin: "excludeMCPServers", Type: Strings, Merge: Unite, Doc: "Servers that may not be connected."},
 		{Name: "plugins.paths", Type: Strings, Runs: true, Doc: "Additional plugin folders."},
 		{Name: "plugins.disabled", Type: Strings, Merge: Unite, Doc: "Ids of disabled plugins."},
@@ -66,7 +66,7 @@ func serverFields() []Row {
 		{Name: "lifecycle", Type: Keep, Loosens: whenKept, Doc: "mcporter's form of keep: keep-alive, ephemeral, or an object with mode and idleTimeoutMs."},
 		{Name: "description", Type: String, Doc: "Purpose of the server."},
 		{Name: "includeTools", Type: Strings, Doc: "The only tools to register, as the server names them; absent = all."},
-		{Name: "excludeTools", Type: Strings, Doc: "Tools not to register; overrides includeTools."},
+		{Name: "excludeTools", Type: Strings, Doc: "Tools not to register, as excludeTools with server__tool; overrides includeTools."},
 		{Name: "oauth", Type: Object, Fields: oauthFields(), Doc: "OAuth 2.1 client settings."},
 		{Name: "disabled", Type: Bool, Default: "false", Doc: "Disable this server."},
 	}
@@ -97,7 +97,7 @@ func oauthFields() []Row {
 
 func filterRows() []Row {
 	return []Row{
-		{Name: "coreTools", Twin: "tools.core", Type: Strings, Loosens: always, Doc: "The only built-in tools to register; absent = all."},
+		{Name: "coreTools", Twin: "tools.core", Type: Strings, Loosens: always, Doc: "The only built-in tools to register; absent = all. tools.only does the same for tools of every source."},
 		{Name: "excludeTools", Twin: "tools.exclude", Type: Strings, Merge: Unite,
 			Doc: "Tools not to register: names or globs. run_shell_command(rm) denies that command."},
 		{Name: "allowedTools", Twin: "tools.allowed", Type: Strings, Loosens: whenFilled,

@@ -238,8 +238,7 @@ func NewScriptCommand(*Env) *cobra.Command {
 		Use: ScriptCommand, Hidden: true, DisableFlagParsing: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // no settings
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			in, out := script.Streams()
-			return script.Execute(cmd.Context(), in, out)
+			return script.Execute(cmd.Context())
 		},
 	}
 }

@@ -29,7 +29,7 @@ import (
 // world is a project with real MCP servers over HTTP, a plugin and the settings
 // that name them. It knows which servers a session has started.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string
 	yaml    string
 	servers map[string]*server
@@ -47,7 +47,7 @@ type server struct {
 // newWorld starts a server for each name with the tools that follow it, such as
 // "a": "x,y"; the tools "down" make one that answers with status 500, "silent" one
 // that never answers.
-func newWorld(t *testing.T, yaml string, servers ...string) *world {
+func newWorld(t testing.TB, yaml string, servers ...string) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir(), servers: map[string]*server{}, started: map[string]bool{}}
 	var b strings.Builder

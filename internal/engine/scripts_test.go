@@ -21,8 +21,7 @@ import (
 // TestMain lets the test binary act as the engine of scripts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "script-engine" {
-		in, out := script.Streams()
-		if script.Execute(context.Background(), in, out) != nil {
+		if script.Execute(context.Background()) != nil {
 			syscall.Exit(1)
 		}
 		syscall.Exit(0) // os.Exit takes a second with the race detector
@@ -43,7 +42,7 @@ func (w *world) withScripts() *Session {
 }
 
 // outcome runs a script and returns its text.
-func outcome(t *testing.T, s *Session, text string) string {
+func outcome(t testing.TB, s *Session, text string) string {
 	t.Helper()
 	result, err := s.Scripts.Run(t.Context(), "x.star", []byte(text), nil, registry.Call{}, false)
 	if err != nil {
@@ -69,6 +68,37 @@ func (w *world) record(server string, called *[]string) {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		inner.ServeHTTP(rw, r)
 	})
+}
+
+// BenchmarkScript compares a thousand calls of tools inside the process with the same calls in a
+// script, which includes the start of its engine.
+func BenchmarkScript(b *testing.B) {
+	const calls = 1000
+	for name, params := range map[string]string{"todo_read": `{}`, "read_file": `{"file_path":"a.txt"}`} {
+		w := newWorld(b, "scripts: {calls: 0}\n")
+		w.write("a.txt", "hello\n")
+		s := w.withScripts()
+		b.Run(name+"/calls", func(b *testing.B) {
+			for b.Loop() {
+				for range calls {
+					f, err := s.Tools.Find(b.Context(), name, Query{Call: true})
+					if err != nil {
+						b.Fatal(err)
+					}
+					if _, err = s.Calls.Call(b.Context(), f, registry.Call{Tool: name, Params: json.RawMessage(params)}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+		b.Run(name+"/script", func(b *testing.B) {
+			for b.Loop() {
+				if got := outcome(b, s, fmt.Sprintf("for i in range(%d): tools.%s(**%s)", calls, name, params)); got != "" {
+					b.Fatal(got)
+				}
+			}
+		})
+	}
 }
 
 // Every tool of a large registry can be called in a script, whatever its name.

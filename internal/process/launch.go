@@ -168,7 +168,7 @@ func newCommand(s Spec) (*osexec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &osexec.Cmd{Path: path, Args: slices.Clone(s.Argv), Dir: FolderPath(s.Folder, s.Dir), Env: absolutePATH(s.Env)}, nil
+	return &osexec.Cmd{Path: path, Args: slices.Clone(s.Argv), Dir: FolderPath(s.Folder, s.Dir), Env: absolutePATH(s.Env), ExtraFiles: s.Files}, nil
 }
 
 // pipes holds both ends of a child's streams. Call closeTheirs after the start,

@@ -34,6 +34,10 @@ type Spec struct {
 	Folder *os.File
 	Env    []string // the whole environment of the child; nil = empty, never ours
 
+	// Files are further open files of the child, from descriptor 3 on. They cannot be
+	// combined with Confine.
+	Files []*os.File
+
 	// NotFrom is a folder in which PATH lookup ignores programs because other programs
 	// can write to it, such as a virtual environment in the workspace; "" = none.
 	NotFrom string

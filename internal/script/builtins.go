@@ -178,9 +178,13 @@ func (e *engine) ask(t *starlark.Thread, c callMessage) (replyHeader, message, u
 	replied := make(chan message, 1)
 	e.mu.Lock()
 	e.waiting[id] = replied
+	only := len(e.waiting) == 1
 	e.mu.Unlock()
 	if err := e.link.send(msgCall, id, c); err != nil {
 		return replyHeader{}, message{}, id, err
+	}
+	if only {
+		e.look(replied)
 	}
 	select {
 	case m := <-replied:

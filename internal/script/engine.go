@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -38,11 +38,11 @@ const grace = 5 * time.Millisecond
 // stepsAtOnce is how often a thread adds its steps to those of the script.
 const stepsAtOnce = 10_000
 
-// Execute runs the script that it reads from in, as [Run] sends it. It is the main function
+// Execute runs the script that it reads from stdin, as [Run] sends it. It is the main function
 // of the process that Run starts, which must do nothing else, because the memory limit
 // applies to all of its memory.
-func Execute(ctx context.Context, in io.Reader, out io.Writer) error {
-	l := newLink(in, out, 1<<31-1)
+func Execute(ctx context.Context) error {
+	l := newLink(os.Stdin, os.Stdout, 1<<31-1)
 	m, err := l.receive()
 	if err != nil {
 		return fmt.Errorf("reading the script: %w", err)
@@ -50,6 +50,13 @@ func Execute(ctx context.Context, in io.Reader, out io.Writer) error {
 	e := &engine{link: l, over: make(chan struct{}), waiting: map[uint32]chan message{}, threads: map[*starlark.Thread]bool{}}
 	if err := json.Unmarshal(m.header, &e.start); err != nil {
 		return fmt.Errorf("reading the script: %w", err)
+	}
+	if e.start.Shared {
+		memory, err := openRings()
+		if err != nil {
+			return err
+		}
+		l.share(&memory[0], &memory[1], func() error { time.Sleep(pause); return nil })
 	}
 	if n := e.start.Limits.Memory; n > 0 {
 		report := func() { _ = e.link.send(msgAt, 0, e.where()) } // without the other process there is nothing to report
@@ -84,6 +91,8 @@ type engine struct {
 	printed atomic.Int64
 	last    atomic.Uint32 // id of the last call
 
+	receiving sync.Mutex // whoever holds it receives
+
 	mu      sync.Mutex
 	reached string // the limit that ended the script
 	waiting map[uint32]chan message
@@ -110,26 +119,61 @@ func (e *engine) limit() string {
 	return e.reached
 }
 
-// receive receives the replies to calls. Without the other process the script ends.
+// receive receives messages while no call does. Without the other process the script ends.
 func (e *engine) receive() {
 	for {
-		m, err := e.link.receive()
+		err := e.link.hear()
+		e.receiving.Lock()
+		for err == nil && e.link.ready() {
+			err = e.next()
+		}
+		e.receiving.Unlock()
 		if err != nil {
 			e.end(LimitTimeout)
 			return
 		}
-		switch m.kind {
-		case msgStop:
-			e.end(LimitTimeout)
-		case msgReply:
-			e.mu.Lock()
-			c := e.waiting[m.id]
-			delete(e.waiting, m.id)
-			e.mu.Unlock()
-			if c != nil {
-				c <- m
-			}
+	}
+}
+
+// next receives a message. The caller must hold e.receiving.
+func (e *engine) next() error {
+	m, err := e.link.receive()
+	switch {
+	case err != nil:
+	case m.kind == msgStop:
+		e.end(LimitTimeout)
+	case m.kind == msgReply:
+		e.mu.Lock()
+		c := e.waiting[m.id]
+		delete(e.waiting, m.id)
+		e.mu.Unlock()
+		if c != nil {
+			c <- m
 		}
+	}
+	return err
+}
+
+// look receives messages for a moment, until a reply has arrived.
+func (e *engine) look(replied <-chan message) {
+	if e.link.shared == nil || !e.receiving.TryLock() {
+		return
+	}
+	defer e.receiving.Unlock()
+	e.link.shared.looking.Store(1)
+	var err error
+	e.link.looker.look(func() bool {
+		if e.link.ready() {
+			err = e.next()
+		}
+		return len(replied) > 0 || err != nil
+	})
+	e.link.shared.looking.Store(0)
+	for err == nil && e.link.ready() { // what arrives from here on also has a byte in the pipe
+		err = e.next()
+	}
+	if err != nil {
+		e.end(LimitTimeout)
 	}
 }
 

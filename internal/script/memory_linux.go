@@ -2,70 +2,46 @@ package script
 
 import (
 	"bytes"
-	"io"
 	"os"
-	"runtime"
 	"strconv"
-	"syscall"
-	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
-// Streams returns stdin and stdout for [Execute]. They do not block a thread, because waking
-// one up takes longer than a call.
-func Streams() (in, out *os.File) {
-	if syscall.SetNonblock(0, true) != nil || syscall.SetNonblock(1, true) != nil {
-		return os.Stdin, os.Stdout
-	}
-	return os.NewFile(0, "stdin"), os.NewFile(1, "stdout")
-}
+// sharedMemory is the descriptor of the shared memory in the engine: the first one that is not
+// a standard stream.
+const sharedMemory = 3
 
-// spin is how long a reader waits actively for the other process.
-const spin = 100 * time.Microsecond
-
-// eager returns a reader of a pipe that waits actively for a moment, because waking up a
-// process takes longer than most calls. It hardly does so while calls take longer.
-func eager(in io.Reader) io.Reader {
-	f, ok := in.(syscall.Conn)
-	if !ok || runtime.NumCPU() == 1 {
-		return in
-	}
-	conn, err := f.SyscallConn()
+// newRings returns memory to share with an engine that is started with the file. The caller
+// must close the file and call free. If the system has no such memory, memory is nil.
+func newRings() (memory *rings, file []*os.File, free func()) {
+	fd, err := unix.MemfdCreate("toolreg-script", unix.MFD_CLOEXEC)
 	if err != nil {
-		return in
+		return nil, nil, func() {}
 	}
-	return &eagerReader{Reader: in, conn: conn}
-}
-
-type eagerReader struct {
-	io.Reader
-	conn syscall.RawConn
-	vain int // times in a row that it waited in vain
-	skip int // reads that do not wait actively from now on
-}
-
-func (e *eagerReader) Read(p []byte) (int, error) {
-	if e.skip > 0 {
-		e.skip--
-		return e.Reader.Read(p)
-	}
-	for begin := time.Now(); time.Since(begin) < spin; runtime.Gosched() {
-		var n int
-		var err error
-		if e.conn.Read(func(fd uintptr) bool {
-			n, err = syscall.Read(int(fd), p)
-			return true
-		}) != nil || n <= 0 && err != syscall.EAGAIN {
-			return e.Reader.Read(p) // reports the end, or the error
-		}
-		if n > 0 {
-			e.vain = 0
-			return n, nil
+	f := os.NewFile(uintptr(fd), "memory")
+	if err = f.Truncate(int64(unsafe.Sizeof(rings{}))); err == nil {
+		var raw []byte
+		if raw, err = mapRings(fd); err == nil {
+			return (*rings)(unsafe.Pointer(&raw[0])), []*os.File{f}, func() { _ = unix.Munmap(raw) }
 		}
 	}
-	if e.vain++; e.vain >= 8 { // the calls take longer
-		e.skip = 64
+	_ = f.Close()
+	return nil, nil, func() {}
+}
+
+// openRings returns the memory that the other process shares with this one.
+func openRings() (*rings, error) {
+	raw, err := mapRings(sharedMemory)
+	if err != nil {
+		return nil, os.NewSyscallError("mmap", err)
 	}
-	return e.Reader.Read(p)
+	return (*rings)(unsafe.Pointer(&raw[0])), nil
+}
+
+func mapRings(fd int) ([]byte, error) {
+	return unix.Mmap(fd, 0, int(unsafe.Sizeof(rings{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 }
 
 // resident returns a function that returns the bytes of memory that a process uses; 0 if

@@ -130,11 +130,16 @@ func Check(ctx context.Context, s Script) ([]Mention, error) {
 }
 
 func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
+	memory, file, free := newRings()
+	defer free()
 	var stderr []byte // its beginning, because a crash is explained there
-	child, err := process.Start(process.Spec{Argv: s.Engine, Env: engineEnv(), Output: func(_ int, p []byte) {
+	child, err := process.Start(process.Spec{Argv: s.Engine, Env: engineEnv(), Files: file, Output: func(_ int, p []byte) {
 		const most = 1 << 10
 		stderr = append(stderr, p[:min(len(p), most-len(stderr))]...)
 	}})
+	for _, f := range file {
+		_ = f.Close() // the engine has it, and the memory stays
+	}
 	if err != nil {
 		return endMessage{}, fmt.Errorf("starting the engine of the script: %w", err)
 	}
@@ -155,6 +160,7 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 		r.all.Wait()
 		kill()
 		<-stopped
+		r.link.close()
 	}()
 	defer context.AfterFunc(ctx, kill)()
 	if s.Limits.Memory > 0 {
@@ -165,14 +171,17 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 	}
 	if s.Limits.Timeout > 0 {
 		s.Clock.start(s.Limits.Timeout, func() {
-			_ = r.link.send(msgStop, 0, nil) // an engine that is gone needs no message
-			stopCalls()
 			time.AfterFunc(final, kill)
+			stopCalls()
+			_ = r.link.send(msgStop, 0, nil) // an engine that is gone needs no message
 		})
 		defer s.Clock.end()
 	}
-	if err := r.link.send(msgStart, 0, startMessage{s.Name, s.Params, s.Limits, check}, s.Text); err != nil {
+	if err := r.link.send(msgStart, 0, startMessage{s.Name, s.Params, s.Limits, check, memory != nil}, s.Text); err != nil {
 		return endMessage{}, r.gone(ctx, child, &stderr, err)
+	}
+	if memory != nil {
+		r.link.share(&memory[1], &memory[0], r.link.await)
 	}
 	end, err := r.serve(calls)
 	if err != nil {
@@ -200,6 +209,9 @@ type running struct {
 // serve makes the calls of the script until it ends.
 func (r *running) serve(ctx context.Context) (endMessage, error) {
 	for {
+		r.mu.Lock()
+		r.link.busy = len(r.calls) > 0
+		r.mu.Unlock()
 		m, err := r.link.receive()
 		if err != nil {
 			return endMessage{}, err

@@ -31,7 +31,8 @@ type startMessage struct {
 	Name   string          `json:"name"` // for positions
 	Params json.RawMessage `json:"params"`
 	Limits Limits          `json:"limits"`
-	Check  bool            `json:"check,omitempty"` // only find the calls
+	Check  bool            `json:"check,omitempty"`  // only find the calls
+	Shared bool            `json:"shared,omitempty"` // the messages that follow go through shared memory
 }
 
 // Limits end a script. A limit of 0 or less is none.
@@ -100,15 +101,72 @@ type partText struct {
 // link is one side of the connection between the two processes. Sending is safe for
 // concurrent use.
 type link struct {
-	in   *bufio.Reader
-	most int // bytes of a message that is read
+	in     *bufio.Reader
+	most   int // bytes of a message that is read
+	pipes  pipes
+	shared *ringReader // where in reads from; nil: from the pipe
+	looker looker
+	busy   bool // this process has other work, so it does not look for messages
 
 	mu  sync.Mutex
-	out *bufio.Writer
+	out *bufio.Writer // nil: closed
 }
 
+// pipes lead to the other process.
+type pipes struct {
+	in  *bufio.Reader
+	out io.Writer
+}
+
+const bufferSize = 64 << 10
+
 func newLink(in io.Reader, out io.Writer, most int) *link {
-	return &link{in: bufio.NewReaderSize(eager(in), 64<<10), out: bufio.NewWriterSize(out, 64<<10), most: most}
+	p := pipes{bufio.NewReaderSize(in, bufferSize), out}
+	return &link{in: p.in, out: bufio.NewWriterSize(out, bufferSize), pipes: p, most: most}
+}
+
+// share makes the link use shared memory from now on.
+func (l *link) share(from, to *ring, wait func() error) {
+	l.shared = &ringReader{ring: from, wait: wait}
+	l.in = bufio.NewReaderSize(l.shared, bufferSize)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.out = bufio.NewWriterSize(&ringWriter{ring: to, bell: l.pipes.out}, bufferSize)
+}
+
+// close makes later messages an error. Shared memory may be freed once nothing is received
+// any more.
+func (l *link) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.out = nil
+}
+
+// ready reports whether a message has arrived, or its beginning.
+func (l *link) ready() bool {
+	return l.in.Buffered() > 0 || l.shared != nil && l.shared.ready()
+}
+
+// hear waits until a message may have arrived, or the other process is gone.
+func (l *link) hear() error {
+	if _, err := l.pipes.in.Peek(1); err != nil || l.shared == nil {
+		return err
+	}
+	_, err := l.pipes.in.Discard(l.pipes.in.Buffered())
+	return err
+}
+
+// await waits for a message in shared memory, which only the caller receives.
+func (l *link) await() error {
+	if !l.busy && l.looker.look(l.shared.ready) {
+		return nil
+	}
+	l.shared.looking.Store(0)
+	defer l.shared.looking.Store(1)
+	if l.shared.ready() {
+		return nil
+	}
+	return l.hear()
 }
 
 // send sends a message: its header as JSON, then the other parts as they are.
@@ -131,6 +189,9 @@ func (l *link) send(kind byte, id uint32, header any, parts ...[]byte) error {
 	binary.BigEndian.PutUint32(prefix[1:], id)
 	binary.BigEndian.PutUint32(prefix[5:], uint32(len(head)))
 	binary.BigEndian.PutUint32(prefix[9:], uint32(n))
+	if l.out == nil {
+		return io.ErrClosedPipe
+	}
 	_, err = l.out.Write(prefix[:])
 	for _, p := range append([][]byte{head}, parts...) {
 		if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,9 +27,13 @@ type Journal struct {
 
 	mu      sync.Mutex
 	earlier map[string][]journalEntry // by key, in the order of the calls
-	all     []journalEntry
-	found   bool // the file is there
+	all     []finished
+	size    int64 // bytes of the results in all
+	found   bool  // the file is there
 }
+
+// maxJournal is how many bytes of results a journal has in memory.
+const maxJournal = 64 << 20
 
 type journalFile struct {
 	Expires time.Time      `json:"expires"`
@@ -46,16 +51,33 @@ type journalEntry struct {
 	Denied     *exec.Denied           `json:"denied,omitempty"`
 }
 
-// newEntry returns the entry of a result.
-func newEntry(key string, r *registry.Result) (journalEntry, error) {
-	content, err := json.Marshal(append([]registry.Content{}, r.Content...))
-	return journalEntry{Key: key, Content: content, Structured: r.Structured, IsError: r.IsError, Category: r.ErrorCategory, Summary: r.Summary}, err
-}
-
 // result returns the result of an entry.
 func (e *journalEntry) result() (registry.Result, error) {
 	content, err := registry.ParseContent(e.Content)
 	return registry.Result{Content: content, Structured: e.Structured, IsError: e.IsError, ErrorCategory: e.Category, Summary: e.Summary}, err
+}
+
+// finished is a call of this run: an entry, or what one is made of only if it is kept.
+type finished struct {
+	entry  *journalEntry
+	name   string
+	params json.RawMessage
+	result registry.Result
+	denied *exec.Denied
+}
+
+func (f *finished) asEntry() (journalEntry, error) {
+	if f.entry != nil {
+		return *f.entry, nil
+	}
+	e := journalEntry{Key: callKey(f.name, f.params), Denied: f.denied}
+	if f.denied != nil {
+		return e, nil
+	}
+	var err error
+	e.Content, err = json.Marshal(append([]registry.Content{}, f.result.Content...))
+	e.Structured, e.IsError, e.Category, e.Summary = f.result.Structured, f.result.IsError, f.result.ErrorCategory, f.result.Summary
+	return e, err
 }
 
 // openJournal returns the journal of what the parts identify, for the caller.
@@ -101,48 +123,75 @@ func (j *Journal) Left(name string, params json.RawMessage) int {
 	return len(j.earlier[callKey(name, params)])
 }
 
-// Once returns the outcome of an equal call of the earlier run, or makes the call.
-func (j *Journal) Once(name string, params json.RawMessage, call func() (registry.Result, error)) (registry.Result, error) {
-	key := callKey(name, params)
-	j.mu.Lock()
-	if earlier := j.earlier[key]; len(earlier) > 0 {
-		j.earlier[key] = earlier[1:]
-		j.all = append(j.all, earlier[0])
-		j.mu.Unlock()
-		if earlier[0].Denied != nil {
-			return registry.Result{}, earlier[0].Denied
+// Once returns the outcome of an equal call of the earlier run, or makes the call. The call
+// also reports whether it may be made again if its result is too large to be kept.
+func (j *Journal) Once(name string, params json.RawMessage, call func() (result registry.Result, again bool, err error)) (registry.Result, error) {
+	if e := j.take(name, params); e != nil {
+		if e.Denied != nil {
+			return registry.Result{}, e.Denied
 		}
-		return earlier[0].result()
+		return e.result()
 	}
-	j.mu.Unlock()
-	result, err := call()
-	e := journalEntry{Key: key}
-	if err == nil {
-		if e, err = newEntry(key, &result); err != nil {
-			return result, err
+	result, again, err := call()
+	f := finished{name: name, params: params, result: result}
+	if err != nil {
+		denied, ok := asPersonsNo(err)
+		if !ok {
+			return result, err // it is made again
 		}
-	} else if denied, ok := asPersonsNo(err); ok {
-		e.Denied = denied
-	} else {
-		return result, err // it is made again
+		f.denied = denied
 	}
+	f.result.Content = slices.Clone(result.Content)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.all = append(j.all, e)
+	size := sizeOf(&result)
+	switch {
+	case j.size+size <= maxJournal:
+		j.size += size
+	case again:
+		return result, err
+	default:
+		const why = "the call was made before the question, but its result was too large to be kept"
+		f.result = registry.Result{Content: []registry.Content{registry.TextContent(why)}, IsError: true, ErrorCategory: registry.ErrorExecution, Summary: why}
+	}
+	j.all = append(j.all, f)
 	return result, err
+}
+
+// take returns the next entry of an equal call of the earlier run; nil if there is none.
+func (j *Journal) take(name string, params json.RawMessage) *journalEntry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.earlier) == 0 {
+		return nil
+	}
+	key := callKey(name, params)
+	earlier := j.earlier[key]
+	if len(earlier) == 0 {
+		return nil
+	}
+	j.earlier[key] = earlier[1:]
+	j.all = append(j.all, finished{entry: &earlier[0]})
+	return &earlier[0]
+}
+
+// sizeOf returns the bytes of a result.
+func sizeOf(r *registry.Result) int64 {
+	n := int64(len(r.Structured))
+	for i := range r.Content {
+		n += int64(len(r.Content[i].Text) + len(r.Content[i].Data))
+	}
+	return n
 }
 
 // Keep stores the finished calls for as long as questions are kept.
 func (j *Journal) Keep() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, rest := range j.earlier { // calls that this run did not reach again
-		j.all = append(j.all, rest...)
-	}
 	if j.dir == nil {
 		return
 	}
-	data, err := json.Marshal(journalFile{time.Now().Add(policy.QuestionLifetime), j.all})
+	data, err := j.encode()
 	if err == nil {
 		_ = j.dir.Sweep(time.Now(), state.Bounds{Age: policy.QuestionLifetime, Files: 100, Bytes: 256 << 20}) // what stays is swept next time
 		err = j.dir.Put(j.name, data)
@@ -150,6 +199,23 @@ func (j *Journal) Keep() {
 	if err != nil {
 		j.warn("script_not_kept", "", "the finished calls cannot be kept, so all are made again: "+err.Error(), "")
 	}
+}
+
+// encode returns the journal as it is kept: the calls of this run, then those of the earlier one
+// that it did not reach.
+func (j *Journal) encode() ([]byte, error) {
+	f := journalFile{Expires: time.Now().Add(policy.QuestionLifetime)}
+	for i := range j.all {
+		e, err := j.all[i].asEntry()
+		if err != nil {
+			return nil, err
+		}
+		f.Calls = append(f.Calls, e)
+	}
+	for _, rest := range j.earlier {
+		f.Calls = append(f.Calls, rest...)
+	}
+	return json.Marshal(f)
 }
 
 // Drop forgets what was kept.

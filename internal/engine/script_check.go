@@ -45,6 +45,7 @@ func (s *Scripts) Check(ctx context.Context, file string, text []byte) ([]Findin
 		var f Found
 		if err == nil {
 			f, err = s.calls.tools.Find(ctx, name, Query{})
+			err = s.noServer(use.Path, err)
 		}
 		if err != nil {
 			if len(use.Path) == 1 && !use.Called && s.isServer(use.Path[0]) {

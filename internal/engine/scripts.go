@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/middleware"
 	"github.com/toolreg/toolreg/internal/provider/deferred"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/script"
@@ -128,7 +129,7 @@ func (r *scriptRun) Call(ctx context.Context, c script.Call) script.Reply {
 	name, err := r.name(ctx, c.Path)
 	var result registry.Result
 	if err == nil {
-		result, err = r.journal.Once(name, c.Params, func() (registry.Result, error) { return r.make(ctx, name, c) })
+		result, err = r.journal.Once(name, c.Params, func() (registry.Result, bool, error) { return r.make(ctx, name, c) })
 	}
 	if err != nil {
 		r.mu.Lock()
@@ -146,25 +147,25 @@ func (r *scriptRun) Call(ctx context.Context, c script.Call) script.Reply {
 	return r.reply(&result)
 }
 
-// make makes a call.
-func (r *scriptRun) make(ctx context.Context, name string, c script.Call) (registry.Result, error) {
+// make makes a call, and reports whether it may be made again.
+func (r *scriptRun) make(ctx context.Context, name string, c script.Call) (result registry.Result, again bool, err error) {
 	f, err := r.calls.tools.Find(ctx, name, Query{Call: true, Step: r.steps})
 	if err != nil {
-		return registry.Result{}, err
+		return registry.Result{}, false, r.noServer(c.Path, err)
 	}
 	if !r.steps && !allows(ctx, f.Tool) {
-		return registry.Result{}, &registry.NotFoundError{Name: name, Count: len(f.Registry.Tools())}
+		return registry.Result{}, false, &registry.NotFoundError{Name: name, Count: len(f.Registry.Tools())}
 	}
 	if r.progress != nil {
 		r.progress(registry.Progress{Done: float64(c.ID), Message: name})
 	}
-	result, err := r.calls.Call(ctx, f, registry.Call{Tool: name, Params: c.Params, Place: c.At})
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	result, err = r.calls.Call(ctx, f, registry.Call{Tool: name, Params: c.Params, Place: c.At})
 	if err == nil && !result.IsError {
+		r.mu.Lock()
 		r.results = append(r.results, name)
+		r.mu.Unlock()
 	}
-	return result, err
+	return result, middleware.ReadOnly(f.Tool), err
 }
 
 // name returns the name of the tool that a path names.
@@ -181,6 +182,17 @@ func (r *scriptRun) name(ctx context.Context, path []string) (string, error) {
 		return "", &registry.NotFoundError{Name: name, Near: []string{fmt.Sprintf("tools[%q]", name)}}
 	}
 	return name, nil // if there is no such server, the look-up says so
+}
+
+// noServer returns the error of a look-up: that there is no such server, if a path names one that
+// is not in the settings.
+func (s *Scripts) noServer(path []string, err error) error {
+	missing, ok := errors.AsType[*registry.NotFoundError](err)
+	if !ok || len(path) != 2 || missing.Hidden != nil || errors.Is(err, registry.ErrSourceFailed) {
+		return err
+	}
+	_, _, unknown := s.calls.tools.finder.sources.Named(path[0])
+	return cmp.Or(unknown, err)
 }
 
 // isTool reports whether the name of a server is also that of a tool: a local one, or one of

@@ -65,7 +65,10 @@ func (r *roundTrip) once(p planned, call func() (registry.Result, error)) (regis
 	if r.journal == nil {
 		return call()
 	}
-	return r.journal.Once(p.name, p.params, call)
+	return r.journal.Once(p.name, p.params, func() (registry.Result, bool, error) {
+		result, err := call()
+		return result, false, err
+	})
 }
 
 // segments divides calls into those that are held together: up to the next composite, whose

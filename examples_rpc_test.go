@@ -3,8 +3,12 @@
 package toolreg_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,13 +17,21 @@ import (
 	"testing"
 )
 
-// rpcExamples returns the example agents that keep one toolreg process, each with an API.
+// rpcExamples returns the example agents that keep one toolreg process, each with an API that
+// streams.
 func rpcExamples(openAI, responses, anthropic, gemini func() http.Handler) map[string]func() http.Handler {
-	streamed := func() http.Handler { return streaming{responses()} }
-	return map[string]func() http.Handler{
-		"rpc/responses.py": streamed, "rpc/responses.ts": streamed,
-		"rpc/openai.py": openAI, "rpc/openai.ts": openAI, "rpc/anthropic.py": anthropic, "rpc/anthropic.ts": anthropic, "rpc/gemini.py": gemini, "rpc/gemini.ts": gemini,
+	out := map[string]func() http.Handler{}
+	for name, api := range map[string]func() http.Handler{
+		"openai":    func() http.Handler { return &streaming{api: openAI(), conversation: "messages", split: splitOpenAI} },
+		"responses": func() http.Handler { return &streaming{api: responses(), conversation: "input", split: splitResponses} },
+		"anthropic": func() http.Handler {
+			return &streaming{api: anthropic(), conversation: "messages", split: splitAnthropic}
+		},
+		"gemini": func() http.Handler { return &streaming{api: gemini(), conversation: "contents", split: splitGemini} },
+	} {
+		out["rpc/"+name+".py"], out["rpc/"+name+".ts"] = api, api
 	}
+	return out
 }
 
 // TestExamplesRPC runs the example agents that keep one toolreg process: with a model that
@@ -39,7 +51,7 @@ func TestExamplesRPC(t *testing.T) {
 	agents(t, examples, func(t *testing.T, run func(dir, prompt string) string) {
 		dir := t.TempDir()
 		writeNote(t, dir)
-		if out := run(dir, "What does note.txt say?"); out != "It says: the plum is ripe\n" {
+		if out := run(dir, "What does note.txt say?"); strings.TrimPrefix(out, "I look.\n") != "It says: the plum is ripe\n" {
 			t.Errorf("printed %q", out)
 		}
 	})
@@ -58,27 +70,124 @@ func TestExamplesRPC(t *testing.T) {
 	})
 }
 
-// streaming streams the responses of an API as the Responses API does, the text in two parts.
-type streaming struct{ http.Handler }
+// streaming streams the responses of an API in parts, and requires that the model's own message
+// comes back whole with the next request.
+type streaming struct {
+	api          http.Handler
+	conversation string // member of a request
+	// split returns the events of a response, and what the next request must have of it.
+	split func(response doc) (events, own []any)
 
-func (s streaming) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	own []any
+	at  int // where own begins in the conversation
+}
+
+func (s *streaming) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	data, err := io.ReadAll(r.Body)
+	var request, response doc
+	if err == nil {
+		err = json.Unmarshal(data, &request)
+	}
+	path, streams := strings.CutSuffix(r.URL.Path, ":streamGenerateContent")
+	if streams = streams && r.URL.RawQuery == "alt=sse" || request["stream"] == true; err == nil && !streams {
+		err = errors.New("no stream is asked for")
+	}
+	list, _ := request[s.conversation].([]any)
+	for i, want := range s.own {
+		if got := dig(list, s.at+i); err == nil && asText(got) != asText(want) {
+			err = fmt.Errorf("the model's own message is %s, want %s", asText(got), asText(want))
+		}
+	}
 	whole := httptest.NewRecorder()
-	s.Handler.ServeHTTP(whole, r)
-	var response doc
-	if err := json.Unmarshal(whole.Body.Bytes(), &response); err != nil || whole.Code != http.StatusOK {
-		http.Error(w, whole.Body.String(), http.StatusBadRequest)
+	if err == nil {
+		if path != r.URL.Path {
+			r.URL.Path = path + ":generateContent"
+		}
+		r.Body = io.NopCloser(bytes.NewReader(data))
+		s.api.ServeHTTP(whole, r)
+		err = json.Unmarshal(whole.Body.Bytes(), &response)
+	}
+	if err != nil || whole.Code != http.StatusOK {
+		http.Error(w, fmt.Sprint(err, whole.Body), http.StatusBadRequest)
 		return
 	}
-	send := func(event doc) { fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event["type"], asText(event)) }
-	send(doc{"type": "response.created", "response": doc{"id": "resp", "status": "in_progress", "output": []any{}}})
-	said, delta := text(response, "output", 0, "content", 0, "text"), "response.output_text.delta"
-	if said == "" {
-		said, delta = text(response, "output", 0, "content", 0, "refusal"), "response.refusal.delta"
+	events, own := s.split(response)
+	s.own, s.at = own, len(list)
+	for _, event := range events {
+		fmt.Fprintf(w, "data: %s\r\n\r\n", asText(event))
+		w.(http.Flusher).Flush()
 	}
-	send(doc{"type": delta, "delta": said[:len(said)/2]})
-	send(doc{"type": delta, "delta": said[len(said)/2:]})
+	if s.conversation == "messages" && dig(events, 0, "choices") != nil {
+		fmt.Fprint(w, "data: [DONE]\n\n")
+	}
+}
+
+// halves returns an event for each half of a text.
+func halves(text string, event func(half string) doc) []any {
+	return []any{event(text[:len(text)/2]), event(text[len(text)/2:])}
+}
+
+func splitOpenAI(response doc) (events, own []any) {
+	message, _ := dig(response, "choices", 0, "message").(doc)
+	add := func(delta doc) doc {
+		return doc{"choices": []any{doc{"index": 0, "delta": delta, "finish_reason": nil}}}
+	}
+	events = []any{add(doc{"role": "assistant", "content": nil, "refusal": nil})}
+	for _, key := range []string{"content", "refusal"} {
+		events = append(events, halves(text(message, key), func(half string) doc { return add(doc{key: half}) })...)
+	}
+	calls, _ := message["tool_calls"].([]any)
+	for i, call := range calls {
+		begin := doc{"index": i, "id": text(call, "id"), "type": "function", "function": doc{"name": text(call, "function", "name"), "arguments": ""}}
+		events = append(events, add(doc{"tool_calls": []any{begin}}))
+		events = append(events, halves(text(call, "function", "arguments"), func(half string) doc {
+			return add(doc{"tool_calls": []any{doc{"index": i, "function": doc{"arguments": half}}}})
+		})...)
+	}
+	return append(events, doc{"choices": []any{doc{"index": 0, "delta": doc{}, "finish_reason": dig(response, "choices", 0, "finish_reason")}}}, doc{"choices": []any{}, "usage": doc{}}), []any{message}
+}
+
+func splitResponses(response doc) (events, own []any) {
+	own, _ = response["output"].([]any)
 	response["status"] = "completed"
-	send(doc{"type": "response.completed", "response": response})
+	events = []any{doc{"type": "response.created", "response": doc{"status": "in_progress", "output": []any{}}}}
+	for key, kind := range map[string]string{"text": "response.output_text.delta", "refusal": "response.refusal.delta"} {
+		events = append(events, halves(text(own, 0, "content", 0, key), func(half string) doc { return doc{"type": kind, "delta": half} })...)
+	}
+	return append(events, doc{"type": "response.completed", "response": response}), own
+}
+
+func splitAnthropic(response doc) (events, own []any) {
+	content, _ := response["content"].([]any)
+	events = []any{doc{"type": "message_start", "message": doc{"role": "assistant", "content": []any{}, "stop_reason": nil}}, doc{"type": "ping"}}
+	for i, block := range content {
+		begin := maps.Clone(block.(doc))
+		delta := func(kind, member string) func(string) doc {
+			return func(half string) doc {
+				return doc{"type": "content_block_delta", "index": i, "delta": doc{"type": kind, member: half}}
+			}
+		}
+		var parts []any
+		if begin["input"] != nil {
+			parts = halves(asText(begin["input"]), delta("input_json_delta", "partial_json"))
+			begin["input"] = doc{}
+		} else if begin["text"] != nil {
+			parts = halves(text(block, "text"), delta("text_delta", "text"))
+			begin["text"] = ""
+		}
+		events = append(append(append(events, doc{"type": "content_block_start", "index": i, "content_block": begin}), parts...), doc{"type": "content_block_stop", "index": i})
+	}
+	return append(events, doc{"type": "message_delta", "delta": doc{"stop_reason": response["stop_reason"]}}, doc{"type": "message_stop"}),
+		[]any{doc{"role": "assistant", "content": content}}
+}
+
+func splitGemini(response doc) (events, own []any) {
+	candidate, _ := dig(response, "candidates", 0).(doc)
+	parts, _ := dig(candidate, "content", "parts").([]any)
+	for _, part := range append(parts, doc{"text": ""}) {
+		events = append(events, doc{"candidates": []any{doc{"content": doc{"role": "model", "parts": []any{part}}}}})
+	}
+	return append(events, doc{"candidates": []any{doc{"finishReason": candidate["finishReason"]}}}), []any{candidate["content"]}
 }
 
 func writeNote(t *testing.T, dir string) {

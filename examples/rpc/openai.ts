@@ -1,23 +1,16 @@
 #!/usr/bin/env node
-// An agent in TypeScript with Node.js (22.18 or newer) and one toolreg process: OpenAI's chat completions.
-//
-//   OPENAI_API_KEY=… examples/rpc/openai.ts 'What does go.mod say?'
+// An agent in TypeScript with Node.js (22.18 or newer) and one toolreg process: OpenAI's chat completions, as a stream.
+// Usage: OPENAI_API_KEY=… examples/rpc/openai.ts 'What does go.mod say?'
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline/promises";
 
 const url = `${process.env.OPENAI_BASE_URL ?? "https://api.openai.com/v1"}/chat/completions`;
-const model = process.env.OPENAI_MODEL ?? "gpt-5-mini";
 const headers = { Authorization: `Bearer ${process.env.OPENAI_API_KEY}`, "Content-Type": "application/json" };
-const prompt = process.argv[2];
 const toolreg = spawn("toolreg", ["rpc"], { stdio: ["pipe", "pipe", "inherit"] });
 const lines = createInterface({ input: toolreg.stdout })[Symbol.asyncIterator]();
+const send = (message: object) => toolreg.stdin.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
 
-function send(message: object) {
-  toolreg.stdin.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
-}
-
-// approve asks the user whether a call may run.
-async function approve(question: { text: string; choices: string[] }) {
+async function approve(question: { text: string; choices: string[] }) { // asks the user whether a call may run
   console.error(question.text);
   if (!process.stdin.isTTY) return { choice: "no" };
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
@@ -26,35 +19,41 @@ async function approve(question: { text: string; choices: string[] }) {
   return { choice: question.choices.includes(answer) ? answer : "no" };
 }
 
-// request makes a request of toolreg, and answers its questions until the result arrives.
-async function request(method: string, params: object): Promise<any> {
+async function request(method: string, params: object): Promise<any> { // answers questions until the result arrives
   send({ id: method, method, params });
-  for (let line = await lines.next(); !line.done; line = await lines.next()) {
-    const message = JSON.parse(line.value);
+  while (true) {
+    const message = JSON.parse((await lines.next()).value ?? '{"error": {"message": "toolreg has ended"}}');
     if (message.method === "approve") send({ id: message.id, result: await approve(message.params) });
     else if (message.error) throw new Error(message.error.message);
     else if (message.id === method && !message.method) return message.result;
   }
-  throw new Error("toolreg has ended");
 }
 
-async function ask(body: object): Promise<any> {
+async function ask(body: object) { // prints the text as it comes, and returns the stream and the message in it
   const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
-  if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
-  return response.json();
+  if (!response.ok || !response.body) throw new Error(`${response.status}: ${await response.text()}`);
+  let stream = "", read = 0, text = "", calls: any[] = [];
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    for (stream += chunk; stream.includes("\n", read); read = stream.indexOf("\n", read) + 1) {
+      const line = stream.slice(read, stream.indexOf("\n", read));
+      const event = line.startsWith("data:") && line.includes("{") ? JSON.parse(line.slice("data:".length)) : {};
+      const delta = event.choices?.[0]?.delta ?? {};
+      process.stdout.write(delta.content ?? delta.refusal ?? "");
+      text += delta.content ?? delta.refusal ?? "";
+      for (const { index, id, function: { name, arguments: part } } of delta.tool_calls ?? [])
+        (calls[index] ??= { id, type: "function", function: { name, arguments: "" } }).function.arguments += part ?? "";
+    }
+  }
+  if (text) console.log();
+  return { stream, message: { role: "assistant", content: text || null, tool_calls: calls } };
 }
 
 await request("initialize", { client: { name: "openai.ts" }, capabilities: { approve: true } });
 const tools = (await request("declare", { format: "openai", request: true, defer: "auto" })).declarations;
-const messages: object[] = [{ role: "user", content: prompt }];
-while (true) {
-  const response = await ask({ model, tools, messages });
-  const message = response.choices[0].message;
-  const reply = (await request("answer", { format: "openai", response })).messages;
-  if (reply.length === 0) { // no tool was called: the model is done
-    console.log(message.content ?? message.refusal);
-    break;
-  }
+const messages: object[] = [{ role: "user", content: process.argv[2] }];
+for (let reply: object[] | undefined; reply?.length !== 0; ) { // until no tool is called
+  const { stream, message } = await ask({ model: process.env.OPENAI_MODEL ?? "gpt-5-mini", tools, messages, stream: true });
+  reply = (await request("answer", { format: "openai", stream })).messages as object[];
   messages.push(message, ...reply);
 }
 toolreg.stdin.end();

@@ -230,6 +230,11 @@ func joinAnthropic(events []json.RawMessage) (any, error) {
 		switch o.text("type") {
 		case "error":
 			return nil, apiError(o)
+		case "message_start": // what a container has called begins the content
+			content, _ := jsonx.Elements(asObject(o["message"])["content"])
+			for _, block := range content {
+				out.Content = append(out.Content, asObject(block))
+			}
 		case "content_block_start":
 			block := asObject(o["content_block"])
 			if index != len(out.Content) || block == nil {

@@ -1,22 +1,27 @@
 package provider
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// streams are the streams that the providers' SDKs join too, by the name of the file and
-// its format.
-var streams = map[string]string{
-	"openai.sse": "openai", "openai-responses.sse": "openai-responses", "anthropic.sse": "anthropic", "mistral.sse": "mistral",
-	"gemini.sse": "gemini", "gemini.json": "gemini", "bedrock.jsonl": "bedrock", "bedrock.frames": "bedrock",
+// streams are the streams that the providers' SDKs join too, with their calls. Those in
+// "recorded" came from the APIs.
+var streams = []struct{ file, format, calls string }{
+	{"openai.sse", "openai", byHand}, {"openai-responses.sse", "openai-responses", byHand}, {"anthropic.sse", "anthropic", byHand}, {"mistral.sse", "mistral", byHand},
+	{"gemini.sse", "gemini", byHand}, {"gemini.json", "gemini", byHand}, {"bedrock.jsonl", "bedrock", byHand}, {"bedrock.frames", "bedrock", byHand},
+	{"recorded/openai.sse", "openai", recorded}, {"recorded/openai-responses.sse", "openai-responses", recorded}, {"recorded/anthropic.sse", "anthropic", recorded},
+	{"recorded/gemini.sse", "gemini", recorded}, {"recorded/mistral.sse", "mistral", `weather {"location":"San Francisco"}`}, {"recorded/bedrock.frames", "bedrock", `get_capital {"country":"France"}`},
 }
+
+const (
+	byHand   = `add {"a":2,"b":3}, echo {"text":"héllo"}`
+	recorded = `add {"a":2,"b":3}, multiply {"a":2,"b":3}`
+)
 
 func streamFile(t testing.TB, name string) []byte {
 	t.Helper()
@@ -30,38 +35,32 @@ func streamFile(t testing.TB, name string) []byte {
 // A stream has the same calls as a response, and one that is cut off anywhere has all of
 // them or is an error.
 func TestDecodeStream(t *testing.T) {
-	type call struct{ Name, Params, Fault string }
-	want := []call{{"add", `{"a":2,"b":3}`, ""}, {"echo", `{"text":"héllo"}`, ""}}
-	read := func(turn *Turn) []call {
-		var got []call
+	read := func(turn *Turn) string {
+		var got []string
 		for _, c := range turn.Calls {
-			var params bytes.Buffer
-			if err := json.Compact(&params, c.Params); err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, call{c.Name, strings.NewReplacer(`\u00e9`, "é", `\n`, "").Replace(params.String()), c.Fault})
+			got = append(got, c.Name+" "+strings.NewReplacer(`\u00e9`, "é", `\n`, "").Replace(jsonx.Canonical(c.Params))+c.Fault)
 		}
-		return got
+		return strings.Join(got, ", ")
 	}
-	for name, format := range streams {
-		t.Run(name, func(t *testing.T) {
-			data := streamFile(t, name)
-			turn, err := decode(t, format, string(data))
+	for _, tt := range streams {
+		t.Run(tt.file, func(t *testing.T) {
+			data := streamFile(t, tt.file)
+			turn, err := decode(t, tt.format, string(data))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, read(turn)); diff != "" {
-				t.Error(diff)
+			if got := read(turn); got != tt.calls {
+				t.Errorf("got %s, want %s", got, tt.calls)
 			}
 			finished := 0
 			for n := range data {
-				turn, err := decode(t, format, string(data[:n]))
+				turn, err := decode(t, tt.format, string(data[:n]))
 				if err != nil {
 					continue
 				}
 				finished++
-				if diff := cmp.Diff(want, read(turn)); diff != "" {
-					t.Fatalf("%d bytes: %s", n, diff)
+				if got := read(turn); got != tt.calls {
+					t.Fatalf("%d bytes: %s", n, got)
 				}
 			}
 			if finished > len(data)/4 {
@@ -102,6 +101,8 @@ func TestDecodeStreamOf(t *testing.T) {
 		{"failed without a reason", "openai-responses", `data: {"type":"response.failed","response":{"status":"failed","error":null,"output":[{"type":"function_call","call_id":"x","name":"f","arguments":"{}"}]}}`, "error: the stream ended before"},
 		{"an error", "openai-responses", `data: {"type":"error","code":"rate_limit_exceeded","message":"Slow down"}`, "error: the API returned an error: Slow down"},
 
+		{"content in the first event", "anthropic", `data: {"type":"message_start","message":{"content":[{"type":"tool_use","id":"x","name":"f","input":{"a":1}}]}}` + "\n\n" +
+			block("1", `{"type":"tool_use","id":"y","name":"g","input":{}}`, "") + stop, `f{"a":1} g{}`},
 		{"no params", "anthropic", block("0", `{"type":"tool_use","id":"x","name":"f","input":{}}`, "") + stop, "f{}"},
 		{"params cut off", "anthropic", block("0", `{"type":"tool_use","id":"x","name":"f","input":{}}`, `{\"a`) + `data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"}}` + "\n\n" + stop, `f{"a!`},
 		{"what the server runs", "anthropic", block("0", `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`, `{}`) + stop, ""},
@@ -115,6 +116,7 @@ func TestDecodeStreamOf(t *testing.T) {
 		{"an error first", "gemini", `[{"error":{"code":503,"message":"Overloaded"}}]`, "error: the API returned an error: Overloaded"},
 
 		{"an exception", "bedrock", `{"messageStart":{"role":"assistant"}}` + "\n" + `{"throttlingException":{"message":"Slow down"}}`, "error: the API returned an error: throttlingException: Slow down"},
+		{"a recorded exception", "bedrock", string(streamFile(t, "recorded/bedrock-exception.frames")), "error: the API returned an error: modelStreamErrorException: Model Stream Error"},
 		{"no beginning of a call", "bedrock", `{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"toolUse":{"input":"{}"}}}}` + "\n" + `{"messageStop":{"stopReason":"tool_use"}}`, "error: the beginning of a call is missing"},
 		{"cut off", "bedrock", `{"contentBlockStart":{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"x","name":"f"}}}}` + "\n" + `{"messageStop":{"stopReason":"max_tokens"}}`, "f!"},
 		{"damaged lengths", "bedrock", frames[:3] + "\xff" + frames[4:], "error: frame 1 of the stream is damaged"},

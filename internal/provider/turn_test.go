@@ -315,8 +315,8 @@ func FuzzDecode(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	for name := range streams {
-		f.Add(streamFile(f, name))
+	for _, s := range streams {
+		f.Add(streamFile(f, s.file))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, format := range CallFormats() {

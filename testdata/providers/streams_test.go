@@ -35,16 +35,26 @@ func TestStreams(t *testing.T) {
 		{"gemini.json", "gemini", joinGeminiArray},
 		{"bedrock.jsonl", "bedrock", nil},
 		{"bedrock.frames", "bedrock", joinFrames},
+		{"recorded/openai.sse", "openai", joinOpenAI},
+		{"recorded/mistral.sse", "mistral", joinOpenAI},
+		{"recorded/openai-responses.sse", "openai-responses", joinResponses},
+		{"recorded/anthropic.sse", "anthropic", joinAnthropic},
+		{"recorded/gemini.sse", "gemini", joinGemini},
+		{"recorded/bedrock.frames", "bedrock", joinFrames},
 	}
+	reflecting := reflectingTools(t, "add", "multiply", "weather", "get_capital")
 	for _, tt := range tests {
 		t.Run(tt.file, func(t *testing.T) {
 			stream, err := os.ReadFile(filepath.Join("streams", tt.file))
 			if err != nil {
 				t.Fatal(err)
 			}
-			settings := filepath.Join(shared.dir, "kinds.json")
+			settings, texts := filepath.Join(shared.dir, "kinds.json"), []string{"5", "héllo"} // 2+3, and the text of echo
+			if strings.HasPrefix(tt.file, "recorded/") {
+				settings, texts = reflecting, []string{"{"}
+			}
 			got := string(toolreg(t, settings, string(stream), "call", "--format", tt.format, "--yes"))
-			for _, text := range []string{"5", "héllo"} { // 2+3, and the text of echo
+			for _, text := range texts {
 				if !strings.Contains(got, text) {
 					t.Errorf("no %q in %s", text, got)
 				}
@@ -67,6 +77,25 @@ func TestStreams(t *testing.T) {
 			}
 		})
 	}
+}
+
+// reflectingTools returns settings with tools that give their params back, without the spaces
+// that only a stream has.
+func reflectingTools(t *testing.T, names ...string) string {
+	t.Helper()
+	var tools []map[string]string
+	for _, name := range names {
+		tools = append(tools, map[string]string{"name": name})
+	}
+	list, err := json.Marshal(tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := filepath.Join(t.TempDir(), "tools.yaml")
+	if err := os.WriteFile(settings, fmt.Appendf(nil, `tools: {discoveryCommand: [echo, '%s'], callCommand: [sh, -c, "tr -d ' '"]}`, list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return settings
 }
 
 // events returns the data of server-sent events as OpenAI's SDK reads them.
@@ -185,11 +214,7 @@ func TestRecordedStreams(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recordings: %v", err)
 	}
-	settings, calls := filepath.Join(t.TempDir(), "weather.yaml"), 0
-	// The tool gives its params back, without the spaces that only the stream has.
-	if err := os.WriteFile(settings, []byte(`tools: {discoveryCommand: [echo, '[{"name":"get_weather"}]'], callCommand: [sh, -c, "tr -d ' '"]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	settings, calls := reflectingTools(t, "get_weather"), 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -53,6 +53,25 @@ func (r *run) sockets(ctx context.Context) (*keep.Folder, error) {
 	return keep.Open(ctx, dir, r.set.Workspace)
 }
 
+// Kept returns the names of the servers that the settings keep between runs, and the folder of
+// their sockets and sessions. The error says why none of them can be kept.
+func Kept(ctx context.Context, folders *state.Folders, set *settings.Settings) (names []string, folder string, err error) {
+	for _, server := range set.Servers {
+		if set.KeepOf(server) > 0 && !server.Disabled && server.Excluded == nil {
+			names = append(names, server.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, "", nil
+	}
+	dir, err := folders.Sockets()
+	if err != nil {
+		return names, "", err
+	}
+	_, err = keep.Open(ctx, dir, set.Workspace)
+	return names, dir.Path, err
+}
+
 // endOutdated ends the servers that earlier runs in this project keep for entries that have
 // changed or gone since.
 func (r *run) endOutdated(ctx context.Context) {

@@ -107,7 +107,7 @@ func examine(ctx context.Context, e *cli.Env) (*examination, error) {
 		x.settings(ctx, set, diags)
 		x.programs(ctx, set)
 		x.sandbox(set)
-		x.kept(set)
+		x.kept(ctx, set)
 		if err := x.sources(ctx); err != nil {
 			return nil, err
 		}

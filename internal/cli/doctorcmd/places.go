@@ -161,22 +161,14 @@ func (x *examination) terminal() {
 }
 
 // kept reports where the sockets of servers that outlast a run are, and what ends with them.
-func (x *examination) kept(s *settings.Settings) {
-	var names []string
-	for _, server := range s.Servers {
-		if s.KeepOf(server) > 0 && server.Command != "" && !server.Disabled && server.Excluded == nil {
-			names = append(names, server.Name)
-		}
+func (x *examination) kept(ctx context.Context, s *settings.Settings) {
+	names, folder, err := engine.Kept(ctx, x.env.Config.Folders, s)
+	switch {
+	case err != nil:
+		x.add(stateWarning, "kept servers", "set XDG_RUNTIME_DIR to a folder outside the workspace that only you can access", "%s end with each run: %v", strings.Join(names, ", "), err)
+	case len(names) > 0:
+		x.add(stateOK, "kept servers", "", "%s; sockets in %s; if the process that keeps a server is killed, the server and its session end, or its whole sandbox", strings.Join(names, ", "), folder)
 	}
-	if len(names) == 0 {
-		return
-	}
-	dir, err := x.env.Config.Folders.Sockets()
-	if err != nil {
-		x.add(stateWarning, "kept servers", "make the folder accessible to you alone", "%s cannot be kept: %v", strings.Join(names, ", "), err)
-		return
-	}
-	x.add(stateOK, "kept servers", "", "%s; sockets in %s; if the process that keeps a server is killed, the server and its session end, or its whole sandbox", strings.Join(names, ", "), dir.Path)
 }
 
 // sandbox reports what the system supports of the sandbox, and settings that need it

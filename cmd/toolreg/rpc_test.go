@@ -42,6 +42,7 @@ type rpcMessage struct {
 		Data    struct {
 			Code      string
 			Exit      int
+			Hint      string
 			Questions []struct{ ID, CallID, Tool string }
 		}
 	} `json:"error"`
@@ -422,7 +423,7 @@ func TestRPCMalformedLines(t *testing.T) {
 	if m := h.call("call", tool("read_file", map[string]any{"file_path": "a.txt"})); m.get("llmContent") != "hello\n" {
 		t.Errorf("a call afterwards: %s %v", m.Result, m.Error)
 	}
-	if m := h.call("call", tool("write_file", map[string]any{"file_path": "b", "content": ""})); m.Error.Data.Code != "needs_approval" || m.Error.Data.Exit != 6 {
+	if m := h.call("call", tool("write_file", map[string]any{"file_path": "b", "content": ""})); m.Error.Data.Code != "needs_approval" || m.Error.Data.Exit != 6 || !strings.Contains(m.Error.Data.Hint, "toolreg approvals answer ") {
 		t.Errorf("a call that needs approval of a host without the capability: %+v", m.Error)
 	}
 }

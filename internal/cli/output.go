@@ -229,10 +229,7 @@ func (o *IO) finish(ctx context.Context, err error) int {
 	if exit, ok := err.(*ExitError); ok {
 		return exit.Code
 	}
-	f := classify(ctx, err)
-	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok && e.Kept != nil { // only people are told the id
-		f.hint = strings.TrimPrefix(f.hint+"; "+engine.AnswerHint(e.Kept), "; ")
-	}
+	f := classifyForPerson(ctx, err)
 	if _, printed := err.(*exec.ToolError); printed && f.exit == ExitToolError {
 		return f.exit
 	}
@@ -242,6 +239,16 @@ func (o *IO) finish(ctx context.Context, err error) int {
 		o.noteText(f)
 	}
 	return f.exit
+}
+
+// classifyForPerson is classify with what only people are told, not models: the id of the
+// question about a call.
+func classifyForPerson(ctx context.Context, err error) failure {
+	f := classify(ctx, err)
+	if e, ok := errors.AsType[*exec.NeedsConfirmation](err); ok && e.Kept != nil {
+		f.hint = strings.TrimPrefix(f.hint+"; "+engine.AnswerHint(e.Kept), "; ")
+	}
+	return f
 }
 
 // noteText prints a failure or a warning as text.
@@ -269,6 +276,11 @@ func newErrorBody(f failure) ErrorBody {
 
 // NewErrorBody converts an error for JSON.
 func NewErrorBody(ctx context.Context, err error) ErrorBody { return newErrorBody(classify(ctx, err)) }
+
+// NewErrorBodyForPerson is NewErrorBody with what models must not be told.
+func NewErrorBodyForPerson(ctx context.Context, err error) ErrorBody {
+	return newErrorBody(classifyForPerson(ctx, err))
+}
 
 // noteJSON prints the error as one line of JSON.
 func (o *IO) noteJSON(f failure) {

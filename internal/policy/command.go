@@ -105,7 +105,13 @@ func (d *decision) readLine() shell.Line {
 		dir = absolutePath(d.policy.Workspace, d.subject.Directory)
 	}
 	line := shell.Read(d.policy.Shell, d.subject.Command, dir)
-	for _, w := range line.Writes {
+	writes := line.Writes
+	for _, f := range line.Inside {
+		if info, err := os.Stat(filepath.FromSlash(absolutePath(dir, f.Folder))); err == nil && info.IsDir() {
+			writes = append(writes, path.Join(f.Folder, f.Name))
+		}
+	}
+	for _, w := range writes {
 		if !path.IsAbs(w) {
 			w = path.Join(d.subject.Directory, w)
 		}

@@ -84,3 +84,27 @@ func TestFolderOfCommand(t *testing.T) {
 func commandTool(line, dir string) *registry.Tool {
 	return builtinTool("run_shell_command", registry.CategoryCommand, registry.Subject{Command: line, Directory: dir})
 }
+
+// A program that writes its operands into a folder asks if one of them would have a guarded name
+// there.
+func TestGuardedNamesInFolders(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "sub/hooks"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]Decision{
+		"cp x/.envrc sub":             Ask,
+		"cp -t sub x/.envrc":          Ask,
+		"ln -s x/.envrc sub/hooks/":   Ask,
+		"ln -s x/.envrc":              Ask,
+		"cd sub && cp x/.envrc hooks": Ask,
+		"cp x/.envrc env":             Allow, // env is no folder
+		"cp x/a sub":                  Allow,
+	} {
+		p := &Policy{Workspace: filepath.ToSlash(root), Guarded: func(path string) bool { return filepath.Base(path) == ".envrc" }}
+		p.Rules = entries(t, Allow, "run_shell_command(cp)", "run_shell_command(ln)", "run_shell_command(cd)")
+		if v := p.Decide(t.Context(), shellTool(line), registry.Call{}); v.Decision != want {
+			t.Errorf("%q: %s (%s), want %s", line, v.Decision, v.Reason, want)
+		}
+	}
+}

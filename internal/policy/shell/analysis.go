@@ -22,7 +22,8 @@ type analysis struct {
 // findings are the results that the analyses of nested scripts share.
 type findings struct {
 	commands   []Command
-	writes     []string        // files named by output redirections
+	writes     []string // files named by output redirections, options and operands
+	inside     []Inside
 	inner      int             // commands found inside wrappers
 	innerWords int             // number of words in these commands
 	read       map[string]bool // scripts that have been analyzed, by grammar and text
@@ -53,13 +54,17 @@ func (a *analysis) refuse(format string, args ...any) {
 // write adds a file that the line writes, relative to the folder that cd changed
 // to.
 func (a *analysis) write(name string) {
-	if name == "" {
-		return
+	if name != "" {
+		a.writes = append(a.writes, a.placed(name))
 	}
+}
+
+// placed returns a file's name relative to the folder in which the line starts.
+func (a *analysis) placed(name string) string {
 	if a.dir != "" && !path.IsAbs(name) && name[0] != '~' {
-		name = path.Join(a.dir, name)
+		return path.Join(a.dir, name)
 	}
-	a.writes = append(a.writes, name)
+	return name
 }
 
 func (a *analysis) textOf(n syntax.Node) string {

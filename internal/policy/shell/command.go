@@ -22,10 +22,15 @@ type Line struct {
 	// Commands are the parts of the line, in order. It is empty if the line has
 	// only comments.
 	Commands []Command
-	// Writes are the names of files that redirections and options write, as
+	// Writes are the names of files that redirections, options and operands write, as
 	// spelled in the line or relative to the folder that a cd in it changes to.
 	Writes []string
+	// Inside are files that are written if their folder exists, as f in "mv f x".
+	Inside []Inside
 }
+
+// Inside is a file in a folder, which is spelled as in Writes.
+type Inside struct{ Folder, Name string }
 
 // Command is one part of a line that rules apply to: a simple command, or
 // something else that has an effect.
@@ -165,7 +170,7 @@ func (c *Command) names(command string) Certainty {
 		return unknown
 	}
 	t := tableOf(programName(c.words[0].text))
-	rest := restNamed(t, want[1:], c.words[1:])
+	rest := restNamed(t, want[1:], t.apart(c.words[1:]))
 	if rest == No && t != nil && t.has("aliases") && t.mayBeAlias(c.words[1:]) {
 		rest = Maybe
 	}
@@ -231,8 +236,9 @@ func restNamed(t *table, want []string, words []word) Certainty {
 				at = i
 				break
 			}
+			option := strings.HasPrefix(words[i].text, "-") || strings.HasPrefix(words[i].text, "+") // as in cargo +nightly
 			optionBefore := i > 0 && strings.HasPrefix(words[i-1].text, "-")
-			if certain && !strings.HasPrefix(words[i].text, "-") && !optionBefore && !strings.HasPrefix(w, "-") {
+			if certain && !option && !optionBefore && !strings.HasPrefix(w, "-") {
 				break
 			}
 		}

@@ -98,6 +98,27 @@ func TestDenyKnowsOtherNames(t *testing.T) {
 		{"id", "npx concurrently 'id -u'", "npx concurrently 'ls id'"},
 		{"id", "deno run npm:id@1.0", "deno run id.ts"},
 		{"id", "tmux new-session -d id", "tmux kill-server"},
+		{"id", "agetty -l /usr/bin/id tty1", "agetty -f id tty1"},
+		{"id", "agetty -nl id tty1", "agetty -n tty1 id"},
+		{"id", "agetty --login-prog=/usr/bin/id tty1", "agetty --host=id tty1"},
+		{"id", "capsh --shell=/usr/bin/id -- x", "capsh --drop=cap_chown -- -c ls"},
+		{"id", "capsh --user=nobody -- -c 'ls; id'", "capsh --user=nobody -- -c ls"},
+		{"id", "start-stop-daemon --start --exec=/usr/bin/id", "start-stop-daemon --start --exec=/bin/ls"},
+		{"id", "start-stop-daemon -S -x/usr/bin/id", "start-stop-daemon -S -x/bin/ls"},
+		{"id", "systemd-run -p ExecStopPost=/usr/bin/id true", "systemd-run -p Description=x true"},
+		{"id", "msgfilter -i f id", "msgattrib -i f id"},
+		{"id", "install --strip-program=id a b", "install -m 755 id b"},
+		{"cargo publish", "cargo watch -x publish", "cargo watch -x check"},
+		{"cargo publish", "cargo watch --exec 'publish --dry-run'", "cargo watch -x 'check -p publish'"},
+		{"cargo publish", "cargo watch -- cargo publish", "cargo watch -- cargo check"},
+		{"cargo publish", "cargo +nightly publish", "cargo +nightly build"},
+		{"cargo publish", "cargo p", "cargo package"}, // an alias in .cargo/config.toml
+		{"id", "cargo watch -s 'ls; id'", "cargo watch -s 'ls id'"},
+		{"pip install", "python3 -I -m pip install x", "python3 -I -m pip list"},
+		{"pip install", "python3 -Im pip install x", "python3 -Im pip list"},
+		{"pip install", "python3 -mpip install x", "python3 -mpip list"},
+		{"pip install", "python3 -W ignore -X dev -mpip install x", "python3 -W -mpip install.py"},
+		{"python3 -m pip", "python3 -BImpip install x", "python3 -BI pip"},
 	} {
 		p := &policy.Policy{Mode: policy.ModeYolo, Rules: entries(t, policy.Deny, "run_shell_command("+tt.rule+")")}
 		if v := p.Decide(t.Context(), shellTool(tt.denied), registry.Call{}); v.Decision != policy.Deny {

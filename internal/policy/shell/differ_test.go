@@ -116,7 +116,8 @@ func makeLocales(t *testing.T) string {
 }
 
 // lines returns how many lines a test generates, and its seed: always the same if
-// the environment variable name does not set the number.
+// the environment variable name does not set the number, else that of TOOLREG_SHELL_SEED or
+// another one each time.
 func lines(t *testing.T, name string, n int) (int, uint64) {
 	s := os.Getenv(name)
 	if s == "" {
@@ -126,7 +127,13 @@ func lines(t *testing.T, name string, n int) (int, uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n, uint64(time.Now().UnixNano())
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("TOOLREG_SHELL_SEED"); s != "" {
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n, seed
 }
 
 // allowedOf returns the lines that the policy allows.

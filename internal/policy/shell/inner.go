@@ -41,6 +41,7 @@ func runsOf(shell, name string, words []word, stdin *word) runs {
 	case t.has("wraps"):
 		return t.wrapped(name, args, stdin)
 	}
+	args = t.apart(args)
 	r := t.readCommand(args)
 	if name == "git" {
 		return gitRuns(&r, args)

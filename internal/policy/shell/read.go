@@ -33,7 +33,7 @@ func Read(grammar, line, dir string) Line {
 	a := &analysis{findings: &findings{read: map[string]bool{}, room: expandable{maxExpanded, maxExpandedBytes}, location: location{start: dir}, begin: location{start: dir}}}
 	a.script(grammar, line)
 	a.evaluated()
-	return Line{Commands: a.commands, Writes: a.writes}
+	return Line{Commands: a.commands, Writes: a.writes, Inside: a.inside}
 }
 
 // script analyzes a complete script.
@@ -123,8 +123,11 @@ func ambiguousBytes(line string) string {
 			return fmt.Sprintf("control character %q", r)
 		}
 	}
+	if !strings.ContainsFunc(line, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return ""
+	}
 	plain := strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(line)
-	if strings.ContainsFunc(line, func(r rune) bool { return r >= utf8.RuneSelf }) && namesLocale().MatchString(knownLocale().ReplaceAllString(plain, " ")) {
+	if namesLocale().MatchString(knownLocale().ReplaceAllString(plain, " ")) {
 		return "characters beyond ASCII, which another locale may read differently"
 	}
 	return ""
@@ -292,6 +295,11 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 	a.add(c)
 	for _, name := range run.writes {
 		a.write(name)
+	}
+	for _, f := range run.inside {
+		if f.Folder != "" {
+			a.inside = append(a.inside, Inside{a.placed(f.Folder), f.Name})
+		}
 	}
 	a.evaluate = a.evaluate || run.evaluates
 	if run.rereads != "" {

@@ -49,6 +49,7 @@ func (r *runs) runner(t *table, args []word, anywhere bool) {
 		start, last = 0, len(args)
 	}
 	r.through, r.variables = true, append(r.variables, o.variables...)
+	r.commands = append(r.commands, o.attached...)
 	first := len(r.commands)
 	last = r.inner(t, o, args, start, last)
 	for i, c := range r.commands[first:] {
@@ -58,11 +59,7 @@ func (r *runs) runner(t *table, args []word, anywhere bool) {
 	}
 	for _, a := range args[start:last] {
 		if t.has("vague") && strings.Contains(a.text, " ") { // it may be a command line
-			var words []word
-			for f := range strings.FieldsSeq(a.text) {
-				words = append(words, word{text: f, known: a.known})
-			}
-			r.commands = append(r.commands, words)
+			r.commands = append(r.commands, split(a))
 		}
 	}
 }

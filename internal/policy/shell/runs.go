@@ -14,7 +14,8 @@ type runs struct {
 	commands [][]word // commands among its arguments
 	scripts  []string // scripts that it passes to a shell
 	shell    string   // the grammar of scripts
-	writes   []string // files that its options name
+	writes   []string // files that its options and operands name
+	inside   []Inside // files that it writes if a folder exists
 
 	through   bool   // a rule that allows the program allows the commands, too
 	tooMany   bool   // there are too many commands to analyze; only the first is in commands
@@ -58,6 +59,7 @@ func (t *table) wrapped(name string, args []word, stdin *word) runs {
 			r.scripts = append(r.scripts, args[i].text)
 		}
 	}
+	r.commands = append(r.commands, o.attached...)
 	for _, x := range o.options {
 		if x.kind == kindSplits {
 			r.splits(word{text: x.value.text + " " + joined(args[o.rest:]), known: x.value.known})

@@ -52,6 +52,7 @@ const (
 	kindRuns    = '|'
 	kindScript  = '$'
 	kindSplits  = ':'
+	kindSub     = 'c'
 	kindActs    = '!'
 	kindSilent  = '~'
 )
@@ -208,12 +209,13 @@ type reading struct {
 	at           int    // index of the first argument of runner
 	afterUnknown bool   // an unknown option precedes it
 
-	unlisted  string // why the arguments are not known to be harmless; "" if they are
-	unsure    bool   // it is not known how many values an option has
-	shifted   bool   // a word may be an option, or no word at all, so that others have another meaning
-	stdin     string // why no rule can allow it: it runs its stdin
-	dynamic   bool   // a script of the program may run commands
-	variables []word // NAME=VALUE before the first operand
+	unlisted  string   // why the arguments are not known to be harmless; "" if they are
+	unsure    bool     // it is not known how many values an option has
+	shifted   bool     // a word may be an option, or no word at all, so that others have another meaning
+	attached  [][]word // values attached to unknown options, as commands
+	stdin     string   // why no rule can allow it: it runs its stdin
+	dynamic   bool     // a script of the program may run commands
+	variables []word   // NAME=VALUE before the first operand
 }
 
 func (r *reading) doubt(format string, args ...any) {
@@ -276,6 +278,36 @@ func (t *table) read(args []word, first bool) reading {
 	return r
 }
 
+// apart makes separate words of a cluster of options that ends in a subcommand, as in
+// python -Im pip and python -mpip.
+func (t *table) apart(args []word) []word {
+	if t == nil || len(t.subs) == 0 {
+		return args
+	}
+	for i := 0; i < len(args) && strings.HasPrefix(args[i].text, "-") && !strings.HasPrefix(args[i].text, "--"); i++ {
+		text := args[i].text
+		for j := 1; j < len(text); j++ {
+			name := "-" + text[j:j+1]
+			if hasKey(t.subs, name) {
+				out := slices.Clone(args[:i])
+				for _, part := range []string{strings.TrimSuffix(text[:j], "-"), name, text[j+1:]} {
+					if part != "" {
+						out = append(out, word{text: part, known: args[i].known})
+					}
+				}
+				return append(out, args[i+1:]...)
+			}
+			if t.options[name].arity == oneValue {
+				if j+1 == len(text) {
+					i++
+				}
+				break
+			}
+		}
+	}
+	return args
+}
+
 func hasKey[V any](m map[string]V, key string) bool {
 	_, ok := m[key]
 	return ok
@@ -292,6 +324,10 @@ func (r *reading) enter(t *table, n int) {
 // operand adds an operand, or the subcommand that it names.
 func (r *reading) operand(args []word, i int) {
 	a, t := args[i], r.table
+	if strings.HasPrefix(a.text, "+") && t.has("plus") && len(r.operands) == 0 {
+		r.unknown(a.text)
+		return
+	}
 	if r.rest < 0 {
 		r.rest = i
 	}
@@ -337,6 +373,7 @@ func (r *reading) option(args []word) int {
 		switch {
 		case !ok:
 			r.unknown(text)
+			r.attach(word{text: text[i+1:], known: args[0].known})
 		case o.arity != noValue:
 			return r.value(o, word{text: text[i+1:], known: args[0].known}, i+1 < len(text), args[1:])
 		default:
@@ -351,11 +388,21 @@ func (r *reading) unknown(option string) {
 	r.doubt("%s is not among the options of %s that are known to be harmless", option, r.table.path)
 }
 
+// attach adds a value that is attached to an unknown option. It may be a command, or a
+// setting whose value is one.
+func (r *reading) attach(value word) {
+	for words := split(value); len(words) > 0; words = split(value) {
+		r.attached = append(r.attached, words)
+		_, value.text, _ = strings.Cut(value.text, "=")
+	}
+}
+
 // abbreviated adds the dangerous options that an option in no table may mean: the
 // abbreviation of a long name, or an option of the program given after its
 // subcommand.
 func (r *reading) abbreviated(args []word, name, value string, attached bool) (taken int) {
 	r.unknown(args[0].text)
+	r.attach(word{text: value, known: args[0].known})
 	for t := r.table; t != nil && len(name) > 2; t = t.parent {
 		for full, o := range t.options {
 			if o.isDangerous() && len(full) > 2 && strings.HasPrefix(full, t.spelled(name)) {
@@ -367,7 +414,7 @@ func (r *reading) abbreviated(args []word, name, value string, attached bool) (t
 }
 
 func (o option) isDangerous() bool {
-	return strings.IndexByte(string([]byte{kindWrites, kindOutput, kindRuns, kindScript, kindSplits, kindActs}), o.kind) >= 0
+	return strings.IndexByte(string([]byte{kindWrites, kindOutput, kindRuns, kindScript, kindSplits, kindSub, kindActs}), o.kind) >= 0
 }
 
 // value adds an option with its value: v if it is attached, else the next words.
@@ -454,6 +501,10 @@ func (r *reading) check() {
 			r.doubt("%s is known with %d operands at most", t.path, limit)
 		}
 	}
+	files, _, _ := r.targets()
+	if slices.ContainsFunc(files, func(w word) bool { return !w.known && !w.expanded && (!w.glob || w.gap) }) {
+		r.doubt("what %s writes is not known before it runs", t.path)
+	}
 	for i, w := range r.operands {
 		for _, attr := range []string{"ops", "first"} {
 			if t.has(attr) && (attr == "ops" || i == 0) && !(w.known && regexp.MustCompile("^("+t.attrs[attr]+")$").MatchString(w.text)) {
@@ -480,14 +531,53 @@ func (r *reading) runs() runs {
 			}
 		case kindSplits:
 			out.splits(x.value)
+		case kindSub:
+			program, _, _ := strings.Cut(r.table.path, " ")
+			out.commands = append(out.commands, append([]word{{text: program, known: true}}, split(x.value)...))
 		case kindScript:
 			out.shell = Bash
 			out.scripts = append(out.scripts, x.value.text)
 			out.dynamic = out.dynamic || !x.value.known
 		}
 	}
+	r.written(&out)
 	return out
 }
+
+// written adds the files that a program writes because its operands name them.
+func (r *reading) written(out *runs) {
+	files, folder, from := r.targets()
+	for _, w := range files {
+		out.writes = append(out.writes, w.text)
+	}
+	for _, w := range from {
+		out.inside = append(out.inside, Inside{folder.text, path.Base(w.text)})
+	}
+}
+
+// targets returns the operands that name files which the program writes, and the folder
+// in which it writes files with the names of others, if it is a folder.
+func (r *reading) targets() (files []word, folder word, from []word) {
+	switch r.table.attrs["writes"] {
+	case "all":
+		return r.operands, word{}, nil
+	case "last", "moved":
+		from, folder = r.operands, word{text: ".", known: true}
+		if i := slices.IndexFunc(r.options, optionValue.isTarget); i >= 0 {
+			folder = r.options[i].value
+			files = []word{folder}
+		} else if len(from) > 1 {
+			folder, from = from[len(from)-1], from[:len(from)-1]
+			files = []word{folder}
+		}
+		if r.table.attrs["writes"] == "moved" {
+			files = append(files, from...)
+		}
+	}
+	return files, folder, from
+}
+
+func (x optionValue) isTarget() bool { return x.name == "-t" || x.name == "--target-directory" }
 
 // harmless explains why the arguments of a command are not known to be harmless; ""
 // if they are. lead is the number of words at the start of the command that

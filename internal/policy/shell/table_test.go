@@ -10,8 +10,8 @@ import (
 // known kind, and no table is there twice: a mistyped line could allow more than it
 // says.
 func TestTablesAreWellFormed(t *testing.T) {
-	option := regexp.MustCompile(`^(-|--?[A-Za-z0-9#][A-Za-z0-9.-]*)(,(-|--?[A-Za-z0-9#][A-Za-z0-9.-]*))*(==|[=?])?[#@lhs>.|$:!~]?$`)
-	attribute := regexp.MustCompile(`^@(any|safe|deny|whole|operands|lead|stdin|prefix|versions|local|writes|wraps|runs|package|aliases|folder|vague|assigns|shell|extra|max=[0-9]|skip=[0-9]+|script=(sed|awk)|(ops|first|alias)=\S+)$`)
+	option := regexp.MustCompile(`^(-|--?[A-Za-z0-9#][A-Za-z0-9.-]*)(,(-|--?[A-Za-z0-9#][A-Za-z0-9.-]*))*(==|[=?])?[#@lhsc>.|$:!~]?$`)
+	attribute := regexp.MustCompile(`^@(any|safe|deny|whole|operands|lead|stdin|prefix|versions|local|writes|wraps|runs|package|aliases|plus|folder|vague|assigns|shell|extra|writes=(all|last|moved)|max=[0-9]|skip=[0-9]+|script=(sed|awk)|(ops|first|alias)=\S+)$`)
 	for path, line := range tables().lines {
 		for token := range strings.FieldsSeq(line) {
 			switch token[0] {

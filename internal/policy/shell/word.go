@@ -53,6 +53,15 @@ func joined(words []word) string {
 	return strings.Join(texts, " ")
 }
 
+// split returns the words in a text that may be a command line.
+func split(w word) []word {
+	var out []word
+	for f := range strings.FieldsSeq(w.text) {
+		out = append(out, word{text: f, known: w.known})
+	}
+	return out
+}
+
 func has(list, item string) bool { return slices.Contains(strings.Fields(list), item) }
 
 func operands(args []word) []word {

@@ -24,12 +24,13 @@ type findings struct {
 	commands   []Command
 	writes     []string // files named by output redirections, options and operands
 	inside     []Inside
-	inner      int             // commands found inside wrappers
-	innerWords int             // number of words in these commands
-	read       map[string]bool // scripts that have been analyzed, by grammar and text
-	latent     []string        // quoted texts that would run a command if they were evaluated
-	evaluate   bool            // the line evaluates the values of variables as code
-	room       expandable      // how much braces may still expand to
+	inner      int               // commands found inside wrappers
+	innerWords int               // number of words in these commands
+	parsers    [2]*syntax.Parser // for Bash and POSIX
+	read       map[string]bool   // scripts that have been analyzed, by grammar and text
+	latent     []string          // quoted texts that would run a command if they were evaluated
+	evaluate   bool              // the line evaluates the values of variables as code
+	room       expandable        // how much braces may still expand to
 	location
 	begin location
 }

@@ -24,7 +24,7 @@ func Tables() []Table {
 		if strings.HasPrefix(path, "$") {
 			continue
 		}
-		t := newTable(path, nil)
+		t := tables().table[path]()
 		if !t.has("wraps") && !t.has("deny") {
 			out = append(out, Table{path, slices.Sorted(maps.Keys(t.options)), t})
 		}

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -30,7 +31,8 @@ const optionLines = 300
 // each program with options of its table, its help and its manual, followed by
 // words that would run the program "marker" or write the file "F" as an option, a
 // value or an operand. It runs the lines that a rule on the program allows, and
-// lines with any option for programs whose options are all said to be harmless.
+// lines with any option for programs whose options are all said to be harmless. Of
+// some programs it calls several implementations.
 // The marker must not run, and no file may appear or change unless the program
 // writes its operands.
 func TestOptionsAreHarmless(t *testing.T) {
@@ -55,6 +57,7 @@ func TestOptionsAreHarmless(t *testing.T) {
 		}
 		tables, programs[program] = append(tables, table), true
 	}
+	others := otherImplementations(t)
 	step := max(1, 5*len(tables)/n) // a few lines are for some of the tables only
 	tables = slices.Collect(func(yield func(shell.Table) bool) {
 		for i := 0; i < len(tables) && yield(tables[i]); i += step {
@@ -69,8 +72,14 @@ func TestOptionsAreHarmless(t *testing.T) {
 				"LC_ALL=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1", "GOFLAGS=-mod=mod", "GOPROXY=off",
 				"GOCACHE=" + filepath.Join(d.bin, "gocache"), "GOTOOLCHAIN=local", "npm_config_prefix=" + d.bin, "npm_config_offline=true", "MYPY_CACHE_DIR=/dev/null", "PYTHONDONTWRITEBYTECODE=1", "PYTEST_ADDOPTS=-pno:cacheprovider"}
 			d.wrap = func(line string) string {
-				if program, _, _ := strings.Cut(line, " "); isBuiltin(program) {
+				program, args, _ := strings.Cut(line, " ")
+				if isBuiltin(program) {
 					return line
+				}
+				hash := fnv.New32() // the same line always runs the same program
+				_, _ = io.WriteString(hash, line)
+				if i := int(hash.Sum32()) % (len(others[program]) + 1); i > 0 {
+					line = others[program][i-1] + " " + args
 				}
 				return "timeout -k 1 2 " + line
 			}
@@ -81,6 +90,9 @@ func TestOptionsAreHarmless(t *testing.T) {
 				program, _, _ := strings.Cut(table.Path, " ")
 				p := &policy.Policy{Rules: entries(t, policy.Allow, "run_shell_command("+program+")")}
 				options := append(slices.Clone(table.Options), realOptions(t, table.Path)...)
+				for _, other := range others[program] {
+					options = append(options, realOptions(t, other)...)
+				}
 				var allowed []string
 				for range (n + i) / len(tables) {
 					line := g.line(table, options)
@@ -101,6 +113,26 @@ func TestOptionsAreHarmless(t *testing.T) {
 	if ran < n/10 {
 		t.Error("too few lines are allowed for a meaningful test")
 	}
+}
+
+// otherImplementations returns the installed programs that a system may have under the name of
+// another program.
+func otherImplementations(t *testing.T) map[string][]string {
+	out := map[string][]string{}
+	for _, pair := range []string{"awk gawk", "awk mawk", "awk original-awk", "nawk original-awk", "tar bsdtar"} {
+		name, other, _ := strings.Cut(pair, " ")
+		if _, err := exec.LookPath(other); err == nil {
+			out[name] = append(out[name], other)
+		}
+	}
+	applets, err := exec.Command("busybox", "--list").Output()
+	if err != nil {
+		t.Logf("without the applets of busybox: %v", err)
+	}
+	for applet := range strings.FieldsSeq(string(applets)) {
+		out[applet] = append(out[applet], "busybox "+applet)
+	}
+	return out
 }
 
 func isBuiltin(program string) bool {

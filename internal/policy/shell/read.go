@@ -87,7 +87,7 @@ func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 	if lang == syntax.LangBash {
 		inner.braces = &expander{src: line, room: &a.room, done: map[*syntax.Word]expansion{}}
 	}
-	parser := syntax.NewParser(syntax.Variant(lang))
+	parser := a.parser(lang)
 	var stmts []*syntax.Stmt
 	broken := false
 	for stmt, err := range parser.StmtsSeq(strings.NewReader(line)) {
@@ -110,6 +110,18 @@ func (a *analysis) reading(shell string, lang syntax.LangVariant, line string) {
 	if err := prove(line, stmts, lang == syntax.LangPOSIX); err != nil {
 		a.unread(line, "%v", err)
 	}
+}
+
+// parser returns the parser of a grammar, which is large enough to be worth keeping.
+func (f *findings) parser(lang syntax.LangVariant) *syntax.Parser {
+	p := &f.parsers[0]
+	if lang == syntax.LangPOSIX {
+		p = &f.parsers[1]
+	}
+	if *p == nil {
+		*p = syntax.NewParser(syntax.Variant(lang))
+	}
+	return *p
 }
 
 // ambiguousBytes describes bytes that shells and the parser may read differently;

@@ -23,7 +23,7 @@ func (r *reading) runsCommands(args []word) runs {
 	}
 	for t := r.table; t != nil; t = t.parent {
 		for sub, p := range t.subs {
-			inner := newTable(p, t)
+			inner := tables().table[p]()
 			if !inner.has("runs") {
 				continue
 			}

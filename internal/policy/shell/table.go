@@ -22,7 +22,7 @@ type table struct {
 	subs    map[string]string // subcommands with a table, and their paths
 	attrs   map[string]string // "@max=1" is attrs["max"] = "1"
 	parent  *table
-	names   map[string]string // see aliases
+	names   map[string]string // other names of subcommands
 }
 
 // option describes an option of a program.
@@ -61,15 +61,16 @@ const (
 var tablesText string
 
 // tableFile contains the lines of tables.txt by the path on their left side, one for
-// each of several names, and the subcommands of each path.
+// each of several names, and the subcommands and the table of each path.
 type tableFile struct {
 	lines map[string]string
 	subs  map[string]map[string]string
+	table map[string]func() *table
 }
 
-// tables returns the content of tables.txt. A table is read when it is needed.
-var tables = sync.OnceValue(func() tableFile {
-	file := tableFile{lines: map[string]string{}, subs: map[string]map[string]string{}}
+// tables returns the content of tables.txt. A table is read when it is needed first.
+var tables = sync.OnceValue(func() *tableFile {
+	file := &tableFile{lines: map[string]string{}, subs: map[string]map[string]string{}, table: map[string]func() *table{}}
 	out := file.lines
 	var paths []string
 	for line := range strings.Lines(tablesText) {
@@ -105,6 +106,9 @@ var tables = sync.OnceValue(func() tableFile {
 			}
 		}
 	}
+	for p := range out {
+		file.table[p] = sync.OnceValue(func() *table { return file.read(p) })
+	}
 	return file
 })
 
@@ -119,27 +123,35 @@ func tableOf(name string) *table {
 	}
 	for _, n := range []string{name, strings.TrimRight(name, "0123456789."), strings.TrimPrefix(name, "g")} {
 		if hasKey(tables().lines, n) {
-			return newTable(n, nil)
+			return tables().table[n]()
 		}
 	}
 	return nil
 }
 
-func newTable(path string, parent *table) *table {
-	t := &table{path: path, options: map[string]option{}, subs: tables().subs[path], attrs: map[string]string{}, parent: parent}
-	t.add(tables().lines[path])
+// read returns the table of a path.
+func (f *tableFile) read(path string) *table {
+	t := &table{path: path, options: map[string]option{}, subs: f.subs[path], attrs: map[string]string{}, names: map[string]string{}}
+	if i := strings.LastIndexByte(path, ' '); i > 0 {
+		t.parent = f.table[path[:i]]()
+	}
+	t.add(f.lines, f.lines[path])
+	for pair := range strings.SplitSeq(t.attrs["alias"], ",") {
+		name, of, _ := strings.Cut(pair, ":")
+		t.names[name] = of
+	}
 	return t
 }
 
-// add reads the tokens of a table.
-func (t *table) add(text string) {
+// add reads the tokens of a table. lines are those of the groups that it inserts.
+func (t *table) add(lines map[string]string, text string) {
 	for token := range strings.FieldsSeq(text) {
 		switch {
 		case token[0] == '@':
 			name, value, _ := strings.Cut(token[1:], "=")
 			t.attrs[name] = value
 		case token[0] == '$':
-			t.add(tables().lines[token])
+			t.add(lines, lines[token])
 		default:
 			end := strings.IndexAny(token, "=?!~")
 			if end < 0 {
@@ -264,7 +276,7 @@ func (t *table) read(args []word, first bool) reading {
 		default:
 			if path, ok := r.table.subs[a.text]; ok && len(r.operands) == 0 { // as in python -m
 				r.mixed = r.mixed || i > r.lead
-				r.enter(newTable(path, r.table), i+1)
+				r.enter(tables().table[path](), i+1)
 				continue
 			}
 			r.dashed(a)
@@ -340,7 +352,7 @@ func (r *reading) operand(args []word, i int) {
 			r.doubt("the subcommand of %s is not known before it runs", t.path)
 		}
 		r.mixed = r.mixed || i > r.lead
-		r.enter(newTable(path, t), i+1)
+		r.enter(tables().table[path](), i+1)
 		return
 	}
 	if len(t.subs) > 0 && !t.has("operands") {
@@ -672,31 +684,18 @@ func (r *reading) scripts() []word {
 	return out
 }
 
-// aliases returns the other names of subcommands.
-func (t *table) aliases() map[string]string {
-	if t.names == nil {
-		t.names = map[string]string{}
-		for pair := range strings.SplitSeq(t.attrs["alias"], ",") {
-			name, of, _ := strings.Cut(pair, ":")
-			t.names[name] = of
-		}
-	}
-	return t.names
-}
-
 // means reports whether the program takes a word for the subcommand that a rule
 // names, because the word is another name for it or an abbreviation.
 func (t *table) means(word, sub string) bool {
 	if t == nil || word == "" || t.attrs["alias"] == "" {
 		return false
 	}
-	names := t.aliases()
 	word, sub = strings.ToLower(word), strings.ToLower(sub)
-	meant := cmp.Or(names[sub], sub)
-	if hasKey(names, word) || hasKey(t.subs, word) || !t.has("prefix") {
-		return cmp.Or(names[word], word) == meant
+	meant := cmp.Or(t.names[sub], sub)
+	if hasKey(t.names, word) || hasKey(t.subs, word) || !t.has("prefix") {
+		return cmp.Or(t.names[word], word) == meant
 	}
-	for name, of := range names {
+	for name, of := range t.names {
 		if of == meant && strings.HasPrefix(name, word) {
 			return true
 		}

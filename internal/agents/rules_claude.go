@@ -95,8 +95,12 @@ func (r *claudeReader) entry(decision, entry string) (rule *Rule, note string) {
 		if spec, ok = strings.CutSuffix(spec, ")"); !ok {
 			return nil, leftOut + "the closing parenthesis is missing"
 		}
+		written := spec
 		if spec = strings.TrimSpace(spec); spec == "" {
 			return nil, leftOut + "Claude Code ignores empty parentheses"
+		}
+		if decision == allow && spec != written {
+			return nil, leftOut + "blanks around the pattern are part of it in Claude Code"
 		}
 	}
 	if server, ok := strings.CutPrefix(name, "mcp__"); ok {
@@ -249,6 +253,8 @@ func (r *claudeReader) glob(spec string) (string, bool) {
 func fetchEntry(decision, spec string) (*Rule, string) {
 	host, ok := strings.CutPrefix(spec, "domain:")
 	switch {
+	case ok && strings.TrimPrefix(host, "*.") == "":
+		return nil, leftOut + "the domain is missing"
 	case spec == "" || spec == "*" || host == "*":
 		return &Rule{Tool: fetchTool}, ""
 	case ok && !strings.Contains(strings.TrimPrefix(host, "*."), "*"):

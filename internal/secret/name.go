@@ -27,10 +27,7 @@ func Named(name string) bool {
 	}
 	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for i := range words {
-		words[i] = strings.ToLower(words[i])
-		if word := strings.TrimRight(words[i], "0123456789"); word != "" { // PASS2, as PASS
-			words[i] = word
-		}
+		words[i] = strings.TrimRight(strings.ToLower(words[i]), "0123456789") // PASS2 and PASS_2, as PASS
 	}
 	joined := strings.Join(words, "")
 	return slices.ContainsFunc(unmistakable(), func(word string) bool { return strings.Contains(joined, word) }) ||

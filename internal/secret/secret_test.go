@@ -13,7 +13,7 @@ import (
 func TestNamed(t *testing.T) {
 	for _, name := range []string{
 		"password", "DB_PASS", "SSHPASS", "MYSQL_PWD", "--passphrase", "STRIPE_KEY", "STRIPE_KEY_LIVE", "stripeKey", "X-Api-Key", "api_key", "clientSecret",
-		"AWS_ACCESS_KEY_ID", "Authorization", "Proxy-Authorization", "GITHUB_TOKEN", "npm_auth", "X-Auth", "sig", "pat", "api%5Fkey", "-pw", "private.key", "DB_PASS2", "KEY2", "PASSWORD_2", "stripeKey10", "--pwd1",
+		"AWS_ACCESS_KEY_ID", "Authorization", "Proxy-Authorization", "GITHUB_TOKEN", "npm_auth", "X-Auth", "sig", "pat", "api%5Fkey", "-pw", "private.key", "DB_PASS2", "KEY2", "PASSWORD_2", "MYPASS_2", "stripeKey10", "--pwd1",
 	} {
 		if !Named(name) {
 			t.Errorf("%q is not recognized as secret", name)

@@ -78,7 +78,7 @@ func TestOptionsAreHarmless(t *testing.T) {
 				}
 				hash := fnv.New32() // the same line always runs the same program
 				_, _ = io.WriteString(hash, line)
-				if i := int(hash.Sum32()) % (len(others[program]) + 1); i > 0 {
+				if i := hash.Sum32() % uint32(len(others[program])+1); i > 0 {
 					line = others[program][i-1] + " " + args
 				}
 				return "timeout -k 1 2 " + line

@@ -63,7 +63,8 @@ func TestOptionsAreHarmless(t *testing.T) {
 		for i := 0; i < len(tables) && yield(tables[i]); i += step {
 		}
 	})
-	ran := 0
+	ran, late := 0, filepath.Join(t.TempDir(), "late")
+	put(t, late, "", 0o600)
 	for _, writes := range []bool{false, true} {
 		t.Run(fmt.Sprintf("writes operands %t", writes), func(t *testing.T) {
 			d := newDifferRun(t, how, !writes)
@@ -81,7 +82,7 @@ func TestOptionsAreHarmless(t *testing.T) {
 				if i := hash.Sum32() % uint32(len(others[program])+1); i > 0 {
 					line = others[program][i-1] + " " + args
 				}
-				return "timeout -k 1 2 " + line
+				return "timeout -k 1 2 " + line + "; test $? -lt 124 || echo " + program + " >>" + late
 			}
 			for i, table := range tables {
 				if table.Has("writes") != writes {
@@ -109,7 +110,14 @@ func TestOptionsAreHarmless(t *testing.T) {
 			}
 		})
 	}
+	ended, err := os.ReadFile(late)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Logf("%d lines for %d tables of %d programs, seed %d; %d ran", n, len(tables), len(programs), seed, ran)
+	vain := strings.Fields(string(ended))
+	slices.Sort(vain)
+	t.Logf("%d ran for too long or could not run: %s", len(vain), vain)
 	if ran < n/10 {
 		t.Error("too few lines are allowed for a meaningful test")
 	}

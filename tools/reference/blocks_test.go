@@ -105,13 +105,13 @@ func TestDiagnosticCodes(t *testing.T) {
 }
 
 func TestPresetsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "tools.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "choosing.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, preset := range builtin.Presets() {
 		if !strings.Contains(string(text), "| `"+preset+"` |") {
-			t.Errorf("docs/tools.md does not mention the preset %s", preset)
+			t.Errorf("docs/choosing.md does not mention the preset %s", preset)
 		}
 	}
 }

@@ -166,11 +166,3 @@ func (s schemaType) values() []string {
 	}
 	return out
 }
-
-// plain returns a value as it is written in an argument.
-func plain(v *jsonx.Value) string {
-	if v.Is(jsonx.String) {
-		return v.Text()
-	}
-	return string(v.AppendTo(nil))
-}

@@ -70,3 +70,11 @@ func escapeAt(value string) string {
 	}
 	return value
 }
+
+// plain returns a value as it is written in an argument.
+func plain(v *jsonx.Value) string {
+	if v.Is(jsonx.String) {
+		return v.Text()
+	}
+	return string(v.AppendTo(nil))
+}

@@ -181,13 +181,6 @@ func next(raw []byte, i int) int {
 	return space(raw, i+1)
 }
 
-func space(raw []byte, i int) int {
-	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\n' || raw[i] == '\r') {
-		i++
-	}
-	return i
-}
-
 // skip returns the index after the value that starts at i; -1 if there is none.
 func skip(raw []byte, i int) int {
 	if i >= len(raw) {

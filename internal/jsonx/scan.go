@@ -107,3 +107,10 @@ func invalidUTF8(s string) int {
 	}
 	return -1
 }
+
+func space(raw []byte, i int) int {
+	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\n' || raw[i] == '\r') {
+		i++
+	}
+	return i
+}

@@ -96,3 +96,13 @@ func parentOf(pid int) (name string, parent int) {
 	parent, _ = strconv.Atoi(string(fields[1]))
 	return string(stat[open+1 : end]), parent
 }
+
+// environOf returns the initial environment of a process; nil if it cannot be
+// read.
+func environOf(pid int) []byte {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return nil
+	}
+	return data
+}

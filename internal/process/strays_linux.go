@@ -84,16 +84,6 @@ func newerThan(first int) []int {
 	return out
 }
 
-// environOf returns the initial environment of a process; nil if it cannot be
-// read.
-func environOf(pid int) []byte {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return nil
-	}
-	return data
-}
-
 func holds(environ, entry []byte) bool {
 	for e := range bytes.SplitSeq(environ, []byte{0}) {
 		if bytes.Equal(e, entry) {

@@ -28,8 +28,6 @@ var readFileDescription string
 
 const (
 	readDefaultLines = 2000
-	readMaxColumns   = 2000     // characters per line
-	readMaxText      = 8 << 20  // bytes of text in one result
 	readMaxMedia     = 20 << 20 // bytes of an image, audio, video or PDF file
 	readBuffer       = 128 << 10
 )

@@ -19,6 +19,11 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
+const (
+	readMaxColumns = 2000    // characters per line
+	readMaxText    = 8 << 20 // bytes of text in one result
+)
+
 // maxCountedBytes limits how much is read after the excerpt to count lines: an
 // amount that takes a few milliseconds.
 const maxCountedBytes = 8 << 20

@@ -200,3 +200,10 @@ func (d *lineDFA) state(places []uint32, before rune) *dfaState {
 // thrashing reports whether the expression needs so many states that building
 // them costs more than it saves.
 func (d *lineDFA) thrashing() bool { return d.flushes > maxDFAFlushes }
+
+func trimCR(line []byte) []byte {
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		return line[:n-1]
+	}
+	return line
+}

@@ -303,13 +303,6 @@ func (s *searcher) excerpt(line []byte, match bool) string {
 	return out
 }
 
-func trimCR(line []byte) []byte {
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		return line[:n-1]
-	}
-	return line
-}
-
 func isUTF16(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(textfile.BOM16LE)) || bytes.HasPrefix(head, []byte(textfile.BOM16BE))
 }

@@ -46,17 +46,6 @@ func encode(tools []*registry.Tool, all bool) ([]byte, error) {
 	return bytes.TrimSuffix(bytes.TrimPrefix(data, []byte("[")), []byte("]\n")), err
 }
 
-func listedTools(tools []*registry.Tool, all bool) []listed {
-	out := make([]listed, len(tools))
-	for i, t := range tools {
-		out[i] = listed{Definition: &t.Definition, Fingerprint: t.Fingerprint()}
-		if all {
-			out[i].Override = cli.NewOverride(t)
-		}
-	}
-	return out
-}
-
 // printTools prints a line for each tool, sorted by name, which is the first
 // column; the JSON is sorted by display name.
 func printTools(ios *cli.IO, tools []*registry.Tool, hidden []registry.Hidden, all bool) error {

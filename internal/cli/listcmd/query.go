@@ -141,3 +141,14 @@ func (q *Query) disabledServers(s *engine.Session) ([]registry.Diagnostic, error
 	}
 	return out, nil
 }
+
+func listedTools(tools []*registry.Tool, all bool) []listed {
+	out := make([]listed, len(tools))
+	for i, t := range tools {
+		out[i] = listed{Definition: &t.Definition, Fingerprint: t.Fingerprint()}
+		if all {
+			out[i].Override = cli.NewOverride(t)
+		}
+	}
+	return out
+}

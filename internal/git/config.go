@@ -46,7 +46,7 @@ type Setting struct {
 // Settings returns the settings in a git configuration file.
 func Settings(text string) iter.Seq[Setting] {
 	return func(yield func(Setting) bool) {
-		section, header := "", ""
+		text, section, header := strings.ReplaceAll(text, "\r\n", "\n"), "", ""
 		for {
 			text = strings.TrimLeft(text, "\ufeff \t\r\n")
 			switch {

@@ -53,7 +53,7 @@ const anyNamespace = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS
 const setIDs = unix.S_ISUID | unix.S_ISGID
 
 // filter returns the seccomp filter of sandboxed programs in the kernel's format. If watched,
-// calls that create names are passed to the listener before they run.
+// calls that create names or open files for writing are passed to the listener before they run.
 func filter(watched bool) []byte {
 	a := assembler{creating: returnAllow}
 	if watched {
@@ -194,12 +194,14 @@ func (a *assembler) refuseBits(number, arg, bits uint32) {
 	})
 }
 
-// refuseCreating rejects a system call that creates a file with setIDs.
+// refuseCreating rejects a system call that creates a file with setIDs. Opening for writing
+// is like creating a name.
 func (a *assembler) refuseCreating(number, flags, mode uint32) {
 	const temporary = unix.O_TMPFILE &^ unix.O_DIRECTORY
 	a.call(number, func() {
 		a.load(offsetArg(flags))
-		a.unless(jumpBits, unix.O_CREAT|temporary, returnAllow)
+		a.unless(jumpBits, unix.O_CREAT|temporary|unix.O_WRONLY|unix.O_RDWR, returnAllow)
+		a.unless(jumpBits, unix.O_CREAT|temporary, a.creating)
 		a.load(offsetArg(mode))
 		a.when(jumpBits, setIDs, failWith(unix.EPERM))
 		a.load(offsetArg(flags))

@@ -13,9 +13,10 @@ func refusedHere() []uint32 {
 }
 
 // creatingHere returns the same as creating for older variants of the calls.
-func creatingHere() map[uint32]int {
-	return map[uint32]int{
-		unix.SYS_OPEN: 0, unix.SYS_CREAT: 0, unix.SYS_MKNOD: 0, unix.SYS_MKDIR: 0, unix.SYS_RENAME: 1, unix.SYS_LINK: 1, unix.SYS_SYMLINK: 1,
+func creatingHere() map[uint32][]pathArgument {
+	return map[uint32][]pathArgument{
+		unix.SYS_OPEN: {{-1, 0}}, unix.SYS_CREAT: {{-1, 0}}, unix.SYS_MKNOD: {{-1, 0}}, unix.SYS_MKDIR: {{-1, 0}}, unix.SYS_SYMLINK: {{-1, 1}},
+		unix.SYS_RENAME: {{-1, 0}, {-1, 1}}, unix.SYS_LINK: {{-1, 0}, {-1, 1}},
 	}
 }
 

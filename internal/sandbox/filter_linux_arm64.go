@@ -8,6 +8,6 @@ const auditArch = unix.AUDIT_ARCH_AARCH64
 // variants of calls.
 func refusedHere() []uint32 { return nil }
 
-func creatingHere() map[uint32]int { return nil }
+func creatingHere() map[uint32][]pathArgument { return nil }
 
 func (*assembler) filterHere() {}

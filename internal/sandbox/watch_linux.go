@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -14,8 +15,8 @@ import (
 )
 
 // watcher collects the names that a program uses. The kernel suspends each system call
-// that could create a name until the watcher has read the name, and then runs it
-// normally.
+// that could create a name, or opens a file for writing, until the watcher has read the
+// name, and then runs it normally.
 type watcher struct {
 	listener *os.File
 	stop     *os.File // closing it ends serve
@@ -81,11 +82,8 @@ func (w *watcher) serve() {
 		if err := control(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); err != nil {
 			continue // the thread was killed
 		}
-		if arg, ok := calls[uint32(n.call)]; ok {
+		for _, arg := range calls[uint32(n.call)] {
 			w.add(n, arg)
-		}
-		if n.call == unix.SYS_RENAMEAT2 && n.args[4]&unix.RENAME_EXCHANGE != 0 {
-			w.add(n, 1)
 		}
 		answer := reply{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 		_ = control(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer)) // likewise
@@ -93,10 +91,69 @@ func (w *watcher) serve() {
 }
 
 // add adds the last name of the path that an argument points to.
-func (w *watcher) add(n notification, arg int) {
-	if name := readName(int(n.pid), uintptr(n.args[arg])); name != "" {
-		w.names.add(name)
+func (w *watcher) add(n notification, arg pathArgument) {
+	process := "/proc/" + strconv.Itoa(int(n.pid))
+	folder, path := process+"/cwd", readPath(int(n.pid), uintptr(n.args[arg.path]))
+	if fd := int(int32(n.args[max(arg.folder, 0)])); arg.folder >= 0 && fd != unix.AT_FDCWD {
+		folder = process + "/fd/" + strconv.Itoa(fd)
 	}
+	if fd, ok := descriptor(path); ok {
+		path, _ = os.Readlink(process + "/fd/" + fd)
+	}
+	if strings.HasPrefix(path, "/") {
+		folder = process + "/root"
+	}
+	path = strings.TrimRight(path, "/")
+	at := strings.LastIndexByte(path, '/') + 1
+	if name := path[at:]; name != "" && name != "." && name != ".." {
+		w.names.add(folderID(folder, path[:at]), name)
+	}
+}
+
+// descriptor returns the number of the descriptor through which a path leads to a file.
+func descriptor(path string) (fd string, ok bool) {
+	for _, folder := range []string{"/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"} {
+		if fd, ok = strings.CutPrefix(path, folder); ok {
+			_, err := strconv.Atoi(fd)
+			return fd, err == nil
+		}
+	}
+	return "", false
+}
+
+// folderID returns the identity of a folder as in [Names.Has], by a path relative to a link of
+// /proc, which is the root of absolute paths. If another link is on the way, it returns "":
+// the program could change it before the kernel acts on the name.
+func folderID(base, path string) string {
+	var st unix.Stat_t
+	if path == "" {
+		if unix.Stat(base, &st) != nil {
+			return ""
+		}
+		return identity(&st)
+	}
+	from, err := unix.Open(base, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(from)
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	if path[0] == '/' {
+		how.Resolve |= unix.RESOLVE_IN_ROOT
+	}
+	folder, err := unix.Openat2(from, path, &how)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(folder)
+	if unix.Fstat(folder, &st) != nil {
+		return ""
+	}
+	return identity(&st)
+}
+
+func identity(st *unix.Stat_t) string {
+	return strconv.FormatUint(uint64(st.Dev), 10) + ":" + strconv.FormatUint(st.Ino, 10)
 }
 
 // notification is struct seccomp_notif, and reply is struct seccomp_notif_resp.
@@ -128,21 +185,25 @@ func control(fd int, request uint, argument unsafe.Pointer) error {
 	}
 }
 
-// creating returns the system calls that create names on every architecture, and the
-// index of the argument with the path.
-func creating() map[uint32]int {
-	out := map[uint32]int{
-		unix.SYS_OPENAT: 1, unix.SYS_MKNODAT: 1, unix.SYS_MKDIRAT: 1, unix.SYS_RENAMEAT: 3, unix.SYS_RENAMEAT2: 3, unix.SYS_LINKAT: 3, unix.SYS_SYMLINKAT: 2,
+// pathArgument tells which argument of a system call is a path, and which the folder to which
+// it is relative; -1: it is relative to the working folder.
+type pathArgument struct{ folder, path int }
+
+// creating returns the system calls that create names on every architecture, or open files for
+// writing, and their paths.
+func creating() map[uint32][]pathArgument {
+	out := map[uint32][]pathArgument{
+		unix.SYS_OPENAT: {{0, 1}}, unix.SYS_MKNODAT: {{0, 1}}, unix.SYS_MKDIRAT: {{0, 1}}, unix.SYS_SYMLINKAT: {{1, 2}},
+		unix.SYS_RENAMEAT: {{0, 1}, {2, 3}}, unix.SYS_RENAMEAT2: {{0, 1}, {2, 3}}, unix.SYS_LINKAT: {{0, 1}, {2, 3}},
 	}
-	for call, arg := range creatingHere() {
-		out[call] = arg
+	for call, paths := range creatingHere() {
+		out[call] = paths
 	}
 	return out
 }
 
-// readName returns the last name of a path in the memory of a process, or "" if it cannot
-// be read.
-func readName(pid int, at uintptr) string {
+// readPath returns a path in the memory of a process, or "" if it cannot be read.
+func readPath(pid int, at uintptr) string {
 	buf := make([]byte, unix.PathMax)
 	first := os.Getpagesize() - int(at)%os.Getpagesize()
 	parts := []unix.RemoteIovec{{Base: at, Len: min(first, len(buf))}}
@@ -154,6 +215,5 @@ func readName(pid int, at uintptr) string {
 		return ""
 	}
 	path, _, _ := bytes.Cut(buf[:n], []byte{0})
-	name := strings.TrimRight(string(path), "/")
-	return name[strings.LastIndexByte(name, '/')+1:]
+	return string(path)
 }

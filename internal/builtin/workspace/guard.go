@@ -68,7 +68,7 @@ func guardedFolders() []string {
 		".config/fish", ".config/git", ".config/direnv", ".config/mise", ".config/toolreg", ".config/opencode", ".config/zed", ".config/code",
 		".config/autostart", ".config/autostart-scripts", ".config/plasma-workspace", ".config/systemd", ".config/environment.d", ".config/nvim",
 		".local/share/systemd", ".local/share/fish", ".local/share/applications", ".local/state/toolreg", "library/launchagents", "library/launchdaemons",
-		".mise", "mise/config.toml", "mise/config.local.toml", ".github/hooks", "_darcs/prefs", ".lsp/config.edn", ".cargo/config.toml", ".cargo/config", ".yarn/releases", ".yarn/plugins", ".mvn", ".bundle", ".emacs.d", ".vim", ".codeium",
+		".mise", "mise/config.toml", "mise/config.local.toml", ".github/hooks", "_darcs/prefs", ".pijul/config", ".fossil-settings", ".lsp/config.edn", ".cargo/config.toml", ".cargo/config", ".yarn/releases", ".yarn/plugins", ".mvn", ".bundle", ".emacs.d", ".vim", ".codeium",
 		".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath", ".hg/hooks", ".svn/config", ".jj/config.toml", ".jj/workspace-config.toml", ".jj/repo/config.toml", ".sl/config",
 		".kube/config", ".docker/config.json", ".docker/cli-plugins", ".aws/config", ".aws/credentials", ".aws/cli/alias", ".gradle/init.gradle", ".gradle/init.gradle.kts",
 		".gradle/init.d", ".m2/settings.xml", ".m2/extensions.xml", ".local/bin", ".config/tmux", ".config/hg", ".config/jj", ".config/pip", ".pip", ".config/goose",

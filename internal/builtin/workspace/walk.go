@@ -13,6 +13,7 @@ import (
 type WalkOptions struct {
 	Start   string            // folder relative to the workspace, which is "."
 	Respect bool              // honor ignore files, and skip installed packages
+	Special bool              // visit sockets, pipes and devices, too
 	Enter   func(*Entry) bool // whether to enter a folder; nil: all
 	// Match reports by name whether to visit a file or link; nil: all.
 	Match func(*Entry) bool
@@ -160,7 +161,7 @@ func (w *walker) read(worker int, f *folder) {
 	for _, e := range entries {
 		s.Name, s.Kind = e.Name, e.Kind
 		isDir := e.IsDir()
-		if !isDir && s.Kind != 0 && s.Kind != fs.ModeSymlink {
+		if !isDir && s.Kind != 0 && s.Kind != fs.ModeSymlink && !w.Special {
 			continue
 		}
 		s.Path = Join(f.path, s.Name)

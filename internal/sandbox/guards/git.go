@@ -235,11 +235,13 @@ func isHarmless(name, value string) bool {
 		"core.autocrlf", "core.eol", "core.safecrlf", "core.sharedrepository", "core.sparsecheckout", "core.sparsecheckoutcone", "core.longpaths",
 		"remote.fetch", "remote.tagopt", "remote.mirror", "remote.promisor", "remote.partialclonefilter", "remote.prune",
 		"branch.remote", "branch.merge", "branch.rebase", "user.name", "user.email", "init.defaultbranch", "pull.rebase", "pull.ff", "push.default",
-		"submodule.active", "submodule.branch", "lfs.repositoryformatversion", "gc.auto", "gc.autodetach", "gc.autopacklimit":
+		"submodule.active", "submodule.branch", "lfs.repositoryformatversion", "gc.auto", "gc.autodetach", "gc.autopacklimit",
+		"extensions.objectformat", "extensions.compatobjectformat", "extensions.refstorage", "extensions.partialclone", "extensions.worktreeconfig",
+		"extensions.relativeworktrees", "extensions.preciousobjects", "extensions.noop":
 		return true
 	case "remote.url", "remote.pushurl", "submodule.url":
 		scheme, _, found := strings.Cut(value, "::")
 		return !found || strings.ContainsAny(scheme, "/:") // ext::sh -c … is a command
 	}
-	return strings.HasPrefix(name, "extensions.")
+	return false
 }

@@ -111,7 +111,7 @@ func TestRepositoryCreatedByItsParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		put(t, dir, map[string]string{"new/.git/HEAD": "", "new/.git/objects/": "", "new/.git/refs/": "", "new/.git/hooks/pre-commit": ""})
-		cleaned, err := g.Clean(t.Context(), func(created string) bool { return created == name })
+		cleaned, err := g.Clean(t.Context(), func(_, created string) bool { return created == name })
 		if err != nil || (len(cleaned.Removed) == 1) != want || (len(cleaned.Kept) == 1) == want {
 			t.Errorf("created %s: %+v, %v", name, cleaned, err)
 		}

@@ -27,11 +27,14 @@ type Guards struct {
 	ReadOnly []string
 	record
 
-	tree   *Tree
-	log    *os.File  // nil: none is kept
-	until  time.Time // of an earlier program: when it was last known to run; otherwise zero
-	others []*Guards // of Common and of Scope.Folders
-	before Cleaned   // what was found of earlier programs
+	tree  *Tree
+	log   *os.File  // nil: none is kept
+	until time.Time // of an earlier program: when it was last known to run; otherwise zero
+
+	opening sync.Mutex
+	opened  map[string]fs.FileMode // the modes that unlock has changed, by path
+	others  []*Guards              // of Common and of Scope.Folders
+	before  Cleaned                // what was found of earlier programs
 }
 
 // record is what [Guards.Clean] needs to know about the time before the program ran.
@@ -41,6 +44,7 @@ type record struct {
 	OfGit   bool
 	Start   time.Time
 	Started time.Time // before the program, by the clock of file systems
+	Beside  time.Time // the Started of another program that was running then; zero: there was none
 	Lasting bool      // Scope.Lasting
 	// Fixed are absolute paths of folders that must not be renamed.
 	Fixed []string
@@ -97,7 +101,7 @@ func (t *Tree) Guards(ctx context.Context, scope Scope) (*Guards, error) {
 	if err := t.open(); err != nil {
 		return nil, err
 	}
-	before, err := t.cleanEarlier(ctx)
+	before, beside, err := t.cleanEarlier(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +114,7 @@ func (t *Tree) Guards(ctx context.Context, scope Scope) (*Guards, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Guards{tree: t, before: before, record: record{Tree: t.path, ID: self.ID, OfGit: t.ofGit, Start: start, Lasting: scope.Lasting, Known: map[string]known{}, Around: map[string]known{}, Steps: map[string][]string{}, Named: t.allNamedPaths(found.repositories)}}
+	g := &Guards{tree: t, before: before, opened: map[string]fs.FileMode{}, record: record{Tree: t.path, ID: self.ID, OfGit: t.ofGit, Start: start, Beside: beside, Lasting: scope.Lasting, Known: map[string]known{}, Around: map[string]known{}, Steps: map[string][]string{}, Named: t.allNamedPaths(found.repositories)}}
 	for _, path := range scope.Private {
 		g.Private = t.appendInside(g.Private, path)
 	}
@@ -158,8 +162,8 @@ func (t *Tree) Guards(ctx context.Context, scope Scope) (*Guards, error) {
 	return g, nil
 }
 
-// Log returns the file to which the names that the program uses are to be appended, each
-// followed by a NUL byte; nil if there is none. Clean and Forget close it.
+// Log returns the file to which the names that the program uses are to be appended, as
+// sandbox.Names does; nil if there is none. Clean and Forget close it.
 func (g *Guards) Log() *os.File { return g.log }
 
 // Forget is called instead of Clean if the program was not started.
@@ -244,6 +248,25 @@ func (g *Guards) isKnown(rel string) bool {
 	return false
 }
 
+// stays reports whether the file at rel was there before. A file of another program that
+// was still running then must not stay if this program has moved it: it would not be
+// found when that program ends.
+func (g *Guards) stays(rel string, created created) bool {
+	if _, err := g.tree.look(rel); err != nil {
+		return true // nothing to remove
+	}
+	return g.isKnown(rel) && (g.Beside.IsZero() || isBornBefore(g.tree.absolute(rel), g.Beside.Add(-clockTick)) || !g.isCreatedByProgram(rel, created))
+}
+
+// created reports whether the program has used a name in a folder, see [fileID]: to create, write, rename or link it.
+type created func(folder, name string) bool
+
+// used reports whether the program has used the name of rel in its folder.
+func (g *Guards) used(rel string, created created) bool {
+	folder, err := g.tree.look(path.Dir(rel))
+	return err == nil && created(folder.ID, path.Base(rel))
+}
+
 // Cleaned is the result of [Guards.Clean]. Paths are relative to the workspace. A git
 // setting is given as the path of its file and its name.
 type Cleaned struct {
@@ -269,10 +292,11 @@ func (c *Cleaned) add(more Cleaned) {
 
 // Clean removes the guarded files and folders that did not exist before and were created by
 // the program. From new repositories it removes only the hooks and the settings that run
-// programs. Other new or changed files stay. created reports whether the program tried to
-// create a file with this name in any folder. Call Clean after the program has exited.
-func (g *Guards) Clean(ctx context.Context, created func(name string) bool) (Cleaned, error) {
+// programs. Other new or changed files stay. created is as in sandbox.Names. Call Clean after
+// the program has exited.
+func (g *Guards) Clean(ctx context.Context, created created) (Cleaned, error) {
 	defer g.endLog()
+	defer g.lock(created)
 	out := g.before
 	found, err := g.tree.scan(ctx, g.unlock)
 	if err != nil {
@@ -299,7 +323,7 @@ func (g *Guards) Clean(ctx context.Context, created func(name string) bool) (Cle
 		failed = append(failed, err)
 	}
 	remove := func(rel string) {
-		if g.isKnown(rel) {
+		if g.stays(rel, created) {
 			return
 		}
 		made := g.isCreatedByProgram(rel, created)
@@ -319,15 +343,15 @@ func (g *Guards) Clean(ctx context.Context, created func(name string) bool) (Cle
 	for _, rel := range found.repositories {
 		for _, steps := range unfinished(rel) {
 			_ = g.unlock(steps) // if this fails, so does disarmSteps
-			made := created(path.Base(steps)) && !g.isHers(steps)
+			made := g.used(steps, created) && !g.isHers(steps)
 			commands, err := g.tree.disarmSteps(steps, g.Steps[steps], made)
 			note(made, commands, err)
 		}
-		if !g.isKnown(rel) {
+		if !g.stays(rel, created) {
 			for _, inner := range insideRepository(rel) {
 				_ = g.unlock(inner) // if this fails, so does disarm
 			}
-			made := (created(path.Base(rel)) || created("objects") || created("refs")) && !g.isHers(path.Join(rel, "config"))
+			made := g.isCreatedByProgram(rel, created) || (g.used(rel, created) || g.used(path.Join(rel, "objects"), created) || g.used(path.Join(rel, "refs"), created)) && !g.isHers(path.Join(rel, "config"))
 			settings, err := g.tree.disarm(rel, made)
 			note(made, settings, err)
 			if common := path.Join(rel, "commondir"); !g.refersInside(common, found.repositories) {
@@ -355,7 +379,7 @@ func (g *Guards) isHers(rel string) bool {
 }
 
 // isCreatedByProgram reports whether it is certain that the program created the new file at rel.
-func (g *Guards) isCreatedByProgram(rel string, created func(name string) bool) bool {
+func (g *Guards) isCreatedByProgram(rel string, created created) bool {
 	if was, ok := g.Known[rel]; ok && was.Target == "" {
 		// The sandbox keeps programs from replacing a file unless they replace its folder.
 		if now, err := g.tree.look(path.Dir(rel)); err == nil && g.Around[rel].is(now) {
@@ -368,7 +392,7 @@ func (g *Guards) isCreatedByProgram(rel string, created func(name string) bool) 
 	moved := isBornBefore(g.tree.absolute(rel), g.Start.Add(-clockTick)) // so it came with a folder around it
 	for at := rel; at != "."; at = path.Dir(at) {
 		name := path.Base(at)
-		if (at == rel || (moved || name[0] == '.') && !slices.Contains(g.Fixed, g.tree.absolute(at))) && created(name) {
+		if (at == rel || (moved || name[0] == '.') && !slices.Contains(g.Fixed, g.tree.absolute(at))) && g.used(at, created) {
 			return true
 		}
 	}

@@ -32,8 +32,11 @@ func put(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// everything reports that the program tried to create every name.
-func everything(string) bool { return true }
+// everything reports that the program tried to create every name in every folder.
+func everything(_, _ string) bool { return true }
+
+// nothing reports that it did not.
+func nothing(_, _ string) bool { return false }
 
 func TestGuardsListExistingPaths(t *testing.T) {
 	dir, user := place(t, map[string]string{
@@ -153,7 +156,7 @@ func TestFilesOfOtherProgramsAreKept(t *testing.T) {
 		".git/rebase-merge/git-rebase-todo": "exec hers\n",
 	}
 	put(t, dir, files)
-	cleaned, err := g.Clean(t.Context(), func(name string) bool { return slices.Contains([]string{"made", ".claude", ".vscode", "x"}, name) })
+	cleaned, err := g.Clean(t.Context(), func(_, name string) bool { return slices.Contains([]string{"made", ".claude", ".vscode", "x"}, name) })
 	want := Cleaned{Removed: []string{"made/.claude"}, Kept: []string{
 		".envrc", ".git/commondir", ".git/hooks", ".git/rebase-merge/git-rebase-todo: exec hers", ".vscode/launch.json",
 		"hers/.git/config: core.fsmonitor", "hers/.git/hooks/post-merge", "made/.bashrc",
@@ -223,6 +226,60 @@ func TestNewRebaseCommandsAreRemoved(t *testing.T) {
 	for name, want := range map[string]string{".git": before + "# exec ./comment\n", "other/.git": "pick 2222222 exec two\n", "new/.git": ""} {
 		if got := tooltest.TextIn(t, filepath.Join(dir, name, "rebase-merge/git-rebase-todo")); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A name that the program has used in one folder says nothing about other folders.
+func TestFilesInOtherFoldersAreKept(t *testing.T) {
+	repository := map[string]string{".git/HEAD": "", ".git/objects/x": "", ".git/refs/x": "", ".git/hooks/pre-commit": "", ".git/config": "[core]\n\tfsmonitor = x\n"}
+	dir, user := place(t, map[string]string{"his/a": "", "hers/a": ""})
+	tree := tooltest.Open(t, New(dir, user, ""))
+	g, err := tree.Guards(t.Context(), Scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"his", "hers"} {
+		put(t, filepath.Join(dir, name), repository)
+		put(t, filepath.Join(dir, name), map[string]string{".envrc": "", ".git/rebase-merge/git-rebase-todo": "exec x\n"})
+	}
+	var his []string
+	for _, folder := range []string{"his", "his/.git", "his/.git/rebase-merge"} {
+		k, err := tree.look(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		his = append(his, k.ID)
+	}
+	cleaned, err := g.Clean(t.Context(), func(folder, _ string) bool { return slices.Contains(his, folder) })
+	want := Cleaned{
+		Removed: []string{"his/.envrc", "his/.git/config: core.fsmonitor", "his/.git/hooks/pre-commit", "his/.git/rebase-merge/git-rebase-todo: exec x"},
+		Kept:    []string{"hers/.envrc", "hers/.git/config: core.fsmonitor", "hers/.git/hooks/pre-commit", "hers/.git/rebase-merge/git-rebase-todo: exec x"},
+	}
+	if diff := cmp.Diff(want, cleaned); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if text := tooltest.TextIn(t, filepath.Join(dir, "hers/.git/config")); text != repository[".git/config"] {
+		t.Errorf("her settings are %q", text)
+	}
+}
+
+// git treats folders named after the parts of a repository as submodules, too.
+func TestSubmodulesNamedLikePartsOfRepositoriesAreGuarded(t *testing.T) {
+	files := map[string]string{".git/HEAD": "", ".git/objects/ab/x": "", ".git/refs/x": "", ".git/config": ""}
+	for _, name := range []string{"objects", "lib/objects"} {
+		for _, part := range []string{"HEAD", "objects/x", "refs/x", "config"} {
+			files[".git/modules/"+name+"/"+part] = ""
+		}
+	}
+	dir, user := place(t, files)
+	g, err := tooltest.Open(t, New(dir, user, "")).Guards(t.Context(), Scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"objects", "lib/objects"} {
+		if config := filepath.Join(dir, ".git/modules", name, "config"); !slices.Contains(g.ReadOnly, config) {
+			t.Errorf("%s is not among %q", config, g.ReadOnly)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 	"github.com/toolreg/toolreg/internal/git"
@@ -106,8 +107,25 @@ func TestLinksOnTheWayAreGuarded(t *testing.T) {
 		}
 		tooltest.Link(t, target, filepath.Join(dir, link))
 	}
-	cleaned, err := g.Clean(t.Context(), func(name string) bool { return name == "latest" || name == "other" })
+	cleaned, err := g.Clean(t.Context(), func(_, name string) bool { return name == "latest" || name == "other" })
 	if diff := cmp.Diff([]string{"tools/latest"}, cleaned.Removed); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+// Named pipes have guarded names, too, and jj follows a file to a repository.
+func TestOtherKindsOfFilesAreRemoved(t *testing.T) {
+	dir, user := place(t, map[string]string{"mine/.jj/repo/store": "", "a": ""})
+	g, err := tooltest.Open(t, New(dir, user, "")).Guards(t.Context(), Scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, map[string]string{".jj/repo": "../../other", "mine/.jj/repo/x": ""})
+	if err := unix.Mkfifo(filepath.Join(dir, ".envrc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cleaned, err := g.Clean(t.Context(), everything)
+	if diff := cmp.Diff(Cleaned{Removed: []string{".envrc", ".jj/repo"}}, cleaned); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }

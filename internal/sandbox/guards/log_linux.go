@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolreg/toolreg/internal/git"
+	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
 // A log consists of the record of the guards and the names that the program uses. If toolreg
@@ -71,20 +72,24 @@ func (g *Guards) endLog() {
 	}
 }
 
-// cleanEarlier cleans after programs whose toolreg was killed.
-func (t *Tree) cleanEarlier(ctx context.Context) (out Cleaned, err error) {
+// cleanEarlier cleans after programs whose toolreg was killed. beside is when the first of those
+// that still run was started; zero if none does.
+func (t *Tree) cleanEarlier(ctx context.Context) (out Cleaned, beside time.Time, err error) {
 	if t.logs == "" {
-		return out, nil
+		return out, beside, nil
 	}
 	logs, err := filepath.Glob(filepath.Join(t.logs, "*.log"))
 	for _, path := range logs {
-		cleaned, failed := t.cleanAfter(ctx, path)
+		cleaned, running, failed := t.cleanAfter(ctx, path)
 		out.add(cleaned)
+		if beside.IsZero() || !running.IsZero() && running.Before(beside) {
+			beside = running
+		}
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("cleaning after a sandboxed program that was interrupted (%s): %w", path, failed))
 		}
 	}
-	return out, err
+	return out, beside, err
 }
 
 // Uncleaned reports whether a folder is still to be cleaned after a sandboxed program, because
@@ -122,18 +127,29 @@ func within(path, folder string) bool {
 	return filepath.IsLocal(rel)
 }
 
-// cleanAfter cleans with one log, unless its program still runs, and removes it.
-func (t *Tree) cleanAfter(ctx context.Context, path string) (Cleaned, error) {
+// cleanAfter cleans with one log, unless its program still runs, and removes it. If it runs,
+// running is when it was started.
+func (t *Tree) cleanAfter(ctx context.Context, path string) (cleaned Cleaned, running time.Time, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return Cleaned{}, unlessGone(err)
+		return cleaned, running, unlessGone(err)
 	}
 	defer f.Close()
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
-		return Cleaned{}, nil
+		var s stored
+		if line, err := bufio.NewReader(f).ReadBytes('\n'); err == nil && json.Unmarshal(line, &s) == nil {
+			running = s.Started
+		}
+		return cleaned, running, nil
 	} else if err != nil {
-		return Cleaned{}, err
+		return cleaned, running, err
 	}
+	cleaned, err = t.cleanWith(ctx, f)
+	return cleaned, running, err
+}
+
+// cleanWith cleans with a log that this process has locked.
+func (t *Tree) cleanWith(ctx context.Context, f *os.File) (Cleaned, error) {
 	select {
 	case <-ctx.Done():
 		return Cleaned{}, context.Cause(ctx)
@@ -150,7 +166,7 @@ func (t *Tree) cleanAfter(ctx context.Context, path string) (Cleaned, error) {
 	line, names, ok := bytes.Cut(data, []byte("\n"))
 	if !ok || len(line) == 0 {
 		if time.Since(info.ModTime()) > unwritten {
-			return Cleaned{}, os.Remove(path)
+			return Cleaned{}, os.Remove(f.Name())
 		}
 		return Cleaned{}, nil
 	}
@@ -158,30 +174,27 @@ func (t *Tree) cleanAfter(ctx context.Context, path string) (Cleaned, error) {
 	if err := json.Unmarshal(line, &s); err != nil {
 		return Cleaned{}, err
 	}
-	used := map[string]bool{}
-	for name := range bytes.SplitSeq(names, []byte{0}) {
-		used[string(name)] = true
-	}
+	used := sandbox.Logged(names)
 	tree := New(s.Tree, t.user, t.logs)
 	defer tree.Close()
-	g := &Guards{record: s.record, tree: tree, until: info.ModTime().Add(lateness)}
+	g := &Guards{record: s.record, tree: tree, opened: map[string]fs.FileMode{}, until: info.ModTime().Add(lateness)}
 	for _, other := range s.Others {
-		g.others = append(g.others, &Guards{record: other, tree: tree.other(other.Tree), until: g.until})
+		g.others = append(g.others, &Guards{record: other, tree: tree.other(other.Tree), opened: map[string]fs.FileMode{}, until: g.until})
 		g.others[len(g.others)-1].tree.ofGit = other.OfGit
 	}
-	cleaned, err := g.cleanUnlessMoved(ctx, func(name string) bool { return used[name] })
+	cleaned, err := g.cleanUnlessMoved(ctx, used.Has)
 	if s.Tree != t.path {
 		cleaned = cleaned.below(s.Tree)
 	}
 	if err != nil {
 		return cleaned, err
 	}
-	return cleaned, unlessGone(os.Remove(path))
+	return cleaned, unlessGone(os.Remove(f.Name()))
 }
 
 // cleanUnlessMoved cleans. If another folder is in the place of the tree, the record does
 // not describe it, and nothing is removed.
-func (g *Guards) cleanUnlessMoved(ctx context.Context, created func(name string) bool) (Cleaned, error) {
+func (g *Guards) cleanUnlessMoved(ctx context.Context, created created) (Cleaned, error) {
 	for _, at := range append([]*Guards{g}, g.others...) {
 		if err := at.tree.open(); err != nil {
 			return Cleaned{}, unlessGone(err)

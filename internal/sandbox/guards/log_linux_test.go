@@ -25,7 +25,7 @@ func TestNextCallCleansAfterAKilledOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			if _, err := g.Log().WriteString(name + "\x00"); err != nil {
+			if _, err := g.Log().WriteString("/" + name + "\x00"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -122,7 +122,7 @@ func TestUncleaned(t *testing.T) {
 	uncleaned(logs, false)
 	tooltest.Link(t, "gone", filepath.Join(logs, "gone.log"))
 	uncleaned(logs, false)
-	if _, err := g.Clean(t.Context(), func(string) bool { return false }); err != nil {
+	if _, err := g.Clean(t.Context(), nothing); err != nil {
 		t.Fatal(err)
 	}
 	uncleaned(dir, false)
@@ -174,7 +174,7 @@ func TestLogOfAnotherIsNotUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.Log().WriteString(".envrc\x00"); err != nil {
+	if _, err := g.Log().WriteString("/.envrc\x00"); err != nil {
 		t.Fatal(err)
 	}
 	put(t, dir, map[string]string{".envrc": ""})
@@ -184,7 +184,7 @@ func TestLogOfAnotherIsNotUsed(t *testing.T) {
 	}
 	defer other.Close()
 	g.Forget()
-	cleaned, err := g.tree.cleanAfter(t.Context(), fmt.Sprintf("/proc/self/fd/%d", other.Fd()))
+	cleaned, _, err := g.tree.cleanAfter(t.Context(), fmt.Sprintf("/proc/self/fd/%d", other.Fd()))
 	if diff := cmp.Diff(Cleaned{}, cleaned); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
@@ -215,7 +215,7 @@ func TestFilesOlderThanTheProgramCameWithAFolder(t *testing.T) {
 	born := time.Unix(st.Btime.Sec, int64(st.Btime.Nsec))
 	for after, want := range map[time.Duration]bool{5 * time.Millisecond: false, time.Second: true} {
 		g.Start = born.Add(after)
-		if got := g.isCreatedByProgram("sub/.envrc", func(name string) bool { return name == "sub" }); got != want {
+		if got := g.isCreatedByProgram("sub/.envrc", func(_, name string) bool { return name == "sub" }); got != want {
 			t.Errorf("created %v before the program: %t", after, got)
 		}
 	}
@@ -229,7 +229,7 @@ func TestOtherFoldersAreCleanedAfterAKilledOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := killed.Log().WriteString(".envrc\x00"); err != nil {
+	if _, err := killed.Log().WriteString("/.envrc\x00"); err != nil {
 		t.Fatal(err)
 	}
 	put(t, other, map[string]string{"sub/.envrc": ""})

@@ -39,7 +39,7 @@ func TestFoldersThatAreNotSearchedHideNothing(t *testing.T) {
 	for link, target := range map[string]string{"evil": "node_modules/evil", "other": ".git/evil", "fine": "node_modules/p/a.js", "plain": "node_modules/plain", "repo": "node_modules/sub", "bare": "node_modules/bare"} {
 		tooltest.Link(t, target, filepath.Join(dir, link))
 	}
-	cleaned, err := g.Clean(t.Context(), func(name string) bool { return name != ".vscode" && name != "tasks.json" })
+	cleaned, err := g.Clean(t.Context(), func(_, name string) bool { return name != ".vscode" && name != "tasks.json" })
 	want := Cleaned{Removed: []string{"bare", "evil", "moved/.vscode/tasks.json", "node_modules/mine/.envrc", "node_modules/sub/.git/hooks", "other", "repo"}, Kept: []string{"node_modules/evil/.vscode/tasks.json"}}
 	if diff := cmp.Diff(want, cleaned); diff != "" || err != nil {
 		t.Error(diff, err)
@@ -74,7 +74,7 @@ func TestLinksInRepositoriesAreRemoved(t *testing.T) {
 	}
 	cleaned, err := g.Clean(t.Context(), everything)
 	want := Cleaned{Removed: []string{
-		".git/COMMIT_EDITMSG", ".git/ORIG_HEAD", ".git/gc.log", ".git/logs/HEAD", ".git/logs/refs/heads", ".git/rebase-merge/strategy: d/evil", ".git/sequencer/opts: strategy = d/evil", "bare/MERGE_MSG", "plain/config", "plain/objects",
+		".git/COMMIT_EDITMSG", ".git/ORIG_HEAD", ".git/gc.log", ".git/logs/HEAD", ".git/logs/refs/heads", ".git/objects/pack", ".git/rebase-merge/strategy: d/evil", ".git/sequencer/opts: strategy = d/evil", "bare/MERGE_MSG", "plain/config", "plain/objects",
 	}}
 	if diff := cmp.Diff(want, cleaned); diff != "" || err != nil {
 		t.Error(diff, err)
@@ -101,9 +101,64 @@ func TestEachLinkIsFollowed(t *testing.T) {
 		last := filepath.Join(filepath.Dir(name), "sub/z") // which is found after the links above it
 		put(t, dir, map[string]string{"node_modules/evil/.vscode/tasks.json": "", filepath.Dir(last) + "/": ""})
 		tooltest.Link(t, filepath.Join(dir, "node_modules/evil"), filepath.Join(dir, last))
-		cleaned, err := g.Clean(t.Context(), func(created string) bool { return created == "z" })
+		cleaned, err := g.Clean(t.Context(), func(_, created string) bool { return created == "z" })
 		if diff := cmp.Diff([]string{last}, cleaned.Removed); diff != "" || err != nil {
 			t.Errorf("%s -> %s: %s %v", name, target, diff, err)
 		}
 	}
+}
+
+// A repository that an earlier program left where none are searched is searched where this one
+// has moved it.
+func TestMovedRepositoriesAreDisarmed(t *testing.T) {
+	dir, user := place(t, map[string]string{
+		"node_modules/r/.git/HEAD": "", "node_modules/r/.git/objects/x": "", "node_modules/r/.git/refs/x": "", "node_modules/r/.git/config": "[core]\n\tfsmonitor = x\n", "node_modules/r/.git/hooks/pre-commit": "",
+	})
+	for !isBornBefore(filepath.Join(dir, "node_modules/r/.git"), time.Now().Add(-clockTick)) {
+		runtime.Gosched() // the folder is older than the call
+	}
+	g, err := tooltest.Open(t, New(dir, user, "")).Guards(t.Context(), Scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "node_modules/r"), filepath.Join(dir, "r")); err != nil {
+		t.Fatal(err)
+	}
+	cleaned, err := g.Clean(t.Context(), func(_, name string) bool { return name == "r" })
+	if diff := cmp.Diff(Cleaned{Removed: []string{"r/.git/config: core.fsmonitor", "r/.git/hooks/pre-commit"}}, cleaned); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+// What another program that still runs has created is not taken as known if this one moves it.
+func TestFilesOfProgramsThatRunAreNotKnown(t *testing.T) {
+	dir, user := place(t, map[string]string{"old/.envrc": "mine"})
+	logs := t.TempDir()
+	start := func() *Guards {
+		t.Helper()
+		g, err := tooltest.Open(t, New(dir, user, logs)).Guards(t.Context(), Scope{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	for !isBornBefore(filepath.Join(dir, "old/.envrc"), clock().Add(-clockTick)) {
+		runtime.Gosched()
+	}
+	first := start()
+	put(t, dir, map[string]string{"new/.envrc": "", "still/.envrc": ""})
+	for !isBornBefore(filepath.Join(dir, "still/.envrc"), time.Now().Add(-clockTick)) {
+		runtime.Gosched()
+	}
+	second := start()
+	for from, to := range map[string]string{"new": "moved", "old": "older"} {
+		if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cleaned, err := second.Clean(t.Context(), func(_, name string) bool { return name == "moved" || name == "older" })
+	if diff := cmp.Diff(Cleaned{Removed: []string{"moved/.envrc"}}, cleaned); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	first.Forget()
 }

@@ -15,7 +15,7 @@ func isBornBefore(string, time.Time) bool { return false }
 func (g *Guards) startLog() error { return nil }
 func (g *Guards) endLog()         {}
 
-func (t *Tree) cleanEarlier(context.Context) (Cleaned, error) { return Cleaned{}, nil }
+func (t *Tree) cleanEarlier(context.Context) (c Cleaned, beside time.Time, err error) { return }
 
 func isChangedAfter(string, time.Time) bool { return false }
 

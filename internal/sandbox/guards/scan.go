@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -151,10 +152,10 @@ func (t *Tree) scanFolder(ctx context.Context, s *guarded, start string, names b
 		defer s.mu.Unlock()
 		*list = append(*list, rel)
 	}
-	_, err := t.dir.Walk(ctx, workspace.WalkOptions{Start: start,
+	_, err := t.dir.Walk(ctx, workspace.WalkOptions{Start: start, Special: true,
 		Enter: func(e *workspace.Entry) bool {
 			switch {
-			case names && e.Name == workspace.Packages || e.Name == "objects" && (t.ofGit || !names) && !inRefs(e.Path):
+			case names && e.Name == workspace.Packages || (t.ofGit || !names) && isData(e.Path):
 			case workspace.IsGit(e.Name):
 				note(&s.repositories, strings.Clone(e.Path))
 			case names && workspace.MayBeGuarded(e) && workspace.Guarded(e.Path):
@@ -170,7 +171,7 @@ func (t *Tree) scanFolder(ctx context.Context, s *guarded, start string, names b
 			}
 			if e.Name == "HEAD" {
 				note(&s.heads, path.Dir(e.Path))
-			} else if names && workspace.MayBeGuarded(e) && (workspace.Guarded(e.Path) || e.Kind == fs.ModeSymlink && workspace.LeadsToGuarded(e.Path)) {
+			} else if names && workspace.MayBeGuarded(e) && (workspace.Guarded(e.Path) || e.Kind == fs.ModeSymlink && workspace.LeadsToGuarded(e.Path) || strings.HasSuffix("/"+e.Path, "/.jj/repo")) {
 				note(&s.guarded, strings.Clone(e.Path))
 			}
 			return false
@@ -190,8 +191,12 @@ func (t *Tree) scanFolder(ctx context.Context, s *guarded, start string, names b
 	return err
 }
 
-// inRefs reports whether a path in a git folder is named after a branch or tag.
-func inRefs(rel string) bool { return strings.Contains(rel+"/", "/refs/") }
+// isData reports whether a folder in a git folder contains only objects. A folder named objects
+// may also be of a submodule, or belong to a branch or tag.
+func isData(rel string) bool {
+	dir, name := path.Split(rel)
+	return path.Base(dir) == "objects" && !strings.Contains(rel, "/refs/") && (len(name) == 2 || name == "pack" || name == "info")
+}
 
 func (t *Tree) canRead(rel string) bool {
 	f, err := workspace.OpenFolder(t.root, rel)
@@ -249,7 +254,7 @@ func (g *Guards) removeAll(ctx context.Context, rel string) error {
 }
 
 // unlock gives the user, who owns the program's files, access to rel and to its parent
-// folder. Folders that were already unreadable before the program ran stay unchanged.
+// folder, until lock. Folders that were already unreadable before the program ran stay unchanged.
 func (g *Guards) unlock(rel string) error {
 	for _, at := range []string{path.Dir(rel), rel} {
 		now, err := g.tree.look(at)
@@ -264,7 +269,21 @@ func (g *Guards) unlock(rel string) error {
 			if err := g.tree.root.Chmod(at, now.Mode.Perm()|access); err != nil {
 				return err
 			}
+			g.opening.Lock()
+			g.opened[at] = now.Mode.Perm()
+			g.opening.Unlock()
 		}
 	}
 	return nil
+}
+
+// lock undoes what unlock has changed, except for what the program has created: the user may
+// have closed a folder meanwhile.
+func (g *Guards) lock(created created) {
+	for _, at := range slices.Backward(slices.Sorted(maps.Keys(g.opened))) { // inner folders first
+		if !g.used(at, created) {
+			_ = g.tree.root.Chmod(at, g.opened[at]) // it may be removed by now
+		}
+	}
+	clear(g.opened)
 }

@@ -66,7 +66,7 @@ func TestLinkToUserSettingsIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	tooltest.Link(t, "evil", filepath.Join(dir, "conf"))
-	cleaned, err := g.Clean(t.Context(), func(string) bool { return false })
+	cleaned, err := g.Clean(t.Context(), nothing)
 	if diff := cmp.Diff(Cleaned{Kept: []string{"conf"}}, cleaned); diff != "" || err != nil {
 		t.Error(diff, err)
 	}

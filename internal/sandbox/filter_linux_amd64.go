@@ -15,8 +15,8 @@ func refusedHere() []uint32 {
 // creatingHere returns the same as creating for older variants of the calls.
 func creatingHere() map[uint32][]pathArgument {
 	return map[uint32][]pathArgument{
-		unix.SYS_OPEN: {{-1, 0}}, unix.SYS_CREAT: {{-1, 0}}, unix.SYS_MKNOD: {{-1, 0}}, unix.SYS_MKDIR: {{-1, 0}}, unix.SYS_SYMLINK: {{-1, 1}},
-		unix.SYS_RENAME: {{-1, 0}, {-1, 1}}, unix.SYS_LINK: {{-1, 0}, {-1, 1}},
+		unix.SYS_OPEN: {{-1, 0, false}}, unix.SYS_CREAT: {{-1, 0, false}}, unix.SYS_MKNOD: {{-1, 0, false}}, unix.SYS_MKDIR: {{-1, 0, false}}, unix.SYS_SYMLINK: {{-1, 1, false}},
+		unix.SYS_LINK: {{-1, 0, false}, {-1, 1, false}}, unix.SYS_RENAME: {{-1, 0, true}, {-1, 1, true}},
 	}
 }
 

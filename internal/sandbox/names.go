@@ -10,6 +10,10 @@ import (
 // nothing: files that it creates afterwards are reported instead of removed.
 const maxNames = 1 << 18
 
+// Renamed comes before the name of a file or folder that was renamed, which is also collected
+// without it.
+const Renamed = "/"
+
 // Names collects the names under which programs have tried to create, write, rename or link
 // files, folders and links, each with the folder. A name is added before the kernel acts on
 // it. The zero value is empty. Names is safe for concurrent use.

@@ -106,7 +106,11 @@ func (w *watcher) add(n notification, arg pathArgument) {
 	path = strings.TrimRight(path, "/")
 	at := strings.LastIndexByte(path, '/') + 1
 	if name := path[at:]; name != "" && name != "." && name != ".." {
-		w.names.add(folderID(folder, path[:at]), name)
+		id := folderID(folder, path[:at])
+		w.names.add(id, name)
+		if arg.renames {
+			w.names.add(id, Renamed+name)
+		}
 	}
 }
 
@@ -187,14 +191,17 @@ func control(fd int, request uint, argument unsafe.Pointer) error {
 
 // pathArgument tells which argument of a system call is a path, and which the folder to which
 // it is relative; -1: it is relative to the working folder.
-type pathArgument struct{ folder, path int }
+type pathArgument struct {
+	folder, path int
+	renames      bool
+}
 
 // creating returns the system calls that create names on every architecture, or open files for
 // writing, and their paths.
 func creating() map[uint32][]pathArgument {
 	out := map[uint32][]pathArgument{
-		unix.SYS_OPENAT: {{0, 1}}, unix.SYS_MKNODAT: {{0, 1}}, unix.SYS_MKDIRAT: {{0, 1}}, unix.SYS_SYMLINKAT: {{1, 2}},
-		unix.SYS_RENAMEAT: {{0, 1}, {2, 3}}, unix.SYS_RENAMEAT2: {{0, 1}, {2, 3}}, unix.SYS_LINKAT: {{0, 1}, {2, 3}},
+		unix.SYS_OPENAT: {{0, 1, false}}, unix.SYS_MKNODAT: {{0, 1, false}}, unix.SYS_MKDIRAT: {{0, 1, false}}, unix.SYS_SYMLINKAT: {{1, 2, false}}, unix.SYS_LINKAT: {{0, 1, false}, {2, 3, false}},
+		unix.SYS_RENAMEAT: {{0, 1, true}, {2, 3, true}}, unix.SYS_RENAMEAT2: {{0, 1, true}, {2, 3, true}},
 	}
 	for call, paths := range creatingHere() {
 		out[call] = paths

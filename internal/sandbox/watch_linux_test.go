@@ -48,6 +48,7 @@ os.open("../there", os.O_RDONLY)'`)
 	for name, folders := range map[string][]string{
 		"written": {top}, "made": {top}, "deep": {made}, "linked": {top}, "hard": {top}, "moved": {top}, "pipe": {top}, "copied": {top}, "up": {top}, "by-descriptor": {top},
 		"relative": {sub}, "absolute": {sub}, "by-thread": {sub}, "kept": {sub}, "led": {top, sub, made}, // a link can change
+		sandbox.Renamed + "written": {top}, sandbox.Renamed + "moved": {top}, sandbox.Renamed + "hard": nil,
 		"there": nil, "nowhere": nil, "": nil, "..": nil,
 	} {
 		for _, folder := range []string{top, sub, made} {

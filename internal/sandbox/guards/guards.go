@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin/workspace"
 	"github.com/toolreg/toolreg/internal/git"
+	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
 // Guards records the files and folders of the workspace that other programs use,
@@ -248,18 +249,27 @@ func (g *Guards) isKnown(rel string) bool {
 	return false
 }
 
-// stays reports whether the file at rel was there before. A file of another program that
-// was still running then must not stay if this program has moved it: it would not be
-// found when that program ends.
+// stays reports whether the file at rel was there before, and no other program is to remove it. One
+// that was running then may have created it, and ended while this program had moved it away.
 func (g *Guards) stays(rel string, created created) bool {
 	if _, err := g.tree.look(rel); err != nil {
 		return true // nothing to remove
 	}
-	return g.isKnown(rel) && (g.Beside.IsZero() || isBornBefore(g.tree.absolute(rel), g.Beside.Add(-clockTick)) || !g.isCreatedByProgram(rel, created))
+	return g.isKnown(rel) && (g.Beside.IsZero() || isBornBefore(g.tree.absolute(rel), g.Beside.Add(-clockTick)) || !g.isMoved(rel, created))
 }
 
 // created reports whether the program has used a name in a folder, see [fileID]: to create, write, rename or link it.
 type created func(folder, name string) bool
+
+// isMoved reports whether the program has moved a folder with the file at rel.
+func (g *Guards) isMoved(rel string, created created) bool {
+	for at := path.Dir(rel); at != "."; at = path.Dir(at) {
+		if folder, err := g.tree.look(path.Dir(at)); err == nil && created(folder.ID, sandbox.Renamed+path.Base(at)) {
+			return true
+		}
+	}
+	return false
+}
 
 // used reports whether the program has used the name of rel in its folder.
 func (g *Guards) used(rel string, created created) bool {
@@ -389,14 +399,13 @@ func (g *Guards) isCreatedByProgram(rel string, created created) bool {
 	if g.isHers(rel) {
 		return false
 	}
-	moved := isBornBefore(g.tree.absolute(rel), g.Start.Add(-clockTick)) // so it came with a folder around it
 	for at := rel; at != "."; at = path.Dir(at) {
-		name := path.Base(at)
-		if (at == rel || (moved || name[0] == '.') && !slices.Contains(g.Fixed, g.tree.absolute(at))) && g.used(at, created) {
+		if (at == rel || path.Base(at)[0] == '.' && !slices.Contains(g.Fixed, g.tree.absolute(at))) && g.used(at, created) {
 			return true
 		}
 	}
-	return false
+	// One that is older came with a folder around it.
+	return isBornBefore(g.tree.absolute(rel), g.Start.Add(-clockTick)) && g.isMoved(rel, created)
 }
 
 // refersInside reports whether rel is a file .git or commondir that refers to a

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
 	"github.com/toolreg/toolreg/internal/git"
+	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
 // The log of a program whose toolreg was killed has the names that the program used.
@@ -215,7 +216,7 @@ func TestFilesOlderThanTheProgramCameWithAFolder(t *testing.T) {
 	born := time.Unix(st.Btime.Sec, int64(st.Btime.Nsec))
 	for after, want := range map[time.Duration]bool{5 * time.Millisecond: false, time.Second: true} {
 		g.Start = born.Add(after)
-		if got := g.isCreatedByProgram("sub/.envrc", func(_, name string) bool { return name == "sub" }); got != want {
+		if got := g.isCreatedByProgram("sub/.envrc", func(_, name string) bool { return name == sandbox.Renamed+"sub" }); got != want {
 			t.Errorf("created %v before the program: %t", after, got)
 		}
 	}

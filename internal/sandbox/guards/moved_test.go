@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toolreg/toolreg/internal/builtin/tooltest"
+	"github.com/toolreg/toolreg/internal/sandbox"
 )
 
 // Folders named node_modules or .git are not searched for guarded names, but links can lead
@@ -124,13 +125,14 @@ func TestMovedRepositoriesAreDisarmed(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "node_modules/r"), filepath.Join(dir, "r")); err != nil {
 		t.Fatal(err)
 	}
-	cleaned, err := g.Clean(t.Context(), func(_, name string) bool { return name == "r" })
+	cleaned, err := g.Clean(t.Context(), func(_, name string) bool { return name == sandbox.Renamed+"r" })
 	if diff := cmp.Diff(Cleaned{Removed: []string{"r/.git/config: core.fsmonitor", "r/.git/hooks/pre-commit"}}, cleaned); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }
 
-// What another program that still runs has created is not taken as known if this one moves it.
+// What another program that still runs may have created is named if this one moves it: that
+// program may have ended while it could not be found.
 func TestFilesOfProgramsThatRunAreNotKnown(t *testing.T) {
 	dir, user := place(t, map[string]string{"old/.envrc": "mine"})
 	logs := t.TempDir()
@@ -150,14 +152,9 @@ func TestFilesOfProgramsThatRunAreNotKnown(t *testing.T) {
 	for !isBornBefore(filepath.Join(dir, "still/.envrc"), time.Now().Add(-clockTick)) {
 		runtime.Gosched()
 	}
-	second := start()
-	for from, to := range map[string]string{"new": "moved", "old": "older"} {
-		if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cleaned, err := second.Clean(t.Context(), func(_, name string) bool { return name == "moved" || name == "older" })
-	if diff := cmp.Diff(Cleaned{Removed: []string{"moved/.envrc"}}, cleaned); diff != "" || err != nil {
+	second := start() // it moves new and old, and back
+	cleaned, err := second.Clean(t.Context(), func(_, name string) bool { return name == sandbox.Renamed+"new" || name == sandbox.Renamed+"old" })
+	if diff := cmp.Diff(Cleaned{Kept: []string{"new/.envrc"}}, cleaned); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 	first.Forget()

@@ -237,6 +237,68 @@ func TestChangedFilesAreFound(t *testing.T) {
 	}
 }
 
+// Programs that the settings do not confine are confined if they start with files that a
+// confined call may have changed, unless the settings say that they must not be.
+func TestProgramsThatStartWithChangedFilesAreConfined(t *testing.T) {
+	logs := t.TempDir()
+	var warned []string
+	c, _, workspace := place(t, "sandbox: {discovery: {mode: off}}\n", full, func(o *Options) {
+		o.Logs = func() (string, error) { return logs, nil }
+		o.Warn = func(d registry.Diagnostic) { warned = append(warned, d.Message) }
+	})
+	elsewhere := t.TempDir()
+	for _, name := range []string{"old.py", "node_modules/old/x.js"} {
+		write(t, filepath.Join(workspace, name), 0o600)
+	}
+	nextTick(t)
+	if _, err := call(t, c, func(*process.Confinement) (registry.Result, error) {
+		for _, name := range []string{"Makefile", "module.py", "node_modules/@scope/new/cli.js", "node_modules/@scope/new/lib/x.js", "node_modules/.bin/data"} {
+			write(t, filepath.Join(workspace, name), 0o700)
+		}
+		for name, target := range map[string]string{"new": "../@scope/new/cli.js", "old": "../old/x.js"} {
+			if err := os.Symlink(target, filepath.Join(workspace, "node_modules/.bin", name)); err != nil {
+				t.Error(err)
+			}
+		}
+		return registry.TextResult(""), nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(workspace, "node_modules/@scope/new/cli.js"), 0o700) // hers now, the rest of its package is not
+	nextTick(t)
+	const confined, warning = "runs in the sandbox", "does not run in the sandbox"
+	for _, tt := range []struct {
+		kind, dir, argv, want, file string
+	}{
+		{Hooks, workspace, "make", confined, "Makefile"},
+		{References, workspace, "make -s x", confined, "Makefile"},
+		{Discovery, workspace, "make", warning, "Makefile"},
+		{Server("s"), workspace, "python3 -m module", confined, "module.py"},
+		{Server("s"), workspace, "python3 -m old", "", ""},
+		{Server("s"), elsewhere, "python3 -m module", "", ""},
+		{Server("s"), elsewhere, "python3 " + workspace + "/module.py", confined, "module.py"},
+		{Server("s"), workspace, "node_modules/.bin/new", confined, "node_modules/.bin/new, " + workspace + "/node_modules/@scope/new"},
+	} {
+		warned = nil
+		spec := process.Spec{Argv: strings.Fields(tt.argv), Dir: tt.dir}
+		after, err := c.Programs(tt.kind).Apply(t.Context(), &spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after()
+		if (spec.Confine != nil) != (tt.want == confined) || strings.Join(spec.Argv, " ") != tt.argv {
+			t.Errorf("%s %q: confined %v, %q", tt.kind, tt.argv, spec.Confine != nil, spec.Argv)
+		}
+		var want []string
+		if tt.want != "" {
+			want = []string{fmt.Sprintf("%s (sandbox.%s) %s", strings.Fields(tt.argv)[0], tt.kind, tt.want)}
+		}
+		if len(warned) != len(want) || len(want) > 0 && (!strings.HasPrefix(warned[0], want[0]) || !strings.HasSuffix(warned[0], "may have changed "+filepath.Join(workspace, tt.file))) {
+			t.Errorf("%s %q: %q, want %q and %s", tt.kind, tt.argv, warned, want, tt.file)
+		}
+	}
+}
+
 // While a server runs in the sandbox, the person edits files too, so only programs that changed
 // meanwhile are found.
 func TestServersChangeOnlyPrograms(t *testing.T) {

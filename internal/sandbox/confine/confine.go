@@ -144,12 +144,10 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return registry.ErrDenied }
 
 // Programs returns the Confiner for programs of a kind that run outside of
-// calls; nil if the settings do not confine them.
+// calls. If the settings do not confine them, it confines those that start with files which
+// a sandboxed program may have changed.
 func (c *Confiner) Programs(name string) process.Confiner {
 	k := c.kind(name)
-	if k.mode != modeAuto && k.mode != modeRequire {
-		return nil
-	}
 	return func(ctx context.Context, spec *process.Spec) (after func(), err error) {
 		p, err := c.profileOf(k, spec)
 		if p == nil {
@@ -170,6 +168,9 @@ func (c *Confiner) Programs(name string) process.Confiner {
 // profileOf returns the profile of a program of a kind that runs outside of calls, or nil
 // if it is not confined.
 func (c *Confiner) profileOf(k kind, spec *process.Spec) (*sandbox.Profile, error) {
+	if k.mode != modeAuto && k.mode != modeRequire && !c.isTampered(k, spec) {
+		return nil, nil
+	}
 	if missing := c.missing(); missing != "" {
 		if k.mode == modeRequire {
 			return nil, &Error{Kind: k.name, Origin: k.origin, missing: missing}
@@ -187,6 +188,30 @@ func (c *Confiner) profileOf(k kind, spec *process.Spec) (*sandbox.Profile, erro
 	return &p, nil
 }
 
+// isTampered reports whether a program that the settings do not confine starts with files that a
+// sandboxed program may have changed, and must be confined for that reason. It warns.
+func (c *Confiner) isTampered(k kind, spec *process.Spec) bool {
+	workspace := trust.Real(c.opts.Settings.Workspace)
+	argv := spec.Argv
+	if !trust.Within(trust.Real(spec.Dir), workspace) { // relative words do not lead there
+		argv = append(argv[:1:1], slices.DeleteFunc(slices.Clone(argv[1:]), func(word string) bool { return !filepath.IsAbs(word) })...)
+	}
+	changed := c.changed(argv, spec.Dir)
+	if len(changed) == 0 {
+		return false
+	}
+	confined := !k.own && c.missing() == ""
+	text := "runs in the sandbox"
+	if !confined {
+		text = "does not run in the sandbox, although this is advisable"
+	}
+	c.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "sandbox_changed",
+		Message: fmt.Sprintf("%s (sandbox.%s) %s: a sandboxed program may have changed %s", argv[0], k.name, text, listed(changed)),
+		Hint:    "check the files; after a change by you, such as with `touch`, they are accepted as they are",
+	})
+	return confined
+}
+
 // Plan is how a program is confined that another process starts.
 type Plan struct {
 	Profile   sandbox.Profile `json:"profile"`
@@ -198,11 +223,7 @@ type Plan struct {
 // Plan returns how [Confiner.Programs] would confine a program of a kind; nil if it is not
 // confined.
 func (c *Confiner) Plan(name string, spec *process.Spec) (*Plan, error) {
-	k := c.kind(name)
-	if k.mode != modeAuto && k.mode != modeRequire {
-		return nil, nil
-	}
-	p, err := c.profileOf(k, spec)
+	p, err := c.profileOf(c.kind(name), spec)
 	if p == nil {
 		return nil, err
 	}
@@ -329,8 +350,32 @@ func (c *Confiner) changed(argv []string, dir string) []string {
 				add(libraries)
 			}
 		}
+		if folder := packageOf(path); folder != "" && changes.HasBelow(folder) {
+			add(folder)
+		}
 	}
 	return out
+}
+
+// packageOf returns the folder of the package in node_modules to which a file or the target of a
+// link belongs; "" if it belongs to none.
+func packageOf(path string) string {
+	const packages = "/node_modules/"
+	path = trust.Real(path)
+	at := strings.LastIndex(path, packages)
+	if at < 0 {
+		return ""
+	}
+	at += len(packages)
+	name, rest, _ := strings.Cut(path[at:], "/")
+	if strings.HasPrefix(name, "@") {
+		rest, _, _ = strings.Cut(rest, "/")
+		name += "/" + rest
+	}
+	if name[0] == '.' {
+		return ""
+	}
+	return path[:at] + name
 }
 
 // program returns the absolute path of a program that a command line names; "" if there is none.

@@ -67,8 +67,8 @@ func TestProfileFollowsSettings(t *testing.T) {
 		t.Errorf("network %+v, reads %q", p.Network, p.Read)
 	}
 	for kind, want := range map[string]bool{Hooks: false, References: false, Plugins: true, Discovery: true, Server("s"): true, Server("other"): true} {
-		if got := c.Programs(kind) != nil; got != want {
-			t.Errorf("%s is confined: %v", kind, got)
+		if plan, err := c.Plan(kind, &process.Spec{Argv: []string{"true"}, Dir: workspace}); (plan != nil) != want || err != nil {
+			t.Errorf("%s is confined: %v, %v", kind, plan != nil, err)
 		}
 	}
 }

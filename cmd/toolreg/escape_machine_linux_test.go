@@ -24,6 +24,7 @@ import (
 // shared memory, keys.
 type escapeMachine struct {
 	dir       string // holds everything, and is not below a folder for temporary files
+	workspace string // a repository with settings, to be copied
 	toolreg   string
 	variables map[string]string
 	missing   map[string]string // why a need (a word after "needs:") is not available here
@@ -52,6 +53,11 @@ func newEscapeMachine(t *testing.T) *escapeMachine {
 		t.Fatal(err)
 	}
 	m := &escapeMachine{dir: dir, toolreg: toolreg, variables: map[string]string{"MARK": escapeSecret}, missing: map[string]string{}}
+	m.workspace = filepath.Join(dir, "workspace")
+	if out, err := exec.Command("git", "init", "-q", "-b", "main", m.workspace).CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	(&escapePlace{dir: m.workspace}).files(t, map[string]string{".toolreg/settings.yaml": "tools: {}\n"})
 	m.listen(t)
 	m.sockets(t)
 	m.shared(t)
@@ -270,8 +276,16 @@ type escapePlace struct {
 	environ                  []string // of the program
 }
 
-// place creates a place with a neighbor, which lasts until the test ends.
-func (m *escapeMachine) place(t *testing.T) *escapePlace {
+// folder returns the folder of a program.
+func (s *escapePlace) folder(p *escapeProgram) string {
+	if p.isAlone() {
+		return s.work
+	}
+	return filepath.Join(s.work, "of-"+p.name)
+}
+
+// place creates a place for programs with a neighbor, which lasts until the test ends.
+func (m *escapeMachine) place(t *testing.T, programs []*escapeProgram) *escapePlace {
 	t.Helper()
 	dir, err := os.MkdirTemp(m.dir, "place-")
 	if err != nil {
@@ -286,15 +300,24 @@ func (m *escapeMachine) place(t *testing.T) *escapePlace {
 		"home/.mozilla/firefox/x.default/cookies.sqlite": escapeSecret, "home/.local/share/keyrings/login.keyring": escapeSecret,
 		"home/.config/toolreg/settings.yaml": "# " + escapeSecret + "\n", "home/.local/state/toolreg/other.json": escapeSecret,
 		"home/.cargo/credentials.toml": escapeSecret, "home/.cargo/bin/tool": "", "home/.acme/bin/tool": "", "home/.acme/token": escapeSecret, "home/.local/share/uv/credentials/tokens": escapeSecret, "home/.local/bin/tool": "",
-		"home/.gitconfig": "[safe]\n\tdirectory = *\n[init]\n\tdefaultBranch = main\n", "home/.bashrc": "", "home/.profile": "",
+		"home/.gitconfig": "[safe]\n\tdirectory = *\n[init]\n\tdefaultBranch = main\n[user]\n\tname = Ann\n\temail = ann@example.com\n", "home/.bashrc": "", "home/.profile": "",
 		"home/.cache/go-build/00/entry": "", "home/.npm/_cacache/entry": "", "home/.cache/pip/entry": "",
 		"outside/secret": escapeSecret, "outside/victim": "", "outside/toolreg": "",
-		"work/.toolreg/settings.yaml": "tools: {}\n",
 	})
-	if out, err := exec.Command("git", "init", "-q", s.work).CombinedOutput(); err != nil {
-		t.Fatal(err, string(out))
+	folders := []string{s.work}
+	for _, p := range programs {
+		if !p.isAlone() {
+			folders = append(folders, s.folder(p))
+		}
 	}
-	for link, target := range map[string]string{s.work + "/waiting": secret, s.home + "/.local/bin/worktool": s.work + "/tool"} {
+	links := map[string]string{s.home + "/.local/bin/worktool": s.work + "/tool"}
+	for _, dir := range folders {
+		if err := os.CopyFS(dir, os.DirFS(m.workspace)); err != nil {
+			t.Fatal(err)
+		}
+		links[dir+"/waiting"] = secret
+	}
+	for link, target := range links {
 		if err := os.Symlink(target, link); err != nil {
 			t.Fatal(err)
 		}

@@ -72,6 +72,11 @@ func TestLinesThatShellsReadAlike(t *testing.T) {
 		{`ls <&0`, `ls <&$x`},
 		{`ls >& 'a'`, "ls >&'a`'"},
 
+		// Characters that another locale may read differently.
+		{`LC_ALL=C.UTF-8 ls é`, `LC_ALL=zh_CN.GBK ls é`},
+		{`LANG=zh_CN.GBK ls e`, `LANG=zh_CN.GBK ls '` + "\u0080'"},
+		{`ls LC é`, `ls "LC_"ALL=ja_JP.SJIS é`},
+
 		// Here-documents.
 		{"cat <<E\na\nE", "cat <<E\na"},
 		{"cat <<E; ls\na\nE\nls", "cat <<\\E\na\nE"},

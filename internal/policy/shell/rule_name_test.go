@@ -18,6 +18,7 @@ func TestCommandOfRule(t *testing.T) {
 		{"git log -1", "git", true, Yes},
 		{"git log", "hg log", false, No},
 		{"eval git log", "eval", false, Yes},
+		{"--", "--", true, Yes},
 		{"git log", " git log", true, Yes},
 		{"git log", "", false, Yes},
 		{"git log", "git;log", false, Yes},

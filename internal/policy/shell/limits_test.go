@@ -1,0 +1,55 @@
+package shell
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A line that is too long, nested too deeply or contains too many scripts is refused. Up to the
+// limit it is analyzed, and a program at its end is found.
+func TestLimitsOfAnalysis(t *testing.T) {
+	scripts := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "eval a%d;", i)
+		}
+		return b.String()
+	}
+	for name, tt := range map[string]struct {
+		line func(n int) string
+		most int
+	}{
+		"length":    {func(n int) string { return strings.Repeat(" ", n-len("rm")) + "rm" }, maxCommandLine},
+		"nesting":   {func(n int) string { return strings.Repeat("eval ", n) + "rm" }, maxNesting},
+		"depth":     {func(n int) string { return strings.Repeat("nice ", n) + "rm" }, maxNesting},
+		"variables": {func(n int) string { return strings.Repeat("PAGER=", n) + "rm" }, maxNesting},
+		"wrappers":  {func(n int) string { return strings.Repeat("nice ls;", n-1) + "nice rm" }, maxInner},
+		"parens":    {func(n int) string { return "rm; " + strings.Repeat("(", n) }, maxParens - 1},
+		"scripts":   {func(n int) string { return scripts(n-2) + "eval rm" }, maxInner}, // besides the line itself
+	} {
+		for n, want := range map[int]bool{tt.most: false, tt.most + 1: true} {
+			commands := Read(Bash, tt.line(n), "").Commands
+			refused := slices.ContainsFunc(commands, func(c Command) bool { return c.Refused })
+			found := slices.ContainsFunc(commands, func(c Command) bool { return c.Names("rm") == Yes })
+			if refused != want || !refused && !found {
+				t.Errorf("%s %d: refused %t, found %t", name, n, refused, found)
+			}
+		}
+	}
+}
+
+// Of a line in another grammar the first word of each piece counts as a program.
+func TestLineInAnotherGrammar(t *testing.T) {
+	var got []string
+	for _, c := range Read("fish", "rm x; 'ls' y | ;\tmake (echo \"a\")", "").Commands {
+		got = append(got, fmt.Sprintf("%s|%s|%t", c.Root(), c.Text, c.Unread))
+	}
+	want := []string{"rm|rm x|false", "ls|'ls' y|false", "make|make|false", "echo|echo \"a\"|false", "|rm x; 'ls' y | ;\tmake (echo \"a\")|true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -112,20 +112,25 @@ func atomsOf(parts []syntax.WordPart) []atom {
 // joined could be read as another expansion.
 func partsOf(atoms []atom) ([]syntax.WordPart, error) {
 	var out []syntax.WordPart
-	var lit *syntax.Lit
+	var text strings.Builder
+	flush := func() {
+		if text.Len() > 0 {
+			out = append(out, &syntax.Lit{Value: text.String()})
+			text.Reset()
+		}
+	}
 	for i, a := range atoms {
 		switch {
 		case a.is('$'), i > 0 && endsInName(atoms[i-1].part) && a.part == nil && isNameByte(a.text[0]):
 			return nil, errJoined
 		case a.part != nil:
-			out, lit = append(out, a.part), nil
-		case lit == nil:
-			lit = &syntax.Lit{Value: a.text}
-			out = append(out, lit)
+			flush()
+			out = append(out, a.part)
 		default:
-			lit.Value += a.text
+			text.WriteString(a.text)
 		}
 	}
+	flush()
 	return out, nil
 }
 

@@ -20,7 +20,7 @@ import (
 func TestClientThatDoesNotReadDelaysNoOther(t *testing.T) {
 	s := newServer(t, map[string]string{"m": "--dialogs"})
 	h := listen(t, s, nil)
-	deaf := (&soaking{revision: "2025-03-26", url: h.URL + path, http: h.Client()})
+	deaf := (&soaking{revision: "2025-03-26", url: h.URL + endpoint, http: h.Client()})
 	if err := deaf.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -49,12 +49,12 @@ func TestClientThatDoesNotReadDelaysNoOther(t *testing.T) {
 	}
 }
 
-// The number of running calls is limited for each client and for all clients together.
+// The number of running calls is limited for each token and for all clients together.
 func TestRunningCallsAreLimited(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
 	s.opts.MaxCalls = 2
-	h := listen(t, s, nil)
-	greedy, other := newClient(t, h.URL, "", "greedy", "2025-11-25"), newClient(t, h.URL, "", "other", "2025-11-25")
+	h := listen(t, s, NewTokens(map[string]string{"greedy": "0123456789abcdef", "other": "fedcba9876543210"}))
+	greedy, same, other := newClient(t, h.URL, "0123456789abcdef", "greedy", "2025-11-25"), newClient(t, h.URL, "0123456789abcdef", "same", ""), newClient(t, h.URL, "fedcba9876543210", "other", "2025-11-25")
 	ctx, cancel := context.WithCancel(t.Context())
 	var calls sync.WaitGroup
 	for range 2 {
@@ -64,8 +64,10 @@ func TestRunningCallsAreLimited(t *testing.T) {
 	}
 	waitFor(t, func() bool { return s.running() == 2 })
 	echo := &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "hello"}}
-	if r, err := greedy.CallTool(t.Context(), echo); err != nil || !r.IsError || !strings.Contains(textOf(r), "2 calls of this client are running (serve.maxCalls)") {
-		t.Errorf("a third call: %q, %v", textOf(r), err)
+	for _, c := range []*testClient{greedy, same} {
+		if r, err := c.CallTool(t.Context(), echo); err != nil || !r.IsError || !strings.Contains(textOf(r), "2 calls with this token are running (serve.maxCalls)") {
+			t.Errorf("a third call by %s: %q, %v", c.name, textOf(r), err)
+		}
 	}
 	if r, err := other.CallTool(t.Context(), echo); err != nil || textOf(r) != "hello" {
 		t.Errorf("another client: %q, %v", textOf(r), err)
@@ -90,7 +92,7 @@ func TestClientsWithoutSessionsAreLimited(t *testing.T) {
 	h.Start()
 	defer h.Close()
 	call := func(c *http.Client) error {
-		return (&soaking{revision: firstModern, url: h.URL + path, http: c}).call(t.Context(), "echo", map[string]any{"text": "hello"})
+		return (&soaking{revision: firstModern, url: h.URL + endpoint, http: c}).call(t.Context(), "echo", map[string]any{"text": "hello"})
 	}
 	clients := []*http.Client{{Transport: &http.Transport{}}, {Transport: &http.Transport{}}, {Transport: &http.Transport{}}}
 	for i, c := range clients {
@@ -114,7 +116,7 @@ func TestOversizedBodiesSlowOnlyTheirClient(t *testing.T) {
 	h := listen(t, s, NewTokens(map[string]string{"greedy": "0123456789abcdef", "other": "fedcba9876543210"}))
 	send := func(ctx context.Context, token string, size int) (int, error) {
 		body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pad":"` + strings.Repeat("x", size) + `","protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+path, struct{ io.Reader }{strings.NewReader(body)}) // hides the length, so that it is not sent
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+endpoint, struct{ io.Reader }{strings.NewReader(body)}) // hides the length, so that it is not sent
 		if err != nil {
 			return 0, err
 		}
@@ -124,7 +126,7 @@ func TestOversizedBodiesSlowOnlyTheirClient(t *testing.T) {
 			return 0, err
 		}
 		if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
-			_ = (&soaking{url: h.URL + path, session: id, http: &http.Client{Transport: withToken(token)}}).end(ctx)
+			_ = (&soaking{url: h.URL + endpoint, session: id, http: &http.Client{Transport: withToken(token)}}).end(ctx)
 		}
 		return resp.StatusCode, resp.Body.Close()
 	}
@@ -144,7 +146,7 @@ func TestOversizedBodiesSlowOnlyTheirClient(t *testing.T) {
 func TestModernDeleteEndsNoSession(t *testing.T) {
 	s := newServer(t, nil)
 	h := listen(t, s, nil)
-	c := &soaking{url: h.URL + path, revision: "2025-11-25", http: h.Client()}
+	c := &soaking{url: h.URL + endpoint, revision: "2025-11-25", http: h.Client()}
 	if err := c.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}

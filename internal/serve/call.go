@@ -133,7 +133,7 @@ func contentOf(parts []registry.Content) []mcp.Content {
 
 const (
 	// clientsAtOnce is the ratio of the limit for the calls of all clients to that for
-	// one client.
+	// those with one token.
 	clientsAtOnce = 16
 	// refusalPause is how long it takes to refuse a call.
 	refusalPause = 100 * time.Millisecond
@@ -142,7 +142,7 @@ const (
 // admit counts a call of a client. If too many are running, it fails after a pause, so that
 // a client that floods the server is slowed down.
 func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) {
-	if err := s.calls.add(c, s.opts.MaxCalls); err != nil {
+	if err := s.calls.add(c.name, s.opts.MaxCalls); err != nil {
 		pause := time.NewTimer(refusalPause)
 		defer pause.Stop()
 		select {
@@ -151,43 +151,32 @@ func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) 
 		}
 		return nil, err
 	}
-	return func() { s.calls.remove(c) }, nil
+	return func() { s.calls.remove(c.name) }, nil
 }
 
 // runningCalls counts calls. The zero value has none. It is safe for concurrent use.
 type runningCalls struct {
-	mu       sync.Mutex
-	held     shares
-	byClient map[any]int
+	mu   sync.Mutex
+	held shares
 }
 
-// add counts a call unless the limit of a client, or that of all, is reached; 0 means no
-// limit.
-func (r *runningCalls) add(c *client, limit int) error {
+// add counts a call of a token unless the limit of one token, or that of all, is reached; 0
+// means no limit.
+func (r *runningCalls) add(token string, limit int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := c.countedAs()
 	switch {
-	case limit > 0 && r.byClient[key] >= limit:
-		return fmt.Errorf("%d calls of this client are running (serve.maxCalls); wait for one of them to end", limit)
-	case !r.held.Room(c.name, limit*clientsAtOnce):
-		return fmt.Errorf("%d calls of all clients are running, %d of them with this token (the limit is %d times serve.maxCalls); wait for one of them to end",
-			r.held.All(), r.held.Of(c.name), clientsAtOnce)
+	case limit > 0 && r.held.Of(token) >= limit:
+		return fmt.Errorf("%d calls with this token are running (serve.maxCalls); wait for one of them to end", limit)
+	case limit > 0 && r.held.All() >= limit*clientsAtOnce:
+		return fmt.Errorf("%d calls of all clients are running (%d times serve.maxCalls); wait for one of them to end", r.held.All(), clientsAtOnce)
 	}
-	if r.byClient == nil {
-		r.byClient = map[any]int{}
-	}
-	r.byClient[key]++
-	r.held.Add(c.name)
+	r.held.Add(token)
 	return nil
 }
 
-func (r *runningCalls) remove(c *client) {
+func (r *runningCalls) remove(token string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := c.countedAs()
-	r.held.Remove(c.name)
-	if r.byClient[key]--; r.byClient[key] == 0 {
-		delete(r.byClient, key)
-	}
+	r.held.Remove(token)
 }

@@ -59,7 +59,7 @@ func (s *Server) withClient(ctx context.Context, name string, session *mcp.Serve
 	if c.asking == AskNobody {
 		c.can.Elicitation = nil
 	}
-	who := &caller.Caller{ID: session, Name: name, Peer: c, Input: c.input, Answered: c.answered, Owner: c.countedAs()} // each modern request has its own session
+	who := &caller.Caller{ID: session, Name: name, Peer: c, Input: c.input, Answered: c.answered, Owner: c.owner()} // each modern request has its own session
 	if name != stdioName && name != LocalName {
 		who.Token = name
 	}
@@ -99,9 +99,9 @@ func (c *client) capabilities() json.RawMessage {
 	return out
 }
 
-// countedAs returns the key under which the client's calls are counted: for a
-// modern client, which has no session, its token.
-func (c *client) countedAs() any {
+// owner returns the key of what belongs to the client alone, such as its own process of a
+// server: for a modern client, which has no session, its token.
+func (c *client) owner() any {
 	if c.modern {
 		return c.name
 	}

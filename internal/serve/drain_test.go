@@ -30,7 +30,7 @@ func TestDrainGivesLoadBalancersTime(t *testing.T) {
 			t.Errorf("healthy: status %d, last %v", status, last)
 		}
 	}
-	before, _ := ask(http.MethodPost, path)
+	before, _ := ask(http.MethodPost, endpoint)
 	ctx, noticed := context.WithCancel(t.Context())
 	defer noticed()
 	over := make(chan int)
@@ -39,12 +39,12 @@ func TestDrainGivesLoadBalancersTime(t *testing.T) {
 		status, _ := ask(http.MethodGet, "/healthz")
 		return status == http.StatusServiceUnavailable
 	})
-	if status, last := ask(http.MethodPost, path); status != before || !last {
+	if status, last := ask(http.MethodPost, endpoint); status != before || !last {
 		t.Errorf("not yet noticed: status %d as against %d, last %v", status, before, last)
 	}
 	noticed()
 	<-over
-	if status, _ := ask(http.MethodPost, path); status != http.StatusServiceUnavailable {
+	if status, _ := ask(http.MethodPost, endpoint); status != http.StatusServiceUnavailable {
 		t.Errorf("drained: status %d", status)
 	}
 }

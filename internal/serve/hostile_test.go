@@ -132,7 +132,8 @@ func TestMalformedRequestsAreRejected(t *testing.T) {
 		"foreign session":             {post("/mcp", ping, sized(ping), "Mcp-Session-Id: 0123456789abcdefXYZ"), 404},
 		"header too large":            {post("/mcp", ping, sized(ping), "X: "+strings.Repeat("x", 100<<10)), 431},
 		"body too large":              {post("/mcp", "", fmt.Sprintf("Content-Length: %d", maxBody+1)), 413},
-		"old HTTP with no host":       {"GET /healthz HTTP/1.0\r\n\r\n", 403},
+		"health check with no host":   {"GET /healthz HTTP/1.0\r\n\r\n", 200},
+		"message with no host":        {"POST /mcp HTTP/1.0\r\n\r\n", 403},
 		"not HTTP":                    {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400},
 		"id with a fraction":          {post("/mcp", fraction, sized(fraction)), 400},
 		"nested too deep":             {post("/mcp", strings.Repeat("[", 1<<20), fmt.Sprintf("Content-Length: %d", 1<<20)), 400},
@@ -195,7 +196,7 @@ func TestMessagesTakeSlots(t *testing.T) {
 	if code := answer(http.MethodGet, "/healthz"); code != http.StatusOK {
 		t.Errorf("healthz: %d", code)
 	}
-	if code := answer(http.MethodPost, path); code != 0 {
+	if code := answer(http.MethodPost, endpoint); code != 0 {
 		t.Errorf("a message was answered with %d although it had no slot", code)
 	}
 }

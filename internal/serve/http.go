@@ -15,10 +15,12 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -31,8 +33,8 @@ const (
 	bodyTime = 60 * time.Second
 	// maxBody is the maximum size of a request's body.
 	maxBody = 16 << 20
-	// path is the path of the MCP endpoint.
-	path = "/mcp"
+	// endpoint is the path of the MCP endpoint.
+	endpoint = "/mcp"
 )
 
 // HTTPOptions configure [Server.HTTP].
@@ -48,6 +50,8 @@ type HTTPOptions struct {
 	// MaxClients is the maximum number of concurrent sessions; 0 means no
 	// limit.
 	MaxClients int
+	// KeepAlive is how often a stream without events gets a comment; 0 means never.
+	KeepAlive time.Duration
 	// Log receives log messages of the protocol implementation.
 	Log *slog.Logger
 	// Warn receives errors in the tokens file.
@@ -66,7 +70,9 @@ type HTTP struct {
 	connections connections
 	bodies      bodies
 	slots       slots
+	requests    requests
 	calls       atomic.Int64 // number of running POST requests
+	serial      atomic.Int64 // of the last request that was passed to the SDK
 	bodyTime    time.Duration
 }
 
@@ -75,6 +81,10 @@ type HTTP struct {
 const LocalName = "local"
 
 type nameKey struct{}
+
+// streamHeader is added to requests that are passed to the SDK. Its value is the key of the
+// response in [Server].streams.
+const streamHeader = "Toolreg-Stream"
 
 // HTTP returns the handler for HTTP.
 func (s *Server) HTTP(opts HTTPOptions) *HTTP {
@@ -110,17 +120,18 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// arriving.
 		w = lastAnswer{w}
 	}
-	if err := h.checkOrigin(r); err != nil {
+	path := r.URL.EscapedPath()                                                      // a proxy may have rules for the path as it is spelled
+	if err := h.checkOrigin(r); err != nil && (path != "/healthz" || r.Host != "") { // health checks of HTTP/1.0 name no host
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	switch r.URL.EscapedPath() { // a proxy may have rules for the path as it is spelled
+	switch path {
 	case "/healthz":
 		h.health(w, r)
-	case path:
+	case endpoint:
 		h.protocol(w, r)
 	default:
-		http.Error(w, "not found; the MCP endpoint is "+path, http.StatusNotFound)
+		http.Error(w, "not found; the MCP endpoint is "+endpoint, http.StatusNotFound)
 	}
 }
 
@@ -171,11 +182,15 @@ func isLoopback(host string) bool {
 
 // protocol authenticates a request and passes it to the SDK.
 func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
-	name, ok := h.authenticate(r)
+	name, token, ok := h.authenticate(r)
 	if !ok {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="toolreg"`)
 		http.Error(w, "unauthorized: send a bearer token of this server", http.StatusUnauthorized)
 		return
+	}
+	modern := isModern(r)
+	if modern {
+		r.Header.Del("Mcp-Session-Id") // the revision has no sessions
 	}
 	id := r.Header.Get("Mcp-Session-Id")
 	if id != "" && !strings.HasPrefix(id, h.server.sessions.mark(name)) {
@@ -186,16 +201,18 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	r = r.WithContext(context.WithValue(r.Context(), nameKey{}, name))
+	ctx, done := h.requests.add(context.WithValue(r.Context(), nameKey{}, name), token)
+	defer done()
+	r = r.WithContext(ctx)
 	if r.Method == http.MethodPost {
-		h.post(w, r, name, id)
+		h.post(w, r, name, modern, id)
 		return
 	}
-	h.pass(w, r, isModern(r), id)
+	h.pass(w, r, modern, id)
 }
 
 // post reads a message and passes it to the SDK when it is its client's turn.
-func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name, id string) {
+func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name string, modern bool, id string) {
 	if h.draining.Load() {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "shutting down", http.StatusServiceUnavailable)
@@ -213,12 +230,15 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name, id string) {
 		return // the client is gone
 	}
 	defer done()
-	modern := isModern(r)
-	if err := cmp.Or(checkRevision(modern, body), checkBody(body)); err != nil {
+	if !sameRevision(modern, body) {
+		refuseRevision(w, body)
+		return
+	}
+	if err := checkBody(body); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if modern && !h.connections.Admit(r.Context(), name, h.opts.MaxClients) || !modern && id == "" && !h.server.sessions.room(name, h.opts.MaxClients) {
+	if !h.admit(r.Context(), name, modern, id) {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "too many clients (serve.maxClients)", http.StatusServiceUnavailable)
 		return
@@ -227,10 +247,32 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name, id string) {
 	h.pass(w, r, modern, id)
 }
 
+// admit reports whether the limit for clients permits a request. A new session takes the
+// place of an unused one, if there is one.
+func (h *HTTP) admit(ctx context.Context, name string, modern bool, id string) bool {
+	switch {
+	case modern:
+		return h.connections.Admit(ctx, name, h.opts.MaxClients)
+	case id != "":
+		return true
+	}
+	ended, ok := h.server.sessions.makeRoom(name, h.opts.MaxClients)
+	if ended != nil {
+		h.server.closing.Go(func() { _ = ended.Close() })
+	}
+	return ok
+}
+
 // pass passes a request to the SDK.
 func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, modern bool, id string) {
 	decodeName(r.Header)
-	w = newSteady(w)
+	stream := newSteady(w, h.opts.KeepAlive)
+	defer stream.end()
+	key := strconv.FormatInt(h.serial.Add(1), 10)
+	h.server.streams.Store(key, stream)
+	defer h.server.streams.Delete(key)
+	r.Header.Set(streamHeader, key)
+	w = stream
 	if modern {
 		h.modern.ServeHTTP(w, r)
 		return
@@ -242,18 +284,18 @@ func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, modern bool, id stri
 	h.sessions.ServeHTTP(w, r)
 }
 
-// authenticate returns the name of the request's token.
-func (h *HTTP) authenticate(r *http.Request) (string, bool) {
+// authenticate returns the name and the hash of the request's token.
+func (h *HTTP) authenticate(r *http.Request) (name string, sum tokenHash, ok bool) {
 	if h.opts.Tokens == nil {
-		return LocalName, true
+		return LocalName, tokenHash{}, true
 	}
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
-		return "", false
+		return "", tokenHash{}, false
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return "", false
+		return "", tokenHash{}, false
 	}
 	return h.opts.Tokens.Name(strings.TrimSpace(token), h.opts.Warn)
 }
@@ -261,14 +303,19 @@ func (h *HTTP) authenticate(r *http.Request) (string, bool) {
 // isModern reports whether a request is of a revision without sessions.
 func isModern(r *http.Request) bool { return r.Header.Get("Mcp-Protocol-Version") >= firstModern }
 
-// checkRevision returns an error if a message and the header of its request disagree on
-// whether the revision has sessions.
-func checkRevision(modern bool, body json.RawMessage) error {
+// sameRevision reports whether a message and the header of its request agree on whether
+// the revision has sessions.
+func sameRevision(modern bool, body json.RawMessage) bool {
 	inBody, ok := jsonx.Text(jsonx.Get(jsonx.Get(jsonx.Get(body, "params"), "_meta"), mcp.MetaKeyProtocolVersion))
-	if ok && inBody >= firstModern != modern {
-		return errors.New("the header Mcp-Protocol-Version and the message name different revisions of the protocol")
-	}
-	return nil
+	return !ok || inBody >= firstModern == modern
+}
+
+// refuseRevision answers a message whose revision differs from that of its header.
+func refuseRevision(w http.ResponseWriter, body json.RawMessage) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": jsonx.Get(body, "id"), "error": jsonrpc.Error{
+		Code: mcp.CodeHeaderMismatch, Message: "the header Mcp-Protocol-Version and the message name different revisions of the protocol"}})
 }
 
 // decodeName decodes the header Mcp-Name, because the SDK does not.

@@ -38,7 +38,7 @@ type Options struct {
 	Idle time.Duration
 	// Asking limits what clients may be asked. The zero value sets no limit.
 	Asking Asking
-	// MaxCalls is how many calls a client may have running; 0 means no limit.
+	// MaxCalls is how many calls may run with one token; 0 means no limit.
 	MaxCalls int
 	// Questions are options for questions to modern clients.
 	Questions QuestionOptions
@@ -67,6 +67,7 @@ type Server struct {
 	subscriptions subscriptions
 	calls         runningCalls
 	states        *states
+	streams       sync.Map // *steady by key: the responses over HTTP that the SDK is writing
 
 	mu       sync.Mutex
 	offer    *offer
@@ -244,6 +245,9 @@ func (s *Server) serverFor(name string) *mcp.Server {
 		SubscribeHandler:   s.subscribe,
 		UnsubscribeHandler: s.unsubscribe,
 		GetSessionID:       func() string { return s.sessions.newID(name) },
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
+			c.CacheScope = "private" // what is offered and what servers return may depend on the caller
+		},
 	})
 	server.AddReceivingMiddleware(s.receive(name))
 	server.AddSendingMiddleware(s.dropFirstChanges)
@@ -259,6 +263,7 @@ func (s *Server) serverFor(name string) *mcp.Server {
 func (s *Server) receive(name string) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			s.beginStream(req)
 			if method == listenMethod {
 				return s.listen(ctx, next, req)
 			}
@@ -289,6 +294,16 @@ func (s *Server) receive(name string) mcp.Middleware {
 			defer clientFrom(ctx).out.close()
 			result, err := next(ctx, method, req)
 			return o.declarations(result), err
+		}
+	}
+}
+
+// beginStream lets the response to a request over HTTP, whose headers the SDK has set by
+// now, stay alive until its first event.
+func (s *Server) beginStream(req mcp.Request) {
+	if extra := req.GetExtra(); extra != nil {
+		if stream, ok := s.streams.Load(extra.Header.Get(streamHeader)); ok {
+			stream.(*steady).begin()
 		}
 	}
 }

@@ -60,12 +60,28 @@ func (s *sessions) add(token string, session *mcp.ServerSession) {
 	}
 }
 
-// room reports whether a token may have another session if most is the limit for all
-// tokens.
-func (s *sessions) room(token string, most int) bool {
+// makeRoom reports whether a token may have another session if most is the limit for all
+// tokens. If the limit is reached, it ends the session that has been unused for longest, of
+// this token if the token has reached its own share, and returns it to be closed; nil if it
+// ended none.
+func (s *sessions) makeRoom(token string, most int) (ended *mcp.ServerSession, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.held.Room(token, most)
+	if s.held.Room(token, most) {
+		return nil, true
+	}
+	var oldest string
+	for id, c := range s.byID {
+		if c.requests == 0 && (s.held.all < most && c.token == token || s.held.all >= most) && (oldest == "" || c.used.Before(s.byID[oldest].used)) {
+			oldest = id
+		}
+	}
+	c := s.byID[oldest]
+	if c == nil {
+		return nil, false
+	}
+	s.endLocked(oldest, c)
+	return c.session, s.held.Room(token, most)
 }
 
 // has reports whether a session has not ended.
@@ -143,14 +159,25 @@ func (s *sessions) limit(idle time.Duration) {
 // endUnused ends the sessions that were unused for too long, and returns them to be
 // closed.
 func (s *sessions) endUnused() []*mcp.ServerSession {
+	return s.endIf(func(c *clientSession) bool {
+		return s.idle > 0 && c.requests == 0 && time.Since(c.used) >= s.idle
+	})
+}
+
+// endExcept ends the sessions of other tokens, and returns them to be closed.
+func (s *sessions) endExcept(tokens map[string]tokenHash) []*mcp.ServerSession {
+	return s.endIf(func(c *clientSession) bool {
+		_, valid := tokens[c.token]
+		return !valid
+	})
+}
+
+func (s *sessions) endIf(over func(*clientSession) bool) []*mcp.ServerSession {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.idle <= 0 {
-		return nil
-	}
 	var out []*mcp.ServerSession
 	for id, c := range s.byID {
-		if c.requests == 0 && time.Since(c.used) >= s.idle {
+		if over(c) {
 			s.endLocked(id, c)
 			out = append(out, c.session)
 		}

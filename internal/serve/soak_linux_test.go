@@ -143,7 +143,7 @@ type soaking struct {
 
 func soakClient(t *testing.T, h *httptest.Server, i int) *soaking {
 	t.Helper()
-	return &soaking{url: h.URL + path, http: h.Client(), revision: []string{"2026-07-28", "2025-11-25", "2025-03-26"}[i%3]}
+	return &soaking{url: h.URL + endpoint, http: h.Client(), revision: []string{"2026-07-28", "2025-11-25", "2025-03-26"}[i%3]}
 }
 
 // visit begins a session, makes a call and ends the session, or cancels the call and

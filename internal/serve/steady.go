@@ -1,39 +1,131 @@
 package serve
 
 import (
+	"io"
 	"net/http"
+	"strings"
+	"sync"
 	"time"
 )
 
-// stallTime is how long a client may leave a response unread.
-const stallTime = 30 * time.Second
+const (
+	// stallTime is how long a client may leave a response unread.
+	stallTime = 30 * time.Second
+	// headTime is how long a stream may have nothing to send before its headers are sent.
+	headTime = 100 * time.Millisecond
+)
 
-// steady is a response that closes its connection if the client does not read it.
+// steady is a response that closes its connection if the client does not read it. While a
+// stream has nothing to send, it sends comments, because proxies close silent connections
+// and clients notice then that a connection is lost. Create it with [newSteady] and call
+// end when the handler has returned.
 type steady struct {
 	http.ResponseWriter
-	timing *http.ResponseController
+	timing    *http.ResponseController
+	keepAlive time.Duration // between comments; 0 means that none are sent
+
+	mu    sync.Mutex
+	sent  bool        // the headers
+	beat  *time.Timer // sends the next comment; nil if the response is not a stream
+	ended bool
 }
 
-func newSteady(w http.ResponseWriter) steady { return steady{w, http.NewResponseController(w)} }
+func newSteady(w http.ResponseWriter, keepAlive time.Duration) *steady {
+	return &steady{ResponseWriter: w, timing: http.NewResponseController(w), keepAlive: keepAlive}
+}
 
 // limit limits the time of one write. The returned function lifts the limit, because a
 // stream may be silent for longer.
-func (s steady) limit() func() {
+func (s *steady) limit() func() {
 	_ = s.timing.SetWriteDeadline(time.Now().Add(stallTime))
 	return func() { _ = s.timing.SetWriteDeadline(time.Time{}) }
 }
 
-// Write implements http.ResponseWriter.
-func (s steady) Write(p []byte) (int, error) {
+// begin is called when the headers of the response are set and its first event may take a
+// while.
+func (s *steady) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.follow(headTime)
+}
+
+// follow lets a stream send something if it has no event within d. s.mu is held.
+func (s *steady) follow(d time.Duration) {
+	switch {
+	case s.ended || !strings.HasPrefix(s.Header().Get("Content-Type"), "text/event-stream"):
+	case s.beat == nil && d > 0:
+		s.beat = time.AfterFunc(d, s.comment)
+	case d > 0:
+		s.beat.Reset(d)
+	case s.beat != nil:
+		s.beat.Stop()
+	}
+}
+
+// comment sends the headers of the stream or, after them, a comment.
+func (s *steady) comment() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
 	defer s.limit()()
-	return s.ResponseWriter.Write(p)
+	if s.sent {
+		_, _ = io.WriteString(s.ResponseWriter, ": keep-alive\n\n")
+	} else {
+		s.head(http.StatusOK)
+	}
+	_ = s.timing.Flush()
+	s.follow(s.keepAlive)
+}
+
+// head sends the headers. s.mu is held.
+func (s *steady) head(status int) {
+	s.sent = true
+	if strings.HasPrefix(s.Header().Get("Content-Type"), "text/event-stream") {
+		s.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
+	}
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (s *steady) WriteHeader(status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.head(status)
+	s.follow(s.keepAlive)
+}
+
+// Write implements http.ResponseWriter. The SDK writes each event at once.
+func (s *steady) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.limit()()
+	if !s.sent {
+		s.head(http.StatusOK)
+	}
+	n, err := s.ResponseWriter.Write(p)
+	s.follow(s.keepAlive)
+	return n, err
 }
 
 // Flush implements http.Flusher.
-func (s steady) Flush() {
+func (s *steady) Flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	defer s.limit()()
 	_ = s.timing.Flush()
 }
 
+// end is called when the handler has returned.
+func (s *steady) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	if s.beat != nil {
+		s.beat.Stop()
+	}
+}
+
 // Unwrap returns the wrapped writer to http.ResponseController.
-func (s steady) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+func (s *steady) Unwrap() http.ResponseWriter { return s.ResponseWriter }

@@ -15,6 +15,9 @@ import (
 // minToken is the minimum length of a token; shorter ones could be guessed.
 const minToken = 16
 
+// tokenHash is the SHA-256 hash of a token.
+type tokenHash [sha256.Size]byte
+
 // Tokens are the tokens of HTTP clients. Create them with [NewTokens] or [ReadTokens].
 // They are safe for concurrent use.
 type Tokens struct {
@@ -23,12 +26,12 @@ type Tokens struct {
 	mu     sync.Mutex
 	read   time.Time // modification time of the file when it was read
 	size   int64
-	byName map[string][sha256.Size]byte
+	byName map[string]tokenHash
 }
 
 // NewTokens returns the given tokens, which are keyed by name.
 func NewTokens(byName map[string]string) *Tokens {
-	t := &Tokens{byName: map[string][sha256.Size]byte{}}
+	t := &Tokens{byName: map[string]tokenHash{}}
 	for name, token := range byName {
 		t.byName[name] = sha256.Sum256([]byte(token))
 	}
@@ -68,8 +71,8 @@ func (t *Tokens) refresh() error {
 	return nil
 }
 
-func parseTokens(data []byte) (map[string][sha256.Size]byte, error) {
-	out := map[string][sha256.Size]byte{}
+func parseTokens(data []byte) (map[string]tokenHash, error) {
+	out := map[string]tokenHash{}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
@@ -100,9 +103,9 @@ func parseTokens(data []byte) (map[string][sha256.Size]byte, error) {
 	return out, nil
 }
 
-// Name returns the name of a token. warn receives errors in the file, whose
+// Name returns the name and the hash of a token. warn receives errors in the file, whose
 // earlier tokens then stay valid.
-func (t *Tokens) Name(token string, warn func(error)) (string, bool) {
+func (t *Tokens) Name(token string, warn func(error)) (name string, sum tokenHash, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.path != "" {
@@ -110,12 +113,22 @@ func (t *Tokens) Name(token string, warn func(error)) (string, bool) {
 			warn(err)
 		}
 	}
-	sum := sha256.Sum256([]byte(token))
-	name, found := "", false
+	sum = sha256.Sum256([]byte(token))
 	for n, want := range t.byName { // compare with all tokens, so that timing reveals nothing
 		if subtle.ConstantTimeCompare(sum[:], want[:]) == 1 {
-			name, found = n, true
+			name, ok = n, true
 		}
 	}
-	return name, found
+	return name, sum, ok
+}
+
+// current reads the file if it has changed and returns the tokens. If the file cannot be
+// read, they are the earlier ones; the next request reports the error.
+func (t *Tokens) current() map[string]tokenHash {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.path != "" {
+		_ = t.refresh()
+	}
+	return t.byName // is replaced, not changed
 }

@@ -243,7 +243,8 @@ type Serve struct {
 	Idle       time.Duration `setting:"serve.idle"`       // idle time after which a server is closed; default 10m; 0 = never
 	Session    time.Duration `setting:"serve.session"`    // idle time after which a client's session is closed; default 10m; 0 = never
 	MaxClients int           `setting:"serve.maxClients"` // default 1000; 0 = unlimited
-	MaxCalls   int           `setting:"serve.maxCalls"`   // concurrent calls of one client; default 64; 0 = unlimited
+	MaxCalls   int           `setting:"serve.maxCalls"`   // concurrent calls with one token; default 64; 0 = unlimited
+	KeepAlive  time.Duration `setting:"serve.keepAlive"`  // time between comments on silent streams; default 15s; 0 = none
 	StateKey   Entry         `setting:"serve.stateKey"`   // unexpanded; "" = none
 }
 

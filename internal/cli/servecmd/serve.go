@@ -265,10 +265,15 @@ func (o *options) serveHTTP(ctx context.Context, ios *cli.IO, server *serve.Serv
 	if made != "" {
 		ios.Note("toolreg: bearer token: " + made + "\n")
 	}
-	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, Log: ios.Log,
+	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, KeepAlive: set.KeepAlive, Log: ios.Log,
 		Warn: func(err error) {
 			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens stay valid until the file is corrected"})
 		}})
+	following, unfollow := context.WithCancel(ctx)
+	var tokensFollowed sync.WaitGroup
+	tokensFollowed.Go(func() { handler.FollowTokens(following) })
+	defer tokensFollowed.Wait()
+	defer unfollow()
 	over := make(chan error, 1)
 	hs := handler.Server()
 	go func() { over <- hs.Serve(listener) }()

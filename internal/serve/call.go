@@ -53,6 +53,9 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registr
 	defer done()
 	f, ok := o.tools[req.Params.Name]
 	if !ok {
+		f, ok = o.denied(ctx, req.Params.Name)
+	}
+	if !ok {
 		return registry.Result{}, errReplaced
 	}
 	f, name, raw, err := o.session.Calls.Resolve(ctx, f, req.Params.Name, req.Params.Arguments)

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,10 +101,10 @@ func gone[T any](old, now map[string]T) []string {
 
 // resolve replaces the name in a request by the offered one: server__tool and aliases
 // work as in `toolreg call`. An unknown tool is a protocol error.
-func (o *offer) resolve(req mcp.Request) error {
+func (o *offer) resolve(ctx context.Context, req mcp.Request) error {
 	switch req := req.(type) {
 	case *mcp.CallToolRequest:
-		return o.resolveTool(req.Params)
+		return o.resolveTool(ctx, req.Params)
 	case *mcp.GetPromptRequest:
 		if p, ok := o.prompts[req.Params.Name]; ok {
 			req.Params.Name = p.declared
@@ -118,9 +119,12 @@ func (o *offer) resolve(req mcp.Request) error {
 	return nil
 }
 
-func (o *offer) resolveTool(params *mcp.CallToolParamsRaw) error {
+func (o *offer) resolveTool(ctx context.Context, params *mcp.CallToolParamsRaw) error {
 	name := params.Name
-	if _, ok := o.tools[name]; ok {
+	if o.has(name) {
+		return nil
+	}
+	if _, ok := o.denied(ctx, name); ok {
 		return nil
 	}
 	t, err := o.registry.Lookup(name)
@@ -143,6 +147,25 @@ func (o *offer) resolveTool(params *mcp.CallToolParamsRaw) error {
 		names = append(names, t.Name)
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: o.unknownTool(name, registry.Near(name, names))}
+}
+
+// has reports whether a tool is offered under a name.
+func (o *offer) has(name string) bool {
+	_, ok := o.tools[name]
+	return ok
+}
+
+// denied returns the tool with a name if it is not offered because rules deny every call of
+// it. Such a call is made nevertheless, so that it is answered with the reason and logged.
+func (o *offer) denied(ctx context.Context, name string) (engine.Found, bool) {
+	t, err := o.registry.Lookup(name)
+	if err != nil {
+		return engine.Found{}, false
+	}
+	if _, hidden, err := o.session.Offers.Split(ctx, o.registry, []*registry.Tool{t}); err != nil || len(hidden) == 0 {
+		return engine.Found{}, false
+	}
+	return engine.FoundIn(o.registry, []*registry.Tool{t})[0], true
 }
 
 // hiddenBy returns the hidden tool that err, of a lookup, is about, or nil.

@@ -60,7 +60,7 @@ func (s *Server) retry(server *mcpclient.Source) *retry {
 // resolve is [offer.resolve] for a tool whose server may have to be tried again first. It
 // returns the offer that has the tool, or the server's error if it fails again.
 func (s *Server) resolve(ctx context.Context, o *offer, req mcp.Request) (*offer, error) {
-	err := o.resolve(req)
+	err := o.resolve(ctx, req)
 	call, ok := req.(*mcp.CallToolRequest)
 	if !ok {
 		return o, err
@@ -85,7 +85,7 @@ func (s *Server) resolve(ctx context.Context, o *offer, req mcp.Request) (*offer
 	if o, err = s.offered(ctx); err != nil {
 		return o, err
 	}
-	return o, o.resolve(req)
+	return o, o.resolve(ctx, req)
 }
 
 // failedServerOf returns the server of a name, either of the form server__tool or kept for

@@ -292,6 +292,9 @@ func (s *Server) receive(name string) mcp.Middleware {
 			}
 			ctx = s.withClient(ctx, name, session, from)
 			defer clientFrom(ctx).out.close()
+			if call, ok := req.(*mcp.CallToolRequest); ok && !o.has(call.Params.Name) {
+				return s.callTool(ctx, call) // the SDK knows only what is offered
+			}
 			result, err := next(ctx, method, req)
 			return o.declarations(result), err
 		}

@@ -104,7 +104,7 @@ func rooms() map[string][]string {
 		"internal/script":              {"internal/process", "internal/registry"},
 		"internal/sandbox":             {"internal/sandbox/launcher", "internal/webaddr"},
 		"internal/sandbox/confine":     {"internal/git", "internal/policy", "internal/process", "internal/registry", "internal/sandbox", "internal/sandbox/guards", "internal/settings", "internal/settings/table", "internal/trust"},
-		"internal/sandbox/guards":      {"internal/atomicfile", "internal/builtin/workspace", "internal/git", "internal/state"},
+		"internal/sandbox/guards":      {"internal/atomicfile", "internal/builtin/workspace", "internal/git", "internal/sandbox", "internal/state"},
 		"internal/sandbox/launcher":    {},
 		"internal/schema":              {},
 		"internal/secret":              {},

@@ -157,13 +157,16 @@ addEventListener("load", () => {
   seen.shown = String(!page.getElementById("site-search").hidden);
   page.dispatchEvent(new KeyboardEvent("keydown", {key: "/", bubbles: true}));
   seen.focus = page.activeElement.tagName;
-  setTimeout(() => {
-    type("Merging"); seen.heading = first();
+  const search = () => {
+    type("Merging");
+    if (!list.children.length) return setTimeout(search, 50); // the index is not loaded yet
+    seen.heading = first();
     type("qqzzxx settings"); seen.nothing = first();
     type("rename a tool"); seen.words = first();
     input.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape", bubbles: true})); seen.closed = String(list.children.length);
     document.body.textContent = "SEEN" + JSON.stringify(seen) + "END";
-  }, 500);
+  };
+  search();
 });</script>`
 
 // TestSearch uses the search in headless Chromium, from a folder, without a server.

@@ -4,11 +4,12 @@ const up = document.currentScript.dataset.up;
 const box = document.getElementById("site-search");
 const input = box.querySelector("input");
 const list = box.querySelector("ol");
-let sections = null;
+let sections = null; // until the index is loaded
+let loading = false;
 
 function load() {
-  if (sections !== null) return;
-  sections = [];
+  if (loading) return;
+  loading = true;
   const script = document.createElement("script");
   script.src = up + "search-index.js";
   script.onload = () => {

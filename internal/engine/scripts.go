@@ -112,6 +112,7 @@ type scriptRun struct {
 	mu      sync.Mutex
 	lines   strings.Builder
 	media   []registry.Content
+	size    int64 // bytes of media
 	failed  map[uint32]error
 	taken   map[string]bool // of isTool
 	results []string        // names of the tools whose calls succeeded
@@ -255,6 +256,10 @@ func (r *scriptRun) reply(result *registry.Result) script.Reply {
 		if c.Type == registry.ContentText {
 			out.Parts = append(out.Parts, script.Part{Text: c.Text})
 			continue
+		}
+		r.size += int64(len(c.Data) + len(c.Text))
+		if most := r.set.Limits.Result; most > 0 && r.size > most {
+			return script.Reply{Err: fmt.Sprintf("the images and other content of the script's calls exceed %d bytes (limits.result)", most), Category: string(registry.ErrorExecution)}
 		}
 		r.media = append(r.media, c)
 		out.Parts = append(out.Parts, script.Part{Media: len(r.media), Kind: string(c.Type), MIMEType: c.MIMEType, URI: c.URI})

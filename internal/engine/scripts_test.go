@@ -70,6 +70,23 @@ func (w *world) record(server string, called *[]string) {
 	})
 }
 
+// What a script receives besides text stays in memory until it ends, so it is bounded.
+func TestScriptsHoldLittleMedia(t *testing.T) {
+	t.Parallel()
+	s := newWorld(t, "limits: {result: 1MB}\n").withScripts()
+	r := &scriptRun{Scripts: s.Scripts}
+	image := registry.Result{Content: []registry.Content{{Type: registry.ContentImage, Data: make([]byte, 600_000), MIMEType: "image/png"}}}
+	if reply := r.reply(&image); reply.Err != "" || len(reply.Parts) != 1 {
+		t.Errorf("the first image: %+v", reply)
+	}
+	if reply := r.reply(&image); !strings.Contains(reply.Err, "(limits.result)") || len(reply.Parts) != 0 {
+		t.Errorf("the second image: %+v", reply)
+	}
+	if len(r.media) != 1 {
+		t.Errorf("%d images are held", len(r.media))
+	}
+}
+
 // BenchmarkScript compares a thousand calls of tools inside the process with the same calls in a
 // script, which includes the start of its engine.
 func BenchmarkScript(b *testing.B) {

@@ -34,7 +34,7 @@ func TestBraces(t *testing.T) {
 // Words that are not certain, or too many, are unread.
 func TestBracesWhoseWordsAreUnknown(t *testing.T) {
 	for known, unknown := range map[string]string{
-		"${x}{a,b} $1{a,b}":                    "$x{a,b}",
+		"${x}{a,b} $0{a,b} $9{a,b}":            "$x{a,b}",
 		"$x{-,.}":                              "$_{a,b}",
 		"$@{a,b}":                              "$xa{0,b}",
 		`{a,\$}b`:                              "{a,$}b",
@@ -54,6 +54,15 @@ func TestBracesWhoseWordsAreUnknown(t *testing.T) {
 			if got := slices.ContainsFunc(Read(Bash, "echo "+word, "").Commands, func(c Command) bool { return c.Unread }); got != want {
 				t.Errorf("%.40s: unread %t, want %t", word, got, want)
 			}
+		}
+	}
+}
+
+// A word of braces that begins with a known letter is no option.
+func TestBracesAfterALetter(t *testing.T) {
+	for line, want := range map[string]bool{`git log "a$x"{b,c}`: true, `git log "$x"{b,c}`: false} {
+		if c := Read(Bash, line, "").Commands[0]; (c.Exact == "") != want {
+			t.Errorf("%s: exact %q", line, c.Exact)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestPartsThatDoMoreThanRunCommands(t *testing.T) {
 		"cat <a":               {"cat <$x", "cat </dev/tcp/h/1", "cat </dev/udp/h/1", "cat <>a"},
 		"cat </dev/null":       {"echo >a", "echo >>a", "echo >$x", "echo &>a", "echo >|a"},
 		"echo >/dev/null":      {"echo {fd}>/dev/null", "echo >&a"},
-		"echo 2>/dev/stderr":   {"x=1", "x=1 echo", "a[1]=2", "x+=1"},
+		"echo 2>/dev/stderr":   {"x=1", "x=1 echo", "a[1]=2", "a=([1]=)", "a=()", "x+=1"},
 		"echo >/dev/stdout":    {"time echo", "coproc cat", "f() { echo; }", "function f { echo; }"},
 		"echo 2>&1 >&2 3>&-":   {"for x in a; do echo; done", "select x in a; do echo; done"},
 		"echo 3>&2- <&0":       {"for x; do echo; done"},
@@ -35,6 +35,17 @@ func TestPartsThatDoMoreThanRunCommands(t *testing.T) {
 				t.Errorf("%q is no doubt", line)
 			}
 		}
+	}
+}
+
+// Each part has its text as written, which a person is shown.
+func TestTextOfParts(t *testing.T) {
+	var got []string
+	for _, c := range Read(Bash, "ls  -l 'a b'; x=1\necho a >b | cat", "").Commands {
+		got = append(got, c.Text)
+	}
+	if want := []string{"ls  -l 'a b'", "x=1", "echo a", ">b", "cat"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -18,7 +18,7 @@ func TestBraces(t *testing.T) {
 		"{a..c}": "a b c", "{c..a}": "c b a", "{a..e..2}": "a c e", "{A..C}": "A B C", "{X..Z}": "X Y Z",
 		"{1..}": "{1..}", "{..1}": "{..1}", "{1.2}": "{1.2}", "{a..1}": "{a..1}", "{1..a}": "{1..a}", "{_..a}": "{_..a}", "{ab..c}": "{ab..c}",
 		"{1..2..x}": "{1..2..x}", "{1..2..3..4}": "{1..2..3..4}", "{1..2": "{1..2", "{1..2}x": "1x 2x", "{a..b,c}": "a..b c", "{a,b..c}": "a b..c",
-		"{1..2}{": "1{ 2{", "{1...3}": "{1...3}", "{{1..2}}": "{1} {2}", "{{1..2},x}": "1 2 x",
+		"{1..2}{": "1{ 2{", "{1...3}": "{1...3}", `{1..3"x"}`: "{1..3x}", `{"1"..3}`: "{1..3}", "{9..A}": "{9..A}", "{A..9}": "{A..9}", "{{1..2}}": "{1} {2}", "{{1..2},x}": "1 2 x",
 	} {
 		commands := Read(Bash, "echo "+word, "").Commands
 		var got []string
@@ -34,21 +34,22 @@ func TestBraces(t *testing.T) {
 // Words that are not certain, or too many, are unread.
 func TestBracesWhoseWordsAreUnknown(t *testing.T) {
 	for known, unknown := range map[string]string{
-		"${x}{a,b} $0{a,b} $9{a,b}":            "$x{a,b}",
-		"$x{-,.}":                              "$_{a,b}",
-		"$@{a,b}":                              "$xa{0,b}",
-		`{a,\$}b`:                              "{a,$}b",
-		"{a..z}":                               "{a..Z}",
-		"{A..Z}":                               "{A..z}",
-		"{1..10000}":                           "{1..10001}",
-		"{1..5000} {1..5000}":                  "{1..5000} {1..5001}",
-		"{1..2147483647..2147483647}":          "{1..2147483648..2147483647}",
-		"{2147483647..1..2147483647}":          "{2147483648..1..2147483647}",
-		"{1..3..2147483647}":                   "{1..3..2147483648}",
-		"{1..100}{1..99}":                      "{1..100}{1..100}",
-		strings.Repeat("{1..1}", 17):           strings.Repeat("{1..1}", 18),
-		strings.Repeat("{", 99) + "{a,b}":      strings.Repeat("{", 100) + "{a,b}",
-		strings.Repeat("x", 1<<16) + "{a,b,c}": strings.Repeat("x", 1<<16) + "{a,b,c,d}",
+		"${x}{a,b} $0{a,b} $9{a,b}":   "$x{a,b}",
+		"$x{-,.}":                     "$_{a,b}",
+		"$@{a,b}":                     "$xa{0,b}",
+		`{a,\$}b`:                     "{a,$}b",
+		"{a..z}":                      "{a..Z}",
+		"{A..Z}":                      "{A..z}",
+		"{1..10000}":                  "{1..10001}",
+		"{1..5000} {1..5000}":         "{1..5000} {1..5001}",
+		"{1..2147483647..2147483647}": "{1..2147483648..2147483647}",
+		"{2147483647..1..2147483647}": "{2147483648..1..2147483647}",
+		"{1..3..2147483647}":          "{1..3..2147483648}",
+		"{1..100}{1..99}":             "{1..100}{1..100}",
+		strings.Repeat("{1..1}", 17):  strings.Repeat("{1..1}", 18),
+		strings.Repeat("{a,", 17) + "b" + strings.Repeat("}", 17): strings.Repeat("{a,", 18) + "b" + strings.Repeat("}", 18),
+		strings.Repeat("{", 99) + "{a,b}":                         strings.Repeat("{", 100) + "{a,b}",
+		strings.Repeat("x", 1<<16) + "{a,b,c}":                    strings.Repeat("x", 1<<16) + "{a,b,c,d}",
 	} {
 		for word, want := range map[string]bool{known: false, unknown: true} {
 			if got := slices.ContainsFunc(Read(Bash, "echo "+word, "").Commands, func(c Command) bool { return c.Unread }); got != want {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -128,7 +129,16 @@ func TestCommandsInArguments(t *testing.T) {
 // A function that starts itself beside other commands never ends, unlike one that calls
 // itself.
 func TestForkBombs(t *testing.T) {
+	functions := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "f%d() { ls; }; ", i)
+		}
+		return b.String()
+	}
 	for line, want := range map[string]bool{
+		functions(maxFunctions):                   false,
+		functions(maxFunctions + 1):               true, // too many to look at
 		":(){ :|:& };:":                           true,
 		"f() { f | f; }; f":                       true,
 		"f() { f |& f; }; f":                      true,

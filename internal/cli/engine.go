@@ -95,6 +95,13 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 }
 
 func (x *Engine) deps() engine.Deps {
+	self, err := os.Executable()
+	internal := func(command string) []string {
+		if err != nil {
+			return nil // the path of the running program is unknown
+		}
+		return []string{self, command}
+	}
 	return engine.Deps{
 		Version: x.version, Dir: x.config.Dir, Environ: x.config.Environ, Start: x.start, Folders: x.config.Folders, Log: x.io.Log,
 		Warn: x.io.Warn, Describe: ui.Prompt, Screen: x.io.Screen, LogLevel: x.io.logLevel(), Outcome: outcome, Keeper: internal(KeepCommand), ServerKeeper: internal(KeepServerCommand), Evaluator: internal(EvaluateCommand), ScriptEngine: internal(ScriptCommand),
@@ -112,16 +119,6 @@ func (x *Engine) CheckSettings(ctx context.Context, set *settings.Settings) erro
 		return err
 	}
 	return nil // for example, the preset or the lock file has a mistake
-}
-
-// internal returns the argv of an internal command; nil if the path of the running
-// program is unknown.
-func internal(command string) []string {
-	self, err := os.Executable()
-	if err != nil {
-		return nil
-	}
-	return []string{self, command}
 }
 
 // Names of internal commands: the one that manages background commands, the one that keeps

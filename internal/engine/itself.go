@@ -24,12 +24,16 @@ func StartsToolreg(argv []string, dir string, environ []string) bool {
 	if len(argv) == 0 || argv[0] == "" {
 		return false
 	}
+	if programName(argv[0]) == "toolreg" {
+		return true
+	}
+	words := strings.FieldsFunc(strings.Join(argv, " "), func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;&|()[]{},=", r) })
+	if !slices.Contains(words, "serve") {
+		return false // without looking at files
+	}
 	self, err := os.Executable()
 	if err != nil {
 		self = "toolreg"
-	}
-	if programName(argv[0]) == "toolreg" {
-		return true
 	}
 	if path, err := (process.Spec{Argv: argv[:1], Dir: dir, Env: environ}).Program(); err == nil && sameFile(path, self) {
 		return slices.Contains(argv, "serve")
@@ -37,7 +41,6 @@ func StartsToolreg(argv []string, dir string, environ []string) bool {
 	if slices.Contains(strings.Fields(elsewhere), programName(argv[0])) {
 		return false
 	}
-	words := strings.FieldsFunc(strings.Join(argv, " "), func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;&|()[]{},=", r) })
 	i := slices.IndexFunc(words, func(word string) bool { return isToolreg(word, self) })
 	return i >= 0 && slices.Contains(words[i:], "serve")
 }
@@ -70,8 +73,8 @@ func sameFile(a, b string) bool {
 // skipped returns why a server is not started, or "": it would be toolreg itself, or this
 // run is inside a server that a toolreg started, whose list would contain itself without
 // end.
-func (r *run) skipped(o *OffServer, inside func() (string, bool)) string {
-	if name, ok := inside(); ok && name == "" {
+func (r *run) skipped(o *OffServer) string {
+	if name, ok := r.inside(); ok && name == "" {
 		return "skipped: this toolreg runs inside a server of another"
 	} else if ok {
 		return fmt.Sprintf("skipped: this toolreg runs inside the server %q of another", name)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -18,10 +19,18 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
+// keepFor returns for how long this run lets a server outlast it; 0 if it does not.
+func (r *run) keepFor(server settings.Server) time.Duration {
+	if r.set.Globals.Fresh || r.opts.Kept == mcpclient.OwnServers || len(r.deps.ServerKeeper) == 0 {
+		return 0
+	}
+	return r.set.KeepOf(server)
+}
+
 // keep returns how a server is kept between runs; nil if it is not.
 func (c *Connections) keep(server settings.Server) *mcpclient.Keep {
-	d := c.set.KeepOf(server)
-	if d <= 0 || c.set.Globals.Fresh || c.opts.Kept == mcpclient.OwnServers || len(c.deps.ServerKeeper) == 0 {
+	d := c.keepFor(server)
+	if d <= 0 {
 		return nil
 	}
 	return &mcpclient.Keep{
@@ -78,15 +87,11 @@ func (r *run) endOutdated(ctx context.Context) {
 	if !slices.ContainsFunc(r.deps.Folders.SocketFolders(), func(dir string) bool { return !keep.IsEmpty(dir) }) {
 		return
 	}
-	dir, err := r.deps.Folders.Sockets()
-	if err != nil {
-		return
-	}
 	folder, err := r.sockets(ctx)
 	if err != nil {
 		return
 	}
-	if _, err := stopAll(ctx, dir.Path, folder.Outdated(r.set.ProjectRoot, r.set.ServersWritten())); err != nil {
+	if _, err := stopAll(ctx, folder.Path(), folder.Outdated(r.set.ProjectRoot, r.set.ServersWritten())); err != nil {
 		r.deps.Log.Info("a kept server whose settings have changed was not stopped", "err", err)
 	}
 }
@@ -113,7 +118,7 @@ func (c *Connections) StopKept(ctx context.Context, server settings.Server) (sto
 	if err != nil {
 		return 0, nil
 	}
-	return stopAll(ctx, dir.Path, folder.OfServer(c.originOf(server)))
+	return stopAll(ctx, folder.Path(), folder.OfServer(c.originOf(server)))
 }
 
 // forgetSessions forgets the sessions with an HTTP server of the settings.

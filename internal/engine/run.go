@@ -16,6 +16,7 @@ import (
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -134,6 +135,7 @@ type run struct {
 	rules    *policyRules
 	confiner *confine.Confiner
 	notices  notices
+	inside   func() (server string, ok bool) // see process.InsideServer
 }
 
 // notices are the diagnostics of a session that are not those of a registry. They are
@@ -159,7 +161,8 @@ func newRun(set *settings.Settings, deps Deps, opts Options) *run {
 	if deps.Screen == nil {
 		deps.Screen = blank{}
 	}
-	r := &run{set: set, deps: deps, opts: opts, expander: values.NewExpander(set.ProjectRoot, deps.Environ), notices: notices{all: slices.Clone(opts.Noticed)}}
+	r := &run{set: set, deps: deps, opts: opts, expander: values.NewExpander(set.ProjectRoot, deps.Environ), notices: notices{all: slices.Clone(opts.Noticed)},
+		inside: sync.OnceValues(func() (string, bool) { return process.InsideServer(deps.Environ) })}
 	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Closed: deps.Folders.SocketFolders, Protect: r.guardedPaths, Neutral: deps.Folders.Neutral, Logs: deps.Folders.Sandbox, Warn: deps.Warn, Log: deps.Log})
 	r.expander.Environ = append(slices.Clone(r.expander.Environ), r.bytecode())
 	r.expander.Confine = r.confiner.Programs(confine.References)

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/lock"
@@ -52,19 +53,26 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if err := CheckPreset(opts.Preset); err != nil {
 		return nil, err
 	}
-	if !opts.Still && slices.ContainsFunc(set.Servers, func(s settings.Server) bool { return s.Command != "" }) {
+	r := newRun(set, deps, opts)
+	if !opts.Still && slices.ContainsFunc(set.Servers, func(s settings.Server) bool { return s.Command != "" && r.keepFor(s) <= 0 }) {
 		process.Prepare()
 	}
-	r := newRun(set, deps, opts)
+	var early sync.WaitGroup // work that needs only the settings, most of it in the kernel
+	defer early.Wait()
+	early.Go(func() {
+		if len(set.Servers) > 0 {
+			r.inside()
+		}
+		if !opts.Still {
+			r.endOutdated(ctx)
+		}
+	})
 	var err error
 	if r.rules, err = compileRules(set, deps.Evaluator); err != nil {
 		return nil, err
 	}
 	cached, audit := newListings(r), newRecorder(r)
 	gate := newGate(r, audit)
-	if !opts.Still {
-		r.endOutdated(ctx)
-	}
 	connections := &Connections{run: r, cached: cached, gate: gate, questions: &questions{run: r, audit: audit}}
 	calls := &Calls{gate: gate}
 	scripts := &Scripts{run: r, calls: calls}

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
@@ -201,11 +199,10 @@ func newSources(ctx context.Context, c *Connections, step discover.StepCall, scr
 	if set.DiscoveryCommand.IsSet() || set.DiscoveryCommand.Err != nil {
 		out.local = append(out.local, discover.NewCommand(o.command()))
 	}
-	inside := sync.OnceValues(func() (string, bool) { return process.InsideServer(r.deps.Environ) })
 	for _, server := range set.Servers {
 		off := OffServer{Server: server, options: c.Options(ctx, server)}
 		if !server.Disabled && server.Excluded == nil {
-			if off.skipped = r.skipped(&off, inside); off.skipped == "" {
+			if off.skipped = r.skipped(&off); off.skipped == "" {
 				out.on = append(out.on, mcpclient.New(off.options))
 				continue
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxAncestors limits the walk up the process tree.
@@ -32,7 +34,7 @@ func hasAncestor(name string) bool {
 // ancestorVariable returns the value of a variable in the initial environment of the
 // nearest ancestor that has it. Environments that cannot be read have none.
 func ancestorVariable(name string) (value string, ok bool) {
-	_, parent := parentOf(os.Getpid())
+	parent := os.Getppid()
 	for range maxAncestors {
 		if parent <= 1 {
 			break
@@ -84,7 +86,7 @@ func ParentFeedsStdin() bool {
 // parentOf returns the name of a process and the id of its parent; 0 if the
 // process is gone.
 func parentOf(pid int) (name string, parent int) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	stat, err := readProc("/proc/" + strconv.Itoa(pid) + "/stat")
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')') // a name may contain both
 	if err != nil || open < 0 || end < open {
 		return "", 0
@@ -100,9 +102,44 @@ func parentOf(pid int) (name string, parent int) {
 // environOf returns the initial environment of a process; nil if it cannot be
 // read.
 func environOf(pid int) []byte {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	data, err := readProc("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
 		return nil
 	}
 	return data
+}
+
+// readProc reads a file of /proc. Package os would ask four times whether reading can be
+// waited for, and every run reads two such files of each ancestor.
+func readProc(name string) ([]byte, error) {
+	var fd int
+	err := uninterrupted(func() (err error) {
+		fd, err = unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	data := make([]byte, 0, 4096)
+	for {
+		data = slices.Grow(data, 1024)
+		var n int
+		err := uninterrupted(func() (err error) {
+			n, err = unix.Read(fd, data[len(data):cap(data)])
+			return err
+		})
+		if err != nil || n == 0 {
+			return data, err
+		}
+		data = data[:len(data)+n]
+	}
+}
+
+// uninterrupted repeats a system call while signals interrupt it.
+func uninterrupted(call func() error) (err error) {
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = call()
+	}
+	return err
 }

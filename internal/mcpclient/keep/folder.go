@@ -77,6 +77,9 @@ func (f *Folder) Name(o Origin, process string) string {
 	return f.entryOf(o) + f.hash(processPart, process)
 }
 
+// Path returns the path of the folder.
+func (f *Folder) Path() string { return f.dir.Path }
+
 func (f *Folder) path(name string) string { return filepath.Join(f.dir.Path, name) }
 
 // IsEmpty reports whether nothing is kept in a folder, which need not exist.

@@ -109,10 +109,13 @@ func NewStore(o Options) *Store {
 
 // Active reports whether the store reads or writes data of a kind. If it does not,
 // keys are not needed.
-func (s *Store) Active(kind Kind) bool {
-	rule := s.opts.Rules[kind]
-	return rule.reads() || rule.keeps()
-}
+func (s *Store) Active(kind Kind) bool { return s.Reads(kind) || s.Keeps(kind) }
+
+// Reads reports whether [Store.Load] can return data of a kind.
+func (s *Store) Reads(kind Kind) bool { return s.opts.Rules[kind].reads() }
+
+// Keeps reports whether [Store.Save] stores data of a kind.
+func (s *Store) Keeps(kind Kind) bool { return s.opts.Rules[kind].keeps() }
 
 // Load returns the part of a source's record that may be used: entries with the given
 // keys that are not too old. The error is ErrNothingKept, and only if keys has [Listing],

@@ -98,6 +98,9 @@ func (l *cachedServer) record(ctx context.Context) (source cache.Source, keys ma
 // Load implements [mcpclient.Memory]. An error comes with what is known besides the
 // listing.
 func (l *cachedServer) Load(ctx context.Context) (known mcpclient.Known, err error) {
+	if !l.Records.Reads(cache.Listing) && !l.Records.Reads(cache.Seen) {
+		return known, nil // nor is anything else read that comes with a listing
+	}
 	source, keys, fileErr, err := l.record(ctx)
 	if err != nil {
 		return known, l.noKey(err)
@@ -107,7 +110,6 @@ func (l *cachedServer) Load(ctx context.Context) (known mcpclient.Known, err err
 		err = l.noKey(fileErr)
 	}
 	known.Failure = failureOf(record)
-	_ = json.Unmarshal(record[cache.Protocol].Facts, &known.Protocol) // ignore invalid data
 	known.Offers = map[string][]mcpclient.Offer{}
 	for _, kind := range []string{mcpclient.OfferPrompts, mcpclient.OfferResources} {
 		var offers []mcpclient.Offer
@@ -127,9 +129,23 @@ func (l *cachedServer) Load(ctx context.Context) (known mcpclient.Known, err err
 	return known, err
 }
 
+// Protocol implements [mcpclient.Memory].
+func (l *cachedServer) Protocol(ctx context.Context) (protocol string) {
+	source, _, _, err := l.record(ctx)
+	if err != nil {
+		return ""
+	}
+	record, _ := l.Records.Load(source, map[cache.Kind]string{cache.Protocol: ""}) // it has no listing to miss
+	_ = json.Unmarshal(record[cache.Protocol].Facts, &protocol)                    // ignore invalid data
+	return protocol
+}
+
 // Save implements [mcpclient.Memory]. A missing login is not stored: it is detected
 // immediately and ends when the user logs in.
 func (l *cachedServer) Save(ctx context.Context, known mcpclient.Known) {
+	if known.Protocol == "" && !l.Records.Keeps(cache.Listing) && !l.Records.Keeps(cache.Seen) {
+		return
+	}
 	source, keys, _, err := l.record(ctx)
 	if err != nil {
 		return

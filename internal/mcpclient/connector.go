@@ -73,20 +73,21 @@ func (c *connector) known(ctx context.Context) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.protocol == "" {
-		known, _ := c.opts.Memory.Load(ctx) // an error forbids a query, which is already under way
-		c.protocol = known.Protocol
+		c.protocol = c.opts.Memory.Protocol(ctx)
 	}
 	return c.protocol
 }
 
-// reached records how the server was reached.
-func (c *connector) reached(ctx context.Context, generation string) {
+// reached records how the server was reached. If an earlier run began the session, that run
+// has stored it.
+func (c *connector) reached(ctx context.Context, sess *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.protocol != generation {
-		c.protocol = generation
+	generation := sess.generation()
+	if c.protocol != generation && !sess.continued {
 		c.opts.Memory.Save(ctx, Known{Protocol: generation})
 	}
+	c.protocol = generation
 }
 
 // connect starts or reaches the server, with further attempts if the first one

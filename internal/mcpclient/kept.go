@@ -62,8 +62,9 @@ func (c *connector) attach(ctx context.Context, server settings.Server) (*sessio
 	sess.limit.Store(c.opts.Limits.frame())
 	conn, err := c.keeperOf(ctx, server, sess)
 	if conn != nil {
-		sess.child, sess.kept = conn, conn
+		sess.child, sess.kept, sess.continued = conn, conn, !conn.Started
 		sess.stdio = wire.NewStdio(conn.Stdout(), conn.Stdin(), sess.limit, c.opts.log())
+		sess.stdio.Checked() // by the keeper, in its own session
 	}
 	if err != nil {
 		defer sess.end()
@@ -223,6 +224,8 @@ func (c *connector) connectWithin(ctx context.Context, limit time.Duration) (*se
 // onlyProtocol is the Memory of a keeper: what the run knew.
 type onlyProtocol string
 
-func (p onlyProtocol) Load(context.Context) (Known, error) { return Known{Protocol: string(p)}, nil }
+func (onlyProtocol) Load(context.Context) (Known, error) { return Known{}, nil }
+
+func (p onlyProtocol) Protocol(context.Context) string { return string(p) }
 
 func (onlyProtocol) Save(context.Context, Known) {}

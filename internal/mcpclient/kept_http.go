@@ -103,8 +103,9 @@ func (c *connector) resume(ctx context.Context, server settings.Server) *session
 	if c.opts.Keep.Use == LookKept {
 		return sess
 	}
-	sess.wire.ListenAgain(ctx)
-	if time.Since(r.Used) > c.opts.Keep.For/10 {
+	learned := !r.Streamless && sess.wire.ListenAgain(ctx)
+	r.Streamless = r.Streamless || learned
+	if learned || time.Since(r.Used) > c.opts.Keep.For/10 {
 		r.Used = time.Now()
 		r.save(ctx, true)
 	}
@@ -113,7 +114,7 @@ func (c *connector) resume(ctx context.Context, server settings.Server) *session
 
 // continued returns a connection in a stored session, which it ends.
 func (c *connector) continued(ctx context.Context, server settings.Server, stored *keep.Session) (*session, error) {
-	sess := &session{transport: transportHTTP, limit: &wire.CurrentLimit{}, mask: newMask(c.opts.Server, server)}
+	sess := &session{transport: transportHTTP, continued: true, limit: &wire.CurrentLimit{}, mask: newMask(c.opts.Server, server)}
 	sess.limit.Store(c.opts.Limits.frame())
 	life := caller.With(context.WithoutCancel(ctx), nil)
 	link, err := c.link(life, server, sess)

@@ -313,6 +313,41 @@ func TestQuestionInAKeptHTTPSession(t *testing.T) {
 	}
 }
 
+// A server that has said that it has no stream of the session's own is not asked for one by
+// later runs.
+func TestServerWithoutStreamIsNotAskedAgain(t *testing.T) {
+	web := serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				http.Error(w, "no stream", http.StatusMethodNotAllowed)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	}, "--protocol", "2025-11-25", "--json-response")
+	run := keepers(t, httpServer(web.URL))
+	asks := func() bool {
+		before := len(web.asked())
+		s := run()
+		tools, _ := discovered(t, s)
+		<-later(t, tools, "echo", `{"text":"hi"}`, nil)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		return slices.Contains(web.asked()[before:], "GET")
+	}
+	first := asks()
+	for range 20 { // a run does not wait long for the answer
+		if !asks() {
+			if !first {
+				t.Error("the first run did not ask")
+			}
+			return
+		}
+	}
+	t.Error("each run asks")
+}
+
 // Of the sessions that runs begin at the same time, one outlasts them. The others end with
 // their run.
 func TestOneOfManyHTTPSessionsIsKept(t *testing.T) {

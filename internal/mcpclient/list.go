@@ -128,11 +128,19 @@ func readPage(raw json.RawMessage, key string, limit wire.Limit) (items []json.R
 	if int64(len(raw)) > limit.Bytes {
 		return nil, "", limit.Exceeded("message")
 	}
-	items, ok := jsonx.Elements(jsonx.Get(raw, key))
+	var list, cursor json.RawMessage
+	for name, value := range jsonx.Members(raw) {
+		switch name {
+		case key:
+			list = value
+		case "nextCursor":
+			cursor = value
+		}
+	}
+	items, ok := jsonx.Elements(list)
 	if !ok {
 		return nil, "", fmt.Errorf("its answer has no list %q", key)
 	}
-	cursor := jsonx.Get(raw, "nextCursor")
 	if jsonx.IsNull(cursor) {
 		return items, "", nil
 	}

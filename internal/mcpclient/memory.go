@@ -9,9 +9,11 @@ import (
 // Memory remembers what earlier runs learned about one server. It is safe for concurrent
 // use.
 type Memory interface {
-	// Load returns what is known. An error means that the server must not be asked for
-	// its tools.
+	// Load returns what is known that may be used instead of asking the server, without
+	// Protocol. An error means that the server must not be asked for its tools.
 	Load(context.Context) (Known, error)
+	// Protocol returns how the server was reached, "" if that is unknown.
+	Protocol(context.Context) string
 	// Save stores the fields that are not zero. A listing ends a failure.
 	Save(context.Context, Known)
 }
@@ -28,6 +30,8 @@ type Known struct {
 type noMemory struct{}
 
 func (noMemory) Load(context.Context) (Known, error) { return Known{}, nil }
+
+func (noMemory) Protocol(context.Context) string { return "" }
 
 func (noMemory) Save(context.Context, Known) {}
 

@@ -33,6 +33,12 @@ func (m *memory) Load(context.Context) (Known, error) {
 	return m.known, m.refusal
 }
 
+func (m *memory) Protocol(context.Context) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.known.Protocol
+}
+
 func (m *memory) Save(_ context.Context, now Known) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -245,7 +251,7 @@ func TestUnchangedProtocolIsNotSaved(t *testing.T) {
 type forgetful struct{ *memory }
 
 func (m forgetful) Load(context.Context) (Known, error) {
-	return Known{Protocol: m.known.Protocol, Failure: m.known.Failure}, nil
+	return Known{Failure: m.known.Failure}, nil
 }
 
 // A failure is saved, and the next run reports it without starting the server. In the same

@@ -104,7 +104,7 @@ func (p *pool) open(ctx context.Context) (*session, error) {
 	}
 	p.sessions[p.opts.owner(ctx)], sess.used = sess, time.Now()
 	p.mu.Unlock()
-	p.connector.reached(ctx, sess.generation())
+	p.connector.reached(ctx, sess)
 	p.opened(ctx, sess)
 	return sess, nil
 }

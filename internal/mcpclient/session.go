@@ -47,6 +47,7 @@ type session struct {
 	after     func()        // to call when the child has ended
 	kept      *keep.Conn    // the child belongs to a keeper; nil: to this run
 	record    *httpRecord   // the HTTP session outlasts the run; nil: it ends with it
+	continued bool          // an earlier run began it
 	confined  bool          // the child runs in the sandbox
 	http      *wire.HTTP    // http and sse
 	limit     *wire.CurrentLimit

@@ -37,6 +37,7 @@ func (f *Failure) Error() string { return f.Phase + ": " + f.Reason }
 // Stdin and Stdout.
 type Conn struct {
 	Opened
+	Started bool // by this run
 
 	// Declined and Unclear are called for questions of the server that were declined before
 	// they reached the run: one that came during no request, and one that may have been
@@ -75,7 +76,9 @@ func (f *Folder) Attach(ctx context.Context, a Attach, start *Start, stderr func
 	defer cancel()
 	c, err := f.attach(soon, a)
 	if err != nil && start != nil && soon.Err() == nil {
-		c, err = f.start(soon, a, start)
+		if c, err = f.start(soon, a, start); err == nil {
+			c.Started = true
+		}
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -20,6 +20,8 @@ type Session struct {
 	Used    time.Time         `json:"used"`            // about when the last run used it
 	Tools   []json.RawMessage `json:"tools,omitempty"` // what the server has listed; nil = not yet
 	Cut     string            `json:"cut,omitempty"`   // why the list is incomplete, "" if it is complete
+
+	Streamless bool `json:"streamless,omitempty"` // the server has no stream of the session's own
 }
 
 const sessionSuffix = ".session"

@@ -26,6 +26,7 @@ type lineReader struct {
 	log       *slog.Logger
 	first     bool // nothing has been read yet
 	skipsLong bool // a line that exceeds the limit is a *badMessageError
+	checked   bool // lines are valid, except one that is cut off at the end
 
 	mu      sync.Mutex
 	skipped Skipped
@@ -55,7 +56,7 @@ func (l *lineReader) next() ([]byte, error) {
 		line = bytes.TrimSpace(line)
 		switch {
 		case len(line) == 0:
-		case (line[0] == '{' || line[0] == '[') && jsonx.Valid(line):
+		case (line[0] == '{' || line[0] == '[') && (l.checked && err == nil || jsonx.Valid(line)):
 			return line, nil // on an error the next call returns it again
 		case line[0] == '{' && errors.Is(err, io.EOF):
 			return nil, io.ErrUnexpectedEOF // it ended in the middle of a message

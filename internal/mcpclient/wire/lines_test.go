@@ -57,6 +57,18 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// A sender that has checked its messages may still end in the middle of one.
+func TestCheckedLinesAreComplete(t *testing.T) {
+	l := linesOf("{\"a\":1}\n{\"b\":", 1<<20)
+	l.checked = true
+	if line, err := l.next(); string(line) != `{"a":1}` || err != nil {
+		t.Errorf("%q, %v", line, err)
+	}
+	if line, err := l.next(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%q, %v", line, err)
+	}
+}
+
 // An answer that is too long is skipped, if it is known whose answer it is.
 func TestLongLineIsSkipped(t *testing.T) {
 	x := strings.Repeat("x", 100_000)

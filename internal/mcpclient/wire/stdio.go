@@ -39,6 +39,10 @@ func NewStdio(stdout io.Reader, stdin io.WriteCloser, limit *CurrentLimit, log *
 // [*LimitError]. Call it before [Start].
 func (l *Stdio) SkipLong() { l.lines.skipsLong = true }
 
+// Checked skips the check of each line's syntax, because the sender has made it. Call it
+// before [Start].
+func (l *Stdio) Checked() { l.lines.checked = true }
+
 // Skipped returns the text so far on the server's stdout that is not a message.
 func (l *Stdio) Skipped() Skipped { return l.lines.skippedSoFar() }
 

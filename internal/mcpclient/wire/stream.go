@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -33,6 +34,8 @@ type confirmation struct {
 	open      *signal // and answered
 	written   *signal // notifications/initialized was written
 	answered  *signal // and answered
+
+	streamless atomic.Bool // the server has no such stream
 }
 
 // confirm sends notifications/initialized. Over streamable HTTP it does not wait for the
@@ -44,7 +47,7 @@ func (s *Session) confirm(ctx context.Context) {
 		s.notify(ctx, method, json.RawMessage("{}"))
 		return
 	}
-	c := &confirmation{newSignal(), newSignal(), newSignal(), newSignal()}
+	c := &confirmation{requested: newSignal(), open: newSignal(), written: newSignal(), answered: newSignal()}
 	s.mu.Lock()
 	s.opening.confirmed = c
 	s.mu.Unlock()
@@ -81,6 +84,9 @@ func (s *Session) listenToOwn(ctx context.Context, h *HTTP, c *confirmation) {
 				waitFor(ctx.Done(), takenPause)
 				body, err = h.openOwn(ctx, s, last)
 			}
+			if refused, ok := errors.AsType[*HTTPError](err); ok && refused.Status == http.StatusMethodNotAllowed {
+				c.streamless.Store(true)
+			}
 			return body, err
 		})
 	})
@@ -94,15 +100,17 @@ const (
 )
 
 // ListenAgain opens the own stream of a session that was continued. It waits until the stream is
-// open or refused, but not for long: the server gets a request that follows after it.
-func (s *Session) ListenAgain(ctx context.Context) {
+// open or refused, but not for long: the server gets a request that follows after it. It reports
+// whether the server has said that it has no such stream.
+func (s *Session) ListenAgain(ctx context.Context) (streamless bool) {
 	h, ok := s.link.(*HTTP)
 	if !ok || s.Modern() {
-		return
+		return false
 	}
 	c := &confirmation{requested: newSignal(), open: newSignal()}
 	s.listenToOwn(ctx, h, c)
 	waitFor(c.open.c, maxAgainWait)
+	return c.streamless.Load()
 }
 
 const (

@@ -16,8 +16,10 @@ func DuplicateKey(data []byte) (key string, ok bool) {
 // mayRepeat reports whether an object in valid JSON has a duplicate key, or too many
 // keys for a linear search. It is fast because listings check every tool.
 func mayRepeat(raw []byte) bool {
-	var keys [][]byte // keys of the objects that contain i
-	var open []int    // for each open bracket, the number of keys before it; -1 for an array
+	var few [32][]byte // most values need no more, so nothing is allocated
+	var shallow [16]int
+	keys := few[:0]     // keys of the objects that contain i
+	open := shallow[:0] // for each open bracket, the number of keys before it; -1 for an array
 	atKey := false
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {

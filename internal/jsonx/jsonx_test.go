@@ -321,6 +321,10 @@ func FuzzJSON(f *testing.F) {
 			Text(data)
 			return
 		}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, data); err != nil || !bytes.Equal(AppendCompact(nil, data), compact.Bytes()) {
+			t.Errorf("compact %q, want %q (%v)", AppendCompact(nil, data), compact.Bytes(), err)
+		}
 		want, err := Decode(data)
 		if err != nil {
 			t.Fatal(err)

@@ -158,6 +158,24 @@ func Flatten(raw json.RawMessage, most int) json.RawMessage {
 	return append(out, raw[start:]...)
 }
 
+// AppendCompact appends raw without the white space between its tokens to dst.
+func AppendCompact(dst []byte, raw json.RawMessage) []byte {
+	start := 0 // of the text that is not in dst yet
+	for i := 0; i >= 0 && i < len(raw); {
+		switch raw[i] {
+		case '"':
+			i = skipString(raw, i)
+		case ' ', '\t', '\n', '\r':
+			dst = append(dst, raw[start:i]...)
+			i = space(raw, i)
+			start = i
+		default:
+			i++
+		}
+	}
+	return append(dst, raw[start:]...)
+}
+
 // IsNull reports whether raw is null or empty.
 func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 

@@ -66,7 +66,8 @@ const PartOverride = "override"
 // is registered nor on key order.
 func (t *Tool) Fingerprint() string {
 	h := sha256.New()
-	var b []byte
+	d := t.Upstream()
+	b := make([]byte, 0, 512+max(len(d.Description), len(d.InputSchema), len(d.OutputSchema))) // seldom grows
 	for _, p := range t.aspects() {
 		b = append(append(b[:0], p.name...), 0)
 		b = append(p.appendTo(b), 0)

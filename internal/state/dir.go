@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -163,14 +164,18 @@ func openFile(root *os.Root, name string, flag int) (*os.File, error) {
 }
 
 func readAll(f *os.File) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > MaxFile {
+	data := bytes.NewBuffer(make([]byte, 0, min(info.Size(), MaxFile)+bytes.MinRead)) // what is read into a slice that grows is copied again and again
+	if _, err := data.ReadFrom(io.LimitReader(f, MaxFile+1)); err != nil {
+		return nil, err
+	}
+	if data.Len() > MaxFile {
 		return nil, fmt.Errorf("%s is larger than %d bytes; move it away", f.Name(), MaxFile)
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 // checkName accepts names of files directly in the folder.

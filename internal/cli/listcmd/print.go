@@ -2,6 +2,8 @@ package listcmd
 
 import (
 	"bytes"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
@@ -33,17 +36,54 @@ func (d Document) print(ios *cli.IO, tools []*registry.Tool, all bool) error {
 		return fmt.Errorf("encoding the list: %w", err)
 	}
 	rest = bytes.TrimPrefix(rest, []byte(`{"tools":null`))
-	data := slices.Concat([]byte(`{"tools":[`), bytes.Join(shares, []byte(",")), []byte("]"), rest)
-	if ios.JQ != nil {
-		return ios.PrintFiltered(data)
+	parts := [][]byte{[]byte(`{"tools":[`)}
+	for i, share := range shares {
+		if i > 0 {
+			parts = append(parts, []byte(","))
+		}
+		parts = append(parts, share)
 	}
-	return ios.PrintEncoded(data)
+	parts = append(parts, []byte("]"), rest)
+	switch {
+	case ios.JQ != nil:
+		return ios.PrintFiltered(slices.Concat(parts...))
+	case ios.OutTTY:
+		return ios.PrintEncoded(slices.Concat(parts...))
+	}
+	for _, part := range parts {
+		if _, err := ios.Out.Write(text.EscapeJSON(part)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// encode returns the JSON of tools with commas between them.
+// encode returns the JSON of tools with commas between them. Package encoding/json would
+// check and copy the schemas byte by byte, so it gets a marker for each, a text that
+// nothing in a definition can contain.
 func encode(tools []*registry.Tool, all bool) ([]byte, error) {
-	data, err := cli.EncodeJSON(any(listedTools(tools, all))) // any, so that the generated reference does not list it as a document
-	return bytes.TrimSuffix(bytes.TrimPrefix(data, []byte("[")), []byte("]\n")), err
+	out := listedTools(tools, all)
+	marker := []byte(jsonx.Quote(rand.Text()))
+	var schemas []json.RawMessage
+	size := 0
+	for i := range out {
+		d := *out[i].Definition
+		for _, schema := range []*json.RawMessage{&d.InputSchema, &d.OutputSchema} {
+			if len(*schema) > 0 {
+				schemas, size = append(schemas, *schema), size+len(*schema)
+				*schema = marker
+			}
+		}
+		out[i].Definition = &d
+	}
+	rest, err := cli.EncodeJSON(any(out)) // any, so that the generated reference does not list it as a document
+	rest = bytes.TrimSuffix(bytes.TrimPrefix(rest, []byte("[")), []byte("]\n"))
+	data := make([]byte, 0, len(rest)+size)
+	for _, schema := range schemas {
+		before, after, _ := bytes.Cut(rest, marker)
+		data, rest = jsonx.AppendCompact(append(data, before...), schema), after
+	}
+	return append(data, rest...), err
 }
 
 // printTools prints a line for each tool, sorted by name, which is the first

@@ -106,6 +106,8 @@ func TestDenyKnowsOtherNames(t *testing.T) {
 		{"id", "start-stop-daemon --start --exec=/usr/bin/id", "start-stop-daemon --start --exec=/bin/ls"},
 		{"id", "start-stop-daemon -S -x/usr/bin/id", "start-stop-daemon -S -x/bin/ls"},
 		{"id", "systemd-run -p ExecStopPost=/usr/bin/id true", "systemd-run -p Description=x true"},
+		{"id", "systemd-nspawn --property=ExecStopPost=id -D x ls", "systemd-nspawn --property=Description=x -D x ls"},
+		{"id", "guix environment --exec='id -u' x", "guix environment --exec='ls id' x"},
 		{"id", "msgfilter -i f id", "msgattrib -i f id"},
 		{"id", "install --strip-program=id a b", "install -m 755 id b"},
 		{"cargo publish", "cargo watch -x publish", "cargo watch -x check"},

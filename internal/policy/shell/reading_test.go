@@ -24,6 +24,8 @@ func TestLinesThatShellsReadAlike(t *testing.T) {
 		{`ls $'a'`, "ls `ls $'a'`"},
 		{`ls "$'a'"`, `ls ${x:-$'a'}`},
 
+		{`ls $'a\''`, `ls $'a`},
+
 		// Dollar signs.
 		{`ls $$`, `ls $$'a'`},
 		{`ls "$$"`, `ls $$"a"`},

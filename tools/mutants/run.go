@@ -143,7 +143,7 @@ func (t *tester) try(binary string) (verdict, error) {
 // selectChange writes a copy of a binary in which a change is selected.
 func selectChange(binary []byte, number int, path string) error {
 	chosen := bytes.ReplaceAll(binary, []byte(mark), fmt.Appendf(nil, "%s%06d", mark[:len(mark)-6], number))
-	return os.WriteFile(path, chosen, 0o700)
+	return os.WriteFile(path, chosen, 0o755) // tests may run it as another user
 }
 
 // tryAll returns what the tests make of each change that compiles.

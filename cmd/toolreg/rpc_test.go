@@ -459,7 +459,7 @@ func TestRPCApprovals(t *testing.T) {
 		reason string
 	}{
 		{m{"choice": "no", "reason": "not today"}, "not today"}, {m{"choice": "maybe"}, "none of those offered"}, {m{"choice": "always-server"}, "none of those offered"}, {m{}, `"choice" is missing`},
-		{m{"choice": "yes", "extra": 1}, `unknown member "extra"`}, {m{"choice": "always", "content": "x"}, "belongs to yes"}, {"yes", "must be an object"}, {[]string{"yes"}, "must be an object"},
+		{m{"choice": "yes", "extra": 1}, `unknown member "extra"`}, {m{"choice": "always", "content": "x"}, "only the answer yes to an edit can have"}, {"yes", "must be an object"}, {[]string{"yes"}, "must be an object"},
 	} {
 		answers(tt.answer)
 		if got := h.call("call", edit); got.Error == nil || got.Error.Data.Code != "denied" || !strings.Contains(got.Error.Message, tt.reason) {

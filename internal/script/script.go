@@ -3,7 +3,7 @@
 //
 // A script runs in a process of its own, started by [Run], in which [Execute] has the
 // interpreter. So the limits on memory and time hold inside a single operation too, and
-// only that process is ended. Its calls come back over a pipe and are made by the process
+// only that process is ended. Its calls come back to, and are made by, the process
 // that called Run, in which they are calls like any other.
 package script
 

@@ -80,11 +80,13 @@ func New(e *cli.Env) *cobra.Command {
   team    share tools with a team: .toolreg/settings.yaml, with the MCP servers in
           the project's files of other programs
 
-Without an argument, init asks which. An existing file is never overwritten. Where the
-system can confine programs, the settings of loop and team run shell commands in the
-sandbox, without questions. Files of other programs are read, and nothing in them runs.
+Without an argument, init asks which. An existing file is never overwritten. Where
+the system can confine programs, the settings of loop and team run shell commands in
+the sandbox, without questions. Files of other programs are read, and nothing in them
+runs.
 
-The file settings.schema.json next to the settings lets editors complete and check them.
+The file settings.schema.json next to the settings lets editors complete and check
+them.
 
 Exit codes: 0, 1, 2 (the settings already exist, or nobody can be asked which use), 5
 (you said no, or inside a tool's run).`,

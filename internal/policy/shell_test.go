@@ -105,6 +105,8 @@ func TestShellModes(t *testing.T) {
 		{"a rule on cp covers no guarded folder in an option", "cp -t .git/hooks pre-commit", allowCommand("cp"), Ask, ".git/hooks"},
 		{"a rule on touch covers no guarded file in braces", "touch .git/{hooks,x}/pre-commit", allowCommand("touch"), Ask, ".git/hooks/pre-commit"},
 		{"a rule on mv covers no target that is known only at run time", "mv x \"a$y\"", allowCommand("mv"), Ask, "what mv writes is not known"},
+		{"a rule on gzip covers no guarded file", "gzip .git/hooks/pre-commit", allowCommand("gzip"), Ask, ".git/hooks/pre-commit"},
+		{"a rule on zip covers no archive with a guarded name", "zip .git/hooks/pre-commit x", allowCommand("zip"), Ask, ".git/hooks/pre-commit"},
 		{"a rule on mv covers other files", "mv a b", allowCommand("mv"), Allow, "a rule allows it"},
 		{"posix: &> means something else", "echo hi &>/dev/null rm -rf x", func(p *Policy) { p.Shell = shell.POSIX }, Ask, "cannot be read"},
 		{"bash: &> is a redirection", "echo hi &>/dev/null rm -rf x", func(*Policy) {}, Allow, "echo"},

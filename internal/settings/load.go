@@ -215,9 +215,15 @@ func (l *loader) absolute(path string) string {
 }
 
 // readFolder reads the settings file of the system's or the user's folder. A file
-// that others could have written is an error, because it may contain rules that
-// forbid things.
+// that others could have written, replaced or removed is an error, because it may contain
+// rules that forbid things.
 func (l *loader) readFolder(scope Scope, dir string) {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		if reason := trust.Foreign(real); reason != "" {
+			l.refused(scope, document.Unreadable(dir, &trust.OwnerError{Path: dir, Reason: reason}))
+			return
+		}
+	}
 	path, problem := fileIn(dir)
 	if problem != nil {
 		l.refused(scope, *problem)

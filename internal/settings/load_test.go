@@ -335,6 +335,24 @@ func TestWorldWritableUserSettingsAreAnError(t *testing.T) {
 	}
 }
 
+// Who can write to the folder can replace or remove the file in it.
+func TestWorldWritableFolderOfUserSettingsIsAnError(t *testing.T) {
+	b := newSandbox(t)
+	dir := filepath.Dir(b.user("settings.yaml", "approvalMode: plan\n"))
+	want := dir + ": is not safe to use: it is writable by everybody"
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, remove := range []string{"none", "settings.yaml"} {
+		if err := os.RemoveAll(filepath.Join(dir, remove)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Load(b.options()); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
 func TestUserFolderFollowsXDG(t *testing.T) {
 	b := newSandbox(t)
 	b.user("settings.yaml", "approvalMode: plan\n")

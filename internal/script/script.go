@@ -172,8 +172,8 @@ func (s *Script) run(ctx context.Context, check bool) (endMessage, error) {
 	if s.Limits.Timeout > 0 {
 		s.Clock.start(s.Limits.Timeout, func() {
 			time.AfterFunc(final, kill)
+			_ = r.link.send(msgStop, 0, nil) // before its calls fail, so that it knows why; an engine that is gone needs no message
 			stopCalls()
-			_ = r.link.send(msgStop, 0, nil) // an engine that is gone needs no message
 		})
 		defer s.Clock.end()
 	}

@@ -228,6 +228,7 @@ func TestQuestionBelongsToTheOldestRequest(t *testing.T) {
 		end := func(n int) {
 			stops[n]()
 			server.gets()
+			synctest.Wait() // until the request is forgotten
 		}
 		ask(1)
 		end(1)

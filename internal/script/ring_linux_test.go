@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"sync"
 	"testing"
 )
 
@@ -41,6 +42,8 @@ func TestSharedMemoryKeepsMessages(t *testing.T) {
 		t.Run(fmt.Sprintf("looks %t", looks), func(t *testing.T) {
 			t.Parallel()
 			a, b, gone := linked(t)
+			var other sync.WaitGroup
+			defer other.Wait() // before the memory is freed
 			defer gone()
 			if !looks {
 				a.looker.skip, b.looker.skip = 1<<30, 1<<30
@@ -50,7 +53,7 @@ func TestSharedMemoryKeepsMessages(t *testing.T) {
 			for range 300 {
 				sizes = append(sizes, random.IntN(2000))
 			}
-			go func() { // the other end returns what it receives
+			other.Go(func() { // the other end returns what it receives
 				for {
 					m, err := b.receive()
 					if err != nil {
@@ -60,7 +63,7 @@ func TestSharedMemoryKeepsMessages(t *testing.T) {
 						return
 					}
 				}
-			}()
+			})
 			for i, n := range sizes {
 				sent := make([]byte, n)
 				for j := range sent {

@@ -238,7 +238,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name string, modern 
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if !h.admit(r.Context(), name, modern, id) {
+	if !h.admit(r.Context(), name, modern, id, body) {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "too many clients (serve.maxClients)", http.StatusServiceUnavailable)
 		return
@@ -249,14 +249,15 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name string, modern 
 
 // admit reports whether the limit for clients permits a request. A new session takes the
 // place of an unused one, if there is one.
-func (h *HTTP) admit(ctx context.Context, name string, modern bool, id string) bool {
+func (h *HTTP) admit(ctx context.Context, name string, modern bool, id string, body json.RawMessage) bool {
 	switch {
 	case modern:
 		return h.connections.Admit(ctx, name, h.opts.MaxClients)
 	case id != "":
 		return true
 	}
-	ended, ok := h.server.sessions.makeRoom(name, h.opts.MaxClients)
+	method, _ := jsonx.Text(jsonx.Get(body, "method"))
+	ended, ok := h.server.sessions.makeRoom(name, h.opts.MaxClients, method == "initialize")
 	if ended != nil {
 		h.server.closing.Go(func() { _ = ended.Close() })
 	}

@@ -61,14 +61,14 @@ func (s *sessions) add(token string, session *mcp.ServerSession) {
 }
 
 // makeRoom reports whether a token may have another session if most is the limit for all
-// tokens. If the limit is reached, it ends the session that has been unused for longest, of
-// this token if the token has reached its own share, and returns it to be closed; nil if it
-// ended none.
-func (s *sessions) makeRoom(token string, most int) (ended *mcp.ServerSession, ok bool) {
+// tokens. If the limit is reached and a session begins, it ends the one that has been unused
+// for longest, of this token if the token has reached its own share, and returns it to be
+// closed; nil if it ended none.
+func (s *sessions) makeRoom(token string, most int, begins bool) (ended *mcp.ServerSession, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held.Room(token, most) {
-		return nil, true
+	if room := s.held.Room(token, most); room || !begins {
+		return nil, room
 	}
 	var oldest string
 	for id, c := range s.byID {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"os"
@@ -24,8 +25,9 @@ const watchEvery = time.Second
 // of a file before the file is read, and not again until it has noticed a change, so that
 // it misses none.
 type Watcher struct {
-	env   *Env
-	state map[string]string // of each file
+	env     *Env
+	state   map[string]string // of each file
+	content map[string]string // a hash of what each file contained
 }
 
 // NewWatcher returns a watcher that has recorded the state of the settings files. Read
@@ -38,7 +40,7 @@ func NewWatcher(e *Env) *Watcher {
 
 // reset records the state of the settings files and forgets other files.
 func (w *Watcher) reset() {
-	w.state = map[string]string{}
+	w.state, w.content = map[string]string{}, map[string]string{}
 	options, err := w.env.Config.Options()
 	if err != nil {
 		return
@@ -73,13 +75,15 @@ func (w *Watcher) record(paths ...string) {
 	for _, path := range paths {
 		if _, known := w.state[path]; !known {
 			w.state[path] = stateOf(path)
+			w.content[path] = contentOf(path)
 		}
 	}
 }
 
-// Follow calls reload after every change until ctx is done. If reload fails, it prints
-// the error and the earlier session stays in use.
-func (w *Watcher) Follow(ctx context.Context, from *engine.Session, reload func() (*engine.Session, error)) {
+// Follow calls reload with the current session after every change until ctx is done. If
+// reload fails, it prints the error and the earlier session stays in use. A file that has
+// another time but the same content has not changed.
+func (w *Watcher) Follow(ctx context.Context, from *engine.Session, reload func(*engine.Session) (*engine.Session, error)) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for settled := w.state; ; {
@@ -93,9 +97,13 @@ func (w *Watcher) Follow(ctx context.Context, from *engine.Session, reload func(
 			settled = now
 			continue
 		}
+		if w.hasSameContent() {
+			w.state = now
+			continue
+		}
 		w.reset()
 		w.Add(from)
-		next, err := reload()
+		next, err := reload(from)
 		if err != nil {
 			w.env.IO.Warn(registry.Diagnostic{Severity: registry.SeverityError, Code: "reload_failed", Message: "the changed settings are not used: " + err.Error()})
 			continue
@@ -113,6 +121,33 @@ func (w *Watcher) look() map[string]string {
 		now[path] = stateOf(path)
 	}
 	return now
+}
+
+func (w *Watcher) hasSameContent() bool {
+	for path, before := range w.content {
+		if contentOf(path) != before {
+			return false
+		}
+	}
+	return true
+}
+
+// contentOf returns a hash of a file's content or of the names in a folder; "" if it cannot be
+// read.
+func contentOf(path string) string {
+	if entries, err := os.ReadDir(path); err == nil {
+		names := make([]string, len(entries))
+		for i, entry := range entries {
+			names[i] = entry.Name()
+		}
+		return strings.Join(names, "/")
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return string(sum[:])
 }
 
 func stateOf(path string) string {

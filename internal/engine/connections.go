@@ -22,6 +22,8 @@ type Connections struct {
 	cached    *listingStore
 	gate      *gate
 	questions *questions
+	links     map[string]*link             // by the name of the server
+	shared    map[*link]*mcpclient.Options // with Options.Earlier, and their options in this session
 }
 
 // Remote returns a server of the settings that uses HTTP. The error is a

@@ -106,6 +106,9 @@ type Options struct {
 	Kept    mcpclient.KeptUse // of servers with keep
 	List    bool              // nothing is called: servers are stopped as soon as they have listed their tools
 	Locked  bool              // refuse tools that differ from toolreg.lock
+	// Earlier is the session that this one is to replace. Servers whose settings are the same
+	// go on in this one, see [Session.TakeOver]. nil: all servers are new.
+	Earlier *Session
 	// Noticed has the diagnostics of reading the settings, which come first in
 	// what [Tools.Diagnostics] returns.
 	Noticed []registry.Diagnostic

@@ -73,7 +73,8 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 	cached, audit := newListings(r), newRecorder(r)
 	gate := newGate(r, audit)
-	connections := &Connections{run: r, cached: cached, gate: gate, questions: &questions{run: r, audit: audit}}
+	connections := &Connections{run: r, cached: cached, gate: gate, questions: &questions{run: r, audit: audit},
+		links: map[string]*link{}, shared: map[*link]*mcpclient.Options{}}
 	calls := &Calls{gate: gate}
 	scripts := &Scripts{run: r, calls: calls}
 	sources := newSources(ctx, connections, calls.step, scripts)
@@ -151,6 +152,9 @@ func (s *Session) Relist(ctx context.Context, servers ...*mcpclient.Source) erro
 // servers while they are being stopped are ignored.
 func (s *Session) Close() {
 	s.cached.Flush()
+	for l := range s.Connections.shared {
+		s.loader.Release(l.source)
+	}
 	if err := s.loader.Close(); err != nil {
 		s.run.deps.Log.Debug("closing", "err", err)
 	}

@@ -203,7 +203,7 @@ func newSources(ctx context.Context, c *Connections, step discover.StepCall, scr
 		off := OffServer{Server: server, options: c.Options(ctx, server)}
 		if !server.Disabled && server.Excluded == nil {
 			if off.skipped = r.skipped(&off); off.skipped == "" {
-				out.on = append(out.on, mcpclient.New(off.options))
+				out.on = append(out.on, c.server(off.options))
 				continue
 			}
 			r.noticeSkipped(&off)

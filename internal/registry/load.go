@@ -159,6 +159,13 @@ func (l *Loader) Given(s Source) []Tool {
 	}
 }
 
+// Release forgets a source, which Close then does not close.
+func (l *Loader) Release(s Source) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.found, s)
+}
+
 // Close closes all discovered sources that can be closed, concurrently.
 func (l *Loader) Close() error {
 	l.mu.Lock()

@@ -118,6 +118,7 @@ func (s *Server) Load(ctx context.Context, from *engine.Session) error {
 		return err
 	}
 	s.put(o)
+	from.TakeOver()
 	if old != nil {
 		old.replaced = true
 		s.closeUnused(old.held)

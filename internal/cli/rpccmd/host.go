@@ -65,7 +65,7 @@ func (h *host) initialize(life context.Context, p initializeParams) (initializeR
 	}
 	h.env.Config.Forget() // a host may try again after it has corrected the settings
 	watch := cli.NewWatcher(h.env)
-	from, err := h.session(life)
+	from, err := h.session(life, nil)
 	if err != nil {
 		return initializeResult{}, err
 	}
@@ -76,7 +76,7 @@ func (h *host) initialize(life context.Context, p initializeParams) (initializeR
 	}
 	h.use(from)
 	h.closing.Go(func() {
-		watch.Follow(life, from, func() (*engine.Session, error) { return h.reload(life) })
+		watch.Follow(life, from, func(earlier *engine.Session) (*engine.Session, error) { return h.reload(life, earlier) })
 	})
 	h.closing.Go(func() { h.followChanges(life) })
 	out := initializeResult{Version: h.env.Version, Root: from.Settings.ProjectRoot, Formats: []string{}, Servers: []string{}}
@@ -89,9 +89,10 @@ func (h *host) initialize(life context.Context, p initializeParams) (initializeR
 	return out, nil
 }
 
-// session creates a session whose questions go to the host.
-func (h *host) session(life context.Context) (*engine.Session, error) {
-	return h.env.Engine.Session(life, cli.SessionOptions{Options: engine.Options{Preset: h.preset, Counts: true}, Asker: h.Asker(), ServerLog: h.server.ServerLog})
+// session creates a session whose questions go to the host, in place of an earlier one if that is
+// not nil.
+func (h *host) session(life context.Context, earlier *engine.Session) (*engine.Session, error) {
+	return h.env.Engine.Session(life, cli.SessionOptions{Options: engine.Options{Preset: h.preset, Counts: true, Earlier: earlier}, Asker: h.Asker(), ServerLog: h.server.ServerLog})
 }
 
 // use makes a session the current one.
@@ -105,6 +106,7 @@ func (h *host) use(s *engine.Session) {
 	defer h.mu.Unlock()
 	old := h.current
 	if h.current = (&held{Session: s}); old != nil {
+		s.TakeOver()
 		old.replaced = true
 		h.closeUnused(old)
 	}
@@ -165,8 +167,8 @@ func within[T any](life, ctx context.Context, h *host, s *held, f func(context.C
 }
 
 // reload creates a session from the changed settings.
-func (h *host) reload(life context.Context) (*engine.Session, error) {
-	from, err := h.env.Engine.Again(func() (*engine.Session, error) { return h.session(life) })
+func (h *host) reload(life context.Context, earlier *engine.Session) (*engine.Session, error) {
+	from, err := h.env.Engine.Again(func() (*engine.Session, error) { return h.session(life, earlier) })
 	if err != nil {
 		return nil, err
 	}

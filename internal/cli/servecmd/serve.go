@@ -119,7 +119,7 @@ func (o *options) check() error {
 
 func run(ctx context.Context, e *cli.Env, o *options) error {
 	watch := cli.NewWatcher(e)
-	from, err := o.session(ctx, e)
+	from, err := o.session(ctx, e, nil)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 			end(err)
 			return
 		}
-		watch.Follow(serving, from, func() (*engine.Session, error) { return o.reload(serving, e, server) })
+		watch.Follow(serving, from, func(earlier *engine.Session) (*engine.Session, error) { return o.reload(serving, e, server, earlier) })
 	})
 	if o.overHTTP() {
 		err = o.serveHTTP(serving, e.IO, server, set)
@@ -168,9 +168,10 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	return cmp.Or(failed, err)
 }
 
-// session creates a session whose questions go to clients.
-func (o *options) session(ctx context.Context, e *cli.Env) (*engine.Session, error) {
-	return e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, Guard: true}, Asker: serve.Asker{}, ServerLog: serve.LogTo})
+// session creates a session whose questions go to clients, in place of an earlier one if that is
+// not nil.
+func (o *options) session(ctx context.Context, e *cli.Env, earlier *engine.Session) (*engine.Session, error) {
+	return e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, Guard: true, Earlier: earlier}, Asker: serve.Asker{}, ServerLog: serve.LogTo})
 }
 
 // asking returns which questions clients may be asked. Inside a tool's run they are asked
@@ -190,8 +191,8 @@ func (o *options) asking(e *cli.Env) serve.Asking {
 func (o *options) overHTTP() bool { return o.http != "" || os.Getenv("LISTEN_FDS") != "" }
 
 // reload creates a session from the changed settings and offers its tools.
-func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server) (*engine.Session, error) {
-	from, err := e.Engine.Again(func() (*engine.Session, error) { return o.session(ctx, e) })
+func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server, earlier *engine.Session) (*engine.Session, error) {
+	from, err := e.Engine.Again(func() (*engine.Session, error) { return o.session(ctx, e, earlier) })
 	if err != nil {
 		return nil, err
 	}

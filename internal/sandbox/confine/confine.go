@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -69,6 +70,10 @@ type Confiner struct {
 	home    string
 	tree    func() *guards.Tree
 	support func() sandbox.Support
+
+	mu      sync.Mutex
+	running int // programs that are to be cleaned up after
+	closed  bool
 }
 
 // New returns the Confiner for one run of toolreg.
@@ -86,8 +91,28 @@ func New(opts Options) *Confiner {
 	return c
 }
 
-// Close releases the workspace.
-func (c *Confiner) Close() error { return c.tree().Close() }
+// Close releases the workspace, as soon as all programs outside of calls have ended.
+func (c *Confiner) Close() error { return c.count(0, true) }
+
+// count counts a program that starts or ends, and releases the workspace when it is not needed
+// any more.
+func (c *Confiner) count(n int, closing bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running += n
+	c.closed = c.closed || closing
+	if !c.closed || c.running > 0 {
+		return nil
+	}
+	return c.tree().Close()
+}
+
+// Same reports whether the settings of two runs confine programs of a kind in the same way.
+func (c *Confiner) Same(name string, other *Confiner) bool {
+	a, b := c.kind(name), other.kind(name)
+	a.origin, b.origin = "", ""
+	return reflect.DeepEqual(a, b)
+}
 
 // logs returns the folder of Options.Logs; "" if there is none.
 func (c *Confiner) logs() string {
@@ -153,14 +178,16 @@ func (c *Confiner) Programs(name string) process.Confiner {
 		if p == nil {
 			return func() {}, err
 		}
+		_ = c.count(1, false)
 		guarded, err := protect(ctx, c.tree(), p, guards.Scope{Folders: p.Write, Private: c.private(), Lasting: isServer(k.name)})
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, c.count(-1, false))
 		}
 		spec.Confine = p
 		return func() {
 			cleaned, err := guarded.Clean(context.WithoutCancel(ctx), p.Created.Has)
 			c.report(name, cleaned, err)
+			_ = c.count(-1, false) // the workspace was only read
 		}, nil
 	}
 }

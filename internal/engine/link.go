@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"sync/atomic"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/keep"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/sandbox/confine"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// link is the place of a server in the session that uses it. When the settings are read again
+// and those of the server are the same, the server goes on in the new session: it then asks,
+// logs and stores as that session says. It implements [mcpclient.Memory].
+type link struct {
+	source *mcpclient.Source
+	now    atomic.Pointer[mcpclient.Options] // of the session that owns the server
+}
+
+// newLink creates a server.
+func newLink(o mcpclient.Options) *link {
+	l, given := &link{}, o
+	l.now.Store(&given)
+	o.Memory = l
+	o.Expand = func(ctx context.Context, s settings.Server) (settings.Server, error) {
+		return l.now.Load().Expand(ctx, s)
+	}
+	o.Auth = func(s settings.Server) wire.Authorizer { return l.now.Load().Auth(s) }
+	o.Confine = func(ctx context.Context, spec *process.Spec) (func(), error) { return l.now.Load().Confine(ctx, spec) }
+	o.Elicit = func(ctx context.Context, e ask.Elicitation) (ask.Answer, error) { return l.now.Load().Elicit(ctx, e) }
+	o.Refused = func(server, what, reason string) { l.now.Load().Refused(server, what, reason) }
+	if o.Sample != nil {
+		o.Sample = func(ctx context.Context, s ask.Sampling) (json.RawMessage, error) { return l.now.Load().Sample(ctx, s) }
+	}
+	if o.Keep != nil {
+		k := *o.Keep
+		k.Origin = func() keep.Origin { return l.now.Load().Keep.Origin() }
+		k.Folder = func(ctx context.Context) (*keep.Folder, error) { return l.now.Load().Keep.Folder(ctx) }
+		k.Plan = func(ctx context.Context, spec *process.Spec) (json.RawMessage, error) {
+			return l.now.Load().Keep.Plan(ctx, spec)
+		}
+		o.Keep = &k
+	}
+	l.source = mcpclient.New(o)
+	return l
+}
+
+// Load implements [mcpclient.Memory].
+func (l *link) Load(ctx context.Context) (mcpclient.Known, error) {
+	return l.now.Load().Memory.Load(ctx)
+}
+
+// Protocol implements [mcpclient.Memory].
+func (l *link) Protocol(ctx context.Context) string { return l.now.Load().Memory.Protocol(ctx) }
+
+// Save implements [mcpclient.Memory].
+func (l *link) Save(ctx context.Context, known mcpclient.Known) { l.now.Load().Memory.Save(ctx, known) }
+
+// server returns the server of these options: that of the earlier session if it can go on, or a
+// new one.
+func (c *Connections) server(o mcpclient.Options) *mcpclient.Source {
+	name := o.Server.Name
+	if c.opts.Earlier != nil {
+		earlier := c.opts.Earlier.Connections
+		if l := earlier.links[name]; l != nil && goesOn(l, &o) && c.confiner.Same(confine.Server(name), earlier.confiner) {
+			c.links[name] = l
+			c.shared[l] = &o
+			return l.source
+		}
+	}
+	l := newLink(o)
+	c.links[name] = l
+	return l.source
+}
+
+// goesOn reports whether a server can go on with other options, because nothing that matters to
+// its process differs. One that failed does not: the change may have mended it.
+func goesOn(l *link, o *mcpclient.Options) bool {
+	before := l.now.Load()
+	return l.source.Info().State != mcpclient.StateFailed &&
+		(before.Folder == nil) == (o.Folder == nil) && (before.Sample == nil) == (o.Sample == nil) &&
+		reflect.DeepEqual(processOptions(*before), processOptions(*o))
+}
+
+// processOptions returns the options of a server without functions, places in settings files
+// and filters, which the registry applies.
+func processOptions(o mcpclient.Options) mcpclient.Options {
+	s := &o.Server
+	s.Origin.Line, s.Origin.Col, s.TrustOrigin = 0, 0, settings.Origin{}
+	s.IncludeTools, s.ExcludeTools = settings.List{}, settings.List{}
+	s.Env, s.Headers = withoutPlaces(s.Env), withoutPlaces(s.Headers)
+	o.Expand, o.Folder, o.Memory, o.Auth, o.Confine, o.Logger, o.OnState, o.OnLog, o.Callbacks = nil, nil, nil, nil, nil, nil, nil, nil, ask.Callbacks{}
+	if o.Keep != nil {
+		k := *o.Keep
+		k.Origin, k.Folder, k.Plan = nil, nil, nil
+		o.Keep = &k
+	}
+	return o
+}
+
+func withoutPlaces(pairs []settings.Pair) []settings.Pair {
+	out := slices.Clone(pairs)
+	for i := range out {
+		out[i].Origin = settings.Origin{}
+	}
+	return out
+}
+
+// TakeOver makes this session the owner of the servers that it shares with Options.Earlier.
+// Until then they end with that session, and afterwards with this one.
+func (s *Session) TakeOver() {
+	c := s.Connections
+	for l, o := range c.shared {
+		l.now.Store(o)
+		c.opts.Earlier.loader.Release(l.source)
+	}
+	c.shared, c.opts.Earlier = nil, nil
+}

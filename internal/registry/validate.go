@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +32,9 @@ const (
 // does not accept a context, so its goroutine is abandoned; a process that
 // makes one call ends soon after.
 const validateLimit = 5 * time.Second
+
+// validateSlice is how long a goroutine runs before others get their turn.
+const validateSlice = 10 * time.Millisecond
 
 // Validator checks values against one schema (drafts 4 to 2020-12). It is safe
 // for concurrent use and compiles at most once, when first needed.
@@ -70,7 +74,7 @@ func (v *Validator) Validate(ctx context.Context, doc json.RawMessage) ([]Violat
 		return nil, fmt.Errorf("reading the value to check: %w", err)
 	}
 	var failed error
-	if err := withTimeLimit(ctx, func() error { failed = v.compiled.Validate(value); return nil }); err != nil {
+	if err := withTimeLimit(ctx, validateLimit, func() error { failed = v.compiled.Validate(value); return nil }); err != nil {
 		return nil, fmt.Errorf("checking against the schema: %w", err)
 	}
 	if failed == nil {
@@ -96,7 +100,7 @@ func (v *Validator) compile(ctx context.Context) error {
 	text := tree.AppendTo(nil)
 	for _, draft := range draftsFor(tree) {
 		var compiled *jsonschema.Schema // declared here, because an abandoned goroutine may still write it
-		e := withTimeLimit(ctx, func() (err error) { compiled, err = compileDraft(text, draft); return err })
+		e := withTimeLimit(ctx, validateLimit, func() (err error) { compiled, err = compileDraft(text, draft); return err })
 		if e == nil {
 			v.compiled = compiled
 			return nil
@@ -156,10 +160,10 @@ func libraryError(err error) error {
 	return errors.New(text)
 }
 
-// withTimeLimit calls f with a time limit and converts its panics to errors.
-func withTimeLimit(ctx context.Context, f func() error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, validateLimit, fmt.Errorf("took longer than %s", validateLimit))
-	defer cancel()
+// withTimeLimit calls f with a time limit and converts its panics to errors. Time in which f
+// waits because the process has more work than processors does not count: before each slice
+// is counted, all goroutines that wait for a processor have had a turn.
+func withTimeLimit(ctx context.Context, limit time.Duration, f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		stack.ReserveMore()
@@ -170,12 +174,20 @@ func withTimeLimit(ctx context.Context, f func() error) error {
 		}()
 		done <- f()
 	}()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	slice := time.NewTimer(validateSlice)
+	defer slice.Stop()
+	for range limit / validateSlice {
+		select {
+		case err := <-done:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-slice.C:
+			runtime.Gosched()
+			slice.Reset(validateSlice)
+		}
 	}
+	return fmt.Errorf("took longer than %s", limit)
 }
 
 // leavesOf returns the causes of an error that have no further ones.

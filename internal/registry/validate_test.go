@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -242,6 +244,37 @@ func TestDeadlineFailsClosed(t *testing.T) {
 	doc := strings.Repeat(`{"x":`, 40) + `{"y":1,"z":1}` + strings.Repeat(`}`, 40)
 	if _, err := v.Validate(ctx, json.RawMessage(doc)); err == nil || !strings.Contains(err.Error(), "stopped") {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// A process with much more work than processors must not refuse valid params.
+func TestTimeLimitCountsOwnTime(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	over := make(chan struct{})
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	defer close(over)
+	for range 25 {
+		busy.Go(func() {
+			for n := 0; ; n++ {
+				if n%1e6 == 0 {
+					select {
+					case <-over:
+						return
+					default:
+					}
+				}
+			}
+		})
+	}
+	checked := func() error {
+		for range 3 { // each turn of it waits for one of all others
+			runtime.Gosched()
+		}
+		return nil
+	}
+	if err := withTimeLimit(t.Context(), 20*validateSlice, checked); err != nil {
+		t.Error(err)
 	}
 }
 

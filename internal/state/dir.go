@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -28,6 +29,9 @@ const DefaultWait = 10 * time.Second
 type Dir struct {
 	Path string        // absolute
 	Wait time.Duration // how long to wait for a lock; 0 = DefaultWait
+
+	mu    sync.Mutex
+	turns map[string]chan struct{} // full while a goroutine has or waits for the lock of a name
 }
 
 // OpenDir returns the folder at path after checking it. The folder need not

@@ -9,7 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -222,6 +224,39 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	}
 	if got, err := os.ReadFile(secret); string(got) != "secret" {
 		t.Errorf("the target of the link holds %q, %v", got, err)
+	}
+}
+
+// A thousand calls that remember something at once must not take a thread each.
+func TestWaitingForLockTakesNoThreads(t *testing.T) {
+	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
+	write(t, dir, "f", "old")
+	held := flock.New(filepath.Join(dir.Path, "f.lock"))
+	if err := held.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	threads := pprof.Lookup("threadcreate")
+	before := threads.Count()
+	dir.Wait = 100 * time.Millisecond
+	var waiting sync.WaitGroup
+	for range 200 {
+		waiting.Go(func() {
+			if err := dir.Update(t.Context(), "f", func([]byte) ([]byte, error) { return []byte("late"), nil }); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("while another process has the lock: %v", err)
+			}
+		})
+	}
+	waiting.Wait()
+	if n := threads.Count() - before; n > 50 {
+		t.Errorf("%d threads were started", n)
+	}
+	if err := held.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	dir.Wait = long
+	write(t, dir, "f", "new")
+	if got, err := dir.Read("f"); string(got) != "new" {
+		t.Errorf("afterwards: %q, %v", got, err)
 	}
 }
 

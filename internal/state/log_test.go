@@ -194,7 +194,7 @@ func TestTruncatedLineIsEndedUnderLock(t *testing.T) {
 	if err := os.Truncate(filepath.Join(path, "log"), 3); err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := dir.lock(t.Context(), "log")
+	unlock, err := dir.Lock(t.Context(), "log")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,18 +91,10 @@ func setAside(root *os.Root, name string, content []byte) (string, error) {
 
 // locked calls do while holding the lock of name.
 func (d *Dir) locked(ctx context.Context, name string, do func(*os.Root) error) error {
-	if err := checkName(name); err != nil {
-		return err
+	root, unlock, err := d.lock(ctx, name)
+	if root != nil {
+		defer root.Close()
 	}
-	root, err := d.open(true)
-	if err != nil {
-		return failed(err)
-	}
-	defer root.Close()
-	if err := prepareLock(root, name+lockSuffix); err != nil {
-		return failed(err)
-	}
-	unlock, err := d.lock(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -114,49 +106,76 @@ func (d *Dir) locked(ctx context.Context, name string, do func(*os.Root) error) 
 // Lock takes the lock of name, as Update does, until unlock is called. Its errors are those
 // of Update.
 func (d *Dir) Lock(ctx context.Context, name string) (unlock func(), err error) {
-	if err := checkName(name); err != nil {
-		return nil, err
+	root, unlock, err := d.lock(ctx, name)
+	if root != nil {
+		_ = root.Close() // nothing was written
 	}
-	root, err := d.open(true)
-	if err != nil {
-		return nil, failed(err)
-	}
-	defer root.Close()
-	if err := prepareLock(root, name+lockSuffix); err != nil {
-		return nil, failed(err)
-	}
-	return d.lock(ctx, name)
+	return unlock, err
 }
 
-// lock takes the lock of name, which is a separate file because the file itself
-// is replaced. The system releases it when its holder dies.
-func (d *Dir) lock(ctx context.Context, name string) (unlock func(), err error) {
+// lock opens the folder and takes the lock of name, which is a separate file because the file
+// itself is replaced. The system releases it when its holder dies. The folder may be open even
+// if there is an error.
+func (d *Dir) lock(ctx context.Context, name string) (_ *os.Root, unlock func(), err error) {
+	if err := checkName(name); err != nil {
+		return nil, nil, err
+	}
 	wait := d.Wait
 	if wait == 0 {
 		wait = DefaultWait
 	}
-	late := fmt.Errorf("%w: another toolreg process has held the lock on %s for more than %v", ErrUnavailable, d.lockPath(name), wait)
+	late := fmt.Errorf("%w: the lock on %s was not free within %v", ErrUnavailable, d.lockPath(name), wait)
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, late)
 	defer cancel()
-
+	// Waiting for the system's lock takes a thread, so one goroutine of this process does.
+	turn := d.turn(name)
+	select {
+	case turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	root, err := d.open(true)
+	if err == nil {
+		err = prepareLock(root, name+lockSuffix)
+	}
 	f := flock.New(d.lockPath(name), flock.SetPermissions(0o600))
+	end := func() { _ = f.Close(); <-turn }
+	if err != nil {
+		end()
+		return root, nil, failed(err)
+	}
 	result := make(chan error, 1)
 	go func() { result <- f.Lock() }()
 	select {
 	case err := <-result:
 		if err != nil {
-			return nil, failed(fmt.Errorf("locking %s: %w", d.lockPath(name), err))
+			end()
+			return root, nil, failed(fmt.Errorf("locking %s: %w", d.lockPath(name), err))
 		}
-		return func() { _ = f.Close() }, nil
+		return root, end, nil
 	case <-ctx.Done():
 		// A blocking lock is fair, unlike polling, but cannot be canceled:
 		// release it when it is acquired.
 		go func() {
 			<-result
-			_ = f.Close()
+			end()
 		}()
-		return nil, context.Cause(ctx)
+		return root, nil, context.Cause(ctx)
 	}
+}
+
+// turn returns the channel that has room for one goroutine which has or waits for the lock of
+// name.
+func (d *Dir) turn(name string) chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.turns == nil {
+		d.turns = map[string]chan struct{}{}
+	}
+	if d.turns[name] == nil {
+		d.turns[name] = make(chan struct{}, 1)
+	}
+	return d.turns[name]
 }
 
 // lockSuffix is the suffix of lock files.

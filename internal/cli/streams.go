@@ -81,9 +81,19 @@ func (o *IO) follow(g settings.Globals, jqFlag bool) (err error) {
 // live starts to show progress.
 func (o *IO) live() {
 	if o.Verbose {
-		o.Log = slog.New(slog.NewTextHandler(o.Screen, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		o.LogAt(slog.LevelDebug, false)
 	}
 	o.Screen.Live(o.ErrTTY && o.getenv("TERM") != "dumb" && !o.Quiet)
+}
+
+// LogAt makes Log print entries from a level on, as lines of text or, if asJSON is set, of JSON.
+func (o *IO) LogAt(level slog.Level, asJSON bool) {
+	options := &slog.HandlerOptions{Level: level}
+	if asJSON {
+		o.Log = slog.New(slog.NewJSONHandler(o.Screen, options))
+		return
+	}
+	o.Log = slog.New(slog.NewTextHandler(o.Screen, options))
 }
 
 func (o *IO) getenv(name string) string {

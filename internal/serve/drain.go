@@ -2,10 +2,14 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/mcpclient"
 )
 
 const (
@@ -49,6 +53,42 @@ func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, "ok\n")
 	}
+}
+
+// readiness reports whether new requests are accepted and every server that is not optional can
+// be reached. A server that was not started yet, or was closed because it was unused, counts as
+// reachable. Only clients with a token learn the names of the others.
+func (h *HTTP) readiness(w http.ResponseWriter, r *http.Request) {
+	failed := h.server.unreachable()
+	if len(failed) == 0 || h.leaving.Load() {
+		h.health(w, r)
+		return
+	}
+	text := fmt.Sprintf("servers that cannot be reached: %d", len(failed))
+	if _, _, ok := h.authenticate(r); ok {
+		text += " (" + strings.Join(failed, ", ") + ")"
+	}
+	http.Error(w, text, http.StatusServiceUnavailable)
+}
+
+// unreachable returns the names of the servers that failed when they were last tried and are not
+// optional.
+func (s *Server) unreachable() []string {
+	s.mu.Lock()
+	o := s.offer
+	s.mu.Unlock()
+	if o == nil {
+		return nil
+	}
+	var out []string
+	on, _, _ := o.session.Servers.Named() // without a name there is no error
+	for _, server := range on {
+		info := server.Info()
+		if (info.State == mcpclient.StateFailed || info.State == mcpclient.StateNeedsLogin) && !server.Settings().Optional {
+			out = append(out, info.Name)
+		}
+	}
+	return out
 }
 
 // Drain makes the health check fail, gives a load balancer time to notice, refuses

@@ -52,7 +52,7 @@ type HTTPOptions struct {
 	MaxClients int
 	// KeepAlive is how often a stream without events gets a comment; 0 means never.
 	KeepAlive time.Duration
-	// Log receives log messages of the protocol implementation.
+	// Log receives refused requests at level warn. nil: none.
 	Log *slog.Logger
 	// Warn receives errors in the tokens file.
 	Warn func(error)
@@ -97,7 +97,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 		name, _ := r.Context().Value(nameKey{}).(string)
 		return s.serverFor(name)
 	}
-	o := mcp.StreamableHTTPOptions{Logger: opts.Log, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true}
+	o := mcp.StreamableHTTPOptions{Logger: s.opts.Messages, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true}
 	h.sessions = mcp.NewStreamableHTTPHandler(pick, &o)
 	o.Stateless, o.PropagateRequestCancellation = true, true
 	h.modern = mcp.NewStreamableHTTPHandler(pick, &o)
@@ -120,14 +120,16 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// arriving.
 		w = lastAnswer{w}
 	}
-	path := r.URL.EscapedPath()                                                      // a proxy may have rules for the path as it is spelled
-	if err := h.checkOrigin(r); err != nil && (path != "/healthz" || r.Host != "") { // health checks of HTTP/1.0 name no host
-		http.Error(w, err.Error(), http.StatusForbidden)
+	path := r.URL.EscapedPath()                                                                           // a proxy may have rules for the path as it is spelled
+	if err := h.checkOrigin(r); err != nil && (path != "/healthz" && path != "/readyz" || r.Host != "") { // checks with HTTP/1.0 name no host
+		h.refuse(w, r, http.StatusForbidden, err.Error())
 		return
 	}
 	switch path {
 	case "/healthz":
 		h.health(w, r)
+	case "/readyz":
+		h.readiness(w, r)
 	case endpoint:
 		h.protocol(w, r)
 	default:
@@ -152,6 +154,12 @@ func (l lastAnswer) Write(p []byte) (int, error) {
 
 // Unwrap returns the wrapped writer to http.ResponseController.
 func (l lastAnswer) Unwrap() http.ResponseWriter { return l.ResponseWriter }
+
+// refuse answers a request that is not allowed, and logs it.
+func (h *HTTP) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
+	h.opts.Log.Warn("request refused", "status", status, "reason", reason, "from", r.RemoteAddr, "host", r.Host, "path", r.URL.Path)
+	http.Error(w, reason, status)
+}
 
 // checkOrigin rejects requests from web pages of other origins, and requests for a host
 // whose name was made to resolve to this machine (DNS rebinding).
@@ -185,7 +193,7 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 	name, token, ok := h.authenticate(r)
 	if !ok {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="toolreg"`)
-		http.Error(w, "unauthorized: send a bearer token of this server", http.StatusUnauthorized)
+		h.refuse(w, r, http.StatusUnauthorized, "unauthorized: send a bearer token of this server")
 		return
 	}
 	modern := isModern(r)

@@ -42,8 +42,10 @@ type Options struct {
 	MaxCalls int
 	// Questions are options for questions to modern clients.
 	Questions QuestionOptions
-	// Log receives log messages of the protocol implementation. nil: none.
+	// Log receives refusals at level warn and calls at level info. nil: none.
 	Log *slog.Logger
+	// Messages receives what the implementation of the protocol logs. nil: nothing is.
+	Messages *slog.Logger
 	// Warn reports problems that do not stop the server. It may be nil.
 	Warn func(registry.Diagnostic)
 }
@@ -237,7 +239,7 @@ func (s *Server) serverFor(name string) *mcp.Server {
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "toolreg", Version: s.opts.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
-		Logger:       s.opts.Log,
+		Logger:       s.opts.Messages,
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{ListChanged: true}, Prompts: &mcp.PromptCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}, Logging: &mcp.LoggingCapabilities{}, Completions: &mcp.CompletionCapabilities{},
@@ -288,16 +290,28 @@ func (s *Server) receive(name string) mcp.Middleware {
 			if failed, ok := errors.AsType[*mcpclient.ServerError](err); ok {
 				return errorResult(explain(failed)), nil
 			}
+			call, isCall := req.(*mcp.CallToolRequest)
 			if err != nil {
+				if isCall {
+					s.opts.Log.Warn("call refused", "tool", call.Params.Name, "caller", name, "reason", err.Error())
+				}
 				return nil, err
 			}
 			ctx = s.withClient(ctx, name, session, from)
 			defer clientFrom(ctx).out.close()
-			if call, ok := req.(*mcp.CallToolRequest); ok && !o.has(call.Params.Name) {
-				return s.callTool(ctx, call) // the SDK knows only what is offered
+			if !isCall {
+				result, err := next(ctx, method, req)
+				return o.declarations(result), err
 			}
-			result, err := next(ctx, method, req)
-			return o.declarations(result), err
+			start := time.Now()
+			var result mcp.Result
+			if o.has(call.Params.Name) {
+				result, err = next(ctx, method, req)
+			} else { // the SDK knows only what is offered
+				result, err = s.callTool(ctx, call)
+			}
+			s.logCall(call.Params.Name, name, start, result, err)
+			return result, err
 		}
 	}
 }

@@ -135,6 +135,7 @@ type Server struct {
 	Protocol       string         `setting:"protocol"`       // "auto" (default), "legacy", "modern"
 	Trust          bool           `setting:"trust"`
 	PerClient      bool           `setting:"perClient"` // each client of serve has its own process of the server
+	Optional       bool           `setting:"optional"`  // serve is ready without it
 	Keep           *time.Duration `setting:"keep"`      // how long the server is kept while no run uses it; nil = [Settings.KeepServers], 0 = not kept
 	TrustOrigin    Origin         // where Trust is set, or the origin of the entry if it is not set
 	Description    string         `setting:"description"`

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -37,7 +38,12 @@ type options struct {
 	printConfig string
 	expose      string   // all, search
 	always      []string // with search: globs of tools that are offered too
+	logLevel    string   // one of levels
+	logFormat   string   // text, json
 }
+
+// levels are the values of --log-level.
+var levels = []string{"debug", "info", "warn", "error"}
 
 // The values of --expose.
 const (
@@ -91,6 +97,10 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 	f.StringArrayVar(&o.always, "always", nil, "with --expose search or scripts: offer tools that match this `glob` too")
 	f.DurationVar(&o.drain, "drain", 30*time.Second, "how long running calls may take after SIGTERM or the end of stdin")
 	f.StringVar(&o.printConfig, "print-config", "", "print the entry for this `client`, with the other flags, and exit: "+strings.Join(clientNames(), ", "))
+	f.StringVar(&o.logLevel, "log-level", "warn", "log to stderr from this `level` on: debug (messages), info (calls), warn (refusals) or error; -v is debug")
+	f.StringVar(&o.logFormat, "log-format", "text", "`format` of the log: text or json")
+	complete.Flag(cmd, "log-level", complete.Words(levels...))
+	complete.Flag(cmd, "log-format", complete.Words("text", "json"))
 	complete.Flag(cmd, "token-file", complete.Files)
 	complete.Flag(cmd, "expose", complete.Words(exposeAll+"\tevery tool", exposeSearch+"\tthree tools that find, describe and call the others", exposeScripts+"\ta tool that runs scripts over the others"))
 	complete.Flag(cmd, "always", e.Complete().Tools)
@@ -111,6 +121,10 @@ func (o *options) check() error {
 		return &cli.UsageError{Err: fmt.Errorf("--expose %s cannot be used with filters other than --preset", o.expose), Hint: "use --preset, or tools.only or excludeTools in the settings"}
 	case len(o.always) > 0 && o.expose == exposeAll:
 		return &cli.UsageError{Err: errors.New("--always needs --expose search or scripts")}
+	case !slices.Contains(levels, o.logLevel):
+		return &cli.UsageError{Err: fmt.Errorf("--log-level %q: must be one of %s", o.logLevel, strings.Join(levels, ", "))}
+	case o.logFormat != "text" && o.logFormat != "json":
+		return &cli.UsageError{Err: fmt.Errorf("--log-format %q: must be text or json", o.logFormat)}
 	case o.drain < 0:
 		return &cli.UsageError{Err: fmt.Errorf("--drain %s: must be 0 or more", o.drain)}
 	}
@@ -118,6 +132,11 @@ func (o *options) check() error {
 }
 
 func run(ctx context.Context, e *cli.Env, o *options) error {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil || e.IO.Verbose {
+		level = slog.LevelDebug
+	}
+	e.IO.LogAt(level, o.logFormat == "json")
 	watch := cli.NewWatcher(e)
 	from, err := o.session(ctx, e, nil)
 	if err != nil {
@@ -136,7 +155,11 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, MaxCalls: set.MaxCalls, Questions: questions, Log: e.IO.Log, Warn: e.IO.Warn})
+	var messages *slog.Logger
+	if level == slog.LevelDebug {
+		messages = e.IO.Log
+	}
+	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, MaxCalls: set.MaxCalls, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: e.IO.Warn})
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })

@@ -62,6 +62,7 @@ func serverFields() []Row {
 		{Name: "protocol", Type: Choice, Choices: []string{"auto", "legacy", "modern"}, Default: `"auto"`, Doc: "Protocol generation to use."},
 		{Name: "trust", Type: Bool, Default: "false", Doc: "Run its tools without asking.", Loosens: whenTrue},
 		{Name: "perClient", Type: Bool, Default: "false", Doc: "With serve: give each client its own process of the server."},
+		{Name: "optional", Type: Bool, Default: "false", Doc: "With serve: /readyz does not depend on the server."},
 		{Name: "keep", Type: Keep, Loosens: whenKept, Doc: "Keep the server running between runs: true (10m) or how long it may be idle, false = stop it with the run; absent = servers.keep."},
 		{Name: "lifecycle", Type: Keep, Loosens: whenKept, Doc: "mcporter's form of keep: keep-alive, ephemeral, or an object with mode and idleTimeoutMs."},
 		{Name: "description", Type: String, Doc: "Purpose of the server."},

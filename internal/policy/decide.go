@@ -131,7 +131,7 @@ func (d *decision) banned() string {
 // scopes returns the scopes that an "always" could be remembered for. There are
 // none if a rule or a doubt would ask again regardless.
 func (d *decision) scopes(v Verdict) []Scope {
-	if v.Firm || v.Rule != nil && v.Origin != originDefault && !d.isDefaultRule(v.Rule) || d.guardedPath() != "" || d.newHiddenPath() != "" {
+	if v.Firm || v.Rule != nil && !d.isDefaultRule(v.Rule) || d.guardedPath() != "" || d.newHiddenPath() != "" {
 		return nil
 	}
 	switch {

@@ -24,12 +24,12 @@ func TestCoversDescribesTheAnswer(t *testing.T) {
 	}
 }
 
-// Answers of two clients about the same tool are two approvals, which can be revoked one
+// Answers of several clients about the same tool are several approvals, which can be revoked one
 // by one. Saving them warns of nothing.
 func TestClientsHaveApprovalsOfTheirOwn(t *testing.T) {
 	a := &Approvals{Dir: stateDir(t), Project: "/p", Warn: func(d registry.Diagnostic) { t.Errorf("warned: %s", d.Message) }}
 	tool := mcpTool("s", "t", "t")
-	for _, client := range []string{"", "bob"} {
+	for _, client := range []string{"", "bob", "eve"} {
 		ctx := t.Context()
 		if client != "" {
 			ctx = caller.With(ctx, &caller.Caller{Name: client})
@@ -39,7 +39,7 @@ func TestClientsHaveApprovalsOfTheirOwn(t *testing.T) {
 		}
 	}
 	all, err := a.List(false)
-	if err != nil || len(all) != 2 || all[0].ID == all[1].ID {
+	if err != nil || len(all) != 3 || all[0].ID == all[1].ID || all[1].ID == all[2].ID || all[2].ID == all[0].ID {
 		t.Fatalf("%+v, %v", all, err)
 	}
 }
@@ -61,7 +61,7 @@ func TestApprovalIsFoundAmongOthers(t *testing.T) {
 }
 
 // A tool that an approved server offers only since then is named as the change; one of a
-// server without approval is not.
+// server without approval is not, nor is one that edits files.
 func TestNewToolOfApprovedServer(t *testing.T) {
 	p := Policy{Approvals: &Approvals{Dir: stateDir(t), Siblings: func(string) []*registry.Tool { return []*registry.Tool{mcpTool("s", "t", "t")} }}}
 	if err := p.Approvals.Remember(t.Context(), mcpTool("s", "t", "t"), Scope{Kind: ScopeServer}); err != nil {
@@ -75,6 +75,12 @@ func TestNewToolOfApprovedServer(t *testing.T) {
 		if v.Decision != Ask || !slices.Equal(v.Changes, want) {
 			t.Errorf("%s: %s, changes %+v, want %+v", server, v.Decision, v.Changes, want)
 		}
+	}
+	if err := p.Approvals.Remember(t.Context(), pathTool("edit", registry.CategoryWrite, "a"), Scope{Kind: ScopeEdits}); err != nil {
+		t.Fatal(err)
+	}
+	if v := p.Decide(t.Context(), pathTool("new", registry.CategoryWrite, "a"), registry.Call{}); v.Decision != Ask || v.Changes != nil {
+		t.Errorf("a new tool that edits: %s (%s), changes %+v", v.Decision, v.Reason, v.Changes)
 	}
 }
 
@@ -93,7 +99,7 @@ func TestIgnoredAnswerIsNamedForItsProgramOnly(t *testing.T) {
 		}
 	}
 	p := &Policy{Approvals: a}
-	for line, ignored := range map[string]bool{"npm test": true, "git status": false} {
+	for line, ignored := range map[string]bool{"npm test": true, "npm": false, "git status": false} {
 		v := p.Decide(t.Context(), shellTool(line), registry.Call{})
 		if v.Decision != Ask || strings.Contains(v.Reason, "is ignored") != ignored {
 			t.Errorf("%s: %s, %q", line, v.Decision, v.Reason)

@@ -68,6 +68,10 @@ func TestScopesAreOfferedForQuestions(t *testing.T) {
 			t.Errorf("%s: %s, %+v", name, v.Decision, v.Scopes)
 		}
 	}
+	byRule := Policy{Approvals: store, Defaults: byDefault, Rules: []Rule{{Server: "s", Decision: Ask, Origin: "s.yaml:2"}}}
+	if v := byRule.Decide(t.Context(), mcpTool("s", "t", "t"), registry.Call{}); v.Decision != Ask || v.Scopes != nil {
+		t.Errorf("a question by a rule, beside a default: %s, %+v", v.Decision, v.Scopes)
+	}
 	p := shellPolicy(t)
 	p.Approvals = store
 	v := p.Decide(t.Context(), shellTool("ls; make all; echo; ninja"), registry.Call{})
@@ -103,6 +107,13 @@ func TestContestedNameAsks(t *testing.T) {
 	}
 	if v := p.DecideTool(t.Context(), tool); v.Decision != Ask || v.Contested != "broken" {
 		t.Errorf("in a listing: %+v", v)
+	}
+	spaced := trusted(mcpTool("my srv", "do it", "do_it"))
+	spaced.Contested = "broken"
+	for name, want := range map[string]Decision{"do_it": Ask, "my srv__do it": Allow, spaced.Qualified(): Allow} {
+		if v := p.Decide(t.Context(), spaced, registry.Call{Tool: name}); v.Decision != want {
+			t.Errorf("%s: %s (%s)", name, v.Decision, v.Reason)
+		}
 	}
 	p.Rules = []Rule{{Server: "s", Decision: Deny}}
 	if v := p.Decide(t.Context(), tool, registry.Call{Tool: "t"}); v.Decision != Deny {
@@ -141,17 +152,14 @@ func TestTrustedServerAndDefaults(t *testing.T) {
 func TestDoubtAboutDenialComesBeforeApproval(t *testing.T) {
 	p := &Policy{Approvals: &Approvals{Dir: stateDir(t)}, Means: func(string) Means { return Means{Missing: func() string { return "" }} },
 		Rules: entries(t, Deny, "run_shell_command(make install)")}
-	decide := func(line string) Decision {
-		tool := shellTool(line)
-		tool.Program = "shell"
-		return p.Decide(t.Context(), tool, registry.Call{}).Decision
-	}
 	if err := p.Approvals.Remember(t.Context(), shellTool("make"), Scope{Kind: ScopeCommand, Values: []string{"make"}, Confined: true}); err != nil {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]Decision{"make all": Sandbox, "make install": Deny, "make $T": Ask} {
-		if got := decide(line); got != want {
-			t.Errorf("%s: %s, want %s", line, got, want)
+		tool := shellTool(line)
+		tool.Program = "shell"
+		if v := p.Decide(t.Context(), tool, registry.Call{}); v.Decision != want || v.Reason == "" {
+			t.Errorf("%s: %s (%s), want %s", line, v.Decision, v.Reason, want)
 		}
 	}
 }

@@ -69,6 +69,9 @@ func TestFolderOfCommand(t *testing.T) {
 	}
 
 	p := &Policy{Workspace: filepath.ToSlash(root), Approvals: &Approvals{Dir: stateDir(t)}}
+	if v := p.Decide(t.Context(), line, registry.Call{}); v.Decision != Ask || !strings.Contains(v.Reason, "category command") {
+		t.Errorf("asked about in any folder: %s (%s)", v.Decision, v.Reason)
+	}
 	if err := p.Approvals.Remember(t.Context(), line, Scope{Kind: ScopeCommand, Values: []string{"make"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -85,6 +85,10 @@ func TestShellModes(t *testing.T) {
 			}
 		}, Ask, "its description changed since you allowed it"},
 		{"code among the words needs a rule with all of them", "python -c 'print(1)'", allowCommand("python"), Ask, "so a rule must have all words of the command"},
+		{"code among the words, where the default allows it", "python -c 'print(1)'", func(p *Policy) {
+			allowCommand("python")(p)
+			p.Defaults = map[registry.Category]Rule{registry.CategoryCommand: {Decision: Allow, Reason: "ours"}}
+		}, Allow, "ours"},
 		{"a rule with all words", "python -c 'print(1)'", allowCommand("python -c 'print(1)'"), Allow, "a rule allows it"},
 		{"a rule on another program", "python -c 'print(1)'", allowCommand("node"), Ask, "category command"},
 		{"a rule on the program for another tool", "python -c 'print(1)'", func(p *Policy) { p.Rules = []Rule{{Tool: "other", Command: "python", Decision: Allow}} }, Ask, "category command"},

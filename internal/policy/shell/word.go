@@ -327,11 +327,7 @@ func (r *reader) echoed(p *syntax.CmdSubst) string {
 	if len(words) < 2 || words[0].text != "echo" && words[0].text != "printf" {
 		return ""
 	}
-	texts := make([]string, 0, len(words)-1)
-	for _, w := range words[1:] {
-		texts = append(texts, w.text)
-	}
-	return strings.Join(texts, " ")
+	return joined(words[1:])
 }
 
 // ansiC decodes the text inside $'...' (bash manual, "ANSI-C Quoting"). ok is false if

@@ -59,6 +59,7 @@ func TestFolderAfterCd(t *testing.T) {
 		"cd sub && make":             {"/w/sub", true},
 		"cd sub; cd ..; make":        {"/w", true},
 		"cd /tmp/x; make":            {"/tmp/x", true},
+		"cd -- sub; make":            {"/w/sub", true},
 		"(cd sub); make":             {"", false},
 		"x=$(cd sub; pwd); make":     {"", false},
 		"cat <(cd sub; pwd); make":   {"", false},

@@ -26,6 +26,7 @@ func TestLimitsOfAnalysis(t *testing.T) {
 		"length":    {func(n int) string { return strings.Repeat(" ", n-len("rm")) + "rm" }, maxCommandLine},
 		"nesting":   {func(n int) string { return strings.Repeat("eval ", n) + "rm" }, maxNesting},
 		"depth":     {func(n int) string { return strings.Repeat("nice ", n) + "rm" }, maxNesting},
+		"evaluated": {func(n int) string { return "x='$(" + strings.Repeat("eval ", n) + "rm)'; ((x))" }, maxNesting - 1},
 		"variables": {func(n int) string { return strings.Repeat("PAGER=", n) + "rm" }, maxNesting},
 		"wrappers":  {func(n int) string { return strings.Repeat("nice ls;", n-1) + "nice rm" }, maxInner},
 		"parens":    {func(n int) string { return "rm; " + strings.Repeat("(", n) }, maxParens - 1},

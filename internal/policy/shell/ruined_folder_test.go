@@ -15,6 +15,8 @@ func TestRuinedFolder(t *testing.T) {
 		{"", "cd /tmp; chmod -R 777 /etc", true},
 		{"", "cd /tmp; chmod -R 777 ~", true},
 		{"", "chmod -R 777 $x /etc", true},
+		{"", "chmod -R 777 $(pwd)/etc", false},
+		{"", "chmod -R 777 $(echo /etc)", true},
 		{"", "chmod -R 777 /usr/x*", false},
 		{"", "chmod --verbose 755 /", false},
 		{"", "mv /etc", true}, // xargs adds where to

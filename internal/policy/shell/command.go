@@ -184,7 +184,7 @@ func firstWord(command string) (word string, ok bool) {
 		switch c := command[i]; {
 		case c == ' ' && i > 0:
 			return command[:i], true
-		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' || c == '/':
+		case isNameByte(c), c == '-', c == '.', c == '/':
 		default:
 			return "", false
 		}

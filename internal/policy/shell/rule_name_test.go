@@ -22,6 +22,7 @@ func TestCommandOfRule(t *testing.T) {
 		{"eval git log", "'eval' git log", false, Yes},
 		{"x* log", "git log", false, Maybe},
 		{"git push x push", "git push x", false, Yes},
+		{"git push -f push", "git push -f", false, Yes},
 		{"git $x push", "git push", false, Yes},
 		{"git $x pull", "git push", false, Maybe},
 		{"git {push,x}", "git push", false, Yes},

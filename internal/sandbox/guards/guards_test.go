@@ -264,22 +264,24 @@ func TestFilesInOtherFoldersAreKept(t *testing.T) {
 	}
 }
 
-// git treats folders named after the parts of a repository as submodules, too.
+// git treats folders named after the parts of a repository as submodules and worktrees, too.
 func TestSubmodulesNamedLikePartsOfRepositoriesAreGuarded(t *testing.T) {
-	files := map[string]string{".git/HEAD": "", ".git/objects/ab/x": "", ".git/refs/x": "", ".git/config": ""}
-	for _, name := range []string{"objects", "lib/objects"} {
+	files := map[string]string{".git/HEAD": "", ".git/objects/ab/x": "", ".git/refs/x": "", ".git/config": "", ".git/worktrees/objects/HEAD": "", ".git/worktrees/objects/commondir": "../.."}
+	want := []string{".git/worktrees/objects/commondir"}
+	for _, name := range []string{"objects", "lib/objects", "objects/3d", "objects/pack"} {
 		for _, part := range []string{"HEAD", "objects/x", "refs/x", "config"} {
 			files[".git/modules/"+name+"/"+part] = ""
 		}
+		want = append(want, ".git/modules/"+name+"/config")
 	}
 	dir, user := place(t, files)
 	g, err := tooltest.Open(t, New(dir, user, "")).Guards(t.Context(), Scope{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"objects", "lib/objects"} {
-		if config := filepath.Join(dir, ".git/modules", name, "config"); !slices.Contains(g.ReadOnly, config) {
-			t.Errorf("%s is not among %q", config, g.ReadOnly)
+	for _, name := range want {
+		if !slices.Contains(g.ReadOnly, filepath.Join(dir, name)) {
+			t.Errorf("%s is not among %q", name, g.ReadOnly)
 		}
 	}
 }

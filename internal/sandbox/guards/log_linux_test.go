@@ -166,6 +166,32 @@ func TestUnwrittenLogsAreRemovedLater(t *testing.T) {
 	}
 }
 
+// A program was started beside the first one that still runs, whatever other logs there are.
+func TestProgramsThatRunAreBeside(t *testing.T) {
+	dir, user := place(t, map[string]string{"a": ""})
+	logs := t.TempDir()
+	start := func() *Guards {
+		t.Helper()
+		g, err := tooltest.Open(t, New(dir, user, logs)).Guards(t.Context(), Scope{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(g.Forget)
+		return g
+	}
+	first := start()
+	if first.Beside != (time.Time{}) {
+		t.Errorf("beside the first one is one of %v", first.Beside)
+	}
+	put(t, logs, map[string]string{"z.log": "{"}) // of a program that is about to start
+	nextTick()
+	for range 2 {
+		if next := start(); !next.Beside.Equal(first.Started) {
+			t.Errorf("beside is one of %v, not of %v", next.Beside, first.Started)
+		}
+	}
+}
+
 // If two calls find the log of a killed toolreg, only the one that removes it cleans: what
 // it leaves may be somebody else's.
 func TestLogOfAnotherIsNotUsed(t *testing.T) {

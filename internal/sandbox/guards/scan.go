@@ -145,7 +145,8 @@ func insideRepository(dir string) []string {
 }
 
 // scanFolder scans a folder, without folders named .git or node_modules in it. names is
-// false in a git folder, in which names mean something else.
+// false in a git folder, in which names mean something else, and whose objects are left out:
+// only its own, because other folders named objects may belong to submodules and worktrees.
 func (t *Tree) scanFolder(ctx context.Context, s *guarded, start string, names bool) error {
 	note := func(list *[]string, rel string) {
 		s.mu.Lock()
@@ -155,7 +156,7 @@ func (t *Tree) scanFolder(ctx context.Context, s *guarded, start string, names b
 	_, err := t.dir.Walk(ctx, workspace.WalkOptions{Start: start, Special: true,
 		Enter: func(e *workspace.Entry) bool {
 			switch {
-			case names && e.Name == workspace.Packages || (t.ofGit || !names) && isData(e.Path):
+			case names && e.Name == workspace.Packages || (t.ofGit || !names) && path.Dir(e.Path) == path.Join(start, "objects"):
 			case workspace.IsGit(e.Name):
 				note(&s.repositories, strings.Clone(e.Path))
 			case names && workspace.MayBeGuarded(e) && workspace.Guarded(e.Path):
@@ -189,13 +190,6 @@ func (t *Tree) scanFolder(ctx context.Context, s *guarded, start string, names b
 		},
 	})
 	return err
-}
-
-// isData reports whether a folder in a git folder contains only objects. A folder named objects
-// may also be of a submodule, or belong to a branch or tag.
-func isData(rel string) bool {
-	dir, name := path.Split(rel)
-	return path.Base(dir) == "objects" && !strings.Contains(rel, "/refs/") && (len(name) == 2 || name == "pack" || name == "info")
 }
 
 func (t *Tree) canRead(rel string) bool {

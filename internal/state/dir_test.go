@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -208,6 +209,15 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		}
 	}
 	grow := func([]byte) ([]byte, error) { return []byte("evil"), nil }
+	for _, name := range []string{"", ".", "..", "../secret", "a/b", `a\b`, "x\x00"} {
+		if unlock, err := dir.Lock(t.Context(), name); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("Lock(%q): %v", name, err)
+			unlock()
+		}
+	}
+	if names, err := dir.Names("", ".lock"); !slices.Equal(names, []string{"f.lock"}) {
+		t.Errorf("locks %q, %v", names, err)
+	}
 	for _, name := range []string{"link", "pipe", "folder", "..", "../secret", "a/b", "", "x\x00"} {
 		if data, err := dir.Read(name); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("Read(%q) = %q, %v", name, data, err)
@@ -257,6 +267,21 @@ func TestWaitingForLockTakesNoThreads(t *testing.T) {
 	write(t, dir, "f", "new")
 	if got, err := dir.Read("f"); string(got) != "new" {
 		t.Errorf("afterwards: %q, %v", got, err)
+	}
+}
+
+// A file that is too large is an error: it is not cut, which would damage it when it is replaced.
+func TestLargestFile(t *testing.T) {
+	dir := open(t, t.TempDir())
+	write(t, dir, "f", "")
+	for size, want := range map[int64]string{MaxFile: "", MaxFile + 1: "is larger than 67108864 bytes"} {
+		if err := os.Truncate(filepath.Join(dir.Path, "f"), size); err != nil {
+			t.Fatal(err)
+		}
+		data, err := dir.Read("f")
+		if want == "" && (int64(len(data)) != size || err != nil) || want != "" && (!errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("of %d bytes %d are read, %v", size, len(data), err)
+		}
 	}
 }
 

@@ -31,6 +31,16 @@ func TestKey(t *testing.T) {
 	if other := key(); bytes.Equal(first, other) {
 		t.Error("a damaged key was not replaced")
 	}
+	d, err := OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := d.Lock(t.Context(), keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	key() // without waiting for who writes it
 	info, err := os.Stat(filepath.Join(path, keyFile))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)

@@ -175,23 +175,26 @@ func (d *Dir) Rotate(ctx context.Context, name string, size int64, keep int) err
 	if !d.due(name, size) {
 		return nil // the usual case needs no lock
 	}
-	return d.locked(ctx, name, func(root *os.Root) error {
-		info, err := root.Lstat(name)
-		if err != nil || info.Size() < size {
-			return nil // another run rotated it first
+	return d.locked(ctx, name, func(root *os.Root) error { return rotate(root, name, size, keep) })
+}
+
+// rotate rotates while the lock is held.
+func rotate(root *os.Root, name string, size int64, keep int) error {
+	info, err := root.Lstat(name)
+	if err != nil || info.Size() < size {
+		return nil // another run rotated it first
+	}
+	for i := max(keep, 1); i > 0; i-- {
+		from := name
+		if i > 1 {
+			from = fmt.Sprintf("%s.%d", name, i-1)
 		}
-		for i := max(keep, 1); i > 0; i-- {
-			from := name
-			if i > 1 {
-				from = fmt.Sprintf("%s.%d", name, i-1)
-			}
-			err := root.Rename(from, fmt.Sprintf("%s.%d", name, i))
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return failed(err)
-			}
+		err := root.Rename(from, fmt.Sprintf("%s.%d", name, i))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return failed(err)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func (d *Dir) due(name string, size int64) bool {

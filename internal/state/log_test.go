@@ -16,7 +16,7 @@ import (
 
 func TestAppendRejectsInvalidLines(t *testing.T) {
 	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
-	for _, line := range []string{"a\nb", strings.Repeat("x", MaxLine)} {
+	for _, line := range []string{"a\nb", "\nb", strings.Repeat("x", MaxLine)} {
 		if err := dir.Append(t.Context(), "log", []byte(line)); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("%.10q: %v", line, err)
 		}
@@ -50,6 +50,39 @@ func TestRotate(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"log.1": "four\n", "log.2": "three\n"}, got); diff != "" {
 		t.Errorf("logs (-want +got):\n%s", diff)
+	}
+}
+
+// A log is rotated once it has the size, and not if another run has done it before the lock is there.
+func TestRotateAtSize(t *testing.T) {
+	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
+	if err := dir.Append(t.Context(), "log", []byte("123")); err != nil {
+		t.Fatal(err)
+	}
+	root, err := dir.open(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for _, size := range []int64{5, 4, 4} {
+		if err := rotate(root, "log", size, 1); err != nil {
+			t.Errorf("rotating at %d bytes: %v", size, err)
+		}
+		if _, err := dir.Read("log.1"); (err == nil) != (size == 4) {
+			t.Errorf("rotated at %d bytes: %v", size, err)
+		}
+	}
+	if err := dir.Rotate(t.Context(), "log", 4, 1); err != nil {
+		t.Errorf("without a log: %v", err)
+	}
+	if err := dir.Append(t.Context(), "log", []byte("456")); err != nil {
+		t.Fatal(err)
+	}
+	if err := dir.Rotate(t.Context(), "log", 4, 1); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := dir.Read("log.1"); string(data) != "456\n" {
+		t.Errorf("the rotated log has %q, %v", data, err)
 	}
 }
 
@@ -143,6 +176,46 @@ func TestAppenderReopensReplacedLog(t *testing.T) {
 	add("again")
 	if got := content("log"); got != "again\n" {
 		t.Errorf("after closing: %q", got)
+	}
+}
+
+// A log that is written often stays open, and only once.
+func TestAppenderKeepsTheLogOpen(t *testing.T) {
+	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
+	a := dir.Appender("log")
+	defer a.Close()
+	add := func() *os.File {
+		t.Helper()
+		if _, err := a.Append(t.Context(), []byte("line")); err != nil {
+			t.Fatal(err)
+		}
+		return a.file
+	}
+	first := add()
+	if second := add(); first == nil || second != first {
+		t.Errorf("the log was opened again: %v, %v", first, second)
+	}
+	if err := dir.Rotate(t.Context(), "log", 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	if third := add(); third == first || first.Close() == nil {
+		t.Error("a rotated log is still open")
+	}
+}
+
+// The line that is ended may have been ended by another run before the lock is there.
+func TestEndedLineStays(t *testing.T) {
+	dir := open(t, filepath.Join(t.TempDir(), "toolreg"))
+	a := dir.Appender("log")
+	defer a.Close()
+	if _, err := a.Append(t.Context(), []byte("line")); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.endTorn(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := dir.Read("log"); string(data) != "line\n" {
+		t.Errorf("%q, %v", data, err)
 	}
 }
 

@@ -86,19 +86,28 @@ func flip(old []byte) ([]byte, error) {
 // onFullDisk writes with a file size limit of 4 KiB.
 func onFullDisk(dir *Dir) error {
 	signal.Ignore(syscall.SIGXFSZ)
-	limit := syscall.Rlimit{Cur: 4096, Max: 4096}
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	full := syscall.Rlimit{Cur: 4096, Max: limit.Max}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &full); err != nil {
 		return err
 	}
 	err := dir.Update(background, "value", flip)
 	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("update on a full disk: %w", err)
 	}
+	a := dir.Appender("log")
 	for range 5 {
-		err = dir.Append(background, "log", []byte(strings.Repeat("x", 1000)))
+		_, err = a.Append(background, []byte(strings.Repeat("x", 1000)))
 	}
 	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("append on a full disk: %w", err)
 	}
-	return nil
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	_, err = a.Append(background, []byte("again")) // when there is space again
+	return errors.Join(err, a.Close())
 }

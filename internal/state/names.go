@@ -89,7 +89,7 @@ func (n *Names) parse(data []byte) (namesFile, error) {
 	if f.Version != namesVersion {
 		return namesFile{}, fmt.Errorf("reading %s: it has version %d, but this toolreg supports version %d", filepath.Join(n.dir.Path, n.file), f.Version, namesVersion)
 	}
-	if len(f.Names) > 0 && jsonx.KindOf(f.Names) != jsonx.Object && !jsonx.IsNull(f.Names) {
+	if jsonx.KindOf(f.Names) != jsonx.Object && !jsonx.IsNull(f.Names) {
 		return namesFile{}, damaged(errors.New("names is not an object"))
 	}
 	f.namesFile.Names = map[string][]Holder{}

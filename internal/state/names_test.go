@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -73,5 +74,45 @@ func TestForgetServer(t *testing.T) {
 		if diff := cmp.Diff(map[string][]Holder{"b": {{Server: "s", File: "g"}, {Server: "r", File: "f"}}}, got); diff != "" || err != nil {
 			t.Errorf("%s: %v\n%s", project, err, diff)
 		}
+	}
+}
+
+// The record of a project is emptied, and forgotten even if it is damaged; without a name there is
+// none.
+func TestForgetNames(t *testing.T) {
+	f := &Folders{Environ: []string{"XDG_STATE_HOME=" + t.TempDir()}}
+	n, file := namesIn(t, f, "/p", "")
+	if _, err := n.Update(t.Context(), func(map[string][]Holder) {}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a record without names was written")
+	}
+	for _, c := range []struct {
+		content string
+		names   int
+	}{
+		{`{"version":1,"project":"/p","names":{"a":[{"server":"s","file":"f"}],"b":[]}}`, 2}, {"damaged", 0},
+	} {
+		namesIn(t, f, "/p", c.content)
+		if got, err := n.Forget(t.Context()); got != c.names || err != nil {
+			t.Errorf("of %s %d names are forgotten, %v", c.content, got, err)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Errorf("%s stays", c.content)
+		}
+	}
+	namesIn(t, f, "/p", `{"version":1,"project":"/p","names":{"a":[{"server":"s","file":"f"}]}}`)
+	if _, err := n.Update(t.Context(), func(all map[string][]Holder) { delete(all, "a") }); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := n.Read(); len(names) != 0 || err != nil {
+		t.Errorf("after the last name was removed: %v, %v", names, err)
+	}
+	if err := errors.Join(os.Remove(file), os.Mkdir(file, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Forget(t.Context()); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("a folder in place of the record: %v", err)
 	}
 }

@@ -152,12 +152,12 @@ func TestFullDiskKeepsOldValue(t *testing.T) {
 	if n := countTemps(t, path); n > 0 {
 		t.Errorf("%d temporary files are left", n)
 	}
-	// The line that did not fit was truncated; the next one is on a line of its own.
+	// The line that did not fit was truncated; the next ones are on lines of their own.
 	if err := dir.Append(t.Context(), "log", []byte("next")); err != nil {
 		t.Fatal(err)
 	}
 	got, err := dir.Read("log")
-	if err != nil || !strings.HasSuffix(string(got), "xx\nnext\n") {
-		t.Errorf("log ends with %q, %v", got[max(0, len(got)-10):], err)
+	if err != nil || !strings.HasSuffix(string(got), "xx\nagain\nnext\n") {
+		t.Errorf("log ends with %q, %v", got[max(0, len(got)-20):], err)
 	}
 }

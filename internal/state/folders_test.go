@@ -1,0 +1,96 @@
+//go:build unix
+
+package state
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// foldersIn returns the folders of a user whose state and cache are in base.
+func foldersIn(base string, environ ...string) *Folders {
+	return &Folders{Environ: append(environ, "XDG_STATE_HOME="+base+"/state", "XDG_CACHE_HOME="+base+"/cache")}
+}
+
+// Folders of programs are created where only the user can write.
+func TestFoldersAreCreatedInTheStateFolder(t *testing.T) {
+	base := t.TempDir()
+	f := foldersIn(base)
+	for name, get := range map[string]func() (string, error){"neutral": f.Neutral, "sandbox": f.Sandbox} {
+		path, err := get()
+		if want := filepath.Join(base, "state/toolreg", name); path != want || err != nil {
+			t.Errorf("the folder is %q, %v, not %q", path, err, want)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	cache, err := f.Cache("lists")
+	if err != nil || cache.Path != filepath.Join(base, "cache/toolreg/lists") {
+		t.Errorf("the cache is %+v, %v", cache, err)
+	}
+}
+
+// Where another one has a folder of ours, or none can be, there is an error and no other folder.
+func TestFoldersThatCannotBeUsed(t *testing.T) {
+	base := t.TempDir()
+	for _, err := range []error{
+		os.MkdirAll(base+"/state/toolreg", 0o700), os.WriteFile(base+"/state/toolreg/neutral", nil, 0o600), os.WriteFile(base+"/state/toolreg/kept", nil, 0o600), os.Symlink(base, base+"/state/toolreg/sandbox"),
+		os.MkdirAll(base+"/cache", 0o700), os.Symlink(base, base+"/cache/toolreg"),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := foldersIn(base)
+	for name, get := range map[string]func() (any, error){
+		"neutral":          func() (any, error) { return f.Neutral() },
+		"sandbox":          func() (any, error) { return f.Sandbox() },
+		"cache":            func() (any, error) { return f.Cache("lists") },
+		"kept":             func() (any, error) { return f.Sockets() },
+		"no home":          func() (any, error) { return (&Folders{}).Neutral() },
+		"no home, sockets": func() (any, error) { return (&Folders{}).Sockets() },
+		"no home, cache":   func() (any, error) { return (&Folders{}).Cache("lists") },
+		"no home, names":   func() (any, error) { return (&Folders{}).Names("/p") },
+	} {
+		if got, err := get(); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+// Sockets are in the runtime folder of the user if there is one, else in the state folder; those
+// of a run with another environment are found in either.
+func TestSocketFolders(t *testing.T) {
+	base := t.TempDir()
+	runtime, state := filepath.Join(base, "run"), filepath.Join(base, "state/toolreg/kept")
+	if err := errors.Join(os.Mkdir(runtime, 0o700), os.WriteFile(base+"/file", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(base)
+	for variable, want := range map[string][]string{
+		runtime: {runtime + "/toolreg", state}, "": {state}, "run": {state}, base + "/file": {state}, base + "/missing": {state},
+	} {
+		f := foldersIn(base, "XDG_RUNTIME_DIR="+variable)
+		if diff := cmp.Diff(want, f.SocketFolders()); diff != "" {
+			t.Errorf("XDG_RUNTIME_DIR=%s (-want +got):\n%s", variable, diff)
+		}
+		if d, err := f.Sockets(); err != nil || d.Path != want[0] {
+			t.Errorf("XDG_RUNTIME_DIR=%s: %+v, %v", variable, d, err)
+		}
+	}
+	// Somebody else's folder there is not used.
+	if err := os.Symlink(base, runtime+"/toolreg"); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := foldersIn(base, "XDG_RUNTIME_DIR="+runtime).Sockets(); err != nil || d.Path != state {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if got := (&Folders{Environ: []string{"XDG_RUNTIME_DIR=" + runtime}}).SocketFolders(); !cmp.Equal(got, []string{runtime + "/toolreg"}) {
+		t.Errorf("without a home: %q", got)
+	}
+}

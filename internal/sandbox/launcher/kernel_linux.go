@@ -61,7 +61,7 @@ func openPlainly(dir int, path string) (int, error) {
 	how := struct{ flags, mode, resolve uint64 }{oPath | syscall.O_CLOEXEC | syscall.O_NOFOLLOW, 0, resolvePlainly}
 	name, err := syscall.BytePtrFromString(path)
 	if err != nil {
-		return -1, err
+		return 0, err
 	}
 	fd, _, errno := syscall.Syscall6(sysOpenat2, uintptr(dir), uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0, 0)
 	return int(fd), errorOf(errno)
@@ -101,21 +101,21 @@ func newMount(kind string, attributes int, options ...option) (int, error) {
 	const setFlag, setString, create, cloexec = 0, 1, 6, 1
 	name, err := syscall.BytePtrFromString(kind)
 	if err != nil {
-		return -1, err
+		return 0, err
 	}
 	fs, _, errno := syscall.Syscall(sysFsopen, uintptr(unsafe.Pointer(name)), cloexec, 0)
 	if errno != 0 {
-		return -1, errno
+		return 0, errno
 	}
 	defer syscall.Close(int(fs))
 	for _, o := range options {
 		key, err := syscall.BytePtrFromString(o.key)
 		if err != nil {
-			return -1, err
+			return 0, err
 		}
 		value, err := syscall.BytePtrFromString(o.value)
 		if err != nil {
-			return -1, err
+			return 0, err
 		}
 		if o.value == "" {
 			_, _, errno = syscall.Syscall6(sysFsconfig, fs, setFlag, uintptr(unsafe.Pointer(key)), 0, 0, 0)
@@ -123,11 +123,11 @@ func newMount(kind string, attributes int, options ...option) (int, error) {
 			_, _, errno = syscall.Syscall6(sysFsconfig, fs, setString, uintptr(unsafe.Pointer(key)), uintptr(unsafe.Pointer(value)), 0, 0)
 		}
 		if errno != 0 {
-			return -1, errno
+			return 0, errno
 		}
 	}
 	if _, _, errno := syscall.Syscall6(sysFsconfig, fs, create, 0, 0, 0, 0); errno != 0 {
-		return -1, errno
+		return 0, errno
 	}
 	mount, _, errno := syscall.Syscall(sysFsmount, fs, cloexec, uintptr(attributes))
 	return int(mount), errorOf(errno)

@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,6 +31,22 @@ func TestPlan(t *testing.T) {
 	}
 	if _, ok := Decode(append(data, 0)); ok {
 		t.Error("a plan with a byte too many is one")
+	}
+}
+
+// A plan that is damaged is refused at once, however many entries a list is said to have.
+func TestDamagedPlan(t *testing.T) {
+	data := (&Plan{}).Encode()
+	lists := 0
+	for at := 0; at < len(data); at += 8 {
+		damaged := bytes.Clone(data)
+		damaged[at+7] = 0x40
+		if _, ok := Decode(damaged); !ok {
+			lists++
+		}
+	}
+	if lists != 8 { // ports, steps, rules, arguments, variables, and three texts
+		t.Errorf("%d numbers are refused", lists)
 	}
 }
 

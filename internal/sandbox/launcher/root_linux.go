@@ -56,22 +56,20 @@ func (b *builder) prepare() *failure {
 	if err := syscall.Mkdir(base+"/root", 0o755); err != nil {
 		return fail(step, err)
 	}
-	if b.root, err = b.rootMount(); err != nil {
-		return fail(step, err)
-	}
-	return nil
+	b.root, err = b.rootMount()
+	return fail(step, err)
 }
 
 // rootMount mounts the folder "root" over itself.
 func (b *builder) rootMount() (int, error) {
 	place, err := openPlainly(atFDCWD, base+"/root")
 	if err != nil {
-		return -1, err
+		return 0, err
 	}
 	defer syscall.Close(place)
 	tree, err := clone(place)
 	if err != nil {
-		return -1, err
+		return 0, err
 	}
 	return tree, attach(tree, place)
 }
@@ -160,10 +158,7 @@ func (b *builder) enter() *failure {
 	if err := syscall.PivotRoot(".", "."); err != nil {
 		return fail(step, err)
 	}
-	if err := syscall.Unmount(".", syscall.MNT_DETACH); err != nil {
-		return fail(step, err)
-	}
-	return fail(step, syscall.Chdir("/"))
+	return fail(step, syscall.Unmount(".", syscall.MNT_DETACH))
 }
 
 // isUnreachable reports whether a path does not exist or is not accessible.

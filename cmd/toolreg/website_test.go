@@ -13,8 +13,8 @@ import (
 
 // websiteCommand runs "website DIR": a web server for the files in DIR, until the script
 // ends. $SITE is its address, $SITEHOST the host and port, $SITEPORT the port. /headers
-// returns the headers of the request, /count the number of requests, and /to?URL
-// redirects.
+// returns the headers of the request, /count the number of requests, /to?URL
+// redirects, and /api/ is that of [handleAPI].
 func websiteCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: website DIR")
@@ -28,6 +28,7 @@ func websiteCommand(ts *testscript.TestScript, neg bool, args []string) {
 			fmt.Fprintf(w, "%s: %s\n", name, r.Header.Get(name))
 		}
 	})
+	mux.HandleFunc("/api/", handleAPI)
 	mux.HandleFunc("/to", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.RawQuery, http.StatusFound) })
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/engine"
@@ -61,7 +60,8 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 		return nil, err
 	}
 	shown := slices.DeleteFunc(slices.Clone(diags), func(d registry.Diagnostic) bool {
-		return o.InServers && d.Code == settings.CodeSourceFailed && strings.HasPrefix(d.Source, registry.MCPPrefix)
+		_, isServer := registry.ServerOf(d.Source)
+		return o.InServers && d.Code == settings.CodeSourceFailed && isServer
 	})
 	switch {
 	case o.InDocs:
@@ -190,7 +190,7 @@ func (x *Engine) NoteSlowServer(s *engine.Session, reg *registry.Registry) {
 		return
 	}
 	for _, r := range reg.Reports() {
-		server, ok := strings.CutPrefix(r.Name, registry.MCPPrefix)
+		server, ok := registry.ServerOf(r.Name)
 		if !ok || r.State == registry.StateFailed || r.Duration < slowStart {
 			continue
 		}

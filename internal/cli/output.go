@@ -197,14 +197,18 @@ func diagnosticSpans(d registry.Diagnostic) []ui.Span {
 // namesSource reports whether a message names its source: as mcp:fs or as server "fs",
 // or for the source composite as the setting composites.
 func namesSource(message, source string) bool {
-	server, isServer := strings.CutPrefix(source, registry.MCPPrefix)
+	server, isServer := registry.ServerOf(source)
 	return hasWord(message, source, true) || hasWord(message, source+"s", true) || isServer && strings.Contains(message, strconv.Quote(server))
 }
 
 // WithoutSource returns the message of a failed source without the name of the source,
 // for output next to that name.
 func WithoutSource(message, source string) string {
-	return strings.TrimPrefix(message, fmt.Sprintf("server %q: ", strings.TrimPrefix(source, registry.MCPPrefix)))
+	server, ok := registry.ServerOf(source)
+	if !ok {
+		server = source
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(message, fmt.Sprintf("server %q: ", server)), fmt.Sprintf("API %q: ", server))
 }
 
 // hintSpans returns the line with the hint.

@@ -118,7 +118,7 @@ func (s *Selection) Narrows() bool {
 
 // MatchesServer reports whether the flags for sources can select tools of a server.
 func (s *Selection) MatchesServer(name string) bool {
-	return s.isFrom(registry.MCPPrefix+name, name, "")
+	return s.isFrom(registry.MCPPrefix+name, name, "") || s.isFrom(registry.APIPrefix+name, name, "")
 }
 
 // Hidden returns the hidden tools whose source matches; their other properties are
@@ -127,7 +127,7 @@ func (s *Selection) Hidden(tools []registry.Hidden) []registry.Hidden {
 	return slices.DeleteFunc(tools, func(h registry.Hidden) bool {
 		kind, name, _ := strings.Cut(h.Source, ":")
 		switch kind + ":" {
-		case registry.MCPPrefix:
+		case registry.MCPPrefix, registry.APIPrefix:
 			return !s.isFrom(h.Source, name, "")
 		case registry.PluginPrefix:
 			return !s.isFrom(h.Source, "", name)
@@ -148,7 +148,10 @@ func (s *Selection) isFrom(source, server, plugin string) bool {
 // local reports whether no tool of an MCP server can match, so that no server
 // has to be started.
 func (s *Selection) local() bool {
-	fromServer := func(source string) bool { return text.IsGlob(source) || strings.HasPrefix(source, registry.MCPPrefix) }
+	fromServer := func(source string) bool {
+		_, ok := registry.ServerOf(source)
+		return ok || text.IsGlob(source)
+	}
 	return len(s.Plugin) > 0 || len(s.Server) == 0 && len(s.Source) > 0 && !slices.ContainsFunc(s.Source, fromServer)
 }
 
@@ -208,12 +211,12 @@ func (s *Selection) Load(ctx context.Context, from *engine.Session) (*registry.R
 func (s *Selection) CheckSource(from *engine.Session) error {
 	servers, plugins := slices.Clone(s.Server), slices.Clone(s.Plugin)
 	for _, source := range s.Source {
-		if name, ok := strings.CutPrefix(source, registry.MCPPrefix); ok {
+		if name, ok := registry.ServerOf(source); ok {
 			servers = append(servers, name)
 		} else if id, ok := strings.CutPrefix(source, registry.PluginPrefix); ok {
 			plugins = append(plugins, id)
 		} else if !text.IsGlob(source) && !slices.Contains([]string{registry.SourceBuiltin, registry.SourceCommand, registry.SourceComposite}, source) {
-			return &UsageError{Err: fmt.Errorf("unknown source %q", source), Hint: "one of builtin, command, composite, plugin:ID, mcp:SERVER, or a glob"}
+			return &UsageError{Err: fmt.Errorf("unknown source %q", source), Hint: "one of builtin, command, composite, plugin:ID, mcp:SERVER, openapi:NAME, or a glob"}
 		}
 	}
 	for _, plugin := range plugins {

@@ -20,8 +20,11 @@ var errPerClient = errors.New("each client has its own process of the server")
 // credentials returns what calls of a tool authenticate with, for the cache of results:
 // the expanded settings of its server or program, secrets that it inherits, and the login.
 func (r *run) credentials(ctx context.Context, t *registry.Tool) (string, error) {
-	if !t.IsMCP() {
+	if !t.OfServer() {
 		return r.programCredentials(ctx, t)
+	}
+	if i := slices.IndexFunc(r.set.APIs, func(a settings.API) bool { return a.Name == t.Server }); i >= 0 {
+		return r.apiCredentials(ctx, r.set.APIs[i])
 	}
 	i := slices.IndexFunc(r.set.Servers, func(s settings.Server) bool { return s.Name == t.Server })
 	if i < 0 {

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/cache"
-	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -78,7 +77,7 @@ const (
 type step struct {
 	name    string
 	sources []registry.Source
-	server  *mcpclient.Source // the server that the name refers to; nil = none
+	server  registry.Source // the server or API that the name refers to; nil = none
 }
 
 // find looks up a name, a second time if the cache was not sufficient, and
@@ -118,7 +117,7 @@ func (f *finder) renewFor(ctx context.Context, reg *registry.Registry, tool *reg
 	return f.renewer.renew(ctx, err != nil, func(source registry.Source) bool {
 		switch {
 		case err == nil:
-			return q.Call && tool.IsMCP() && source.Name() == tool.Source
+			return q.Call && tool.OfServer() && source.Name() == tool.Source
 		case hidden != nil: // a lock hides changed tools, and this one may have changed back
 			return (f.opts.Locked || hidden.Kept) && source.Name() == hidden.Source
 		}
@@ -134,7 +133,7 @@ func (f *finder) lookup(ctx context.Context, name string, q Query) (*registry.Re
 		if missing, ok := errors.AsType[*registry.NotFoundError](err); ok && step.name == stepUntil && missing.Hidden != nil && missing.Hidden.Kept {
 			return reg, nil, err // no other server can have it
 		}
-		if err == nil && (step.name == stepAll || !q.Whole || !t.IsMCP()) {
+		if err == nil && (step.name == stepAll || !q.Whole || !t.OfServer()) {
 			return reg, t, nil
 		}
 		if failed := sourceError(reg, step.server); failed != nil {
@@ -160,13 +159,13 @@ func (f *finder) steps(name string, q Query) []step {
 		out = append(out, step{stepBuiltin, few, nil})
 	}
 	switch one := all.server; {
-	case len(f.sources.on) == 0:
+	case len(f.sources.on)+len(f.sources.apis) == 0:
 	case one == nil:
 		out = append(out, step{stepLocal, f.sources.local, nil})
 		if !q.Whole && q.Format == "" {
 			out = append(out, step{stepUntil, all.sources, nil})
 		}
-	case len(f.sources.on) > 1:
+	case len(f.sources.on)+len(f.sources.apis) > 1:
 		out = append(out, step{one.Name(), append(slices.Clone(f.sources.local), one), one})
 	}
 	return append(out, all)
@@ -276,7 +275,7 @@ func (e *maybeFailedError) Error() string {
 func (e *maybeFailedError) Unwrap() []error { return []error{registry.ErrSourceFailed, e.err} }
 
 // answered reports whether a server listed its tools; false for a nil server.
-func (f *finder) answered(reg *registry.Registry, server *mcpclient.Source) bool {
+func (f *finder) answered(reg *registry.Registry, server registry.Source) bool {
 	return server != nil && sourceError(reg, server) == nil
 }
 

@@ -89,7 +89,7 @@ func (n *serverNames) setPrefixes(file *lock.File) {
 	servers := n.set.ServerNamesKnown()
 	if file != nil {
 		for i := range file.Tools {
-			if server, ok := strings.CutPrefix(file.Tools[i].Source, registry.MCPPrefix); ok && !slices.Contains(servers, server) {
+			if server, ok := registry.ServerOf(file.Tools[i].Source); ok && !slices.Contains(servers, server) {
 				servers = append(servers, server)
 			}
 		}
@@ -191,8 +191,9 @@ func (n *serverNames) Kept() []registry.KeptName {
 // absent returns why a server has no tools in this run, and the origin of the setting that
 // is the reason; "" if it should have some. file had its entry; "" if the lock file names it.
 func (n *serverNames) absent(server, file string) (why, setting string) {
-	if i := slices.IndexFunc(n.set.Servers, func(s settings.Server) bool { return s.Name == server }); i >= 0 {
-		if s := n.set.Servers[i]; s.Disabled || s.Excluded != nil {
+	all := n.set.Entries()
+	if i := slices.IndexFunc(all, func(s settings.Server) bool { return s.Name == server }); i >= 0 {
+		if s := all[i]; s.Disabled || s.Excluded != nil {
 			off := OffServer{Server: s}
 			return off.Reason(), off.setting()
 		}
@@ -258,7 +259,7 @@ func (n *serverNames) merge(all map[string][]state.Holder, given []registry.Give
 
 // fileOf returns the settings file of a server's entry; "" if it is not in a file.
 func (n *serverNames) fileOf(server string) string {
-	for _, s := range n.set.Servers {
+	for _, s := range n.set.Entries() {
 		if s.Name == server && filepath.IsAbs(s.Origin.Name) {
 			return s.Origin.Name
 		}

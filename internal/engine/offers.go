@@ -85,9 +85,9 @@ func (o *Offers) overview(tools []*registry.Tool) deferred.Overview {
 // serverDescription returns the description of a server in the settings; "" if
 // there is none.
 func (o *Offers) serverDescription(server string) string {
-	for i := range o.set.Servers {
-		if o.set.Servers[i].Name == server {
-			return o.set.Servers[i].Description
+	for _, entry := range o.set.Entries() {
+		if entry.Name == server {
+			return entry.Description
 		}
 	}
 	return ""

@@ -151,7 +151,7 @@ func (a *callRecorder) newEntry(ctx context.Context, r exec.Record) audit.Entry 
 		ParamsBytes: len(r.Call.Params), ParamsSHA256: audit.HashParams(r.Call.Params),
 		Cached: r.Result.Cached, SavedTokens: r.Result.SavedTokens, Confined: r.Result.Confined || r.Outside, Outside: r.Outside, Attempts: r.Result.Attempts,
 	}
-	if t.IsMCP() {
+	if t.OfServer() {
 		e.Tool = t.Qualified()
 	}
 	if t.IsRenamed() {

@@ -97,7 +97,7 @@ func (m *masker) secrets() (out []string) {
 		}
 	}
 	add(m.set.Env)
-	for _, s := range m.set.Servers {
+	for _, s := range m.set.Entries() {
 		add(s.Env)
 		add(s.Headers)
 	}

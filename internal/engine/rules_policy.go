@@ -32,7 +32,7 @@ func (r *run) policy(reg *registry.Registry) (*policy.Policy, error) {
 		return nil, &InputError{Err: err}
 	}
 	p.TrustOrigins = map[string]string{}
-	for _, s := range r.set.Servers {
+	for _, s := range r.set.Entries() {
 		if s.Trust {
 			p.TrustOrigins[s.Name] = s.TrustOrigin.String()
 		}
@@ -70,9 +70,13 @@ func behind(set *settings.Settings, t *registry.Tool) []byte {
 		URLs               []string
 	}
 	var all []program
-	if i := slices.IndexFunc(set.Servers, func(s settings.Server) bool { return t.IsMCP() && s.Name == t.Server }); i >= 0 {
+	if i := slices.IndexFunc(set.Servers, func(s settings.Server) bool { return t.OfServer() && s.Name == t.Server }); i >= 0 {
 		s := set.Servers[i]
 		all = append(all, program{append([]string{s.Command}, s.Args...), pairValues(s.Env), pairValues(s.Headers), s.InheritEnv, s.Cwd, s.Type, []string{s.URL, s.HTTPURL}})
+	}
+	if i := slices.IndexFunc(set.APIs, func(a settings.API) bool { return t.OfServer() && a.Name == t.Server }); i >= 0 {
+		a := set.APIs[i]
+		all = append(all, program{Headers: append(pairValues(a.Headers), authValues(a)...), URLs: []string{a.Spec, a.URL}})
 	}
 	if t.IsMCP() && t.ServerTool == samplingMethod {
 		all = append(all, program{Argv: set.Sampling.Command.Argv, Env: pairValues(set.Env)})

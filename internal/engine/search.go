@@ -23,8 +23,8 @@ type Ranked struct {
 // there is a warning.
 func (o *Offers) Search(ctx context.Context, tools []*registry.Tool, query string, limit int) (found []Ranked, matched int, err error) {
 	descriptions := map[string]string{}
-	for i := range o.set.Servers {
-		descriptions[o.set.Servers[i].Name] = o.set.Servers[i].Description
+	for _, server := range o.set.Entries() {
+		descriptions[server.Name] = server.Description
 	}
 	documents := make([]toolsearch.Document, len(tools))
 	for i, t := range tools {

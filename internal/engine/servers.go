@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
@@ -29,22 +30,49 @@ func (e *NoServerError) Error() string {
 // Is reports whether target is [registry.ErrNotFound].
 func (e *NoServerError) Is(target error) bool { return target == registry.ErrNotFound }
 
-// Servers are the MCP servers of a run, in the order of the settings.
+// Servers are the MCP servers and the APIs of a run, in the order of the settings.
 type Servers struct {
 	on     []*mcpclient.Source // started only if needed
 	off    []OffServer         // disabled or not allowed, never started
+	apis   []*openapi.Source
 	cached *listingStore
 }
 
-// Named returns the servers whose names match one of the patterns, or all
+// sources returns the servers and APIs in use as sources, in the order of registration.
+func (s *Servers) sources() []registry.Source {
+	out := make([]registry.Source, 0, len(s.on)+len(s.apis))
+	for _, server := range s.on {
+		out = append(out, server)
+	}
+	for _, api := range s.apis {
+		out = append(out, api)
+	}
+	return out
+}
+
+// APIs returns the APIs whose names match one of the patterns, or all without patterns. It
+// reads no document.
+func (s *Servers) APIs(patterns ...string) []*openapi.Source {
+	var out []*openapi.Source
+	for _, api := range s.apis {
+		name := api.Settings().Name
+		if len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool { return text.MatchName(pattern, name) }) {
+			out = append(out, api)
+		}
+	}
+	return out
+}
+
+// Named returns the MCP servers whose names match one of the patterns, or all
 // servers without patterns; those that are turned off are returned separately.
-// A pattern that matches none is a *NoServerError. It starts no server.
+// A pattern that matches neither a server nor an API is a *NoServerError. It starts no
+// server.
 func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []OffServer, err error) {
 	if len(patterns) == 0 {
 		return s.on, s.off, nil
 	}
 	for _, pattern := range patterns {
-		matched := false
+		matched := len(s.APIs(pattern)) > 0
 		for _, server := range s.on {
 			if text.MatchName(pattern, server.Info().Name) {
 				matched = true
@@ -95,13 +123,13 @@ func Infos(reg *registry.Registry, on []*mcpclient.Source, off []OffServer) []mc
 	return out
 }
 
-// Of returns the server that a name of the form server__tool refers to,
+// Of returns the server or API that a name of the form server__tool refers to,
 // or nil. The longest server name wins.
-func (s *Servers) Of(name string) *mcpclient.Source {
-	var found *mcpclient.Source
+func (s *Servers) Of(name string) registry.Source {
+	var found registry.Source
 	longest := 0
-	for _, server := range s.on {
-		raw := server.Info().Name
+	for _, server := range s.sources() {
+		raw, _ := registry.ServerOf(server.Name())
 		for _, prefix := range []string{raw + "__", registry.ValidName(raw + "__")} {
 			if strings.HasPrefix(name, prefix) && len(raw) > longest {
 				found, longest = server, len(raw)
@@ -117,6 +145,9 @@ func (s *Servers) names() []string {
 	var out []string
 	for _, server := range s.on {
 		out = append(out, server.Info().Name)
+	}
+	for _, api := range s.apis {
+		out = append(out, api.Settings().Name)
 	}
 	for _, off := range s.off {
 		out = append(out, off.Name)
@@ -167,7 +198,7 @@ func (o OffServer) info() mcpclient.Info {
 
 // sourceError returns why a server did not list its tools; nil if it did or if
 // the server is nil.
-func sourceError(reg *registry.Registry, server *mcpclient.Source) error {
+func sourceError(reg *registry.Registry, server registry.Source) error {
 	if server == nil {
 		return nil
 	}

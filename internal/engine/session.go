@@ -81,7 +81,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if err := r.rules.CheckExamples(ctx, sources.local[0], r.shell()); err != nil {
 		return nil, err
 	}
-	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set)), Last: opts.Last, LastShaped: opts.LastShaped,
+	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set, sources.apis)), Last: opts.Last, LastShaped: opts.LastShaped,
 		Conflicts: set.Conflicts, MaxDescription: set.Limits.Description, Observe: cached.observe}
 	if changes := overrides.New(set, deps.Evaluator); changes != nil {
 		options.Overrides = changes

@@ -9,6 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/discover"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
@@ -24,11 +25,7 @@ type sources struct {
 
 // all returns all sources in the order of registration.
 func (s *sources) all() []registry.Source {
-	out := slices.Clone(s.local)
-	for _, server := range s.on {
-		out = append(out, server)
-	}
-	return out
+	return slices.Concat(s.local, s.sources())
 }
 
 // withoutPlugins returns the local sources except plugins if name is that of a
@@ -53,11 +50,11 @@ func (s *sources) hidden(reg *registry.Registry, name string) *registry.Hidden {
 	canonical := builtin.Aliases()[plain]
 	var other *registry.Hidden // of another version
 	for _, h := range reg.Hidden() {
-		server, isMCP := strings.CutPrefix(h.Source, registry.MCPPrefix)
+		server, isServer := registry.ServerOf(h.Source)
 		qualified := server + "__" + h.Name
 		meant := h.Name == name || h.Name == plain ||
 			canonical != "" && h.Source == registry.SourceBuiltin && h.Name == canonical ||
-			isMCP && (qualified == plain || registry.ValidName(qualified) == plain)
+			isServer && (qualified == plain || registry.ValidName(qualified) == plain)
 		switch {
 		case meant && (plain == name || h.Version == version):
 			return &h
@@ -78,7 +75,7 @@ func (s *sources) hidden(reg *registry.Registry, name string) *registry.Hidden {
 
 // filters converts the settings that exclude tools to filters, in the order in which they
 // apply.
-func filters(set *settings.Settings) []registry.Filter {
+func filters(set *settings.Settings, apis []*openapi.Source) []registry.Filter {
 	out := []registry.Filter{discover.DisabledFilter(set.PluginsOff.Sourced())}
 	if set.CoreTools.Set {
 		out = append(out, registry.CoreToolsFilter(set.CoreTools.Sourced(), originOf(set.CoreTools)))
@@ -86,6 +83,11 @@ func filters(set *settings.Settings) []registry.Filter {
 	for _, server := range set.Servers {
 		if server.IncludeTools.Set || server.ExcludeTools.Set {
 			out = append(out, mcpclient.Filter(server))
+		}
+	}
+	for _, api := range apis {
+		if filter := api.Filter(); filter != nil {
+			out = append(out, filter)
 		}
 	}
 	out = append(out,
@@ -172,7 +174,7 @@ func (s *sources) narrow(preset string) {
 		return
 	}
 	s.local = slices.DeleteFunc(s.local, func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
-	s.on, s.off = nil, nil
+	s.on, s.off, s.apis = nil, nil, nil
 }
 
 // newSources creates the sources without starting any. step calls the tool of a
@@ -209,6 +211,9 @@ func newSources(ctx context.Context, c *Connections, step discover.StepCall, scr
 			r.noticeSkipped(&off)
 		}
 		out.off = append(out.off, off)
+	}
+	for _, api := range set.APIs {
+		out.apis = append(out.apis, openapi.New(c.apiOptions(api)))
 	}
 	out.narrow(r.opts.Preset)
 	return out

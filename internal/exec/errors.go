@@ -122,7 +122,7 @@ func LastingHint(t *registry.Tool, v policy.Verdict) string {
 			entries[i] = fmt.Sprintf("%q", t.Name+"("+root+")")
 		}
 		entry = strings.Join(entries, ", ")
-	case t.IsMCP():
+	case t.OfServer():
 		return fmt.Sprintf("the setting allowedTools: [%q] or trust: true of server %q allows it permanently", t.Server+"__"+t.PlainName(), t.Server)
 	case len(v.Commands) > 0:
 		return "no rule on commands covers this line"

@@ -271,7 +271,7 @@ func asSent(t *registry.Tool, call registry.Call) (registry.Call, error) {
 func (x *Executor) preview(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Preview, error) {
 	if t.Preview == nil {
 		kind := registry.PreviewInfo
-		if t.IsMCP() {
+		if t.OfServer() {
 			kind = registry.PreviewMCP
 		}
 		return registry.Preview{Kind: kind}, nil

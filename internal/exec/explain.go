@@ -26,7 +26,8 @@ func Explain(err error) string {
 		case e.Hidden.Now != "":
 			return fmt.Sprintf("The tool %q is now named %q. Call it by that name.", e.Name, e.Hidden.Now)
 		case e.Hidden.Kept:
-			return fmt.Sprintf("The tool %q of server %q is not available. Continue without it; a tool of another server is not the same.", e.Name, strings.TrimPrefix(e.Hidden.Source, registry.MCPPrefix))
+			server, _ := registry.ServerOf(e.Hidden.Source)
+			return fmt.Sprintf("The tool %q of server %q is not available. Continue without it; a tool of another server is not the same.", e.Name, server)
 		default:
 			return fmt.Sprintf("The tool %q is disabled. Continue without it.", e.Name)
 		}

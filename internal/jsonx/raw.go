@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -66,6 +67,40 @@ func Get(raw json.RawMessage, key string) json.RawMessage {
 		}
 	}
 	return out
+}
+
+// Offset returns the offset of the value that a JSON pointer names, or of the nearest
+// enclosing value. The offset of a member is that of its name.
+func Offset(raw json.RawMessage, pointer string) int {
+	at, value := space(raw, 0), space(raw, 0)
+	for token := range Tokens(pointer) {
+		found := false
+		isObject := value < len(raw) && raw[value] == '{'
+		i := space(raw, value+1)
+		for index := 0; i >= 0 && i < len(raw) && raw[i] != '}' && raw[i] != ']'; index++ {
+			start, name := i, strconv.Itoa(index)
+			if isObject {
+				end := skip(raw, i)
+				if end < 0 {
+					return at
+				}
+				name, _ = Text(raw[i:end])
+				start = space(raw, space(raw, end)+1) // after the colon
+			}
+			if name == token {
+				at, value, found = i, start, true
+				break
+			}
+			if start = skip(raw, start); start < 0 {
+				return at
+			}
+			i = next(raw, start)
+		}
+		if !found {
+			return at
+		}
+	}
+	return at
 }
 
 // Text returns the value of a string; false if raw is not a string. Invalid

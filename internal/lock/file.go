@@ -64,7 +64,7 @@ func (e *Entry) Is(t *registry.Tool) bool {
 // IsNamed reports whether one of the names or globs matches the tool's name,
 // name@version or server__tool.
 func (e *Entry) IsNamed(names ...string) bool {
-	server, isServer := strings.CutPrefix(e.Source, registry.MCPPrefix)
+	server, isServer := registry.ServerOf(e.Source)
 	return slices.ContainsFunc(names, func(name string) bool {
 		return text.MatchName(name, e.Name) || e.Version != "" && text.MatchName(name, e.Name+"@"+e.Version) || isServer && text.MatchName(name, registry.ValidName(server+"__"+e.Name))
 	})

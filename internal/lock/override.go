@@ -38,7 +38,7 @@ func (o *Override) matches(now *Override) bool {
 
 // keyOf returns the key of a tool, which uses the source's name for it.
 func keyOf(t *registry.Tool, name string) string {
-	if t.IsMCP() {
+	if t.OfServer() {
 		name = t.ServerTool
 	}
 	return (&Entry{Source: t.Source, Name: name, Version: t.Version}).key()

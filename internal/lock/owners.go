@@ -1,8 +1,6 @@
 package lock
 
 import (
-	"strings"
-
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -11,7 +9,7 @@ import (
 func (f *File) only() map[string]string {
 	out := map[string]string{}
 	for i := range f.Tools {
-		server, ok := strings.CutPrefix(f.Tools[i].Source, registry.MCPPrefix)
+		server, ok := registry.ServerOf(f.Tools[i].Source)
 		if !ok {
 			continue
 		}

@@ -17,7 +17,7 @@ func ReadOnly(t *registry.Tool) bool {
 	if t.Source == registry.SourceComposite {
 		return false
 	}
-	if !t.IsMCP() {
+	if !t.OfServer() {
 		return t.Category == registry.CategoryRead
 	}
 	return t.Trusted && (t.Category == registry.CategoryRead || hint(t, "readOnlyHint"))
@@ -26,7 +26,7 @@ func ReadOnly(t *registry.Tool) bool {
 // Repeatable reports whether a call of a tool may be repeated: the tool only
 // reads, or a trusted server declares it idempotent.
 func Repeatable(t *registry.Tool) bool {
-	return ReadOnly(t) || t.IsMCP() && t.Trusted && hint(t, "idempotentHint")
+	return ReadOnly(t) || t.OfServer() && t.Trusted && hint(t, "idempotentHint")
 }
 
 // hint returns the value of one boolean annotation (MCP revision 2025-11-25).

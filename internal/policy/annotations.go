@@ -49,7 +49,7 @@ func (d *decision) ruleAnnotations(r *Rule) bool {
 	_ = json.Unmarshal(d.tool.Annotations, &sent) // a definition whose annotations are no object has none
 	for name, want := range r.Annotations {
 		got, ok := sent[name].(bool)
-		if !ok && (r.isNarrow() || !d.tool.IsMCP()) {
+		if !ok && (r.isNarrow() || !d.tool.OfServer()) {
 			return false
 		}
 		if !ok {

@@ -8,7 +8,7 @@ func (d *decision) approved() string {
 	switch {
 	case d.subject.Command != "":
 		return ""
-	case d.tool.IsMCP():
+	case d.tool.OfServer():
 		if id := d.approvedFor(ScopeTool, d.tool.ServerTool); id != "" {
 			return id
 		}

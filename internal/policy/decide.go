@@ -148,7 +148,7 @@ func (d *decision) scopes(v Verdict) []Scope {
 			return scopes
 		}
 		return nil
-	case d.tool.IsMCP():
+	case d.tool.OfServer():
 		return []Scope{{Kind: ScopeTool}, {Kind: ScopeServer}}
 	case d.isEdit():
 		return []Scope{{Kind: ScopeEdits}}

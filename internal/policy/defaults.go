@@ -52,13 +52,13 @@ func (d *decision) byDefault() Verdict {
 	set, isSet := d.policy.Defaults[cat]
 	base := Verdict{Decision: Ask, Origin: originDefault, Reason: fmt.Sprintf("tools of category %s require confirmation", cat)}
 	switch {
-	case d.tool.IsMCP() && d.tool.Trusted:
+	case d.tool.OfServer() && d.tool.Trusted:
 		if isSet && set.Decision != Deny { // trust in a server is more specific than a category
 			isSet = false
 		}
 		base.Decision, base.Reason = Allow, fmt.Sprintf("server %q is trusted by the settings", d.tool.Server)
 		base.Origin = cmp.Or(d.policy.TrustOrigins[d.tool.Server], originDefault)
-	case d.tool.IsMCP():
+	case d.tool.OfServer():
 		base.Reason = fmt.Sprintf("tools of server %q require confirmation", d.tool.Server)
 	case d.tool.Source == registry.SourceCommand:
 		base.Decision, base.Reason = Allow, "discovered tools run a command that the settings name"
@@ -70,7 +70,7 @@ func (d *decision) byDefault() Verdict {
 	if !isSet {
 		return base
 	}
-	mixed := d.tool.IsMCP() || d.tool.Source == registry.SourceCommand
+	mixed := d.tool.OfServer() || d.tool.Source == registry.SourceCommand
 	if mixed && stricter(base.Decision, set.Decision) == base.Decision {
 		return base // a category default never loosens the decision for these tools
 	}

@@ -54,7 +54,7 @@ func (d *decision) unmetName(r *Rule) string {
 		return conditionAnnotations
 	case r.Source != "" && !match(r.Source, t.Source):
 		return conditionSource
-	case r.Server != "" && (!t.IsMCP() || !match(r.Server, t.Server)):
+	case r.Server != "" && (!t.OfServer() || !match(r.Server, t.Server)):
 		return conditionServer
 	case r.Tool == "" || r.isNarrow() && d.allowsTool(r) || !r.isNarrow() && d.namesTool(r.Tool):
 		return ""
@@ -138,7 +138,7 @@ func (d *decision) allowsTool(r *Rule) bool {
 // with Server and Tool can.
 func (d *decision) unambiguousNames() []string {
 	t := d.tool
-	if !t.IsMCP() {
+	if !t.OfServer() {
 		if t.Version != "" {
 			return []string{t.Name, t.Name + "@" + t.Version}
 		}

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -77,7 +76,10 @@ func (e *encoder) namespaceNames() map[string]string {
 	}
 	slices.Sort(sources)
 	for _, source := range sources {
-		name := strings.TrimPrefix(source, registry.MCPPrefix)
+		name, ok := registry.ServerOf(source)
+		if !ok {
+			name = source
+		}
 		if name != source && e.opts.Defer.Namespaces[name] != "" {
 			name = source
 		}

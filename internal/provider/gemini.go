@@ -69,11 +69,11 @@ func (e *encoder) prepareGemini(t *tool) {
 		e.prepareReference(t)
 		return
 	}
-	t.byParameters = e.opts.GeminiParameters || !t.def.IsMCP()
+	t.byParameters = e.opts.GeminiParameters || !t.def.OfServer()
 	switch {
 	case !t.byParameters:
 		e.changed(t, rewrite.DropDeadRefs(t.schema, t.def.InputSchema))
-	case t.bare && !t.def.IsMCP(), // Gemini CLI declares {} for a tool without params
+	case t.bare && !t.def.OfServer(), // Gemini CLI declares {} for a tool without params
 		t.def.Source == registry.SourceBuiltin && unclosed(t.schema):
 		t.schema = jsonx.NewObject()
 	case gemini.Foreign(t.schema):
@@ -90,7 +90,7 @@ func (e *encoder) prepareGemini(t *tool) {
 
 // prepareReference changes a schema exactly as Gemini CLI does.
 func (e *encoder) prepareReference(t *tool) {
-	t.byParameters = !t.def.IsMCP()
+	t.byParameters = !t.def.OfServer()
 	if !t.bare || !t.byParameters { // for a server's tool without a schema it declares an object without properties
 		t.schema = e.reread(t)
 	} else {

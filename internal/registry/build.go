@@ -62,7 +62,7 @@ func (b *builder) add(f *finding) {
 			hint = e.Hint()
 		}
 		b.diagnose(SeverityError, "source_failed", f.report.Name, "", f.report.Err.Error(), hint)
-		if server, ok := strings.CutPrefix(f.report.Name, MCPPrefix); ok {
+		if server, ok := ServerOf(f.report.Name); ok {
 			b.failed = append(b.failed, server)
 		}
 		return
@@ -108,7 +108,7 @@ func (b *builder) register(found *Tool) {
 	t.Icon = cmp.Or(t.Icon, defaultIcon)
 	switch {
 	case b.isUnsettled(&t): // only the whole registry can tell
-	case t.IsMCP() && b.partial:
+	case t.OfServer() && b.partial:
 		b.qualify(&t, nil, t.Qualified())
 	default:
 		b.give(&t)
@@ -143,7 +143,7 @@ func (b *builder) owner(t *Tool) (old *Tool, taken bool) {
 		return old, true
 	}
 	switch {
-	case t.IsMCP() || t.Source == SourceCommand:
+	case t.OfServer() || t.Source == SourceCommand:
 		old = b.aliases[t.Name]
 	case yieldsToCore(t):
 		old = b.core[strings.ToLower(t.Name)]
@@ -182,7 +182,7 @@ func (b *builder) hides(t *Tool) *Hidden {
 
 func (b *builder) conflict(t, old *Tool) {
 	switch {
-	case t.IsMCP():
+	case t.OfServer():
 		b.qualify(t, old, t.Qualified())
 	case t.Source == SourceCommand && b.opts.Conflicts == ConflictQualify:
 		b.qualify(t, old, ValidName(SourceCommand+"__"+t.Name))
@@ -302,7 +302,7 @@ func (b *builder) replace(t, old *Tool) {
 // versions. Both must come from the same source, so that no source can replace
 // another's tool by a higher version.
 func isVersionOf(t, old *Tool) bool {
-	return t.Source == old.Source && !t.IsMCP() && t.Version != "" && old.Version != "" && t.Version != old.Version && t.OriginalName() == old.OriginalName()
+	return t.Source == old.Source && !t.OfServer() && t.Version != "" && old.Version != "" && t.Version != old.Version && t.OriginalName() == old.OriginalName()
 }
 
 func (b *builder) putVersion(t *Tool) {
@@ -371,7 +371,7 @@ func newNames(o Overrides, t *Tool, name string) []string {
 // override applies to a tool, because its key is the tool's plain name, which may
 // belong to another server.
 func (b *builder) isUnsettled(t *Tool) bool {
-	if !b.partial || !t.IsMCP() || b.opts.Overrides == nil || !b.opts.Overrides.Has(t.Name) {
+	if !b.partial || !t.OfServer() || b.opts.Overrides == nil || !b.opts.Overrides.Has(t.Name) {
 		return false
 	}
 	_, taken := b.owner(t)

@@ -31,13 +31,14 @@ func (c Category) Valid() bool {
 }
 
 // Names of sources. The prefixes are followed by the id of the plugin or the name
-// of the server.
+// of the server or API.
 const (
 	SourceBuiltin   = "builtin"
 	SourceCommand   = "command"
 	SourceComposite = "composite"
 	PluginPrefix    = "plugin:"
 	MCPPrefix       = "mcp:"
+	APIPrefix       = "openapi:"
 )
 
 // Example is an example call of a tool.
@@ -54,8 +55,8 @@ type Definition struct {
 	Name            string          `json:"name"`                  // registered name, as calls use it
 	DisplayName     string          `json:"displayName,omitempty"` // display name
 	Description     string          `json:"description,omitempty"`
-	Source          string          `json:"source"`               // builtin, command, composite, plugin:ID or mcp:SERVER
-	Server          string          `json:"server,omitempty"`     // MCP server
+	Source          string          `json:"source"`               // builtin, command, composite, plugin:ID, mcp:SERVER or openapi:NAME
+	Server          string          `json:"server,omitempty"`     // MCP server or API
 	ServerTool      string          `json:"serverTool,omitempty"` // the server's own name for the tool
 	Plugin          string          `json:"plugin,omitempty"`     // id of the plugin
 	Category        Category        `json:"category,omitempty"`
@@ -90,6 +91,22 @@ type MCPFields struct {
 // IsMCP reports whether the tool comes from an MCP server.
 func (d *Definition) IsMCP() bool { return strings.HasPrefix(d.Source, MCPPrefix) }
 
+// OfServer reports whether the tool comes from a server of the settings: an MCP server or
+// an API. The names, filters and trust of both follow the same rules.
+func (d *Definition) OfServer() bool {
+	_, ok := ServerOf(d.Source)
+	return ok
+}
+
+// ServerOf returns the server that a source is; ok is false for other sources. No MCP
+// server and API of a run have the same name.
+func ServerOf(source string) (server string, ok bool) {
+	if server, ok = strings.CutPrefix(source, MCPPrefix); ok {
+		return server, true
+	}
+	return strings.CutPrefix(source, APIPrefix)
+}
+
 // Title returns the title to declare to MCP clients. For a server's tool it is the
 // server's title, which may be empty.
 func (d *Definition) Title() string {
@@ -99,10 +116,10 @@ func (d *Definition) Title() string {
 	return d.DisplayName
 }
 
-// Qualified returns the name under which an MCP tool can always be called,
+// Qualified returns the name under which a server's tool can always be called,
 // server__tool made valid. It returns "" for other tools.
 func (d *Definition) Qualified() string {
-	if !d.IsMCP() {
+	if !d.OfServer() {
 		return ""
 	}
 	return ValidName(d.Server + "__" + d.PlainName())
@@ -173,7 +190,7 @@ func (d *Definition) PlainName() string {
 	switch {
 	case d.IsRenamed():
 		return d.Reshaped.Name
-	case d.IsMCP():
+	case d.OfServer():
 		return d.ServerTool
 	}
 	return d.Name
@@ -183,7 +200,7 @@ func (d *Definition) PlainName() string {
 // other names that find it.
 func (d *Definition) eachName(name string, f func(string)) {
 	f(name)
-	if d.IsMCP() {
+	if d.OfServer() {
 		raw := d.Server + "__" + d.PlainName()
 		f(raw)
 		f(ValidName(raw))
@@ -230,7 +247,7 @@ func (d *Definition) MCPOutputSchema() json.RawMessage {
 
 // OriginalName returns the name that the source gave the tool.
 func (d *Definition) OriginalName() string {
-	if d.IsMCP() {
+	if d.OfServer() {
 		return d.ServerTool
 	}
 	return d.Upstream().Name

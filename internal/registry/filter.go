@@ -32,7 +32,7 @@ func (d *Definition) Spellings() []string {
 	if d.Version != "" {
 		out = append(out, d.Name+"@"+d.Version)
 	}
-	if d.IsMCP() {
+	if d.OfServer() {
 		out = append(out, d.PlainName(), d.Server+"__"+d.PlainName(), d.Qualified(), ValidName(d.PlainName()))
 	}
 	if d.Reshaped != nil {
@@ -66,7 +66,7 @@ func CoreToolsFilter(entries []Entry, setting string) Filter {
 func ServerToolsFilter(server string, included bool, include, exclude []Entry, setting string) Filter {
 	bare := withoutArgs(include)
 	return func(t *Tool) *Hidden {
-		if !t.IsMCP() || t.Server != server {
+		if !t.OfServer() || t.Server != server {
 			return nil
 		}
 		if e, ok := MatchAny(exclude, t.ServerTool); ok {

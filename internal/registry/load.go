@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -75,7 +74,8 @@ func (l *Loader) LoadFor(ctx context.Context, sources []Source, name string, loo
 		l.later.Go(func() { f.once.Do(func() { l.discover(ctx, s, f) }) })
 	}
 	for i, f := range findings {
-		if <-f.done; !strings.HasPrefix(f.report.Name, MCPPrefix) || !f.mayHave(name, l.opts.Overrides) {
+		<-f.done
+		if _, ok := ServerOf(f.report.Name); !ok || !f.mayHave(name, l.opts.Overrides) {
 			continue
 		}
 		reg := l.build(ctx, findings[:i+1], false)

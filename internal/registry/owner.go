@@ -50,7 +50,7 @@ type Names interface {
 
 // keptFrom reports whether a name is kept from a server's tool.
 func (b *builder) keptFrom(t *Tool, name string) (Owner, bool) {
-	if b.opts.Names == nil || !t.IsMCP() {
+	if b.opts.Names == nil || !t.OfServer() {
 		return Owner{}, false
 	}
 	o := b.opts.Names.Owner(name)
@@ -58,7 +58,7 @@ func (b *builder) keptFrom(t *Tool, name string) (Owner, bool) {
 }
 
 // isPlain reports whether a server's tool has its name without the server.
-func (t *Tool) isPlain() bool { return t.IsMCP() && t.Name == ValidName(t.PlainName()) }
+func (t *Tool) isPlain() bool { return t.OfServer() && t.Name == ValidName(t.PlainName()) }
 
 // putPlain registers a tool under a name that is free. For a server's tool it records
 // that the name was given.
@@ -106,6 +106,9 @@ func (b *builder) explainKept() {
 			continue // its own, or a local tool that comes first
 		}
 		source := MCPPrefix + k.Server
+		if _, ok := reports[APIPrefix+k.Server]; ok {
+			source = APIPrefix + k.Server
+		}
 		if belongs[k.Server] == "" {
 			belongs[k.Server] = fmt.Sprintf("it belongs to server %q", k.Server)
 		}
@@ -156,10 +159,11 @@ func (l *Loader) upTo(sources []Source, name string) []Source {
 	}
 	local := 0
 	for i, s := range sources {
-		if s.Name() == MCPPrefix+o.Server {
+		server, ok := ServerOf(s.Name())
+		switch {
+		case ok && server == o.Server:
 			return sources[:i+1]
-		}
-		if !strings.HasPrefix(s.Name(), MCPPrefix) {
+		case !ok:
 			local = i + 1
 		}
 	}

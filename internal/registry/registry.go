@@ -250,7 +250,7 @@ func (r *Registry) Sorted() []*Tool {
 func (r *Registry) ByServer(server string) []*Tool {
 	var out []*Tool
 	for _, t := range r.tools {
-		if t.IsMCP() && t.Server == server {
+		if t.OfServer() && t.Server == server {
 			out = append(out, t)
 		}
 	}

@@ -49,7 +49,7 @@ func (b *builder) shape(ctx context.Context, t *Tool, taken func(name string) bo
 		return t
 	}
 	shaped := b.opts.Overrides.Reshape(ctx, t, names)
-	if b.partial && shaped.IsMCP() { // only the whole registry has plain names
+	if b.partial && shaped.OfServer() { // only the whole registry has plain names
 		shaped.Name = shaped.Qualified()
 	}
 	return &shaped

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -100,7 +99,7 @@ func (c *client) concerns(tool *registry.Tool, source string) error {
 		return nil
 	}
 	w.tool = tool
-	if server, ok := strings.CutPrefix(source, registry.MCPPrefix); ok {
+	if server, ok := registry.ServerOf(source); ok {
 		w.server = server
 	}
 	if g := w.given; g != nil && g.stage.Server != nil && g.stage.Server.Name != w.server {

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -96,7 +95,8 @@ func (o *offer) failedServerOf(name string) *mcpclient.Source {
 	}
 	_, err := o.registry.Lookup(name)
 	if h := hiddenBy(err); h != nil && h.Kept {
-		name = strings.TrimPrefix(h.Source, registry.MCPPrefix) + "__"
+		server, _ := registry.ServerOf(h.Source)
+		name = server + "__"
 	}
 	named := o.session.Servers.Of(name)
 	for _, server := range o.failed {

@@ -61,6 +61,12 @@ func (r *reader) checkObject(row *table.Row, key string, n *jsonx.Value) {
 		r.named(row, key, n)
 	case table.Objects:
 		r.objects(row, key, n)
+	case table.OneOrMore:
+		if n.Kind == jsonx.Object {
+			r.object(row, key, n)
+		} else {
+			r.objects(row, key, n)
+		}
 	case table.Calls:
 		r.calls(key, n)
 	case table.RawNamed:
@@ -176,21 +182,25 @@ func (r *reader) named(row *table.Row, key string, n *jsonx.Value) {
 		if f.Name == "" {
 			r.fail(f.Pos, "", "%s: an entry has an empty name", key)
 		}
-		if row.Name == serversKey {
-			r.server(row, key+"."+f.Name, f.Value)
-		} else {
+		switch row.Name {
+		case serversKey:
+			r.entry(row, key+"."+f.Name, f.Value, checkServer)
+		case apisKey:
+			r.entry(row, key+"."+f.Name, f.Value, checkAPI)
+		default:
 			r.object(row, key+"."+f.Name, f.Value)
 		}
 	}
 }
 
-// server checks an entry of mcpServers. Mistakes in it affect only this server.
-func (r *reader) server(row *table.Row, key string, n *jsonx.Value) {
+// entry checks an entry of mcpServers or openapi, and with check the entry as a whole.
+// Mistakes in it affect only this source.
+func (r *reader) entry(row *table.Row, key string, n *jsonx.Value, check func(*jsonx.Value) error) {
 	r.source = n
 	defer func() { r.source = nil }()
 	r.object(row, key, n)
 	if n.Kind == jsonx.Object {
-		r.report(n, key, checkServer(n))
+		r.report(n, key, check(n))
 	}
 }
 

@@ -31,6 +31,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 	s.permissions(m)
 	s.policyDefaults(m)
 	s.servers(m)
+	s.apis(m)
 	if s.Globals.Channel == "" {
 		s.Globals.Channel = m.channel()
 	}
@@ -231,12 +232,17 @@ func (s *Settings) servers(m *merged) {
 	for i := range s.Servers {
 		server := &s.Servers[i]
 		server.Excluded = excludedBy(server.Name, allowed, excluded)
-		if s.Globals.TimeoutSet {
-			server.Timeout = s.Globals.Timeout
-		}
-		if s.Globals.ConnectSet {
-			server.ConnectTimeout = s.Globals.ConnectTimeout
-		}
+		s.setTimeouts(server)
+	}
+}
+
+// setTimeouts applies the flags.
+func (s *Settings) setTimeouts(server *Server) {
+	if s.Globals.TimeoutSet {
+		server.Timeout = s.Globals.Timeout
+	}
+	if s.Globals.ConnectSet {
+		server.ConnectTimeout = s.Globals.ConnectTimeout
 	}
 }
 

@@ -110,6 +110,9 @@ func (l *loader) sourceFaults(s *Settings) {
 			tell(CodeSourceFailed, registry.MCPPrefix+server.Name, server.Err)
 		}
 	}
+	for _, api := range s.APIs {
+		tell(CodeSourceFailed, registry.APIPrefix+api.Name, api.Err)
+	}
 }
 
 func newLoader(o Options) *loader {

@@ -87,7 +87,7 @@ func TestDefaults(t *testing.T) {
 	if s.PolicyDefaults["read"].Decision != "allow" || s.PolicyDefaults["other"].Decision != "ask" {
 		t.Errorf("policy defaults: %v", s.PolicyDefaults)
 	}
-	if want := (Limits{10 << 20, 16 << 20, 64 << 20, 10 << 20, 100_000, 1 << 30, 1 << 20, 16 << 10, 10000, 100}); s.Limits != want {
+	if want := (Limits{10 << 20, 64 << 20, 16 << 20, 64 << 20, 10 << 20, 100_000, 1 << 30, 1 << 20, 16 << 10, 10000, 100}); s.Limits != want {
 		t.Errorf("limits %+v, want %+v", s.Limits, want)
 	}
 }

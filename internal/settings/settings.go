@@ -186,6 +186,8 @@ type Settings struct {
 
 	Servers []Server // in file order, followed by new ones of later files
 
+	APIs []API // entries of openapi, in file order
+
 	KeepServers time.Duration `setting:"servers.keep"` // Keep of the servers that do not set it
 
 	CoreTools     List              `setting:"coreTools"` // absent = all built-ins
@@ -287,6 +289,7 @@ type Sampling struct {
 // Limits holds the limits.* settings, in bytes unless noted.
 type Limits struct {
 	DiscoveryOutput int64 `setting:"limits.discoveryOutput"` // of the discovery command, stdout and stderr each; default 10 MiB
+	Document        int64 `setting:"limits.document"`        // of a file of an OpenAPI document; default 64 MiB
 	Frame           int64 `setting:"limits.frame"`           // of one message of an MCP server; default 16 MiB
 	Result          int64 `setting:"limits.result"`          // of the result of a call; default 64 MiB
 	Output          int64 `setting:"limits.output"`          // of a call's output; default 10 MiB

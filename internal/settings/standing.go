@@ -53,7 +53,7 @@ func (f serverFiles) add(l *layer) {
 	servers := []serverEntry{}
 	for _, e := range l.entries {
 		switch {
-		case e.row.Name == serversKey && e.node.Is(jsonx.Object):
+		case (e.row.Name == serversKey || e.row.Name == apisKey) && e.node.Is(jsonx.Object):
 			for _, m := range e.node.Members {
 				servers = append(servers, serverEntry{m.Name, m.Value})
 			}
@@ -66,7 +66,7 @@ func (f serverFiles) add(l *layer) {
 
 // Standing returns what has become of the entry of a server that was in a file.
 func (s *Settings) Standing(server, file string) Standing {
-	if slices.ContainsFunc(s.Servers, func(have Server) bool { return have.Name == server }) {
+	if slices.ContainsFunc(s.Entries(), func(have Server) bool { return have.Name == server }) {
 		return EntryInEffect
 	}
 	for _, entries := range s.serverFiles {
@@ -91,8 +91,8 @@ func (s *Settings) Standing(server, file string) Standing {
 // project that is not trusted.
 func (s *Settings) ServerNamesKnown() []string {
 	var out []string
-	for i := range s.Servers {
-		out = append(out, s.Servers[i].Name)
+	for _, server := range s.Entries() {
+		out = append(out, server.Name)
 	}
 	for _, entries := range s.serverFiles {
 		for _, e := range entries {

@@ -21,7 +21,7 @@ const (
 func Of(d *registry.Definition, serverDescription string) Document {
 	doc := Document{Name: d.PlainName(), DisplayName: d.DisplayName, Description: d.Description, Tags: d.Tags,
 		Server: d.Server, ServerDescription: serverDescription, Names: append([]string{d.Name}, d.Aliases...), Deprecated: isDeprecated(d)}
-	if d.IsMCP() {
+	if d.OfServer() {
 		doc.Names = append(doc.Names, d.Qualified())
 		doc.DisplayName = "" // derived from the other two
 	}

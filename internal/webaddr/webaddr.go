@@ -1,6 +1,6 @@
 // Package webaddr checks untrusted URLs and addresses: whether a person may be sent to a
-// URL, and whether an address is on the public internet. It does not resolve names or
-// open connections.
+// URL, and whether an address is on the public internet. Its [Dialer] connects to no
+// others.
 package webaddr
 
 import (

@@ -1,21 +1,17 @@
 package web
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
 	"unicode"
 
 	"golang.org/x/net/idna"
 
 	"github.com/toolreg/toolreg/internal/text"
-	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 const maxAddress = 8192 // bytes
@@ -114,78 +110,4 @@ func originOf(u *url.URL) string {
 		host = strings.TrimSuffix(host, ":"+port)
 	}
 	return u.Scheme + "://" + host
-}
-
-// blocked is the error for an address that web_fetch must not connect to.
-type blocked struct {
-	host, port string
-	address    string // what the host resolves to
-}
-
-func (e *blocked) Error() string {
-	what := fmt.Sprintf("%s is", text.Quote(e.host))
-	if e.host != e.address {
-		what = fmt.Sprintf("%s resolves to %s, which is", text.Quote(e.host), e.address)
-	}
-	return fmt.Sprintf("%s an address of this machine, a private network or a special purpose; the setting fetch.allowHosts: [%s] allows it", what, text.Quote(net.JoinHostPort(e.host, e.port)))
-}
-
-// dialer connects to public addresses, and to any address of the allowed hosts.
-// It checks the address that is actually dialed, after name resolution and
-// redirects, so that DNS rebinding has no effect.
-type dialer struct{ allow []string }
-
-func newDialer(allow []string) *dialer { return &dialer{allow: allow} }
-
-func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	var nd net.Dialer
-	if !d.allows(host, port) {
-		nd.Control = func(network, address string, _ syscall.RawConn) error {
-			if err := d.check(network, address); err != nil {
-				at, _, _ := net.SplitHostPort(address)
-				return &blocked{host: host, port: port, address: at}
-			}
-			return nil
-		}
-	}
-	return nd.DialContext(ctx, network, address)
-}
-
-// check rejects all addresses that are not public.
-func (d *dialer) check(network, address string) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return err
-	}
-	if network != "tcp4" && network != "tcp6" || !webaddr.IsPublic(at.Addr()) {
-		return errors.New("a special address")
-	}
-	return nil
-}
-
-// allows reports whether an entry of fetch.allowHosts matches host and port.
-func (d *dialer) allows(host, port string) bool {
-	host = canonicalHost(host)
-	for _, entry := range d.allow {
-		if canonicalHost(entry) == host {
-			return true
-		}
-		h, p, err := net.SplitHostPort(entry)
-		if err == nil && canonicalHost(h) == host && p == port {
-			return true
-		}
-	}
-	return false
-}
-
-func canonicalHost(host string) string {
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	if a, err := netip.ParseAddr(host); err == nil {
-		return a.String()
-	}
-	return strings.ToLower(strings.TrimSuffix(host, "."))
 }

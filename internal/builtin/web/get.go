@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/builtin/tool"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 const (
@@ -88,7 +89,7 @@ func (f *webFetch) get(ctx context.Context, u *url.URL) (*webPage, error) {
 // client returns a client for requests to one address. It does not follow
 // redirects.
 func (f *webFetch) client(ctx context.Context, u *url.URL) (*http.Client, error) {
-	d := newDialer(f.opts.AllowHosts)
+	d := &webaddr.Dialer{Allow: f.opts.AllowHosts}
 	proxy, err := f.proxy(ctx, d, u)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (f *webFetch) client(ctx context.Context, u *url.URL) (*http.Client, error)
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  http.ProxyURL(proxy),
-			DialContext:            d.dial,
+			DialContext:            d.Dial,
 			ForceAttemptHTTP2:      true,
 			DisableKeepAlives:      true,
 			MaxResponseHeaderBytes: fetchHeaderSize,
@@ -171,7 +172,7 @@ func redirected(from *url.URL, resp *http.Response) (*url.URL, error) {
 // of it. The user approves a host, and a page could send secrets to any other
 // host in the address of a redirect.
 func staysAt(from, to string) bool {
-	from, to = strings.TrimPrefix(canonicalHost(from), "www."), canonicalHost(to)
+	from, to = strings.TrimPrefix(webaddr.CanonicalHost(from), "www."), webaddr.CanonicalHost(to)
 	_, err := netip.ParseAddr(from)
 	isName := err != nil && strings.Contains(from, ".")
 	return to == from || isName && strings.HasSuffix(to, "."+from)
@@ -205,7 +206,7 @@ func (f *webFetch) explain(u *url.URL, err error) string {
 		err = wrapped.Err // the wrapper repeats the address
 	}
 	where := "fetching " + u.Redacted() + ": "
-	if e, ok := errors.AsType[*blocked](err); ok {
+	if e, ok := errors.AsType[*webaddr.BlockedError](err); ok {
 		return where + e.Error()
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok {

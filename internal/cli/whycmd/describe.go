@@ -40,7 +40,7 @@ func describeCall(ctx context.Context, t *registry.Tool, call registry.Call, wor
 			return p.Title, at
 		}
 	}
-	if t.IsMCP() {
+	if t.OfServer() {
 		return "call " + t.ServerTool + " of server " + t.Server, at
 	}
 	what := cmp.Or(subject.Command, strings.Join(subject.URLs, ", "), strings.Join(subject.Paths, ", "))

@@ -134,6 +134,8 @@ func (s Source) words() string {
 	switch {
 	case kind+":" == registry.MCPPrefix:
 		return "MCP server " + name
+	case kind+":" == registry.APIPrefix:
+		return "API " + name
 	case kind+":" == registry.PluginPrefix:
 		return "plugin " + name
 	case kind == registry.SourceCommand:

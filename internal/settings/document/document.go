@@ -66,6 +66,18 @@ func ParseForeign(path string, data []byte) (*Document, []Problem) {
 	return d, nil
 }
 
+// ParseYAML reads a YAML file that holds no settings, of at most limit values that are
+// nested at most depth levels. It accepts merge keys and the tags of JSON's types. The
+// value is an object with positions, and has what could be read despite the problems; it
+// is nil if nothing could.
+func ParseYAML(path string, data []byte, limit, depth int) (*jsonx.Value, []Problem) {
+	d, problems := (&parser{file: path, limit: limit, depth: depth, foreign: true, merges: true}).document(data)
+	if d == nil {
+		return nil, problems
+	}
+	return d.Root, problems
+}
+
 // Members returns the members of the object that a path of names leads to, in
 // file order; none if there is no such object.
 func (d *Document) Members(path ...string) []jsonx.Member {

@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -25,7 +26,9 @@ type parser struct {
 	isJSON   bool // JSON with comments, otherwise YAML
 	nodes    int
 	limit    int  // of nodes
+	depth    int  // of nested lists and objects; 0 = maxDepth
 	foreign  bool // another program's file: accept strings that settings must not contain
+	merges   bool // accept merge keys and the tags of JSON's types
 	overflow bool // limit or maxDepth was reported
 	problems []Problem
 	within   map[*jsonx.Value][]Problem // for each value, the problems in it and below it
@@ -118,9 +121,9 @@ func (p *parser) room(at jsonx.Pos, depth int) bool {
 	p.nodes++
 	switch {
 	case p.overflow:
-	case depth > maxDepth:
+	case depth > cmp.Or(p.depth, maxDepth):
 		p.overflow = true
-		p.fail(at, fmt.Sprintf("nested deeper than %d levels", maxDepth), "")
+		p.fail(at, fmt.Sprintf("nested deeper than %d levels", cmp.Or(p.depth, maxDepth)), "")
 	case p.nodes > p.limit:
 		p.overflow = true
 		p.fail(at, fmt.Sprintf("more than %d values, including aliases", p.limit), "")

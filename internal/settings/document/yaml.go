@@ -76,7 +76,7 @@ func (p *parser) yamlValue(y *yaml.Node, open map[*yaml.Node]bool, depth int) *j
 	if !p.room(n.Pos, depth) {
 		return n
 	}
-	if y.Style&yaml.TaggedStyle != 0 {
+	if y.Style&yaml.TaggedStyle != 0 && !(p.merges && strings.HasPrefix(y.Tag, "!!")) {
 		p.fail(n.Pos, "YAML tags such as "+y.Tag+" are not supported", "quote text, write numbers and booleans plainly")
 		return n
 	}
@@ -110,12 +110,16 @@ func (p *parser) alias(y *yaml.Node, open map[*yaml.Node]bool, depth int) *jsonx
 
 func (p *parser) yamlMembers(y *yaml.Node, open map[*yaml.Node]bool, depth int) []jsonx.Member {
 	members := make([]jsonx.Member, 0, len(y.Content)/2)
+	var merged []*jsonx.Value // of merge keys
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key := y.Content[i]
 		at := jsonx.NewPos(key.Line, key.Column)
 		switch {
 		case key.Kind != yaml.ScalarNode || key.Style&yaml.TaggedStyle != 0:
 			p.fail(at, "a key must be plain text", "")
+			continue
+		case key.ShortTag() == "!!merge" && p.merges:
+			merged = append(merged, p.fromYAML(y.Content[i+1], open, depth+1))
 			continue
 		case key.ShortTag() == "!!merge":
 			p.fail(at, "merge keys (<<) are not supported", "write out the members, or use an alias as the whole value")
@@ -125,7 +129,30 @@ func (p *parser) yamlMembers(y *yaml.Node, open map[*yaml.Node]bool, depth int) 
 		value := p.fromYAML(y.Content[i+1], open, depth+1)
 		members = append(members, jsonx.Member{Name: key.Value, Pos: at, Value: value})
 	}
-	return p.names(members)
+	members = p.names(members)
+	if len(merged) > 0 {
+		members = withMerged(members, merged)
+	}
+	return members
+}
+
+// withMerged adds the members of the values of merge keys: objects, or lists of objects. A
+// member that is there already takes precedence.
+func withMerged(members []jsonx.Member, merged []*jsonx.Value) []jsonx.Member {
+	have := make(map[string]bool, len(members))
+	for _, m := range members {
+		have[m.Name] = true
+	}
+	for i := 0; i < len(merged); i++ {
+		merged = append(merged, merged[i].Items...)
+		for _, m := range merged[i].Members {
+			if !have[m.Name] {
+				have[m.Name] = true
+				members = append(members, m)
+			}
+		}
+	}
+	return members
 }
 
 func (p *parser) scalar(n *jsonx.Value, y *yaml.Node) {

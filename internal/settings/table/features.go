@@ -35,6 +35,7 @@ func featureRows() []Row {
 		{Name: "serve.stateKey", Type: String, Secret: true, Looser: notByProject,
 			Doc: "Secret of at least 32 characters that lets several processes of serve continue each other's calls after a question; may be a reference: env:NAME, file:PATH, cmd:ARGV. Absent = a random one."},
 		{Name: "limits.discoveryOutput", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Maximum output of the discovery command."},
+		{Name: "limits.document", Type: Size, Default: `"64MiB"`, Loosens: always, Doc: "Maximum size of an OpenAPI document, or of a file that it refers to."},
 		{Name: "limits.frame", Type: Size, Default: `"16MiB"`, Loosens: always, Doc: "Maximum size of a message from an MCP server."},
 		{Name: "limits.result", Type: Size, Default: `"64MiB"`, Loosens: always, Doc: "Maximum size of a call's result."},
 		{Name: "limits.output", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Maximum output of a call; longer output is cut and saved to a file."},

@@ -35,6 +35,8 @@ func sourceRows() []Row {
 			Doc: "MCP servers by name. A later scope replaces the whole entry."},
 		{Name: "mcpServerCommand", Twin: "mcp.serverCommand", Type: Command,
 			Doc: "Command of one additional stdio server, named mcp."},
+		{Name: "openapi", Type: Named, Merge: ByName, Fields: apiFields(),
+			Doc: "HTTP APIs by name, each described by an OpenAPI document whose operations become tools. A later scope replaces the whole entry."},
 		{Name: "mcp.allowed", Twin: "allowMCPServers", Type: Strings, Loosens: always, Doc: "The only servers that may be connected; empty = all. disabled in a server's entry switches one off."},
 		{Name: "mcp.excluded", Twin: "excludeMCPServers", Type: Strings, Merge: Unite, Doc: "Servers that may not be connected."},
 		{Name: "plugins.paths", Type: Strings, Runs: true, Doc: "Additional plugin folders."},
@@ -93,6 +95,38 @@ func oauthFields() []Row {
 		{Name: "audiences", Type: Strings, Doc: "Audiences to request."},
 		{Name: "redirectUri", Type: String, Doc: "Loopback redirect address; absent = a free port."},
 		{Name: "tokenParamName", Type: String, Doc: "Query parameter that carries the token to an SSE server."},
+	}
+}
+
+func apiFields() []Row {
+	return []Row{
+		{Name: "spec", Type: String, Required: true, Doc: "The document: OpenAPI 3.0, OpenAPI 3.1 or Swagger 2.0, JSON or YAML; a file, relative to the project root, or an http or https address."},
+		{Name: "baseUrl", Type: String, Doc: "Address of the API, which replaces the servers that the document names."},
+		{Name: "headers", Type: Pairs, Secret: true, Doc: "HTTP headers, sent only to the API's own origin. Values may be references."},
+		{Name: "auth", Type: OneOrMore, Strict: true, Fields: authFields(), Doc: "How requests are authenticated: one way, or a list of ways that are used together. Sent only to the API's own origin."},
+		{Name: "include", Type: Strings, Doc: "The only operations to register: globs of operationId, tag or METHOD /path; absent = all."},
+		{Name: "exclude", Type: Strings, Doc: "Operations not to register; overrides include."},
+		{Name: "timeout", Type: Duration, Default: `"` + defaultCallTimeout + `"`, Doc: "Time limit of a call; 0 = none.", Loosens: whenLonger(defaultCallTimeout)},
+		{Name: "connectTimeout", Type: Duration, Default: `"` + defaultConnectTimeout + `"`, Doc: "Time limit for getting the document; 0 = none.", Loosens: whenLonger(defaultConnectTimeout)},
+		{Name: "trust", Type: Bool, Default: "false", Doc: "Run its tools without asking.", Loosens: whenTrue},
+		{Name: "maxOutput", Type: Size, Doc: "Maximum size of the text of a result; absent = limits.output.", Loosens: always},
+		{Name: "description", Type: String, Doc: "Purpose of the API."},
+	}
+}
+
+func authFields() []Row {
+	return []Row{
+		{Name: "bearer", Type: String, Secret: true, Doc: "Token of the header Authorization: Bearer; may be a reference."},
+		{Name: "basic", Type: Object, Strict: true, Doc: "Basic authentication.", Fields: []Row{
+			{Name: "username", Type: String, Required: true, Doc: "User name; may be a reference."},
+			{Name: "password", Type: String, Secret: true, Required: true, Doc: "Password; may be a reference."},
+		}},
+		{Name: "apiKey", Type: Object, Strict: true, Doc: "A key in a header, a query parameter or a cookie.", Fields: []Row{
+			{Name: "in", Type: Choice, Choices: []string{"header", "query", "cookie"}, Required: true, Doc: "Where the key is sent."},
+			{Name: "name", Type: String, Required: true, Doc: "Name of the header, parameter or cookie."},
+			{Name: "value", Type: String, Secret: true, Required: true, Doc: "The key; may be a reference."},
+		}},
+		{Name: "oauth", Type: Object, Fields: oauthFields(), Doc: "OAuth 2.1 client settings, as in mcpServers.NAME.oauth."},
 	}
 }
 

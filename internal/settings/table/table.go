@@ -21,23 +21,24 @@ type Type int
 
 // The types of settings.
 const (
-	String   Type = iota
-	Bool          // true or false
-	Int           // a whole number, 0 or more
-	Duration      // whole milliseconds, or a string such as "30s"
-	Size          // whole bytes, or a string such as "10MiB"
-	Keep          // how long a server is kept: true, false or a duration; see [ParseKeep]
-	Choice        // one of Row.Choices
-	Network       // none, loopback, all, or a list of hosts
-	Command       // a string that is split into words, or a list of words
-	Strings       // a list of strings
-	Pairs         // an object of strings: env, headers
-	Object        // an object with Row.Fields
-	Named         // an object of names, each with an object of Row.Fields
-	Objects       // a list of objects with Row.Fields
-	Calls         // a list of example calls: shell lines, or objects with tool and params
-	Raw           // anything; checked by the feature it belongs to
-	RawNamed      // an object of names, each with anything
+	String    Type = iota
+	Bool           // true or false
+	Int            // a whole number, 0 or more
+	Duration       // whole milliseconds, or a string such as "30s"
+	Size           // whole bytes, or a string such as "10MiB"
+	Keep           // how long a server is kept: true, false or a duration; see [ParseKeep]
+	Choice         // one of Row.Choices
+	Network        // none, loopback, all, or a list of hosts
+	Command        // a string that is split into words, or a list of words
+	Strings        // a list of strings
+	Pairs          // an object of strings: env, headers
+	Object         // an object with Row.Fields
+	Named          // an object of names, each with an object of Row.Fields
+	Objects        // a list of objects with Row.Fields
+	OneOrMore      // an object with Row.Fields, or a list of them
+	Calls          // a list of example calls: shell lines, or objects with tool and params
+	Raw            // anything; checked by the feature it belongs to
+	RawNamed       // an object of names, each with anything
 )
 
 // isScalar reports whether a variable or a flag can carry a value of the type.

@@ -135,6 +135,78 @@ func (x *Expander) expandServer(ctx context.Context, s *settings.Server) (err er
 	return err
 }
 
+// API expands every string of an API: variables everywhere, references in headers and auth
+// only. The error names the file and line and the setting, and never a value.
+func (x *Expander) API(ctx context.Context, a settings.API) (settings.API, error) {
+	key := "openapi." + a.Name
+	var err error
+	if a.Headers, err = x.pairs(ctx, key+".headers", a.Headers); err != nil {
+		return settings.API{}, err
+	}
+	if err := x.expandAPI(ctx, &a); err != nil {
+		return settings.API{}, fmt.Errorf("%s: %s: %w", a.Origin, key, err)
+	}
+	return a, nil
+}
+
+func (x *Expander) expandAPI(ctx context.Context, a *settings.API) (err error) {
+	for _, field := range []*string{&a.Spec, &a.URL, &a.Description} {
+		if *field, err = x.Expand(*field); err != nil {
+			return err
+		}
+	}
+	if a.IsRemote() {
+		err = settings.CheckURL(strings.ReplaceAll(a.Spec, "$", ""))
+	}
+	if err == nil {
+		err = settings.CheckURL(strings.ReplaceAll(a.URL, "$", ""))
+	}
+	if err != nil {
+		return err
+	}
+	a.Auth = slices.Clone(a.Auth)
+	for i := range a.Auth {
+		if err := x.auth(ctx, &a.Auth[i]); err != nil {
+			return fmt.Errorf("auth.%w", err)
+		}
+		if a.Auth[i].OAuth != nil {
+			a.OAuth = a.Auth[i].OAuth
+		}
+	}
+	return nil
+}
+
+// auth expands one way to authenticate in place. The error begins with the setting.
+func (x *Expander) auth(ctx context.Context, a *settings.Auth) (err error) {
+	expand := func(name string, value *string) error {
+		if *value, err = x.Secret(ctx, *value); err == nil {
+			err = settings.CheckHeaderValue("made of it", *value)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	}
+	if a.Bearer != "" {
+		return expand("bearer", &a.Bearer)
+	}
+	if a.Basic != nil {
+		basic := *a.Basic
+		a.Basic = &basic
+		if err := expand("basic.username", &basic.Username); err != nil {
+			return err
+		}
+		return expand("basic.password", &basic.Password)
+	}
+	if a.APIKey != nil {
+		key := *a.APIKey
+		a.APIKey = &key
+		return expand("apiKey.value", &key.Value)
+	}
+	a.OAuth, err = x.oauth(ctx, a.OAuth)
+	return err
+}
+
 // minStateKey is the minimum length of serve.stateKey.
 const minStateKey = 32
 

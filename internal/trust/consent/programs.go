@@ -43,6 +43,8 @@ func Programs(f *File) []Program {
 			run(argv, f.env())
 		case s.Row.Name == "mcpServers":
 			out = append(out, f.servers(s)...)
+		case s.Row.Name == "openapi":
+			out = append(out, f.apis(s)...)
 		case s.Row.Name == "composites":
 			for _, entry := range s.Value.Members {
 				if file := entry.Value.Get("script").Text(); file != "" {
@@ -114,6 +116,32 @@ func (f *File) servers(s Setting) []Program {
 				p.Whole, p.Argv = p.Argv, append(words, p.Argv[1:]...)
 			}
 			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// apis lists what the entries of openapi connect to.
+func (f *File) apis(s Setting) []Program {
+	var out []Program
+	for _, entry := range s.Value.Members {
+		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Pos)}
+		spec, base := entry.Value.Get("spec").Text(), entry.Value.Get("baseUrl").Text()
+		if strings.Contains(spec, "://") {
+			p.URL = spec
+			out = append(out, p)
+		} else if base == "" {
+			p.URL = "the servers that " + spec + " names"
+			out = append(out, p)
+		}
+		if base != "" {
+			p.URL = base
+			out = append(out, p)
+		}
+		if auth := entry.Value.Get("auth"); auth != nil {
+			for _, one := range append([]*jsonx.Value{auth}, auth.Items...) {
+				out = append(out, f.logins(p.Key+".auth", one.Get("oauth"))...)
+			}
 		}
 	}
 	return out

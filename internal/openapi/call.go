@@ -1,0 +1,231 @@
+package openapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/openapi/spec"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// maxErrorBody is how much of the body of an error response is shown, in bytes.
+const maxErrorBody = 4 << 10
+
+// operation makes the calls of one operation.
+type operation struct {
+	source *Source
+	client *client
+	op     *spec.Operation
+	output *registry.Validator // nil: the document does not describe the result
+}
+
+// check reports params with which there is no request.
+func (o *operation) check(_ context.Context, call registry.Call) error {
+	_, err := o.op.Request(call.Params, func(string) (spec.File, error) { return spec.File{}, nil })
+	return o.named(call, err)
+}
+
+// named adds the name of the tool to an error about params.
+func (o *operation) named(call registry.Call, err error) error {
+	if wrong, ok := errors.AsType[*registry.ArgsError](err); ok {
+		return &registry.ArgsError{Tool: call.Tool, Violations: wrong.Violations}
+	}
+	return err
+}
+
+// run makes a call.
+func (o *operation) run(ctx context.Context, call registry.Call) (registry.Result, error) {
+	start := time.Now()
+	request, err := o.op.Request(call.Params, func(string) (spec.File, error) {
+		return spec.File{}, errors.New("files are not supported yet")
+	})
+	if err != nil {
+		return registry.Result{}, o.named(call, err)
+	}
+	var body io.Reader = http.NoBody
+	if request.Body != nil {
+		body = bytes.NewReader(request.Body)
+	}
+	r, err := http.NewRequestWithContext(ctx, request.Method, request.URL, body)
+	if err != nil {
+		return registry.Result{}, o.source.fail(err)
+	}
+	r.Header = request.Header
+	resp, err := o.client.http.Do(r)
+	if err != nil {
+		return o.failed(ctx, start, err)
+	}
+	defer resp.Body.Close()
+	limit := o.source.opts.Limits.Result
+	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	if err != nil {
+		return o.failed(ctx, start, err)
+	}
+	cut := int64(len(data)) > limit
+	if cut {
+		data = data[:limit]
+	}
+	out := o.result(ctx, resp, data, cut)
+	if cut {
+		out.Truncated = true
+		out = out.WithNote(fmt.Sprintf("The response exceeds %d bytes (limits.result); the rest is missing.", limit))
+	}
+	return out, nil
+}
+
+// failed returns the outcome of a call without a response.
+func (o *operation) failed(ctx context.Context, start time.Time, err error) (registry.Result, error) {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return registry.ErrorResult(registry.ErrorTimeout, fmt.Sprintf("API %q: no answer to %s within %s", o.source.opts.API.Name, o.op.Name, time.Since(start).Round(10*time.Millisecond))), nil
+	case ctx.Err() != nil:
+		return registry.Result{}, fmt.Errorf("calling %q of API %q: %w", o.op.Name, o.source.opts.API.Name, context.Cause(ctx))
+	}
+	return registry.Result{}, o.source.fail(err)
+}
+
+// result converts a response. The credentials of the settings are masked in it.
+func (o *operation) result(ctx context.Context, resp *http.Response, body []byte, cut bool) registry.Result {
+	kind, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil || kind == "" {
+		kind = mediaOf(body)
+	}
+	if isText(kind) || isJSON(kind) {
+		body = []byte(o.client.hide(decoded(body, params["charset"])))
+	}
+	summary := fmt.Sprintf("%s %s returned %d %s", o.op.Method, o.op.Path, resp.StatusCode, http.StatusText(resp.StatusCode))
+	if resp.StatusCode >= 300 {
+		out := registry.ErrorResult(registry.ErrorExecution, o.refusal(resp, kind, body))
+		out.Summary = summary
+		return out
+	}
+	out := registry.Result{Summary: summary}
+	switch {
+	case len(body) == 0:
+		out.Content = []registry.Content{registry.TextContent(fmt.Sprintf("The API answered %d %s without content.", resp.StatusCode, http.StatusText(resp.StatusCode)))}
+	case isJSON(kind) && !cut && jsonx.Check(body, jsonx.Options{}) == nil:
+		body = bytes.TrimSpace(body)
+		out.Content = []registry.Content{registry.TextContent(string(body))}
+		out.Structured = wrapped(body)
+		o.checkOutput(ctx, resp.StatusCode, out.Structured)
+	case isText(kind) || isJSON(kind):
+		out.Content = []registry.Content{registry.TextContent(string(body))}
+	default:
+		out.Content = []registry.Content{media(kind, body, o.client.hide(resp.Request.URL.Redacted()))}
+	}
+	return out
+}
+
+// wrapped returns a response as an object.
+func wrapped(body []byte) []byte {
+	switch jsonx.KindOf(body) {
+	case jsonx.Object:
+		return body
+	case jsonx.Array:
+		return append(append([]byte(`{"items":`), body...), '}')
+	}
+	return append(append([]byte(`{"value":`), body...), '}')
+}
+
+// checkOutput warns about a response that does not match its schema in the document.
+func (o *operation) checkOutput(ctx context.Context, status int, body []byte) {
+	if o.output == nil || !appliesTo(o.op.OutputStatus, status) {
+		return
+	}
+	violations, err := o.output.Validate(ctx, body)
+	if err == nil && len(violations) == 0 {
+		return
+	}
+	message := fmt.Sprintf("the response of %s does not match the document: ", o.op.Name)
+	if err != nil {
+		message += err.Error()
+	} else {
+		wrong := registry.ArgsError{Violations: violations}
+		message += strings.TrimPrefix(wrong.Error(), "invalid params for : ")
+	}
+	o.source.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "response_misfit", Source: o.source.Name(), Tool: o.op.Name, Message: text.Valid(text.Head(message, 1000))})
+}
+
+// appliesTo reports whether a status is one that the document means: a code, a class such
+// as 2XX, or default.
+func appliesTo(described string, status int) bool {
+	code := fmt.Sprint(status)
+	return described == code || described == "default" || strings.EqualFold(described, code[:1]+"XX")
+}
+
+// refusal describes an error response, in the words of its problem document if it has one
+// (RFC 9457).
+func (o *operation) refusal(resp *http.Response, kind string, body []byte) string {
+	out := fmt.Sprintf("%s %s answered %d %s", o.op.Method, o.op.Path, resp.StatusCode, http.StatusText(resp.StatusCode))
+	switch {
+	case resp.StatusCode < 400 && o.op.Method != http.MethodGet && o.op.Method != http.MethodHead:
+		out += ": redirects of requests that change something are not followed; it leads to " + o.client.hide(text.Quote(resp.Header.Get("Location")))
+	case resp.Header.Get("Retry-After") != "":
+		out += "; try again after " + text.Quote(resp.Header.Get("Retry-After"))
+	}
+	if kind == "application/problem+json" {
+		for _, member := range []string{"title", "detail"} {
+			if words, ok := jsonx.Text(jsonx.Get(body, member)); ok && words != "" {
+				out += ": " + words
+			}
+		}
+	}
+	if head := strings.TrimSpace(text.Valid(text.Head(string(body), maxErrorBody))); head != "" && (isText(kind) || isJSON(kind)) {
+		out += "\n\n" + head
+	}
+	return out
+}
+
+func isJSON(kind string) bool {
+	return kind == "application/json" || strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "/json")
+}
+
+func isText(kind string) bool {
+	return strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "xml") || strings.HasSuffix(kind, "yaml") || strings.HasSuffix(kind, "javascript") ||
+		strings.HasSuffix(kind, "jsonl") || strings.HasSuffix(kind, "ndjson") || kind == "application/graphql" || kind == "application/x-www-form-urlencoded"
+}
+
+// mediaOf guesses the type of a body without one.
+func mediaOf(body []byte) string {
+	if jsonx.Check(body, jsonx.Options{}) == nil {
+		return "application/json"
+	}
+	kind, _, _ := mime.ParseMediaType(http.DetectContentType(body))
+	return kind
+}
+
+// decoded returns text in UTF-8.
+func decoded(body []byte, charset string) string {
+	switch strings.ToLower(charset) {
+	case "iso-8859-1", "latin1", "us-ascii":
+		out := make([]rune, len(body))
+		for i, c := range body {
+			out[i] = rune(c)
+		}
+		return string(out)
+	}
+	return text.Valid(string(bytes.TrimPrefix(body, []byte("\ufeff"))))
+}
+
+// media returns a body that is not text.
+func media(kind string, body []byte, address string) registry.Content {
+	c := registry.Content{Data: body, MIMEType: kind}
+	switch class, _, _ := strings.Cut(kind, "/"); class {
+	case "image":
+		c.Type = registry.ContentImage
+	case "audio":
+		c.Type = registry.ContentAudio
+	default:
+		c.Type, c.URI = registry.ContentResource, address
+	}
+	return c
+}

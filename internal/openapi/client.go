@@ -1,0 +1,252 @@
+package openapi
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/secret"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/webaddr"
+)
+
+const (
+	maxRedirects   = 5
+	maxHeaderBytes = 256 << 10
+)
+
+// client sends the requests to an API. Credentials are added by its RoundTrip, to requests
+// to the API's own origin alone, so that no redirect carries them elsewhere.
+type client struct {
+	api       settings.API // expanded
+	base      string       // address that the settings name for the API; "" = the document's servers
+	origin    string       // that gets credentials; "" = none
+	version   string
+	transport *http.Transport
+	http      *http.Client
+	login     Authorizer // nil: none
+	mask      *strings.Replacer
+
+	mu   sync.Mutex
+	sent string // token of the last request
+}
+
+func newClient(api settings.API, o *Options) (*client, error) {
+	c := &client{api: api, base: strings.TrimSuffix(api.URL, "/"), version: cmp.Or(o.Version, "dev")}
+	dialer := &webaddr.Dialer{Allow: append([]string{}, o.AllowHosts...)}
+	for _, address := range []string{api.Spec, api.URL} {
+		if !strings.Contains(address, "://") {
+			continue
+		}
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, errors.New("its address is not an http or https address")
+		}
+		if u.User != nil || u.Fragment != "" {
+			return nil, errors.New("its address has a user or a fragment; use auth to send credentials")
+		}
+		dialer.Allow = append(dialer.Allow, net.JoinHostPort(u.Hostname(), webaddr.PortOf(u)))
+		c.origin = webaddr.Origin(u) // that of baseUrl, else of the document
+	}
+	c.transport = &http.Transport{
+		DialContext: dialer.Dial, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: maxHeaderBytes,
+		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second, MaxIdleConnsPerHost: 8,
+	}
+	c.useProxy(dialer, o.Proxy)
+	c.http = &http.Client{Transport: c, CheckRedirect: c.checkRedirect}
+	if api.OAuth != nil && o.Auth != nil {
+		server := api.Server
+		server.URL = cmp.Or(api.URL, c.origin)
+		c.login = o.Auth(server)
+	}
+	c.mask = secret.NewReplacer(c.secrets())
+	return c, nil
+}
+
+// useProxy sends requests through a proxy. The address that is reached through one cannot be
+// checked when it is dialed, so it is checked before.
+func (c *client) useProxy(dialer *webaddr.Dialer, proxy func(*url.URL) (*url.URL, error)) {
+	if proxy == nil {
+		return
+	}
+	guard := &webaddr.Dialer{Allow: append([]string{}, dialer.Allow...)}
+	for _, scheme := range []string{"http", "https"} {
+		if p, err := proxy(&url.URL{Scheme: scheme, Host: "proxy.invalid"}); err == nil && p != nil {
+			dialer.Allow = append(dialer.Allow, net.JoinHostPort(p.Hostname(), webaddr.PortOf(p)))
+		}
+	}
+	c.transport.Proxy = func(r *http.Request) (*url.URL, error) {
+		p, err := proxy(r.URL)
+		if err != nil || p == nil {
+			return nil, err
+		}
+		return p, guard.CheckHost(r.Context(), r.URL)
+	}
+}
+
+// secrets returns the credentials in every form in which they are sent.
+func (c *client) secrets() []string {
+	var out []string
+	add := func(values ...string) {
+		for _, v := range values {
+			out = append(out, v, url.QueryEscape(v), url.PathEscape(v), base64.StdEncoding.EncodeToString([]byte(v)))
+		}
+	}
+	for _, h := range c.api.Headers {
+		add(h.Value)
+		if _, token, ok := strings.Cut(h.Value, " "); ok { // "Bearer …"
+			add(token)
+		}
+	}
+	for _, way := range c.api.Auth {
+		switch {
+		case way.Bearer != "":
+			add(way.Bearer)
+		case way.Basic != nil:
+			add(way.Basic.Password, way.Basic.Username+":"+way.Basic.Password)
+		case way.APIKey != nil:
+			add(way.APIKey.Value)
+		case way.OAuth != nil:
+			add(way.OAuth.ClientSecret)
+		}
+	}
+	return out
+}
+
+// hide masks the credentials in text from the server.
+func (c *client) hide(text string) string {
+	c.mu.Lock()
+	sent := c.sent
+	c.mu.Unlock()
+	return secret.NewReplacer([]string{sent}).Replace(c.mask.Replace(text))
+}
+
+// checkRedirect follows the redirects of requests that only read. Headers of the call do
+// not go to another origin, and an address that repeats a credential is not opened.
+func (c *client) checkRedirect(r *http.Request, via []*http.Request) error {
+	first := via[0]
+	switch {
+	case first.Method != http.MethodGet && first.Method != http.MethodHead:
+		return http.ErrUseLastResponse
+	case len(via) > maxRedirects:
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	case r.URL.Scheme != "http" && r.URL.Scheme != "https":
+		return errors.New("the server redirects to an address that is not http or https")
+	case first.URL.Scheme == "https" && r.URL.Scheme == "http":
+		return errors.New("the server redirects from https to http")
+	}
+	r.Header.Del("Referer")
+	if webaddr.Origin(r.URL) != webaddr.Origin(first.URL) {
+		if address := r.URL.String(); r.URL.User != nil || c.hide(address) != address {
+			return errors.New("the server redirects to another host with credentials in the address")
+		}
+		r.Header = http.Header{"Accept": first.Header["Accept"]}
+	}
+	return nil
+}
+
+// RoundTrip implements [http.RoundTripper] for one request, which may be the result of a
+// redirect.
+func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("User-Agent", "toolreg/"+c.version)
+	if webaddr.Origin(r.URL) != c.origin {
+		return c.transport.RoundTrip(r)
+	}
+	c.authenticate(r)
+	if c.login == nil {
+		return c.transport.RoundTrip(r)
+	}
+	return c.authorized(r)
+}
+
+// authenticate adds the headers and credentials of the settings.
+func (c *client) authenticate(r *http.Request) {
+	for _, h := range c.api.Headers {
+		if strings.EqualFold(h.Name, "Host") {
+			r.Host = h.Value
+			continue
+		}
+		r.Header.Set(h.Name, h.Value)
+	}
+	for _, way := range c.api.Auth {
+		switch {
+		case way.Bearer != "":
+			r.Header.Set("Authorization", "Bearer "+way.Bearer)
+		case way.Basic != nil:
+			r.SetBasicAuth(way.Basic.Username, way.Basic.Password)
+		case way.APIKey != nil:
+			sendKey(r, way.APIKey)
+		}
+	}
+}
+
+func sendKey(r *http.Request, key *settings.APIKey) {
+	switch key.In {
+	case "header":
+		r.Header.Set(key.Name, key.Value)
+	case "cookie":
+		r.AddCookie(&http.Cookie{Name: key.Name, Value: key.Value})
+	default:
+		u := *r.URL
+		if u.RawQuery != "" {
+			u.RawQuery += "&"
+		}
+		u.RawQuery += url.QueryEscape(key.Name) + "=" + url.QueryEscape(key.Value)
+		r.URL = &u
+	}
+}
+
+// authorized sends a request with the token of the login, and once more if the login has
+// another one after a refusal.
+func (c *client) authorized(r *http.Request) (*http.Response, error) {
+	for again := false; ; again = true {
+		token, err := c.login.Token(r.Context())
+		if err != nil {
+			return nil, err
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+			c.mu.Lock()
+			c.sent = token
+			c.mu.Unlock()
+		}
+		resp, err := c.transport.RoundTrip(r)
+		if err != nil || again || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			return resp, err
+		}
+		repeat, err := c.login.Refused(r.Context(), token, resp.StatusCode, resp.Header.Values("WWW-Authenticate"))
+		switch {
+		case err != nil:
+			_ = resp.Body.Close()
+			return nil, err
+		case !repeat:
+			return resp, nil
+		}
+		_ = resp.Body.Close()
+		if r.Body != nil && r.GetBody != nil {
+			if r.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// get sends a GET request for the document.
+func (c *client) get(ctx context.Context, address string, header http.Header) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	r.Header = header
+	r.Header.Set("Accept", "application/json, application/yaml;q=0.9, */*;q=0.5")
+	return c.http.Do(r)
+}

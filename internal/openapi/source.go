@@ -1,0 +1,300 @@
+package openapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/openapi/spec"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/secret"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Options describe the API that a [Source] represents and how to reach it.
+type Options struct {
+	API settings.API // unexpanded
+	// Expand expands the strings of an API when they are used, like values.Expander.API. If
+	// nil, they are used unchanged.
+	Expand func(context.Context, settings.API) (settings.API, error)
+
+	ProjectRoot string // absolute; a relative path of a document starts there
+	Version     string // of toolreg, for servers; "" = "dev"
+	Limits      Limits
+
+	// AllowHosts are the hosts outside the public internet that may be reached, as in the
+	// setting fetch.allowHosts, in addition to those that the API's entry names.
+	AllowHosts []string
+	// Proxy returns the proxy for an address, or nil. If it is nil, there is none.
+	Proxy func(*url.URL) (*url.URL, error)
+	// Auth returns the source of access tokens for an expanded API with the setting oauth.
+	Auth func(settings.Server) Authorizer
+	// Warn reports a problem with a response. May be nil.
+	Warn func(registry.Diagnostic)
+	// Logger receives details of requests (debug). May be nil.
+	Logger *slog.Logger
+}
+
+// Limits are the limits of an API.
+type Limits struct {
+	Document int64 // bytes of a file of the document
+	Result   int64 // bytes of a response
+	Schema   int64 // bytes of a schema
+	Tools    int   // number of tools
+}
+
+// Authorizer gets and renews access tokens; see package mcpclient/wire.
+type Authorizer interface {
+	Token(ctx context.Context) (string, error)
+	Refused(ctx context.Context, sent string, status int, challenges []string) (again bool, err error)
+}
+
+// Source is one API as a source of tools. It implements [registry.Source] and io.Closer,
+// and is safe for concurrent use.
+type Source struct {
+	opts Options
+
+	mu      sync.Mutex
+	info    Info
+	client  *client             // nil until needed
+	spelled map[string][]string // what include and exclude may call a tool, by its name
+}
+
+// Info is the status of an API.
+type Info struct {
+	Name       string
+	State      State
+	Title      string // of the document
+	Version    string // of the API, as the document says
+	BaseURL    string // of the first operation; "" if it is not known
+	Operations int    // that can be called
+	Duration   time.Duration
+	Err        error // why it failed
+}
+
+// State is the state of an API's document.
+type State int
+
+// The states.
+const (
+	Unread State = iota
+	Ready
+	Failed
+)
+
+// New returns a Source that has read nothing yet.
+func New(o Options) *Source {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Warn == nil {
+		o.Warn = func(registry.Diagnostic) {}
+	}
+	return &Source{opts: o, info: Info{Name: o.API.Name}}
+}
+
+// Name returns "openapi:NAME".
+func (s *Source) Name() string { return registry.APIPrefix + s.opts.API.Name }
+
+// Settings returns the entry of the API.
+func (s *Source) Settings() settings.API { return s.opts.API }
+
+// Info returns the current status.
+func (s *Source) Info() Info {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.info
+}
+
+// Close closes the connections that are open.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client != nil {
+		s.client.transport.CloseIdleConnections()
+	}
+	return nil
+}
+
+// Discover reads the document and returns a tool for each of its operations. The error is
+// an *[Error], or a *settings.Error if the entry is invalid.
+func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
+	start := time.Now()
+	tools, diags, err := s.discover(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.info.State, s.info.Err, s.info.Duration = Ready, err, time.Since(start)
+	if err != nil {
+		s.info.State = Failed
+	}
+	return tools, diags, err
+}
+
+func (s *Source) discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
+	if s.opts.API.Err != nil {
+		return nil, nil, s.opts.API.Err
+	}
+	if limit := s.opts.API.ConnectTimeout; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s (connectTimeout)", limit))
+		defer cancel()
+	}
+	client, err := s.connect(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	doc, err := s.read(ctx, client)
+	if err != nil {
+		return nil, nil, s.fail(err)
+	}
+	return s.tools(client, doc)
+}
+
+// connect returns the client of the API, with its settings expanded.
+func (s *Source) connect(ctx context.Context) (*client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client != nil {
+		return s.client, nil
+	}
+	api := s.opts.API
+	if s.opts.Expand != nil {
+		var err error
+		if api, err = s.opts.Expand(ctx, api); err != nil {
+			return nil, s.fail(err)
+		}
+	}
+	c, err := newClient(api, &s.opts)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	s.client = c
+	return c, nil
+}
+
+// tools returns the tools of a document.
+func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []registry.Diagnostic, error) {
+	operations := doc.Operations
+	var diags []registry.Diagnostic
+	if limit := s.opts.Limits.Tools; limit > 0 && len(operations) > limit {
+		diags = append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "listing_cut", Source: s.Name(),
+			Message: fmt.Sprintf("the document has %d operations; only the first %d are tools (limits.tools)", len(operations), limit)})
+		operations = operations[:limit]
+	}
+	identity := s.identity()
+	tools := make([]registry.Tool, len(operations))
+	usable := 0
+	spelled := make(map[string][]string, len(operations))
+	for i := range operations {
+		op := &operations[i]
+		spelled[op.Name] = append([]string{op.Name, op.ID, op.Method + " " + op.Path}, op.Tags...)
+		tools[i] = s.tool(c, &operations[i], identity)
+		if tools[i].Quarantine == nil {
+			usable++
+		}
+	}
+	if usable == 0 && operations[0].Problem != nil {
+		return nil, nil, s.fail(fmt.Errorf("no operation can be used: %s", operations[0].Problem))
+	}
+	for i := range tools {
+		if p := operations[i].Problem; p != nil {
+			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityInfo, Code: "operation_unusable", Source: s.Name(), Tool: tools[i].Name, Message: p.String()})
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spelled = spelled
+	s.info.Operations, s.info.Title, s.info.Version, s.info.BaseURL = usable, doc.Title, doc.Version, c.base
+	return tools, diags, nil
+}
+
+func (s *Source) tool(c *client, op *spec.Operation, identity json.RawMessage) registry.Tool {
+	api := &s.opts.API
+	t := registry.Tool{
+		Definition: registry.Definition{
+			Name: op.Name, ServerTool: op.Name, Server: api.Name, Source: s.Name(), Category: registry.CategoryNetwork, Permissions: []string{"network"},
+			Description: op.Description, Tags: op.Tags, Annotations: op.Annotations(), InputSchema: op.Input, OutputSchema: op.Output,
+		},
+		Identity: identity, Trusted: api.Trust, Timeout: api.Timeout, Declared: api.Origin.String(),
+	}
+	if op.Deprecated {
+		t.Description += "\n\nDeprecated."
+	}
+	if op.Problem != nil {
+		t.Quarantine = settings.NewError([]document.Problem{*op.Problem})
+		return t
+	}
+	call := &operation{source: s, client: c, op: op}
+	if op.Output != nil {
+		call.output = registry.NewValidator(op.Output)
+	}
+	t.Run, t.Check = call.run, call.check
+	t.Preview = func(context.Context, registry.Call) (registry.Preview, error) {
+		return registry.Preview{Kind: registry.PreviewMCP, Title: fmt.Sprintf("call %s of API %s (%s %s)", text.Quote(op.Name), text.Quote(api.Name), op.Method, text.Quote(op.Path))}, nil
+	}
+	return t
+}
+
+// Filter applies include and exclude, which are globs over operationId, tags and "METHOD
+// /path"; nil if neither is set. It knows the operations after Discover.
+func (s *Source) Filter() registry.Filter {
+	api := &s.opts.API
+	if !api.Include.Set && !api.Exclude.Set {
+		return nil
+	}
+	include, exclude := api.Include.Sourced(), api.Exclude.Sourced()
+	return func(t *registry.Tool) *registry.Hidden {
+		if t.Source != s.Name() {
+			return nil
+		}
+		s.mu.Lock()
+		names := s.spelled[t.ServerTool]
+		s.mu.Unlock()
+		if e, ok := registry.MatchAny(exclude, names...); ok {
+			return &registry.Hidden{Reason: "listed in exclude of API " + api.Name, Setting: e.Setting}
+		}
+		if _, ok := registry.MatchAny(include, names...); ok || !api.Include.Set {
+			return nil
+		}
+		return &registry.Hidden{Reason: "not listed in include of API " + api.Name, Setting: api.Origin.String()}
+	}
+}
+
+// identity returns what identifies the API: its settings as written, with only the names of
+// secrets.
+func (s *Source) identity() json.RawMessage {
+	a := &s.opts.API
+	var headers, auth []string
+	for _, h := range a.Headers {
+		headers = append(headers, h.Name)
+	}
+	for _, way := range a.Auth {
+		switch {
+		case way.Basic != nil:
+			auth = append(auth, "basic")
+		case way.APIKey != nil:
+			auth = append(auth, "apiKey "+way.APIKey.In+" "+way.APIKey.Name)
+		case way.OAuth != nil:
+			auth = append(auth, "oauth")
+		default:
+			auth = append(auth, "bearer")
+		}
+	}
+	out, err := jsonx.Marshal(struct {
+		Spec    string   `json:"spec"`
+		BaseURL string   `json:"baseUrl,omitempty"`
+		Headers []string `json:"headers,omitempty"`
+		Auth    []string `json:"auth,omitempty"`
+	}{secret.MaskKnown(a.Spec), secret.MaskKnown(a.URL), headers, auth})
+	if err != nil {
+		return json.RawMessage("{}") // only strings: cannot fail
+	}
+	return out
+}

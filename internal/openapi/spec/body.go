@@ -1,0 +1,274 @@
+package spec
+
+import (
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// bodyParam is the name of the param that is the whole body.
+const bodyParam = "body"
+
+// bodyParams has the params that make the body of an operation.
+type bodyParams struct {
+	plan       Body
+	properties []property
+	rest       *fragment // schema of further params that are members; nil = there are none
+}
+
+// plan returns how the body is made; nil if there is none.
+func (p *params) plan() *Body {
+	if p.body == nil {
+		return nil
+	}
+	return &p.body.plan
+}
+
+// body reads the body of an operation; nil if it has none.
+func (r *reader) body(n node, p *params) (*bodyParams, error) {
+	if r.version == 20 {
+		return r.swaggerBody(n, p)
+	}
+	request, err := r.resolve(n.get("requestBody"))
+	if err != nil || !request.exists() {
+		return nil, err
+	}
+	content := request.get("content")
+	best, media := kindBytes+1, node{}
+	for _, m := range content.members() {
+		if kind := kindOf(m.name()); kind < best && isMedia(m.name()) {
+			best, media = kind, m
+		}
+	}
+	if media.Value == nil {
+		return nil, nil
+	}
+	b := &bodyParams{plan: Body{Type: sendable(media.name(), best), Kind: best, Required: request.get("required").Is(jsonx.True)}}
+	s := media.get("schema")
+	resolved, err := r.resolve(s)
+	if err != nil {
+		return nil, err
+	}
+	if media.name() == "*/*" && isFile(resolved) {
+		b.plan.Kind, b.plan.Type = kindBytes, "application/octet-stream"
+	}
+	description := request.get("description").Text()
+	if err := r.fields(b, resolved, media.get("encoding")); err != nil {
+		return nil, err
+	}
+	if b.plan.Kind <= kindMultipart && r.isSpread(s, resolved) && r.spread(b, p, resolved) {
+		return b, nil
+	}
+	r.whole(b, p, s, description)
+	return b, nil
+}
+
+// swaggerBody reads the body of an operation of Swagger 2.0.
+func (r *reader) swaggerBody(n node, p *params) (*bodyParams, error) {
+	types := n.get("consumes").strings()
+	if n.get("consumes").Value == nil {
+		types = r.root.get("consumes").strings()
+	}
+	best, media := kindBytes+1, ""
+	for _, m := range types {
+		if kind := kindOf(m); kind < best && isMedia(m) {
+			best, media = kind, m
+		}
+	}
+	if p.raw.Value != nil {
+		if media == "" || best == kindForm || best == kindMultipart {
+			best, media = kindJSON, "application/json"
+		}
+		b := &bodyParams{plan: Body{Type: sendable(media, best), Kind: best, Required: p.raw.get("required").Is(jsonx.True)}}
+		s := p.raw.get("schema")
+		resolved, err := r.resolve(s)
+		if err != nil {
+			return nil, err
+		}
+		if best == kindJSON && r.isSpread(s, resolved) && r.spread(b, p, resolved) {
+			return b, nil
+		}
+		r.whole(b, p, s, p.raw.get("description").Text())
+		return b, nil
+	}
+	if len(p.form) == 0 {
+		return nil, nil
+	}
+	kind := kindForm
+	if slices.ContainsFunc(p.form, func(n node) bool { return n.get("type").Text() == "file" }) || !slices.ContainsFunc(types, func(t string) bool { return kindOf(t) == kindForm }) && best == kindMultipart {
+		kind = kindMultipart
+	}
+	b := &bodyParams{plan: Body{Type: []string{kindForm: "application/x-www-form-urlencoded", kindMultipart: "multipart/form-data"}[kind], Kind: kind}}
+	for _, field := range p.form {
+		name := field.get("name").Text()
+		file := field.get("type").Text() == "file"
+		f := r.input.schema(field, field.get("description").Text())
+		if file {
+			f = r.fileSchema(field)
+		}
+		b.properties = append(b.properties, property{name, f, field.get("required").Is(jsonx.True)})
+		b.plan.Fields = append(b.plan.Fields, Field{Name: name, File: file, Style: swaggerStyle(field.get("collectionFormat").Text()), Explode: field.get("collectionFormat").Text() == "multi"})
+		b.plan.Required = b.plan.Required || field.get("required").Is(jsonx.True)
+	}
+	if !p.take(b) {
+		b.properties = []property{{p.unique(bodyParam, bodyParam), object(b.properties, nil), b.plan.Required}}
+		b.plan.Param = b.properties[0].name
+	}
+	return b, nil
+}
+
+// strings returns the strings of an array.
+func (n node) strings() []string {
+	if n.Value == nil {
+		return nil
+	}
+	return n.Strings()
+}
+
+// take makes the members of the body params, unless one has the name of another param.
+func (p *params) take(b *bodyParams) bool {
+	for _, property := range b.properties {
+		if p.taken[property.name] {
+			return false
+		}
+	}
+	for _, property := range b.properties {
+		p.taken[property.name] = true
+		b.plan.Members = append(b.plan.Members, property.name)
+	}
+	return true
+}
+
+// isSpread reports whether the members of a body are params of their own: it is an object
+// with declared properties and no alternatives.
+func (r *reader) isSpread(s, resolved node) bool {
+	if s.Value != resolved.Value && r.version >= 31 && len(s.Members) > 1 {
+		return false // keywords beside the reference
+	}
+	for _, keyword := range []string{"allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "propertyNames", "dependentSchemas", "dependentRequired", "$dynamicRef", "unevaluatedProperties"} {
+		if resolved.Value.Get(keyword) != nil {
+			return false
+		}
+	}
+	typ := resolved.Value.Get("type")
+	isObject := typ == nil || typ.IsText("object") || typ.Is(jsonx.Array) && slices.Contains(typ.Strings(), "object")
+	return isObject && len(resolved.get("properties").membersOf()) > 0
+}
+
+// spread makes the members of a body params; false if one has the name of another param, or
+// if no member is left.
+func (r *reader) spread(b *bodyParams, p *params, s node) bool {
+	required := s.get("required").strings()
+	properties := s.get("properties")
+	var all []property
+	var needs []string
+	for _, member := range properties.members() {
+		name := member.name()
+		if r.input.isLeftOut(member) {
+			continue
+		}
+		f := r.input.schema(member, "")
+		if b.plan.field(name).File {
+			f = r.fileSchema(member)
+		}
+		isRequired := slices.Contains(required, name)
+		if isRequired {
+			needs = append(needs, name)
+		}
+		all = append(all, property{name, f, isRequired && b.plan.Required})
+	}
+	b.properties = all
+	if len(all) == 0 || !p.take(b) {
+		b.properties = nil
+		return false
+	}
+	if !b.plan.Required {
+		b.plan.Needs = needs
+	}
+	if rest := s.get("additionalProperties"); rest.Is(jsonx.Object) || rest.Is(jsonx.True) {
+		b.rest, b.plan.Rest = r.input.schema(rest, ""), true
+	}
+	return true
+}
+
+// whole makes the whole body one param.
+func (r *reader) whole(b *bodyParams, p *params, s node, description string) {
+	var f *fragment
+	switch {
+	case b.plan.Kind == kindBytes:
+		f = r.fileSchema(node{jsonx.NewObject(jsonx.NewMember("description", jsonx.NewString(description))), s.file, s.at})
+	case b.plan.Kind == kindText:
+		f = r.input.schema(node{jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("string"))), s.file, s.at}, description)
+	default:
+		f = r.input.schema(s, description)
+	}
+	b.plan.Param = p.unique(bodyParam, bodyParam)
+	b.properties = []property{{b.plan.Param, f, b.plan.Required}}
+}
+
+// isFile reports whether a schema describes the bytes of a file.
+func isFile(s node) bool {
+	if !s.Is(jsonx.Object) {
+		return false
+	}
+	switch {
+	case s.get("format").Text() == "binary", s.get("type").Text() == "file":
+		return true
+	case s.get("contentMediaType").Text() != "" && s.get("contentEncoding").Value == nil:
+		return kindOf(s.get("contentMediaType").Text()) == kindBytes
+	}
+	return false
+}
+
+// fileSchema returns the schema of a param that is a file, or a list of files.
+func (r *reader) fileSchema(n node) *fragment {
+	n, _ = r.resolve(n)
+	one := func(s node) *jsonx.Value {
+		description := s.get("description").Text()
+		if description != "" {
+			description += "\n\n"
+		}
+		return jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("string")), jsonx.NewMember("format", jsonx.NewString("binary")),
+			jsonx.NewMember("description", jsonx.NewString(description+r.opts.FileNote)))
+	}
+	if n.get("type").Text() != "array" {
+		return &fragment{json: one(n).JSON()}
+	}
+	items, _ := r.resolve(n.get("items"))
+	list := jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("array")), jsonx.NewMember("items", one(items)))
+	if description := n.get("description").Text(); description != "" {
+		list.Set("description", jsonx.NewString(description))
+	}
+	return &fragment{json: list.JSON()}
+}
+
+// fields notes how the members of a form are sent, where that is not simple.
+func (r *reader) fields(b *bodyParams, s, encoding node) error {
+	if b.plan.Kind != kindForm && b.plan.Kind != kindMultipart {
+		return nil
+	}
+	for _, member := range s.get("properties").members() {
+		resolved, err := r.resolve(member)
+		if err != nil {
+			return err
+		}
+		field := Field{Name: member.name(), Explode: true, File: isFile(resolved)}
+		if resolved.get("type").Text() == "array" {
+			items, err := r.resolve(resolved.get("items"))
+			if err != nil {
+				return err
+			}
+			field.File = isFile(items)
+		}
+		if e := encoding.get(member.name()); e.Is(jsonx.Object) {
+			field.Type, field.Style, field.Reserved = e.get("contentType").Text(), e.get("style").Text(), e.get("allowReserved").Is(jsonx.True)
+			if explode := e.get("explode"); explode.Value != nil || field.Style != "" && field.Style != "form" {
+				field.Explode = explode.Is(jsonx.True)
+			}
+		}
+		if field != (Field{Name: field.Name, Explode: true}) {
+			b.plan.Fields = append(b.plan.Fields, field)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,488 @@
+package spec
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// maxSchemaDepth limits nested schemas, so that with the values in them they stay within
+// what the registry accepts.
+const maxSchemaDepth = 60
+
+// converter writes schemas of a document as JSON Schema (draft 2020-12). Schemas that are
+// referenced are written once, for all operations. Those of params and those of results
+// have a converter each, because they differ in readOnly and writeOnly.
+type converter struct {
+	r      *reader
+	output bool // for results: leave writeOnly properties out, otherwise readOnly ones
+	defs   map[target]*def
+	names  map[string]bool // of defs
+	queue  []*def          // that are not written yet
+	round  int             // of the last closure
+}
+
+// def is a schema that others reference.
+type def struct {
+	from    node
+	name    string
+	json    []byte
+	refs    []*def // that it references
+	inPlace []*def // those that apply to the same value
+	err     error  // why it cannot be used
+	round   int    // of the last closure that has it
+	loop    loopState
+}
+
+// loopState is what is known about a def that may contain itself.
+type loopState uint8
+
+const (
+	loopUnknown loopState = iota
+	loopOpen              // its in-place references are being followed
+	loopNone
+)
+
+// newConverter returns a converter for params, or for results.
+func newConverter(r *reader, output bool) *converter {
+	return &converter{r: r, output: output, defs: map[target]*def{}, names: map[string]bool{}}
+}
+
+// fragment is a schema that is written for one operation.
+type fragment struct {
+	json []byte
+	refs []*def // that it references
+	err  error
+}
+
+// schema writes a schema with another description; "" keeps its own.
+func (c *converter) schema(n node, description string) *fragment {
+	w := &writer{converter: c}
+	w.write(n, description, 0, true)
+	return &fragment{w.buf, w.refs, w.err}
+}
+
+// reference returns the def of a reference in n.
+func (c *converter) reference(n node, ref string) (*def, error) {
+	t, err := c.r.locate(n, ref)
+	if err != nil {
+		return nil, err
+	}
+	d := c.defs[t]
+	if d == nil {
+		d = &def{}
+		if d.from, d.err = c.r.follow(n, ref); d.err == nil && d.from.Kind != jsonx.Object && d.from.Kind != jsonx.True && d.from.Kind != jsonx.False {
+			d.err = d.from.problem("a schema must be an object or a boolean")
+		}
+		d.name = c.nameOf(t)
+		c.defs[t] = d
+		c.queue = append(c.queue, d)
+	}
+	return d, nil
+}
+
+// nameOf returns a new name for a def, made of the last token of its pointer or the name of
+// its file.
+func (c *converter) nameOf(t target) string {
+	name := t.pointer[strings.LastIndexByte(t.pointer, '/')+1:]
+	if name == "" {
+		name = t.file.name[strings.LastIndexByte(t.file.name, '/')+1:]
+	}
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r) {
+			return r
+		}
+		return '_'
+	}, name)
+	unique := plain
+	for i := 2; c.names[unique]; i++ {
+		unique = plain + "_" + strconv.Itoa(i)
+	}
+	c.names[unique] = true
+	return unique
+}
+
+// closure returns the defs that a schema needs, in the order in which they reference them.
+// The error is that of a def that cannot be used.
+func (c *converter) closure(of *fragment) ([]*def, error) {
+	if of.err != nil {
+		return nil, of.err
+	}
+	c.drain()
+	c.round++
+	var out []*def
+	add := func(refs []*def) {
+		for _, d := range refs {
+			if d.round != c.round {
+				d.round = c.round
+				out = append(out, d)
+			}
+		}
+	}
+	add(of.refs)
+	for i := 0; i < len(out); i++ {
+		if out[i].err == nil {
+			out[i].checkLoop()
+		}
+		if out[i].err != nil {
+			return nil, out[i].err
+		}
+		add(out[i].refs)
+	}
+	return out, nil
+}
+
+// drain writes all defs that are referenced.
+func (c *converter) drain() {
+	for len(c.queue) > 0 {
+		d := c.queue[len(c.queue)-1]
+		c.queue = c.queue[:len(c.queue)-1]
+		if d.err != nil {
+			continue
+		}
+		w := &writer{converter: c}
+		w.write(d.from, "", 0, true)
+		d.json, d.refs, d.inPlace, d.err = w.buf, w.refs, w.inPlace, w.err
+	}
+}
+
+// checkLoop finds schemas that apply themselves to the same value, which no validator can
+// check.
+func (d *def) checkLoop() {
+	switch d.loop {
+	case loopNone:
+		return
+	case loopOpen:
+		d.err = d.from.problem("the schema contains itself")
+		return
+	}
+	d.loop = loopOpen
+	for _, below := range d.inPlace {
+		if below.checkLoop(); below.err != nil && d.err == nil {
+			d.err = below.err
+		}
+	}
+	d.loop = loopNone
+}
+
+// writer writes one schema.
+type writer struct {
+	*converter
+	buf     []byte
+	refs    []*def
+	inPlace []*def
+	err     error
+}
+
+func (w *writer) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// text appends raw text.
+func (w *writer) text(s string) { w.buf = append(w.buf, s...) }
+
+// key begins a member of an object.
+func (w *writer) key(name string) {
+	if last := w.buf[len(w.buf)-1]; last != '{' {
+		w.buf = append(w.buf, ',')
+	}
+	w.buf = append(jsonx.AppendQuote(w.buf, name), ':')
+}
+
+// value writes a member as it is.
+func (w *writer) value(name string, v *jsonx.Value) {
+	w.key(name)
+	w.buf = v.AppendTo(w.buf)
+}
+
+// string writes a member that is a string.
+func (w *writer) string(name, s string) {
+	w.key(name)
+	w.buf = jsonx.AppendQuote(w.buf, s)
+}
+
+// write writes a schema. same reports whether it applies to the same value as the schema
+// that is written as a whole.
+func (w *writer) write(n node, description string, depth int, same bool) {
+	switch {
+	case depth > maxSchemaDepth:
+		w.fail(n.problem("the schema is nested deeper than %d levels", maxSchemaDepth))
+		w.text("true")
+		return
+	case n.Is(jsonx.False):
+		w.text("false")
+		return
+	case !n.Is(jsonx.Object) && description == "":
+		w.text("true")
+		return
+	case !n.Is(jsonx.Object):
+		w.text("{")
+		w.string("description", description)
+		w.text("}")
+		return
+	}
+	nullable := w.r.version < 31 && (n.Value.Get("nullable").Is(jsonx.True) || n.Value.Get("x-nullable").Is(jsonx.True))
+	wrapped := nullable && n.Value.Get("type") == nil
+	if wrapped {
+		w.text(`{"anyOf":[`)
+	}
+	w.text("{")
+	if description != "" && !wrapped {
+		w.string("description", description)
+	}
+	if ref := n.Value.Get("$ref"); ref.Is(jsonx.String) {
+		w.reference(n, ref.Text(), same)
+		if w.r.version < 31 { // the other keywords do not count
+			n.Value = &jsonx.Value{Kind: jsonx.Object}
+		}
+	}
+	w.keywords(n, description, depth, same, nullable)
+	w.text("}")
+	if wrapped {
+		w.text(`,{"type":"null"}]`)
+		if description != "" {
+			w.string("description", description)
+		}
+		w.text("}")
+	}
+}
+
+func (w *writer) reference(n node, ref string, same bool) {
+	d, err := w.converter.reference(n, ref)
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	w.refs = append(w.refs, d)
+	if same {
+		w.inPlace = append(w.inPlace, d)
+	}
+	w.string("$ref", "#/$defs/"+d.name)
+}
+
+// keywords writes the keywords of a schema that JSON Schema has, if their values have the
+// right type; other programs' extensions, examples in other forms and mistakes are left
+// out, because one of them would make the whole schema invalid.
+func (w *writer) keywords(n node, description string, depth int, same, nullable bool) {
+	left := w.leftOut(n)
+	for i := range n.Members {
+		v, name := n.member(i), n.Members[i].Name
+		switch name {
+		case "description":
+			if description == "" && v.Is(jsonx.String) {
+				w.value(name, v.Value)
+			}
+		case "title", "format", "pattern", "contentEncoding", "contentMediaType":
+			if v.Is(jsonx.String) {
+				w.value(name, v.Value)
+			}
+		case "type":
+			w.types(v, nullable)
+		case "enum":
+			if v.Is(jsonx.Array) && len(v.Items) > 0 {
+				w.enum(v, nullable)
+			}
+		case "const", "default":
+			w.value(name, v.Value)
+		case "example":
+			if n.Value.Get("examples") == nil {
+				w.key("examples")
+				w.text("[")
+				w.buf = v.AppendTo(w.buf)
+				w.text("]")
+			}
+		case "examples":
+			if v.Is(jsonx.Array) && len(v.Items) > 0 {
+				w.value(name, v.Value)
+			}
+		case "uniqueItems", "deprecated", "readOnly", "writeOnly":
+			if v.Is(jsonx.True) {
+				w.value(name, v.Value)
+			}
+		case "required":
+			w.required(v, left)
+		case "properties", "patternProperties", "dependentSchemas":
+			w.named(name, v, left, depth, same && name == "dependentSchemas")
+		case "allOf", "anyOf", "oneOf", "prefixItems":
+			w.list(name, v, depth, same && name != "prefixItems")
+		case "items":
+			w.itemSchemas(v, depth)
+		case "not", "if", "then", "else":
+			w.sub(name, v, depth, same)
+		case "additionalProperties", "unevaluatedProperties", "unevaluatedItems", "propertyNames", "contains":
+			w.sub(name, v, depth, false)
+		default:
+			w.bound(n, name, v)
+		}
+	}
+}
+
+// sub writes a keyword whose value is a schema.
+func (w *writer) sub(name string, v node, depth int, same bool) {
+	if v.Is(jsonx.Object) || v.Is(jsonx.True) || v.Is(jsonx.False) {
+		w.key(name)
+		w.write(v, "", depth+1, same)
+	}
+}
+
+// list writes a keyword whose value is a list of schemas.
+func (w *writer) list(name string, v node, depth int, same bool) {
+	if !v.Is(jsonx.Array) || len(v.Items) == 0 {
+		return
+	}
+	w.key(name)
+	for i := range v.Items {
+		w.text([]string{"[", ","}[min(i, 1)])
+		w.write(v.item(i), "", depth+1, same)
+	}
+	w.text("]")
+}
+
+// itemSchemas writes the schema of an array's elements; a list of them is prefixItems since
+// draft 2020-12.
+func (w *writer) itemSchemas(v node, depth int) {
+	if v.Is(jsonx.Array) {
+		w.list("prefixItems", v, depth, false)
+		return
+	}
+	w.sub("items", v, depth, false)
+}
+
+// named writes a keyword whose value has a schema for each name.
+func (w *writer) named(name string, v node, left []string, depth int, same bool) {
+	if !v.Is(jsonx.Object) {
+		return
+	}
+	w.key(name)
+	w.text("{")
+	for i := range v.Members {
+		if name == "properties" && slices.Contains(left, v.Members[i].Name) {
+			continue
+		}
+		w.key(v.Members[i].Name)
+		w.write(v.member(i), "", depth+1, same)
+	}
+	w.text("}")
+}
+
+// leftOut returns the names of properties that this direction leaves out.
+func (w *writer) leftOut(n node) []string {
+	var out []string
+	properties := n.get("properties")
+	for i := range len(properties.membersOf()) {
+		if p := properties.member(i); w.isLeftOut(p) {
+			out = append(out, properties.Members[i].Name)
+		}
+	}
+	return out
+}
+
+// membersOf is Members, also of a value that does not exist.
+func (n node) membersOf() []jsonx.Member {
+	if !n.Is(jsonx.Object) {
+		return nil
+	}
+	return n.Members
+}
+
+// isLeftOut reports whether a property is not for this direction.
+func (c *converter) isLeftOut(p node) bool {
+	keyword := "readOnly"
+	if c.output {
+		keyword = "writeOnly"
+	}
+	if p.Value.Get(keyword).Is(jsonx.True) {
+		return true
+	}
+	if p.Value.Get("$ref") == nil {
+		return false
+	}
+	resolved, err := c.r.resolve(p)
+	return err == nil && resolved.Value.Get(keyword).Is(jsonx.True)
+}
+
+func (w *writer) required(v node, left []string) {
+	if !v.Is(jsonx.Array) {
+		return // a boolean, as in draft 3
+	}
+	var names []string
+	for _, name := range v.Strings() {
+		if !slices.Contains(left, name) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		w.value("required", jsonx.NewStrings(names))
+	}
+}
+
+// types writes the type, without words that are none.
+func (w *writer) types(v node, nullable bool) {
+	var names []string
+	add := func(name string) {
+		if name == "file" { // Swagger 2.0
+			name = "string"
+		}
+		if slices.Contains([]string{"null", "boolean", "object", "array", "number", "string", "integer"}, name) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if v.Is(jsonx.String) {
+		add(v.Text())
+	}
+	for _, name := range v.Strings() {
+		add(name)
+	}
+	if len(names) == 0 {
+		return
+	}
+	if nullable {
+		add("null")
+	}
+	if len(names) == 1 {
+		w.string("type", names[0])
+		return
+	}
+	w.value("type", jsonx.NewStrings(names))
+}
+
+func (w *writer) enum(v node, nullable bool) {
+	values := v.Items
+	if nullable && !slices.ContainsFunc(values, func(v *jsonx.Value) bool { return v.Is(jsonx.Null) }) {
+		values = append(slices.Clone(values), jsonx.NewNull())
+	}
+	w.value("enum", jsonx.NewArray(values...))
+}
+
+// bound writes the keywords whose values are numbers. In OpenAPI 3.0 and Swagger 2.0 an
+// exclusive bound is a boolean beside the bound.
+func (w *writer) bound(n node, name string, v node) {
+	isNumber := v.Is(jsonx.Number)
+	switch name {
+	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
+		if isNumber && strings.Trim(v.Token, "0123456789") == "" {
+			w.value(name, v.Value)
+		}
+	case "multipleOf":
+		if f, err := strconv.ParseFloat(v.Token, 64); isNumber && err == nil && f > 0 {
+			w.value(name, v.Value)
+		}
+	case "minimum", "maximum":
+		exclusive := "exclusive" + strings.ToUpper(name[:1]) + name[1:]
+		switch {
+		case !isNumber:
+		case n.Value.Get(exclusive).Is(jsonx.True):
+			w.value(exclusive, v.Value)
+		default:
+			w.value(name, v.Value)
+		}
+	case "exclusiveMinimum", "exclusiveMaximum":
+		if isNumber {
+			w.value(name, v.Value)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package spec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// Limits of documents.
+const (
+	maxDepth  = 200       // nested objects and arrays
+	maxValues = 2_000_000 // of a YAML file, including those of each use of an alias
+	maxFiles  = 500
+	maxChain  = 64 // references that lead to references
+)
+
+// problemError is what is wrong at a place in a document.
+type problemError struct{ document.Problem }
+
+func (e *problemError) Error() string { return e.String() }
+
+// file is one file of a document.
+type file struct {
+	name string // path or address
+	data []byte // of a JSON file, whose tree has no positions; nil for YAML
+	root *jsonx.Value
+	refs *schema.Refs
+}
+
+// parse reads a file: JSON if it begins with a brace, otherwise YAML.
+func parse(name string, data []byte) (*file, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	f := &file{name: name}
+	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		f.data = data
+		root, err := jsonx.Parse(data, jsonx.Options{Depth: maxDepth})
+		if syntax, ok := errors.AsType[*jsonx.SyntaxError](err); ok {
+			return nil, &problemError{document.Problem{File: name, Line: lineAt(data, syntax.Offset), Col: 1, Message: "invalid JSON: " + document.Visible(syntax.Message)}}
+		}
+		f.root = root
+	} else {
+		root, problems := document.ParseYAML(name, data, maxValues, maxDepth)
+		if root == nil {
+			return nil, &problemError{problems[0]}
+		}
+		f.root = root
+	}
+	if !f.root.Is(jsonx.Object) {
+		return nil, &problemError{document.Problem{File: name, Line: 1, Col: 1, Message: "expected an object, got " + document.TypeName(f.root)}}
+	}
+	f.refs = schema.NewRefs(f.root)
+	return f, nil
+}
+
+// lineAt returns the line of an offset.
+func lineAt(data []byte, offset int) int {
+	return 1 + bytes.Count(data[:min(max(offset, 0), len(data))], []byte("\n"))
+}
+
+// node is a value in a file; the value is nil if there is none.
+type node struct {
+	*jsonx.Value
+	file *file
+	at   string // JSON pointer
+}
+
+// get returns a member of an object.
+func (n node) get(name string) node {
+	return node{n.Value.Get(name), n.file, n.at + "/" + jsonx.EscapeToken(name)}
+}
+
+// member returns the i-th member of an object.
+func (n node) member(i int) node {
+	return node{n.Members[i].Value, n.file, n.at + "/" + jsonx.EscapeToken(n.Members[i].Name)}
+}
+
+// item returns an element of an array.
+func (n node) item(i int) node { return node{n.Items[i], n.file, fmt.Sprintf("%s/%d", n.at, i)} }
+
+// exists reports whether there is a value that is not null.
+func (n node) exists() bool { return n.Value != nil && n.Kind != jsonx.Null }
+
+// items returns the elements of an array.
+func (n node) items() []node {
+	if !n.Is(jsonx.Array) {
+		return nil
+	}
+	out := make([]node, len(n.Items))
+	for i := range n.Items {
+		out[i] = n.item(i)
+	}
+	return out
+}
+
+// members returns the values of an object.
+func (n node) members() []node {
+	if !n.Is(jsonx.Object) {
+		return nil
+	}
+	out := make([]node, len(n.Members))
+	for i := range n.Members {
+		out[i] = n.member(i)
+	}
+	return out
+}
+
+// name returns the last token of the node's pointer: the name of a member.
+func (n node) name() string {
+	last := ""
+	for token := range jsonx.Tokens(n.at) {
+		last = token
+	}
+	return last
+}
+
+// problem returns an error at the node.
+func (n node) problem(format string, args ...any) error {
+	p := document.Problem{File: n.file.name, Message: document.Visible(fmt.Sprintf(format, args...)) + " (at #" + document.Visible(n.at) + ")"}
+	if n.file.data != nil {
+		p.Line, p.Col = lineAt(n.file.data, jsonx.Offset(n.file.data, n.at)), 1
+	} else {
+		p.Line, p.Col = n.file.root.Locate(n.at).Place()
+	}
+	return &problemError{p}
+}
+
+// target is what a reference refers to.
+type target struct {
+	file    *file
+	pointer string
+}
+
+// locate returns the target of a reference in n, without checking that it exists.
+func (r *reader) locate(n node, ref string) (target, error) {
+	name, pointer, _ := strings.Cut(ref, "#")
+	if plain, err := url.PathUnescape(pointer); err == nil {
+		pointer = plain
+	}
+	if pointer != "" && pointer[0] != '/' {
+		return target{}, n.problem("the reference %.200q is not a JSON pointer", ref)
+	}
+	if name == "" {
+		return target{n.file, pointer}, nil
+	}
+	f, err := r.open(n, name)
+	return target{f, pointer}, err
+}
+
+// open returns another file of the document.
+func (r *reader) open(n node, ref string) (*file, error) {
+	name := path.Join(path.Dir(n.file.name), ref)
+	if base, err := url.Parse(n.file.name); err == nil && base.Host != "" {
+		address, err := base.Parse(ref)
+		if err != nil {
+			return nil, n.problem("the reference %.200q is not an address", ref)
+		}
+		name = address.String()
+	}
+	if f := r.files[name]; f != nil {
+		return f, nil
+	}
+	if strings.Contains(ref, "://") && !strings.Contains(n.file.name, "://") {
+		return nil, n.problem("the reference %.200q leads to another host; only files in the document's folder are read", ref)
+	}
+	if r.opts.Open == nil {
+		return nil, n.problem("the reference %.200q leads to another file, which is not read", ref)
+	}
+	if len(r.files) >= maxFiles {
+		return nil, n.problem("the document has more than %d files", maxFiles)
+	}
+	data, err := r.opts.Open(name)
+	if err != nil {
+		return nil, n.problem("the reference %.200q cannot be followed: %v", ref, err)
+	}
+	f, err := parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	r.files[name] = f
+	return f, nil
+}
+
+// follow returns the target of a reference in n.
+func (r *reader) follow(n node, ref string) (node, error) {
+	t, err := r.locate(n, ref)
+	if err != nil {
+		return node{}, err
+	}
+	v := t.file.refs.Lookup("#" + url.PathEscape(t.pointer))
+	if v == nil {
+		return node{}, n.problem("the reference %.200q leads to nothing", ref)
+	}
+	return node{v, t.file, t.pointer}, nil
+}
+
+// resolve follows references until a value that is none.
+func (r *reader) resolve(n node) (node, error) {
+	start := n
+	for range maxChain {
+		ref := n.Value.Get("$ref")
+		if !ref.Is(jsonx.String) {
+			return n, nil
+		}
+		var err error
+		if n, err = r.follow(n, ref.Text()); err != nil {
+			return n, err
+		}
+	}
+	return n, start.problem("its references form a cycle")
+}

@@ -1,0 +1,136 @@
+package spec
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// Operation is an operation of a document as a tool. Its fields are plain data, which
+// [Encode] writes and [Decode] reads.
+type Operation struct {
+	Name        string   // operationId, else method and path; unique in the document
+	ID          string   // operationId; may be empty
+	Method      string   // in upper case
+	Path        string   // with the names of params in braces
+	Tags        []string // as the document says
+	Description string
+	Deprecated  bool
+
+	// Problem is why the operation cannot be used; nil if it can.
+	Problem *document.Problem
+
+	// Input is the JSON Schema of the params; Output that of the result, with the status of
+	// the response that it is for; nil if there is none.
+	Input, Output json.RawMessage
+	OutputStatus  string
+	// Wrap is the name of the property of Output that has a response that is no object:
+	// "items", "value", or "" for an object.
+	Wrap string
+
+	Plan Plan
+
+	plan []byte // Plan as Encode wrote it, if Load has not been called yet
+}
+
+// Plan is how a request is made of params, and how its response is read.
+type Plan struct {
+	Server string   `json:"server"` // address without a trailing slash
+	Params []Param  `json:"params,omitempty"`
+	Body   *Body    `json:"body,omitempty"`
+	Accept []string `json:"accept,omitempty"` // media types of the responses, JSON first
+}
+
+// Places of params, in the order in which their names are assigned.
+const (
+	inPath   = "path"
+	inQuery  = "query"
+	inHeader = "header"
+	inCookie = "cookie"
+)
+
+// Param is a param outside the body.
+type Param struct {
+	Name     string `json:"name"`           // among the tool's params
+	Wire     string `json:"wire,omitempty"` // in the request, if it differs
+	In       string `json:"in"`
+	Style    string `json:"style,omitempty"` // if it is not the default of its place
+	Explode  bool   `json:"explode,omitempty"`
+	Reserved bool   `json:"reserved,omitempty"` // reserved characters are not encoded
+	JSON     bool   `json:"json,omitempty"`     // the value is sent as JSON
+}
+
+func (p *Param) wire() string {
+	if p.Wire != "" {
+		return p.Wire
+	}
+	return p.Name
+}
+
+// The kinds of bodies, best first.
+const (
+	kindJSON = iota
+	kindForm
+	kindMultipart
+	kindText
+	kindBytes
+)
+
+// Body is how the body of a request is made.
+type Body struct {
+	Type     string   `json:"type"` // media type
+	Kind     int      `json:"kind"`
+	Param    string   `json:"param,omitempty"` // the param that is the whole body; "" if members of the body are params
+	Required bool     `json:"required,omitempty"`
+	Members  []string `json:"members,omitempty"` // params that are members
+	Needs    []string `json:"needs,omitempty"`   // members that a body must have, although it may be absent
+	Rest     bool     `json:"rest,omitempty"`    // further params are members too
+	Fields   []Field  `json:"fields,omitempty"`  // of forms, those that are not simple
+}
+
+// Field is how a member of a form is sent.
+type Field struct {
+	Name     string `json:"name"`
+	File     bool   `json:"file,omitempty"`
+	Type     string `json:"type,omitempty"`
+	Style    string `json:"style,omitempty"` // "" = form, and JSON for objects
+	Explode  bool   `json:"explode,omitempty"`
+	Reserved bool   `json:"reserved,omitempty"`
+}
+
+// field returns how a member of a form is sent.
+func (b *Body) field(name string) Field {
+	if i := slices.IndexFunc(b.Fields, func(f Field) bool { return f.Name == name }); i >= 0 {
+		return b.Fields[i]
+	}
+	return Field{Name: name, Explode: true}
+}
+
+// methods returns the methods that a path may have, in the order of the specification.
+func methods() []string {
+	return []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+}
+
+// isSafe reports whether a method only reads.
+func isSafe(method string) bool { return method == "GET" || method == "HEAD" }
+
+// Annotations returns the hints of the operation, which follow from its method.
+func (o *Operation) Annotations() json.RawMessage {
+	switch {
+	case isSafe(o.Method):
+		return json.RawMessage(`{"readOnlyHint":true,"openWorldHint":true}`)
+	case o.Method == "DELETE":
+		return json.RawMessage(`{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":true,"openWorldHint":true}`)
+	case o.Method == "PUT":
+		return json.RawMessage(`{"readOnlyHint":false,"idempotentHint":true,"openWorldHint":true}`)
+	}
+	return json.RawMessage(`{"readOnlyHint":false,"openWorldHint":true}`)
+}
+
+// nameOf returns the name of an operation without an operationId.
+func nameOf(method, path string) string {
+	words := strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune("/{}", r) })
+	return strings.Join(append([]string{strings.ToLower(method)}, words...), "_")
+}

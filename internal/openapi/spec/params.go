@@ -1,0 +1,301 @@
+package spec
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// params has the params of an operation while it is read.
+type params struct {
+	r        *reader
+	params   []Param
+	nodes    []node // of params: what describes them
+	required []bool
+	taken    map[string]bool
+
+	form []node // formData of Swagger 2.0
+	raw  node   // the body of Swagger 2.0
+	body *bodyParams
+}
+
+// params reads the params outside the body.
+func (r *reader) params(n, item node, route string) (*params, error) {
+	p := &params{r: r, taken: map[string]bool{}}
+	var all []node
+	for _, list := range []node{item.get("parameters"), n.get("parameters")} {
+		for _, one := range list.items() {
+			resolved, err := r.resolve(one)
+			if err != nil {
+				return nil, err
+			}
+			same := func(other node) bool {
+				return other.get("name").Text() == resolved.get("name").Text() && other.get("in").Text() == resolved.get("in").Text()
+			}
+			if i := slices.IndexFunc(all, same); i >= 0 {
+				all[i] = resolved // the operation's own replaces that of the path
+			} else {
+				all = append(all, resolved)
+			}
+		}
+	}
+	for _, in := range []string{inPath, inQuery, inHeader, inCookie} {
+		for _, one := range all {
+			if one.get("in").Text() == in {
+				if err := p.add(one, in, route); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	for _, one := range all {
+		switch one.get("in").Text() {
+		case "formData":
+			p.form = append(p.form, one)
+		case "body":
+			p.raw = one
+		}
+	}
+	return p, p.checkRoute(n, route)
+}
+
+// checkRoute returns an error if a part of the path is no param.
+func (p *params) checkRoute(n node, route string) error {
+	for rest := route; ; {
+		_, after, found := strings.Cut(rest, "{")
+		if !found {
+			return nil
+		}
+		name, after, found := strings.Cut(after, "}")
+		if !found || !slices.ContainsFunc(p.params, func(p Param) bool { return p.In == inPath && p.wire() == name }) {
+			return n.problem("the path %.200q needs %q, which is not among its parameters", route, name)
+		}
+		rest = after
+	}
+}
+
+// isReserved reports whether a header belongs to the connection or to the login, so that it
+// is never a param.
+func isReserved(header string) bool {
+	switch strings.ToLower(header) {
+	case "accept", "content-type", "authorization", "proxy-authorization", "host", "cookie", "content-length", "transfer-encoding", "connection",
+		"upgrade", "te", "trailer", "expect", "keep-alive", "proxy-connection":
+		return true
+	}
+	return false
+}
+
+// add adds a param.
+func (p *params) add(n node, in, route string) error {
+	wire := n.get("name").Text()
+	switch {
+	case wire == "":
+		return n.problem("a parameter has no name")
+	case in == inHeader && isReserved(wire), in == inPath && !strings.Contains(route, "{"+wire+"}"):
+		return nil
+	case (in == inHeader || in == inCookie) && !isToken(wire):
+		return n.problem("the parameter %.200q is not the name of a %s", wire, in)
+	}
+	param := Param{Name: p.unique(wire, in), In: in, Reserved: n.get("allowReserved").Is(jsonx.True)}
+	if param.Name != wire {
+		param.Wire = wire
+	}
+	style(&param, n, p.r.version)
+	p.params = append(p.params, param)
+	p.nodes = append(p.nodes, n)
+	p.required = append(p.required, in == inPath || n.get("required").Is(jsonx.True))
+	return nil
+}
+
+// isToken reports whether a name can be that of a header or a cookie.
+func isToken(name string) bool {
+	for _, c := range []byte(name) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// unique returns the name of a param: its own, else with its place before it.
+func (p *params) unique(name, in string) string {
+	for p.taken[name] {
+		name = in + "_" + name
+	}
+	p.taken[name] = true
+	return name
+}
+
+// style sets how a param is written.
+func style(to *Param, n node, version int) {
+	to.Style, to.Explode = n.get("style").Text(), n.get("explode").Is(jsonx.True)
+	defaultStyle := "simple"
+	if to.In == inQuery || to.In == inCookie {
+		defaultStyle = "form"
+	}
+	if to.Style == "" || to.Style == defaultStyle {
+		to.Style = ""
+		if n.get("explode").Value == nil {
+			to.Explode = defaultStyle == "form"
+		}
+	}
+	if content := n.get("content"); content.Is(jsonx.Object) && len(content.Members) > 0 {
+		to.JSON = kindOf(content.Members[0].Name) == kindJSON
+	}
+	if version == 20 {
+		to.Explode = n.get("collectionFormat").Text() == "multi"
+		to.Style = swaggerStyle(n.get("collectionFormat").Text())
+	}
+}
+
+func swaggerStyle(format string) string {
+	switch format {
+	case "ssv":
+		return "spaceDelimited"
+	case "tsv":
+		return "tabDelimited"
+	case "pipes":
+		return "pipeDelimited"
+	}
+	return ""
+}
+
+// schemaOf returns the schema of a param, which in Swagger 2.0 is the param itself.
+func (r *reader) schemaOf(n node) node {
+	if s := n.get("schema"); s.Value != nil {
+		return s
+	}
+	if content := n.get("content"); content.Is(jsonx.Object) && len(content.Members) > 0 {
+		return content.member(0).get("schema")
+	}
+	if r.version == 20 {
+		return n
+	}
+	return n.get("schema")
+}
+
+// property is one property of a tool's params.
+type property struct {
+	name     string
+	schema   *fragment
+	required bool
+}
+
+// schema returns the schema of all params.
+func (p *params) schema(c *converter) ([]byte, error) {
+	var all []property
+	for i, param := range p.params {
+		all = append(all, property{param.Name, c.schema(p.r.schemaOf(p.nodes[i]), p.nodes[i].get("description").Text()), p.required[i]})
+	}
+	rest := &fragment{json: []byte("false")}
+	if p.body != nil {
+		all = append(all, p.body.properties...)
+		if p.body.rest != nil {
+			rest = p.body.rest
+		}
+	}
+	return withDefs(c, object(all, rest))
+}
+
+// object returns the schema of an object with the given properties and the schema of others;
+// nil leaves that open.
+func object(properties []property, rest *fragment) *fragment {
+	out := &fragment{json: []byte(`{"type":"object","properties":{`)}
+	add := func(f *fragment) {
+		out.json, out.refs = append(out.json, f.json...), append(out.refs, f.refs...)
+		if out.err == nil {
+			out.err = f.err
+		}
+	}
+	var required []string
+	for i, p := range properties {
+		if i > 0 {
+			out.json = append(out.json, ',')
+		}
+		out.json = append(jsonx.AppendQuote(out.json, p.name), ':')
+		add(p.schema)
+		if p.required {
+			required = append(required, p.name)
+		}
+	}
+	out.json = append(out.json, '}')
+	if len(required) > 0 {
+		out.json = append(out.json, `,"required":`...)
+		out.json = jsonx.NewStrings(required).AppendTo(out.json)
+	}
+	if rest != nil {
+		out.json = append(out.json, `,"additionalProperties":`...)
+		add(rest)
+	}
+	out.json = append(out.json, '}')
+	return out
+}
+
+// withDefs adds to a schema the definitions that it needs.
+func withDefs(c *converter, f *fragment) ([]byte, error) {
+	schema := f.json
+	defs, err := c.closure(f)
+	if err != nil || len(defs) == 0 {
+		return schema, err
+	}
+	size := len(schema)
+	for _, d := range defs {
+		size += len(d.name) + len(d.json) + 4
+	}
+	if size > maxSchema {
+		return nil, defs[0].from.problem("the schema with all that it refers to has %d bytes, but the limit is %d", size, maxSchema)
+	}
+	out := append(make([]byte, 0, size+16), schema[:len(schema)-1]...)
+	if len(schema) > 2 {
+		out = append(out, ',')
+	}
+	out = append(out, `"$defs":{`...)
+	for i, d := range defs {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(append(out, '"'), d.name...), `":`...), d.json...)
+	}
+	return append(out, "}}"...), nil
+}
+
+// maxSchema is the largest schema that the registry accepts, in bytes.
+const maxSchema = 1 << 20
+
+// kindOf returns how a body of a media type is made.
+func kindOf(media string) int {
+	media = mediaType(media)
+	switch {
+	case media == "application/json" || strings.HasSuffix(media, "+json") || strings.HasSuffix(media, "/json") || media == "*/*" || media == "application/*":
+		return kindJSON
+	case media == "application/x-www-form-urlencoded":
+		return kindForm
+	case media == "multipart/form-data":
+		return kindMultipart
+	case strings.HasPrefix(media, "text/"), strings.HasSuffix(media, "/xml"), strings.HasSuffix(media, "+xml"), strings.HasSuffix(media, "yaml"), media == "application/graphql",
+		media == "application/x-ndjson", media == "application/jsonl", media == "application/javascript", media == "application/sql":
+		return kindText
+	}
+	return kindBytes
+}
+
+// isMedia reports whether a media type can be sent in a header.
+func isMedia(media string) bool {
+	return strings.Contains(media, "/") && !strings.ContainsFunc(media, func(r rune) bool { return r < ' ' || r >= 0x7f })
+}
+
+// mediaType returns a media type without its parameters, in lower case.
+func mediaType(media string) string {
+	plain, _, _ := strings.Cut(media, ";")
+	return strings.ToLower(strings.TrimSpace(plain))
+}
+
+// sendable returns the type to send for a media type of the document, which may be a range.
+func sendable(media string, kind int) string {
+	if !strings.Contains(media, "*") {
+		return media
+	}
+	return cmp.Or(map[int]string{kindJSON: "application/json", kindText: "text/plain"}[kind], "application/octet-stream")
+}

@@ -1,0 +1,298 @@
+package spec
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/settings/document"
+)
+
+// Options are the options of [Read].
+type Options struct {
+	Name string // path or address of the document
+	// Open returns the content of another file of the document, named as Name is: a path or
+	// an address. It decides which files may be read. If nil, there are no others.
+	Open func(name string) ([]byte, error)
+	// Server replaces the servers that the document names; "" = they count.
+	Server string
+	// Normal returns the name under which an operation will be registered, so that two do
+	// not get the same. nil: its own.
+	Normal func(string) string
+	// FileNote is added to the description of params that are files; it says what a value
+	// may be.
+	FileNote string
+}
+
+// Document is a document that was read.
+type Document struct {
+	Title, Version string
+	Operations     []Operation // in the order of the document
+}
+
+// reader reads a document.
+type reader struct {
+	opts    Options
+	version int // 20, 30 or 31
+	root    node
+	files   map[string]*file
+	input   *converter
+	output  *converter
+	names   map[string]bool // of operations, normal
+}
+
+// Read reads a document. An error means that it has no operation that could be used, and
+// names file and line.
+func Read(data []byte, o Options) (*Document, error) {
+	f, err := parse(o.Name, data)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{opts: o, root: node{f.root, f, ""}, files: map[string]*file{o.Name: f}, names: map[string]bool{}}
+	r.input, r.output = newConverter(r, false), newConverter(r, true)
+	if r.version = versionOf(r.root); r.version == 0 {
+		return nil, r.root.problem("the document says neither openapi: 3.… nor swagger: \"2.0\"")
+	}
+	info := r.root.get("info")
+	d := &Document{Title: info.get("title").Text(), Version: info.get("version").Text()}
+	paths := r.root.get("paths")
+	for _, item := range paths.members() {
+		if strings.HasPrefix(item.name(), "x-") {
+			continue
+		}
+		d.Operations = append(d.Operations, r.operations(item)...)
+	}
+	if len(d.Operations) == 0 {
+		return nil, r.root.problem("the document has no operations")
+	}
+	return d, nil
+}
+
+func versionOf(root node) int {
+	version := root.Value.Get("openapi")
+	switch text := version.Text() + root.Value.Get("swagger").Text(); {
+	case strings.HasPrefix(text, "3.0"):
+		return 30
+	case strings.HasPrefix(text, "3."):
+		return 31
+	case strings.HasPrefix(text, "2."):
+		return 20
+	}
+	if n := root.Value.Get("swagger"); n.Is(jsonx.Number) && strings.HasPrefix(n.Token, "2") { // unquoted in YAML
+		return 20
+	}
+	if version.Is(jsonx.Number) && strings.HasPrefix(version.Token, "3.0") {
+		return 30
+	}
+	if version.Is(jsonx.Number) && strings.HasPrefix(version.Token, "3") {
+		return 31
+	}
+	return 0
+}
+
+// operations returns the operations of a path.
+func (r *reader) operations(item node) []Operation {
+	route := item.name()
+	item, err := r.resolve(item)
+	if err != nil {
+		return []Operation{r.broken("GET", route, err)}
+	}
+	var out []Operation
+	for _, n := range item.members() {
+		method := n.name()
+		if !slices.Contains(methods(), method) || !n.Is(jsonx.Object) {
+			continue
+		}
+		op, err := r.operation(n, item, strings.ToUpper(method), route)
+		if err != nil {
+			op.Problem, op.Input, op.Output, op.Plan = problemOf(err), []byte(noParams), nil, Plan{}
+		}
+		out = append(out, op)
+	}
+	return out
+}
+
+// noParams is the schema of a tool without params.
+const noParams = `{"type":"object","properties":{},"additionalProperties":false}`
+
+// broken returns an operation that cannot be used.
+func (r *reader) broken(method, route string, err error) Operation {
+	return Operation{Name: r.unique(nameOf(method, route), method, route), Method: method, Path: route, Problem: problemOf(err), Input: []byte(noParams)}
+}
+
+// problemOf returns the problem that an error is about.
+func problemOf(err error) *document.Problem {
+	if p, ok := errors.AsType[*problemError](err); ok {
+		return &p.Problem
+	}
+	return &document.Problem{Message: err.Error()}
+}
+
+// unique returns a name that no other operation of the document has.
+func (r *reader) unique(name, method, route string) string {
+	normal := func(s string) string { return s }
+	if r.opts.Normal != nil {
+		normal = r.opts.Normal
+	}
+	for r.names[normal(name)] {
+		sum := sha256.Sum256([]byte(method + " " + route))
+		name += "_" + hex.EncodeToString(sum[:3])
+		route += "+"
+	}
+	r.names[normal(name)] = true
+	return name
+}
+
+// operation reads one operation. With an error, the operation has its name and description.
+func (r *reader) operation(n, item node, method, route string) (Operation, error) {
+	id := n.get("operationId").Text()
+	op := Operation{
+		Name: r.unique(cmp.Or(id, nameOf(method, route)), method, route), ID: id, Method: method, Path: route,
+		Deprecated: n.get("deprecated").Is(jsonx.True), Description: describe(n, item, method, route),
+	}
+	if tags := n.get("tags"); tags.Value != nil {
+		op.Tags = tags.Strings()
+	}
+	if err := checkRoute(n, route); err != nil {
+		return op, err
+	}
+	p, err := r.params(n, item, route)
+	if err != nil {
+		return op, err
+	}
+	if p.body, err = r.body(n, p); err != nil {
+		return op, err
+	}
+	if op.Plan.Server, err = r.server(n, item); err != nil {
+		return op, err
+	}
+	if op.Input, err = p.schema(r.input); err != nil {
+		return op, err
+	}
+	op.Plan.Params, op.Plan.Body = p.params, p.plan()
+	r.responses(n, &op)
+	return op, nil
+}
+
+// describe returns what an operation does, in the document's words.
+func describe(n, item node, method, route string) string {
+	summary := strings.TrimSpace(cmp.Or(n.get("summary").Text(), item.get("summary").Text()))
+	text := strings.TrimSpace(cmp.Or(n.get("description").Text(), item.get("description").Text()))
+	switch {
+	case summary == "" && text == "":
+		return method + " " + route
+	case text == "" || strings.TrimSuffix(text, ".") == strings.TrimSuffix(summary, "."):
+		return summary
+	case summary == "" || strings.HasPrefix(text, summary):
+		return text
+	}
+	return summary + "\n\n" + text
+}
+
+// checkRoute returns an error for a path that a request could not have, or with which it
+// would leave the server's base.
+func checkRoute(n node, route string) error {
+	if !strings.HasPrefix(route, "/") {
+		return n.problem("the path %.200q does not begin with /", route)
+	}
+	if strings.ContainsFunc(route, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`\?#`, r) }) {
+		return n.problem("the path %.200q has a character that no path has", route)
+	}
+	if leaves(route) {
+		return n.problem("the path %.200q leaves the server's base", route)
+	}
+	return nil
+}
+
+// leaves reports whether a path has a segment . or .., in any encoding.
+func leaves(p string) bool {
+	for range 8 {
+		if slices.ContainsFunc(strings.FieldsFunc(p, func(r rune) bool { return r == '/' || r == '\\' }), func(s string) bool { return s == "." || s == ".." }) {
+			return true
+		}
+		plain, err := url.PathUnescape(p)
+		if err != nil || plain == p {
+			return false
+		}
+		p = plain
+	}
+	return true
+}
+
+// server returns the base of an operation's requests.
+func (r *reader) server(n, item node) (string, error) {
+	if r.opts.Server != "" {
+		return strings.TrimSuffix(r.opts.Server, "/"), nil
+	}
+	if r.version == 20 {
+		return r.swaggerServer(n)
+	}
+	for _, place := range []node{n, item, r.root} {
+		servers := place.get("servers")
+		if !servers.Is(jsonx.Array) || len(servers.Items) == 0 {
+			continue
+		}
+		server := servers.item(0)
+		address := server.get("url").Text()
+		for _, v := range server.get("variables").members() {
+			address = strings.ReplaceAll(address, "{"+v.name()+"}", v.get("default").Text())
+		}
+		return r.checkServer(server, address)
+	}
+	return r.checkServer(r.root, "/")
+}
+
+// swaggerServer returns the base that a Swagger 2.0 document names.
+func (r *reader) swaggerServer(n node) (string, error) {
+	own, _ := url.Parse(r.opts.Name) // nil or without a host: the document is a file
+	host, scheme := r.root.get("host").Text(), ""
+	for _, place := range []node{r.root, n} {
+		if schemes := place.get("schemes"); schemes.Is(jsonx.Array) {
+			if names := schemes.Strings(); slices.Contains(names, "https") {
+				scheme = "https"
+			} else if slices.Contains(names, "http") {
+				scheme = "http"
+			}
+		}
+	}
+	base := "/" + strings.TrimPrefix(r.root.get("basePath").Text(), "/")
+	if host == "" {
+		return r.checkServer(r.root, base)
+	}
+	if scheme == "" && own != nil && own.Host == host {
+		scheme = own.Scheme
+	}
+	return r.checkServer(r.root, cmp.Or(scheme, "https")+"://"+host+base)
+}
+
+// checkServer returns the address of a server that a document names, resolved against that
+// of the document.
+func (r *reader) checkServer(n node, address string) (string, error) {
+	const advice = "; set baseUrl in the document's entry"
+	own, err := url.Parse(r.opts.Name)
+	if err != nil || own.Host == "" {
+		own = nil
+	}
+	u, err := url.Parse(address)
+	if err == nil && own != nil {
+		u = own.ResolveReference(u)
+	}
+	switch {
+	case err != nil || strings.ContainsAny(address, "{}"):
+		return "", n.problem("the server's address %.200q is not usable%s", address, advice)
+	case u.Host == "":
+		return "", n.problem("the document names no server%s", advice)
+	case u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Fragment != "":
+		return "", n.problem("the server's address %.200q is not a plain http or https address%s", address, advice)
+	case own != nil && (own.Scheme != u.Scheme || own.Host != u.Host):
+		return "", n.problem("the document names a server on another host, %s%s", u.Host, advice)
+	case leaves(u.EscapedPath()):
+		return "", n.problem("the server's address %.200q has a segment . or ..%s", address, advice)
+	}
+	return strings.TrimSuffix(u.String(), "/"), nil
+}

@@ -1,0 +1,503 @@
+package spec
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// File is a file that a param names.
+type File struct {
+	Name string // without folders
+	Type string // media type
+	Data []byte
+}
+
+// Request is the request of a call.
+type Request struct {
+	Method string
+	URL    string
+	Header http.Header // nil if there is none
+	Body   []byte      // nil if there is none
+}
+
+// Request returns the request for params, which match the operation's schema. files returns
+// the file that a param names. Errors are those of files, or a *registry.ArgsError without
+// the name of the tool.
+func (o *Operation) Request(params json.RawMessage, files func(value string) (File, error)) (*Request, error) {
+	given, err := jsonx.Parse(params, jsonx.Options{})
+	if err != nil {
+		return nil, registry.Invalid("", "", "%v", err)
+	}
+	b := &builder{op: o, given: given, files: files, header: http.Header{}}
+	address, err := b.address()
+	if err != nil {
+		return nil, err
+	}
+	if err := b.headers(); err != nil {
+		return nil, err
+	}
+	r := &Request{Method: o.Method, URL: address, Header: b.header}
+	if r.Body, err = b.body(); err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", accept(o.Plan.Accept))
+	return r, nil
+}
+
+func accept(types []string) string {
+	if len(types) == 0 {
+		return "application/json, */*;q=0.5"
+	}
+	return strings.Join(types, ", ") + ", */*;q=0.1"
+}
+
+// builder makes the request of one call.
+type builder struct {
+	op     *Operation
+	given  *jsonx.Value
+	files  func(string) (File, error)
+	header http.Header
+}
+
+// value returns the value of a param; nil if it is absent or null.
+func (b *builder) value(name string) *jsonx.Value {
+	if v := b.given.Get(name); v != nil && v.Kind != jsonx.Null {
+		return v
+	}
+	return nil
+}
+
+func invalid(name, format string, args ...any) error {
+	return registry.Invalid("", "/"+jsonx.EscapeToken(name), format, args...)
+}
+
+// address returns the address with path and query.
+func (b *builder) address() (string, error) {
+	base, query, _ := strings.Cut(b.op.Plan.Server, "?")
+	route := b.op.Path
+	var out strings.Builder
+	for {
+		literal, rest, found := strings.Cut(route, "{")
+		out.WriteString(escapeRoute(literal))
+		if !found {
+			break
+		}
+		name, rest, _ := strings.Cut(rest, "}")
+		i := slices.IndexFunc(b.op.Plan.Params, func(p Param) bool { return p.In == inPath && p.wire() == name })
+		if i < 0 {
+			return "", invalid(name, "the path needs it")
+		}
+		text, err := b.segment(&b.op.Plan.Params[i])
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(text)
+		route = rest
+	}
+	if leaves(out.String()) {
+		return "", registry.Invalid("", "", "the path %s would leave the address of the API", out.String())
+	}
+	var pairs []string
+	if query != "" {
+		pairs = append(pairs, query)
+	}
+	for i := range b.op.Plan.Params {
+		p := &b.op.Plan.Params[i]
+		if v := b.value(p.Name); v != nil && p.In == inQuery {
+			pairs = append(pairs, queryPairs(p.wire(), v, p.Style, p.Explode, p.Reserved, p.JSON)...)
+		}
+	}
+	address := base + out.String()
+	if len(pairs) > 0 {
+		address += "?" + strings.Join(pairs, "&")
+	}
+	return address, nil
+}
+
+// escapeRoute encodes the literal part of a path, which may be encoded already.
+func escapeRoute(s string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c > ' ' && c < 0x7f && !strings.ContainsRune("\"<>\\^`{|}?#", rune(c)) {
+			out.WriteByte(c)
+		} else {
+			out.WriteString(escapeByte(c))
+		}
+	}
+	return out.String()
+}
+
+// segment returns the value of a param in the path. What the server could take for another
+// path is refused.
+func (b *builder) segment(p *Param) (string, error) {
+	v := b.value(p.Name)
+	if v == nil {
+		return "", invalid(p.Name, "the path needs it")
+	}
+	plain := pathText(p, v, func(s string) string { return s })
+	if plain == "" || leaves(plain) {
+		return "", invalid(p.Name, "a part of the path must not be empty, . or ..")
+	}
+	return pathText(p, v, escape), nil
+}
+
+// pathText writes a value in the style of a path (RFC 6570).
+func pathText(p *Param, v *jsonx.Value, escape func(string) string) string {
+	if p.JSON {
+		return escape(string(v.JSON()))
+	}
+	parts, paired := flat(v, p.Explode, escape)
+	switch p.Style {
+	case "label":
+		if p.Explode {
+			return "." + strings.Join(parts, ".")
+		}
+		return "." + strings.Join(parts, ",")
+	case "matrix":
+		name := ";" + escape(p.wire())
+		switch {
+		case paired:
+			return ";" + strings.Join(parts, ";")
+		case p.Explode && v.Is(jsonx.Array):
+			return name + "=" + strings.Join(parts, name+"=")
+		}
+		return name + "=" + strings.Join(parts, ",")
+	}
+	return strings.Join(parts, separator(p.Style))
+}
+
+// separator returns what separates the elements of an array in a style.
+func separator(style string) string {
+	switch style {
+	case "spaceDelimited":
+		return "%20"
+	case "tabDelimited":
+		return "%09"
+	case "pipeDelimited":
+		return "%7C"
+	}
+	return ","
+}
+
+// flat returns the texts of a value: one for a scalar, one for each element, and for an
+// object names and values, as name=value if explode is set (paired).
+func flat(v *jsonx.Value, explode bool, escape func(string) string) (parts []string, paired bool) {
+	switch v.Kind {
+	case jsonx.Array:
+		for _, item := range v.Items {
+			parts = append(parts, escape(plain(item)))
+		}
+		return parts, false
+	case jsonx.Object:
+		for _, m := range v.Members {
+			name, value := escape(m.Name), escape(plain(m.Value))
+			if explode {
+				parts = append(parts, name+"="+value)
+			} else {
+				parts = append(parts, name, value)
+			}
+		}
+		return parts, explode
+	}
+	return []string{escape(plain(v))}, false
+}
+
+// plain returns the text of a value: that of a string, else its JSON.
+func plain(v *jsonx.Value) string {
+	switch v.Kind {
+	case jsonx.String:
+		return v.Text()
+	case jsonx.Null:
+		return ""
+	}
+	return string(v.JSON())
+}
+
+// queryPairs returns a value of a query or of a form as name=value.
+func queryPairs(name string, v *jsonx.Value, style string, explode, reserved, asJSON bool) []string {
+	esc := escape
+	if reserved {
+		esc = escapeReserved
+	}
+	key := escape(name)
+	if style == "deepObject" {
+		return deepPairs(nil, key, v, esc)
+	}
+	if asJSON {
+		return []string{key + "=" + esc(string(v.JSON()))}
+	}
+	parts, paired := flat(v, explode, esc)
+	switch {
+	case paired:
+		return parts
+	case explode && v.Is(jsonx.Array):
+		out := make([]string, len(parts))
+		for i, part := range parts {
+			out[i] = key + "=" + part
+		}
+		return out
+	case len(parts) == 0:
+		return nil // an empty list
+	}
+	return []string{key + "=" + strings.Join(parts, separator(style))}
+}
+
+// deepPairs writes nested values as name[key][index]=value.
+func deepPairs(out []string, key string, v *jsonx.Value, esc func(string) string) []string {
+	switch v.Kind {
+	case jsonx.Object:
+		for _, m := range v.Members {
+			out = deepPairs(out, key+"["+escape(m.Name)+"]", m.Value, esc)
+		}
+		return out
+	case jsonx.Array:
+		for _, item := range v.Items {
+			nested := key + "[]"
+			if item.Is(jsonx.Object) || item.Is(jsonx.Array) {
+				out = deepPairs(out, nested, item, esc)
+				continue
+			}
+			out = append(out, nested+"="+esc(plain(item)))
+		}
+		return out
+	}
+	return append(out, key+"="+esc(plain(v)))
+}
+
+// escape percent-encodes everything but unreserved characters (RFC 3986).
+func escape(s string) string { return encode(s, "-._~") }
+
+// escapeReserved keeps reserved characters too, except those that would begin another part.
+func escapeReserved(s string) string { return encode(s, "-._~:/?@!$'()*,;[]") }
+
+func encode(s, keep string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte(keep, c) >= 0 {
+			out.WriteByte(c)
+		} else {
+			out.WriteString(escapeByte(c))
+		}
+	}
+	return out.String()
+}
+
+func escapeByte(c byte) string {
+	const hex = "0123456789ABCDEF"
+	return string([]byte{'%', hex[c>>4], hex[c&15]})
+}
+
+// headers sets the headers and cookies.
+func (b *builder) headers() error {
+	var cookies []string
+	for i := range b.op.Plan.Params {
+		p := &b.op.Plan.Params[i]
+		v := b.value(p.Name)
+		if v == nil {
+			continue
+		}
+		switch p.In {
+		case inHeader:
+			text := string(v.JSON())
+			if !p.JSON {
+				parts, _ := flat(v, p.Explode, func(s string) string { return s })
+				text = strings.Join(parts, ",")
+			}
+			if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+				return invalid(p.Name, "a header must not have line ends or other control characters")
+			}
+			b.header.Set(p.wire(), strings.Trim(text, " \t"))
+		case inCookie:
+			cookies = append(cookies, queryPairs(p.wire(), v, p.Style, p.Explode, false, p.JSON)...)
+		}
+	}
+	if len(cookies) > 0 {
+		b.header.Set("Cookie", strings.Join(cookies, "; "))
+	}
+	return nil
+}
+
+// body returns the body; nil if there is none.
+func (b *builder) body() ([]byte, error) {
+	plan := b.op.Plan.Body
+	if plan == nil {
+		return nil, nil
+	}
+	v := b.value(plan.Param)
+	if plan.Param == "" {
+		v = b.members(plan)
+		if len(v.Members) == 0 && !plan.Required {
+			return nil, nil
+		}
+		for _, name := range plan.Needs {
+			if v.Get(name) == nil {
+				return nil, invalid(name, "is required with %s", v.Members[0].Name)
+			}
+		}
+	} else if given := b.given.Get(plan.Param); plan.Kind == kindJSON {
+		v = given // null is a value
+	}
+	if v == nil {
+		return nil, nil
+	}
+	b.header.Set("Content-Type", plan.Type)
+	switch plan.Kind {
+	case kindJSON:
+		return v.JSON(), nil
+	case kindForm:
+		return b.form(plan, v)
+	case kindMultipart:
+		return b.multipart(plan, v)
+	case kindText:
+		return []byte(plain(v)), nil
+	}
+	f, err := b.file(plan.Param, v)
+	if err != nil {
+		return nil, err
+	}
+	if plan.Type == "application/octet-stream" && f.Type != "" {
+		b.header.Set("Content-Type", f.Type)
+	}
+	return append([]byte{}, f.Data...), nil
+}
+
+// members returns the params that are members of the body, in the order of the call.
+func (b *builder) members(plan *Body) *jsonx.Value {
+	out := jsonx.NewObject()
+	for _, m := range b.given.Members {
+		isMember := slices.Contains(plan.Members, m.Name) ||
+			plan.Rest && !slices.ContainsFunc(b.op.Plan.Params, func(p Param) bool { return p.Name == m.Name })
+		if isMember {
+			out.Members = append(out.Members, m)
+		}
+	}
+	return out
+}
+
+// file returns the file that a param names.
+func (b *builder) file(name string, v *jsonx.Value) (File, error) {
+	if !v.Is(jsonx.String) {
+		return File{}, invalid(name, "must be a file, as text")
+	}
+	return b.files(v.Text())
+}
+
+// form returns a body of type application/x-www-form-urlencoded.
+func (b *builder) form(plan *Body, v *jsonx.Value) ([]byte, error) {
+	var pairs []string
+	for _, m := range v.Members {
+		f := plan.field(m.Name)
+		if m.Value.Is(jsonx.Null) {
+			continue
+		}
+		asJSON := m.Value.Is(jsonx.Object) && f.Style == "" || kindOf(f.Type) == kindJSON && f.Type != ""
+		pairs = append(pairs, queryPairs(m.Name, m.Value, f.Style, f.Explode, f.Reserved, asJSON)...)
+	}
+	return []byte(strings.Join(pairs, "&")), nil
+}
+
+// multipart returns a body of type multipart/form-data. Its boundary follows from the
+// content, so that equal calls are equal.
+func (b *builder) multipart(plan *Body, v *jsonx.Value) ([]byte, error) {
+	var parts []part
+	for _, m := range v.Members {
+		f := plan.field(m.Name)
+		values := []*jsonx.Value{m.Value}
+		if m.Value.Is(jsonx.Array) && (f.Type == "" || kindOf(f.Type) != kindJSON) {
+			values = m.Value.Items
+		}
+		for _, value := range values {
+			one := part{name: m.Name, contentType: f.Type}
+			switch {
+			case value.Is(jsonx.Null):
+				continue
+			case f.File:
+				file, err := b.file(m.Name, value)
+				if err != nil {
+					return nil, err
+				}
+				one.file, one.data = file.Name, file.Data
+				if one.contentType == "" || strings.ContainsAny(one.contentType, "*,") {
+					one.contentType = file.Type
+				}
+			case value.Is(jsonx.Object) || value.Is(jsonx.Array) || f.Type != "" && kindOf(f.Type) == kindJSON:
+				one.data = value.JSON()
+				if one.contentType == "" || strings.ContainsAny(one.contentType, "*,") {
+					one.contentType = "application/json"
+				}
+			default:
+				one.data = []byte(plain(value))
+			}
+			parts = append(parts, one)
+		}
+	}
+	body, contentType := joined(parts)
+	b.header.Set("Content-Type", contentType)
+	return body, nil
+}
+
+// part is one part of a multipart body.
+type part struct {
+	name, file, contentType string
+	data                    []byte
+}
+
+// joined returns a multipart body and its media type.
+func joined(parts []part) (body []byte, contentType string) {
+	boundary := boundaryFor(parts)
+	var out bytes.Buffer
+	for _, p := range parts {
+		out.WriteString("--" + boundary + "\r\nContent-Disposition: form-data; name=\"" + quoted(p.name) + "\"")
+		if p.file != "" {
+			out.WriteString("; filename=\"" + quoted(p.file) + "\"")
+		}
+		out.WriteString("\r\n")
+		if p.contentType != "" {
+			out.WriteString("Content-Type: " + oneLine(p.contentType) + "\r\n")
+		}
+		out.WriteString("\r\n")
+		out.Write(p.data)
+		out.WriteString("\r\n")
+	}
+	out.WriteString("--" + boundary + "--\r\n")
+	return out.Bytes(), "multipart/form-data; boundary=" + boundary
+}
+
+// quoted encodes a name in a header of a part, as browsers do.
+func quoted(s string) string {
+	return strings.NewReplacer(`"`, "%22", "\r", "%0D", "\n", "%0A").Replace(s)
+}
+
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// boundaryFor returns a line that no part has.
+func boundaryFor(parts []part) string {
+	sum := sha256.New()
+	for _, p := range parts {
+		sum.Write([]byte(p.name + "\x00" + p.file + "\x00"))
+		sum.Write(p.data)
+	}
+	for {
+		boundary := "toolreg-" + hex.EncodeToString(sum.Sum(nil)[:16])
+		if !slices.ContainsFunc(parts, func(p part) bool { return bytes.Contains(p.data, []byte(boundary)) }) {
+			return boundary
+		}
+		sum.Write([]byte("+"))
+	}
+}

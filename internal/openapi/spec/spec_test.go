@@ -1,0 +1,146 @@
+package spec
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const zooFile = "../../../testdata/openapi/zoo.yaml"
+
+// zoo returns the operations of the sample document by name.
+func zoo(t *testing.T) map[string]*Operation {
+	t.Helper()
+	data, err := os.ReadFile(zooFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return operations(t, string(data), Options{Name: "zoo.yaml", FileNote: "A file."})
+}
+
+func operations(t *testing.T, doc string, o Options) map[string]*Operation {
+	t.Helper()
+	d, err := Read([]byte(doc), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*Operation{}
+	for i := range d.Operations {
+		out[d.Operations[i].Name] = &d.Operations[i]
+	}
+	return out
+}
+
+func TestSchemasOfParamsAndResults(t *testing.T) {
+	all := zoo(t)
+	for name, want := range map[string][2]string{
+		"listAnimals": {
+			`{"type":"object","properties":{"kind":{"description":"Only animals of these kinds.","type":"array","items":{"type":"string","enum":["bird","cat"]}},"limit":{"type":"integer","exclusiveMinimum":0,"maximum":100},"filter":{"type":"object","properties":{"cage":{"type":"integer"}}},"X-Trace":{"type":"string"}},"additionalProperties":false}`,
+			`{"type":"object","properties":{"items":{"type":"array","items":{"$ref":"#/$defs/Animal"}}},"required":["items"],"$defs":{"Animal":{"type":"object","required":["name","id"],"properties":{"id":{"type":"integer","readOnly":true},"name":{"type":["string","null"]},"kind":{"type":"string","enum":["bird","cat"],"examples":["bird"]},"parent":{"$ref":"#/$defs/Animal"}}}}}`,
+		},
+		"addAnimal": {
+			`{"type":"object","properties":{"name":{"type":["string","null"]},"secret":{"type":"string","writeOnly":true},"kind":{"type":"string","enum":["bird","cat"],"examples":["bird"]},"parent":{"$ref":"#/$defs/Animal"}},"required":["name"],"additionalProperties":false,"$defs":{"Animal":{"type":"object","required":["name"],"properties":{"name":{"type":["string","null"]},"secret":{"type":"string","writeOnly":true},"kind":{"type":"string","enum":["bird","cat"],"examples":["bird"]},"parent":{"$ref":"#/$defs/Animal"}}}}}`,
+			`{"type":"object","required":["name","id"],"properties":{"id":{"type":"integer","readOnly":true},"name":{"type":["string","null"]},"kind":{"type":"string","enum":["bird","cat"],"examples":["bird"]},"parent":{"$ref":"#/$defs/Animal"}},"$defs":{"Animal":{"type":"object","required":["name","id"],"properties":{"id":{"type":"integer","readOnly":true},"name":{"type":["string","null"]},"kind":{"type":"string","enum":["bird","cat"],"examples":["bird"]},"parent":{"$ref":"#/$defs/Animal"}}}}}`,
+		},
+		"delete_animals_id": {
+			`{"type":"object","properties":{"id":{"description":"Number of the animal.","type":"integer"},"query_id":{"type":"string"}},"required":["id"],"additionalProperties":false}`,
+			``,
+		},
+		"setPhoto": {
+			`{"type":"object","properties":{"id":{"type":"string"},"photo":{"type":"string","format":"binary","description":"The picture.\n\nA file."},"caption":{"type":"string"}},"required":["id"],"additionalProperties":false}`,
+			``,
+		},
+	} {
+		o := all[name]
+		if o == nil {
+			t.Errorf("no operation %s", name)
+			continue
+		}
+		if diff := cmp.Diff(want[0], string(o.Input)); diff != "" {
+			t.Errorf("%s: params (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(want[1], string(o.Output)); diff != "" {
+			t.Errorf("%s: result (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestUnusableOperationsKeepTheOthers(t *testing.T) {
+	all := zoo(t)
+	for name, want := range map[string]string{
+		"get_relative": `zoo.yaml:81:5: the path "relative" does not begin with / (at #/paths/relative/get)`,
+		"broken":       `zoo.yaml:84:5: the path "/broken/{thing}" needs "thing", which is not among its parameters (at #/paths/~1broken~1{thing}/get)`,
+	} {
+		if o := all[name]; o == nil || o.Problem == nil || o.Problem.String() != want {
+			t.Errorf("%s: %v, want %s", name, o, want)
+		}
+	}
+	if all["listAnimals"].Problem != nil {
+		t.Error(all["listAnimals"].Problem)
+	}
+}
+
+func TestEncodedOperationsAreTheSame(t *testing.T) {
+	data, err := os.ReadFile(zooFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Read(data, Options{Name: "zoo.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := Encode(d.Operations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Decode(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range again {
+		if err := again[i].Load(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(d.Operations, again, cmp.AllowUnexported(Operation{})); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+	for i := range encoded {
+		if _, err := Decode(encoded[:i]); err == nil {
+			t.Fatalf("%d of %d bytes are accepted", i, len(encoded))
+		}
+	}
+}
+
+func TestRequests(t *testing.T) {
+	all := zoo(t)
+	for _, c := range []struct{ op, params, url, header, body string }{
+		{"listAnimals", `{"kind":["bird","cat"],"limit":5,"filter":{"cage":3},"X-Trace":"a b"}`, "GET https://eu.zoo.example/v1/animals?kind=bird&kind=cat&limit=5&filter[cage]=3", "X-Trace: a b", ""},
+		{"getAnimal", `{"id":7}`, "GET https://eu.zoo.example/v1/animals/7", "", ""},
+		{"delete_animals_id", `{"id":7,"query_id":"a/b&c"}`, "DELETE https://eu.zoo.example/v1/animals/7?id=a%2Fb%26c", "", ""},
+		{"addAnimal", `{"name":"Ada","kind":"cat"}`, "POST https://eu.zoo.example/v1/animals", "Content-Type: application/json", `{"name":"Ada","kind":"cat"}`},
+		{"setPhoto", `{"id":"a/b"}`, "PUT https://eu.zoo.example/v1/animals/a%2Fb/photo", "", ""},
+		{"setPhoto", `{"id":"1","photo":"ada.png","caption":"é"}`, "PUT https://eu.zoo.example/v1/animals/1/photo", "", "--B\nContent-Disposition: form-data; name=\"photo\"; filename=\"ada.png\"\nContent-Type: image/png\n\nbytes\n--B\nContent-Disposition: form-data; name=\"caption\"\n\né\n--B--\n"},
+	} {
+		r, err := all[c.op].Request([]byte(c.params), func(value string) (File, error) { return File{value, "image/png", []byte("bytes")}, nil })
+		if err != nil {
+			t.Errorf("%s %s: %v", c.op, c.params, err)
+			continue
+		}
+		if got := r.Method + " " + r.URL; got != c.url {
+			t.Errorf("%s %s: %s, want %s", c.op, c.params, got, c.url)
+		}
+		if name, value, _ := strings.Cut(c.header, ": "); r.Header.Get(name) != value {
+			t.Errorf("%s: header %s is %q", c.op, name, r.Header.Get(name))
+		}
+		body := string(r.Body)
+		if _, boundary, ok := strings.Cut(r.Header.Get("Content-Type"), "boundary="); ok {
+			body = strings.ReplaceAll(strings.ReplaceAll(body, boundary, "B"), "\r\n", "\n")
+		}
+		if diff := cmp.Diff(c.body, body); diff != "" {
+			t.Errorf("%s %s: body (-want +got):\n%s", c.op, c.params, diff)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/settings/document"
+	"github.com/toolreg/toolreg/internal/settings/table"
+)
+
+// apisKey is the setting that holds the APIs.
+const apisKey = "openapi"
+
+// API is one entry of openapi: an HTTP API with the document that describes it. Of the
+// embedded Server it has the name, the headers, the limits, trust and description; URL is
+// the setting baseUrl. Its strings are unexpanded.
+type API struct {
+	Server
+	Spec      string `setting:"spec"` // a file, relative to the project root, or an address
+	Auth      []Auth // used together
+	Include   List   `setting:"include"` // absent = all
+	Exclude   List   `setting:"exclude"`
+	MaxOutput *int64 `setting:"maxOutput"` // nil = limits.output
+}
+
+// Auth is one way to authenticate the requests to an API: the first of its fields that is
+// set. Its strings are unexpanded and may be references.
+type Auth struct {
+	Bearer string `setting:"bearer"`
+	Basic  *Basic
+	APIKey *APIKey
+	OAuth  *OAuth
+}
+
+// Basic is a user name and a password.
+type Basic struct {
+	Username string `setting:"username"`
+	Password string `setting:"password"`
+}
+
+// APIKey is a key that is sent with each request.
+type APIKey struct {
+	In    string `setting:"in"` // header, query, cookie
+	Name  string `setting:"name"`
+	Value string `setting:"value"`
+}
+
+// IsRemote reports whether the document is at an address.
+func (a *API) IsRemote() bool { return strings.Contains(a.Spec, "://") }
+
+// Entries returns the entries of all servers: those of mcpServers and of openapi.
+func (s *Settings) Entries() []Server {
+	out := slices.Clip(s.Servers)
+	for i := range s.APIs {
+		out = append(out, s.APIs[i].Server)
+	}
+	return out
+}
+
+// checkAPI reports what is wrong with an entry of openapi as a whole.
+func checkAPI(n *jsonx.Value) error {
+	spec, base := n.Get("spec").Text(), n.Get("baseUrl").Text()
+	isRemote := strings.Contains(spec, "://")
+	if isRemote {
+		if err := CheckURL(spec); err != nil {
+			return fmt.Errorf("spec: %w", err)
+		}
+	}
+	if err := CheckURL(base); err != nil {
+		return fmt.Errorf("baseUrl: %w", err)
+	}
+	auth := n.Get("auth")
+	if base == "" && !isRemote && (auth != nil || n.Get("headers") != nil) {
+		return errors.New("headers and auth need baseUrl, because they are sent only there")
+	}
+	ways := []*jsonx.Value{auth}
+	if auth.Is(jsonx.Array) {
+		ways = auth.Items
+	}
+	logins := 0
+	for _, way := range ways {
+		if !way.Is(jsonx.Object) {
+			continue
+		}
+		if len(way.Members) != 1 {
+			return errors.New("auth: each way is one of bearer, basic, apiKey, oauth; several are a list")
+		}
+		if key := way.Get("apiKey"); key.Is(jsonx.Object) && key.Get("in").Text() != "query" && !httpguts.ValidHeaderFieldName(key.Get("name").Text()) {
+			return errors.New("auth.apiKey.name is not a valid name")
+		}
+		if way.Get("oauth") != nil {
+			logins++
+		}
+	}
+	if logins > 1 {
+		return errors.New("auth: only one way can be oauth")
+	}
+	return nil
+}
+
+// apis decodes the entries of openapi.
+func (s *Settings) apis(m *merged) {
+	row := m.index.Row(apisKey)
+	for _, e := range m.named(apisKey) {
+		a := API{Server: decodeServer(row, e.Name, e.Value, e.Origin)}
+		a.URL = e.Value.Get("baseUrl").Text()
+		decodeEntry(&a, row, e.Value, e.Origin)
+		a.Auth = decodeAuth(row.Field("auth"), e.Value.Get("auth"), e.Origin)
+		for i := range a.Auth {
+			if a.Auth[i].OAuth != nil {
+				a.OAuth = a.Auth[i].OAuth
+			}
+		}
+		a.Err = m.faults.of(e.Value)
+		s.setTimeouts(&a.Server)
+		s.APIs = append(s.APIs, a)
+	}
+	for i := range s.Servers {
+		for j := range s.APIs {
+			if s.Servers[i].Name == s.APIs[j].Name {
+				oneName(&s.Servers[i], &s.APIs[j].Server)
+			}
+		}
+	}
+}
+
+// oneName makes the later of a server and an API with one name unusable, because
+// NAME__tool would be a tool of either.
+func oneName(server, api *Server) {
+	first, second, kind := server, api, "an MCP server"
+	if api.Origin.Scope < server.Origin.Scope {
+		first, second, kind = api, server, "an API of the setting openapi"
+	}
+	if second.Err == nil {
+		o := second.Origin
+		second.Err = NewError([]document.Problem{{File: o.Name, Line: o.Line, Col: o.Col,
+			Message: fmt.Sprintf("%q is already the name of %s (%s)", second.Name, kind, first.Origin), Hint: "rename one of them"}})
+	}
+}
+
+// decodeAuth decodes the checked ways to authenticate.
+func decodeAuth(row *table.Row, n *jsonx.Value, in Origin) []Auth {
+	if n == nil {
+		return nil
+	}
+	ways := []*jsonx.Value{n}
+	if n.Kind == jsonx.Array {
+		ways = n.Items
+	}
+	out := make([]Auth, len(ways))
+	for i, way := range ways {
+		decodeEntry(&out[i], row, way, in)
+		if v := way.Get("basic"); v.Is(jsonx.Object) {
+			out[i].Basic = &Basic{}
+			decodeEntry(out[i].Basic, row.Field("basic"), v, in)
+		}
+		if v := way.Get("apiKey"); v.Is(jsonx.Object) {
+			out[i].APIKey = &APIKey{}
+			decodeEntry(out[i].APIKey, row.Field("apiKey"), v, in)
+		}
+		if v := way.Get("oauth"); v.Is(jsonx.Object) {
+			out[i].OAuth = &OAuth{}
+			decodeEntry(out[i].OAuth, row.Field("oauth"), v, in)
+		}
+	}
+	return out
+}

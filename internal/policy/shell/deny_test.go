@@ -1,6 +1,7 @@
 package shell_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/policy"
@@ -46,6 +47,8 @@ func TestDenyKnowsOtherNames(t *testing.T) {
 		{"npm install", "npm i x", "npm init"},
 		{"npm install", "npm add x", "npm audit"},
 		{"npm i", "npm install x", "npm ci"},
+		{"npm init", "npm ini x", "npm in x"}, // npm install
+		{"npm update", "npm upg x", "npm upx x"},
 		{"npm exec", "npm x cowsay", "npm explain x"},
 		{"git push", "git -c alias.p=push p", "git -c alias.p=pull p"},
 		{"git push", "git -c ALIAS.P='push --force' p origin", "git -c alias.q=push log"},
@@ -123,7 +126,7 @@ func TestDenyKnowsOtherNames(t *testing.T) {
 		{"python3 -m pip", "python3 -BImpip install x", "python3 -BI pip"},
 	} {
 		p := &policy.Policy{Mode: policy.ModeYolo, Rules: entries(t, policy.Deny, "run_shell_command("+tt.rule+")")}
-		if v := p.Decide(t.Context(), shellTool(tt.denied), registry.Call{}); v.Decision != policy.Deny {
+		if v := p.Decide(t.Context(), shellTool(tt.denied), registry.Call{}); v.Decision != policy.Deny || strings.Contains(v.Reason, "check failed") {
 			t.Errorf("%q denied: %s %s (%s)", tt.rule, tt.denied, v.Decision, v.Reason)
 		}
 		if v := p.Decide(t.Context(), shellTool(tt.other), registry.Call{}); v.Decision != policy.Allow {

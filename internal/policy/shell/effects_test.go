@@ -47,6 +47,13 @@ func TestTextOfParts(t *testing.T) {
 	if want := []string{"ls  -l 'a b'", "x=1", "echo a", ">b", "cat"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+	got = nil
+	for _, c := range Read(Bash, "cross-env BASH_ENV=f ls", "").Commands {
+		got = append(got, c.Text)
+	}
+	if want := []string{"cross-env BASH_ENV=f ls", "f", "BASH_ENV=f", "cross-env BASH_ENV=f ls"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 // Quoted text is code where the line evaluates the values of variables, and only there.

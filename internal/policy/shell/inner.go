@@ -61,8 +61,8 @@ func ipRuns(args []word) runs {
 			return runs{doubt: "ip runs the commands in a file", dynamic: true}
 		case a.text != "" && strings.HasPrefix("exec", a.text):
 			r := runs{doubt: "ip runs another command"}
-			for j := i + 1; j < len(args); j++ {
-				r.commands = append(r.commands, args[j:])
+			for rest := args[i+1:]; len(rest) > 0; rest = rest[1:] {
+				r.commands = append(r.commands, rest)
 			}
 			return r
 		}

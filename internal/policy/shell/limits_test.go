@@ -29,6 +29,7 @@ func TestLimitsOfAnalysis(t *testing.T) {
 		"evaluated": {func(n int) string { return "x='$(" + strings.Repeat("eval ", n) + "rm)'; ((x))" }, maxNesting - 1},
 		"variables": {func(n int) string { return strings.Repeat("PAGER=", n) + "rm" }, maxNesting},
 		"wrappers":  {func(n int) string { return strings.Repeat("nice ls;", n-1) + "nice rm" }, maxInner},
+		"words":     {func(n int) string { return "nice -Z " + strings.Repeat("a ", n-1) + "rm" }, 1024},
 		"parens":    {func(n int) string { return "rm; " + strings.Repeat("(", n) }, maxParens - 1},
 		"scripts":   {func(n int) string { return scripts(n-2) + "eval rm" }, maxInner}, // besides the line itself
 	} {

@@ -182,7 +182,7 @@ func (p *proof) code(i int, closer byte) (int, error) {
 			}
 		case c == '(' && p.nodes[i].kind == arithmetic, c == '(' && p.nodes[i].kind == loopHead:
 			i, err = p.arithmetic(i, i+2, p.nodes[i].kind)
-		case c == '(' && strings.HasPrefix(p.src[i:], "(("):
+		case strings.HasPrefix(p.src[i:], "(("):
 			err = errors.New("two opening parentheses that may be arithmetic")
 		case c == '(':
 			depth++
@@ -208,8 +208,8 @@ func (p *proof) code(i int, closer byte) (int, error) {
 // isContinued reports whether a backslash continues the line at i between two words,
 // where every shell replaces it and the newline with nothing.
 func (p *proof) isContinued(i int) bool {
-	blank := func(i int) bool { return i >= 0 && i < len(p.src) && (p.src[i] == ' ' || p.src[i] == '\t') }
-	return strings.HasPrefix(p.src[i:], "\\\n") && !p.lits[i] && blank(i+2) && blank(i-1) && i > 1 && p.src[i-2] != '\\'
+	blank := func(i int) bool { return i < len(p.src) && (p.src[i] == ' ' || p.src[i] == '\t') }
+	return i > 1 && strings.HasPrefix(p.src[i:], "\\\n") && !p.lits[i] && blank(i+2) && blank(i-1) && p.src[i-2] != '\\'
 }
 
 // word reads a piece of a word, or one byte between words.

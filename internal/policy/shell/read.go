@@ -330,7 +330,7 @@ func (a *analysis) command(text string, words []word, stdin *word) {
 		deeper.variable(v.text, name, word{text: value, known: v.known})
 	}
 	if run.tooMany {
-		a.innerWords = maxInnerWords + 1
+		a.innerWords = maxInnerWords
 	}
 	for _, inner := range run.commands {
 		a.inner, a.innerWords = a.inner+1, a.innerWords+len(inner)

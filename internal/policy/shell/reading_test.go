@@ -13,6 +13,10 @@ func TestLinesThatShellsReadAlike(t *testing.T) {
 		// Quotes and backslashes.
 		{`ls a\\`, `ls a\`},
 		{`ls a\ b`, "ls a\\\nb"},
+		{"ls \\\n -a", "ls $(ls \\\n -a)"},
+		{"ls\t\\\n\t-a", "(ls \\\n -a)"},
+		{" ls", " \\\n ls"},
+		{"ls a", "ls \\\n"},
 		{`ls "a\"b"`, "ls \"a\\\nb\""},
 		{`ls 'a\'`, `ls 'a\''`},
 		{`ls $'a\'b' c`, `ls $'a'\`},
@@ -32,7 +36,7 @@ func TestLinesThatShellsReadAlike(t *testing.T) {
 		{`ls "$$a"`, `ls "$${x}"`},
 		{`ls $$a`, `ls $$(ls)`},
 		{`ls $$ a`, `ls $$[1]`},
-		{`ls $a$b`, "ls $$`ls`"},
+		{`ls $a$b $a9$A0$Z_`, "ls $$`ls`"},
 		{`ls $ a`, `ls $[1+2]`},
 		{`ls $0a $1a $9a $10 $@ $* $# $? $! $-`, `ls $$$` + "`ls`"},
 		{`ls a$`, "ls $$$$(ls)"},
@@ -53,6 +57,8 @@ func TestLinesThatShellsReadAlike(t *testing.T) {
 
 		// Parentheses, brackets and comments.
 		{`(ls; (ls))`, `((ls); ls)`},
+		{`ls $( (ls) )`, `ls $((ls) )`},
+		{`[[ (a -nt b) ]]`, `[[ ((a -nt b)) ]]`},
 		{`case x in a) ls;; (b) ls;; esac`, `ls; ((ls) )`},
 		{`ls a[1] [ab]`, `ls a[$x]`},
 		{`ls a[bc]d`, `ls a[b`},
@@ -67,6 +73,9 @@ func TestLinesThatShellsReadAlike(t *testing.T) {
 		{`ls é 'à'`, "ls \u00e0"},
 		{`ls '` + nbsp + `'`, `ls ` + nbsp},
 		{`ls '` + next + `'`, `ls ` + next},
+
+		// Aliases.
+		{`alias`, `alias a=b`},
 
 		// Descriptors.
 		{`ls >&2`, `x=2; ls >&$x`},

@@ -93,12 +93,37 @@ func TestWrittenFiles(t *testing.T) {
 		"echo >a":                           {"a"},
 		"echo >''":                          nil,
 		"echo >a >>b":                       {"a", "b"},
+		"sort -o /dev/null a":               nil,
+		"sort --outp=b a":                   {"b"},
+		"cp a b":                            {"b"},
+		"mv a b":                            {"b", "a"},
+		"sort -o b --=c a":                  {"b"},
 		"cd sub; echo >a":                   {"/w/sub/a"},
 		"cd sub; echo >/tmp/a":              {"/tmp/a"},
 		"cd sub; echo >~/a":                 {"~/a"},
 		"cd /tmp; echo >a; cd x; sort -o b": {"/tmp/a", "/tmp/x/b"},
 	} {
 		if got := Read(Bash, line, "/w").Writes; !slices.Equal(got, want) {
+			t.Errorf("%q writes %q, want %q", line, got, want)
+		}
+	}
+}
+
+// A program that writes into a folder, if its last operand is one, names what it would write there.
+func TestFilesWrittenInFolders(t *testing.T) {
+	for line, want := range map[string][]Inside{
+		"ls a b":                    nil,
+		"mv a/f x":                  {{"x", "f"}},
+		"cp a b/c x":                {{"x", "a"}, {"x", "c"}},
+		"cp -f a x":                 {{"x", "a"}},
+		"cp -t x a b":               {{"x", "a"}, {"x", "b"}},
+		"cp --target-directory=x a": {{"x", "a"}},
+		"ln -s /x/f":                {{".", "f"}},
+		"cd sub; cp f g":            {{"/w/sub/g", "f"}},
+		"cd sub; cp f /tmp":         {{"/tmp", "f"}},
+		"cd sub; cp f ''; ls":       nil,
+	} {
+		if got := Read(Bash, line, "/w").Inside; !slices.Equal(got, want) {
 			t.Errorf("%q writes %q, want %q", line, got, want)
 		}
 	}

@@ -93,7 +93,7 @@ var tables = sync.OnceValue(func() *tableFile {
 				paths = next
 			}
 			for _, p := range paths {
-				out[p] += right
+				out[p] = right
 				for i := strings.LastIndexByte(p, ' '); i > 0; i = strings.LastIndexByte(p[:i], ' ') {
 					program := p[:i]
 					if file.subs[program] == nil {
@@ -190,7 +190,7 @@ func (t *table) option(name string, o option) {
 
 // spelled returns the name by which an option is stored.
 func (t *table) spelled(name string) string {
-	if t.has("whole") && len(name) > 1 {
+	if t.has("whole") {
 		return "-" + strings.TrimLeft(name, "-")
 	}
 	return name
@@ -257,7 +257,7 @@ func (t *table) read(args []word, first bool) reading {
 		a := args[i]
 		switch {
 		case r.ended || a.text == "-" && !hasKey(r.table.options, "-") || !strings.HasPrefix(a.text, "-"):
-			if first && r.rest < 0 && !r.ended && t.has("assigns") && strings.Contains(a.text, "=") {
+			if first && t.has("assigns") && strings.Contains(a.text, "=") {
 				r.variables = append(r.variables, a)
 				continue
 			}
@@ -417,7 +417,7 @@ func (r *reading) abbreviated(args []word, name, value string, attached bool) (t
 	r.attach(word{text: value, known: args[0].known})
 	for t := r.table; t != nil && len(name) > 2; t = t.parent {
 		for full, o := range t.options {
-			if o.isDangerous() && len(full) > 2 && strings.HasPrefix(full, t.spelled(name)) {
+			if o.isDangerous() && strings.HasPrefix(full, t.spelled(name)) {
 				taken = max(taken, r.value(o, word{text: value, known: args[0].known}, attached, args[1:]))
 			}
 		}
@@ -507,7 +507,7 @@ func (r *reading) check() {
 		r.stdin = t.path + " runs its stdin"
 		r.doubt("%s", r.stdin)
 	}
-	if t.has("max") && len(r.operands) > 0 {
+	if t.has("max") {
 		sure := !slices.ContainsFunc(r.operands, func(w word) bool { return !w.known })
 		if limit := int(t.attrs["max"][0] - '0'); len(r.operands) > limit || !sure {
 			r.doubt("%s is known with %d operands at most", t.path, limit)

@@ -24,6 +24,8 @@ func TestPartsThatDoMoreThanRunCommands(t *testing.T) {
 		"echo 3>&2- <&0":       {"for x; do echo; done"},
 		"while false; do echo; done; if true; then echo; fi": {"unset x", "read x", "trap '' INT"},
 		"echo {a,b} & { echo; }; (echo); ! echo":             {"echo @(a)", ". ./x", "eval echo"},
+		"printf -- a; wait; test a = -vx":                    {"printf -vx a", "wait -px", "test -v x", "test -R x"},
+		`test -f "$x"; [ -f "$x" ]`:                          {"test -f $x", "[ -f $x ]", `test "$x" = a`},
 		"case a in b) echo;; esac":                           {"alias a=b", "set -e", "shopt -s nullglob"},
 	} {
 		doubt := func(c Command) bool { return c.Doubt != "" }

@@ -259,7 +259,7 @@ func evaluates(name string, args []word) runs {
 		letters = "p"
 	}
 	for i, a := range args {
-		option := len(a.text) > 1 && a.text[0] == '-' && strings.ContainsAny(a.text[1:], letters)
+		option := strings.HasPrefix(a.text, "-") && strings.ContainsAny(a.text, letters)
 		if name != "printf" && name != "wait" {
 			option = a.text == "-v" || a.text == "-R"
 		}

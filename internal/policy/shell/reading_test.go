@@ -74,8 +74,10 @@ func TestLinesThatShellsReadAlike(t *testing.T) {
 		{`ls '` + nbsp + `'`, `ls ` + nbsp},
 		{`ls '` + next + `'`, `ls ` + next},
 
-		// Aliases.
+		// Aliases and options of the shell.
 		{`alias`, `alias a=b`},
+		{`set -- -k`, `set -k`},
+		{`shopt -s nullglob`, `shopt -- extglob`},
 
 		// Descriptors.
 		{`ls >&2`, `x=2; ls >&$x`},

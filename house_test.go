@@ -161,7 +161,7 @@ func soleImporters() map[string][]string {
 		"github.com/yuin/goldmark":                 {"internal/ui/markdown", "tools/reference", "tools/site"},
 		"image":                                    {"internal/ui/picture"},
 		"mvdan.cc/sh/v3":                           {"internal/policy/shell", "internal/process"},
-		"os/exec":                                  {"internal/process", "tools/mutants"},
+		"os/exec":                                  {"internal/mcptest", "internal/process", "tools/mutants"},
 		"github.com/pelletier/go-toml/v2":          {"internal/agents"},
 		"go.starlark.net":                          {"internal/script"},
 		// It calls methods by name, so the linker would keep every exported method, which

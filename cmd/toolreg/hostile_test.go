@@ -185,7 +185,7 @@ toolDiscoveryCommand: [./found.sh]
 toolCallCommand: [./call.sh]
 mcpServers:
   evil: {command: mcp-testserver, args: [--steps, steps.json], description: ` + q + `}
-  dead: {command: mcp-testserver, args: [--exit, "3", --stderr, ` + q + `]}
+  dead: {command: sh, args: [-c, 'printf "%s\n" "$0" >&2; exit 3', ` + q + `]}
   gone: {command: ` + q + `}
 plugins: {paths: [plugins]}
 composites:

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -29,11 +30,25 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"toolreg":        run,
-		"mcp-browser":    func() { os.Exit(browse()) },
-		"mcp-testserver": func() { os.Exit(mcptest.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	testscript.Main(withServer{m}, map[string]func(){
+		"toolreg":     run,
+		"mcp-browser": func() { os.Exit(browse()) },
 	})
+}
+
+// withServer adds mcp-testserver to PATH.
+type withServer struct{ *testing.M }
+
+func (w withServer) Run() int {
+	dir, err := mcptest.Build()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")); err != nil {
+		log.Fatal(err)
+	}
+	return w.M.Run()
 }
 
 // run is main, but ends at once after it has evaluated an expression, whose time is

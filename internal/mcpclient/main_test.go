@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,36 +18,32 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// The test binary executes itself as the server of mcptest.
-const roleVariable = "TOOLREG_TEST_ROLE"
+// serverDir is the folder of mcp-testserver.
+var serverDir string
 
 func TestMain(m *testing.M) {
-	if os.Getenv(roleVariable) == "server" {
-		os.Exit(mcptest.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	}
 	if len(os.Args) == 2 && os.Args[1] == keeperRole {
 		if KeepServer(context.Background(), os.Stdin, func(error) error { return os.Stdout.Close() }, nil) != nil {
 			syscall.Exit(1)
 		}
 		syscall.Exit(0) // with the race detector, os.Exit takes a second
 	}
+	var err error
+	if serverDir, err = mcptest.Build(); err != nil {
+		log.Fatal(err)
+	}
 	// The sessions of HTTP test servers that are never closed.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/modelcontextprotocol/go-sdk/mcp.(*streamableServerConn).Read"))
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(serverDir)
+		os.Exit(code)
+	}), goleak.IgnoreTopFunction("github.com/modelcontextprotocol/go-sdk/mcp.(*streamableServerConn).Read"))
 }
 
 // stdioServer returns the settings of the server of mcptest with flags.
 func stdioServer(t testing.TB, flags ...string) settings.Server {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	return settings.Server{
-		Name: "test", Command: exe, Args: flags, Timeout: time.Minute, ConnectTimeout: 20 * time.Second,
-		// A program built with the race detector sleeps for a second when it
-		// exits. One built for coverage complains on stderr that it has no
-		// folder for it.
-		Env: []settings.Pair{pair(roleVariable, "server"), pair("GORACE", "atexit_sleep_ms=0"), pair("GOCOVERDIR", t.TempDir())},
+		Name: "test", Command: filepath.Join(serverDir, "mcp-testserver"), Args: flags, Timeout: time.Minute, ConnectTimeout: 20 * time.Second,
 	}
 }
 

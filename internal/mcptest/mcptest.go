@@ -1,6 +1,6 @@
 // Package mcptest is a real MCP server for tests, built on the official SDK,
 // with flags for correct and incorrect behavior. Tests run it as a separate
-// process: the test binary executes itself and calls [Run].
+// program; see [Build].
 package mcptest
 
 import (

@@ -101,12 +101,8 @@ func TestProgramsAreTriedAgain(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "servers that could not list their tools: later") {
 				t.Errorf("an unknown tool: %v", err)
 			}
-			exe, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
 			_ = os.Remove(program)
-			if err := os.Symlink(exe, program); err != nil {
+			if err := os.Symlink(filepath.Join(serverDir, "mcp-testserver"), program); err != nil {
 				t.Fatal(err)
 			}
 			waitFor(t, func() bool {

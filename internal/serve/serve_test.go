@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -29,14 +30,18 @@ import (
 	"github.com/toolreg/toolreg/internal/state"
 )
 
-// The test binary executes itself as the server of mcptest.
-const roleVariable = "TOOLREG_TEST_ROLE"
+// serverDir is the folder of mcp-testserver.
+var serverDir string
 
 func TestMain(m *testing.M) {
-	if os.Getenv(roleVariable) == "server" {
-		os.Exit(mcptest.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	var err error
+	if serverDir, err = mcptest.Build(); err != nil {
+		log.Fatal(err)
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(serverDir)
+		os.Exit(code)
+	}), goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
 // newServer serves the tools of real servers. Each entry has the flags of mcptest's
@@ -67,15 +72,10 @@ func serverWith(t testing.TB, s *engine.Session, q QuestionOptions) *Server {
 func newSession(t testing.TB, servers map[string]string) *engine.Session {
 	t.Helper()
 	dir := t.TempDir()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	entries := map[string]any{}
 	for name, spec := range servers {
 		flags, protocol, _ := strings.Cut(spec, ";")
-		entry := map[string]any{"command": exe, "args": strings.Fields(flags), "trust": true,
-			"env": map[string]string{roleVariable: "server", "GORACE": "atexit_sleep_ms=0", "GOCOVERDIR": dir}}
+		entry := map[string]any{"command": filepath.Join(serverDir, "mcp-testserver"), "args": strings.Fields(flags), "trust": true}
 		if strings.HasPrefix(flags, "http") {
 			delete(entry, "command")
 			entry["httpUrl"] = flags

@@ -27,11 +27,12 @@ RELEASE := tools/release
 # The tests of processes that do several things at once. The race detector makes the start
 # of each process four times as slow, so the others run without it.
 CONCURRENT = ^TestScripts$$/^serve_|^TestRPC
-# Prints the packages that start goroutines or are made for several, in the code or its
-# tests. In all others the race detector cannot find anything, and makes the tests two to
-# ten times as slow.
-RACING = grep -rlE --include='*.go' '(^|[[:space:]])go (func|[A-Za-z.]+)\(|\.Go\(|\bsync\.(Mutex|RWMutex|WaitGroup|Once|Map)\b|\batomic\.|\bAfterFunc\(|/(httptest|mcptest)"' internal tools \
-	| sed 's,/[^/]*$$,,; s,^,github.com/toolreg/toolreg/,' | sort -u
+# The packages whose values are shared by goroutines that live for as long as the program, or
+# for many calls, are tested with the race detector, which makes tests two to ten times as
+# slow; of SHARED only the tests with Concurrent in their names. make race tests the others,
+# too, most of which are used by serve and rpc.
+RACING := $(addprefix ./internal/,builtin/workspace cli mcpclient mcpclient/wire memory oauth process registry rpc sandbox script serve toolsearch ui)
+SHARED := $(addprefix ./internal/,builtin/file builtin/todo cache policy state)
 # The race detector needs a C compiler; go says 0 where there is none.
 RACE = $(shell test "$$(go env CGO_ENABLED)" = 1 && echo -race)
 
@@ -40,10 +41,10 @@ TESTFLAGS := -timeout 14m -vet=off
 # take a sixth of the time.
 test: export GOFLAGS := $(shell go env GOFLAGS) -ldflags=-w -gcflags=all=-dwarf=false
 # With the race detector a program sleeps for a second before it exits.
-test: export GORACE = atexit_sleep_ms=0
+test race: export GORACE = atexit_sleep_ms=0
 
 .DEFAULT_GOAL := help
-.PHONY: help build man docs test conformance demo lint page tokens site bench benchtools benchservers benchserve benchsandbox fuzz fuzz-shell mutants soak replicas clean programs
+.PHONY: help build man docs test race conformance demo lint page tokens site bench benchtools benchservers benchserve benchsandbox fuzz fuzz-shell mutants soak replicas clean programs
 .PHONY: share vulns release release-snapshot release-compare release-test
 
 help: ## show this list
@@ -76,9 +77,12 @@ test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests 
 	go vet ./...
 	cd $(PROVIDERS) && go test -vet=off -count=1 $(UNOPTIMIZED) ./... </dev/null
 	cd $(RELEASE) && go test -short -count=1 ./... </dev/null
-	go test $(TESTFLAGS) $(RACE) -run '$(CONCURRENT)' ./cmd/toolreg </dev/null
-	racing=$$($(RACING)) && go test $(TESTFLAGS) $(RACE) $$racing </dev/null && \
-		go test $(TESTFLAGS) -parallel 3 -skip '$(CONCURRENT)' $$(go list ./... | grep -vxF "$$racing") </dev/null
+	go test $(TESTFLAGS) $(RACE) -run '$(CONCURRENT)|Concurrent' ./cmd/toolreg $(SHARED) </dev/null
+	go test $(TESTFLAGS) $(RACE) $(RACING) </dev/null
+	go test $(TESTFLAGS) -parallel 3 -skip '$(CONCURRENT)' $$(go list ./... | grep -vxF "$$(go list $(RACING))") </dev/null
+
+race: programs $(NPM)/node_modules/.package-lock.json ## run all tests with the race detector (half an hour)
+	go test -timeout 1h -vet=off -race ./... </dev/null
 
 conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the public test suite for MCP clients and servers (240 MB to install)
 	go build -o bin/conformance-adapter ./$(CONFORMANCE)/adapter

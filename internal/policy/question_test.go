@@ -273,4 +273,15 @@ func TestClaimWarnsAboutTheFileOnly(t *testing.T) {
 	if s.Claim(t.Context(), id) || !slices.Equal(warned, []string{"questions_unavailable"}) {
 		t.Errorf("warned %q", warned)
 	}
+	next := &Questions{Approvals: s.Approvals}
+	if _, ok := next.Answered("c", ""); ok || len(warned) != 2 {
+		t.Errorf("a file that cannot be read: %t, warned %q", ok, warned)
+	}
+}
+
+func TestNoQuestionIsAnsweredWithoutState(t *testing.T) {
+	s := &Questions{Approvals: &Approvals{}}
+	if _, ok := s.Answered("c", "s"); ok {
+		t.Error("a question that cannot be kept has an answer")
+	}
 }

@@ -64,8 +64,8 @@ func toolFiles() map[string]string {
 		"main.go":   "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(\"go\") }\n",
 		"a_test.go": "package main\n\nimport (\n\t\"net\"\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestServer(t *testing.T) {\n\tl, err := net.Listen(\"tcp\", \"localhost:0\")\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n\tif _, err := net.Dial(\"tcp\", l.Addr().String()); err != nil {\n\t\tt.Fatal(err)\n\t}\n\tif err := os.WriteFile(t.TempDir()+\"/f\", nil, 0o600); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n",
 		"server.py": "import http.server, multiprocessing, threading, urllib.request\ns = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\nthreading.Thread(target=s.serve_forever, daemon=True).start()\nassert urllib.request.urlopen('http://127.0.0.1:%d/go.mod' % s.server_port).status == 200\nif __name__ == '__main__':\n    with multiprocessing.Pool(2) as p: assert p.map(abs, [-1, 2]) == [1, 2]\n",
-		"server.test.js": "const test = require('node:test'), http = require('node:http');\ntest('server', async () => {\n  const s = http.createServer((q, r) => r.end('ok')).listen(0, '127.0.0.1');\n" +
-			"  await new Promise(r => s.on('listening', r));\n  const r = await fetch('http://127.0.0.1:' + s.address().port);\n  if (await r.text() !== 'ok') throw 1;\n  s.close(); s.closeAllConnections();\n});\n",
+		"server.test.js": "const test = require('node:test'), http = require('node:http');\ntest('server', async (t) => {\n  const s = http.createServer((q, r) => r.end('ok')).listen(0, '127.0.0.1');\n" +
+			"  t.after(() => { s.close(); s.closeAllConnections(); });\n  await new Promise(r => s.on('listening', r));\n  const r = await fetch('http://127.0.0.1:' + s.address().port);\n  if (await r.text() !== 'ok') throw 1;\n});\n",
 		"package.json":      `{"name": "a", "version": "1.0.0", "scripts": {"test": "node -e 0"}}`,
 		"package-lock.json": `{"name": "a", "version": "1.0.0", "lockfileVersion": 3, "packages": {"": {"name": "a", "version": "1.0.0"}}}`,
 		"Cargo.toml":        "[package]\nname = \"a\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",

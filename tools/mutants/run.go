@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// skipped are tests that run many lines in real shells. They take longer than all others
-// together.
-const skipped = "TestShellsAgree|TestOptionsAreHarmless|TestBashAgrees"
+// skipped are tests that run many lines in real shells, or compilers and package managers. They
+// take longer than all others together.
+const skipped = "TestShellsAgree|TestOptionsAreHarmless|TestBashAgrees|TestTools"
 
 // A tester runs the tests of a package in binaries with changes. It is safe for concurrent use.
 type tester struct {

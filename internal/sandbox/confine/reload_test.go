@@ -1,6 +1,8 @@
 package confine
 
 import (
+	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -31,6 +33,41 @@ func TestServersOutliveTheirRun(t *testing.T) {
 	after()
 	if len(warned) != 1 || warned[0].Code != "sandbox_kept" || !strings.Contains(warned[0].Message, ".git/hooks") {
 		t.Errorf("a hook that appeared while the server ran: %+v", warned)
+	}
+}
+
+// The workspace is held as long as a program runs, and not longer.
+func TestWorkspaceIsReleasedWithTheLastProgram(t *testing.T) {
+	c, _, workspace := place(t, "sandbox: {mode: auto}", full)
+	start := func(ctx context.Context) (after func(), err error) {
+		return c.Programs(Server("s"))(ctx, &process.Spec{Argv: []string{"true"}, Dir: workspace})
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := start(canceled); !errors.Is(err, context.Canceled) {
+		t.Errorf("a start that is canceled: %v", err)
+	}
+	var ends []func()
+	for range 2 {
+		after, err := start(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, after)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range ends {
+		after, err := start(t.Context())
+		if err != nil {
+			t.Fatalf("while a program runs: %v", err)
+		}
+		after()
+		end()
+	}
+	if _, err := start(t.Context()); err == nil {
+		t.Error("the workspace is still open")
 	}
 }
 

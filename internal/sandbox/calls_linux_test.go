@@ -26,6 +26,7 @@ func calls() []call {
 		{"clone with a user namespace", unix.SYS_CLONE, [6]uintptr{unix.CLONE_NEWUSER | signal}, unix.EPERM},
 		{"clone3", unix.SYS_CLONE3, [6]uintptr{}, unix.ENOSYS},
 		{"unshare mounts", unix.SYS_UNSHARE, [6]uintptr{unix.CLONE_NEWNS}, unix.EPERM},
+		{"unshare users", unix.SYS_UNSHARE, [6]uintptr{unix.CLONE_NEWUSER}, unix.EPERM},
 		{"unshare time", unix.SYS_UNSHARE, [6]uintptr{unix.CLONE_NEWTIME}, unix.EPERM},
 		{"unshare nothing", unix.SYS_UNSHARE, [6]uintptr{}, 0},
 		{"setns", unix.SYS_SETNS, [6]uintptr{0, 0}, unix.EPERM},
@@ -69,6 +70,10 @@ func calls() []call {
 		{"fchmod plain", unix.SYS_FCHMOD, [6]uintptr{^uintptr(0), 0o755}, unix.EBADF},
 		{"openat creating set-user-id", unix.SYS_OPENAT, [6]uintptr{atCWD, 0, unix.O_CREAT, 0o4755}, unix.EPERM},
 		{"openat reading, mode ignored", unix.SYS_OPENAT, [6]uintptr{atCWD, 0, unix.O_RDONLY, 0o4755}, unix.EFAULT},
+		{"openat a folder, mode ignored", unix.SYS_OPENAT, [6]uintptr{atCWD, 0, unix.O_DIRECTORY, 0o4755}, unix.EFAULT},
+		{"openat writing, mode ignored", unix.SYS_OPENAT, [6]uintptr{atCWD, 0, unix.O_WRONLY, 0o4755}, unix.EFAULT},
+		{"openat temporary, set-group-id", unix.SYS_OPENAT, [6]uintptr{atCWD, 0, unix.O_TMPFILE | unix.O_RDWR, 0o2755}, unix.EPERM},
+		{"openat creating", unix.SYS_OPENAT, [6]uintptr{atCWD, 0, unix.O_CREAT | unix.O_RDWR, 0o755}, unix.EFAULT},
 		{"mknodat set-user-id", unix.SYS_MKNODAT, [6]uintptr{atCWD, 0, unix.S_IFREG | 0o4755}, unix.EPERM},
 	}, callsHere()...)
 }

@@ -20,6 +20,8 @@ func TestHosts(t *testing.T) {
 		{"example.org", "notexample.org", 443, false},
 		{"example.org:22", "example.org", 22, true},
 		{"example.org:22", "example.org", 443, false},
+		{"example.org:1", "example.org", 1, true},
+		{"example.org:65535", "example.org", 65535, true},
 		{"example.org:*", "example.org", 5432, true},
 		{"*.example.org", "a.b.example.org", 443, true},
 		{"*.example.org", "example.org", 443, false},
@@ -36,7 +38,7 @@ func TestHosts(t *testing.T) {
 			t.Errorf("%s opens %s:%d: %v", c.entry, c.name, c.port, got)
 		}
 	}
-	for _, entry := range []string{"", ":443", "*.", "*", "a*.org", "https://example.org", "example.org/x", "example.org:0", "example.org:https", "user@example.org", "[::1"} {
+	for _, entry := range []string{"", ":443", "*.", "*", "a*.org", "https://example.org", "example.org/x", "example.org:0", "example.org:65536", "example.org:https", "user@example.org", "[::1"} {
 		if _, err := sandbox.ParseHost(entry); err == nil {
 			t.Errorf("%q is accepted", entry)
 		}

@@ -304,7 +304,7 @@ func (l *layout) grant(path string, e entry) {
 
 // addLinks creates the symbolic links that are in the base.
 func (l *layout) addLinks() {
-	for at, to := range l.links {
+	for _, at := range slices.Sorted(maps.Keys(l.links)) {
 		parent := l.coverIn(at)
 		if parent.base == "" {
 			continue // its cover contains the link
@@ -315,7 +315,7 @@ func (l *layout) addLinks() {
 		}
 		l.makeDir(filepath.Dir(base))
 		l.made[base] = true
-		l.op(launcher.Op{Kind: launcher.MakeLink, A: to, B: base})
+		l.op(launcher.Op{Kind: launcher.MakeLink, A: l.links[at], B: base})
 	}
 }
 

@@ -30,7 +30,7 @@ func probe() Support {
 	parts := []Part{
 		{Name: "user namespaces", OK: true}, {Name: "mount namespaces", OK: true}, {Name: "process namespaces", OK: true},
 		{Name: "IPC namespaces", OK: true}, {Name: "network namespaces", OK: true},
-		landlockPart(),
+		landlockPart(launcher.ABI()),
 		partOf("no_new_privs", prctlKnows(unix.PR_GET_NO_NEW_PRIVS)),
 		partOf("seccomp", filterKnown()),
 	}
@@ -101,17 +101,19 @@ func isOrdinary() bool {
 		return false
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(string(mounts)) {
+	return err == nil && !coversProc(string(mounts))
+}
+
+// coversProc reports whether a part of /proc is hidden, by the content of mountinfo.
+func coversProc(mounts string) bool {
+	for line := range strings.Lines(mounts) {
 		const at = 4 // index of the mount point
 		fields := strings.Fields(line)
 		if len(fields) <= at || strings.HasPrefix(fields[at], "/proc/") && fields[at] != "/proc/sys/fs/binfmt_misc" {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // canMount tries to create all namespaces and to change a mount in them.
@@ -150,8 +152,8 @@ func errnoOf(err error) error {
 	return err
 }
 
-func landlockPart() Part {
-	switch abi := launcher.ABI(); {
+func landlockPart(abi int) Part {
+	switch {
 	case abi == 0:
 		return Part{Name: "Landlock", Detail: "not enabled in this kernel"}
 	case abi < launcher.MinABI:

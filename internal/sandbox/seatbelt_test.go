@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -39,5 +41,38 @@ func TestSeatbelt(t *testing.T) {
 	}
 	if text := seatbelt(Profile{}, "/none/tmp", 0); strings.Contains(text, "network") {
 		t.Errorf("a network is open without being asked for:\n%s", text)
+	}
+}
+
+// A link that a program can change opens nothing; what is closed is so behind the link, too.
+func TestSeatbeltDoesNotFollowLinksInTheWorkspace(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{os.Mkdir(dir+"/work", 0o700), os.Mkdir(dir+"/target", 0o700), os.Symlink("../target", dir+"/work/link"), os.Symlink("target", dir+"/link")} {
+		if err != nil {
+			t.Skip(err)
+		}
+	}
+	for _, c := range []struct {
+		change func(*Profile, []string)
+		inside string // the rule through a link in the workspace; "" = none
+	}{
+		{func(p *Profile, paths []string) { p.Read = paths }, ""},
+		{func(p *Profile, paths []string) { p.Opened = paths }, ""},
+		{func(p *Profile, paths []string) { p.Scratch = paths }, ""},
+		{func(p *Profile, paths []string) { p.Write = append(p.Write, paths...) }, ""},
+		{func(p *Profile, paths []string) { p.Hide = paths }, "(deny file-read* file-write* "},
+		{func(p *Profile, paths []string) { p.ReadOnly = paths }, "(deny file-write* "},
+	} {
+		for link, want := range map[string]bool{dir + "/work/link": c.inside != "", dir + "/link": true} {
+			p := Profile{Write: []string{dir + "/work"}}
+			c.change(&p, []string{link})
+			text := seatbelt(p, "/none/tmp", 0)
+			if rule := c.inside + `(subpath "` + dir + `/target")`; strings.Contains(text, rule) != want {
+				t.Errorf("%s leads to %s: %v\n%s", link, rule, !want, text)
+			}
+		}
 	}
 }

@@ -5,6 +5,7 @@ package sandbox
 import (
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -94,19 +95,20 @@ func TestReportsOfTheLauncher(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		report  []byte
-		passing bool   // a file
+		passing int    // files
 		want    string // "" = the program runs
 	}{
-		{"started", launcher.Report{Kind: launcher.Started}.Encode(), true, ""},
-		{"started without a namespace", launcher.Report{Kind: launcher.Started}.Encode(), false, ""},
-		{"no such program", launcher.Report{Kind: launcher.Failed, Value: int(unix.ENOENT), Step: launcher.StepStart}.Encode(), false, "no such file or directory"},
-		{"a step", launcher.Report{Kind: launcher.Failed, Value: int(unix.EPERM), Step: "mounting /proc"}.Encode(), false, "setting up the sandbox: mounting /proc: operation not permitted"},
-		{"an end", nil, false, "setting up the sandbox: waiting for the launcher: it has ended"},
-		{"half a report", []byte{launcher.Started, 0}, false, "setting up the sandbox: waiting for the launcher: it has ended"},
-		{"ended at once", launcher.Report{Kind: launcher.Ended}.Encode(), false, "setting up the sandbox: waiting for the launcher: an unknown report"},
-		{"a port without a socket", launcher.Report{Kind: launcher.Listening, Value: proxyPort}.Encode(), false, "setting up the sandbox: waiting for the launcher: an unknown report"},
-		{"a port with something else", launcher.Report{Kind: launcher.Listening, Value: proxyPort}.Encode(), true, "setting up the sandbox: starting the proxy: "},
-		{"a filter that nobody asked for", launcher.Report{Kind: launcher.Watching}.Encode(), true, "setting up the sandbox: waiting for the launcher: an unknown report"},
+		{"started", launcher.Report{Kind: launcher.Started}.Encode(), 1, ""},
+		{"started without a namespace", launcher.Report{Kind: launcher.Started}.Encode(), 0, ""},
+		{"no such program", launcher.Report{Kind: launcher.Failed, Value: int(unix.ENOENT), Step: launcher.StepStart}.Encode(), 0, "no such file or directory"},
+		{"a step", launcher.Report{Kind: launcher.Failed, Value: int(unix.EPERM), Step: "mounting /proc"}.Encode(), 0, "setting up the sandbox: mounting /proc: operation not permitted"},
+		{"an end", nil, 0, "setting up the sandbox: waiting for the launcher: it has ended"},
+		{"half a report", []byte{launcher.Started, 0}, 0, "setting up the sandbox: waiting for the launcher: it has ended"},
+		{"ended at once", launcher.Report{Kind: launcher.Ended}.Encode(), 0, "setting up the sandbox: waiting for the launcher: an unknown report"},
+		{"a port without a socket", launcher.Report{Kind: launcher.Listening, Value: proxyPort}.Encode(), 0, "setting up the sandbox: waiting for the launcher: an unknown report"},
+		{"a port with something else", launcher.Report{Kind: launcher.Listening, Value: proxyPort}.Encode(), 1, "setting up the sandbox: starting the proxy: "},
+		{"a port with two sockets", launcher.Report{Kind: launcher.Listening, Value: proxyPort}.Encode(), 2, "setting up the sandbox: waiting for the launcher: an unknown report"},
+		{"a filter that nobody asked for", launcher.Report{Kind: launcher.Watching}.Encode(), 1, "setting up the sandbox: waiting for the launcher: an unknown report"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := prepare(&launcher.Plan{}, Network{})
@@ -117,8 +119,8 @@ func TestReportsOfTheLauncher(t *testing.T) {
 			theirs := int(s.Files[1].Fd())
 			if c.report != nil {
 				var rights []byte
-				if c.passing {
-					rights = unix.UnixRights(int(s.Files[0].Fd()))
+				if c.passing > 0 {
+					rights = unix.UnixRights(slices.Repeat([]int{int(s.Files[0].Fd())}, c.passing)...)
 				}
 				if err := unix.Sendmsg(theirs, c.report, rights, nil, 0); err != nil {
 					t.Fatal(err)
@@ -128,13 +130,48 @@ func TestReportsOfTheLauncher(t *testing.T) {
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
-			if err == nil && (s.mounts != nil) != c.passing {
+			if err == nil && (s.mounts != nil) != (c.passing > 0) {
 				t.Errorf("the namespace is %v", s.mounts)
 			}
 			if status, ok := s.Ended(); ok {
 				t.Errorf("it ended with %d", status)
 			}
 		})
+	}
+}
+
+// The end of the program is what the launcher reports of it, and nothing else.
+func TestEndOfAProgram(t *testing.T) {
+	for _, c := range []struct {
+		report launcher.Report
+		ok     bool
+	}{{launcher.Report{Kind: launcher.Ended, Value: 256}, true}, {launcher.Report{Kind: launcher.Started, Value: 256}, false}} {
+		s, err := prepare(&launcher.Plan{}, Network{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs := int(s.Files[1].Fd())
+		for _, sent := range []struct {
+			report launcher.Report
+			rights []byte
+		}{{launcher.Report{Kind: launcher.Started}, unix.UnixRights(int(s.Files[0].Fd()))}, {c.report, nil}} {
+			if err := unix.Sendmsg(theirs, sent.report.Encode(), sent.rights, nil, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Started(); err != nil {
+			t.Error(err)
+		}
+		if status, ok := s.Ended(); ok != c.ok || ok && status != 256 {
+			t.Errorf("after %q it ended with %d, %v", c.report.Kind, status, ok)
+		}
+		s.Close()
+		for { // another goroutine closes the namespace
+			if _, err := s.mounts.Stat(); errors.Is(err, os.ErrClosed) {
+				break
+			}
+			runtime.Gosched()
+		}
 	}
 }
 

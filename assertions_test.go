@@ -25,10 +25,9 @@ var asserted = regexp.MustCompile(`(?m)^(?:\[[^\]]*\] )*(?:stdout|stderr|grep) .
 // out, because output formats add it.
 var wording = regexp.MustCompile(`\pL[\pL\d_.:-]+(?: [\pL\d_.:-]+)*`)
 
-// TestNegativeAssertionsCanFail checks that the program, or what a script has it print, can
-// contain each text that a script says is absent: it is in a string of the code or in a positive
-// assertion of a script. A message that was changed is never printed, so asserting its absence
-// tests nothing.
+// TestNegativeAssertionsCanFail checks that each text that a script says is absent is in a string
+// of the code, or in an assertion of a script that it is present. A message that was changed is
+// never printed, so asserting its absence tests nothing.
 func TestNegativeAssertionsCanFail(t *testing.T) {
 	var known strings.Builder
 	known.WriteString("panic goroutine fatal error\n") // of the Go runtime

@@ -1,9 +1,11 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -145,5 +147,42 @@ func TestInstalledPrograms(t *testing.T) {
 		if got := installed(folder); got != want {
 			t.Errorf("%s: %s, want %s", folder, got, want)
 		}
+	}
+}
+
+// The folders on PATH are opened in any order, with what the links in them lead to, but neither
+// the home folder nor what is open anyway.
+func TestFoldersOnPath(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("paths of other systems")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"home/.ssh", "x/bin", "y/bin", "z/lib", "z/bin", "z/other/bin"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 30 {
+		if err := os.WriteFile(fmt.Sprintf("%s/x/bin/file%d", dir, i), nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"lib": dir + "/z/lib", "home": dir + "/home", "true": "/usr/bin", "tool": dir + "/z/other/bin/tool", "missing": dir + "/none", "again": dir + "/y/bin"} {
+		if err := os.Symlink(target, dir+"/x/bin/"+link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(dir+"/z/other/bin/tool", nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h := newHome(Place{Home: dir + "/home", Environ: []string{"PATH=relative:" + dir + "/home:" + dir + ":/usr/bin:" + dir + "/y/bin:" + dir + "/x/bin:" + dir + "/x/bin:/none/q/bin"}})
+	got := h.installations()
+	slices.Sort(got)
+	want := []string{"/none/q", dir + "/x", dir + "/y", dir + "/z/lib", dir + "/z/other"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("opened (-want +got):\n%s", diff)
 	}
 }

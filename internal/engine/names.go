@@ -227,7 +227,7 @@ func (n *serverNames) Keep(ctx context.Context, given []registry.GivenName) bool
 			n.held = held
 			for name, holders := range own { // those of this run only
 				if h := n.first(holders); h != nil && h.File == "" && n.first(held[name]) == nil {
-					held[name] = append(held[name], *h)
+					held[name] = append(slices.Clip(held[name]), *h)
 				}
 			}
 		} else {
@@ -243,8 +243,9 @@ func (n *serverNames) Keep(ctx context.Context, given []registry.GivenName) bool
 func (n *serverNames) merge(all map[string][]state.Holder, given []registry.GivenName, stored bool) {
 	for _, g := range given {
 		if h := n.first(all[g.Name]); h != nil {
-			if h.Server == g.Server {
-				h.Unsure = h.Unsure && g.Unsure
+			if h.Server == g.Server && h.Unsure && !g.Unsure {
+				all[g.Name] = slices.Clone(all[g.Name])
+				n.first(all[g.Name]).Unsure = false
 			}
 			continue
 		}
@@ -252,7 +253,7 @@ func (n *serverNames) merge(all map[string][]state.Holder, given []registry.Give
 		if stored && file == "" {
 			continue
 		}
-		left := slices.DeleteFunc(all[g.Name], func(h state.Holder) bool { return n.stands(h) == settings.EntryGone })
+		left := slices.DeleteFunc(slices.Clone(all[g.Name]), func(h state.Holder) bool { return n.stands(h) == settings.EntryGone })
 		all[g.Name] = append(left, state.Holder{Server: g.Server, File: file, Unsure: g.Unsure})
 	}
 }

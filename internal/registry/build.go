@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/text"
 )
@@ -332,7 +333,7 @@ func (b *builder) diagnose(sev Severity, code, source, tool, msg, hint string) {
 // last, so that they never take a name from a registered tool.
 func (b *builder) registry() *Registry {
 	b.withdraw()
-	b.explainKept()
+	b.reg.explain = sync.OnceFunc(b.explainKept)
 	for _, t := range b.reg.tools {
 		t.eachName("", func(name string) { b.addAlias(t, name) })
 	}

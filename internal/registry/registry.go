@@ -25,6 +25,7 @@ type Registry struct {
 	hidden      []Hidden
 	diagnostics []Diagnostic
 	reports     []SourceReport
+	explain     func() // adds to kept and hidden, once: most runs need neither, and a project may have thousands of kept names
 
 	mu         sync.Mutex
 	validators map[*Tool]*Validator
@@ -126,6 +127,7 @@ const latest = "latest"
 func (r *Registry) notFound(name string) error {
 	e := &NotFoundError{Name: name, Count: len(r.tools), Versions: r.otherVersions(name)}
 	plain, _, _ := cutVersion(name)
+	r.explain()
 	if h, ok := r.kept[plain]; ok {
 		e.Hidden = &h
 		return e
@@ -262,7 +264,10 @@ func (r *Registry) ByServer(server string) []*Tool {
 func (r *Registry) Len() int { return len(r.tools) }
 
 // Hidden returns the tools that settings exclude, in the order found.
-func (r *Registry) Hidden() []Hidden { return slices.Clone(r.hidden) }
+func (r *Registry) Hidden() []Hidden {
+	r.explain()
+	return slices.Clone(r.hidden)
+}
 
 // Diagnostics returns the diagnostics of loading, in source order.
 func (r *Registry) Diagnostics() []Diagnostic { return slices.Clone(r.diagnostics) }

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -61,7 +62,8 @@ func (f *Folders) namesDir() (*Dir, error) {
 	return OpenDir(filepath.Join(base.Path, namesFolder))
 }
 
-// Read returns the holders of each name. An absent file has none.
+// Read returns the holders of each name. An absent file has none. Several names may share a
+// slice of holders, which must not be changed in place.
 func (n *Names) Read() (map[string][]Holder, error) {
 	data, err := n.dir.Read(n.file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -79,22 +81,24 @@ func (n *Names) parse(data []byte) (namesFile, error) {
 	damaged := func(err error) error {
 		return fmt.Errorf("reading %s: %w: %w", filepath.Join(n.dir.Path, n.file), ErrDamaged, err)
 	}
-	var f struct {
-		namesFile
-		Names json.RawMessage `json:"names"`
+	// A project may have thousands of names, and every run that loads a server reads them.
+	if !jsonx.Valid(data) {
+		return namesFile{}, damaged(errors.New("it is not JSON"))
 	}
-	if err := json.Unmarshal(data, &f); err != nil {
+	names := jsonx.Get(data, "names")
+	var head namesFile
+	if err := json.Unmarshal(jsonx.Flatten(data, 1), &head); err != nil {
 		return namesFile{}, damaged(err)
 	}
-	if f.Version != namesVersion {
-		return namesFile{}, fmt.Errorf("reading %s: it has version %d, but this toolreg supports version %d", filepath.Join(n.dir.Path, n.file), f.Version, namesVersion)
+	if head.Version != namesVersion {
+		return namesFile{}, fmt.Errorf("reading %s: it has version %d, but this toolreg supports version %d", filepath.Join(n.dir.Path, n.file), head.Version, namesVersion)
 	}
-	if jsonx.KindOf(f.Names) != jsonx.Object && !jsonx.IsNull(f.Names) {
+	if jsonx.KindOf(names) != jsonx.Object && !jsonx.IsNull(names) {
 		return namesFile{}, damaged(errors.New("names is not an object"))
 	}
-	f.namesFile.Names = map[string][]Holder{}
+	head.Names = make(map[string][]Holder, bytes.Count(names, []byte(`":[`)))
 	known := map[string][]Holder{} // most names have the same holder
-	for name, raw := range jsonx.Members(f.Names) {
+	for name, raw := range jsonx.Members(names) {
 		holders, ok := known[string(raw)]
 		if !ok {
 			if err := json.Unmarshal(raw, &holders); err != nil {
@@ -102,12 +106,13 @@ func (n *Names) parse(data []byte) (namesFile, error) {
 			}
 			known[string(raw)] = holders
 		}
-		f.namesFile.Names[name] = slices.Clone(holders)
+		head.Names[name] = holders
 	}
-	return f.namesFile, nil
+	return head, nil
 }
 
-// Update changes the holders in place while no other process does, and returns them.
+// Update changes the holders while no other process does, and returns them. As with Read, slices
+// must be replaced.
 // change may be called only to find that there is nothing to change; then nothing is
 // written.
 func (n *Names) Update(ctx context.Context, change func(map[string][]Holder)) (names map[string][]Holder, err error) {
@@ -159,7 +164,7 @@ func (f *Folders) ForgetServer(ctx context.Context, server, file string) error {
 			}
 			changed := false
 			for name, all := range f.Names {
-				left := slices.DeleteFunc(all, func(h Holder) bool { return h.Server == server && h.File == file })
+				left := slices.DeleteFunc(slices.Clone(all), func(h Holder) bool { return h.Server == server && h.File == file })
 				changed = changed || len(left) != len(all)
 				if f.Names[name] = left; len(left) == 0 {
 					delete(f.Names, name)

@@ -119,7 +119,7 @@ func run(ctx context.Context, e *cli.Env, o *options, globs []string) error {
 	if e.IO.JSON {
 		err = o.document(f).print(e.IO, f.tools, o.All)
 	} else {
-		err = printTools(e.IO, f.tools, f.hidden, o.All)
+		err = printTools(e.IO, f.tools, f.hidden(), o.All)
 		e.Config.NoteGeminiSettings(s.Settings)
 	}
 	return cmp.Or(err, context.Cause(ctx), o.StrictFailure(f.reg)) // what was loaded before an interruption is printed

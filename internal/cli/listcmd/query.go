@@ -47,7 +47,7 @@ func (q *Query) Document(ctx context.Context, s *engine.Session) (Document, erro
 type found struct {
 	reg          *registry.Registry
 	tools        []*registry.Tool // in the order of listings
-	hidden       []registry.Hidden
+	hidden       func() []registry.Hidden
 	noticed, off []registry.Diagnostic // off: one for each server that a setting turns off
 }
 
@@ -55,7 +55,7 @@ type found struct {
 func (q *Query) document(f found) Document {
 	d := Document{Diagnostics: cli.OrEmpty(slices.Concat(f.noticed, f.off))}
 	if q.All {
-		d.Hidden = f.hidden
+		d.Hidden = f.hidden()
 	}
 	return d
 }
@@ -68,7 +68,7 @@ func (q *Query) find(ctx context.Context, s *engine.Session) (found, error) {
 	if reg == nil {
 		return found{}, err
 	}
-	f := found{reg: reg, noticed: s.Tools.Diagnostics(reg)}
+	f := found{reg: reg, noticed: s.Tools.Diagnostics(reg), hidden: func() []registry.Hidden { return nil }}
 	if err != nil && context.Cause(ctx) == nil {
 		return f, err
 	}
@@ -85,17 +85,19 @@ func (q *Query) find(ctx context.Context, s *engine.Session) (found, error) {
 	if f.tools, denied, err = s.Offers.Split(ctx, reg, tools); err != nil {
 		return f, err
 	}
-	f.hidden = q.Hidden(slices.Concat(reg.Hidden(), denied))
 	if q.Tool != "" {
-		f.hidden = denied
+		f.hidden = func() []registry.Hidden { return denied }
 		return f, nil
 	}
-	script, hidden, err := s.Scripts.Listed(ctx, reg)
-	if script != nil {
-		f.tools = append(f.tools, q.Apply([]*registry.Tool{script})...)
-	} else if hidden != nil && q.All {
-		f.hidden = append(f.hidden, q.Hidden([]registry.Hidden{*hidden})...)
+	if q.All || s.Settings.Script.Declared() { // its name depends on those of all tools
+		script, hidden, listErr := s.Scripts.Listed(ctx, reg)
+		if err = listErr; script != nil {
+			f.tools = append(f.tools, q.Apply([]*registry.Tool{script})...)
+		} else if hidden != nil && q.All {
+			denied = append(denied, *hidden)
+		}
 	}
+	f.hidden = func() []registry.Hidden { return q.Hidden(append(reg.Hidden(), denied...)) } // it is seldom shown
 	return f, err
 }
 

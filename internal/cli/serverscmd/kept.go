@@ -92,7 +92,14 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 	}
 	for _, server := range on {
 		if entry := server.Settings(); entry.Err == nil && s.Settings.KeepOf(entry) <= 0 {
-			return &cli.UsageError{Err: fmt.Errorf("server %q ends with each run: its entry (%s) has no keep", entry.Name, entry.Origin), Hint: "add keep: 10m to the entry"}
+			why, hint := "has no keep", "add keep: 10m to the entry"
+			switch {
+			case entry.PerClient:
+				why, hint = "has perClient, so each client has a process of its own", "remove perClient from the entry"
+			case entry.Type == "sse":
+				why, hint = "has type sse, whose sessions cannot be kept", "use type http if the server supports it"
+			}
+			return &cli.UsageError{Err: fmt.Errorf("server %q ends with each run: its entry (%s) %s", entry.Name, entry.Origin, why), Hint: hint}
 		}
 	}
 	var infos []mcpclient.Info

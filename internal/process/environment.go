@@ -79,8 +79,11 @@ func Depth(environ []string) int {
 // environment says so, or it is a descendant of a toolreg process, which a tool
 // cannot hide.
 func InsideTool(environ []string) bool {
-	return Depth(environ) > 0 || hasAncestor("toolreg")
+	return Depth(environ) > 0 || hasAncestor(programName)
 }
+
+// programName is the name of toolreg's processes, see [Adopt].
+const programName = "toolreg"
 
 // ServerVariable is the variable that contains the name of the MCP server that toolreg
 // started, for the server and what it starts.

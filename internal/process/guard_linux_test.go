@@ -176,3 +176,11 @@ func awaitNone(t *testing.T, entry string) {
 		_ = exec.Command("/bin/true").Run() // gives the kernel time
 	}
 }
+
+// A tool must not approve its own calls by the same program under another name.
+func TestAdoptedProcessHasName(t *testing.T) {
+	out, err := Run(t.Context(), Spec{Argv: []string{"/bin/sh", "-c", "cat /proc/$PPID/comm"}, Env: os.Environ()})
+	if got := string(out.Stdout); err != nil || got != programName+"\n" {
+		t.Errorf("a child sees its parent as %q, %v", got, err)
+	}
+}

@@ -12,9 +12,11 @@ import (
 
 // Adopt makes this process the parent of orphaned descendants, even those in
 // other sessions, so that [EndOrphans] finds them. It also prevents other
-// processes of the same user from reading toolreg's environment and memory. Old
-// kernels support neither.
+// processes of the same user from reading toolreg's environment and memory, and
+// gives this process the name by which [InsideTool] finds it, because the program may be
+// called by another. Errors have no effect, such as on old kernels.
 func Adopt() {
+	_ = os.WriteFile("/proc/self/comm", []byte(programName), 0)
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	osexec "os/exec"
+	"path/filepath"
 	"syscall"
 	"unsafe"
 
@@ -18,10 +19,25 @@ type group struct {
 	child *os.Process
 }
 
-func (g *group) prepare(cmd *osexec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW,
+// interpret lets cmd.exe run a batch file, with its arguments quoted.
+func interpret(cmd *osexec.Cmd) error {
+	if !isBatch(cmd.Path) {
+		return nil
 	}
+	line, err := batchLine(cmd.Path, cmd.Args[1:])
+	if err != nil {
+		return err
+	}
+	system, err := windows.GetSystemDirectory()
+	if err != nil {
+		return err
+	}
+	cmd.Path, cmd.SysProcAttr = filepath.Join(system, "cmd.exe"), &syscall.SysProcAttr{CmdLine: line}
+	return nil
+}
+
+func (g *group) prepare(cmd *osexec.Cmd) {
+	flags(cmd, windows.CREATE_NEW_PROCESS_GROUP|windows.CREATE_NO_WINDOW)
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return
@@ -87,8 +103,14 @@ func KillChildren() {}
 func describeStatus(int) (code int, signal string) { return -1, "" }
 
 // detach makes a program outlive toolreg.
-func detach(cmd *osexec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.DETACHED_PROCESS}
+func detach(cmd *osexec.Cmd) { flags(cmd, windows.CREATE_NEW_PROCESS_GROUP|windows.DETACHED_PROCESS) }
+
+// flags sets how a process is created.
+func flags(cmd *osexec.Cmd, flags uint32) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.CreationFlags = flags
 }
 
 // CloseStreams closes stdin and stdout, for a program that [Detach] has started.

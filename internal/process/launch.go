@@ -168,7 +168,11 @@ func newCommand(s Spec) (*osexec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &osexec.Cmd{Path: path, Args: slices.Clone(s.Argv), Dir: FolderPath(s.Folder, s.Dir), Env: absolutePATH(s.Env), ExtraFiles: s.Files}, nil
+	cmd := &osexec.Cmd{Path: path, Args: slices.Clone(s.Argv), Dir: FolderPath(s.Folder, s.Dir), Env: absolutePATH(s.Env), ExtraFiles: s.Files}
+	if err := interpret(cmd); err != nil {
+		return nil, &StartError{Program: s.Argv[0], Err: err}
+	}
+	return cmd, nil
 }
 
 // pipes holds both ends of a child's streams. Call closeTheirs after the start,

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -61,6 +62,11 @@ func (w *Dir) resolve(name string) (string, error) {
 	}
 	done, rest, via := ".", split(rel), ""
 	for links := 0; len(rest) > 0; {
+		if runtime.GOOS == "windows" {
+			if i := slices.IndexFunc(rest, isOtherName); i >= 0 {
+				return "", &refusal{name, fmt.Sprintf("has %s, by which Windows may open another file; give the whole name", text.Quote(rest[i]))}
+			}
+		}
 		next := rest[0]
 		rest = rest[1:]
 		if next == ".." {
@@ -114,6 +120,19 @@ func (w *Dir) follow(root *os.Root, name, at string, rest []string) (string, []s
 		return "", nil, leaves(name, at)
 	}
 	return path.Dir(at), append(split(target), rest...), nil
+}
+
+// isOtherName reports whether Windows may open a file of another name by this one, so that
+// rules about that file would not match: it ignores dots and blanks at the end, and accepts
+// short names such as PRIVAT~1.TXT.
+func isOtherName(name string) bool {
+	if name == ".." {
+		return false
+	}
+	base, extension, _ := strings.Cut(name, ".")
+	tilde := strings.LastIndexByte(base, '~')
+	short := tilde > 0 && len(base) <= 8 && len(extension) <= 3 && strings.Trim(base[tilde+1:], "0123456789") == "" && tilde+1 < len(base)
+	return short || strings.TrimRight(name, ". ") != name
 }
 
 // missing ends the resolution at a part that does not exist.

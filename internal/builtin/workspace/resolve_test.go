@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -70,6 +71,28 @@ func TestResolve(t *testing.T) {
 			t.Errorf("resolve(%q) = %q, %v; want %q", tt.name, got, err, tt.want)
 		case tt.refused != "" && (err == nil || !strings.Contains(err.Error(), tt.refused)):
 			t.Errorf("resolve(%q) = %q, %v; want an error with %q", tt.name, got, err, tt.refused)
+		}
+	}
+}
+
+func TestNamesThatWindowsTakesForOthers(t *testing.T) {
+	for name, want := range map[string]bool{
+		"a.txt": false, "..": false, ".env": false, "..a": false, "~": false, "~1": false, "a~": false, "a~b": false, "longname~1": false,
+		"file.~1~": false, "a~1.backup": false,
+		"a.": true, "a. .": true, "a ": true, "...": true, "PRIVAT~1": true, "privat~1.txt": true, "GIT~12": true, "a~1.b": true,
+	} {
+		if got := isOtherName(name); got != want {
+			t.Errorf("isOtherName(%q) = %v", name, got)
+		}
+	}
+	if runtime.GOOS != "windows" {
+		return
+	}
+	opts, _ := place(t, map[string]string{"a.txt": "", "deep/b.txt": ""})
+	w := tooltest.Open(t, New(opts))
+	for _, name := range []string{"a.txt.", "a.txt ", `deep.\b.txt`, "DEEP~1/b.txt", "new./x"} {
+		if got, err := w.resolve(name); err == nil || !strings.Contains(err.Error(), "Windows may open another file") {
+			t.Errorf("resolve(%q) = %q, %v", name, got, err)
 		}
 	}
 }

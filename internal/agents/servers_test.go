@@ -32,7 +32,8 @@ func TestFilesOfTheProjectAreGuarded(t *testing.T) {
 }
 
 func TestHomeAsProject(t *testing.T) {
-	for _, f := range (Importer{}).Files("cursor", "/home/me", []string{"HOME=/home/me"}) {
+	home := t.TempDir()
+	for _, f := range (Importer{}).Files("cursor", home, []string{"HOME=" + home, "USERPROFILE=" + home}) {
 		if f.Project {
 			t.Errorf("%s is the user's file, but is returned as the project's", f.Path)
 		}
@@ -40,8 +41,9 @@ func TestHomeAsProject(t *testing.T) {
 }
 
 func TestVariablesSetFolders(t *testing.T) {
-	env := []string{"HOME=/h", "CODEX_HOME=/c", "CLAUDE_CONFIG_DIR=/cl", "XDG_CONFIG_HOME=/x"}
-	want := map[string]string{"codex": "/c/config.toml", "claude": "/cl/.claude.json", "zed": "/x/zed/settings.json", "opencode": "/x/opencode/opencode.json"}
+	x := filepath.ToSlash(t.TempDir())
+	env := []string{"HOME=" + x, "USERPROFILE=" + x, "APPDATA=" + x + "/x", "CODEX_HOME=" + x + "/c", "CLAUDE_CONFIG_DIR=" + x + "/cl", "XDG_CONFIG_HOME=" + x + "/x"}
+	want := map[string]string{"codex": x + "/c/config.toml", "claude": x + "/cl/.claude.json", "zed": x + "/x/zed/settings.json", "opencode": x + "/x/opencode/opencode.json"}
 	for program, path := range want {
 		var paths []string
 		for _, f := range (Importer{}).Files(program, "/p", env) {

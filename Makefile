@@ -20,6 +20,8 @@ UNOPTIMIZED := $(foreach sdk,anthropics/anthropic-sdk-go openai/openai-go/v3,-gc
 CONFORMANCE := testdata/conformance
 CLIENTS := testdata/clients
 TOKENS := testdata/tokens
+# A module of its own: published OpenAPI documents and a library that reads them too.
+OPENAPI := tools/openapi
 # goreleaser takes commit and date from git only if it knows a remote.
 REMOTE = $(shell git remote get-url origin >/dev/null 2>&1 || echo GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=https://github.com/toolreg/toolreg)
 # A module of its own: licenses and bills of materials for packages.
@@ -111,6 +113,7 @@ lint: ## staticcheck, actionlint, vet for other systems, tidy go.mod
 	go mod tidy -diff
 	cd $(PROVIDERS) && go mod tidy -diff && go vet ./...
 	cd $(RELEASE) && go mod tidy -diff && go vet ./...
+	cd $(OPENAPI) && go mod tidy -diff && go vet ./...
 
 vulns: ## look for known vulnerabilities in what the program calls (needs a network)
 	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
@@ -120,6 +123,10 @@ page: build $(NPM)/node_modules/.package-lock.json ## test what needs Chromium: 
 	go test -count=1 -run '^TestBrowser$$|^TestSearch$$|^TestScripts$$/^npm_browser$$' ./internal/ui/page ./tools/site ./cmd/toolreg
 	bin/toolreg list --html bin/tools.html
 	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1280,1000 --screenshot=bin/tools.png bin/tools.html
+
+.PHONY: openapi
+openapi: build $(OPENAPI)/node_modules/.package-lock.json ## read published OpenAPI documents and call their operations at a mock server (900 MB to install; half an hour)
+	cd $(OPENAPI) && go run . -toolreg ../../bin/toolreg -prism
 
 tokens: build ## count the tokens of declarations with real tokenizers, for the estimates (325 MB to install)
 	npm ci --prefix $(TOKENS) --silent
@@ -176,7 +183,7 @@ release-test: release-snapshot ## install the packages in a clean Debian, run th
 	tools/release/try.sh
 
 clean: ## remove what was built and installed
-	rm -rf bin coverage.out $(NPM)/node_modules $(CONFORMANCE)/node_modules $(CLIENTS)/node_modules
+	rm -rf bin coverage.out $(NPM)/node_modules $(CONFORMANCE)/node_modules $(CLIENTS)/node_modules $(OPENAPI)/node_modules
 
 # MCP servers from npm, exactly as locked; their install scripts are not run.
 $(NPM)/node_modules/.package-lock.json: $(NPM)/package.json $(NPM)/package-lock.json
@@ -186,6 +193,11 @@ $(NPM)/node_modules/.package-lock.json: $(NPM)/package.json $(NPM)/package-lock.
 # Clients, and the Node.js that they need.
 $(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package.json $(CLIENTS)/package-lock.json
 	cd $(CLIENTS) && npm ci --ignore-scripts --no-audit --no-fund </dev/null
+	@touch $@
+
+# Documents and a mock server for them.
+$(OPENAPI)/node_modules/.package-lock.json: $(OPENAPI)/package.json $(OPENAPI)/package-lock.json
+	cd $(OPENAPI) && npm ci --ignore-scripts --no-audit --no-fund </dev/null
 	@touch $@
 
 # The suite, and the Node.js that it needs, which is newer than that of the tests.

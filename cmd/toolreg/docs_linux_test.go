@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -157,10 +158,14 @@ func newDocsProject(t *testing.T, repo, page string) *docsProject {
 	p.environ = []string{
 		"PATH=" + filepath.Join(root, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"), "REPO=" + repo, "HOME=" + home,
 		"TERM=dumb", "NO_COLOR=1", "PAGER=cat", "EDITOR=true", "BROWSER=true", "GORACE=atexit_sleep_ms=0",
-		"GOCACHE=" + goEnv(t, "GOCACHE"), "GOMODCACHE=" + goEnv(t, "GOMODCACHE"), "GOFLAGS=" + goEnv(t, "GOFLAGS"),
 		// Nothing beyond this machine is contacted.
 		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9",
 	}
+	settings, err := goSettings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.environ = append(p.environ, settings...)
 	own := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(page, "docs/"), ".md"), "/", "-") + ".txtar"
 	for _, name := range []string{"common.txtar", own} {
 		archive, err := txtar.ParseFile(filepath.Join(repo, "testdata", "docs", name))
@@ -178,15 +183,16 @@ func newDocsProject(t *testing.T, repo, page string) *docsProject {
 	return p
 }
 
-// goEnv returns a setting of the go command, whose default may be below HOME.
-func goEnv(t *testing.T, name string) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
-	if err != nil {
-		t.Fatal(err)
+// goSettings returns settings of the go command, whose defaults may be below HOME.
+var goSettings = sync.OnceValues(func() ([]string, error) {
+	names := []string{"GOCACHE", "GOMODCACHE", "GOFLAGS"}
+	out, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
+	settings := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	for i, value := range settings {
+		settings[i] = names[i] + "=" + value
 	}
-	return strings.TrimSpace(string(out))
-}
+	return settings, err
+})
 
 // write creates a file of the project. Programs are in ../bin.
 func (p *docsProject) write(t *testing.T, name string, data []byte) {

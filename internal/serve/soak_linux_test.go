@@ -31,7 +31,7 @@ import (
 func soak(t *testing.T) int {
 	n, err := strconv.Atoi(os.Getenv("TOOLREG_SOAK"))
 	if err != nil {
-		return 200
+		return 80
 	}
 	t.Logf("%d sessions", n)
 	return n

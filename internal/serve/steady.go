@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -26,6 +27,7 @@ type steady struct {
 
 	mu    sync.Mutex
 	sent  bool        // the headers
+	open  bool        // the headers that were sent are those of a stream
 	beat  *time.Timer // sends the next comment; nil if the response is not a stream
 	ended bool
 }
@@ -51,22 +53,28 @@ func (s *steady) begin() {
 
 // follow lets a stream send something if it has no event within d. s.mu is held.
 func (s *steady) follow(d time.Duration) {
+	stream := s.open || !s.sent && s.hasEvents()
 	switch {
-	case s.ended || !strings.HasPrefix(s.Header().Get("Content-Type"), "text/event-stream"):
-	case s.beat == nil && d > 0:
+	case s.ended:
+	case s.beat == nil && stream && d > 0:
 		s.beat = time.AfterFunc(d, s.comment)
-	case d > 0:
+	case stream && d > 0:
 		s.beat.Reset(d)
 	case s.beat != nil:
 		s.beat.Stop()
 	}
 }
 
+// hasEvents reports whether the headers are those of a stream.
+func (s *steady) hasEvents() bool {
+	return strings.HasPrefix(s.Header().Get("Content-Type"), "text/event-stream")
+}
+
 // comment sends the headers of the stream or, after them, a comment.
 func (s *steady) comment() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended {
+	if s.ended || s.sent && !s.open {
 		return
 	}
 	defer s.limit()()
@@ -81,8 +89,8 @@ func (s *steady) comment() {
 
 // head sends the headers. s.mu is held.
 func (s *steady) head(status int) {
-	s.sent = true
-	if strings.HasPrefix(s.Header().Get("Content-Type"), "text/event-stream") {
+	s.sent, s.open = true, s.hasEvents()
+	if s.open {
 		s.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
 	}
 	s.ResponseWriter.WriteHeader(status)
@@ -92,11 +100,15 @@ func (s *steady) head(status int) {
 func (s *steady) WriteHeader(status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.head(status)
+	if !s.sent {
+		s.head(status)
+	}
 	s.follow(s.keepAlive)
 }
 
-// Write implements http.ResponseWriter. The SDK writes each event at once.
+// Write implements http.ResponseWriter. The SDK writes each event at once. It writes a
+// protocol error as the whole response, with a status; if the stream is open by then, the
+// error is an event.
 func (s *steady) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +116,15 @@ func (s *steady) Write(p []byte) (int, error) {
 	if !s.sent {
 		s.head(http.StatusOK)
 	}
-	n, err := s.ResponseWriter.Write(p)
+	var n int
+	var err error
+	if s.open && !s.hasEvents() {
+		if _, err = fmt.Fprintf(s.ResponseWriter, "event: message\ndata: %s\n\n", p); err == nil {
+			n = len(p)
+		}
+	} else {
+		n, err = s.ResponseWriter.Write(p)
+	}
 	s.follow(s.keepAlive)
 	return n, err
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 )
 
 // Build builds the server as the program mcp-testserver in a new folder, which the caller
@@ -14,7 +15,11 @@ func Build() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "mcptest"); err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "mcp-testserver"), "github.com/toolreg/toolreg/testdata/clients/testserver")
+	program := filepath.Join(dir, "mcp-testserver")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	build := exec.Command("go", "build", "-o", program, "github.com/toolreg/toolreg/testdata/clients/testserver")
 	if out, err := build.CombinedOutput(); err != nil {
 		_ = os.RemoveAll(dir)
 		return "", fmt.Errorf("building mcp-testserver: %w\n%s", err, out)

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// line puts requests in order of arrival. Whoever does not have to wait leaves it. The
-// zero value is empty.
+// line puts requests in order of arrival. A request that need not wait for earlier ones
+// leaves it. The zero value is empty.
 type line struct {
 	mu    sync.Mutex
 	queue []*place

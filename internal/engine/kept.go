@@ -63,11 +63,13 @@ func (r *run) sockets(ctx context.Context) (*keep.Folder, error) {
 }
 
 // Kept returns the names of the servers that the settings keep between runs, and the folder of
-// their sockets and sessions. The error says why none of them can be kept.
+// their sockets and sessions. The error says why none of them, or none over stdio, can be kept.
 func Kept(ctx context.Context, folders *state.Folders, set *settings.Settings) (names []string, folder string, err error) {
+	processes := false
 	for _, server := range set.Servers {
 		if set.KeepOf(server) > 0 && !server.Disabled && server.Excluded == nil {
 			names = append(names, server.Name)
+			processes = processes || server.Command != ""
 		}
 	}
 	if len(names) == 0 {
@@ -77,7 +79,10 @@ func Kept(ctx context.Context, folders *state.Folders, set *settings.Settings) (
 	if err != nil {
 		return names, "", err
 	}
-	_, err = keep.Open(ctx, dir, set.Workspace)
+	opened, err := keep.Open(ctx, dir, set.Workspace)
+	if err == nil && processes {
+		err = opened.HasRoom()
+	}
 	return names, dir.Path, err
 }
 

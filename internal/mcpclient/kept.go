@@ -97,6 +97,9 @@ func (c *connector) attach(ctx context.Context, server settings.Server) (*sessio
 func (c *connector) keeperOf(ctx context.Context, server settings.Server, sess *session) (*keep.Conn, error) {
 	k := c.opts.Keep
 	folder, err := k.Folder(ctx)
+	if err == nil {
+		err = folder.HasRoom()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ func (x *examination) kept(ctx context.Context, s *settings.Settings) {
 	names, folder, err := engine.Kept(ctx, x.env.Config.Folders, s)
 	switch {
 	case err != nil:
-		x.add(stateWarning, "kept servers", "set XDG_RUNTIME_DIR to a folder outside the workspace that only you can access", "%s end with each run: %v", strings.Join(names, ", "), err)
+		x.add(stateWarning, "kept servers", "set XDG_RUNTIME_DIR to a folder with a short path outside the workspace that only you can access", "%s end with each run: %v", strings.Join(names, ", "), err)
 	case len(names) > 0:
 		x.add(stateOK, "kept servers", "", "%s; sockets in %s; if the process that keeps a server is killed, the server and its session end, or its whole sandbox", strings.Join(names, ", "), folder)
 	}

@@ -108,7 +108,7 @@ func run(ctx context.Context, e *cli.Env, o *options, names []string) error {
 	}
 	if _, _, err := engine.Kept(ctx, e.Config.Folders, s.Settings); err != nil && !s.Settings.Globals.Fresh {
 		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_kept", Message: "servers with keep end with each run: " + err.Error(),
-			Hint: "set XDG_RUNTIME_DIR to a folder outside the workspace that only you can access"})
+			Hint: "set XDG_RUNTIME_DIR to a folder with a short path outside the workspace that only you can access"})
 	}
 	if err := print(e.IO, doc); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/trust"
@@ -75,6 +76,15 @@ func (f *Folder) entryOf(o Origin) string { return f.serverOf(o) + f.hash(entryP
 // that makes the server.
 func (f *Folder) Name(o Origin, process string) string {
 	return f.entryOf(o) + f.hash(processPart, process)
+}
+
+// HasRoom returns an error if the paths of sockets in the folder would be too long for the
+// system.
+func (f *Folder) HasRoom() error {
+	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; len(f.dir.Path)+1+nameLength > most {
+		return fmt.Errorf("the path of the folder %s is too long for sockets, by %d bytes", f.dir.Path, len(f.dir.Path)+1+nameLength-most)
+	}
+	return nil
 }
 
 // Path returns the path of the folder.

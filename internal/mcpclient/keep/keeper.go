@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
@@ -66,9 +64,6 @@ func Listen(ctx context.Context, spec *Spec) (*Keeper, error) {
 		return nil, err
 	}
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: spec.Socket, Net: "unix"})
-	if errors.Is(err, syscall.EINVAL) {
-		return nil, fmt.Errorf("the path %s is too long for a socket", spec.Socket)
-	}
 	if err != nil {
 		return nil, err
 	}

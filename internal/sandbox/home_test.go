@@ -38,6 +38,7 @@ func TestInstallations(t *testing.T) {
 		"/home/bin":                           {"/home/bin"},
 		"/srv/bin":                            {"/srv/bin"},
 		"/srv/x/bin":                          {"/srv/x"},
+		"/srv/.x/bin":                         {"/srv/.x"},
 		"/srv/x/sbin":                         {"/srv/x"},
 		"/srv/x/.bin":                         {"/srv/x"},
 		"/srv/x/shims":                        {"/srv/x"},

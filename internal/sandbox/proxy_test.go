@@ -254,6 +254,9 @@ func TestProxyServesLocalPorts(t *testing.T) {
 		t.Errorf("one too many: %s", status)
 	}
 	release()
+	if status, _ := say(t, address, "GET / HTTP/1.1\nHost: here\nConnection: close\n\n"); status != "200 OK" {
+		t.Errorf("after one too many: %s", status)
+	}
 	f, _ = listening(t)
 	if err := p.serveLocal(f, number+1); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("port %d was not asked for", number+1)) {
 		t.Errorf("another port: %v", err)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -326,6 +327,8 @@ func compare(operations []operation, tools []tool) []string {
 			}
 			_, ok := schema.Properties[name]
 			switch {
+			case !plainName.MatchString(p.Name):
+				known++ // has another name in the tool
 			case p.In == "header" && slices.Contains(ownHeaders, strings.ToLower(p.Name)):
 				if ok {
 					out = append(out, fmt.Sprintf("%s: header %s is a param", o.ID, p.Name))
@@ -345,6 +348,9 @@ func compare(operations []operation, tools []tool) []string {
 	}
 	return out
 }
+
+// plainName matches the names that every provider accepts.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // ownHeaders are never params.
 var ownHeaders = []string{"accept", "content-type", "authorization", "host", "cookie", "content-length", "transfer-encoding", "connection"}

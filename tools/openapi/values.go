@@ -302,7 +302,7 @@ func missing(n int, random *rand.Rand) func(func(string) bool) {
 
 func (g *generator) array(s map[string]any, depth int) (any, error) {
 	least := int(number(s["minItems"]))
-	length := max(least, 1)
+	length := max(least, 2) // a form with one value is no list for Prism
 	if depth > 6 {
 		length = least
 	}

@@ -108,6 +108,7 @@ func TestReportsOfTheLauncher(t *testing.T) {
 		{"a port without a socket", launcher.Report{Kind: launcher.Listening, Value: proxyPort}.Encode(), 0, "setting up the sandbox: waiting for the launcher: an unknown report"},
 		{"a port with something else", launcher.Report{Kind: launcher.Listening, Value: proxyPort}.Encode(), 1, "setting up the sandbox: starting the proxy: "},
 		{"a port with two sockets", launcher.Report{Kind: launcher.Listening, Value: proxyPort}.Encode(), 2, "setting up the sandbox: waiting for the launcher: an unknown report"},
+		{"a filter without a listener", launcher.Report{Kind: launcher.Watching}.Encode(), 0, "setting up the sandbox: waiting for the launcher: an unknown report"},
 		{"a filter that nobody asked for", launcher.Report{Kind: launcher.Watching}.Encode(), 1, "setting up the sandbox: waiting for the launcher: an unknown report"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -116,6 +117,9 @@ func TestReportsOfTheLauncher(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
+			if c.name == "a filter without a listener" {
+				s.created = &Names{}
+			}
 			theirs := int(s.Files[1].Fd())
 			if c.report != nil {
 				var rights []byte

@@ -117,7 +117,7 @@ func (f *finder) renewFor(ctx context.Context, reg *registry.Registry, tool *reg
 	return f.renewer.renew(ctx, err != nil, func(source registry.Source) bool {
 		switch {
 		case err == nil:
-			return q.Call && tool.OfServer() && source.Name() == tool.Source
+			return q.Call && tool.IsMCP() && source.Name() == tool.Source
 		case hidden != nil: // a lock hides changed tools, and this one may have changed back
 			return (f.opts.Locked || hidden.Kept) && source.Name() == hidden.Source
 		}

@@ -69,38 +69,36 @@ func Get(raw json.RawMessage, key string) json.RawMessage {
 	return out
 }
 
-// Offset returns the offset of the value that a JSON pointer names, or of the nearest
-// enclosing value. The offset of a member is that of its name.
-func Offset(raw json.RawMessage, pointer string) int {
-	at, value := space(raw, 0), space(raw, 0)
-	for token := range Tokens(pointer) {
-		found := false
-		isObject := value < len(raw) && raw[value] == '{'
-		i := space(raw, value+1)
+// Child is a member of an object or an element of an array in a text: its name or index, and
+// the offsets where the name and the value begin and where the value ends. An element has no
+// name, so Name is that of the value.
+type Child struct {
+	Key              string
+	Name, Start, End int
+}
+
+// Children yields the children of the object or array that begins at an offset of raw.
+func Children(raw json.RawMessage, at int) iter.Seq[Child] {
+	return func(yield func(Child) bool) {
+		at = space(raw, at)
+		isObject := at < len(raw) && raw[at] == '{'
+		i := space(raw, at+1)
 		for index := 0; i >= 0 && i < len(raw) && raw[i] != '}' && raw[i] != ']'; index++ {
-			start, name := i, strconv.Itoa(index)
+			c := Child{Key: strconv.Itoa(index), Name: i, Start: i}
 			if isObject {
 				end := skip(raw, i)
 				if end < 0 {
-					return at
+					return
 				}
-				name, _ = Text(raw[i:end])
-				start = space(raw, space(raw, end)+1) // after the colon
+				c.Key, _ = Text(raw[i:end])
+				c.Start = space(raw, space(raw, end)+1) // after the colon
 			}
-			if name == token {
-				at, value, found = i, start, true
-				break
+			if c.End = skip(raw, c.Start); c.End < 0 || !yield(c) {
+				return
 			}
-			if start = skip(raw, start); start < 0 {
-				return at
-			}
-			i = next(raw, start)
-		}
-		if !found {
-			return at
+			i = next(raw, c.End)
 		}
 	}
-	return at
 }
 
 // Text returns the value of a string; false if raw is not a string. Invalid

@@ -220,7 +220,7 @@ func (s *Source) tool(c *client, op *spec.Operation, identity json.RawMessage) r
 	t := registry.Tool{
 		Definition: registry.Definition{
 			Name: op.Name, ServerTool: op.Name, Server: api.Name, Source: s.Name(), Category: registry.CategoryNetwork, Permissions: []string{"network"},
-			Description: op.Description, Tags: op.Tags, Annotations: op.Annotations(), InputSchema: op.Input, OutputSchema: op.Output,
+			DisplayName: op.Summary, Description: op.Description, Tags: op.Tags, Annotations: op.Annotations(), InputSchema: op.Input, OutputSchema: op.Output,
 		},
 		Identity: identity, Trusted: api.Trust, Timeout: api.Timeout, Declared: api.Origin.String(),
 	}

@@ -23,6 +23,8 @@ func Of(d *registry.Definition, serverDescription string) Document {
 		Server: d.Server, ServerDescription: serverDescription, Names: append([]string{d.Name}, d.Aliases...), Deprecated: isDeprecated(d)}
 	if d.OfServer() {
 		doc.Names = append(doc.Names, d.Qualified())
+	}
+	if d.IsMCP() {
 		doc.DisplayName = "" // derived from the other two
 	}
 	doc.addParams(d.InputSchema, 0)

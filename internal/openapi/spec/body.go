@@ -132,9 +132,14 @@ func (p *params) take(b *bodyParams) bool {
 			return false
 		}
 	}
-	for _, property := range b.properties {
-		p.taken[property.name] = true
-		b.plan.Members = append(b.plan.Members, property.name)
+	for i := range b.properties {
+		property := &b.properties[i]
+		m := Member{Param: p.unique(property.name, bodyParam)}
+		if m.Param != property.name {
+			m.Name = property.name
+		}
+		property.name = m.Param
+		b.plan.Members = append(b.plan.Members, m)
 	}
 	return true
 }
@@ -152,7 +157,7 @@ func (r *reader) isSpread(s, resolved node) bool {
 	}
 	typ := resolved.Value.Get("type")
 	isObject := typ == nil || typ.IsText("object") || typ.Is(jsonx.Array) && slices.Contains(typ.Strings(), "object")
-	return isObject && len(resolved.get("properties").membersOf()) > 0
+	return isObject && len(resolved.get("properties").members()) > 0
 }
 
 // spread makes the members of a body params; false if one has the name of another param, or

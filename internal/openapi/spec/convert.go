@@ -59,8 +59,8 @@ type fragment struct {
 
 // schema writes a schema with another description; "" keeps its own.
 func (c *converter) schema(n node, description string) *fragment {
-	w := &writer{converter: c}
-	w.write(n, description, 0, true)
+	w := &writer{converter: c, from: n}
+	w.write(n.Value, description, 0, true)
 	return &fragment{w.buf, w.refs, w.err}
 }
 
@@ -142,8 +142,8 @@ func (c *converter) drain() {
 		if d.err != nil {
 			continue
 		}
-		w := &writer{converter: c}
-		w.write(d.from, "", 0, true)
+		w := &writer{converter: c, from: d.from}
+		w.write(d.from.Value, "", 0, true)
 		d.json, d.refs, d.inPlace, d.err = w.buf, w.refs, w.inPlace, w.err
 	}
 }
@@ -170,6 +170,7 @@ func (d *def) checkLoop() {
 // writer writes one schema.
 type writer struct {
 	*converter
+	from    node // the schema that is written as a whole: the place of problems
 	buf     []byte
 	refs    []*def
 	inPlace []*def
@@ -207,10 +208,10 @@ func (w *writer) string(name, s string) {
 
 // write writes a schema. same reports whether it applies to the same value as the schema
 // that is written as a whole.
-func (w *writer) write(n node, description string, depth int, same bool) {
+func (w *writer) write(n *jsonx.Value, description string, depth int, same bool) {
 	switch {
 	case depth > maxSchemaDepth:
-		w.fail(n.problem("the schema is nested deeper than %d levels", maxSchemaDepth))
+		w.fail(w.from.problem("the schema is nested deeper than %d levels", maxSchemaDepth))
 		w.text("true")
 		return
 	case n.Is(jsonx.False):
@@ -225,8 +226,8 @@ func (w *writer) write(n node, description string, depth int, same bool) {
 		w.text("}")
 		return
 	}
-	nullable := w.r.version < 31 && (n.Value.Get("nullable").Is(jsonx.True) || n.Value.Get("x-nullable").Is(jsonx.True))
-	wrapped := nullable && n.Value.Get("type") == nil
+	nullable := w.r.version < 31 && (n.Get("nullable").Is(jsonx.True) || n.Get("x-nullable").Is(jsonx.True))
+	wrapped := nullable && n.Get("type") == nil
 	if wrapped {
 		w.text(`{"anyOf":[`)
 	}
@@ -234,10 +235,10 @@ func (w *writer) write(n node, description string, depth int, same bool) {
 	if description != "" && !wrapped {
 		w.string("description", description)
 	}
-	if ref := n.Value.Get("$ref"); ref.Is(jsonx.String) {
-		w.reference(n, ref.Text(), same)
+	if ref := n.Get("$ref"); ref.Is(jsonx.String) {
+		w.reference(ref.Text(), same)
 		if w.r.version < 31 { // the other keywords do not count
-			n.Value = &jsonx.Value{Kind: jsonx.Object}
+			n = jsonx.NewObject()
 		}
 	}
 	w.keywords(n, description, depth, same, nullable)
@@ -251,8 +252,8 @@ func (w *writer) write(n node, description string, depth int, same bool) {
 	}
 }
 
-func (w *writer) reference(n node, ref string, same bool) {
-	d, err := w.converter.reference(n, ref)
+func (w *writer) reference(ref string, same bool) {
+	d, err := w.converter.reference(w.from, ref)
 	if err != nil {
 		w.fail(err)
 		return
@@ -267,18 +268,18 @@ func (w *writer) reference(n node, ref string, same bool) {
 // keywords writes the keywords of a schema that JSON Schema has, if their values have the
 // right type; other programs' extensions, examples in other forms and mistakes are left
 // out, because one of them would make the whole schema invalid.
-func (w *writer) keywords(n node, description string, depth int, same, nullable bool) {
+func (w *writer) keywords(n *jsonx.Value, description string, depth int, same, nullable bool) {
 	left := w.leftOut(n)
 	for i := range n.Members {
-		v, name := n.member(i), n.Members[i].Name
+		v, name := n.Members[i].Value, n.Members[i].Name
 		switch name {
 		case "description":
 			if description == "" && v.Is(jsonx.String) {
-				w.value(name, v.Value)
+				w.value(name, v)
 			}
 		case "title", "format", "pattern", "contentEncoding", "contentMediaType":
 			if v.Is(jsonx.String) {
-				w.value(name, v.Value)
+				w.value(name, v)
 			}
 		case "type":
 			w.types(v, nullable)
@@ -287,21 +288,21 @@ func (w *writer) keywords(n node, description string, depth int, same, nullable 
 				w.enum(v, nullable)
 			}
 		case "const", "default":
-			w.value(name, v.Value)
+			w.value(name, v)
 		case "example":
-			if n.Value.Get("examples") == nil {
+			if !w.output && n.Get("examples") == nil {
 				w.key("examples")
 				w.text("[")
 				w.buf = v.AppendTo(w.buf)
 				w.text("]")
 			}
 		case "examples":
-			if v.Is(jsonx.Array) && len(v.Items) > 0 {
-				w.value(name, v.Value)
+			if !w.output && v.Is(jsonx.Array) && len(v.Items) > 0 {
+				w.value(name, v)
 			}
 		case "uniqueItems", "deprecated", "readOnly", "writeOnly":
 			if v.Is(jsonx.True) {
-				w.value(name, v.Value)
+				w.value(name, v)
 			}
 		case "required":
 			w.required(v, left)
@@ -322,7 +323,7 @@ func (w *writer) keywords(n node, description string, depth int, same, nullable 
 }
 
 // sub writes a keyword whose value is a schema.
-func (w *writer) sub(name string, v node, depth int, same bool) {
+func (w *writer) sub(name string, v *jsonx.Value, depth int, same bool) {
 	if v.Is(jsonx.Object) || v.Is(jsonx.True) || v.Is(jsonx.False) {
 		w.key(name)
 		w.write(v, "", depth+1, same)
@@ -330,21 +331,21 @@ func (w *writer) sub(name string, v node, depth int, same bool) {
 }
 
 // list writes a keyword whose value is a list of schemas.
-func (w *writer) list(name string, v node, depth int, same bool) {
+func (w *writer) list(name string, v *jsonx.Value, depth int, same bool) {
 	if !v.Is(jsonx.Array) || len(v.Items) == 0 {
 		return
 	}
 	w.key(name)
 	for i := range v.Items {
 		w.text([]string{"[", ","}[min(i, 1)])
-		w.write(v.item(i), "", depth+1, same)
+		w.write(v.Items[i], "", depth+1, same)
 	}
 	w.text("]")
 }
 
 // itemSchemas writes the schema of an array's elements; a list of them is prefixItems since
 // draft 2020-12.
-func (w *writer) itemSchemas(v node, depth int) {
+func (w *writer) itemSchemas(v *jsonx.Value, depth int) {
 	if v.Is(jsonx.Array) {
 		w.list("prefixItems", v, depth, false)
 		return
@@ -353,7 +354,7 @@ func (w *writer) itemSchemas(v node, depth int) {
 }
 
 // named writes a keyword whose value has a schema for each name.
-func (w *writer) named(name string, v node, left []string, depth int, same bool) {
+func (w *writer) named(name string, v *jsonx.Value, left []string, depth int, same bool) {
 	if !v.Is(jsonx.Object) {
 		return
 	}
@@ -364,29 +365,24 @@ func (w *writer) named(name string, v node, left []string, depth int, same bool)
 			continue
 		}
 		w.key(v.Members[i].Name)
-		w.write(v.member(i), "", depth+1, same)
+		w.write(v.Members[i].Value, "", depth+1, same)
 	}
 	w.text("}")
 }
 
 // leftOut returns the names of properties that this direction leaves out.
-func (w *writer) leftOut(n node) []string {
+func (w *writer) leftOut(n *jsonx.Value) []string {
 	var out []string
-	properties := n.get("properties")
-	for i := range len(properties.membersOf()) {
-		if p := properties.member(i); w.isLeftOut(p) {
+	properties := n.Get("properties")
+	if !properties.Is(jsonx.Object) {
+		return nil
+	}
+	for i := range properties.Members {
+		if w.isLeftOut(node{properties.Members[i].Value, w.from.file, w.from.at}) {
 			out = append(out, properties.Members[i].Name)
 		}
 	}
 	return out
-}
-
-// membersOf is Members, also of a value that does not exist.
-func (n node) membersOf() []jsonx.Member {
-	if !n.Is(jsonx.Object) {
-		return nil
-	}
-	return n.Members
 }
 
 // isLeftOut reports whether a property is not for this direction.
@@ -405,7 +401,7 @@ func (c *converter) isLeftOut(p node) bool {
 	return err == nil && resolved.Value.Get(keyword).Is(jsonx.True)
 }
 
-func (w *writer) required(v node, left []string) {
+func (w *writer) required(v *jsonx.Value, left []string) {
 	if !v.Is(jsonx.Array) {
 		return // a boolean, as in draft 3
 	}
@@ -421,7 +417,7 @@ func (w *writer) required(v node, left []string) {
 }
 
 // types writes the type, without words that are none.
-func (w *writer) types(v node, nullable bool) {
+func (w *writer) types(v *jsonx.Value, nullable bool) {
 	var names []string
 	add := func(name string) {
 		if name == "file" { // Swagger 2.0
@@ -450,7 +446,7 @@ func (w *writer) types(v node, nullable bool) {
 	w.value("type", jsonx.NewStrings(names))
 }
 
-func (w *writer) enum(v node, nullable bool) {
+func (w *writer) enum(v *jsonx.Value, nullable bool) {
 	values := v.Items
 	if nullable && !slices.ContainsFunc(values, func(v *jsonx.Value) bool { return v.Is(jsonx.Null) }) {
 		values = append(slices.Clone(values), jsonx.NewNull())
@@ -460,29 +456,29 @@ func (w *writer) enum(v node, nullable bool) {
 
 // bound writes the keywords whose values are numbers. In OpenAPI 3.0 and Swagger 2.0 an
 // exclusive bound is a boolean beside the bound.
-func (w *writer) bound(n node, name string, v node) {
+func (w *writer) bound(n *jsonx.Value, name string, v *jsonx.Value) {
 	isNumber := v.Is(jsonx.Number)
 	switch name {
 	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
 		if isNumber && strings.Trim(v.Token, "0123456789") == "" {
-			w.value(name, v.Value)
+			w.value(name, v)
 		}
 	case "multipleOf":
 		if f, err := strconv.ParseFloat(v.Token, 64); isNumber && err == nil && f > 0 {
-			w.value(name, v.Value)
+			w.value(name, v)
 		}
 	case "minimum", "maximum":
 		exclusive := "exclusive" + strings.ToUpper(name[:1]) + name[1:]
 		switch {
 		case !isNumber:
-		case n.Value.Get(exclusive).Is(jsonx.True):
-			w.value(exclusive, v.Value)
+		case n.Get(exclusive).Is(jsonx.True):
+			w.value(exclusive, v)
 		default:
-			w.value(name, v.Value)
+			w.value(name, v)
 		}
 	case "exclusiveMinimum", "exclusiveMaximum":
 		if isNumber {
-			w.value(name, v.Value)
+			w.value(name, v)
 		}
 	}
 }

@@ -17,7 +17,11 @@ var errDamaged = errors.New("the encoded operations are damaged")
 
 // Encode returns operations in a form that [Decode] reads without copying schemas.
 func Encode(operations []Operation) ([]byte, error) {
-	out := binary.AppendUvarint(nil, uint64(len(operations)))
+	size := 16
+	for i := range operations {
+		size += 1024 + len(operations[i].Description) + len(operations[i].Input) + len(operations[i].Output)
+	}
+	out := binary.AppendUvarint(make([]byte, 0, size), uint64(len(operations)))
 	for i := range operations {
 		o := &operations[i]
 		plan, err := jsonx.Marshal(o.Plan)
@@ -34,7 +38,7 @@ func Encode(operations []Operation) ([]byte, error) {
 		if o.Deprecated {
 			deprecated = "x"
 		}
-		for _, s := range []string{o.Name, o.ID, o.Method, o.Path, o.Description, deprecated, o.OutputStatus, o.Wrap} {
+		for _, s := range []string{o.Name, o.ID, o.Method, o.Path, o.Summary, o.Description, deprecated, o.OutputStatus, o.Wrap} {
 			out = appendText(out, s)
 		}
 		out = binary.AppendUvarint(out, uint64(len(o.Tags)))
@@ -61,7 +65,7 @@ func Decode(data []byte) ([]Operation, error) {
 	for range n {
 		var o Operation
 		var deprecated string
-		for _, s := range []*string{&o.Name, &o.ID, &o.Method, &o.Path, &o.Description, &deprecated, &o.OutputStatus, &o.Wrap} {
+		for _, s := range []*string{&o.Name, &o.ID, &o.Method, &o.Path, &o.Summary, &o.Description, &deprecated, &o.OutputStatus, &o.Wrap} {
 			*s = string(d.text())
 		}
 		o.Deprecated = deprecated != ""

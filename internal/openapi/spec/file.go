@@ -32,6 +32,8 @@ type file struct {
 	data []byte // of a JSON file, whose tree has no positions; nil for YAML
 	root *jsonx.Value
 	refs *schema.Refs
+
+	spans map[string]map[string]jsonx.Child // what is known of places in data, by the pointer of the value that has the children
 }
 
 // parse reads a file: JSON if it begins with a brace, otherwise YAML.
@@ -59,6 +61,32 @@ func parse(name string, data []byte) (*file, error) {
 	return f, nil
 }
 
+// offset returns the offset of the value that a pointer names, or of the nearest enclosing
+// value. Each value that encloses one is read once, because there may be thousands of
+// problems.
+func (f *file) offset(pointer string) int {
+	name, start, prefix := 0, 0, ""
+	for token := range jsonx.Tokens(pointer) {
+		children, known := f.spans[prefix]
+		if !known {
+			children = map[string]jsonx.Child{}
+			for c := range jsonx.Children(f.data, start) {
+				children[c.Key] = c
+			}
+			if f.spans == nil {
+				f.spans = map[string]map[string]jsonx.Child{}
+			}
+			f.spans[prefix] = children
+		}
+		child, ok := children[token]
+		if !ok {
+			break
+		}
+		name, start, prefix = child.Name, child.Start, prefix+"/"+jsonx.EscapeToken(token)
+	}
+	return name
+}
+
 // lineAt returns the line of an offset.
 func lineAt(data []byte, offset int) int {
 	return 1 + bytes.Count(data[:min(max(offset, 0), len(data))], []byte("\n"))
@@ -73,7 +101,11 @@ type node struct {
 
 // get returns a member of an object.
 func (n node) get(name string) node {
-	return node{n.Value.Get(name), n.file, n.at + "/" + jsonx.EscapeToken(name)}
+	v := n.Value.Get(name)
+	if v == nil {
+		return node{file: n.file}
+	}
+	return node{v, n.file, n.at + "/" + jsonx.EscapeToken(name)}
 }
 
 // member returns the i-th member of an object.
@@ -124,7 +156,7 @@ func (n node) name() string {
 func (n node) problem(format string, args ...any) error {
 	p := document.Problem{File: n.file.name, Message: document.Visible(fmt.Sprintf(format, args...)) + " (at #" + document.Visible(n.at) + ")"}
 	if n.file.data != nil {
-		p.Line, p.Col = lineAt(n.file.data, jsonx.Offset(n.file.data, n.at)), 1
+		p.Line, p.Col = lineAt(n.file.data, n.file.offset(n.at)), 1
 	} else {
 		p.Line, p.Col = n.file.root.Locate(n.at).Place()
 	}

@@ -16,7 +16,8 @@ type Operation struct {
 	Method      string   // in upper case
 	Path        string   // with the names of params in braces
 	Tags        []string // as the document says
-	Description string
+	Summary     string   // may be empty
+	Description string   // never empty
 	Deprecated  bool
 
 	// Problem is why the operation cannot be used; nil if it can.
@@ -84,10 +85,16 @@ type Body struct {
 	Kind     int      `json:"kind"`
 	Param    string   `json:"param,omitempty"` // the param that is the whole body; "" if members of the body are params
 	Required bool     `json:"required,omitempty"`
-	Members  []string `json:"members,omitempty"` // params that are members
+	Members  []Member `json:"members,omitempty"` // params that are members
 	Needs    []string `json:"needs,omitempty"`   // members that a body must have, although it may be absent
 	Rest     bool     `json:"rest,omitempty"`    // further params are members too
 	Fields   []Field  `json:"fields,omitempty"`  // of forms, those that are not simple
+}
+
+// Member is a param that is a member of the body.
+type Member struct {
+	Param string `json:"param"`
+	Name  string `json:"name,omitempty"` // in the body, if it differs
 }
 
 // Field is how a member of a form is sent.

@@ -2,6 +2,8 @@ package spec
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -119,10 +121,24 @@ func isToken(name string) bool {
 	return name != ""
 }
 
-// unique returns the name of a param: its own, else with its place before it.
-func (p *params) unique(name, in string) string {
-	for p.taken[name] {
+// maxName is the length of names that every model provider accepts.
+const maxName = 64
+
+// unique returns the name of a param: its own with the characters that every model provider
+// accepts, else with its place before it, or a hash after it.
+func (p *params) unique(wire, in string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r) {
+			return r
+		}
+		return '_'
+	}, wire)
+	if p.taken[name] {
 		name = in + "_" + name
+	}
+	for i := 0; p.taken[name] || len(name) > maxName; i++ {
+		sum := sha256.Sum256([]byte(in + " " + wire + strings.Repeat("+", i)))
+		name = name[:min(len(name), maxName-7)] + "_" + hex.EncodeToString(sum[:3])
 	}
 	p.taken[name] = true
 	return name
@@ -240,9 +256,14 @@ func withDefs(c *converter, f *fragment) ([]byte, error) {
 	if err != nil || len(defs) == 0 {
 		return schema, err
 	}
-	size := len(schema)
-	for _, d := range defs {
-		size += len(d.name) + len(d.json) + 4
+	size, kept := len(schema), len(defs)
+	for i, d := range defs {
+		if size += len(d.name) + len(d.json) + 4; c.output && size > maxOutput {
+			kept = min(kept, i)
+		}
+	}
+	if c.output {
+		size = min(size, maxOutput)
 	}
 	if size > maxSchema {
 		return nil, defs[0].from.problem("the schema with all that it refers to has %d bytes, but the limit is %d", size, maxSchema)
@@ -256,13 +277,23 @@ func withDefs(c *converter, f *fragment) ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(append(append(append(out, '"'), d.name...), `":`...), d.json...)
+		out = append(append(append(out, '"'), d.name...), `":`...)
+		if i < kept {
+			out = append(out, d.json...)
+		} else {
+			out = append(out, "true"...)
+		}
 	}
 	return append(out, "}}"...), nil
 }
 
-// maxSchema is the largest schema that the registry accepts, in bytes.
-const maxSchema = 1 << 20
+// Limits of schemas, in bytes. The registry accepts none larger than maxSchema. In the
+// schemas of results, definitions beyond maxOutput accept everything: in some documents each
+// result refers to all others, which would make hundreds of megabytes.
+const (
+	maxSchema = 1 << 20
+	maxOutput = 16 << 10
+)
 
 // kindOf returns how a body of a media type is made.
 func kindOf(media string) int {

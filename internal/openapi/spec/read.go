@@ -153,7 +153,7 @@ func (r *reader) operation(n, item node, method, route string) (Operation, error
 	id := n.get("operationId").Text()
 	op := Operation{
 		Name: r.unique(cmp.Or(id, nameOf(method, route)), method, route), ID: id, Method: method, Path: route,
-		Deprecated: n.get("deprecated").Is(jsonx.True), Description: describe(n, item, method, route),
+		Deprecated: n.get("deprecated").Is(jsonx.True), Summary: summaryOf(n, item), Description: describe(n, item, method, route),
 	}
 	if tags := n.get("tags"); tags.Value != nil {
 		op.Tags = tags.Strings()
@@ -179,9 +179,14 @@ func (r *reader) operation(n, item node, method, route string) (Operation, error
 	return op, nil
 }
 
+// summaryOf returns the summary of an operation on one line; it may be empty.
+func summaryOf(n, item node) string {
+	return strings.Join(strings.Fields(cmp.Or(n.get("summary").Text(), item.get("summary").Text())), " ")
+}
+
 // describe returns what an operation does, in the document's words.
 func describe(n, item node, method, route string) string {
-	summary := strings.TrimSpace(cmp.Or(n.get("summary").Text(), item.get("summary").Text()))
+	summary := summaryOf(n, item)
 	text := strings.TrimSpace(cmp.Or(n.get("description").Text(), item.get("description").Text()))
 	switch {
 	case summary == "" && text == "":

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -76,7 +77,11 @@ func (b *builder) value(name string) *jsonx.Value {
 }
 
 func invalid(name, format string, args ...any) error {
-	return registry.Invalid("", "/"+jsonx.EscapeToken(name), format, args...)
+	pointer := ""
+	if name != "" {
+		pointer = "/" + jsonx.EscapeToken(name)
+	}
+	return registry.Invalid("", pointer, format, args...)
 }
 
 // address returns the address with path and query.
@@ -340,7 +345,7 @@ func (b *builder) body() ([]byte, error) {
 		}
 		for _, name := range plan.Needs {
 			if v.Get(name) == nil {
-				return nil, invalid(name, "is required with %s", v.Members[0].Name)
+				return nil, invalid("", "%s is required with %s", name, v.Members[0].Name)
 			}
 		}
 	} else if given := b.given.Get(plan.Param); plan.Kind == kindJSON {
@@ -374,9 +379,11 @@ func (b *builder) body() ([]byte, error) {
 func (b *builder) members(plan *Body) *jsonx.Value {
 	out := jsonx.NewObject()
 	for _, m := range b.given.Members {
-		isMember := slices.Contains(plan.Members, m.Name) ||
-			plan.Rest && !slices.ContainsFunc(b.op.Plan.Params, func(p Param) bool { return p.Name == m.Name })
-		if isMember {
+		i := slices.IndexFunc(plan.Members, func(member Member) bool { return member.Param == m.Name })
+		switch {
+		case i >= 0:
+			out.Members = append(out.Members, jsonx.NewMember(cmp.Or(plan.Members[i].Name, m.Name), m.Value))
+		case plan.Rest && !slices.ContainsFunc(b.op.Plan.Params, func(p Param) bool { return p.Name == m.Name }):
 			out.Members = append(out.Members, m)
 		}
 	}

@@ -38,11 +38,11 @@ func TestSchemasOfParamsAndResults(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"listAnimals": {
 			`{"type":"object","properties":{"kind":{"description":"Only animals of these kinds.","type":"array","items":{"type":"string","enum":["bird","cat"]}},"limit":{"type":"integer","exclusiveMinimum":0,"maximum":100},"filter":{"type":"object","properties":{"cage":{"type":"integer"}}},"X-Trace":{"type":"string"}},"additionalProperties":false}`,
-			`{"type":"object","properties":{"items":{"type":"array","items":{"$ref":"#/$defs/Animal"}}},"required":["items"],"$defs":{"Animal":{"type":"object","required":["name","id"],"properties":{"id":{"type":"integer","readOnly":true},"name":{"type":["string","null"]},"kind":{"type":"string","enum":["bird","cat"],"examples":["bird"]},"parent":{"$ref":"#/$defs/Animal"}}}}}`,
+			`{"type":"object","properties":{"items":{"type":"array","items":{"$ref":"#/$defs/Animal"}}},"required":["items"],"$defs":{"Animal":{"type":"object","required":["name","id"],"properties":{"id":{"type":"integer","readOnly":true},"name":{"type":["string","null"]},"kind":{"type":"string","enum":["bird","cat"]},"parent":{"$ref":"#/$defs/Animal"}}}}}`,
 		},
 		"addAnimal": {
 			`{"type":"object","properties":{"name":{"type":["string","null"]},"secret":{"type":"string","writeOnly":true},"kind":{"type":"string","enum":["bird","cat"],"examples":["bird"]},"parent":{"$ref":"#/$defs/Animal"}},"required":["name"],"additionalProperties":false,"$defs":{"Animal":{"type":"object","required":["name"],"properties":{"name":{"type":["string","null"]},"secret":{"type":"string","writeOnly":true},"kind":{"type":"string","enum":["bird","cat"],"examples":["bird"]},"parent":{"$ref":"#/$defs/Animal"}}}}}`,
-			`{"type":"object","required":["name","id"],"properties":{"id":{"type":"integer","readOnly":true},"name":{"type":["string","null"]},"kind":{"type":"string","enum":["bird","cat"],"examples":["bird"]},"parent":{"$ref":"#/$defs/Animal"}},"$defs":{"Animal":{"type":"object","required":["name","id"],"properties":{"id":{"type":"integer","readOnly":true},"name":{"type":["string","null"]},"kind":{"type":"string","enum":["bird","cat"],"examples":["bird"]},"parent":{"$ref":"#/$defs/Animal"}}}}}`,
+			`{"type":"object","required":["name","id"],"properties":{"id":{"type":"integer","readOnly":true},"name":{"type":["string","null"]},"kind":{"type":"string","enum":["bird","cat"]},"parent":{"$ref":"#/$defs/Animal"}},"$defs":{"Animal":{"type":"object","required":["name","id"],"properties":{"id":{"type":"integer","readOnly":true},"name":{"type":["string","null"]},"kind":{"type":"string","enum":["bird","cat"]},"parent":{"$ref":"#/$defs/Animal"}}}}}`,
 		},
 		"delete_animals_id": {
 			`{"type":"object","properties":{"id":{"description":"Number of the animal.","type":"integer"},"query_id":{"type":"string"}},"required":["id"],"additionalProperties":false}`,
@@ -142,5 +142,23 @@ func TestRequests(t *testing.T) {
 		if diff := cmp.Diff(c.body, body); diff != "" {
 			t.Errorf("%s %s: body (-want +got):\n%s", c.op, c.params, diff)
 		}
+	}
+}
+
+// The names of params are those that every model provider accepts; the wire has the
+// document's own.
+func TestOddNamesOfParams(t *testing.T) {
+	all := operations(t, `{"openapi":"3.0.0","servers":[{"url":"https://x.example"}],"paths":{"/x":{"post":{"operationId":"x","parameters":[
+		{"name":"Date<","in":"query","schema":{"type":"string"}},{"name":"Date>","in":"query","schema":{"type":"string"}},{"name":"filter[a b]","in":"query","schema":{"type":"string"}}],
+		"requestBody":{"content":{"application/json":{"schema":{"type":"object","required":["$select"],"properties":{"$select":{"type":"string"},"b":{"type":"integer"}}}}}},"responses":{}}}}}`, Options{Name: "x.json"})
+	r, err := all["x"].Request([]byte(`{"Date_":"1","query_Date_":"2","filter_a_b_":"3","_select":"4"}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "https://x.example/x?Date%3C=1&Date%3E=2&filter%5Ba%20b%5D=3"; r.URL != want || string(r.Body) != `{"$select":"4"}` {
+		t.Errorf("%s %s, want %s", r.URL, r.Body, want)
+	}
+	if _, err := all["x"].Request([]byte(`{"b":1}`), nil); err == nil || !strings.Contains(err.Error(), "$select is required with b") {
+		t.Errorf("a body without a required member: %v", err)
 	}
 }

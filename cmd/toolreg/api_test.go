@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 )
 
@@ -33,6 +34,19 @@ func handleAPI(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	case "problem":
 		respond("application/problem+json", http.StatusConflict, `{"title":"Taken","detail":"The cage is full.","token":"`+r.Header.Get("Authorization")+`"}`)
+	case "document": // with the validators of the file that the query names
+		data, err := os.ReadFile(r.URL.Query().Get("file"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusNotFound)
+			return
+		}
+		tag := fmt.Sprintf(`"%x"`, len(data))
+		w.Header().Set("ETag", tag)
+		if r.Header.Get("If-None-Match") == tag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		respond("application/yaml", http.StatusOK, string(data))
 	case "to":
 		http.Redirect(w, r, r.URL.Query().Get("url"), http.StatusFound)
 	default:

@@ -11,8 +11,14 @@
 package args
 
 import (
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"path/filepath"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -70,7 +76,7 @@ func (p *parser) apply(root *jsonx.Value, arg string) error {
 	}
 	path := p.types.path(key)
 	typ := p.types.at(path)
-	given, err := p.text(arg, value)
+	given, err := p.text(arg, value, typ.isFile())
 	if err != nil {
 		return err
 	}
@@ -126,8 +132,9 @@ func cut(arg string) (key, value string, raw bool, err error) {
 	return key, value, raw, nil
 }
 
-// text resolves "@FILE" and "@@".
-func (p *parser) text(arg, value string) (string, error) {
+// text resolves "@FILE" and "@@". The content of a file for a param that is one becomes a
+// data: URI, because it need not be text.
+func (p *parser) text(arg, value string, asFile bool) (string, error) {
 	name, isFile := strings.CutPrefix(value, "@")
 	switch {
 	case !isFile:
@@ -140,6 +147,11 @@ func (p *parser) text(arg, value string) (string, error) {
 	data, err := p.options.ReadFile(name)
 	if err != nil {
 		return "", &Error{Arg: arg, Message: err.Error(), Usage: true}
+	}
+	if asFile {
+		kind := cmp.Or(mime.TypeByExtension(filepath.Ext(name)), http.DetectContentType(data))
+		kind, _, _ = strings.Cut(kind, ";")
+		return "data:" + kind + ";name=" + url.PathEscape(filepath.Base(name)) + ";base64," + base64.StdEncoding.EncodeToString(data), nil
 	}
 	return string(data), nil
 }

@@ -114,6 +114,7 @@ func alternatives(s *jsonx.Value) []*jsonx.Value {
 type schemaType struct {
 	names  []string // types of the schema and its alternatives
 	enum   []*jsonx.Value
+	file   bool // a string with the bytes of a file
 	items  *schemaType
 	places []schemaType // types of the first items, if the schema describes them individually
 }
@@ -156,6 +157,7 @@ func (t types) collect(s *jsonx.Value, out *schemaType, seen visited) (items lis
 		return items
 	}
 	names := typeNames(s.Get("type"))
+	out.file = out.file || s.Get("format").IsText("binary")
 	out.names = append(out.names, names...)
 	if list := s.Get("enum"); list != nil {
 		out.enum = append(out.enum, list.Items...)
@@ -189,6 +191,9 @@ func typeNames(v *jsonx.Value) []string {
 	}
 	return out
 }
+
+// isFile reports whether a value, or each element of a list, is a file.
+func (s schemaType) isFile() bool { return s.file || s.items != nil && s.items.file }
 
 func (s schemaType) has(name string) bool { return slices.Contains(s.names, name) }
 

@@ -258,7 +258,7 @@ func (s *Store) isKnown(kind Kind, e, stored Entry) bool {
 		return false
 	}
 	age := e.Stored.Sub(stored.Stored)
-	return kind == Seen || kind == Protocol && age >= 0 && age < s.opts.Rules[kind].TTL/2
+	return kind == Seen || kind != Listing && kind != Protocol && kind != Failure && age >= 0 && age < s.opts.Rules[kind].TTL/2 || kind == Protocol && age >= 0 && age < s.opts.Rules[kind].TTL/2
 }
 
 func (s *Store) write(source Source, record Record) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
@@ -22,6 +23,7 @@ type Connections struct {
 	cached    *listingStore
 	gate      *gate
 	questions *questions
+	files     *builtin.Files               // for calls of APIs
 	links     map[string]*link             // by the name of the server
 	shared    map[*link]*mcpclient.Options // with Options.Earlier, and their options in this session
 }
@@ -41,6 +43,9 @@ func (c *Connections) Remote(name string) (settings.Server, error) {
 			return server, nil
 		}
 		names = append(names, server.Name)
+	}
+	for _, api := range c.set.APIs {
+		names = append(names, api.Name)
 	}
 	return settings.Server{}, &NoServerError{name, names}
 }
@@ -113,6 +118,14 @@ func (c *Connections) CachedOffers(ctx context.Context, server, kind string) []m
 // Forget removes a server's record from the cache, because another login may see
 // other tools, and the sessions with it that outlast a run, which belong to the old login.
 func (c *Connections) Forget(ctx context.Context, server settings.Server) {
+	for _, api := range c.set.APIs {
+		if api.Name == server.Name {
+			if err := c.cached.OfAPI(api).Forget(ctx); err != nil {
+				c.deps.Log.Debug("dropping the cached operations failed", "api", api.Name, "err", err)
+			}
+			return
+		}
+	}
 	c.forgetSessions(ctx, server)
 	if err := c.cached.OfServer(server).Forget(ctx); err != nil {
 		c.deps.Log.Debug("dropping the cached listing failed", "server", server.Name, "err", err)

@@ -48,6 +48,10 @@ func rules(r *run) map[cache.Kind]cache.Rule {
 	if failure.TTL == 0 || mode == cache.Offline {
 		failure.Mode = cache.Live
 	}
+	operations := cache.Rule{TTL: protocolAge, Mode: mode}
+	if r.opts.Still {
+		operations.Mode = cache.Offline
+	}
 	seen := cache.Rule{Mode: cache.Live}
 	switch {
 	case r.opts.Still:
@@ -56,7 +60,7 @@ func rules(r *run) map[cache.Kind]cache.Rule {
 		seen.TTL = protocolAge
 	}
 	return map[cache.Kind]cache.Rule{cache.Seen: seen, cache.Listing: listing, mcpclient.OfferPrompts: listing, mcpclient.OfferResources: listing,
-		cache.Protocol: protocol, cache.Failure: failure}
+		cache.Protocol: protocol, cache.Failure: failure, kindOperations: operations}
 }
 
 // ForgetFailure lets a source be asked again even if it failed recently.

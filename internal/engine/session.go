@@ -17,6 +17,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -73,7 +74,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 	cached, audit := newListings(r), newRecorder(r)
 	gate := newGate(r, audit)
-	connections := &Connections{run: r, cached: cached, gate: gate, questions: &questions{run: r, audit: audit},
+	connections := &Connections{run: r, cached: cached, gate: gate, questions: &questions{run: r, audit: audit}, files: builtin.NewFiles(builtin.Options{Workspace: set.Workspace}),
 		links: map[string]*link{}, shared: map[*link]*mcpclient.Options{}}
 	calls := &Calls{gate: gate}
 	scripts := &Scripts{run: r, calls: calls}
@@ -157,6 +158,9 @@ func (s *Session) Close() {
 	}
 	if err := s.loader.Close(); err != nil {
 		s.run.deps.Log.Debug("closing", "err", err)
+	}
+	if err := s.Connections.files.Close(); err != nil {
+		s.run.deps.Log.Debug("closing the files of calls", "err", err)
 	}
 	if err := s.run.confiner.Close(); err != nil {
 		s.run.deps.Log.Debug("closing the workspace", "err", err)

@@ -20,6 +20,11 @@ type toolSettings struct {
 // names.
 func toolSettingsOf(set *settings.Settings, t *registry.Tool) toolSettings {
 	var out toolSettings
+	for i := range set.APIs {
+		if t.Source == registry.APIPrefix+set.APIs[i].Name {
+			out.MaxOutput = set.APIs[i].MaxOutput
+		}
+	}
 	for i := range set.ToolOptions {
 		o := &set.ToolOptions[i]
 		if !matchesAny(o.Pattern, t) {

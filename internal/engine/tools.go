@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
@@ -161,13 +162,10 @@ func inOrder(reg *registry.Registry, wanted map[*registry.Tool]bool) []*registry
 	return tools
 }
 
-// LoadServers connects to servers and lists their tools, which have qualified
+// LoadServers connects to servers, reads the documents of APIs, and lists their tools, which have qualified
 // names. The error is the cause of ctx.
-func (t *Tools) LoadServers(ctx context.Context, servers []*mcpclient.Source) (*registry.Registry, error) {
-	from := make([]registry.Source, len(servers))
-	for i, server := range servers {
-		from[i] = server
-	}
+func (t *Tools) LoadServers(ctx context.Context, servers []*mcpclient.Source, apis ...*openapi.Source) (*registry.Registry, error) {
+	from := (&Servers{on: servers, apis: apis}).sources()
 	return t.finder.loadSources(ctx, from, true), context.Cause(ctx)
 }
 
@@ -181,10 +179,7 @@ func (t *Tools) Discovery(ctx context.Context, servers ...string) (*registry.Reg
 		return nil, nil, err
 	}
 	if len(servers) > 0 {
-		from = nil
-		for _, server := range on {
-			from = append(from, server)
-		}
+		from = (&Servers{on: on, apis: t.finder.sources.APIs(servers...)}).sources()
 	}
 	reg := t.finder.loadSources(ctx, from, len(servers) > 0)
 	if err := context.Cause(ctx); err != nil {

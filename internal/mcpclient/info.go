@@ -36,7 +36,7 @@ func failedState(err error) State {
 // Info is the status of one server as shown by `toolreg servers`.
 type Info struct {
 	Name            string          `json:"name"`
-	Transport       string          `json:"transport,omitempty"` // stdio, http or sse
+	Transport       string          `json:"transport,omitempty"` // stdio, http or sse; openapi for an API
 	State           State           `json:"state"`
 	ProtocolVersion string          `json:"protocolVersion,omitempty"` // revision of MCP in use
 	ServerInfo      json.RawMessage `json:"serverInfo,omitempty"`      // as sent by the server
@@ -48,6 +48,8 @@ type Info struct {
 	Error           string          `json:"error,omitempty"`           // why it failed
 	CachedAt        *time.Time      `json:"cachedAt,omitempty"`        // for state cached: when the server was queried
 	AgeMs           int64           `json:"ageMs,omitempty"`           // for state cached: milliseconds since then
+
+	BaseURL string `json:"baseUrl,omitempty"` // of an API
 
 	Kept *keep.State `json:"kept,omitempty"` // of a server that outlasts the run
 

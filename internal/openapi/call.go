@@ -3,12 +3,16 @@ package openapi
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
+	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -26,12 +30,91 @@ type operation struct {
 	client *client
 	op     *spec.Operation
 	output *registry.Validator // nil: the document does not describe the result
+
+	loading sync.Once
+	loadErr error
 }
 
 // check reports params with which there is no request.
 func (o *operation) check(_ context.Context, call registry.Call) error {
-	_, err := o.op.Request(call.Params, func(string) (spec.File, error) { return spec.File{}, nil })
-	return o.named(call, err)
+	_, err := o.request(call, func(pointer, name string) (spec.File, error) {
+		if isDataURI(name) {
+			return dataURI(name)
+		}
+		if o.source.opts.Paths != nil {
+			if _, err := o.source.opts.Paths(name); err != nil {
+				return spec.File{}, registry.Invalid(call.Tool, pointer, "%v", err)
+			}
+		}
+		return spec.File{}, nil
+	})
+	return err
+}
+
+// subject returns the files that a call would read.
+func (o *operation) subject(call registry.Call) (registry.Subject, error) {
+	var out registry.Subject
+	_, err := o.request(call, func(_, name string) (spec.File, error) {
+		if isDataURI(name) || o.source.opts.Paths == nil {
+			return spec.File{}, nil
+		}
+		paths, err := o.source.opts.Paths(name)
+		out.Paths = append(out.Paths, paths...)
+		return spec.File{}, err
+	})
+	if _, ok := errors.AsType[*registry.ArgsError](err); ok {
+		err = nil // the check reports it
+	}
+	return out, err
+}
+
+// request returns the request of a call.
+func (o *operation) request(call registry.Call, files func(pointer, name string) (spec.File, error)) (*spec.Request, error) {
+	o.loading.Do(func() { o.loadErr = o.op.Load() })
+	if o.loadErr != nil {
+		return nil, o.source.fail(o.loadErr)
+	}
+	r, err := o.op.Request(call.Params, files)
+	return r, o.named(call, err)
+}
+
+// file returns the file that a param names.
+func (o *operation) file(call registry.Call, pointer, name string) (spec.File, error) {
+	if isDataURI(name) {
+		return dataURI(name)
+	}
+	if o.source.opts.Files == nil {
+		return spec.File{}, registry.Invalid(call.Tool, pointer, "must be a data: URI, because there is no workspace")
+	}
+	media, data, err := o.source.opts.Files(call, pointer, name)
+	return spec.File{Name: filepath.Base(name), Type: media, Data: data}, err
+}
+
+func isDataURI(name string) bool { return strings.HasPrefix(name, "data:") }
+
+// dataURI returns the file in a data: URI, whose name may be in its parameter name.
+func dataURI(uri string) (spec.File, error) {
+	head, body, found := strings.Cut(strings.TrimPrefix(uri, "data:"), ",")
+	head, isBase64 := strings.CutSuffix(head, ";base64")
+	out := spec.File{Name: "file", Type: "text/plain"}
+	if kind, params, err := mime.ParseMediaType(head); err == nil {
+		out.Type = kind
+		if name, err := url.PathUnescape(params["name"]); err == nil && name != "" {
+			out.Name = filepath.Base(name)
+		}
+	}
+	plain, err := url.PathUnescape(body)
+	switch {
+	case !found || err != nil:
+		return out, registry.Invalid("", "", "a data: URI is data:TYPE;base64,CONTENT")
+	case !isBase64:
+		out.Data = []byte(plain)
+		return out, nil
+	}
+	if out.Data, err = base64.StdEncoding.DecodeString(strings.TrimSpace(plain)); err != nil {
+		err = registry.Invalid("", "", "the content of the data: URI is not base64")
+	}
+	return out, err
 }
 
 // named adds the name of the tool to an error about params.
@@ -45,11 +128,9 @@ func (o *operation) named(call registry.Call, err error) error {
 // run makes a call.
 func (o *operation) run(ctx context.Context, call registry.Call) (registry.Result, error) {
 	start := time.Now()
-	request, err := o.op.Request(call.Params, func(string) (spec.File, error) {
-		return spec.File{}, errors.New("files are not supported yet")
-	})
+	request, err := o.request(call, func(pointer, name string) (spec.File, error) { return o.file(call, pointer, name) })
 	if err != nil {
-		return registry.Result{}, o.named(call, err)
+		return registry.Result{}, err
 	}
 	var body io.Reader = http.NoBody
 	if request.Body != nil {

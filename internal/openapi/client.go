@@ -63,12 +63,19 @@ func newClient(api settings.API, o *Options) (*client, error) {
 	c.useProxy(dialer, o.Proxy)
 	c.http = &http.Client{Transport: c, CheckRedirect: c.checkRedirect}
 	if api.OAuth != nil && o.Auth != nil {
-		server := api.Server
-		server.URL = cmp.Or(api.URL, c.origin)
-		c.login = o.Auth(server)
+		c.login = o.Auth(LoginServer(api))
 	}
 	c.mask = secret.NewReplacer(c.secrets())
 	return c, nil
+}
+
+// LoginServer returns an expanded API as the server that its login is for.
+func LoginServer(api settings.API) settings.Server {
+	server := api.Server
+	if u, err := url.Parse(api.Spec); err == nil && server.URL == "" && u.Host != "" {
+		server.URL = u.Scheme + "://" + u.Host
+	}
+	return server
 }
 
 // useProxy sends requests through a proxy. The address that is reached through one cannot be

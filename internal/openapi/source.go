@@ -36,6 +36,13 @@ type Options struct {
 	Proxy func(*url.URL) (*url.URL, error)
 	// Auth returns the source of access tokens for an expanded API with the setting oauth.
 	Auth func(settings.Server) Authorizer
+	// Memory remembers the operations of the document from run to run. nil: nothing is
+	// remembered.
+	Memory Memory
+	// Files returns a file of the workspace that a call names, and Paths what policy decides
+	// about for it. Both may be nil: then there are only data: URIs.
+	Files func(call registry.Call, pointer, name string) (media string, data []byte, err error)
+	Paths func(name string) ([]string, error)
 	// Warn reports a problem with a response. May be nil.
 	Warn func(registry.Diagnostic)
 	// Logger receives details of requests (debug). May be nil.
@@ -76,7 +83,8 @@ type Info struct {
 	BaseURL    string // of the first operation; "" if it is not known
 	Operations int    // that can be called
 	Duration   time.Duration
-	Err        error // why it failed
+	Err        error     // why it failed
+	CachedAt   time.Time // when the document was asked for, if it was not in this run
 }
 
 // State is the state of an API's document.
@@ -97,6 +105,9 @@ func New(o Options) *Source {
 	if o.Warn == nil {
 		o.Warn = func(registry.Diagnostic) {}
 	}
+	if o.Memory == nil {
+		o.Memory = noMemory{}
+	}
 	return &Source{opts: o, info: Info{Name: o.API.Name}}
 }
 
@@ -111,6 +122,32 @@ func (s *Source) Info() Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.info
+}
+
+// NeedsLogin reports whether a person has to log in before calls can be made.
+func (s *Source) NeedsLogin(ctx context.Context) bool {
+	s.mu.Lock()
+	c := s.client
+	s.mu.Unlock()
+	if c == nil || c.login == nil || c.api.OAuth.Grant != settings.GrantAuthorizationCode {
+		return false
+	}
+	token, err := c.login.Token(ctx)
+	return err != nil || token == ""
+}
+
+// Try calls the first operation that only reads and needs no params, as a person does who has
+// just added the API. tool is its name; "" if there is none.
+func Try(ctx context.Context, tools []*registry.Tool) (tool string, result registry.Result, err error) {
+	for _, t := range tools {
+		var schema struct{ Required []string }
+		if string(t.Annotations) != spec.ReadOnly || json.Unmarshal(t.InputSchema, &schema) != nil || len(schema.Required) > 0 {
+			continue
+		}
+		result, err = t.Run(ctx, registry.Call{Tool: t.Name, Params: json.RawMessage("{}")})
+		return t.Name, result, err
+	}
+	return "", result, nil
 }
 
 // Close closes the connections that are open.
@@ -150,9 +187,17 @@ func (s *Source) discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 	if err != nil {
 		return nil, nil, err
 	}
-	doc, err := s.read(ctx, client)
+	known, err := s.opts.Memory.Load(ctx)
 	if err != nil {
 		return nil, nil, s.fail(err)
+	}
+	doc, err := s.read(ctx, client, known)
+	if err != nil {
+		err = s.fail(err)
+		if ctx.Err() == nil {
+			s.opts.Memory.Save(ctx, Known{Failure: err})
+		}
+		return nil, nil, err
 	}
 	return s.tools(client, doc)
 }
@@ -211,7 +256,10 @@ func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []regist
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.spelled = spelled
-	s.info.Operations, s.info.Title, s.info.Version, s.info.BaseURL = usable, doc.Title, doc.Version, c.base
+	if s.info.BaseURL = c.base; c.base == "" {
+		s.info.BaseURL = doc.Server
+	}
+	s.info.Operations, s.info.Title, s.info.Version = usable, doc.Title, doc.Version
 	return tools, diags, nil
 }
 
@@ -235,7 +283,7 @@ func (s *Source) tool(c *client, op *spec.Operation, identity json.RawMessage) r
 	if op.Output != nil {
 		call.output = registry.NewValidator(op.Output)
 	}
-	t.Run, t.Check = call.run, call.check
+	t.Run, t.Check, t.Subject = call.run, call.check, call.subject
 	t.Preview = func(context.Context, registry.Call) (registry.Preview, error) {
 		return registry.Preview{Kind: registry.PreviewMCP, Title: fmt.Sprintf("call %s of API %s (%s %s)", text.Quote(op.Name), text.Quote(api.Name), op.Method, text.Quote(op.Path))}, nil
 	}

@@ -208,7 +208,7 @@ func (l *loader) importServer(s ImportedServer) (*jsonx.Value, string) {
 	if s.Name == "" {
 		return nil, "it has no name"
 	}
-	n, problem := checkEntry(l.index, s.Name, s.JSON)
+	n, problem := checkEntry(l.index, serversKey, s.Name, s.JSON)
 	if problem != "" {
 		return nil, problem
 	}
@@ -219,18 +219,24 @@ func (l *loader) importServer(s ImportedServer) (*jsonx.Value, string) {
 // CheckServer returns what is wrong with an entry of mcpServers, or "" if nothing
 // is.
 func CheckServer(name string, entry json.RawMessage) string {
-	_, problem := checkEntry(table.NewIndex(), name, entry)
+	_, problem := checkEntry(table.NewIndex(), serversKey, name, entry)
 	return problem
 }
 
-// checkEntry checks an entry of mcpServers.
-func checkEntry(x *table.Index, name string, entry json.RawMessage) (n *jsonx.Value, problem string) {
+// CheckAPI is CheckServer for an entry of openapi.
+func CheckAPI(name string, entry json.RawMessage) string {
+	_, problem := checkEntry(table.NewIndex(), apisKey, name, entry)
+	return problem
+}
+
+// checkEntry checks an entry of mcpServers or openapi.
+func checkEntry(x *table.Index, key, name string, entry json.RawMessage) (n *jsonx.Value, problem string) {
 	doc, problems := document.Parse("server.json", entry)
 	if len(problems) > 0 {
 		return nil, "its entry cannot be read"
 	}
 	r := reader{index: x, layer: &layer{}}
-	r.check(x.Row(serversKey), serversKey, &jsonx.Value{Kind: jsonx.Object, Members: []jsonx.Member{{Name: name, Value: doc.Root}}})
+	r.check(x.Row(key), key, &jsonx.Value{Kind: jsonx.Object, Members: []jsonx.Member{{Name: name, Value: doc.Root}}})
 	if mistakes := r.layer.mistakes(); len(mistakes) > 0 {
 		return nil, mistakes[0].Message
 	}

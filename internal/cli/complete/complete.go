@@ -142,6 +142,9 @@ func (c Completer) SettingKeys(cmd *cobra.Command, argv []string, word string) (
 		for _, s := range set.Servers {
 			out = append(out, cobra.CompletionWithDesc("mcpServers."+s.Name, s.Origin.String()))
 		}
+		for i := range set.APIs {
+			out = append(out, cobra.CompletionWithDesc("openapi."+set.APIs[i].Name, set.APIs[i].Origin.String()))
+		}
 		return out
 	})(cmd, argv, word)
 }
@@ -181,7 +184,7 @@ func (c Completer) Tools(cmd *cobra.Command, argv []string, word string) ([]cobr
 func (c Completer) Servers(cmd *cobra.Command, argv []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return c.Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
 		var out []cobra.Completion
-		for _, s := range set.Servers {
+		for _, s := range set.Entries() {
 			out = append(out, cobra.CompletionWithDesc(s.Name, cmp.Or(s.Description, s.Origin.String())))
 		}
 		return out

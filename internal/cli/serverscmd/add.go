@@ -31,6 +31,7 @@ func (t *target) flags(cmd *cobra.Command) {
 type addOptions struct {
 	target
 	url, kind, cwd, description string
+	spec                        string
 	headers, env                []string
 	trust                       bool
 }
@@ -38,17 +39,20 @@ type addOptions struct {
 func newAddCommand(e *cli.Env) *cobra.Command {
 	o := &addOptions{}
 	cmd := &cobra.Command{
-		Use:   "add NAME [--url URL | -- COMMAND…]",
-		Short: "Add an MCP server to the settings",
-		Long: editHelp(`Add an MCP server to a settings file, your own by default.
+		Use:   "add NAME [--url URL | --openapi SPEC | -- COMMAND…]",
+		Short: "Add an MCP server or an API to the settings",
+		Long: editHelp(`Add an MCP server, or an API that an OpenAPI document describes, to a settings
+file, your own by default.
 
 toolreg connects to the server at once and prints what it offers. If that fails,
-the entry is kept. --no-test skips this.
+the entry is kept. Of an API it reads the document and calls the first operation that
+only reads and needs no params. --no-test skips this.
 
 Refer to secrets instead of writing them into the file, as in
 --env TOKEN=env:GITHUB_TOKEN or --header 'Authorization: Bearer ${TOKEN}'.`),
 		Example: `  toolreg servers add files -- npx -y @modelcontextprotocol/server-filesystem .
-  toolreg servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'`,
+  toolreg servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
+  toolreg servers add pets --openapi https://pets.example.com/openapi.json`,
 		RunE: func(cmd *cobra.Command, argv []string) error {
 			entry, err := o.entry(argv, cmd.ArgsLenAtDash())
 			if err != nil {
@@ -59,7 +63,8 @@ Refer to secrets instead of writing them into the file, as in
 	}
 	f := cmd.Flags()
 	o.target.flags(cmd)
-	f.StringVar(&o.url, "url", "", "`address` of a running server")
+	f.StringVar(&o.url, "url", "", "`address` of a running server; with --openapi, that of the API in place of the servers in the document")
+	f.StringVar(&o.spec, "openapi", "", "`file` or address of an OpenAPI document")
 	f.StringVar(&o.kind, "type", "", "`transport`: stdio, http or sse; by default as --url or COMMAND requires")
 	f.StringArrayVar(&o.headers, "header", nil, "`header` sent with each request, as \"Name: value\" or Name=value (repeatable)")
 	f.StringArrayVar(&o.env, "env", nil, "`K=V` in the server's environment (repeatable)")
@@ -68,6 +73,7 @@ Refer to secrets instead of writing them into the file, as in
 	f.BoolVar(&o.trust, "trust", false, "run its tools without asking")
 	complete.Flag(cmd, "type", complete.Words("stdio", "http", "sse"))
 	complete.Flag(cmd, "cwd", complete.Dirs)
+	complete.Flag(cmd, "openapi", complete.Files)
 	return cmd
 }
 
@@ -89,8 +95,10 @@ func (o *addOptions) entry(argv []string, dash int) (edit.Change, error) {
 		return edit.Change{}, fmt.Errorf("unexpected argument %q; give the address with --url", before[1])
 	case len(before) > 1:
 		return edit.Change{}, fmt.Errorf("unexpected argument %q; put -- before the command", before[1])
+	case o.spec != "":
+		return o.apiEntry(before[0], command)
 	case len(command) == 0 && o.url == "":
-		return edit.Change{}, errors.New("give --url URL or -- COMMAND")
+		return edit.Change{}, errors.New("give --url URL, --openapi SPEC or -- COMMAND")
 	case len(command) > 0 && o.url != "":
 		return edit.Change{}, errors.New("--url and a command cannot be used together")
 	case len(command) > 0 && len(o.headers) > 0:
@@ -113,6 +121,25 @@ func (o *addOptions) entry(argv []string, dash int) (edit.Change, error) {
 	return edit.Change{Name: before[0], Entry: data}, err
 }
 
+// apiEntry converts the command line to an entry of openapi.
+func (o *addOptions) apiEntry(name string, command []string) (edit.Change, error) {
+	if len(command) > 0 || len(o.env) > 0 || o.cwd != "" || o.kind != "" {
+		return edit.Change{}, errors.New("--openapi cannot be used with a command, --env, --cwd or --type")
+	}
+	headers, err := pairsObject("--header", `"Name: value"`, ":=", o.headers)
+	if err != nil {
+		return edit.Change{}, err
+	}
+	data, err := encodeEntry(struct {
+		Spec        string          `json:"spec"`
+		BaseURL     string          `json:"baseUrl,omitempty"`
+		Headers     json.RawMessage `json:"headers,omitempty"`
+		Description string          `json:"description,omitempty"`
+		Trust       bool            `json:"trust,omitempty"`
+	}{o.spec, o.url, headers, o.description, o.trust})
+	return edit.Change{Name: name, API: true, Entry: data}, err
+}
+
 // serverEntry is an entry of mcpServers in the order of the file.
 type serverEntry struct {
 	Type        string          `json:"type,omitempty"`
@@ -126,7 +153,7 @@ type serverEntry struct {
 	Trust       bool            `json:"trust,omitempty"`
 }
 
-func encodeEntry(e serverEntry) (json.RawMessage, error) {
+func encodeEntry(e any) (json.RawMessage, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -108,7 +108,7 @@ func beforeChange(ctx context.Context, config *cli.Config) (*settings.Settings, 
 // where the server comes from.
 func noServerToEdit(s *settings.Settings, name string) error {
 	names := []string{}
-	for _, server := range s.Servers {
+	for _, server := range s.Entries() {
 		if server.Name == name {
 			return &cli.UsageError{Err: fmt.Errorf("server %q is defined at %s, which this command cannot change", name, server.Origin), Hint: "change it there, or name the file with --scope"}
 		}

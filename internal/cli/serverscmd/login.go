@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/oauth"
+	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/ui"
@@ -112,13 +113,34 @@ type login struct {
 	server      settings.Server
 	options     mcpclient.Options
 	logins      *oauth.Store
-	client      *oauth.Client // nil before the first connection over HTTP
+	client      *oauth.Client   // nil before the first connection over HTTP
+	api         *openapi.Source // nil for an MCP server
+}
+
+// newAPILogin returns a login to an API, whose settings say that it needs one.
+func newAPILogin(ctx context.Context, e *cli.Env, o *loginOptions, s *engine.Session, api *openapi.Source) (*login, error) {
+	server, err := s.Connections.LoginServer(ctx, api.Settings())
+	if err != nil {
+		return nil, err
+	}
+	if e.Person.NonInteractive && server.OAuth.Grant == settings.GrantAuthorizationCode {
+		return nil, fmt.Errorf("logging in to API %q: %w", server.Name, registry.ErrNeedsConfirmation)
+	}
+	l := &login{loginOptions: o, ios: e.IO, person: e.Person, browser: ui.Browser{Environ: e.Config.Environ}, connections: s.Connections,
+		server: server, logins: s.Connections.Logins(), api: api}
+	l.client = s.Connections.OAuthClient(server, l.logins)
+	return l, nil
 }
 
 func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*login, error) {
 	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
 	if err != nil {
 		return nil, err
+	}
+	for _, api := range s.Servers.APIs() {
+		if api.Settings().Name == name {
+			return newAPILogin(ctx, e, o, s, api)
+		}
 	}
 	server, err := s.Connections.Remote(name)
 	if err != nil {
@@ -183,6 +205,13 @@ func (l *login) offered(ctx context.Context) bool {
 
 // connect lists the server's tools, without or with the tokens.
 func (l *login) connect(ctx context.Context, anonymous bool) (tools int, err error) {
+	if l.api != nil && anonymous {
+		return 0, registry.ErrNeedsLogin // there is no request that would tell
+	}
+	if l.api != nil {
+		list, _, err := l.api.Discover(ctx)
+		return len(list), err
+	}
 	o := l.options
 	o.Auth = func(s settings.Server) wire.Authorizer {
 		if l.client == nil {

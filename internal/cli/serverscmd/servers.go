@@ -4,6 +4,7 @@
 package serverscmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,9 +66,11 @@ func newListCommand(e *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "list [NAME…]",
-		Short: "Show MCP servers and their state",
+		Short: "Show MCP servers and APIs and their state",
 		Long: `Connect to the MCP servers of the settings, or to those named, and show the state of
-each and what it offers.
+each and what it offers. APIs of the setting openapi are listed too: their documents are
+read, and they have the transport "openapi" and the address of the API in place of a
+protocol version.
 
 A server that outlasts the run (keep) has the state "kept" while it runs. With the
 setting cache.discovery a cached server is not connected: its state
@@ -128,11 +131,12 @@ func State(ctx context.Context, s *engine.Session, names []string) (Document, *r
 	if err != nil {
 		return Document{}, nil, err
 	}
-	reg, err := s.Tools.LoadServers(ctx, on)
+	apis := s.Servers.APIs(names...)
+	reg, err := s.Tools.LoadServers(ctx, on, apis...)
 	if err != nil {
 		return Document{}, nil, err
 	}
-	return Document{engine.Infos(reg, on, off)}, reg, nil
+	return Document{append(engine.Infos(reg, on, off), engine.APIInfos(ctx, reg, apis)...)}, reg, nil
 }
 
 func print(ios *cli.IO, doc Document) error {
@@ -154,7 +158,7 @@ func print(ios *cli.IO, doc Document) error {
 		if s.Kept != nil {
 			state = "kept"
 		}
-		t.AddAged(s.CachedAt, s.AgeMs, s.Name, s.Transport, state, s.ProtocolVersion, strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
+		t.AddAged(s.CachedAt, s.AgeMs, s.Name, s.Transport, state, cmp.Or(s.BaseURL, s.ProtocolVersion), strconv.Itoa(s.Tools), strconv.Itoa(s.Prompts),
 			strconv.Itoa(s.Resources), strconv.FormatInt(s.ConnectMs, 10), s.Origin, cli.WithoutSource(s.Error, s.Name))
 	}
 	if ios.OutTTY && len(infos) == 0 {

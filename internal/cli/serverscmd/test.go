@@ -3,6 +3,7 @@ package serverscmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/ui"
@@ -148,6 +150,17 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 		}
 		servers = append(servers, server)
 	}
+	for i := range added {
+		isAPI := func(api *openapi.Source) bool {
+			a := api.Settings()
+			return a.Name == added[i].Name && a.Origin.Name == file
+		}
+		if at := slices.IndexFunc(s.Servers.APIs(), isAPI); at >= 0 {
+			if err := tryAPI(ctx, e, s, s.Servers.APIs()[at], &added[i]); err != nil {
+				return err
+			}
+		}
+	}
 	trials, err := try(ctx, e, s, servers)
 	if err != nil {
 		return err
@@ -159,6 +172,39 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 		} else if !e.IO.JSON {
 			e.IO.Notef("%s%s", t, someOf(t.ToolNames))
 		}
+	}
+	return nil
+}
+
+// tryAPI reads the document of an API that was added, and calls an operation that needs no
+// params.
+func tryAPI(ctx context.Context, e *cli.Env, s *engine.Session, api *openapi.Source, added *editedServer) error {
+	reg, err := s.Tools.LoadServers(ctx, nil, api)
+	if err != nil {
+		return err
+	}
+	t := &trial{Info: engine.APIInfos(ctx, reg, []*openapi.Source{api})[0], ToolNames: []string{}, err: api.Info().Err}
+	tools := reg.ByServer(added.Name)
+	for _, tool := range tools {
+		t.ToolNames = append(t.ToolNames, tool.Name)
+	}
+	added.Test = t
+	if t.err != nil {
+		e.IO.Warn(t.warning())
+		return nil
+	}
+	e.IO.Notef("API %q: %s%s", t.Name, cli.Counted(t.Tools, "tool"), someOf(t.ToolNames))
+	switch name, result, err := openapi.Try(ctx, tools); {
+	case name == "":
+		e.IO.Notef("no operation that only reads can be called without params, so none was tried")
+	case err != nil:
+		t.err = err
+		e.IO.Warn(t.warning())
+	case result.IsError:
+		t.err = errors.New(result.Summary)
+		e.IO.Warn(t.warning())
+	default:
+		e.IO.Notef("%s", ui.Line(result.Summary))
 	}
 	return nil
 }

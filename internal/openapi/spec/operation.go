@@ -123,11 +123,14 @@ func methods() []string {
 // isSafe reports whether a method only reads.
 func isSafe(method string) bool { return method == "GET" || method == "HEAD" }
 
+// ReadOnly are the annotations of an operation that only reads.
+const ReadOnly = `{"readOnlyHint":true,"openWorldHint":true}`
+
 // Annotations returns the hints of the operation, which follow from its method.
 func (o *Operation) Annotations() json.RawMessage {
 	switch {
 	case isSafe(o.Method):
-		return json.RawMessage(`{"readOnlyHint":true,"openWorldHint":true}`)
+		return json.RawMessage(ReadOnly)
 	case o.Method == "DELETE":
 		return json.RawMessage(`{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":true,"openWorldHint":true}`)
 	case o.Method == "PUT":

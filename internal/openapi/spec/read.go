@@ -32,6 +32,7 @@ type Options struct {
 // Document is a document that was read.
 type Document struct {
 	Title, Version string
+	Server         string      // of the first operation that has one
 	Operations     []Operation // in the order of the document
 }
 
@@ -67,6 +68,9 @@ func Read(data []byte, o Options) (*Document, error) {
 		}
 		d.Operations = append(d.Operations, r.operations(item)...)
 	}
+	for i := range d.Operations {
+		d.Server = cmp.Or(d.Server, d.Operations[i].Plan.Server)
+	}
 	if len(d.Operations) == 0 {
 		return nil, r.root.problem("the document has no operations")
 	}
@@ -99,13 +103,20 @@ func versionOf(root node) int {
 func (r *reader) operations(item node) []Operation {
 	route := item.name()
 	item, err := r.resolve(item)
+	if err == nil && !item.Is(jsonx.Object) {
+		err = item.problem("a path must be an object")
+	}
 	if err != nil {
 		return []Operation{r.broken("GET", route, err)}
 	}
 	var out []Operation
 	for _, n := range item.members() {
 		method := n.name()
-		if !slices.Contains(methods(), method) || !n.Is(jsonx.Object) {
+		if !slices.Contains(methods(), method) {
+			continue
+		}
+		if !n.Is(jsonx.Object) {
+			out = append(out, r.broken(strings.ToUpper(method), route, n.problem("an operation must be an object")))
 			continue
 		}
 		op, err := r.operation(n, item, strings.ToUpper(method), route)

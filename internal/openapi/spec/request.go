@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -30,9 +31,9 @@ type Request struct {
 }
 
 // Request returns the request for params, which match the operation's schema. files returns
-// the file that a param names. Errors are those of files, or a *registry.ArgsError without
+// the file that a param names, which is at a pointer of the params. Errors are those of files, or a *registry.ArgsError without
 // the name of the tool.
-func (o *Operation) Request(params json.RawMessage, files func(value string) (File, error)) (*Request, error) {
+func (o *Operation) Request(params json.RawMessage, files func(pointer, value string) (File, error)) (*Request, error) {
 	given, err := jsonx.Parse(params, jsonx.Options{})
 	if err != nil {
 		return nil, registry.Invalid("", "", "%v", err)
@@ -64,7 +65,7 @@ func accept(types []string) string {
 type builder struct {
 	op     *Operation
 	given  *jsonx.Value
-	files  func(string) (File, error)
+	files  func(pointer, value string) (File, error)
 	header http.Header
 }
 
@@ -395,7 +396,7 @@ func (b *builder) file(name string, v *jsonx.Value) (File, error) {
 	if !v.Is(jsonx.String) {
 		return File{}, invalid(name, "must be a file, as text")
 	}
-	return b.files(v.Text())
+	return b.files("/"+jsonx.EscapeToken(name), v.Text())
 }
 
 // form returns a body of type application/x-www-form-urlencoded.
@@ -418,6 +419,10 @@ func (b *builder) multipart(plan *Body, v *jsonx.Value) ([]byte, error) {
 	var parts []part
 	for _, m := range v.Members {
 		f := plan.field(m.Name)
+		if f.Style != "" && f.Type == "" && !f.File {
+			parts = append(parts, styled(m.Name, m.Value, f)...)
+			continue
+		}
 		values := []*jsonx.Value{m.Value}
 		if m.Value.Is(jsonx.Array) && (f.Type == "" || kindOf(f.Type) != kindJSON) {
 			values = m.Value.Items
@@ -450,6 +455,26 @@ func (b *builder) multipart(plan *Body, v *jsonx.Value) ([]byte, error) {
 	body, contentType := joined(parts)
 	b.header.Set("Content-Type", contentType)
 	return body, nil
+}
+
+// styled returns the parts of a member for which the document gives a style: one for each
+// pair of name and value.
+func styled(name string, v *jsonx.Value, f Field) []part {
+	var out []part
+	for _, pair := range queryPairs(name, v, f.Style, f.Explode, false, false) {
+		name, value, _ := strings.Cut(pair, "=")
+		out = append(out, part{name: unescape(name), data: []byte(unescape(value))})
+	}
+	return out
+}
+
+// unescape decodes what encode wrote.
+func unescape(s string) string {
+	plain, err := url.PathUnescape(s)
+	if err != nil {
+		return s // cannot happen
+	}
+	return plain
 }
 
 // part is one part of a multipart body.

@@ -124,7 +124,7 @@ func TestRequests(t *testing.T) {
 		{"setPhoto", `{"id":"a/b"}`, "PUT https://eu.zoo.example/v1/animals/a%2Fb/photo", "", ""},
 		{"setPhoto", `{"id":"1","photo":"ada.png","caption":"é"}`, "PUT https://eu.zoo.example/v1/animals/1/photo", "", "--B\nContent-Disposition: form-data; name=\"photo\"; filename=\"ada.png\"\nContent-Type: image/png\n\nbytes\n--B\nContent-Disposition: form-data; name=\"caption\"\n\né\n--B--\n"},
 	} {
-		r, err := all[c.op].Request([]byte(c.params), func(value string) (File, error) { return File{value, "image/png", []byte("bytes")}, nil })
+		r, err := all[c.op].Request([]byte(c.params), func(_, value string) (File, error) { return File{value, "image/png", []byte("bytes")}, nil })
 		if err != nil {
 			t.Errorf("%s %s: %v", c.op, c.params, err)
 			continue

@@ -25,12 +25,16 @@ var (
 	ErrServerExists = errors.New("already exists")
 )
 
-// serversKey is the setting that holds the servers.
-const serversKey = "mcpServers"
+// The settings that hold servers.
+const (
+	serversKey = "mcpServers"
+	apisKey    = "openapi"
+)
 
 // Change is one change to the servers of a settings file.
 type Change struct {
 	Name  string
+	API   bool            // the entry to add is one of openapi instead of mcpServers
 	Entry json.RawMessage // the entry to add; nil = none
 	Drop  bool            // remove the entry
 	Off   *bool           // the new value of disabled; nil = unchanged
@@ -49,12 +53,20 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	if c.Entry != nil {
-		if err := checkServer(c.Name, c.Entry); err != nil {
+		if err := c.check(); err != nil {
 			return nil, err
 		}
 	}
-	have := before.Get(serversKey).Get(c.Name)
 	at := []string{serversKey, c.Name}
+	if c.API || c.Drop && before.at(at) == nil {
+		at[0] = apisKey
+	}
+	have := before.at(at)
+	for _, key := range []string{serversKey, apisKey} { // no server and API have the same name
+		if other := before.at([]string{key, c.Name}); c.Entry != nil && have == nil {
+			have = other
+		}
+	}
 	switch {
 	case c.Entry != nil && have != nil:
 		return nil, fmt.Errorf("server %q %w in %s", document.Visible(c.Name), ErrServerExists, file)
@@ -71,6 +83,16 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 	}
 	off := jsonx.NewBool(*c.Off)
 	return placed{path: append(at, "disabled"), value: off, first: true}.apply(file, data, before)
+}
+
+func (c Change) check() error {
+	if !c.API {
+		return checkServer(c.Name, c.Entry)
+	}
+	if problem := settings.CheckAPI(c.Name, c.Entry); problem != "" {
+		return settings.NewError([]document.Problem{{File: "API " + document.Visible(c.Name), Message: problem}})
+	}
+	return nil
 }
 
 func checkServer(name string, entry json.RawMessage) error {
@@ -186,9 +208,11 @@ func parseForEdit(file string, data []byte) (tree, error) {
 	if err := settings.NewError(problems); err != nil {
 		return tree{}, err
 	}
-	if s := doc.Root.Get(serversKey); s != nil && s.Kind != jsonx.Object && s.Kind != jsonx.Null {
-		line, col := s.Place()
-		return tree{}, settings.NewError([]document.Problem{{File: file, Line: line, Col: col, Message: serversKey + ": expected an object, got " + document.TypeName(s)}})
+	for _, key := range []string{serversKey, apisKey} {
+		if s := doc.Root.Get(key); s != nil && s.Kind != jsonx.Object && s.Kind != jsonx.Null {
+			line, col := s.Place()
+			return tree{}, settings.NewError([]document.Problem{{File: file, Line: line, Col: col, Message: key + ": expected an object, got " + document.TypeName(s)}})
+		}
 	}
 	return tree{doc.Root}, nil
 }

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -323,10 +322,14 @@ func mediaType(media string) string {
 	return strings.ToLower(strings.TrimSpace(plain))
 }
 
-// sendable returns the type to send for a media type of the document, which may be a range.
+// sendable returns the type to send for a media type of the document. For a file it may be a
+// range, within which the file's own type is sent.
 func sendable(media string, kind int) string {
-	if !strings.Contains(media, "*") {
+	switch {
+	case !strings.Contains(media, "*"), kind == kindBytes:
 		return media
+	case kind == kindText:
+		return "text/plain"
 	}
-	return cmp.Or(map[int]string{kindJSON: "application/json", kindText: "text/plain"}[kind], "application/octet-stream")
+	return "application/json"
 }

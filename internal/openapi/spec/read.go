@@ -179,6 +179,9 @@ func (r *reader) operation(n, item node, method, route string) (Operation, error
 	if p.body, err = r.body(n, p); err != nil {
 		return op, err
 	}
+	if b := p.plan(); b != nil && len(b.Needs) > 0 {
+		op.Description += "\n\nWith any member of the body, these are required: " + strings.Join(b.Needs, ", ") + "."
+	}
 	if op.Plan.Server, err = r.server(n, item); err != nil {
 		return op, err
 	}

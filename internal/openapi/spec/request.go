@@ -370,8 +370,8 @@ func (b *builder) body() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if plan.Type == "application/octet-stream" && f.Type != "" {
-		b.header.Set("Content-Type", f.Type)
+	if strings.Contains(plan.Type, "*") {
+		b.header.Set("Content-Type", cmp.Or(f.Type, "application/octet-stream"))
 	}
 	return append([]byte{}, f.Data...), nil
 }

@@ -1,0 +1,126 @@
+package spec
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestHostileDocuments reads documents that are made to cost much or to lead astray. Each
+// costs at most the operation that uses it.
+func TestHostileDocuments(t *testing.T) {
+	operation := func(schema string) string {
+		return `{"openapi":"3.1.0","servers":[{"url":"https://x.example"}],"paths":{"/good":{"get":{"operationId":"good","responses":{}}},
+			"/x":{"get":{"operationId":"bad","parameters":[{"name":"a","in":"query","schema":` + schema + `}],"responses":{}}}},"components":{"schemas":{%s}}}`
+	}
+	var bomb []string
+	for i := range 200 {
+		bomb = append(bomb, fmt.Sprintf(`"S%d":{"anyOf":[{"$ref":"#/components/schemas/S%d"},{"$ref":"#/components/schemas/S%d"}]}`, i, i+1, i+1))
+	}
+	bomb = append(bomb, `"S200":{"type":"string"}`)
+	for name, c := range map[string]struct{ doc, problem string }{
+		"bomb of references": {fmt.Sprintf(operation(`{"$ref":"#/components/schemas/S0"}`), strings.Join(bomb, ",")), ""},
+		"circle":             {fmt.Sprintf(operation(`{"$ref":"#/components/schemas/A"}`), `"A":{"$ref":"#/components/schemas/A"}`), "contains itself"},
+		"circle of allOf":    {fmt.Sprintf(operation(`{"$ref":"#/components/schemas/A"}`), `"A":{"allOf":[{"$ref":"#/components/schemas/B"}]},"B":{"not":{"$ref":"#/components/schemas/A"}}`), "contains itself"},
+		"deep":               {fmt.Sprintf(operation(strings.Repeat(`{"items":`, 80)+"{}"+strings.Repeat("}", 80)), ""), "nested deeper than 60 levels"},
+		"wrong types":        {fmt.Sprintf(operation(`{"type":7,"enum":{},"properties":[],"required":true,"minimum":"a","items":3,"allOf":{},"pattern":1,"maxLength":-1}`), ""), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := operations(t, c.doc, Options{Name: "x.json"})
+			if all["good"].Problem != nil {
+				t.Error(all["good"].Problem)
+			}
+			switch p := all["bad"].Problem; {
+			case c.problem == "" && p != nil, c.problem != "" && (p == nil || !strings.Contains(p.Message, c.problem)):
+				t.Errorf("problem %v, want %q", p, c.problem)
+			}
+			if len(all["bad"].Input) > 1<<20 {
+				t.Errorf("a schema of %d bytes", len(all["bad"].Input))
+			}
+		})
+	}
+	if _, err := Read([]byte(strings.Repeat("[", 1000)), Options{Name: "x.json"}); err == nil {
+		t.Error("a deep document is accepted")
+	}
+	aliases := "openapi: 3.0.0\na: &a [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := range 9 {
+		aliases += fmt.Sprintf("%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", 'b'+i, 'b'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i)
+	}
+	if _, err := Read([]byte(aliases), Options{Name: "x.yaml"}); err == nil || !strings.Contains(err.Error(), "including aliases") {
+		t.Errorf("a bomb of aliases: %v", err)
+	}
+}
+
+// Values cannot leave their place in a request.
+func TestHostileValues(t *testing.T) {
+	all := operations(t, `{"openapi":"3.0.0","servers":[{"url":"https://x.example/base"}],"paths":{"/a/{id}/b":{"get":{"operationId":"x","parameters":[
+		{"name":"id","in":"path","required":true,"schema":{"type":"string"}},{"name":"q","in":"query","schema":{"type":"string"}},
+		{"name":"X-H","in":"header","schema":{"type":"string"}},{"name":"c","in":"cookie","schema":{"type":"string"}},
+		{"name":"Host","in":"header","schema":{"type":"string"}},{"name":"authorization","in":"header","schema":{"type":"string"}}],"responses":{}}}}}`, Options{Name: "x.json"})
+	op := all["x"]
+	for _, id := range []string{"", ".", "..", "%2e%2e", "%252e%252E", "../x", "a/../../b", `..\x`, ".%2e"} {
+		params, _ := json.Marshal(map[string]string{"id": id})
+		if r, err := op.Request(params, nil); err == nil {
+			t.Errorf("%q is accepted: %s", id, r.URL)
+		}
+	}
+	for id, want := range map[string]string{"a/b": "a%2Fb", "a?b#c": "a%3Fb%23c", "a\r\nb": "a%0D%0Ab", "%2F": "%252F", "ä": "%C3%A4", "...": "..."} {
+		params, _ := json.Marshal(map[string]string{"id": id, "q": "x&y=z\r\n", "c": "a;b"})
+		r, err := op.Request(params, nil)
+		if err != nil {
+			t.Errorf("%q: %v", id, err)
+			continue
+		}
+		if got := "https://x.example/base/a/" + want + "/b?q=x%26y%3Dz%0D%0A"; r.URL != got || r.Header.Get("Cookie") != "c=a%3Bb" {
+			t.Errorf("%q: %s, %s", id, r.URL, r.Header)
+		}
+	}
+	for _, header := range []string{"a\r\nX-Other: b", "a\nb", "a\x00"} {
+		params, _ := json.Marshal(map[string]string{"id": "1", "X-H": header})
+		if _, err := op.Request(params, nil); err == nil {
+			t.Errorf("the header %q is accepted", header)
+		}
+	}
+	if s := string(op.Input); strings.Contains(s, "Host") || strings.Contains(s, "uthorization") {
+		t.Errorf("params have headers of the connection: %s", s)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	data, err := os.ReadFile(zooFile)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(data), `{"id":1}`)
+	f.Add(`{"swagger":"2.0","host":"x.example","paths":{"/x/{a}":{"post":{"parameters":[{"name":"a","in":"path","type":"string"},{"name":"f","in":"formData","type":"file"}]}}}}`, `{"a":"b/..","f":"x"}`)
+	f.Add(`{"openapi":"3.1.0","servers":[{"url":"https://x.example"}],"paths":{"/{a}":{"get":{"parameters":[{"name":"a","in":"path","schema":{"$ref":"#/paths"}}]}}}}`, `{"a":{"b":[1]}}`)
+	f.Fuzz(func(t *testing.T, doc, params string) {
+		d, err := Read([]byte(doc), Options{Name: "doc"})
+		if err != nil || !json.Valid([]byte(params)) {
+			return
+		}
+		names := map[string]bool{}
+		for i := range d.Operations {
+			o := &d.Operations[i]
+			if names[o.Name] || !json.Valid(o.Input) || o.Output != nil && !json.Valid(o.Output) {
+				t.Fatalf("%s: %s %s", o.Name, o.Input, o.Output)
+			}
+			names[o.Name] = true
+			if o.Problem != nil {
+				continue
+			}
+			r, err := o.Request([]byte(params), func(_, value string) (File, error) { return File{Name: value, Data: []byte(value)}, nil })
+			if err != nil {
+				continue
+			}
+			base, _ := url.Parse(o.Plan.Server)
+			u, err := url.Parse(r.URL)
+			if err != nil || u.Host != base.Host || !strings.HasPrefix(u.EscapedPath(), strings.TrimSuffix(base.EscapedPath(), "/")) || leaves(u.EscapedPath()) {
+				t.Fatalf("%s leaves %s: %v", r.URL, o.Plan.Server, err)
+			}
+		}
+	})
+}

@@ -31,7 +31,7 @@ func rooms() map[string][]string {
 		"internal/args":                {"internal/registry"},
 		"internal/atomicfile":          {},
 		"internal/audit":               {"internal/state"},
-		"internal/builtin":             {"internal/builtin/file", "internal/builtin/search", "internal/builtin/shell", "internal/builtin/todo", "internal/builtin/web", "internal/builtin/workspace", "internal/registry"},
+		"internal/builtin":             {"internal/builtin/file", "internal/builtin/search", "internal/builtin/shell", "internal/builtin/textfile", "internal/builtin/todo", "internal/builtin/web", "internal/builtin/workspace", "internal/registry"},
 		"internal/builtin/file":        {"internal/atomicfile", "internal/builtin/textfile", "internal/builtin/tool", "internal/builtin/workspace", "internal/registry"},
 		"internal/builtin/glob":        {},
 		"internal/builtin/search":      {"internal/builtin/glob", "internal/builtin/textfile", "internal/builtin/tool", "internal/builtin/workspace", "internal/registry"},

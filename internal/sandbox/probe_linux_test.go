@@ -56,7 +56,7 @@ func TestCoveredProc(t *testing.T) {
 		root + proc + "24 23 0:22 / /proc/sys/fs/binfmt_misc rw - binfmt_misc binfmt_misc rw\n": false,
 		root + "25 22 0:23 / /process/x rw - tmpfs tmpfs rw\n":                                  false,
 		root + proc + "24 23 0:22 / /proc/kcore rw - tmpfs tmpfs rw\n":                          true,
-		root + "26 22 8:1 /":   true, // nobody knows
+		root + "26 22 8:1 /":   true, // in doubt
 		root + "26 22 8:1 / /": false,
 	} {
 		if got := coversProc(mounts); got != want {

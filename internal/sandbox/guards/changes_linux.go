@@ -168,7 +168,7 @@ func (c Changes) has(path string, program bool) bool {
 		return false
 	}
 	if c.damaged {
-		return true // nobody knows
+		return true // it is not known, so it may be
 	}
 	changed := time.Unix(st.Ctim.Unix())
 	if !slices.ContainsFunc(c.Runs, func(r run) bool {

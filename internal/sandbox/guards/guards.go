@@ -353,7 +353,7 @@ func (g *Guards) Clean(ctx context.Context, created created) (Cleaned, error) {
 	for _, rel := range found.repositories {
 		for _, steps := range unfinished(rel) {
 			_ = g.unlock(steps) // if this fails, so does disarmSteps
-			made := g.used(steps, created) && !g.isHers(steps)
+			made := g.used(steps, created) && !g.isChangedSince(steps)
 			commands, err := g.tree.disarmSteps(steps, g.Steps[steps], made)
 			note(made, commands, err)
 		}
@@ -361,7 +361,7 @@ func (g *Guards) Clean(ctx context.Context, created created) (Cleaned, error) {
 			for _, inner := range insideRepository(rel) {
 				_ = g.unlock(inner) // if this fails, so does disarm
 			}
-			made := g.isCreatedByProgram(rel, created) || (g.used(rel, created) || g.used(path.Join(rel, "objects"), created) || g.used(path.Join(rel, "refs"), created)) && !g.isHers(path.Join(rel, "config"))
+			made := g.isCreatedByProgram(rel, created) || (g.used(rel, created) || g.used(path.Join(rel, "objects"), created) || g.used(path.Join(rel, "refs"), created)) && !g.isChangedSince(path.Join(rel, "config"))
 			settings, err := g.tree.disarm(rel, made)
 			note(made, settings, err)
 			if common := path.Join(rel, "commondir"); !g.refersInside(common, found.repositories) {
@@ -383,8 +383,9 @@ func (g *Guards) Clean(ctx context.Context, created created) (Cleaned, error) {
 // clockTick is longer than the time between two ticks of the clock of file systems.
 const clockTick = 10 * time.Millisecond
 
-// isHers reports whether a file was changed after the program was last known to run.
-func (g *Guards) isHers(rel string) bool {
+// isChangedSince reports whether a file was changed after the program was last known to run, so
+// that the change is not the program's.
+func (g *Guards) isChangedSince(rel string) bool {
 	return !g.until.IsZero() && isChangedAfter(g.tree.absolute(rel), g.until)
 }
 
@@ -396,7 +397,7 @@ func (g *Guards) isCreatedByProgram(rel string, created created) bool {
 			return false
 		}
 	}
-	if g.isHers(rel) {
+	if g.isChangedSince(rel) {
 		return false
 	}
 	for at := rel; at != "."; at = path.Dir(at) {

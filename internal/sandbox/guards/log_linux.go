@@ -113,7 +113,7 @@ func Uncleaned(logs, folder string) bool {
 		}
 		var s stored
 		if err != nil || json.Unmarshal(line, &s) != nil {
-			return true // nobody knows
+			return true // it is not known which programs ran
 		}
 		return !s.Lasting && slices.ContainsFunc(append(s.Others, s.record), func(r record) bool {
 			tree := git.ResolveLinks(r.Tree)

@@ -155,7 +155,7 @@ func TestSeparateProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	large, err := jq.Compile(`"x" * 1e9`)
+	large, err := jq.Compile(`"x" * 4e8`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,14 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"strings"
 	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // While a program runs, its log shows it for a while, until the guard of the program can; a
@@ -40,4 +44,59 @@ func TestLogShowsThatTheProgramRuns(t *testing.T) {
 		t.Errorf("the log has %q, %v", data, err)
 	}
 	(*watcher)(nil).close()
+}
+
+// An absolute path of a program is looked up in the root of the program, and a relative one in
+// its working folder. A path through a link has no identity, because the program could change it.
+func TestFoldersAreThoseOfTheProgram(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(root+"/etc/sub", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("etc", root+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	idOf := func(path string) string {
+		var st unix.Stat_t
+		if err := unix.Stat(path, &st); err != nil {
+			t.Fatal(err)
+		}
+		return identity(&st)
+	}
+	for path, want := range map[string]string{
+		"": idOf(root), "etc/": idOf(root + "/etc"), "/etc/": idOf(root + "/etc"), "/etc/sub/": idOf(root + "/etc/sub"), "/../etc/": idOf(root + "/etc"),
+		"link/sub/": "", "/link/sub/": "", "absent/": "",
+	} {
+		if got := folderID(root, path); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// A path may end at the last byte before memory that is not there, and may lie on two pages.
+func TestPathsAreReadFromMemory(t *testing.T) {
+	page := os.Getpagesize()
+	memory, err := unix.Mmap(-1, 0, 3*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(memory)
+	long := strings.Repeat("x", 100)
+	copy(memory[page-50:], long+"\x00")
+	copy(memory[2*page-6:], "short\x00")
+	if err := unix.Mprotect(memory[2*page:], unix.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[int]string{page - 50: long, 2*page - 6: "short", 2*page - 1: "", 2 * page: ""} {
+		if got := readPath(os.Getpid(), uintptr(unsafe.Pointer(&memory[at]))); got != want {
+			t.Errorf("at %d: %q, want %q", at, got, want)
+		}
+	}
+}
+
+// A request to the kernel that fails for another reason than a signal is not repeated.
+func TestFailedControlsEnd(t *testing.T) {
+	if err := control(-1, unix.SECCOMP_IOCTL_NOTIF_RECV, nil); !errors.Is(err, unix.EBADF) {
+		t.Errorf("got %v", err)
+	}
 }

@@ -92,7 +92,26 @@ func (t *tester) run(binary string, cpu int, flags ...string) (*exec.Cmd, []byte
 	cmd.Dir, cmd.WaitDelay = t.dir, time.Second
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "GOMAXPROCS=", "GOGC=400")
 	out, _ := cmd.CombinedOutput()
+	endAll(binary)
 	return cmd, out
+}
+
+// endAll ends the processes of a binary that its tests left behind. With a change, each may start
+// another before it is found, so it looks until there is none.
+func endAll(binary string) {
+	for again := true; again; {
+		again = false
+		links, _ := filepath.Glob("/proc/[0-9]*/exe") // none on other systems
+		for _, link := range links {
+			if target, err := os.Readlink(link); err != nil || target != binary {
+				continue
+			}
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+			if p, err := os.FindProcess(pid); err == nil {
+				again = p.Kill() == nil || again
+			}
+		}
+	}
 }
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)

@@ -67,10 +67,10 @@ func newListCommand(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [NAME…]",
 		Short: "Show MCP servers and APIs and their state",
-		Long: `Connect to the MCP servers of the settings, or to those named, and show the state of
-each and what it offers. APIs of the setting openapi are listed too: their documents are
-read, and they have the transport "openapi" and the address of the API in place of a
-protocol version.
+		Long: `Connect to the MCP servers of the settings, or to those named, and show the
+state of each and what it offers. The documents of the setting openapi are read
+too; these have the transport "openapi", and the address of the API in place of
+a protocol version.
 
 A server that outlasts the run (keep) has the state "kept" while it runs. With the
 setting cache.discovery a cached server is not connected: its state

@@ -237,3 +237,38 @@ func TestLayoutErrors(t *testing.T) {
 		}
 	}
 }
+
+// Below a folder that a program may write, a folder for temporary files needs no entry of its own.
+func TestScratchIsCoveredByWhatCanBeWritten(t *testing.T) {
+	for parent, want := range map[kind]bool{scratch: true, writable: true, fixed: true, readable: false, private: false, hidden: false, guarded: false} {
+		if got := isCovered(parent, scratch); got != want {
+			t.Errorf("below kind %d: covered is %v, want %v", parent, got, want)
+		}
+	}
+}
+
+// A link that is in a folder which is shown as it is needs not be made; those after it do.
+func TestLinksAreMadeWhereNothingShowsThem(t *testing.T) {
+	l := layout{links: map[string]string{"/a/shown": "x", "/b": "a/shown"}, entries: map[string]entry{"/a": {kind: readable, isDir: true}}, made: map[string]bool{"root": true, "": true}}
+	l.addLinks()
+	var made []string
+	for _, op := range l.ops {
+		if op.Kind == launcher.MakeLink {
+			made = append(made, op.B+" -> "+op.A)
+		}
+	}
+	if diff := cmp.Diff([]string{"root/b -> a/shown"}, made); diff != "" {
+		t.Errorf("links (-want +got):\n%s", diff)
+	}
+}
+
+// A path through a link that the program could change gets no rule; those after it do.
+func TestSeatbeltLeavesOutLinksThatCanChange(t *testing.T) {
+	dir := tree(t, "w/", "elsewhere/", "w/link -> DIR/elsewhere", "other/")
+	text := seatbelt(Profile{Write: []string{dir + "/w", dir + "/w/link", dir + "/other"}}, "/none/tmp", 0)
+	for path, want := range map[string]bool{dir + "/w": true, dir + "/elsewhere": false, dir + "/other": true} {
+		if got := strings.Contains(text, `"`+path+`"`); got != want {
+			t.Errorf("a rule for %s: %v, want %v", path, got, want)
+		}
+	}
+}

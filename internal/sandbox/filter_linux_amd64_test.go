@@ -1,0 +1,14 @@
+package sandbox
+
+import "testing"
+
+// The older variants of the calls that create names take no descriptor of a folder.
+func TestOlderCallsUseTheWorkingFolder(t *testing.T) {
+	for call, paths := range creatingHere() {
+		for _, p := range paths {
+			if p.folder >= 0 {
+				t.Errorf("call %d: the folder is argument %d", call, p.folder)
+			}
+		}
+	}
+}

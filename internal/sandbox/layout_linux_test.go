@@ -247,9 +247,11 @@ func TestScratchIsCoveredByWhatCanBeWritten(t *testing.T) {
 	}
 }
 
-// A link that is in a folder which is shown as it is needs not be made; those after it do.
+// A link that is in a folder which is shown as it is, or was made before, needs not be made; those
+// after it do.
 func TestLinksAreMadeWhereNothingShowsThem(t *testing.T) {
-	l := layout{links: map[string]string{"/a/shown": "x", "/b": "a/shown"}, entries: map[string]entry{"/a": {kind: readable, isDir: true}}, made: map[string]bool{"root": true, "": true}}
+	l := layout{links: map[string]string{"/a/shown": "x", "/already": "x", "/b": "a/shown"}, entries: map[string]entry{"/a": {kind: readable, isDir: true}},
+		made: map[string]bool{"root": true, "": true, "root/already": true}}
 	l.addLinks()
 	var made []string
 	for _, op := range l.ops {

@@ -50,6 +50,8 @@ var ErrNothingKept = errors.New("it is not in the cache, and --cached contacts n
 type Rule struct {
 	TTL  time.Duration // how long the data is used; 0 = not at all
 	Mode Mode
+	// Lasting data that has not changed is stored again only in the second half of its time.
+	Lasting bool
 }
 
 func (r Rule) reads() bool { return r.Mode == Offline || r.Mode == Fresh && r.TTL > 0 }
@@ -251,14 +253,14 @@ func (s *Store) Flush() error {
 	return dir.Sweep(s.opts.Now(), state.Bounds{Age: maxAge, Files: maxFiles, Bytes: maxBytes})
 }
 
-// isKnown reports whether an entry would change nothing but the age of the stored one,
-// which matters for a listing, and for a protocol in the second half of its time.
+// isKnown reports whether an entry would change nothing but the age of the stored one, where
+// that does not matter: for what was seen, and for lasting data in the first half of its time.
 func (s *Store) isKnown(kind Kind, e, stored Entry) bool {
 	if !e.equal(stored) {
 		return false
 	}
-	age := e.Stored.Sub(stored.Stored)
-	return kind == Seen || kind != Listing && kind != Protocol && kind != Failure && age >= 0 && age < s.opts.Rules[kind].TTL/2 || kind == Protocol && age >= 0 && age < s.opts.Rules[kind].TTL/2
+	rule, age := s.opts.Rules[kind], e.Stored.Sub(stored.Stored)
+	return kind == Seen || rule.Lasting && age >= 0 && age < rule.TTL/2
 }
 
 func (s *Store) write(source Source, record Record) error {

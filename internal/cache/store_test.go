@@ -39,7 +39,7 @@ func (s *shelf) run(ttl time.Duration, mode Mode) *Store {
 }
 
 func listingsFor(ttl time.Duration, mode Mode) map[Kind]Rule {
-	return map[Kind]Rule{Listing: {TTL: ttl, Mode: mode}, Protocol: {TTL: ttl, Mode: mode}}
+	return map[Kind]Rule{Listing: {TTL: ttl, Mode: mode}, Protocol: {TTL: ttl, Mode: mode, Lasting: true}}
 }
 
 func (s *shelf) keep(t testing.TB, store *Store, r Record) {

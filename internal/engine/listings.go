@@ -37,7 +37,7 @@ func newListings(r *run) *listingStore {
 func rules(r *run) map[cache.Kind]cache.Rule {
 	set, mode := r.set, r.opts.Cache
 	listing := cache.Rule{TTL: set.DiscoveryTTL, Mode: mode}
-	protocol := cache.Rule{TTL: protocolAge, Mode: cache.Fresh}
+	protocol := cache.Rule{TTL: protocolAge, Mode: cache.Fresh, Lasting: true}
 	if mode == cache.Renew {
 		protocol.Mode = cache.Renew
 	}
@@ -48,7 +48,7 @@ func rules(r *run) map[cache.Kind]cache.Rule {
 	if failure.TTL == 0 || mode == cache.Offline {
 		failure.Mode = cache.Live
 	}
-	operations := cache.Rule{TTL: protocolAge, Mode: mode}
+	operations := cache.Rule{TTL: protocolAge, Mode: mode, Lasting: true}
 	if r.opts.Still {
 		operations.Mode = cache.Offline
 	}

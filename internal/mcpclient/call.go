@@ -116,8 +116,7 @@ func checkOutput(ctx context.Context, r registry.Result, output *registry.Valida
 		case len(violations) == 0:
 			return r
 		default:
-			e := registry.ArgsError{Violations: violations}
-			problem = "structuredContent does not match the tool's outputSchema" + e.Error()[len("invalid params for "):]
+			problem = "structuredContent does not match the tool's outputSchema: " + registry.Describe(violations)
 		}
 	}
 	r.IsError, r.ErrorCategory = true, registry.ErrorExecution

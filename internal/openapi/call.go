@@ -230,8 +230,7 @@ func (o *operation) checkOutput(ctx context.Context, status int, body []byte) {
 	if err != nil {
 		message += err.Error()
 	} else {
-		wrong := registry.ArgsError{Violations: violations}
-		message += strings.TrimPrefix(wrong.Error(), "invalid params for : ")
+		message += registry.Describe(violations)
 	}
 	o.source.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "response_misfit", Source: o.source.Name(), Tool: o.op.Name, Message: text.Valid(text.Head(message, 1000))})
 }

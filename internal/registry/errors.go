@@ -43,14 +43,16 @@ type ArgsError struct {
 }
 
 func (e *ArgsError) Error() string {
+	return fmt.Sprintf("invalid params for %s: %s", e.Tool, Describe(e.Violations))
+}
+
+// Describe returns violations as one line.
+func Describe(violations []Violation) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "invalid params for %s", e.Tool)
-	for i, v := range e.Violations {
-		sep := "; "
-		if i == 0 {
-			sep = ": "
+	for i, v := range violations {
+		if i > 0 {
+			b.WriteString("; ")
 		}
-		b.WriteString(sep)
 		if v.Pointer != "" {
 			b.WriteString(v.Pointer + ": ")
 		}

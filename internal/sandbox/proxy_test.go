@@ -100,22 +100,28 @@ func TestProxyForwardsToItsHosts(t *testing.T) {
 	}
 }
 
-// A tunnel has what was sent with the request, and passes on that one side has ended.
-func TestProxyTunnels(t *testing.T) {
+// connect asks the proxy for a tunnel to a listener, and sends text with the request.
+func connect(t *testing.T, text string) (p *proxy, near net.Conn, far net.Listener) {
+	t.Helper()
 	far, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer far.Close()
+	t.Cleanup(func() { far.Close() })
 	p, address := newProxy(t, far.Addr().String())
-	near, err := net.Dial("tcp", address)
-	if err != nil {
+	if near, err = net.Dial("tcp", address); err != nil {
 		t.Fatal(err)
 	}
-	defer near.Close()
-	if _, err := fmt.Fprintf(near, "CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\nquestion", far.Addr()); err != nil {
+	t.Cleanup(func() { near.Close() })
+	if _, err := fmt.Fprintf(near, "CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n%s", far.Addr(), text); err != nil {
 		t.Fatal(err)
 	}
+	return p, near, far
+}
+
+// A tunnel has what was sent with the request, and passes on that one side has ended.
+func TestProxyTunnels(t *testing.T) {
+	p, near, far := connect(t, "question")
 	end, err := far.Accept()
 	if err != nil {
 		t.Fatal(err)
@@ -144,20 +150,7 @@ func TestProxyTunnels(t *testing.T) {
 
 // When the program has ended, its connections end, too.
 func TestProxyEndsConnections(t *testing.T) {
-	far, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer far.Close()
-	p, address := newProxy(t, far.Addr().String())
-	near, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer near.Close()
-	if _, err := fmt.Fprintf(near, "CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n", far.Addr()); err != nil {
-		t.Fatal(err)
-	}
+	p, near, _ := connect(t, "")
 	reader := bufio.NewReader(near)
 	if line, err := reader.ReadString('\n'); !strings.Contains(line, "200") {
 		t.Fatalf("%q, %v", line, err)

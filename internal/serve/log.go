@@ -3,27 +3,10 @@
 package serve
 
 import (
-	"time"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
 )
-
-// logCall logs a client's call and how it ended.
-func (s *Server) logCall(tool, caller string, start time.Time, result mcp.Result, err error) {
-	outcome := "ok"
-	r, _ := result.(*mcp.CallToolResult)
-	switch {
-	case err != nil:
-		outcome = err.Error()
-	case r != nil && len(r.InputRequests) > 0:
-		outcome = "asks the client"
-	case r != nil && r.IsError:
-		outcome = "error"
-	}
-	s.opts.Log.Info("call", "tool", tool, "caller", caller, "outcome", outcome, "duration", time.Since(start))
-}
 
 // LogTo passes log messages of servers to the client during whose call they
 // arrived. Messages that belong to no single call go to other.

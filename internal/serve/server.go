@@ -42,7 +42,7 @@ type Options struct {
 	MaxCalls int
 	// Questions are options for questions to modern clients.
 	Questions QuestionOptions
-	// Log receives refusals at level warn and calls at level info. nil: none.
+	// Log receives refusals at level warn. nil: none.
 	Log *slog.Logger
 	// Messages receives what the implementation of the protocol logs. nil: nothing is.
 	Messages *slog.Logger
@@ -299,19 +299,11 @@ func (s *Server) receive(name string) mcp.Middleware {
 			}
 			ctx = s.withClient(ctx, name, session, from)
 			defer clientFrom(ctx).out.close()
-			if !isCall {
-				result, err := next(ctx, method, req)
-				return o.declarations(result), err
+			if isCall && !o.has(call.Params.Name) {
+				return s.callTool(ctx, call) // the SDK knows only what is offered
 			}
-			start := time.Now()
-			var result mcp.Result
-			if o.has(call.Params.Name) {
-				result, err = next(ctx, method, req)
-			} else { // the SDK knows only what is offered
-				result, err = s.callTool(ctx, call)
-			}
-			s.logCall(call.Params.Name, name, start, result, err)
-			return result, err
+			result, err := next(ctx, method, req)
+			return o.declarations(result), err
 		}
 	}
 }

@@ -117,9 +117,10 @@ func TestGroupDiesWithAParentKilledAtAnyMoment(t *testing.T) {
 // A guard that was not told the group kills the processes with the mark, in every shell
 // that may be /bin/sh.
 func TestGuardFindsTheMark(t *testing.T) {
-	defer EndOrphans() // which this process adopts
+	t.Cleanup(EndOrphans) // which this process adopts
 	for _, shell := range []string{"/bin/sh", "bash", "busybox sh"} {
 		t.Run(shell, func(t *testing.T) {
+			t.Parallel() // the guard sleeps
 			words := strings.Fields(shell)
 			if _, err := exec.LookPath(words[0]); err != nil {
 				t.Skip(err)

@@ -19,19 +19,21 @@ const guardAfter = 250 * time.Millisecond
 // of stdin, and kills the group. The time of the log of a sandboxed program
 // then shows until when the program ran. If toolreg died before it knew the group, the script kills
 // all processes with the child's mark in their environment: on a busy machine a child may
-// already have started others. Killed processes cannot start more, so the loop terminates.
+// already have started others. It looks until it found none twice, a second apart, because
+// the environment of a process that is just being replaced by another program is empty.
 const guardScript = `read -r group
 read -r nothing
 [ -z "$group" ] || { kill -s KILL -- "-$group"; [ -f "$2" ] && echo >>"$2"; exit; }
-while
-	found=
+empty=0
+while [ $empty -lt 2 ]; do
+	empty=$((empty + 1))
 	for p in /proc/[0-9]*; do
 		while read -r e || [ "$e" ]; do
-			case $e in *"` + MarkVariable + `=$1"*) kill -s KILL "${p#/proc/}" && found=1 ;; esac
+			case $e in *"` + MarkVariable + `=$1"*) kill -s KILL "${p#/proc/}" && empty=0 ;; esac
 		done <"$p/environ"
 	done
-	[ "$found" ]
-do :; done 2>/dev/null`
+	[ $empty != 1 ] || sleep 1
+done 2>/dev/null`
 
 // guard is a small process that kills a child and its group if toolreg dies without
 // doing so, for example by SIGKILL. On Linux the kernel kills the child (endWithParent),

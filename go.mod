@@ -10,6 +10,7 @@ require (
 	github.com/clipperhouse/displaywidth v0.11.0
 	github.com/creack/pty v1.1.24
 	github.com/gofrs/flock v0.13.1
+	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/google/go-cmp v0.7.0
 	github.com/google/shlex v0.0.0-20191202100458-e7afc7fbc510
 	github.com/itchyny/gojq v0.12.20
@@ -34,7 +35,7 @@ require (
 	mvdan.cc/sh/v3 v3.14.1
 )
 
-require go.starlark.net v0.0.0-20260908191801-89a6a09411d5 // indirect
+require go.starlark.net v0.0.0-20260908191801-89a6a09411d5
 
 require (
 	github.com/JohannesKaufmann/dom v0.3.1 // indirect

@@ -33,10 +33,18 @@ func (k *keys) Token(context.Context) (string, error) {
 	return k.tokens[0], nil
 }
 
-func (k *keys) Refused(_ context.Context, sent string, status int, challenges []string) (bool, error) {
+func (k *keys) Sign(r *http.Request, token string) error {
+	r.Header.Set("Authorization", "Bearer "+token)
+	return nil
+}
+
+func (k *keys) Received(_ context.Context, sent string, status int, header http.Header) (bool, error) {
+	if status != http.StatusUnauthorized && status != http.StatusForbidden {
+		return false, nil
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.refused = append(k.refused, fmt.Sprintf("%s %d %s", sent, status, challenges))
+	k.refused = append(k.refused, fmt.Sprintf("%s %d %s", sent, status, header.Values("WWW-Authenticate")))
 	if sent == k.tokens[0] {
 		if len(k.tokens) == 1 {
 			return false, k.err

@@ -33,6 +33,8 @@ type Authority struct {
 	codes   map[string]*grant
 	access  map[string]*grant
 	refresh map[string]*grant
+	proofs  map[string]bool // identifiers of proofs that were used
+	nonce   string          // of the next proof
 }
 
 type authorityOptions struct {
@@ -51,6 +53,8 @@ type authorityOptions struct {
 	host      string
 	hang      string
 	mark      string
+	dpop      bool
+	nonces    bool
 }
 
 // registered is a client that the server knows from the beginning.
@@ -68,6 +72,7 @@ type client struct {
 type grant struct {
 	client, redirect, challenge, resource string
 	scopes                                []string
+	key                                   string // thumbprint of the key that its tokens are bound to, "" for none
 	expires                               time.Time
 	dead                                  *bool // shared by all tokens of one login
 }
@@ -75,7 +80,7 @@ type grant struct {
 // NewAuthority returns an Authority configured by command-line flags; see the
 // flags for the options.
 func NewAuthority(args ...string) (*Authority, error) {
-	a := &Authority{Now: time.Now, counts: map[string]int{}, clients: map[string]*client{}, codes: map[string]*grant{}, access: map[string]*grant{}, refresh: map[string]*grant{}}
+	a := &Authority{Now: time.Now, counts: map[string]int{}, clients: map[string]*client{}, codes: map[string]*grant{}, access: map[string]*grant{}, refresh: map[string]*grant{}, proofs: map[string]bool{}}
 	f := flag.NewFlagSet("authority", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.DurationVar(&a.o.ttl, "ttl", time.Hour, "lifetime of access tokens; 0 = not said")
@@ -94,6 +99,8 @@ func NewAuthority(args ...string) (*Authority, error) {
 	f.BoolVar(&a.o.lazy, "lazy", false, "want a login for tools/call alone")
 	f.StringVar(&a.o.host, "host", "", "name this `URL` as the issuer's endpoints")
 	f.StringVar(&a.o.hang, "hang", "", "never answer at this `PATH`")
+	f.BoolVar(&a.o.dpop, "dpop", false, "bind tokens to the keys of proofs")
+	f.BoolVar(&a.o.nonces, "nonces", false, "want a new nonce in every proof")
 	f.StringVar(&a.o.mark, "mark", "", "write to `FILE` when that begins")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -179,6 +186,9 @@ func (a *Authority) metadata(w http.ResponseWriter, r *http.Request) {
 		"authorization_response_iss_parameter_supported": true,
 		"client_id_metadata_document_supported":          a.o.cimd,
 		"scopes_supported":                               strings.Fields(a.o.scopes),
+	}
+	if a.o.dpop {
+		m["dpop_signing_alg_values_supported"] = []string{"ES256"}
 	}
 	if a.o.noDCR {
 		delete(m, "registration_endpoint")

@@ -42,6 +42,11 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "invalid_target")
 		return
 	}
+	key, err := a.proof(w, r, "")
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
 	var g *grant
 	switch kind {
 	case "authorization_code":
@@ -56,10 +61,11 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "unsupported_grant_type")
 		return
 	}
-	if g == nil {
+	if g == nil || g.key != "" && g.key != key {
 		refuse(w, http.StatusBadRequest, "invalid_grant")
 		return
 	}
+	g.key = key
 	reply(w, http.StatusOK, a.issue(g, kind))
 }
 
@@ -134,6 +140,9 @@ func (a *Authority) issue(g *grant, kind string) map[string]any {
 	}
 	a.access[token] = &given
 	out := map[string]any{"access_token": token, "token_type": "Bearer"}
+	if g.key != "" {
+		out["token_type"] = "DPoP"
+	}
 	if a.o.ttl > 0 {
 		out["expires_in"] = int(a.o.ttl.Seconds())
 	}
@@ -201,11 +210,21 @@ func (a *Authority) guard(w http.ResponseWriter, r *http.Request) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	var m struct{ Method string }
 	_ = json.Unmarshal(body, &m) // the server refuses invalid JSON
-	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	g := a.valid(token)
+	if g != nil && (scheme == "DPoP") != (g.key != "") {
+		g = nil
+	}
 	metadata := fmt.Sprintf(`resource_metadata="%s/.well-known/oauth-protected-resource/mcp"`, strings.TrimSuffix(a.Resource, "/mcp"))
 	if a.o.legacy {
 		metadata = `realm="mcp"`
+	}
+	if g != nil && g.key != "" {
+		if key, err := a.proof(w, r, token); err != nil || key != g.key {
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`DPoP error="%v", %s`, err, metadata))
+			http.Error(w, "which key?", http.StatusUnauthorized)
+			return
+		}
 	}
 	switch {
 	case a.o.open, a.o.lazy && m.Method != "tools/call" && g == nil:

@@ -36,7 +36,16 @@ func sign(key, client, audience string, now time.Time) (string, error) {
 		"iss": client, "sub": client, "aud": audience, "jti": rand.Text(),
 		"iat": now.Unix(), "exp": now.Add(assertionTime).Unix(),
 	}
-	head, err := segment(map[string]string{"alg": alg, "typ": "JWT"})
+	token, err := signed(map[string]any{"alg": alg, "typ": "JWT"}, claims, signer)
+	if err != nil {
+		return "", fmt.Errorf("signing with oauth.privateKey: %w", err)
+	}
+	return token, nil
+}
+
+// signed returns a JSON Web Token in its compact form (RFC 7515 section 7.1).
+func signed(header, claims map[string]any, signer func([]byte) ([]byte, error)) (string, error) {
+	head, err := segment(header)
 	if err != nil {
 		return "", err
 	}
@@ -45,10 +54,7 @@ func sign(key, client, audience string, now time.Time) (string, error) {
 		return "", err
 	}
 	signature, err := signer([]byte(head + "." + body))
-	if err != nil {
-		return "", fmt.Errorf("signing with oauth.privateKey: %w", err)
-	}
-	return head + "." + body + "." + base64.RawURLEncoding.EncodeToString(signature), nil
+	return head + "." + body + "." + base64.RawURLEncoding.EncodeToString(signature), err
 }
 
 func segment(v any) (string, error) {

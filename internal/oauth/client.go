@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ type Client struct {
 	record    *record   // nil = not logged in
 	renewed   string    // access token obtained after a refusal
 	challenge challenge // the most recent one
+	nonce     string    // the server's last one for proofs
 	agreed    string    // issuer that the user allowed to receive a secret of the settings
 }
 
@@ -70,6 +72,9 @@ func address(raw string) (plain, query string) {
 func (c *Client) key() string {
 	o := c.config
 	parts := []string{"1", c.server, c.query, o.Grant, o.ClientID, o.Issuer, o.AuthorizationURL, o.TokenURL, o.IDPIssuer}
+	if o.DPoP != "" && o.DPoP != settings.DPoPAuto {
+		parts = append(parts, "dpop", o.DPoP)
+	}
 	if c.disclosing() { // consent to a login without a secret does not cover sending one
 		parts = append(parts, "secret")
 	}
@@ -166,17 +171,43 @@ func (c *Client) Account() (string, error) {
 	return fmt.Sprintf("%s %d", c.key(), r.LoggedInAt), nil
 }
 
-// Refused must be called when the server answered 401 or 403. sent is the token
-// of the request ("" for none), and headers are the WWW-Authenticate headers of
-// the response. If it returns again, the request may be sent again with another
-// token. If the user has to log in, the error wraps registry.ErrNeedsLogin. If
-// it returns false and nil, the response is unrelated to logins.
-func (c *Client) Refused(ctx context.Context, sent string, status int, headers []string) (again bool, err error) {
-	ch := readChallenge(headers)
+// Sign adds a token that Token returned to a request for the server, with a proof if the
+// token is bound to a key.
+func (c *Client) Sign(r *http.Request, token string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.record == nil || !c.record.Token.Bound {
+		r.Header.Set("Authorization", "Bearer "+token)
+		return nil
+	}
+	r.Header.Set("Authorization", "DPoP "+token)
+	return prove(r, c.record.ProofKey, token, c.nonce, c.now())
+}
+
+// Received must be called with the status and the header of each response of the server.
+// sent is the token of the request ("" for none). If it returns again, the request was
+// refused and may be sent again with another token or proof. If the user has to log in, the
+// error wraps registry.ErrNeedsLogin. If it returns false and nil, no login would help.
+func (c *Client) Received(ctx context.Context, sent string, status int, header http.Header) (again bool, err error) {
+	nonce := takeNonce(header)
+	refused := status == http.StatusUnauthorized || status == http.StatusForbidden
+	if nonce == "" && !refused {
+		return false, nil
+	}
+	ch := readChallenge(header.Values("WWW-Authenticate"))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if nonce != "" {
+		c.nonce = nonce
+	}
+	if !refused {
+		return false, nil
+	}
 	c.load()
-	if status == 403 && ch.err != "insufficient_scope" || status == 401 && ch.given && !ch.bearer && sent == "" {
+	if status == 401 && ch.err == noncedError && c.record != nil && c.record.Token.Bound {
+		return nonce != "", nil
+	}
+	if status == 403 && ch.err != "insufficient_scope" || status == 401 && ch.given && !ch.token && sent == "" {
 		return false, nil
 	}
 	c.challenge = ch
@@ -267,10 +298,13 @@ type Probe struct{ Client *Client }
 // Token returns no token.
 func (p Probe) Token(context.Context) (string, error) { return "", nil }
 
-// Refused stores the server's challenge for a later [Client.Login].
-func (p Probe) Refused(_ context.Context, _ string, status int, headers []string) (bool, error) {
-	ch := readChallenge(headers)
-	if status != 401 || ch.given && !ch.bearer {
+// Sign is not called, because there is no token.
+func (p Probe) Sign(*http.Request, string) error { return nil }
+
+// Received stores the server's challenge for a later [Client.Login].
+func (p Probe) Received(_ context.Context, _ string, status int, header http.Header) (bool, error) {
+	ch := readChallenge(header.Values("WWW-Authenticate"))
+	if status != 401 || ch.given && !ch.token {
 		return false, nil
 	}
 	p.Client.mu.Lock()

@@ -17,7 +17,7 @@ import (
 // section 3, RFC 9728 section 5.1).
 type challenge struct {
 	given    bool // there was a header
-	bearer   bool // one of its schemes is Bearer
+	token    bool // one of its schemes is Bearer or DPoP
 	metadata string
 	scopes   []string
 	err      string
@@ -31,14 +31,14 @@ func readChallenge(headers []string) challenge {
 		parsed, err := oauthex.ParseWWWAuthenticate([]string{h})
 		if err != nil {
 			scheme, _, _ := strings.Cut(strings.TrimSpace(h), " ")
-			c.bearer = c.bearer || strings.EqualFold(scheme, "bearer")
+			c.token = c.token || isTokenScheme(scheme)
 			continue
 		}
 		for _, p := range parsed {
-			if p.Scheme != "bearer" {
+			if !isTokenScheme(p.Scheme) {
 				continue
 			}
-			c.bearer = true
+			c.token = true
 			if v := p.Params["resource_metadata"]; v != "" {
 				c.metadata = v
 			}
@@ -51,6 +51,11 @@ func readChallenge(headers []string) challenge {
 		}
 	}
 	return c
+}
+
+// isTokenScheme reports whether an authentication scheme takes access tokens.
+func isTokenScheme(s string) bool {
+	return strings.EqualFold(s, "bearer") || strings.EqualFold(s, "dpop")
 }
 
 // maxScopes is how many scopes a server can make us request.
@@ -72,9 +77,15 @@ func isScope(s string) bool {
 	return s != "" && len(s) <= 500 && strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7e || r == '"' || r == '\\' }) < 0
 }
 
+// metadata is what an authorization server publishes (RFC 8414).
+type metadata struct {
+	oauthex.AuthServerMeta
+	ProofAlgorithms []string `json:"dpop_signing_alg_values_supported"` // RFC 9449 section 5.1
+}
+
 // authority is the authorization server of an MCP server.
 type authority struct {
-	oauthex.AuthServerMeta
+	metadata
 	resource string   // resource of the tokens (RFC 8707)
 	scopes   []string // supported scopes according to the MCP server
 	guessed  bool     // no metadata is published, so the default endpoints of revision 2025-03-26 are used
@@ -226,7 +237,7 @@ func (w *web) authority(ctx context.Context, issuer string, a *authority) error 
 		return err
 	}
 	for _, address := range serverMetadata(issuer) {
-		var m oauthex.AuthServerMeta
+		var m metadata
 		err := w.get(ctx, address, &m)
 		if isAbsent(err) {
 			continue
@@ -237,11 +248,11 @@ func (w *web) authority(ctx context.Context, issuer string, a *authority) error 
 		if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
 			return fmt.Errorf("its metadata is for another issuer, %q", m.Issuer)
 		}
-		a.AuthServerMeta = m
+		a.metadata = m
 		return nil
 	}
 	base := strings.TrimSuffix(issuer, "/")
-	a.AuthServerMeta = oauthex.AuthServerMeta{Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token", RegistrationEndpoint: base + "/register"}
+	a.metadata.AuthServerMeta = oauthex.AuthServerMeta{Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token", RegistrationEndpoint: base + "/register"}
 	a.guessed = true
 	return nil
 }

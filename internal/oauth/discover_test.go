@@ -18,14 +18,14 @@ func TestChallenges(t *testing.T) {
 		want    challenge
 	}{
 		{"none", nil, challenge{}},
-		{"codeOnly", []string{"Bearer"}, challenge{given: true, bearer: true}},
+		{"codeOnly", []string{"Bearer"}, challenge{given: true, token: true}},
 		{"whole", []string{`bearer resource_metadata="https://a/b", scope="x  y x", error="invalid_token"`},
-			challenge{given: true, bearer: true, metadata: "https://a/b", scopes: []string{"x", "y"}, err: "invalid_token"}},
-		{"with another scheme", []string{`Basic realm="x", Bearer scope="a"`}, challenge{given: true, bearer: true, scopes: []string{"a"}}},
-		{"in another header", []string{`Basic realm="x"`, `Bearer scope="a"`}, challenge{given: true, bearer: true, scopes: []string{"a"}}},
+			challenge{given: true, token: true, metadata: "https://a/b", scopes: []string{"x", "y"}, err: "invalid_token"}},
+		{"with another scheme", []string{`Basic realm="x", Bearer scope="a"`}, challenge{given: true, token: true, scopes: []string{"a"}}},
+		{"in another header", []string{`Basic realm="x"`, `Bearer scope="a"`}, challenge{given: true, token: true, scopes: []string{"a"}}},
 		{"another", []string{`Negotiate`, `Basic realm="Bearer"`}, challenge{given: true}},
-		{"broken", []string{`Bearer scope="a`}, challenge{given: true, bearer: true}},
-		{"no scopes", []string{"Bearer scope=\"a\\\"b \x1b\""}, challenge{given: true, bearer: true}},
+		{"broken", []string{`Bearer scope="a`}, challenge{given: true, token: true}},
+		{"no scopes", []string{"Bearer scope=\"a\\\"b \x1b\""}, challenge{given: true, token: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

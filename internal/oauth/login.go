@@ -153,6 +153,10 @@ func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOpti
 	if err != nil {
 		return nil, err
 	}
+	key, err := c.proofKey(a, "")
+	if err != nil {
+		return nil, err
+	}
 	scopes := c.scopes(a, old, c.challenge, o.Scopes)
 	address, err := c.authorizationURL(a, id, back.redirect, scopes, state, verifier)
 	if err != nil {
@@ -167,7 +171,7 @@ func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOpti
 	}
 	form := url.Values{"grant_type": {grantCode}, "code": {got.code}, "redirect_uri": {back.redirect}, "code_verifier": {verifier}}
 	c.target(form, a.resource)
-	t, err := w.tokens(ctx, a.TokenEndpoint, c.credentials(id, a.Issuer), form, c.now())
+	t, err := w.tokens(ctx, a.TokenEndpoint, c.credentials(id, a.Issuer, key), form, c.now())
 	if err != nil {
 		return nil, fmt.Errorf("asking %s for a token: %w", a.Issuer, err)
 	}
@@ -175,7 +179,7 @@ func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOpti
 		t.Scopes = scopes
 	}
 	return &record{Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint, RevokeURL: c.revocation(a),
-		Client: id, Token: t, LoggedInAt: c.now().Unix()}, nil
+		Client: id, Token: t, ProofKey: key, LoggedInAt: c.now().Unix()}, nil
 }
 
 // checkPKCE refuses an authorization server that does not declare support for

@@ -228,7 +228,7 @@ func TestSecretsStayAtTheirIssuer(t *testing.T) {
 		c = first.client(t, o) // another run
 		var err error
 		if grant == settings.GrantClientCredentials {
-			_, err = c.Refused(t.Context(), held(t, c), http.StatusUnauthorized, nil)
+			_, err = c.Received(t.Context(), held(t, c), http.StatusUnauthorized, nil)
 		} else {
 			_, err = c.Login(t.Context(), LoginOptions{Browse: browse(t), Agree: agrees})
 		}
@@ -278,7 +278,7 @@ func TestUserMustAgreeToTheFirstIssuer(t *testing.T) {
 				}
 			}
 			if c.unattended() {
-				if _, err := c.Refused(t.Context(), "", http.StatusUnauthorized, nil); err == nil || !strings.Contains(err.Error(), "set oauth.issuer") {
+				if _, err := c.Received(t.Context(), "", http.StatusUnauthorized, nil); err == nil || !strings.Contains(err.Error(), "set oauth.issuer") {
 					t.Errorf("a call: %v", err)
 				}
 			}
@@ -302,7 +302,7 @@ func TestLoginInAnotherProcess(t *testing.T) {
 	s := newSite(t, "--scopes", "read write")
 	serving := s.client(t, nil)
 	refused := func(sent string, status int, challenge string) (bool, error) {
-		return serving.Refused(t.Context(), sent, status, []string{challenge})
+		return serving.Received(t.Context(), sent, status, wanting(challenge))
 	}
 	if token, err := serving.Token(t.Context()); token != "" || err != nil {
 		t.Fatalf("token %q, %v", token, err)
@@ -449,14 +449,14 @@ func TestServersDoNotWidenUnattendedLogins(t *testing.T) {
 				Issuer: s.Issuer, Scopes: scopes}}, storeAt(s.dir), nil)
 		}
 		c := client(scopes)
-		if _, err := c.Refused(t.Context(), "", http.StatusUnauthorized, []string{`Bearer scope="admin"`}); err != nil {
+		if _, err := c.Received(t.Context(), "", http.StatusUnauthorized, wanting(`Bearer scope="admin"`)); err != nil {
 			t.Fatal(err)
 		}
 		token := held(t, c)
 		if got := c.record.Token.Scopes; !slices.Equal(got, scopes) {
 			t.Errorf("with %q in the settings it has %q", scopes, got)
 		}
-		again, err := c.Refused(t.Context(), token, http.StatusForbidden, []string{wider})
+		again, err := c.Received(t.Context(), token, http.StatusForbidden, wanting(wider))
 		if again || err == nil || !strings.Contains(err.Error(), "scope admin; if this login may have it, add it to oauth.scopes") || held(t, c) != token {
 			t.Errorf("with %q: %v, %v", scopes, again, err)
 		}
@@ -464,7 +464,7 @@ func TestServersDoNotWidenUnattendedLogins(t *testing.T) {
 			t.Errorf("with %q: %d tokens were requested", scopes, n)
 		}
 		c = client([]string{"admin"})
-		if again, err := c.Refused(t.Context(), token, http.StatusForbidden, []string{wider}); !again || err != nil {
+		if again, err := c.Received(t.Context(), token, http.StatusForbidden, wanting(wider)); !again || err != nil {
 			t.Errorf("with admin in the settings: %v, %v", again, err)
 		}
 		if got := c.record.Token.Scopes; !slices.Equal(got, []string{"admin"}) {
@@ -521,7 +521,7 @@ func TestAssertionOfAnIdentityProvider(t *testing.T) {
 	c := New(settings.Server{Name: "test", URL: s.URL + "/mcp", OAuth: &settings.OAuth{
 		Grant: settings.GrantJWTBearer, ClientID: "me", ClientSecret: "s3cret", IDToken: "who-i-am", IDPIssuer: s.URL + "/idp", IDPClientID: "me-there", Issuer: s.URL + "/as", Scopes: []string{"a", "b"},
 	}}, storeAt(site.dir), nil)
-	again, err := c.Refused(t.Context(), "", http.StatusUnauthorized, []string{`Bearer scope="a b c"`})
+	again, err := c.Received(t.Context(), "", http.StatusUnauthorized, wanting(`Bearer scope="a b c"`))
 	if err != nil || !again || held(t, c) != "the-token" {
 		t.Fatal(again, err)
 	}

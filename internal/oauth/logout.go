@@ -33,7 +33,7 @@ func (c *Client) Logout(ctx context.Context) (Logout, error) {
 	out := Logout{Had: true}
 	w := c.web()
 	defer w.close()
-	out.Revoked, out.Err = w.revoke(ctx, r, c.credentials(r.Client, r.Issuer), c.now())
+	out.Revoked, out.Err = w.revoke(ctx, r, c.credentials(r.Client, r.Issuer, ""), c.now())
 	if cause := context.Cause(ctx); cause != nil {
 		return out, cause // the user interrupted it
 	}
@@ -51,7 +51,7 @@ func (w *web) revoke(ctx context.Context, r *record, who credentials, now time.T
 		if t.token == "" {
 			continue
 		}
-		status, _, err := w.post(ctx, r.RevokeURL, who, url.Values{"token": {t.token}, "token_type_hint": {t.kind}}, now)
+		status, _, err := w.post(ctx, r.RevokeURL, who, url.Values{"token": {t.token}, "token_type_hint": {t.kind}}, "", now)
 		if err == nil && status != http.StatusOK {
 			err = &statusError{status}
 		}

@@ -32,7 +32,7 @@ func renewAlone(dir, server, stale string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c := New(settings.Server{Name: "test", URL: server}, storeAt(dir), nil)
-	if again, err := c.Refused(ctx, stale, http.StatusUnauthorized, []string{"Bearer"}); err != nil || !again {
+	if again, err := c.Received(ctx, stale, http.StatusUnauthorized, wanting("Bearer")); err != nil || !again {
 		fmt.Fprintln(os.Stderr, again, err)
 		return 1
 	}
@@ -44,6 +44,9 @@ func renewAlone(dir, server, stale string) int {
 	}
 	return 0
 }
+
+// wanting returns the header of a refusal.
+func wanting(challenges ...string) http.Header { return http.Header{"Www-Authenticate": challenges} }
 
 func storeAt(dir string) *Store {
 	return &Store{Open: func() (*state.Dir, error) { return state.OpenDir(dir) }}

@@ -29,8 +29,9 @@ type record struct {
 	RevokeURL  string   `json:"revokeUrl,omitempty"`
 	Client     identity `json:"client"`
 	Token      token    `json:"token"`
-	Wanted     []string `json:"wanted,omitempty"` // scopes that were missing since the login
-	LoggedInAt int64    `json:"loggedInAt"`       // Unix seconds
+	ProofKey   string   `json:"proofKey,omitempty"` // private key (PEM) to which the tokens are bound
+	Wanted     []string `json:"wanted,omitempty"`   // scopes that were missing since the login
+	LoggedInAt int64    `json:"loggedInAt"`         // Unix seconds
 }
 
 // identity is our client at an authorization server.
@@ -50,6 +51,7 @@ type token struct {
 	Given   int64    `json:"given,omitempty"`   // Unix seconds
 	Expires int64    `json:"expires,omitempty"` // Unix seconds; 0 = unknown
 	Scopes  []string `json:"scopes,omitempty"`  // granted, or else requested
+	Bound   bool     `json:"bound,omitempty"`   // to the ProofKey of the record
 }
 
 // expiryMargin is how many seconds before its end a token is treated as

@@ -79,7 +79,7 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 	}
 	form := url.Values{"grant_type": {grantRefresh}, "refresh_token": {r.Token.Refresh}}
 	c.target(form, r.Resource)
-	t, err := w.tokens(ctx, r.TokenURL, c.credentials(r.Client, r.Issuer), form, c.now())
+	t, err := w.tokens(ctx, r.TokenURL, c.credentials(r.Client, r.Issuer, r.ProofKey), form, c.now())
 	switch {
 	case isRefused(err):
 		r.Token = token{Scopes: r.Token.Scopes} // so that it is not used again
@@ -105,9 +105,9 @@ func (c *Client) target(form url.Values, resource string) {
 	}
 }
 
-// credentials adds the secrets of the settings to an identity.
-func (c *Client) credentials(id identity, issuer string) credentials {
-	who := credentials{identity: id, audience: issuer}
+// credentials adds the secrets of the settings and the key of the login to an identity.
+func (c *Client) credentials(id identity, issuer, proofKey string) credentials {
+	who := credentials{identity: id, audience: issuer, proofKey: proofKey, mustProve: c.config.DPoP == settings.DPoPRequire}
 	if !id.Registered {
 		who.Secret, who.privateKey = c.config.ClientSecret, c.config.PrivateKey
 	}
@@ -128,7 +128,14 @@ func (c *Client) obtain(ctx context.Context, w *web, r *record, ch challenge) (*
 	}
 	next := &record{Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint, RevokeURL: c.revocation(a), LoggedInAt: c.now().Unix()}
 	next.Client = identity{ID: c.config.ClientID, Method: method(c.config.ClientSecret, c.config.PrivateKey, a.TokenEndpointAuthMethodsSupported)}
-	who := c.credentials(next.Client, a.Issuer)
+	before := ""
+	if r != nil {
+		before = r.ProofKey
+	}
+	if next.ProofKey, err = c.proofKey(a, before); err != nil {
+		return nil, err
+	}
+	who := c.credentials(next.Client, a.Issuer, next.ProofKey)
 	form := url.Values{"grant_type": {grantCredentials}}
 	c.target(form, a.resource)
 	if scopes := cleanScopes(c.config.Scopes); len(scopes) > 0 { // never those that the server names

@@ -86,7 +86,7 @@ func TestKilledRenewalLeavesTheOldLogin(t *testing.T) {
 		t.Errorf("the login was\n%s\nand is\n%s", before, after)
 	}
 	next := s.client(t, nil)
-	again, err := next.Refused(t.Context(), stale, http.StatusUnauthorized, nil)
+	again, err := next.Received(t.Context(), stale, http.StatusUnauthorized, nil)
 	if err != nil || !again || !s.accepted(t, held(t, next)) {
 		t.Errorf("the next run: %v, %v", again, err)
 	}
@@ -126,7 +126,7 @@ func TestRefusedRenewalIsRequestedOnce(t *testing.T) {
 	thief := s.client(t, nil)
 	thief.load()
 	old := *thief.record
-	if _, err := c.Refused(t.Context(), stale, http.StatusUnauthorized, nil); err != nil {
+	if _, err := c.Received(t.Context(), stale, http.StatusUnauthorized, nil); err != nil {
 		t.Fatal(err)
 	}
 	// If a thief uses the old refresh token, the whole login ends.
@@ -135,7 +135,7 @@ func TestRefusedRenewalIsRequestedOnce(t *testing.T) {
 	}
 	s.Expire()
 	for range 3 {
-		_, err := s.client(t, nil).Refused(t.Context(), stale, http.StatusUnauthorized, nil)
+		_, err := s.client(t, nil).Received(t.Context(), stale, http.StatusUnauthorized, nil)
 		if !errors.Is(err, registry.ErrNeedsLogin) {
 			t.Errorf("a login that has ended: %v", err)
 		}
@@ -161,7 +161,7 @@ func TestRenewalOutlivesItsRunForAMoment(t *testing.T) {
 			h.ServeHTTP(w, r)
 		})
 	})
-	if _, err := c.Refused(ctx, stale, http.StatusUnauthorized, nil); err != nil {
+	if _, err := c.Received(ctx, stale, http.StatusUnauthorized, nil); err != nil {
 		t.Fatal(err)
 	}
 	if token := held(t, s.client(t, nil)); token == stale || !s.accepted(t, token) {
@@ -176,7 +176,7 @@ func TestRenewalOutlivesItsRunForAMoment(t *testing.T) {
 	stale = held(t, c)
 	s.Expire()
 	begun := time.Now()
-	if _, err := c.Refused(ctx, stale, http.StatusUnauthorized, nil); err == nil || time.Since(begun) > 2*renewalGrace {
+	if _, err := c.Received(ctx, stale, http.StatusUnauthorized, nil); err == nil || time.Since(begun) > 2*renewalGrace {
 		t.Errorf("%v after %v", err, time.Since(begun))
 	}
 }

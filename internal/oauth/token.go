@@ -34,6 +34,8 @@ const (
 type credentials struct {
 	identity
 	privateKey string // PEM
+	proofKey   string // PEM; tokens are bound to it if the server supports that
+	mustProve  bool   // a token that is not bound is an error
 	audience   string // audience of assertions: the issuer
 }
 
@@ -59,8 +61,8 @@ func isRefused(err error) bool {
 }
 
 // post sends a form to an endpoint of the authorization server with client
-// authentication.
-func (w *web) post(ctx context.Context, endpoint string, who credentials, form url.Values, now time.Time) (int, []byte, error) {
+// authentication, and with a proof if there is a key for it.
+func (w *web) post(ctx context.Context, endpoint string, who credentials, form url.Values, nonce string, now time.Time) (int, []byte, error) {
 	if err := w.check(endpoint); err != nil {
 		return 0, nil, err
 	}
@@ -88,6 +90,11 @@ func (w *web) post(ctx context.Context, endpoint string, who credentials, form u
 		return 0, nil, errors.New("its endpoint is not a web address")
 	}
 	r.Header = header
+	if who.proofKey != "" {
+		if err := prove(r, who.proofKey, "", nonce, now); err != nil {
+			return 0, nil, err
+		}
+	}
 	return w.do(r)
 }
 
@@ -105,7 +112,11 @@ type answer struct {
 // is a *tokenError.
 func (w *web) ask(ctx context.Context, endpoint string, who credentials, form url.Values, now time.Time) (answer, error) {
 	var a answer
-	status, data, err := w.post(ctx, endpoint, who, form, now)
+	status, data, err := w.post(ctx, endpoint, who, form, "", now)
+	if err == nil && who.proofKey != "" && w.nonce != "" && decode(data, &a) == nil && a.Error == noncedError {
+		a = answer{}
+		status, data, err = w.post(ctx, endpoint, who, form, w.nonce, now)
+	}
 	if err != nil {
 		return a, err
 	}
@@ -136,10 +147,14 @@ func (w *web) tokens(ctx context.Context, endpoint string, who credentials, form
 	if err != nil {
 		return token{}, err
 	}
-	if a.TokenType != "" && !strings.EqualFold(a.TokenType, "bearer") {
-		return token{}, fmt.Errorf("it issues tokens of type %q; only bearer tokens are supported", a.TokenType)
+	bound := strings.EqualFold(a.TokenType, "dpop") && who.proofKey != ""
+	switch {
+	case !bound && a.TokenType != "" && !strings.EqualFold(a.TokenType, "bearer"):
+		return token{}, fmt.Errorf("it issued a token of type %q, which is not supported", a.TokenType)
+	case !bound && who.mustProve:
+		return token{}, errors.New("it issued a bearer token, but oauth.dpop requires one that is bound to a key")
 	}
-	t := token{Access: a.AccessToken, Refresh: a.RefreshToken, Given: now.Unix(), Scopes: strings.Fields(form.Get("scope"))}
+	t := token{Access: a.AccessToken, Refresh: a.RefreshToken, Given: now.Unix(), Scopes: strings.Fields(form.Get("scope")), Bound: bound}
 	if a.Scope != nil {
 		t.Scopes = cleanScopes(strings.Fields(*a.Scope))
 	}

@@ -36,7 +36,8 @@ type web struct {
 	named    map[string]bool // host names of the settings in lower case
 	loopback bool            // the MCP server itself is on this machine
 	client   *http.Client
-	status   int // of the last response
+	status   int    // of the last response
+	nonce    string // for proofs, of the last response
 }
 
 // newWeb allows private addresses for the hosts of the given URLs, which come
@@ -89,7 +90,7 @@ func (g *webTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := g.base.RoundTrip(r.WithContext(context.WithValue(r.Context(), dialKey{}, d)))
 	if err == nil {
-		g.web.status = resp.StatusCode
+		g.web.status, g.web.nonce = resp.StatusCode, takeNonce(resp.Header)
 	}
 	return resp, err
 }

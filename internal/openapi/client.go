@@ -212,30 +212,36 @@ func sendKey(r *http.Request, key *settings.APIKey) {
 	}
 }
 
-// authorized sends a request with the token of the login, and once more if the login has
-// another one after a refusal.
+// maxSends limits how often a request is sent: with a proof that lacks the server's nonce,
+// with a token that has expired, and with a new one.
+const maxSends = 3
+
+// authorized sends a request with the token of the login, and again if the login has another
+// token or proof after a refusal.
 func (c *client) authorized(r *http.Request) (*http.Response, error) {
-	for again := false; ; again = true {
+	for sends := 1; ; sends++ {
 		token, err := c.login.Token(r.Context())
 		if err != nil {
 			return nil, err
 		}
 		if token != "" {
-			r.Header.Set("Authorization", "Bearer "+token)
+			if err := c.login.Sign(r, token); err != nil {
+				return nil, err
+			}
 			c.mu.Lock()
 			c.sent = token
 			c.mu.Unlock()
 		}
 		resp, err := c.transport.RoundTrip(r)
-		if err != nil || again || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
-			return resp, err
+		if err != nil {
+			return nil, err
 		}
-		repeat, err := c.login.Refused(r.Context(), token, resp.StatusCode, resp.Header.Values("WWW-Authenticate"))
+		again, err := c.login.Received(r.Context(), token, resp.StatusCode, resp.Header)
 		switch {
 		case err != nil:
 			_ = resp.Body.Close()
 			return nil, err
-		case !repeat:
+		case !again || sends == maxSends:
 			return resp, nil
 		}
 		_ = resp.Body.Close()

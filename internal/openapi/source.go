@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"sync"
 	"time"
@@ -60,7 +61,8 @@ type Limits struct {
 // Authorizer gets and renews access tokens; see package mcpclient/wire.
 type Authorizer interface {
 	Token(ctx context.Context) (string, error)
-	Refused(ctx context.Context, sent string, status int, challenges []string) (again bool, err error)
+	Sign(r *http.Request, token string) error
+	Received(ctx context.Context, sent string, status int, header http.Header) (again bool, err error)
 }
 
 // Source is one API as a source of tools. It implements [registry.Source] and io.Closer,

@@ -19,6 +19,13 @@ const (
 	GrantJWTBearer         = "jwt_bearer"
 )
 
+// The values of OAuth.DPoP.
+const (
+	DPoPAuto    = "auto"
+	DPoPRequire = "require"
+	DPoPOff     = "off"
+)
+
 // OAuth is the oauth entry of a server. Its strings are unexpanded; secrets may
 // be references.
 type OAuth struct {
@@ -39,6 +46,7 @@ type OAuth struct {
 	Audiences        []string `setting:"audiences"`
 	RedirectURI      string   `setting:"redirectUri"`
 	TokenParamName   string   `setting:"tokenParamName"`
+	DPoP             string   `setting:"dpop"` // auto (default), require, off
 }
 
 // checkServer reports what is wrong with a server as a whole.

@@ -16,11 +16,14 @@ type Authorizer interface {
 	// registry.ErrNeedsLogin means that the user must log in.
 	Token(ctx context.Context) (string, error)
 
-	// Refused is called when a request with the token sent got status 401 or 403,
-	// with the WWW-Authenticate headers of the response. If it returns again, the
-	// request is sent once more, with a new token. If it returns false and nil, a
+	// Sign adds a token that Token returned to the header of a request.
+	Sign(r *http.Request, token string) error
+
+	// Received is called with the status and the header of each response to a request,
+	// which carried the token sent, "" for none. If it returns again, the request was
+	// refused and is sent again, with another token or proof. If it returns false and nil, a
 	// login would not help.
-	Refused(ctx context.Context, sent string, status int, challenges []string) (again bool, err error)
+	Received(ctx context.Context, sent string, status int, header http.Header) (again bool, err error)
 }
 
 // Authorize sends the tokens of a with all requests, in the query parameter
@@ -31,41 +34,41 @@ func (h *HTTP) Authorize(a Authorizer, tokenParam string) { h.auth, h.tokenParam
 // header.
 func (h *HTTP) HasAuthorization() bool { return h.headers.Get("Authorization") != "" }
 
-// sendAuthorized sends a request with the current token, and once more if its refusal
-// led to a new one. r is ours and goes to the configured origin.
+// maxSends limits how often a request is sent: with a proof that lacks the server's nonce,
+// with a token that has expired, and with a new one.
+const maxSends = 3
+
+// sendAuthorized sends a request with the current token, and again if its refusal
+// led to another token or proof. r is ours and goes to the configured origin.
 func (h *HTTP) sendAuthorized(r *http.Request) (*http.Response, error) {
 	if h.auth == nil {
 		return h.base.RoundTrip(r)
 	}
-	for again := false; ; again = true {
+	for sends := 1; ; sends++ {
 		token, err := h.auth.Token(r.Context())
 		if err != nil {
 			return nil, &LoginError{err}
 		}
-		if again && r.GetBody != nil {
+		if sends > 1 && r.GetBody != nil {
 			if r.Body, err = r.GetBody(); err != nil {
 				return nil, err
 			}
 		}
 		resp, err := h.sendWith(r, token)
-		if err != nil || !isRefusal(resp) {
-			return resp, err
+		if err != nil {
+			return nil, err
 		}
-		another, err := h.auth.Refused(r.Context(), token, resp.StatusCode, resp.Header.Values("WWW-Authenticate"))
+		again, err := h.auth.Received(r.Context(), token, resp.StatusCode, resp.Header)
 		if err != nil {
 			_ = resp.Body.Close()
 			return nil, &LoginError{err}
 		}
-		if again || !another || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
+		if sends == maxSends || !again || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
 			return resp, nil
 		}
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
 		_ = resp.Body.Close()
 	}
-}
-
-func isRefusal(resp *http.Response) bool {
-	return resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
 }
 
 // sendWith sends a request with a token.
@@ -78,7 +81,9 @@ func (h *HTTP) sendWith(r *http.Request, token string) (*http.Response, error) {
 		q.Set(h.tokenParam, token)
 		r.URL.RawQuery = q.Encode()
 	default:
-		r.Header.Set("Authorization", "Bearer "+token)
+		if err := h.auth.Sign(r, token); err != nil {
+			return nil, &LoginError{err}
+		}
 	}
 	if token != "" {
 		h.mu.Lock()
@@ -90,7 +95,7 @@ func (h *HTTP) sendWith(r *http.Request, token string) (*http.Response, error) {
 
 // withoutToken masks the token of a request in a text that may be shown.
 func (h *HTTP) withoutToken(r *http.Request, s string) string {
-	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if h.tokenParam != "" {
 		token = r.URL.Query().Get(h.tokenParam)
 	}

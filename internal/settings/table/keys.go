@@ -95,6 +95,8 @@ func oauthFields() []Row {
 		{Name: "audiences", Type: Strings, Doc: "Audiences to request."},
 		{Name: "redirectUri", Type: String, Doc: "Loopback redirect address; absent = a free port."},
 		{Name: "tokenParamName", Type: String, Doc: "Query parameter that carries the token to an SSE server."},
+		{Name: "dpop", Type: Choice, Choices: []string{"auto", "require", "off"}, Default: `"auto"`,
+			Doc: "Bind tokens to a key of the login (DPoP, RFC 9449): auto = if the authorization server supports it."},
 	}
 }
 

@@ -99,6 +99,7 @@ func TestScripts(t *testing.T) {
 			"keys":      keysCommand,
 			"signal":    signalCommand,
 			"gone":      goneCommand,
+			"registry":  registryCommand,
 			"website":   websiteCommand,
 			"authority": authorityCommand,
 		},

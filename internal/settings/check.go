@@ -67,6 +67,8 @@ func (r *reader) checkObject(row *table.Row, key string, n *jsonx.Value) {
 		} else {
 			r.objects(row, key, n)
 		}
+	case table.Addresses:
+		r.addresses(row, key, n)
 	case table.Calls:
 		r.calls(key, n)
 	case table.RawNamed:

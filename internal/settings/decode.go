@@ -32,6 +32,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 	s.policyDefaults(m)
 	s.servers(m)
 	s.apis(m)
+	s.registries(m)
 	if s.Globals.Channel == "" {
 		s.Globals.Channel = m.channel()
 	}

@@ -188,6 +188,8 @@ type Settings struct {
 
 	APIs []API // entries of openapi, in file order
 
+	Registries []Registry // the official one if the setting is absent
+
 	KeepServers time.Duration `setting:"servers.keep"` // Keep of the servers that do not set it
 
 	CoreTools     List              `setting:"coreTools"` // absent = all built-ins

@@ -36,6 +36,7 @@ const (
 	Named          // an object of names, each with an object of Row.Fields
 	Objects        // a list of objects with Row.Fields
 	OneOrMore      // an object with Row.Fields, or a list of them
+	Addresses      // a list of addresses, or of objects with Row.Fields
 	Calls          // a list of example calls: shell lines, or objects with tool and params
 	Raw            // anything; checked by the feature it belongs to
 	RawNamed       // an object of names, each with anything

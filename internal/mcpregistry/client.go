@@ -1,0 +1,241 @@
+// Package mcpregistry is a client of registries of MCP servers (API v0.1). It only reads.
+// A registry is hostile: pages and their number are limited, redirects stay within its
+// origin, and an answer must be about what was asked for.
+package mcpregistry
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serverjson"
+	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/webaddr"
+)
+
+// Limits on the answers of a registry.
+const (
+	maxPage      = 16 << 20 // bytes
+	maxPages     = 100
+	maxRedirects = 5
+	pageSize     = 100
+	timeout      = 30 * time.Second // of one request
+)
+
+// MinWord is the length of the shortest word, in characters, that registries search for.
+const MinWord = 3
+
+// Latest is the version that stands for the latest one.
+const Latest = "latest"
+
+// The states of a version.
+const (
+	Active     = "active"
+	Deprecated = "deprecated"
+	Deleted    = "deleted"
+)
+
+// Registry is a registry of MCP servers.
+type Registry struct {
+	URL     string // its API is at URL/v0.1
+	Headers http.Header
+	Agent   string // User-Agent
+}
+
+// Entry is one version of a server.
+type Entry struct {
+	Server        *serverjson.Server
+	Status        string
+	StatusMessage string
+	Published     time.Time // zero = unknown
+	IsLatest      bool      // false also if the registry does not say so
+}
+
+// FailedError reports that a registry could not answer. It matches
+// [registry.ErrSourceFailed].
+type FailedError struct {
+	URL string
+	Err error
+}
+
+func (e *FailedError) Error() string { return fmt.Sprintf("registry %s: %v", e.URL, e.Err) }
+
+// Unwrap returns the cause.
+func (e *FailedError) Unwrap() error { return e.Err }
+
+// Is reports whether target is [registry.ErrSourceFailed].
+func (e *FailedError) Is(target error) bool { return target == registry.ErrSourceFailed }
+
+// NoServerError reports that a registry does not have a server, or a version of it. It
+// matches [registry.ErrNotFound].
+type NoServerError struct{ Name, Version, URL string }
+
+func (e *NoServerError) Error() string {
+	if e.Version == Latest {
+		return fmt.Sprintf("registry %s has no server %q", e.URL, e.Name)
+	}
+	return fmt.Sprintf("registry %s has no version %q of server %q", e.URL, e.Version, e.Name)
+}
+
+// Is reports whether target is [registry.ErrNotFound].
+func (e *NoServerError) Is(target error) bool { return target == registry.ErrNotFound }
+
+// Hint says what to do.
+func (e *NoServerError) Hint() string { return "toolreg servers find searches for names" }
+
+// Search calls found for the latest version of each server whose name contains a word, until
+// the registry has no more. unreadable is the number of entries that cannot be read.
+func (r *Registry) Search(ctx context.Context, word string, found func(*Entry)) (unreadable int, err error) {
+	cursor, seen := "", map[string]bool{}
+	for range maxPages {
+		query := url.Values{"search": {word}, "version": {Latest}, "limit": {strconv.Itoa(pageSize)}}
+		if cursor != "" {
+			query.Set("cursor", cursor)
+		}
+		var page struct {
+			Servers  []json.RawMessage `json:"servers"`
+			Metadata struct {
+				NextCursor string `json:"nextCursor"`
+			} `json:"metadata"`
+		}
+		status, err := r.get(ctx, "/v0.1/servers?"+query.Encode(), &page)
+		if err == nil && status != http.StatusOK {
+			err = r.failed(fmt.Errorf("it answered %d %s", status, http.StatusText(status)))
+		}
+		if err != nil {
+			return unreadable, err
+		}
+		for _, raw := range page.Servers {
+			entry, err := parseEntry(raw)
+			if err != nil {
+				unreadable++
+				continue
+			}
+			found(entry)
+		}
+		cursor = page.Metadata.NextCursor
+		if cursor == "" || seen[cursor] {
+			return unreadable, nil
+		}
+		seen[cursor] = true
+	}
+	return unreadable, nil
+}
+
+// Get returns a version of a server, or the latest one. The error for a server that does
+// not exist is a [*NoServerError].
+func (r *Registry) Get(ctx context.Context, name, version string) (*Entry, error) {
+	var raw json.RawMessage
+	path := "/v0.1/servers/" + url.PathEscape(name) + "/versions/" + url.PathEscape(version) + "?include_deleted=true"
+	status, err := r.get(ctx, path, &raw)
+	switch {
+	case err != nil:
+		return nil, err
+	case status == http.StatusNotFound:
+		return nil, &NoServerError{name, version, r.URL}
+	case status != http.StatusOK:
+		return nil, r.failed(fmt.Errorf("it answered %d %s", status, http.StatusText(status)))
+	}
+	entry, err := parseEntry(raw)
+	if err != nil {
+		return nil, r.failed(fmt.Errorf("reading server %s: %w", text.Quote(name), err))
+	}
+	if s := entry.Server; s.Name != name || version != Latest && s.Version != version {
+		return nil, r.failed(fmt.Errorf("asked for %s %s, it answered with %s %s", text.Quote(name), text.Quote(version), text.Quote(s.Name), text.Quote(s.Version)))
+	}
+	return entry, nil
+}
+
+func parseEntry(raw json.RawMessage) (*Entry, error) {
+	var wire struct {
+		Server json.RawMessage `json:"server"`
+		Meta   struct {
+			Official struct {
+				Status        string    `json:"status"`
+				StatusMessage string    `json:"statusMessage"`
+				PublishedAt   time.Time `json:"publishedAt"`
+				IsLatest      bool      `json:"isLatest"`
+			} `json:"io.modelcontextprotocol.registry/official"`
+		} `json:"_meta"`
+	}
+	if err := json.Unmarshal(raw, &wire); err != nil {
+		return nil, err
+	}
+	server, err := serverjson.Parse(wire.Server)
+	if err != nil {
+		return nil, err
+	}
+	m := wire.Meta.Official
+	return &Entry{Server: server, Status: cmp.Or(m.Status, Active), StatusMessage: m.StatusMessage, Published: m.PublishedAt, IsLatest: m.IsLatest}, nil
+}
+
+func (r *Registry) failed(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err // the wrapper repeats the address
+	}
+	return &FailedError{r.URL, err}
+}
+
+// get sends one request and decodes an answer with status 200.
+func (r *Registry) get(ctx context.Context, path string, into any) (status int, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(r.URL, "/")+path, http.NoBody)
+	if err != nil {
+		return 0, r.failed(err)
+	}
+	for name, values := range r.Headers {
+		req.Header[name] = values
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", r.Agent)
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 256 << 10, TLSHandshakeTimeout: 10 * time.Second}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, CheckRedirect: withinOrigin}
+	resp, err := client.Do(req)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return 0, r.failed(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return resp.StatusCode, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
+	switch {
+	case err != nil:
+	case len(body) > maxPage:
+		err = fmt.Errorf("its answer exceeds %d bytes", maxPage)
+	default:
+		if err = json.Unmarshal(body, into); err != nil {
+			err = fmt.Errorf("its answer is not that of a registry: %w", err)
+		}
+	}
+	if err != nil {
+		return 0, r.failed(err)
+	}
+	return resp.StatusCode, nil
+}
+
+// withinOrigin refuses redirects to another origin, which would get the headers and could
+// answer in place of the registry.
+func withinOrigin(req *http.Request, via []*http.Request) error {
+	if from := via[0].URL; webaddr.Origin(req.URL) != webaddr.Origin(from) {
+		return fmt.Errorf("it redirects to another origin, %s", text.Escape(req.URL.Host))
+	}
+	if len(via) > maxRedirects {
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	}
+	return nil
+}

@@ -1,0 +1,287 @@
+package serverjson
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// runner is a program that gets packages of one type and runs them.
+type runner struct {
+	programs   []string // that can be hinted at; the first one that is installed is used
+	identifier *regexp.Regexp
+	version    *regexp.Regexp
+	registries []string // the registries that the program uses by itself
+	source     string   // option for another registry; "" = none
+	// options are those that a publisher may give, without dashes' values; a publisher may
+	// not choose another package or registry with them.
+	options []string
+	before  []string // arguments before the options
+	after   []string // arguments between the package and its own
+	join    string   // between package and version
+}
+
+const exactSemver = `[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?`
+
+var runners = map[string]*runner{
+	"npm": {
+		programs: []string{"npx"}, before: []string{"-y"}, join: "@", source: "--registry",
+		identifier: regexp.MustCompile(`^(@[A-Za-z0-9][A-Za-z0-9._~-]*/)?[A-Za-z0-9][A-Za-z0-9._~-]*$`),
+		version:    regexp.MustCompile(`^` + exactSemver + `$`),
+		registries: []string{"", "https://registry.npmjs.org"},
+		options:    []string{"-y", "--yes", "-q", "--quiet", "--prefer-offline", "--prefer-online"},
+	},
+	"pypi": {
+		programs: []string{"uvx"}, join: "==", source: "--default-index",
+		identifier: regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._,-]+\])?$`),
+		version:    regexp.MustCompile(`^[0-9]+([.!+_-]?[0-9A-Za-z]+)*$`),
+		registries: []string{"", "https://pypi.org", "https://pypi.org/simple"},
+		options:    []string{"-q", "--quiet", "-p", "--python", "--prerelease", "--isolated", "--no-cache", "--refresh"},
+	},
+	"nuget": {
+		programs: []string{"dnx"}, join: "@", source: "--source", after: []string{"--yes", "--"},
+		identifier: regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`),
+		version:    regexp.MustCompile(`^[0-9]+(\.[0-9]+){1,3}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`),
+		registries: []string{"", "https://api.nuget.org", "https://api.nuget.org/v3/index.json"},
+		options:    []string{"-y", "--yes", "--prerelease", "--allow-roll-forward", "-v", "--verbosity"},
+	},
+	"oci": {
+		programs: []string{"docker", "podman"}, before: []string{"run", "-i", "--rm"},
+		identifier: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`),
+		options: []string{"-i", "--interactive", "--rm", "--init", "-e", "--env", "-v", "--volume", "--mount", "--tmpfs", "--read-only", "-p", "--publish",
+			"--network", "--net", "--add-host", "--dns", "--name", "--hostname", "-h", "-l", "--label", "-u", "--user", "-w", "--workdir", "--entrypoint",
+			"--platform", "--pull", "-m", "--memory", "--cpus", "--pids-limit", "--shm-size", "--ulimit", "--gpus", "--cap-drop", "--stop-timeout", "--log-driver"},
+	},
+}
+
+// advice says how to run what cannot be translated.
+const advice = "read its documentation and add it with toolreg servers add NAME -- COMMAND"
+
+// command plans a package.
+func (b *builder) command(p *Package) error {
+	r := runners[p.Type]
+	switch {
+	case p.Type == "cargo":
+		return refuse("cargo install "+text.Escape(p.Identifier)+", then toolreg servers add NAME -- "+text.Escape(p.Identifier), "packages of cargo have to be installed before they are run")
+	case r == nil:
+		return refuse(advice, "packages of type %s are not supported", text.Quote(p.Type))
+	case p.Transport.Type != "stdio" && p.Transport.Type != "":
+		return refuse("start it yourself and add it with toolreg servers add NAME --url URL", "its package serves %s at an address instead of stdio", text.Escape(p.Transport.Type))
+	case !r.identifier.MatchString(p.Identifier):
+		return refuse("", "%s is not the name of a package of type %s", text.Quote(p.Identifier), p.Type)
+	}
+	program, err := r.program(p, b.opts.Has)
+	if err != nil {
+		return err
+	}
+	name, err := r.exact(p)
+	if err != nil {
+		return err
+	}
+	words := slices.Clone(r.before)
+	if base := strings.TrimSuffix(p.BaseURL, "/"); p.Type != "oci" && !slices.Contains(r.registries, base) {
+		if err := CheckRemote(base); err != nil {
+			return err
+		}
+		words = append(words, r.source+"="+Literal(base))
+		b.Notes = append(b.Notes, "its package comes from another registry: "+text.Escape(base))
+	}
+	options, err := b.options(r, p)
+	if err != nil {
+		return err
+	}
+	words = append(words, options...)
+	var variables []piece
+	for _, v := range (Way{Package: p}).pieces() {
+		if v.kind == kindVariable {
+			variables = append(variables, v)
+		}
+	}
+	pairs, err := b.pairs(variables)
+	if err != nil {
+		return err
+	}
+	for _, pair := range pairs {
+		if slices.ContainsFunc(b.Env, func(have Pair) bool { return have.Name == pair.Name }) {
+			return refuse("", "variable %s occurs twice", pair.Name)
+		}
+		b.Env = append(b.Env, pair)
+	}
+	if p.Type == "oci" {
+		for _, v := range b.Env {
+			words = append(words, "-e", v.Name)
+		}
+	}
+	words = append(append(words, name), r.after...)
+	args, err := b.arguments(p.PackageArguments)
+	if err != nil {
+		return err
+	}
+	b.Command, b.Args = program, append(words, args...)
+	if slices.ContainsFunc(b.inputs, func(in Input) bool { return in.Argument && in.Secret && len(b.given[in.Name]) > 0 }) {
+		b.Notes = append(b.Notes, "a secret is an argument, which every program of this machine can see in the list of processes")
+	}
+	return nil
+}
+
+// program returns the program that runs the package.
+func (r *runner) program(p *Package, has func(string) bool) (string, error) {
+	if p.RuntimeHint != "" {
+		if !slices.Contains(r.programs, p.RuntimeHint) {
+			return "", refuse(advice, "it wants to be run by %s, which is not supported for packages of type %s; supported is %s", text.Quote(p.RuntimeHint), p.Type, strings.Join(r.programs, " or "))
+		}
+		if len(r.programs) == 1 || has(p.RuntimeHint) {
+			return p.RuntimeHint, nil
+		}
+	}
+	if i := slices.IndexFunc(r.programs, has); i > 0 {
+		return r.programs[i], nil
+	}
+	return r.programs[0], nil
+}
+
+// exact returns the package with its version. It refuses versions that are not exact.
+func (r *runner) exact(p *Package) (string, error) {
+	if p.Type != "oci" {
+		if !r.version.MatchString(p.Version) {
+			return "", refuse("", "version %s of package %s is not exact", text.Quote(p.Version), p.Identifier)
+		}
+		return p.Identifier + r.join + p.Version, nil
+	}
+	image, digest, pinned := strings.Cut(p.Identifier, "@")
+	tag := ""
+	if at := strings.LastIndexByte(image, ':'); at > strings.LastIndexByte(image, '/') {
+		image, tag = image[:at], image[at+1:]
+	}
+	switch {
+	case pinned:
+		return image + "@" + digest, nil
+	case tag == "" && p.Version != "":
+		tag = p.Version
+	}
+	name := image + ":" + tag
+	if tag == "" || tag == "latest" || !r.identifier.MatchString(name) {
+		return "", refuse("", "image %s has neither a digest nor an exact tag", text.Quote(p.Identifier))
+	}
+	return name, nil
+}
+
+// options returns the options of the program that runs the package. Each is one word, so that
+// its value cannot be taken for the package.
+func (b *builder) options(r *runner, p *Package) ([]string, error) {
+	var out []string
+	for _, piece := range argumentPieces(p.RuntimeArguments, "runtime argument") {
+		name := piece.arg.Name
+		values := b.values(piece)
+		if piece.arg.Type != "named" { // many publishers write options as positional arguments
+			if len(values) != 1 || len(values[0]) != 1 || values[0][0].text != piece.value.Value {
+				return nil, refuse(advice, "%s is not an option; it could be taken for the package", text.Escape(piece.label))
+			}
+			name, values = piece.value.Value, nil
+			if name == "run" && p.Type == "oci" && len(out) == 0 {
+				continue
+			}
+			if option, value, ok := strings.Cut(name, "="); ok {
+				name, values = option, [][]part{{{text: value}}}
+			}
+		}
+		if !slices.Contains(r.options, name) {
+			return nil, refuse(advice, "option %s of %s, which it wants, is not allowed", text.Quote(name), r.programs[0])
+		}
+		if len(values) == 0 {
+			if piece.value.Value == "" && !piece.isSwitch() && piece.arg.Type == "named" {
+				continue // an input that was not given
+			}
+			if !slices.Contains(slices.Concat(r.before, r.after), name) && !slices.Contains([]string{"--yes", "--interactive"}, name) {
+				out = append(out, name)
+			}
+			continue
+		}
+		for _, parts := range values {
+			if p.Type == "oci" && (name == "-e" || name == "--env") && strings.Contains(join(parts), "=") {
+				if err := b.containerVariable(parts); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			value, err := b.notation(piece, parts)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, name+"="+value)
+		}
+	}
+	return out, nil
+}
+
+// containerVariable adds a variable of a container that is written as the option -e NAME=VALUE.
+// Its value is passed in the environment instead of the command line.
+func (b *builder) containerVariable(parts []part) error {
+	name, rest, ok := strings.Cut(parts[0].text, "=")
+	if !ok || parts[0].isRef {
+		return refuse("", "the name of a variable of its container is not fixed")
+	}
+	p := piece{name: name, kind: kindVariable, label: "variable " + name}
+	if err := checkVariable(p); err != nil {
+		return err
+	}
+	parts = slices.Clone(parts)
+	parts[0].text = rest
+	if rest == "" && len(parts) > 1 {
+		parts = parts[1:]
+	}
+	b.fixed = parts
+	defer func() { b.fixed = nil }()
+	pairs, err := b.pairs([]piece{p})
+	b.Env = append(b.Env, pairs...)
+	return err
+}
+
+// arguments returns the arguments of the package.
+func (b *builder) arguments(list []Argument) ([]string, error) {
+	var out []string
+	for _, p := range argumentPieces(list, "argument") {
+		named := p.arg.Type == "named"
+		if named && (p.arg.Name == "" || strings.ContainsAny(p.arg.Name, " \t\r\n\x00")) {
+			return nil, refuse("", "%s is not the name of an argument", text.Quote(p.arg.Name))
+		}
+		if p.isSwitch() && p.value.Value == "" {
+			out = append(out, Literal(p.arg.Name))
+			continue
+		}
+		for _, parts := range b.values(p) {
+			value, err := b.notation(p, parts)
+			if err != nil {
+				return nil, err
+			}
+			if strings.ContainsAny(value, "\x00") {
+				return nil, refuse("", "%s contains a NUL", text.Escape(p.label))
+			}
+			switch {
+			case !named && value != "":
+				out = append(out, value)
+			case !named:
+			case p.value.Format == "boolean" && value == "false":
+			case p.value.Format == "boolean" && value == "true" || value == "":
+				out = append(out, Literal(p.arg.Name))
+			default:
+				out = append(out, Literal(p.arg.Name), value)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Line returns the command line of a plan, for people.
+func (p *Plan) Line() string {
+	if p.URL != "" {
+		return p.URL
+	}
+	words := []string{p.Command}
+	for _, word := range p.Args {
+		words = append(words, Denote(word))
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,379 @@
+// Package serverjson reads server.json, the description of an MCP server that its publisher
+// gives to registries (schema 2025-12-11), and translates it to a command line or an address
+// with the values that a person gives.
+//
+// The description is hostile: it is checked before anything of it is used, and its texts
+// become literal text in the settings. Only a person's values can be references. Package
+// mcpregistry gets descriptions; package bundle makes one of a bundle's manifest.
+package serverjson
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Server is a description of a server.
+type Server struct {
+	Name        string      `json:"name"` // namespace/name
+	Title       string      `json:"title"`
+	Description string      `json:"description"`
+	Version     string      `json:"version"`
+	WebsiteURL  string      `json:"websiteUrl"`
+	Repository  Repository  `json:"repository"`
+	Packages    []Package   `json:"packages"`
+	Remotes     []Transport `json:"remotes"`
+}
+
+// Repository is where the source of a server is.
+type Repository struct {
+	URL       string `json:"url"`
+	Subfolder string `json:"subfolder"`
+}
+
+// Package is a package of a package registry, or a bundle.
+type Package struct {
+	Type             string     `json:"registryType"`
+	BaseURL          string     `json:"registryBaseUrl"`
+	Identifier       string     `json:"identifier"`
+	Version          string     `json:"version"`
+	SHA256           string     `json:"fileSha256"`
+	RuntimeHint      string     `json:"runtimeHint"`
+	Transport        Transport  `json:"transport"`
+	RuntimeArguments []Argument `json:"runtimeArguments"`
+	PackageArguments []Argument `json:"packageArguments"`
+	Variables        []KeyValue `json:"environmentVariables"`
+}
+
+// Transport is how a server is reached.
+type Transport struct {
+	Type      string           `json:"type"` // stdio, streamable-http, sse
+	URL       string           `json:"url"`
+	Headers   []KeyValue       `json:"headers"`
+	Variables map[string]Value `json:"variables"` // of the URL
+}
+
+// Value is a value, or what is known of one that the person gives.
+type Value struct {
+	Description string           `json:"description"`
+	Required    bool             `json:"isRequired"`
+	Format      string           `json:"format"` // string, number, boolean, filepath
+	Value       string           `json:"value"`  // fixed; {name} stands for one of Variables
+	Secret      bool             `json:"isSecret"`
+	Default     string           `json:"default"`
+	Placeholder string           `json:"placeholder"`
+	Choices     []string         `json:"choices"`
+	Variables   map[string]Value `json:"variables"`
+}
+
+// KeyValue is an environment variable or a header.
+type KeyValue struct {
+	Name string `json:"name"`
+	Value
+}
+
+// Argument is an argument of a command line.
+type Argument struct {
+	Type      string `json:"type"` // positional, named
+	Name      string `json:"name"` // of a named one, with its dashes
+	ValueHint string `json:"valueHint"`
+	Repeated  bool   `json:"isRepeated"`
+	Value
+}
+
+// Limits on a description.
+const (
+	maxName    = 200
+	maxVersion = 255
+	maxWays    = 50
+	maxValues  = 200 // arguments, variables and headers of one way
+)
+
+var validName = regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`)
+
+// CheckName rejects what is not the name of a server in a registry. Names consist of ASCII,
+// so that no name looks like another.
+func CheckName(name string) error {
+	if len(name) > maxName || !validName.MatchString(name) {
+		return fmt.Errorf("%s is not the name of a server in a registry, such as io.github.owner/server", text.Quote(text.Clip(name, 100)))
+	}
+	return nil
+}
+
+// Parse reads a description and checks its size, name and version. What it says about
+// running the server is checked by [Way.Plan].
+func Parse(data []byte) (*Server, error) {
+	if err := jsonx.Check(data, jsonx.Options{Strict: true}); err != nil {
+		return nil, err
+	}
+	s := &Server{}
+	if err := json.Unmarshal(data, s); err != nil {
+		return nil, err
+	}
+	if err := CheckName(s.Name); err != nil {
+		return nil, err
+	}
+	if s.Version == "" || len(s.Version) > maxVersion || !isPlain(s.Version) {
+		return nil, errors.New("its version is missing or cannot be used")
+	}
+	if len(s.Packages)+len(s.Remotes) > maxWays {
+		return nil, fmt.Errorf("it has more than %d packages and remotes", maxWays)
+	}
+	return s, nil
+}
+
+// isPlain reports whether a text is printable ASCII without white space.
+func isPlain(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+// Short returns the part of the name behind the slash.
+func (s *Server) Short() string {
+	_, short, _ := strings.Cut(s.Name, "/")
+	return short
+}
+
+// Namespace returns the part of the name that belongs to the publisher.
+func (s *Server) Namespace() string {
+	namespace, _, _ := strings.Cut(s.Name, "/")
+	return namespace
+}
+
+// Remote is the runtime of a server that is reached at an address; other runtimes are the
+// types of packages.
+const Remote = "remote"
+
+// Bundle is the runtime of a bundle.
+const Bundle = "mcpb"
+
+// Runtimes lists the runtimes that can be used, in the order in which they are offered.
+func Runtimes() []string { return []string{"npm", "pypi", "oci", "nuget", Bundle, Remote} }
+
+// Way is one way to run a server: a package or an address.
+type Way struct {
+	Runtime string
+	Package *Package   // nil for a remote
+	Remote  *Transport // nil for a package
+}
+
+// Ways returns the ways to run a server, in the order of the description. Those with another
+// runtime than [Runtimes] are included.
+func (s *Server) Ways() []Way {
+	var out []Way
+	for i := range s.Packages {
+		out = append(out, Way{Runtime: s.Packages[i].Type, Package: &s.Packages[i]})
+	}
+	for i := range s.Remotes {
+		out = append(out, Way{Runtime: Remote, Remote: &s.Remotes[i]})
+	}
+	return out
+}
+
+// Origin describes what is run: the package, or the address.
+func (w Way) Origin() string {
+	switch {
+	case w.Remote != nil:
+		return w.Remote.URL
+	case w.Package.Version == "" || w.Runtime == "oci" || w.Runtime == Bundle:
+		return w.Package.Identifier
+	}
+	return w.Package.Identifier + "@" + w.Package.Version
+}
+
+// RefusedError reports that something of a description must not be used or cannot be run.
+// It matches [registry.ErrDenied].
+type RefusedError struct {
+	Reason string
+	Advice string // what to do; may be empty
+}
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Hint says what to do.
+func (e *RefusedError) Hint() string { return e.Advice }
+
+// Is reports whether target is [registry.ErrDenied].
+func (e *RefusedError) Is(target error) bool { return target == registry.ErrDenied }
+
+func refuse(advice, format string, args ...any) error {
+	return &RefusedError{Reason: fmt.Sprintf(format, args...), Advice: advice}
+}
+
+// Input is a value that the person gives.
+type Input struct {
+	Name        string // by which --set names it
+	Kind        string // variable, header, argument, part of a value
+	Description string
+	Format      string // string, number, boolean, filepath
+	Default     string
+	Placeholder string
+	Choices     []string
+	Required    bool
+	Secret      bool
+	Repeated    bool
+	Argument    bool // it is on the command line or in the address, which other programs can see
+}
+
+// The kinds of inputs.
+const (
+	kindVariable = "variable"
+	kindHeader   = "header"
+	kindArgument = "argument"
+	kindPart     = "part"
+)
+
+// piece is one value of a command line, of the environment or of a request.
+type piece struct {
+	name  string // of the input that is the value
+	kind  string
+	label string // what messages call it
+	value Value
+	arg   *Argument // of kindArgument
+}
+
+// pieces returns the values of a way in their order.
+func (w Way) pieces() []piece {
+	var out []piece
+	pairs := func(list []KeyValue, kind string) {
+		for _, v := range list {
+			out = append(out, piece{name: v.Name, kind: kind, label: kind + " " + v.Name, value: v.Value})
+		}
+	}
+	if w.Remote != nil {
+		pairs(w.Remote.Headers, kindHeader)
+		return out
+	}
+	out = append(out, argumentPieces(w.Package.RuntimeArguments, "runtime argument")...)
+	out = append(out, argumentPieces(w.Package.PackageArguments, "argument")...)
+	pairs(w.Package.Variables, kindVariable)
+	return out
+}
+
+func argumentPieces(list []Argument, label string) []piece {
+	out := make([]piece, len(list))
+	for i := range list {
+		a := &list[i]
+		p := piece{name: a.Name, kind: kindArgument, value: a.Value, arg: a}
+		if a.Type != "named" {
+			p.name = a.ValueHint
+			if p.name == "" {
+				p.name = fmt.Sprintf("argument%d", i+1)
+			}
+		}
+		p.label = label + " " + p.name
+		out[i] = p
+	}
+	return out
+}
+
+// Inputs returns the values that the person gives or may change, in the order of the
+// description.
+func (w Way) Inputs() []Input {
+	var out []Input
+	add := func(in Input) {
+		i := slices.IndexFunc(out, func(have Input) bool { return have.Name == in.Name })
+		if i < 0 {
+			out = append(out, in)
+			return
+		}
+		have := &out[i]
+		have.Required, have.Secret = have.Required || in.Required, have.Secret || in.Secret
+		have.Argument, have.Repeated = have.Argument || in.Argument, have.Repeated || in.Repeated
+	}
+	if w.Remote != nil {
+		for _, name := range placeholders(w.Remote.URL) {
+			v := w.Remote.Variables[name]
+			if v.Value == "" {
+				in := input(name, kindPart, v)
+				in.Required, in.Argument = true, true
+				add(in)
+			}
+		}
+	}
+	for _, p := range w.pieces() {
+		repeated := p.arg != nil && p.arg.Repeated
+		if p.value.Value == "" {
+			if p.isSwitch() {
+				continue
+			}
+			in := input(p.name, p.kind, p.value)
+			in.Repeated, in.Argument = repeated, p.arg != nil
+			add(in)
+			continue
+		}
+		for _, name := range placeholders(p.value.Value) {
+			v, ok := p.value.Variables[name]
+			if !ok || v.Value != "" {
+				continue
+			}
+			in := input(name, kindPart, v)
+			in.Required = v.Required || p.value.Required && v.Default == ""
+			in.Secret = in.Secret || p.value.Secret
+			in.Repeated, in.Argument = repeated, p.arg != nil
+			add(in)
+		}
+	}
+	return out
+}
+
+// isSwitch reports whether an argument is a flag that is always given and has no value:
+// nothing is said about one.
+func (p piece) isSwitch() bool {
+	v := p.value
+	return p.arg != nil && p.arg.Type == "named" && !v.Secret && v.Description == "" && v.Default == "" && v.Placeholder == "" && v.Format == "" && len(v.Choices) == 0 && p.arg.ValueHint == ""
+}
+
+func input(name, kind string, v Value) Input {
+	return Input{Name: name, Kind: kind, Description: v.Description, Format: v.Format, Default: v.Default, Placeholder: v.Placeholder, Choices: v.Choices, Required: v.Required, Secret: v.Secret}
+}
+
+// placeholders returns the names in braces in a template.
+func placeholders(template string) []string {
+	var out []string
+	for _, p := range split(template) {
+		if p.isName && !slices.Contains(out, p.text) {
+			out = append(out, p.text)
+		}
+	}
+	return out
+}
+
+// span is a part of a template: text, or the name of a variable.
+type span struct {
+	text   string
+	isName bool
+}
+
+// split divides a template into text and names. Braces around what cannot be a name are
+// text.
+func split(template string) []span {
+	var out []span
+	for template != "" {
+		open := strings.IndexByte(template, '{')
+		end := -1
+		if open >= 0 {
+			end = strings.IndexAny(template[open+1:], "{}\" :,")
+		}
+		if open < 0 {
+			return append(out, span{text: template})
+		}
+		if end <= 0 || template[open+1+end] != '}' {
+			out = append(out, span{text: template[:open+1]})
+			template = template[open+1:]
+			continue
+		}
+		if open > 0 {
+			out = append(out, span{text: template[:open]})
+		}
+		out = append(out, span{text: template[open+1 : open+1+end], isName: true})
+		template = template[open+1+end+1:]
+	}
+	return out
+}

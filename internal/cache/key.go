@@ -145,5 +145,6 @@ func (k *Key) AddTree(dir string) error {
 }
 
 func (k *Key) file(path string, info fs.FileInfo) {
-	k.Add("file", path, fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode()), inode(info))
+	stamp, _ := trust.Stamp(info)
+	k.Add("file", path, fmt.Sprint(info.Size(), info.ModTime().UnixNano(), info.Mode()), stamp)
 }

@@ -51,12 +51,11 @@ func (l *cachedAPI) Load(ctx context.Context) (known openapi.Known, err error) {
 		return known, nil // expanding the settings fails with a better message
 	}
 	limit := l.api.ConnectTimeout.String()
-	record, _ := l.Records.Load(source, map[cache.Kind]string{kindOperations: "", cache.Failure: limit})
-	asked, _ := l.Records.Load(source, map[cache.Kind]string{cache.Listing: ""}) // operations may be known without it
+	record, _ := l.Records.Load(source, map[cache.Kind]string{kindOperations: "", cache.Failure: limit, cache.Listing: ""}) // operations may be known without a listing
 	known.Failure = failureOf(record)
 	if e := record[kindOperations]; len(e.Parts) == 1 && json.Unmarshal(e.Facts, &known.Facts) == nil {
 		known.Operations, known.Asked = e.Parts[0], e.Stored
-		if e, ok := asked[cache.Listing]; ok && l.opts.Cache == cache.Fresh {
+		if e, ok := record[cache.Listing]; ok && l.opts.Cache == cache.Fresh {
 			known.Asked, known.Fresh = e.Stored, l.api.IsRemote()
 		}
 	}

@@ -24,6 +24,9 @@ import (
 // maxErrorBody is how much of the body of an error response is shown, in bytes.
 const maxErrorBody = 4 << 10
 
+// maxViolations is how many mistakes of one response are named.
+const maxViolations = 3
+
 // operation makes the calls of one operation.
 type operation struct {
 	source *Source
@@ -227,9 +230,12 @@ func (o *operation) checkOutput(ctx context.Context, status int, body []byte) {
 		return
 	}
 	message := fmt.Sprintf("the response of %s does not match the document: ", o.op.Name)
-	if err != nil {
+	switch more := len(violations) - maxViolations; {
+	case err != nil:
 		message += err.Error()
-	} else {
+	case more > 0:
+		message += fmt.Sprintf("%s; and %d more", registry.Describe(violations[:maxViolations]), more)
+	default:
 		message += registry.Describe(violations)
 	}
 	o.source.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "response_misfit", Source: o.source.Name(), Tool: o.op.Name, Message: text.Valid(text.Head(message, 1000))})

@@ -10,7 +10,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolreg/toolreg/internal/openapi/spec"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -40,48 +42,42 @@ func (s *Source) read(ctx context.Context, c *client, known Known) (*spec.Docume
 	if !filepath.IsAbs(o.Name) {
 		o.Name = filepath.Join(s.opts.ProjectRoot, o.Name)
 	}
+	return s.readLocal(ctx, o, known, doc)
+}
+
+// readLocal reads a document on disk; doc is that of which the operations are known.
+func (s *Source) readLocal(ctx context.Context, o spec.Options, known Known, doc *spec.Document) (*spec.Document, error) {
 	folder, err := os.OpenRoot(filepath.Dir(o.Name))
 	if err != nil {
 		return nil, s.unreadable(o.Name, err)
 	}
 	defer folder.Close()
-	f, err := trust.Read(o.Name, s.opts.Limits.Document)
+	local := &localFiles{s, o.Name, folder}
+	if doc != nil {
+		if files, same := local.unchanged(known.Facts.Files); same {
+			if !slices.Equal(files, known.Facts.Files) {
+				known.Facts.Files = files
+				s.opts.Memory.Save(ctx, Known{Operations: known.Operations, Facts: known.Facts})
+			}
+			return doc, nil
+		}
+	}
+	data, fact, err := local.read(o.Name)
 	if err != nil {
 		return nil, s.unreadable(o.Name, err)
 	}
-	files := []fileFact{{Name: o.Name, Sum: sumOf(f.Data)}}
-	if doc != nil && s.isSame(folder, files[0], known.Facts.Files) {
-		return doc, nil
-	}
+	files := []fileFact{fact}
 	o.Open = func(name string) ([]byte, error) {
-		data, err := s.beside(folder, name)
+		data, fact, err := local.read(name)
 		if err == nil {
-			files = append(files, fileFact{Name: name, Sum: sumOf(data)})
+			files = append(files, fact)
 		}
 		return data, err
 	}
-	if doc, err = spec.Read(f.Data, o); err == nil {
+	if doc, err = spec.Read(data, o); err == nil {
 		s.remember(ctx, doc, files)
 	}
 	return doc, err
-}
-
-// isSame reports whether the files of a document have the content that they had.
-func (s *Source) isSame(folder *os.Root, first fileFact, were []fileFact) bool {
-	for i, was := range were {
-		now := first
-		if i > 0 {
-			data, err := s.beside(folder, was.Name)
-			if err != nil {
-				return false
-			}
-			now = fileFact{Name: was.Name, Sum: sumOf(data)}
-		}
-		if now != was {
-			return false
-		}
-	}
-	return len(were) > 0
 }
 
 // readRemote reads a document at an address; doc is that of which the operations are known.
@@ -139,25 +135,93 @@ func (s *Source) unreadable(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// beside reads another file of a document, which must be in its folder.
-func (s *Source) beside(folder *os.Root, name string) ([]byte, error) {
-	rel, err := filepath.Rel(folder.Name(), name)
-	if err != nil || !filepath.IsLocal(rel) {
-		return nil, errors.New("it is outside the folder of the document")
+// localFiles are the files of a document on disk.
+type localFiles struct {
+	*Source
+	document string // path
+	folder   *os.Root
+}
+
+// unchanged reports whether the files of a document have the content that they had, and
+// returns what is known of them now.
+func (l *localFiles) unchanged(were []fileFact) (now []fileFact, same bool) {
+	for _, was := range were {
+		if was.Stamp == "" || l.stamp(was.Name) != was.Stamp {
+			_, fact, err := l.read(was.Name)
+			if err != nil || fact.Sum != was.Sum {
+				return nil, false
+			}
+			was = fact
+		}
+		now = append(now, was)
 	}
-	info, err := folder.Stat(rel)
+	return now, len(were) > 0
+}
+
+// read reads the document, or another file of it, which must be in its folder.
+func (l *localFiles) read(name string) ([]byte, fileFact, error) {
+	fact := fileFact{Name: name, Stamp: l.stamp(name)}
+	if name == l.document {
+		f, err := trust.Read(name, l.opts.Limits.Document)
+		fact.Sum = f.Sum
+		return f.Data, fact, err
+	}
+	info, err := l.stat(name)
 	if err == nil && !info.Mode().IsRegular() {
 		err = trust.ErrNotRegular
 	}
 	if err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "statat "+rel+": "))
+		return nil, fact, err
 	}
-	f, err := folder.Open(rel)
+	f, err := l.folder.Open(l.rel(name))
 	if err != nil {
-		return nil, err
+		return nil, fact, err
 	}
 	defer f.Close()
-	return s.limited(f)
+	data, err := l.limited(f)
+	fact.Sum = sumOf(data)
+	return data, fact, err
+}
+
+// rel returns the path of a file in the document's folder.
+func (l *localFiles) rel(name string) string {
+	rel, err := filepath.Rel(l.folder.Name(), name)
+	if err != nil {
+		return name // absolute: not in the folder
+	}
+	return rel
+}
+
+func (l *localFiles) stat(name string) (fs.FileInfo, error) {
+	if name == l.document {
+		return os.Stat(name)
+	}
+	rel := l.rel(name)
+	if !filepath.IsLocal(rel) {
+		return nil, errors.New("it is outside the folder of the document")
+	}
+	info, err := l.folder.Stat(rel)
+	if err != nil {
+		err = errors.New(strings.TrimPrefix(err.Error(), "statat "+rel+": "))
+	}
+	return info, err
+}
+
+// settled is the age of a change after which the next one has another time: times are as
+// coarse as the system's clock.
+const settled = time.Second
+
+// stamp identifies the content of a file; "" if it can only be identified by reading it.
+func (l *localFiles) stamp(name string) string {
+	info, err := l.stat(name)
+	if err != nil {
+		return ""
+	}
+	stamp, changed := trust.Stamp(info)
+	if stamp == "" || time.Since(changed) < settled {
+		return ""
+	}
+	return fmt.Sprint(stamp, " ", info.Size(), info.ModTime().UnixNano())
 }
 
 // limited reads at most limits.document bytes.
@@ -217,7 +281,7 @@ func (s *Source) download(ctx context.Context, c *client, address string, was fi
 	if err != nil {
 		return nil, fmt.Errorf("getting the document: %w", err)
 	}
-	p := &part{data: data, fact: fileFact{address, sumOf(data), resp.Header.Get("ETag"), resp.Header.Get("Last-Modified")}}
+	p := &part{data: data, fact: fileFact{Name: address, Sum: sumOf(data), ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")}}
 	p.same = was.Sum == p.fact.Sum
 	return p, nil
 }

@@ -39,7 +39,8 @@ type Facts struct {
 // fileFact identifies the content of one file.
 type fileFact struct {
 	Name     string `json:"name"`
-	Sum      string `json:"sum,omitempty"` // sha256, hex
+	Sum      string `json:"sum,omitempty"`   // sha256, hex
+	Stamp    string `json:"stamp,omitempty"` // with the same one, a file need not be read again
 	ETag     string `json:"etag,omitempty"`
 	Modified string `json:"modified,omitempty"` // as the server wrote it
 }

@@ -78,7 +78,9 @@ func read(path string, limit int64, owned bool) (File, error) {
 	if reason := foreign(info); owned && reason != "" {
 		return File{}, &OwnerError{Path: path, Reason: reason}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	content := bytes.NewBuffer(make([]byte, 0, min(info.Size(), limit)+bytes.MinRead))
+	_, err = content.ReadFrom(io.LimitReader(f, limit+1))
+	data := content.Bytes()
 	if err != nil {
 		return File{}, fmt.Errorf("reading %s: %w", path, err)
 	}

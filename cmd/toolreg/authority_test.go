@@ -19,7 +19,7 @@ import (
 // authorityCommand runs "authority [=NAME] flags…": an MCP server that requires a login
 // and its authorization server, until the script ends. $MCP and $AS are their addresses;
 // with a NAME they are $NAME_MCP and $NAME_AS. $AS/counts returns the number of requests
-// of each kind, $AS/expire ends every access token.
+// of each kind, $AS/expire ends every access token. With --api, $MCP is an API.
 func authorityCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: authority [=NAME] [flags…]")
@@ -36,7 +36,11 @@ func authorityCommand(ts *testscript.TestScript, neg bool, args []string) {
 func startAuthority(args []string, check func(error), later func(func())) (mcp, as string) {
 	a, err := mcptest.NewAuthority(args...)
 	check(err)
-	server, issuer := httptest.NewUnstartedServer(a.MCP()), httptest.NewUnstartedServer(a)
+	protected := a.MCP()
+	if slices.Contains(args, "--api") {
+		protected = a.API()
+	}
+	server, issuer := httptest.NewUnstartedServer(protected), httptest.NewUnstartedServer(a)
 	a.Resource, a.Issuer = "http://"+server.Listener.Addr().String()+"/mcp", "http://"+issuer.Listener.Addr().String()
 	if slices.Contains(args, "--legacy") {
 		a.Issuer = strings.TrimSuffix(a.Resource, "/mcp")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -24,7 +25,7 @@ func (c *Connections) apiOptions(api settings.API) openapi.Options {
 		Files: func(call registry.Call, pointer, name string) (string, []byte, error) {
 			return c.files.Read(call, pointer, name, c.set.Limits.Document)
 		},
-		Auth: func(expanded settings.Server) openapi.Authorizer { return c.OAuthClient(expanded, logins) },
+		Auth: func(expanded settings.API) openapi.Authorizer { return c.apiClient(expanded, logins) },
 		Warn: c.deps.Warn, Logger: c.deps.Log,
 	}
 }
@@ -37,7 +38,7 @@ func (r *run) apiCredentials(ctx context.Context, api settings.API) (string, err
 	}
 	all := []any{a.Spec, a.URL, pairValues(a.Headers), authValues(a)}
 	if a.OAuth != nil {
-		account, err := oauth.New(openapi.LoginServer(a), &oauth.Store{Open: r.deps.Folders.State}, nil).Account()
+		account, err := oauth.ForAPI(a, &oauth.Store{Open: r.deps.Folders.State}, nil).Account()
 		if err != nil {
 			return "", err
 		}
@@ -46,34 +47,52 @@ func (r *run) apiCredentials(ctx context.Context, api settings.API) (string, err
 	return fmt.Sprintf("%#v", all), nil
 }
 
-// LoginServer returns an API with the setting oauth as the server of a login, expanded. The
-// error is an *InputError or a *settings.Error.
-func (c *Connections) LoginServer(ctx context.Context, api settings.API) (settings.Server, error) {
-	if api.Err != nil {
-		return settings.Server{}, api.Err
-	}
-	if api.OAuth == nil {
-		return settings.Server{}, &InputError{Err: fmt.Errorf("API %q has no auth.oauth (%s); only APIs with it have logins", api.Name, api.Origin)}
-	}
-	expanded, err := c.expander.API(ctx, api)
-	return openapi.LoginServer(expanded), err
+// apiClient returns the login to an expanded API. It reads nothing until it is used.
+func (c *Connections) apiClient(api settings.API, logins *oauth.Store) *oauth.Client {
+	return oauth.ForAPI(api, logins, func(err error) { c.warn("login_unkept", registry.APIPrefix+api.Name, err.Error(), "") })
 }
+
+// LoginTo returns the login to the server or API with a name. The error is a *NoServerError,
+// an *InputError or a *settings.Error.
+func (c *Connections) LoginTo(ctx context.Context, name string) (*oauth.Client, error) {
+	i := slices.IndexFunc(c.set.APIs, func(a settings.API) bool { return a.Name == name })
+	if i < 0 {
+		server, err := c.Remote(name)
+		if err == nil {
+			server, err = c.expander.Server(ctx, server)
+		}
+		return c.OAuthClient(server, c.Logins()), err
+	}
+	api := c.set.APIs[i]
+	switch {
+	case api.Err != nil:
+		return nil, api.Err
+	case api.OAuth == nil:
+		return nil, &InputError{Err: fmt.Errorf("API %q has no auth.oauth (%s); only APIs with it have logins", name, api.Origin)}
+	}
+	api, err := c.expander.API(ctx, api)
+	return c.apiClient(api, c.Logins()), err
+}
+
+// APITransport stands in [mcpclient.Info] for the transport of an API.
+const APITransport = "openapi"
 
 // APIInfos describes the APIs of a registry. Their tools are the registered ones.
 func APIInfos(ctx context.Context, reg *registry.Registry, apis []*openapi.Source) []mcpclient.Info {
 	var out []mcpclient.Info
 	for _, api := range apis {
 		a := api.Info()
-		info := mcpclient.Info{Name: a.Name, Transport: "openapi", State: mcpclient.StateDisconnected, BaseURL: a.BaseURL, Tools: len(reg.ByServer(a.Name)),
+		info := mcpclient.Info{Name: a.Name, Transport: APITransport, State: mcpclient.StateDisconnected, BaseURL: a.BaseURL, Tools: len(reg.ByServer(a.Name)),
 			ConnectMs: a.Duration.Milliseconds(), Origin: api.Settings().Origin.String()}
+		err := a.Err
+		if a.State == openapi.Ready {
+			err = api.NeedsLogin(ctx)
+		}
 		switch {
-		case a.State == openapi.Failed:
-			info.State, info.Error = mcpclient.StateFailed, a.Err.Error()
-			if errors.Is(a.Err, registry.ErrNeedsLogin) {
-				info.State = mcpclient.StateNeedsLogin
-			}
-		case a.State == openapi.Ready && api.NeedsLogin(ctx):
-			info.State = mcpclient.StateNeedsLogin
+		case errors.Is(err, registry.ErrNeedsLogin):
+			info.State, info.Error = mcpclient.StateNeedsLogin, err.Error()
+		case err != nil:
+			info.State, info.Error = mcpclient.StateFailed, err.Error()
 		case a.State == openapi.Ready && !a.CachedAt.IsZero():
 			info.State, info.CachedAt, info.AgeMs = mcpclient.StateCached, &a.CachedAt, max(time.Since(a.CachedAt).Milliseconds(), 0)
 		case a.State == openapi.Ready:

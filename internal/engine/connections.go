@@ -115,19 +115,22 @@ func (c *Connections) CachedOffers(ctx context.Context, server, kind string) []m
 	return nil
 }
 
-// Forget removes a server's record from the cache, because another login may see
+// Forget removes the record of a server or API from the cache, because another login may see
 // other tools, and the sessions with it that outlast a run, which belong to the old login.
-func (c *Connections) Forget(ctx context.Context, server settings.Server) {
+func (c *Connections) Forget(ctx context.Context, name string) {
+	var err error
 	for _, api := range c.set.APIs {
-		if api.Name == server.Name {
-			if err := c.cached.OfAPI(api).Forget(ctx); err != nil {
-				c.deps.Log.Debug("dropping the cached operations failed", "api", api.Name, "err", err)
-			}
-			return
+		if api.Name == name {
+			err = c.cached.OfAPI(api).Forget(ctx)
 		}
 	}
-	c.forgetSessions(ctx, server)
-	if err := c.cached.OfServer(server).Forget(ctx); err != nil {
-		c.deps.Log.Debug("dropping the cached listing failed", "server", server.Name, "err", err)
+	for _, server := range c.set.Servers {
+		if server.Name == name {
+			c.forgetSessions(ctx, server)
+			err = c.cached.OfServer(server).Forget(ctx)
+		}
+	}
+	if err != nil {
+		c.deps.Log.Debug("dropping the cached listing failed", "server", name, "err", err)
 	}
 }

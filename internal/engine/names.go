@@ -182,6 +182,7 @@ func (n *serverNames) Kept() []registry.KeptName {
 	out := make([]registry.KeptName, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		k := registry.KeptName{Name: name, Server: all[name]}
+		k.IsAPI = slices.ContainsFunc(n.set.APIs, func(a settings.API) bool { return a.Name == k.Server })
 		k.Absent, k.Setting = n.absent(k.Server, files[name])
 		out = append(out, k)
 	}

@@ -93,7 +93,7 @@ func (c *exampleCheck) tool(r *policy.Rule, name string) *registry.Tool {
 	case r.Source == "":
 		t.Source = registry.SourceCommand
 	}
-	if t.Server != "" {
+	if t.Server != "" && !strings.HasPrefix(t.Source, registry.APIPrefix) {
 		t.Source = registry.MCPPrefix + t.Server
 	}
 	return t

@@ -62,7 +62,10 @@ func (s *Scripts) Check(ctx context.Context, file string, text []byte) ([]Findin
 }
 
 func (s *Scripts) isServer(name string) bool {
-	return slices.ContainsFunc(s.offers.finder.sources.all(), func(source registry.Source) bool { return source.Name() == registry.MCPPrefix+name })
+	return slices.ContainsFunc(s.offers.finder.sources.all(), func(source registry.Source) bool {
+		server, ok := registry.ServerOf(source.Name())
+		return ok && server == name
+	})
 }
 
 // checkUse checks the params of a call as far as its text has them.

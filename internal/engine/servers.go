@@ -64,7 +64,7 @@ func (s *Servers) APIs(patterns ...string) []*openapi.Source {
 }
 
 // Named returns the MCP servers whose names match one of the patterns, or all
-// servers without patterns; those that are turned off are returned separately.
+// servers without patterns; those that are turned off, APIs too, are returned separately.
 // A pattern that matches neither a server nor an API is a *NoServerError. It starts no
 // server.
 func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []OffServer, err error) {
@@ -72,7 +72,11 @@ func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []OffSe
 		return s.on, s.off, nil
 	}
 	for _, pattern := range patterns {
-		matched := len(s.APIs(pattern)) > 0
+		apis := s.APIs(pattern)
+		matched := len(apis) > 0
+		for _, api := range apis {
+			s.cached.ForgetFailure(api.Name())
+		}
 		for _, server := range s.on {
 			if text.MatchName(pattern, server.Info().Name) {
 				matched = true
@@ -155,11 +159,21 @@ func (s *Servers) names() []string {
 	return out
 }
 
-// OffServer is a server that is not started: the settings turn it off, or it is skipped.
+// OffServer is a server that is not started, or an API that is not used: the settings turn
+// it off, or it is skipped.
 type OffServer struct {
 	settings.Server
-	options mcpclient.Options
-	skipped string // why, if the settings do not turn it off
+	isAPI   bool
+	options mcpclient.Options // of a server
+	skipped string            // why, if the settings do not turn it off
+}
+
+// Source returns the name of its source.
+func (o OffServer) Source() string {
+	if o.isAPI {
+		return registry.APIPrefix + o.Name
+	}
+	return registry.MCPPrefix + o.Name
 }
 
 // Reason says which setting turns it off, or why it is skipped.
@@ -191,7 +205,10 @@ func (o OffServer) setting() string {
 
 // info describes the server.
 func (o OffServer) info() mcpclient.Info {
-	info := mcpclient.New(o.options).Info()
+	info := mcpclient.Info{Name: o.Name, Transport: APITransport, BaseURL: o.URL, Origin: o.Origin.String()}
+	if !o.isAPI {
+		info = mcpclient.New(o.options).Info()
+	}
 	info.State, info.Error = mcpclient.StateDisabled, o.Reason()
 	return info
 }

@@ -67,7 +67,7 @@ func (s *sources) hidden(reg *registry.Registry, name string) *registry.Hidden {
 	}
 	for _, off := range s.off {
 		if strings.HasPrefix(plain, off.Name+"__") || strings.HasPrefix(plain, registry.ValidName(off.Name+"__")) {
-			return &registry.Hidden{Name: plain, Source: registry.MCPPrefix + off.Name, Reason: "its server is " + off.Reason(), Setting: off.setting()}
+			return &registry.Hidden{Name: plain, Source: off.Source(), Reason: "its server is " + off.Reason(), Setting: off.setting()}
 		}
 	}
 	return nil
@@ -213,6 +213,10 @@ func newSources(ctx context.Context, c *Connections, step discover.StepCall, scr
 		out.off = append(out.off, off)
 	}
 	for _, api := range set.APIs {
+		if api.Disabled {
+			out.off = append(out.off, OffServer{Server: api.Server, isAPI: true})
+			continue
+		}
 		out.apis = append(out.apis, openapi.New(c.apiOptions(api)))
 	}
 	out.narrow(r.opts.Preset)

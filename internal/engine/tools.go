@@ -219,7 +219,8 @@ func (t *Tools) Reports(reg *registry.Registry, off []OffServer) []SourceReport 
 		out = append(out, report)
 	}
 	for _, server := range off {
-		out = append(out, SourceReport{Name: registry.MCPPrefix + server.Name, Kind: "mcp", State: registry.StateSkipped, Error: server.Reason()})
+		kind, _, _ := strings.Cut(server.Source(), ":")
+		out = append(out, SourceReport{Name: server.Source(), Kind: kind, State: registry.StateSkipped, Error: server.Reason()})
 	}
 	return out
 }

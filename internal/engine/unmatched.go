@@ -199,8 +199,11 @@ func (m *nameCheck) knownSources() []string {
 	for _, p := range m.sources.plugins.Found {
 		out = append(out, registry.PluginPrefix+p.ID)
 	}
-	for _, server := range m.sources.names() {
-		out = append(out, registry.MCPPrefix+server)
+	for _, source := range m.sources.sources() {
+		out = append(out, source.Name())
+	}
+	for _, off := range m.sources.off {
+		out = append(out, off.Source())
 	}
 	return out
 }

@@ -50,6 +50,7 @@ type authorityOptions struct {
 	keep      bool
 	noRefresh bool
 	lazy      bool
+	api       bool
 	host      string
 	hang      string
 	mark      string
@@ -97,6 +98,7 @@ func NewAuthority(args ...string) (*Authority, error) {
 	f.BoolVar(&a.o.keep, "keep", false, "do not rotate refresh tokens")
 	f.BoolVar(&a.o.noRefresh, "no-refresh", false, "give no refresh tokens")
 	f.BoolVar(&a.o.lazy, "lazy", false, "want a login for tools/call alone")
+	f.BoolVar(&a.o.api, "api", false, "protect an API, and know no resources")
 	f.StringVar(&a.o.host, "host", "", "name this `URL` as the issuer's endpoints")
 	f.StringVar(&a.o.hang, "hang", "", "never answer at this `PATH`")
 	f.BoolVar(&a.o.dpop, "dpop", false, "bind tokens to the keys of proofs")
@@ -275,7 +277,7 @@ func (a *Authority) authorize(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unknown redirect_uri", http.StatusBadRequest)
 		return
 	case q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" || len(q.Get("code_challenge")) != 43 ||
-		q.Get("state") == "" || q.Get("resource") != a.Resource || len(q["resource"]) != 1:
+		q.Get("state") == "" || q.Get("resource") != a.target() || len(q["resource"]) > 1:
 		http.Error(w, "bad request: "+r.URL.RawQuery, http.StatusBadRequest)
 		return
 	}

@@ -38,7 +38,7 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnauthorized, "invalid_client")
 		return
 	}
-	if r.PostForm.Get("resource") != a.Resource {
+	if r.PostForm.Get("resource") != a.target() {
 		refuse(w, http.StatusBadRequest, "invalid_target")
 		return
 	}
@@ -55,7 +55,7 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 		g = a.rotate(r.PostForm.Get("refresh_token"), c)
 	case "client_credentials":
 		if c.method != "none" {
-			g = &grant{client: c.id, resource: a.Resource, scopes: strings.Fields(r.PostForm.Get("scope")), dead: new(bool)}
+			g = &grant{client: c.id, resource: a.target(), scopes: strings.Fields(r.PostForm.Get("scope")), dead: new(bool)}
 		}
 	default:
 		refuse(w, http.StatusBadRequest, "unsupported_grant_type")
@@ -173,6 +173,42 @@ func (a *Authority) revoke(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// target is the resource that tokens are for.
+func (a *Authority) target() string {
+	if a.o.api {
+		return ""
+	}
+	return a.Resource
+}
+
+// API is an API that the authority protects. It returns what it was sent. A GET request for
+// /mcp/openapi.json returns a document of it.
+func (a *Authority) API() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.count("api")
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		switch g := a.valid(token); {
+		case r.URL.Path == "/mcp/openapi.json" && a.o.open:
+		case g == nil:
+			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+			http.Error(w, "who are you? not "+token, http.StatusUnauthorized)
+			return
+		case a.o.need != "" && r.Method != http.MethodGet && !slices.Contains(g.scopes, a.o.need):
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer error="insufficient_scope", scope="%s"`, a.o.need))
+			http.Error(w, "not with "+token, http.StatusForbidden)
+			return
+		}
+		if r.URL.Path == "/mcp/openapi.json" {
+			reply(w, http.StatusOK, json.RawMessage(`{"openapi": "3.1.0", "info": {"title": "Notes of `+token+`", "version": "1"}, "paths": {"/notes": {
+				"get": {"operationId": "notes", "description": "Notes of `+token+`", "responses": {}},
+				"post": {"operationId": "write", "requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": {"text": {"type": "string"}}}}}}, "responses": {}}}}}`))
+			return
+		}
+		body, _ := io.ReadAll(r.Body) // what there is of it
+		reply(w, http.StatusOK, map[string]any{"method": r.Method, "path": r.URL.Path, "authorization": r.Header.Get("Authorization"), "body": string(body)})
+	})
+}
+
 // MCP is the MCP server that the authority protects.
 func (a *Authority) MCP() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -244,7 +280,7 @@ func (a *Authority) valid(token string) *grant {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	g := a.access[token]
-	if g == nil || *g.dead || g.resource != a.Resource || !g.expires.IsZero() && !a.Now().Before(g.expires) {
+	if g == nil || *g.dead || g.resource != a.target() || !g.expires.IsZero() && !a.Now().Before(g.expires) {
 		return nil
 	}
 	return g

@@ -55,7 +55,7 @@ func (r reply) check(state string, a *authority) error {
 		return errors.New("the browser returned the answer to another login (its state does not match); nothing was sent")
 	}
 	switch {
-	case r.issuer != "" && r.issuer != a.Issuer:
+	case r.issuer != "" && r.issuer != a.Issuer && !a.unnamed:
 		return fmt.Errorf("the answer comes from the authorization server %s instead of %s; nothing was sent", text.Quote(r.issuer), a.Issuer)
 	case r.issuer == "" && a.AuthorizationResponseIssParameterSupported && r.codeOnly:
 		return fmt.Errorf("a code alone does not prove that it is from %s; paste the whole URL from the browser's address bar", a.Issuer)

@@ -16,10 +16,11 @@ import (
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
-// Client handles OAuth for one MCP server. Creating one costs nothing. It is
+// Client handles OAuth for one MCP server or API. Creating one costs nothing. It is
 // safe for concurrent use.
 type Client struct {
 	name   string // name of the server in the settings
+	isAPI  bool
 	server string // its URL without user, query and fragment
 	query  string // query of its URL, which may contain a secret
 	config settings.OAuth
@@ -51,6 +52,19 @@ func New(s settings.Server, store *Store, warn func(error)) *Client {
 	if c.warn == nil {
 		c.warn = func(error) {}
 	}
+	return c
+}
+
+// ForAPI returns the Client of an API with the setting oauth, which is expanded. In contrast
+// to an MCP server, an API is not asked how to log in: its settings name the issuer or the
+// endpoints, its tokens are for no resource (RFC 8707), which many authorization servers do
+// not accept, and no request is sent without a token.
+func ForAPI(a settings.API, store *Store, warn func(error)) *Client {
+	if a.URL == "" {
+		a.URL = root(a.Spec)
+	}
+	c := New(a.Server, store, warn)
+	c.isAPI = true
 	return c
 }
 
@@ -142,16 +156,28 @@ func (c *Client) load() {
 
 // Token returns the access token for the next request to the server, or "" if
 // the user is not logged in. It first renews an expired token. If that is not
-// possible, the error wraps registry.ErrNeedsLogin.
+// possible, or the user is not logged in to an API, the error wraps
+// registry.ErrNeedsLogin.
 func (c *Client) Token(ctx context.Context) (string, error) {
-	if c.checkSecure() != nil {
+	if err := c.checkSecure(); err != nil {
+		if c.isAPI {
+			return "", err
+		}
 		return "", nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.load()
-	if c.record == nil || c.record.Token.Access == "" {
+	switch {
+	case c.record != nil && c.record.Token.Access != "":
+	case !c.isAPI:
 		return "", nil
+	case !c.unattended():
+		return "", c.needLogin("it requires a login")
+	default:
+		if err := c.renew(ctx, "", challenge{}); err != nil {
+			return "", err
+		}
 	}
 	if !c.record.Token.fresh(c.now()) {
 		if err := c.renew(ctx, c.record.Token.Access, challenge{}); err != nil {

@@ -89,17 +89,23 @@ type authority struct {
 	resource string   // resource of the tokens (RFC 8707)
 	scopes   []string // supported scopes according to the MCP server
 	guessed  bool     // no metadata is published, so the default endpoints of revision 2025-03-26 are used
+	unnamed  bool     // the settings have the endpoints, but not the issuer
 }
 
 // discover finds the authorization server with the protected resource metadata
 // of the MCP server, or else at its root as in revision 2025-03-26. Settings
-// override both.
+// override both, and for an API only they count.
 func (c *Client) discover(ctx context.Context, w *web, ch challenge) (*authority, error) {
 	o := c.config
 	a := &authority{resource: c.resource()}
-	issuer, err := c.protectedResource(ctx, w, ch, a)
-	if err != nil {
-		return nil, err
+	issuer := ""
+	if c.isAPI {
+		issuer, a.resource, a.unnamed = root(o.TokenURL), "", o.Issuer == ""
+	} else {
+		var err error
+		if issuer, err = c.protectedResource(ctx, w, ch, a); err != nil {
+			return nil, err
+		}
 	}
 	if o.Issuer != "" {
 		issuer = o.Issuer

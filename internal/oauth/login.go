@@ -70,7 +70,7 @@ func (c *Client) Moved(ctx context.Context) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.load()
-	if c.record == nil || c.config.Issuer != "" {
+	if c.record == nil || c.isAPI || c.config.Issuer != "" {
 		return false
 	}
 	w := c.web()

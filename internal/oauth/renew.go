@@ -97,9 +97,11 @@ func (c *Client) next(ctx context.Context, w *web, r *record, ch challenge) (*re
 	return r, nil
 }
 
-// target adds the resource of the token (RFC 8707).
+// target adds the resource of the token (RFC 8707); "" for none.
 func (c *Client) target(form url.Values, resource string) {
-	form.Set("resource", resource)
+	if resource != "" {
+		form.Set("resource", resource)
+	}
 	for _, a := range c.config.Audiences {
 		form.Add("audience", a)
 	}

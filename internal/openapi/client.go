@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/webaddr"
@@ -63,19 +64,10 @@ func newClient(api settings.API, o *Options) (*client, error) {
 	c.useProxy(dialer, o.Proxy)
 	c.http = &http.Client{Transport: c, CheckRedirect: c.checkRedirect}
 	if api.OAuth != nil && o.Auth != nil {
-		c.login = o.Auth(LoginServer(api))
+		c.login = o.Auth(api)
 	}
 	c.mask = secret.NewReplacer(c.secrets())
 	return c, nil
-}
-
-// LoginServer returns an expanded API as the server that its login is for.
-func LoginServer(api settings.API) settings.Server {
-	server := api.Server
-	if u, err := url.Parse(api.Spec); err == nil && server.URL == "" && u.Host != "" {
-		server.URL = u.Scheme + "://" + u.Host
-	}
-	return server
 }
 
 // useProxy sends requests through a proxy. The address that is reached through one cannot be
@@ -221,6 +213,9 @@ const maxSends = 3
 func (c *client) authorized(r *http.Request) (*http.Response, error) {
 	for sends := 1; ; sends++ {
 		token, err := c.login.Token(r.Context())
+		if r.Context().Value(documentKey{}) != nil && errors.Is(err, registry.ErrNeedsLogin) {
+			token, err = "", nil // unless the server says otherwise
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -253,8 +248,12 @@ func (c *client) authorized(r *http.Request) (*http.Response, error) {
 	}
 }
 
+// documentKey marks the request for a document, which may be readable without a login.
+type documentKey struct{}
+
 // get sends a GET request for the document.
 func (c *client) get(ctx context.Context, address string, header http.Header) (*http.Response, error) {
+	ctx = context.WithValue(ctx, documentKey{}, true)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return nil, err

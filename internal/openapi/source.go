@@ -3,6 +3,7 @@ package openapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -36,7 +37,7 @@ type Options struct {
 	// Proxy returns the proxy for an address, or nil. If it is nil, there is none.
 	Proxy func(*url.URL) (*url.URL, error)
 	// Auth returns the source of access tokens for an expanded API with the setting oauth.
-	Auth func(settings.Server) Authorizer
+	Auth func(settings.API) Authorizer
 	// Memory remembers the operations of the document from run to run. nil: nothing is
 	// remembered.
 	Memory Memory
@@ -58,7 +59,8 @@ type Limits struct {
 	Tools    int   // number of tools
 }
 
-// Authorizer gets and renews access tokens; see package mcpclient/wire.
+// Authorizer gets and renews access tokens; see package mcpclient/wire. Without a login its
+// Token is an error that wraps [registry.ErrNeedsLogin].
 type Authorizer interface {
 	Token(ctx context.Context) (string, error)
 	Sign(r *http.Request, token string) error
@@ -126,21 +128,30 @@ func (s *Source) Info() Info {
 	return s.info
 }
 
-// NeedsLogin reports whether a person has to log in before calls can be made.
-func (s *Source) NeedsLogin(ctx context.Context) bool {
+// NeedsLogin returns an error that wraps [registry.ErrNeedsLogin] if a person has to log in
+// before calls can be made.
+func (s *Source) NeedsLogin(ctx context.Context) error {
 	s.mu.Lock()
 	c := s.client
 	s.mu.Unlock()
 	if c == nil || c.login == nil || c.api.OAuth.Grant != settings.GrantAuthorizationCode {
-		return false
+		return nil
 	}
-	token, err := c.login.Token(ctx)
-	return err != nil || token == ""
+	if _, err := c.login.Token(ctx); errors.Is(err, registry.ErrNeedsLogin) {
+		return s.fail(err)
+	}
+	return nil
 }
 
 // Try calls the first operation that only reads and needs no params, as a person does who has
-// just added the API. tool is its name; "" if there is none.
-func Try(ctx context.Context, tools []*registry.Tool) (tool string, result registry.Result, err error) {
+// just added the API. tool is its name; "" if there is none. It takes no longer than getting
+// the document may take.
+func (s *Source) Try(ctx context.Context, tools []*registry.Tool) (tool string, result registry.Result, err error) {
+	if limit := s.opts.API.ConnectTimeout; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
 	for _, t := range tools {
 		var schema struct{ Required []string }
 		if string(t.Annotations) != spec.ReadOnly || json.Unmarshal(t.InputSchema, &schema) != nil || len(schema.Required) > 0 {

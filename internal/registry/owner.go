@@ -24,6 +24,7 @@ type Owner struct {
 // KeptName is a name that is kept for a server.
 type KeptName struct {
 	Name, Server string
+	IsAPI        bool   // whether the server is an API
 	Absent       string // why the server is not in the registry; "" if it should be
 	Setting      string // origin of the setting that is the reason
 }
@@ -106,7 +107,7 @@ func (b *builder) explainKept() {
 			continue // its own, or a local tool that comes first
 		}
 		source := MCPPrefix + k.Server
-		if _, ok := reports[APIPrefix+k.Server]; ok {
+		if k.IsAPI {
 			source = APIPrefix + k.Server
 		}
 		if belongs[k.Server] == "" {

@@ -64,6 +64,9 @@ func (s *Settings) Entries() []Server {
 
 // checkAPI reports what is wrong with an entry of openapi as a whole.
 func checkAPI(n *jsonx.Value) error {
+	if n.Get("disabled").Is(jsonx.True) {
+		return nil
+	}
 	spec, base := n.Get("spec").Text(), n.Get("baseUrl").Text()
 	isRemote := strings.Contains(spec, "://")
 	if isRemote {
@@ -82,7 +85,7 @@ func checkAPI(n *jsonx.Value) error {
 	if auth.Is(jsonx.Array) {
 		ways = auth.Items
 	}
-	logins := 0
+	authorizations := 0
 	for _, way := range ways {
 		if !way.Is(jsonx.Object) {
 			continue
@@ -93,12 +96,17 @@ func checkAPI(n *jsonx.Value) error {
 		if key := way.Get("apiKey"); key.Is(jsonx.Object) && key.Get("in").Text() != "query" && !httpguts.ValidHeaderFieldName(key.Get("name").Text()) {
 			return errors.New("auth.apiKey.name is not a valid name")
 		}
-		if way.Get("oauth") != nil {
-			logins++
+		if way.Get("apiKey") == nil {
+			authorizations++
+		}
+		// A login of an API is not what its server says, as that of an MCP server is.
+		if login := way.Get("oauth"); login.Is(jsonx.Object) && login.Get("issuer").Text() == "" && (login.Get("tokenUrl").Text() == "" ||
+			login.Get("authorizationUrl").Text() == "" && (login.Get("grant") == nil || login.Get("grant").Text() == GrantAuthorizationCode)) {
+			return errors.New("auth.oauth needs issuer, or tokenUrl and authorizationUrl")
 		}
 	}
-	if logins > 1 {
-		return errors.New("auth: only one way can be oauth")
+	if authorizations > 1 {
+		return errors.New("auth: only one of bearer, basic and oauth can be used, because each is the header Authorization")
 	}
 	return nil
 }

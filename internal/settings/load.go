@@ -111,7 +111,9 @@ func (l *loader) sourceFaults(s *Settings) {
 		}
 	}
 	for _, api := range s.APIs {
-		tell(CodeSourceFailed, registry.APIPrefix+api.Name, api.Err)
+		if !api.Disabled {
+			tell(CodeSourceFailed, registry.APIPrefix+api.Name, api.Err)
+		}
 	}
 }
 

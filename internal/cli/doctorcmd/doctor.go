@@ -212,12 +212,19 @@ func (x *examination) sources(ctx context.Context) error {
 	for _, r := range reg.Reports() {
 		causes[r.Name] = r.Err
 	}
+	infos := append(engine.Infos(reg, on, nil), engine.APIInfos(ctx, reg, s.Servers.APIs())...)
 	for _, r := range s.Tools.Reports(reg, off) {
-		switch r.State {
-		case registry.StateFailed:
-			x.add(stateError, r.Name, remedyFor(on, r, causes[r.Name]), "%s", cli.WithoutSource(r.Error, r.Name))
-			x.fixable(x.fixFor(s.Settings, on, r))
-		case registry.StateSkipped:
+		name, _ := registry.ServerOf(r.Name)
+		i := slices.IndexFunc(infos, func(info mcpclient.Info) bool { return info.Name == name })
+		needsLogin := i >= 0 && infos[i].State == mcpclient.StateNeedsLogin
+		switch {
+		case needsLogin:
+			x.add(stateError, r.Name, "toolreg servers login "+cli.Quote(ui.Line(name)), "%s", cli.WithoutSource(infos[i].Error, r.Name))
+			x.fixable(fix{{"servers", "login", "--", name}})
+		case r.State == registry.StateFailed:
+			x.add(stateError, r.Name, remedyFor(r.Name, causes[r.Name]), "%s", cli.WithoutSource(r.Error, r.Name))
+			x.fixable(x.fixFor(s.Settings, r.Name))
+		case r.State == registry.StateSkipped:
 			x.add(stateInfo, r.Name, "", "not started: %s", r.Error)
 		default:
 			x.add(stateOK, r.Name, "", "%s in %d ms", cli.Counted(r.Tools, "tool"), r.DurationMs)
@@ -247,28 +254,23 @@ func (x *examination) keptNames(reg *registry.Registry) {
 		names[h.Source] = append(names[h.Source], h.Name)
 	}
 	for _, source := range sources {
-		x.add(stateInfo, source, "in rules, name "+strings.TrimPrefix(source, registry.MCPPrefix)+"__"+names[source][0]+" instead of "+names[source][0],
+		server, _ := registry.ServerOf(source)
+		x.add(stateInfo, source, "in rules, name "+server+"__"+names[source][0]+" instead of "+names[source][0],
 			"names kept for its tools: %s", strings.Join(names[source], ", "))
 	}
 }
 
 // remedyFor says how to fix a failed source: according to its error if
 // possible, and otherwise by the command that shows more.
-func remedyFor(servers []*mcpclient.Source, r engine.SourceReport, err error) string {
+func remedyFor(source string, err error) string {
 	remedy := remedyForError(err)
-	for _, s := range servers {
-		info := s.Info()
-		if registry.MCPPrefix+info.Name != r.Name {
-			continue
-		}
-		server := cli.Quote(ui.Line(info.Name))
-		if info.State == mcpclient.StateNeedsLogin {
-			return "toolreg servers login " + server
-		}
-		remedy = cmp.Or(remedy, "toolreg discover -v "+server+" shows what the server says")
-		return remedy + "; toolreg servers disable " + server + " disables it"
+	name, ok := registry.ServerOf(source)
+	if !ok {
+		return cmp.Or(remedy, "toolreg discover -v")
 	}
-	return cmp.Or(remedy, "toolreg discover -v")
+	server := cli.Quote(ui.Line(name))
+	remedy = cmp.Or(remedy, "toolreg discover -v "+server+" shows what the server says")
+	return remedy + "; toolreg servers disable " + server + " disables it"
 }
 
 // remedyForError returns the remedy for the cause of a failure; "" if unknown.

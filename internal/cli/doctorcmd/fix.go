@@ -9,8 +9,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
-	"github.com/toolreg/toolreg/internal/engine"
-	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/ui"
@@ -53,23 +51,15 @@ func (x *examination) offer(ctx context.Context) (ran bool, err error) {
 	return ran, nil
 }
 
-// fixFor returns the fix for a failed source: a login, or else disabling it. The names of a project's servers are
+// fixFor returns the fix for a failed server or API, which is to disable it. The names of a project's servers are
 // untrusted and must not be taken for flags.
-func (x *examination) fixFor(set *settings.Settings, servers []*mcpclient.Source, r engine.SourceReport) fix {
-	i := slices.IndexFunc(set.Servers, func(s settings.Server) bool { return registry.MCPPrefix+s.Name == r.Name })
+func (x *examination) fixFor(set *settings.Settings, source string) fix {
+	name, ok := registry.ServerOf(source)
+	i := slices.IndexFunc(set.Entries(), func(s settings.Server) bool { return ok && s.Name == name && x.isOurs(s.Origin) })
 	if i < 0 {
 		return nil
 	}
-	server := set.Servers[i]
-	for _, s := range servers {
-		if info := s.Info(); info.Name == server.Name && info.State == mcpclient.StateNeedsLogin {
-			return fix{{"servers", "login", "--", server.Name}}
-		}
-	}
-	if !x.isOurs(server.Origin) {
-		return nil
-	}
-	return fix{{"servers", "disable", "--", server.Name}}
+	return fix{{"servers", "disable", "--", name}}
 }
 
 // isOurs reports whether a value is in a file that toolreg's commands can change, not in

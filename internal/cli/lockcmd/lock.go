@@ -200,15 +200,23 @@ func narrow(was, now *lock.File, reg *registry.Registry, names []string, check b
 // includes those that the file pins.
 func skipUserServers(ios *cli.IO, set *settings.Settings, was *lock.File, check bool) {
 	pinned := func(server string) bool {
-		return check && was != nil && slices.ContainsFunc(was.Tools, func(t lock.Entry) bool { return t.Source == registry.MCPPrefix+server })
+		return check && was != nil && slices.ContainsFunc(was.Tools, func(t lock.Entry) bool {
+			name, ok := registry.ServerOf(t.Source)
+			return ok && name == server
+		})
 	}
 	var left []string
-	for i := range set.Servers {
-		s := &set.Servers[i]
+	skip := func(s *settings.Server) {
 		if s.Origin.Scope == settings.ScopeUser && !s.Disabled && s.Excluded == nil && !pinned(s.Name) {
 			s.Disabled = true
 			left = append(left, s.Name)
 		}
+	}
+	for i := range set.Servers {
+		skip(&set.Servers[i])
+	}
+	for i := range set.APIs {
+		skip(&set.APIs[i].Server)
 	}
 	if len(left) > 0 {
 		ios.Notef("skipped %s of your own settings: %s; --all includes them", cli.Counted(len(left), "server"), strings.Join(left, ", "))

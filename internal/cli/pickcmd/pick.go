@@ -96,7 +96,7 @@ func load(ctx context.Context, s *engine.Session, listings chan<- picker.Listing
 	if !send(s.Tools.BuiltIn(ctx), "loading the other sources…") {
 		return false
 	}
-	if reg, err := s.Tools.Local(ctx); err != nil || len(s.Settings.Servers) > 0 && !send(reg, "loading servers…") {
+	if reg, err := s.Tools.Local(ctx); err != nil || len(s.Settings.Entries()) > 0 && !send(reg, "loading servers…") {
 		return false
 	}
 	reg, err := s.Tools.All(ctx)

@@ -83,8 +83,8 @@ func (h *host) initialize(life context.Context, p initializeParams) (initializeR
 	for _, f := range provider.Formats() {
 		out.Formats = append(out.Formats, f.Name)
 	}
-	for i := range from.Settings.Servers {
-		out.Servers = append(out.Servers, from.Settings.Servers[i].Name)
+	for _, server := range from.Settings.Entries() {
+		out.Servers = append(out.Servers, server.Name)
 	}
 	return out, nil
 }

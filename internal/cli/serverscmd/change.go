@@ -119,7 +119,7 @@ func noServerToEdit(s *settings.Settings, name string) error {
 
 // warnShadowed warns that another scope has a server with the name that was added.
 func warnShadowed(ios *cli.IO, s *settings.Settings, name string) {
-	for _, server := range s.Servers {
+	for _, server := range s.Entries() {
 		if server.Name == name {
 			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_shadowed",
 				Message: fmt.Sprintf("%q is also the name of a server at %s; the one with higher precedence is used", name, server.Origin), Hint: "run toolreg settings path to see the precedence"})

@@ -87,6 +87,9 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 	if err != nil {
 		return err
 	}
+	for _, api := range s.Servers.APIs(names...) {
+		return &cli.UsageError{Err: fmt.Errorf("%q is an API, which is not started", api.Settings().Name)}
+	}
 	for _, server := range off {
 		return &cli.UsageError{Err: fmt.Errorf("server %q cannot be started: %s", server.Name, server.Reason()), Hint: server.Hint()}
 	}

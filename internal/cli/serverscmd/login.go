@@ -118,18 +118,28 @@ type login struct {
 }
 
 // newAPILogin returns a login to an API, whose settings say that it needs one.
-func newAPILogin(ctx context.Context, e *cli.Env, o *loginOptions, s *engine.Session, api *openapi.Source) (*login, error) {
-	server, err := s.Connections.LoginServer(ctx, api.Settings())
-	if err != nil {
+func newAPILogin(ctx context.Context, e *cli.Env, o *loginOptions, s *engine.Session, api settings.API) (*login, error) {
+	client, err := s.Connections.LoginTo(ctx, api.Name)
+	switch {
+	case err != nil:
 		return nil, err
+	case api.Disabled:
+		return nil, notStarted(api.Server)
+	case e.Person.NonInteractive && api.OAuth.Grant == settings.GrantAuthorizationCode:
+		return nil, fmt.Errorf("logging in to API %q: %w", api.Name, registry.ErrNeedsConfirmation)
 	}
-	if e.Person.NonInteractive && server.OAuth.Grant == settings.GrantAuthorizationCode {
-		return nil, fmt.Errorf("logging in to API %q: %w", server.Name, registry.ErrNeedsConfirmation)
+	l := &login{loginOptions: o, ios: e.IO, person: e.Person, browser: ui.Browser{Environ: e.Config.Environ}, connections: s.Connections, server: api.Server, client: client}
+	for _, source := range s.Servers.APIs() {
+		if source.Settings().Name == api.Name {
+			l.api = source
+		}
 	}
-	l := &login{loginOptions: o, ios: e.IO, person: e.Person, browser: ui.Browser{Environ: e.Config.Environ}, connections: s.Connections,
-		server: server, logins: s.Connections.Logins(), api: api}
-	l.client = s.Connections.OAuthClient(server, l.logins)
 	return l, nil
+}
+
+// notStarted is the error for a server that the settings turn off.
+func notStarted(server settings.Server) error {
+	return &cli.UsageError{Err: fmt.Errorf("server %q is not started: %s", server.Name, engine.OffServer{Server: server}.Reason())}
 }
 
 func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*login, error) {
@@ -137,8 +147,8 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 	if err != nil {
 		return nil, err
 	}
-	for _, api := range s.Servers.APIs() {
-		if api.Settings().Name == name {
+	for _, api := range s.Settings.APIs {
+		if api.Name == name {
 			return newAPILogin(ctx, e, o, s, api)
 		}
 	}
@@ -147,7 +157,7 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 		return nil, err
 	}
 	if server.Disabled || server.Excluded != nil {
-		return nil, &cli.UsageError{Err: fmt.Errorf("server %q is not started: %s", name, engine.OffServer{Server: server}.Reason())}
+		return nil, notStarted(server)
 	}
 	attended := server.OAuth == nil || server.OAuth.Grant == settings.GrantAuthorizationCode
 	if e.Person.NonInteractive && attended {
@@ -180,7 +190,7 @@ func (l *login) run(ctx context.Context) (loggedIn, error) {
 		if loginErr != nil {
 			return out, fmt.Errorf("logging in to server %q: %w", l.server.Name, loginErr)
 		}
-		l.connections.Forget(ctx, l.server)
+		l.connections.Forget(ctx, l.server.Name)
 		out.State, out.Address, out.Issuer, out.Resource, out.Scopes, out.Renews = "logged in", got.Server, got.Issuer, got.Resource, got.Scopes, got.Renews
 		if !got.Expires.IsZero() {
 			out.Expires = &got.Expires

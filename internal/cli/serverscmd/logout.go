@@ -11,7 +11,6 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -60,11 +59,7 @@ func runLogout(ctx context.Context, e *cli.Env, names []string) error {
 	}
 	done := []loggedOut{}
 	for _, name := range names {
-		server, err := s.Connections.Remote(name)
-		if err != nil {
-			return err
-		}
-		out, err := logout(ctx, e.IO, s, server)
+		out, err := logout(ctx, e.IO, s, name)
 		if err != nil {
 			return err
 		}
@@ -102,30 +97,30 @@ func (d loggedOut) text() string {
 	return "logged out of " + which
 }
 
-// logout ends the login to a server in the settings.
-func logout(ctx context.Context, ios *cli.IO, s *engine.Session, server settings.Server) (loggedOut, error) {
-	out := loggedOut{Name: server.Name}
-	expanded, err := s.Expander.Server(ctx, server)
+// logout ends the login to a server or API of the settings.
+func logout(ctx context.Context, ios *cli.IO, s *engine.Session, name string) (loggedOut, error) {
+	out := loggedOut{Name: name}
+	client, err := s.Connections.LoginTo(ctx, name)
 	if err != nil {
 		return out, err
 	}
-	end, err := s.Connections.OAuthClient(expanded, s.Connections.Logins()).Logout(ctx)
+	end, err := client.Logout(ctx)
 	if err != nil {
-		return out, fmt.Errorf("logging out of server %q: %w", server.Name, err)
+		return out, fmt.Errorf("logging out of server %q: %w", name, err)
 	}
 	if end.Err != nil {
-		warnLogout(ios, server.Name, end.Err)
+		source := ""
+		if server := s.Servers.Of(name + "__"); server != nil {
+			source = server.Name()
+		}
+		warnLogout(ios, source, end.Err)
 	}
 	out.Had, out.Revoked = end.Had, end.Revoked
-	s.Connections.Forget(ctx, server)
+	s.Connections.Forget(ctx, name)
 	return out, nil
 }
 
-func warnLogout(ios *cli.IO, name string, err error) {
-	source := ""
-	if name != "" {
-		source = registry.MCPPrefix + name
-	}
+func warnLogout(ios *cli.IO, source string, err error) {
 	ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_revoked", Source: source, Message: err.Error(), Hint: "the login was deleted on this machine; revoke it at the server too"})
 }
 
@@ -133,11 +128,8 @@ func warnLogout(ios *cli.IO, name string, err error) {
 // secrets are available, and then all others.
 func logoutAll(ctx context.Context, ios *cli.IO, s *engine.Session) ([]loggedOut, error) {
 	done := []loggedOut{}
-	for _, server := range s.Settings.Servers {
-		if server.URL == "" && server.HTTPURL == "" {
-			continue
-		}
-		out, err := logout(ctx, ios, s, server)
+	for _, server := range s.Settings.Entries() {
+		out, err := logout(ctx, ios, s, server.Name)
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}

@@ -95,6 +95,8 @@ func serversNamed(ios *cli.IO, s *engine.Session, names ...string) ([]*mcpclient
 		return nil, err
 	case len(on) == 0 && len(names) == 0:
 		ios.Note("toolreg: no MCP servers in the settings\n")
+	case len(on)+len(off) == 0:
+		return nil, &cli.UsageError{Err: errors.New(strconv.Quote(names[0]) + " is an API, which has only tools")}
 	case len(on) == 0:
 		return nil, &cli.UsageError{Err: errors.New("server " + strconv.Quote(off[0].Name) + " is not started: " + off[0].Reason()), Hint: off[0].Hint()}
 	}

@@ -3,7 +3,6 @@ package serverscmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +25,8 @@ func newTestCommand(e *cli.Env) *cobra.Command {
 		Use:   "test NAME",
 		Short: "Connect to a server and show what it offers",
 		Long: `Connect to a server of the settings, ignoring the cache, and print what it
-is and the names of its tools.
+is and the names of its tools. Of an API it reads the document and calls the first
+operation that only reads and needs no params.
 
 With --json it prints the fields of "toolreg servers" and toolNames.
 Exit codes: 0, 2, 3 (no such server), 8 (it failed, or it needs a login).`,
@@ -41,7 +41,8 @@ Exit codes: 0, 2, 3 (no such server), 8 (it failed, or it needs a login).`,
 // test.
 type trial struct {
 	mcpclient.Info
-	ToolNames []string `json:"toolNames"` // names for calls
+	ToolNames []string `json:"toolNames"`       // names for calls
+	Tried     string   `json:"tried,omitempty"` // of an API: how the call of an operation ended
 
 	err error // the error of connecting
 }
@@ -51,15 +52,10 @@ func runTest(ctx context.Context, e *cli.Env, name string) error {
 	if err != nil {
 		return err
 	}
-	server, err := serverNamed(e.IO, s, name)
+	t, err := tryNamed(ctx, e, s, name)
 	if err != nil {
 		return err
 	}
-	trials, err := try(ctx, e, s, []*mcpclient.Source{server})
-	if err != nil {
-		return err
-	}
-	t := trials[0]
 	if e.IO.JSON {
 		if err := e.IO.PrintJSON(t); err != nil {
 			return err
@@ -77,26 +73,52 @@ func runTest(ctx context.Context, e *cli.Env, name string) error {
 	return err
 }
 
+// tryNamed connects to the server or API with a name.
+func tryNamed(ctx context.Context, e *cli.Env, s *engine.Session, name string) (*trial, error) {
+	var servers []*mcpclient.Source
+	apis := slices.DeleteFunc(s.Servers.APIs(), func(api *openapi.Source) bool { return api.Settings().Name != name })
+	if len(apis) == 0 {
+		server, err := serverNamed(e.IO, s, name)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, server)
+	}
+	trials, err := try(ctx, e, s, servers, apis)
+	if err != nil {
+		return nil, err
+	}
+	return trials[0], nil
+}
+
 func testOptions() cli.SessionOptions {
 	return cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.OwnServers}, Ask: true}
 }
 
-// try connects to servers. The failure of a server is in its trial, not in the error.
-func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclient.Source) ([]*trial, error) {
-	reg, err := s.Tools.LoadServers(ctx, servers)
+// try connects to servers and APIs. Of an API it also calls the first operation that only
+// reads and needs no params. The failure of one is in its trial, not in the error.
+func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclient.Source, apis []*openapi.Source) ([]*trial, error) {
+	reg, err := s.Tools.LoadServers(ctx, servers, apis...)
 	if err != nil {
 		return nil, err
 	}
 	failed := map[string]error{}
 	for _, r := range reg.Reports() {
-		failed[r.Name] = r.Err
+		name, _ := registry.ServerOf(r.Name)
+		failed[name] = r.Err
 	}
-	names := listedNames(ctx, e, s, servers)
+	names := listedNames(ctx, e, s)
 	var out []*trial
-	for _, info := range engine.Infos(reg, servers, nil) {
-		t := &trial{Info: info, ToolNames: []string{}, err: failed[registry.MCPPrefix+info.Name]}
-		for _, tool := range reg.ByServer(info.Name) {
+	for _, info := range append(engine.Infos(reg, servers, nil), engine.APIInfos(ctx, reg, apis)...) {
+		t := &trial{Info: info, ToolNames: []string{}, err: failed[info.Name]}
+		tools := reg.ByServer(info.Name)
+		for _, tool := range tools {
 			t.ToolNames = append(t.ToolNames, cmp.Or(names[[2]string{info.Name, tool.ServerTool}], tool.Name))
+		}
+		for _, api := range apis {
+			if api.Settings().Name == t.Name && t.err == nil {
+				t.call(ctx, api, tools)
+			}
 		}
 		out = append(out, t)
 	}
@@ -104,10 +126,25 @@ func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclien
 	return out, nil
 }
 
+func (t *trial) isAPI() bool { return t.Transport == engine.APITransport }
+
+// call calls an operation of an API.
+func (t *trial) call(ctx context.Context, api *openapi.Source, tools []*registry.Tool) {
+	name, result, err := api.Try(ctx, tools)
+	switch t.err = err; {
+	case name == "":
+		t.Tried = "no operation that only reads can be called without params"
+	case err == nil && result.IsError:
+		t.err = fmt.Errorf("API %q: %s", t.Name, result.Summary)
+	default:
+		t.Tried = result.Summary
+	}
+}
+
 // listedNames returns the names that toolreg list gives to the tools of servers, by server
 // and its name for the tool. It goes by what the other servers listed last; nothing is
 // started for it.
-func listedNames(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclient.Source) map[[2]string]string {
+func listedNames(ctx context.Context, e *cli.Env, s *engine.Session) map[[2]string]string {
 	out := map[[2]string]string{}
 	s.Records.Flush() // Close reports what fails
 	still, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Still: true}, InDocs: true})
@@ -118,10 +155,8 @@ func listedNames(ctx context.Context, e *cli.Env, s *engine.Session, servers []*
 	if err != nil {
 		return out
 	}
-	for _, server := range servers {
-		for _, t := range reg.ByServer(server.Info().Name) {
-			out[[2]string{t.Server, t.ServerTool}] = t.Name
-		}
+	for _, t := range reg.Tools() {
+		out[[2]string{t.Server, t.ServerTool}] = t.Name
 	}
 	return out
 }
@@ -134,34 +169,16 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 	if err != nil {
 		return err
 	}
-	counts := func(a editedServer) bool {
-		return slices.ContainsFunc(s.Settings.Servers, func(server settings.Server) bool {
-			return server.Name == a.Name && server.Origin.Name == file && !server.Disabled && server.Excluded == nil
-		})
+	isAdded := func(server settings.Server) bool {
+		return server.Origin.Name == file && slices.ContainsFunc(added, func(a editedServer) bool { return a.Name == server.Name })
 	}
-	var servers []*mcpclient.Source
-	for _, a := range added {
-		if !counts(a) {
-			continue
-		}
-		server, err := serverNamed(e.IO, s, a.Name)
-		if err != nil {
-			return err
-		}
-		servers = append(servers, server)
+	on, _, err := s.Servers.Named()
+	if err != nil {
+		return err
 	}
-	for i := range added {
-		isAPI := func(api *openapi.Source) bool {
-			a := api.Settings()
-			return a.Name == added[i].Name && a.Origin.Name == file
-		}
-		if at := slices.IndexFunc(s.Servers.APIs(), isAPI); at >= 0 {
-			if err := tryAPI(ctx, e, s, s.Servers.APIs()[at], &added[i]); err != nil {
-				return err
-			}
-		}
-	}
-	trials, err := try(ctx, e, s, servers)
+	servers := slices.DeleteFunc(slices.Clone(on), func(server *mcpclient.Source) bool { return !isAdded(server.Settings()) })
+	apis := slices.DeleteFunc(s.Servers.APIs(), func(api *openapi.Source) bool { return !isAdded(api.Settings().Server) })
+	trials, err := try(ctx, e, s, servers, apis)
 	if err != nil {
 		return err
 	}
@@ -176,42 +193,13 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 	return nil
 }
 
-// tryAPI reads the document of an API that was added, and calls an operation that needs no
-// params.
-func tryAPI(ctx context.Context, e *cli.Env, s *engine.Session, api *openapi.Source, added *editedServer) error {
-	reg, err := s.Tools.LoadServers(ctx, nil, api)
-	if err != nil {
-		return err
-	}
-	t := &trial{Info: engine.APIInfos(ctx, reg, []*openapi.Source{api})[0], ToolNames: []string{}, err: api.Info().Err}
-	tools := reg.ByServer(added.Name)
-	for _, tool := range tools {
-		t.ToolNames = append(t.ToolNames, tool.Name)
-	}
-	added.Test = t
-	if t.err != nil {
-		e.IO.Warn(t.warning())
-		return nil
-	}
-	e.IO.Notef("API %q: %s%s", t.Name, cli.Counted(t.Tools, "tool"), someOf(t.ToolNames))
-	switch name, result, err := openapi.Try(ctx, tools); {
-	case name == "":
-		e.IO.Notef("no operation that only reads can be called without params, so none was tried")
-	case err != nil:
-		t.err = err
-		e.IO.Warn(t.warning())
-	case result.IsError:
-		t.err = errors.New(result.Summary)
-		e.IO.Warn(t.warning())
-	default:
-		e.IO.Notef("%s", ui.Line(result.Summary))
-	}
-	return nil
-}
-
 // warning reports that an entry was kept although its server fails.
 func (t *trial) warning() registry.Diagnostic {
-	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_test_failed", Source: registry.MCPPrefix + t.Name,
+	source := registry.MCPPrefix + t.Name
+	if t.isAPI() {
+		source = registry.APIPrefix + t.Name
+	}
+	d := registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_test_failed", Source: source,
 		Message: t.err.Error() + "; the entry was kept", Hint: "toolreg servers edit " + cli.Quote(t.Name) + " changes it, toolreg servers test " + cli.Quote(t.Name) + " tries again"}
 	if t.State == mcpclient.StateNeedsLogin {
 		d.Message, d.Hint = fmt.Sprintf("server %q needs a login", t.Name), "toolreg servers login "+cli.Quote(t.Name)
@@ -236,6 +224,9 @@ func someOf(names []string) string {
 
 // String describes a working server in one line.
 func (t *trial) String() string {
+	if t.isAPI() {
+		return fmt.Sprintf("API %q: %s; it has %s", t.Name, ui.Line(t.Tried), cli.Counted(t.Tools, "tool"))
+	}
 	about := []string{cli.Counted(t.Tools, "tool")}
 	if t.Prompts > 0 {
 		about = append(about, cli.Counted(t.Prompts, "prompt"))

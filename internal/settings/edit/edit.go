@@ -53,51 +53,46 @@ func (c Change) Apply(file string, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	if c.Entry != nil {
-		if err := c.check(); err != nil {
+		if err := checkEntry(c.API, c.Name, c.Entry); err != nil {
 			return nil, err
 		}
 	}
-	at := []string{serversKey, c.Name}
-	if c.API || c.Drop && before.at(at) == nil {
-		at[0] = apisKey
-	}
-	have := before.at(at)
-	for _, key := range []string{serversKey, apisKey} { // no server and API have the same name
-		if other := before.at([]string{key, c.Name}); c.Entry != nil && have == nil {
-			have = other
-		}
-	}
+	path := before.pathOf(c.Name) // no server and API have the same name
 	switch {
-	case c.Entry != nil && have != nil:
+	case c.Entry != nil && path != nil:
 		return nil, fmt.Errorf("server %q %w in %s", document.Visible(c.Name), ErrServerExists, file)
 	case c.Entry != nil:
-		return placed{path: at, value: nodeOf(c.Entry)}.apply(file, data, before)
-	case have == nil:
+		path = []string{serversKey, c.Name}
+		if c.API {
+			path[0] = apisKey
+		}
+		return placed{path: path, value: nodeOf(c.Entry)}.apply(file, data, before)
+	case path == nil:
 		return nil, fmt.Errorf("server %q %w in %s", document.Visible(c.Name), ErrNoServer, file)
 	case c.Drop:
-		return placed{path: at}.apply(file, data, before)
+		return placed{path: path}.apply(file, data, before)
+	}
+	have := before.at(path)
+	switch {
 	case have.Kind != jsonx.Object:
 		return nil, fmt.Errorf("%s: server %q is not an object", file, document.Visible(c.Name))
 	case have.Get("disabled").Is(jsonx.True) == *c.Off:
 		return data, nil
 	}
 	off := jsonx.NewBool(*c.Off)
-	return placed{path: append(at, "disabled"), value: off, first: true}.apply(file, data, before)
+	return placed{path: append(path, "disabled"), value: off, first: true}.apply(file, data, before)
 }
 
-func (c Change) check() error {
-	if !c.API {
-		return checkServer(c.Name, c.Entry)
+// checkEntry checks an entry of mcpServers or openapi.
+func checkEntry(isAPI bool, name string, entry json.RawMessage) error {
+	what, problem := "server ", ""
+	if isAPI {
+		what, problem = "API ", settings.CheckAPI(name, entry)
+	} else {
+		problem = settings.CheckServer(name, entry)
 	}
-	if problem := settings.CheckAPI(c.Name, c.Entry); problem != "" {
-		return settings.NewError([]document.Problem{{File: "API " + document.Visible(c.Name), Message: problem}})
-	}
-	return nil
-}
-
-func checkServer(name string, entry json.RawMessage) error {
-	if problem := settings.CheckServer(name, entry); problem != "" {
-		return settings.NewError([]document.Problem{{File: "server " + document.Visible(name), Message: problem}})
+	if problem != "" {
+		return settings.NewError([]document.Problem{{File: what + document.Visible(name), Message: problem}})
 	}
 	return nil
 }

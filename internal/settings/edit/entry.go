@@ -20,26 +20,36 @@ func Entry(file string, data []byte, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := root.at([]string{serversKey, name})
-	if n == nil {
+	path := root.pathOf(name)
+	if path == nil {
 		return nil, fmt.Errorf("%w: %s has no server %q", ErrNoServer, file, document.Visible(name))
 	}
 	if document.IsJSON(file) {
-		return jsonEntry(data, name)
+		return jsonEntry(data, path)
 	}
-	if text := yamlEntry(data, name); text != nil {
+	if text := yamlEntry(data, path); text != nil {
 		return text, nil
 	}
-	return encodeYAML(toYAML(n))
+	return encodeYAML(toYAML(root.at(path)))
 }
 
-func jsonEntry(data []byte, name string) ([]byte, error) {
+// pathOf returns the path of a server's or an API's entry; nil if there is none.
+func (t tree) pathOf(name string) []string {
+	for _, key := range []string{serversKey, apisKey} {
+		if path := []string{key, name}; t.at(path) != nil {
+			return path
+		}
+	}
+	return nil
+}
+
+func jsonEntry(data []byte, path []string) ([]byte, error) {
 	f, err := parseJSON(data)
 	if err != nil {
 		return nil, err
 	}
 	v := f.root
-	for _, name := range []string{serversKey, name} {
+	for _, name := range path {
 		i := memberOf(&v, name)
 		if i < 0 {
 			return nil, errOtherWay
@@ -53,13 +63,13 @@ func jsonEntry(data []byte, name string) ([]byte, error) {
 
 // yamlEntry returns the lines of an entry in block style; nil if it is written
 // differently.
-func yamlEntry(data []byte, name string) []byte {
+func yamlEntry(data []byte, path []string) []byte {
 	t, err := parseYAML(data)
 	if err != nil {
 		return nil
 	}
 	n, from, to := t.root, 0, len(t.lines)
-	for _, name := range []string{serversKey, name} {
+	for _, name := range path {
 		i := keyOf(n, name)
 		if i < 0 || !isBlock(n) {
 			return nil
@@ -90,8 +100,8 @@ func (r Rewrite) Apply(file string, data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := []string{serversKey, r.Name}
-	if before.at(at) == nil {
+	at := before.pathOf(r.Name)
+	if at == nil {
 		return nil, fmt.Errorf("%w: %s has no server %q", ErrNoServer, file, document.Visible(r.Name))
 	}
 	doc, problems := document.Parse("entry"+filepath.Ext(file), r.Text)
@@ -99,7 +109,7 @@ func (r Rewrite) Apply(file string, data []byte) ([]byte, error) {
 		return nil, err
 	}
 	entry := doc.Root.JSON()
-	if err := checkServer(r.Name, entry); err != nil {
+	if err := checkEntry(at[0] == apisKey, r.Name, entry); err != nil {
 		return nil, err
 	}
 	return placed{path: at, value: nodeOf(entry), text: r.Text}.apply(file, data, before)

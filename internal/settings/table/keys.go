@@ -118,6 +118,8 @@ func apiFields() []Row {
 		{Name: "trust", Type: Bool, Default: "false", Doc: "Run its tools without asking.", Loosens: whenTrue},
 		{Name: "maxOutput", Type: Size, Doc: "Maximum size of the text of a result; absent = limits.output.", Loosens: always},
 		{Name: "description", Type: String, Doc: "Purpose of the API."},
+		{Name: "optional", Type: Bool, Default: "false", Doc: "With serve: /readyz does not depend on the API."},
+		{Name: "disabled", Type: Bool, Default: "false", Doc: "Disable this API."},
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 
 // notRun lists the lines of examples that cannot be run here, with the reason.
 func notRun() map[string]string {
-	const browser, endless, release, docker = "opens a browser", "does not end", "needs the files of a release", "needs docker"
+	const browser, endless, release, docker, network = "opens a browser", "does not end", "needs the files of a release", "needs docker", "asks a registry"
 	return map[string]string{
 		"docs/agent-loop.md: ANTHROPIC_API_KEY=… examples/anthropic.py 'What does go.mod say?'":            "TestExamples runs it",
 		"docs/install.md: sha256sum --check --ignore-missing checksums.txt":                                release,
@@ -34,6 +34,8 @@ func notRun() map[string]string {
 		"docs/login.md: toolreg servers login github":                                                      browser,
 		"docs/login.md: toolreg servers login github --no-browser      # on a machine without a browser":   browser,
 		"docs/login.md: toolreg servers login github --scope \"repo read:org\"":                            browser,
+		"docs/servers.md: toolreg servers find github":                                                     network,
+		"docs/servers.md: toolreg servers add io.github.github/github-mcp-server":                          network,
 		"docs/running.md: toolreg audit --follow":                                                          endless,
 		"docs/serve.md: toolreg serve                              # on stdin and stdout":                  endless,
 		"docs/serve.md: toolreg serve --http 127.0.0.1:8080        # over HTTP":                            endless,

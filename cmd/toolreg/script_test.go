@@ -81,6 +81,7 @@ func TestScripts(t *testing.T) {
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("HOME", home)
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
+			e.Setenv("XDG_DATA_HOME", filepath.Join(home, "data"))
 			e.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
 			e.Setenv("TERM", "xterm")

@@ -209,12 +209,19 @@ func (r *run) privateFolders() []string {
 	if dir, err := state.DefaultCacheDir(r.deps.Environ); err == nil {
 		out = append(out, dir)
 	}
+	if dir, err := r.deps.Folders.Secrets(); err == nil {
+		out = append(out, dir.Path)
+	}
 	return append(out, r.deps.Folders.SocketFolders()...)
 }
 
 // protectedPaths returns the files and folders of toolreg that no tool may change.
 func (r *run) protectedPaths() []string {
-	return append(r.set.ProtectedPaths(r.deps.Environ, r.deps.Dir, r.set.Globals.Files), filepath.Join(r.set.ProjectRoot, lock.Name))
+	out := append(r.set.ProtectedPaths(r.deps.Environ, r.deps.Dir, r.set.Globals.Files), filepath.Join(r.set.ProjectRoot, lock.Name))
+	if dir, err := state.DefaultDataDir(r.deps.Environ); err == nil {
+		out = append(out, dir)
+	}
+	return out
 }
 
 // guardedPaths returns what sandboxed programs do not change: the protected paths, and the

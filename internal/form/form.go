@@ -51,6 +51,7 @@ type Field struct {
 	Description string // "" = none
 	Kind        Kind
 	Required    bool
+	Secret      bool            // what is typed is not shown
 	Default     json.RawMessage // fits the field; nil = none
 
 	Format           string         // of Text: "", email, uri, date or date-time

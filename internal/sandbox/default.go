@@ -166,7 +166,7 @@ func (h *home) secrets() []string {
 		"google-chrome", "chromium", "BraveSoftware", "microsoft-edge", "vivaldi", "opera", "op", "sops", "doctl", "hub")...)
 	out = append(out, in(h.or("XDG_CACHE_HOME", ".cache"), "toolreg", "mozilla", "google-chrome", "chromium")...)
 	out = append(out, in(h.or("XDG_STATE_HOME", ".local/state"), "toolreg")...)
-	return append(out, in(h.or("XDG_DATA_HOME", ".local/share"), "toolreg", "keyrings")...)
+	return append(out, in(h.or("XDG_DATA_HOME", ".local/share"), "toolreg/secrets", "keyrings")...)
 }
 
 // installers returns folders below the home folder that contain only installed programs. If

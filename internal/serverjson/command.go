@@ -273,15 +273,3 @@ func (b *builder) arguments(list []Argument) ([]string, error) {
 	}
 	return out, nil
 }
-
-// Line returns the command line of a plan, for people.
-func (p *Plan) Line() string {
-	if p.URL != "" {
-		return p.URL
-	}
-	words := []string{p.Command}
-	for _, word := range p.Args {
-		words = append(words, Denote(word))
-	}
-	return strings.Join(words, " ")
-}

@@ -156,6 +156,12 @@ func reference(value string) (kind, target string) {
 	return "", ""
 }
 
+// IsReference reports whether a value that a person gives is a reference.
+func IsReference(value string) bool {
+	kind, _ := reference(value)
+	return kind != ""
+}
+
 // Literal returns the notation of the settings for literal text.
 func Literal(s string) string {
 	s = strings.ReplaceAll(s, "$", "$$")

@@ -49,6 +49,16 @@ type OAuth struct {
 	DPoP             string   `setting:"dpop"` // auto (default), require, off
 }
 
+// From is the from entry of a server.
+type From struct {
+	Registry string              `setting:"registry"` // "" = a file
+	Name     string              `setting:"name"`
+	Version  string              `setting:"version"`
+	Runtime  string              `setting:"runtime"`
+	Bundle   string              `setting:"bundle"` // SHA-256 of a bundle
+	Values   map[string][]string // in the notation of the settings, unexpanded
+}
+
 // checkServer reports what is wrong with a server as a whole.
 func checkServer(n *jsonx.Value) error {
 	if n.Get("disabled").Is(jsonx.True) {
@@ -129,6 +139,15 @@ func decodeServer(row *table.Row, name string, n *jsonx.Value, origin Origin) Se
 	if oauth := n.Get("oauth"); oauth.Is(jsonx.Object) {
 		s.OAuth = &OAuth{}
 		decodeEntry(s.OAuth, row.Field("oauth"), oauth, origin)
+	}
+	if from := n.Get("from"); from.Is(jsonx.Object) {
+		s.From = &From{Values: map[string][]string{}}
+		decodeEntry(s.From, row.Field("from"), from, origin)
+		if values := from.Get("values"); values != nil {
+			for _, m := range values.Members {
+				s.From.Values[m.Name] = m.Value.Strings()
+			}
+		}
 	}
 	return s
 }

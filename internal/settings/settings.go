@@ -142,6 +142,7 @@ type Server struct {
 	IncludeTools   List           `setting:"includeTools"` // absent = all
 	ExcludeTools   List           `setting:"excludeTools"`
 	Disabled       bool           `setting:"disabled"`
+	From           *From          // nil = it was not added from a registry or a bundle
 	Excluded       *Origin        // the mcp.allowed/mcp.excluded setting that excludes it; nil = connect
 	Origin         Origin
 	Err            error // the mistakes in its entry, an [*Error], which make it unusable; nil = none

@@ -128,7 +128,9 @@ func TestFieldsMatchRows(t *testing.T) {
 		row    *table.Row
 		others []string // fields that are read in another way
 	}{
-		{reflect.TypeFor[Server](), x.Row(serversKey), []string{"oauth", "lifecycle"}},
+		{reflect.TypeFor[Server](), x.Row(serversKey), []string{"oauth", "lifecycle", "from"}},
+		{reflect.TypeFor[From](), x.Row(serversKey).Field("from"), []string{"values"}},
+		{reflect.TypeFor[Registry](), x.Row("registries"), nil},
 		{reflect.TypeFor[OAuth](), x.Row(serversKey).Field("oauth"), nil},
 		{reflect.TypeFor[Rule](), x.Row(rulesKey), []string{"annotations", "match", "notMatch"}},
 		{reflect.TypeFor[ToolOption](), x.Row("toolOptions"), nil},

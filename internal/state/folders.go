@@ -72,6 +72,21 @@ func (f *Folders) SocketFolders() []string {
 	return out
 }
 
+// Secrets returns the folder for secrets that entries of servers refer to, which only the
+// user can read.
+func (f *Folders) Secrets() (*Dir, error) { return f.data("secrets") }
+
+// Bundles returns the folder for the unpacked bundles of servers, by their SHA-256.
+func (f *Folders) Bundles() (*Dir, error) { return f.data("bundles") }
+
+func (f *Folders) data(name string) (*Dir, error) {
+	base, err := DefaultDataDir(f.Environ)
+	if err != nil {
+		return nil, err
+	}
+	return OpenDir(filepath.Join(base, name))
+}
+
 func (f *Folders) folder(name string) (string, error) {
 	base, err := f.State()
 	if err != nil {

@@ -27,6 +27,13 @@ func DefaultCacheDir(environ []string) (string, error) {
 	return location(environ, runtime.GOOS, cachePlace())
 }
 
+// DefaultDataDir returns the folder for files that settings refer to:
+// $XDG_DATA_HOME/toolreg, usually ~/.local/share/toolreg. Its errors are those of
+// [DefaultDir].
+func DefaultDataDir(environ []string) (string, error) {
+	return location(environ, runtime.GOOS, dataPlace())
+}
+
 // place is the location of one kind of files on each platform.
 type place struct {
 	xdg     string // variable with the parent folder
@@ -41,6 +48,10 @@ func statePlace() place {
 
 func cachePlace() place {
 	return place{xdg: "XDG_CACHE_HOME", unix: ".cache", darwin: "Library/Caches", windows: "cache"}
+}
+
+func dataPlace() place {
+	return place{xdg: "XDG_DATA_HOME", unix: ".local/share", darwin: "Library/Application Support", windows: "data"}
 }
 
 func location(environ []string, goos string, p place) (string, error) {

@@ -74,6 +74,7 @@ type dialog struct {
 
 	readFile func(name string) ([]byte, error) // reads the file of an answer @FILE; nil: not supported
 	file     string                            // file of the last answer; "" if none
+	noun     string                            // what is asked for, such as "param"
 }
 
 // flushed returns what was drawn since the last call.

@@ -4,6 +4,12 @@ package ui
 
 import "golang.org/x/sys/unix"
 
+// The requests that read and set the settings of a terminal.
+const (
+	getSettings = unix.TIOCGETA
+	setSettings = unix.TIOCSETA
+)
+
 // fread is FREAD of sys/fcntl.h: the input queue.
 const fread = 1
 

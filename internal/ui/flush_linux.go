@@ -2,5 +2,11 @@ package ui
 
 import "golang.org/x/sys/unix"
 
+// The requests that read and set the settings of a terminal.
+const (
+	getSettings = unix.TCGETS
+	setSettings = unix.TCSETS
+)
+
 // discardInput discards unread input.
 func discardInput(fd int) error { return unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH) }

@@ -116,7 +116,7 @@ func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.Raw
 	d.describe(f, i, suggestion)
 	shown := d.flushed() + "> "
 	for {
-		line, err := d.tty.ask(ctx, shown)
+		line, err := d.answer(ctx, f, shown)
 		if err != nil {
 			return nil, err
 		}
@@ -140,11 +140,19 @@ func (d *dialog) field(ctx context.Context, f *form.Field, i int, given json.Raw
 	}
 }
 
+// answer reads one answer, without echo if the field is a secret.
+func (d *dialog) answer(ctx context.Context, f *form.Field, shown string) (string, error) {
+	if f.Secret {
+		defer hideInput(d.tty.in)()
+	}
+	return d.tty.ask(ctx, shown)
+}
+
 // describe shows what a field expects.
 func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
 	head, label := fmt.Sprintf("\n%d of %d:", i+1, len(d.q.Form.Fields)), Line(f.Label())
 	if i < 0 { // the only field
-		head = "\nParam"
+		head = "\n" + strings.ToUpper(d.noun[:1]) + d.noun[1:]
 	}
 	if Width(head)+Width(label) < d.v.width {
 		d.v.printf("%s %s", head, label)

@@ -19,10 +19,18 @@ import (
 type ParamsForm struct {
 	Tool, Description string // foreign text
 	Needed, More      *form.Form
+	// Subject replaces "params of a call" in the wording; nil = they are.
+	Subject *Subject
 	// ReadFile reads the file of an answer @FILE.
 	ReadFile func(name string) ([]byte, error)
 	// Line returns the command line for the call with these answers.
 	Line func(*Filled) string
+}
+
+// Subject is what a [ParamsForm] asks for, if it is not the params of a call.
+type Subject struct {
+	Noun  string // such as "value"
+	Enter string // what Enter does at the end, such as "continues"
 }
 
 // Filled holds the answers to a [ParamsForm].
@@ -60,11 +68,15 @@ func (t *TTY) AskParams(ctx context.Context, q ParamsForm) (*Filled, error) {
 	defer t.begin()()
 	columns, _ := t.Size()
 	d := dialog{tty: t, q: Asked{Form: q.Needed}, v: &view{width: columns, color: t.Color}, readFile: q.ReadFile}
-	heading := "\n%s requires more params."
-	if len(q.Needed.Fields) == 0 {
-		heading = "\n%s takes optional params."
+	if q.Subject == nil {
+		q.Subject = &Subject{Noun: "param", Enter: "runs the call"}
 	}
-	d.v.printf(heading, Cut(Line(q.Tool), max(columns-26, 20)))
+	heading := "\n%s requires more %ss."
+	if len(q.Needed.Fields) == 0 {
+		heading = "\n%s takes optional %ss."
+	}
+	d.noun = q.Subject.Noun
+	d.v.printf(heading, Cut(Line(q.Tool), max(columns-26, 20)), d.noun)
 	if about := text.FirstSentence(q.Description); about != "" {
 		d.v.prose(about)
 	}
@@ -103,9 +115,9 @@ func (d *dialog) more(ctx context.Context, q *ParamsForm, filled *Filled) error 
 	for i := range q.More.Fields {
 		names[i] = Line(q.More.Fields[i].Name)
 	}
-	hint := "Enter runs the call"
+	hint := "Enter " + q.Subject.Enter
 	if len(names) > 0 {
-		hint += ", the name of a param sets it"
+		hint += ", the name of a " + d.noun + " sets it"
 	}
 	if len(q.Needed.Fields) > 0 {
 		hint += ", " + editWord + " changes your answers"
@@ -114,7 +126,7 @@ func (d *dialog) more(ctx context.Context, q *ParamsForm, filled *Filled) error 
 		d.v.printf("")
 		d.v.row([]Span{{Text: Line(q.Line(filled))}})
 		if len(names) > 0 {
-			for _, row := range WrapSpans([]Span{{Text: "Optional params: " + strings.Join(names, ", ")}}, max(d.v.width-1, 20)) {
+			for _, row := range WrapSpans([]Span{{Text: "Optional " + d.noun + "s: " + strings.Join(names, ", ")}}, max(d.v.width-1, 20)) {
 				d.v.printf("%s", Paint(row, false))
 			}
 		}
@@ -146,7 +158,7 @@ func (d *dialog) change(ctx context.Context, q *ParamsForm, typed string, filled
 	f := q.field(strings.TrimSpace(key))
 	switch {
 	case f == nil:
-		d.v.line("Unknown param " + name(key) + ".")
+		d.v.line("Unknown " + d.noun + " " + name(key) + ".")
 		return false, nil
 	case !given:
 		return false, d.param(ctx, f, -1, filled)

@@ -41,6 +41,21 @@ func control(f *os.File, do func(fd int) error) error {
 
 func flush(f *os.File) error { return control(f, discardInput) }
 
+// hideInput stops the echo of a terminal until the returned function is called.
+func hideInput(f *os.File) (show func()) {
+	show = restore(f)
+	_ = control(f, func(fd int) error { // a terminal that cannot do it shows what is typed
+		settings, err := unix.IoctlGetTermios(fd, getSettings)
+		if err != nil {
+			return err
+		}
+		settings.Lflag &^= unix.ECHO
+		settings.Lflag |= unix.ECHONL
+		return unix.IoctlSetTermios(fd, setSettings, settings)
+	})
+	return show
+}
+
 // restore saves the settings of a terminal and returns a function that restores
 // them.
 func restore(f *os.File) func() {

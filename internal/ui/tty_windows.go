@@ -20,6 +20,16 @@ func openTTY() (in, out *os.File, err error) {
 
 func flush(f *os.File) error { return windows.FlushConsoleInputBuffer(windows.Handle(f.Fd())) }
 
+// hideInput stops the echo of a console until the returned function is called.
+func hideInput(f *os.File) (show func()) {
+	show = restore(f)
+	var mode uint32
+	if h := windows.Handle(f.Fd()); windows.GetConsoleMode(h, &mode) == nil {
+		_ = windows.SetConsoleMode(h, mode&^windows.ENABLE_ECHO_INPUT) // else what is typed is shown
+	}
+	return show
+}
+
 // restore saves the settings of a console and returns a function that restores
 // them.
 func restore(f *os.File) func() {

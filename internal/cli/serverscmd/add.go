@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
+	"github.com/toolreg/toolreg/internal/serverjson"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
 )
@@ -30,6 +31,7 @@ func (t *target) flags(cmd *cobra.Command) {
 
 type addOptions struct {
 	target
+	describedOptions
 	url, kind, cwd, description string
 	spec                        string
 	headers, env                []string
@@ -39,10 +41,18 @@ type addOptions struct {
 func newAddCommand(e *cli.Env) *cobra.Command {
 	o := &addOptions{}
 	cmd := &cobra.Command{
-		Use:   "add NAME [--url URL | --openapi SPEC | -- COMMAND…]",
+		Use:   "add NAME[@VERSION] [--url URL | --openapi SPEC | -- COMMAND…]",
 		Short: "Add an MCP server or an API to the settings",
 		Long: editHelp(`Add an MCP server, or an API that an OpenAPI document describes, to a settings
 file, your own by default.
+
+A NAME with a slash, such as io.github.owner/server, is that of a server in a
+registry (see servers find), and a NAME that ends with .json is a file server.json.
+The entry has the part behind the slash as its name, and runs exactly the version
+that is shown before you are asked. Values that the server needs are asked for by a
+form or given by --set; without a terminal, --yes agrees. A value is literal text
+unless it is env:NAME, file:PATH, cmd:COMMAND or $NAME as a whole. A secret that is
+none of these is kept in a file that only you can read.
 
 toolreg connects to the server at once and prints what it offers. If that fails,
 the entry is kept. Of an API it reads the document and calls the first operation that
@@ -50,10 +60,20 @@ only reads and needs no params. --no-test skips this.
 
 Refer to secrets instead of writing them into the file, as in
 --env TOKEN=env:GITHUB_TOKEN or --header 'Authorization: Bearer ${TOKEN}'.`),
-		Example: `  toolreg servers add files -- npx -y @modelcontextprotocol/server-filesystem .
+		Example: `  toolreg servers add io.github.github/github-mcp-server --set GITHUB_PERSONAL_ACCESS_TOKEN=env:GITHUB_TOKEN
+  toolreg servers add files -- npx -y @modelcontextprotocol/server-filesystem .
   toolreg servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
   toolreg servers add pets --openapi https://pets.example.com/openapi.json`,
 		RunE: func(cmd *cobra.Command, argv []string) error {
+			if len(argv) == 1 && cmd.ArgsLenAtDash() < 0 && isDescribed(argv[0]) && !cmd.Flags().Changed("url") && o.spec == "" {
+				if err := onlyDescribed(cmd); err != nil {
+					return err
+				}
+				return addDescribed(cmd.Context(), e, &o.target, &o.describedOptions, argv[0])
+			}
+			if len(o.set) > 0 || o.as != "" || o.runtime != "" {
+				return &cli.UsageError{Err: errors.New("--as, --runtime and --set are for servers of a registry"), Hint: "see toolreg servers add --help"}
+			}
 			entry, err := o.entry(argv, cmd.ArgsLenAtDash())
 			if err != nil {
 				return &cli.UsageError{Err: err, Hint: "see toolreg servers add --help"}
@@ -70,11 +90,25 @@ Refer to secrets instead of writing them into the file, as in
 	f.StringArrayVar(&o.env, "env", nil, "`K=V` in the server's environment (repeatable)")
 	f.StringVar(&o.cwd, "cwd", "", "`folder` in which the server runs, relative to the project root")
 	f.StringVar(&o.description, "description", "", "`text` that describes the server")
+	f.StringVar(&o.as, "as", "", "`name` of the entry for a server of a registry")
+	f.StringVar(&o.runtime, "runtime", "", "how to run a server of a registry: `npm`, pypi, oci, nuget, mcpb or remote")
+	f.StringArrayVar(&o.set, "set", nil, "`NAME=VALUE`: a variable, header, argument or part of an address of a server of a registry (repeatable)")
 	f.BoolVar(&o.trust, "trust", false, "run its tools without asking")
 	complete.Flag(cmd, "type", complete.Words("stdio", "http", "sse"))
+	complete.Flag(cmd, "runtime", complete.Words(serverjson.Runtimes()...))
 	complete.Flag(cmd, "cwd", complete.Dirs)
 	complete.Flag(cmd, "openapi", complete.Files)
 	return cmd
+}
+
+// onlyDescribed rejects flags that a server of a registry cannot have.
+func onlyDescribed(cmd *cobra.Command) error {
+	for _, name := range []string{"type", "header", "env", "cwd", "description", "trust"} {
+		if cmd.Flags().Changed(name) {
+			return &cli.UsageError{Err: fmt.Errorf("--%s cannot be used with a server of a registry", name), Hint: "give values with --set, or change the entry afterwards with toolreg servers edit"}
+		}
+	}
+	return nil
 }
 
 // entry converts the command line to an entry. dash is the number of arguments
@@ -151,6 +185,7 @@ type serverEntry struct {
 	Cwd         string          `json:"cwd,omitempty"`
 	Description string          `json:"description,omitempty"`
 	Trust       bool            `json:"trust,omitempty"`
+	From        json.RawMessage `json:"from,omitempty"`
 }
 
 func encodeEntry(e any) (json.RawMessage, error) {

@@ -24,6 +24,8 @@ type change struct {
 	ask    bool // show the change and ask, regardless of the file
 	test   bool // connect to the servers afterwards
 	list   bool // the JSON output is a list
+
+	runs string // of the JSON, see editedServer
 }
 
 // actionRemoved is the action of servers remove.
@@ -34,6 +36,7 @@ type editedServer struct {
 	Name   string `json:"name"`
 	Action string `json:"action"` // added, edited, removed, enabled, disabled
 	File   string `json:"file"`
+	Runs   string `json:"runs,omitempty"` // for a server of a registry or a bundle: its command or address
 	Test   *trial `json:"test,omitempty"` // for an added server: the result of connecting to it
 }
 
@@ -52,7 +55,7 @@ func (c change) run(ctx context.Context, e *cli.Env, s *settings.Settings) error
 	}
 	changed := make([]editedServer, len(c.names))
 	for i, name := range c.names {
-		changed[i] = editedServer{Name: name, Action: c.action, File: file}
+		changed[i] = editedServer{Name: name, Action: c.action, File: file, Runs: c.runs}
 		e.IO.Notef("%s server %q in %s", c.action, name, file)
 		if c.action == "added" {
 			warnShadowed(e.IO, s, name)
@@ -60,6 +63,9 @@ func (c change) run(ctx context.Context, e *cli.Env, s *settings.Settings) error
 		if c.action == actionRemoved {
 			if err := e.Config.Folders.ForgetServer(ctx, name, file); err != nil {
 				return fmt.Errorf("forgetting the names of the tools of server %q: %w", name, err)
+			}
+			if err := forgetSecrets(e, name); err != nil {
+				return fmt.Errorf("removing the secrets of server %q: %w", name, err)
 			}
 		}
 	}

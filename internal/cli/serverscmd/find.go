@@ -15,7 +15,6 @@ import (
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/mcpregistry"
 	"github.com/toolreg/toolreg/internal/registry"
-	"github.com/toolreg/toolreg/internal/serverjson"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -165,6 +164,3 @@ func listed(list []string) string {
 	slices.Sort(list)
 	return strings.Join(slices.Compact(list), ", ")
 }
-
-// runtimes lists the runtimes for messages.
-func runtimes() string { return strings.Join(serverjson.Runtimes(), ", ") }

@@ -77,6 +77,14 @@ func serverFields() []Row {
 		{Name: "excludeTools", Type: Strings, Doc: "Tools not to register, as excludeTools with server__tool; overrides includeTools."},
 		{Name: "oauth", Type: Object, Fields: oauthFields(), Doc: "OAuth 2.1 client settings."},
 		{Name: "disabled", Type: Bool, Default: "false", Doc: "Disable this server."},
+		{Name: "from", Type: Object, Doc: "Where servers add got the entry, for servers outdated and upgrade.", Fields: []Row{
+			{Name: "registry", Type: String, Doc: "Address of the registry; absent = a file."},
+			{Name: "name", Type: String, Doc: "Name of the server there."},
+			{Name: "version", Type: String, Doc: "Version that the entry runs."},
+			{Name: "runtime", Type: String, Doc: "How it is run: npm, pypi, oci, nuget, mcpb, remote."},
+			{Name: "bundle", Type: String, Doc: "SHA-256 of the bundle."},
+			{Name: "values", Type: RawNamed, Secret: true, Doc: "Values that were given for it, each a list."},
+		}},
 	}
 }
 

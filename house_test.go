@@ -121,6 +121,7 @@ func rooms() map[string][]string {
 		"internal/stack":               {},
 		"internal/state":               {"internal/atomicfile"},
 		"internal/text":                {},
+		"internal/toolscan":            {},
 		"internal/toolsearch":          {"internal/process", "internal/registry"},
 		"internal/trust":               {"internal/state"},
 		"internal/trust/consent":       {"internal/process", "internal/settings/document", "internal/settings/table", "internal/trust"},

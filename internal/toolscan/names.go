@@ -1,0 +1,277 @@
+package toolscan
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/schema"
+)
+
+// minName is the length in characters of the shortest name whose similarity with another is
+// no accident.
+const minName = 8
+
+// names are the names of the tools of other servers.
+type names struct {
+	plain  map[string]string // names by their plain forms
+	length map[int][]string  // plain forms by length
+	looks  map[string]string // names by their skeletons
+	words  map[string]bool   // folded names that no text uses by accident
+	own    map[string]bool   // folded names of the listing itself
+}
+
+func newNames(others []string) *names {
+	n := &names{plain: map[string]string{}, length: map[int][]string{}, looks: map[string]string{}, words: map[string]bool{}, own: map[string]bool{}}
+	for _, name := range others {
+		plain := plainName(name)
+		if len(name) > maxWord || len(plain) < minName {
+			continue
+		}
+		if n.plain[plain] == "" {
+			n.plain[plain] = name
+			n.length[len(plain)] = append(n.length[len(plain)], plain)
+			n.looks[skeleton(plain)] = name
+		}
+		if isIdentifier(name) {
+			n.words[fold(name)] = true
+		}
+	}
+	return n
+}
+
+// isIdentifier reports whether a name is made of several words, so that a text that has it
+// means the tool.
+func isIdentifier(name string) bool {
+	return strings.ContainsAny(name, "_-") || strings.ToLower(name[1:]) != name[1:]
+}
+
+// plainName returns a name in lower case without separators.
+func plainName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == '.' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// skeleton returns the form that plain names have in common if they look the same.
+func skeleton(plain string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(strings.Map(func(r rune) rune {
+		switch r {
+		case '1', 'i', '|':
+			return 'l'
+		case '0':
+			return 'o'
+		case '5':
+			return 's'
+		}
+		return r
+	}, fold(plain)), "rn", "m"), "vv", "w")
+}
+
+// name checks the name of a tool.
+func (s *scanner) name() {
+	name := s.item.name
+	plain := plainName(name)
+	if len(plain) < minName || len(name) > maxWord || s.known.plain[plain] != "" {
+		return // too short, or the same, perhaps written in another way
+	}
+	similar := func(severity Severity, how, other string) {
+		s.in("name", func() { s.add("similar-name", severity, name+how+other) })
+	}
+	if other := s.known.looks[skeleton(plain)]; other != "" {
+		similar(High, " looks like ", other)
+		return
+	}
+	for n := len(plain) - 1; n <= len(plain)+1; n++ {
+		for _, other := range s.known.length[n] {
+			if oneEdit(plain, other) && !isInflection(plain, other) {
+				similar(Low, " resembles ", s.known.plain[other])
+				return
+			}
+		}
+	}
+}
+
+// isInflection reports whether two names differ in a number or a plural.
+func isInflection(a, b string) bool {
+	stem := func(name string) string { return strings.ReplaceAll(strings.TrimRight(name, "0123456789"), "s", "") }
+	return stem(a) == stem(b)
+}
+
+// oneEdit reports whether two names differ in one character that is missing or another.
+func oneEdit(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	return len(a) == len(b) && i < len(a) && a[i+1:] == b[i+1:] || len(a)+1 == len(b) && a[i:] == b[i+1:]
+}
+
+// otherTools checks a sentence for instructions about the tools of other servers.
+func (s *scanner) otherTools(t string) {
+	called := -nearby - 1 // the last word that calls
+	words := s.sentence.words
+	for i, w := range words {
+		if s.sentence.is(i, s.rules.calling) {
+			called = i
+		}
+		known := s.known.isOther(w.text)
+		if !known && !s.known.maybe(w.text) {
+			continue
+		}
+		steers := s.steers(i)
+		asTool := i-called <= nearby || i+1 < len(words) && (words[i+1].text == "tool" || words[i+1].text == "is")
+		switch {
+		case known && steers:
+			s.add("other-server", High, excerpt(t, w.start, w.end))
+		case asTool && (known || steers):
+			s.add("other-server", Medium, excerpt(t, w.start, w.end))
+		}
+	}
+}
+
+// steers reports whether a word that tells what to do stands near a position.
+func (s *scanner) steers(at int) bool {
+	for i := max(0, at-2*nearby); i <= at+2*nearby && i < len(s.sentence.words); i++ {
+		if s.sentence.is(i, s.rules.steering) {
+			return true
+		}
+	}
+	return false
+}
+
+// nearby is how many words after a verb the name that it is about may stand.
+const nearby = 3
+
+// isOther reports whether a word is the name of another server's tool, or ends with it.
+func (n *names) isOther(w string) bool {
+	if n.own[w] {
+		return false
+	}
+	for at := 0; ; {
+		if part := w[at:]; n.words[part] {
+			return !n.own[part]
+		}
+		next := strings.IndexAny(w[at:], "_-")
+		if next < 0 {
+			return false
+		}
+		at += next + 1
+	}
+}
+
+// maybe reports whether a word looks like the name of a tool that the listing does not have.
+func (n *names) maybe(w string) bool {
+	return strings.Count(w, "_") > 0 && len(w) >= minName && !n.own[w]
+}
+
+// maxNesting is the depth to which schemas are searched for params.
+const maxNesting = 16
+
+// eachProperty calls f with the name of each property of a schema and of those within it.
+func (s *scanner) eachProperty(v *jsonx.Value, depth int, f func(name string)) {
+	if !v.Is(jsonx.Object) || depth > maxNesting {
+		return
+	}
+	for i := range v.Members {
+		m := &v.Members[i]
+		s.in(m.Name, func() {
+			switch schema.Under(m.Name) {
+			case schema.Named:
+				for j := range m.Value.Members {
+					property := &m.Value.Members[j]
+					s.in(property.Name, func() {
+						if m.Name == "properties" {
+							f(property.Name)
+						}
+						s.eachProperty(property.Value, depth+1, f)
+					})
+				}
+			case schema.Schemas:
+				s.eachProperty(m.Value, depth+1, f)
+				for j, item := range m.Value.Items {
+					s.in(strconv.Itoa(j), func() { s.eachProperty(item, depth+1, f) })
+				}
+			}
+		})
+	}
+}
+
+// exclude leaves out the names that the listing itself has.
+func (s *scanner) exclude(tools []item) {
+	for _, tool := range tools {
+		s.known.own[fold(tool.name)] = true
+		for _, property := range []string{"inputSchema", "outputSchema"} {
+			s.eachProperty(tool.tree.Get(property), 0, func(name string) { s.known.own[fold(name)] = true })
+		}
+	}
+}
+
+// params checks the names of a tool's params for demands that its purpose does not explain.
+func (s *scanner) params() {
+	if s.aboutModels() {
+		return
+	}
+	s.in("inputSchema", func() {
+		s.eachProperty(s.item.tree.Get("inputSchema"), 0, func(name string) {
+			clear(s.matched)
+			words := &sentence{words: nameWords(name)}
+			s.rules.param.read(words)
+			s.rules.param.match(words, s.isKnown, func(m *pattern, _, _ int) { s.add(m.rule, m.severity, name) })
+		})
+	})
+}
+
+// aboutModels reports whether a tool says that it deals with models or conversations.
+func (s *scanner) aboutModels() bool {
+	for _, t := range []string{s.item.name, s.item.tree.Get("title").Text(), firstSentence(s.item.tree.Get("description").Text())} {
+		if slices.ContainsFunc(nameWords(t), func(w word) bool { return s.rules.about[w.text] }) {
+			return true
+		}
+	}
+	return false
+}
+
+// nameWords returns the words of a name, such as readFile and read_file.
+func nameWords(name string) []word {
+	var out []word
+	var b strings.Builder
+	end := func() {
+		if b.Len() > 0 {
+			out = append(out, word{text: fold(b.String())})
+			b.Reset()
+		}
+	}
+	last := rune(0)
+	for _, r := range name {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			end()
+		case unicode.IsUpper(r) && unicode.IsLower(last):
+			end()
+			b.WriteRune(r)
+		default:
+			b.WriteRune(r)
+		}
+		last = r
+	}
+	end()
+	return out
+}
+
+// firstSentence returns the first 200 bytes of a text's first sentence.
+func firstSentence(t string) string {
+	t = t[:min(len(t), 200)]
+	if at := strings.Index(t, ". "); at >= 0 {
+		return t[:at]
+	}
+	return t
+}

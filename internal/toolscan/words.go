@@ -1,0 +1,165 @@
+package toolscan
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// word is a word of a text: in lower case, with letters that resemble Latin ones replaced and
+// invisible characters removed, so that rules need one form only.
+type word struct {
+	text       string // or fileWord, addressWord
+	raw        string // as written, without the punctuation around it
+	start, end int    // where it is in the text
+}
+
+// The texts of words that are paths of secrets, and addresses to which data could be sent.
+// They are also terms of patterns.
+const (
+	fileWord    = "$file"
+	addressWord = "$address"
+)
+
+// maxWord is the length in bytes beyond which a word is not looked at.
+const maxWord = 80
+
+// sentences splits a text into sentences, and matches the phrases with each.
+func (s *scanner) sentences(t string) {
+	s.sentence.words = s.sentence.words[:0]
+	lines := 0 // line breaks since the last word
+	for i := 0; i < len(t); {
+		r, n := utf8.DecodeRuneInString(t[i:])
+		if unicode.IsSpace(r) {
+			if r == '\n' {
+				lines++
+			}
+			i += n
+			continue
+		}
+		if lines > 1 {
+			s.endSentence(t)
+		}
+		lines = 0
+		end := i
+		for end < len(t) {
+			r, n := utf8.DecodeRuneInString(t[end:])
+			if unicode.IsSpace(r) {
+				break
+			}
+			end += n
+		}
+		if s.chunk(t, i, end) {
+			s.endSentence(t)
+		}
+		i = end
+	}
+	s.endSentence(t)
+}
+
+const (
+	quotes = "\"'`()[]{}<>*,:“”‘’…—" // what surrounds words
+	ends   = ".!?;。！？"               // what ends sentences
+
+	// maxSentence is the number of words after which a sentence ends.
+	maxSentence = 4096
+)
+
+// chunk appends the words between two blanks, and reports whether a sentence ends with them.
+func (s *scanner) chunk(t string, start, end int) (isEnd bool) {
+	raw := t[start:end]
+	s.encoded(raw)
+	raw = strings.Trim(raw, quotes)
+	whole := len(raw)
+	raw = strings.TrimRight(raw, ends)
+	isEnd = len(raw) < whole || len(s.sentence.words) >= maxSentence
+	folded := fold(raw)
+	switch {
+	case s.rules.isFile(folded):
+		s.sentence.words = append(s.sentence.words, word{fileWord, raw, start, end})
+	case isAddress(folded):
+		s.sentence.words = append(s.sentence.words, word{addressWord, raw, start, end})
+	default:
+		s.split(folded, raw, start, end)
+	}
+	return isEnd
+}
+
+// split appends the words of a chunk that are separated by punctuation. An identifier is one
+// word.
+func (s *scanner) split(folded, raw string, start, end int) {
+	if utf8.RuneCountInString(folded) == 1 {
+		s.letter(folded, start, end)
+		return
+	}
+	for part := range strings.FieldsFuncSeq(folded, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '\'' && r != '-'
+	}) {
+		if part = strings.Trim(part, "'-_"); part != "" && len(part) <= maxWord {
+			s.sentence.words = append(s.sentence.words, word{part, raw, start, end})
+		}
+	}
+}
+
+// letter appends a single letter: to the word before if that is made of single letters too.
+func (s *scanner) letter(letter string, start, end int) {
+	if n := len(s.sentence.words); n > 0 {
+		if last := &s.sentence.words[n-1]; last.end == start-1 && last.raw == "" && len(last.text) < maxWord {
+			last.text, last.end = last.text+letter, end
+			return
+		}
+	}
+	s.sentence.words = append(s.sentence.words, word{letter, "", start, end})
+}
+
+// isAddress reports whether a chunk is a URL or an email address that is no example.
+func isAddress(chunk string) bool {
+	host := chunk
+	if at := strings.Index(chunk, "://"); at >= 0 && strings.HasPrefix(chunk[max(0, at-5):at], "http") || at == 4 {
+		host = chunk[at+3:]
+	} else if at := strings.IndexByte(chunk, '@'); at > 0 && strings.IndexByte(chunk[at:], '.') > 1 {
+		host = chunk[at+1:]
+	} else {
+		return false
+	}
+	host, _, _ = strings.Cut(host, "/")
+	return !strings.Contains(host, "example.") && !strings.HasPrefix(host, "localhost") && !strings.HasPrefix(host, "127.")
+}
+
+// fold returns a text in the form in which words are compared.
+func fold(t string) string {
+	plain := true
+	for i := 0; i < len(t) && plain; i++ {
+		plain = t[i] < utf8.RuneSelf
+	}
+	if plain {
+		return strings.ToLower(t)
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Mn, r), r > ' ' && text.Invisible(r):
+			return -1
+		}
+		return lookalike(unicode.ToLower(r))
+	}, norm.NFKD.String(strings.ReplaceAll(t, "’", "'")))
+}
+
+// lookalike returns the Latin letter that a Cyrillic or Greek lower-case letter resembles; any
+// other character is returned unchanged.
+func lookalike(r rune) rune {
+	const (
+		these = "аеорсухіјѕһԁԛԝвкмнтгпαεορυνικτχϲ"
+		those = "aeopcyxijshdqwbkmhtrnaeopuvikTxc"
+	)
+	if r < 0x370 {
+		return r
+	}
+	if at := strings.IndexRune(these, r); at >= 0 {
+		return unicode.ToLower(rune(those[utf8.RuneCountInString(these[:at])]))
+	}
+	return r
+}

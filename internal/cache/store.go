@@ -36,7 +36,7 @@ const (
 
 // Limits of the cache.
 const (
-	maxRecord = 32 << 20 // bytes
+	maxRecord = state.MaxFile // bytes
 	maxFiles  = 1000
 	maxBytes  = 256 << 20
 	maxAge    = 30 * 24 * time.Hour

@@ -320,7 +320,7 @@ func TestLimits(t *testing.T) {
 	for _, f := range s.files(t) {
 		bytes += f.Size()
 	}
-	if n := len(s.files(t)); bytes > maxBytes || n < 8 {
+	if n := len(s.files(t)); bytes > maxBytes || n < maxBytes/maxRecord {
 		t.Errorf("%d files of %d bytes in all", n, bytes)
 	}
 }

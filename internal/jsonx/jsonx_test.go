@@ -154,6 +154,12 @@ func TestDepth(t *testing.T) {
 	if err := Check(nested(maxDepth+1), Options{}); err == nil || err.Message != "nested deeper than 10000 levels" {
 		t.Errorf("%v", err)
 	}
+	if err := Check([]byte(`[1,{"a":2}]`), Options{Values: 4}); err != nil {
+		t.Error(err)
+	}
+	if err := Check([]byte(`[1,{"a":2}]`), Options{Values: 3}); err == nil || err.Message != "more than 3 values" {
+		t.Errorf("four values: %v", err)
+	}
 	if err := Check(nested(4), Options{Depth: 3}); err == nil || err.Message != "nested deeper than 3 levels" {
 		t.Errorf("%v", err)
 	}

@@ -14,6 +14,8 @@ import (
 type Options struct {
 	// Depth is the maximum nesting of objects and arrays; 0 means 10,000.
 	Depth int
+	// Values is the maximum number of values; 0 means any number.
+	Values int
 	// Strict rejects invalid UTF-8 and duplicate keys.
 	Strict bool
 	// Number checks the text of a number and returns what is wrong with it, or "".
@@ -51,6 +53,7 @@ type Parser struct {
 	scanner
 	src    string // the data, of which tokens are parts
 	checks bool   // do not build a tree
+	count  int    // of values so far
 	// Memory for trees.
 	values  []Value
 	members []Member
@@ -70,7 +73,7 @@ func (p *Parser) Parse(data []byte) (*Value, error) {
 }
 
 func (p *Parser) parse(data []byte) (*Value, *SyntaxError) {
-	p.scanner, p.src, p.Duplicate = scanner{data: data}, string(data), false
+	p.scanner, p.src, p.Duplicate, p.count = scanner{data: data}, string(data), false, 0
 	if !utf8.ValidString(p.src) {
 		if p.Strict {
 			at := invalidUTF8(p.src)
@@ -98,6 +101,9 @@ func (p *Parser) value(depth int) (*Value, *SyntaxError) {
 	c, ok := p.peek()
 	if !ok {
 		return nil, p.unexpected("")
+	}
+	if p.count++; p.Values > 0 && p.count > p.Values {
+		return nil, p.fail("more than %d values", p.Values)
 	}
 	if c == '{' || c == '[' {
 		return p.nested(c, depth)

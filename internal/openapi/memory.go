@@ -70,7 +70,7 @@ func (noMemory) Save(context.Context, Known)         {}
 
 // remember stores the operations of a document.
 func (s *Source) remember(ctx context.Context, doc *spec.Document, files []fileFact) {
-	encoded, err := spec.Encode(doc.Operations)
+	encoded, err := spec.Encode(doc)
 	if err != nil {
 		return
 	}

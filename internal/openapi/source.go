@@ -241,18 +241,20 @@ func (s *Source) connect(ctx context.Context) (*client, error) {
 func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []registry.Diagnostic, error) {
 	operations := doc.Operations
 	var diags []registry.Diagnostic
+	s.spell(operations)
 	if limit := s.opts.Limits.Tools; limit > 0 && len(operations) > limit {
-		diags = append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "listing_cut", Source: s.Name(),
-			Message: fmt.Sprintf("the document has %d operations; only the first %d are tools (limits.tools)", len(operations), limit)})
-		operations = operations[:limit]
+		operations = s.selected(operations)
+		if len(operations) > limit {
+			diags = append(diags, registry.Diagnostic{Severity: registry.SeverityWarning, Code: "listing_cut", Source: s.Name(),
+				Message: fmt.Sprintf("the document has %d operations; only the first %d are tools (limits.tools)", len(operations), limit),
+				Hint:    "select operations with include or exclude in the entry of the API"})
+			operations = operations[:limit]
+		}
 	}
 	identity := s.identity()
 	tools := make([]registry.Tool, len(operations))
 	usable := 0
-	spelled := make(map[string][]string, len(operations))
 	for i := range operations {
-		op := &operations[i]
-		spelled[op.Name] = append([]string{op.Name, op.ID, op.Method + " " + op.Path}, op.Tags...)
 		tools[i] = s.tool(c, &operations[i], identity)
 		if tools[i].Quarantine == nil {
 			usable++
@@ -268,12 +270,41 @@ func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []regist
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spelled = spelled
 	if s.info.BaseURL = c.base; c.base == "" {
 		s.info.BaseURL = doc.Server
 	}
 	s.info.Operations, s.info.Title, s.info.Version = usable, doc.Title, doc.Version
 	return tools, diags, nil
+}
+
+// spell notes what include and exclude may call each operation.
+func (s *Source) spell(operations []spec.Operation) {
+	spelled := make(map[string][]string, len(operations))
+	for i := range operations {
+		op := &operations[i]
+		spelled[op.Name] = append([]string{op.Name, op.ID, op.Method + " " + op.Path}, op.Tags...)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spelled = spelled
+}
+
+// selected returns the operations that include and exclude select; all, if they select none.
+func (s *Source) selected(operations []spec.Operation) []spec.Operation {
+	hides := s.Filter()
+	if hides == nil {
+		return operations
+	}
+	var out []spec.Operation
+	for i := range operations {
+		if hides(&registry.Tool{Definition: registry.Definition{Source: s.Name(), ServerTool: operations[i].Name}}) == nil {
+			out = append(out, operations[i])
+		}
+	}
+	if out == nil {
+		return operations
+	}
+	return out
 }
 
 func (s *Source) tool(c *client, op *spec.Operation, identity json.RawMessage) registry.Tool {

@@ -78,13 +78,16 @@ func read(path string, limit int64, owned bool) (File, error) {
 	if reason := foreign(info); owned && reason != "" {
 		return File{}, &OwnerError{Path: path, Reason: reason}
 	}
-	content := bytes.NewBuffer(make([]byte, 0, min(info.Size(), limit)+bytes.MinRead))
-	_, err = content.ReadFrom(io.LimitReader(f, limit+1))
-	data := content.Bytes()
+	content := &bytes.Buffer{}
+	if info.Size() <= limit {
+		content.Grow(int(info.Size()) + bytes.MinRead)
+		_, err = content.ReadFrom(io.LimitReader(f, limit+1))
+	}
 	if err != nil {
 		return File{}, fmt.Errorf("reading %s: %w", path, err)
 	}
-	if int64(len(data)) > limit {
+	data := content.Bytes()
+	if max(info.Size(), int64(len(data))) > limit {
 		return File{}, fmt.Errorf("reading %s: %w: the limit is %d bytes", path, ErrTooLarge, limit)
 	}
 	return newFile(Real(path), data), nil

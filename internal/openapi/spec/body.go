@@ -21,7 +21,8 @@ func (p *params) plan() *Body {
 	if p.body == nil {
 		return nil
 	}
-	return &p.body.plan
+	plan := p.body.plan // a copy, which does not keep what it was made of
+	return &plan
 }
 
 // body reads the body of an operation; nil if it has none.

@@ -12,6 +12,9 @@ import (
 // what the registry accepts.
 const maxSchemaDepth = 60
 
+// maxInPlace limits the schemas that refer to one another and apply to the same value.
+const maxInPlace = 1000
+
 // converter writes schemas of a document as JSON Schema (draft 2020-12). Schemas that are
 // referenced are written once, for all operations. Those of params and those of results
 // have a converter each, because they differ in readOnly and writeOnly.
@@ -19,9 +22,9 @@ type converter struct {
 	r      *reader
 	output bool // for results: leave writeOnly properties out, otherwise readOnly ones
 	defs   map[target]*def
-	names  map[string]bool // of defs
-	queue  []*def          // that are not written yet
-	round  int             // of the last closure
+	names  map[string]int // of defs, with how many have asked for the name
+	queue  []*def         // that are not written yet
+	round  int            // of the last whole schema
 }
 
 // def is a schema that others reference.
@@ -32,7 +35,7 @@ type def struct {
 	refs    []*def // that it references
 	inPlace []*def // those that apply to the same value
 	err     error  // why it cannot be used
-	round   int    // of the last closure that has it
+	round   int    // of the last whole schema that has it
 	loop    loopState
 }
 
@@ -47,7 +50,7 @@ const (
 
 // newConverter returns a converter for params, or for results.
 func newConverter(r *reader, output bool) *converter {
-	return &converter{r: r, output: output, defs: map[target]*def{}, names: map[string]bool{}}
+	return &converter{r: r, output: output, defs: map[target]*def{}, names: map[string]int{}}
 }
 
 // fragment is a schema that is written for one operation.
@@ -97,41 +100,106 @@ func (c *converter) nameOf(t target) string {
 		return '_'
 	}, name)
 	unique := plain
-	for i := 2; c.names[unique]; i++ {
-		unique = plain + "_" + strconv.Itoa(i)
+	for c.names[unique] > 0 {
+		c.names[plain]++
+		unique = plain + "_" + strconv.Itoa(c.names[plain])
 	}
-	c.names[unique] = true
+	c.names[unique] = 1
 	return unique
 }
 
-// closure returns the defs that a schema needs, in the order in which they reference them.
-// The error is that of a def that cannot be used.
-func (c *converter) closure(of *fragment) ([]*def, error) {
+// Limits of schemas, in bytes. The registry accepts none larger than maxSchema. In the
+// schemas of results, definitions beyond maxOutput accept everything: in some documents each
+// result refers to all others. maxSchemas bounds the sum of all schemas of a document, and
+// with it the time to find what each refers to.
+const (
+	maxSchema  = 1 << 20
+	maxOutput  = 16 << 10
+	maxSchemas = 160 << 20
+)
+
+// whole is a schema with the definitions that it needs. Many schemas share definitions, so
+// they are put together last.
+type whole struct {
+	own  []byte
+	defs []*def
+	kept int // number of defs that are written; the others accept everything
+}
+
+// whole adds to a schema the definitions that it needs, in the order in which they are
+// referenced. The error is that of a definition that cannot be used, or at is what the
+// schema is too large for.
+func (c *converter) whole(of *fragment, at node) (*whole, error) {
 	if of.err != nil {
 		return nil, of.err
 	}
 	c.drain()
 	c.round++
-	var out []*def
+	out := &whole{own: of.json}
+	size := len(of.json)
+	defer func() { c.r.schemas += size }()
 	add := func(refs []*def) {
 		for _, d := range refs {
 			if d.round != c.round {
 				d.round = c.round
-				out = append(out, d)
+				out.defs = append(out.defs, d)
 			}
 		}
 	}
-	add(of.refs)
-	for i := 0; i < len(out); i++ {
-		if out[i].err == nil {
-			out[i].checkLoop()
+	if size > maxSchema {
+		return nil, at.problem("the schema has %d bytes, but the limit is %d", size, maxSchema)
+	}
+	for add(of.refs); out.kept < len(out.defs); out.kept++ {
+		d := out.defs[out.kept]
+		if d.err == nil {
+			d.checkLoop(0)
 		}
-		if out[i].err != nil {
-			return nil, out[i].err
+		if d.err != nil {
+			return nil, d.err
 		}
-		add(out[i].refs)
+		size += len(d.name) + len(d.json) + 4
+		switch {
+		case c.output && size > maxOutput:
+			return out, nil
+		case size > maxSchema:
+			return nil, at.problem("the schema with all that it refers to has more than %d bytes", maxSchema)
+		}
+		add(d.refs)
 	}
 	return out, nil
+}
+
+// size returns the length of a schema with definitions, or a little more.
+func (w *whole) size() int {
+	size := len(w.own) + len(`,"$defs":{}`)
+	for i, d := range w.defs {
+		size += len(d.name) + len(`"":,`) + len(d.json)
+		if i >= w.kept {
+			size += len("true") - len(d.json)
+		}
+	}
+	return size
+}
+
+// appendTo appends a schema with definitions.
+func (w *whole) appendTo(out []byte) []byte {
+	out = append(out, w.own[:len(w.own)-1]...)
+	if len(w.own) > len("{}") {
+		out = append(out, ',')
+	}
+	out = append(out, `"$defs":{`...)
+	for i, d := range w.defs {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, '"'), d.name...), `":`...)
+		if i < w.kept {
+			out = append(out, d.json...)
+		} else {
+			out = append(out, "true"...)
+		}
+	}
+	return append(out, "}}"...)
 }
 
 // drain writes all defs that are referenced.
@@ -150,17 +218,20 @@ func (c *converter) drain() {
 
 // checkLoop finds schemas that apply themselves to the same value, which no validator can
 // check.
-func (d *def) checkLoop() {
-	switch d.loop {
-	case loopNone:
+func (d *def) checkLoop(depth int) {
+	switch {
+	case d.loop == loopNone:
 		return
-	case loopOpen:
+	case d.loop == loopOpen:
 		d.err = d.from.problem("the schema contains itself")
+		return
+	case depth > maxInPlace:
+		d.err = d.from.problem("more than %d schemas refer to one another for the same value", maxInPlace)
 		return
 	}
 	d.loop = loopOpen
 	for _, below := range d.inPlace {
-		if below.checkLoop(); below.err != nil && d.err == nil {
+		if below.checkLoop(depth + 1); below.err != nil && d.err == nil {
 			d.err = below.err
 		}
 	}
@@ -354,14 +425,14 @@ func (w *writer) itemSchemas(v *jsonx.Value, depth int) {
 }
 
 // named writes a keyword whose value has a schema for each name.
-func (w *writer) named(name string, v *jsonx.Value, left []string, depth int, same bool) {
+func (w *writer) named(name string, v *jsonx.Value, left map[string]bool, depth int, same bool) {
 	if !v.Is(jsonx.Object) {
 		return
 	}
 	w.key(name)
 	w.text("{")
 	for i := range v.Members {
-		if name == "properties" && slices.Contains(left, v.Members[i].Name) {
+		if name == "properties" && left[v.Members[i].Name] {
 			continue
 		}
 		w.key(v.Members[i].Name)
@@ -371,15 +442,18 @@ func (w *writer) named(name string, v *jsonx.Value, left []string, depth int, sa
 }
 
 // leftOut returns the names of properties that this direction leaves out.
-func (w *writer) leftOut(n *jsonx.Value) []string {
-	var out []string
+func (w *writer) leftOut(n *jsonx.Value) map[string]bool {
+	var out map[string]bool
 	properties := n.Get("properties")
 	if !properties.Is(jsonx.Object) {
 		return nil
 	}
 	for i := range properties.Members {
 		if w.isLeftOut(node{properties.Members[i].Value, w.from.file, w.from.at}) {
-			out = append(out, properties.Members[i].Name)
+			if out == nil {
+				out = map[string]bool{}
+			}
+			out[properties.Members[i].Name] = true
 		}
 	}
 	return out
@@ -401,14 +475,16 @@ func (c *converter) isLeftOut(p node) bool {
 	return err == nil && resolved.Value.Get(keyword).Is(jsonx.True)
 }
 
-func (w *writer) required(v *jsonx.Value, left []string) {
+func (w *writer) required(v *jsonx.Value, left map[string]bool) {
 	if !v.Is(jsonx.Array) {
 		return // a boolean, as in draft 3
 	}
 	var names []string
+	seen := map[string]bool{}
 	for _, name := range v.Strings() {
-		if !slices.Contains(left, name) && !slices.Contains(names, name) {
+		if !left[name] && !seen[name] {
 			names = append(names, name)
+			seen[name] = true
 		}
 	}
 	if len(names) > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -16,7 +17,7 @@ import (
 // Limits of documents.
 const (
 	maxDepth  = 200       // nested objects and arrays
-	maxValues = 2_000_000 // of a YAML file, including those of each use of an alias
+	maxValues = 2_000_000 // of a file, in YAML including those of each use of an alias
 	maxFiles  = 500
 	maxChain  = 64 // references that lead to references
 )
@@ -34,6 +35,7 @@ type file struct {
 	refs *schema.Refs
 
 	spans map[string]map[string]jsonx.Child // what is known of places in data, by the pointer of the value that has the children
+	ends  []int                             // offsets of the line ends in data; nil until needed
 }
 
 // parse reads a file: JSON if it begins with a brace, otherwise YAML.
@@ -42,9 +44,9 @@ func parse(name string, data []byte) (*file, error) {
 	f := &file{name: name}
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		f.data = data
-		root, err := jsonx.Parse(data, jsonx.Options{Depth: maxDepth})
+		root, err := jsonx.Parse(data, jsonx.Options{Depth: maxDepth, Values: maxValues})
 		if syntax, ok := errors.AsType[*jsonx.SyntaxError](err); ok {
-			return nil, &problemError{document.Problem{File: name, Line: lineAt(data, syntax.Offset), Col: 1, Message: "invalid JSON: " + document.Visible(syntax.Message)}}
+			return nil, &problemError{document.Problem{File: name, Line: f.line(syntax.Offset), Col: 1, Message: "invalid JSON: " + document.Visible(syntax.Message)}}
 		}
 		f.root = root
 	} else {
@@ -87,9 +89,18 @@ func (f *file) offset(pointer string) int {
 	return name
 }
 
-// lineAt returns the line of an offset.
-func lineAt(data []byte, offset int) int {
-	return 1 + bytes.Count(data[:min(max(offset, 0), len(data))], []byte("\n"))
+// line returns the line of an offset.
+func (f *file) line(offset int) int {
+	if f.ends == nil {
+		f.ends = []int{}
+		for i, c := range f.data {
+			if c == '\n' {
+				f.ends = append(f.ends, i)
+			}
+		}
+	}
+	before, _ := slices.BinarySearch(f.ends, offset)
+	return 1 + before
 }
 
 // node is a value in a file; the value is nil if there is none.
@@ -156,7 +167,7 @@ func (n node) name() string {
 func (n node) problem(format string, args ...any) error {
 	p := document.Problem{File: n.file.name, Message: document.Visible(fmt.Sprintf(format, args...)) + " (at #" + document.Visible(n.at) + ")"}
 	if n.file.data != nil {
-		p.Line, p.Col = lineAt(n.file.data, n.file.offset(n.at)), 1
+		p.Line, p.Col = n.file.line(n.file.offset(n.at)), 1
 	} else {
 		p.Line, p.Col = n.file.root.Locate(n.at).Place()
 	}

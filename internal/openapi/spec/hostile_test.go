@@ -21,10 +21,15 @@ func TestHostileDocuments(t *testing.T) {
 		bomb = append(bomb, fmt.Sprintf(`"S%d":{"anyOf":[{"$ref":"#/components/schemas/S%d"},{"$ref":"#/components/schemas/S%d"}]}`, i, i+1, i+1))
 	}
 	bomb = append(bomb, `"S200":{"type":"string"}`)
+	deep := []string{`"D2000":{}`}
+	for i := range 2000 {
+		deep = append(deep, fmt.Sprintf(`"D%d":{"not":{"$ref":"#/components/schemas/D%d"}}`, i, i+1))
+	}
 	for name, c := range map[string]struct{ doc, problem string }{
 		"bomb of references": {fmt.Sprintf(operation(`{"$ref":"#/components/schemas/S0"}`), strings.Join(bomb, ",")), ""},
 		"circle":             {fmt.Sprintf(operation(`{"$ref":"#/components/schemas/A"}`), `"A":{"$ref":"#/components/schemas/A"}`), "contains itself"},
 		"circle of allOf":    {fmt.Sprintf(operation(`{"$ref":"#/components/schemas/A"}`), `"A":{"allOf":[{"$ref":"#/components/schemas/B"}]},"B":{"not":{"$ref":"#/components/schemas/A"}}`), "contains itself"},
+		"chain":              {fmt.Sprintf(operation(`{"$ref":"#/components/schemas/D0"}`), strings.Join(deep, ",")), "more than 1000 schemas refer to one another"},
 		"deep":               {fmt.Sprintf(operation(strings.Repeat(`{"items":`, 80)+"{}"+strings.Repeat("}", 80)), ""), "nested deeper than 60 levels"},
 		"wrong types":        {fmt.Sprintf(operation(`{"type":7,"enum":{},"properties":[],"required":true,"minimum":"a","items":3,"allOf":{},"pattern":1,"maxLength":-1}`), ""), ""},
 	} {
@@ -41,6 +46,22 @@ func TestHostileDocuments(t *testing.T) {
 				t.Errorf("a schema of %d bytes", len(all["bad"].Input))
 			}
 		})
+	}
+	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
+		for _, leaf := range []string{"{}", `{"type":"object"}`} {
+			schemas := []string{`"S60":` + leaf}
+			for i := range 60 {
+				schemas = append(schemas, fmt.Sprintf(`"S%d":{%q:[{"$ref":"#/components/schemas/S%d"},{"$ref":"#/components/schemas/S%d"}]}`, i, keyword, i+1, i+1))
+			}
+			all := operations(t, `{"openapi":"3.1.0","servers":[{"url":"https://x.example"}],"components":{"schemas":{`+strings.Join(schemas, ",")+`}},
+				"paths":{"/x":{"get":{"operationId":"x","responses":{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/S0"}}}}}}}}}`, Options{Name: "x.json"})
+			if described := all["x"].Output != nil; described != (leaf != "{}") {
+				t.Errorf("a bomb of %s of %s in a result: %s", keyword, leaf, all["x"].Output)
+			}
+		}
+	}
+	if _, err := Read([]byte(`{"openapi":"3.1.0","x":[`+strings.Repeat("0,", maxValues)+`0],"paths":{"/x":{"get":{}}}}`), Options{Name: "x.json"}); err == nil || !strings.Contains(err.Error(), "more than 2000000 values") {
+		t.Errorf("a document of many values: %v", err)
 	}
 	if _, err := Read([]byte(strings.Repeat("[", 1000)), Options{Name: "x.json"}); err == nil {
 		t.Error("a deep document is accepted")

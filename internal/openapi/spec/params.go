@@ -26,20 +26,20 @@ type params struct {
 func (r *reader) params(n, item node, route string) (*params, error) {
 	p := &params{r: r, taken: map[string]bool{}}
 	var all []node
+	known := map[[2]string]int{} // by name and place, the index in all
 	for _, list := range []node{item.get("parameters"), n.get("parameters")} {
 		for _, one := range list.items() {
 			resolved, err := r.resolve(one)
 			if err != nil {
 				return nil, err
 			}
-			same := func(other node) bool {
-				return other.get("name").Text() == resolved.get("name").Text() && other.get("in").Text() == resolved.get("in").Text()
-			}
-			if i := slices.IndexFunc(all, same); i >= 0 {
+			key := [2]string{resolved.get("name").Text(), resolved.get("in").Text()}
+			if i, ok := known[key]; ok {
 				all[i] = resolved // the operation's own replaces that of the path
-			} else {
-				all = append(all, resolved)
+				continue
 			}
+			known[key] = len(all)
+			all = append(all, resolved)
 		}
 	}
 	for _, in := range []string{inPath, inQuery, inHeader, inCookie} {
@@ -199,7 +199,7 @@ type property struct {
 }
 
 // schema returns the schema of all params.
-func (p *params) schema(c *converter) ([]byte, error) {
+func (p *params) schema(c *converter, of node) (*whole, error) {
 	var all []property
 	for i, param := range p.params {
 		all = append(all, property{param.Name, c.schema(p.r.schemaOf(p.nodes[i]), p.nodes[i].get("description").Text()), p.required[i]})
@@ -211,7 +211,7 @@ func (p *params) schema(c *converter) ([]byte, error) {
 			rest = p.body.rest
 		}
 	}
-	return withDefs(c, object(all, rest))
+	return c.whole(object(all, rest), of)
 }
 
 // object returns the schema of an object with the given properties and the schema of others;
@@ -247,52 +247,6 @@ func object(properties []property, rest *fragment) *fragment {
 	out.json = append(out.json, '}')
 	return out
 }
-
-// withDefs adds to a schema the definitions that it needs.
-func withDefs(c *converter, f *fragment) ([]byte, error) {
-	schema := f.json
-	defs, err := c.closure(f)
-	if err != nil || len(defs) == 0 {
-		return schema, err
-	}
-	size, kept := len(schema), len(defs)
-	for i, d := range defs {
-		if size += len(d.name) + len(d.json) + 4; c.output && size > maxOutput {
-			kept = min(kept, i)
-		}
-	}
-	if c.output {
-		size = min(size, maxOutput)
-	}
-	if size > maxSchema {
-		return nil, defs[0].from.problem("the schema with all that it refers to has %d bytes, but the limit is %d", size, maxSchema)
-	}
-	out := append(make([]byte, 0, size+16), schema[:len(schema)-1]...)
-	if len(schema) > 2 {
-		out = append(out, ',')
-	}
-	out = append(out, `"$defs":{`...)
-	for i, d := range defs {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, '"'), d.name...), `":`...)
-		if i < kept {
-			out = append(out, d.json...)
-		} else {
-			out = append(out, "true"...)
-		}
-	}
-	return append(out, "}}"...), nil
-}
-
-// Limits of schemas, in bytes. The registry accepts none larger than maxSchema. In the
-// schemas of results, definitions beyond maxOutput accept everything: in some documents each
-// result refers to all others, which would make hundreds of megabytes.
-const (
-	maxSchema = 1 << 20
-	maxOutput = 16 << 10
-)
 
 // kindOf returns how a body of a media type is made.
 func kindOf(media string) int {

@@ -34,6 +34,8 @@ type Document struct {
 	Title, Version string
 	Server         string      // of the first operation that has one
 	Operations     []Operation // in the order of the document
+
+	inputs, outputs []*whole // of the operations, as Read found them
 }
 
 // reader reads a document.
@@ -45,6 +47,8 @@ type reader struct {
 	input   *converter
 	output  *converter
 	names   map[string]bool // of operations, normal
+	schemas int             // bytes of all schemas so far
+	doc     *Document
 }
 
 // Read reads a document. An error means that it has no operation that could be used, and
@@ -61,12 +65,13 @@ func Read(data []byte, o Options) (*Document, error) {
 	}
 	info := r.root.get("info")
 	d := &Document{Title: info.get("title").Text(), Version: info.get("version").Text()}
+	r.doc = d
 	paths := r.root.get("paths")
 	for _, item := range paths.members() {
 		if strings.HasPrefix(item.name(), "x-") {
 			continue
 		}
-		d.Operations = append(d.Operations, r.operations(item)...)
+		r.operations(item)
 	}
 	for i := range d.Operations {
 		d.Server = cmp.Or(d.Server, d.Operations[i].Plan.Server)
@@ -74,7 +79,35 @@ func Read(data []byte, o Options) (*Document, error) {
 	if len(d.Operations) == 0 {
 		return nil, r.root.problem("the document has no operations")
 	}
+	d.compose()
 	return d, nil
+}
+
+// compose makes the schemas of all operations, in one piece of memory.
+func (d *Document) compose() {
+	total := 0
+	for _, schemas := range [][]*whole{d.inputs, d.outputs} {
+		for _, schema := range schemas {
+			if schema != nil && len(schema.defs) > 0 {
+				total += schema.size()
+			}
+		}
+	}
+	memory := make([]byte, 0, total)
+	next := func(schema *whole) []byte {
+		if len(schema.defs) == 0 {
+			return schema.own
+		}
+		start := len(memory)
+		memory = schema.appendTo(memory)
+		return memory[start:len(memory):len(memory)]
+	}
+	for i := range d.Operations {
+		d.Operations[i].Input = next(d.inputs[i])
+		if d.outputs[i] != nil {
+			d.Operations[i].Output = next(d.outputs[i])
+		}
+	}
 }
 
 func versionOf(root node) int {
@@ -99,41 +132,46 @@ func versionOf(root node) int {
 	return 0
 }
 
-// operations returns the operations of a path.
-func (r *reader) operations(item node) []Operation {
+// add adds an operation to the document. An error is why it cannot be used.
+func (r *reader) add(op Operation, input, output *whole, err error) {
+	if err != nil {
+		op.Problem, op.Plan = problemOf(err), Plan{}
+		input, output = &whole{own: []byte(noParams)}, nil
+	}
+	r.doc.Operations = append(r.doc.Operations, op)
+	r.doc.inputs, r.doc.outputs = append(r.doc.inputs, input), append(r.doc.outputs, output)
+}
+
+// operations reads the operations of a path.
+func (r *reader) operations(item node) {
 	route := item.name()
 	item, err := r.resolve(item)
 	if err == nil && !item.Is(jsonx.Object) {
 		err = item.problem("a path must be an object")
 	}
 	if err != nil {
-		return []Operation{r.broken("GET", route, err)}
+		r.broken("GET", route, err)
+		return
 	}
-	var out []Operation
 	for _, n := range item.members() {
 		method := n.name()
 		if !slices.Contains(methods(), method) {
 			continue
 		}
 		if !n.Is(jsonx.Object) {
-			out = append(out, r.broken(strings.ToUpper(method), route, n.problem("an operation must be an object")))
+			r.broken(strings.ToUpper(method), route, n.problem("an operation must be an object"))
 			continue
 		}
-		op, err := r.operation(n, item, strings.ToUpper(method), route)
-		if err != nil {
-			op.Problem, op.Input, op.Output, op.Plan = problemOf(err), []byte(noParams), nil, Plan{}
-		}
-		out = append(out, op)
+		r.operation(n, item, strings.ToUpper(method), route)
 	}
-	return out
 }
 
 // noParams is the schema of a tool without params.
 const noParams = `{"type":"object","properties":{},"additionalProperties":false}`
 
-// broken returns an operation that cannot be used.
-func (r *reader) broken(method, route string, err error) Operation {
-	return Operation{Name: r.unique(nameOf(method, route), method, route), Method: method, Path: route, Problem: problemOf(err), Input: []byte(noParams)}
+// broken adds an operation that cannot be used.
+func (r *reader) broken(method, route string, err error) {
+	r.add(Operation{Name: r.unique(nameOf(method, route), method, route), Method: method, Path: route}, nil, nil, err)
 }
 
 // problemOf returns the problem that an error is about.
@@ -159,8 +197,8 @@ func (r *reader) unique(name, method, route string) string {
 	return name
 }
 
-// operation reads one operation. With an error, the operation has its name and description.
-func (r *reader) operation(n, item node, method, route string) (Operation, error) {
+// operation reads one operation.
+func (r *reader) operation(n, item node, method, route string) {
 	id := n.get("operationId").Text()
 	op := Operation{
 		Name: r.unique(cmp.Or(id, nameOf(method, route)), method, route), ID: id, Method: method, Path: route,
@@ -169,28 +207,36 @@ func (r *reader) operation(n, item node, method, route string) (Operation, error
 	if tags := n.get("tags"); tags.Value != nil {
 		op.Tags = tags.Strings()
 	}
-	if err := checkRoute(n, route); err != nil {
-		return op, err
+	input, output, err := r.use(n, item, &op)
+	r.add(op, input, output, err)
+}
+
+// use reads what is needed to use an operation: its params, its server, and its results.
+func (r *reader) use(n, item node, op *Operation) (input, output *whole, err error) {
+	if err := checkRoute(n, op.Path); err != nil {
+		return nil, nil, err
 	}
-	p, err := r.params(n, item, route)
+	if r.schemas > maxSchemas {
+		return nil, nil, n.problem("the schemas of the operations before it have more than %d bytes together", maxSchemas)
+	}
+	p, err := r.params(n, item, op.Path)
 	if err != nil {
-		return op, err
+		return nil, nil, err
 	}
 	if p.body, err = r.body(n, p); err != nil {
-		return op, err
+		return nil, nil, err
 	}
-	if b := p.plan(); b != nil && len(b.Needs) > 0 {
+	op.Plan.Params, op.Plan.Body = p.params, p.plan()
+	if b := op.Plan.Body; b != nil && len(b.Needs) > 0 {
 		op.Description += "\n\nWith any member of the body, these are required: " + strings.Join(b.Needs, ", ") + "."
 	}
 	if op.Plan.Server, err = r.server(n, item); err != nil {
-		return op, err
+		return nil, nil, err
 	}
-	if op.Input, err = p.schema(r.input); err != nil {
-		return op, err
+	if input, err = p.schema(r.input, n); err != nil {
+		return nil, nil, err
 	}
-	op.Plan.Params, op.Plan.Body = p.params, p.plan()
-	r.responses(n, &op)
-	return op, nil
+	return input, r.responses(n, op), nil
 }
 
 // summaryOf returns the summary of an operation on one line; it may be empty.

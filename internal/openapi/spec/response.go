@@ -7,9 +7,9 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// responses notes which media types the operation responds with, and the schema of its JSON
-// responses. What is wrong with it costs the schema alone.
-func (r *reader) responses(n node, op *Operation) {
+// responses notes which media types the operation responds with, and returns the schema of
+// its JSON responses; nil if there is none. What is wrong with it costs the schema alone.
+func (r *reader) responses(n node, op *Operation) *whole {
 	var types []string
 	var success node
 	for _, one := range n.get("responses").members() {
@@ -44,35 +44,43 @@ func (r *reader) responses(n node, op *Operation) {
 			op.Plan.Accept = append(op.Plan.Accept, t)
 		}
 	}
-	if success.Value == nil || !r.setOutput(success, op) {
-		op.Output, op.OutputStatus, op.Wrap = nil, "", ""
+	var output *whole
+	if success.Value != nil {
+		output = r.outputOf(success, op)
 	}
+	if output == nil {
+		op.OutputStatus, op.Wrap = "", ""
+	}
+	return output
 }
 
-// setOutput sets the schema of an operation's result; false if it has none.
-func (r *reader) setOutput(s node, op *Operation) bool {
+// outputOf returns the schema of an operation's result; nil if it has none.
+func (r *reader) outputOf(s node, op *Operation) *whole {
 	resolved, err := r.resolve(s)
 	if err != nil {
-		return false
+		return nil
 	}
-	c := r.output
-	switch r.shape(resolved, 0) {
+	var f *fragment
+	switch r.shape(resolved, map[*jsonx.Value]string{}, 0) {
 	case "object":
-		f := c.schema(resolved, "")
+		f = r.output.schema(resolved, "")
 		if resolved.Value.Get("type") == nil || resolved.Value.Get("type").Is(jsonx.Array) {
 			f.json = asObject(resolved, f.json)
 		}
-		op.Output, err = withDefs(c, f)
 	case "array":
 		op.Wrap = "items"
-		op.Output, err = withDefs(c, object([]property{{op.Wrap, c.schema(s, ""), true}}, nil))
+		f = object([]property{{op.Wrap, r.output.schema(s, ""), true}}, nil)
 	case "scalar":
 		op.Wrap = "value"
-		op.Output, err = withDefs(c, object([]property{{op.Wrap, c.schema(s, ""), true}}, nil))
+		f = object([]property{{op.Wrap, r.output.schema(s, ""), true}}, nil)
 	default:
-		return false
+		return nil
 	}
-	return err == nil
+	out, err := r.output.whole(f, s)
+	if err != nil {
+		return nil
+	}
+	return out
 }
 
 // asObject sets the type of a schema to object.
@@ -89,12 +97,22 @@ func asObject(s node, json []byte) []byte {
 }
 
 // shape returns what the values of a schema are: "object", "array", "scalar", or "" if that
-// is not certain.
-func (r *reader) shape(s node, depth int) string {
+// is not certain. known has the shapes of schemas that were found before.
+func (r *reader) shape(s node, known map[*jsonx.Value]string, depth int) string {
 	s, err := r.resolve(s)
 	if err != nil || depth > maxChain || !s.Is(jsonx.Object) {
 		return ""
 	}
+	shape, ok := known[s.Value]
+	if !ok {
+		known[s.Value] = "" // while it is open, for schemas that contain themselves
+		shape = r.findShape(s, known, depth+1)
+		known[s.Value] = shape
+	}
+	return shape
+}
+
+func (r *reader) findShape(s node, known map[*jsonx.Value]string, depth int) string {
 	typ := s.Value.Get("type")
 	names := typ.Strings()
 	if typ.Is(jsonx.String) {
@@ -114,14 +132,14 @@ func (r *reader) shape(s node, depth int) string {
 		return "array"
 	}
 	for _, one := range s.get("allOf").items() {
-		if shape := r.shape(one, depth+1); shape != "" {
+		if shape := r.shape(one, known, depth); shape != "" {
 			return shape
 		}
 	}
 	shape := ""
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		for i, one := range s.get(keyword).items() {
-			this := r.shape(one, depth+1)
+			this := r.shape(one, known, depth)
 			if this == "" || i > 0 && this != shape {
 				return ""
 			}

@@ -91,7 +91,7 @@ func TestEncodedOperationsAreTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoded, err := Encode(d.Operations)
+	encoded, err := Encode(d)
 	if err != nil {
 		t.Fatal(err)
 	}

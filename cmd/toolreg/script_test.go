@@ -341,7 +341,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 // environ is the environment of the script.
 func environ(ts *testscript.TestScript) []string {
 	var out []string
-	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TERM", "WORK", "EDITOR", "PAGER", "TOOLREG_PAGER", "LESS", "BROWSER", "BROWSED", "DISPLAY", "MCP", "AS", "NO_COLOR", "COLUMNS", "KITTY_WINDOW_ID", "TMUX", "TERM_PROGRAM", "GORACE", "TOOLREG_DEPTH", "SECRET"} {
+	for _, name := range []string{"PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "TERM", "WORK", "EDITOR", "PAGER", "TOOLREG_PAGER", "LESS", "BROWSER", "BROWSED", "DISPLAY", "MCP", "AS", "NO_COLOR", "COLUMNS", "KITTY_WINDOW_ID", "TMUX", "TERM_PROGRAM", "GORACE", "TOOLREG_DEPTH", "SECRET"} {
 		if v := ts.Getenv(name); v != "" {
 			out = append(out, name+"="+v)
 		}

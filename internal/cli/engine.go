@@ -39,8 +39,9 @@ type SessionOptions struct {
 	Asker engine.Asker
 	// ServerLog replaces the handler of servers' log messages; nil means stderr.
 	ServerLog func(func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMessage)
-	InServers bool // the result shows servers, so the diagnostics about entries of servers are not printed
-	InDocs    bool // the result includes the diagnostics, so those of the settings are not printed
+	InServers bool               // the result shows servers, so the diagnostics about entries of servers are not printed
+	Settings  *settings.Settings // instead of the settings of the run; nil = those
+	InDocs    bool               // the result includes the diagnostics, so those of the settings are not printed
 }
 
 // maxDepth is how many runs of toolreg may enclose one another. Settings whose
@@ -69,6 +70,9 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 		x.io.DiagnoseAll(shown)
 	default:
 		x.io.Diagnose(shown)
+	}
+	if o.Settings != nil {
+		set, diags = o.Settings, nil
 	}
 	if o.Context, err = x.config.context(); err != nil {
 		return nil, err

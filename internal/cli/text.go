@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -69,6 +70,25 @@ func WithFailed(n int, noun string, failed int) string {
 // Block indents foreign text of several lines.
 func Block(s string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(ui.Visible(s), "\n"), "\n", "\n  ") + "\n"
+}
+
+// LockChange describes a change of a tool's definition in one line, followed by its diff if
+// diffs is set.
+func LockChange(c lock.Change, diffs bool) string {
+	mark := map[string]string{lock.Added: "+", lock.Removed: "-", lock.Changed: "~"}[c.Kind]
+	name := c.Name
+	if c.Version != "" {
+		name += "@" + c.Version
+	}
+	line := mark + " " + ui.Line(c.Source) + " " + ui.Line(name)
+	if len(c.Parts) > 0 {
+		line += ": " + lock.PartNames(c.Parts) + " changed"
+	}
+	line += "\n"
+	if c.Diff != "" && diffs {
+		line += Block(c.Diff)
+	}
+	return line
 }
 
 // EndLine ends the last line of a text unless it is empty.

@@ -316,7 +316,7 @@ func (b *builder) putVersion(t *Tool) {
 		return
 	}
 	all = append(all, t)
-	slices.SortStableFunc(all, func(x, y *Tool) int { return compareVersions(y.Version, x.Version) })
+	slices.SortStableFunc(all, func(x, y *Tool) int { return CompareVersions(y.Version, x.Version) })
 	b.reg.versions[t.Name] = all
 	b.reg.tools[slices.Index(b.reg.tools, b.reg.names[t.Name])] = all[0]
 	b.reg.names[t.Name] = all[0]

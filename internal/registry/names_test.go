@@ -63,12 +63,12 @@ func TestCompareVersions(t *testing.T) {
 	sorted := []string{"", "latest", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0", "v1.2", "1.10.0", "2", "10000000000000000000000.0.0"}
 	for i, a := range sorted {
 		for j, b := range sorted {
-			if got, want := compareVersions(a, b), cmp.Compare(i, j); got != want {
+			if got, want := CompareVersions(a, b), cmp.Compare(i, j); got != want {
 				t.Errorf("%q against %q: %d, want %d", a, b, got, want)
 			}
 		}
 	}
-	if compareVersions("1.0.0+a", "v1.0.0+b") != 0 {
+	if CompareVersions("1.0.0+a", "v1.0.0+b") != 0 {
 		t.Error("build metadata affects the order of versions")
 	}
 }

@@ -116,9 +116,9 @@ func distance(a, b string, limit int) int {
 	return last[len(b)]
 }
 
-// compareVersions compares semantic versions (semver 2.0.0). Other text sorts
+// CompareVersions compares semantic versions (semver 2.0.0). Other text sorts
 // below every semantic version, in byte order.
-func compareVersions(a, b string) int {
+func CompareVersions(a, b string) int {
 	av, bv := "v"+strings.TrimPrefix(a, "v"), "v"+strings.TrimPrefix(b, "v")
 	if !semver.IsValid(av) && !semver.IsValid(bv) {
 		return strings.Compare(a, b)

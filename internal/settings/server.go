@@ -1,9 +1,11 @@
 package settings
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -124,6 +126,29 @@ func CheckHeaderValue(name, value string) error {
 		return fmt.Errorf("the value of header %s contains a control character", name)
 	}
 	return nil
+}
+
+// WithServer returns settings in which a server of [Settings.Servers] has another entry and is
+// enabled, to try it.
+func (s *Settings) WithServer(name string, entry json.RawMessage) (*Settings, error) {
+	if problem := CheckServer(name, entry); problem != "" {
+		return nil, errors.New(problem)
+	}
+	node, err := jsonx.Parse(entry, jsonx.Options{})
+	if err != nil {
+		return nil, err
+	}
+	next := *s
+	next.Servers = slices.Clone(s.Servers)
+	for i := range next.Servers {
+		if was := &next.Servers[i]; was.Name == name {
+			server := decodeServer(table.NewIndex().Row(serversKey), name, node, was.Origin)
+			server.Excluded, server.Disabled = was.Excluded, false
+			s.setTimeouts(&server)
+			next.Servers[i] = server
+		}
+	}
+	return &next, nil
 }
 
 // decodeServer converts a checked entry to a server.

@@ -23,7 +23,6 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
-	"github.com/toolreg/toolreg/internal/ui"
 )
 
 type options struct{ check, all, user bool }
@@ -229,7 +228,7 @@ func (o *options) print(ios *cli.IO, doc lockDocument) error {
 	}
 	var b strings.Builder
 	for _, c := range doc.Changes {
-		writeChange(&b, c, o.check)
+		b.WriteString(cli.LockChange(c, o.check))
 	}
 	accept := "toolreg lock"
 	if o.user {
@@ -245,20 +244,4 @@ func (o *options) print(ios *cli.IO, doc lockDocument) error {
 	}
 	_, err := io.WriteString(ios.Out, b.String())
 	return err
-}
-
-func writeChange(b *strings.Builder, c lock.Change, diffs bool) {
-	mark := map[string]string{lock.Added: "+", lock.Removed: "-", lock.Changed: "~"}[c.Kind]
-	name := c.Name
-	if c.Version != "" {
-		name += "@" + c.Version
-	}
-	fmt.Fprintf(b, "%s %s %s", mark, ui.Line(c.Source), ui.Line(name))
-	if len(c.Parts) > 0 {
-		b.WriteString(": " + lock.PartNames(c.Parts) + " changed")
-	}
-	b.WriteString("\n")
-	if c.Diff != "" && diffs {
-		b.WriteString(cli.Block(c.Diff))
-	}
 }

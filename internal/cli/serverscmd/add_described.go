@@ -85,7 +85,7 @@ func addDescribed(ctx context.Context, e *cli.Env, t *target, o *describedOption
 	if err != nil {
 		return err
 	}
-	in := &installation{described: d, name: name, given: given, secrets: secrets}
+	in := &installation{described: d, verb: "adding", name: name, given: given, secrets: secrets}
 	if err := in.choose(ctx, e, o.runtime); err != nil {
 		return err
 	}
@@ -195,7 +195,9 @@ func describedByFile(e *cli.Env, name string) (*described, error) {
 // installation is a described server with the way to run it and its values.
 type installation struct {
 	*described
-	name    string // of the entry
+	was     *settings.Server // that is upgraded; nil = it is added
+	verb    string           // for messages, such as "adding"
+	name    string           // of the entry
 	way     *serverjson.Way
 	given   serverjson.Given
 	plan    *serverjson.Plan
@@ -479,11 +481,13 @@ func (in *installation) about(e *cli.Env) string {
 		} else {
 			row("command", runsLine(in.plan))
 		}
-		for _, v := range in.plan.Env {
-			row("variable", v.Name+"="+shownValue(in.plan, v))
-		}
-		for _, v := range in.plan.Headers {
-			row("header", v.Name+": "+shownValue(in.plan, v))
+		if in.was == nil { // else only what changes is shown
+			for _, v := range in.plan.Env {
+				row("variable", v.Name+"="+shownValue(in.plan, v))
+			}
+			for _, v := range in.plan.Headers {
+				row("header", v.Name+": "+shownValue(in.plan, v))
+			}
 		}
 		for _, note := range in.plan.Notes {
 			row("note", note)
@@ -519,7 +523,7 @@ func (in *installation) confirm(ctx context.Context, e *cli.Env, about, question
 			in.lacks = append(in.lacks, "--yes")
 		}
 		if len(in.lacks) > 0 {
-			return &cli.NoTerminalError{What: "adding " + in.Server.Name, Instead: "or give " + strings.Join(in.lacks, " ")}
+			return &cli.NoTerminalError{What: in.verb + " " + in.Server.Name, Instead: "or give " + strings.Join(in.lacks, " ")}
 		}
 		return nil
 	}

@@ -25,6 +25,8 @@ type change struct {
 	test   bool // connect to the servers afterwards
 	list   bool // the JSON output is a list
 
+	part bool // the caller prints the JSON
+
 	runs string // of the JSON, see editedServer
 }
 
@@ -78,7 +80,7 @@ func (c change) run(ctx context.Context, e *cli.Env, s *settings.Settings) error
 		}
 	}
 	switch {
-	case !e.IO.JSON:
+	case !e.IO.JSON || c.part:
 		return nil
 	case c.list:
 		return e.IO.PrintJSON(map[string][]editedServer{"servers": changed})

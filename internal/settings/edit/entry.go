@@ -43,6 +43,20 @@ func (t tree) pathOf(name string) []string {
 	return nil
 }
 
+// EntryJSON returns the entry of a server as JSON. The error wraps [ErrNoServer] or is an
+// [*settings.Error].
+func EntryJSON(file string, data []byte, name string) ([]byte, error) {
+	root, err := parseForEdit(file, data)
+	if err != nil {
+		return nil, err
+	}
+	n := root.at([]string{serversKey, name})
+	if n == nil {
+		return nil, fmt.Errorf("%w: %s has no server %q", ErrNoServer, file, document.Visible(name))
+	}
+	return n.JSON(), nil
+}
+
 func jsonEntry(data []byte, path []string) ([]byte, error) {
 	f, err := parseJSON(data)
 	if err != nil {

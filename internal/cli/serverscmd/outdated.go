@@ -1,0 +1,142 @@
+package serverscmd
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/mcpregistry"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/ui"
+)
+
+func newOutdatedCommand(e *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "outdated",
+		Short: "Show servers that their registry has a newer version of",
+		Long: `Compare the servers that servers add got from registries with what the registries
+have now. Servers that are up to date are only in the JSON.
+
+In a pipe each server is one line: name of the entry, version, latest version,
+status of the latest version, name in the registry and the registry, separated by
+tabs.
+
+Exit codes: 0, 2, 8 (no registry could be asked).`,
+		Example: `  toolreg servers outdated`,
+		Args:    cli.ArgsBetween(0, 0, "no arguments"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runOutdated(cmd.Context(), e) },
+	}
+}
+
+// outdatedServer compares the entry of a server with its registry.
+type outdatedServer struct {
+	Name     string `json:"name"`    // of the entry
+	Version  string `json:"version"` // of the entry
+	Latest   string `json:"latest,omitempty"`
+	Outdated bool   `json:"outdated"`
+	Status   string `json:"status"` // of the latest version: active, deprecated, deleted; missing = the registry no longer has it
+	Server   string `json:"server"` // its name in the registry
+	Registry string `json:"registry"`
+}
+
+// missing is the status of a server that its registry no longer has.
+const missing = "missing"
+
+func runOutdated(ctx context.Context, e *cli.Env) error {
+	s, err := e.Config.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	servers := slices.DeleteFunc(slices.Clone(s.Servers), func(server settings.Server) bool { return server.From == nil || server.From.Registry == "" })
+	all, failed := make([]outdatedServer, len(servers)), make([]error, len(servers))
+	var asking sync.WaitGroup
+	turns := make(chan struct{}, 8)
+	for i := range servers {
+		from := servers[i].From
+		r, err := registryAt(ctx, e, s, from.Registry)
+		if err != nil {
+			return err
+		}
+		asking.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			all[i] = outdatedServer{Name: servers[i].Name, Version: from.Version, Server: from.Name, Registry: from.Registry, Status: missing}
+			entry, err := r.Get(ctx, from.Name, mcpregistry.Latest)
+			switch {
+			case errors.Is(err, registry.ErrNotFound):
+			case err != nil:
+				failed[i] = err
+			default:
+				all[i].Latest, all[i].Status = entry.Server.Version, entry.Status
+				all[i].Outdated = compareVersions(entry.Server.Version, from.Version) > 0
+			}
+		})
+	}
+	asking.Wait()
+	if len(servers) > 0 && !slices.Contains(failed, nil) {
+		return failed[0]
+	}
+	found := []outdatedServer{}
+	for i, err := range failed {
+		if err != nil {
+			warnFailed(e.IO, err)
+			continue
+		}
+		found = append(found, all[i])
+	}
+	if e.IO.JSON {
+		return e.IO.PrintJSON(map[string][]outdatedServer{"servers": found})
+	}
+	t := &ui.Table{Header: []string{"NAME", "VERSION", "LATEST", "STATUS", "SERVER", "REGISTRY"}, Spare: []string{"REGISTRY", "SERVER"}}
+	for _, o := range found {
+		if o.Outdated || o.Status != mcpregistry.Active {
+			t.Add(o.Name, o.Version, o.Latest, o.Status, o.Server, o.Registry)
+		}
+	}
+	if len(t.Rows) == 0 {
+		e.IO.Notef("%s of registries, none of which is outdated", cli.Counted(len(found), "server"))
+		return nil
+	}
+	e.IO.Summary("%s", cli.Counted(len(t.Rows), "server")+"; toolreg servers upgrade NAME upgrades one")
+	return e.IO.PrintTable(t)
+}
+
+// registryAt returns the registry at an address, with the headers of the settings if they
+// name it.
+func registryAt(ctx context.Context, e *cli.Env, s *settings.Settings, address string) (*mcpregistry.Registry, error) {
+	known, err := registriesOf(ctx, e, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range known {
+		if r.URL == strings.TrimSuffix(address, "/") {
+			return r, nil
+		}
+	}
+	return nil, &cli.UsageError{Err: errors.New("the setting registries does not have " + address + ", from which a server was added"), Hint: "add it to registries, or remove from in the entry of the server"}
+}
+
+// compareVersions compares versions by their parts. Numbers are compared as such, and a part
+// that is a word, as in 1.0.0-beta, is before its absence; what follows + does not count.
+func compareVersions(a, b string) int {
+	if semantic.MatchString(a) && semantic.MatchString(b) {
+		return registry.CompareVersions(a, b)
+	}
+	return slices.CompareFunc(versionParts.FindAllString(a, -1), versionParts.FindAllString(b, -1), func(a, b string) int {
+		return strings.Compare(padded(a), padded(b))
+	})
+}
+
+// padded returns a number with so many zeros before it that text compares like it.
+func padded(part string) string {
+	if strings.Trim(part, "0123456789") != "" {
+		return part
+	}
+	return strings.Repeat("0", max(0, 20-len(part))) + part
+}

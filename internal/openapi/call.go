@@ -183,9 +183,11 @@ func (o *operation) result(ctx context.Context, resp *http.Response, body []byte
 	if err != nil || kind == "" {
 		kind = mediaOf(body)
 	}
+	kind = o.client.hide(kind)
 	if isText(kind) || isJSON(kind) {
-		body = []byte(o.client.hide(decoded(body, params["charset"])))
+		body = []byte(decoded(body, params["charset"]))
 	}
+	body = o.client.hideIn(body)
 	summary := fmt.Sprintf("%s %s returned %d %s", o.op.Method, o.op.Path, resp.StatusCode, http.StatusText(resp.StatusCode))
 	if resp.StatusCode >= 300 {
 		out := registry.ErrorResult(registry.ErrorExecution, o.refusal(resp, kind, body))
@@ -254,9 +256,9 @@ func (o *operation) refusal(resp *http.Response, kind string, body []byte) strin
 	out := fmt.Sprintf("%s %s answered %d %s", o.op.Method, o.op.Path, resp.StatusCode, http.StatusText(resp.StatusCode))
 	switch {
 	case resp.StatusCode < 400 && o.op.Method != http.MethodGet && o.op.Method != http.MethodHead:
-		out += ": redirects of requests that change something are not followed; it leads to " + o.client.hide(text.Quote(resp.Header.Get("Location")))
+		out += ": redirects of requests that change something are not followed; it leads to " + text.Quote(o.client.hide(resp.Header.Get("Location")))
 	case resp.Header.Get("Retry-After") != "":
-		out += "; try again after " + text.Quote(resp.Header.Get("Retry-After"))
+		out += "; try again after " + text.Quote(o.client.hide(resp.Header.Get("Retry-After")))
 	}
 	if kind == "application/problem+json" {
 		for _, member := range []string{"title", "detail"} {

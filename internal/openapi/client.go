@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
@@ -9,10 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -25,7 +28,8 @@ const (
 )
 
 // client sends the requests to an API. Credentials are added by its RoundTrip, to requests
-// to the API's own origin alone, so that no redirect carries them elsewhere.
+// to the API's own origin alone, so that no redirect carries them elsewhere or comes back
+// with them.
 type client struct {
 	api       settings.API // expanded
 	base      string       // address that the settings name for the API; "" = the document's servers
@@ -34,10 +38,10 @@ type client struct {
 	transport *http.Transport
 	http      *http.Client
 	login     Authorizer // nil: none
-	mask      *strings.Replacer
 
-	mu   sync.Mutex
-	sent string // token of the last request
+	mu     sync.Mutex
+	tokens []string // of the last logins, newest first
+	mask   *strings.Replacer
 }
 
 func newClient(api settings.API, o *Options) (*client, error) {
@@ -76,7 +80,7 @@ func (c *client) useProxy(dialer *webaddr.Dialer, proxy func(*url.URL) (*url.URL
 	if proxy == nil {
 		return
 	}
-	guard := &webaddr.Dialer{Allow: append([]string{}, dialer.Allow...)}
+	guard := &webaddr.Dialer{Allow: dialer.Allow}
 	for _, scheme := range []string{"http", "https"} {
 		if p, err := proxy(&url.URL{Scheme: scheme, Host: "proxy.invalid"}); err == nil && p != nil {
 			dialer.Allow = append(dialer.Allow, net.JoinHostPort(p.Hostname(), webaddr.PortOf(p)))
@@ -91,7 +95,8 @@ func (c *client) useProxy(dialer *webaddr.Dialer, proxy func(*url.URL) (*url.URL
 	}
 }
 
-// secrets returns the credentials in every form in which they are sent.
+// secrets returns the credentials of the settings and the tokens that were sent, in every
+// form in which they are sent.
 func (c *client) secrets() []string {
 	var out []string
 	add := func(values ...string) {
@@ -117,15 +122,65 @@ func (c *client) secrets() []string {
 			add(way.OAuth.ClientSecret)
 		}
 	}
+	add(c.tokens...)
 	return out
+}
+
+// maxTokens is how many tokens are masked: calls that run at once may have sent other ones
+// than the last.
+const maxTokens = 4
+
+// sends notes a token that a response may repeat.
+func (c *client) sends(token string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.tokens, token) {
+		c.tokens = append([]string{token}, c.tokens[:min(len(c.tokens), maxTokens-1)]...)
+		c.mask = secret.NewReplacer(c.secrets())
+	}
 }
 
 // hide masks the credentials in text from the server.
 func (c *client) hide(text string) string {
 	c.mu.Lock()
-	sent := c.sent
+	mask := c.mask
 	c.mu.Unlock()
-	return secret.NewReplacer([]string{sent}).Replace(c.mask.Replace(text))
+	return mask.Replace(text)
+}
+
+// hideIn masks the credentials in a body from the server, which has them with escapes if it
+// is JSON.
+func (c *client) hideIn(body []byte) []byte {
+	if len(c.api.Headers)+len(c.api.Auth) == 0 {
+		return body
+	}
+	body = []byte(c.hide(string(body)))
+	if bytes.IndexByte(body, '\\') < 0 {
+		return body
+	}
+	if v, err := jsonx.Parse(body, jsonx.Options{}); err == nil && c.hideStrings(v) {
+		return v.JSON()
+	}
+	return body
+}
+
+// hideStrings masks the credentials in the strings of a value, and reports whether there
+// were any.
+func (c *client) hideStrings(v *jsonx.Value) (found bool) {
+	if words := v.Text(); c.hide(words) != words {
+		v.Token, found = jsonx.Quote(c.hide(words)), true
+	}
+	for _, item := range v.Items {
+		found = c.hideStrings(item) || found
+	}
+	for i := range v.Members {
+		m := &v.Members[i]
+		if name := c.hide(m.Name); name != m.Name {
+			m.Name, found = name, true
+		}
+		found = c.hideStrings(m.Value) || found
+	}
+	return found
 }
 
 // checkRedirect follows the redirects of requests that only read. Headers of the call do
@@ -142,7 +197,6 @@ func (c *client) checkRedirect(r *http.Request, via []*http.Request) error {
 	case first.URL.Scheme == "https" && r.URL.Scheme == "http":
 		return errors.New("the server redirects from https to http")
 	}
-	r.Header.Del("Referer")
 	if webaddr.Origin(r.URL) != webaddr.Origin(first.URL) {
 		if address := r.URL.String(); r.URL.User != nil || c.hide(address) != address {
 			return errors.New("the server redirects to another host with credentials in the address")
@@ -157,7 +211,7 @@ func (c *client) checkRedirect(r *http.Request, via []*http.Request) error {
 func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("User-Agent", "toolreg/"+c.version)
-	if webaddr.Origin(r.URL) != c.origin {
+	if !c.isOwn(r) {
 		return c.transport.RoundTrip(r)
 	}
 	c.authenticate(r)
@@ -165,6 +219,17 @@ func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
 		return c.transport.RoundTrip(r)
 	}
 	return c.authorized(r)
+}
+
+// isOwn reports whether a request is to the API's own origin and no redirect on the way to it
+// was by another one, which could have chosen what is requested.
+func (c *client) isOwn(r *http.Request) bool {
+	for ; webaddr.Origin(r.URL) == c.origin; r = r.Response.Request {
+		if r.Response == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // authenticate adds the headers and credentials of the settings.
@@ -223,9 +288,7 @@ func (c *client) authorized(r *http.Request) (*http.Response, error) {
 			if err := c.login.Sign(r, token); err != nil {
 				return nil, err
 			}
-			c.mu.Lock()
-			c.sent = token
-			c.mu.Unlock()
+			c.sends(token)
 		}
 		resp, err := c.transport.RoundTrip(r)
 		if err != nil {

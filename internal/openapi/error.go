@@ -36,12 +36,20 @@ func (e *Error) Unwrap() []error {
 
 // fail returns the error for a failure of the API, with the secrets of the settings masked.
 func (s *Source) fail(err error) error {
+	s.mu.Lock()
+	c := s.client
+	s.mu.Unlock()
+	return s.failure(c, err)
+}
+
+// failure is fail with the client, which may be nil.
+func (s *Source) failure(c *client, err error) error {
 	if _, ok := errors.AsType[*settings.Error](err); ok {
 		return err
 	}
 	reason := explain(err)
-	if s.client != nil {
-		reason = s.client.hide(reason)
+	if c != nil {
+		reason = c.hide(reason)
 	}
 	return &Error{s.opts.API.Name, text.Escape(reason), err}
 }

@@ -226,12 +226,12 @@ func (s *Source) connect(ctx context.Context) (*client, error) {
 	if s.opts.Expand != nil {
 		var err error
 		if api, err = s.opts.Expand(ctx, api); err != nil {
-			return nil, s.fail(err)
+			return nil, s.failure(nil, err)
 		}
 	}
 	c, err := newClient(api, &s.opts)
 	if err != nil {
-		return nil, s.fail(err)
+		return nil, s.failure(nil, err)
 	}
 	s.client = c
 	return c, nil
@@ -251,11 +251,10 @@ func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []regist
 			operations = operations[:limit]
 		}
 	}
-	identity := s.identity()
 	tools := make([]registry.Tool, len(operations))
 	usable := 0
 	for i := range operations {
-		tools[i] = s.tool(c, &operations[i], identity)
+		tools[i] = s.tool(c, &operations[i])
 		if tools[i].Quarantine == nil {
 			usable++
 		}
@@ -307,14 +306,14 @@ func (s *Source) selected(operations []spec.Operation) []spec.Operation {
 	return out
 }
 
-func (s *Source) tool(c *client, op *spec.Operation, identity json.RawMessage) registry.Tool {
+func (s *Source) tool(c *client, op *spec.Operation) registry.Tool {
 	api := &s.opts.API
 	t := registry.Tool{
 		Definition: registry.Definition{
 			Name: op.Name, ServerTool: op.Name, Server: api.Name, Source: s.Name(), Category: registry.CategoryNetwork, Permissions: []string{"network"},
 			DisplayName: op.Summary, Description: op.Description, Tags: op.Tags, Annotations: op.Annotations(), InputSchema: op.Input, OutputSchema: op.Output,
 		},
-		Identity: identity, Trusted: api.Trust, Timeout: api.Timeout, Declared: api.Origin.String(),
+		Identity: s.identity(op), Trusted: api.Trust, Timeout: api.Timeout, Declared: api.Origin.String(),
 	}
 	if op.Deprecated {
 		t.Description += "\n\nDeprecated."
@@ -359,9 +358,9 @@ func (s *Source) Filter() registry.Filter {
 	}
 }
 
-// identity returns what identifies the API: its settings as written, with only the names of
-// secrets.
-func (s *Source) identity() json.RawMessage {
+// identity returns what identifies an operation: the settings of its API as written, with
+// only the names of secrets, and where its requests go.
+func (s *Source) identity(op *spec.Operation) json.RawMessage {
 	a := &s.opts.API
 	var headers, auth []string
 	for _, h := range a.Headers {
@@ -379,12 +378,17 @@ func (s *Source) identity() json.RawMessage {
 			auth = append(auth, "bearer")
 		}
 	}
+	request := op.Method + " " + op.Path
+	if a.URL == "" && op.Load() == nil {
+		request = op.Method + " " + op.Plan.Server + op.Path
+	}
 	out, err := jsonx.Marshal(struct {
 		Spec    string   `json:"spec"`
 		BaseURL string   `json:"baseUrl,omitempty"`
 		Headers []string `json:"headers,omitempty"`
 		Auth    []string `json:"auth,omitempty"`
-	}{secret.MaskKnown(a.Spec), secret.MaskKnown(a.URL), headers, auth})
+		Request string   `json:"request"`
+	}{secret.MaskKnown(a.Spec), secret.MaskKnown(a.URL), headers, auth, request})
 	if err != nil {
 		return json.RawMessage("{}") // only strings: cannot fail
 	}

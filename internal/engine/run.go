@@ -115,6 +115,7 @@ type Options struct {
 	// Last is a filter that runs after all others, instead of Locked. nil:
 	// none.
 	Last       registry.Filter
+	Listed     *Listed                                              // collects the tools that servers list; nil: nothing does
 	LastShaped func(t *registry.Tool, name string) *registry.Hidden // likewise, for overrides
 }
 

@@ -103,6 +103,9 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		}
 		options.Last, options.LastShaped = file.Filter(deps.Warn), file.OverrideFilter(deps.Warn)
 	}
+	if opts.Listed != nil {
+		options.Last = opts.Listed.before(options.Last)
+	}
 	loader := registry.NewLoader(options)
 	f := &finder{run: r, names: names, cached: cached, sources: sources, loader: loader, renewer: renewer{r, sources, loader, cached.Records}}
 	offers := &Offers{run: r, finder: f, gate: gate}

@@ -64,6 +64,19 @@ func (e *Entry) matches(now *Entry) bool {
 	return e.hasDefinition(now) && e.Override.matches(now.Override)
 }
 
+// Changed returns the parts of a tool that differ from those in the file. It returns nil if
+// none does, or the tool is not in the file.
+func (f *File) Changed(t *registry.Tool) []string {
+	now := newEntry(t)
+	for i := range f.Tools {
+		if was := &f.Tools[i]; was.key() == now.key() && !was.hasDefinition(&now) {
+			now.Override = was.Override // overrides are compared by OverrideFilter
+			return changedParts(was, &now)
+		}
+	}
+	return nil
+}
+
 func (e *Entry) hasDefinition(now *Entry) bool {
 	return e.Fingerprint == now.Fingerprint && sameJSON(e.Definition, now.Definition)
 }

@@ -61,6 +61,26 @@ func (a *Approvals) isApproved(ctx context.Context, was ApprovedTool, t *registr
 	return err == nil && was.Behind == behind && was.Fingerprint == t.Fingerprint()
 }
 
+// Changed returns the parts of a tool that differ from what was approved. It returns nil if
+// an approval covers the tool as it is, or none covers it.
+func (a *Approvals) Changed(ctx context.Context, t *registry.Tool) []string {
+	var parts []string
+	for _, x := range a.load(ctx) {
+		was, covered := x.Tools[t.OriginalName()]
+		if !covered || x.Source != t.Source {
+			continue
+		}
+		if a.isApproved(ctx, was, t) {
+			return nil
+		}
+		parts = nil
+		for _, c := range changesSince(was, t) {
+			parts = append(parts, c.Part)
+		}
+	}
+	return parts
+}
+
 // PartValues is the [Change] of a value that is not shown because it may be secret.
 const PartValues = "values"
 

@@ -18,6 +18,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		Rules:       m.rules(),
 		ShellBanned: m.banned(),
 		ToolOptions: m.toolOptions(),
+		Silences:    m.silences(),
 		Globals:     g,
 		Permissions: map[string]bool{},
 		DeniedBy:    map[string]Origin{},

@@ -133,9 +133,16 @@ func (m *merged) listNode(name string) *jsonx.Value {
 	return out
 }
 
-// united combines the lists in objects of lists by key. A value of any other form
+// united combines lists, and the lists in objects of lists by key. A value of any other form
 // is shown as in the last scope.
 func united(all []entry) *jsonx.Value {
+	if all[0].node.Kind == jsonx.Array {
+		out := jsonx.NewArray()
+		for _, e := range all {
+			out.Items = append(out.Items, e.node.Items...)
+		}
+		return out
+	}
 	out := &jsonx.Value{Kind: jsonx.Object}
 	for _, e := range all {
 		if e.node.Kind != jsonx.Object {

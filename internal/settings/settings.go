@@ -230,6 +230,7 @@ type Settings struct {
 	Audit        Audit         // the other audit.* settings
 	Images       string        `setting:"display.images"`
 	ToolOptions  []ToolOption  // in file order
+	Silences     []Silence     // check.silence of all scopes
 	Limits       Limits
 
 	// Globals holds the global flags and their variables.

@@ -134,6 +134,7 @@ func TestFieldsMatchRows(t *testing.T) {
 		{reflect.TypeFor[OAuth](), x.Row(serversKey).Field("oauth"), nil},
 		{reflect.TypeFor[Rule](), x.Row(rulesKey), []string{"annotations", "match", "notMatch"}},
 		{reflect.TypeFor[ToolOption](), x.Row("toolOptions"), nil},
+		{reflect.TypeFor[Silence](), x.Row(silenceKey), nil},
 	} {
 		held := heldBy(t, entry.typ, func(name string) *table.Row {
 			if r := entry.row.Field(name); r.Doc != "" {

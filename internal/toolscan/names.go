@@ -128,7 +128,7 @@ func (s *scanner) otherTools(t string) {
 			continue
 		}
 		steers := s.steers(i)
-		asTool := i-called <= nearby || i+1 < len(words) && (words[i+1].text == "tool" || words[i+1].text == "is")
+		asTool := i-called <= nearby || i+1 < len(words) && words[i+1].text == "tool" || i+2 < len(words) && s.sentence.is(i+2, s.rules.calling)
 		switch {
 		case known && steers:
 			s.add("other-server", High, excerpt(t, w.start, w.end))

@@ -42,15 +42,15 @@ type Known struct {
 // Finding is one thing in a listing that a person should look at. It is part of the JSON of
 // servers check.
 type Finding struct {
-	Rule     string   `json:"rule"`
-	Severity Severity `json:"severity"` // high, medium or low
-	Server   string   `json:"server"`
-	Tool     string   `json:"tool,omitempty"`
-	Prompt   string   `json:"prompt,omitempty"`
+	Rule     string   `json:"rule"`               // as in docs/checking-servers.md
+	Severity Severity `json:"severity"`           // how likely it is an attack
+	Server   string   `json:"server"`             // MCP server or API
+	Tool     string   `json:"tool,omitempty"`     // the server's own name for the tool
+	Prompt   string   `json:"prompt,omitempty"`   // its name
 	Resource string   `json:"resource,omitempty"` // its URI
 	Place    string   `json:"place"`              // JSON pointer into the definition; "/instructions" for those of the server
 	Words    string   `json:"words"`              // what was found, with invisible characters as escapes
-	Advice   string   `json:"advice"`
+	Advice   string   `json:"advice"`             // what it means, or what to do
 }
 
 // Scan returns the findings in a listing, the most severe first, at most one for each rule

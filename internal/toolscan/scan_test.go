@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -100,11 +101,12 @@ func readPublished(t testing.TB) (out []published) {
 	return out
 }
 
-// count is a row of the table of docs/servers.md.
+// count is a row of the table of docs/checking-servers.md.
 type count struct{ tuned, heldBack, high, any int }
 
 // TestTable scans the proofs of concept, and the tools of published servers as if all of
-// them were used together. With -v it prints the tables.
+// them were used together. With -v it prints
+// the tables; that of the rules is in the documentation.
 func TestTable(t *testing.T) {
 	rules, kinds := map[string]*count{}, map[string]*count{}
 	row := func(table map[string]*count, name string) *count {
@@ -197,6 +199,22 @@ func TestTable(t *testing.T) {
 		fmt.Fprintf(&b, "%s: %d and %d\n", kind, kinds[kind].tuned, kinds[kind].heldBack)
 	}
 	t.Log(b.String())
+
+	page, err := os.ReadFile("../../docs/checking-servers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary := fmt.Sprintf("All rules together find %d and %d of the proofs of concept. Tools with a finding of severity high: %d, with any: %d.", found.tuned, found.heldBack, found.high, found.any)
+	if !strings.Contains(string(page), summary) {
+		t.Errorf("docs/checking-servers.md does not say: %s", summary)
+	}
+	for _, rule := range toolscan.Rules() {
+		c := row(rules, rule)
+		line := regexp.MustCompile(fmt.Sprintf("(?m)^\\| `%s` \\|.*\\| %d \\| %d \\| %d \\| %d \\|$", rule, c.tuned, c.heldBack, c.high, c.any))
+		if !line.Match(page) {
+			t.Errorf("docs/checking-servers.md has another row for %s: want %d, %d, %d, %d", rule, c.tuned, c.heldBack, c.high, c.any)
+		}
+	}
 }
 
 // scanTool scans a tool with a description.

@@ -23,6 +23,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
+	"github.com/toolreg/toolreg/internal/toolscan"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -32,9 +33,9 @@ func New(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find problems and show how to fix them",
-		Long: `Check the settings, trust, every source and server, schemas, programs, the state
-and cache folders and the audit log, and show what is wrong and how to fix it. As
-always, nothing from an untrusted project runs.
+		Long: `Check the settings, trust, every source and server, what servers say, schemas,
+programs, the state and cache folders and the audit log, and show what is wrong and
+how to fix it. As always, nothing from an untrusted project runs.
 
 With --fix toolreg asks about each remedy that is a toolreg command, such as
 trusting the project, logging in to a server or correcting its entry, and runs it
@@ -190,7 +191,7 @@ func (x *examination) hooks(set *hooks.Set) {
 
 // sources loads all sources and reports the state of each.
 func (x *examination) sources(ctx context.Context) error {
-	s, err := x.env.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.LookKept}, Ask: true, InDocs: true})
+	s, err := x.env.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.LookKept, Listed: &engine.Listed{}}, Ask: true, InDocs: true})
 	if err != nil {
 		x.settingsError(err)
 		return nil
@@ -236,6 +237,38 @@ func (x *examination) sources(ctx context.Context) error {
 		}
 	}
 	x.keptNames(reg)
+	return x.texts(ctx, s, reg, on)
+}
+
+// texts reports servers whose texts may steer a model.
+func (x *examination) texts(ctx context.Context, s *engine.Session, reg *registry.Registry, on []*mcpclient.Source) error {
+	found, _, err := s.Check(ctx, reg, on, s.Servers.APIs()...) // failed servers were reported
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		x.settingsError(err)
+		return nil
+	}
+	var servers []string
+	rules := map[string][]string{}
+	severe := map[string]bool{}
+	for _, f := range found.Findings {
+		if rules[f.Server] == nil {
+			servers = append(servers, f.Server)
+		}
+		if !slices.Contains(rules[f.Server], f.Rule) {
+			rules[f.Server] = append(rules[f.Server], f.Rule)
+		}
+		severe[f.Server] = severe[f.Server] || f.Severity == toolscan.High
+	}
+	for _, server := range servers {
+		state := stateInfo
+		if severe[server] {
+			state = stateWarning
+		}
+		x.add(state, "texts of "+server, "toolreg servers check "+cli.Quote(ui.Line(server)), "they may steer a model or hide something: %s", strings.Join(rules[server], ", "))
+	}
 	return nil
 }
 

@@ -34,7 +34,7 @@ func New(e *cli.Env) *cobra.Command {
 	cmd.AddCommand(newListCommand(e))
 	cmd.AddCommand(editCommands(e)...)
 	cmd.AddCommand(newLoginCommand(e), newLogoutCommand(e))
-	cmd.AddCommand(newFindCommand(e), newOutdatedCommand(e), newUpgradeCommand(e), newTestCommand(e), newReadCommand(e), newPromptCommand(e), newStartCommand(e), newStopCommand(e), newRestartCommand(e))
+	cmd.AddCommand(newFindCommand(e), newOutdatedCommand(e), newUpgradeCommand(e), newTestCommand(e), newCheckCommand(e), newReadCommand(e), newPromptCommand(e), newStartCommand(e), newStopCommand(e), newRestartCommand(e))
 	return cmd
 }
 

@@ -92,7 +92,7 @@ func tryNamed(ctx context.Context, e *cli.Env, s *engine.Session, name string) (
 }
 
 func testOptions() cli.SessionOptions {
-	return cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.OwnServers}, Ask: true}
+	return cli.SessionOptions{Options: engine.Options{Counts: true, Kept: mcpclient.OwnServers, Listed: &engine.Listed{}}, Ask: true}
 }
 
 // try connects to servers and APIs. Of an API it also calls the first operation that only
@@ -146,13 +146,8 @@ func (t *trial) call(ctx context.Context, api *openapi.Source, tools []*registry
 // started for it.
 func listedNames(ctx context.Context, e *cli.Env, s *engine.Session) map[[2]string]string {
 	out := map[[2]string]string{}
-	s.Records.Flush() // Close reports what fails
-	still, err := e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Still: true}, InDocs: true})
-	if err != nil {
-		return out
-	}
-	reg, err := still.Tools.All(ctx)
-	if err != nil {
+	reg := lastListed(ctx, e, s)
+	if reg == nil {
 		return out
 	}
 	for _, t := range reg.Tools() {

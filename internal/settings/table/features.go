@@ -27,6 +27,12 @@ func featureRows() []Row {
 		{Name: "display.images", Type: Choice, Choices: []string{"auto", "kitty", "iterm2", "never"}, Default: `"auto"`,
 			Doc: "How images in results are shown on a terminal; auto detects what the terminal supports."},
 		{Name: "servers.keep", Type: Keep, Default: "false", Loosens: whenKept, Doc: "Keep servers running between runs: true (10m), how long they may be idle, or false; keep of a server overrides it."},
+		{Name: "check.silence", Type: Objects, Merge: Unite, Strict: true, Loosens: whenFilled, Doc: "Findings of servers check that were looked at and are accepted. The lists of all scopes apply.", Fields: []Row{
+			{Name: "rule", Type: String, Required: true, Doc: "Rule of the findings."},
+			{Name: "reason", Type: String, Required: true, Doc: "Why they are accepted."},
+			{Name: "server", Type: String, Doc: "Name or glob of servers; absent = all."},
+			{Name: "tool", Type: String, Doc: "Name or glob of tools, prompts or resources, as the server names them; absent = all, and the server itself."},
+		}},
 		{Name: "serve.idle", Type: Duration, Default: `"10m"`, Doc: "Time after which serve closes an idle server; 0 = never."},
 		{Name: "serve.session", Type: Duration, Default: `"10m"`, Loosens: always, Doc: "Time after which serve closes an unused session; 0 = never."},
 		{Name: "serve.maxClients", Type: Int, Default: "1000", Loosens: always, Doc: "Maximum number of clients of serve; an unused session makes room for a new one; 0 = unlimited."},

@@ -35,7 +35,7 @@ func (s *Source) read(ctx context.Context, c *client, known Known) (*spec.Docume
 		s.mu.Unlock()
 		return doc, nil
 	}
-	o := spec.Options{Name: c.api.Spec, Server: c.base, Normal: registry.ValidName, FileNote: fileNote}
+	o := spec.Options{Name: c.api.Spec, Server: c.base, Normal: registry.ValidName, FileNote: fileNote, MaxSchema: int(s.opts.Limits.Schema)}
 	if c.api.IsRemote() {
 		return s.readRemote(ctx, c, o, known, doc)
 	}

@@ -321,9 +321,9 @@ func compare(operations []operation, tools []tool) []string {
 		}
 		known := 0
 		for _, p := range o.Params {
-			name := p.Name
+			name := p.In + "_" + p.Name
 			if _, ok := schema.Properties[name]; !ok {
-				name = p.In + "_" + name
+				name = p.Name
 			}
 			_, ok := schema.Properties[name]
 			switch {

@@ -237,7 +237,19 @@ func (t *tally) note(text string) { t.notes[text]++ }
 type tool struct {
 	Name        string          `json:"name"`
 	ServerTool  string          `json:"serverTool"` // the operationId
+	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"inputSchema"`
+}
+
+// needs returns the params that are required with any member of the body, which is said in
+// the description alone.
+func (t tool) needs() []string {
+	_, list, found := strings.Cut(t.Description, "With any member of the body, these are required: ")
+	if !found {
+		return nil
+	}
+	list, _, _ = strings.Cut(list, ".\n")
+	return strings.Split(strings.TrimSuffix(list, "."), ", ")
 }
 
 // callAll calls every tool with generated params and then with invalid ones.
@@ -249,6 +261,9 @@ func callAll(ctx context.Context, s *session, p *prism, tools []tool, operations
 		var params map[string]any
 		for _, optional := range []amount{required, all, some} {
 			g, err := newGenerator(one.InputSchema, uint64(i)*3+uint64(optional))
+			if err == nil && optional != required {
+				g.need(one.needs())
+			}
 			if err != nil {
 				t.note("schema does not compile: " + head(err.Error(), 150))
 				verbose("%s: schema: %v", one.Name, err)

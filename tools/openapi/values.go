@@ -49,6 +49,18 @@ func newGenerator(schema []byte, seed uint64) (*generator, error) {
 	return g, err
 }
 
+// need makes params required.
+func (g *generator) need(names []string) {
+	root, ok := g.root.(map[string]any)
+	if !ok {
+		return
+	}
+	for _, name := range names {
+		list, _ := root["required"].([]any)
+		root["required"] = append(list, name)
+	}
+}
+
 // params returns the params of a call. It tries again while the schema does not allow what
 // it made, as happens with "not" or contradicting branches.
 func (g *generator) params(optional amount) (map[string]any, error) {

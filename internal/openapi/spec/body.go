@@ -164,7 +164,10 @@ func (r *reader) isSpread(s, resolved node) bool {
 // spread makes the members of a body params; false if one has the name of another param, or
 // if no member is left.
 func (r *reader) spread(b *bodyParams, p *params, s node) bool {
-	required := s.get("required").strings()
+	required := map[string]bool{}
+	for _, name := range s.get("required").strings() {
+		required[name] = true
+	}
 	properties := s.get("properties")
 	var all []property
 	var needs []string
@@ -177,7 +180,7 @@ func (r *reader) spread(b *bodyParams, p *params, s node) bool {
 		if b.plan.field(name).File {
 			f = r.fileSchema(member)
 		}
-		isRequired := slices.Contains(required, name)
+		isRequired := required[name]
 		if isRequired {
 			needs = append(needs, name)
 		}

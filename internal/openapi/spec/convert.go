@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
 )
 
 // maxSchemaDepth limits nested schemas, so that with the values in them they stay within
@@ -21,10 +22,12 @@ const maxInPlace = 1000
 type converter struct {
 	r      *reader
 	output bool // for results: leave writeOnly properties out, otherwise readOnly ones
+	limit  int  // of a schema, in bytes
 	defs   map[target]*def
-	names  map[string]int // of defs, with how many have asked for the name
-	queue  []*def         // that are not written yet
-	round  int            // of the last whole schema
+	names  map[string]int                   // of defs, with how many have asked for the name
+	queue  []*def                           // that are not written yet
+	left   map[*jsonx.Value]map[string]bool // what leftOut returned, by the schema
+	round  int                              // of the last whole schema
 }
 
 // def is a schema that others reference.
@@ -49,8 +52,8 @@ const (
 )
 
 // newConverter returns a converter for params, or for results.
-func newConverter(r *reader, output bool) *converter {
-	return &converter{r: r, output: output, defs: map[target]*def{}, names: map[string]int{}}
+func newConverter(r *reader, output bool, limit int) *converter {
+	return &converter{r: r, output: output, limit: limit, defs: map[target]*def{}, left: map[*jsonx.Value]map[string]bool{}, names: map[string]int{}}
 }
 
 // fragment is a schema that is written for one operation.
@@ -108,12 +111,11 @@ func (c *converter) nameOf(t target) string {
 	return unique
 }
 
-// Limits of schemas, in bytes. The registry accepts none larger than maxSchema. In the
-// schemas of results, definitions beyond maxOutput accept everything: in some documents each
-// result refers to all others. maxSchemas bounds the sum of all schemas of a document, and
-// with it the time to find what each refers to.
+// Limits of schemas, in bytes. In some documents each schema refers to all others: definitions
+// that would make one larger than its limit accept everything. maxSchemas bounds the sum of all
+// schemas of a document, and with it the time to find what each refers to.
 const (
-	maxSchema  = 1 << 20
+	maxInput   = registry.MaxSchemaBytes
 	maxOutput  = 16 << 10
 	maxSchemas = 160 << 20
 )
@@ -136,20 +138,21 @@ func (c *converter) whole(of *fragment, at node) (*whole, error) {
 	c.drain()
 	c.round++
 	out := &whole{own: of.json}
-	size := len(of.json)
+	size := len(of.json) + len(`,"$defs":{}`)
 	defer func() { c.r.schemas += size }()
 	add := func(refs []*def) {
 		for _, d := range refs {
 			if d.round != c.round {
 				d.round = c.round
 				out.defs = append(out.defs, d)
+				size += len(d.name) + len(`"":true,`)
 			}
 		}
 	}
-	if size > maxSchema {
-		return nil, at.problem("the schema has %d bytes, but the limit is %d", size, maxSchema)
+	if add(of.refs); size > c.limit {
+		return nil, at.problem("the schema has %d bytes, but the limit is %d", size, c.limit)
 	}
-	for add(of.refs); out.kept < len(out.defs); out.kept++ {
+	for ; out.kept < len(out.defs); out.kept++ {
 		d := out.defs[out.kept]
 		if d.err == nil {
 			d.checkLoop(0)
@@ -157,14 +160,12 @@ func (c *converter) whole(of *fragment, at node) (*whole, error) {
 		if d.err != nil {
 			return nil, d.err
 		}
-		size += len(d.name) + len(d.json) + 4
-		switch {
-		case c.output && size > maxOutput:
-			return out, nil
-		case size > maxSchema:
-			return nil, at.problem("the schema with all that it refers to has more than %d bytes", maxSchema)
+		without := len(out.defs)
+		size += len(d.json) - len("true")
+		if add(d.refs); size > c.limit {
+			out.defs = out.defs[:without]
+			break
 		}
-		add(d.refs)
 	}
 	return out, nil
 }
@@ -173,9 +174,9 @@ func (c *converter) whole(of *fragment, at node) (*whole, error) {
 func (w *whole) size() int {
 	size := len(w.own) + len(`,"$defs":{}`)
 	for i, d := range w.defs {
-		size += len(d.name) + len(`"":,`) + len(d.json)
-		if i >= w.kept {
-			size += len("true") - len(d.json)
+		size += len(d.name) + len(`"":true,`)
+		if i < w.kept {
+			size += len(d.json)
 		}
 	}
 	return size
@@ -246,6 +247,8 @@ type writer struct {
 	refs    []*def
 	inPlace []*def
 	err     error
+
+	around []node // schemas that apply to the same value as the one that is written
 }
 
 func (w *writer) fail(err error) {
@@ -340,9 +343,19 @@ func (w *writer) reference(ref string, same bool) {
 // right type; other programs' extensions, examples in other forms and mistakes are left
 // out, because one of them would make the whole schema invalid.
 func (w *writer) keywords(n *jsonx.Value, description string, depth int, same, nullable bool) {
-	left := w.leftOut(n)
+	around := w.around
+	defer func() { w.around = around }()
+	var together []node
 	for i := range n.Members {
 		v, name := n.Members[i].Value, n.Members[i].Name
+		w.around = nil
+		switch name {
+		case "required", "allOf", "anyOf", "oneOf":
+			if together == nil {
+				together = append(slices.Clip(around), w.appliedBy(n)...)
+			}
+			w.around = together
+		}
 		switch name {
 		case "description":
 			if description == "" && v.Is(jsonx.String) {
@@ -376,9 +389,9 @@ func (w *writer) keywords(n *jsonx.Value, description string, depth int, same, n
 				w.value(name, v)
 			}
 		case "required":
-			w.required(v, left)
+			w.required(v)
 		case "properties", "patternProperties", "dependentSchemas":
-			w.named(name, v, left, depth, same && name == "dependentSchemas")
+			w.named(name, v, w.leftOut(w.at(n)), depth, same && name == "dependentSchemas")
 		case "allOf", "anyOf", "oneOf", "prefixItems":
 			w.list(name, v, depth, same && name != "prefixItems")
 		case "items":
@@ -441,21 +454,46 @@ func (w *writer) named(name string, v *jsonx.Value, left map[string]bool, depth 
 	w.text("}")
 }
 
-// leftOut returns the names of properties that this direction leaves out.
-func (w *writer) leftOut(n *jsonx.Value) map[string]bool {
-	var out map[string]bool
-	properties := n.Get("properties")
-	if !properties.Is(jsonx.Object) {
-		return nil
+// maxApplied bounds the schemas in which the properties of one value are looked for.
+const maxApplied = 50
+
+// at returns a schema that is part of the one that is written as a whole.
+func (w *writer) at(n *jsonx.Value) node { return node{n, w.from.file, w.from.at} }
+
+// appliedBy returns a schema and those that it applies to the same value with allOf.
+func (w *writer) appliedBy(n *jsonx.Value) []node {
+	out := []node{w.at(n)}
+	for i := 0; i < len(out); i++ {
+		parts := out[i].get("allOf")
+		if !parts.Is(jsonx.Array) {
+			continue
+		}
+		for j := range min(len(parts.Items), maxApplied) {
+			resolved, err := w.r.resolve(parts.item(j))
+			isNew := !slices.ContainsFunc(out, func(other node) bool { return other.Value == resolved.Value })
+			if err == nil && resolved.Is(jsonx.Object) && isNew && len(out) < maxApplied {
+				out = append(out, resolved)
+			}
+		}
 	}
-	for i := range properties.Members {
-		if w.isLeftOut(node{properties.Members[i].Value, w.from.file, w.from.at}) {
+	return out
+}
+
+// leftOut returns the properties of a schema that this direction leaves out.
+func (c *converter) leftOut(n node) map[string]bool {
+	out, known := c.left[n.Value]
+	if known {
+		return out
+	}
+	for _, property := range n.get("properties").members() {
+		if c.isLeftOut(property) {
 			if out == nil {
 				out = map[string]bool{}
 			}
-			out[properties.Members[i].Name] = true
+			out[property.name()] = true
 		}
 	}
+	c.left[n.Value] = out
 	return out
 }
 
@@ -475,14 +513,17 @@ func (c *converter) isLeftOut(p node) bool {
 	return err == nil && resolved.Value.Get(keyword).Is(jsonx.True)
 }
 
-func (w *writer) required(v *jsonx.Value, left map[string]bool) {
+// required writes the names of required properties, without those that this direction leaves
+// out in any of the schemas around.
+func (w *writer) required(v *jsonx.Value) {
 	if !v.Is(jsonx.Array) {
 		return // a boolean, as in draft 3
 	}
 	var names []string
 	seen := map[string]bool{}
 	for _, name := range v.Strings() {
-		if !left[name] && !seen[name] {
+		isLeft := slices.ContainsFunc(w.around, func(n node) bool { return w.leftOut(n)[name] })
+		if !isLeft && !seen[name] {
 			names = append(names, name)
 			seen[name] = true
 		}

@@ -27,6 +27,8 @@ type Options struct {
 	// FileNote is added to the description of params that are files; it says what a value
 	// may be.
 	FileNote string
+	// MaxSchema is the limit of a schema, in bytes; 0 means 1 MiB, and it is never more.
+	MaxSchema int
 }
 
 // Document is a document that was read.
@@ -59,7 +61,8 @@ func Read(data []byte, o Options) (*Document, error) {
 		return nil, err
 	}
 	r := &reader{opts: o, root: node{f.root, f, ""}, files: map[string]*file{o.Name: f}, names: map[string]bool{}}
-	r.input, r.output = newConverter(r, false), newConverter(r, true)
+	limit := min(cmp.Or(o.MaxSchema, maxInput), maxInput)
+	r.input, r.output = newConverter(r, false, limit), newConverter(r, true, min(limit, maxOutput))
 	if r.version = versionOf(r.root); r.version == 0 {
 		return nil, r.root.problem("the document says neither openapi: 3.… nor swagger: \"2.0\"")
 	}
@@ -235,6 +238,9 @@ func (r *reader) use(n, item node, op *Operation) (input, output *whole, err err
 	}
 	if input, err = p.schema(r.input, n); err != nil {
 		return nil, nil, err
+	}
+	if input.kept < len(input.defs) {
+		op.Description += "\n\nParts of the params are not described here, because the schema would be too large."
 	}
 	return input, r.responses(n, op), nil
 }

@@ -67,6 +67,34 @@ func TestSchemasOfParamsAndResults(t *testing.T) {
 	}
 }
 
+// A property that is left out is not required either, wherever it is declared.
+func TestRequiredReadOnlyProperties(t *testing.T) {
+	all := operations(t, `{"openapi":"3.0.0","servers":[{"url":"https://x.example"}],"paths":{"/x":{"post":{"operationId":"x","requestBody":{"content":{"application/json":{"schema":{
+		"type":"object","properties":{"list":{"type":"array","items":{"$ref":"#/components/schemas/Cat"}},"one":{"required":["at","id"],"properties":{"at":{"$ref":"#/components/schemas/Time"}},"allOf":[{"required":["at","name"]}]}}}}}},"responses":{}}}},
+		"components":{"schemas":{"Time":{"type":"string","readOnly":true},"Animal":{"type":"object","properties":{"id":{"type":"integer","readOnly":true},"name":{"type":"string"}}},
+		"Cat":{"required":["id","name"],"allOf":[{"$ref":"#/components/schemas/Animal"},{"required":["id"],"properties":{"owner":{"required":["id"]}}}]}}}}`, Options{Name: "x.json"})
+	want := `{"type":"object","properties":{"list":{"type":"array","items":{"$ref":"#/$defs/Cat"}},"one":{"required":["id"],"properties":{},"allOf":[{"required":["name"]}]}},"additionalProperties":false,"$defs":{` +
+		`"Cat":{"required":["name"],"allOf":[{"$ref":"#/$defs/Animal"},{"properties":{"owner":{"required":["id"]}}}]},"Animal":{"type":"object","properties":{"name":{"type":"string"}}}}}`
+	if diff := cmp.Diff(want, string(all["x"].Input)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Of a schema that would be too large, what is referred to last accepts everything.
+func TestLargeSchemas(t *testing.T) {
+	for limit, want := range map[int]string{
+		300: `{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"additionalProperties":false,"$defs":{"A":{"items":{"$ref":"#/$defs/B"}},"B":{"items":{"$ref":"#/$defs/C"}},"C":{"enum":["long long long long"]}}}`,
+		190: `{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"additionalProperties":false,"$defs":{"A":{"items":{"$ref":"#/$defs/B"}},"B":{"items":{"$ref":"#/$defs/C"}},"C":true}}`,
+		160: `{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"additionalProperties":false,"$defs":{"A":{"items":{"$ref":"#/$defs/B"}},"B":true}}`,
+	} {
+		x := operations(t, `{"openapi":"3.0.0","servers":[{"url":"https://x.example"}],"paths":{"/x":{"get":{"operationId":"x","parameters":[{"name":"a","in":"query","schema":{"$ref":"#/s/A"}}],"responses":{}}}},
+			"s":{"A":{"items":{"$ref":"#/s/B"}},"B":{"items":{"$ref":"#/s/C"}},"C":{"enum":["long long long long"]}}}`, Options{Name: "x.json", MaxSchema: limit})["x"]
+		if x.Problem != nil || string(x.Input) != want || len(x.Input) > limit || strings.Contains(x.Description, "not described") != (limit < 300) {
+			t.Errorf("limit %d: %v, %q, %d bytes: %s", limit, x.Problem, x.Description, len(x.Input), x.Input)
+		}
+	}
+}
+
 func TestUnusableOperationsKeepTheOthers(t *testing.T) {
 	all := zoo(t)
 	for name, want := range map[string]string{

@@ -12,12 +12,13 @@ import (
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/trust"
 )
 
 // apiOptions returns the options for an API of the settings.
 func (c *Connections) apiOptions(api settings.API) openapi.Options {
 	logins := c.Logins()
-	return openapi.Options{
+	o := openapi.Options{
 		API: api, Expand: c.expander.API, ProjectRoot: c.set.ProjectRoot, Version: c.deps.Version,
 		Limits:     openapi.Limits{Document: c.set.Limits.Document, Result: c.set.Limits.Result, Schema: c.set.Limits.Schema, Tools: c.set.Limits.Tools},
 		AllowHosts: c.set.FetchAllow.Values(), Proxy: proxyOf(c.deps.Environ),
@@ -28,6 +29,26 @@ func (c *Connections) apiOptions(api settings.API) openapi.Options {
 		Auth: func(expanded settings.API) openapi.Authorizer { return c.apiClient(expanded, logins) },
 		Warn: c.deps.Warn, Logger: c.deps.Log,
 	}
+	if api.Origin.Scope == settings.ScopeProject && c.set.Project != nil {
+		o.Granted = c.granted
+	}
+	return o
+}
+
+// granted returns an error if a grant for the project does not cover a file of a document
+// with this content.
+func (c *Connections) granted(path, sum string) error {
+	path = trust.Real(path)
+	for _, f := range c.set.Project.Covered {
+		switch {
+		case f.Path != path || f.Sum == "":
+		case f.Sum == sum:
+			return nil
+		default:
+			return errors.New("it has just changed; run the command again")
+		}
+	}
+	return errors.New("trust in this project does not cover it; refer to it by its name relative to the document")
 }
 
 // apiCredentials returns what the requests to an API authenticate with.

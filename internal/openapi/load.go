@@ -153,6 +153,9 @@ func (l *localFiles) unchanged(were []fileFact) (now []fileFact, same bool) {
 			}
 			was = fact
 		}
+		if l.granted(was) != nil {
+			return nil, false
+		}
 		now = append(now, was)
 	}
 	return now, len(were) > 0
@@ -163,7 +166,9 @@ func (l *localFiles) read(name string) ([]byte, fileFact, error) {
 	fact := fileFact{Name: name, Stamp: l.stamp(name)}
 	if name == l.document {
 		f, err := trust.Read(name, l.opts.Limits.Document)
-		fact.Sum = f.Sum
+		if fact.Sum = f.Sum; err == nil {
+			err = l.granted(fact)
+		}
 		return f.Data, fact, err
 	}
 	info, err := l.stat(name)
@@ -179,8 +184,17 @@ func (l *localFiles) read(name string) ([]byte, fileFact, error) {
 	}
 	defer f.Close()
 	data, err := l.limited(f)
-	fact.Sum = sumOf(data)
+	if fact.Sum = sumOf(data); err == nil {
+		err = l.granted(fact)
+	}
 	return data, fact, err
+}
+
+func (l *localFiles) granted(f fileFact) error {
+	if l.opts.Granted == nil {
+		return nil
+	}
+	return l.opts.Granted(f.Name, f.Sum)
 }
 
 // rel returns the path of a file in the document's folder.

@@ -38,6 +38,9 @@ type Options struct {
 	Proxy func(*url.URL) (*url.URL, error)
 	// Auth returns the source of access tokens for an expanded API with the setting oauth.
 	Auth func(settings.API) Authorizer
+	// Granted returns an error if the content of a file of a document on disk, given by its
+	// SHA-256, is not what a person has trusted. nil: all files may be used.
+	Granted func(path, sum string) error
 	// Memory remembers the operations of the document from run to run. nil: nothing is
 	// remembered.
 	Memory Memory

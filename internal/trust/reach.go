@@ -22,6 +22,7 @@ type Program struct {
 	Dir       string   // absolute path where it runs
 	Env       []string // "NAME=value" from the settings; any value may name files
 	Inherited []string // "NAME=value" from our environment; provides PATH and the variables in words
+	Document  string   // absolute path of an OpenAPI document, which is read instead of run
 }
 
 // reach finds the files that one command may run.
@@ -41,6 +42,9 @@ type reach struct {
 
 // program covers the files that a command may run.
 func (c *cover) program(p Program) error {
+	if p.Document != "" {
+		return c.document(p.Document)
+	}
 	r := &reach{cover: c, program: p, scanned: map[string]bool{}}
 	for i, word := range p.Argv {
 		switch {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -445,5 +446,28 @@ func TestProgramsOnPathAreNoChangeOfOldGrant(t *testing.T) {
 		if err != nil || !st.Trusted || len(st.Outside) != want {
 			t.Errorf("version %s: %+v, %v", version, st, err)
 		}
+	}
+}
+
+// A document is covered with the files of its folder to which it refers, in either notation.
+func TestCoverDocument(t *testing.T) {
+	root := tempDir(t)
+	for name, content := range map[string]string{
+		"d/api.yaml":      "a: {$ref: 'one.yaml#/x'}\nb: {\"$ref\": \"./deep/two.json\"}\nc:\n  $ref: plain name.yaml # note\nd: {$ref: ../outside.yaml}\ne: {$ref: 'https://a.example/x.yaml'}\nf: {$ref: '#/x'}\ng: {$ref: gone.yaml}\nh: {$ref: deep}\n",
+		"d/deep/two.json": `{"a": {"$ref": "..\/back.json"}, "b": {"$ref":"../api.yaml#/a"}, "c": {"$ref":"../../outside.yaml"}}`,
+		"d/back.json":     "{}", "d/one.yaml": "", "d/plain name.yaml": "", "outside.yaml": "", "d/unnamed.yaml": "", "gone.yaml": "",
+	} {
+		write(t, filepath.Join(root, name), content)
+	}
+	files, err := Cover(root, nil, []Program{{Document: filepath.Join(root, "d", "api.yaml")}, {Document: filepath.Join(root, "absent.yaml")}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range files {
+		got = append(got, f.Name)
+	}
+	if want := []string{"d/api.yaml", "d/back.json", "d/deep/two.json", "d/one.yaml", "d/plain name.yaml"}; !slices.Equal(got, want) {
+		t.Errorf("covers %q, want %q", got, want)
 	}
 }

@@ -71,10 +71,10 @@ func TestProgramsNamesWhatRuns(t *testing.T) {
 				"p:1: mcpServers.s.oauth.registrationUrl: connects to https://r\np:1: mcpServers.s.oauth.idpIssuer: connects to https://p"},
 		{"logins with mistakes", "mcpServers: {a: {oauth: {issuer: [x]}}, b: {oauth: issuer}, c: {oauth: {issuer: 'https://i'}}}", "p:1: mcpServers.c.oauth.issuer: connects to https://i"},
 		{"APIs", "openapi: {a: {spec: api.yaml}, b: {spec: 'https://b.example/api'}, c: {spec: api.yaml, baseUrl: 'https://c.example'}, d: {spec: 'https://d.example', baseUrl: 'https://e.example'}}",
-			"p:1: openapi.a: connects to \"the servers that api.yaml names\"\np:1: openapi.b: connects to https://b.example/api\np:1: openapi.c: connects to https://c.example\n" +
-				"p:1: openapi.d: connects to https://d.example\np:1: openapi.d: connects to https://e.example"},
+			"p:1: openapi.a: connects to the API at the servers that api.yaml names\np:1: openapi.b: connects to the API at https://b.example/api\np:1: openapi.c: connects to the API at https://c.example\n" +
+				"p:1: openapi.d: connects to https://d.example\np:1: openapi.d: connects to the API at https://e.example"},
 		{"logins to APIs", "openapi: {a: {spec: x, baseUrl: 'https://a', auth: {oauth: {issuer: 'https://i'}}}, b: {spec: x, baseUrl: 'https://b', auth: [{env: X}, {oauth: {tokenUrl: 'https://t'}}]}}",
-			"p:1: openapi.a: connects to https://a\np:1: openapi.a.auth.oauth.issuer: connects to https://i\np:1: openapi.b: connects to https://b\np:1: openapi.b.auth.oauth.tokenUrl: connects to https://t"},
+			"p:1: openapi.a: connects to the API at https://a\np:1: openapi.a.auth.oauth.issuer: connects to https://i\np:1: openapi.b: connects to the API at https://b\np:1: openapi.b.auth.oauth.tokenUrl: connects to https://t"},
 		{"a reference", "mcpServers: {s: {url: https://a.example, headers: {X: \"cmd:pass 'a b'\", Y: env:Z}}}",
 			"p:1: mcpServers.s: connects to https://a.example\np:1: mcpServers.s.headers.X: pass \"a b\""},
 		{"a reference that cannot be split", "mcpServers: {s: {headers: {X: \"cmd:pass 'a b\"}}}", `p:1: mcpServers.s.headers.X: pass "'a" b`},

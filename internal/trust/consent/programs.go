@@ -14,17 +14,19 @@ import (
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
-// Program is a command that settings would run, or an address that they would
-// connect to. Its strings are not expanded.
+// Program is a command that settings would run, an address that they would connect to, or
+// an OpenAPI document that they would read. Its strings are not expanded.
 type Program struct {
-	Place string   // file:line of the setting
-	Key   string   // the setting, with dots
-	Argv  []string // empty for an address
-	Whole []string // Argv if its first words are the name of one file, as in "my server"; nil if they are not
-	URL   string
-	Cwd   string   // folder in which it runs, relative to the project root
-	Env   []string // "NAME=value" from the settings
-	Shown []string // those entries of Env to show with the program
+	Place    string   // file:line of the setting
+	Key      string   // the setting, with dots
+	Argv     []string // empty for an address
+	Whole    []string // Argv if its first words are the name of one file, as in "my server"; nil if they are not
+	URL      string
+	API      bool     // whether the requests of an API go to URL, or without one to the servers that Document names
+	Document string   // relative to the project root
+	Cwd      string   // folder in which it runs, relative to the project root
+	Env      []string // "NAME=value" from the settings
+	Shown    []string // those entries of Env to show with the program
 }
 
 // Programs lists what a file would run or connect to, in file order. f may be nil.
@@ -65,7 +67,7 @@ func Programs(f *File) []Program {
 		}
 		out = append(out, f.references(s)...)
 	}
-	return slices.DeleteFunc(out, func(p Program) bool { return len(p.Argv) == 0 && p.URL == "" && len(p.Env) == 0 })
+	return slices.DeleteFunc(out, func(p Program) bool { return len(p.Argv) == 0 && p.URL == "" && p.Document == "" && len(p.Env) == 0 })
 }
 
 func (f *File) place(at jsonx.Pos) string {
@@ -128,14 +130,11 @@ func (f *File) apis(s Setting) []Program {
 		p := Program{Key: s.Key + "." + entry.Name, Place: f.place(entry.Pos)}
 		spec, base := entry.Value.Get("spec").Text(), entry.Value.Get("baseUrl").Text()
 		if strings.Contains(spec, "://") {
-			p.URL = spec
-			out = append(out, p)
-		} else if base == "" {
-			p.URL = "the servers that " + spec + " names"
+			p.URL, p.API = spec, base == ""
 			out = append(out, p)
 		}
-		if base != "" {
-			p.URL = base
+		if base != "" || p.URL == "" {
+			p.URL, p.API, p.Document = base, true, spec
 			out = append(out, p)
 		}
 		if auth := entry.Value.Get("auth"); auth != nil {
@@ -206,11 +205,16 @@ func rawCommands(n *jsonx.Value) [][]string {
 func Describe(programs []Program, v Variables) []string {
 	out := make([]string, 0, len(programs))
 	for _, p := range programs {
-		if len(p.Argv) == 0 && p.URL == "" && len(p.Shown) == 0 {
+		if len(p.Argv) == 0 && p.URL == "" && p.Document == "" && len(p.Shown) == 0 {
 			continue
 		}
 		line := p.Place + ": " + document.Printable(p.Key) + ":"
-		if p.URL != "" {
+		switch {
+		case p.API && p.URL == "":
+			line += " connects to the API at the servers that " + quoteWord(p.Document) + " names"
+		case p.API:
+			line += " connects to the API at " + quoteWord(p.URL)
+		case p.URL != "":
 			line += " connects to " + quoteWord(p.URL)
 		}
 		for _, word := range p.Argv {
@@ -305,14 +309,24 @@ func (v Variables) expandAll(in []string) []string {
 func Expand(programs []Program, root string, v Variables, inherited []string) []trust.Program {
 	out := make([]trust.Program, 0, len(programs))
 	for _, p := range programs {
-		dir := v.expand(p.Cwd)
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(root, dir)
+		if p.Document != "" {
+			if file := v.expand(p.Document); !strings.Contains(file, "://") {
+				out = append(out, trust.Program{Document: absolute(root, file)})
+			}
+			continue
 		}
+		dir := absolute(root, v.expand(p.Cwd))
 		out = append(out, trust.Program{Argv: v.expandAll(p.Argv), Dir: dir, Env: v.expandAll(p.Env), Inherited: inherited})
 		if p.Whole != nil {
 			out = append(out, trust.Program{Argv: v.expandAll(p.Whole), Dir: dir, Env: v.expandAll(p.Env), Inherited: inherited})
 		}
 	}
 	return out
+}
+
+func absolute(root, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(root, path)
 }

@@ -48,7 +48,7 @@ func (c *Connections) granted(path, sum string) error {
 			return errors.New("it has just changed; run the command again")
 		}
 	}
-	return errors.New("trust in this project does not cover it; refer to it by its name relative to the document")
+	return errors.New("trust in this project does not cover it; write the reference as $ref: NAME")
 }
 
 // apiCredentials returns what the requests to an API authenticate with.

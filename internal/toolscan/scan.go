@@ -53,6 +53,9 @@ type Finding struct {
 	Advice   string   `json:"advice"`             // what it means, or what to do
 }
 
+// ChangedDefinition is the rule of the findings about Known.Changed.
+const ChangedDefinition = "changed-definition"
+
 // Scan returns the findings in a listing, the most severe first, at most one for each rule
 // and place.
 func Scan(l Listing, known Known) []Finding {
@@ -70,7 +73,7 @@ func Scan(l Listing, known Known) []Finding {
 		s.name()
 		s.params()
 		if parts := known.Changed[tool.name]; len(parts) > 0 {
-			s.add("changed-definition", Medium, strings.Join(parts, ", "))
+			s.add(ChangedDefinition, Medium, strings.Join(parts, ", "))
 		}
 	}
 	for _, raw := range l.Prompts {

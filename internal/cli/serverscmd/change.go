@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/settingsfile"
@@ -12,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/toolscan"
 )
 
 // change is a change to servers in a settings file. Each command that changes servers
@@ -40,6 +42,9 @@ type editedServer struct {
 	File   string `json:"file"`
 	Runs   string `json:"runs,omitempty"` // for a server of a registry or a bundle: its command or address
 	Test   *trial `json:"test,omitempty"` // for an added server: the result of connecting to it
+
+	Findings []toolscan.Finding `json:"findings,omitempty"` // for an added server: what it says to steer a model, see servers check
+	Disabled bool               `json:"disabled,omitempty"` // for an added server: it was disabled because of a finding of severity high
 }
 
 // run writes the change, after showing it and asking if that is required, reports it, and
@@ -78,14 +83,27 @@ func (c change) run(ctx context.Context, e *cli.Env, s *settings.Settings) error
 		if err := tryAdded(ctx, e, file, changed); err != nil {
 			return err
 		}
+		if err := disableSuspicious(ctx, e, file, changed); err != nil {
+			return err
+		}
 	}
+	if err := c.print(e.IO, changed); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(changed, func(a editedServer) bool { return a.Disabled }) {
+		return &cli.ExitError{Code: cli.ExitCheckFailed}
+	}
+	return nil
+}
+
+func (c change) print(ios *cli.IO, changed []editedServer) error {
 	switch {
-	case !e.IO.JSON || c.part:
+	case !ios.JSON || c.part:
 		return nil
 	case c.list:
-		return e.IO.PrintJSON(map[string][]editedServer{"servers": changed})
+		return ios.PrintJSON(map[string][]editedServer{"servers": changed})
 	}
-	return e.IO.PrintJSON(changed[0])
+	return ios.PrintJSON(changed[0])
 }
 
 // write makes the change in the first file where it is possible, and returns that file.

@@ -185,6 +185,17 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 			e.IO.Notef("%s%s", t, someOf(t.ToolNames))
 		}
 	}
+	found, failed, err := s.Check(ctx, lastListed(ctx, e, s), servers, apis...)
+	if err != nil {
+		return err
+	}
+	for _, err := range failed {
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "server_test_failed", Message: err.Error()})
+	}
+	for _, f := range found.Findings {
+		a := &added[slices.IndexFunc(added, func(a editedServer) bool { return a.Name == f.Server })]
+		a.Findings = append(a.Findings, f)
+	}
 	return nil
 }
 

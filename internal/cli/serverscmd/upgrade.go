@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/lock"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -25,6 +26,7 @@ import (
 	"github.com/toolreg/toolreg/internal/serverjson"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/edit"
+	"github.com/toolreg/toolreg/internal/toolscan"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -46,7 +48,8 @@ one, shows how the definitions of tools change, and asks again. What you have ch
 in the entry is kept. A version is never replaced by a lower one, and an entry whose
 new version cannot be started stays as it is.
 
-Without a terminal --yes agrees to both. Values that only the new version needs are
+Without a terminal --yes agrees to both, unless what the new version says has a
+finding of severity high, as in servers check; then the exit code is 9. Values that only the new version needs are
 asked for, or given by --set.`),
 		Example:           `  toolreg servers upgrade github-mcp-server`,
 		Args:              cli.ArgsBetween(1, -1, "the NAME of a server"),
@@ -101,6 +104,7 @@ type upgrade struct {
 	settings *settings.Settings
 	server   *settings.Server
 	set      serverjson.Given // values of the command line
+	found    engine.Checked   // what the new version says to steer a model
 	old, new *installation    // old is nil if the registry no longer has that version
 }
 
@@ -146,6 +150,16 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 		return upgradedServer{}, fmt.Errorf("version %s cannot be used, so server %q stays at %s: %w", latest.Server.Version, name, from.Version, err)
 	}
 	shown := fmt.Sprintf("%s %s, tools:\n%s", ui.Line(name), ui.Line(latest.Server.Version), toolChanges(changes))
+	for _, f := range u.found.Findings {
+		if f.Rule != toolscan.ChangedDefinition { // the changes are shown
+			shown += findingText(f)
+		}
+	}
+	if u.found.High() && (e.Config.Globals.Yes || e.IO.JSON) {
+		e.IO.Note(shown)
+		e.IO.Notef("server %q stays at %s because of what version %s says", name, from.Version, latest.Server.Version)
+		return upgradedServer{}, &cli.ExitError{Code: cli.ExitCheckFailed}
+	}
 	if err := u.new.confirm(ctx, e, shown, "Upgrade it?"); err != nil {
 		return upgradedServer{}, err
 	}
@@ -460,6 +474,13 @@ func (u *upgrade) definitions(ctx context.Context, e *cli.Env, set *settings.Set
 		if report.Err != nil {
 			return nil, report.Err
 		}
+	}
+	if set != u.settings {
+		found, failed, err := s.Check(ctx, lastListed(ctx, e, s), []*mcpclient.Source{server})
+		if err = cmp.Or(err, errors.Join(failed...)); err != nil {
+			return nil, err
+		}
+		u.found = found
 	}
 	listed := recorder.File()
 	for i := range listed.Tools { // how the command changes is shown once

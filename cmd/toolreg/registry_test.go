@@ -3,6 +3,9 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,7 +26,7 @@ import (
 // entries in the files of DIR, which have the form of its answers. Below other paths it
 // misbehaves: /elsewhere and /within redirect, /big sends 100 MB, /cyclic repeats its cursors,
 // /endless always has one more page, /wrong answers with another server, /html is none.
-// /count has the number of requests.
+// /count has the number of requests, /files/ the files of DIR.
 func registryCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: registry DIR")
@@ -65,6 +68,7 @@ func registryCommand(ts *testscript.TestScript, neg bool, args []string) {
 	})
 	mux.HandleFunc("/wrong/", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, entries()[0]) })
 	mux.HandleFunc("/html/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") })
+	mux.Handle("/files/", http.StripPrefix("/files/", http.FileServer(http.Dir(ts.MkAbs(args[0])))))
 	mux.HandleFunc("/count", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, requests.Load()) })
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
@@ -72,6 +76,19 @@ func registryCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 	ts.Defer(server.Close)
 	ts.Setenv("REGISTRY", server.URL)
+}
+
+// packCommand is "pack DIR FILE": it packs a folder as a bundle and sets SHA256 to its sum.
+func packCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: pack DIR FILE")
+	}
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	ts.Check(w.AddFS(os.DirFS(ts.MkAbs(args[0]))))
+	ts.Check(w.Close())
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes(), 0o600))
+	ts.Setenv("SHA256", fmt.Sprintf("%x", sha256.Sum256(b.Bytes())))
 }
 
 // registryEntry is an entry of an answer.

@@ -100,6 +100,7 @@ func TestScripts(t *testing.T) {
 			"keys":      keysCommand,
 			"signal":    signalCommand,
 			"gone":      goneCommand,
+			"pack":      packCommand,
 			"registry":  registryCommand,
 			"website":   websiteCommand,
 			"authority": authorityCommand,

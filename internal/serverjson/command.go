@@ -63,6 +63,8 @@ const advice = "read its documentation and add it with toolreg servers add NAME 
 func (b *builder) command(p *Package) error {
 	r := runners[p.Type]
 	switch {
+	case p.Type == Bundle:
+		return b.bundle(p)
 	case p.Type == "cargo":
 		return refuse("cargo install "+text.Escape(p.Identifier)+", then toolreg servers add NAME -- "+text.Escape(p.Identifier), "packages of cargo have to be installed before they are run")
 	case r == nil:
@@ -93,6 +95,43 @@ func (b *builder) command(p *Package) error {
 		return err
 	}
 	words = append(words, options...)
+	if err := b.variables(p); err != nil {
+		return err
+	}
+	if p.Type == "oci" {
+		for _, v := range b.Env {
+			words = append(words, "-e", v.Name)
+		}
+	}
+	words = append(append(words, name), r.after...)
+	args, err := b.arguments(p.PackageArguments)
+	if err != nil {
+		return err
+	}
+	b.Command, b.Args = program, append(words, args...)
+	b.noteSecrets()
+	return nil
+}
+
+// bundle plans a bundle. If it has not been read yet, only its address is checked.
+func (b *builder) bundle(p *Package) error {
+	if p.Command == "" {
+		if p.SHA256 == "" {
+			return refuse("", "its bundle %s has no SHA-256", text.Quote(p.Identifier))
+		}
+		return CheckRemote(p.Identifier)
+	}
+	args, err := b.arguments(p.PackageArguments)
+	if err != nil {
+		return err
+	}
+	b.Command, b.Args = Literal(p.Command), args
+	b.noteSecrets()
+	return b.variables(p)
+}
+
+// variables adds the variables of the environment.
+func (b *builder) variables(p *Package) error {
 	var variables []piece
 	for _, v := range (Way{Package: p}).pieces() {
 		if v.kind == kindVariable {
@@ -109,21 +148,14 @@ func (b *builder) command(p *Package) error {
 		}
 		b.Env = append(b.Env, pair)
 	}
-	if p.Type == "oci" {
-		for _, v := range b.Env {
-			words = append(words, "-e", v.Name)
-		}
-	}
-	words = append(append(words, name), r.after...)
-	args, err := b.arguments(p.PackageArguments)
-	if err != nil {
-		return err
-	}
-	b.Command, b.Args = program, append(words, args...)
+	return nil
+}
+
+// noteSecrets tells of secrets on the command line.
+func (b *builder) noteSecrets() {
 	if slices.ContainsFunc(b.inputs, func(in Input) bool { return in.Argument && in.Secret && len(b.given[in.Name]) > 0 }) {
 		b.Notes = append(b.Notes, "a secret is an argument, which every program of this machine can see in the list of processes")
 	}
-	return nil
 }
 
 // program returns the program that runs the package.

@@ -135,8 +135,14 @@ func (in Input) Check(value string) error {
 	case len(in.Choices) > 0 && !slices.Contains(in.Choices, value):
 		return wrong("it must be one of " + strings.Join(in.Choices, ", "))
 	case in.Format == "number":
-		if _, err := strconv.ParseFloat(value, 64); err != nil {
+		n, err := strconv.ParseFloat(value, 64)
+		switch {
+		case err != nil:
 			return wrong("it must be a number")
+		case in.Min != nil && n < *in.Min:
+			return wrong(fmt.Sprintf("it must be at least %v", *in.Min))
+		case in.Max != nil && n > *in.Max:
+			return wrong(fmt.Sprintf("it must be at most %v", *in.Max))
 		}
 	case in.Format == "boolean" && value != "true" && value != "false":
 		return wrong("it must be true or false")
@@ -207,8 +213,8 @@ func (b *builder) values(p piece) [][]part {
 	times := 1
 	names := placeholders(p.value.Value)
 	for _, name := range names {
-		if n := len(b.given[name]); p.arg != nil && p.arg.Repeated {
-			times = max(times, n)
+		if v, ok := p.value.Variables[name]; ok && p.arg != nil && p.arg.IsRepeated {
+			times = max(times, len(b.inputValues(name, v)))
 		}
 	}
 	var out [][]part
@@ -248,7 +254,15 @@ func (b *builder) inputValues(name string, v Value) [][]part {
 		if v.Default == "" {
 			return nil
 		}
-		return [][]part{{{text: v.Default}}} // published, so no secret
+		defaults := v.Defaults
+		if defaults == nil {
+			defaults = []string{v.Default}
+		}
+		var out [][]part
+		for _, text := range defaults {
+			out = append(out, []part{{text: text}}) // published, so no secret
+		}
+		return out
 	}
 	var out [][]part
 	for _, value := range values {

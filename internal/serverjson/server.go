@@ -50,6 +50,9 @@ type Package struct {
 	RuntimeArguments []Argument `json:"runtimeArguments"`
 	PackageArguments []Argument `json:"packageArguments"`
 	Variables        []KeyValue `json:"environmentVariables"`
+
+	// Command is the program of a bundle that has been read; "" = it has to be read first.
+	Command string `json:"-"`
 }
 
 // Transport is how a server is reached.
@@ -71,6 +74,11 @@ type Value struct {
 	Placeholder string           `json:"placeholder"`
 	Choices     []string         `json:"choices"`
 	Variables   map[string]Value `json:"variables"`
+
+	// Only bundles have these.
+	Min, Max *float64 `json:"-"`
+	Defaults []string `json:"-"` // the default of a value that can be repeated
+	Repeated bool     `json:"-"`
 }
 
 // KeyValue is an environment variable or a header.
@@ -81,10 +89,10 @@ type KeyValue struct {
 
 // Argument is an argument of a command line.
 type Argument struct {
-	Type      string `json:"type"` // positional, named
-	Name      string `json:"name"` // of a named one, with its dashes
-	ValueHint string `json:"valueHint"`
-	Repeated  bool   `json:"isRepeated"`
+	Type       string `json:"type"` // positional, named
+	Name       string `json:"name"` // of a named one, with its dashes
+	ValueHint  string `json:"valueHint"`
+	IsRepeated bool   `json:"isRepeated"`
 	Value
 }
 
@@ -135,15 +143,12 @@ func isPlain(s string) bool {
 }
 
 // Short returns the part of the name behind the slash.
-func (s *Server) Short() string {
-	_, short, _ := strings.Cut(s.Name, "/")
-	return short
-}
+func (s *Server) Short() string { return s.Name[strings.IndexByte(s.Name, '/')+1:] }
 
-// Namespace returns the part of the name that belongs to the publisher.
+// Namespace returns the part of the name that belongs to the publisher; "" for a bundle that
+// is not in a registry.
 func (s *Server) Namespace() string {
-	namespace, _, _ := strings.Cut(s.Name, "/")
-	return namespace
+	return strings.TrimSuffix(s.Name[:len(s.Name)-len(s.Short())], "/")
 }
 
 // Remote is the runtime of a server that is reached at an address; other runtimes are the
@@ -218,7 +223,8 @@ type Input struct {
 	Required    bool
 	Secret      bool
 	Repeated    bool
-	Argument    bool // it is on the command line or in the address, which other programs can see
+	Min, Max    *float64 // nil = none
+	Argument    bool     // it is on the command line or in the address, which other programs can see
 }
 
 // The kinds of inputs.
@@ -298,7 +304,7 @@ func (w Way) Inputs() []Input {
 		}
 	}
 	for _, p := range w.pieces() {
-		repeated := p.arg != nil && p.arg.Repeated
+		repeated := p.arg != nil && p.arg.IsRepeated
 		if p.value.Value == "" {
 			if p.isSwitch() {
 				continue
@@ -316,7 +322,7 @@ func (w Way) Inputs() []Input {
 			in := input(name, kindPart, v)
 			in.Required = v.Required || p.value.Required && v.Default == ""
 			in.Secret = in.Secret || p.value.Secret
-			in.Repeated, in.Argument = repeated, p.arg != nil
+			in.Repeated, in.Argument = repeated || v.Repeated, p.arg != nil
 			add(in)
 		}
 	}
@@ -331,7 +337,7 @@ func (p piece) isSwitch() bool {
 }
 
 func input(name, kind string, v Value) Input {
-	return Input{Name: name, Kind: kind, Description: v.Description, Format: v.Format, Default: v.Default, Placeholder: v.Placeholder, Choices: v.Choices, Required: v.Required, Secret: v.Secret}
+	return Input{Name: name, Kind: kind, Description: v.Description, Format: v.Format, Default: v.Default, Placeholder: v.Placeholder, Choices: v.Choices, Required: v.Required, Secret: v.Secret, Min: v.Min, Max: v.Max}
 }
 
 // placeholders returns the names in braces in a template.

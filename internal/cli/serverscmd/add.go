@@ -47,7 +47,8 @@ func newAddCommand(e *cli.Env) *cobra.Command {
 file, your own by default.
 
 A NAME with a slash, such as io.github.owner/server, is that of a server in a
-registry (see servers find), and a NAME that ends with .json is a file server.json.
+registry (see servers find). A file server.json and a bundle, a file or an address
+that ends with .mcpb, are added in the same way.
 The entry has the part behind the slash as its name, and runs exactly the version
 that is shown before you are asked. Values that the server needs are asked for by a
 form or given by --set; without a terminal, --yes agrees. A value is literal text

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,13 +46,14 @@ type described struct {
 	*mcpregistry.Entry
 	from     settings.From // Registry and Name are set
 	source   string        // for messages: the registry or the file
+	bundle   *openBundle   // nil = none
 	warnings []string      // what the person should know before it is added
 }
 
 // isDescribed reports whether an argument names a server of a registry or a file with its
 // description.
 func isDescribed(arg string) bool {
-	return strings.HasSuffix(arg, ".json") || strings.ContainsAny(arg, "/\\") && !strings.HasPrefix(arg, "{")
+	return isBundle(arg) || strings.HasSuffix(arg, ".json") || strings.ContainsAny(arg, "/\\") && !strings.HasPrefix(arg, "{") && !strings.Contains(arg, "://")
 }
 
 // addDescribed adds a server of a registry or of a file.
@@ -67,6 +70,7 @@ func addDescribed(ctx context.Context, e *cli.Env, t *target, o *describedOption
 	if err != nil {
 		return err
 	}
+	defer func() { d.bundle.close() }()
 	name := o.as
 	if name == "" {
 		name = d.Server.Short()
@@ -85,14 +89,14 @@ func addDescribed(ctx context.Context, e *cli.Env, t *target, o *describedOption
 	if err != nil {
 		return err
 	}
-	in := &installation{described: d, verb: "adding", name: name, given: given, secrets: secrets}
+	in := &installation{described: d, settings: s, file: file, verb: "adding", name: name, given: given, secrets: secrets}
 	if err := in.choose(ctx, e, o.runtime); err != nil {
 		return err
 	}
 	if err := in.confirm(ctx, e, in.about(e), "Add it?"); err != nil {
 		return err
 	}
-	if err := in.write(ctx, e, t, s, file); err != nil {
+	if err := in.write(ctx, e, t); err != nil {
 		return err
 	}
 	return remember(ctx, e, d)
@@ -128,7 +132,10 @@ func parseGiven(set []string) (serverjson.Given, error) {
 
 // find gets the description that an argument names, and refuses a deleted version.
 func find(ctx context.Context, e *cli.Env, s *settings.Settings, arg string) (*described, error) {
-	if strings.HasSuffix(arg, ".json") {
+	switch {
+	case isBundle(arg):
+		return describedByBundle(ctx, e, s, arg)
+	case strings.HasSuffix(arg, ".json"):
 		return describedByFile(e, arg)
 	}
 	name, version, found := strings.Cut(arg, "@")
@@ -195,14 +202,16 @@ func describedByFile(e *cli.Env, name string) (*described, error) {
 // installation is a described server with the way to run it and its values.
 type installation struct {
 	*described
-	was     *settings.Server // that is upgraded; nil = it is added
-	verb    string           // for messages, such as "adding"
-	name    string           // of the entry
-	way     *serverjson.Way
-	given   serverjson.Given
-	plan    *serverjson.Plan
-	secrets *state.Dir // where secrets are kept
-	lacks   []string   // options of the command line that are missing because nobody can be asked
+	settings *settings.Settings
+	file     string           // with the entry
+	was      *settings.Server // that is upgraded; nil = it is added
+	verb     string           // for messages, such as "adding"
+	name     string           // of the entry
+	way      *serverjson.Way
+	given    serverjson.Given
+	plan     *serverjson.Plan
+	secrets  *state.Dir // where secrets are kept
+	lacks    []string   // options of the command line that are missing because nobody can be asked
 }
 
 // options are those of the translation.
@@ -220,7 +229,7 @@ func (in *installation) options(e *cli.Env) serverjson.Options {
 
 // reference returns the reference to the file of a secret.
 func (in *installation) reference(name string) string {
-	return "file:" + serverjson.Literal(filepath.Join(in.secrets.Path, secretName(in.name, name)))
+	return "file:" + serverjson.Literal(filepath.Join(in.secrets.Path, secretName(in.file, in.name, name)))
 }
 
 // choose chooses the way to run the server and makes the plan. It asks the person for what
@@ -252,6 +261,12 @@ func (in *installation) choose(ctx context.Context, e *cli.Env, runtime string) 
 		if err := in.chooseWay(ctx, e, usable); err != nil || in.way == nil {
 			return err
 		}
+	}
+	if err := in.openWay(ctx, e); err != nil {
+		return err
+	}
+	if in.was != nil {
+		in.dropUnknown()
 	}
 	return in.complete(ctx, e)
 }
@@ -470,7 +485,7 @@ func (in *installation) about(e *cli.Env) string {
 	}
 	fmt.Fprintf(&b, "%s %s\n", ui.Line(in.Server.Name), ui.Line(in.Server.Version))
 	row("description", in.Server.Description)
-	row("publisher", in.Server.Namespace()+", "+in.source)
+	row("publisher", strings.TrimPrefix(in.Server.Namespace()+", "+in.source, ", "))
 	row("repository", in.Server.Repository.URL)
 	if !in.Published.IsZero() {
 		row("published", in.Published.Format("2006-01-02"))
@@ -539,17 +554,25 @@ func (in *installation) confirm(ctx context.Context, e *cli.Env, about, question
 }
 
 // write stores the secrets and writes the entry.
-func (in *installation) write(ctx context.Context, e *cli.Env, t *target, s *settings.Settings, file string) error {
+func (in *installation) write(ctx context.Context, e *cli.Env, t *target) error {
 	entry, err := in.entry()
 	if err != nil {
 		return err
 	}
-	if err := in.keepSecrets(); err != nil {
-		return err
+	undo, err := in.unpack()
+	if err == nil {
+		err = in.keepSecrets()
+	}
+	if err != nil {
+		return errors.Join(err, undo())
 	}
 	all := additions{edit.Change{Name: in.name, Entry: entry}}
-	c := change{action: "added", names: []string{in.name}, files: []string{file}, apply: all.apply, test: !t.noTest && !e.Config.Globals.Cached, runs: runsLine(in.plan)}
-	return c.run(ctx, e, s)
+	c := change{action: "added", names: []string{in.name}, files: []string{in.file}, apply: all.apply, test: !t.noTest && !e.Config.Globals.Cached, runs: runsLine(in.plan)}
+	err = c.run(ctx, e, in.settings)
+	if isFree(in.file, in.name) == nil { // it was not written
+		err = errors.Join(err, undo(), forgetSecrets(e, in.file, in.name))
+	}
+	return err
 }
 
 // entry returns the entry of the settings.
@@ -604,10 +627,9 @@ func pairsJSON(pairs []serverjson.Pair) json.RawMessage {
 	return b.Bytes()
 }
 
-// secretName returns the name of the file in which a secret of a server is kept. The names of
-// servers do not contain "+".
-func secretName(server, name string) string {
-	return server + "+" + strings.Map(func(r rune) rune {
+// secretName returns the name of the file in which a secret of a server is kept.
+func secretName(file, server, name string) string {
+	return secretPrefix(file, server) + strings.Map(func(r rune) rune {
 		if r < 0x80 && (r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
 			return r
 		}
@@ -615,10 +637,17 @@ func secretName(server, name string) string {
 	}, name)
 }
 
+// secretPrefix begins the names of all secrets of a server. Servers of different settings
+// files can have the same name. The names of servers do not contain "+".
+func secretPrefix(file, server string) string {
+	sum := sha256.Sum256([]byte(file))
+	return server + "+" + hex.EncodeToString(sum[:4]) + "+"
+}
+
 // keepSecrets writes secrets to their files.
 func (in *installation) keepSecrets() error {
 	for _, s := range in.plan.Secrets {
-		if err := in.secrets.Put(secretName(in.name, s.Name), []byte(s.Text+"\n")); err != nil {
+		if err := in.secrets.Put(secretName(in.file, in.name, s.Name), []byte(s.Text+"\n")); err != nil {
 			return fmt.Errorf("storing a secret: %w", err)
 		}
 	}
@@ -626,12 +655,12 @@ func (in *installation) keepSecrets() error {
 }
 
 // forgetSecrets removes the secrets of a server.
-func forgetSecrets(e *cli.Env, server string) error {
+func forgetSecrets(e *cli.Env, file, server string) error {
 	dir, err := e.Config.Folders.Secrets()
 	if err != nil {
 		return nil // then none are stored
 	}
-	names, err := dir.Names(server+"+", "")
+	names, err := dir.Names(secretPrefix(file, server), "")
 	for _, name := range names {
 		err = errors.Join(err, os.Remove(filepath.Join(dir.Path, name)))
 	}

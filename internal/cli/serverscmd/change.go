@@ -71,7 +71,7 @@ func (c change) run(ctx context.Context, e *cli.Env, s *settings.Settings) error
 			if err := e.Config.Folders.ForgetServer(ctx, name, file); err != nil {
 				return fmt.Errorf("forgetting the names of the tools of server %q: %w", name, err)
 			}
-			if err := forgetSecrets(e, name); err != nil {
+			if err := forgetSecrets(e, file, name); err != nil {
 				return fmt.Errorf("removing the secrets of server %q: %w", name, err)
 			}
 		}

@@ -86,7 +86,7 @@ func runUpgrade(ctx context.Context, e *cli.Env, o *describedOptions, names []st
 		if err != nil {
 			return err
 		}
-		u := &upgrade{settings: s, set: given}
+		u := &upgrade{settings: s, set: given, new: &installation{described: &described{}}}
 		result, err := u.run(ctx, e, name)
 		if err != nil {
 			return err
@@ -131,6 +131,7 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 		e.IO.Notef("server %q is up to date (%s)", name, from.Version)
 		return unchanged, nil
 	}
+	defer func() { u.new.bundle.close() }()
 	if err := u.plan(ctx, e, r, latest); err != nil {
 		return upgradedServer{}, err
 	}
@@ -142,12 +143,17 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 	if err := u.new.confirm(ctx, e, about+u.commandChange(sets), "Start the new version to compare its tools?"); err != nil {
 		return upgradedServer{}, err
 	}
-	if err := u.new.keepSecrets(); err != nil {
-		return upgradedServer{}, err
+	undo, err := u.new.unpack()
+	if err == nil {
+		err = u.new.keepSecrets()
+	}
+	if err != nil {
+		return upgradedServer{}, errors.Join(err, undo())
 	}
 	changes, err := u.compare(ctx, e, sets)
 	if err != nil {
-		return upgradedServer{}, fmt.Errorf("version %s cannot be used, so server %q stays at %s: %w", latest.Server.Version, name, from.Version, err)
+		err = fmt.Errorf("version %s cannot be used, so server %q stays at %s: %w", latest.Server.Version, name, from.Version, err)
+		return upgradedServer{}, errors.Join(err, undo())
 	}
 	shown := fmt.Sprintf("%s %s, tools:\n%s", ui.Line(name), ui.Line(latest.Server.Version), toolChanges(changes))
 	for _, f := range u.found.Findings {
@@ -161,11 +167,11 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 		return upgradedServer{}, &cli.ExitError{Code: cli.ExitCheckFailed}
 	}
 	if err := u.new.confirm(ctx, e, shown, "Upgrade it?"); err != nil {
-		return upgradedServer{}, err
+		return upgradedServer{}, errors.Join(err, undo())
 	}
 	c := change{action: "upgraded", names: []string{name}, files: []string{file}, apply: sets.apply, part: true}
 	if err := c.run(ctx, e, u.settings); err != nil {
-		return upgradedServer{}, err
+		return upgradedServer{}, errors.Join(err, undo())
 	}
 	return upgradedServer{name, "upgraded", latest.Server.Version, from.Version, runsLine(u.new.plan), changes}, remember(ctx, e, latest)
 }
@@ -202,7 +208,7 @@ func (u *upgrade) plan(ctx context.Context, e *cli.Env, r *mcpregistry.Registry,
 		for _, notation := range notations {
 			value := serverjson.Denote(notation)
 			// A secret of ours is literal text again, as it was when it was given.
-			if path, ok := strings.CutPrefix(value, "file:"); ok && filepath.Base(path) == secretName(u.server.Name, name) {
+			if path, ok := strings.CutPrefix(value, "file:"); ok && filepath.Base(path) == secretName(u.server.Origin.Name, u.server.Name, name) {
 				data, err := os.ReadFile(path)
 				if err != nil {
 					return fmt.Errorf("reading a secret of server %q: %w", u.server.Name, err)
@@ -213,30 +219,23 @@ func (u *upgrade) plan(ctx context.Context, e *cli.Env, r *mcpregistry.Registry,
 		}
 	}
 	if entry, err := r.Get(ctx, from.Name, from.Version); err == nil {
-		old := &installation{described: &described{Entry: entry, source: r.URL, from: *from}, name: u.server.Name, given: given, secrets: secrets}
-		if ways := old.waysOf(from.Runtime); len(ways) > 0 {
+		old := &installation{described: &described{Entry: entry, source: r.URL, from: *from}, settings: u.settings, file: u.server.Origin.Name, name: u.server.Name, given: given, secrets: secrets}
+		if from.Bundle != "" {
+			old.way, _ = unpackedWay(e, from.Bundle) // without it the old command is not known
+		} else if ways := old.waysOf(from.Runtime); len(ways) > 0 {
 			old.way = &ways[0]
-			if old.makePlan(e) == nil && len(old.plan.Missing) == 0 {
-				u.old = old
-			}
+		}
+		if old.way != nil && old.makePlan(e) == nil && len(old.plan.Missing) == 0 {
+			u.old = old
 		}
 	} else if !errors.Is(err, registry.ErrNotFound) {
 		return err
 	}
-	u.new = &installation{described: latest, was: u.server, verb: "upgrading", name: u.server.Name, given: maps.Clone(given), secrets: secrets}
+	u.new = &installation{described: latest, was: u.server, verb: "upgrading", settings: u.settings, file: u.server.Origin.Name, name: u.server.Name, given: maps.Clone(given), secrets: secrets}
 	u.new.from.Bundle = ""
 	runtime := from.Runtime
-	ways := u.new.waysOf(runtime)
-	if len(ways) == 0 {
-		runtime, ways = "", u.new.Server.Ways()
-	}
-	if len(ways) > 0 { // values that the new version does not have are dropped
-		for name := range given {
-			if !slices.ContainsFunc(ways[0].Inputs(), func(in serverjson.Input) bool { return in.Name == name }) {
-				delete(u.new.given, name)
-				u.new.warnings = append(u.new.warnings, "this version has no value "+name)
-			}
-		}
+	if len(u.new.waysOf(runtime)) == 0 {
+		runtime = ""
 	}
 	maps.Copy(u.new.given, u.set)
 	if err := u.new.choose(ctx, e, runtime); err != nil {
@@ -246,6 +245,16 @@ func (u *upgrade) plan(ctx context.Context, e *cli.Env, r *mcpregistry.Registry,
 		return u.new.confirm(ctx, e, u.new.about(e), "") // it reports what is missing
 	}
 	return nil
+}
+
+// dropUnknown removes the values of the version before that this one does not have.
+func (in *installation) dropUnknown() {
+	for name := range in.was.From.Values {
+		if !slices.ContainsFunc(in.way.Inputs(), func(input serverjson.Input) bool { return input.Name == name }) {
+			delete(in.given, name)
+			in.warnings = append(in.warnings, "this version has no value "+name)
+		}
+	}
 }
 
 // waysOf returns the ways with a runtime.

@@ -57,9 +57,9 @@ none of these is kept in a file that only you can read.
 
 toolreg connects to the server at once and prints what it offers. If that fails,
 the entry is kept. Of an API it reads the document and calls the first operation that
-only reads and needs no params. If what the server says has a finding of severity
-high, as in servers check, toolreg asks whether to keep it enabled; without a terminal
-it disables the server, and the exit code is 9. --no-test skips all of this.
+only reads and needs no params. If servers check has a finding of severity high,
+toolreg asks whether to keep the server enabled; without a terminal it disables it,
+and the exit code is 9. --no-test skips all of this.
 
 Refer to secrets instead of writing them into the file, as in
 --env TOKEN=env:GITHUB_TOKEN or --header 'Authorization: Bearer ${TOKEN}'.`),

@@ -48,9 +48,9 @@ one, shows how the definitions of tools change, and asks again. What you have ch
 in the entry is kept. A version is never replaced by a lower one, and an entry whose
 new version cannot be started stays as it is.
 
-Without a terminal --yes agrees to both, unless what the new version says has a
-finding of severity high, as in servers check; then the exit code is 9. Values that only the new version needs are
-asked for, or given by --set.`),
+Without a terminal --yes agrees to both, unless servers check has a finding of
+severity high in the new version; then the exit code is 9. Values that only the new
+version needs are asked for, or given by --set.`),
 		Example:           `  toolreg servers upgrade github-mcp-server`,
 		Args:              cli.ArgsBetween(1, -1, "the NAME of a server"),
 		ValidArgsFunction: complete.Args(e.Complete().Servers),

@@ -29,7 +29,7 @@ type field struct {
 // The fields, tuned on one half of testdata/questions.txt.
 var (
 	fieldName              = field{6, 2}
-	fieldDisplayName       = field{1, 3}
+	fieldDisplayName       = field{3, 3}
 	fieldDescription       = field{2, 20}
 	fieldTags              = field{2, 3}
 	fieldParams            = field{1.4, 6}

@@ -205,6 +205,8 @@ func (r *reader) whole(b *bodyParams, p *params, s node, description string) {
 	var f *fragment
 	switch {
 	case b.plan.Kind == kindBytes:
+		resolved, _ := r.resolve(s)
+		b.plan.Base64 = resolved.Value.Get("format").IsText("byte") || resolved.Value.Get("contentEncoding").IsText("base64")
 		f = r.fileSchema(node{jsonx.NewObject(jsonx.NewMember("description", jsonx.NewString(description))), s.file, s.at})
 	case b.plan.Kind == kindText:
 		f = r.input.schema(node{jsonx.NewObject(jsonx.NewMember("type", jsonx.NewString("string"))), s.file, s.at}, description)

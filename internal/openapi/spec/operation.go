@@ -89,6 +89,7 @@ type Body struct {
 	Needs    []string `json:"needs,omitempty"`   // members that a body must have, although it may be absent
 	Rest     bool     `json:"rest,omitempty"`    // further params are members too
 	Fields   []Field  `json:"fields,omitempty"`  // of forms, those that are not simple
+	Base64   bool     `json:"base64,omitempty"`  // the bytes are sent as base64
 }
 
 // Member is a param that is a member of the body.

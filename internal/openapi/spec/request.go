@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
@@ -372,6 +373,9 @@ func (b *builder) body() ([]byte, error) {
 	}
 	if strings.Contains(plan.Type, "*") {
 		b.header.Set("Content-Type", cmp.Or(f.Type, "application/octet-stream"))
+	}
+	if plan.Base64 {
+		return base64.StdEncoding.AppendEncode([]byte{}, f.Data), nil
 	}
 	return append([]byte{}, f.Data...), nil
 }

@@ -133,3 +133,97 @@ func TestWrongParams(t *testing.T) {
 		}
 	}
 }
+
+// one reads a document whose only operation has the given members; head has the members of
+// the document before its paths.
+func one(t *testing.T, name, head, members string) *Operation {
+	t.Helper()
+	return operations(t, fmt.Sprintf(`{%s,"paths":{"/x/{id}":{"parameters":[{"name":"id","in":"path","schema":{"type":"string"}},{"name":"page","in":"query","schema":{"type":"string"}}],"post":{"operationId":"x",%s}}}}`, head, members), Options{Name: name})["x"]
+}
+
+const head3 = `"openapi":"3.0.0","servers":[{"url":"https://x.example/a?v=1"}]`
+
+func TestParamsOfOperations(t *testing.T) {
+	long := strings.Repeat("n", 70)
+	for members, want := range map[string]string{
+		`"parameters":[{"name":"page","in":"query","schema":{"type":"integer"}}]`:                                                                                      `"page":{"type":"integer"}},"required":["id"]`,
+		`"parameters":[{"name":"Upgrade","in":"header"},{"name":"X-A","in":"header"},{"name":"Content-TYPE","in":"header"}]`:                                           `"page":{"type":"string"},"X-A":true},"required"`,
+		`"parameters":[{"name":"a b","in":"cookie"}]`:                                                                                                                  `the parameter "a b" is not the name of a cookie`,
+		`"parameters":[{"name":"` + long + `","in":"query"}]`:                                                                                                          `"` + long[:57] + `_`,
+		`"parameters":[{"name":"a","in":"query","schema":{"$ref":"#/s/A","minLength":3}}]},"get":{"parameters":[]}}},"s":{"A":{"type":"string"}},"x":{"y":{"z":{"a":1`: `"a":{"$ref":"#/$defs/A"}}`,
+		`"parameters":[{"name":"a","in":"query","schema":{"type":"string","x-nullable":true}}]`:                                                                        `"a":{"type":["string","null"]}`,
+	} {
+		x := one(t, "x.json", head3, members)
+		got := string(x.Input)
+		if x.Problem != nil {
+			got = x.Problem.String()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", members, got, want)
+		}
+	}
+	x := one(t, "x.json", `"swagger":"2.0","host":"x.example","schemes":["ws","http","https"]`, `"consumes":["multipart/form-data"],"parameters":[{"name":"f","in":"formData","type":"file"}]`)
+	if want := `"f":{"type":"string","format":"binary","description":""}`; !strings.Contains(string(x.Input), want) || x.Plan.Server != "https://x.example" {
+		t.Errorf("%s, %s", x.Input, x.Plan.Server)
+	}
+}
+
+func TestResultsOfOperations(t *testing.T) {
+	for responses, want := range map[string]string{
+		`"default":{"content":{"application/json":{"schema":{"type":"object"}}}}`:                                                                 `default {"type":"object"}`,
+		`"default":{"content":{"application/json":{"schema":{}}}},"201":{"content":{"application/json":{"schema":{"type":"integer"}}}}`:           `201 {"type":"object","properties":{"value":{"type":"integer"}},"required":["value"]}`,
+		`"404":{"content":{"application/json":{"schema":{"type":"object"}}}},"204":{}`:                                                            ` `,
+		`"200":{"content":{"text/csv":{},"application/json":{"schema":{"type":["object","null"],"properties":{"a":{"writeOnly":true},"b":{}}}}}}`: `200 {"type":"object","properties":{"b":{}}}`,
+	} {
+		x := one(t, "x.json", head3, `"responses":{`+responses+`}`)
+		if got := x.OutputStatus + " " + string(x.Output); got != want {
+			t.Errorf("%s: %s, want %s", responses, got, want)
+		}
+	}
+}
+
+func TestRequestsOfOperations(t *testing.T) {
+	for _, c := range []struct{ members, params, want string }{
+		{`"responses":{"200":{"content":{"text/csv":{},"application/json":{}}}}`, `{"id":"1","page":"2"}`, "https://x.example/a/x/1?v=1&page=2 application/json, text/csv, */*;q=0.1 "},
+		{`"requestBody":{"required":true,"content":{"application/json":{"schema":{"properties":{"a":{}}}}}}`, `{"id":"1"}`, "https://x.example/a/x/1?v=1 application/json, */*;q=0.5 {}"},
+		{`"parameters":[{"name":"d","in":"query","style":"deepObject"}]`, `{"id":"1","d":{"k":1}}`, "https://x.example/a/x/1?v=1&d[k]=1 application/json, */*;q=0.5 "},
+		{`"parameters":[{"name":"c","in":"query","content":{"text/plain":{}}}]`, `{"id":"1","c":"q"}`, "https://x.example/a/x/1?v=1&c=q application/json, */*;q=0.5 "},
+		{`"requestBody":{"content":{"multipart/form-data":{"schema":{"properties":{"f":{"format":"binary"}}},"encoding":{"f":{"contentType":"image/png, image/jpeg"}}}}}`, `{"id":"1","f":"n"}`, "https://x.example/a/x/1?v=1 application/json, */*;q=0.5 f n text/css:n"},
+	} {
+		r, err := one(t, "x.json", head3, c.members).Request([]byte(c.params), func(_, value string) (File, error) { return File{value, "text/css", []byte(value)}, nil })
+		if err != nil {
+			t.Errorf("%s: %v", c.members, err)
+			continue
+		}
+		body := string(r.Body)
+		if _, boundary, ok := strings.Cut(r.Header.Get("Content-Type"), "; boundary="); ok {
+			body = shortened(body, boundary)
+		}
+		if got := r.URL + " " + r.Header.Get("Accept") + " " + body; got != c.want {
+			t.Errorf("%s: %s, want %s", c.members, got, c.want)
+		}
+	}
+}
+
+func TestServersOfDocuments(t *testing.T) {
+	for _, c := range []struct{ name, servers, want string }{
+		{"x.json", `{"url":"https://{r}.x.example/v1/","variables":{"r":{"default":"eu"}}}`, "https://eu.x.example/v1"},
+		{"x.json", `{"url":"https://{r}.x.example"}`, "is not usable; set baseUrl"},
+		{"x.json", `{"url":"/v1"}`, "the document names no server; set baseUrl"},
+		{"x.json", `{"url":"https://x.example/a/%2e%2E/b"}`, "has a segment . or .."},
+		{"x.json", `{"url":"ftp://x.example/"}`, "not a plain http or https address"},
+		{"x.json", `{"url":"https://u:p@x.example/"}`, "not a plain http or https address"},
+		{"https://x.example/docs/api.json", `{"url":"../v2"}`, "https://x.example/v2"},
+		{"https://x.example/docs/api.json", `{"url":"http://x.example/v2"}`, "on another host"},
+		{"https://x.example/docs/api.json", `{"url":"https://x.example:8443/v2"}`, "on another host"},
+	} {
+		x := one(t, c.name, `"openapi":"3.0.0","servers":[`+c.servers+`]`, `"responses":{}`)
+		got := x.Plan.Server
+		if x.Problem != nil {
+			got = x.Problem.String()
+		}
+		if !strings.Contains(got, c.want) || c.want == "" {
+			t.Errorf("%s in %s: %s, want %s", c.servers, c.name, got, c.want)
+		}
+	}
+}

@@ -204,7 +204,7 @@ func (r *runner) exact(p *Package) (string, error) {
 // its value cannot be taken for the package.
 func (b *builder) options(r *runner, p *Package) ([]string, error) {
 	var out []string
-	for _, piece := range argumentPieces(p.RuntimeArguments, "runtime argument") {
+	for _, piece := range p.options() {
 		name := piece.arg.Name
 		values := b.values(piece)
 		if piece.arg.Type != "named" { // many publishers write options as positional arguments
@@ -232,7 +232,7 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 			continue
 		}
 		for _, parts := range values {
-			if p.Type == "oci" && (name == "-e" || name == "--env") && strings.Contains(join(parts), "=") {
+			if piece.isVariable() {
 				if err := b.containerVariable(parts); err != nil {
 					return nil, err
 				}

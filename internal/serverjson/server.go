@@ -242,6 +242,8 @@ type piece struct {
 	label string // what messages call it
 	value Value
 	arg   *Argument // of kindArgument
+
+	isOption bool // of docker or podman
 }
 
 // pieces returns the values of a way in their order.
@@ -256,9 +258,18 @@ func (w Way) pieces() []piece {
 		pairs(w.Remote.Headers, kindHeader)
 		return out
 	}
-	out = append(out, argumentPieces(w.Package.RuntimeArguments, "runtime argument")...)
+	out = append(out, w.Package.options()...)
 	out = append(out, argumentPieces(w.Package.PackageArguments, "argument")...)
 	pairs(w.Package.Variables, kindVariable)
+	return out
+}
+
+// options returns the arguments of the program that runs the package.
+func (p *Package) options() []piece {
+	out := argumentPieces(p.RuntimeArguments, "runtime argument")
+	for i := range out {
+		out[i].isOption = p.Type == "oci"
+	}
 	return out
 }
 
@@ -310,7 +321,7 @@ func (w Way) Inputs() []Input {
 				continue
 			}
 			in := input(p.name, p.kind, p.value)
-			in.Repeated, in.Argument = repeated, p.arg != nil
+			in.Repeated, in.Argument = repeated, p.isOnLine()
 			add(in)
 			continue
 		}
@@ -322,11 +333,20 @@ func (w Way) Inputs() []Input {
 			in := input(name, kindPart, v)
 			in.Required = v.Required || p.value.Required && v.Default == ""
 			in.Secret = in.Secret || p.value.Secret
-			in.Repeated, in.Argument = repeated || v.Repeated, p.arg != nil
+			in.Repeated, in.Argument = repeated || v.Repeated, p.isOnLine()
 			add(in)
 		}
 	}
 	return out
+}
+
+// isOnLine reports whether a value is on the command line. That of a variable of a container
+// is passed in the environment, although the publisher writes it as an option.
+func (p piece) isOnLine() bool { return p.arg != nil && !p.isVariable() }
+
+// isVariable reports whether an argument is a variable of a container, -e NAME=VALUE.
+func (p piece) isVariable() bool {
+	return p.arg != nil && (p.arg.Name == "-e" || p.arg.Name == "--env") && strings.Contains(p.value.Value, "=") && p.isOption
 }
 
 // isSwitch reports whether an argument is a flag that is always given and has no value:

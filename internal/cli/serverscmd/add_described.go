@@ -559,18 +559,15 @@ func (in *installation) write(ctx context.Context, e *cli.Env, t *target) error 
 	if err != nil {
 		return err
 	}
-	undo, err := in.unpack()
-	if err == nil {
-		err = in.keepSecrets()
-	}
+	undo, err := in.store()
 	if err != nil {
-		return errors.Join(err, undo())
+		return err
 	}
 	all := additions{edit.Change{Name: in.name, Entry: entry}}
 	c := change{action: "added", names: []string{in.name}, files: []string{in.file}, apply: all.apply, test: !t.noTest && !e.Config.Globals.Cached, runs: runsLine(in.plan)}
 	err = c.run(ctx, e, in.settings)
 	if isFree(in.file, in.name) == nil { // it was not written
-		err = errors.Join(err, undo(), forgetSecrets(e, in.file, in.name))
+		err = errors.Join(err, undo())
 	}
 	return err
 }
@@ -644,14 +641,29 @@ func secretPrefix(file, server string) string {
 	return server + "+" + hex.EncodeToString(sum[:4]) + "+"
 }
 
-// keepSecrets writes secrets to their files.
-func (in *installation) keepSecrets() error {
+// store unpacks the bundle and writes the secrets, and returns a function that undoes both.
+func (in *installation) store() (undo func() error, err error) {
+	undo, err = in.unpack()
 	for _, s := range in.plan.Secrets {
-		if err := in.secrets.Put(secretName(in.file, in.name, s.Name), []byte(s.Text+"\n")); err != nil {
-			return fmt.Errorf("storing a secret: %w", err)
+		if err != nil {
+			break
+		}
+		name, before := secretName(in.file, in.name, s.Name), undo
+		was, _ := in.secrets.Read(name) // nil if there is none
+		undo = func() error {
+			if was != nil {
+				return errors.Join(in.secrets.Put(name, was), before())
+			}
+			return errors.Join(os.Remove(filepath.Join(in.secrets.Path, name)), before())
+		}
+		if err = in.secrets.Put(name, []byte(s.Text+"\n")); err != nil {
+			undo, err = before, fmt.Errorf("storing a secret: %w", err)
 		}
 	}
-	return nil
+	if err != nil {
+		return nil, errors.Join(err, undo())
+	}
+	return undo, nil
 }
 
 // forgetSecrets removes the secrets of a server.

@@ -143,12 +143,9 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 	if err := u.new.confirm(ctx, e, about+u.commandChange(sets), "Start the new version to compare its tools?"); err != nil {
 		return upgradedServer{}, err
 	}
-	undo, err := u.new.unpack()
-	if err == nil {
-		err = u.new.keepSecrets()
-	}
+	undo, err := u.new.store()
 	if err != nil {
-		return upgradedServer{}, errors.Join(err, undo())
+		return upgradedServer{}, err
 	}
 	changes, err := u.compare(ctx, e, sets)
 	if err != nil {
@@ -164,6 +161,9 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 	if u.found.High() && (e.Config.Globals.Yes || e.IO.JSON) {
 		e.IO.Note(shown)
 		e.IO.Notef("server %q stays at %s because of what version %s says", name, from.Version, latest.Server.Version)
+		if err := undo(); err != nil {
+			return upgradedServer{}, err
+		}
 		return upgradedServer{}, &cli.ExitError{Code: cli.ExitCheckFailed}
 	}
 	if err := u.new.confirm(ctx, e, shown, "Upgrade it?"); err != nil {

@@ -218,14 +218,14 @@ var markups = []struct {
 	pattern  *regexp.Regexp
 	severity Severity
 }{
-	{regexp.MustCompile(`(?i)<\|\s*[a-z_]+\s*\|>|\[/?INST\]|<</?SYS>>|</?(system|hidden|secret|system[_-]?(prompt|message|instructions?)|admin)>|\bEND OF (TOOL )?DESCRIPTION\b`), High},
+	{regexp.MustCompile(`(?i)<\|\s*[a-z_]+\s*\|>|\[/?INST\]|<</?SYS>>|</?(system|hidden|secret|system[_-]?(prompt|message|instructions?)|admin)>`), High},
 	{regexp.MustCompile(`(?s)<!--.{3}`), Medium},
 	{regexp.MustCompile(`(?i)</?(important|critical|instructions?|assistant|user|mandatory)>|(^|\n|[.!]\s|\*)#*\s*(system|assistant)( (note|message|prompt|override|instruction))?\s*:`), Medium},
 }
 
 // markup reports markup that is made for models.
 func (s *scanner) markup(t string) {
-	if !strings.ContainsAny(t, "<[#:") && !strings.Contains(t, "END OF") {
+	if !strings.ContainsAny(t, "<[#:") {
 		return
 	}
 	for _, m := range markups {

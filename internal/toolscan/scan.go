@@ -215,6 +215,9 @@ func (s *scanner) text(t string) {
 	s.markup(t)
 	clear(s.matched)
 	s.sentences(t)
+	if joined := unwrapped(t); joined != t {
+		s.sentences(joined)
+	}
 }
 
 // isPlain reports whether a text is printable ASCII with line breaks and tabs.

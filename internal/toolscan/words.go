@@ -118,16 +118,16 @@ func (s *scanner) letter(letter string, start, end int) {
 
 // isAddress reports whether a chunk is a URL or an email address that is no example.
 func isAddress(chunk string) bool {
-	host := chunk
-	if at := strings.Index(chunk, "://"); at >= 0 && strings.HasPrefix(chunk[max(0, at-5):at], "http") || at == 4 {
-		host = chunk[at+3:]
-	} else if at := strings.IndexByte(chunk, '@'); at > 0 && strings.IndexByte(chunk[at:], '.') > 1 {
-		host = chunk[at+1:]
-	} else {
-		return false
+	_, host, ok := strings.Cut(chunk, "http://")
+	if !ok {
+		_, host, ok = strings.Cut(chunk, "https://")
+	}
+	if !ok {
+		_, host, ok = strings.Cut(chunk, "@")
+		ok = ok && strings.IndexByte(host, '.') > 0 && chunk[0] != '@'
 	}
 	host, _, _ = strings.Cut(host, "/")
-	return !strings.Contains(host, "example.") && !strings.HasPrefix(host, "localhost") && !strings.HasPrefix(host, "127.")
+	return ok && !strings.Contains(host, "example.") && !strings.HasPrefix(host, "localhost") && !strings.HasPrefix(host, "127.")
 }
 
 // fold returns a text in the form in which words are compared.
@@ -163,3 +163,27 @@ func lookalike(r rune) rune {
 	}
 	return r
 }
+
+// unwrapped returns a text in which words that a line break divides are whole. It also joins
+// words that were meant to be two.
+func unwrapped(t string) string {
+	if !strings.Contains(t, "\n") {
+		return t
+	}
+	var b strings.Builder
+	for i := 0; i < len(t); i++ {
+		hyphen := 0
+		if t[i] == '-' {
+			hyphen = 1
+		}
+		if at := i + hyphen; at+1 < len(t) && t[at] == '\n' && i > 0 && isLetterByte(t[i-1]) && isLetterByte(t[at+1]) {
+			i = at
+			continue
+		}
+		b.WriteByte(t[i])
+	}
+	return b.String()
+}
+
+// isLetterByte reports whether a byte is a letter, or a part of one that is not ASCII.
+func isLetterByte(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= utf8.RuneSelf }

@@ -81,10 +81,7 @@ func parseRules(file string) (*ruleSet, error) {
 		switch keyword {
 		case "", "#":
 		case "class":
-			name, words, _ := strings.Cut(rest, " ")
-			if old := classes[name]; old != "" {
-				words = old + " " + words
-			}
+			name, words, _ := strings.Cut(rest, " = ")
 			classes[name] = words
 		case "rule":
 			rule = rest

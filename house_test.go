@@ -112,7 +112,7 @@ func rooms() map[string][]string {
 		"internal/sandbox/launcher":    {},
 		"internal/schema":              {},
 		"internal/secret":              {},
-		"internal/serve":               {"internal/engine", "internal/exec", "internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/wire", "internal/provider", "internal/registry", "internal/state", "internal/ui"},
+		"internal/serve":               {"internal/engine", "internal/exec", "internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/wire", "internal/openapi", "internal/provider", "internal/registry", "internal/state", "internal/ui"},
 		"internal/serverjson":          {"internal/registry", "internal/settings/table", "internal/webaddr"},
 		"internal/settings":            {"internal/process", "internal/registry", "internal/settings/document", "internal/settings/table", "internal/trust", "internal/trust/consent", "internal/webaddr"},
 		"internal/settings/document":   {"internal/trust"},

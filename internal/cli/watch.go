@@ -69,6 +69,15 @@ func (w *Watcher) Add(from *engine.Session) {
 	for _, p := range from.Plugins.Found {
 		w.record(p.Path, filepath.Dir(p.Path))
 	}
+	w.addDocuments(from)
+}
+
+// addDocuments records the state of the documents of APIs. To which other files they refer is
+// known when they have been read.
+func (w *Watcher) addDocuments(from *engine.Session) {
+	for _, api := range from.Servers.APIs() {
+		w.record(api.Files()...)
+	}
 }
 
 func (w *Watcher) record(paths ...string) {
@@ -92,6 +101,7 @@ func (w *Watcher) Follow(ctx context.Context, from *engine.Session, reload func(
 			return
 		case <-tick.C:
 		}
+		w.addDocuments(from)
 		now := w.look()
 		if maps.Equal(now, w.state) || !maps.Equal(now, settled) { // unchanged, or still being written
 			settled = now

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -32,7 +33,22 @@ func (c *Connections) apiOptions(api settings.API) openapi.Options {
 	if api.Origin.Scope == settings.ScopeProject && c.set.Project != nil {
 		o.Granted = c.granted
 	}
+	if c.opts.Earlier != nil {
+		for _, earlier := range c.opts.Earlier.Servers.APIs() {
+			o.Unasked = o.Unasked || earlier.Info().State == openapi.Ready && sameAPI(earlier.Settings(), api)
+		}
+	}
 	return o
+}
+
+// sameAPI reports whether two entries say the same, wherever they are.
+func sameAPI(a, b settings.API) bool {
+	for _, s := range []*settings.API{&a, &b} {
+		s.Origin.Line, s.Origin.Col, s.TrustOrigin = 0, 0, settings.Origin{}
+		s.Include, s.Exclude = settings.List{}, settings.List{}
+		s.Headers = withoutPlaces(s.Headers)
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // granted returns an error if a grant for the project does not cover a file of a document

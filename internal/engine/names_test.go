@@ -24,11 +24,7 @@ func source(t *testing.T, s *Session, name string) string {
 
 func relist(t *testing.T, s *Session) {
 	t.Helper()
-	on, _, err := s.Servers.Named()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Relist(t.Context(), on...); err != nil {
+	if err := s.Relist(t.Context(), s.Servers.sources()...); err != nil {
 		t.Log(err)
 	}
 }

@@ -101,16 +101,13 @@ func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []OffSe
 	return on, off, nil
 }
 
-// Failed returns the servers of a registry that did not list their tools.
-func (s *Servers) Failed(reg *registry.Registry) []*mcpclient.Source {
-	var out []*mcpclient.Source
-	for _, server := range s.on {
-		if sourceError(reg, server) != nil {
-			out = append(out, server)
-		}
-	}
-	return out
+// Failed returns the servers and APIs of a registry that did not list their tools.
+func (s *Servers) Failed(reg *registry.Registry) []registry.Source {
+	return slices.DeleteFunc(s.sources(), func(source registry.Source) bool { return sourceError(reg, source) == nil })
 }
+
+// Has reports whether a source is a server or an API in use.
+func (s *Servers) Has(source registry.Source) bool { return slices.Contains(s.sources(), source) }
 
 // Infos describes the servers of a registry, with servers that are turned off
 // last. Their tools are the registered ones.

@@ -137,13 +137,9 @@ func userLock(set *settings.Settings, environ []string) string {
 	return settings.UserFolder(environ)
 }
 
-// Relist queries servers for their tools again, for registries that are loaded later. A
-// server that fails keeps its earlier tools and is reported in the error.
-func (s *Session) Relist(ctx context.Context, servers ...*mcpclient.Source) error {
-	sources := make([]registry.Source, len(servers))
-	for i, server := range servers {
-		sources[i] = server
-	}
+// Relist queries servers and APIs for their tools again, for registries that are loaded
+// later. One that fails keeps its earlier tools and is reported in the error.
+func (s *Session) Relist(ctx context.Context, sources ...registry.Source) error {
 	err := s.loader.Refresh(ctx, sources...)
 	s.Tools.finder.mu.Lock()
 	s.Tools.finder.forget()

@@ -168,8 +168,12 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.load()
+	if c.isAPI && !c.loggedIn() {
+		c.loaded = false // the user may have logged in meanwhile
+		c.load()
+	}
 	switch {
-	case c.record != nil && c.record.Token.Access != "":
+	case c.loggedIn():
 	case !c.isAPI:
 		return "", nil
 	case !c.unattended():
@@ -186,6 +190,8 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 	}
 	return c.record.Token.Access, nil
 }
+
+func (c *Client) loggedIn() bool { return c.record != nil && c.record.Token.Access != "" }
 
 // Account returns what identifies the login with which requests are made, for caches of
 // their results. It changes when a user logs in again.

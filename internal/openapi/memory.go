@@ -70,6 +70,9 @@ func (noMemory) Save(context.Context, Known)         {}
 
 // remember stores the operations of a document.
 func (s *Source) remember(ctx context.Context, doc *spec.Document, files []fileFact) {
+	s.mu.Lock()
+	s.files = files
+	s.mu.Unlock()
 	encoded, err := spec.Encode(doc)
 	if err != nil {
 		return

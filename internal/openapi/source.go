@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +40,9 @@ type Options struct {
 	Proxy func(*url.URL) (*url.URL, error)
 	// Auth returns the source of access tokens for an expanded API with the setting oauth.
 	Auth func(settings.API) Authorizer
+	// Unasked makes the first Discover use what is remembered of a document at an address
+	// without asking for it, because it was read a moment ago.
+	Unasked bool
 	// Granted returns an error if the content of a file of a document on disk, given by its
 	// SHA-256, is not what a person has trusted. nil: all files may be used.
 	Granted func(path, sum string) error
@@ -79,6 +84,8 @@ type Source struct {
 	info    Info
 	client  *client             // nil until needed
 	spelled map[string][]string // what include and exclude may call a tool, by its name
+	files   []fileFact          // of the document as it was last read
+	tried   time.Time           // when the last Discover ended; zero = none
 }
 
 // Info is the status of an API.
@@ -179,10 +186,15 @@ func (s *Source) Close() error {
 // Discover reads the document and returns a tool for each of its operations. The error is
 // an *[Error], or a *settings.Error if the entry is invalid.
 func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
+	return s.discover(ctx, false)
+}
+
+func (s *Source) discover(ctx context.Context, again bool) ([]registry.Tool, []registry.Diagnostic, error) {
 	start := time.Now()
-	tools, diags, err := s.discover(ctx)
+	tools, diags, err := s.find(ctx, again)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.tried = time.Now()
 	s.info.State, s.info.Err, s.info.Duration = Ready, err, time.Since(start)
 	if err != nil {
 		s.info.State = Failed
@@ -190,7 +202,8 @@ func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 	return tools, diags, err
 }
 
-func (s *Source) discover(ctx context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
+// find is Discover without the status. If again is set, a recent failure does not count.
+func (s *Source) find(ctx context.Context, again bool) ([]registry.Tool, []registry.Diagnostic, error) {
 	if s.opts.API.Err != nil {
 		return nil, nil, s.opts.API.Err
 	}
@@ -207,6 +220,13 @@ func (s *Source) discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 	if err != nil {
 		return nil, nil, s.fail(err)
 	}
+	if again {
+		known.Failure = nil
+	}
+	s.mu.Lock()
+	known.Fresh = known.Fresh || s.opts.Unasked && s.tried.IsZero() && s.opts.API.IsRemote()
+	s.files = known.Facts.Files
+	s.mu.Unlock()
 	doc, err := s.read(ctx, client, known)
 	if err != nil {
 		err = s.fail(err)
@@ -216,6 +236,66 @@ func (s *Source) discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 		return nil, nil, err
 	}
 	return s.tools(client, doc)
+}
+
+const (
+	// askPause is how often the document of an API in use is asked for again.
+	askPause = time.Minute
+	// retryPause is how often that of one that failed is.
+	retryPause = time.Second
+)
+
+// Due reports whether it is time to ask again for the document: it is at an address, or the
+// API failed. It is not before the first Discover.
+func (s *Source) Due() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.tried.IsZero():
+		return false
+	case s.info.State == Failed:
+		return time.Since(s.tried) >= retryPause
+	}
+	return s.opts.API.IsRemote() && time.Since(s.tried) >= askPause
+}
+
+// Again reads the document again, and reports whether a Discover would find other tools than
+// the one before.
+func (s *Source) Again(ctx context.Context) (changed bool, err error) {
+	before, was := s.Info().State, s.sums()
+	if _, _, err = s.discover(ctx, true); err != nil {
+		return false, err
+	}
+	return before != Ready || was != s.sums(), nil
+}
+
+// sums identifies the content of the document.
+func (s *Source) sums() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	for _, f := range s.files {
+		b.WriteString(f.Name + " " + f.Sum + "\n")
+	}
+	return b.String()
+}
+
+// Files returns the files of a document on disk, as far as they are known; nil for one at an
+// address.
+func (s *Source) Files() []string {
+	if s.opts.API.IsRemote() {
+		return nil
+	}
+	out := []string{s.opts.API.Spec}
+	if !filepath.IsAbs(out[0]) {
+		out[0] = filepath.Join(s.opts.ProjectRoot, out[0])
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.files {
+		out = append(out, f.Name)
+	}
+	return out
 }
 
 // connect returns the client of the API, with its settings expanded.

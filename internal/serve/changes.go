@@ -26,12 +26,12 @@ type changes struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
-	servers map[*mcpclient.Source]bool // with a changed list
-	uris    map[string]bool            // of changed resources
+	servers map[registry.Source]bool // with a changed list
+	uris    map[string]bool          // of changed resources
 }
 
 func newChanges() *changes {
-	return &changes{wake: make(chan struct{}, 1), servers: map[*mcpclient.Source]bool{}, uris: map[string]bool{}}
+	return &changes{wake: make(chan struct{}, 1), servers: map[registry.Source]bool{}, uris: map[string]bool{}}
 }
 
 func (c *changes) add(server *mcpclient.Source, what mcpclient.Change) {
@@ -49,7 +49,7 @@ func (c *changes) add(server *mcpclient.Source, what mcpclient.Change) {
 	}
 }
 
-func (c *changes) take() (servers []*mcpclient.Source, uris []string) {
+func (c *changes) take() (servers []registry.Source, uris []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	servers, uris = slices.Collect(maps.Keys(c.servers)), slices.Collect(maps.Keys(c.uris))
@@ -95,9 +95,9 @@ func (s *Server) followChanges(ctx context.Context) {
 	}
 }
 
-// refresh asks servers again what they offer and updates the offer to clients. A server
+// refresh asks servers and APIs again what they offer and updates the offer to clients. A server
 // that fails keeps what it listed before.
-func (s *Server) refresh(ctx context.Context, servers []*mcpclient.Source) {
+func (s *Server) refresh(ctx context.Context, sources []registry.Source) {
 	s.loading.Lock()
 	defer s.loading.Unlock()
 	s.mu.Lock()
@@ -106,12 +106,17 @@ func (s *Server) refresh(ctx context.Context, servers []*mcpclient.Source) {
 	if current == nil {
 		return
 	}
-	on, _, err := current.session.Servers.Named()
-	servers = slices.DeleteFunc(servers, func(server *mcpclient.Source) bool { return !slices.Contains(on, server) })
-	if err != nil || len(servers) == 0 { // the servers belong to a session that was replaced
+	sources = slices.DeleteFunc(sources, func(source registry.Source) bool { return !current.session.Servers.Has(source) })
+	if len(sources) == 0 { // they belong to a session that was replaced
 		return
 	}
-	failed := current.session.Relist(ctx, servers...)
+	failed := current.session.Relist(ctx, sources...)
+	var servers []*mcpclient.Source
+	for _, source := range sources {
+		if server, ok := source.(*mcpclient.Source); ok {
+			servers = append(servers, server)
+		}
+	}
 	o, err := s.load(ctx, current.held, current.listed, servers...)
 	switch {
 	case ctx.Err() != nil:

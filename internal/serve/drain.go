@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/openapi"
 )
 
 const (
@@ -59,7 +60,7 @@ func (h *HTTP) health(w http.ResponseWriter, r *http.Request) {
 // be reached. A server that was not started yet, or was closed because it was unused, counts as
 // reachable. Only clients with a token learn the names of the others.
 func (h *HTTP) readiness(w http.ResponseWriter, r *http.Request) {
-	failed := h.server.unreachable()
+	failed := h.server.unreachable(r.Context())
 	if len(failed) == 0 || h.leaving.Load() {
 		h.health(w, r)
 		return
@@ -71,9 +72,9 @@ func (h *HTTP) readiness(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, text, http.StatusServiceUnavailable)
 }
 
-// unreachable returns the names of the servers that failed when they were last tried and are not
+// unreachable returns the names of the servers and APIs that failed when they were last tried and are not
 // optional.
-func (s *Server) unreachable() []string {
+func (s *Server) unreachable(ctx context.Context) []string {
 	s.mu.Lock()
 	o := s.offer
 	s.mu.Unlock()
@@ -86,6 +87,12 @@ func (s *Server) unreachable() []string {
 		info := server.Info()
 		if (info.State == mcpclient.StateFailed || info.State == mcpclient.StateNeedsLogin) && !server.Settings().Optional {
 			out = append(out, info.Name)
+		}
+	}
+	for _, api := range o.session.Servers.APIs() {
+		entry := api.Settings()
+		if (api.Info().State == openapi.Failed || api.NeedsLogin(ctx) != nil) && !entry.Optional {
+			out = append(out, entry.Name)
 		}
 	}
 	return out

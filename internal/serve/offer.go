@@ -14,7 +14,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
-	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -28,9 +27,9 @@ type offer struct {
 	tools    map[string]engine.Found    // by the name as declared
 	raw      map[string]json.RawMessage // declarations, by the same name
 	declared []*mcp.Tool
-	faulty   []*registry.Tool    // those that cannot be declared
-	failed   []*mcpclient.Source // servers that could not list their tools
-	isFirst  bool                // neither an offer nor an error came before
+	faulty   []*registry.Tool  // those that cannot be declared
+	failed   []registry.Source // servers and APIs that could not list their tools
+	isFirst  bool              // neither an offer nor an error came before
 	offers
 }
 
@@ -184,7 +183,7 @@ func (o *offer) unknownTool(name string, near []string) string {
 	if len(o.failed) > 0 {
 		failed := make([]string, len(o.failed))
 		for i, server := range o.failed {
-			failed[i] = server.Info().Name
+			failed[i], _ = registry.ServerOf(server.Name())
 		}
 		message += "; servers that could not list their tools: " + strings.Join(failed, ", ")
 	}

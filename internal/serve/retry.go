@@ -2,10 +2,12 @@ package serve
 
 import (
 	"context"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -18,11 +20,17 @@ type retry struct {
 // retryFailed tries again to start or reach servers that could not list their tools, and
 // servers that have ended while clients wait for changes of their resources. Each request
 // of a client triggers it. There is no timer, which would start a broken program every 30
-// seconds even if no client is active.
+// seconds even if no client is active. Documents of APIs are asked for again in the same way,
+// also if nothing failed, because an API reports no changes.
 func (s *Server) retryFailed(o *offer) {
-	for _, server := range o.failed {
-		if !server.Paused() {
+	for _, source := range o.failed {
+		if server, ok := source.(*mcpclient.Source); ok && !server.Paused() {
 			s.retry(server)
+		}
+	}
+	for _, api := range o.session.Servers.APIs() {
+		if api.Due() {
+			s.retry(api)
 		}
 	}
 	for _, server := range s.subscriptions.servers(o) {
@@ -32,28 +40,41 @@ func (s *Server) retryFailed(o *offer) {
 	}
 }
 
-// retry tries a server again, unless an attempt is already in progress, and offers what
-// it lists.
-func (s *Server) retry(server *mcpclient.Source) *retry {
+// retry tries a server or an API again, unless an attempt is already in progress, and offers
+// what it lists.
+func (s *Server) retry(source registry.Source) *retry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.retrying[server]; r != nil {
+	if r := s.retrying[source]; r != nil {
 		return r
 	}
 	r := &retry{over: make(chan struct{})}
-	s.retrying[server] = r
+	s.retrying[source] = r
 	s.closing.Go(func() {
 		defer close(r.over)
-		if r.err = server.Retry(s.life); r.err == nil {
-			s.refresh(s.life, []*mcpclient.Source{server})
-		} else {
-			s.opts.Log.Debug("a server failed again", "server", server.Info().Name, "error", r.err)
+		var changed bool
+		if changed, r.err = again(s.life, source); r.err != nil {
+			s.opts.Log.Debug("a server failed again", "server", source.Name(), "error", r.err)
+		} else if changed {
+			s.refresh(s.life, []registry.Source{source})
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.retrying, server)
+		delete(s.retrying, source)
 	})
 	return r
+}
+
+// again connects to a server or reads the document of an API, and reports whether there may
+// be other tools.
+func again(ctx context.Context, source registry.Source) (changed bool, err error) {
+	switch source := source.(type) {
+	case *openapi.Source:
+		return source.Again(ctx)
+	case *mcpclient.Source:
+		return true, source.Retry(ctx)
+	}
+	return false, nil
 }
 
 // resolve is [offer.resolve] for a tool whose server may have to be tried again first. It
@@ -89,7 +110,7 @@ func (s *Server) resolve(ctx context.Context, o *offer, req mcp.Request) (*offer
 
 // failedServerOf returns the server of a name, either of the form server__tool or kept for
 // the server, if it could not list its tools, or nil.
-func (o *offer) failedServerOf(name string) *mcpclient.Source {
+func (o *offer) failedServerOf(name string) registry.Source {
 	if name == "" {
 		return nil
 	}
@@ -98,11 +119,8 @@ func (o *offer) failedServerOf(name string) *mcpclient.Source {
 		server, _ := registry.ServerOf(h.Source)
 		name = server + "__"
 	}
-	named := o.session.Servers.Of(name)
-	for _, server := range o.failed {
-		if server == named {
-			return server
-		}
+	if named := o.session.Servers.Of(name); named != nil && slices.Contains(o.failed, named) {
+		return named
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ type Server struct {
 	offer    *offer
 	failed   error                  // error of Load if there is no offer
 	servers  map[string]*mcp.Server // by the name of the caller
-	retrying map[*mcpclient.Source]*retry
+	retrying map[registry.Source]*retry
 }
 
 // New returns a server that offers nothing until [Server.Load] has returned.
@@ -89,7 +89,7 @@ func New(opts Options) *Server {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
 	return &Server{opts: opts, sessions: sessions{key: key}, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), servers: map[string]*mcp.Server{},
-		retrying: map[*mcpclient.Source]*retry{}, states: newStates(opts.Questions)}
+		retrying: map[registry.Source]*retry{}, states: newStates(opts.Questions)}
 }
 
 // ChangeStateKey replaces the Key of [QuestionOptions]. Questions that were asked before can
@@ -287,8 +287,8 @@ func (s *Server) receive(name string) mcp.Middleware {
 			}
 			s.retryFailed(o)
 			o, err = s.resolve(ctx, o, req)
-			if failed, ok := errors.AsType[*mcpclient.ServerError](err); ok {
-				return errorResult(explain(failed)), nil
+			if errors.Is(err, registry.ErrSourceFailed) {
+				return errorResult(explain(err)), nil
 			}
 			call, isCall := req.(*mcp.CallToolRequest)
 			if err != nil {

@@ -227,7 +227,12 @@ func (h *host) relist(life context.Context) {
 		return
 	}
 	h.mu.Lock()
-	servers := slices.DeleteFunc(slices.Clone(on), func(server *mcpclient.Source) bool { return !h.changed[server] })
+	var servers []registry.Source
+	for _, server := range on {
+		if h.changed[server] {
+			servers = append(servers, server)
+		}
+	}
 	clear(h.changed)
 	h.mu.Unlock()
 	if err := s.Relist(life, servers...); err != nil && life.Err() == nil {

@@ -1,0 +1,88 @@
+package openapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// memory remembers like the cache of a run.
+type memory struct{ known Known }
+
+func (m *memory) Load(context.Context) (Known, error) { return m.known, nil }
+
+func (m *memory) Save(_ context.Context, known Known) {
+	if m.known.Failure = known.Failure; known.Failure == nil {
+		m.known = known
+	}
+}
+
+// A document at an address is asked for again after a minute, and after a second if that
+// failed; it counts as changed only if its content has. A source that takes the place of
+// another begins with what that one read.
+func TestDocumentsAreAskedForAgain(t *testing.T) {
+	var document atomic.Value
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if document.Load() == "" {
+			http.Error(w, "gone", http.StatusGone)
+			return
+		}
+		fmt.Fprintf(w, `{"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": {"/%s": {"get": {"responses": {}}}}}`, document.Load())
+	}))
+	t.Cleanup(server.Close)
+	document.Store("one")
+	remembered := &memory{}
+	options := Options{API: apiAt(server.URL+"/api.json", server.URL), Limits: Limits{Document: 1 << 20, Schema: 1 << 20}, Memory: remembered}
+	s := New(options)
+	ago := func(d time.Duration) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.tried = time.Now().Add(-d)
+	}
+	if s.Due() {
+		t.Error("due before it was read")
+	}
+	if _, _, err := s.Discover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for d, due := range map[time.Duration]bool{askPause - time.Second: false, askPause: true} {
+		if ago(d); s.Due() != due {
+			t.Errorf("after %s: due %v", d, !due)
+		}
+	}
+	for _, step := range []struct {
+		document string
+		changed  bool
+		state    State
+	}{{"one", false, Ready}, {"two", true, Ready}, {"", false, Failed}, {"two", true, Ready}, {"two", false, Ready}} {
+		document.Store(step.document)
+		changed, err := s.Again(t.Context())
+		if changed != step.changed || s.Info().State != step.state || errors.Is(err, registry.ErrSourceFailed) != (step.state == Failed) {
+			t.Errorf("%q: changed %v, state %d, %v", step.document, changed, s.Info().State, err)
+		}
+		if s.Due() {
+			t.Errorf("%q: due at once", step.document)
+		}
+		if ago(retryPause); s.Due() != (step.state == Failed) {
+			t.Errorf("%q: due after a second: %v", step.document, s.Due())
+		}
+	}
+	before := asked.Load()
+	options.Unasked = true
+	next := New(options)
+	if tools, _, err := next.Discover(t.Context()); err != nil || len(tools) != 1 || asked.Load() != before {
+		t.Errorf("%d tools, %d requests, %v", len(tools), asked.Load()-before, err)
+	}
+	if _, err := next.Again(t.Context()); err != nil || asked.Load() == before {
+		t.Errorf("the second time it was not asked for: %v", err)
+	}
+}

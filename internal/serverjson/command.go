@@ -223,8 +223,8 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 			return nil, refuse(advice, "option %s of %s, which it wants, is not allowed", text.Quote(name), r.programs[0])
 		}
 		if len(values) == 0 {
-			if piece.value.Value == "" && !piece.isSwitch() && piece.arg.Type == "named" {
-				continue // an input that was not given
+			if piece.arg.Type == "named" && !piece.isSwitch() {
+				continue // a value in it was not given
 			}
 			if !slices.Contains(slices.Concat(r.before, r.after), name) && !slices.Contains([]string{"--yes", "--interactive"}, name) {
 				out = append(out, name)
@@ -279,7 +279,7 @@ func (b *builder) arguments(list []Argument) ([]string, error) {
 		if named && (p.arg.Name == "" || strings.ContainsAny(p.arg.Name, " \t\r\n\x00")) {
 			return nil, refuse("", "%s is not the name of an argument", text.Quote(p.arg.Name))
 		}
-		if p.isSwitch() && p.value.Value == "" {
+		if p.isSwitch() {
 			out = append(out, Literal(p.arg.Name))
 			continue
 		}

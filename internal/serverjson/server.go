@@ -353,7 +353,7 @@ func (p piece) isVariable() bool {
 // nothing is said about one.
 func (p piece) isSwitch() bool {
 	v := p.value
-	return p.arg != nil && p.arg.Type == "named" && !v.Secret && v.Description == "" && v.Default == "" && v.Placeholder == "" && v.Format == "" && len(v.Choices) == 0 && p.arg.ValueHint == ""
+	return p.arg != nil && p.arg.Type == "named" && v.Value == "" && !v.Secret && v.Description == "" && v.Default == "" && v.Placeholder == "" && v.Format == "" && len(v.Choices) == 0 && p.arg.ValueHint == ""
 }
 
 func input(name, kind string, v Value) Input {

@@ -82,6 +82,8 @@ func TestPlans(t *testing.T) {
 	}{
 		{"options have their values attached, so that none is the image", oci(`, "runtimeArguments": [{"type": "named", "name": "--rm", "value": "evil/image"}, {"type": "named", "name": "-v", "value": "/a:/b"}]`), nil,
 			&Plan{Command: "podman", Args: []string{"run", "-i", "--rm", "--rm=evil/image", "-v=/a:/b", "docker.io/e/x:1.0"}}},
+		{"an option is left out with its value", oci(`, "runtimeArguments": [{"type": "named", "name": "--mount", "value": "src={a}", "variables": {"a": {}}}, {"type": "named", "name": "--init"}]`), nil,
+			&Plan{Command: "podman", Args: []string{"run", "-i", "--rm", "--init", "docker.io/e/x:1.0"}}},
 		{"a digest instead of the tag", `"packages": [{"registryType": "oci", "identifier": "e/x:1@sha256:` + strings.Repeat("a", 64) + `", "runtimeHint": "docker"}]`, nil,
 			&Plan{Command: "podman", Args: []string{"run", "-i", "--rm", "e/x@sha256:" + strings.Repeat("a", 64)}}},
 		{"another registry is shown and passed", npm(`, "registryBaseUrl": "https://npm.example.com"`), nil,

@@ -90,7 +90,7 @@ func (s *Session) Check(ctx context.Context, known *registry.Registry, servers [
 		return out, nil, err
 	}
 	for _, l := range listings {
-		about := toolscan.Known{Others: otherNames(known, listed, l.Server), Changed: map[string][]string{}}
+		about := others(known, listed, l.Server)
 		for i := range listed.tools {
 			if t := &listed.tools[i]; t.Server == l.Server {
 				l.Tools = append(l.Tools, definitionOf(t))
@@ -151,13 +151,17 @@ func encoded(v any) json.RawMessage {
 	return data
 }
 
-// otherNames returns the names of the tools that a server's could be taken for: those of other
-// servers and the built-in ones.
-func otherNames(known *registry.Registry, listed *Listed, server string) []string {
-	var out []string
+// others returns what the tools of a server could be taken for, or refer to: tools of other
+// servers and built-in ones.
+func others(known *registry.Registry, listed *Listed, server string) toolscan.Known {
+	out := toolscan.Known{Changed: map[string][]string{}}
 	add := func(t *registry.Tool) {
-		if t.Server != server && (t.OfServer() || t.Source == registry.SourceBuiltin) {
-			out = append(out, t.OriginalName())
+		if t.Server == server || !t.OfServer() && t.Source != registry.SourceBuiltin {
+			return
+		}
+		out.Others = append(out.Others, t.OriginalName())
+		if t.OfServer() && !slices.Contains(out.Servers, t.Server) {
+			out.Servers = append(out.Servers, t.Server)
 		}
 	}
 	if known != nil {

@@ -220,7 +220,7 @@ var markups = []struct {
 }{
 	{regexp.MustCompile(`(?i)<\|\s*[a-z_]+\s*\|>|\[/?INST\]|<</?SYS>>|</?(system|hidden|secret|system[_-]?(prompt|message|instructions?)|admin)>`), High},
 	{regexp.MustCompile(`(?s)<!--.{3}`), Medium},
-	{regexp.MustCompile(`(?i)</?(important|critical|instructions?|assistant|user|mandatory)>|(^|\n|[.!]\s|\*)#*\s*(system|assistant)( (note|message|prompt|override|instruction))?\s*:`), Medium},
+	{regexp.MustCompile(`(?i)</?(important|critical|instructions?|assistant|user|mandatory)>|(^|\n|[.!]\s|[*\[({])#*\s*(system|assistant|hidden)( (note|message|prompt|override|instructions?))?\s*:`), Medium},
 }
 
 // markup reports markup that is made for models.

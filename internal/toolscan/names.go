@@ -16,15 +16,19 @@ const minName = 8
 
 // names are the names of the tools of other servers.
 type names struct {
-	plain  map[string]string // names by their plain forms
-	length map[int][]string  // plain forms by length
-	looks  map[string]string // names by their skeletons
-	words  map[string]bool   // folded names that no text uses by accident
-	own    map[string]bool   // folded names of the listing itself
+	plain   map[string]string // names by their plain forms
+	length  map[int][]string  // plain forms by length
+	looks   map[string]string // names by their skeletons
+	words   map[string]bool   // folded names that no text uses by accident
+	servers map[string]bool   // folded names of the servers
+	own     map[string]bool   // folded names of the listing itself
 }
 
-func newNames(others []string) *names {
-	n := &names{plain: map[string]string{}, length: map[int][]string{}, looks: map[string]string{}, words: map[string]bool{}, own: map[string]bool{}}
+func newNames(others, servers []string) *names {
+	n := &names{plain: map[string]string{}, length: map[int][]string{}, looks: map[string]string{}, words: map[string]bool{}, own: map[string]bool{}, servers: map[string]bool{}}
+	for _, name := range servers {
+		n.servers[fold(name)] = true
+	}
 	for _, name := range others {
 		plain := plainName(name)
 		if len(name) > maxWord || len(plain) < minName {
@@ -123,12 +127,19 @@ func (s *scanner) otherTools(t string) {
 		if s.sentence.is(i, s.rules.calling) {
 			called = i
 		}
-		known := s.known.isOther(w.text)
+		next := ""
+		if i+1 < len(words) {
+			next = words[i+1].text
+		}
+		known, qualified := s.known.isOther(w.text)
+		if !known && s.known.servers[w.text] && (next == "tool" || next == "tools" || next == "server") {
+			known, qualified = true, true
+		}
 		if !known && !s.known.maybe(w.text) {
 			continue
 		}
 		steers := s.steers(i)
-		asTool := i-called <= nearby || i+1 < len(words) && words[i+1].text == "tool" || i+2 < len(words) && s.sentence.is(i+2, s.rules.calling)
+		asTool := qualified || i-called <= nearby || next == "tool" || i+2 < len(words) && s.sentence.is(i+2, s.rules.calling)
 		switch {
 		case known && steers:
 			s.add("other-server", High, excerpt(t, w.start, w.end))
@@ -151,18 +162,19 @@ func (s *scanner) steers(at int) bool {
 // nearby is how many words after a verb the name that it is about may stand.
 const nearby = 3
 
-// isOther reports whether a word is the name of another server's tool, or ends with it.
-func (n *names) isOther(w string) bool {
+// isOther reports whether a word is the name of another server's tool, or ends with it, as
+// server__tool does.
+func (n *names) isOther(w string) (known, qualified bool) {
 	if n.own[w] {
-		return false
+		return false, false
 	}
 	for at := 0; ; {
 		if part := w[at:]; n.words[part] {
-			return !n.own[part]
+			return !n.own[part], at > 0
 		}
 		next := strings.IndexAny(w[at:], "_-")
 		if next < 0 {
-			return false
+			return false, false
 		}
 		at += next + 1
 	}
@@ -220,14 +232,29 @@ func (s *scanner) params() {
 	if s.aboutModels() {
 		return
 	}
-	s.in("inputSchema", func() {
-		s.eachProperty(s.item.tree.Get("inputSchema"), 0, func(name string) {
-			clear(s.matched)
-			words := &sentence{words: nameWords(name)}
-			s.rules.param.read(words)
-			s.rules.param.match(words, s.isKnown, func(m *pattern, _, _ int) { s.add(m.rule, m.severity, name) })
+	check := func(name string) {
+		clear(s.matched)
+		words := &sentence{words: nameWords(name)}
+		s.rules.param.read(words)
+		s.rules.param.match(words, s.isKnown, func(m *pattern, _, _ int) { s.add(m.rule, m.severity, name) })
+	}
+	s.in("inputSchema", func() { s.eachProperty(s.item.tree.Get("inputSchema"), 0, check) })
+	for _, hints := range []string{"annotations", "_meta"} {
+		if v := s.item.tree.Get(hints); v.Is(jsonx.Object) {
+			s.in(hints, func() { eachMember(s, v, check) })
+		}
+	}
+}
+
+// eachMember calls f with the name of each member of an object and of those within it.
+func eachMember(s *scanner, v *jsonx.Value, f func(name string)) {
+	for i := range v.Members {
+		m := &v.Members[i]
+		s.in(m.Name, func() {
+			f(m.Name)
+			eachMember(s, m.Value, f)
 		})
-	})
+	}
 }
 
 // aboutModels reports whether a tool says that it deals with models or conversations.

@@ -114,8 +114,11 @@ func parseRules(file string) (*ruleSet, error) {
 	return r, nil
 }
 
-// isFile reports whether a folded chunk is the path of a secret.
+// isFile reports whether a folded chunk is the path of a secret, or a variable with one.
 func (r *ruleSet) isFile(chunk string) bool {
+	if strings.HasPrefix(chunk, "$") && strings.ContainsAny(chunk, "_{") {
+		return slices.ContainsFunc([]string{"token", "key", "secret", "passw"}, func(part string) bool { return strings.Contains(chunk, part) })
+	}
 	if !strings.ContainsAny(chunk, "./~_") || strings.Contains(chunk, "process.env") {
 		return false
 	}

@@ -36,6 +36,7 @@ type Listing struct {
 // Known is what a listing is compared with.
 type Known struct {
 	Others  []string            // names of the tools of other servers
+	Servers []string            // names of other servers
 	Changed map[string][]string // tools that are not as they were approved or locked: name and parts that differ
 }
 
@@ -59,7 +60,7 @@ const ChangedDefinition = "changed-definition"
 // Scan returns the findings in a listing, the most severe first, at most one for each rule
 // and place.
 func Scan(l Listing, known Known) []Finding {
-	s := newScanner(newNames(known.Others))
+	s := newScanner(newNames(known.Others, known.Servers))
 	tools := make([]item, 0, len(l.Tools))
 	for _, raw := range l.Tools {
 		tools = append(tools, newItem(raw))

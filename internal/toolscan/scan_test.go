@@ -54,7 +54,8 @@ func readAttacks(t testing.TB) []attack {
 
 func (a *attack) scan() []toolscan.Finding {
 	known := toolscan.Known{Changed: map[string][]string{}}
-	for _, tools := range a.Others {
+	for server, tools := range a.Others {
+		known.Servers = append(known.Servers, server)
 		known.Others = append(known.Others, tools...)
 	}
 	for _, was := range a.Approved {
@@ -154,15 +155,16 @@ func TestTable(t *testing.T) {
 	all := readPublished(t)
 	tools := 0
 	for i, s := range all {
-		var others []string
+		var known toolscan.Known
 		for j := range all {
 			if i != j {
-				others = append(others, all[j].names...)
+				known.Servers = append(known.Servers, all[j].name)
+				known.Others = append(known.Others, all[j].names...)
 			}
 		}
 		tools += len(s.tools)
 		seen := map[string]bool{}
-		for _, f := range toolscan.Scan(toolscan.Listing{Server: s.name, Tools: s.tools}, toolscan.Known{Others: others}) {
+		for _, f := range toolscan.Scan(toolscan.Listing{Server: s.name, Tools: s.tools}, known) {
 			t.Logf("%s %s: %s/%s%s: %s", f.Severity, f.Rule, s.name, f.Tool, f.Place, f.Words)
 			for _, c := range []struct {
 				key string

@@ -106,13 +106,13 @@ func (d document) judged() (model, error) {
 	defer doc.Release()
 	if doc.GetSpecInfo().SpecFormat == datamodel.OAS2 {
 		built, err := doc.BuildV2Model()
-		if built == nil {
+		if built == nil || built.Model.Paths == nil {
 			return counted(data, doc.GetVersion()), cmp.Or(err, errors.New("no model"))
 		}
 		return readV2(&built.Model), err
 	}
 	built, err := doc.BuildV3Model()
-	if built == nil {
+	if built == nil || built.Model.Paths == nil {
 		return counted(data, doc.GetVersion()), cmp.Or(err, errors.New("no model"))
 	}
 	m := readV3(&built.Model)
@@ -253,10 +253,10 @@ func auth(schemes []scheme) []any {
 			continue
 		}
 		seen[s] = true
-		switch {
-		case s.Kind == "apiKey" && strings.EqualFold(s.Name, "Authorization"):
+		if s.Kind == "apiKey" && strings.EqualFold(s.Name, "Authorization") {
 			s.Kind = "bearer"
-			fallthrough
+		}
+		switch {
 		case s.Kind == "bearer" && !authorized:
 			out, authorized = append(out, map[string]any{"bearer": "key-of-the-harness"}), true
 		case s.Kind == "basic" && !authorized:

@@ -25,6 +25,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 2 && os.Args[1] == measureArg {
+		os.Exit(measure(os.Args[2:]))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx); err != nil {
@@ -114,6 +117,7 @@ func judgedApart(ctx context.Context, name string) (judgement, error) {
 		return out, err
 	}
 	cmd := exec.CommandContext(ctx, self, "-judge", name)
+	cmd.Env = append(os.Environ(), "GOMEMLIMIT=2GiB")
 	cmd.Stderr = os.Stderr
 	data, err := cmd.Output()
 	if err != nil {
@@ -135,7 +139,7 @@ type row struct {
 
 func (r row) String() string {
 	return fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%d\t%s", r.name, r.Version, r.size/1000, len(r.Operations), r.tools, r.quarantined, r.lint,
-		r.cold.cpu.Milliseconds(), r.cached.cpu.Milliseconds(), r.cold.memory>>20, r.prism)
+		r.cold.CPU.Milliseconds(), r.cached.CPU.Milliseconds(), r.cold.Memory>>20, r.prism)
 }
 
 // listing is what list --json prints.
@@ -183,7 +187,7 @@ func (o options) read(ctx context.Context, path string, d document, requests req
 		if err != nil {
 			return r, err
 		}
-		if r.cached.cpu == 0 || cached.cpu < r.cached.cpu {
+		if r.cached.CPU == 0 || cached.CPU < r.cached.CPU {
 			r.cached = cached
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -32,37 +33,61 @@ func (p program) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // usage is what a process needed.
 type usage struct {
-	elapsed, cpu time.Duration
-	memory       int64 // the most, in bytes
+	Elapsed, CPU time.Duration
+	Memory       int64 // the most, in bytes
+}
+
+// measureArg makes this program run another one and report what it needed.
+const measureArg = "measure"
+
+// measure runs a program and writes what it needed to the file 3. Between this program, which
+// may have needed much memory, and the other one there is a process that has not: the most that
+// a process has had counts for those that it starts.
+func measure(argv []string) int {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	start := time.Now()
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	used := usage{Elapsed: time.Since(start), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+	if r, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		used.Memory = r.Maxrss * 1024
+	}
+	if err := json.NewEncoder(os.NewFile(3, "usage")).Encode(used); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return cmd.ProcessState.ExitCode()
 }
 
 // run returns stdout. An exit code other than 0 and those in allowed is an error with
 // stderr in it.
 func (p program) run(ctx context.Context, allowed []int, args ...string) ([]byte, usage, error) {
+	var used usage
+	self, err := os.Executable()
+	if err != nil {
+		return nil, used, err
+	}
+	report, writer, err := os.Pipe()
+	if err != nil {
+		return nil, used, err
+	}
+	defer report.Close()
 	cmd := p.command(ctx, args...)
+	cmd.Args = append([]string{self, measureArg, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path, cmd.ExtraFiles = self, []*os.File{writer}
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
-	start := time.Now()
-	err := cmd.Run()
-	used := usage{elapsed: time.Since(start)}
-	if cmd.ProcessState != nil {
-		used.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-		if r, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-			used.memory = r.Maxrss * 1024
-		}
-	}
+	err = cmd.Run()
+	writer.Close()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		for _, code := range allowed {
-			if exit.ExitCode() == code {
-				return out.Bytes(), used, nil
-			}
-		}
-	}
-	if err != nil {
+	if err != nil && !(errors.As(err, &exit) && slices.Contains(allowed, exit.ExitCode())) {
 		return nil, used, fmt.Errorf("toolreg %v: %w\n%s", args, err, head(errOut.String(), 2000))
 	}
-	return out.Bytes(), used, nil
+	return out.Bytes(), used, json.NewDecoder(report).Decode(&used)
 }
 
 func head(s string, n int) string {

@@ -64,7 +64,7 @@ func (r *reader) params(n, item node, route string) (*params, error) {
 
 // checkRoute returns an error if a part of the path is no param.
 func (p *params) checkRoute(n node, route string) error {
-	for rest := route; ; {
+	for rest, _ := cutRoute(route); ; {
 		_, after, found := strings.Cut(rest, "{")
 		if !found {
 			return nil
@@ -91,10 +91,11 @@ func isReserved(header string) bool {
 // add adds a param.
 func (p *params) add(n node, in, route string) error {
 	wire := n.get("name").Text()
+	path, _ := cutRoute(route)
 	switch {
 	case wire == "":
 		return n.problem("a parameter has no name")
-	case in == inHeader && isReserved(wire), in == inPath && !strings.Contains(route, "{"+wire+"}"):
+	case in == inHeader && isReserved(wire), in == inPath && !strings.Contains(path, "{"+wire+"}"):
 		return nil
 	case (in == inHeader || in == inCookie) && !isToken(wire):
 		return n.problem("the parameter %.200q is not the name of a %s", wire, in)

@@ -265,16 +265,25 @@ func describe(n, item node, method, route string) string {
 	return summary + "\n\n" + text
 }
 
+// cutRoute returns the parts of a path as a document has it: some documents tell operations
+// of one path apart by a query or by a fragment, which is not sent.
+func cutRoute(route string) (path, query string) {
+	route, _, _ = strings.Cut(route, "#")
+	path, query, _ = strings.Cut(route, "?")
+	return path, query
+}
+
 // checkRoute returns an error for a path that a request could not have, or with which it
 // would leave the server's base.
 func checkRoute(n node, route string) error {
+	path, query := cutRoute(route)
 	if !strings.HasPrefix(route, "/") {
 		return n.problem("the path %.200q does not begin with /", route)
 	}
-	if strings.ContainsFunc(route, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`\?#`, r) }) {
+	if strings.ContainsFunc(route, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) || strings.ContainsAny(query, "{}") {
 		return n.problem("the path %.200q has a character that no path has", route)
 	}
-	if leaves(route) {
+	if leaves(path) {
 		return n.problem("the path %.200q leaves the server's base", route)
 	}
 	return nil

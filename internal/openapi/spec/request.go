@@ -89,7 +89,7 @@ func invalid(name, format string, args ...any) error {
 // address returns the address with path and query.
 func (b *builder) address() (string, error) {
 	base, query, _ := strings.Cut(b.op.Plan.Server, "?")
-	route := b.op.Path
+	route, own := cutRoute(b.op.Path)
 	var out strings.Builder
 	for {
 		literal, rest, found := strings.Cut(route, "{")
@@ -113,8 +113,10 @@ func (b *builder) address() (string, error) {
 		return "", registry.Invalid("", "", "the path %s would leave the address of the API", out.String())
 	}
 	var pairs []string
-	if query != "" {
-		pairs = append(pairs, query)
+	for _, fixed := range []string{query, escapeRoute(own)} {
+		if fixed != "" {
+			pairs = append(pairs, fixed)
+		}
 	}
 	for i := range b.op.Plan.Params {
 		p := &b.op.Plan.Params[i]

@@ -205,6 +205,30 @@ func TestRequestsOfOperations(t *testing.T) {
 	}
 }
 
+// Some documents tell operations of one path apart by a query or a fragment.
+func TestPathsWithQueryOrFragment(t *testing.T) {
+	for route, want := range map[string]string{
+		"/x/{id}#add?b":      "https://x.example/x/7?q=1",
+		"/x/{id}?do=a b#c":   "has a character that no path has",
+		"/x/{id}?do=add&n":   "https://x.example/x/7?do=add&n&q=1",
+		"/x/{id}?do={other}": "has a character that no path has",
+		"/x/{id}/../y#a":     "leaves the server's base",
+		"#/x/{id}":           "does not begin with /",
+		"/x#{id}":            "https://x.example/x?q=1",
+	} {
+		x := operations(t, fmt.Sprintf(`{"openapi":"3.0.0","servers":[{"url":"https://x.example"}],"paths":{%q:{"get":{"operationId":"x","parameters":[{"name":"id","in":"path"},{"name":"q","in":"query"}]}}}}`, route), Options{Name: "x.json"})["x"]
+		if x.Problem != nil {
+			if !strings.Contains(x.Problem.String(), want) {
+				t.Errorf("%s: %v, want %s", route, x.Problem, want)
+			}
+			continue
+		}
+		if r, err := x.Request([]byte(`{"id":7,"q":1}`), nil); err != nil || r.URL != want {
+			t.Errorf("%s: %v, %v, want %s", route, r, err, want)
+		}
+	}
+}
+
 func TestServersOfDocuments(t *testing.T) {
 	for _, c := range []struct{ name, servers, want string }{
 		{"x.json", `{"url":"https://{r}.x.example/v1/","variables":{"r":{"default":"eu"}}}`, "https://eu.x.example/v1"},

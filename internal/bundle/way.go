@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/serverjson"
@@ -25,10 +26,11 @@ func (m *Manifest) Describe(dir, home string) (*serverjson.Server, error) {
 	return s, nil
 }
 
-var (
-	validKey = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
-	variable = regexp.MustCompile(`\$\{([^}]*)\}`)
-)
+// variable matches ${NAME}.
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([^}]*)\}`) })
+
+// keyChars are the characters of the keys of user_config.
+const keyChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 // programs are those that a bundle may name without a path.
 var programs = []string{"node", "python", "python3", "uv", "uvx", "npx", "deno", "bun"}
@@ -114,7 +116,7 @@ func (m *Manifest) settings(dir, home string) (map[string]serverjson.Value, erro
 	t := translation{dir: dir, home: home}
 	for _, member := range all.Members {
 		var s setting
-		if err := json.Unmarshal(member.Value.JSON(), &s); err != nil || !validKey.MatchString(member.Name) {
+		if err := json.Unmarshal(member.Value.JSON(), &s); err != nil || member.Name == "" || strings.Trim(member.Name, keyChars) != "" {
 			return nil, refuse("its user_config.%s cannot be used", text.Escape(member.Name))
 		}
 		v := serverjson.Value{Description: s.Description, Required: s.Required, Secret: s.Sensitive, Min: s.Min, Max: s.Max, Repeated: s.Multiple}
@@ -178,8 +180,8 @@ func (t translation) value(s string) (serverjson.Value, error) {
 	v := serverjson.Value{Variables: map[string]serverjson.Value{}}
 	var err error
 	constants := t.constants()
-	v.Value = variable.ReplaceAllStringFunc(s, func(match string) string {
-		name := variable.FindStringSubmatch(match)[1]
+	v.Value = variable().ReplaceAllStringFunc(s, func(match string) string {
+		name := variable().FindStringSubmatch(match)[1]
 		if key, ok := strings.CutPrefix(name, "user_config."); ok {
 			if setting, ok := t.settings[key]; ok {
 				v.Variables[key] = setting

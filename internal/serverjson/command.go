@@ -8,60 +8,67 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// runner is a program that gets packages of one type and runs them.
+// runner is a program that gets packages of one type and runs them. Its expressions are
+// compiled when they are used, because most runs of toolreg use none.
 type runner struct {
 	programs   []string // that can be hinted at; the first one that is installed is used
-	identifier *regexp.Regexp
-	version    *regexp.Regexp
-	registries []string // the registries that the program uses by itself
-	source     string   // option for another registry; "" = none
-	// options are those that a publisher may give, without dashes' values; a publisher may
-	// not choose another package or registry with them.
-	options []string
-	before  []string // arguments before the options
-	after   []string // arguments between the package and its own
-	join    string   // between package and version
+	identifier string   // expression for the name of a package
+	version    string   // expression for an exact version
+	registries []string // that the program uses by itself
+	source     string   // option for another registry
+	options    []string // that a publisher may give; none of them chooses a package or a registry
+	before     []string // arguments before the options
+	after      []string // arguments between the package and its own
+	join       string   // between package and version
 }
 
-const exactSemver = `[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?`
-
-var runners = map[string]*runner{
-	"npm": {
-		programs: []string{"npx"}, before: []string{"-y"}, join: "@", source: "--registry",
-		identifier: regexp.MustCompile(`^(@[A-Za-z0-9][A-Za-z0-9._~-]*/)?[A-Za-z0-9][A-Za-z0-9._~-]*$`),
-		version:    regexp.MustCompile(`^` + exactSemver + `$`),
-		registries: []string{"", "https://registry.npmjs.org"},
-		options:    []string{"-y", "--yes", "-q", "--quiet", "--prefer-offline", "--prefer-online"},
-	},
-	"pypi": {
-		programs: []string{"uvx"}, join: "==", source: "--default-index",
-		identifier: regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._,-]+\])?$`),
-		version:    regexp.MustCompile(`^[0-9]+([.!+_-]?[0-9A-Za-z]+)*$`),
-		registries: []string{"", "https://pypi.org", "https://pypi.org/simple"},
-		options:    []string{"-q", "--quiet", "-p", "--python", "--prerelease", "--isolated", "--no-cache", "--refresh"},
-	},
-	"nuget": {
-		programs: []string{"dnx"}, join: "@", source: "--source", after: []string{"--yes", "--"},
-		identifier: regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`),
-		version:    regexp.MustCompile(`^[0-9]+(\.[0-9]+){1,3}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`),
-		registries: []string{"", "https://api.nuget.org", "https://api.nuget.org/v3/index.json"},
-		options:    []string{"-y", "--yes", "--prerelease", "--allow-roll-forward", "-v", "--verbosity"},
-	},
-	"oci": {
-		programs: []string{"docker", "podman"}, before: []string{"run", "-i", "--rm"},
-		identifier: regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`),
-		options: []string{"-i", "--interactive", "--rm", "--init", "-e", "--env", "-v", "--volume", "--mount", "--tmpfs", "--read-only", "-p", "--publish",
-			"--network", "--net", "--add-host", "--dns", "--name", "--hostname", "-h", "-l", "--label", "-u", "--user", "-w", "--workdir", "--entrypoint",
-			"--platform", "--pull", "-m", "--memory", "--cpus", "--pids-limit", "--shm-size", "--ulimit", "--gpus", "--cap-drop", "--stop-timeout", "--log-driver"},
-	},
+// runnerOf returns the runner for a type of packages; nil if there is none.
+func runnerOf(kind string) *runner {
+	switch kind {
+	case "npm":
+		return &runner{
+			programs: []string{"npx"}, before: []string{"-y"}, join: "@", source: "--registry",
+			identifier: `^(@[A-Za-z0-9][A-Za-z0-9._~-]*/)?[A-Za-z0-9][A-Za-z0-9._~-]*$`,
+			version:    `^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`,
+			registries: []string{"", "https://registry.npmjs.org"},
+			options:    []string{"-y", "--yes", "-q", "--quiet", "--prefer-offline", "--prefer-online"},
+		}
+	case "pypi":
+		return &runner{
+			programs: []string{"uvx"}, join: "==", source: "--default-index",
+			identifier: `^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._,-]+\])?$`,
+			version:    `^[0-9]+([.!+_-]?[0-9A-Za-z]+)*$`,
+			registries: []string{"", "https://pypi.org", "https://pypi.org/simple"},
+			options:    []string{"-q", "--quiet", "-p", "--python", "--prerelease", "--isolated", "--no-cache", "--refresh"},
+		}
+	case "nuget":
+		return &runner{
+			programs: []string{"dnx"}, join: "@", source: "--source", after: []string{"--yes", "--"},
+			identifier: `^[A-Za-z0-9_][A-Za-z0-9_.-]*$`,
+			version:    `^[0-9]+(\.[0-9]+){1,3}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`,
+			registries: []string{"", "https://api.nuget.org", "https://api.nuget.org/v3/index.json"},
+			options:    []string{"-y", "--yes", "--prerelease", "--allow-roll-forward", "-v", "--verbosity"},
+		}
+	case "oci":
+		return &runner{
+			programs: []string{"docker", "podman"}, before: []string{"run", "-i", "--rm"},
+			identifier: `^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`,
+			options: []string{"-i", "--interactive", "--rm", "--init", "-e", "--env", "-v", "--volume", "--mount", "--tmpfs", "--read-only", "-p", "--publish",
+				"--network", "--net", "--add-host", "--dns", "--name", "--hostname", "-h", "-l", "--label", "-u", "--user", "-w", "--workdir", "--entrypoint",
+				"--platform", "--pull", "-m", "--memory", "--cpus", "--pids-limit", "--shm-size", "--ulimit", "--gpus", "--cap-drop", "--stop-timeout", "--log-driver"},
+		}
+	}
+	return nil
 }
+
+func matches(expression, s string) bool { return regexp.MustCompile(expression).MatchString(s) }
 
 // advice says how to run what cannot be translated.
 const advice = "read its documentation and add it with toolreg servers add NAME -- COMMAND"
 
 // command plans a package.
 func (b *builder) command(p *Package) error {
-	r := runners[p.Type]
+	r := runnerOf(p.Type)
 	switch {
 	case p.Type == Bundle:
 		return b.bundle(p)
@@ -71,7 +78,7 @@ func (b *builder) command(p *Package) error {
 		return refuse(advice, "packages of type %s are not supported", text.Quote(p.Type))
 	case p.Transport.Type != "stdio" && p.Transport.Type != "":
 		return refuse("start it yourself and add it with toolreg servers add NAME --url URL", "its package serves %s at an address instead of stdio", text.Escape(p.Transport.Type))
-	case !r.identifier.MatchString(p.Identifier):
+	case !matches(r.identifier, p.Identifier):
 		return refuse("", "%s is not the name of a package of type %s", text.Quote(p.Identifier), p.Type)
 	}
 	program, err := r.program(p, b.opts.Has)
@@ -103,10 +110,13 @@ func (b *builder) command(p *Package) error {
 			words = append(words, "-e", v.Name)
 		}
 	}
-	words = append(append(words, name), r.after...)
 	args, err := b.arguments(p.PackageArguments)
 	if err != nil {
 		return err
+	}
+	words = append(append(words, name), r.after...)
+	if len(args) == 0 && len(r.after) > 0 { // nothing comes after the --
+		words = words[:len(words)-1]
 	}
 	b.Command, b.Args = program, append(words, args...)
 	b.noteSecrets()
@@ -177,7 +187,7 @@ func (r *runner) program(p *Package, has func(string) bool) (string, error) {
 // exact returns the package with its version. It refuses versions that are not exact.
 func (r *runner) exact(p *Package) (string, error) {
 	if p.Type != "oci" {
-		if !r.version.MatchString(p.Version) {
+		if !matches(r.version, p.Version) {
 			return "", refuse("", "version %s of package %s is not exact", text.Quote(p.Version), p.Identifier)
 		}
 		return p.Identifier + r.join + p.Version, nil
@@ -194,7 +204,7 @@ func (r *runner) exact(p *Package) (string, error) {
 		tag = p.Version
 	}
 	name := image + ":" + tag
-	if tag == "" || tag == "latest" || !r.identifier.MatchString(name) {
+	if tag == "" || tag == "latest" || !matches(r.identifier, name) {
 		return "", refuse("", "image %s has neither a digest nor an exact tag", text.Quote(p.Identifier))
 	}
 	return name, nil

@@ -3,16 +3,16 @@ package serverjson
 import (
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
-var (
-	wholeHost = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$`)
-	partHost  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`)
+// The expressions for a value that is a whole host, and for one that is a part of its name.
+const (
+	wholeHost = `^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$`
+	partHost  = `^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?$`
 )
 
 // remote plans a server that is reached at an address.
@@ -90,7 +90,7 @@ func (b *builder) address(t *Transport) error {
 		switch where {
 		case "host":
 			isWhole := i == 0 && (len(spans) == 1 || !spans[1].isName && strings.HasPrefix(spans[1].text, "/"))
-			if !partHost.MatchString(value) && !(isWhole && wholeHost.MatchString(value)) {
+			if !matches(partHost, value) && !(isWhole && matches(wholeHost, value)) {
 				return &ValueError{s.text, "it is in the name of a host, so it consists of letters, digits and -"}
 			}
 		case "path":

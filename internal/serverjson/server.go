@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -104,12 +105,12 @@ const (
 	maxValues  = 200 // arguments, variables and headers of one way
 )
 
-var validName = regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`)
+var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`) })
 
 // CheckName rejects what is not the name of a server in a registry. Names consist of ASCII,
 // so that no name looks like another.
 func CheckName(name string) error {
-	if len(name) > maxName || !validName.MatchString(name) {
+	if len(name) > maxName || !validName().MatchString(name) {
 		return fmt.Errorf("%s is not the name of a server in a registry, such as io.github.owner/server", text.Quote(text.Clip(name, 100)))
 	}
 	return nil

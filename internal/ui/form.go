@@ -186,7 +186,9 @@ func (d *dialog) describe(f *form.Field, i int, suggestion json.RawMessage) {
 func (d *dialog) hint(f *form.Field, suggestion json.RawMessage) string {
 	hint, suggested := Line(f.Expects()), ""
 	if suggestion != nil {
-		suggested = Line(f.Show(suggestion))
+		if suggested = Line(f.Show(suggestion)); f.Secret {
+			suggested = "what you gave"
+		}
 		if Width(suggested) > maxSuggested {
 			d.v.quote("current value: " + suggested)
 			suggested = "that"

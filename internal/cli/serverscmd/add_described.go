@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
@@ -323,7 +324,7 @@ func (in *installation) complete(ctx context.Context, e *cli.Env) error {
 	tty, err := e.Person.Open()
 	if err != nil || e.IO.JSON {
 		for _, missing := range in.plan.Missing {
-			in.lacks = append(in.lacks, "--set "+missing.Name+"="+placeholder(missing))
+			in.lacks = append(in.lacks, "--set "+cli.Quote(missing.Name+"="+placeholder(missing)))
 		}
 		return nil
 	}
@@ -353,8 +354,6 @@ func placeholder(in serverjson.Input) string {
 		return "env:VARIABLE"
 	case len(in.Choices) > 0:
 		return strings.Join(in.Choices, "|")
-	case in.Placeholder != "":
-		return in.Placeholder
 	}
 	return strings.ToUpper(cmp.Or(in.Format, "value"))
 }
@@ -458,7 +457,7 @@ func textOf(v *jsonx.Value) string {
 }
 
 // plainOption is a word with = that needs no quotes.
-var plainOption = regexp.MustCompile(`^[A-Za-z0-9@.,:/_-]+==?[A-Za-z0-9@.,:/_=-]+$`)
+var plainOption = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9@.,:/_-]+==?[A-Za-z0-9@.,:/_=-]+$`) })
 
 // runsLine is the command line or the address of a plan, for people.
 func runsLine(p *serverjson.Plan) string {
@@ -467,7 +466,7 @@ func runsLine(p *serverjson.Plan) string {
 	}
 	line := p.Command
 	for _, word := range p.Args {
-		if word = serverjson.Denote(word); !plainOption.MatchString(word) {
+		if word = serverjson.Denote(word); !plainOption().MatchString(word) {
 			word = cli.Quote(word)
 		}
 		line += " " + word

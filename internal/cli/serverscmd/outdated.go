@@ -125,10 +125,10 @@ func registryAt(ctx context.Context, e *cli.Env, s *settings.Settings, address s
 // compareVersions compares versions by their parts. Numbers are compared as such, and a part
 // that is a word, as in 1.0.0-beta, is before its absence; what follows + does not count.
 func compareVersions(a, b string) int {
-	if semantic.MatchString(a) && semantic.MatchString(b) {
+	if semantic().MatchString(a) && semantic().MatchString(b) {
 		return registry.CompareVersions(a, b)
 	}
-	return slices.CompareFunc(versionParts.FindAllString(a, -1), versionParts.FindAllString(b, -1), func(a, b string) int {
+	return slices.CompareFunc(versionParts().FindAllString(a, -1), versionParts().FindAllString(b, -1), func(a, b string) int {
 		return strings.Compare(padded(a), padded(b))
 	})
 }

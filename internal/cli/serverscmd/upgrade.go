@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -31,8 +32,10 @@ import (
 )
 
 var (
-	semantic     = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
-	versionParts = regexp.MustCompile(`[0-9]+|[A-Za-z]+`)
+	semantic = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+	})
+	versionParts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9]+|[A-Za-z]+`) })
 )
 
 func newUpgradeCommand(e *cli.Env) *cobra.Command {
@@ -451,7 +454,7 @@ func (u *upgrade) compare(ctx context.Context, e *cli.Env, sets members) ([]lock
 
 // entry returns the entry with its changes.
 func (u *upgrade) entry(sets members) (json.RawMessage, error) {
-	data, err := os.ReadFile(u.server.Origin.Name)
+	data, err := edit.Read(u.server.Origin.Name)
 	if err != nil {
 		return nil, err
 	}

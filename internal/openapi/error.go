@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // Error reports that an API or its document could not be reached or used. It wraps
@@ -58,6 +59,9 @@ func (s *Source) failure(c *client, err error) error {
 func explain(err error) string {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err // the wrapper repeats the address
+	}
+	if blocked, ok := errors.AsType[*webaddr.BlockedError](err); ok {
+		return blocked.Error()
 	}
 	var dns *net.DNSError
 	var unknown x509.UnknownAuthorityError

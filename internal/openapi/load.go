@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -74,8 +75,17 @@ func (s *Source) readLocal(ctx context.Context, o spec.Options, known Known, doc
 		}
 		return data, err
 	}
-	if doc, err = spec.Read(data, o); err == nil {
-		s.remember(ctx, doc, files)
+	return s.parse(ctx, data, o, &files)
+}
+
+// parse reads a document, and remembers it with its files.
+func (s *Source) parse(ctx context.Context, data []byte, o spec.Options, files *[]fileFact) (*spec.Document, error) {
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("<")) {
+		return nil, fmt.Errorf("%s is a web page, not a document in JSON or YAML", o.Name)
+	}
+	doc, err := spec.Read(data, o)
+	if err == nil {
+		s.remember(ctx, doc, *files)
 	}
 	return doc, err
 }
@@ -117,11 +127,7 @@ func (s *Source) readRemote(ctx context.Context, c *client, o spec.Options, know
 		files = append(files, p.fact)
 		return p.data, nil
 	}
-	doc, err := spec.Read(first.data, o)
-	if err == nil {
-		s.remember(ctx, doc, files)
-	}
-	return doc, err
+	return s.parse(ctx, first.data, o, &files)
 }
 
 // unreadable returns why a file of the document cannot be read.

@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -70,11 +71,11 @@ func checkAPI(n *jsonx.Value) error {
 	spec, base := n.Get("spec").Text(), n.Get("baseUrl").Text()
 	isRemote := strings.Contains(spec, "://")
 	if isRemote {
-		if err := CheckURL(spec); err != nil {
+		if err := checkAPIAddress(spec); err != nil {
 			return fmt.Errorf("spec: %w", err)
 		}
 	}
-	if err := CheckURL(base); err != nil {
+	if err := checkAPIAddress(base); err != nil {
 		return fmt.Errorf("baseUrl: %w", err)
 	}
 	auth := n.Get("auth")
@@ -107,6 +108,18 @@ func checkAPI(n *jsonx.Value) error {
 	}
 	if authorizations > 1 {
 		return errors.New("auth: only one of bearer, basic and oauth can be used, because each is the header Authorization")
+	}
+	return nil
+}
+
+// checkAPIAddress is [CheckURL] for an address that must not have credentials, because it is
+// shown.
+func checkAPIAddress(address string) error {
+	if err := CheckURL(address); err != nil {
+		return err
+	}
+	if u, err := url.Parse(address); err == nil && u.User != nil {
+		return errors.New("the URL must not have a user; auth sends credentials")
 	}
 	return nil
 }

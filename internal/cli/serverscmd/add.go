@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -76,6 +77,9 @@ Refer to secrets instead of writing them into the file, as in
 			}
 			if len(o.set) > 0 || o.as != "" || o.runtime != "" {
 				return &cli.UsageError{Err: errors.New("--as, --runtime and --set are for servers of a registry"), Hint: "see toolreg servers add --help"}
+			}
+			if err := o.placeSpec(e.Config); err != nil {
+				return err
 			}
 			entry, err := o.entry(argv, cmd.ArgsLenAtDash())
 			if err != nil {
@@ -156,6 +160,30 @@ func (o *addOptions) entry(argv []string, dash int) (edit.Change, error) {
 	}
 	data, err := encodeEntry(entry)
 	return edit.Change{Name: before[0], Entry: data}, err
+}
+
+// placeSpec changes the path of a document, which is relative to the working directory, to one
+// that is found wherever the entry applies: the settings of a project are for every checkout.
+func (o *addOptions) placeSpec(config *cli.Config) error {
+	if o.spec == "" || strings.Contains(o.spec, "://") || strings.HasPrefix(o.spec, "$") {
+		return nil
+	}
+	options, err := config.Options()
+	if err != nil {
+		return err
+	}
+	o.spec = config.Absolute(o.spec)
+	if o.scope != "project" {
+		return nil
+	}
+	root, err := settings.Root(options)
+	if err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(root, o.spec); err == nil && filepath.IsLocal(rel) {
+		o.spec = filepath.ToSlash(rel)
+	}
+	return nil
 }
 
 // apiEntry converts the command line to an entry of openapi.

@@ -48,6 +48,13 @@ type Bundle struct {
 // Open opens and checks a bundle. sum is the SHA-256 that it must have, "" for any. Errors
 // about its content are of type [*serverjson.RefusedError].
 func Open(name, sum string) (*Bundle, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
+		return nil, refuse("it is not a regular file")
+	}
+	if err != nil {
+		return nil, err
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -68,8 +75,6 @@ func (b *Bundle) read(sum string) error {
 	switch {
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular():
-		return refuse("it is not a regular file")
 	case info.Size() > MaxPacked:
 		return refuse("it exceeds %d bytes", MaxPacked)
 	}
@@ -177,7 +182,12 @@ func (b *Bundle) Unpack(folder string) (dir string, err error) {
 	if err = root.Close(); err != nil {
 		return "", err
 	}
-	return dir, os.Rename(temp, dir)
+	if err = os.Rename(temp, dir); err != nil {
+		if _, there := os.Lstat(filepath.Join(dir, manifestName)); there == nil { // another run was faster
+			return dir, os.RemoveAll(temp)
+		}
+	}
+	return dir, err
 }
 
 // unpackFile writes one file. left is how many bytes may still be written, whatever the sizes

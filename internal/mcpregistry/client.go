@@ -29,6 +29,7 @@ const (
 	maxRedirects = 5
 	pageSize     = 100
 	timeout      = 30 * time.Second // of one request
+	searchTime   = 2 * time.Minute  // of all requests of a search
 )
 
 // MinWord is the length of the shortest word, in characters, that registries search for.
@@ -95,6 +96,8 @@ func (e *NoServerError) Hint() string { return "toolreg servers find searches fo
 // Search calls found for the latest version of each server whose name contains a word, until
 // the registry has no more. unreadable is the number of entries that cannot be read.
 func (r *Registry) Search(ctx context.Context, word string, found func(*Entry)) (unreadable int, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, searchTime, fmt.Errorf("the search takes longer than %s", searchTime))
+	defer cancel()
 	cursor, seen := "", map[string]bool{}
 	for range maxPages {
 		query := url.Values{"search": {word}, "version": {Latest}, "limit": {strconv.Itoa(pageSize)}}

@@ -61,6 +61,10 @@ func runnerOf(kind string) *runner {
 	return nil
 }
 
+// opening are the options of docker and podman that give a container files or the network of
+// this machine.
+var opening = []string{"-v", "--volume", "--mount", "--network", "--net"}
+
 func matches(expression, s string) bool { return regexp.MustCompile(expression).MatchString(s) }
 
 // advice says how to run what cannot be translated.
@@ -251,6 +255,9 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 			value, err := b.notation(piece, parts)
 			if err != nil {
 				return nil, err
+			}
+			if slices.Contains(opening, name) {
+				b.Notes = append(b.Notes, "its container gets more than its own files: "+name+"="+text.Escape(Denote(value)))
 			}
 			out = append(out, name+"="+value)
 		}

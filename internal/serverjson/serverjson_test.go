@@ -81,7 +81,8 @@ func TestPlans(t *testing.T) {
 		want       *Plan
 	}{
 		{"options have their values attached, so that none is the image", oci(`, "runtimeArguments": [{"type": "named", "name": "--rm", "value": "evil/image"}, {"type": "named", "name": "-v", "value": "/a:/b"}]`), nil,
-			&Plan{Command: "podman", Args: []string{"run", "-i", "--rm", "--rm=evil/image", "-v=/a:/b", "docker.io/e/x:1.0"}}},
+			&Plan{Command: "podman", Args: []string{"run", "-i", "--rm", "--rm=evil/image", "-v=/a:/b", "docker.io/e/x:1.0"},
+				Notes: []string{"its container gets more than its own files: -v=/a:/b"}}},
 		{"an option is left out with its value", oci(`, "runtimeArguments": [{"type": "named", "name": "--mount", "value": "src={a}", "variables": {"a": {}}}, {"type": "named", "name": "--init"}]`), nil,
 			&Plan{Command: "podman", Args: []string{"run", "-i", "--rm", "--init", "docker.io/e/x:1.0"}}},
 		{"a digest instead of the tag", `"packages": [{"registryType": "oci", "identifier": "e/x:1@sha256:` + strings.Repeat("a", 64) + `", "runtimeHint": "docker"}]`, nil,

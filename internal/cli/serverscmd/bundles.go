@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,9 @@ func getBundle(ctx context.Context, e *cli.Env, s *settings.Settings, address, s
 	if b.Bundle, err = bundle.Open(name, sum); err != nil {
 		if b.temp != "" {
 			err = errors.Join(err, os.Remove(b.temp))
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, &cli.UsageError{Err: fmt.Errorf("there is no file %s", address)}
 		}
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}

@@ -1,8 +1,10 @@
 package spec
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"mime/multipart"
 	"net/url"
 	"os"
 	"strings"
@@ -141,6 +143,47 @@ func FuzzRead(f *testing.F) {
 			u, err := url.Parse(r.URL)
 			if err != nil || u.Host != base.Host || !strings.HasPrefix(u.EscapedPath(), strings.TrimSuffix(base.EscapedPath(), "/")) || leaves(u.EscapedPath()) {
 				t.Fatalf("%s leaves %s: %v", r.URL, o.Plan.Server, err)
+			}
+		}
+	})
+}
+
+// FuzzRequest makes requests of operations with every kind of param and body: whatever the
+// params are, they stay in their places.
+func FuzzRequest(f *testing.F) {
+	const doc = `{"openapi":"3.1.0","servers":[{"url":"https://x.example/base"}],"paths":{
+		"/a/{p}/{l}{m}/b":{"post":{"operationId":"json","parameters":[{"name":"p","in":"path"},{"name":"l","in":"path","style":"label"},{"name":"m","in":"path","style":"matrix","explode":true},
+			{"name":"q","in":"query","allowReserved":true},{"name":"d","in":"query","style":"deepObject"},{"name":"h","in":"header"},{"name":"c","in":"cookie"}],
+			"requestBody":{"content":{"application/json":{"schema":{"properties":{"b":{}},"additionalProperties":true}}}}}},
+		"/form":{"post":{"operationId":"form","requestBody":{"content":{"application/x-www-form-urlencoded":{"schema":{"properties":{"b":{},"s":{}}},"encoding":{"s":{"style":"deepObject"}}}}}}},
+		"/parts":{"post":{"operationId":"parts","requestBody":{"content":{"multipart/form-data":{"schema":{"properties":{"b":{},"s":{"format":"binary"}}}}}}}}}}`
+	d, err := Read([]byte(doc), Options{Name: "x.json"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(`{"p":"..","l":["."],"m":{"a":"/"},"q":"x&y=#","d":{"a":[{"b":1}]},"h":"a\r\nb","c":"a;b","b":null,"s":"f"}`)
+	f.Add(`{"p":"a/b","l":[],"m":[1,2],"q":["%2e"],"d":7,"h":{"a":"b"},"c":["x"],"b":{"k":[1]},"s":["x","y"],"more":1}`)
+	f.Fuzz(func(t *testing.T, params string) {
+		for i := range d.Operations {
+			o := &d.Operations[i]
+			r, err := o.Request([]byte(params), func(_, value string) (File, error) { return File{Name: value, Type: "text/plain", Data: []byte(value)}, nil })
+			if err != nil {
+				continue
+			}
+			u, err := url.Parse(r.URL)
+			if err != nil || u.Host != "x.example" || u.User != nil || u.Fragment != "" || leaves(u.EscapedPath()) ||
+				strings.Count(u.EscapedPath(), "/") != 2+3*len(o.Plan.Params)/7 || !strings.HasPrefix(u.EscapedPath(), "/base/") {
+				t.Fatalf("%s %s: %v", o.Name, r.URL, err)
+			}
+			for name, values := range r.Header {
+				if strings.ContainsAny(name+strings.Join(values, ""), "\r\n\x00") {
+					t.Fatalf("%s: header %s: %q", o.Name, name, values)
+				}
+			}
+			if kind, boundary, _ := strings.Cut(r.Header.Get("Content-Type"), "; boundary="); kind == "multipart/form-data" {
+				if _, err := multipart.NewReader(bytes.NewReader(r.Body), boundary).ReadForm(1 << 20); err != nil && len(r.Body) > len(boundary)+8 {
+					t.Fatalf("%q: %v", r.Body, err)
+				}
 			}
 		}
 	})

@@ -23,6 +23,7 @@ type converter struct {
 	r      *reader
 	output bool // for results: leave writeOnly properties out, otherwise readOnly ones
 	limit  int  // of a schema, in bytes
+	total  int  // bytes of all schemas so far
 	defs   map[target]*def
 	names  map[string]int                   // of defs, with how many have asked for the name
 	queue  []*def                           // that are not written yet
@@ -112,12 +113,14 @@ func (c *converter) nameOf(t target) string {
 }
 
 // Limits of schemas, in bytes. In some documents each schema refers to all others: definitions
-// that would make one larger than its limit accept everything. maxSchemas bounds the sum of all
-// schemas of a document, and with it the time to find what each refers to.
+// that would make one larger than its limit accept everything. The sums of all schemas of a
+// document are bounded as well, and with them the time to find what each refers to; beyond
+// maxOutputs, results have no schemas.
 const (
 	maxInput   = registry.MaxSchemaBytes
 	maxOutput  = 16 << 10
-	maxSchemas = 160 << 20
+	maxInputs  = 160 << 20 // all together
+	maxOutputs = 64 << 20
 )
 
 // whole is a schema with the definitions that it needs. Many schemas share definitions, so
@@ -139,7 +142,7 @@ func (c *converter) whole(of *fragment, at node) (*whole, error) {
 	c.round++
 	out := &whole{own: of.json}
 	size := len(of.json) + len(`,"$defs":{}`)
-	defer func() { c.r.schemas += size }()
+	defer func() { c.total += size }()
 	add := func(refs []*def) {
 		for _, d := range refs {
 			if d.round != c.round {

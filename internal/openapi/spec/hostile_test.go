@@ -166,7 +166,9 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, params string) {
 		for i := range d.Operations {
 			o := &d.Operations[i]
-			r, err := o.Request([]byte(params), func(_, value string) (File, error) { return File{Name: value, Type: "text/plain", Data: []byte(value)}, nil })
+			r, err := o.Request([]byte(params), func(_, value string) (File, error) {
+				return File{Name: value, Type: "text/plain", Data: []byte(value)}, nil
+			})
 			if err != nil {
 				continue
 			}

@@ -49,7 +49,6 @@ type reader struct {
 	input   *converter
 	output  *converter
 	names   map[string]bool // of operations, normal
-	schemas int             // bytes of all schemas so far
 	doc     *Document
 }
 
@@ -219,8 +218,8 @@ func (r *reader) use(n, item node, op *Operation) (input, output *whole, err err
 	if err := checkRoute(n, op.Path); err != nil {
 		return nil, nil, err
 	}
-	if r.schemas > maxSchemas {
-		return nil, nil, n.problem("the schemas of the operations before it have more than %d bytes together", maxSchemas)
+	if r.input.total > maxInputs {
+		return nil, nil, n.problem("the schemas of the operations before it have more than %d bytes together", maxInputs)
 	}
 	p, err := r.params(n, item, op.Path)
 	if err != nil {

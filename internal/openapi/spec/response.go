@@ -45,7 +45,7 @@ func (r *reader) responses(n node, op *Operation) *whole {
 		}
 	}
 	var output *whole
-	if success.Value != nil {
+	if success.Value != nil && r.output.total <= maxOutputs {
 		output = r.outputOf(success, op)
 	}
 	if output == nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/openapi/spec"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -84,5 +85,25 @@ func TestDocumentsAreAskedForAgain(t *testing.T) {
 	}
 	if _, err := next.Again(t.Context()); err != nil || asked.Load() == before {
 		t.Errorf("the second time it was not asked for: %v", err)
+	}
+}
+
+// An approval and a pin of a tool end when its requests go elsewhere.
+func TestIdentity(t *testing.T) {
+	of := func(spec0, base, method, path, server string) string {
+		s := New(Options{API: apiAt(spec0, base)})
+		return string(s.identity(&spec.Operation{Method: method, Path: path, Plan: spec.Plan{Server: server}}))
+	}
+	first := of("api.json", "", "GET", "/a", "https://a.example")
+	for _, other := range []string{
+		of("other.json", "", "GET", "/a", "https://a.example"), of("api.json", "https://a.example", "GET", "/a", "https://a.example"),
+		of("api.json", "", "POST", "/a", "https://a.example"), of("api.json", "", "GET", "/b", "https://a.example"), of("api.json", "", "GET", "/a", "https://b.example"),
+	} {
+		if other == first {
+			t.Errorf("the same as %s", first)
+		}
+	}
+	if a, b := of("api.json", "https://a.example", "GET", "/a", "https://x"), of("api.json", "https://a.example", "GET", "/a", "https://y"); a != b {
+		t.Errorf("the servers of the document count although there is baseUrl: %s, %s", a, b)
 	}
 }

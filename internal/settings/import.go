@@ -306,7 +306,7 @@ func importWarning(message string) registry.Diagnostic {
 // addImported adds the servers of a layer whose names are not taken.
 func (l *loader) addImported(m *merged, layer *layer) {
 	l.diags = append(l.diags, layer.unknown...)
-	taken := m.named(serversKey)
+	taken := append(m.named(serversKey), m.named(apisKey)...)
 	for _, e := range layer.entries {
 		e.node = &jsonx.Value{Kind: jsonx.Object, Members: slices.Clone(e.node.Members)}
 		e.node.Members = slices.DeleteFunc(e.node.Members, func(f jsonx.Member) bool {

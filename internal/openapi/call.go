@@ -54,6 +54,17 @@ func (o *operation) check(_ context.Context, call registry.Call) error {
 	return err
 }
 
+// preview says which request a call would send. Credentials are not in it.
+func (o *operation) preview(_ context.Context, call registry.Call) (registry.Preview, error) {
+	address := o.op.Path
+	r, err := o.request(call, func(_, _ string) (spec.File, error) { return spec.File{}, nil })
+	if err == nil {
+		address = r.URL
+	}
+	return registry.Preview{Kind: registry.PreviewMCP,
+		Title: fmt.Sprintf("call %s of API %s (%s %s)", text.Quote(o.op.Name), text.Quote(o.source.opts.API.Name), o.op.Method, o.client.hide(text.Quote(address)))}, nil
+}
+
 // subject returns the files that a call would read.
 func (o *operation) subject(call registry.Call) (registry.Subject, error) {
 	var out registry.Subject

@@ -19,7 +19,6 @@ import (
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/document"
-	"github.com/toolreg/toolreg/internal/text"
 )
 
 // Options describe the API that a [Source] represents and how to reach it.
@@ -409,10 +408,7 @@ func (s *Source) tool(c *client, op *spec.Operation) registry.Tool {
 	if op.Output != nil {
 		call.output = registry.NewValidator(op.Output)
 	}
-	t.Run, t.Check, t.Subject = call.run, call.check, call.subject
-	t.Preview = func(context.Context, registry.Call) (registry.Preview, error) {
-		return registry.Preview{Kind: registry.PreviewMCP, Title: fmt.Sprintf("call %s of API %s (%s %s)", text.Quote(op.Name), text.Quote(api.Name), op.Method, text.Quote(op.Path))}, nil
-	}
+	t.Run, t.Check, t.Subject, t.Preview = call.run, call.check, call.subject, call.preview
 	return t
 }
 

@@ -127,7 +127,11 @@ func (v *view) exec(q exec.Question) {
 }
 
 func (v *view) server(q exec.Question) {
-	v.printf("MCP server %s wants to run its tool %s with:", name(q.Tool.Server), name(q.Tool.ServerTool))
+	if q.Tool.IsMCP() {
+		v.printf("MCP server %s wants to run its tool %s with:", name(q.Tool.Server), name(q.Tool.ServerTool))
+	} else {
+		v.printf("This would %s with:", Line(q.Preview.Title))
+	}
 	v.params(q.Call.Params)
 	if d := strings.TrimSpace(q.Tool.Description); d != "" {
 		v.printf("Description from the server (not verified):")
@@ -241,7 +245,7 @@ func where(c exec.Choice, s policy.Scope) string {
 func covered(t *registry.Tool, s policy.Scope) string {
 	switch s.Kind {
 	case policy.ScopeServer:
-		return "every tool of MCP server " + name(t.Server) + " in this project"
+		return "every tool of " + serverOf(t) + " in this project"
 	case policy.ScopeCommand:
 		return Line(s.Covers()) + " in this project"
 	case policy.ScopeHost:
@@ -250,6 +254,14 @@ func covered(t *registry.Tool, s policy.Scope) string {
 		return "every edit in this workspace"
 	}
 	return "every call of " + toolName(t) + " in this project"
+}
+
+// serverOf names the server or API of a tool.
+func serverOf(t *registry.Tool) string {
+	if t.IsMCP() {
+		return "MCP server " + name(t.Server)
+	}
+	return "API " + name(t.Server)
 }
 
 // brief describes in one or two lines what the call would do.
@@ -269,7 +281,7 @@ func (v *view) brief(q exec.Question) {
 		v.line(run + Line(commandOf(q)))
 		v.line("In:  " + Line(cmp.Or(p.Directory, ".")))
 	case p.Kind == registry.PreviewMCP:
-		v.line("Call " + name(q.Tool.ServerTool) + " of MCP server " + name(q.Tool.Server))
+		v.line("Call " + name(q.Tool.ServerTool) + " of " + serverOf(q.Tool))
 	case len(p.URLs) > 0:
 		v.line("Call " + toolName(q.Tool) + ": " + Line(strings.Join(p.URLs, ", ")))
 	default:

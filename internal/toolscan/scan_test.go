@@ -299,6 +299,27 @@ func TestHarmless(t *testing.T) {
 	}
 }
 
+// TestPlausible has sentences that honest tools could say about what they do, close to what the
+// rules look for. Some have findings; none may keep a server from being added or upgraded.
+func TestPlausible(t *testing.T) {
+	text, err := os.ReadFile("testdata/plausible.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		for _, f := range scanTool(t, strings.TrimSpace(line)) {
+			if f.Severity == toolscan.High {
+				t.Errorf("line %d: %+v", n, f)
+			}
+		}
+	}
+	if n < 200 {
+		t.Errorf("%d sentences", n)
+	}
+}
+
 // TestSeverities compares findings that differ in how severe they are.
 func TestSeverities(t *testing.T) {
 	for _, c := range []struct {

@@ -135,6 +135,19 @@ func (in *installation) unpack() (undo func() error, err error) {
 	return undo, err
 }
 
+// noteBundle says where the bundle is that a server had. It stays, because a server of
+// another project may be the same.
+func noteBundle(e *cli.Env, s *settings.Settings, name string) {
+	for _, server := range s.Servers {
+		if server.Name != name || server.From == nil || server.From.Bundle == "" {
+			continue
+		}
+		if folder, err := e.Config.Folders.Bundles(); err == nil {
+			e.IO.Notef("its bundle stays in %s; delete it if no other project uses it", filepath.Join(folder.Path, filepath.Base(server.From.Bundle)))
+		}
+	}
+}
+
 // unpackedWay returns the way of a bundle that was unpacked before.
 func unpackedWay(e *cli.Env, sum string) (*serverjson.Way, error) {
 	folder, err := e.Config.Folders.Bundles()

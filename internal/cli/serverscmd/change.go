@@ -74,6 +74,7 @@ func (c change) run(ctx context.Context, e *cli.Env, s *settings.Settings) error
 			if err := forgetSecrets(e, file, name); err != nil {
 				return fmt.Errorf("removing the secrets of server %q: %w", name, err)
 			}
+			noteBundle(e, s, name)
 		}
 	}
 	if s != nil && len(changed) > 0 {

@@ -176,6 +176,7 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 	if err := c.run(ctx, e, u.settings); err != nil {
 		return upgradedServer{}, errors.Join(err, undo())
 	}
+	noteBundle(e, u.settings, name)
 	return upgradedServer{name, "upgraded", latest.Server.Version, from.Version, runsLine(u.new.plan), changes}, remember(ctx, e, latest)
 }
 

@@ -458,8 +458,8 @@ func (s *Source) identity(op *spec.Operation) json.RawMessage {
 		}
 	}
 	request := op.Method + " " + op.Path
-	if a.URL == "" && op.Load() == nil {
-		request = op.Method + " " + op.Plan.Server + op.Path
+	if a.URL == "" {
+		request = op.Method + " " + op.Server + op.Path
 	}
 	out, err := jsonx.Marshal(struct {
 		Spec    string   `json:"spec"`

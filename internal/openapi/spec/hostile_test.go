@@ -139,10 +139,10 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			base, _ := url.Parse(o.Plan.Server)
+			base, _ := url.Parse(o.Server)
 			u, err := url.Parse(r.URL)
 			if err != nil || u.Host != base.Host || !strings.HasPrefix(u.EscapedPath(), strings.TrimSuffix(base.EscapedPath(), "/")) || leaves(u.EscapedPath()) {
-				t.Fatalf("%s leaves %s: %v", r.URL, o.Plan.Server, err)
+				t.Fatalf("%s leaves %s: %v", r.URL, o.Server, err)
 			}
 		}
 	})

@@ -15,6 +15,7 @@ type Operation struct {
 	ID          string   // operationId; may be empty
 	Method      string   // in upper case
 	Path        string   // with the names of params in braces
+	Server      string   // address of its requests without a trailing slash; "" with a Problem
 	Tags        []string // as the document says
 	Summary     string   // may be empty
 	Description string   // never empty
@@ -38,7 +39,6 @@ type Operation struct {
 
 // Plan is how a request is made of params, and how its response is read.
 type Plan struct {
-	Server string   `json:"server"` // address without a trailing slash
 	Params []Param  `json:"params,omitempty"`
 	Body   *Body    `json:"body,omitempty"`
 	Accept []string `json:"accept,omitempty"` // media types of the responses, JSON first

@@ -76,7 +76,7 @@ func Read(data []byte, o Options) (*Document, error) {
 		r.operations(item)
 	}
 	for i := range d.Operations {
-		d.Server = cmp.Or(d.Server, d.Operations[i].Plan.Server)
+		d.Server = cmp.Or(d.Server, d.Operations[i].Server)
 	}
 	if len(d.Operations) == 0 {
 		return nil, r.root.problem("the document has no operations")
@@ -137,7 +137,7 @@ func versionOf(root node) int {
 // add adds an operation to the document. An error is why it cannot be used.
 func (r *reader) add(op Operation, input, output *whole, err error) {
 	if err != nil {
-		op.Problem, op.Plan = problemOf(err), Plan{}
+		op.Problem, op.Plan, op.Server = problemOf(err), Plan{}, ""
 		input, output = &whole{own: []byte(noParams)}, nil
 	}
 	r.doc.Operations = append(r.doc.Operations, op)
@@ -232,7 +232,7 @@ func (r *reader) use(n, item node, op *Operation) (input, output *whole, err err
 	if b := op.Plan.Body; b != nil && len(b.Needs) > 0 {
 		op.Description += "\n\nWith any member of the body, these are required: " + strings.Join(b.Needs, ", ") + "."
 	}
-	if op.Plan.Server, err = r.server(n, item); err != nil {
+	if op.Server, err = r.server(n, item); err != nil {
 		return nil, nil, err
 	}
 	if input, err = p.schema(r.input, n); err != nil {

@@ -163,8 +163,8 @@ func TestParamsOfOperations(t *testing.T) {
 		}
 	}
 	x := one(t, "x.json", `"swagger":"2.0","host":"x.example","schemes":["ws","http","https"]`, `"consumes":["multipart/form-data"],"parameters":[{"name":"f","in":"formData","type":"file"}]`)
-	if want := `"f":{"type":"string","format":"binary","description":""}`; !strings.Contains(string(x.Input), want) || x.Plan.Server != "https://x.example" {
-		t.Errorf("%s, %s", x.Input, x.Plan.Server)
+	if want := `"f":{"type":"string","format":"binary","description":""}`; !strings.Contains(string(x.Input), want) || x.Server != "https://x.example" {
+		t.Errorf("%s, %s", x.Input, x.Server)
 	}
 }
 
@@ -242,7 +242,7 @@ func TestServersOfDocuments(t *testing.T) {
 		{"https://x.example/docs/api.json", `{"url":"https://x.example:8443/v2"}`, "on another host"},
 	} {
 		x := one(t, c.name, `"openapi":"3.0.0","servers":[`+c.servers+`]`, `"responses":{}`)
-		got := x.Plan.Server
+		got := x.Server
 		if x.Problem != nil {
 			got = x.Problem.String()
 		}

@@ -92,7 +92,7 @@ func TestDocumentsAreAskedForAgain(t *testing.T) {
 func TestIdentity(t *testing.T) {
 	of := func(spec0, base, method, path, server string) string {
 		s := New(Options{API: apiAt(spec0, base)})
-		return string(s.identity(&spec.Operation{Method: method, Path: path, Plan: spec.Plan{Server: server}}))
+		return string(s.identity(&spec.Operation{Method: method, Path: path, Server: server}))
 	}
 	first := of("api.json", "", "GET", "/a", "https://a.example")
 	for _, other := range []string{

@@ -61,7 +61,8 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 		from := servers[i].From
 		r, err := registryAt(ctx, e, s, from.Registry)
 		if err != nil {
-			return err
+			failed[i] = err
+			continue
 		}
 		asking.Go(func() {
 			turns <- struct{}{}

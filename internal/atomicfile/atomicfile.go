@@ -135,7 +135,7 @@ func (f *File) Chmod(mode fs.FileMode) error {
 
 // Commit renames the temporary file. [SyncFolder] makes that durable.
 func (f *File) Commit() error {
-	if err := f.folder.Rename(f.temp, f.name); err != nil {
+	if err := Rename(f.folder, f.temp, f.name); err != nil {
 		return failure("renaming the temporary file", err)
 	}
 	f.committed = true

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/atomicfile"
 )
 
 // MaxLine is the maximum length of a line for Append, in bytes, including the
@@ -189,7 +191,7 @@ func rotate(root *os.Root, name string, size int64, keep int) error {
 		if i > 1 {
 			from = fmt.Sprintf("%s.%d", name, i-1)
 		}
-		err := root.Rename(from, fmt.Sprintf("%s.%d", name, i))
+		err := atomicfile.Rename(root, from, fmt.Sprintf("%s.%d", name, i))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return failed(err)
 		}

@@ -83,7 +83,7 @@ func commit(root *os.Root, name string, old, next []byte) error {
 func setAside(root *os.Root, name string, content []byte) (string, error) {
 	sum := sha256.Sum256(content)
 	to := name + ".bad-" + hex.EncodeToString(sum[:4])
-	if err := errors.Join(root.Rename(name, to), atomicfile.SyncFolder(root)); err != nil {
+	if err := errors.Join(atomicfile.Rename(root, name, to), atomicfile.SyncFolder(root)); err != nil {
 		return "", failed(err)
 	}
 	return filepath.Join(root.Name(), to), nil

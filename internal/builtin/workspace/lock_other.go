@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"sync"
+	"time"
 )
 
 // changeLock is the lock on changes to the workspace. This system has no folder
@@ -13,7 +14,15 @@ import (
 type changeLock struct{ mu sync.Mutex }
 
 // acquire waits for the lock.
-func (l *changeLock) acquire(context.Context, *os.Root) (release func(), err error) {
-	l.mu.Lock()
+func (l *changeLock) acquire(ctx context.Context, _ *os.Root) (release func(), err error) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !l.mu.TryLock() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 	return l.mu.Unlock, nil
 }

@@ -94,3 +94,17 @@ func TestSocketFolders(t *testing.T) {
 		t.Errorf("without a home: %q", got)
 	}
 }
+
+// Without a home there is no folder for secrets or bundles.
+func TestDataFoldersNeedAHome(t *testing.T) {
+	for name, open := range map[string]func(*Folders) (*Dir, error){"secrets": (*Folders).Secrets, "bundles": (*Folders).Bundles} {
+		if d, err := open(&Folders{}); d != nil || err == nil {
+			t.Errorf("%s: %v, %v", name, d, err)
+		}
+		home := t.TempDir()
+		d, err := open(&Folders{Environ: []string{"XDG_DATA_HOME=" + home}})
+		if err != nil || d.Path != filepath.Join(home, "toolreg", name) {
+			t.Errorf("%s: %v, %v", name, d, err)
+		}
+	}
+}

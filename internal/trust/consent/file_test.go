@@ -143,6 +143,16 @@ func TestExpandKeepsBothMeanings(t *testing.T) {
 	}
 }
 
+// A document of an API is a file that is covered, unless it is at an address; what follows it is
+// covered, too.
+func TestExpandCoversDocuments(t *testing.T) {
+	got := Expand([]Program{{Document: "https://a.example/x"}, {Document: "$HERE.yaml"}, {Argv: []string{"run"}}}, "/r", known, nil)
+	want := []trust.Program{{Document: "/r/here.yaml"}, {Argv: []string{"run"}, Dir: "/r", Env: []string{}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The question names each setting that allows more than the defaults, and of lists and
 // named entries only those that do, with secrets masked.
 func TestLoosensNamesWhatAllowsMore(t *testing.T) {

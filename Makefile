@@ -156,7 +156,7 @@ fuzz: programs ## run every fuzz target for FUZZTIME
 	@for pkg in $$(go list ./...); do \
 		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 			echo "$$pkg $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg || exit 1; \
 		done; \
 	done
 
@@ -183,8 +183,12 @@ release-snapshot: ## build everything that a release consists of in bin/dist, wi
 release-compare: ## build the release twice, in two folders with two caches, and compare it (needs 5 GB for a while)
 	tools/release/compare.sh
 
-release-test: release-snapshot ## install the packages in a clean Debian, run the Windows program (needs root, installs wine: 1 GB)
+release-test: release-snapshot ## install the packages in a clean Debian, run the Windows program (needs root; installs 2 GB)
 	tools/release/try.sh
+
+.PHONY: test-windows
+test-windows: ## run the tests of Windows by Wine, of PACKAGES or all (needs root; installs a Debian with Wine: 1.4 GB; a quarter of an hour)
+	tools/windows/run.sh $(PACKAGES)
 
 clean: ## remove what was built and installed
 	rm -rf bin coverage.out $(NPM)/node_modules $(CONFORMANCE)/node_modules $(CLIENTS)/node_modules $(OPENAPI)/node_modules

@@ -56,7 +56,7 @@ func (b *sandbox) projectFile(name, text string) string {
 }
 
 func (b *sandbox) options(environ ...string) Options {
-	return Options{Dir: b.project, SystemDir: b.system, Trust: b.trust, Environ: append([]string{"HOME=" + b.home, "PATH=" + os.Getenv("PATH")}, environ...)}
+	return Options{Dir: b.project, SystemDir: b.system, Trust: b.trust, Environ: append([]string{"HOME=" + b.home, "APPDATA=" + filepath.Join(b.home, ".config"), "PATH=" + os.Getenv("PATH")}, environ...)}
 }
 
 // load loads settings that must be free of mistakes.

@@ -6,7 +6,8 @@
 # It must run as root on Debian, and installs the programs that it needs. The
 # arguments are the parts to run: debian, others, archives; all by default.
 set -euo pipefail
-cd "$(git rev-parse --show-toplevel)/bin/dist"
+top=$(git rev-parse --show-toplevel)
+cd "$top/bin/dist"
 work=$(mktemp -d "${TMPDIR:-/tmp}/try.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -114,16 +115,6 @@ others() {
 	try '_toolreg' ls "$work/apk/usr/share/zsh/site-functions"
 }
 
-# Programs by Go need a library for random numbers that Wine 8 lacks.
-random_numbers_for_wine() {
-	local dll=$WINEPREFIX/drive_c/windows/system32/bcryptprimitives.dll
-	test -e "$dll" || x86_64-w64-mingw32-gcc -shared -o "$dll" -x c - -ladvapi32 <<-'EOF'
-		#include <windows.h>
-		BOOLEAN NTAPI SystemFunction036(PVOID, ULONG);
-		__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T size) { return SystemFunction036(data, (ULONG)size); }
-	EOF
-}
-
 archives() {
 	local zip arm
 	echo "== archives and manifests"
@@ -140,19 +131,15 @@ archives() {
 	echo "== windows/amd64 by Wine"
 	cd "$work/${zip%.zip}"
 	echo hello >notes.md
-	export WINEPREFIX=$work/wine WINEDEBUG=-all
-	wine64=/usr/lib/wine/wine64
-	"$wine64" wineboot --init >/dev/null 2>&1
-	random_numbers_for_wine
-	try 'windows/amd64' "$wine64" toolreg.exe version
-	try '^read_file' "$wine64" toolreg.exe list
-	try '^hello' "$wine64" toolreg.exe call read_file file_path=notes.md
-	try '^Created' "$wine64" toolreg.exe call write_file file_path='new\folder\todo.md' content=milk --yes
-	try 'AppData.Roaming.toolreg' "$wine64" toolreg.exe settings path
-	wineserver -k || true
+	wine() { "$top/tools/windows/wine.sh" . . "$@"; }
+	try 'windows/amd64' wine /src/toolreg.exe version
+	try '^read_file' wine /src/toolreg.exe list
+	try '^hello' wine /src/toolreg.exe call read_file file_path=notes.md
+	try '^Created' wine /src/toolreg.exe call write_file file_path='new\folder\todo.md' content=milk --yes
+	try 'AppData.Roaming.toolreg' wine /src/toolreg.exe settings path
 }
 
-need debootstrap:debootstrap rpm:rpm jq:jq unzip:unzip ruby:ruby qemu-aarch64:qemu-user /usr/lib/wine/wine64:wine64 x86_64-w64-mingw32-gcc:gcc-mingw-w64-x86-64-win32 unshare:util-linux
+need debootstrap:debootstrap rpm:rpm jq:jq unzip:unzip ruby:ruby qemu-aarch64:qemu-user unshare:util-linux
 test $# -gt 0 || set -- debian others archives
 for part; do "$part"; done
 echo "everything works"

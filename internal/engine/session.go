@@ -72,6 +72,9 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if r.rules, err = compileRules(set, deps.Evaluator); err != nil {
 		return nil, err
 	}
+	if opts.Earlier != nil {
+		_ = opts.Earlier.Records.Flush() // what it remembers is used; its Close reports what fails
+	}
 	cached, audit := newListings(r), newRecorder(r)
 	gate := newGate(r, audit)
 	connections := &Connections{run: r, cached: cached, gate: gate, questions: &questions{run: r, audit: audit}, files: builtin.NewFiles(builtin.Options{Workspace: set.Workspace}),

@@ -49,7 +49,7 @@ func newNames(others, servers []string) *names {
 // isIdentifier reports whether a name is made of several words, so that a text that has it
 // means the tool.
 func isIdentifier(name string) bool {
-	return strings.ContainsAny(name, "_-") || strings.ToLower(name[1:]) != name[1:]
+	return strings.ContainsAny(name, "_-./") || strings.ToLower(name[1:]) != name[1:]
 }
 
 // plainName returns a name in lower case without separators.

@@ -75,7 +75,7 @@ func (s *scanner) chunk(t string, start, end int) (isEnd bool) {
 	s.encoded(raw)
 	raw = strings.Trim(raw, quotes)
 	whole := len(raw)
-	raw = strings.TrimRight(raw, ends)
+	raw = strings.TrimRight(raw, ends+quotes) // the quotes before them, too
 	isEnd = len(raw) < whole || len(s.sentence.words) >= maxSentence
 	folded := fold(raw)
 	switch {
@@ -83,6 +83,8 @@ func (s *scanner) chunk(t string, start, end int) (isEnd bool) {
 		s.sentence.words = append(s.sentence.words, word{fileWord, raw, start, end})
 	case isAddress(folded):
 		s.sentence.words = append(s.sentence.words, word{addressWord, raw, start, end})
+	case s.known.words[folded]: // with dots, perhaps
+		s.sentence.words = append(s.sentence.words, word{folded, raw, start, end})
 	default:
 		s.split(folded, raw, start, end)
 	}

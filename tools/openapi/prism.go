@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // prism is a running mock of one document. Requests go through a proxy that keeps them
@@ -66,6 +67,9 @@ func startPrism(ctx context.Context, document string) (*prism, error) {
 	return p, nil
 }
 
+// startLimit is how long Prism may take to read a document.
+const startLimit = 5 * time.Minute
+
 // launch starts Prism's process, also after that has ended.
 func (p *prism) launch(ctx context.Context) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -106,6 +110,10 @@ func (p *prism) launch(ctx context.Context) error {
 	case last := <-ended:
 		p.cmd.Wait()
 		return fmt.Errorf("prism ended: %s", last)
+	case <-time.After(startLimit):
+		p.cmd.Process.Kill()
+		p.cmd.Wait()
+		return fmt.Errorf("prism did not start within %s", startLimit)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -69,6 +70,12 @@ func RulesYAML(rules []Rule) string {
 // matchesAll reports whether the rule has no conditions.
 func (r *Rule) matchesAll() bool {
 	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.When == "" && len(r.Annotations) == 0
+}
+
+// hasNUL reports whether a text of the rule contains a NUL character, which settings cannot.
+func (r *Rule) hasNUL() bool {
+	texts := slices.Concat([]string{r.Tool, r.Source, r.Server, r.Category, r.Command, r.Path, r.When, r.Reason}, r.Match, r.NotMatch)
+	return slices.ContainsFunc(texts, func(s string) bool { return strings.ContainsRune(s, 0) })
 }
 
 // fields returns the keys that are set, in YAML.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/toolreg/toolreg/internal/expand"
@@ -59,15 +60,26 @@ func system(mac, other string) string {
 
 // ImportRules reads the permissions of a program.
 func ImportRules(ctx context.Context, program string, files []RuleFile, home string) (ImportedRules, error) {
+	var got ImportedRules
+	var err error
 	switch program {
 	case "claude":
-		return readClaude(files, home)
+		got, err = readClaude(files, home)
 	case "gemini":
-		return readGeminiRules(files)
+		got, err = readGeminiRules(files)
 	case "codex":
-		return readCodexRules(ctx, files)
+		got, err = readCodexRules(ctx, files)
+	default:
+		return got, fmt.Errorf("unknown program %q", program)
 	}
-	return ImportedRules{}, fmt.Errorf("unknown program %q", program)
+	got.Rules = slices.DeleteFunc(got.Rules, func(r Rule) bool {
+		nul := r.hasNUL()
+		if nul {
+			got.addNote(r.From, "left out, because it contains a NUL character, which no call can contain")
+		}
+		return nul
+	})
+	return got, err
 }
 
 func place(file string, line int) string { return file + ":" + strconv.Itoa(line) }

@@ -97,6 +97,14 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
+// A rule that settings cannot express is left out with a note; the others stay.
+func TestRuleWithNUL(t *testing.T) {
+	got, err := ImportRules(t.Context(), "claude", []RuleFile{{Path: "x", Data: []byte(`{"permissions": {"allow": ["Bash(a\u0000b)", "Bash(ls)"]}}`)}}, "/home/ada")
+	if err != nil || len(got.Rules) != 1 || got.Rules[0].Command != "ls" || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "NUL") {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // What the program ignores allows nothing here either, and is reported.
 func TestIgnoredEntriesAllowNothing(t *testing.T) {
 	claude := func(entry string) string { return `{"permissions": {"allow": ["` + entry + `"]}}` }

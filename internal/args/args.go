@@ -20,6 +20,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -128,6 +129,9 @@ func cut(arg string) (key, value string, raw bool, err error) {
 	}
 	if key == "" {
 		return "", "", false, &Error{Arg: arg, Message: "the key before = is missing", Usage: true}
+	}
+	if !utf8.ValidString(key) {
+		return "", "", false, &Error{Arg: arg, Message: "the key before = is not valid UTF-8", Usage: true}
 	}
 	return key, value, raw, nil
 }

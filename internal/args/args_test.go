@@ -101,6 +101,7 @@ func TestParseErrors(t *testing.T) {
 		{"s", "expected key=value", true},
 		{"=x", "the key before = is missing", true},
 		{":=x", "the key before = is missing", true},
+		{"\xfb=x", "the key before = is not valid UTF-8", true},
 		{"i=x", "expected an integer", false},
 		{"b=yes", "expected a boolean", false},
 		{"list=x", "expected an integer", false},

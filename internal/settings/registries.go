@@ -16,11 +16,15 @@ type Registry struct {
 	Origin  Origin
 }
 
+// officialRegistry is used if no other one is set.
+const officialRegistry = "https://registry.modelcontextprotocol.io"
+
 func (s *Settings) registries(m *merged) {
 	row := m.index.Row("registries")
 	e, ok := m.last(row.Name)
 	if !ok {
-		e.node = row.DefaultValue()
+		s.Registries = []Registry{{URL: officialRegistry}}
+		return
 	}
 	for _, item := range e.node.Items {
 		r := Registry{URL: item.Text(), Origin: e.origin}

@@ -37,8 +37,8 @@ func sourceRows() []Row {
 			Doc: "Command of one additional stdio server, named mcp."},
 		{Name: "openapi", Type: Named, Merge: ByName, Fields: apiFields(),
 			Doc: "HTTP APIs by name, each described by an OpenAPI document whose operations become tools. A later scope replaces the whole entry."},
-		{Name: "registries", Type: Addresses, Default: `["https://registry.modelcontextprotocol.io"]`, Loosens: whenFilled,
-			Doc: "Registries of MCP servers that servers find, add, outdated and upgrade ask, in this order.", Fields: []Row{
+		{Name: "registries", Type: Addresses, Loosens: whenFilled,
+			Doc: "Registries of MCP servers that servers find, add, outdated and upgrade ask, in this order; absent = the official one.", Fields: []Row{
 				{Name: "url", Type: String, Required: true, Doc: "Address of the registry, below which its API is at /v0.1."},
 				{Name: "headers", Type: Pairs, Secret: true, Doc: "HTTP headers, sent only to the registry's own origin. Values may be references."},
 			}},

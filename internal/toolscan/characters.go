@@ -3,6 +3,7 @@ package toolscan
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -212,23 +213,28 @@ func (s *scanner) layout(t string) {
 	}
 }
 
-// markups are the marks that models read as the border of another speaker's text, and those
-// that renderers hide.
-var markups = []struct {
+// A markup is a mark that models read as the border of another speaker's text, or that
+// renderers hide.
+type markup struct {
 	pattern  *regexp.Regexp
 	severity Severity
-}{
-	{regexp.MustCompile(`(?i)<\|\s*[a-z_]+\s*\|>|\[/?INST\]|<</?SYS>>|</?(system|hidden|secret|system[_-]?(prompt|message|instructions?)|admin)>`), High},
-	{regexp.MustCompile(`(?s)<!--.{3}`), Medium},
-	{regexp.MustCompile(`(?i)</?(important|critical|instructions?|assistant|user|mandatory)>|(^|\n|[.!]\s|[*\[({])#*\s*(system|assistant|hidden)( (note|message|prompt|override|instructions?))?\s*:`), Medium},
 }
+
+// markups are compiled when the first text is checked, not at every start.
+var markups = sync.OnceValue(func() []markup {
+	return []markup{
+		{regexp.MustCompile(`(?i)<\|\s*[a-z_]+\s*\|>|\[/?INST\]|<</?SYS>>|</?(system|hidden|secret|system[_-]?(prompt|message|instructions?)|admin)>`), High},
+		{regexp.MustCompile(`(?s)<!--.{3}`), Medium},
+		{regexp.MustCompile(`(?i)</?(important|critical|instructions?|assistant|user|mandatory)>|(^|\n|[.!]\s|[*\[({])#*\s*(system|assistant|hidden)( (note|message|prompt|override|instructions?))?\s*:`), Medium},
+	}
+})
 
 // markup reports markup that is made for models.
 func (s *scanner) markup(t string) {
 	if !strings.ContainsAny(t, "<[#:") {
 		return
 	}
-	for _, m := range markups {
+	for _, m := range markups() {
 		if at := m.pattern.FindStringIndex(t); at != nil {
 			s.add("model-markup", m.severity, excerpt(t, at[0], min(at[1], at[0]+before)))
 		}

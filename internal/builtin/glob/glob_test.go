@@ -135,7 +135,7 @@ func FuzzWildcard(f *testing.F) {
 	f.Add("[!a-z]\\", "Q")
 	f.Fuzz(func(t *testing.T, pattern, path string) {
 		parts, names := strings.Split(pattern, "/"), strings.Split(path, "/")
-		if len(pattern) > 24 || len(path) > 24 || slices.Contains(parts, "") || slices.Contains(names, "") {
+		if len(pattern) > 24 || len(path) > 24 || strings.Count(pattern, "*") > 8 || slices.Contains(parts, "") || slices.Contains(names, "") {
 			return
 		}
 		w, ok := Compile(pattern)

@@ -107,6 +107,24 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Only a tool that is in the file, with another definition, has changed.
+func TestChangedParts(t *testing.T) {
+	f := record(mcpTool("first", "x", "{}"), mcpTool("words", "old", "{}"))
+	for _, tt := range []struct {
+		tool *registry.Tool
+		want []string
+	}{
+		{mcpTool("words", "old", "{}"), nil},
+		{mcpTool("words", "new", "{}"), []string{"description"}},
+		{mcpTool("words", "new", `{"type":"object"}`), []string{"description", "inputSchema"}},
+		{mcpTool("unknown", "new", "{}"), nil},
+	} {
+		if diff := cmp.Diff(tt.want, f.Changed(tt.tool)); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", tt.tool.Name, diff)
+		}
+	}
+}
+
 func TestFilter(t *testing.T) {
 	other := mcpTool("words", "x", "{}")
 	other.Identity = json.RawMessage(`{"command":"another"}`)

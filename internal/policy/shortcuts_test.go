@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -97,7 +98,9 @@ func FuzzShortCuts(f *testing.F) {
 	f.Add([]byte{4, 5, 9}, []byte{4, 5, 0})
 	f.Fuzz(func(t *testing.T, glob, name []byte) {
 		sameMatches(t, assemble(glob[:min(len(glob), 12)]), assemble(name[:min(len(name), 12)]))
-		sameMatches(t, string(glob[:min(len(glob), 40)]), string(name[:min(len(name), 40)]))
+		if bytes.IndexByte(glob, 0) < 0 && bytes.IndexByte(name, 0) < 0 { // settings and names have no NUL; text.MatchName uses it for slashes
+			sameMatches(t, string(glob[:min(len(glob), 40)]), string(name[:min(len(name), 40)]))
+		}
 	})
 }
 

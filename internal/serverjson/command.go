@@ -16,7 +16,7 @@ type runner struct {
 	version    string   // expression for an exact version
 	registries []string // that the program uses by itself
 	source     string   // option for another registry
-	options    []string // that a publisher may give; none of them chooses a package or a registry
+	options    []string // that a publisher may give; none of them chooses a package or a registry; = ends those with a value
 	before     []string // arguments before the options
 	after      []string // arguments between the package and its own
 	join       string   // between package and version
@@ -39,7 +39,7 @@ func runnerOf(kind string) *runner {
 			identifier: `^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._,-]+\])?$`,
 			version:    `^[0-9]+([.!+_-]?[0-9A-Za-z]+)*$`,
 			registries: []string{"", "https://pypi.org", "https://pypi.org/simple"},
-			options:    []string{"-q", "--quiet", "-p", "--python", "--prerelease", "--isolated", "--no-cache", "--refresh"},
+			options:    []string{"-q", "--quiet", "-p=", "--python=", "--prerelease=", "--isolated", "--no-cache", "--refresh"},
 		}
 	case "nuget":
 		return &runner{
@@ -47,15 +47,15 @@ func runnerOf(kind string) *runner {
 			identifier: `^[A-Za-z0-9_][A-Za-z0-9_.-]*$`,
 			version:    `^[0-9]+(\.[0-9]+){1,3}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`,
 			registries: []string{"", "https://api.nuget.org", "https://api.nuget.org/v3/index.json"},
-			options:    []string{"-y", "--yes", "--prerelease", "--allow-roll-forward", "-v", "--verbosity"},
+			options:    []string{"-y", "--yes", "--prerelease", "--allow-roll-forward", "-v=", "--verbosity="},
 		}
 	case "oci":
 		return &runner{
 			programs: []string{"docker", "podman"}, before: []string{"run", "-i", "--rm"},
 			identifier: `^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`,
-			options: []string{"-i", "--interactive", "--rm", "--init", "-e", "--env", "-v", "--volume", "--mount", "--tmpfs", "--read-only", "-p", "--publish",
-				"--network", "--net", "--add-host", "--dns", "--name", "--hostname", "-h", "-l", "--label", "-u", "--user", "-w", "--workdir", "--entrypoint",
-				"--platform", "--pull", "-m", "--memory", "--cpus", "--pids-limit", "--shm-size", "--ulimit", "--gpus", "--cap-drop", "--stop-timeout", "--log-driver"},
+			options: []string{"-i", "--interactive", "--rm", "--init", "-e=", "--env=", "-v=", "--volume=", "--mount=", "--tmpfs=", "--read-only", "-p=", "--publish=",
+				"--network=", "--net=", "--add-host=", "--dns=", "--name=", "--hostname=", "-h=", "-l=", "--label=", "-u=", "--user=", "-w=", "--workdir=", "--entrypoint=",
+				"--platform=", "--pull=", "-m=", "--memory=", "--cpus=", "--pids-limit=", "--shm-size=", "--ulimit=", "--gpus=", "--cap-drop=", "--stop-timeout=", "--log-driver="},
 		}
 	}
 	return nil
@@ -220,7 +220,7 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 	var out []string
 	for _, piece := range p.options() {
 		name := piece.arg.Name
-		values := b.values(piece)
+		values, isVariable := b.values(piece), piece.isVariable()
 		if piece.arg.Type != "named" { // many publishers write options as positional arguments
 			if len(values) != 1 || len(values[0]) != 1 || values[0][0].text != piece.value.Value {
 				return nil, refuse(advice, "%s is not an option; it could be taken for the package", text.Escape(piece.label))
@@ -230,15 +230,19 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 				continue
 			}
 			if option, value, ok := strings.Cut(name, "="); ok {
-				name, values = option, [][]part{{{text: value}}}
+				name, values, isVariable = option, [][]part{{{text: value}}}, option == "-e" || option == "--env"
 			}
 		}
-		if !slices.Contains(r.options, name) {
+		takesValue := slices.Contains(r.options, name+"=")
+		if !takesValue && !slices.Contains(r.options, name) {
 			return nil, refuse(advice, "option %s of %s, which it wants, is not allowed", text.Quote(name), r.programs[0])
 		}
 		if len(values) == 0 {
 			if piece.arg.Type == "named" && !piece.isSwitch() {
 				continue // a value in it was not given
+			}
+			if takesValue {
+				return nil, refuse(advice, "option %s of %s has no value; it would take the package for it", text.Quote(name), r.programs[0])
 			}
 			if !slices.Contains(slices.Concat(r.before, r.after), name) && !slices.Contains([]string{"--yes", "--interactive"}, name) {
 				out = append(out, name)
@@ -246,7 +250,7 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 			continue
 		}
 		for _, parts := range values {
-			if piece.isVariable() {
+			if isVariable {
 				if err := b.containerVariable(parts); err != nil {
 					return nil, err
 				}
@@ -255,6 +259,9 @@ func (b *builder) options(r *runner, p *Package) ([]string, error) {
 			value, err := b.notation(piece, parts)
 			if err != nil {
 				return nil, err
+			}
+			if !takesValue && value != "true" && value != "false" { // npx would take it for the package
+				return nil, refuse(advice, "option %s of %s takes no value", text.Quote(name), r.programs[0])
 			}
 			if slices.Contains(opening, name) {
 				b.Notes = append(b.Notes, "its container gets more than its own files: "+name+"="+text.Escape(Denote(value)))

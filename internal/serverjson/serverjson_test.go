@@ -57,6 +57,9 @@ func TestRefused(t *testing.T) {
 		npm(`, "registryBaseUrl": "https://a:b@example.com"`), npm(`, "runtimeArguments": [{"type": "named", "name": "-c", "value": "id"}]`),
 		npm(`, "runtimeArguments": [{"type": "named", "name": "--package", "value": "evil"}]`), npm(`, "runtimeArguments": [{"type": "positional", "value": "evil"}]`),
 		npm(`, "runtimeArguments": [{"type": "positional", "value": "--registry=https://evil.example"}]`), npm(`, "runtimeArguments": [{"type": "positional", "value": "--"}]`),
+		npm(`, "runtimeArguments": [{"type": "positional", "value": "--quiet=evil"}]`), npm(`, "runtimeArguments": [{"type": "named", "name": "--quiet", "value": "evil"}]`),
+		oci(`, "runtimeArguments": [{"type": "positional", "value": "-v"}], "packageArguments": [{"type": "positional", "value": "evil"}]`),
+		oci(`, "runtimeArguments": [{"type": "named", "name": "--volume"}], "packageArguments": [{"type": "positional", "value": "evil"}]`),
 		npm(`, "runtimeArguments": [{"type": "positional", "valueHint": "package"}]`), npm(`, "environmentVariables": [{"name": "npm_config_registry", "value": "https://evil.example"}]`),
 		npm(`, "environmentVariables": [{"name": "PATH", "value": "/tmp"}]`), npm(`, "environmentVariables": [{"name": "A=B", "value": "x"}]`), npm(`, "environmentVariables": [{"name": "A", "value": "x"}, {"name": "A", "value": "y"}]`),
 		npm(`, "packageArguments": [{"type": "named", "name": "--a b", "value": "x"}]`), `"packages": [{"registryType": "npm", "identifier": "x", "version": "1.0.0", "transport": {"type": "sse"}}]`,
@@ -80,8 +83,8 @@ func TestPlans(t *testing.T) {
 		given      Given
 		want       *Plan
 	}{
-		{"options have their values attached, so that none is the image", oci(`, "runtimeArguments": [{"type": "named", "name": "--rm", "value": "evil/image"}, {"type": "named", "name": "-v", "value": "/a:/b"}]`), nil,
-			&Plan{Command: "podman", Args: []string{"run", "-i", "--rm", "--rm=evil/image", "-v=/a:/b", "docker.io/e/x:1.0"},
+		{"options have their values attached, so that none is the image", oci(`, "runtimeArguments": [{"type": "named", "name": "--name", "value": "evil/image"}, {"type": "named", "name": "--rm", "value": "true"}, {"type": "named", "name": "-v", "value": "/a:/b"}]`), nil,
+			&Plan{Command: "podman", Args: []string{"run", "-i", "--rm", "--name=evil/image", "--rm=true", "-v=/a:/b", "docker.io/e/x:1.0"},
 				Notes: []string{"its container gets more than its own files: -v=/a:/b"}}},
 		{"an option is left out with its value", oci(`, "runtimeArguments": [{"type": "named", "name": "--mount", "value": "src={a}", "variables": {"a": {}}}, {"type": "named", "name": "--init"}]`), nil,
 			&Plan{Command: "podman", Args: []string{"run", "-i", "--rm", "--init", "docker.io/e/x:1.0"}}},
@@ -99,8 +102,8 @@ func TestPlans(t *testing.T) {
 			&Plan{Command: "npx", Args: []string{"-y", "@e/x@1.0.0", "/a", "${DIR}", "--on"}, Env: []Pair{{"A", "env:TOKEN"}, {"B", "t ${TOKEN}"}, {"C", "cmd:op read x"}, {"D", "price $$5"}}}},
 		{"a switch is given, an argument that nobody set is not", npm(`, "packageArguments": [{"type": "named", "name": "--stdio"}, {"type": "named", "name": "--key", "description": "Key"}]`), nil,
 			&Plan{Command: "npx", Args: []string{"-y", "@e/x@1.0.0", "--stdio"}}},
-		{"variables of a container are not on the command line", oci(`, "runtimeArguments": [{"type": "named", "name": "-e", "value": "A=x{y}", "variables": {"y": {"isSecret": true}}}], "environmentVariables": [{"name": "B", "value": "b"}]`), Given{"y": {"s"}},
-			&Plan{Command: "podman", Args: []string{"run", "-i", "--rm", "-e", "A", "-e", "B", "docker.io/e/x:1.0"}, Env: []Pair{{"A", "file:A"}, {"B", "b"}}, Secrets: []Secret{{"A", "xs"}}}},
+		{"variables of a container are not on the command line", oci(`, "runtimeArguments": [{"type": "named", "name": "-e", "value": "A=x{y}", "variables": {"y": {"isSecret": true}}}, {"type": "positional", "value": "--env=C=c"}], "environmentVariables": [{"name": "B", "value": "b"}]`), Given{"y": {"s"}},
+			&Plan{Command: "podman", Args: []string{"run", "-i", "--rm", "-e", "A", "-e", "C", "-e", "B", "docker.io/e/x:1.0"}, Env: []Pair{{"A", "file:A"}, {"C", "c"}, {"B", "b"}}, Secrets: []Secret{{"A", "xs"}}}},
 		{"an address on this machine", remote("http://127.0.0.1:8080/{a}?b={b}", ""), Given{"a": {"$x&"}, "b": {"$y&"}}, &Plan{URL: "http://127.0.0.1:8080/$$x&?b=%24y%26", Type: "http"}},
 		{"a part of a host", remote("https://{a}.example.com/", ""), Given{"a": {"eu-1"}}, &Plan{URL: "https://eu-1.example.com/", Type: "http"}},
 	} {

@@ -157,6 +157,9 @@ func (p *parser) text(arg, value string, asFile bool) (string, error) {
 		kind, _, _ = strings.Cut(kind, ";")
 		return "data:" + kind + ";name=" + url.PathEscape(filepath.Base(name)) + ";base64," + base64.StdEncoding.EncodeToString(data), nil
 	}
+	if !utf8.Valid(data) {
+		return "", &Error{Arg: arg, Message: name + " is not text in UTF-8", Usage: true}
+	}
 	return string(data), nil
 }
 

@@ -23,12 +23,15 @@ func (c *Connections) apiOptions(api settings.API) openapi.Options {
 		API: api, Expand: c.expander.API, ProjectRoot: c.set.ProjectRoot, Version: c.deps.Version,
 		Limits:     openapi.Limits{Document: c.set.Limits.Document, Result: c.set.Limits.Result, Schema: c.set.Limits.Schema, Tools: c.set.Limits.Tools},
 		AllowHosts: c.set.FetchAllow.Values(), Proxy: proxyOf(c.deps.Environ),
-		Memory: c.cached.OfAPI(api), Paths: c.files.Paths,
-		Files: func(call registry.Call, pointer, name string) (string, []byte, error) {
+		Memory: c.cached.OfAPI(api),
+		Auth:   func(expanded settings.API) openapi.Authorizer { return c.apiClient(expanded, logins) },
+		Warn:   c.deps.Warn, Logger: c.deps.Log,
+	}
+	if allowed, isSet := c.set.Permissions["filesystem"]; allowed || !isSet {
+		o.Paths = c.files.Paths
+		o.Files = func(call registry.Call, pointer, name string) (string, []byte, error) {
 			return c.files.Read(call, pointer, name, c.set.Limits.Document)
-		},
-		Auth: func(expanded settings.API) openapi.Authorizer { return c.apiClient(expanded, logins) },
-		Warn: c.deps.Warn, Logger: c.deps.Log,
+		}
 	}
 	if api.Origin.Scope == settings.ScopeProject && c.set.Project != nil {
 		o.Granted = c.granted

@@ -42,12 +42,13 @@ type operation struct {
 func (o *operation) check(_ context.Context, call registry.Call) error {
 	_, err := o.request(call, func(pointer, name string) (spec.File, error) {
 		if isDataURI(name) {
-			return dataURI(name)
+			return dataURI(pointer, name)
 		}
-		if o.source.opts.Paths != nil {
-			if _, err := o.source.opts.Paths(name); err != nil {
-				return spec.File{}, registry.Invalid(call.Tool, pointer, "%v", err)
-			}
+		if o.source.opts.Paths == nil {
+			return spec.File{}, noFiles(call, pointer)
+		}
+		if _, err := o.source.opts.Paths(name); err != nil {
+			return spec.File{}, registry.Invalid(call.Tool, pointer, "%v", err)
 		}
 		return spec.File{}, nil
 	})
@@ -95,19 +96,23 @@ func (o *operation) request(call registry.Call, files func(pointer, name string)
 // file returns the file that a param names.
 func (o *operation) file(call registry.Call, pointer, name string) (spec.File, error) {
 	if isDataURI(name) {
-		return dataURI(name)
+		return dataURI(pointer, name)
 	}
 	if o.source.opts.Files == nil {
-		return spec.File{}, registry.Invalid(call.Tool, pointer, "must be a data: URI, because there is no workspace")
+		return spec.File{}, noFiles(call, pointer)
 	}
 	media, data, err := o.source.opts.Files(call, pointer, name)
 	return spec.File{Name: filepath.Base(name), Type: media, Data: data}, err
 }
 
+func noFiles(call registry.Call, pointer string) error {
+	return registry.Invalid(call.Tool, pointer, "must be a data: URI, because files of the workspace cannot be read")
+}
+
 func isDataURI(name string) bool { return strings.HasPrefix(name, "data:") }
 
 // dataURI returns the file in a data: URI, whose name may be in its parameter name.
-func dataURI(uri string) (spec.File, error) {
+func dataURI(pointer, uri string) (spec.File, error) {
 	head, body, found := strings.Cut(strings.TrimPrefix(uri, "data:"), ",")
 	head, isBase64 := strings.CutSuffix(head, ";base64")
 	out := spec.File{Name: "file", Type: "text/plain"}
@@ -120,13 +125,13 @@ func dataURI(uri string) (spec.File, error) {
 	plain, err := url.PathUnescape(body)
 	switch {
 	case !found || err != nil:
-		return out, registry.Invalid("", "", "a data: URI is data:TYPE;base64,CONTENT")
+		return out, registry.Invalid("", pointer, "a data: URI is data:TYPE;base64,CONTENT")
 	case !isBase64:
 		out.Data = []byte(plain)
 		return out, nil
 	}
 	if out.Data, err = base64.StdEncoding.DecodeString(strings.TrimSpace(plain)); err != nil {
-		err = registry.Invalid("", "", "the content of the data: URI is not base64")
+		err = registry.Invalid("", pointer, "the content of the data: URI is not base64")
 	}
 	return out, err
 }
@@ -181,7 +186,7 @@ func (o *operation) run(ctx context.Context, call registry.Call) (registry.Resul
 func (o *operation) failed(ctx context.Context, start time.Time, err error) (registry.Result, error) {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return registry.ErrorResult(registry.ErrorTimeout, fmt.Sprintf("API %q: no answer to %s within %s", o.source.opts.API.Name, o.op.Name, time.Since(start).Round(10*time.Millisecond))), nil
+		return registry.ErrorResult(registry.ErrorTimeout, fmt.Sprintf("API %q: no answer to %s within %s", o.source.opts.API.Name, o.op.Name, time.Since(start).Round(time.Millisecond))), nil
 	case ctx.Err() != nil:
 		return registry.Result{}, fmt.Errorf("calling %q of API %q: %w", o.op.Name, o.source.opts.API.Name, context.Cause(ctx))
 	}
@@ -242,7 +247,7 @@ func (o *operation) checkOutput(ctx context.Context, status int, body []byte) {
 	if err == nil && len(violations) == 0 {
 		return
 	}
-	message := fmt.Sprintf("the response of %s does not match the document: ", o.op.Name)
+	message := "the response does not match the document: "
 	switch more := len(violations) - maxViolations; {
 	case err != nil:
 		message += err.Error()

@@ -46,7 +46,9 @@ func parse(name string, data []byte) (*file, error) {
 		f.data = data
 		root, err := jsonx.Parse(data, jsonx.Options{Depth: maxDepth, Values: maxValues})
 		if syntax, ok := errors.AsType[*jsonx.SyntaxError](err); ok {
-			return nil, &problemError{document.Problem{File: name, Line: f.line(syntax.Offset), Col: 1, Message: "invalid JSON: " + document.Visible(syntax.Message)}}
+			line, col := jsonx.NewLines(data).At(syntax.Offset)
+			message, _, _ := strings.Cut(syntax.Message, ", at line ")
+			return nil, &problemError{document.Problem{File: name, Line: line, Col: col, Message: "invalid JSON: " + document.Visible(message)}}
 		}
 		f.root = root
 	} else {
@@ -210,7 +212,7 @@ func (r *reader) open(n node, ref string) (*file, error) {
 		return f, nil
 	}
 	if strings.Contains(ref, "://") && !strings.Contains(n.file.name, "://") {
-		return nil, n.problem("the reference %.200q leads to another host; only files in the document's folder are read", ref)
+		return nil, n.problem("the reference %.200q is an address; only files in the document's folder are read", ref)
 	}
 	if r.opts.Open == nil {
 		return nil, n.problem("the reference %.200q leads to another file, which is not read", ref)

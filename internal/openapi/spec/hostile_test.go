@@ -62,6 +62,9 @@ func TestHostileDocuments(t *testing.T) {
 			}
 		}
 	}
+	if _, err := Read([]byte("{\"openapi\": \"3.1.0\",\n  \"paths\": {,}}"), Options{Name: "x.json"}); err == nil || err.Error() != "x.json:2:13: invalid JSON: unexpected character ','" {
+		t.Errorf("a mistake in JSON: %v", err)
+	}
 	if _, err := Read([]byte(`{"openapi":"3.1.0","x":[`+strings.Repeat("0,", maxValues)+`0],"paths":{"/x":{"get":{}}}}`), Options{Name: "x.json"}); err == nil || !strings.Contains(err.Error(), "more than 2000000 values") {
 		t.Errorf("a document of many values: %v", err)
 	}

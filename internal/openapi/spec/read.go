@@ -352,7 +352,7 @@ func (r *reader) swaggerServer(n node) (string, error) {
 // checkServer returns the address of a server that a document names, resolved against that
 // of the document.
 func (r *reader) checkServer(n node, address string) (string, error) {
-	const advice = "; set baseUrl in the document's entry"
+	const advice = "; set baseUrl in the API's entry"
 	own, err := url.Parse(r.opts.Name)
 	if err != nil || own.Host == "" {
 		own = nil
@@ -365,7 +365,7 @@ func (r *reader) checkServer(n node, address string) (string, error) {
 	case err != nil || strings.ContainsAny(address, "{}"):
 		return "", n.problem("the server's address %.200q is not usable%s", address, advice)
 	case u.Host == "":
-		return "", n.problem("the document names no server%s", advice)
+		return "", n.problem("the document does not say which host serves the API%s", advice)
 	case u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Fragment != "":
 		return "", n.problem("the server's address %.200q is not a plain http or https address%s", address, advice)
 	case own != nil && (own.Scheme != u.Scheme || own.Host != u.Host):

@@ -233,7 +233,7 @@ func TestServersOfDocuments(t *testing.T) {
 	for _, c := range []struct{ name, servers, want string }{
 		{"x.json", `{"url":"https://{r}.x.example/v1/","variables":{"r":{"default":"eu"}}}`, "https://eu.x.example/v1"},
 		{"x.json", `{"url":"https://{r}.x.example"}`, "is not usable; set baseUrl"},
-		{"x.json", `{"url":"/v1"}`, "the document names no server; set baseUrl"},
+		{"x.json", `{"url":"/v1"}`, "does not say which host serves the API; set baseUrl"},
 		{"x.json", `{"url":"https://x.example/a/%2e%2E/b"}`, "has a segment . or .."},
 		{"x.json", `{"url":"ftp://x.example/"}`, "not a plain http or https address"},
 		{"x.json", `{"url":"https://u:p@x.example/"}`, "not a plain http or https address"},

@@ -179,8 +179,8 @@ func (x *Expander) expandAPI(ctx context.Context, a *settings.API) (err error) {
 // auth expands one way to authenticate in place. The error begins with the setting.
 func (x *Expander) auth(ctx context.Context, a *settings.Auth) (err error) {
 	expand := func(name string, value *string) error {
-		if *value, err = x.Secret(ctx, *value); err == nil {
-			err = settings.CheckHeaderValue("made of it", *value)
+		if *value, err = x.Secret(ctx, *value); err == nil && settings.CheckHeaderValue(name, *value) != nil {
+			err = errors.New("the value contains a control character")
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)

@@ -334,7 +334,8 @@ func (u *upgrade) changes() (members, error) {
 	}{{"env", is.Env, was.Env, now.Env}, {"headers", is.Headers, was.Headers, now.Headers}} {
 		for _, p := range pairs.now {
 			is, had := valueOf(pairs.is, p.Name), pairOf(pairs.was, p.Name)
-			if isOwn := u.old != nil && !same(is, had); !isOwn && !same(is, &p.Value) {
+			_, given := u.set[p.Name]
+			if isOwn := !same(is, had) && !given; !isOwn && !same(is, &p.Value) {
 				set(p.Value, pairs.name, p.Name)
 			}
 		}
@@ -353,7 +354,8 @@ func (u *upgrade) changes() (members, error) {
 }
 
 // before returns what the old version ran. If the registry no longer has it, it ran what the
-// new one does, with the old version in its words.
+// new one does, with the old version in its words; its variables and headers are not known,
+// so those of the entry are kept.
 func (u *upgrade) before() *serverjson.Plan {
 	if u.old != nil {
 		return u.old.plan

@@ -63,7 +63,7 @@ toolreg asks whether to keep the server enabled; without a terminal it disables 
 and the exit code is 9. --no-test skips all of this.
 
 Refer to secrets instead of writing them into the file, as in
---env TOKEN=env:GITHUB_TOKEN or --header 'Authorization: Bearer ${TOKEN}'.`),
+--env TOKEN=env:GITHUB_TOKEN or --header 'Authorization: Bearer ${TOKEN}'.`, describedCodes),
 		Example: `  toolreg servers add io.github.github/github-mcp-server --set GITHUB_PERSONAL_ACCESS_TOKEN=env:GITHUB_TOKEN
   toolreg servers add files -- npx -y @modelcontextprotocol/server-filesystem .
   toolreg servers add github --url https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'

@@ -25,7 +25,7 @@ func newAddJSONCommand(e *cli.Env) *cobra.Command {
 JSON has the form shown in servers' documentation: {"mcpServers": {…}}, a single
 entry with its name, or an entry without a name, for which you give NAME. Without
 JSON, or with -, it is read from stdin. Either all servers are added or none.
-toolreg connects to each at once, as servers add does.`),
+toolreg connects to each at once, as servers add does.`, editCodes),
 		Example: `  toolreg servers add-json '{"mcpServers": {"memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}'
   toolreg servers add-json github '{"type": "http", "url": "https://api.githubcopilot.com/mcp/"}'
   toolreg servers add-json < claude_desktop_config.json`,

@@ -42,7 +42,7 @@ It says which secrets are copied and whether trust is. A secret of your own that
 is the value of an environment variable is copied as a reference to that.
 
 The setting imports and the flag --import use a program's servers without copying
-them.`),
+them.`, editCodes),
 		Example: `  toolreg servers import claude
   toolreg servers import cursor '*' --no-test`,
 		Args:              cli.ArgsBetween(1, -1, "a PROGRAM"),

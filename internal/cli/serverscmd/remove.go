@@ -27,15 +27,15 @@ func editCommands(e *cli.Env) []*cobra.Command {
 	on, off := false, true
 	return []*cobra.Command{
 		newAddCommand(e), newAddJSONCommand(e), newImportCommand(e), newEditCommand(e),
-		flag(&cobra.Command{Use: "remove NAME", Example: "  toolreg servers remove github", Short: "Remove a server or an API from the settings", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Remove a server from the settings file that contains it."),
+		flag(&cobra.Command{Use: "remove NAME", Example: "  toolreg servers remove github", Short: "Remove a server or an API from the settings", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Remove a server from the settings file that contains it.", editCodes),
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, actionRemoved, edit.Change{Name: argv[0], Drop: true})
 			}}),
-		flag(&cobra.Command{Use: "enable NAME", Example: "  toolreg servers enable github", Short: "Enable a disabled server", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Enable a server by setting disabled to false."),
+		flag(&cobra.Command{Use: "enable NAME", Example: "  toolreg servers enable github", Short: "Enable a disabled server", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Enable a server by setting disabled to false.", editCodes),
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, "enabled", edit.Change{Name: argv[0], Off: &on})
 			}}),
-		flag(&cobra.Command{Use: "disable NAME", Example: "  toolreg servers disable github --scope user", Short: "Disable a server without removing it", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Disable a server by setting disabled to true."),
+		flag(&cobra.Command{Use: "disable NAME", Example: "  toolreg servers disable github --scope user", Short: "Disable a server without removing it", Args: cli.ArgsBetween(1, 1, "the NAME of a server"), ValidArgsFunction: complete.Arg(e.Complete().Servers), Long: editHelp("Disable a server by setting disabled to true.", editCodes),
 			RunE: func(cmd *cobra.Command, argv []string) error {
 				return runEdit(cmd.Context(), e, scope, "disabled", edit.Change{Name: argv[0], Off: &off})
 			}}),
@@ -43,14 +43,22 @@ func editCommands(e *cli.Env) []*cobra.Command {
 }
 
 // editHelp returns the help of a command that changes a settings file.
-func editHelp(what string) string {
+func editHelp(what, codes string) string {
 	return what + `
 
 The file's comments, order and notation are kept. A project whose settings change
 has to be trusted again.
 
-Exit codes: 0, 1, 2, 3 (no such server), 5 (inside a tool's run).`
+Exit codes: 0, 1, 2, 3 (no such server), ` + codes + "."
 }
+
+// editCodes are the exit codes of a command that asks nothing.
+const editCodes = "5 (inside a tool's run)"
+
+// describedCodes are those of one that installs servers of a registry.
+const describedCodes = `4 (a value of --set does not fit),
+5 (refused, you said no, or inside a tool's run), 6 (nobody can be asked),
+8 (a source failed), 9 (a finding of severity high)`
 
 func runEdit(ctx context.Context, e *cli.Env, scope, action string, entry edit.Change) error {
 	s, err := beforeChange(ctx, e.Config)

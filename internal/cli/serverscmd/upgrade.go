@@ -53,7 +53,7 @@ new version cannot be started stays as it is.
 
 Without a terminal --yes agrees to both, unless servers check has a finding of
 severity high in the new version; then the exit code is 9. Values that only the new
-version needs are asked for, or given by --set.`),
+version needs are asked for, or given by --set.`, describedCodes),
 		Example:           `  toolreg servers upgrade github-mcp-server`,
 		Args:              cli.ArgsBetween(1, -1, "the NAME of a server"),
 		ValidArgsFunction: complete.Args(e.Complete().Servers),

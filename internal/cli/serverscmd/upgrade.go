@@ -183,6 +183,9 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 // find finds the server and the file with its entry.
 func (u *upgrade) find(e *cli.Env, name string) (file string, err error) {
 	i := slices.IndexFunc(u.settings.Servers, func(s settings.Server) bool { return s.Name == name })
+	if slices.ContainsFunc(u.settings.APIs, func(a settings.API) bool { return a.Name == name }) {
+		return "", &cli.UsageError{Err: fmt.Errorf("%q is an API, which was not added from a registry", name)}
+	}
 	if i < 0 {
 		return "", noServerToEdit(u.settings, name)
 	}

@@ -43,6 +43,16 @@ func (t tree) pathOf(name string) []string {
 	return nil
 }
 
+// Setting returns the setting that holds a server's entry in a file, such as mcpServers.NAME;
+// "" if there is none.
+func Setting(file string, data []byte, name string) string {
+	root, err := parseForEdit(file, data)
+	if err != nil {
+		return ""
+	}
+	return strings.Join(root.pathOf(name), ".")
+}
+
 // EntryJSON returns the entry of a server as JSON. The error wraps [ErrNoServer] or is an
 // [*settings.Error].
 func EntryJSON(file string, data []byte, name string) ([]byte, error) {

@@ -65,7 +65,7 @@ func planned(t *testing.T, dir string, p Profile) (steps, rules []string) {
 				text += " " + strings.ReplaceAll(strings.ReplaceAll(path, "root"+dir, "root/DIR"), dir, "DIR")
 			}
 		}
-		if op.Kind == launcher.MakeDir && "root/DIR" != strings.TrimPrefix(text, "d ") && strings.HasPrefix("root"+dir, op.A) {
+		if op.Kind == launcher.MakeDir && strings.TrimPrefix(text, "d ") != "root/DIR" && strings.HasPrefix("root"+dir, op.A) {
 			continue // above the folder
 		}
 		if op.Flags != 0 {

@@ -1,5 +1,7 @@
 package toolscan_test
 
+//lint:file-ignore ST1018 the texts of these tests are what people really write
+
 import (
 	"bufio"
 	"encoding/json"

@@ -316,6 +316,7 @@ func (u *upgrade) changes() (members, error) {
 			return out, &cli.UsageError{Err: fmt.Errorf("the command of server %q (%s) was changed by hand, so it cannot be upgraded", is.Name, is.Origin), Hint: "change it with toolreg servers edit " + cli.Quote(is.Name) + "; the new version runs " + runsLine(now)}
 		}
 	}
+	now.Args = args // with the person's own, for the question
 	for _, field := range []struct{ name, was, now string }{{"type", is.Type, now.Type}, {"command", is.Command, now.Command}, {"url", is.URL, now.URL}} {
 		switch {
 		case field.now != "" && field.now != field.was:

@@ -27,10 +27,7 @@ const fileNote = "A file: its path in the workspace, or its content as a data: U
 // read reads the document, unless the operations that are known are still those of it.
 func (s *Source) read(ctx context.Context, c *client, known Known) (*spec.Document, error) {
 	doc := known.document()
-	switch {
-	case known.Failure != nil:
-		return nil, known.Failure
-	case doc != nil && known.Fresh:
+	if doc != nil && known.Fresh {
 		s.mu.Lock()
 		s.info.CachedAt = known.Asked
 		s.mu.Unlock()

@@ -25,7 +25,7 @@ type Known struct {
 	Facts      Facts  // of the document that they are from
 	Asked      time.Time
 	Fresh      bool  // do not ask whether the document has changed
-	Failure    error // that of a recent run; nil = none
+	Failure    error // that of a recent run, for a document at an address; nil = none
 }
 
 // Facts identify the content of a document.

@@ -206,6 +206,7 @@ func (s *Source) find(ctx context.Context, again bool) ([]registry.Tool, []regis
 	if s.opts.API.Err != nil {
 		return nil, nil, s.opts.API.Err
 	}
+	run := ctx
 	if limit := s.opts.API.ConnectTimeout; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s (connectTimeout)", limit))
@@ -219,8 +220,8 @@ func (s *Source) find(ctx context.Context, again bool) ([]registry.Tool, []regis
 	if err != nil {
 		return nil, nil, s.fail(err)
 	}
-	if again {
-		known.Failure = nil
+	if isKept := known.Fresh && known.Operations != nil; known.Failure != nil && s.opts.API.IsRemote() && !isKept && !again {
+		return nil, nil, known.Failure
 	}
 	s.mu.Lock()
 	known.Fresh = known.Fresh || s.opts.Unasked && s.tried.IsZero() && s.opts.API.IsRemote()
@@ -229,8 +230,8 @@ func (s *Source) find(ctx context.Context, again bool) ([]registry.Tool, []regis
 	doc, err := s.read(ctx, client, known)
 	if err != nil {
 		err = s.fail(err)
-		if ctx.Err() == nil {
-			s.opts.Memory.Save(ctx, Known{Failure: err})
+		if run.Err() == nil {
+			s.opts.Memory.Save(run, Known{Failure: err})
 		}
 		return nil, nil, err
 	}

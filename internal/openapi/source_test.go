@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -85,6 +87,32 @@ func TestDocumentsAreAskedForAgain(t *testing.T) {
 	}
 	if _, err := next.Again(t.Context()); err != nil || asked.Load() == before {
 		t.Errorf("the second time it was not asked for: %v", err)
+	}
+}
+
+// A document that did not come in time is not waited for again by the next run, which says the
+// same; a file is read again in any case.
+func TestRecentFailures(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	options := Options{API: apiAt(server.URL+"/api.json", server.URL), Limits: Limits{Document: 1 << 20, Schema: 1 << 20}, Memory: &memory{}}
+	options.API.ConnectTimeout = 50 * time.Millisecond
+	_, _, first := New(options).Discover(t.Context())
+	_, _, second := New(options).Discover(t.Context())
+	if first == nil || second == nil || first.Error() != second.Error() || asked.Load() != 1 {
+		t.Errorf("%d requests; %v; %v", asked.Load(), first, second)
+	}
+	file := filepath.Join(t.TempDir(), "api.json")
+	if err := os.WriteFile(file, []byte(`{"openapi": "3.1.0", "paths": {"/a": {"get": {}}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options.API.Spec = file
+	if tools, _, err := New(options).Discover(t.Context()); err != nil || len(tools) != 1 {
+		t.Errorf("%d tools of a file, %v", len(tools), err)
 	}
 }
 

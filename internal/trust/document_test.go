@@ -12,6 +12,7 @@ func TestReferencesOfADocument(t *testing.T) {
 		"d":{"$ref":"a.yaml#/z"},"e":{"$ref":"b\/c.json"}}
 $ref: 'd.yaml'
 $ref: e.yaml
+$ref: '#/w'
 $ref: f.yaml`))
 	if want := []string{"a.yaml", "b/c.json", "d.yaml", "e.yaml", "f.yaml"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -183,7 +183,7 @@ func TestLimits(t *testing.T) {
 		{"an encode without end", "x = []\nfor i in range(60): x = [x, x]\ny = json.encode(x)", `limit x.star:3:16: the script reached its limit `},
 		{"an impossible length", "x = 'a' * 10000\nfor i in range(100): x = x.replace('a', x)", `limit x.star:2:35: the script reached its limit memory`},
 		{"an impossible length in parallel", "def f(x):\n  for i in range(100): x = x.replace('a', x)\nparallel(f, ['a' * 10000])", `its limit memory`},
-		{"a number without end", "x = 3\nfor i in range(100): x = x * x", `limit x.star:2:28: the script reached its limit timeout`},
+		{"a number without end", "x = 3\nfor i in range(100): x = x * x", `limit x.star:2:28: the script reached its limit `},
 		{"many objects", "x = {}\nfor i in range(3000000): x[i] = [i]", `its limit`},
 		{"many calls", "for i in range(1000000): tools.text()", `limit x.star:1:36: the script reached its limit calls`},
 		{"many lines", "for i in range(1000000): print('a line of output')", `limit x.star:1:31: the script reached its limit limits.output`},

@@ -47,6 +47,7 @@ func hostile() map[string][][]string {
 		"serve":   {{}, {"--http", "no" + nasty}, {"--print-config", "no" + nasty}},
 		"schema":  append(schema, []string{"--lint"}, []string{"--explain"}, []string{"no" + nasty}),
 		"servers": {{}, {"--prompts"}, {"--resources"}}, "servers list": {{}}, "servers add": {{"no" + nasty, "x"}}, "servers add-json": {{"no" + nasty, nasty}}, "servers disable": {{"no" + nasty}},
+		"servers check": {{"evil"}, {"--all"}, {"no" + nasty}}, "servers find": {{"no" + nasty}}, "servers outdated": {{}}, "servers upgrade": {{"evil"}, {"no" + nasty}},
 		"servers enable": {{"no" + nasty}}, "servers login": {{"evil"}, {"no" + nasty}}, "servers logout": {{"evil"}},
 		"servers prompt": {{"evil", "greet"}, {"evil", "no" + nasty}}, "servers read": {{"evil", "test://one"}, {"evil", "no" + nasty}},
 		"servers remove": {{"no" + nasty}}, "servers edit": {{"no" + nasty}}, "servers import": {{"no" + nasty}}, "servers test": {{"evil"}, {"no" + nasty}},
@@ -181,6 +182,7 @@ func writeHostile(t *testing.T, dir string) {
 		"call.sh":    "#!/bin/sh\ncat nasty.txt nasty.txt >&2\ncat nasty.txt\nexit 3\n",
 		"nasty.txt":  nasty + "\n",
 		"s.yaml": `
+registries: ["http://127.0.0.1:1"]
 toolDiscoveryCommand: [./found.sh]
 toolCallCommand: [./call.sh]
 mcpServers:

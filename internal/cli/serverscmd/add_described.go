@@ -12,10 +12,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/toolreg/toolreg/internal/args"
 	"github.com/toolreg/toolreg/internal/cli"
@@ -456,8 +454,13 @@ func textOf(v *jsonx.Value) string {
 	return string(v.JSON())
 }
 
-// plainOption is a word with = that needs no quotes.
-var plainOption = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9@.,:/_-]+==?[A-Za-z0-9@.,:/_=-]+$`) })
+// isPlainOption reports whether a word with = needs no quotes.
+func isPlainOption(word string) bool {
+	name, value, ok := strings.Cut(word, "=")
+	return ok && name != "" && value != "" && !strings.ContainsFunc(word, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("@.,:/_=-", r)
+	})
+}
 
 // runsLine is the command line or the address of a plan, for people.
 func runsLine(p *serverjson.Plan) string {
@@ -466,7 +469,7 @@ func runsLine(p *serverjson.Plan) string {
 	}
 	line := p.Command
 	for _, word := range p.Args {
-		if word = serverjson.Denote(word); !plainOption().MatchString(word) {
+		if word = serverjson.Denote(word); !isPlainOption(word) {
 			word = cli.Quote(word)
 		}
 		line += " " + word

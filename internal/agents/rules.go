@@ -64,6 +64,20 @@ func RulesYAML(rules []Rule) string {
 		}
 		fmt.Fprintf(&b, "    - {%s}\n", strings.Join(r.fields(), ", "))
 	}
+	return escapeControls(b.String())
+}
+
+// escapeControls escapes the characters that YAML forbids and JSON does not escape. They occur
+// only in texts in quotation marks.
+func escapeControls(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r >= 0x7f && r < 0xa0 && r != 0x85 || r == 0xfeff || r == 0xfffe || r == 0xffff {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
 	return b.String()
 }
 

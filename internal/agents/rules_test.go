@@ -105,6 +105,14 @@ func TestRuleWithNUL(t *testing.T) {
 	}
 }
 
+// What YAML forbids is escaped.
+func TestRuleWithControlCharacters(t *testing.T) {
+	yaml := RulesYAML([]Rule{{Command: "a\x7f\u0080\ufeff\uffff\x1fb", Decision: allow, From: "x:1"}})
+	if unknown, err := settings.CheckFile("rules.yaml", []byte(yaml)); err != nil || len(unknown) > 0 || !strings.Contains(yaml, `"a\u007f\u0080\ufeff\uffff\u001fb"`) {
+		t.Errorf("%v %v\n%s", err, unknown, yaml)
+	}
+}
+
 // What the program ignores allows nothing here either, and is reported.
 func TestIgnoredEntriesAllowNothing(t *testing.T) {
 	claude := func(entry string) string { return `{"permissions": {"allow": ["` + entry + `"]}}` }

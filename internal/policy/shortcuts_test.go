@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -61,6 +60,9 @@ func sameMatches(t *testing.T, glob, name string) {
 			}
 		}
 	}
+	if strings.ContainsRune(glob+name, 0) {
+		return // no setting or name has a NUL, which text.MatchName uses for slashes
+	}
 	want := name != "" && text.MatchName(strings.ToLower(glob), strings.ToLower(name))
 	if got := foldMatch(glob, name); got != want {
 		t.Errorf("foldMatch(%q, %q) = %t", glob, name, got)
@@ -98,9 +100,7 @@ func FuzzShortCuts(f *testing.F) {
 	f.Add([]byte{4, 5, 9}, []byte{4, 5, 0})
 	f.Fuzz(func(t *testing.T, glob, name []byte) {
 		sameMatches(t, assemble(glob[:min(len(glob), 12)]), assemble(name[:min(len(name), 12)]))
-		if bytes.IndexByte(glob, 0) < 0 && bytes.IndexByte(name, 0) < 0 { // settings and names have no NUL; text.MatchName uses it for slashes
-			sameMatches(t, string(glob[:min(len(glob), 40)]), string(name[:min(len(name), 40)]))
-		}
+		sameMatches(t, string(glob[:min(len(glob), 40)]), string(name[:min(len(name), 40)]))
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// manyInvisible is the number of invisible characters in a row that is no accident.
+// manyInvisible is the number of invisible characters in a row that cannot be an accident.
 const manyInvisible = 4
 
 // characters reports characters that are not seen.

@@ -68,7 +68,7 @@ func (a *attack) scan() []toolscan.Finding {
 
 func nameOf(tool json.RawMessage) string {
 	var t struct{ Name string }
-	_ = json.Unmarshal(tool, &t) // a tool that is no object has no name
+	_ = json.Unmarshal(tool, &t) // a tool that is not an object has no name
 	return t.Name
 }
 

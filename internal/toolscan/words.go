@@ -118,7 +118,7 @@ func (s *scanner) letter(letter string, start, end int) {
 	s.sentence.words = append(s.sentence.words, word{letter, "", start, end})
 }
 
-// isAddress reports whether a chunk is a URL or an email address that is no example.
+// isAddress reports whether a chunk is a URL or an email address other than an example.
 func isAddress(chunk string) bool {
 	_, host, ok := strings.Cut(chunk, "http://")
 	if !ok {

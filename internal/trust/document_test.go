@@ -6,7 +6,7 @@ import (
 )
 
 // Files to which a document refers are found in JSON and YAML, once each, without the part
-// behind #; references within the document and to addresses are no files.
+// behind #; references within the document and to addresses are not files.
 func TestReferencesOfADocument(t *testing.T) {
 	got := references([]byte(`{"$ref":"a.yaml#/x","b":{"$ref": "#/y"},"c":{"$ref":"https://a.example/b.yaml"},
 		"d":{"$ref":"a.yaml#/z"},"e":{"$ref":"b\/c.json"}}

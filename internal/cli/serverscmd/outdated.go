@@ -54,12 +54,18 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 		return err
 	}
 	servers := slices.DeleteFunc(slices.Clone(s.Servers), func(server settings.Server) bool { return server.From == nil || server.From.Registry == "" })
+	var known []*mcpregistry.Registry
+	if len(servers) > 0 {
+		if known, err = registriesOf(ctx, e, s); err != nil {
+			return err
+		}
+	}
 	all, failed := make([]outdatedServer, len(servers)), make([]error, len(servers))
 	var asking sync.WaitGroup
 	turns := make(chan struct{}, 8)
 	for i := range servers {
 		from := servers[i].From
-		r, err := registryAt(ctx, e, s, from.Registry)
+		r, err := registryAt(known, from.Registry)
 		if err != nil {
 			failed[i] = err
 			continue
@@ -108,13 +114,8 @@ func runOutdated(ctx context.Context, e *cli.Env) error {
 	return e.IO.PrintTable(t)
 }
 
-// registryAt returns the registry at an address, with the headers of the settings if they
-// name it.
-func registryAt(ctx context.Context, e *cli.Env, s *settings.Settings, address string) (*mcpregistry.Registry, error) {
-	known, err := registriesOf(ctx, e, s)
-	if err != nil {
-		return nil, err
-	}
+// registryAt returns the registry of the settings at an address.
+func registryAt(known []*mcpregistry.Registry, address string) (*mcpregistry.Registry, error) {
 	for _, r := range known {
 		if r.URL == strings.TrimSuffix(address, "/") {
 			return r, nil

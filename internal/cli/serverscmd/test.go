@@ -84,7 +84,7 @@ func tryNamed(ctx context.Context, e *cli.Env, s *engine.Session, name string) (
 		}
 		servers = append(servers, server)
 	}
-	trials, err := try(ctx, e, s, servers, apis)
+	trials, _, err := try(ctx, e, s, servers, apis)
 	if err != nil {
 		return nil, err
 	}
@@ -96,19 +96,20 @@ func testOptions() cli.SessionOptions {
 }
 
 // try connects to servers and APIs. Of an API it also calls the first operation that only
-// reads and needs no params. The failure of one is in its trial, not in the error.
-func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclient.Source, apis []*openapi.Source) ([]*trial, error) {
+// reads and needs no params. The failure of one is in its trial, not in the error. all is what
+// [lastListed] returns.
+func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclient.Source, apis []*openapi.Source) (trials []*trial, all *registry.Registry, err error) {
 	reg, err := s.Tools.LoadServers(ctx, servers, apis...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	failed := map[string]error{}
 	for _, r := range reg.Reports() {
 		name, _ := registry.ServerOf(r.Name)
 		failed[name] = r.Err
 	}
-	names := listedNames(ctx, e, s)
-	var out []*trial
+	all = lastListed(ctx, e, s)
+	names := listedNames(all)
 	for _, info := range append(engine.Infos(reg, servers, nil), engine.APIInfos(ctx, reg, apis)...) {
 		t := &trial{Info: info, ToolNames: []string{}, err: failed[info.Name]}
 		tools := reg.ByServer(info.Name)
@@ -120,10 +121,10 @@ func try(ctx context.Context, e *cli.Env, s *engine.Session, servers []*mcpclien
 				t.call(ctx, api, tools)
 			}
 		}
-		out = append(out, t)
+		trials = append(trials, t)
 	}
 	e.IO.Diagnose(slices.DeleteFunc(s.Tools.Diagnostics(reg), func(d registry.Diagnostic) bool { return d.Code == settings.CodeSourceFailed })) // it is the result
-	return out, nil
+	return trials, all, nil
 }
 
 func (t *trial) isAPI() bool { return t.Transport == engine.APITransport }
@@ -142,11 +143,9 @@ func (t *trial) call(ctx context.Context, api *openapi.Source, tools []*registry
 }
 
 // listedNames returns the names that toolreg list gives to the tools of servers, by server
-// and its name for the tool. It goes by what the other servers listed last; nothing is
-// started for it.
-func listedNames(ctx context.Context, e *cli.Env, s *engine.Session) map[[2]string]string {
+// and its name for the tool. reg may be nil.
+func listedNames(reg *registry.Registry) map[[2]string]string {
 	out := map[[2]string]string{}
-	reg := lastListed(ctx, e, s)
 	if reg == nil {
 		return out
 	}
@@ -173,7 +172,7 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 	}
 	servers := slices.DeleteFunc(slices.Clone(on), func(server *mcpclient.Source) bool { return !isAdded(server.Settings()) })
 	apis := slices.DeleteFunc(s.Servers.APIs(), func(api *openapi.Source) bool { return !isAdded(api.Settings().Server) })
-	trials, err := try(ctx, e, s, servers, apis)
+	trials, all, err := try(ctx, e, s, servers, apis)
 	if err != nil {
 		return err
 	}
@@ -185,7 +184,7 @@ func tryAdded(ctx context.Context, e *cli.Env, file string, added []editedServer
 			e.IO.Notef("%s%s", t, someOf(t.ToolNames))
 		}
 	}
-	found, failed, err := s.Check(ctx, lastListed(ctx, e, s), servers, apis...)
+	found, failed, err := s.Check(ctx, all, servers, apis...)
 	if err != nil {
 		return err
 	}

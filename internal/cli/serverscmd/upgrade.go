@@ -117,7 +117,11 @@ func (u *upgrade) run(ctx context.Context, e *cli.Env, name string) (upgradedSer
 		return upgradedServer{}, err
 	}
 	from := u.server.From
-	r, err := registryAt(ctx, e, u.settings, from.Registry)
+	known, err := registriesOf(ctx, e, u.settings)
+	if err != nil {
+		return upgradedServer{}, err
+	}
+	r, err := registryAt(known, from.Registry)
 	if err != nil {
 		return upgradedServer{}, err
 	}

@@ -60,9 +60,6 @@ func sameMatches(t *testing.T, glob, name string) {
 			}
 		}
 	}
-	if strings.ContainsRune(glob+name, 0) {
-		return // no setting or name has a NUL, which text.MatchName uses for slashes
-	}
 	want := name != "" && text.MatchName(strings.ToLower(glob), strings.ToLower(name))
 	if got := foldMatch(glob, name); got != want {
 		t.Errorf("foldMatch(%q, %q) = %t", glob, name, got)
@@ -99,8 +96,15 @@ func TestShortCuts(t *testing.T) {
 func FuzzShortCuts(f *testing.F) {
 	f.Add([]byte{4, 5, 9}, []byte{4, 5, 0})
 	f.Fuzz(func(t *testing.T, glob, name []byte) {
-		sameMatches(t, assemble(glob[:min(len(glob), 12)]), assemble(name[:min(len(name), 12)]))
-		sameMatches(t, string(glob[:min(len(glob), 40)]), string(name[:min(len(name), 40)]))
+		for _, pair := range [][2]string{
+			{assemble(glob[:min(len(glob), 12)]), assemble(name[:min(len(name), 12)])},
+			{string(glob[:min(len(glob), 40)]), string(name[:min(len(name), 40)])},
+		} {
+			// No setting and no name has a NUL, which text.MatchName uses for slashes.
+			if !strings.ContainsRune(pair[0]+pair[1], 0) {
+				sameMatches(t, pair[0], pair[1])
+			}
+		}
 	})
 }
 

@@ -5,6 +5,7 @@ package state
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -142,15 +143,17 @@ func TestClear(t *testing.T) {
 	if n, err := dir.Clear(); n != 0 || err != nil {
 		t.Errorf("an absent folder: %d, %v", n, err)
 	}
-	write(t, dir, "a.json", "a")
-	write(t, dir, "b.json", "b")
+	const files = 8 // so many that they do not all come before the first lock in the folder
+	for i := range files {
+		write(t, dir, fmt.Sprintf("%d.json", i), "x")
+	}
 	if err := os.Mkdir(filepath.Join(dir.Path, "folder.json"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := dir.Clear(); n != 2 || err != nil {
+	if n, err := dir.Clear(); n != files || err != nil {
 		t.Errorf("%d files were removed, %v", n, err)
 	}
-	if entries, err := os.ReadDir(dir.Path); len(entries) != 3 || err != nil { // the folder and the locks of a.json and b.json
+	if entries, err := os.ReadDir(dir.Path); len(entries) != files+1 || err != nil { // the locks and the folder
 		t.Errorf("left %v, %v", entries, err)
 	}
 	replaceByFile(t, dir)

@@ -147,9 +147,34 @@ func (s *scanner) advance() error {
 }
 
 // newer opens the files that are newer than the one being read, and returns
-// them oldest first. It opens them newest first: after a concurrent rotation a
-// file may be seen twice, which is detected, but is never missed.
+// them oldest first.
 func (s *scanner) newer() ([]*os.File, error) {
+	for {
+		out, err := s.open()
+		if err != nil || len(out) < 2 || s.isNewest(out[len(out)-1]) {
+			return out, err
+		}
+		closeAll(out) // files that were rotated meanwhile may be in the wrong order
+	}
+}
+
+// isNewest reports whether f is the newest file. Between a rotation and the next
+// entry that is the file that was rotated last.
+func (s *scanner) isNewest(f *os.File) bool {
+	newest, err := s.log.Dir.Open(fileName)
+	if errors.Is(err, fs.ErrNotExist) {
+		newest, err = s.log.Dir.Open(fileName + ".1")
+	}
+	if err != nil {
+		return false
+	}
+	defer newest.Close()
+	return sameFile(f, newest)
+}
+
+// open opens the files newest first: after a concurrent rotation a file may be
+// seen twice, which is detected, but is never missed.
+func (s *scanner) open() ([]*os.File, error) {
 	var out []*os.File
 	for i := range cmp.Or(s.log.Keep, DefaultKeep) + 1 {
 		name := fileName

@@ -16,21 +16,23 @@ const (
 	ByTool   Grouping = "tool"
 	BySource Grouping = "source"
 	ByServer Grouping = "server"
+	ByClient Grouping = "client"
 )
 
 // Count has the statistics of one group of calls. Durations are in milliseconds.
 // They cover the calls that were made, without the time that people took to answer.
 type Count struct {
-	Name      string  `json:"name"`             // name of the tool, source or client
-	Source    string  `json:"source,omitempty"` // source of a tool
-	Calls     int     `json:"calls"`            // calls that were made
-	Successes int     `json:"successes"`
-	Errors    int     `json:"errors"`
-	Refused   int     `json:"refused"` // calls that were not made: denied, invalid or not confirmed
-	TotalMs   float64 `json:"totalMs"`
-	AverageMs float64 `json:"averageMs"`
-	P50Ms     float64 `json:"p50Ms"` // median
-	P95Ms     float64 `json:"p95Ms"` // 95th percentile
+	Name        string  `json:"name"`             // name of the tool, source or client
+	Source      string  `json:"source,omitempty"` // source of a tool
+	Calls       int     `json:"calls"`            // calls that were made
+	Successes   int     `json:"successes"`
+	Errors      int     `json:"errors"`
+	Refused     int     `json:"refused"` // calls that were not made: denied, invalid or not confirmed
+	TotalMs     float64 `json:"totalMs"`
+	AverageMs   float64 `json:"averageMs"`
+	P50Ms       float64 `json:"p50Ms"`       // median
+	P95Ms       float64 `json:"p95Ms"`       // 95th percentile
+	ResultBytes int64   `json:"resultBytes"` // size of the results' content
 	// SavedTokens estimates the tokens that overrides of results saved.
 	SavedTokens int       `json:"savedTokens,omitempty"`
 	Last        time.Time `json:"last"` // time of the last call or refusal
@@ -44,8 +46,9 @@ type Stats struct {
 	groups map[[2]string]*Count
 }
 
-// Add adds one entry. With grouping by server, entries without a server are
-// ignored; questions of servers always are.
+// Add adds one entry. With grouping by server or client, entries without one are
+// ignored; questions of servers always are. A client is known by the name of its
+// token, a host of rpc by the name that it reports.
 func (s *Stats) Add(e Entry) {
 	if e.isQuestion() {
 		return
@@ -59,6 +62,11 @@ func (s *Stats) Add(e Entry) {
 			return
 		}
 		key = [2]string{"", e.Server}
+	case ByClient:
+		if e.Caller == nil {
+			return
+		}
+		key = [2]string{"", cmp.Or(e.Caller.Name, e.Caller.Client)}
 	}
 	if s.groups == nil {
 		s.groups = map[[2]string]*Count{}
@@ -86,6 +94,7 @@ func (c *Count) add(e Entry) {
 		c.Errors++
 	}
 	c.TotalMs += e.DurationMs
+	c.ResultBytes += e.ResultBytes
 	c.SavedTokens += e.SavedTokens
 	c.durations = append(c.durations, e.DurationMs)
 }

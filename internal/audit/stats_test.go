@@ -9,24 +9,28 @@ import (
 
 func TestStats(t *testing.T) {
 	entries := []Entry{
-		{Time: at(1), Tool: "read_file", Source: "builtin", Outcome: OK, DurationMs: 10},
-		{Time: at(9), Tool: "read_file", Source: "builtin", Outcome: Error, DurationMs: 30},
+		{Time: at(1), Tool: "read_file", Source: "builtin", Outcome: OK, DurationMs: 10, ResultBytes: 5, Caller: &Caller{Name: "ci", Client: "x"}},
+		{Time: at(9), Tool: "read_file", Source: "builtin", Outcome: Error, DurationMs: 30, ResultBytes: 2},
 		{Time: at(5), Tool: "read_file", Source: "builtin", Outcome: Invalid, DurationMs: 1000},
 		{Time: at(3), Tool: "git__log", Source: "mcp:git", Server: "git", Outcome: Timeout, DurationMs: 100},
-		{Time: at(4), Tool: "git__push", Source: "mcp:git", Server: "git", Outcome: Denied},
+		{Time: at(4), Tool: "git__push", Source: "mcp:git", Server: "git", Outcome: Denied, Caller: &Caller{Client: "a host"}},
 		{Time: at(2), Tool: "git__push", Source: "mcp:git", Server: "git", Outcome: Cancelled, BrokenOff: true, WaitedMs: 5000},
 		{Time: at(6), Tool: "git__elicitation_create", ServerTool: QuestionMethod, Source: "mcp:git", Server: "git", Rule: "person", Outcome: OK, DurationMs: 9000},
 	}
 	git := Count{Name: "git", Calls: 1, Errors: 1, Refused: 2, TotalMs: 100, AverageMs: 100, P50Ms: 100, P95Ms: 100, Last: at(4)}
 	for by, want := range map[Grouping][]Count{
 		ByTool: {
-			{Name: "read_file", Source: "builtin", Calls: 2, Successes: 1, Errors: 1, Refused: 1, TotalMs: 40, AverageMs: 20, P50Ms: 10, P95Ms: 30, Last: at(9)},
+			{Name: "read_file", Source: "builtin", Calls: 2, Successes: 1, Errors: 1, Refused: 1, TotalMs: 40, AverageMs: 20, P50Ms: 10, P95Ms: 30, ResultBytes: 7, Last: at(9)},
 			{Name: "git__log", Source: "mcp:git", Calls: 1, Errors: 1, TotalMs: 100, AverageMs: 100, P50Ms: 100, P95Ms: 100, Last: at(3)},
 			{Name: "git__push", Source: "mcp:git", Refused: 2, Last: at(4)},
 		},
 		ByServer: {git},
+		ByClient: {
+			{Name: "ci", Calls: 1, Successes: 1, TotalMs: 10, AverageMs: 10, P50Ms: 10, P95Ms: 10, ResultBytes: 5, Last: at(1)},
+			{Name: "a host", Refused: 1, Last: at(4)},
+		},
 		BySource: {
-			{Name: "builtin", Calls: 2, Successes: 1, Errors: 1, Refused: 1, TotalMs: 40, AverageMs: 20, P50Ms: 10, P95Ms: 30, Last: at(9)},
+			{Name: "builtin", Calls: 2, Successes: 1, Errors: 1, Refused: 1, TotalMs: 40, AverageMs: 20, P50Ms: 10, P95Ms: 30, ResultBytes: 7, Last: at(9)},
 			func() Count { c := git; c.Name = "mcp:git"; return c }(),
 		},
 	} {

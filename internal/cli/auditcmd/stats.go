@@ -45,17 +45,17 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runStats(cmd.Context(), e, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.by, "by", "tool", "count by `what`: tool, source or server")
+	f.StringVar(&o.by, "by", "tool", "count by `what`: tool, source, server or client")
 	f.BoolVar(&o.project, "project", false, "only calls made in this project")
-	complete.Flag(cmd, "by", complete.Words("tool", "source", "server"))
+	complete.Flag(cmd, "by", complete.Words("tool", "source", "server", "client"))
 	o.filterFlags(e, cmd)
 	return cmd
 }
 
 func runStats(ctx context.Context, e *cli.Env, o *statsOptions) error {
 	by := audit.Grouping(o.by)
-	if by != audit.ByTool && by != audit.BySource && by != audit.ByServer {
-		return &cli.UsageError{Err: fmt.Errorf("--by: unknown word %q", o.by), Hint: "one of tool, source, server"}
+	if !slices.Contains([]audit.Grouping{audit.ByTool, audit.BySource, audit.ByServer, audit.ByClient}, by) {
+		return &cli.UsageError{Err: fmt.Errorf("--by: unknown word %q", o.by), Hint: "one of tool, source, server, client"}
 	}
 	wanted, err := o.filter(time.Now())
 	if err != nil {

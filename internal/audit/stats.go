@@ -107,16 +107,21 @@ func (s *Stats) Counts() []Count {
 	})
 	out := make([]Count, 0, len(groups))
 	for _, c := range groups {
-		slices.Sort(c.durations)
-		c.P50Ms, c.P95Ms = percentile(c.durations, 0.50), percentile(c.durations, 0.95)
 		done := *c
-		if c.Calls > 0 {
-			done.AverageMs = round(c.TotalMs / float64(c.Calls))
-		}
-		done.TotalMs, done.durations = round(c.TotalMs), nil
+		done.finish()
 		out = append(out, done)
 	}
 	return out
+}
+
+// finish computes what depends on all calls.
+func (c *Count) finish() {
+	slices.Sort(c.durations)
+	c.P50Ms, c.P95Ms = percentile(c.durations, 0.50), percentile(c.durations, 0.95)
+	if c.Calls > 0 {
+		c.AverageMs = round(c.TotalMs / float64(c.Calls))
+	}
+	c.TotalMs, c.durations = round(c.TotalMs), nil
 }
 
 // percentile returns the nearest-rank percentile of sorted values, or 0 if there

@@ -1,18 +1,16 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolreg/toolreg/internal/ui/browsertest"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
@@ -148,7 +146,7 @@ func TestBrokenLink(t *testing.T) {
 }
 
 // probe uses the search of a page as a person would and writes what it sees to its own body.
-const probe = `<body><iframe src="start/loop.html" width="1200" height="900"></iframe><script>
+const probe = `<iframe src="start/loop.html" width="1200" height="900"></iframe><script>
 addEventListener("load", () => {
   const frame = document.querySelector("iframe"), page = frame.contentDocument, seen = {};
   const input = page.querySelector("#site-search input"), list = page.querySelector("#site-search ol");
@@ -164,34 +162,15 @@ addEventListener("load", () => {
     type("qqzzxx settings"); seen.nothing = first();
     type("rename a tool"); seen.words = first();
     input.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape", bubbles: true})); seen.closed = String(list.children.length);
-    document.body.textContent = "SEEN" + JSON.stringify(seen) + "END";
+    done(seen);
   };
   search();
 });</script>`
 
 // TestSearch uses the search in headless Chromium, from a folder, without a server.
 func TestSearch(t *testing.T) {
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed; make page installs it")
-	}
 	dir, _ := built(t)
-	if err := os.WriteFile(filepath.Join(dir, "probe.html"), []byte(probe), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	dom, err := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--user-data-dir="+filepath.Join(dir, "profile"),
-		"--virtual-time-budget=10000", "--dump-dom", "file://"+filepath.Join(dir, "probe.html")).Output()
-	if err != nil {
-		t.Fatalf("running chromium: %v", err)
-	}
-	_, rest, _ := strings.Cut(string(dom), "SEEN")
-	text, _, ok := strings.Cut(rest, "END")
-	var seen map[string]string
-	if err := json.Unmarshal([]byte(text), &seen); !ok || err != nil {
-		t.Fatalf("%v in %s", err, dom)
-	}
+	seen := browsertest.Observe(t, dir, probe)
 	want := map[string]string{"shown": "true", "focus": "INPUT", "heading": "../settings.html#merging", "nothing": "Nothing found.",
 		"words": "../servers.html#names-of-tools", "closed": "0"}
 	if diff := cmp.Diff(want, seen); diff != "" {

@@ -2,6 +2,7 @@ package auditcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 type statsOptions struct {
 	auditOptions
 	by      string
+	html    string // file for the page; "" = none
 	project bool
 }
 
@@ -40,13 +42,21 @@ and the tokens that overrides of results saved, separated by tabs.
 Exit codes: 0, 1 (the log cannot be read), 2.`,
 		Example: `  toolreg stats --since 7d
   toolreg stats --by server --json
-  toolreg stats --project`,
+  toolreg stats --project
+  toolreg stats --since 30d --html calls.html`,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runStats(cmd.Context(), e, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.html != "" && (e.IO.JSON || cmd.Flags().Changed("by")) {
+				return &cli.UsageError{Err: errors.New("--html cannot be combined with --json or --by"), Hint: "the page counts by tool, server and client"}
+			}
+			return runStats(cmd.Context(), e, o)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.by, "by", "tool", "count by `what`: tool, source, server or client")
 	f.BoolVar(&o.project, "project", false, "only calls made in this project")
+	f.StringVar(&o.html, "html", "", "write a web page with charts of calls, durations and tokens to this `file`")
+	complete.Flag(cmd, "html", complete.Files)
 	complete.Flag(cmd, "by", complete.Words("tool", "source", "server", "client"))
 	o.filterFlags(e, cmd)
 	return cmd
@@ -65,13 +75,20 @@ func runStats(ctx context.Context, e *cli.Env, o *statsOptions) error {
 	if err != nil {
 		return err
 	}
-	stats := audit.Stats{By: by}
+	stats, charts := audit.Stats{By: by}, newCharts()
+	add := stats.Add
+	if o.html != "" {
+		add = charts.add
+	}
 	if err := e.Config.ScanAudit(ctx, func(entry *audit.Entry) {
 		if wanted(entry) && (!o.project || entry.InProject(set.ProjectRoot)) {
-			stats.Add(*entry)
+			add(*entry)
 		}
 	}); err != nil {
 		return err
+	}
+	if o.html != "" {
+		return charts.write(ctx, e, o)
 	}
 	return printStats(e.IO, stats.Counts())
 }

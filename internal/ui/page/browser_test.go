@@ -1,22 +1,20 @@
 package page
 
 import (
-	"context"
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html/atom"
+
+	"github.com/toolreg/toolreg/internal/ui/browsertest"
 )
 
 // probe is a page that uses the page under test as a person would and writes its
 // observations to its own body.
-const probe = `<body><iframe src="tools.html" width="900" height="900"></iframe><script>
+const probe = `<iframe src="tools.html" width="900" height="900"></iframe><script>
 addEventListener("load", () => {
   const page = document.querySelector("iframe").contentDocument, $ = (id) => page.getElementById(id), seen = {};
   const shown = () => Array.from(page.querySelectorAll(".tool"), (t) => t.hidden ? "" : t.querySelector(".name").textContent.slice(0, 10)).filter(Boolean).join(" ");
@@ -32,16 +30,12 @@ addEventListener("load", () => {
   set("sort", "cost", "change"); seen.sorted = shown();
   page.body.insertAdjacentHTML("beforeend", "<img src=x onerror='document.title=\"owned\"'>");
   const s = page.createElement("script"); s.textContent = "document.title='owned'"; page.body.append(s);
-  setTimeout(() => { seen.title = page.title.slice(0, 10); document.body.textContent = "SEEN" + JSON.stringify(seen) + "END"; }, 200);
+  setTimeout(() => { seen.title = page.title.slice(0, 10); done(seen); }, 200);
 });</script>`
 
 // TestBrowser uses the page in headless Chromium: the content security policy allows
 // its script and nothing else.
 func TestBrowser(t *testing.T) {
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed; make page installs it")
-	}
 	dir := t.TempDir()
 	p := &Page{Title: "a project", Format: "gemini", Costs: []Cost{{"gemini", 40, 10}, {"other", 80, 20}}, Tools: []Tool{
 		{Name: "write_file", Description: hostile, Source: "builtin", Category: "write", Decision: "ask", Costs: []Cost{{"gemini", 12, 3}, {"other", 4, 1}}},
@@ -51,24 +45,8 @@ func TestBrowser(t *testing.T) {
 	if err := Write(&b, p); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{"tools.html": b.String(), "probe.html": probe} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	dom, err := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--user-data-dir="+filepath.Join(dir, "profile"),
-		"--virtual-time-budget=10000", "--dump-dom", "file://"+filepath.Join(dir, "probe.html")).Output()
-	if err != nil {
-		t.Fatalf("running chromium: %v", err)
-	}
-	_, rest, _ := strings.Cut(string(dom), "SEEN")
-	text, _, ok := strings.Cut(rest, "END")
-	var seen map[string]string
-	if err := json.Unmarshal([]byte(text), &seen); !ok || err != nil {
-		t.Fatalf("%v in %s", err, dom)
-	}
+	write(t, dir, "tools.html", b.String())
+	seen := browsertest.Observe(t, dir, probe)
 	want := map[string]string{
 		"filters": "true", "styled": "99px", "title": "a project:",
 		"all":    "2 of 2 tools, 10 tokens per request",
@@ -76,6 +54,32 @@ func TestBrowser(t *testing.T) {
 		"none":   "false", "cleared": "2 of 2 tools, 10 tokens per request",
 		"category": "read_file", "cost": "1,234", "sorted": "read_file write_file",
 	}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func write(t *testing.T, dir, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestChartsInBrowser reads the page of statistics in a reader's time zone.
+func TestChartsInBrowser(t *testing.T) {
+	var b strings.Builder
+	if err := WriteCharts(&b, hostileCharts()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, dir, "charts.html", b.String())
+	seen := browsertest.Observe(t, dir, `<iframe src="charts.html" width="900" height="900"></iframe><script>
+addEventListener("load", () => {
+  const page = document.querySelector("iframe").contentDocument, text = (selector) => page.querySelector(selector).textContent;
+  done({ zone: text("#zone"), label: text("figure text[data-time]"), tip: text("figure title[data-time]"), row: text("#periods time"), color: getComputedStyle(page.querySelector("rect.errors")).fill });
+});</script>`, "TZ=Asia/Tokyo")
+	want := map[string]string{"zone": "Asia/Tokyo", "label": "26 Nov 07:00", "tip": "26 Nov 07:00: 3 ok, 1 errors, 2 refused", "row": "26 Nov 07:00", "color": "rgb(164, 34, 43)"}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

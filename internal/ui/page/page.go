@@ -1,13 +1,11 @@
-// Package page writes a registry as a self-contained HTML page: it needs no
-// network, no other file and no foreign script, and is readable without its own
-// script. All text on it is untrusted and escaped. A content security
+// Package page writes a registry, or statistics of calls, as a self-contained HTML
+// page: it needs no network, no other file and no foreign script, and is readable
+// without its own script. All text on it is untrusted and escaped. A content security
 // policy allows only the page's own style and script, by their hashes.
 package page
 
 import (
-	"crypto/sha256"
 	_ "embed" // the style and the script
-	"encoding/base64"
 	"io"
 	"time"
 )
@@ -86,13 +84,7 @@ var script string
 // Write writes the page.
 func Write(w io.Writer, p *Page) error {
 	d := document{page: p}
-	d.write()
+	d.markup.page(p.Title+": tools", style, script, d.write)
 	_, err := io.WriteString(w, d.b.String())
 	return err
-}
-
-// hash returns the hash of a text for a content security policy.
-func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }

@@ -45,8 +45,24 @@
         cell.textContent = number(tool.costs[$("format").value] || 0);
       }
     }
+    for (const [row, tokens] of bySource($("format").value)) {
+      row.querySelector(".tokens").textContent = number(tokens);
+      row.querySelector("progress").value = tokens;
+    }
     sort();
     filter();
+  };
+
+  // bySource returns the rows of the sources with their costs, and puts the most expensive one first.
+  const bySource = (format) => {
+    const rows = Array.from(document.querySelectorAll("#sources tbody tr"), (row) =>
+      [row, tools.reduce((sum, tool) => sum + (tool.data.source === row.dataset.source ? tool.costs[format] || 0 : 0), 0)]);
+    rows.sort((a, b) => b[1] - a[1]);
+    for (const [row] of rows) {
+      row.querySelector("progress").max = Math.max(rows[0][1], 1);
+      row.parentElement.append(row);
+    }
+    return rows;
   };
 
   const openTarget = () => {

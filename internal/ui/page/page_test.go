@@ -3,6 +3,7 @@ package page
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -26,13 +27,35 @@ func hostilePage() *Page {
 		Lock: &Lock{File: hostile, Changes: []Change{change, {Kind: "removed", Name: "gone"}}}, Hidden: []Hidden{{hostile, hostile, hostile, hostile}}, Notices: []Notice{{hostile, hostile, hostile}}}
 }
 
+func hostileCharts() *Charts {
+	calls := Calls{OK: 3, Errors: 1, Refused: 2, P50: 12.5, P95: 1234, Tokens: 56789}
+	rows := []Row{{hostile, hostile, calls}, {"read_file", "builtin", calls}}
+	start := time.Date(2026, 11, 25, 22, 0, 0, 0, time.UTC)
+	return &Charts{Title: hostile, Selection: hostile, Version: hostile, Made: start, All: calls,
+		Periods: []Period{{start, calls}, {start.Add(time.Hour), Calls{}}}, Tables: []Table{{Name: "tool", Rows: rows, More: 2}, {Name: "client"}}}
+}
+
 func parse(t *testing.T, p *Page) *html.Node {
 	t.Helper()
 	var b strings.Builder
 	if err := Write(&b, p); err != nil {
 		t.Fatal(err)
 	}
-	doc, err := html.Parse(strings.NewReader(b.String()))
+	return parsed(t, b.String())
+}
+
+func parseCharts(t *testing.T, c *Charts) *html.Node {
+	t.Helper()
+	var b strings.Builder
+	if err := WriteCharts(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	return parsed(t, b.String())
+}
+
+func parsed(t *testing.T, page string) *html.Node {
+	t.Helper()
+	doc, err := html.Parse(strings.NewReader(page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +93,12 @@ func content(n *html.Node) string {
 // TestHostileTexts parses the page like a browser: it must contain only our own
 // elements, scripts and attributes, whatever the texts are.
 func TestHostileTexts(t *testing.T) {
-	doc := parse(t, hostilePage())
+	checkHostileTexts(t, parse(t, hostilePage()), script)
+	checkHostileTexts(t, parseCharts(t, hostileCharts()), chartsScript)
+}
+
+func checkHostileTexts(t *testing.T, doc *html.Node, script string) {
+	t.Helper()
 	if scripts := all(doc, atom.Script); len(scripts) != 1 || content(scripts[0]) != script {
 		t.Errorf("%d scripts", len(scripts))
 	}
@@ -94,7 +122,12 @@ func TestHostileTexts(t *testing.T) {
 
 // TestPolicy compares the content security policy with the content of the page.
 func TestPolicy(t *testing.T) {
-	doc := parse(t, hostilePage())
+	checkPolicy(t, parse(t, hostilePage()))
+	checkPolicy(t, parseCharts(t, hostileCharts()))
+}
+
+func checkPolicy(t *testing.T, doc *html.Node) {
+	t.Helper()
 	policy := ""
 	for _, m := range all(doc, atom.Meta) {
 		if attribute(m, "http-equiv") == "Content-Security-Policy" {
@@ -146,5 +179,37 @@ func TestEmpty(t *testing.T) {
 	doc := parse(t, &Page{Title: "empty"})
 	if got := content(all(doc, atom.H1)[0]); got != "empty" {
 		t.Errorf("the title is %q", got)
+	}
+}
+
+// TestCharts checks that all values of the charts can be read as text, without the script.
+func TestCharts(t *testing.T) {
+	whole := content(parseCharts(t, hostileCharts()))
+	for _, want := range []string{"4 calls", "12.5 ms median", "1.23 s 95th percentile", "25 Nov 22:00", "25 Nov 22:00: 3 ok, 1 errors, 2 refused", "25 Nov 23:00: 0 ok", "56,789", "By tool", "read_file builtin", "2 more with fewer calls", "time zone UTC"} {
+		if !strings.Contains(whole, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if strings.Contains(whole, "By client") {
+		t.Error("a table without rows")
+	}
+	if whole := content(parseCharts(t, &Charts{Title: "empty"})); !strings.Contains(whole, "No calls.") || strings.Contains(whole, "Durations") {
+		t.Errorf("without calls: %s", whole)
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for ms, want := range map[float64]string{0: "0", 0.0004: "0.4 µs", 0.25: "250 µs", 0.9996: "1 ms", 12.345: "12.3 ms", 999.6: "1 s", 61_000: "61 s", 3_600_000: "1h0m0s"} {
+		if got := duration(ms); got != want {
+			t.Errorf("%v ms = %q, want %q", ms, got, want)
+		}
+	}
+}
+
+func TestScale(t *testing.T) {
+	for most, want := range map[float64]float64{4: 4, 5: 5, 11: 20, 99: 100, 100: 100, 2010: 3000, 0.25: 0.3} {
+		if got := scaleFor(most); math.Abs(got-want) > 1e-9 {
+			t.Errorf("scaleFor(%v) = %v, want %v", most, got, want)
+		}
 	}
 }

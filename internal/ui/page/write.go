@@ -1,6 +1,9 @@
 package page
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"html"
 	"maps"
@@ -12,32 +15,57 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-// document writes the HTML of a page. It does not use html/template, which
-// calls methods by name and thereby prevents the linker from removing unused
-// methods of the program.
-type document struct {
-	page *Page
-	b    strings.Builder
-}
+// markup is HTML in the making. It does not use html/template, which calls
+// methods by name and thereby prevents the linker from removing unused methods of
+// the program.
+type markup struct{ b strings.Builder }
 
 // put writes markup with texts inserted, whose invisible characters and HTML are
 // escaped. In attributes the verbs must be in double quotes.
-func (d *document) put(markup string, texts ...any) {
+func (m *markup) put(markup string, texts ...any) {
 	for i, t := range texts {
 		if s, ok := t.(string); ok {
 			texts[i] = html.EscapeString(ui.Visible(s))
 		}
 	}
-	fmt.Fprintf(&d.b, markup, texts...)
+	fmt.Fprintf(&m.b, markup, texts...)
+}
+
+// page writes a page with the body that is given as a function.
+func (m *markup) page(title, style, script string, body func()) {
+	m.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
+	fmt.Fprintf(&m.b, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'\">\n", hash(style), hash(script))
+	m.put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n")
+	m.put("<title>%s</title>\n", title)
+	m.b.WriteString("<style>" + style + "</style>\n</head>\n<body>\n")
+	body()
+	m.b.WriteString("<script>" + script + "</script>\n</body>\n</html>\n")
+}
+
+// hash returns the hash of a text for a content security policy.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// number writes one of the numbers at the top of a page.
+func (m *markup) number(n int, what string) {
+	m.put("<li><b>%s</b> %s</li>\n", grouped(n), what)
+}
+
+// made writes the end of a page.
+func (m *markup) made(version string, at time.Time) {
+	m.put("<footer>Made by toolreg %s on <time datetime=\"%s\">%s</time>.</footer>\n", version, at.UTC().Format(time.RFC3339), at.Format("2 January 2006, 15:04 MST"))
+}
+
+// document writes the page of a registry.
+type document struct {
+	markup
+	page *Page
 }
 
 func (d *document) write() {
 	p := d.page
-	d.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
-	fmt.Fprintf(&d.b, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'\">\n", hash(style), hash(script))
-	d.put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n")
-	d.put("<title>%s: tools</title>\n", p.Title)
-	d.b.WriteString("<style>" + style + "</style>\n</head>\n<body>\n")
 	d.put("<a class=\"skip\" href=\"#tools\">Skip to the tools</a>\n")
 	d.header()
 	d.filters()
@@ -46,27 +74,25 @@ func (d *document) write() {
 		d.tool(&p.Tools[i])
 	}
 	d.put("</section>\n<p id=\"nothing\" hidden>No tool matches. <button type=\"button\" id=\"clear\">Clear the filters</button></p>\n")
+	d.sources()
 	d.costs()
 	d.lock()
 	d.hidden()
 	d.notices()
-	d.put("</main>\n<footer>Made by toolreg %s on <time datetime=\"%s\">%s</time>.</footer>\n", p.Version, p.Made.UTC().Format(time.RFC3339), p.Made.Format("2 January 2006, 15:04 MST"))
-	d.b.WriteString("<script>" + script + "</script>\n</body>\n</html>\n")
+	d.put("</main>\n")
+	d.made(p.Version, p.Made)
 }
 
 func (d *document) header() {
 	p := d.page
 	d.put("<header>\n<h1>%s</h1>\n<ul class=\"numbers\">\n", p.Title)
-	number := func(n int, what string) {
-		d.put("<li><b>%s</b> %s</li>\n", grouped(n), what)
-	}
-	number(len(p.Tools), plural(len(p.Tools), "tool"))
+	d.number(len(p.Tools), plural(len(p.Tools), "tool"))
 	sources := len(counts(p.Tools, func(t *Tool) string { return t.Source }))
-	number(sources, plural(sources, "source"))
+	d.number(sources, plural(sources, "source"))
 	asked := counts(p.Tools, func(t *Tool) string { return t.Decision })["ask"]
-	number(asked, "ask before they run")
+	d.number(asked, "ask before they run")
 	if c := cost(p.Costs, p.Format); c != nil {
-		number(c.Tokens, "tokens per request as "+c.Format)
+		d.number(c.Tokens, "tokens per request as "+c.Format)
 	}
 	if p.Lock != nil {
 		d.put("<li><a href=\"#lock\"><b>%s</b> %s from %s</a></li>\n", grouped(len(p.Lock.Changes)), plural(len(p.Lock.Changes), "difference"), p.Lock.File)
@@ -105,6 +131,29 @@ func (d *document) choice(id, label, all string, values map[string]int) {
 		d.put("<option value=\"%s\">%s (%d)</option>", v, v, values[v])
 	}
 	d.put("</select></label>\n")
+}
+
+// sources writes what the tools of each source cost, most first.
+func (d *document) sources() {
+	p := d.page
+	tokens := map[string]int{}
+	most := 1
+	for i := range p.Tools {
+		if c := cost(p.Tools[i].Costs, p.Format); c != nil {
+			tokens[p.Tools[i].Source] += c.Tokens
+			most = max(most, tokens[p.Tools[i].Source])
+		}
+	}
+	if len(tokens) == 0 {
+		return
+	}
+	tools := counts(p.Tools, func(t *Tool) string { return t.Source })
+	d.put("<section id=\"sources\">\n<h2>Cost by source</h2>\n<div class=\"scroll\"><table class=\"costs\">\n<thead><tr><th scope=\"col\">Source</th><th scope=\"col\">Tools</th><th scope=\"col\">Tokens</th><td></td></tr></thead>\n<tbody>\n")
+	for _, name := range slices.SortedFunc(maps.Keys(tokens), func(a, b string) int { return cmp.Or(cmp.Compare(tokens[b], tokens[a]), cmp.Compare(a, b)) }) {
+		d.put("<tr data-source=\"%s\"><th scope=\"row\">%s</th><td>%s</td><td class=\"tokens\">%s</td><td aria-hidden=\"true\"><progress max=\"%d\" value=\"%d\"></progress></td></tr>\n",
+			name, name, grouped(tools[name]), grouped(tokens[name]), most, tokens[name])
+	}
+	d.put("</tbody>\n</table></div>\n</section>\n")
 }
 
 func (d *document) costs() {

@@ -1,0 +1,90 @@
+package auditcmd
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/audit"
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/ui/page"
+)
+
+const (
+	maxPeriods    = 60
+	maxRows       = 100
+	bytesPerToken = 4 // a usual estimate; the log has no texts to count
+)
+
+// charts collects what the page of stats shows.
+type charts struct {
+	timeline audit.Timeline
+	by       []*audit.Stats
+}
+
+func newCharts() *charts {
+	return &charts{by: []*audit.Stats{{By: audit.ByTool}, {By: audit.ByServer}, {By: audit.ByClient}}}
+}
+
+func (c *charts) add(e audit.Entry) {
+	c.timeline.Add(e)
+	for _, s := range c.by {
+		s.Add(e)
+	}
+}
+
+// write writes the page.
+func (c *charts) write(ctx context.Context, e *cli.Env, o *statsOptions) error {
+	set, err := e.Config.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	p := &page.Charts{Title: "Calls of tools", Version: e.Version, Made: time.Now(), Selection: o.selection(set.ProjectRoot)}
+	total := c.timeline.Total()
+	p.All = calls(&total)
+	for _, period := range c.timeline.Periods(maxPeriods, time.Local) {
+		p.Periods = append(p.Periods, page.Period{Start: period.Start, Calls: calls(&period.Count)})
+	}
+	for _, s := range c.by {
+		counts := s.Counts()
+		t := page.Table{Name: string(s.By), More: max(len(counts)-maxRows, 0)}
+		for _, count := range counts[:len(counts)-t.More] {
+			t.Rows = append(t.Rows, page.Row{Name: count.Name, Source: count.Source, Calls: calls(&count)})
+		}
+		p.Tables = append(p.Tables, t)
+	}
+	var b bytes.Buffer
+	if err := page.WriteCharts(&b, p); err != nil {
+		return err
+	}
+	if err := e.Config.WriteFile(set.ProjectRoot, o.html, b.Bytes()); err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("--html: %w", err), Hint: "name a file that can be written"}
+	}
+	e.IO.Notef("%s written to %s", cli.Counted(total.Calls+total.Refused, "call"), o.html)
+	return nil
+}
+
+func calls(c *audit.Count) page.Calls {
+	return page.Calls{OK: c.Successes, Errors: c.Errors, Refused: c.Refused, P50: c.P50Ms, P95: c.P95Ms, Tokens: int(c.ResultBytes / bytesPerToken)}
+}
+
+// selection says which calls the options select; "" = all.
+func (o *statsOptions) selection(root string) string {
+	var parts []string
+	if o.project {
+		parts = append(parts, "in the project "+filepath.Base(root))
+	}
+	if o.tool != "" {
+		parts = append(parts, "of tools named "+o.tool)
+	}
+	if o.since != "" {
+		parts = append(parts, "since "+o.since)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Only calls " + strings.Join(parts, ", ") + "."
+}

@@ -123,7 +123,7 @@ func LastingHint(t *registry.Tool, v policy.Verdict) string {
 		}
 		entry = strings.Join(entries, ", ")
 	case t.OfServer():
-		return fmt.Sprintf("the setting allowedTools: [%q] or trust: true of server %q allows it permanently", t.Server+"__"+t.PlainName(), t.Server)
+		return fmt.Sprintf("the setting allowedTools: [%q] or trust: true of %s allows it permanently", t.Server+"__"+t.PlainName(), t.ServerLabel())
 	case len(v.Commands) > 0:
 		return "no rule on commands covers this line"
 	}

@@ -62,6 +62,9 @@ func (d *decision) verdict() Verdict {
 	} else {
 		v = d.plain()
 	}
+	if r := d.reading(); r.Decision == Deny && v.Decision != Deny || r.Decision == Ask && v.Decision == Allow {
+		v = r
+	}
 	ruled := v
 	if guarded := d.guardedPath(); guarded != "" && v.Decision == Allow {
 		v = Verdict{Decision: Ask, Origin: originDefault, Commands: v.Commands, Firm: true,

@@ -56,10 +56,10 @@ func (d *decision) byDefault() Verdict {
 		if isSet && set.Decision != Deny { // trust in a server is more specific than a category
 			isSet = false
 		}
-		base.Decision, base.Reason = Allow, fmt.Sprintf("server %q is trusted by the settings", d.tool.Server)
+		base.Decision, base.Reason = Allow, d.tool.ServerLabel()+" is trusted by the settings"
 		base.Origin = cmp.Or(d.policy.TrustOrigins[d.tool.Server], originDefault)
 	case d.tool.OfServer():
-		base.Reason = fmt.Sprintf("tools of server %q require confirmation", d.tool.Server)
+		base.Reason = fmt.Sprintf("tools of %s require confirmation", d.tool.ServerLabel())
 	case d.tool.Source == registry.SourceCommand:
 		base.Decision, base.Reason = Allow, "discovered tools run a command that the settings name"
 	case d.tool.Source == registry.SourceComposite:

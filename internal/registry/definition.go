@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -105,6 +106,18 @@ func ServerOf(source string) (server string, ok bool) {
 		return server, true
 	}
 	return strings.CutPrefix(source, APIPrefix)
+}
+
+// ServerLabel names the server or API of a tool for people, such as `server "github"`. It
+// is "" for other tools.
+func (d *Definition) ServerLabel() string {
+	switch {
+	case d.IsMCP():
+		return fmt.Sprintf("server %q", d.Server)
+	case d.OfServer():
+		return fmt.Sprintf("API %q", d.Server)
+	}
+	return ""
 }
 
 // Title returns the title to declare to MCP clients. For a server's tool it is the

@@ -247,6 +247,15 @@ func (o *operation) checkOutput(ctx context.Context, status int, body []byte) {
 	if err == nil && len(violations) == 0 {
 		return
 	}
+	if o.op.Wrap != "" { // the member is ours: what is wrong with it concerns the whole response
+		for i := range violations {
+			violations[i].Pointer = strings.TrimPrefix(violations[i].Pointer, "/"+o.op.Wrap)
+		}
+		if jsonx.Get(body, o.op.Wrap) == nil {
+			expected := map[string]string{"items": "a list", "value": "a single value"}[o.op.Wrap]
+			violations = []registry.Violation{{Message: "it must be " + expected}}
+		}
+	}
 	message := "the response does not match the document: "
 	switch more := len(violations) - maxViolations; {
 	case err != nil:

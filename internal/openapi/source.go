@@ -79,12 +79,19 @@ type Authorizer interface {
 type Source struct {
 	opts Options
 
-	mu      sync.Mutex
-	info    Info
-	client  *client             // nil until needed
-	spelled map[string][]string // what include and exclude may call a tool, by its name
-	files   []fileFact          // of the document as it was last read
-	tried   time.Time           // when the last Discover ended; zero = none
+	mu     sync.Mutex
+	info   Info
+	client *client           // nil until needed
+	listed map[string]listed // the operations, by the names of their tools
+	files  []fileFact        // of the document as it was last read
+	tried  time.Time         // when the last Discover ended; zero = none
+}
+
+// listed is what is known of each operation that the document lists.
+type listed struct {
+	at     int // its place in the document
+	method string
+	names  []string // what include and exclude may call it
 }
 
 // Info is the status of an API.
@@ -152,24 +159,31 @@ func (s *Source) NeedsLogin(ctx context.Context) error {
 	return nil
 }
 
-// Try calls the first operation that only reads and needs no params, as a person does who has
-// just added the API. tool is its name; "" if there is none. It takes no longer than getting
-// the document may take.
+// Try calls the first operation of the document that is a GET and needs no params, as a person
+// does who has just added the API. tool is its name; "" if there is none. It takes no longer
+// than getting the document may take.
 func (s *Source) Try(ctx context.Context, tools []*registry.Tool) (tool string, result registry.Result, err error) {
 	if limit := s.opts.API.ConnectTimeout; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
+	s.mu.Lock()
+	operations := s.listed
+	s.mu.Unlock()
+	var first *registry.Tool
 	for _, t := range tools {
 		var schema struct{ Required []string }
-		if string(t.Annotations) != spec.ReadOnly || json.Unmarshal(t.InputSchema, &schema) != nil || len(schema.Required) > 0 {
-			continue
+		op := operations[t.ServerTool]
+		if op.method == http.MethodGet && json.Unmarshal(t.InputSchema, &schema) == nil && len(schema.Required) == 0 && (first == nil || op.at < operations[first.ServerTool].at) {
+			first = t
 		}
-		result, err = t.Run(ctx, registry.Call{Tool: t.Name, Params: json.RawMessage("{}")})
-		return t.Name, result, err
 	}
-	return "", result, nil
+	if first == nil {
+		return "", result, nil
+	}
+	result, err = first.Run(ctx, registry.Call{Tool: first.Name, Params: json.RawMessage("{}")})
+	return first.Name, result, err
 }
 
 // Close closes the connections that are open.
@@ -324,7 +338,7 @@ func (s *Source) connect(ctx context.Context) (*client, error) {
 func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []registry.Diagnostic, error) {
 	operations := doc.Operations
 	var diags []registry.Diagnostic
-	s.spell(operations)
+	s.list(operations)
 	if limit := s.opts.Limits.Tools; limit > 0 && len(operations) > limit {
 		operations = s.selected(operations)
 		if len(operations) > limit {
@@ -359,16 +373,16 @@ func (s *Source) tools(c *client, doc *spec.Document) ([]registry.Tool, []regist
 	return tools, diags, nil
 }
 
-// spell notes what include and exclude may call each operation.
-func (s *Source) spell(operations []spec.Operation) {
-	spelled := make(map[string][]string, len(operations))
+// list notes the operations of the document.
+func (s *Source) list(operations []spec.Operation) {
+	all := make(map[string]listed, len(operations))
 	for i := range operations {
 		op := &operations[i]
-		spelled[op.Name] = append([]string{op.Name, op.ID, op.Method + " " + op.Path}, op.Tags...)
+		all[op.Name] = listed{at: i, method: op.Method, names: append([]string{op.Name, op.ID, op.Method + " " + op.Path}, op.Tags...)}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spelled = spelled
+	s.listed = all
 }
 
 // selected returns the operations that include and exclude select; all, if they select none.
@@ -426,7 +440,7 @@ func (s *Source) Filter() registry.Filter {
 			return nil
 		}
 		s.mu.Lock()
-		names := s.spelled[t.ServerTool]
+		names := s.listed[t.ServerTool].names
 		s.mu.Unlock()
 		if e, ok := registry.MatchAny(exclude, names...); ok {
 			return &registry.Hidden{Reason: "listed in exclude of API " + api.Name, Setting: e.Setting}

@@ -23,6 +23,9 @@ func TestEntriesOfAPIs(t *testing.T) {
 		{`"auth": {"oauth": {"authorizationUrl": "https://a", "grant": "client_credentials"}}`, "auth.oauth needs issuer"},
 		{`"auth": {"oauth": {"authorizationUrl": "https://a"}}, "disabled": true`, ""},
 		{`"headers": {"A": "b"}`, ""},
+		{`"include": ["GET /pets/{id}", "pet*"]`, ""},
+		{`"include": ["pets", "[a"]`, "include: \"[a\" is not a valid glob"},
+		{`"exclude": ["{a"]`, "exclude: \"{a\" is not a valid glob"},
 	} {
 		got := CheckAPI("a", json.RawMessage(`{"spec": "api.yaml", "baseUrl": "https://b", `+tt.fields+`}`))
 		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {

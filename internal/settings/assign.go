@@ -105,7 +105,7 @@ func partOf(row *table.Row, rest string) (part *table.Row, names []string) {
 		return &table.Row{Name: rest, Type: table.String}, []string{rest}
 	case row.Type == table.RawNamed && (row.Name == headersKey || !strings.Contains(rest, ".")): // else it could be a part of an entry
 		return &table.Row{Name: rest, Type: table.Raw}, []string{rest}
-	case row.Type == table.Object:
+	case row.Type == table.Object || row.Type == table.OneOrMore:
 		name, below, _ := strings.Cut(rest, ".")
 		if i := slices.IndexFunc(row.Fields, func(f table.Row) bool { return f.Name == name }); i >= 0 {
 			if part, names = partOf(&row.Fields[i], below); part != nil {

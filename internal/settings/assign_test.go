@@ -34,6 +34,8 @@ func TestAssignParsesWordsByType(t *testing.T) {
 		{"mcpServers.a.b.connectTimeout", []string{"5s"}, "mcpServers/a.b/connectTimeout", `"5s"`},
 		{"mcpServers.a.env.X.Y", []string{"true"}, "mcpServers/a/env/X.Y", `"true"`},
 		{"mcpServers.a.oauth.clientId", []string{"me"}, "mcpServers/a/oauth/clientId", `"me"`},
+		{"openapi.a.auth.bearer", []string{"env:T"}, "openapi/a/auth/bearer", `"env:T"`},
+		{"openapi.a.auth.apiKey.in", []string{"body"}, "", `openapi.a.auth.apiKey.in: unknown value "body" (one of header, query, cookie)`},
 		{"mcpServers.a", []string{`{"command":"q"}`}, "mcpServers/a", `{"command":"q"}`},
 		{"mcpServers.a", []string{"q"}, "", `mcpServers.a: "q" is not JSON`},
 		{"mcpServers.a.comand", []string{"q"}, "", `unknown setting "mcpServers.a.comand"; did you mean "mcpServers.a.command"?`},

@@ -88,6 +88,7 @@ func TestMistakesHavePositions(t *testing.T) {
 		{"broken YAML", "s.yaml", "a: [1\nb: 2\n", []string{"s.yaml:1:1: invalid YAML: did not find expected ',' or ']'"}},
 		{"shell operators", "s.yaml", "toolDiscoveryCommand: ./a | ./b\n", []string{"s.yaml:1:23: toolDiscoveryCommand: the command contains shell syntax"}},
 		{"empty program", "s.yaml", "toolCallCommand: ['', x]\n", []string{"s.yaml:1:19: toolCallCommand: the program's name is empty"}},
+		{"server with a malformed glob", "s.yaml", "mcpServers:\n  a: {command: x, excludeTools: ['[a']}\n", []string{"s.yaml:2:6: mcpServers.a: excludeTools: \"[a\" is not a valid glob"}},
 		{"server without a way to reach it", "s.yaml", "mcpServers:\n  a: {args: [x]}\n", []string{"s.yaml:2:6: mcpServers.a: needs a command, a url or an httpUrl"}},
 		{"command of another type", "s.yaml", "mcpServers:\n  a: {command: 5}\n", []string{"s.yaml:2:16: mcpServers.a.command: expected a string, got number (put it in quotes)"}},
 		{"server that is null", "s.yaml", "mcpServers:\n  a:\n", []string{"s.yaml:2:5: mcpServers.a: expected an object, got null"}},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // The values of OAuth.Grant.
@@ -88,7 +89,24 @@ func checkServer(n *jsonx.Value) error {
 	if command == "" && address == "" {
 		return errors.New("needs a command, a url or an httpUrl")
 	}
+	if err := checkGlobs(n, "includeTools", "excludeTools"); err != nil {
+		return err
+	}
 	return CheckURL(address)
+}
+
+// checkGlobs reports a malformed glob, which would match nothing, in lists of names.
+func checkGlobs(n *jsonx.Value, lists ...string) error {
+	for _, name := range lists {
+		if list := n.Get(name); list.Is(jsonx.Array) {
+			for _, glob := range list.Items {
+				if !text.IsPattern(glob.Text()) {
+					return fmt.Errorf("%s: %q is not a valid glob", name, glob.Text())
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // CheckURL rejects an address that is not an http or https URL. It accepts an

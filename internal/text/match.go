@@ -20,5 +20,8 @@ func MatchName(pattern, name string) bool {
 	return err == nil && ok
 }
 
+// IsPattern reports whether a pattern for [MatchName] is well formed.
+func IsPattern(pattern string) bool { return doublestar.ValidatePattern(pattern) }
+
 // IsGlob reports whether a name is a pattern for [MatchName].
 func IsGlob(name string) bool { return strings.ContainsAny(name, "*?[{") }

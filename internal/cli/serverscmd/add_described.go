@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -138,8 +139,11 @@ func find(ctx context.Context, e *cli.Env, s *settings.Settings, arg string) (*d
 		return describedByFile(e, arg)
 	}
 	name, version, found := strings.Cut(arg, "@")
-	if !found || version == "" {
+	switch {
+	case !found:
 		version = mcpregistry.Latest
+	case version == "":
+		return nil, &cli.UsageError{Err: fmt.Errorf("%s: the version is missing", arg), Hint: "without @ it is the latest one"}
 	}
 	if err := serverjson.CheckName(name); err != nil {
 		return nil, &cli.UsageError{Err: err, Hint: "toolreg servers find searches for names"}
@@ -189,7 +193,10 @@ func describedByFile(e *cli.Env, name string) (*described, error) {
 	path := e.Config.Absolute(name)
 	f, err := trust.Read(path, maxDescription)
 	if err != nil {
-		return nil, &cli.UsageError{Err: fmt.Errorf("reading %s: %w", name, err)}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("there is no file %s", name)
+		}
+		return nil, &cli.UsageError{Err: err}
 	}
 	server, err := serverjson.Parse(f.Data)
 	if err != nil {

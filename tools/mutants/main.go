@@ -176,7 +176,7 @@ func check(dir, tree string, changes []*change) (bool, error) {
 		return false, err
 	}
 	defer os.RemoveAll(temp)
-	verdicts, err := s.tryAll(changes, tree, temp, runtime.GOMAXPROCS(0))
+	verdicts, err := s.tryAll(changes, may, tree, temp, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return false, err
 	}

@@ -137,7 +137,7 @@ func Test(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdicts, err := s.tryAll(changes, ".", t.TempDir(), 1)
+	verdicts, err := s.tryAll(changes, nil, ".", t.TempDir(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -165,8 +165,9 @@ func selectChange(binary []byte, number int, path string) error {
 	return os.WriteFile(path, chosen, 0o755) // tests may run it as another user
 }
 
-// tryAll returns what the tests make of each change that compiles.
-func (s *source) tryAll(changes []*change, tree, temp string, workers int) (map[*change]verdict, error) {
+// tryAll returns what the tests make of each change that compiles. Those that may be missed
+// count as noticed if they are noticed twice, because a test can fail for another reason.
+func (s *source) tryAll(changes []*change, may map[string]bool, tree, temp string, workers int) (map[*change]verdict, error) {
 	woven := s.weave(changes)
 	path := filepath.Join(temp, "tests")
 	if err := s.buildTests(path, woven); err != nil {
@@ -189,7 +190,12 @@ func (s *source) tryAll(changes []*change, tree, temp string, workers int) (map[
 	for range workers {
 		wg.Go(func() {
 			for i := range next {
-				verdicts[i], errs[i] = s.try(t, changes[i], binary, filepath.Join(temp, fmt.Sprintf("tests-%d", i)))
+				for range 2 {
+					verdicts[i], errs[i] = s.try(t, changes[i], binary, filepath.Join(temp, fmt.Sprintf("tests-%d", i)))
+					if verdicts[i] == missed || !may[changes[i].key] {
+						break
+					}
+				}
 				if verdicts[i] == missed {
 					fmt.Fprintln(os.Stderr, "missed:", changes[i].key)
 				}

@@ -28,6 +28,8 @@ func TestSentFilesAreRead(t *testing.T) {
 		"by exclusion":            {rules: []Rule{{Tool: "read_file", Decision: Deny}}, paths: []string{"a"}, want: Deny},
 		"asked":                   {rules: []Rule{{Tool: "read_file", Path: "secret*", Decision: Ask}}, paths: []string{"secret.txt", "a"}, want: Ask},
 		"asked, then denied":      {rules: []Rule{{Tool: "read_file", Path: "secret*", Decision: Ask}, {Category: "read", Path: "b", Decision: Deny}}, paths: []string{"secret.txt", "b"}, want: Deny},
+		"denied, then asked":      {rules: []Rule{{Tool: "read_file", Path: "secret*", Decision: Ask}, {Category: "read", Path: "b", Decision: Deny}}, paths: []string{"b", "secret.txt"}, want: Deny},
+		"denied, then allowed":    {rules: []Rule{{Tool: "read_file", Path: "b", Decision: Deny}}, paths: []string{"b", "a"}, want: Deny},
 		"asked in yolo mode":      {rules: []Rule{{Tool: "read_file", Path: "secret*", Decision: Ask}}, paths: []string{"secret.txt"}, mode: ModeYolo, want: Allow},
 		"another file":            {rules: []Rule{{Tool: "read_file", Path: "secret*", Decision: Deny}}, paths: []string{"a"}, want: Allow},
 		"no file":                 {rules: []Rule{{Tool: "read_file", Decision: Deny}}, want: Allow},

@@ -147,27 +147,37 @@ func (c *Config) ReadFile(ctx context.Context, name string) ([]byte, error) {
 // place of the file is replaced, and one of a folder must not lead out of the project.
 func (c *Config) WriteFile(root, name string, content []byte) error {
 	file := c.Absolute(name)
+	folder, inside, err := c.folder(root, file)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if !inside {
+		return os.WriteFile(file, content, 0o666)
+	}
+	if err := atomicfile.Write(folder, filepath.Base(file), content, atomicfile.Options{}); err != nil {
+		return fmt.Errorf("writing %s: %w", file, err)
+	}
+	return nil
+}
+
+// folder opens the folder of a file; inside reports whether it is in the project at root.
+func (c *Config) folder(root, file string) (folder *os.Root, inside bool, err error) {
 	if !trust.Within(file, root) { // the working directory may be spelled otherwise
 		root, file = trust.Real(root), filepath.Join(trust.Real(filepath.Dir(file)), filepath.Base(file))
 	}
 	rel, err := filepath.Rel(root, file)
 	if err != nil || !filepath.IsLocal(rel) {
-		return os.WriteFile(file, content, 0o666)
+		folder, err = os.OpenRoot(filepath.Dir(file))
+		return folder, false, err
 	}
 	project, err := os.OpenRoot(root)
 	if err != nil {
-		return err
+		return nil, true, err
 	}
 	defer project.Close()
-	folder, err := project.OpenRoot(filepath.Dir(rel))
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	if err := atomicfile.Write(folder, filepath.Base(rel), content, atomicfile.Options{}); err != nil {
-		return fmt.Errorf("writing %s: %w", file, err)
-	}
-	return nil
+	folder, err = project.OpenRoot(filepath.Dir(rel))
+	return folder, true, err
 }
 
 // readPiped reads the --settings files that can be read only once: stdin (-) and

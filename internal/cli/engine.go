@@ -26,7 +26,8 @@ type Engine struct {
 	person  *Person
 	config  *Config
 
-	sessions []*engine.Session
+	sessions   []*engine.Session
+	recordings recordings
 }
 
 // SessionOptions are the options of a command's session. The global flags set
@@ -87,9 +88,13 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 	if o.ServerLog != nil {
 		serverLog = o.ServerLog(serverLog)
 	}
+	if err := x.recordings.open(ctx, set); err != nil {
+		return nil, err
+	}
 	o.Noticed, o.Cache = diags, x.config.cacheMode(o.Ask)
 	deps := x.deps()
 	deps.Asker, deps.ServerLog = o.Asker, serverLog
+	deps.Record, deps.Replay = x.recordings.recorder, x.recordings.recorded
 	s, err := engine.New(ctx, set, deps, o.Options)
 	if err != nil {
 		return nil, err
@@ -172,11 +177,12 @@ func (x *Engine) FindTools(ctx context.Context, s *engine.Session, name string, 
 	return reg, tools, err
 }
 
-// close closes the sessions.
-func (x *Engine) close() {
+// close closes the sessions and writes the recording.
+func (x *Engine) close() error {
 	for _, s := range x.sessions {
 		s.Close()
 	}
+	return x.recordings.close()
 }
 
 const (

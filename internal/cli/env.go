@@ -36,7 +36,7 @@ func newEnv(version string, s Streams, environ []string) *Env {
 	folders := &state.Folders{Environ: environ}
 	e.Trust = &Trust{person: e.Person, folders: folders}
 	e.Config = &Config{io: e.IO, person: e.Person, trust: e.Trust, Environ: environ, Folders: folders}
-	e.Engine = &Engine{version: version, start: time.Now(), io: e.IO, person: e.Person, config: e.Config}
+	e.Engine = &Engine{version: version, start: time.Now(), io: e.IO, person: e.Person, config: e.Config, recordings: recordings{config: e.Config}}
 	e.IO.context = func() context.Context { return e.Config.command.Context() }
 	return e
 }

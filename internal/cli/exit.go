@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/recording"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -119,6 +120,7 @@ var classes = []class{
 	{"needs_approval", ExitNeedsAnswer, matchNeedsApproval},
 	{"timeout", ExitTimeout, matchTimeout},
 	{"needs_login", ExitSourceFailed, matchIs(registry.ErrNeedsLogin)},
+	{"not_recorded", ExitCheckFailed, matchAs[*recording.NoCallError]},
 	{"not_found", ExitNotFound, matchNotOffered},
 	{"tool_error", ExitToolError, matchAs[*exec.ToolError]},
 	{"refused", ExitToolError, matchAs[*mcpclient.RefusedError]},

@@ -105,6 +105,9 @@ func (c *Config) check() error {
 	if c.Globals.Refresh && c.Globals.Cached {
 		return &UsageError{Err: errors.New("--refresh and --cached cannot be used together"), Hint: "TOOLREG_REFRESH and TOOLREG_CACHED act like the flags"}
 	}
+	if c.Globals.Record != "" && c.Globals.Replay != "" {
+		return &UsageError{Err: errors.New("--record and --replay cannot be used together"), Hint: "TOOLREG_RECORD and TOOLREG_REPLAY act like the flags"}
+	}
 	_, err := c.context()
 	return err
 }

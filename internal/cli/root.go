@@ -156,6 +156,8 @@ func globalFlags(root *cobra.Command) {
 	f.Bool("refresh", false, "ignore cached tool lists; contact every source and update the cache")
 	f.Bool("cached", false, "use cached tool lists of any age; contact no source")
 	f.Bool("fresh", false, "use no kept servers; start own ones for this run")
+	f.String("record", "", "write what servers, APIs, plugins and commands answer to this `file`")
+	f.String("replay", "", "answer from a recording instead of servers, APIs, plugins and commands: a `file` of --record")
 	f.String("channel", "", "`name` of the agent's channel")
 	f.StringArray("context", nil, "`k=v` for the factories and conditions of plugins (repeatable)")
 	f.BoolP("verbose", "v", false, "print progress and details on stderr")
@@ -164,6 +166,8 @@ func globalFlags(root *cobra.Command) {
 	f.String("color", "auto", "color output `when`: auto, always or never")
 	complete.Flag(root, "settings", complete.Files)
 	complete.Flag(root, "root", complete.Dirs)
+	complete.Flag(root, "record", complete.Files)
+	complete.Flag(root, "replay", complete.Files)
 	complete.Flag(root, "mcp", complete.Words())
 	complete.Flag(root, "import", complete.Words(agents.Importer{}.Programs()...))
 	complete.Flag(root, "approval-mode", complete.Words(table.ApprovalModes()...))
@@ -172,7 +176,10 @@ func globalFlags(root *cobra.Command) {
 	connecting := []string{"call", "discover", "doctor", "list", "lock", "rpc", "run", "schema", "search", "serve",
 		"servers", "servers add", "servers prompt", "servers read", "servers test", "why"}
 	loading := []string{"call", "discover", "list", "lock", "plugins", "rpc", "run", "schema", "search", "serve", "why"}
+	recording := []string{"call", "discover", "list", "pick", "rpc", "run", "schema", "search", "serve", "why"}
 	f.Lookup("connect-timeout").Annotations = map[string][]string{usedBy: connecting}
+	f.Lookup("record").Annotations = map[string][]string{usedBy: recording}
+	f.Lookup("replay").Annotations = map[string][]string{usedBy: recording}
 	f.Lookup("channel").Annotations = map[string][]string{usedBy: loading}
 	f.Lookup("context").Annotations = map[string][]string{usedBy: loading}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -70,7 +71,11 @@ func (p Program) Run(ctx context.Context, args []string, s Streams, environ []st
 	<-watching
 	err := cmp.Or(root.ExecuteContext(ctx), e.helpErr)
 	e.Person.close()
-	e.Engine.close()
+	if closeErr := e.Engine.close(); err == nil {
+		err = closeErr
+	} else if closeErr != nil {
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityError, Code: "recording_not_written", Message: closeErr.Error()})
+	}
 	e.IO.Screen.Close()
 	if err == nil {
 		err = e.IO.Out.Flush()

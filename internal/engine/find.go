@@ -162,7 +162,7 @@ func (f *finder) steps(name string, q Query) []step {
 	case len(f.sources.on)+len(f.sources.apis) == 0:
 	case one == nil:
 		out = append(out, step{stepLocal, f.sources.local, nil})
-		if !q.Whole && q.Format == "" {
+		if !q.Whole && q.Format == "" && f.deps.Record == nil { // which servers answer before the tool is found differs from run to run
 			out = append(out, step{stepUntil, all.sources, nil})
 		}
 	case len(f.sources.on)+len(f.sources.apis) > 1:

@@ -12,8 +12,9 @@ import (
 // gate creates the executors that run calls.
 type gate struct {
 	*run
-	audit *callRecorder
-	runs  toolRuns
+	audit   *callRecorder
+	runs    toolRuns
+	answers exec.Answers // of a recording; nil without one
 
 	mu        sync.Mutex
 	executors map[*registry.Registry]*exec.Executor
@@ -51,7 +52,7 @@ func (g *gate) newExecutor(ctx context.Context, reg *registry.Registry) (*exec.E
 	if err != nil {
 		return nil, err
 	}
-	x := &exec.Executor{Validate: reg.Validate, Decider: p, Approvals: p.Approvals, Confine: g.confiner.Call, Warn: g.deps.Warn}
+	x := &exec.Executor{Validate: reg.Validate, Decider: p, Approvals: p.Approvals, Confine: g.confiner.Call, Warn: g.deps.Warn, Recorded: g.answers}
 	if g.set.Globals.TimeoutSet {
 		x.Timeout = g.set.Globals.Timeout
 		if x.Timeout == 0 {

@@ -13,7 +13,8 @@ import (
 // questions passes servers' questions to the person.
 type questions struct {
 	*run
-	audit *callRecorder
+	audit    *callRecorder
+	recorded *recordedAnswers // nil unless the run is recorded
 }
 
 // elicit asks the person a server's question. If nobody can be asked, it
@@ -25,6 +26,9 @@ func (q *questions) elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, 
 		answer.Action = "cancel"
 	}
 	q.audit.Question(ctx, e, answer.Action, start)
+	if q.recorded != nil {
+		q.recorded.keepServers(e, answer)
+	}
 	return answer, err
 }
 

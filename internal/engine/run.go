@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/recording"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -62,6 +63,9 @@ type Deps struct {
 	Evaluator []string
 	// ScriptEngine is the command that runs script.Execute. nil: scripts cannot be run.
 	ScriptEngine []string
+	// Record records the session; Replay has what its sources answer. At most one is set.
+	Record *recording.Recorder
+	Replay *recording.Recording
 }
 
 // Asker asks the person at the terminal.

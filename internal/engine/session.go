@@ -54,7 +54,16 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	if err := CheckPreset(opts.Preset); err != nil {
 		return nil, err
 	}
+	recorded, addSecret := recordingOptions(set, deps.Environ)
+	var replayed []registry.Source
+	if deps.Replay != nil {
+		replayed = deps.Replay.Sources(recorded)
+		set = replayedSettings(set, replayed)
+	}
 	r := newRun(set, deps, opts)
+	if deps.Record != nil {
+		r.expander.Seen = addSecret
+	}
 	if !opts.Still && slices.ContainsFunc(set.Servers, func(s settings.Server) bool { return s.Command != "" && r.keepFor(s) <= 0 }) {
 		process.Prepare()
 	}
@@ -64,7 +73,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		if len(set.Servers) > 0 {
 			r.inside()
 		}
-		if !opts.Still {
+		if !opts.Still && deps.Replay == nil {
 			r.endOutdated(ctx)
 		}
 	})
@@ -81,12 +90,19 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		links: map[string]*link{}, shared: map[*link]*mcpclient.Options{}}
 	calls := &Calls{gate: gate}
 	scripts := &Scripts{run: r, calls: calls}
-	sources := newSources(ctx, connections, calls.step, scripts)
+	sources := newSources(ctx, connections, calls.step, scripts, replayed)
 	if err := r.rules.CheckExamples(ctx, sources.local[0], r.shell()); err != nil {
 		return nil, err
 	}
 	options := registry.Options{Filters: slices.Concat(presetFilters(opts.Preset), filters(set, sources.apis)), Last: opts.Last, LastShaped: opts.LastShaped,
 		Conflicts: set.Conflicts, MaxDescription: set.Limits.Description, Observe: cached.observe}
+	if deps.Record != nil {
+		connections.recordWith(recorded, sources, &options)
+	}
+	if deps.Replay != nil {
+		options.Observe = nil // a recorded failure says nothing about the source of today
+		gate.answers = &recordedAnswers{options: recorded, recorded: deps.Replay}
+	}
 	if changes := overrides.New(set, deps.Evaluator); changes != nil {
 		options.Overrides = changes
 	}

@@ -80,6 +80,19 @@ func filters(set *settings.Settings, apis []*openapi.Source) []registry.Filter {
 	if set.CoreTools.Set {
 		out = append(out, registry.CoreToolsFilter(set.CoreTools.Sourced(), originOf(set.CoreTools)))
 	}
+	out = append(append(out, sourceFilters(set, apis)...),
+		registry.PermissionsFilter(deniedPermissions(set)),
+		discover.ConditionFilter(),
+		registry.OptionalFilter(set.AllowOptional.Sourced()))
+	if set.OnlyTools.Set {
+		out = append(out, registry.OnlyFilter(set.OnlyTools.Sourced(), originOf(set.OnlyTools)))
+	}
+	return append(out, registry.ExcludeFilter(set.ExcludeTools.Sourced()))
+}
+
+// sourceFilters converts what the entries of servers and APIs exclude to filters.
+func sourceFilters(set *settings.Settings, apis []*openapi.Source) []registry.Filter {
+	var out []registry.Filter
 	for _, server := range set.Servers {
 		if server.IncludeTools.Set || server.ExcludeTools.Set {
 			out = append(out, mcpclient.Filter(server))
@@ -90,14 +103,7 @@ func filters(set *settings.Settings, apis []*openapi.Source) []registry.Filter {
 			out = append(out, filter)
 		}
 	}
-	out = append(out,
-		registry.PermissionsFilter(deniedPermissions(set)),
-		discover.ConditionFilter(),
-		registry.OptionalFilter(set.AllowOptional.Sourced()))
-	if set.OnlyTools.Set {
-		out = append(out, registry.OnlyFilter(set.OnlyTools.Sourced(), originOf(set.OnlyTools)))
-	}
-	return append(out, registry.ExcludeFilter(set.ExcludeTools.Sourced()))
+	return out
 }
 
 // originOf returns where a list was set; "" if it is empty.
@@ -178,8 +184,9 @@ func (s *sources) narrow(preset string) {
 }
 
 // newSources creates the sources without starting any. step calls the tool of a
-// composite's step.
-func newSources(ctx context.Context, c *Connections, step discover.StepCall, scripts *Scripts) *sources {
+// composite's step. replayed are those of a recording; with one, no others are
+// created but built-in tools and composites.
+func newSources(ctx context.Context, c *Connections, step discover.StepCall, scripts *Scripts, replayed []registry.Source) *sources {
 	r, set := c.run, c.set
 	o := &sourceOptions{run: r, cached: c.cached}
 	r.env, o.envErr = values.ToolEnviron(ctx, set, r.expander, r.deps.Environ)
@@ -190,6 +197,14 @@ func newSources(ctx context.Context, c *Connections, step discover.StepCall, scr
 	own := o.builtin()
 	own.Protected = append(own.Protected, protectedFiles(out.plugins.Found, set.Workspace)...)
 	out.local = []registry.Source{builtin.Source(own)}
+	if r.deps.Replay != nil {
+		out.local = append(out.local, replayed...)
+		if out.composites != nil {
+			out.local = append(out.local, out.composites)
+		}
+		out.narrow(r.opts.Preset)
+		return out
+	}
 	for _, p := range out.plugins.Found {
 		if p.Source != nil {
 			out.local = append(out.local, p.Source)

@@ -27,6 +27,8 @@ type Executor struct {
 	Confirmer func() Confirmer
 	// Unattended answers questions that no person could be asked. If nil, such calls fail.
 	Unattended Unattended
+	// Recorded has the answers of an earlier run and keeps those of this one. May be nil.
+	Recorded Answers
 	// Approvals stores "always" answers. If nil, that answer is not offered.
 	Approvals Rememberer
 	// Wrap wraps every tool; the first middleware is the outermost. The time limit is
@@ -156,7 +158,7 @@ func (x *Executor) person() Confirmer {
 			return person
 		}
 	}
-	if x.Unattended != nil {
+	if x.Unattended != nil || x.Recorded != nil {
 		return nobody{}
 	}
 	return nil

@@ -22,6 +22,14 @@ type Unattended interface {
 	Absent(ctx context.Context, q *Question) (a Answer, kept *policy.KeptQuestion, ok bool)
 }
 
+// Answers are the answers of an earlier run, and those of this one for a later run.
+type Answers interface {
+	// Find returns the earlier answer to a question, if there is one.
+	Find(q *Question) (Answer, bool)
+	// Keep keeps an answer.
+	Keep(q *Question, a Answer)
+}
+
 // Held is a call that has not run yet, with the answers to the questions about it. Create it
 // with [Executor.Hold].
 type Held struct {
@@ -112,12 +120,27 @@ func (nobody) Confirm(_ context.Context, q Question) (Answer, error) {
 	return Answer{}, &NeedsConfirmation{Tool: q.Tool.Name, Verdict: q.Verdict, Hint: Hint(q.Tool, q.Verdict)}
 }
 
-// ask gets the answer to a question: the one that was collected before, or that of a
-// kept question, or the person's, or that of the Unattended.
+// ask gets the answer to a question: the one that was collected before, or that of an
+// earlier run, or that of a kept question, or the person's, or that of the Unattended.
 func (x *Executor) ask(ctx context.Context, person Confirmer, q *Question, h *Held) (Answer, error) {
 	if a, ok := h.next(q); ok {
 		return a, nil
 	}
+	if x.Recorded != nil {
+		if a, ok := x.Recorded.Find(q); ok {
+			h.add(q, a, "")
+			return a, nil
+		}
+	}
+	a, err := x.askAnyone(ctx, person, q, h)
+	if err == nil && x.Recorded != nil {
+		x.Recorded.Keep(q, a)
+	}
+	return a, err
+}
+
+// askAnyone gets the answer of this run to a question.
+func (x *Executor) askAnyone(ctx context.Context, person Confirmer, q *Question, h *Held) (Answer, error) {
 	if x.Unattended != nil {
 		if a, id, ok := x.Unattended.Answered(ctx, q); ok && (h != nil && h.holding || x.Unattended.Claim(ctx, id)) {
 			h.add(q, a, id)

@@ -36,7 +36,9 @@ func (x *Executor) run(ctx context.Context, t *registry.Tool, call registry.Call
 		result, err = tool.Run(ctx, call)
 		return err
 	})
-	result.Duration = time.Since(start)
+	if x.Recorded == nil || result.Duration == 0 { // a recorded call took as long as it says
+		result.Duration = time.Since(start)
+	}
 	failed := err != nil || result.IsError
 	if cause := context.Cause(ctx); failed && cause != nil && !errors.Is(err, ErrTimeout) {
 		return canceled(t, result, cause)
@@ -64,7 +66,7 @@ func (x *Executor) limited(t *registry.Tool) func(context.Context, registry.Call
 		}
 		result, err := x.runWithGrace(ctx, t, inner, call)
 		if failed := err != nil || result.IsError; failed && context.Cause(ctx) == error(over) {
-			return stopped(result, registry.ErrorTimeout, fmt.Sprintf("the call reached its time limit of %s", limit)), over
+			return over.Stopped(result), over
 		}
 		return result, err
 	}
@@ -115,6 +117,11 @@ func stopped(r registry.Result, category registry.ErrorCategory, text string) re
 		r.Summary = text
 	}
 	return r
+}
+
+// Stopped returns the result of a call that reached the limit, with what it has of r.
+func (e *TimeoutError) Stopped(r registry.Result) registry.Result {
+	return stopped(r, registry.ErrorTimeout, fmt.Sprintf("the call reached its time limit of %s", e.Limit))
 }
 
 // canceled returns the outcome of a call whose context ended.

@@ -220,4 +220,7 @@ func (l *Loader) discover(ctx context.Context, s Source, f *finding) {
 		}
 	}()
 	f.tools, f.diags, f.report.Err = s.Discover(ctx)
+	if l.opts.Found != nil {
+		f.tools = l.opts.Found(ctx, s.Name(), f.tools, f.diags, f.report.Err)
+	}
 }

@@ -73,6 +73,9 @@ type Options struct {
 	// Observe is called when a source finishes, from the goroutine of the
 	// source. May be nil.
 	Observe func(SourceReport)
+	// Found is called with what a source found, and returns the tools to register. May be
+	// nil.
+	Found func(ctx context.Context, source string, tools []Tool, diags []Diagnostic, err error) []Tool
 }
 
 // finding is the outcome of one source.

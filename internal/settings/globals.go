@@ -41,6 +41,8 @@ type Globals struct {
 	Cached         bool          `flag:"cached"`   // --cached, TOOLREG_CACHED: use only cached tool lists
 	Fresh          bool          `flag:"fresh"`    // --fresh, TOOLREG_FRESH: use no kept server
 	NoPager        bool          `flag:"no-pager"` // --no-pager, TOOLREG_NO_PAGER
+	Record         string        `flag:"record"`   // --record, TOOLREG_RECORD: file for a recording
+	Replay         string        `flag:"replay"`   // --replay, TOOLREG_REPLAY: recording that answers for the sources
 	Channel        string        `flag:"channel"`  // --channel, TOOLREG_CHANNEL; if empty, Load sets it from context.channel
 }
 
@@ -52,7 +54,7 @@ func globalRows() []table.Row {
 	for _, name := range []string{"no-project-settings", "no-user-settings", "trust-project", "non-interactive", "yes", "json", "quiet", "verbose", "refresh", "cached", "fresh", "no-pager"} {
 		rows = append(rows, table.Row{Name: name, Type: table.Bool})
 	}
-	for _, name := range []string{"settings", "import", "mcp", "root", "channel", "jq"} {
+	for _, name := range []string{"settings", "import", "mcp", "root", "channel", "jq", "record", "replay"} {
 		rows = append(rows, table.Row{Name: name, Type: table.String})
 	}
 	return append(rows,

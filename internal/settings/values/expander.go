@@ -26,6 +26,9 @@ type Expander struct {
 	// Confine confines the commands of cmd: references; nil = they are not confined.
 	Confine process.Confiner
 
+	// Seen is called with each value that a reference names. May be nil.
+	Seen func(secret string)
+
 	still bool // run nothing and leave cmd: references unexpanded
 }
 

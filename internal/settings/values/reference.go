@@ -27,18 +27,28 @@ const (
 // Variables in PATH and in the words of ARGV are expanded first. To write plain
 // text that looks like a reference, put ${} before it: ${}file:x.
 func (x *Expander) Secret(ctx context.Context, value string) (string, error) {
-	switch kind, target := table.Reference(value); kind {
+	kind, target := table.Reference(value)
+	if kind == "" {
+		return x.Expand(value)
+	}
+	if kind == "cmd" && x.still {
+		return value, nil
+	}
+	secret, err := x.reference(ctx, kind, target)
+	if err == nil && x.Seen != nil {
+		x.Seen(secret)
+	}
+	return secret, err
+}
+
+func (x *Expander) reference(ctx context.Context, kind, target string) (string, error) {
+	switch kind {
 	case "env":
 		return x.Lookup.Value(target)
 	case "file":
 		return x.file(target)
-	case "cmd":
-		if x.still {
-			return value, nil
-		}
-		return x.run(ctx, target)
 	}
-	return x.Expand(value)
+	return x.run(ctx, target)
 }
 
 func (x *Expander) file(target string) (string, error) {

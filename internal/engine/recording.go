@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/recording"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/secret"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// RecordingErrors returns how errors are written to recordings.
+func RecordingErrors() recording.Errors {
+	return recording.Errors{Encode: encodeFailure, Decode: func(f *recording.Failure) error { return decodeFailure(f) }}
+}
+
+// The kinds of recorded errors that are not in failureKinds.
+const (
+	failureTimeout  = "timeout"
+	failureCanceled = "canceled"
+	failureParams   = "invalid_params"
+	failureRefused  = "refused"
+)
+
+// failureKind is a kind of recorded errors that wrap a sentinel.
+type failureKind struct {
+	word string
+	errs []error
+}
+
+// failureKinds returns the kinds, the most specific first.
+func failureKinds() []failureKind {
+	return []failureKind{
+		{"needs_login", []error{registry.ErrSourceFailed, registry.ErrNeedsLogin}},
+		{"source_failed", []error{registry.ErrSourceFailed}},
+		{"denied", []error{registry.ErrDenied}},
+		{failureTimeout, []error{exec.ErrTimeout}},
+		{failureCanceled, []error{context.Canceled}},
+	}
+}
+
+// encodeFailure returns what a recording has of an error and of the result that came with
+// it; nil if there is no error. What ended the context counts, whatever the source made of
+// it.
+func encodeFailure(ctx context.Context, r registry.Result, err error) (registry.Result, *recording.Failure) {
+	cause := context.Cause(ctx)
+	if over, ok := errors.AsType[*exec.TimeoutError](cause); ok {
+		return over.Stopped(r), &recording.Failure{Kind: failureTimeout, Text: over.Error()}
+	}
+	if cause != nil {
+		return r, &recording.Failure{Kind: failureCanceled, Text: "the call was canceled"}
+	}
+	if err == nil {
+		return r, nil
+	}
+	f := &recording.Failure{Text: err.Error()}
+	if e, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](err); ok {
+		f.Hint = e.Hint()
+	}
+	if e, ok := errors.AsType[*registry.ArgsError](err); ok {
+		f.Kind, f.Violations = failureParams, e.Violations
+	} else if e, ok := errors.AsType[*mcpclient.RefusedError](err); ok {
+		*f = recording.Failure{Kind: failureRefused, Text: e.Message, Server: e.Server, Request: e.Request, Code: e.Code}
+	} else if i := slices.IndexFunc(failureKinds(), func(k failureKind) bool { return errors.Is(err, k.errs[len(k.errs)-1]) }); i >= 0 {
+		f.Kind = failureKinds()[i].word
+	}
+	return r, f
+}
+
+func decodeFailure(f *recording.Failure) error {
+	switch f.Kind {
+	case failureParams:
+		if len(f.Violations) > 0 {
+			return &registry.ArgsError{Violations: f.Violations}
+		}
+	case failureRefused:
+		return &mcpclient.RefusedError{Server: f.Server, Request: f.Request, Code: f.Code, Message: f.Text}
+	}
+	e := &recordedError{text: f.Text, hint: f.Hint}
+	for _, k := range failureKinds() {
+		if k.word == f.Kind {
+			e.wrapped = k.errs
+		}
+	}
+	return e
+}
+
+// recordedError is an error of an earlier run.
+type recordedError struct {
+	text, hint string
+	wrapped    []error
+}
+
+func (e *recordedError) Error() string   { return e.text }
+func (e *recordedError) Hint() string    { return e.hint }
+func (e *recordedError) Unwrap() []error { return e.wrapped }
+
+// recordingOptions returns what recordings have of a session: nothing that is known to be
+// secret. It also returns a function that adds a secret.
+func recordingOptions(set *settings.Settings, environ []string) (o recording.Options, add func(string)) {
+	m := &masker{set: set, environ: environ}
+	var mu sync.Mutex
+	var added []string
+	known := func(s string) string {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(added) == 0 {
+			return s
+		}
+		return secret.NewReplacer(added).Replace(s)
+	}
+	o.Text = func(s string) string { return secret.MaskKnown(m.replacer().Replace(known(s))) }
+	o.Params = func(params json.RawMessage) json.RawMessage { return json.RawMessage(known(string(m.params(params)))) }
+	return o, func(s string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.Contains(added, s) {
+			added = append(added, s)
+		}
+	}
+}
+
+// isRecorded reports whether recordings have a source: built-in tools run anew, and so do
+// the steps of composites.
+func isRecorded(source string) bool {
+	return source != registry.SourceBuiltin && source != registry.SourceComposite
+}
+
+// recordWith makes a session's sources and questions be recorded.
+func (c *Connections) recordWith(o recording.Options, sources *sources, options *registry.Options) {
+	recorder := c.deps.Record
+	recorder.Order(sources.all())
+	own := sourceFilters(c.set, sources.apis) // entries of servers do not count when the recording is used
+	o.Omit = func(t *registry.Tool) bool {
+		return slices.ContainsFunc(own, func(f registry.Filter) bool { return f(t) != nil })
+	}
+	options.Found = func(ctx context.Context, source string, tools []registry.Tool, diags []registry.Diagnostic, err error) []registry.Tool {
+		if !isRecorded(source) {
+			return tools
+		}
+		return recorder.Listed(ctx, o, source, tools, diags, err)
+	}
+	answers := &recordedAnswers{options: o, recorder: recorder}
+	c.gate.answers, c.questions.recorded = answers, answers
+}
+
+// replayedSettings returns the settings of a run that replays a recording: without the
+// sources that the recording has in their place.
+func replayedSettings(set *settings.Settings, sources []registry.Source) *settings.Settings {
+	replayed := *set
+	replayed.DiscoveryCommand, replayed.CallCommand = settings.Command{}, settings.Command{}
+	replayed.Servers, replayed.APIs = nil, nil
+	for _, source := range sources {
+		if name, ok := strings.CutPrefix(source.Name(), registry.APIPrefix); ok {
+			replayed.APIs = append(replayed.APIs, settings.API{Server: settings.Server{Name: name}})
+		} else if name, ok := registry.ServerOf(source.Name()); ok {
+			replayed.Servers = append(replayed.Servers, settings.Server{Name: name})
+		}
+	}
+	return &replayed
+}
+
+// recordedAnswers are the answers to the questions about calls of recorded sources. It
+// implements [exec.Answers].
+type recordedAnswers struct {
+	options  recording.Options
+	recorder *recording.Recorder  // nil when a recording is used
+	recorded *recording.Recording // nil when one is made
+}
+
+// Find implements [exec.Answers]. An answer counts only for this call, even if it was to
+// be remembered.
+func (a *recordedAnswers) Find(q *exec.Question) (exec.Answer, bool) {
+	if a.recorded == nil || !isRecorded(q.Tool.Source) || len(q.Denied) > 0 {
+		return exec.Answer{}, false
+	}
+	word, reason, ok := a.recorded.Answer(a.options, q.Tool.Source, q.Tool.OriginalName(), q.Call.Params)
+	if word != exec.No.String() {
+		return exec.Answer{Choice: exec.Yes}, ok
+	}
+	return exec.Answer{Choice: exec.No, Said: reason}, ok
+}
+
+// Keep implements [exec.Answers].
+func (a *recordedAnswers) Keep(q *exec.Question, answer exec.Answer) {
+	if a.recorder != nil && isRecorded(q.Tool.Source) && len(q.Denied) == 0 {
+		a.recorder.Question(a.options, q.Tool.Source, q.Tool.OriginalName(), q.Call.Params, answer.Choice.String(), cmp.Or(answer.Said, answer.Reason))
+	}
+}
+
+// keepServers records a question of a server and its answer.
+func (a *recordedAnswers) keepServers(e ask.Elicitation, answer ask.Answer) {
+	a.recorder.ServerQuestion(a.options, registry.MCPPrefix+e.Server, e.Message, answer.Action, answer.Content)
+}

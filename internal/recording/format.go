@@ -1,0 +1,143 @@
+// Package recording writes what the sources of a run answered to a file, and answers from
+// such a file as they did, without starting or contacting any of them. What it knows of a
+// source is what the registry knows: the tools that it listed, and the results of calls.
+//
+// A file is JSON Lines. The first line names the format and its version, each other line is
+// an exchange: the list of a source, a call of a tool, or a question with its answer. The
+// order does not depend on which of several concurrent calls was faster, so two recordings
+// of the same run are equal, as long as the sources answer the same.
+package recording
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+const (
+	format  = "toolreg"
+	version = 1
+	// maxSize is the maximum size of a file.
+	maxSize = 256 << 20
+)
+
+// header is the first line of a file.
+type header struct {
+	Recording string `json:"recording"`
+	Version   int    `json:"version"`
+}
+
+// The kinds of lines, in the order in which a file has them.
+const (
+	kindList     = "list"
+	kindQuestion = "question"
+	kindCall     = "call"
+)
+
+// line is an exchange with a source.
+type line struct {
+	Kind   string `json:"kind"`
+	Source string `json:"source"`
+	// Tools and Diagnostics are what the source listed. Identity is that of all tools that
+	// have none of their own.
+	Identity    json.RawMessage       `json:"identity,omitempty"`
+	Tools       []tool                `json:"tools,omitempty"`
+	Diagnostics []registry.Diagnostic `json:"diagnostics,omitempty"`
+	// Tool is the name that the source gave the tool that was called, or the name of the
+	// tool that the question is about. Params are canonical.
+	Tool   string          `json:"tool,omitempty"`
+	Params json.RawMessage `json:"params,omitempty"`
+	// Asked is the text of a server's own question, which has no params; Answer is the
+	// answer's word, and Content what was filled in, or the reason of a refusal.
+	Asked   string          `json:"asked,omitempty"`
+	Answer  string          `json:"answer,omitempty"`
+	Content json.RawMessage `json:"content,omitempty"`
+	// Subject is what the call accessed.
+	Subject *subject `json:"subject,omitempty"`
+	// Output is the text that the tool sent while it ran.
+	Output   string     `json:"output,omitempty"`
+	Progress []progress `json:"progress,omitempty"`
+	Result   *result    `json:"result,omitempty"`
+	Error    *Failure   `json:"error,omitempty"`
+}
+
+// tool is a tool as its source listed it.
+type tool struct {
+	registry.Definition
+	Identity   json.RawMessage `json:"identity,omitempty"`
+	Trusted    bool            `json:"trusted,omitempty"`
+	Unmet      string          `json:"unmet,omitempty"`
+	Quarantine string          `json:"quarantine,omitempty"`
+}
+
+type subject struct {
+	Command   string   `json:"command,omitempty"`
+	Directory string   `json:"directory,omitempty"`
+	Paths     []string `json:"paths,omitempty"`
+	URLs      []string `json:"urls,omitempty"`
+}
+
+type progress struct {
+	Done    float64 `json:"done"`
+	Total   float64 `json:"total,omitempty"`
+	Message string  `json:"message,omitempty"`
+}
+
+// result is a [registry.Result].
+type result struct {
+	Summary    string                 `json:"summary,omitempty"`
+	Content    json.RawMessage        `json:"content"`
+	Display    string                 `json:"display,omitempty"`
+	Diff       *registry.FileDiff     `json:"diff,omitempty"`
+	Todos      []registry.Todo        `json:"todos,omitempty"`
+	Plain      bool                   `json:"plain,omitempty"`
+	IsError    bool                   `json:"isError,omitempty"`
+	Category   registry.ErrorCategory `json:"errorCategory,omitempty"`
+	Structured json.RawMessage        `json:"structuredContent,omitempty"`
+	Meta       json.RawMessage        `json:"_meta,omitempty"`
+	Locations  []registry.Location    `json:"locations,omitempty"`
+	Truncated  bool                   `json:"truncated,omitempty"`
+	Asked      bool                   `json:"asked,omitempty"`
+	Confined   bool                   `json:"confined,omitempty"`
+	Denied     []string               `json:"denied,omitempty"`
+	// Tenths is the duration in tenths of a second, rounded down: the rest differs from
+	// run to run.
+	Tenths int64 `json:"tenthsOfSecond,omitempty"`
+}
+
+const tenth = time.Second / 10
+
+func newResult(r registry.Result, took time.Duration) (*result, error) {
+	parts := r.Content
+	if parts == nil {
+		parts = []registry.Content{}
+	}
+	content, err := jsonx.Marshal(parts)
+	return &result{Summary: r.Summary, Content: content, Display: r.Display.Text, Diff: r.Display.Diff, Todos: r.Display.Todos, Plain: r.Display.Plain,
+		IsError: r.IsError, Category: r.ErrorCategory, Structured: r.Structured, Meta: r.Meta, Locations: r.Locations, Truncated: r.Truncated,
+		Asked: r.Asked, Confined: r.Confined, Denied: r.Denied, Tenths: int64(took / tenth)}, err
+}
+
+func (r *result) registered() (registry.Result, error) {
+	content, err := registry.ParseContent(r.Content)
+	if len(content) == 0 {
+		content = nil
+	}
+	return registry.Result{Summary: r.Summary, Content: content, Display: registry.Display{Text: r.Display, Diff: r.Diff, Todos: r.Todos, Plain: r.Plain},
+		IsError: r.IsError, ErrorCategory: r.Category, Structured: r.Structured, Meta: r.Meta, Locations: r.Locations, Truncated: r.Truncated,
+		Asked: r.Asked, Confined: r.Confined, Denied: r.Denied, Duration: time.Duration(r.Tenths) * tenth}, err
+}
+
+// Failure is an error of a source or of a call. Kind is a word of the caller, who also
+// turns a Failure into an error again; "" is an error of no particular kind.
+type Failure struct {
+	Kind       string               `json:"kind,omitempty"`
+	Text       string               `json:"text"`
+	Hint       string               `json:"hint,omitempty"`
+	Violations []registry.Violation `json:"violations,omitempty"` // of params
+	Server     string               `json:"server,omitempty"`     // of an error that a server answered
+	Request    string               `json:"request,omitempty"`    // likewise
+	Code       int64                `json:"code,omitempty"`       // likewise
+}

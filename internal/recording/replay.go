@@ -1,0 +1,308 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Recording is a file that was read. Its exchanges are used up in order. It is safe for
+// concurrent use.
+type Recording struct {
+	name    string
+	folders Folders
+	errors  Errors
+
+	mu    sync.Mutex
+	lines []recorded
+	like  map[exchange][]int // the lines with the same key, in order
+}
+
+// exchange is what calls and questions are matched by.
+type exchange struct{ kind, source, tool, params string }
+
+// recorded is a line of the file.
+type recorded struct {
+	line
+	number int
+	params string // canonical, as written
+	used   bool
+}
+
+// Read reads the content of a file; name is its name in messages. The error names the
+// line.
+func Read(name string, data []byte, folders Folders, e Errors) (*Recording, error) {
+	r := &Recording{name: name, folders: folders, errors: e, like: map[exchange][]int{}}
+	if len(data) > maxSize {
+		return nil, fmt.Errorf("%s is larger than %d MiB", name, maxSize>>20)
+	}
+	number := 0
+	for text := range bytes.Lines(data) {
+		number++
+		if len(bytes.TrimSpace(text)) == 0 {
+			continue
+		}
+		if err := r.read(text, number); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, number, err)
+		}
+	}
+	if number == 0 {
+		return nil, fmt.Errorf("%s: %w", name, errForeign)
+	}
+	return r, nil
+}
+
+var errForeign = errors.New("it is not a recording of toolreg")
+
+func (r *Recording) read(text []byte, number int) error {
+	if number == 1 {
+		var h header
+		if json.Unmarshal(text, &h) != nil || h.Recording != format {
+			return errForeign
+		}
+		if h.Version != version {
+			return fmt.Errorf("the recording is of version %d, but this program reads version %d", h.Version, version)
+		}
+		return nil
+	}
+	v, err := jsonx.Parse(text, jsonx.Options{Strict: true})
+	if err != nil {
+		return fmt.Errorf("it is not valid JSON: %w", err)
+	}
+	l := recorded{number: number}
+	if params := v.Get("params"); params != nil {
+		l.params = jsonx.Canonical(params.JSON())
+	}
+	rewrite(v, r.folders.show)
+	if err := jsonx.DecodeKnown(v.JSON(), &l.line); err != nil {
+		return err
+	}
+	if err := l.check(); err != nil {
+		return err
+	}
+	key := exchange{l.Kind, l.Source, l.Tool, l.params}
+	r.like[key] = append(r.like[key], len(r.lines))
+	r.lines = append(r.lines, l)
+	return nil
+}
+
+// check returns what is wrong with a line.
+func (l *recorded) check() error {
+	if _, isServer := registry.ServerOf(l.Source); !isServer && l.Source != registry.SourceCommand && !strings.HasPrefix(l.Source, registry.PluginPrefix) {
+		return fmt.Errorf("%q is not a source that is recorded", l.Source)
+	}
+	switch l.Kind {
+	case kindList:
+		for i := range l.Tools {
+			if t := &l.Tools[i]; t.Name == "" || t.Source != l.Source || t.OfServer() && l.Source != registry.MCPPrefix+t.Server && l.Source != registry.APIPrefix+t.Server {
+				return fmt.Errorf("tool %d is not one of %s", i+1, l.Source)
+			}
+		}
+	case kindCall:
+		if l.Result == nil || l.params == "" {
+			return errors.New("a call must have params and a result")
+		}
+		if _, err := l.Result.registered(); err != nil {
+			return fmt.Errorf("the content of the result: %w", err)
+		}
+	case kindQuestion:
+	default:
+		return fmt.Errorf("the kind must be %s, %s or %s, not %q", kindList, kindQuestion, kindCall, l.Kind)
+	}
+	return nil
+}
+
+// Sources returns the sources of the recording in the order in which they are registered.
+// Their calls are compared with those of the recording as o would have them written.
+func (r *Recording) Sources(o Options) []registry.Source {
+	var out []registry.Source
+	for i := range r.lines {
+		if name := r.lines[i].Source; r.lines[i].Kind == kindList && !slices.ContainsFunc(out, func(s registry.Source) bool { return s.Name() == name }) {
+			out = append(out, &source{recording: r, options: o, name: name})
+		}
+	}
+	return out
+}
+
+// source answers as a recorded source did.
+type source struct {
+	recording *Recording
+	options   Options
+	name      string
+}
+
+// Name implements [registry.Source].
+func (s *source) Name() string { return s.name }
+
+// Discover implements [registry.Source]. The last list of the source is used again.
+func (s *source) Discover(context.Context) ([]registry.Tool, []registry.Diagnostic, error) {
+	r := s.recording
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list *recorded
+	for i := range r.lines {
+		if l := &r.lines[i]; l.Kind == kindList && l.Source == s.name {
+			if list = l; !l.used {
+				break
+			}
+		}
+	}
+	list.used = true
+	if list.Error != nil {
+		return nil, list.Diagnostics, r.errors.Decode(list.Error)
+	}
+	tools := make([]registry.Tool, len(list.Tools))
+	for i := range list.Tools {
+		listed := &list.Tools[i]
+		t := &tools[i]
+		*t = registry.Tool{Definition: listed.Definition, Identity: list.Identity, Trusted: listed.Trusted, Unmet: listed.Unmet}
+		if listed.Identity != nil {
+			t.Identity = listed.Identity
+		}
+		if listed.Quarantine != "" {
+			t.Quarantine = errors.New(listed.Quarantine)
+		}
+		name := t.Name
+		t.Run = func(_ context.Context, call registry.Call) (registry.Result, error) { return s.call(name, call) }
+		t.Subject = func(call registry.Call) (registry.Subject, error) { return s.subject(name, call), nil }
+	}
+	return tools, list.Diagnostics, nil
+}
+
+// call answers a call as the next recorded one with the same params was answered.
+func (s *source) call(tool string, call registry.Call) (registry.Result, error) {
+	params := string(written(&s.recording.folders, s.options, call.Params))
+	l, err := s.recording.next(s.name, tool, params)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	if l.Output != "" {
+		call.Emit(registry.TextContent(l.Output))
+	}
+	for _, p := range l.Progress {
+		call.Progress(registry.Progress(p))
+	}
+	res, err := l.Result.registered()
+	if err == nil && l.Error != nil {
+		err = s.recording.errors.Decode(l.Error)
+	}
+	return res, err
+}
+
+// subject returns what the recorded call accessed.
+func (s *source) subject(tool string, call registry.Call) registry.Subject {
+	params := string(written(&s.recording.folders, s.options, call.Params))
+	for _, i := range s.recording.like[exchange{kindCall, s.name, tool, params}] {
+		if l := &s.recording.lines[i]; l.Subject != nil {
+			return registry.Subject(*l.Subject)
+		}
+	}
+	return registry.Subject{}
+}
+
+// use returns the first line with a key that is not used yet; nil if there is none.
+func (r *Recording) use(key exchange) *recorded {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, i := range r.like[key] {
+		if l := &r.lines[i]; !l.used {
+			l.used = true
+			return l
+		}
+	}
+	return nil
+}
+
+// next returns the first call with these params that is not used yet, or a *NoCallError.
+func (r *Recording) next(source, tool, params string) (*recorded, error) {
+	key := exchange{kindCall, source, tool, params}
+	if l := r.use(key); l != nil {
+		return l, nil
+	}
+	missing := &NoCallError{Tool: tool, File: r.name, Used: len(r.like[key])}
+	for i := range r.lines {
+		if l := &r.lines[i]; l.Kind == kindCall && l.Source == source && l.Tool == tool {
+			if diff := differences(l.params, params); missing.Line == 0 || len(diff) < len(missing.Differences) {
+				missing.Line, missing.Differences = l.number, diff
+			}
+		}
+	}
+	return nil, missing
+}
+
+// Answer returns the recorded answer to a question about a call: its word, and the reason
+// of a refusal. ok is false if there is none.
+func (r *Recording) Answer(o Options, source, tool string, params json.RawMessage) (answer, reason string, ok bool) {
+	l := r.use(exchange{kindQuestion, source, tool, string(written(&r.folders, o, params))})
+	if l == nil {
+		return "", "", false
+	}
+	reason, _ = jsonx.Text(l.Content)
+	return l.Answer, reason, true
+}
+
+// NoCallError reports that a recording has no call like the one that was made, or that all
+// such calls are used up.
+type NoCallError struct {
+	Tool string
+	File string
+	Used int // calls with the same params that are used up
+	// Line is the line of the call that differs least, 0 if none of the tool is recorded,
+	// and Differences are what differs, each as text.
+	Line        int
+	Differences []string
+}
+
+func (e *NoCallError) Error() string {
+	switch {
+	case e.Used == 1:
+		return fmt.Sprintf("%s has one call of %q with these params, which is used up", e.File, e.Tool)
+	case e.Used > 1:
+		return fmt.Sprintf("%s has %d calls of %q with these params, which are used up", e.File, e.Used, e.Tool)
+	case e.Line == 0:
+		return fmt.Sprintf("%s has no call of %q", e.File, e.Tool)
+	}
+	return fmt.Sprintf("%s has no call of %q with these params; the nearest is in line %d:\n%s", e.File, e.Tool, e.Line, strings.Join(e.Differences, "\n"))
+}
+
+// maxShown is the length at which a value in a difference is cut.
+const maxShown = 200
+
+// differences describes how two canonical objects differ, member by member.
+func differences(recorded, now string) []string {
+	var names []string
+	for name := range jsonx.Members(json.RawMessage(recorded)) {
+		names = append(names, name)
+	}
+	for name := range jsonx.Members(json.RawMessage(now)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	var out []string
+	for _, name := range names {
+		was, is := jsonx.Get(json.RawMessage(recorded), name), jsonx.Get(json.RawMessage(now), name)
+		if !bytes.Equal(was, is) {
+			out = append(out, fmt.Sprintf("%s: recorded %s, now %s", name, shown(was), shown(is)))
+		}
+	}
+	return out
+}
+
+func shown(value json.RawMessage) string {
+	switch {
+	case value == nil:
+		return "nothing"
+	case len(value) > maxShown:
+		return strings.ToValidUTF8(string(value[:maxShown]), "") + "…"
+	}
+	return string(value)
+}

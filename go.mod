@@ -35,7 +35,13 @@ require (
 	mvdan.cc/sh/v3 v3.14.1
 )
 
-require go.starlark.net v0.0.0-20260908191801-89a6a09411d5
+require (
+	go.opentelemetry.io/otel v1.47.0
+	go.opentelemetry.io/otel/trace v1.47.0
+	go.starlark.net v0.0.0-20260908191801-89a6a09411d5
+)
+
+require github.com/cespare/xxhash/v2 v2.3.0 // indirect
 
 require (
 	github.com/JohannesKaufmann/dom v0.3.1 // indirect

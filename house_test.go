@@ -125,6 +125,7 @@ func rooms() map[string][]string {
 		"internal/text":                {},
 		"internal/toolscan":            {},
 		"internal/toolsearch":          {"internal/process", "internal/registry"},
+		"internal/tracing":             {},
 		"internal/trust":               {"internal/state"},
 		"internal/trust/consent":       {"internal/process", "internal/settings/document", "internal/settings/table", "internal/trust"},
 		"internal/ui":                  {"internal/exec", "internal/form", "internal/mcpclient", "internal/policy", "internal/process", "internal/registry", "internal/webaddr"},
@@ -142,7 +143,7 @@ func rooms() map[string][]string {
 
 // shared lists the packages that every other package may import.
 func shared() []string {
-	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/schema", "internal/secret", "internal/stack", "internal/text"}
+	return []string{"internal/caller", "internal/expand", "internal/jq", "internal/jsonx", "internal/memory", "internal/schema", "internal/secret", "internal/stack", "internal/text", "internal/tracing"}
 }
 
 // forTests lists the packages that only tests import.
@@ -167,6 +168,7 @@ func soleImporters() map[string][]string {
 		"github.com/yuin/goldmark":                 {"internal/ui/markdown", "tools/reference", "tools/site"},
 		"image":                                    {"internal/ui/picture"},
 		"mvdan.cc/sh/v3":                           {"internal/policy/shell", "internal/process"},
+		"go.opentelemetry.io/otel":                 {"internal/tracing"},
 		"os/exec":                                  {"internal/mcptest", "internal/process", "internal/ui/browsertest", "tools/mutants"},
 		"github.com/pelletier/go-toml/v2":          {"internal/agents"},
 		"go.starlark.net":                          {"internal/script"},

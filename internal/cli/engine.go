@@ -140,6 +140,11 @@ const (
 	ScriptCommand     = "execute-script"
 )
 
+// isInternal reports whether a command line is that of an internal command.
+func isInternal(argv []string) bool {
+	return len(argv) > 0 && slices.Contains([]string{KeepCommand, KeepServerCommand, EvaluateCommand, ScriptCommand}, argv[0])
+}
+
 // Again reads the settings again and calls session to create a session from them. It
 // asks no questions. If it fails, the earlier settings stay in use.
 func (x *Engine) Again(session func() (*engine.Session, error)) (*engine.Session, error) {

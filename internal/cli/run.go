@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/tracing"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -65,6 +66,9 @@ func (p Program) Run(ctx context.Context, args []string, s Streams, environ []st
 	if len(argv) == 0 || argv[0] != KeepCommand { // the processes that it starts must keep running
 		process.Adopt()
 		defer process.EndOrphans()
+	}
+	if !isInternal(argv) { // what these do belongs to others than who started them
+		ctx = tracing.FromEnviron(ctx, environ)
 	}
 	root := newRootCommand(e, &p)
 	root.SetArgs(argv)

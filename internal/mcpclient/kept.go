@@ -153,7 +153,7 @@ func (c *connector) process(ctx context.Context, server settings.Server) (keep.P
 // passed on to a server that outlasts the run.
 func isOfOneRun(entry string) bool {
 	name, _, _ := expand.Cut(entry)
-	return strings.HasPrefix(name, "TOOLREG_") || slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES"}, name)
+	return strings.HasPrefix(name, "TOOLREG_") || slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "TRACEPARENT", "TRACESTATE", "BAGGAGE"}, name)
 }
 
 // sorted returns a process with its variables in order: another order makes no difference.

@@ -19,6 +19,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/secret"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/tracing"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -214,6 +215,7 @@ func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !c.isOwn(r) {
 		return c.transport.RoundTrip(r)
 	}
+	tracing.Inject(r.Context(), r.Header.Set)
 	c.authenticate(r)
 	if c.login == nil {
 		return c.transport.RoundTrip(r)

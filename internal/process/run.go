@@ -5,6 +5,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/toolreg/toolreg/internal/tracing"
 )
 
 // Run starts the program, waits for it to exit and for its pipes to be closed,
@@ -16,6 +18,7 @@ func Run(ctx context.Context, spec Spec) (Outcome, error) {
 	if ctx.Err() != nil {
 		return Outcome{ExitCode: -1}, context.Cause(ctx)
 	}
+	spec.Env = tracing.Environ(ctx, spec.Env)
 	child, ends, err := begin(spec, spec.Stdin != nil)
 	if err != nil {
 		return Outcome{ExitCode: -1}, err

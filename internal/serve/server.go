@@ -279,7 +279,7 @@ func (s *Server) receive(name string) mcp.Middleware {
 				}
 				return result, err
 			}
-			ctx, done := s.sessions.call(ctx, session.ID())
+			ctx, done := s.sessions.call(traced(ctx, req), session.ID())
 			defer done()
 			o, err := s.offered(ctx)
 			if err != nil {

@@ -128,6 +128,11 @@ func (h *HTTP) post(ctx context.Context, address string, m message) (*http.Respo
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
+	if m.request != nil {
+		for name, value := range m.request.trace {
+			r.Header.Set(name, value)
+		}
+	}
 	if m.revision >= FirstModern && m.method != "" {
 		r.Header.Set("Mcp-Method", m.method)
 		if m.request != nil && m.request.Name != "" {

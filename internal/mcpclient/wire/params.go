@@ -19,6 +19,9 @@ func (o *Options) params(r *Request, revision string) json.RawMessage {
 	for name, value := range r.Meta {
 		meta[name] = value
 	}
+	for name, value := range r.trace {
+		meta[name] = value
+	}
 	if r.Progress != nil {
 		meta["progressToken"] = r.token()
 	}

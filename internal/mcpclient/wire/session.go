@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/tracing"
 )
 
 // Options configure a session: the identity of the client, and the receivers of
@@ -140,6 +141,8 @@ func (s *Session) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
 func (s *Session) exchange(ctx context.Context, r *Request) (json.RawMessage, error) {
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	r.trace = map[string]string{}
+	tracing.Inject(ctx, func(name, value string) { r.trace[name] = value })
 	m, err := s.begin(r, cancel)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/tracing"
 )
 
 // pipe is a link whose other end is the test.
@@ -108,6 +109,22 @@ func call(t *testing.T, s *Session, r *Request) (result <-chan outcome, stop con
 // tool returns a request during which the server may ask.
 func tool(asked *ask.Request) *Request {
 	return &Request{Method: "tools/call", Params: json.RawMessage(`{"name":"x"}`), Asked: asked}
+}
+
+// A server gets the trace of the call.
+func TestTrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, server := connected(t, Options{})
+		const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+		ctx := tracing.Extract(t.Context(), func(name string) string {
+			return map[string]string{"traceparent": parent, "baggage": "k=v"}[name]
+		})
+		go func() { _, _ = s.Do(ctx, tool(nil)) }()
+		if got, want := server.gets(), `1 tools/call {"_meta":{"baggage":"k=v","traceparent":"`+parent+`"},"name":"x"}`; got != want {
+			t.Errorf("sent %s, want %s", got, want)
+		}
+		server.says(`"id":1,"result":{}`)
+	})
 }
 
 // The result is passed on unchanged, after the progress that preceded it.

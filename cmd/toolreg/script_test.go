@@ -103,6 +103,7 @@ func TestScripts(t *testing.T) {
 			"pack":      packCommand,
 			"registry":  registryCommand,
 			"website":   websiteCommand,
+			"collector": collectorCommand,
 			"authority": authorityCommand,
 		},
 		Condition: func(name string) (bool, error) {

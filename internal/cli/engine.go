@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/telemetry"
 	"github.com/toolreg/toolreg/internal/text"
 	"github.com/toolreg/toolreg/internal/ui"
 )
@@ -27,6 +28,7 @@ type Engine struct {
 	config  *Config
 
 	sessions   []*engine.Session
+	exporter   *telemetry.Exporter // nil before it is needed
 	recordings recordings
 }
 
@@ -89,6 +91,9 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 		serverLog = o.ServerLog(serverLog)
 	}
 	if err := x.recordings.open(ctx, set); err != nil {
+		return nil, err
+	}
+	if err := x.startTelemetry(ctx, set); err != nil {
 		return nil, err
 	}
 	o.Noticed, o.Cache = diags, x.config.cacheMode(o.Ask)
@@ -183,9 +188,12 @@ func (x *Engine) FindTools(ctx context.Context, s *engine.Session, name string, 
 }
 
 // close closes the sessions and writes the recording.
-func (x *Engine) close() error {
+func (x *Engine) close(ctx context.Context) error {
 	for _, s := range x.sessions {
 		s.Close()
+	}
+	if x.exporter != nil {
+		x.endTelemetry(ctx)
 	}
 	return x.recordings.close()
 }

@@ -75,7 +75,7 @@ func (p Program) Run(ctx context.Context, args []string, s Streams, environ []st
 	<-watching
 	err := cmp.Or(root.ExecuteContext(ctx), e.helpErr)
 	e.Person.close()
-	if closeErr := e.Engine.close(); err == nil {
+	if closeErr := e.Engine.close(ctx); err == nil {
 		err = closeErr
 	} else if closeErr != nil {
 		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityError, Code: "recording_not_written", Message: closeErr.Error()})

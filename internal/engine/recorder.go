@@ -17,6 +17,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/tracing"
 )
 
 // callRecorder writes the audit log, which it opens when first needed. It is safe for
@@ -105,6 +106,7 @@ func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
 		return
 	}
 	e := a.newEntry(ctx, r)
+	describe(tracing.Current(ctx), &e)
 	log := a.deps.Log
 	if e.Caller != nil {
 		log = log.With("caller", e.Caller.Name, "client", e.Caller.Client)
@@ -136,14 +138,37 @@ func (a *callRecorder) Refused(ctx context.Context, t *registry.Tool, err error)
 	if cause := context.Cause(ctx); cause != nil {
 		return cause // reading was canceled
 	}
-	if a.set.Audit.Enabled {
+	_, span := tracing.Start(ctx, tracing.Call, "execute_tool")
+	defer span.End()
+	if a.set.Audit.Enabled || span != nil {
 		e := a.newEntry(ctx, exec.Record{Tool: t, Start: time.Now(), Err: err})
-		if e.Outcome == audit.Invalid {
+		describe(span, &e)
+		if a.set.Audit.Enabled && e.Outcome == audit.Invalid {
 			e.ParamsSHA256 = ""
 			a.add(ctx, e)
 		}
 	}
 	return err
+}
+
+// describe gives the span of a call what the log has of it, without texts that a tool or a
+// caller has written. A name that is exported is that of the log.
+func describe(span *tracing.Span, e *audit.Entry) {
+	if span == nil {
+		return
+	}
+	span.Label("gen_ai.operation.name", "execute_tool")
+	span.Target("gen_ai.tool.name", e.Tool)
+	span.Set("toolreg.decision", e.Decision)
+	span.Set("toolreg.rule.origin", e.Rule)
+	span.Set("toolreg.asked", e.WaitedMs > 0)
+	span.Set("toolreg.waited", e.WaitedMs/1000)
+	span.Set("toolreg.params.size", e.ParamsBytes)
+	span.Set("toolreg.result.size", e.ResultBytes)
+	span.Set("toolreg.confined", e.Confined)
+	if e.Outcome != audit.OK {
+		span.Fail(cmp.Or(e.Code, string(e.Outcome)))
+	}
 }
 
 // newEntry returns the log entry of a call.

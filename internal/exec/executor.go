@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/tracing"
 )
 
 // Executor runs calls. Set its fields before the first call. Execute is safe
@@ -72,6 +73,8 @@ func (x *Executor) Execute(ctx context.Context, t *registry.Tool, call registry.
 // ExecuteHeld is like Execute for a call that was held: the answers that were collected are
 // not asked for again. nil: it was not held.
 func (x *Executor) ExecuteHeld(ctx context.Context, t *registry.Tool, call registry.Call, h *Held) (registry.Result, error) {
+	ctx, span := tracing.Start(ctx, tracing.Call, "execute_tool")
+	defer span.End()
 	r := Record{Tool: t, Call: x.prepared(t, call), Start: time.Now()}
 	r.Result, r.Err = x.execute(ctx, &r, h)
 	return x.finish(ctx, r)

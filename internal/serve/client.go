@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,7 +15,6 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/text"
-	"github.com/toolreg/toolreg/internal/tracing"
 )
 
 // firstModern is the first revision without sessions.
@@ -73,19 +71,6 @@ func (s *Server) withClient(ctx context.Context, name string, session *mcp.Serve
 		who.Client, who.Version = info.Name, info.Version
 	}
 	return caller.With(ctx, who)
-}
-
-// traced returns a context with the trace of a client's request: that of its _meta, or else
-// that of the HTTP headers.
-func traced(ctx context.Context, req mcp.Request) context.Context {
-	if extra := req.GetExtra(); extra != nil && extra.Header != nil {
-		ctx = tracing.Extract(ctx, extra.Header.Get)
-	}
-	if params := req.GetParams(); params != nil && !reflect.ValueOf(params).IsNil() {
-		meta := params.GetMeta()
-		ctx = tracing.Extract(ctx, func(name string) string { s, _ := meta[name].(string); return s })
-	}
-	return ctx
 }
 
 // declared returns what the sender of a request declared. Over HTTP the session has it,

@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/tracing"
 )
 
 // instructions tell a client's model what this server is.
@@ -252,7 +253,7 @@ func (s *Server) serverFor(name string) *mcp.Server {
 			c.CacheScope = "private" // what is offered and what servers return may depend on the caller
 		},
 	})
-	server.AddReceivingMiddleware(s.receive(name))
+	server.AddReceivingMiddleware(spans, s.receive(name))
 	server.AddSendingMiddleware(s.dropFirstChanges)
 	if s.offer != nil {
 		s.change(server, nil, s.offer)
@@ -279,7 +280,7 @@ func (s *Server) receive(name string) mcp.Middleware {
 				}
 				return result, err
 			}
-			ctx, done := s.sessions.call(traced(ctx, req), session.ID())
+			ctx, done := s.sessions.call(ctx, session.ID())
 			defer done()
 			o, err := s.offered(ctx)
 			if err != nil {
@@ -296,6 +297,9 @@ func (s *Server) receive(name string) mcp.Middleware {
 					s.opts.Log.Warn("call refused", "tool", call.Params.Name, "caller", name, "reason", err.Error())
 				}
 				return nil, err
+			}
+			if isCall && o.has(call.Params.Name) { // another name is the client's alone
+				tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 			}
 			ctx = s.withClient(ctx, name, session, from)
 			defer clientFrom(ctx).out.close()

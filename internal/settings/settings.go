@@ -228,6 +228,7 @@ type Settings struct {
 	FailuresTTL  time.Duration `setting:"cache.failures"`  // default 1m; 0 = off. Applies only with DiscoveryTTL
 	AuditParams  bool          `setting:"audit.params"`
 	Audit        Audit         // the other audit.* settings
+	Telemetry    Telemetry     // telemetry.*
 	Images       string        `setting:"display.images"`
 	ToolOptions  []ToolOption  // in file order
 	Silences     []Silence     // check.silence of all scopes
@@ -253,6 +254,12 @@ type Serve struct {
 	MaxCalls   int           `setting:"serve.maxCalls"`   // concurrent calls with one token; default 64; 0 = unlimited
 	KeepAlive  time.Duration `setting:"serve.keepAlive"`  // time between comments on silent streams; default 15s; 0 = none
 	StateKey   Entry         `setting:"serve.stateKey"`   // unexpanded; "" = none
+}
+
+// Telemetry holds the telemetry.* settings.
+type Telemetry struct {
+	Endpoint string `setting:"telemetry.endpoint"` // "" = none
+	Headers  []Pair `setting:"telemetry.headers"`  // unexpanded
 }
 
 // Search holds the search.* settings.

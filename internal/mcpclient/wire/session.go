@@ -139,6 +139,15 @@ func (s *Session) Do(ctx context.Context, r *Request) (json.RawMessage, error) {
 
 // exchange sends a request and waits for its answer.
 func (s *Session) exchange(ctx context.Context, r *Request) (json.RawMessage, error) {
+	ctx, span := s.startSpan(ctx, r)
+	defer span.End()
+	result, err := s.exchangeOnce(ctx, r)
+	describe(span, result, err)
+	return result, err
+}
+
+// exchangeOnce sends a request with the trace of ctx and waits for its answer.
+func (s *Session) exchangeOnce(ctx context.Context, r *Request) (json.RawMessage, error) {
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.trace = map[string]string{}

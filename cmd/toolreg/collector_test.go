@@ -1,0 +1,116 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// collectorCommand runs "collector FILE": a collector of OpenTelemetry whose address is
+// $COLLECTOR. It writes a line for each span, "KIND NAME SPAN in PARENT ATTRIBUTES", and
+// "metric NAME COUNT ATTRIBUTES" for each series to the file.
+func collectorCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: collector FILE")
+	}
+	path := ts.MkAbs(args[0])
+	var mu sync.Mutex
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		var lines []string
+		if err == nil {
+			lines, err = exportedLines(body)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			lines = []string{"bad: " + err.Error()}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			fmt.Fprintln(f, strings.Join(lines, "\n"))
+			f.Close()
+		}
+	}))
+	ts.Defer(server.Close)
+	ts.Setenv("COLLECTOR", server.URL)
+}
+
+// exported is what the exporter sends, as far as scripts look at it; the test of the exporter
+// holds the rest against the collector's own types.
+type exported struct {
+	ResourceSpans []struct {
+		ScopeSpans []struct {
+			Spans []struct {
+				TraceID, SpanID, ParentSpanID, Name string
+				Kind                                int
+				Attributes                          attributes
+			}
+		}
+	}
+	ResourceMetrics []struct {
+		ScopeMetrics []struct {
+			Metrics []struct {
+				Name      string
+				Histogram struct {
+					DataPoints []struct {
+						Count      string
+						Attributes attributes
+					}
+				}
+			}
+		}
+	}
+}
+
+type attributes []struct {
+	Key   string
+	Value map[string]any
+}
+
+func (a attributes) String() string {
+	var out []string
+	for _, kv := range a {
+		for _, v := range kv.Value {
+			out = append(out, fmt.Sprintf("%s=%v", kv.Key, v))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+func exportedLines(body []byte) (lines []string, err error) {
+	var e exported
+	if err := json.Unmarshal(body, &e); err != nil {
+		return nil, err
+	}
+	for _, r := range e.ResourceSpans {
+		for _, scope := range r.ScopeSpans {
+			for _, s := range scope.Spans {
+				kind := []string{"", "Internal", "Server", "Client"}[s.Kind]
+				lines = append(lines, fmt.Sprintf("%s %q %s in %s of %s %s", kind, s.Name, s.SpanID, s.ParentSpanID, s.TraceID, s.Attributes))
+			}
+		}
+	}
+	for _, r := range e.ResourceMetrics {
+		for _, scope := range r.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				for _, p := range m.Histogram.DataPoints {
+					lines = append(lines, fmt.Sprintf("metric %s %s %s", m.Name, p.Count, p.Attributes))
+				}
+			}
+		}
+	}
+	return lines, nil
+}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
+	"github.com/toolreg/toolreg/internal/telemetry"
+)
+
+// lastExport is how long the end of a run waits for the collector.
+const lastExport = 200 * time.Millisecond
+
+// startTelemetry starts to export what the run does, once.
+func (x *Engine) startTelemetry(ctx context.Context, set *settings.Settings) error {
+	if x.exporter != nil {
+		return nil
+	}
+	headers, err := values.NewExpander(set.ProjectRoot, x.config.Environ).Headers(ctx, set.Telemetry.Headers)
+	if err != nil {
+		return &UsageError{Err: err}
+	}
+	o := telemetry.Options{Endpoint: set.Telemetry.Endpoint, Headers: map[string]string{}, Getenv: x.config.Getenv, Version: x.version, Log: x.io.Log, Warn: func(message string) {
+		x.io.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "telemetry", Message: message})
+	}}
+	for _, h := range headers {
+		o.Headers[h.Name] = h.Value
+	}
+	if x.exporter, err = telemetry.Start(ctx, o); err != nil {
+		return &UsageError{Err: err}
+	}
+	return nil
+}
+
+// endTelemetry sends what is left, even if ctx has ended.
+func (x *Engine) endTelemetry(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastExport)
+	defer cancel()
+	if err := x.exporter.Close(ctx); err != nil {
+		x.io.Log.Debug("exporting telemetry", "err", err)
+	}
+}

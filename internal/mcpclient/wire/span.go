@@ -1,0 +1,57 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/tracing"
+)
+
+// startSpan begins the span of a request; one that listens has none, since it does not end.
+func (s *Session) startSpan(ctx context.Context, r *Request) (context.Context, *tracing.Span) {
+	if r.Method == methodListen {
+		return ctx, nil
+	}
+	ctx, span := tracing.Start(ctx, tracing.Client, r.Method)
+	if span == nil {
+		return ctx, nil
+	}
+	if attribute := map[string]string{"tools/call": "gen_ai.tool.name", "prompts/get": "gen_ai.prompt.name"}[r.Method]; attribute != "" {
+		if name, _ := jsonx.Text(jsonx.Get(r.Params, "name")); name != "" {
+			span.Target(attribute, name)
+		}
+	}
+	span.Label("mcp.method.name", r.Method)
+	if r.Method == "tools/call" {
+		span.Label("gen_ai.operation.name", "execute_tool")
+	}
+	span.Label("mcp.protocol.version", s.Revision())
+	span.Label("network.transport", "pipe")
+	if h, ok := s.link.(*HTTP); ok {
+		span.Label("network.transport", "tcp")
+		span.Label("server.address", h.origin)
+	}
+	return ctx, span
+}
+
+// describe gives a span the outcome of its request, without the server's words.
+func describe(span *tracing.Span, result json.RawMessage, err error) {
+	switch refused := (*jsonrpc.Error)(nil); {
+	case span == nil:
+	case errors.As(err, &refused):
+		code := strconv.FormatInt(refused.Code, 10)
+		span.Label("rpc.response.status_code", code)
+		span.Fail(code)
+	case errors.Is(err, context.Canceled):
+		span.Fail("canceled")
+	case err != nil:
+		span.Fail("_OTHER")
+	case jsonx.KindOf(jsonx.Get(result, "isError")) == jsonx.True:
+		span.Fail("tool_error")
+	}
+}

@@ -1,0 +1,151 @@
+// Package telemetry exports spans and metrics to an OpenTelemetry collector, by OTLP over
+// HTTP in JSON. Nothing waits for the collector: what it does not take in time is lost, and
+// nothing else.
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/sdk/trace"
+)
+
+const (
+	defaultTimeout = 10 * time.Second
+	// maxSpans is how many spans wait to be exported; others are dropped.
+	maxSpans = 2048
+)
+
+// Options say where to export to. Environ has precedence over the other fields.
+type Options struct {
+	Endpoint string              // base address, as in OTEL_EXPORTER_OTLP_ENDPOINT
+	Headers  map[string]string   // sent with each request
+	Getenv   func(string) string // OTEL_*
+	Version  string              // of this program
+	Log      *slog.Logger
+	Warn     func(message string) // of variables that are not followed
+}
+
+// Exporter exports what the run does. The zero value exports nothing.
+type Exporter struct {
+	traces  *trace.TracerProvider
+	metrics *metric.MeterProvider
+}
+
+// Start sets OpenTelemetry's global providers to ones that export. Without an endpoint it
+// exports nothing. The error is about the options.
+func Start(ctx context.Context, o Options) (*Exporter, error) {
+	x := &Exporter{}
+	if on, _ := strconv.ParseBool(o.Getenv("OTEL_SDK_DISABLED")); on {
+		return x, nil
+	}
+	traces, err := o.address("TRACES")
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := o.address("METRICS")
+	if err != nil || traces == "" && metrics == "" {
+		return x, err
+	}
+	if protocol := o.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"); protocol == "grpc" {
+		o.Warn("OTEL_EXPORTER_OTLP_PROTOCOL: grpc is not supported; OTLP is sent over HTTP in JSON")
+	}
+	headers := map[string]string{}
+	for name, value := range o.Headers {
+		headers[http.CanonicalHeaderKey(name)] = value
+	}
+	for pair := range strings.SplitSeq(o.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), ",") {
+		if name, value, ok := strings.Cut(pair, "="); ok {
+			if plain, err := url.PathUnescape(strings.TrimSpace(value)); err == nil {
+				headers[http.CanonicalHeaderKey(strings.TrimSpace(name))] = plain
+			}
+		}
+	}
+	timeout := defaultTimeout
+	if ms, err := strconv.Atoi(o.Getenv("OTEL_EXPORTER_OTLP_TIMEOUT")); err == nil && ms > 0 {
+		timeout = time.Duration(ms) * time.Millisecond
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Debug("exporting telemetry", "err", err) }))
+	// A resource may be partial: a malformed variable costs only what it says.
+	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "toolreg"), attribute.String("service.version", o.Version)), resource.WithFromEnv())
+	if err != nil {
+		o.Log.Debug("OTEL_RESOURCE_ATTRIBUTES", "err", err)
+	}
+	to := sender{headers: headers, client: &http.Client{Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	if traces != "" {
+		x.traces = trace.NewTracerProvider(trace.WithResource(about), trace.WithBatcher(&spans{to, traces}, trace.WithMaxQueueSize(maxSpans), trace.WithExportTimeout(timeout)))
+		otel.SetTracerProvider(x.traces)
+	}
+	if metrics != "" {
+		x.metrics = metric.NewMeterProvider(metric.WithResource(about), metric.WithReader(metric.NewPeriodicReader(&histograms{to, metrics}, metric.WithTimeout(timeout))))
+		otel.SetMeterProvider(x.metrics)
+	}
+	return x, nil
+}
+
+// address returns where a signal is sent; "" if it is not.
+func (o *Options) address(signal string) (string, error) {
+	if o.Getenv("OTEL_"+signal+"_EXPORTER") == "none" {
+		return "", nil
+	}
+	name, path := "OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT", ""
+	address := o.Getenv(name)
+	if address == "" {
+		name, path = "OTEL_EXPORTER_OTLP_ENDPOINT", "/v1/"+strings.ToLower(signal)
+		address = o.Getenv(name)
+	}
+	if address == "" {
+		name, address = "telemetry.endpoint", o.Endpoint
+	}
+	if address == "" {
+		return "", nil
+	}
+	if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("%s: expected an http or https address, such as http://localhost:4318", name)
+	}
+	if path != "" {
+		address = strings.TrimSuffix(address, "/") + path
+	}
+	return address, nil
+}
+
+// Close sends what is left until ctx ends.
+func (x *Exporter) Close(ctx context.Context) error {
+	done := make(chan error, 2)
+	n := 0
+	for _, p := range []interface{ Shutdown(context.Context) error }{x.traces, x.metrics} {
+		switch p := p.(type) {
+		case *trace.TracerProvider:
+			if p == nil {
+				continue
+			}
+		case *metric.MeterProvider:
+			if p == nil {
+				continue
+			}
+		}
+		n++
+		go func() { done <- p.Shutdown(ctx) }()
+	}
+	var errs []error
+	for range n {
+		select {
+		case err := <-done:
+			errs = append(errs, err)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return errors.Join(errs...)
+}

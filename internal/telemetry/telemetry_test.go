@@ -1,0 +1,225 @@
+package telemetry
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/toolreg/toolreg/internal/tracing"
+)
+
+// collector is a server that keeps what it gets, by path.
+type collector struct {
+	*httptest.Server
+	mu      sync.Mutex // until the exporter is closed
+	got     map[string]string
+	headers http.Header
+}
+
+func newCollector(t *testing.T) *collector {
+	c := &collector{got: map[string]string{}}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.got[r.URL.Path], c.headers = string(body), r.Header
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func options(vars map[string]string) Options {
+	return Options{Getenv: func(name string) string { return vars[name] }, Version: "1", Log: slog.New(slog.DiscardHandler), Warn: func(string) {}}
+}
+
+// What is exported is what the collector's own types read.
+func TestExport(t *testing.T) {
+	c := newCollector(t)
+	o := options(map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "x-key=a%20b, y=2"})
+	o.Endpoint, o.Headers = c.URL+"/base/", map[string]string{"X-Key": "of the settings", "Z": "3"}
+	x, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := tracing.Extract(t.Context(), func(name string) string {
+		return map[string]string{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "v=1"}[name]
+	})
+	ctx, outer := tracing.Start(ctx, tracing.Call, "execute_tool t")
+	outer.Label("gen_ai.tool.name", "t")
+	outer.Set("n", 1<<40)
+	outer.Set("f", 0.5)
+	outer.Set("b", true)
+	outer.Set("none", "")
+	_, inner := tracing.Start(ctx, tracing.Client, "tools/call")
+	inner.Target("gen_ai.tool.name", "u")
+	inner.Fail("tool_error")
+	inner.End()
+	outer.End()
+	if err := x.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	traces, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces([]byte(c.got["/base/v1/traces"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := traces.ResourceSpans().At(0)
+	if v, _ := about.Resource().Attributes().Get("service.name"); v.Str() != "toolreg" {
+		t.Errorf("service.name is %q", v.Str())
+	}
+	spans := about.ScopeSpans().At(0).Spans()
+	if spans.Len() != 2 {
+		t.Fatalf("%d spans", spans.Len())
+	}
+	in, out := spans.At(0), spans.At(1)
+	if in.Name() != "tools/call u" || in.Kind() != ptrace.SpanKindClient || in.Status().Code() != ptrace.StatusCodeError || in.ParentSpanID() != out.SpanID() {
+		t.Errorf("the inner span: %s, %s, %s, parent %s", in.Name(), in.Kind(), in.Status().Code(), in.ParentSpanID())
+	}
+	if out.TraceID().String() != "0af7651916cd43dd8448eb211c80319c" || out.ParentSpanID().String() != "b7ad6b7169203331" || out.TraceState().AsRaw() != "v=1" || out.Kind() != ptrace.SpanKindInternal || out.Status().Code() != ptrace.StatusCodeUnset {
+		t.Errorf("the outer span: %s, parent %s, state %q", out.TraceID(), out.ParentSpanID(), out.TraceState().AsRaw())
+	}
+	if took := out.EndTimestamp().AsTime().Sub(out.StartTimestamp().AsTime()); took < 0 || took > time.Minute {
+		t.Errorf("it took %s", took)
+	}
+	want := map[string]any{"gen_ai.tool.name": "t", "n": int64(1 << 40), "f": 0.5, "b": true}
+	if got := out.Attributes().AsRaw(); len(got) != len(want) {
+		t.Errorf("attributes: %v", got)
+	} else {
+		for k, v := range want {
+			if got[k] != v {
+				t.Errorf("%s is %v, want %v", k, got[k], v)
+			}
+		}
+	}
+
+	metrics, err := (&pmetric.JSONUnmarshaler{}).UnmarshalMetrics([]byte(c.got["/base/v1/metrics"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := metrics.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics()
+	found := map[string]map[string]any{}
+	for i := range list.Len() {
+		m := list.At(i)
+		p := m.Histogram().DataPoints().At(0)
+		if m.Unit() != "s" || p.Count() != 1 || p.ExplicitBounds().Len() != 14 || p.BucketCounts().Len() != 15 || m.Histogram().AggregationTemporality() != pmetric.AggregationTemporalityCumulative {
+			t.Errorf("%s: unit %q, count %d, %d bounds, %d buckets", m.Name(), m.Unit(), p.Count(), p.ExplicitBounds().Len(), p.BucketCounts().Len())
+		}
+		found[m.Name()] = p.Attributes().AsRaw()
+	}
+	if a := found["gen_ai.execute_tool.duration"]; len(a) != 1 || a["gen_ai.tool.name"] != "t" {
+		t.Errorf("labels of calls: %v", a)
+	}
+	if a := found["mcp.client.operation.duration"]; len(a) != 2 || a["error.type"] != "tool_error" {
+		t.Errorf("labels of requests: %v", a)
+	}
+	if c.headers.Get("X-Key") != "a b" || c.headers.Get("Y") != "2" || c.headers.Get("Z") != "3" || c.headers.Get("Content-Type") != "application/json" {
+		t.Errorf("headers: %v", c.headers)
+	}
+}
+
+func TestNothingIsExported(t *testing.T) {
+	c := newCollector(t)
+	for name, vars := range map[string]map[string]string{
+		"no endpoint": {},
+		"disabled":    {"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL, "OTEL_SDK_DISABLED": "true"},
+		"no signal":   {"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL, "OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"},
+	} {
+		x, err := Start(t.Context(), options(vars))
+		if err != nil || x.traces != nil || x.metrics != nil {
+			t.Errorf("%s: %v, %v, %v", name, x, x.traces, err)
+		}
+		if err := x.Close(t.Context()); err != nil {
+			t.Errorf("%s: closing: %v", name, err)
+		}
+	}
+	x, err := Start(t.Context(), options(map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": c.URL + "/own", "OTEL_METRICS_EXPORTER": "none"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, span := tracing.Start(t.Context(), tracing.Server, "s")
+	span.End()
+	if err := x.Close(t.Context()); err != nil || !strings.Contains(c.got["/own"], `"name":"s"`) {
+		t.Errorf("an address of its own: %v, %v", c.got, err)
+	}
+	for _, bad := range []string{"localhost:4318", "ftp://a", "http://", "%"} {
+		if _, err := Start(t.Context(), options(map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": bad})); err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_ENDPOINT: expected") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// No call waits for a collector, and the end of a run only a little.
+func TestBadCollectors(t *testing.T) {
+	release := make(chan struct{})
+	var elsewhere atomic.Bool
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Store(true) }))
+	defer other.Close()
+	for name, h := range map[string]http.HandlerFunc{
+		"hangs":   func(http.ResponseWriter, *http.Request) { <-release },
+		"refuses": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"redirects": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		},
+	} {
+		server := httptest.NewServer(h)
+		x, err := Start(t.Context(), options(map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": server.URL}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 * maxSpans { // more than wait
+			_, span := tracing.Start(t.Context(), tracing.Call, "execute_tool t")
+			span.End()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if err := x.Close(ctx); err == nil {
+			t.Errorf("%s: nothing is reported", name)
+		}
+		cancel()
+		if name == "hangs" {
+			close(release)
+		}
+		server.Close()
+	}
+	if elsewhere.Load() {
+		t.Error("a redirect was followed")
+	}
+}
+
+// BenchmarkCall is what a call with a request costs if it is exported.
+func BenchmarkCall(b *testing.B) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	defer server.Close()
+	x, err := Start(b.Context(), options(map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": server.URL}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		ctx, outer := tracing.Start(b.Context(), tracing.Call, "execute_tool t")
+		for i, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+			outer.Set(name, i)
+		}
+		outer.Label("gen_ai.tool.name", "t")
+		_, inner := tracing.Start(ctx, tracing.Client, "tools/call t")
+		inner.Label("mcp.method.name", "tools/call")
+		inner.Label("gen_ai.tool.name", "t")
+		inner.End()
+		outer.End()
+	}
+	if err := x.Close(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+}

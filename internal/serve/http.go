@@ -286,10 +286,17 @@ func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, modern bool, id stri
 		h.modern.ServeHTTP(w, r)
 		return
 	}
+	if id != "" {
+		done, ok := h.server.sessions.request(id)
+		if !ok { // the SDK may still be closing it, and would not answer
+			http.Error(w, "session not found", http.StatusNotFound)
+			return
+		}
+		defer done()
+	}
 	if r.Method == http.MethodDelete {
 		h.server.sessions.end(id)
 	}
-	defer h.server.sessions.request(id)()
 	h.sessions.ServeHTTP(w, r)
 }
 

@@ -91,13 +91,14 @@ func (s *sessions) has(session *mcp.ServerSession) bool {
 	return s.byID[session.ID()] != nil
 }
 
-// request records a request of a session, which is in use until done is called.
-func (s *sessions) request(id string) (done func()) {
+// request records a request of a session, which is in use until done is called. It reports
+// whether there is such a session.
+func (s *sessions) request(id string) (done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.byID[id]
 	if c == nil {
-		return func() {}
+		return nil, false
 	}
 	c.requests++
 	return func() {
@@ -105,7 +106,7 @@ func (s *sessions) request(id string) (done func()) {
 		defer s.mu.Unlock()
 		c.requests--
 		c.used = time.Now()
-	}
+	}, true
 }
 
 // call returns a context for a call that is canceled at the end of the session. The

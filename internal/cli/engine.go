@@ -27,8 +27,10 @@ type Engine struct {
 	person  *Person
 	config  *Config
 
-	sessions   []*engine.Session
-	exporter   *telemetry.Exporter // nil before it is needed
+	sessions []*engine.Session
+	exporter *telemetry.Exporter // nil before it is needed
+	// Scrape is set before the session is created if [Engine.WriteMetrics] will be called.
+	Scrape     bool
 	recordings recordings
 }
 

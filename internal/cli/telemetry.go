@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/registry"
@@ -22,7 +23,7 @@ func (x *Engine) startTelemetry(ctx context.Context, set *settings.Settings) err
 	if err != nil {
 		return &UsageError{Err: err}
 	}
-	o := telemetry.Options{Endpoint: set.Telemetry.Endpoint, Headers: map[string]string{}, Getenv: x.config.Getenv, Version: x.version, Log: x.io.Log, Warn: func(message string) {
+	o := telemetry.Options{Endpoint: set.Telemetry.Endpoint, Headers: map[string]string{}, Getenv: x.config.Getenv, Version: x.version, Scrape: x.Scrape, Log: x.io.Log, Warn: func(message string) {
 		x.io.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "telemetry", Message: message})
 	}}
 	for _, h := range headers {
@@ -40,5 +41,13 @@ func (x *Engine) endTelemetry(ctx context.Context) {
 	defer cancel()
 	if err := x.exporter.Close(ctx); err != nil {
 		x.io.Log.Debug("exporting telemetry", "err", err)
+	}
+}
+
+// WriteMetrics answers a request for the metrics, for Prometheus.
+func (x *Engine) WriteMetrics(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", telemetry.PrometheusType)
+	if err := x.exporter.WritePrometheus(r.Context(), w); err != nil {
+		http.Error(w, "the metrics cannot be collected", http.StatusInternalServerError)
 	}
 }

@@ -74,6 +74,7 @@ type HTTP struct {
 	calls       atomic.Int64 // number of running POST requests
 	serial      atomic.Int64 // of the last request that was passed to the SDK
 	bodyTime    time.Duration
+	metrics     http.HandlerFunc // of /metrics; nil: there is none
 }
 
 // LocalName is the name of clients that need no token, or use the one generated
@@ -132,6 +133,12 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.readiness(w, r)
 	case endpoint:
 		h.protocol(w, r)
+	case "/metrics":
+		if h.metrics != nil {
+			h.metrics(w, r)
+			return
+		}
+		fallthrough
 	default:
 		http.Error(w, "not found; the MCP endpoint is "+endpoint, http.StatusNotFound)
 	}
@@ -188,12 +195,19 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// protocol authenticates a request and passes it to the SDK.
-func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
-	name, token, ok := h.authenticate(r)
-	if !ok {
+// authenticated is authenticate for requests that are refused without a token.
+func (h *HTTP) authenticated(w http.ResponseWriter, r *http.Request) (name string, token tokenHash, ok bool) {
+	if name, token, ok = h.authenticate(r); !ok {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="toolreg"`)
 		h.refuse(w, r, http.StatusUnauthorized, "unauthorized: send a bearer token of this server")
+	}
+	return name, token, ok
+}
+
+// protocol authenticates a request and passes it to the SDK.
+func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
+	name, token, ok := h.authenticated(w, r)
+	if !ok {
 		return
 	}
 	modern := isModern(r)

@@ -33,6 +33,7 @@ type Options struct {
 	Headers  map[string]string   // sent with each request
 	Getenv   func(string) string // OTEL_*
 	Version  string              // of this program
+	Scrape   bool                // WritePrometheus will be called
 	Log      *slog.Logger
 	Warn     func(message string) // of variables that are not followed
 }
@@ -41,21 +42,24 @@ type Options struct {
 type Exporter struct {
 	traces  *trace.TracerProvider
 	metrics *metric.MeterProvider
+	scraped *metric.ManualReader // nil unless metrics are scraped
 }
 
 // Start sets OpenTelemetry's global providers to ones that export. Without an endpoint it
 // exports nothing. The error is about the options.
 func Start(ctx context.Context, o Options) (*Exporter, error) {
 	x := &Exporter{}
-	if on, _ := strconv.ParseBool(o.Getenv("OTEL_SDK_DISABLED")); on {
+	if on, _ := strconv.ParseBool(o.Getenv("OTEL_SDK_DISABLED")); on && !o.Scrape {
 		return x, nil
+	} else if on {
+		o.Getenv, o.Endpoint = func(string) string { return "" }, ""
 	}
 	traces, err := o.address("TRACES")
 	if err != nil {
 		return nil, err
 	}
 	metrics, err := o.address("METRICS")
-	if err != nil || traces == "" && metrics == "" {
+	if err != nil || traces == "" && metrics == "" && !o.Scrape {
 		return x, err
 	}
 	if protocol := o.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"); protocol == "grpc" {
@@ -87,8 +91,16 @@ func Start(ctx context.Context, o Options) (*Exporter, error) {
 		x.traces = trace.NewTracerProvider(trace.WithResource(about), trace.WithBatcher(&spans{to, traces}, trace.WithMaxQueueSize(maxSpans), trace.WithExportTimeout(timeout)))
 		otel.SetTracerProvider(x.traces)
 	}
+	with := []metric.Option{metric.WithResource(about)}
 	if metrics != "" {
-		x.metrics = metric.NewMeterProvider(metric.WithResource(about), metric.WithReader(metric.NewPeriodicReader(&histograms{to, metrics}, metric.WithTimeout(timeout))))
+		with = append(with, metric.WithReader(metric.NewPeriodicReader(&histograms{to, metrics}, metric.WithTimeout(timeout))))
+	}
+	if o.Scrape {
+		x.scraped = metric.NewManualReader()
+		with = append(with, metric.WithReader(x.scraped))
+	}
+	if len(with) > 1 {
+		x.metrics = metric.NewMeterProvider(with...)
 		otel.SetMeterProvider(x.metrics)
 	}
 	return x, nil

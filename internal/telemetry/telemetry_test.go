@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -221,5 +224,49 @@ func BenchmarkCall(b *testing.B) {
 	}
 	if err := x.Close(b.Context()); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// What is scraped is what Prometheus's own parser reads.
+func TestPrometheus(t *testing.T) {
+	o := options(nil)
+	o.Scrape = true
+	x, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"b", `a"\` + "\n", "b"} {
+		_, span := tracing.Start(t.Context(), tracing.Call, "execute_tool")
+		span.Label("gen_ai.tool.name", name)
+		span.End()
+	}
+	var first, second strings.Builder
+	if err := cmp.Or(x.WritePrometheus(t.Context(), &first), x.WritePrometheus(t.Context(), &second)); err != nil || first.String() != second.String() {
+		t.Errorf("two scrapes differ, or %v:\n%s\n%s", err, first.String(), second.String())
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(first.String()))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, first.String())
+	}
+	found := families["gen_ai_execute_tool_duration_seconds"]
+	if len(families) != 1 || found == nil || len(found.GetMetric()) != 2 {
+		t.Fatalf("found %v", families)
+	}
+	for i, want := range []struct {
+		name  string
+		count uint64
+	}{{`a"\` + "\n", 1}, {"b", 2}} {
+		m := found.GetMetric()[i]
+		h := m.GetHistogram()
+		if label := m.GetLabel()[0]; label.GetName() != "gen_ai_tool_name" || label.GetValue() != want.name {
+			t.Errorf("the label is %s", label)
+		}
+		if last := h.GetBucket()[len(h.GetBucket())-1]; h.GetSampleCount() != want.count || len(h.GetBucket()) != 15 || last.GetCumulativeCount() != want.count {
+			t.Errorf("%q: %s", want.name, h)
+		}
+	}
+	if err := x.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // Scope is the name of the instrumentation scope of spans and metrics.
@@ -44,13 +45,13 @@ func bounds() []float64 {
 // providers. Its attributes are those of the semantic conventions for GenAI and MCP of
 // OpenTelemetry, July 2026. A nil Span does nothing. It is not safe for concurrent use.
 type Span struct {
-	ctx    context.Context
-	span   trace.Span
-	name   string
-	kind   Kind
-	start  time.Time
-	labels []attribute.KeyValue
-	failed string
+	ctx      context.Context
+	span     trace.Span
+	name     string
+	duration metric.Float64Histogram // nil: it is not measured
+	start    time.Time
+	labels   []attribute.KeyValue
+	failed   string
 }
 
 type spanKey struct{}
@@ -58,11 +59,19 @@ type spanKey struct{}
 // Start begins a span within that of the context. If nothing is exported, it returns ctx
 // and nil.
 func Start(ctx context.Context, kind Kind, name string) (context.Context, *Span) {
+	histogram, err := otel.Meter(Scope).Float64Histogram(kind.duration(), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(bounds()...))
+	measured := err == nil && histogram.Enabled(ctx)
 	inner, span := otel.Tracer(Scope).Start(ctx, name, trace.WithSpanKind(kind.span()))
-	if !span.SpanContext().IsValid() || span.SpanContext().SpanID() == trace.SpanContextFromContext(ctx).SpanID() {
-		return ctx, nil // that of a tracer that makes no spans
+	if c := span.SpanContext(); !c.IsValid() || c.SpanID() == trace.SpanContextFromContext(ctx).SpanID() { // that of a tracer that makes no spans
+		if !measured {
+			return ctx, nil
+		}
+		inner, span = ctx, noop.Span{}
 	}
-	s := &Span{ctx: inner, span: span, name: name, kind: kind, start: time.Now()}
+	s := &Span{ctx: inner, span: span, name: name, start: time.Now()}
+	if measured {
+		s.duration = histogram
+	}
 	return context.WithValue(inner, spanKey{}, s), s
 }
 
@@ -114,9 +123,8 @@ func (s *Span) End() {
 		s.span.SetStatus(codes.Error, "")
 	}
 	s.span.End()
-	histogram, err := otel.Meter(Scope).Float64Histogram(s.kind.duration(), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(bounds()...))
-	if err == nil {
-		histogram.Record(s.ctx, time.Since(s.start).Seconds(), metric.WithAttributes(s.labels...))
+	if s.duration != nil {
+		s.duration.Record(s.ctx, time.Since(s.start).Seconds(), metric.WithAttributes(s.labels...))
 	}
 }
 

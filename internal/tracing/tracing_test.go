@@ -53,3 +53,13 @@ func TestEnviron(t *testing.T) {
 		t.Errorf("without a trace the child gets %q", got)
 	}
 }
+
+// BenchmarkOff is what a span costs if nothing is exported.
+func BenchmarkOff(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		_, span := Start(b.Context(), Call, "execute_tool")
+		span.Set("a", 1)
+		span.End()
+	}
+}

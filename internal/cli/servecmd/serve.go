@@ -40,6 +40,7 @@ type options struct {
 	always      []string // with search: globs of tools that are offered too
 	logLevel    string   // one of levels
 	logFormat   string   // text, json
+	metrics     string   // address, or metricsOn
 }
 
 // levels are the values of --log-level.
@@ -97,6 +98,7 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 	f.StringArrayVar(&o.always, "always", nil, "with --expose search or scripts: offer tools that match this `glob` too")
 	f.DurationVar(&o.drain, "drain", 30*time.Second, "how long running calls may take after SIGTERM or the end of stdin")
 	f.StringVar(&o.printConfig, "print-config", "", "print the entry for this `client`, with the other flags, and exit: "+strings.Join(clientNames(), ", "))
+	f.StringVar(&o.metrics, "metrics", "", "serve metrics for Prometheus at /metrics of this `address`, or on that of --http: on")
 	f.StringVar(&o.logLevel, "log-level", "warn", "log to stderr from this `level` on: debug (messages), info (calls), warn (refusals) or error; -v is debug")
 	f.StringVar(&o.logFormat, "log-format", "text", "`format` of the log: text or json")
 	complete.Flag(cmd, "log-level", complete.Words(levels...))
@@ -113,6 +115,8 @@ func (o *options) check() error {
 	switch {
 	case !o.overHTTP() && (o.tokenFile != "" || o.noAuth):
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth need --http"), Hint: "toolreg serve --http 127.0.0.1:8080 --token-file FILE"}
+	case o.metrics == metricsOn && !o.overHTTP():
+		return &cli.UsageError{Err: errors.New("--metrics on needs --http"), Hint: "toolreg serve --metrics 127.0.0.1:9464 serves them on an address of their own"}
 	case o.tokenFile != "" && o.noAuth:
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth cannot be used together")}
 	case o.expose != exposeAll && o.expose != exposeSearch && o.expose != exposeScripts:
@@ -137,6 +141,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		level = slog.LevelDebug
 	}
 	e.IO.LogAt(level, o.logFormat == "json")
+	e.Engine.Scrape = o.metrics != ""
 	watch := cli.NewWatcher(e)
 	from, err := o.session(ctx, e, nil)
 	if err != nil {
@@ -180,10 +185,15 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 		}
 		watch.Follow(serving, from, func(earlier *engine.Session) (*engine.Session, error) { return o.reload(serving, e, server, earlier) })
 	})
-	if o.overHTTP() {
-		err = o.serveHTTP(serving, e.IO, server, set)
-	} else {
-		err = server.Stdio(serving, e.IO.In, e.IO.Out.Unescaped(), o.drain)
+	switch {
+	case o.overHTTP():
+		err = o.serveHTTP(serving, e, server, set)
+	default:
+		var stop func()
+		if stop, err = o.serveMetrics(serving, e, nil); err == nil {
+			err = server.Stdio(serving, e.IO.In, e.IO.Out.Unescaped(), o.drain)
+			stop()
+		}
 	}
 	end(nil)
 	loading.Wait() // sources must not be started while the sessions are closed
@@ -273,7 +283,8 @@ func (o *options) entries() []registry.Entry {
 }
 
 // serveHTTP serves until ctx is done, then waits for running calls.
-func (o *options) serveHTTP(ctx context.Context, ios *cli.IO, server *serve.Server, set settings.Serve) error {
+func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Server, set settings.Serve) error {
+	ios := e.IO
 	listener, err := o.listen(ctx)
 	if err != nil {
 		return err
@@ -293,6 +304,15 @@ func (o *options) serveHTTP(ctx context.Context, ios *cli.IO, server *serve.Serv
 		Warn: func(err error) {
 			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens stay valid until the file is corrected"})
 		}})
+	if o.metrics == metricsOn {
+		handler.Metrics(e.Engine.WriteMetrics)
+	}
+	stop, err := o.serveMetrics(ctx, e, handler)
+	if err != nil {
+		_ = listener.Close()
+		return err
+	}
+	defer stop()
 	following, unfollow := context.WithCancel(ctx)
 	var tokensFollowed sync.WaitGroup
 	tokensFollowed.Go(func() { handler.FollowTokens(following) })
@@ -335,16 +355,21 @@ func (o *options) listen(ctx context.Context) (net.Listener, error) {
 		defer file.Close()
 		return net.FileListener(file)
 	}
-	host, port, err := net.SplitHostPort(o.http)
+	return listenOn(ctx, "--http", o.http)
+}
+
+// listenOn opens the address that a flag gives.
+func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, &cli.UsageError{Err: fmt.Errorf("--http %q: expected HOST:PORT", o.http), Hint: "such as 127.0.0.1:8080; :8080 listens only on this machine"}
+		return nil, &cli.UsageError{Err: fmt.Errorf("%s %q: expected HOST:PORT", flag, address), Hint: "such as 127.0.0.1:8080; :8080 listens only on this machine"}
 	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, fmt.Errorf("listening on %s: %w", o.http, err)
+		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}
 	return listener, nil
 }

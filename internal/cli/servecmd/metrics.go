@@ -1,0 +1,46 @@
+package servecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/serve"
+)
+
+// metricsOn is the value of --metrics for the address of --http.
+const metricsOn = "on"
+
+// serveMetrics serves the metrics on an address of their own, if --metrics gives one, until
+// stop is called. One that other machines reach asks for the tokens of clients.
+func (o *options) serveMetrics(ctx context.Context, e *cli.Env, clients *serve.HTTP) (stop func(), err error) {
+	if o.metrics == "" || o.metrics == metricsOn {
+		return func() {}, nil
+	}
+	listener, err := listenOn(ctx, "--metrics", o.metrics)
+	if err != nil {
+		return nil, err
+	}
+	address, _ := listener.Addr().(*net.TCPAddr)
+	handler := http.HandlerFunc(e.Engine.WriteMetrics)
+	if address == nil || !address.IP.IsLoopback() {
+		if clients == nil || o.noAuth {
+			_ = listener.Close()
+			return nil, &cli.UsageError{Err: fmt.Errorf("--metrics %s: other machines can reach the address, so it needs --http and tokens", o.metrics), Hint: "listen on 127.0.0.1"}
+		}
+		handler = clients.WithToken(handler)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", handler)
+	hs := serve.OwnServer(mux, address != nil && address.IP.IsLoopback())
+	e.IO.Note(fmt.Sprintf("toolreg: metrics at http://%s/metrics\n", listener.Addr()))
+	go func() {
+		if err := hs.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			e.IO.Log.Warn("metrics are not served any more", "err", err)
+		}
+	}()
+	return func() { _ = hs.Close() }, nil
+}

@@ -14,7 +14,7 @@ import (
 const revokeEvery = time.Second
 
 // errRevoked is the cause with which requests are canceled whose token was removed.
-var errRevoked = errors.New("the token of the request was removed")
+var errRevoked = errors.New("the token of the request was removed or has expired")
 
 // requests has the running requests over HTTP by their tokens. The zero value has none. It
 // is safe for concurrent use.
@@ -65,8 +65,8 @@ func (r *requests) cancelExcept(tokens []tokenHash) {
 	}
 }
 
-// FollowTokens ends the streams, sessions and calls of tokens that are removed from their
-// file, until ctx is done.
+// FollowTokens ends the streams, sessions and calls of tokens that expire or are removed from
+// their file, until ctx is done.
 func (h *HTTP) FollowTokens(ctx context.Context) {
 	if h.opts.Tokens == nil || h.opts.Tokens.path == "" {
 		return

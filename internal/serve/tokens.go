@@ -3,13 +3,17 @@ package serve
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 )
 
 // minToken is the minimum length of a token; shorter ones could be guessed.
@@ -26,20 +30,30 @@ type Tokens struct {
 	mu     sync.Mutex
 	read   time.Time // modification time of the file when it was read
 	size   int64
-	byName map[string]tokenHash
+	byName map[string]token
 }
+
+// token is a token of a client.
+type token struct {
+	hash    tokenHash
+	expires time.Time // zero: never
+}
+
+// isValid reports whether the token has not expired.
+func (t token) isValid() bool { return t.expires.IsZero() || time.Now().Before(t.expires) }
 
 // NewTokens returns the given tokens, which are keyed by name.
 func NewTokens(byName map[string]string) *Tokens {
-	t := &Tokens{byName: map[string]tokenHash{}}
-	for name, token := range byName {
-		t.byName[name] = sha256.Sum256([]byte(token))
+	t := &Tokens{byName: map[string]token{}}
+	for name, text := range byName {
+		t.byName[name] = token{hash: sha256.Sum256([]byte(text))}
 	}
 	return t
 }
 
 // ReadTokens returns the tokens in a file with one line "NAME TOKEN" for each; empty lines
-// and lines that begin with # are ignored. The file is read again after a change. A file
+// and lines that begin with # are ignored. sha256: and the hash in hex may be in place of a
+// token, and expires= and a time or date (UTC) after it. The file is read again after a change. A file
 // that other users own or may read is an error.
 func ReadTokens(path string) (*Tokens, error) {
 	t := &Tokens{path: path}
@@ -71,28 +85,22 @@ func (t *Tokens) refresh() error {
 	return nil
 }
 
-func parseTokens(data []byte) (map[string]tokenHash, error) {
-	out := map[string]tokenHash{}
+func parseTokens(data []byte) (map[string]token, error) {
+	out := map[string]token{}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		words := strings.Fields(line)
-		if len(words) != 2 {
-			return nil, fmt.Errorf("%d: expected NAME TOKEN", n)
+		name, t, err := parseToken(strings.Fields(line))
+		if err != nil {
+			return nil, fmt.Errorf("%d: %w", n, err)
 		}
-		if len(words[1]) < minToken {
-			return nil, fmt.Errorf("%d: the token of %s is shorter than %d characters", n, words[0], minToken)
+		if _, twice := out[name]; twice {
+			return nil, fmt.Errorf("%d: %s already has a token", n, name)
 		}
-		if words[0] == stdioName || words[0] == LocalName {
-			return nil, fmt.Errorf("%d: %s is the name of clients without a token; choose another", n, words[0])
-		}
-		if _, twice := out[words[0]]; twice {
-			return nil, fmt.Errorf("%d: %s already has a token", n, words[0])
-		}
-		out[words[0]] = sha256.Sum256([]byte(words[1]))
+		out[name] = t
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf(" %w", err)
@@ -103,9 +111,64 @@ func parseTokens(data []byte) (map[string]tokenHash, error) {
 	return out, nil
 }
 
+func parseToken(words []string) (name string, t token, err error) {
+	if len(words) < 2 {
+		return "", t, errors.New("expected NAME TOKEN")
+	}
+	name = words[0]
+	if err := CheckTokenName(name); err != nil {
+		return "", t, err
+	}
+	if digits, hashed := strings.CutPrefix(words[1], hashPrefix); hashed {
+		sum, err := hex.DecodeString(digits)
+		if err != nil || len(sum) != len(t.hash) {
+			return "", t, fmt.Errorf("the hash of %s must have %d hexadecimal digits", name, 2*len(t.hash))
+		}
+		t.hash = tokenHash(sum)
+	} else if len(words[1]) < minToken {
+		return "", t, fmt.Errorf("the token of %s is shorter than %d characters", name, minToken)
+	} else {
+		t.hash = sha256.Sum256([]byte(words[1]))
+	}
+	for _, word := range words[2:] {
+		value, ok := strings.CutPrefix(word, "expires=")
+		if !ok {
+			return "", t, fmt.Errorf("unknown word %q after the token of %s; only expires= is known", word, name)
+		}
+		if t.expires, err = time.Parse(time.RFC3339, value); err != nil {
+			if t.expires, err = time.Parse(time.DateOnly, value); err != nil {
+				return "", t, fmt.Errorf("expires=%s of %s: expected a date such as 2026-12-31, or a time such as 2026-12-31T18:00:00Z", value, name)
+			}
+		}
+	}
+	return name, t, nil
+}
+
+const hashPrefix = "sha256:"
+
+// CheckTokenName returns an error for a name that no token can have.
+func CheckTokenName(name string) error {
+	switch {
+	case name == stdioName || name == LocalName:
+		return fmt.Errorf("%s is the name of clients without a token; choose another", name)
+	case name == "" || strings.HasPrefix(name, "#") || strings.ContainsFunc(name, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }):
+		return fmt.Errorf("the name %q must be one word that does not begin with #", name)
+	}
+	return nil
+}
+
+// MakeToken returns a new token and its line in a token file, which has only its hash.
+func MakeToken(name string) (token, line string, err error) {
+	if err := CheckTokenName(name); err != nil {
+		return "", "", err
+	}
+	token = rand.Text()
+	return token, fmt.Sprintf("%s %s%x", name, hashPrefix, sha256.Sum256([]byte(token))), nil
+}
+
 // Name returns the name and the hash of a token. warn receives errors in the file, whose
 // earlier tokens then stay valid.
-func (t *Tokens) Name(token string, warn func(error)) (name string, sum tokenHash, ok bool) {
+func (t *Tokens) Name(text string, warn func(error)) (name string, sum tokenHash, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.path != "" {
@@ -113,22 +176,29 @@ func (t *Tokens) Name(token string, warn func(error)) (name string, sum tokenHas
 			warn(err)
 		}
 	}
-	sum = sha256.Sum256([]byte(token))
+	sum = sha256.Sum256([]byte(text))
 	for n, want := range t.byName { // compare with all tokens, so that timing reveals nothing
-		if subtle.ConstantTimeCompare(sum[:], want[:]) == 1 {
+		if subtle.ConstantTimeCompare(sum[:], want.hash[:]) == 1 && want.isValid() {
 			name, ok = n, true
 		}
 	}
 	return name, sum, ok
 }
 
-// current reads the file if it has changed and returns the tokens. If the file cannot be
-// read, they are the earlier ones; the next request reports the error.
+// current reads the file if it has changed and returns the hashes of the tokens that have not
+// expired. If the file cannot be read, they are the earlier ones; the next request reports the
+// error.
 func (t *Tokens) current() map[string]tokenHash {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.path != "" {
 		_ = t.refresh()
 	}
-	return t.byName // is replaced, not changed
+	out := map[string]tokenHash{}
+	for name, token := range t.byName {
+		if token.isValid() {
+			out[name] = token.hash
+		}
+	}
+	return out
 }

@@ -27,6 +27,7 @@ func (x *Exporter) WritePrometheus(ctx context.Context, w io.Writer) error {
 	for _, s := range rm.ScopeMetrics {
 		for _, m := range s.Metrics {
 			if data, ok := m.Data.(metricdata.Histogram[float64]); ok {
+				fmt.Fprintf(&b, "# HELP %s_seconds %s\n", prometheusName(m.Name), m.Description)
 				writeHistogram(&b, prometheusName(m.Name)+"_seconds", data)
 			}
 		}

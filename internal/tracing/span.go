@@ -31,6 +31,10 @@ func (k Kind) duration() string {
 	return [...]string{"gen_ai.execute_tool.duration", "mcp.client.operation.duration", "mcp.server.operation.duration"}[k]
 }
 
+func (k Kind) description() string {
+	return [...]string{"Duration of calls of tools.", "Duration of requests to MCP servers.", "Duration of requests of MCP clients."}[k]
+}
+
 func (k Kind) span() trace.SpanKind {
 	return [...]trace.SpanKind{trace.SpanKindInternal, trace.SpanKindClient, trace.SpanKindServer}[k]
 }
@@ -59,7 +63,7 @@ type spanKey struct{}
 // Start begins a span within that of the context. If nothing is exported, it returns ctx
 // and nil.
 func Start(ctx context.Context, kind Kind, name string) (context.Context, *Span) {
-	histogram, err := otel.Meter(Scope).Float64Histogram(kind.duration(), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(bounds()...))
+	histogram, err := otel.Meter(Scope).Float64Histogram(kind.duration(), metric.WithDescription(kind.description()), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(bounds()...))
 	measured := err == nil && histogram.Enabled(ctx)
 	inner, span := otel.Tracer(Scope).Start(ctx, name, trace.WithSpanKind(kind.span()))
 	if c := span.SpanContext(); !c.IsValid() || c.SpanID() == trace.SpanContextFromContext(ctx).SpanID() { // that of a tracer that makes no spans

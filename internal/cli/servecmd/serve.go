@@ -88,6 +88,7 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 			return run(cmd.Context(), e, o)
 		},
 	}
+	cmd.AddCommand(newToken(e))
 	o.Flags(e, cmd, "strict")
 	cli.PresetFlag(cmd, &o.preset)
 	f := cmd.Flags()

@@ -106,7 +106,13 @@ func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
 		return
 	}
 	e := a.newEntry(ctx, r)
-	describe(tracing.Current(ctx), &e)
+	if span := tracing.Current(ctx); span != nil {
+		describe(span, &e)
+		if a.set.Telemetry.Content {
+			span.Set("gen_ai.tool.call.arguments", text.Head(string(a.mask.params(r.Call.Params)), maxExported))
+			span.Set("gen_ai.tool.call.result", text.Head(a.mask.message(r.Result.Text()), maxExported))
+		}
+	}
 	log := a.deps.Log
 	if e.Caller != nil {
 		log = log.With("caller", e.Caller.Name, "client", e.Caller.Client)
@@ -150,6 +156,10 @@ func (a *callRecorder) Refused(ctx context.Context, t *registry.Tool, err error)
 	}
 	return err
 }
+
+// maxExported is how much of the params and of the result of a call is exported, in bytes, so
+// that those that wait to be exported fit in 16 MiB.
+const maxExported = 4 << 10
 
 // describe gives the span of a call what the log has of it, without texts that a tool or a
 // caller has written. A name that is exported is that of the log.

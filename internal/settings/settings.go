@@ -260,6 +260,7 @@ type Serve struct {
 type Telemetry struct {
 	Endpoint string `setting:"telemetry.endpoint"` // "" = none
 	Headers  []Pair `setting:"telemetry.headers"`  // unexpanded
+	Content  bool   `setting:"telemetry.content"`
 }
 
 // Search holds the search.* settings.

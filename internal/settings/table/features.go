@@ -22,6 +22,7 @@ func featureRows() []Row {
 		{Name: "workspace.root", Type: String, Loosens: always, Doc: "Folder that file tools may use; absent = the project root."},
 		{Name: "telemetry.endpoint", Type: String, Looser: notByProject, FilesOnly: true, Doc: "Address of an OpenTelemetry collector that gets traces and metrics, such as http://localhost:4318. The variables OTEL_* have precedence."},
 		{Name: "telemetry.headers", Type: Pairs, Secret: true, Looser: notByProject, Doc: "HTTP headers of these requests. Values may be references."},
+		{Name: "telemetry.content", Type: Bool, Default: "false", Looser: notByProject, FilesOnly: true, Doc: "Also export the params and results of calls, with secrets masked, up to 4 KiB of each."},
 		{Name: "audit.enabled", Type: Bool, Default: "true", Loosens: whenFalse, Doc: "Log every call and refusal."},
 		{Name: "audit.maxSize", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Size at which the log is rotated."},
 		{Name: "audit.keep", Type: Int, Default: "5", Loosens: always, Doc: "Number of rotated logs to keep."},

@@ -21,8 +21,9 @@ func Diff(text string) [][]Span {
 		removed := countKind(kinds[i:], diffRemoved)
 		added := countKind(kinds[i+removed:], diffAdded)
 		if removed == 0 || removed != added {
-			rows[i] = []Span{{lines[i], kinds[i].style()}}
-			i++
+			for end := i + max(removed+added, 1); i < end; i++ {
+				rows[i] = []Span{{lines[i], kinds[i].style()}}
+			}
 			continue
 		}
 		for n := range removed {

@@ -32,6 +32,8 @@ func (c *Calls) Call(ctx context.Context, f Found, call registry.Call) (registry
 
 func (c *Calls) make(ctx context.Context, f Found, call registry.Call, h *exec.Held) (registry.Result, error) {
 	ctx = withScriptInfo(ctx)
+	ctx, ended := c.gate.audit.begin(ctx, f.Tool)
+	defer ended()
 	if f.reach != nil {
 		return f.reach.executor().Execute(ctx, f.Tool, call)
 	}

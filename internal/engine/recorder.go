@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolreg/toolreg/internal/audit"
@@ -99,6 +100,18 @@ func (a *callRecorder) add(ctx context.Context, e audit.Entry) {
 	}
 }
 
+type liveKey struct{}
+
+// begin tells [Deps.Began] of a call, and ended of its end.
+func (a *callRecorder) begin(ctx context.Context, t *registry.Tool) (_ context.Context, ended func()) {
+	if a.deps.Began == nil {
+		return ctx, func() {}
+	}
+	var last atomic.Pointer[audit.Entry] // that Call has logged
+	tell := a.deps.Began(aboutTool(ctx, t, time.Now()))
+	return context.WithValue(ctx, liveKey{}, &last), func() { tell(last.Load()) }
+}
+
 // Call reports a call in the log of --verbose and writes it to the audit log. A
 // failure to write does not stop the call.
 func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
@@ -106,6 +119,9 @@ func (a *callRecorder) Call(ctx context.Context, r exec.Record) {
 		return
 	}
 	e := a.newEntry(ctx, r)
+	if last, ok := ctx.Value(liveKey{}).(*atomic.Pointer[audit.Entry]); ok {
+		last.Store(&e)
+	}
 	if span := tracing.Current(ctx); span != nil {
 		describe(span, &e)
 		if a.set.Telemetry.Content {
@@ -146,9 +162,12 @@ func (a *callRecorder) Refused(ctx context.Context, t *registry.Tool, err error)
 	}
 	_, span := tracing.Start(ctx, tracing.Call, "execute_tool")
 	defer span.End()
-	if a.set.Audit.Enabled || span != nil {
+	if a.set.Audit.Enabled || span != nil || a.deps.Began != nil {
 		e := a.newEntry(ctx, exec.Record{Tool: t, Start: time.Now(), Err: err})
 		describe(span, &e)
+		if a.deps.Began != nil {
+			a.deps.Began(e)(&e)
+		}
 		if a.set.Audit.Enabled && e.Outcome == audit.Invalid {
 			e.ParamsSHA256 = ""
 			a.add(ctx, e)
@@ -184,24 +203,11 @@ func describe(span *tracing.Span, e *audit.Entry) {
 // newEntry returns the log entry of a call.
 func (a *callRecorder) newEntry(ctx context.Context, r exec.Record) audit.Entry {
 	t := r.Tool
-	e := audit.Entry{
-		Time: r.Start, Tool: t.Name, ServerTool: t.ServerTool, Source: t.Source, Server: t.Server,
-		Decision: r.Verdict.Decision.String(), Rule: r.Verdict.Origin,
-		ParamsBytes: len(r.Call.Params), ParamsSHA256: audit.HashParams(r.Call.Params),
-		Cached: r.Result.Cached, SavedTokens: r.Result.SavedTokens, Confined: r.Result.Confined || r.Outside, Outside: r.Outside, Attempts: r.Result.Attempts,
-	}
-	if t.OfServer() {
-		e.Tool = t.Qualified()
-	}
-	if t.IsRenamed() {
-		e.Upstream = cmp.Or(t.Upstream().Qualified(), t.Upstream().Name)
-	}
-	if info := scriptOf(ctx); info != nil {
-		e.Script, e.Parent, e.ID = info.audit()
-	}
-	if c := caller.From(ctx); c != nil {
-		e.Caller = &audit.Caller{Name: c.Name, Client: c.Client, Version: c.Version}
-	}
+	e := aboutTool(ctx, t, r.Start)
+	e.Decision, e.Rule = r.Verdict.Decision.String(), r.Verdict.Origin
+	e.ParamsBytes, e.ParamsSHA256 = len(r.Call.Params), audit.HashParams(r.Call.Params)
+	e.Cached, e.SavedTokens, e.Attempts = r.Result.Cached, r.Result.SavedTokens, r.Result.Attempts
+	e.Confined, e.Outside = r.Result.Confined || r.Outside, r.Outside
 	e.Outcome, e.Code, e.Exit = a.outcomeOf(ctx, r.Result, r.Err)
 	e.BrokenOff = e.Outcome == audit.Cancelled && !r.Ran
 	waited, took := a.waited(t, r.Start), time.Since(r.Start)-r.Asked
@@ -217,6 +223,24 @@ func (a *callRecorder) newEntry(ctx context.Context, r exec.Record) audit.Entry 
 	}
 	if e.Outcome == audit.Invalid && r.Verdict.Origin == "" {
 		e.Decision = "" // no decision was made
+	}
+	return e
+}
+
+// aboutTool returns an entry with what is known when a call begins.
+func aboutTool(ctx context.Context, t *registry.Tool, start time.Time) audit.Entry {
+	e := audit.Entry{Time: start, Tool: t.Name, ServerTool: t.ServerTool, Source: t.Source, Server: t.Server}
+	if t.OfServer() {
+		e.Tool = t.Qualified()
+	}
+	if t.IsRenamed() {
+		e.Upstream = cmp.Or(t.Upstream().Qualified(), t.Upstream().Name)
+	}
+	if info := scriptOf(ctx); info != nil {
+		e.Script, e.Parent, e.ID = info.audit()
+	}
+	if c := caller.From(ctx); c != nil {
+		e.Caller = &audit.Caller{Name: c.Name, Client: c.Client, Version: c.Version}
 	}
 	return e
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/cache"
 	"github.com/toolreg/toolreg/internal/exec"
@@ -43,6 +44,9 @@ type Deps struct {
 	// Describe returns a question as data, for approval.command and for later answers. nil:
 	// a question is only asked with Asker.
 	Describe func(exec.Question) exec.Prompt
+	// Began is told of each call as it begins, with what is known of it by then, and returns
+	// what is told of its end; nil if the call goes on in another run. nil: nobody is told.
+	Began func(audit.Entry) (ended func(*audit.Entry))
 	// Screen shows progress. nil: nothing is shown.
 	Screen Screen
 	// ServerLog returns the function that receives one server's log messages;

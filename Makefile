@@ -118,9 +118,9 @@ lint: ## staticcheck, actionlint, vet for other systems, tidy go.mod
 vulns: ## look for known vulnerabilities in what the program calls (needs a network)
 	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
 
-page: build $(NPM)/node_modules/.package-lock.json ## test what needs Chromium: a kept browser, the search of the site, and the pages of list --html and stats --html (installs chromium: 300 MB)
+page: build $(NPM)/node_modules/.package-lock.json ## test what needs Chromium: a kept browser, the search of the site, the console, and the pages of list --html and stats --html (installs chromium: 300 MB)
 	@command -v chromium >/dev/null || apt-get install -y -q chromium </dev/null >&2
-	go test -count=1 -run '^TestBrowser$$|^TestChartsInBrowser$$|^TestSearch$$|^TestScripts$$/^npm_browser$$' ./internal/ui/page ./tools/site ./cmd/toolreg
+	TOOLREG_PICTURE=$(CURDIR)/bin/console.png go test -count=1 -run '^TestBrowser$$|^TestChartsInBrowser$$|^TestConsole|^TestSearch$$|^TestScripts$$/^npm_browser$$' ./internal/ui/page ./tools/site ./cmd/toolreg
 	bin/toolreg list --html bin/tools.html
 	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1280,1000 --screenshot=bin/tools.png bin/tools.html
 

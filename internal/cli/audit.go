@@ -6,6 +6,7 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
 // Audit opens the audit log.
@@ -17,9 +18,9 @@ func (c *Config) Audit(ctx context.Context) (*audit.Log, error) {
 	return engine.OpenAuditLog(c.Folders, set.Audit)
 }
 
-// ScanAudit visits every entry of the log, oldest first.
-func (c *Config) ScanAudit(ctx context.Context, visit func(*audit.Entry)) error {
-	log, err := c.Audit(ctx)
+// ScanAudit visits every entry of the log of the settings, oldest first.
+func (c *Config) ScanAudit(ctx context.Context, set *settings.Settings, visit func(*audit.Entry)) error {
+	log, err := engine.OpenAuditLog(c.Folders, set.Audit)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/process"
@@ -44,6 +45,8 @@ type SessionOptions struct {
 	Asker engine.Asker
 	// ServerLog replaces the handler of servers' log messages; nil means stderr.
 	ServerLog func(func() func(mcpclient.LogMessage)) func() func(mcpclient.LogMessage)
+	// Began is told of each call, see [engine.Deps]; nil means that nobody is.
+	Began     func(audit.Entry) func(*audit.Entry)
 	InServers bool               // the result shows servers, so the diagnostics about entries of servers are not printed
 	Settings  *settings.Settings // instead of the settings of the run; nil = those
 	InDocs    bool               // the result includes the diagnostics, so those of the settings are not printed
@@ -100,7 +103,7 @@ func (x *Engine) Session(ctx context.Context, o SessionOptions) (*engine.Session
 	}
 	o.Noticed, o.Cache = diags, x.config.cacheMode(o.Ask)
 	deps := x.deps()
-	deps.Asker, deps.ServerLog = o.Asker, serverLog
+	deps.Asker, deps.ServerLog, deps.Began = o.Asker, serverLog, o.Began
 	deps.Record, deps.Replay = x.recordings.recorder, x.recordings.recorded
 	s, err := engine.New(ctx, set, deps, o.Options)
 	if err != nil {

@@ -112,6 +112,19 @@ func KeepServer(ctx context.Context, in io.Reader, listening func(error) error) 
 	})
 }
 
+// EndKept ends the kept processes of a server, or the kept session with it, and returns how
+// many there were.
+func (c *Connections) EndKept(ctx context.Context, server *mcpclient.Source) (stopped int, err error) {
+	if server.Settings().Command != "" {
+		return c.StopKept(ctx, server.Settings())
+	}
+	was, err := server.EndKept(ctx)
+	if was {
+		stopped = 1
+	}
+	return stopped, err
+}
+
 // StopKept ends the processes that keep a server of the settings, whatever its entry said
 // when they were started, and returns their number.
 func (c *Connections) StopKept(ctx context.Context, server settings.Server) (stopped int, err error) {

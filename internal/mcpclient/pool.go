@@ -182,10 +182,17 @@ func (p *pool) closeIdle(d time.Duration, gone func(owner any) bool, needed bool
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
-	sessions := slices.AppendSeq(slices.Clone(p.leaving), maps.Values(p.sessions))
 	for _, cancel := range p.cancels {
 		cancel(wire.ErrClosed)
 	}
+	p.mu.Unlock()
+	p.endSessions()
+}
+
+// endSessions ends all sessions.
+func (p *pool) endSessions() {
+	p.mu.Lock()
+	sessions := slices.AppendSeq(slices.Clone(p.leaving), maps.Values(p.sessions))
 	p.mu.Unlock()
 	var ending sync.WaitGroup
 	for _, sess := range sessions {

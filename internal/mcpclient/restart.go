@@ -60,6 +60,13 @@ func (r *restarts) failedNow(ctx context.Context, err error) {
 	}
 }
 
+// forget permits every process to be started at once.
+func (r *restarts) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.failures)
+}
+
 // answered records that an owner's process works.
 func (r *restarts) answered(ctx context.Context) {
 	r.mu.Lock()

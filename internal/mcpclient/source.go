@@ -225,6 +225,14 @@ func (s *Source) Retry(ctx context.Context) error {
 	return err
 }
 
+// Restart ends the sessions with the server, whose running calls fail, and starts or reaches it
+// again, even if it was paused. The error is that of [Source.Retry].
+func (s *Source) Restart(ctx context.Context) error {
+	s.pool.endSessions()
+	s.pool.restarts.forget()
+	return s.Retry(ctx)
+}
+
 // Lost reports whether the shared process has ended although clients are subscribed to
 // changes of resources.
 func (s *Source) Lost() bool {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -30,14 +31,27 @@ const (
 	AskNobody
 )
 
-// Asker asks the user of the client that made the call. It implements
+// Console is a place where people answer the questions of all clients. Its methods show a
+// question until it is answered or ctx is done. first reports whether an answer is the first
+// one; if it is not, somebody else has answered, and it is dropped.
+type Console interface {
+	Confirm(ctx context.Context, q exec.Question, first func() bool) (exec.Answer, error)
+	Elicit(ctx context.Context, e ask.Elicitation, first func() bool) (ask.Answer, error)
+}
+
+// Asker asks the user of the client that made the call, and the console. It implements
 // [engine.Asker]; the zero value is ready to use.
-type Asker struct{}
+type Asker struct {
+	// Console is asked too. nil: only clients are.
+	Console Console
+	// Patience is how long the console shows a question; 0 means without a limit.
+	Patience time.Duration
+}
 
 // Confirmer implements [engine.Asker].
-func (Asker) Confirmer() exec.Confirmer { return confirmer{} }
+func (a Asker) Confirmer() exec.Confirmer { return confirmer{a} }
 
-type confirmer struct{}
+type confirmer struct{ Asker }
 
 // The answers to a question about a call, as shown to the client's user.
 const (
@@ -50,16 +64,28 @@ const (
 // its own user.
 func (confirmer) Turn() func() { return func() {} }
 
-// Confirm implements exec.Confirmer. If the client cannot ask its user, the error says
-// what would allow the call.
-func (confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
-	if len(q.Denied) > 0 { // a client that continues the call after the answer would begin it anew
-		return exec.Answer{}, nil
-	}
+// Confirm implements exec.Confirmer. If nobody can be asked, the error says what would
+// allow the call.
+func (a confirmer) Confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
 	c := clientFrom(ctx)
-	if c == nil || !c.canFill() {
-		return exec.Answer{}, &exec.NeedsConfirmation{Tool: q.Tool.Name, Verdict: q.Verdict, Hint: exec.LastingHint(q.Tool, q.Verdict)}
+	again := len(q.Denied) > 0 // a client that continues the call after the answer would begin it anew
+	asked := c != nil && c.canFill() && !again
+	client := func(ctx context.Context) (exec.Answer, error) {
+		switch {
+		case again:
+			return exec.Answer{}, nil
+		case !asked:
+			return exec.Answer{}, &exec.NeedsConfirmation{Tool: q.Tool.Name, Verdict: q.Verdict, Hint: exec.LastingHint(q.Tool, q.Verdict)}
+		}
+		return c.confirm(ctx, q)
 	}
+	return firstAnswer(ctx, a.Asker, asked, client, func(ctx context.Context, first func() bool) (exec.Answer, error) {
+		return a.Console.Confirm(ctx, q, first)
+	})
+}
+
+// confirm asks the client's user whether a call may run.
+func (c *client) confirm(ctx context.Context, q exec.Question) (exec.Answer, error) {
 	if c.asking == AskOnce {
 		q.Choices, q.Verdict.Scopes = []exec.Choice{exec.Yes, exec.No}, nil
 	}
@@ -94,14 +120,25 @@ func decisionSchema(always bool) json.RawMessage {
 }
 
 // Elicit implements [engine.Asker]: it passes a server's question to the client's user.
-func (Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
+func (a Asker) Elicit(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
 	c := clientFrom(ctx)
-	switch {
-	case c == nil:
+	if c == nil {
 		return ask.Answer{}, &engine.NobodyError{Reason: "it does not belong to a client's call"}
-	case e.Mode == "form" && !c.canFill(), e.Mode == "url" && !c.canOpen():
-		return ask.Answer{}, &engine.NobodyError{Reason: "the client cannot ask its user"}
 	}
+	asked := e.Mode == "form" && c.canFill() || e.Mode == "url" && c.canOpen()
+	client := func(ctx context.Context) (ask.Answer, error) {
+		if !asked {
+			return ask.Answer{}, &engine.NobodyError{Reason: "the client cannot ask its user"}
+		}
+		return c.pass(ctx, e)
+	}
+	return firstAnswer(ctx, a, asked, client, func(ctx context.Context, first func() bool) (ask.Answer, error) {
+		return a.Console.Elicit(ctx, e, first)
+	})
+}
+
+// pass passes a server's question to the client's user.
+func (c *client) pass(ctx context.Context, e ask.Elicitation) (ask.Answer, error) {
 	q := &mcp.ElicitParams{Mode: e.Mode, Message: messageOf(e.Server, e.Message), URL: e.URL, ElicitationID: e.ID}
 	if e.Mode == "form" {
 		q.RequestedSchema = e.Schema

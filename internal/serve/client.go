@@ -63,7 +63,10 @@ func (s *Server) withClient(ctx context.Context, name string, session *mcp.Serve
 	if name != stdioName && name != LocalName {
 		who.Token = name
 	}
-	who.Capabilities = c.capabilities()
+	who.Capabilities = c.capabilities(s.opts.Console)
+	if s.opts.Console && c.can.Elicitation == nil {
+		who.Input = nil // they are asked at the console, one by one
+	}
 	if c.can.RootsV2 != nil {
 		who.Roots = c.roots
 	}
@@ -83,11 +86,14 @@ func (c *client) declared(req sender) (*mcp.Implementation, *mcp.ClientCapabilit
 	return req.ClientInfo(), req.ClientCapabilities()
 }
 
-// capabilities returns the capabilities that the client declared, as JSON.
-func (c *client) capabilities() json.RawMessage {
+// capabilities returns what servers may ask the client, as JSON: what it declared, and what
+// people at the console answer for it.
+func (c *client) capabilities(console bool) json.RawMessage {
 	caps := map[string]any{}
 	if c.can.Elicitation != nil {
 		caps["elicitation"] = c.can.Elicitation
+	} else if console {
+		caps["elicitation"] = mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}
 	}
 	if c.can.Sampling != nil {
 		caps["sampling"] = c.can.Sampling

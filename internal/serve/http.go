@@ -75,6 +75,8 @@ type HTTP struct {
 	serial      atomic.Int64 // of the last request that was passed to the SDK
 	bodyTime    time.Duration
 	metrics     http.HandlerFunc // of /metrics; nil: there is none
+	console     http.HandlerFunc // of /console and below; nil: there is none
+	browsers    browsers
 }
 
 // LocalName is the name of clients that need no token, or use the one generated
@@ -124,6 +126,10 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()                                                                           // a proxy may have rules for the path as it is spelled
 	if err := h.checkOrigin(r); err != nil && (path != "/healthz" && path != "/readyz" || r.Host != "") { // checks with HTTP/1.0 name no host
 		h.refuse(w, r, http.StatusForbidden, err.Error())
+		return
+	}
+	if h.console != nil && (path == consolePath || strings.HasPrefix(path, consolePath+"/")) {
+		h.console(w, r)
 		return
 	}
 	switch path {

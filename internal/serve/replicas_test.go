@@ -29,11 +29,16 @@ const (
 // questions were answered.
 func newReplicas(t *testing.T, n int, key string, servers map[string]string, shared bool) []*httptest.Server {
 	t.Helper()
+	return newReplicasAsking(t, Asker{}, n, key, servers, shared)
+}
+
+func newReplicasAsking(t *testing.T, asker Asker, n int, key string, servers map[string]string, shared bool) []*httptest.Server {
+	t.Helper()
 	tokens := NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
 	dir := filepath.Join(t.TempDir(), "answered")
 	out := make([]*httptest.Server, n)
 	for i := range out {
-		from := newSession(t, servers)
+		from := newSessionAsking(t, asker, servers)
 		t.Cleanup(from.Close)
 		q := QuestionOptions{Key: key, Warn: func(err error) { t.Error(err) }}
 		if shared {

@@ -51,6 +51,10 @@ func (s *states) resume(ctx context.Context, t turn, run func(context.Context) (
 	case !state.Request.Equal(t.digest()):
 		return nil, nil, refusedState("it belongs to another request; method, name and params must be the same")
 	}
+	if w := s.settled(state.ID); w != nil {
+		w.carrier.Store(c)
+		return w, nil, nil
+	}
 	asked, waits := s.waitsFor(state.ID)
 	switch {
 	case waits && !answersAll(asked, t.answers):
@@ -143,7 +147,7 @@ func (g *given) approval(question requestDigest) *mcp.ElicitResult {
 // atServer returns the stage of a call whose server asks for input; nil if the call can
 // only continue in this process. What the server needs to continue is in its own state.
 func (w *waitingCall) atServer(name string, requests mcp.InputRequestMap, state json.RawMessage) *callStage {
-	if w == nil || w.server != name || len(state) > maxServerState {
+	if w == nil || w.server != name || w.stays || len(state) > maxServerState {
 		return nil
 	}
 	w.rounds++

@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/openapi"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -123,4 +124,25 @@ func (o *offer) failedServerOf(name string) registry.Source {
 		return named
 	}
 	return nil
+}
+
+// Restart ends the processes of a server, or the sessions with it, and starts it again, even if it
+// is kept between runs. Its tools are offered anew.
+func (s *Server) Restart(ctx context.Context, name string) error {
+	return s.Current(func(session *engine.Session, _ *registry.Registry) error {
+		servers, _, err := session.Servers.Named(name)
+		if err != nil {
+			return err
+		}
+		for _, server := range servers {
+			if _, err := session.Connections.EndKept(ctx, server); err != nil {
+				return err
+			}
+			if err := server.Restart(ctx); err != nil {
+				return err
+			}
+			s.refresh(s.life, []registry.Source{server})
+		}
+		return nil
+	})
 }

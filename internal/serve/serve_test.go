@@ -71,6 +71,11 @@ func serverWith(t testing.TB, s *engine.Session, q QuestionOptions) *Server {
 // newSession makes the session of newServer, which the caller closes.
 func newSession(t testing.TB, servers map[string]string) *engine.Session {
 	t.Helper()
+	return newSessionAsking(t, Asker{}, servers)
+}
+
+func newSessionAsking(t testing.TB, asker Asker, servers map[string]string) *engine.Session {
+	t.Helper()
 	dir := t.TempDir()
 	entries := map[string]any{}
 	for name, spec := range servers {
@@ -108,7 +113,7 @@ func newSession(t testing.TB, servers map[string]string) *engine.Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := engine.New(t.Context(), set, engine.Deps{Dir: dir, Environ: environ, Folders: &state.Folders{Environ: environ}, Asker: Asker{}, LogLevel: "debug", ServerLog: LogTo(func() func(mcpclient.LogMessage) { return func(mcpclient.LogMessage) {} }),
+	s, err := engine.New(t.Context(), set, engine.Deps{Dir: dir, Environ: environ, Folders: &state.Folders{Environ: environ}, Asker: asker, LogLevel: "debug", ServerLog: LogTo(func() func(mcpclient.LogMessage) { return func(mcpclient.LogMessage) {} }),
 		Warn: func(registry.Diagnostic) {}, Outcome: func(context.Context, error) (string, int) { return "", 0 }}, engine.Options{})
 	if err != nil {
 		t.Fatal(err)

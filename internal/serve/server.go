@@ -39,6 +39,8 @@ type Options struct {
 	Idle time.Duration
 	// Asking limits what clients may be asked. The zero value sets no limit.
 	Asking Asking
+	// Console says that people at the console answer for clients that cannot ask.
+	Console bool
 	// MaxCalls is how many calls may run with one token; 0 means no limit.
 	MaxCalls int
 	// Questions are options for questions to modern clients.
@@ -145,6 +147,23 @@ func (s *Server) closeUnused(h *held) {
 	if h.replaced && h.users == 0 {
 		s.closing.Go(h.session.Close)
 	}
+}
+
+// errLoading is the error of [Server.Current] before the first tools are offered.
+var errLoading = errors.New("the tools are not loaded yet")
+
+// Current calls f with the session and the registry whose tools are offered. They stay valid
+// until f returns.
+func (s *Server) Current(f func(*engine.Session, *registry.Registry) error) error {
+	s.mu.Lock()
+	loaded := s.offer != nil
+	s.mu.Unlock()
+	if !loaded {
+		return errLoading
+	}
+	o, done := s.use()
+	defer done()
+	return f(o.session, o.registry)
 }
 
 // use returns the current offer. The caller calls done at the end of the request.

@@ -48,6 +48,9 @@ func (s *states) park(w *waitingCall) (*asks, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !w.asked.settled.asked(func() bool { return s.take(w, id) }) {
+		return nil, errSettled
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.makeRoom(w.owner); err != nil {
@@ -57,7 +60,7 @@ func (s *states) park(w *waitingCall) (*asks, error) {
 	w.expiry = time.AfterFunc(stateLifetime, func() {
 		switch {
 		case s.unpark(id) == nil:
-		case s.answered.Has(id):
+		case s.answered.Has(id) && !w.asked.settled.atConsole():
 			w.cancel(caller.ErrContinued)
 		default:
 			w.cancel(errNoAnswer)
@@ -96,6 +99,35 @@ func (s *states) makeRoom(owner string) error {
 		return errTooMany
 	}
 	s.unparkLocked(oldest).cancel(caller.ErrContinued)
+	return nil
+}
+
+// take records that the question of a waiting call was answered at the console, so that an
+// answer of the client counts neither here nor in another process. It returns false if the
+// client was first.
+func (s *states) take(w *waitingCall, id string) bool {
+	if s.answered.Claim(w.owner, id) != nil {
+		return false
+	}
+	if s.keys.Shared() && s.answered.Record(id) != nil {
+		s.unpark(id)
+		w.cancel(caller.ErrContinued)
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.asked.stage = nil
+	return true
+}
+
+// settled returns the call whose question was answered at the console, at most once; nil if
+// it was not.
+func (s *states) settled(id string) *waitingCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.waiting[id]; w != nil && w.asked.settled.atConsole() {
+		return s.unparkLocked(id)
+	}
 	return nil
 }
 

@@ -35,6 +35,9 @@ func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Req
 }
 
 // stop ends requests that only wait for notifications. Calls continue.
+// Stopping returns a channel that is closed when streams are to end.
+func (s *Server) Stopping() <-chan struct{} { return s.stopping }
+
 func (s *Server) stop() { s.stopOnce.Do(func() { close(s.stopping) }) }
 
 func (s *Server) stopped() bool {

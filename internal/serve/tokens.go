@@ -37,23 +37,25 @@ type Tokens struct {
 type token struct {
 	hash    tokenHash
 	expires time.Time // zero: never
+	console bool      // it may enter the console
 }
 
 // isValid reports whether the token has not expired.
 func (t token) isValid() bool { return t.expires.IsZero() || time.Now().Before(t.expires) }
 
-// NewTokens returns the given tokens, which are keyed by name.
+// NewTokens returns the given tokens, which are keyed by name. They may enter the console.
 func NewTokens(byName map[string]string) *Tokens {
 	t := &Tokens{byName: map[string]token{}}
 	for name, text := range byName {
-		t.byName[name] = token{hash: sha256.Sum256([]byte(text))}
+		t.byName[name] = token{hash: sha256.Sum256([]byte(text)), console: true}
 	}
 	return t
 }
 
 // ReadTokens returns the tokens in a file with one line "NAME TOKEN" for each; empty lines
 // and lines that begin with # are ignored. sha256: and the hash in hex may be in place of a
-// token, and expires= and a time or date (UTC) after it. The file is read again after a change. A file
+// token, and after it expires= with a time or date (UTC), and console if the token may enter the
+// console. The file is read again after a change. A file
 // that other users own or may read is an error.
 func ReadTokens(path string) (*Tokens, error) {
 	t := &Tokens{path: path}
@@ -131,9 +133,13 @@ func parseToken(words []string) (name string, t token, err error) {
 		t.hash = sha256.Sum256([]byte(words[1]))
 	}
 	for _, word := range words[2:] {
+		if word == "console" {
+			t.console = true
+			continue
+		}
 		value, ok := strings.CutPrefix(word, "expires=")
 		if !ok {
-			return "", t, fmt.Errorf("unknown word %q after the token of %s; only expires= is known", word, name)
+			return "", t, fmt.Errorf("unknown word %q after the token of %s; expires= and console are known", word, name)
 		}
 		if t.expires, err = time.Parse(time.RFC3339, value); err != nil {
 			if t.expires, err = time.Parse(time.DateOnly, value); err != nil {
@@ -183,6 +189,17 @@ func (t *Tokens) Name(text string, warn func(error)) (name string, sum tokenHash
 		}
 	}
 	return name, sum, ok
+}
+
+// mayEnter reports whether the token with a name and a hash is valid and may enter the console.
+func (t *Tokens) mayEnter(name string, sum tokenHash) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.path != "" {
+		_ = t.refresh() // the next request of a client reports the error
+	}
+	one, ok := t.byName[name]
+	return ok && one.console && one.isValid() && subtle.ConstantTimeCompare(sum[:], one.hash[:]) == 1
 }
 
 // current reads the file if it has changed and returns the hashes of the tokens that have not

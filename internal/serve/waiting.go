@@ -59,12 +59,14 @@ type waitingCall struct {
 	given    *given         // what the client answered another process; nil: nothing
 	approval *callApproval  // of the call
 	rounds   int            // how often the server has asked
+	stays    bool           // a question was answered at the console, so only this process can continue it
 }
 
 type question struct {
 	requests mcp.InputRequestMap
 	stage    *callStage // nil: the call can only continue here
 	answer   chan<- mcp.InputResponseMap
+	settled  *settlement // with the console; nil: only the client is asked
 }
 
 type outcome struct {
@@ -81,8 +83,9 @@ var (
 // ask waits for the client's answer.
 func (w *waitingCall) ask(ctx context.Context, requests mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
 	answer := make(chan mcp.InputResponseMap, 1)
+	settled, _ := ctx.Value(settlementKey{}).(*settlement)
 	select {
-	case w.questions <- question{requests, stage, answer}:
+	case w.questions <- question{requests, stage, answer, settled}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -148,6 +151,9 @@ func (s *states) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
 		return o.value, nil, o.err
 	}
 	a, err := s.park(w)
+	if errors.Is(err, errSettled) {
+		return s.next(ctx, w)
+	}
 	if err != nil {
 		w.cancel(err)
 		<-w.done

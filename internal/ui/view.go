@@ -346,12 +346,19 @@ func Prompt(q exec.Question) exec.Prompt {
 // asked somewhere other than at this terminal.
 func QuestionText(q exec.Question) string {
 	v := view{width: 80}
-	v.question(q)
-	v.brief(q)
+	v.printf("%s", QuestionBody(q))
 	for _, s := range q.Verdict.Scopes {
 		if c, ok := scopeChoice(q, s); ok && c != exec.AlwaysServer && c != exec.AlwaysOutside {
 			v.printf("%q allows %s%s from now on", exec.Always.String(), covered(q.Tool, s), where(c, s))
 		}
 	}
+	return strings.TrimSpace(v.b.String())
+}
+
+// QuestionBody is [QuestionText] without what the answers cover.
+func QuestionBody(q exec.Question) string {
+	v := view{width: 80}
+	v.question(q)
+	v.brief(q)
 	return strings.TrimSpace(v.b.String())
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/ui/page"
 )
 
@@ -36,13 +37,22 @@ func (c *charts) add(e audit.Entry) {
 	}
 }
 
-// write writes the page.
-func (c *charts) write(ctx context.Context, e *cli.Env, o *statsOptions) error {
-	set, err := e.Config.Settings(ctx)
+// Charts returns the page of stats --html for the calls in this project since a time, which is
+// given as to --since.
+func Charts(ctx context.Context, e *cli.Env, set *settings.Settings, since string) ([]byte, error) {
+	o := &statsOptions{auditOptions: auditOptions{since: since}, project: true}
+	_, charts, err := o.scan(ctx, e, set, true)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p := &page.Charts{Title: "Calls of tools", Version: e.Version, Made: time.Now(), Selection: o.selection(set.ProjectRoot)}
+	var b bytes.Buffer
+	err = page.WriteCharts(&b, charts.page(e.Version, o.selection(set.ProjectRoot)))
+	return b.Bytes(), err
+}
+
+// page returns the content of the page.
+func (c *charts) page(version, selection string) *page.Charts {
+	p := &page.Charts{Title: "Calls of tools", Version: version, Made: time.Now(), Selection: selection}
 	total := c.timeline.Total()
 	p.All = calls(&total)
 	for _, period := range c.timeline.Periods(maxPeriods, time.Local) {
@@ -56,10 +66,16 @@ func (c *charts) write(ctx context.Context, e *cli.Env, o *statsOptions) error {
 		}
 		p.Tables = append(p.Tables, t)
 	}
+	return p
+}
+
+// write writes the page to the file of --html.
+func (c *charts) write(e *cli.Env, set *settings.Settings, o *statsOptions) error {
 	var b bytes.Buffer
-	if err := page.WriteCharts(&b, p); err != nil {
+	if err := page.WriteCharts(&b, c.page(e.Version, o.selection(set.ProjectRoot))); err != nil {
 		return err
 	}
+	total := c.timeline.Total()
 	if err := e.Config.WriteFile(set.ProjectRoot, o.html, b.Bytes()); err != nil {
 		return &cli.UsageError{Err: fmt.Errorf("--html: %w", err), Hint: "name a file that can be written"}
 	}

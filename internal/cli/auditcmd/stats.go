@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/audit"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -67,30 +68,37 @@ func runStats(ctx context.Context, e *cli.Env, o *statsOptions) error {
 	if !slices.Contains([]audit.Grouping{audit.ByTool, audit.BySource, audit.ByServer, audit.ByClient}, by) {
 		return &cli.UsageError{Err: fmt.Errorf("--by: unknown word %q", o.by), Hint: "one of tool, source, server, client"}
 	}
-	wanted, err := o.filter(time.Now())
-	if err != nil {
-		return err
-	}
 	set, err := e.Config.Settings(ctx)
 	if err != nil {
 		return err
 	}
-	stats, charts := audit.Stats{By: by}, newCharts()
-	add := stats.Add
-	if o.html != "" {
-		add = charts.add
-	}
-	if err := e.Config.ScanAudit(ctx, func(entry *audit.Entry) {
-		if wanted(entry) && (!o.project || entry.InProject(set.ProjectRoot)) {
-			add(*entry)
-		}
-	}); err != nil {
+	stats, charts, err := o.scan(ctx, e, set, o.html != "")
+	if err != nil {
 		return err
 	}
 	if o.html != "" {
-		return charts.write(ctx, e, o)
+		return charts.write(e, set, o)
 	}
 	return printStats(e.IO, stats.Counts())
+}
+
+// scan counts the selected calls of the log, for the charts or for the table.
+func (o *statsOptions) scan(ctx context.Context, e *cli.Env, set *settings.Settings, forCharts bool) (*audit.Stats, *charts, error) {
+	wanted, err := o.filter(time.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	stats, charts := &audit.Stats{By: audit.Grouping(o.by)}, newCharts()
+	add := stats.Add
+	if forCharts {
+		add = charts.add
+	}
+	err = e.Config.ScanAudit(ctx, set, func(entry *audit.Entry) {
+		if wanted(entry) && (!o.project || entry.InProject(set.ProjectRoot)) {
+			add(*entry)
+		}
+	})
+	return stats, charts, err
 }
 
 func printStats(ios *cli.IO, counts []audit.Count) error {

@@ -62,6 +62,17 @@ func runHTML(ctx context.Context, e *cli.Env, o *options) error {
 	return o.StrictFailure(reg)
 }
 
+// Page returns the page of list --html for the tools of a session.
+func Page(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.Registry) ([]byte, error) {
+	p, err := newPage(ctx, e, s, reg, &options{costs: costOptions{format: provider.DefaultFormat}})
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = page.Write(&b, p)
+	return b.Bytes(), err
+}
+
 // newPage returns the page of the whole registry.
 func newPage(ctx context.Context, e *cli.Env, s *engine.Session, reg *registry.Registry, o *options) (*page.Page, error) {
 	decider, err := s.Calls.Policy(reg)

@@ -189,9 +189,13 @@ func unused(ctx context.Context, config *cli.Config, tools []*registry.Tool, sin
 	case since == 0:
 		return tools, nil
 	}
+	set, err := config.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
 	type key struct{ source, tool string }
 	used, start := map[key]bool{}, time.Now().Add(-since)
-	err := config.ScanAudit(ctx, func(entry *audit.Entry) {
+	err = config.ScanAudit(ctx, set, func(entry *audit.Entry) {
 		if entry.Made() && !entry.Time.Before(start) {
 			used[key{entry.Source, cmp.Or(entry.ServerTool, entry.Upstream, entry.Tool)}] = true
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/console"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
@@ -41,6 +42,7 @@ type options struct {
 	logLevel    string   // one of levels
 	logFormat   string   // text, json
 	metrics     string   // address, or metricsOn
+	console     bool
 }
 
 // levels are the values of --log-level.
@@ -100,6 +102,7 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 	f.DurationVar(&o.drain, "drain", 30*time.Second, "how long running calls may take after SIGTERM or the end of stdin")
 	f.StringVar(&o.printConfig, "print-config", "", "print the entry for this `client`, with the other flags, and exit: "+strings.Join(clientNames(), ", "))
 	f.StringVar(&o.metrics, "metrics", "", "serve metrics for Prometheus at /metrics of this `address`, or on that of --http: on")
+	f.BoolVar(&o.console, "console", false, "with --http: serve a page at /console that shows calls and servers, and where people answer questions")
 	f.StringVar(&o.logLevel, "log-level", "warn", "log to stderr from this `level` on: debug (messages), info (calls), warn (refusals) or error; -v is debug")
 	f.StringVar(&o.logFormat, "log-format", "text", "`format` of the log: text or json")
 	complete.Flag(cmd, "log-level", complete.Words(levels...))
@@ -118,6 +121,10 @@ func (o *options) check() error {
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth need --http"), Hint: "toolreg serve --http 127.0.0.1:8080 --token-file FILE"}
 	case o.metrics == metricsOn && !o.overHTTP():
 		return &cli.UsageError{Err: errors.New("--metrics on needs --http"), Hint: "toolreg serve --metrics 127.0.0.1:9464 serves them on an address of their own"}
+	case o.console && !o.overHTTP():
+		return &cli.UsageError{Err: errors.New("--console needs --http"), Hint: "toolreg serve --http 127.0.0.1:8080 --console"}
+	case o.console && o.noAuth:
+		return &cli.UsageError{Err: errors.New("--console and --no-auth cannot be used together: whoever enters the console must show a token"), Hint: "leave out --no-auth: a token is generated"}
 	case o.tokenFile != "" && o.noAuth:
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth cannot be used together")}
 	case o.expose != exposeAll && o.expose != exposeSearch && o.expose != exposeScripts:
@@ -144,7 +151,11 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	e.IO.LogAt(level, o.logFormat == "json")
 	e.Engine.Scrape = o.metrics != ""
 	watch := cli.NewWatcher(e)
-	from, err := o.session(ctx, e, nil)
+	seen, err := o.newConsole(e)
+	if err != nil {
+		return err
+	}
+	from, err := o.session(ctx, e, seen, nil)
 	if err != nil {
 		return err
 	}
@@ -165,7 +176,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if level == slog.LevelDebug {
 		messages = e.IO.Log
 	}
-	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, MaxCalls: set.MaxCalls, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: e.IO.Warn})
+	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, Console: seen != nil, MaxCalls: set.MaxCalls, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: e.IO.Warn})
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })
@@ -184,11 +195,13 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 			end(err)
 			return
 		}
-		watch.Follow(serving, from, func(earlier *engine.Session) (*engine.Session, error) { return o.reload(serving, e, server, earlier) })
+		watch.Follow(serving, from, func(earlier *engine.Session) (*engine.Session, error) {
+			return o.reload(serving, e, server, seen, earlier)
+		})
 	})
 	switch {
 	case o.overHTTP():
-		err = o.serveHTTP(serving, e, server, set)
+		err = o.serveHTTP(serving, e, server, seen, set)
 	default:
 		var stop func()
 		if stop, err = o.serveMetrics(serving, e, nil); err == nil {
@@ -204,8 +217,16 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 
 // session creates a session whose questions go to clients, in place of an earlier one if that is
 // not nil.
-func (o *options) session(ctx context.Context, e *cli.Env, earlier *engine.Session) (*engine.Session, error) {
-	return e.Engine.Session(ctx, cli.SessionOptions{Options: engine.Options{Preset: o.preset, Guard: true, Earlier: earlier}, Asker: serve.Asker{}, ServerLog: serve.LogTo})
+func (o *options) session(ctx context.Context, e *cli.Env, seen *console.Console, earlier *engine.Session) (*engine.Session, error) {
+	options := cli.SessionOptions{Options: engine.Options{Preset: o.preset, Guard: true, Earlier: earlier}, Asker: serve.Asker{}, ServerLog: serve.LogTo}
+	if seen != nil {
+		set, _, err := e.Config.Load(ctx)
+		if err != nil {
+			return nil, err
+		}
+		options.Asker, options.Began = serve.Asker{Console: seen, Patience: set.Approval.Timeout}, seen.Began
+	}
+	return e.Engine.Session(ctx, options)
 }
 
 // asking returns which questions clients may be asked. Inside a tool's run they are asked
@@ -225,8 +246,8 @@ func (o *options) asking(e *cli.Env) serve.Asking {
 func (o *options) overHTTP() bool { return o.http != "" || os.Getenv("LISTEN_FDS") != "" }
 
 // reload creates a session from the changed settings and offers its tools.
-func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server, earlier *engine.Session) (*engine.Session, error) {
-	from, err := e.Engine.Again(func() (*engine.Session, error) { return o.session(ctx, e, earlier) })
+func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server, seen *console.Console, earlier *engine.Session) (*engine.Session, error) {
+	from, err := e.Engine.Again(func() (*engine.Session, error) { return o.session(ctx, e, seen, earlier) })
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +305,7 @@ func (o *options) entries() []registry.Entry {
 }
 
 // serveHTTP serves until ctx is done, then waits for running calls.
-func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Server, set settings.Serve) error {
+func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Server, seen *console.Console, set settings.Serve) error {
 	ios := e.IO
 	listener, err := o.listen(ctx)
 	if err != nil {
@@ -307,6 +328,10 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 		}})
 	if o.metrics == metricsOn {
 		handler.Metrics(e.Engine.WriteMetrics)
+	}
+	if seen != nil {
+		handler.Console(pages(e, server, seen))
+		ios.Note(fmt.Sprintf("toolreg: console at http://%s%s\n", listener.Addr(), consolePath))
 	}
 	stop, err := o.serveMetrics(ctx, e, handler)
 	if err != nil {

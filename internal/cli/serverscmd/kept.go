@@ -109,7 +109,7 @@ func runStart(ctx context.Context, e *cli.Env, names []string, again bool) error
 	for _, server := range on {
 		entry := server.Settings()
 		if again {
-			if _, err := stopOne(ctx, s, server); err != nil {
+			if _, err := s.Connections.EndKept(ctx, server); err != nil {
 				return fmt.Errorf("stopping server %q: %w", entry.Name, err)
 			}
 		}
@@ -192,7 +192,7 @@ func stopNamed(ctx context.Context, e *cli.Env, names []string) (stopped int, er
 		return 0, err
 	}
 	for _, server := range on {
-		n, err := stopOne(ctx, s, server)
+		n, err := s.Connections.EndKept(ctx, server)
 		if err != nil {
 			return stopped, fmt.Errorf("stopping server %q: %w", server.Settings().Name, err)
 		}
@@ -206,16 +206,4 @@ func stopNamed(ctx context.Context, e *cli.Env, names []string) (stopped int, er
 		stopped += n
 	}
 	return stopped, nil
-}
-
-// stopOne ends the kept processes of a server, or the session with it.
-func stopOne(ctx context.Context, s *engine.Session, server *mcpclient.Source) (stopped int, err error) {
-	if server.Settings().Command != "" {
-		return s.Connections.StopKept(ctx, server.Settings())
-	}
-	was, err := server.EndKept(ctx)
-	if was {
-		stopped = 1
-	}
-	return stopped, err
 }

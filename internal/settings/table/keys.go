@@ -174,7 +174,7 @@ func policyRows() []Row {
 			Doc: "How calls are approved: ask; allow edits in the workspace; deny everything except reads; never ask.", Loosens: whenNot("plan")},
 		{Name: "approval.command", Type: Command, Looser: notByProject, FilesOnly: true,
 			Doc: "Command that answers questions about calls if nobody can be asked; absent = such calls fail, and the questions wait for toolreg approvals answer."},
-		{Name: "approval.timeout", Type: Duration, Default: `"10m"`, Looser: notByProject, FilesOnly: true, Doc: "Time limit of that command; 0 = none."},
+		{Name: "approval.timeout", Type: Duration, Default: `"10m"`, Looser: notByProject, FilesOnly: true, Doc: "Time limit of that command, and how long the console of serve shows a question; 0 = none."},
 		{Name: "policy.rules", Type: Objects, Strict: true, Fields: ruleFields(), Doc: "Rules of all scopes are combined; the first match decides.", Loosens: hasAllow},
 	}
 	for _, c := range []struct{ category, def string }{{"read", "allow"}, {"write", "ask"}, {"command", "ask"}, {"network", "ask"}, {"other", "ask"}} {

@@ -35,6 +35,24 @@ func hostileCharts() *Charts {
 		Periods: []Period{{start, calls}, {start.Add(time.Hour), Calls{}}}, Tables: []Table{{Name: "tool", Rows: rows, More: 2}, {Name: "client"}}}
 }
 
+func parseConsole(t *testing.T) *html.Node {
+	t.Helper()
+	var b strings.Builder
+	if err := WriteConsole(&b, hostile, hostile, "/console", []Link{{hostile, "/console/" + hostile}}); err != nil {
+		t.Fatal(err)
+	}
+	return parsed(t, b.String())
+}
+
+func parseSignIn(t *testing.T) *html.Node {
+	t.Helper()
+	var b strings.Builder
+	if err := WriteSignIn(&b, hostile, "/console", hostile); err != nil {
+		t.Fatal(err)
+	}
+	return parsed(t, b.String())
+}
+
 func parse(t *testing.T, p *Page) *html.Node {
 	t.Helper()
 	var b strings.Builder
@@ -95,6 +113,8 @@ func content(n *html.Node) string {
 func TestHostileTexts(t *testing.T) {
 	checkHostileTexts(t, parse(t, hostilePage()), script)
 	checkHostileTexts(t, parseCharts(t, hostileCharts()), chartsScript)
+	checkHostileTexts(t, parseConsole(t), consoleScript)
+	checkHostileTexts(t, parseSignIn(t), "")
 }
 
 func checkHostileTexts(t *testing.T, doc *html.Node, script string) {
@@ -107,7 +127,7 @@ func checkHostileTexts(t *testing.T, doc *html.Node, script string) {
 	}
 	for n := range doc.Descendants() {
 		for _, a := range n.Attr {
-			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" || a.Key == "href" && !strings.HasPrefix(a.Val, "#") {
+			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" || a.Key == "href" && !strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "/console/") {
 				t.Errorf("<%s %s=%q>", n.Data, a.Key, a.Val)
 			}
 		}
@@ -124,6 +144,8 @@ func checkHostileTexts(t *testing.T, doc *html.Node, script string) {
 func TestPolicy(t *testing.T) {
 	checkPolicy(t, parse(t, hostilePage()))
 	checkPolicy(t, parseCharts(t, hostileCharts()))
+	checkPolicy(t, parseConsole(t))
+	checkPolicy(t, parseSignIn(t))
 }
 
 func checkPolicy(t *testing.T, doc *html.Node) {

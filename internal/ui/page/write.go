@@ -31,11 +31,16 @@ func (m *markup) put(markup string, texts ...any) {
 	fmt.Fprintf(&m.b, markup, texts...)
 }
 
-// page writes a page with the body that is given as a function.
+// page writes a page that asks no server for anything, with the body that is given as a function.
 func (m *markup) page(title, style, script string, body func()) {
+	m.served(title, style, script, "form-action 'none'", "no-referrer", body)
+}
+
+// served writes a page whose content security policy also has the given directives.
+func (m *markup) served(title, style, script, directives, referrer string, body func()) {
 	m.put("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
-	fmt.Fprintf(&m.b, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'\">\n", hash(style), hash(script))
-	m.put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n")
+	fmt.Fprintf(&m.b, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src %s; script-src %s; base-uri 'none'; %s\">\n", hash(style), hash(script), directives)
+	m.put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"%s\">\n", referrer)
 	m.put("<title>%s</title>\n", title)
 	m.b.WriteString("<style>" + style + "</style>\n</head>\n<body>\n")
 	body()

@@ -1,0 +1,132 @@
+package servecmd
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/auditcmd"
+	"github.com/toolreg/toolreg/internal/cli/listcmd"
+	"github.com/toolreg/toolreg/internal/console"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/openapi"
+	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve"
+	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/ui/page"
+)
+
+const consolePath = "/console"
+
+// InsideToolError reports that --console was given in a tool's run: the tool could answer the
+// questions about its own calls there.
+type InsideToolError struct{}
+
+func (*InsideToolError) Error() string {
+	return "--console: this server was started by a tool, which could answer questions about its own calls there"
+}
+
+// Is reports whether target is [registry.ErrDenied].
+func (*InsideToolError) Is(target error) bool { return target == registry.ErrDenied }
+
+// newConsole returns the console; nil without --console.
+func (o *options) newConsole(e *cli.Env) (*console.Console, error) {
+	switch {
+	case !o.console:
+		return nil, nil
+	case process.InsideTool(e.Config.Environ):
+		return nil, &InsideToolError{}
+	}
+	return console.New(), nil
+}
+
+// serversOf describes the servers and the APIs that are used.
+func serversOf(server *serve.Server) (out []console.Server) {
+	_ = server.Current(func(s *engine.Session, reg *registry.Registry) error { // without tools it shows none
+		on, off, err := s.Servers.Named()
+		if err != nil {
+			return err
+		}
+		for _, info := range engine.Infos(reg, on, off) {
+			out = append(out, console.Server{Name: info.Name, State: string(info.State), Error: info.Error, Tools: info.Tools, Starts: info.State != mcpclient.StateDisabled})
+		}
+		for _, api := range s.Servers.APIs() {
+			one := console.Server{Name: api.Settings().Name, State: "API", Tools: len(reg.ByServer(api.Settings().Name))}
+			if info := api.Info(); info.State == openapi.Failed {
+				one.State, one.Error = string(mcpclient.StateFailed), info.Err.Error()
+			}
+			out = append(out, one)
+		}
+		return nil
+	})
+	return out
+}
+
+// restart starts a server again whose name is exactly this one.
+func restart(ctx context.Context, server *serve.Server, name string) error {
+	if text.IsGlob(name) {
+		return errors.New("there is no such server")
+	}
+	return server.Restart(ctx, name)
+}
+
+// pages returns the pages of the console.
+func pages(e *cli.Env, server *serve.Server, c *console.Console) serve.ConsolePages {
+	title := filepath.Base(e.Config.Dir)
+	mux := http.NewServeMux()
+	html := func(path string, write func(*http.Request) ([]byte, error)) {
+		mux.HandleFunc("GET "+consolePath+path, func(w http.ResponseWriter, r *http.Request) {
+			data, err := write(r)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = w.Write(data)
+		})
+	}
+	html("/charts", func(r *http.Request) (data []byte, err error) {
+		err = server.Current(func(s *engine.Session, _ *registry.Registry) error {
+			if !s.Settings.Audit.Enabled {
+				return errors.New("the charts are drawn from the audit log, which the settings disable (audit.enabled)")
+			}
+			data, err = auditcmd.Charts(r.Context(), e, s.Settings, r.URL.Query().Get("since"))
+			return err
+		})
+		return data, err
+	})
+	html("/tools", func(r *http.Request) (data []byte, err error) {
+		err = server.Current(func(s *engine.Session, reg *registry.Registry) error {
+			data, err = listcmd.Page(r.Context(), e, s, reg)
+			return err
+		})
+		return data, err
+	})
+	mux.HandleFunc("GET "+consolePath+"/{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, consolePath, http.StatusSeeOther) })
+	mux.HandleFunc("GET "+consolePath, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_ = page.WriteConsole(w, title, e.Version, consolePath, []page.Link{
+			{Text: "Tools and their cost", Path: consolePath + "/tools"},
+			{Text: "Charts: 24 hours", Path: consolePath + "/charts?since=24h"}, {Text: "7 days", Path: consolePath + "/charts?since=7d"}, {Text: "30 days", Path: consolePath + "/charts?since=30d"},
+		})
+	})
+	mux.Handle(consolePath+"/", c.Handler(consolePath, console.Options{
+		Servers: func() []console.Server { return serversOf(server) },
+		Restart: func(ctx context.Context, name string) error { return restart(ctx, server, name) },
+		Visitor: serve.Visitor, Stopping: server.Stopping(), Log: e.IO.Log,
+	}))
+	return serve.ConsolePages{
+		SignIn: func(w http.ResponseWriter, reason string) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			if reason != "" {
+				w.WriteHeader(http.StatusForbidden)
+			}
+			_ = page.WriteSignIn(w, title, consolePath, reason)
+		},
+		Signed: mux,
+	}
+}

@@ -1,0 +1,162 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// consolePath is the path of the console.
+	consolePath = "/console"
+	// browserTime is how long a browser is signed in.
+	browserTime = 12 * time.Hour
+	// maxBrowsers is how many browsers may be signed in; the one that signed in first makes room.
+	maxBrowsers = 1000
+	// maxForm is the maximum size of the form with a token, in bytes.
+	maxForm = 4 << 10
+)
+
+// ConsolePages are the pages of the console.
+type ConsolePages struct {
+	// SignIn answers with the form that posts a field "token" to /console/sign-in. reason says
+	// why an attempt was refused; "" if there was none.
+	SignIn func(w http.ResponseWriter, reason string)
+	// Signed serves /console and the paths below it to browsers that are signed in. The
+	// context of a request ends when its token does; see [Visitor].
+	Signed http.Handler
+}
+
+type visitorKey struct{}
+
+// Visitor returns the name of the token with which a request for the console was signed in.
+func Visitor(ctx context.Context) string {
+	name, _ := ctx.Value(visitorKey{}).(string)
+	return name
+}
+
+// browsers are those that are signed in to the console. The zero value has none. It is safe for
+// concurrent use.
+type browsers struct {
+	cookie string // its name
+
+	mu   sync.Mutex
+	byID map[tokenHash]browser // by the hash of the cookie
+}
+
+type browser struct {
+	name  string // of the token
+	token tokenHash
+	until time.Time
+}
+
+func (b *browsers) add(one browser) (cookie string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.byID == nil {
+		b.byID = map[tokenHash]browser{}
+	}
+	var first tokenHash
+	for id, other := range b.byID {
+		if time.Now().After(other.until) {
+			delete(b.byID, id)
+		} else if old, ok := b.byID[first]; !ok || other.until.Before(old.until) {
+			first = id
+		}
+	}
+	if len(b.byID) >= maxBrowsers {
+		delete(b.byID, first)
+	}
+	cookie = rand.Text()
+	b.byID[sha256.Sum256([]byte(cookie))] = one
+	return cookie
+}
+
+func (b *browsers) find(r *http.Request) (id tokenHash, one browser, ok bool) {
+	cookie, err := r.Cookie(b.cookie)
+	if err != nil {
+		return id, one, false
+	}
+	id = sha256.Sum256([]byte(cookie.Value))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	one, ok = b.byID[id]
+	return id, one, ok && time.Now().Before(one.until)
+}
+
+func (b *browsers) remove(id tokenHash) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.byID, id)
+}
+
+// Console serves the console to browsers with a token that may enter it. It must be called
+// before the first request, and needs [HTTPOptions].Tokens.
+func (h *HTTP) Console(pages ConsolePages) {
+	h.browsers.cookie = "toolreg-" + strings.ToLower(rand.Text()[:8]) // cookies of other ports of this host have other names
+	h.console = func(w http.ResponseWriter, r *http.Request) { h.serveConsole(w, r, pages) }
+}
+
+func (h *HTTP) serveConsole(w http.ResponseWriter, r *http.Request, pages ConsolePages) {
+	for name, value := range map[string]string{
+		"Cache-Control": "no-store", "Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
+	} {
+		w.Header().Set(name, value)
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || r.Header.Get("Origin") == "") { // of the same origin, see checkOrigin
+		h.refuse(w, r, http.StatusForbidden, "forbidden: only pages of the console may change something")
+		return
+	}
+	if r.URL.Path == consolePath+"/sign-in" && r.Method == http.MethodPost {
+		h.signIn(w, r, pages)
+		return
+	}
+	id, one, ok := h.browsers.find(r)
+	if !ok || !h.opts.Tokens.mayEnter(one.name, one.token) {
+		h.browsers.remove(id)
+		if r.URL.Path != consolePath || r.Method == http.MethodPost {
+			http.Error(w, "unauthorized: sign in at "+consolePath, http.StatusUnauthorized)
+			return
+		}
+		pages.SignIn(w, "")
+		return
+	}
+	if r.URL.Path == consolePath+"/sign-out" && r.Method == http.MethodPost {
+		h.browsers.remove(id)
+		h.setCookie(w, r, "", -1)
+		http.Redirect(w, r, consolePath, http.StatusSeeOther)
+		return
+	}
+	ctx, done := h.requests.add(context.WithValue(r.Context(), visitorKey{}, one.name), one.token)
+	defer done()
+	pages.Signed.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// signIn checks the token of the form and gives the browser a cookie for it.
+func (h *HTTP) signIn(w http.ResponseWriter, r *http.Request, pages ConsolePages) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
+	name, token, ok := h.opts.Tokens.Name(strings.TrimSpace(r.PostFormValue("token")), h.opts.Warn)
+	reason := ""
+	switch {
+	case !ok:
+		reason = "This is not a token of this server."
+	case !h.opts.Tokens.mayEnter(name, token):
+		reason = "This token may not enter the console: its line in the token file lacks the word console."
+	default:
+		h.setCookie(w, r, h.browsers.add(browser{name, token, time.Now().Add(browserTime)}), int(browserTime/time.Second))
+		http.Redirect(w, r, consolePath, http.StatusSeeOther)
+		return
+	}
+	h.opts.Log.Warn("console: sign-in refused", "caller", name, "from", r.RemoteAddr)
+	pages.SignIn(w, reason)
+}
+
+func (h *HTTP) setCookie(w http.ResponseWriter, r *http.Request, value string, seconds int) {
+	http.SetCookie(w, &http.Cookie{Name: h.browsers.cookie, Value: value, Path: consolePath, MaxAge: seconds, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
+}

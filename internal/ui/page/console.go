@@ -1,0 +1,57 @@
+package page
+
+import (
+	_ "embed" // the style and the script
+	"io"
+)
+
+// Link is a link to another page of the same server.
+type Link struct{ Text, Path string }
+
+//go:embed console.css
+var consoleStyle string
+
+//go:embed console.js
+var consoleScript string
+
+// fromServer is the part of the policy of pages that a server serves: they talk to it alone.
+const fromServer = "connect-src 'self'; form-action 'self'"
+
+// WriteConsole writes the page of the console, which its script fills. base is the path of the
+// console.
+func WriteConsole(w io.Writer, title, version, base string, links []Link) error {
+	var m markup
+	m.served(title+": console", style+consoleStyle, consoleScript, fromServer, "same-origin", func() {
+		m.put("<header>\n<h1>%s</h1>\n<nav aria-label=\"Pages\">", title)
+		for _, l := range links {
+			m.put("<a href=\"%s\">%s</a> ", l.Path, l.Text)
+		}
+		m.put("<form method=\"post\" action=\"%s/sign-out\"><button>Sign out</button></form></nav>\n", base)
+		m.put("<ul class=\"numbers\" id=\"numbers\"></ul>\n<p role=\"status\" id=\"status\">Connecting …</p>\n</header>\n<noscript><p>The console needs JavaScript.</p></noscript>\n<main id=\"console\" data-base=\"%s\" hidden>\n", base)
+		m.put("<section aria-labelledby=\"questions-title\">\n<h2 id=\"questions-title\">Questions</h2>\n<div id=\"questions\"></div>\n<p id=\"no-questions\">No call waits for an answer.</p>\n</section>\n")
+		m.put("<section aria-labelledby=\"calls-title\">\n<h2 id=\"calls-title\">Calls</h2>\n<div id=\"filters\"><label class=\"wide\">Search <input type=\"search\" id=\"query\" placeholder=\"tool, caller, client or outcome\" autocomplete=\"off\" spellcheck=\"false\" aria-keyshortcuts=\"/\"></label>\n<label>Show <select id=\"which\"><option value=\"\">All calls</option><option value=\"failed\">Failed and refused</option><option value=\"asked\">Asked about</option></select></label></div>\n")
+		m.put("<div id=\"calls\" role=\"table\" aria-labelledby=\"calls-title\" tabindex=\"0\"><div role=\"row\" class=\"call head\">")
+		for _, name := range []string{"Time", "Tool", "Caller", "Decision", "Outcome", "Duration", "Size"} {
+			m.put("<span role=\"columnheader\">%s</span>", name)
+		}
+		m.put("</div><div id=\"rows\" role=\"rowgroup\"></div></div>\n<p class=\"hint\" id=\"shown\"></p>\n</section>\n")
+		m.put("<section aria-labelledby=\"servers-title\">\n<h2 id=\"servers-title\">Servers</h2>\n<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Server</th><th scope=\"col\">State</th><th scope=\"col\">Tools</th><td></td></tr></thead><tbody id=\"servers\"></tbody></table></div>\n</section>\n</main>\n<footer>toolreg %s. Times are in the time zone <span id=\"zone\"></span>.</footer>\n", version)
+	})
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}
+
+// WriteSignIn writes the form that asks for a token. reason says why it is asked for again; it
+// may be empty.
+func WriteSignIn(w io.Writer, title, base, reason string) error {
+	var m markup
+	m.served(title+": console", style+consoleStyle, "", fromServer, "same-origin", func() {
+		m.put("<main class=\"sign-in\">\n<h1>%s</h1>\n<form method=\"post\" action=\"%s/sign-in\">\n", title, base)
+		if reason != "" {
+			m.put("<p role=\"alert\" class=\"wrong\">%s</p>\n", reason)
+		}
+		m.put("<label>Token <input type=\"password\" name=\"token\" required autofocus autocomplete=\"current-password\"></label>\n<button>Sign in</button>\n<p class=\"hint\">A token of this server that may enter the console.</p>\n</form>\n</main>\n")
+	})
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}

@@ -32,6 +32,7 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 		span.Label("network.transport", "pipe")
 		if extra := req.GetExtra(); extra != nil && extra.Header != nil {
 			span.Label("network.transport", "tcp")
+			span.Label("network.protocol.name", "http")
 		}
 		if from, ok := req.(sender); ok {
 			span.Label("mcp.protocol.version", from.ProtocolVersion())
@@ -41,7 +42,9 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 		if errors.As(err, &refused) {
 			code := strconv.FormatInt(refused.Code, 10)
 			span.Label("rpc.response.status_code", code)
-			if refused.Code == jsonrpc.CodeInternalError || refused.Code <= -32000 && refused.Code >= -32099 && refused.Code != mcp.CodeResourceNotFound {
+			switch refused.Code {
+			case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams, mcp.CodeResourceNotFound: // the client's mistake
+			default:
 				span.Fail(code)
 			}
 		} else if err != nil {

@@ -47,7 +47,7 @@ func bounds() []float64 {
 
 // Span is a piece of work that is exported, with its duration, to OpenTelemetry's global
 // providers. Its attributes are those of the semantic conventions for GenAI and MCP of
-// OpenTelemetry, July 2026. A nil Span does nothing. It is not safe for concurrent use.
+// OpenTelemetry (semantic-conventions-genai, commit 9cebdaa9e67c). A nil Span does nothing. It is not safe for concurrent use.
 type Span struct {
 	ctx      context.Context
 	span     trace.Span

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -156,6 +157,7 @@ func (s *Session) exchangeOnce(ctx context.Context, r *Request) (json.RawMessage
 	if err != nil {
 		return nil, err
 	}
+	tracing.Current(ctx).Set("jsonrpc.request.id", strconv.FormatInt(r.id, 10))
 	defer s.table.forget(r)
 	stop := context.AfterFunc(within, func() { s.table.forget(r) }) // a canceled caller gets no more progress or questions
 	defer stop()

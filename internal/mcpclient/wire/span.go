@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -34,7 +35,12 @@ func (s *Session) startSpan(ctx context.Context, r *Request) (context.Context, *
 	span.Label("network.transport", "pipe")
 	if h, ok := s.link.(*HTTP); ok {
 		span.Label("network.transport", "tcp")
-		span.Label("server.address", h.origin)
+		span.Label("network.protocol.name", "http")
+		if u, err := url.Parse(h.origin); err == nil {
+			port, _ := strconv.Atoi(u.Port())
+			span.Label("server.address", u.Hostname())
+			span.Label("server.port", port)
+		}
 	}
 	return ctx, span
 }

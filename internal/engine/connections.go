@@ -10,6 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/recording"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/sandbox/confine"
 	"github.com/toolreg/toolreg/internal/settings"
@@ -26,6 +27,8 @@ type Connections struct {
 	files     *builtin.Files               // for calls of APIs
 	links     map[string]*link             // by the name of the server
 	shared    map[*link]*mcpclient.Options // with Options.Earlier, and their options in this session
+
+	recordingOptions recording.Options // if the run is recorded or replayed
 }
 
 // Remote returns a server of the settings that uses HTTP. The error is a
@@ -67,6 +70,7 @@ func (c *Connections) Options(ctx context.Context, server settings.Server) mcpcl
 		Callbacks: ask.Callbacks{Elicit: c.questions.elicit, Refused: c.questions.declined},
 		Logging:   mcpclient.Logging{LogLevel: c.deps.LogLevel},
 	}
+	o.Exchange = c.exchange(server.Name)
 	o.Keep = c.keep(server)
 	if c.set.StartsOutside(server) {
 		o.Folder = c.deps.Folders.Neutral

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/recording"
@@ -154,6 +155,42 @@ func (c *Connections) recordWith(o recording.Options, sources *sources, options 
 	}
 	answers := &recordedAnswers{options: o, recorder: recorder}
 	c.gate.answers, c.questions.recorded = answers, answers
+}
+
+// exchange returns what records the requests to a server about prompts and resources, or
+// answers them from a recording; nil without one.
+func (c *Connections) exchange(server string) func(context.Context, string, any, func() (json.RawMessage, error)) (json.RawMessage, error) {
+	recorder, recorded := c.deps.Record, c.deps.Replay
+	if recorder == nil && recorded == nil {
+		return nil
+	}
+	source := registry.MCPPrefix + server
+	return func(ctx context.Context, method string, params any, send func() (json.RawMessage, error)) (json.RawMessage, error) {
+		raw, err := jsonx.Marshal(params)
+		if err != nil {
+			return nil, err
+		}
+		if recorded != nil {
+			return recorded.Request(c.recordingOptions, source, method, raw)
+		}
+		result, err := send()
+		if _, absent := errors.AsType[*mcpclient.NotOfferedError](err); result != nil || err != nil && !absent {
+			recorder.Request(ctx, c.recordingOptions, source, method, raw, result, err)
+		}
+		return result, err
+	}
+}
+
+// replayedServers returns the servers of a recording, which answer requests about prompts and
+// resources.
+func (c *Connections) replayedServers(ctx context.Context, sources []registry.Source) (out []*mcpclient.Source) {
+	for _, server := range c.set.Servers {
+		o := c.Options(ctx, server)
+		i := slices.IndexFunc(sources, func(s registry.Source) bool { return s.Name() == registry.MCPPrefix+server.Name })
+		o.Recorded = sources[i]
+		out = append(out, mcpclient.New(o))
+	}
+	return out
 }
 
 // replayedSettings returns the settings of a run that replays a recording: without the

@@ -36,6 +36,9 @@ type Servers struct {
 	off    []OffServer         // disabled or not allowed, never started
 	apis   []*openapi.Source
 	cached *listingStore
+	// recorded are the servers of a recording that is replayed. Their tools are those of
+	// other sources.
+	recorded []*mcpclient.Source
 }
 
 // sources returns the servers and APIs in use as sources, in the order of registration.
@@ -69,7 +72,7 @@ func (s *Servers) APIs(patterns ...string) []*openapi.Source {
 // server.
 func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []OffServer, err error) {
 	if len(patterns) == 0 {
-		return s.on, s.off, nil
+		return slices.Concat(s.on, s.recorded), s.off, nil
 	}
 	for _, pattern := range patterns {
 		apis := s.APIs(pattern)
@@ -77,7 +80,7 @@ func (s *Servers) Named(patterns ...string) (on []*mcpclient.Source, off []OffSe
 		for _, api := range apis {
 			s.cached.ForgetFailure(api.Name())
 		}
-		for _, server := range s.on {
+		for _, server := range slices.Concat(s.on, s.recorded) {
 			if text.MatchName(pattern, server.Info().Name) {
 				matched = true
 				s.cached.ForgetFailure(server.Name()) // a named server is started even if it failed recently
@@ -144,7 +147,7 @@ func (s *Servers) Of(name string) registry.Source {
 // last.
 func (s *Servers) names() []string {
 	var out []string
-	for _, server := range s.on {
+	for _, server := range slices.Concat(s.on, s.recorded) {
 		out = append(out, server.Info().Name)
 	}
 	for _, api := range s.apis {

@@ -180,7 +180,7 @@ func (s *sources) narrow(preset string) {
 		return
 	}
 	s.local = slices.DeleteFunc(s.local, func(source registry.Source) bool { return source.Name() != registry.SourceBuiltin })
-	s.on, s.off, s.apis = nil, nil, nil
+	s.on, s.off, s.apis, s.recorded = nil, nil, nil, nil
 }
 
 // newSources creates the sources without starting any. step calls the tool of a
@@ -199,6 +199,7 @@ func newSources(ctx context.Context, c *Connections, step discover.StepCall, scr
 	out.local = []registry.Source{builtin.Source(own)}
 	if r.deps.Replay != nil {
 		out.local = append(out.local, replayed...)
+		out.recorded = c.replayedServers(ctx, replayed)
 		if out.composites != nil {
 			out.local = append(out.local, out.composites)
 		}

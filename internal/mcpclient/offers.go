@@ -57,103 +57,97 @@ type ResourceTemplate struct {
 // prompts are left out with a diagnostic; a server without prompts also gets a
 // diagnostic. The error is a *ServerError.
 func (s *Source) Prompts(ctx context.Context) ([]Prompt, []registry.Diagnostic, error) {
-	ctx, o, err := s.openOffers(ctx, "prompts")
-	if err != nil || !o.offered {
-		return nil, o.diags, err
-	}
-	defer o.stop()
-	list := offered(ctx, o, listPrompts, func(p *Prompt) bool {
+	list, diags, err := offered(ctx, s, "prompts", listPrompts, func(p *Prompt) bool {
 		p.Server = s.opts.Server.Name
 		return p.Name != ""
 	})
 	s.status.update(func(i *Info) { i.Prompts = len(list) })
-	return list, o.diags, o.err
+	return list, diags, err
 }
 
 // Resources connects to the server and lists its resources and their templates,
 // like Prompts. A server without templates is not an error.
 func (s *Source) Resources(ctx context.Context) ([]Resource, []ResourceTemplate, []registry.Diagnostic, error) {
-	ctx, o, err := s.openOffers(ctx, "resources")
-	if err != nil || !o.offered {
-		return nil, nil, o.diags, err
-	}
-	defer o.stop()
-	list := offered(ctx, o, listResources, func(r *Resource) bool {
+	list, diags, err := offered(ctx, s, "resources", listResources, func(r *Resource) bool {
 		r.Server = s.opts.Server.Name
 		return r.URI != ""
 	})
 	s.status.update(func(i *Info) { i.Resources = len(list) })
-	if o.err != nil {
-		return nil, nil, o.diags, o.err
+	if err != nil || list == nil {
+		return nil, nil, diags, err
 	}
-	templates := offered(ctx, o, listTemplates, func(t *ResourceTemplate) bool {
+	templates, more, err := offered(ctx, s, "resources", listTemplates, func(t *ResourceTemplate) bool {
 		t.Server = s.opts.Server.Name
 		return t.URITemplate != ""
 	})
-	return list, templates, o.diags, o.err
+	return list, templates, append(diags, more...), err
 }
 
-// offers is the state of listing what a server offers besides tools.
-type offers struct {
-	stop    func()
-	source  *Source
-	sess    *session
-	offered bool // the server declares the capability
-	diags   []registry.Diagnostic
-	err     error
-}
-
-// openOffers connects to the server and returns a context for listing, limited
-// by the connect timeout. what is the key of a capability.
-func (s *Source) openOffers(ctx context.Context, what string) (context.Context, *offers, error) {
-	o := &offers{source: s, stop: func() {}}
-	start := time.Now()
-	sess, err := s.pool.live(ctx)
+// offered lists all pages of one kind; nil: the server does not offer what, a capability.
+func offered[T any](ctx context.Context, s *Source, what, key string, usable func(*T) bool) (out []T, diags []registry.Diagnostic, err error) {
+	diagnose := func(code, message, hint string) {
+		diags = append(diags, s.opts.diagnose(registry.SeverityWarning, code, "", message, hint))
+	}
+	method := listMethod(key)
+	raw, err := s.opts.exchange(ctx, method, struct{}{}, func() (json.RawMessage, error) {
+		l, err := s.listOffers(ctx, what, key)
+		if err != nil || l == nil {
+			return nil, err
+		}
+		if l.cut != "" {
+			diagnose("listing_cut", method+": "+l.cut, "")
+		}
+		return jsonx.Marshal(append([]json.RawMessage{}, l.items...))
+	})
 	if err != nil {
-		return ctx, o, err
+		return nil, diags, err
 	}
-	o.sess = sess
-	s.status.update(func(i *Info) { i.ConnectMs = time.Since(start).Milliseconds() })
-	if !sess.offers(what) {
-		o.diags = []registry.Diagnostic{s.opts.diagnose(registry.SeverityWarning, "not_offered", "",
-			fmt.Sprintf("server %q offers no %s", s.opts.Server.Name, what), "")}
-		return ctx, o, nil
+	items, ok := jsonx.Elements(raw)
+	if !ok {
+		diagnose("not_offered", fmt.Sprintf("server %q offers no %s", s.opts.Server.Name, what), "")
+		return nil, diags, nil
 	}
-	o.offered = true
-	ctx, o.stop = s.pool.deadline(ctx)
-	return ctx, o, nil
-}
-
-// offered lists all pages of one kind. On failure it sets o.err.
-func offered[T any](ctx context.Context, o *offers, key string, usable func(*T) bool) []T {
-	s := o.source
-	l, last, err := s.lists.relist(ctx, o.sess, key)
-	o.sess = last
-	if err != nil {
-		o.err = err
-		return nil
-	}
-	if l.cut != "" {
-		o.diags = append(o.diags, s.opts.diagnose(registry.SeverityWarning, "listing_cut", "", listMethod(key)+": "+l.cut, ""))
-	}
-	s.lists.storeOffers(ctx, key, l.items)
-	out := make([]T, 0, len(l.items))
-	for i, raw := range l.items {
+	out = make([]T, 0, len(items))
+	for i, raw := range items {
 		var item T
 		if err := json.Unmarshal(raw, &item); err != nil || jsonx.KindOf(raw) != jsonx.Object || !usable(&item) {
-			o.diags = append(o.diags, s.opts.diagnose(registry.SeverityWarning, "listing_malformed", "",
-				fmt.Sprintf("%s: item %d was left out: it is malformed or has no name", listMethod(key), i+1), "report this to the server's author"))
+			diagnose("listing_malformed", fmt.Sprintf("%s: item %d was left out: it is malformed or has no name", method, i+1), "report this to the server's author")
 			continue
 		}
 		out = append(out, item)
 	}
-	return out
+	return out, diags, nil
+}
+
+// listOffers connects to the server and lists all pages of one kind, within the connect
+// timeout; nil: the server does not declare the capability what.
+func (s *Source) listOffers(ctx context.Context, what, key string) (*listing, error) {
+	start := time.Now()
+	sess, err := s.pool.live(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.status.update(func(i *Info) { i.ConnectMs = time.Since(start).Milliseconds() })
+	if !sess.offers(what) {
+		return nil, nil
+	}
+	within, stop := s.pool.deadline(ctx)
+	defer stop()
+	l, _, err := s.lists.relist(within, sess, key)
+	if err != nil {
+		return nil, err
+	}
+	s.lists.storeOffers(within, key, l.items)
+	return &l, nil
 }
 
 // Complete connects to the server and requests completions for an argument of a
 // prompt or of a template (completion/complete). Errors are those of
 // ReadResource.
 func (s *Source) Complete(ctx context.Context, params *mcp.CompleteParams) (*mcp.CompleteResult, error) {
+	if s.opts.Recorded != nil {
+		return nil, &NotOfferedError{Server: s.opts.Server.Name, What: "completions"}
+	}
 	sent := *params
 	sent.Meta = nil // it belongs to the client's request
 	request := &request{method: "completion/complete", asked: ask.NewRequest(ctx, "completion"), params: &sent}

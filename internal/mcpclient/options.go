@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -69,6 +71,15 @@ type Options struct {
 	// OnState is called on every change of state, from any goroutine. May be nil.
 	OnState func(server string, state State)
 
+	// Exchange is called for each request about prompts and resources, except completions,
+	// with its params, and returns the result: that of send, or a recorded one. The result of
+	// a list has all items of its pages; nil: the server does not offer them. nil: requests
+	// are sent.
+	Exchange func(ctx context.Context, method string, params any, send func() (json.RawMessage, error)) (json.RawMessage, error)
+	// Recorded lists the tools of a server that does not exist, because a recording is
+	// replayed; Exchange answers all other requests. nil: there is a server.
+	Recorded registry.Source
+
 	// Callbacks answer the server's questions during requests.
 	ask.Callbacks
 
@@ -95,6 +106,14 @@ type LogMessage struct {
 	// Caller is the client whose request was running when the message arrived; nil for
 	// the user at the command line or if it is unknown.
 	Caller *caller.Caller
+}
+
+// exchange is Exchange, or sends the request.
+func (o *Options) exchange(ctx context.Context, method string, params any, send func() (json.RawMessage, error)) (json.RawMessage, error) {
+	if o.Exchange == nil {
+		return send()
+	}
+	return o.Exchange(ctx, method, params, send)
 }
 
 // disabledBy returns the setting that disables the server.

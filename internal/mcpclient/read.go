@@ -27,7 +27,7 @@ func (s *Source) ReadResource(ctx context.Context, uri string, progress func(reg
 		method: "resources/read", name: uri, progress: progress, asked: ask.NewRequest(ctx, "resource "+text.Quote(uri)),
 		params: map[string]string{"uri": uri},
 	}
-	raw, err := s.requests.fetch(ctx, request, "resources")
+	raw, err := s.opts.exchange(ctx, request.method, request.params, func() (json.RawMessage, error) { return s.requests.fetch(ctx, request, "resources") })
 	if err != nil {
 		return Reading{}, err
 	}
@@ -66,7 +66,7 @@ func (s *Source) GetPrompt(ctx context.Context, name string, arguments map[strin
 		method: "prompts/get", name: name, progress: progress, asked: ask.NewRequest(ctx, "prompt "+text.Quote(name)),
 		params: &mcp.GetPromptParams{Name: name, Arguments: arguments},
 	}
-	raw, err := s.requests.fetch(ctx, request, "prompts")
+	raw, err := s.opts.exchange(ctx, request.method, request.params, func() (json.RawMessage, error) { return s.requests.fetch(ctx, request, "prompts") })
 	if err != nil {
 		return Filled{}, err
 	}

@@ -54,6 +54,9 @@ func New(opts Options) *Source {
 		State:     StateDisconnected,
 		Origin:    opts.Server.Origin.String(),
 	}}
+	if opts.Recorded != nil {
+		s.status.info.State = StateConnected
+	}
 	s.pool = &pool{opts: &opts, status: s.status, opened: s.opened, restarts: restarts{opts: &opts}}
 	s.requests = &requester{opts: &opts, asker: asker, pool: s.pool}
 	s.subscriptions = &subscriptions{requests: s.requests}
@@ -87,6 +90,13 @@ func (s *Source) Discover(ctx context.Context) ([]registry.Tool, []registry.Diag
 		s.status.set(StateDisabled, nil)
 		return nil, []registry.Diagnostic{s.opts.diagnose(registry.SeverityInfo, "server_disabled", "",
 			fmt.Sprintf("server %q is disabled (%s)", s.opts.Server.Name, setting), "")}, nil
+	}
+	if s.opts.Recorded != nil {
+		tools, diags, err := s.opts.Recorded.Discover(ctx)
+		if err != nil {
+			s.status.set(failedState(err), err)
+		}
+		return tools, diags, err
 	}
 	s.mu.Lock()
 	again := s.discovered

@@ -3,7 +3,8 @@
 // source is what the registry knows: the tools that it listed, and the results of calls.
 //
 // A file is JSON Lines. The first line names the format and its version, each other line is
-// an exchange: the list of a source, a call of a tool, or a question with its answer. The
+// an exchange: the list of a source, a call of a tool, a question with its answer, or another
+// request to a server. The
 // order does not depend on which of several concurrent calls was faster, so two recordings
 // of the same run are equal, as long as the sources answer the same.
 package recording
@@ -34,6 +35,7 @@ const (
 	kindList     = "list"
 	kindQuestion = "question"
 	kindCall     = "call"
+	kindRequest  = "request"
 )
 
 // line is an exchange with a source.
@@ -49,6 +51,8 @@ type line struct {
 	// tool that the question is about. Params are canonical.
 	Tool   string          `json:"tool,omitempty"`
 	Params json.RawMessage `json:"params,omitempty"`
+	// Method is that of a request about prompts or resources, whose result is Content.
+	Method string `json:"method,omitempty"`
 	// Asked is the text of a server's own question, which has no params; Answer is the
 	// answer's word, and Content what was filled in, or the reason of a refusal.
 	Asked   string          `json:"asked,omitempty"`

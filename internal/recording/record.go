@@ -49,6 +49,7 @@ type Recorder struct {
 type entry struct {
 	kind, source int
 	tool, params string
+	list         bool
 	data         []byte
 }
 
@@ -107,6 +108,7 @@ func (r *Recorder) recorded(o Options, source string, t *registry.Tool) func(con
 		}
 		var mu sync.Mutex
 		var output strings.Builder
+		var reported []progress
 		emit, report := call.Emit, call.Progress
 		call.Emit = func(c registry.Content) {
 			mu.Lock()
@@ -116,7 +118,7 @@ func (r *Recorder) recorded(o Options, source string, t *registry.Tool) func(con
 		}
 		call.Progress = func(p registry.Progress) {
 			mu.Lock()
-			l.Progress = append(l.Progress, progress(p))
+			reported = append(reported, progress(p))
 			mu.Unlock()
 			report(p)
 		}
@@ -135,7 +137,7 @@ func (r *Recorder) recorded(o Options, source string, t *registry.Tool) func(con
 		}
 		mu.Lock() // an abandoned tool may go on
 		defer mu.Unlock()
-		l.Output = output.String()
+		l.Output, l.Progress = output.String(), slices.Clone(reported)
 		r.add(o, &l)
 		return res, err
 	}
@@ -156,6 +158,21 @@ func (r *Recorder) ServerQuestion(o Options, source, asked, answer string, conte
 	r.add(o, &line{Kind: kindQuestion, Source: source, Asked: asked, Answer: answer, Content: content})
 }
 
+// Request records a request to a server about prompts or resources.
+func (r *Recorder) Request(ctx context.Context, o Options, source, method string, params, result json.RawMessage, err error) {
+	l := line{Kind: kindRequest, Source: source, Method: method, Params: params, Content: result}
+	if err != nil {
+		_, l.Error = r.errors.Encode(ctx, registry.Result{}, err)
+	}
+	r.add(o, &l)
+}
+
+// name is what a line is sorted and found by.
+func (l *line) name() string { return cmp.Or(l.Tool, l.Method) }
+
+// isList reports whether a line has a list, which may be used more than once.
+func (l *line) isList() bool { return l.Kind == kindList || strings.HasSuffix(l.Method, "/list") }
+
 // fail makes the recording fail. The first error counts.
 func (r *Recorder) fail(err error) {
 	r.mu.Lock()
@@ -167,7 +184,7 @@ func (r *Recorder) fail(err error) {
 func (r *Recorder) add(o Options, l *line) {
 	r.mu.Lock()
 	i := len(r.entries)
-	r.entries = append(r.entries, entry{kind: slices.Index([]string{kindList, kindQuestion, kindCall}, l.Kind), source: slices.Index(r.order, l.Source), tool: l.Tool})
+	r.entries = append(r.entries, entry{kind: slices.Index([]string{kindList, kindQuestion, kindCall, kindRequest}, l.Kind), source: slices.Index(r.order, l.Source), tool: l.name(), list: l.isList()})
 	r.mu.Unlock()
 	r.encoding.Go(func() {
 		if l.Params != nil {
@@ -230,7 +247,7 @@ func (r *Recorder) Bytes() ([]byte, error) {
 	}
 	out := append(first, '\n')
 	for i, e := range r.entries {
-		if e.kind == 0 && i > 0 && bytes.Equal(e.data, r.entries[i-1].data) {
+		if e.list && i > 0 && bytes.Equal(e.data, r.entries[i-1].data) {
 			continue // listed again, without a change
 		}
 		out = append(append(out, e.data...), '\n')

@@ -88,7 +88,7 @@ func (r *Recording) read(text []byte, number int) error {
 	if err := l.check(); err != nil {
 		return err
 	}
-	key := exchange{l.Kind, l.Source, l.Tool, l.params}
+	key := exchange{l.Kind, l.Source, l.name(), l.params}
 	r.like[key] = append(r.like[key], len(r.lines))
 	r.lines = append(r.lines, l)
 	return nil
@@ -113,9 +113,13 @@ func (l *recorded) check() error {
 		if _, err := l.Result.registered(); err != nil {
 			return fmt.Errorf("the content of the result: %w", err)
 		}
+	case kindRequest:
+		if l.Method == "" || l.params == "" || l.Content == nil && l.Error == nil {
+			return errors.New("a request must have a method, params and a result")
+		}
 	case kindQuestion:
 	default:
-		return fmt.Errorf("the kind must be %s, %s or %s, not %q", kindList, kindQuestion, kindCall, l.Kind)
+		return fmt.Errorf("the kind must be %s, %s, %s or %s, not %q", kindList, kindQuestion, kindCall, kindRequest, l.Kind)
 	}
 	return nil
 }
@@ -227,15 +231,40 @@ func (r *Recording) next(source, tool, params string) (*recorded, error) {
 	if l := r.use(key); l != nil {
 		return l, nil
 	}
-	missing := &NoCallError{Tool: tool, File: r.name, Used: len(r.like[key])}
+	return nil, r.missing(key)
+}
+
+// missing returns the error for an exchange that is not recorded.
+func (r *Recording) missing(key exchange) *NoCallError {
+	missing := &NoCallError{Tool: key.tool, File: r.name, Used: len(r.like[key])}
 	for i := range r.lines {
-		if l := &r.lines[i]; l.Kind == kindCall && l.Source == source && l.Tool == tool {
-			if diff := differences(l.params, params); missing.Line == 0 || len(diff) < len(missing.Differences) {
+		if l := &r.lines[i]; l.Kind == key.kind && l.Source == key.source && l.name() == key.tool {
+			if diff := differences(l.params, key.params); missing.Line == 0 || len(diff) < len(missing.Differences) {
 				missing.Line, missing.Differences = l.number, diff
 			}
 		}
 	}
-	return nil, missing
+	return missing
+}
+
+// Request answers a request to a server as the next recorded one with the same params was. A
+// list is used again. If none of the source's requests was a list of this method, the result is
+// nil: the server offers none.
+func (r *Recording) Request(o Options, source, method string, params json.RawMessage) (json.RawMessage, error) {
+	key := exchange{kindRequest, source, method, string(written(&r.folders, o, params))}
+	l := r.use(key)
+	if same := r.like[key]; l == nil && len(same) > 0 && r.lines[same[0]].isList() {
+		l = &r.lines[same[len(same)-1]]
+	}
+	switch {
+	case l == nil && strings.HasSuffix(method, "/list"):
+		return nil, nil
+	case l == nil:
+		return nil, r.missing(key)
+	case l.Error != nil:
+		return nil, r.errors.Decode(l.Error)
+	}
+	return l.Content, nil
 }
 
 // Answer returns the recorded answer to a question about a call: its word, and the reason

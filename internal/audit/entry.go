@@ -19,21 +19,22 @@ import (
 // Outcome is how a call ended.
 type Outcome string
 
-// The outcomes. The tool did not run if a call is Denied or Invalid.
+// The outcomes. The tool did not run if a call is Denied, Invalid or Limited.
 const (
 	OK        Outcome = "ok"
 	Error     Outcome = "error"     // the tool failed or could not be called
 	Denied    Outcome = "denied"    // by policy, a hook or a person, or because nobody could be asked
 	Invalid   Outcome = "invalid"   // invalid params
+	Limited   Outcome = "limited"   // the client has made too many calls (serve.limits)
 	Timeout   Outcome = "timeout"   // time limit
 	Cancelled Outcome = "cancelled" // by a signal
 )
 
 // Outcomes returns all outcomes.
-func Outcomes() []Outcome { return []Outcome{OK, Error, Denied, Invalid, Timeout, Cancelled} }
+func Outcomes() []Outcome { return []Outcome{OK, Error, Denied, Invalid, Limited, Timeout, Cancelled} }
 
 // Made reports whether the tool was run.
-func (o Outcome) Made() bool { return o != Denied && o != Invalid }
+func (o Outcome) Made() bool { return o != Denied && o != Invalid && o != Limited }
 
 // Caller is the client of `toolreg serve`, or the host of `toolreg rpc`, that made a call.
 type Caller struct {

@@ -118,6 +118,7 @@ var classes = []class{
 	{"invalid_params", ExitParams, matchParams},
 	{"denied", ExitDenied, matchIs(registry.ErrDenied)},
 	{"needs_approval", ExitNeedsAnswer, matchNeedsApproval},
+	{"limited", ExitToolError, matchAs[*exec.LimitedError]},
 	{"timeout", ExitTimeout, matchTimeout},
 	{"needs_login", ExitSourceFailed, matchIs(registry.ErrNeedsLogin)},
 	{"not_recorded", ExitCheckFailed, matchAs[*recording.NoCallError]},

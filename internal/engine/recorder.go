@@ -269,6 +269,8 @@ func (a *callRecorder) outcomeOf(ctx context.Context, r registry.Result, err err
 		return audit.Denied, code, exit
 	case "invalid_params":
 		return audit.Invalid, code, exit
+	case "limited":
+		return audit.Limited, code, exit
 	case "timeout":
 		return audit.Timeout, code, exit
 	case "interrupted":

@@ -148,6 +148,7 @@ type run struct {
 	confiner *confine.Confiner
 	notices  notices
 	inside   func() (server string, ok bool) // see process.InsideServer
+	quotas   *quotas
 }
 
 // notices are the diagnostics of a session that are not those of a registry. They are
@@ -176,6 +177,10 @@ func newRun(set *settings.Settings, deps Deps, opts Options) *run {
 	r := &run{set: set, deps: deps, opts: opts, expander: values.NewExpander(set.ProjectRoot, deps.Environ), notices: notices{all: slices.Clone(opts.Noticed)},
 		inside: sync.OnceValues(func() (string, bool) { return process.InsideServer(deps.Environ) })}
 	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Closed: deps.Folders.SocketFolders, Protect: r.guardedPaths, Neutral: deps.Folders.Neutral, Logs: deps.Folders.Sandbox, Warn: deps.Warn, Log: deps.Log})
+	r.quotas = &quotas{}
+	if opts.Earlier != nil {
+		r.quotas = opts.Earlier.run.quotas
+	}
 	r.expander.Environ = append(slices.Clone(r.expander.Environ), r.bytecode())
 	r.expander.Confine = r.confiner.Programs(confine.References)
 	if opts.Still {

@@ -16,6 +16,27 @@ import (
 // a result with category timeout and no error. The exit code is 124 in both cases.
 var ErrTimeout = errors.New("time limit reached")
 
+// LimitedError reports that a client has made as many calls as it may for now.
+type LimitedError struct {
+	Tool  string
+	Calls int           // that are permitted
+	Per   time.Duration // in this time
+	Again time.Duration // until another call is permitted
+	// Origin is the place of the limit.
+	Origin string
+}
+
+func (e *LimitedError) Error() string {
+	return fmt.Sprintf("%q was not called: %s (serve.limits, %s); try again in %s", e.Tool, e.permitted(), e.Origin, e.Again)
+}
+
+func (e *LimitedError) permitted() string {
+	if e.Calls == 1 {
+		return fmt.Sprintf("1 call in %s is permitted", e.Per)
+	}
+	return fmt.Sprintf("%d calls in %s are permitted", e.Calls, e.Per)
+}
+
 // TimeoutError is the limit that was exceeded. It wraps ErrTimeout.
 type TimeoutError struct {
 	Tool   string

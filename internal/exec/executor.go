@@ -51,6 +51,8 @@ type Executor struct {
 	// Hooks may refuse a call, change its params and change its result. May be
 	// nil.
 	Hooks Hooks
+	// Limit may refuse a call that is about to run. May be nil.
+	Limit func(context.Context, *registry.Tool) error
 	// Observe receives every finished call, including refused ones, before the hooks
 	// receive its result. May be nil.
 	Observe func(context.Context, Record)
@@ -63,7 +65,7 @@ type Executor struct {
 // runs the tool. The params that were validated and shown are those that the tool
 // receives, byte for byte.
 //
-// Errors: *registry.ArgsError, *Denied, *NeedsConfirmation, *TimeoutError, the
+// Errors: *registry.ArgsError, *Denied, *NeedsConfirmation, *LimitedError, *TimeoutError, the
 // cause of ctx, or the error of Run. If the call timed out or was canceled, the
 // result is also set, with IsError and its category; with other errors it is zero.
 func (x *Executor) Execute(ctx context.Context, t *registry.Tool, call registry.Call) (registry.Result, error) {
@@ -109,6 +111,11 @@ func (x *Executor) execute(ctx context.Context, r *Record, h *Held) (registry.Re
 	}
 	if r.Verdict.Confine.On && x.Confine == nil {
 		return registry.Result{}, &Denied{Tool: r.Tool.Name, Reason: "it must run in the sandbox, which is not available", Origin: r.Verdict.Confine.By}
+	}
+	if x.Limit != nil {
+		if err := x.Limit(ctx, r.Tool); err != nil {
+			return registry.Result{}, err
+		}
 	}
 	r.Ran = true
 	result, err := x.run(ctx, r.Tool, r.Call, r.Verdict.Confine)

@@ -17,6 +17,9 @@ func Explain(err error) string {
 	if e, ok := errors.AsType[*registry.ArgsError](err); ok {
 		return explainParams(e)
 	}
+	if e, ok := errors.AsType[*LimitedError](err); ok {
+		return fmt.Sprintf("This call was not run: %s. Try again in %s, or continue without it.", e.permitted(), e.Again)
+	}
 	switch {
 	case errors.Is(err, registry.ErrSourceFailed):
 		return "The tool is not available: its source failed. Continue without it. " + err.Error()

@@ -211,7 +211,11 @@ func (r *reader) objects(row *table.Row, key string, n *jsonx.Value) {
 		return
 	}
 	for i, item := range n.Items {
-		r.object(row, fmt.Sprintf("%s[%d]", key, i), item)
+		at := fmt.Sprintf("%s[%d]", key, i)
+		r.object(row, at, item)
+		if row.Name == limitsKey {
+			r.checkLimit(at, item)
+		}
 	}
 }
 

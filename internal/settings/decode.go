@@ -19,6 +19,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		ShellBanned: m.banned(),
 		ToolOptions: m.toolOptions(),
 		Silences:    m.silences(),
+		CallLimits:  m.callLimits(),
 		Globals:     g,
 		Permissions: map[string]bool{},
 		DeniedBy:    map[string]Origin{},

@@ -232,6 +232,7 @@ type Settings struct {
 	Images       string        `setting:"display.images"`
 	ToolOptions  []ToolOption  // in file order
 	Silences     []Silence     // check.silence of all scopes
+	CallLimits   []CallLimit   // serve.limits of all scopes
 	Limits       Limits
 
 	// Globals holds the global flags and their variables.

@@ -13,15 +13,22 @@ type Silence struct {
 }
 
 func (m *merged) silences() []Silence {
-	row := m.index.Row(silenceKey)
-	var out []Silence
+	return listOf(m, silenceKey, func(s *Silence) *Origin { return &s.Origin })
+}
+
+// listOf decodes a list to which all scopes add. origin returns the field of an entry with its
+// place.
+func listOf[T any](m *merged, key string, origin func(*T) *Origin) []T {
+	row := m.index.Row(key)
+	var out []T
 	for _, e := range m.entries[row] {
 		for _, n := range e.node.Items {
 			o := e.origin
 			o.Line, o.Col = n.Place()
-			s := Silence{Origin: o}
-			decodeEntry(&s, row, n, o)
-			out = append(out, s)
+			var one T
+			*origin(&one) = o
+			decodeEntry(&one, row, n, o)
+			out = append(out, one)
 		}
 	}
 	return out

@@ -25,7 +25,7 @@ func StateStyle(word string) Style {
 	switch strings.ToLower(word) {
 	case "ok", "connected", "loaded", "allow", "allowed", "granted", "trusted", "read", "yes":
 		return Green
-	case "failed", "error", "deny", "denied", "refused", "invalid", "timeout", "cancelled":
+	case "failed", "error", "deny", "denied", "refused", "invalid", "limited", "timeout", "cancelled":
 		return Red
 	case "ask", "asked", "warning", "changed", "cached", "not trusted", "needs login", "untrusted", "ignored":
 		return Yellow

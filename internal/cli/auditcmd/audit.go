@@ -23,6 +23,7 @@ import (
 type auditOptions struct {
 	since   string
 	tool    string
+	client  string
 	outcome string
 	follow  bool
 	lines   int // -1 = all
@@ -57,7 +58,7 @@ Exit codes: 0, 1 (the log cannot be read), 2.`,
 	}
 	f := cmd.Flags()
 	o.filterFlags(e, cmd)
-	f.StringVar(&o.outcome, "outcome", "", "only this outcome (ok, error, denied, invalid, timeout, cancelled) or error `code`")
+	f.StringVar(&o.outcome, "outcome", "", "only this outcome (ok, error, denied, invalid, limited, timeout, cancelled) or error `code`")
 	complete.Flag(cmd, "outcome", complete.Words(outcomeWords()...))
 	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing new entries, until interrupted")
 	f.IntVarP(&o.lines, "lines", "n", 0, "only the last `N`; default 10 with --follow")
@@ -69,6 +70,7 @@ func (o *auditOptions) filterFlags(e *cli.Env, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.since, "since", "", "only entries since a `time` such as 24h, 7d, 2006-01-02 or 2006-01-02T15:04:05Z")
 	f.StringVar(&o.tool, "tool", "", "only tools of this name (`glob`)")
+	f.StringVar(&o.client, "client", "", "only calls of clients of serve whose tokens have this name (`glob`)")
 	complete.Flag(cmd, "since", complete.Words("1h", "24h", "7d", "30d"))
 	complete.Flag(cmd, "tool", e.Complete().Tools)
 }
@@ -88,6 +90,7 @@ func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
 	return func(e *audit.Entry) bool {
 		return !e.Time.Before(since) &&
 			(o.tool == "" || text.MatchName(o.tool, e.Tool) || e.ServerTool != "" && text.MatchName(o.tool, e.ServerTool) || e.Upstream != "" && text.MatchName(o.tool, e.Upstream)) &&
+			(o.client == "" || e.Caller != nil && text.MatchName(o.client, e.Caller.Name)) &&
 			(o.outcome == "" || o.outcome == string(e.Outcome) || o.outcome == e.Code)
 	}, nil
 }

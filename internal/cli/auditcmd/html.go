@@ -96,6 +96,9 @@ func (o *statsOptions) selection(root string) string {
 	if o.tool != "" {
 		parts = append(parts, "of tools named "+o.tool)
 	}
+	if o.client != "" {
+		parts = append(parts, "of clients named "+o.client)
+	}
 	if o.since != "" {
 		parts = append(parts, "since "+o.since)
 	}

@@ -41,6 +41,12 @@ func featureRows() []Row {
 		{Name: "serve.maxClients", Type: Int, Default: "1000", Loosens: always, Doc: "Maximum number of clients of serve; an unused session makes room for a new one; 0 = unlimited."},
 		{Name: "serve.maxCalls", Type: Int, Default: "64", Loosens: always, Doc: "Maximum number of concurrent calls with one token of serve; all clients together may run 16 times as many; 0 = unlimited."},
 		{Name: "serve.keepAlive", Type: Duration, Default: `"15s"`, Doc: "How often serve sends a comment on a stream over HTTP that has nothing to send, so that proxies keep it open; 0 = never."},
+		{Name: "serve.limits", Type: Objects, Merge: Unite, Strict: true, Doc: "How many calls clients of serve may make in a time. The lists of all scopes apply.", Fields: []Row{
+			{Name: "client", Type: String, Doc: "Name or glob of the clients' tokens; absent = all. Each client has its own count."},
+			{Name: "tool", Type: String, Doc: "Name or glob of tools, whose calls are counted together; absent = all."},
+			{Name: "calls", Type: Int, Required: true, Doc: "Maximum number of calls."},
+			{Name: "per", Type: Duration, Required: true, Doc: "The time, from the first call that is counted."},
+		}},
 		{Name: "serve.stateKey", Type: String, Secret: true, Looser: notByProject,
 			Doc: "Secret of at least 32 characters that lets several processes of serve continue each other's calls after a question; may be a reference: env:NAME, file:PATH, cmd:ARGV. Absent = a random one."},
 		{Name: "limits.discoveryOutput", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Maximum output of the discovery command."},

@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// A call counts under all of its limits or under none, and each limit begins anew after its time.
+func TestQuotas(t *testing.T) {
+	q := &quotas{}
+	now := time.Now()
+	few, many := settings.CallLimit{Tool: "a", Calls: 1, Per: time.Minute}, settings.CallLimit{Calls: 3, Per: time.Hour}
+	take := func(caller string, limits ...settings.CallLimit) time.Duration {
+		t.Helper()
+		err := q.take("t", caller, limits, now)
+		if limited, ok := errors.AsType[*exec.LimitedError](err); ok {
+			return limited.Again
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		return 0
+	}
+	for i, one := range []struct {
+		caller string
+		limits []settings.CallLimit
+		after  time.Duration
+		again  time.Duration
+	}{
+		{"x", []settings.CallLimit{few, many}, 0, 0},
+		{"x", []settings.CallLimit{many, few}, 0, time.Minute}, // costs nothing of many
+		{"y", []settings.CallLimit{few, many}, 0, 0},
+		{"x", []settings.CallLimit{many}, 0, 0},
+		{"x", []settings.CallLimit{many, few}, time.Minute, 0},
+		{"x", []settings.CallLimit{many}, time.Minute, 58 * time.Minute},
+		{"x", []settings.CallLimit{many, many}, time.Hour, 0}, // counted once
+		{"x", []settings.CallLimit{many}, 0, 0},
+		{"x", []settings.CallLimit{many}, 0, 0},
+		{"x", []settings.CallLimit{many}, 0, time.Hour},
+	} {
+		now = now.Add(one.after)
+		if again := take(one.caller, one.limits...); again != one.again {
+			t.Errorf("call %d: again in %s, want %s", i, again, one.again)
+		}
+	}
+	now = now.Add(2 * time.Hour)
+	if take("z", few); len(q.spans) != 1 {
+		t.Errorf("%d counts are kept", len(q.spans))
+	}
+}

@@ -20,6 +20,7 @@ type Rule struct {
 	Annotations map[string]bool `json:"annotations,omitempty"`
 	Command     string          `json:"command,omitempty"`
 	Path        string          `json:"path,omitempty"`
+	Client      string          `json:"client,omitempty"`
 	When        string          `json:"when,omitempty"`
 	Decision    string          `json:"decision"`
 	Reason      string          `json:"reason,omitempty"`
@@ -83,12 +84,12 @@ func escapeControls(s string) string {
 
 // matchesAll reports whether the rule has no conditions.
 func (r *Rule) matchesAll() bool {
-	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.When == "" && len(r.Annotations) == 0
+	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.Client+r.When == "" && len(r.Annotations) == 0
 }
 
 // hasNUL reports whether a text of the rule contains a NUL character, which settings cannot.
 func (r *Rule) hasNUL() bool {
-	texts := slices.Concat([]string{r.Tool, r.Source, r.Server, r.Category, r.Command, r.Path, r.When, r.Reason}, r.Match, r.NotMatch)
+	texts := slices.Concat([]string{r.Tool, r.Source, r.Server, r.Category, r.Command, r.Path, r.Client, r.When, r.Reason}, r.Match, r.NotMatch)
 	return slices.ContainsFunc(texts, func(s string) bool { return strings.ContainsRune(s, 0) })
 }
 
@@ -110,6 +111,7 @@ func (r *Rule) fields() []string {
 	}
 	add("command", r.Command)
 	add("path", r.Path)
+	add("client", r.Client)
 	add("when", r.When)
 	out = append(out, "decision: "+r.Decision)
 	add("reason", r.Reason)

@@ -2,11 +2,13 @@ package hooks
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -24,9 +26,25 @@ func newToolMessage(t *registry.Tool) *toolMessage {
 	return &toolMessage{t.Name, t.Source, t.Server, t.ServerTool, t.Category}
 }
 
+// callerMessage describes who makes a call.
+type callerMessage struct {
+	Name    string `json:"name,omitempty"`    // of the token, stdio or local
+	Client  string `json:"client,omitempty"`  // that it reports
+	Version string `json:"version,omitempty"` // likewise
+}
+
+func callerOf(ctx context.Context) *callerMessage {
+	c := caller.From(ctx)
+	if c == nil {
+		return nil
+	}
+	return &callerMessage{c.Name, c.Client, c.Version}
+}
+
 // message is the input of a hook.
 type message struct {
 	Event       Event                 `json:"event"`
+	Caller      *callerMessage        `json:"caller,omitempty"` // of a call that a client of serve or a host of rpc makes
 	Tool        *toolMessage          `json:"tool,omitempty"`
 	Params      json.RawMessage       `json:"params,omitempty"`
 	Result      *resultMessage        `json:"result,omitempty"`

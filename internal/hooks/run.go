@@ -99,7 +99,7 @@ func (s *Set) Before(ctx context.Context, t *registry.Tool, call registry.Call) 
 // before runs one hook. It returns the params that the hook provides, nil for
 // none, and whether it wants confirmation.
 func (s *Set) before(ctx context.Context, h *Hook, t *registry.Tool, params json.RawMessage) (next json.RawMessage, asking registry.Asking, err error) {
-	a, err := s.ask(ctx, h, message{Tool: newToolMessage(t), Params: params})
+	a, err := s.ask(ctx, h, message{Caller: callerOf(ctx), Tool: newToolMessage(t), Params: params})
 	switch {
 	case err != nil:
 	case a.Decision == "deny":
@@ -137,7 +137,7 @@ func (s *Set) Screens(t *registry.Tool) bool {
 // one.
 func (s *Set) After(ctx context.Context, t *registry.Tool, call registry.Call, r registry.Result) (registry.Result, error) {
 	for h := range s.hooksOf(AfterCall, t) {
-		a, err := s.ask(ctx, h, message{Tool: newToolMessage(t), Params: call.Params, Result: newResultMessage(r)})
+		a, err := s.ask(ctx, h, message{Caller: callerOf(ctx), Tool: newToolMessage(t), Params: call.Params, Result: newResultMessage(r)})
 		switch {
 		case err != nil:
 		case len(a.Params) > 0:

@@ -30,6 +30,7 @@ func (e *Expression) Apart(argv []string) *Expression {
 type request struct {
 	Expression string          `json:"expression"`
 	Input      json.RawMessage `json:"input"`
+	Caller     json.RawMessage `json:"caller"`
 	Memory     uint64          `json:"memory"` // bytes
 }
 
@@ -49,7 +50,11 @@ func (e *Expression) apart(ctx context.Context, bytes uint64, input any) (any, e
 	if err != nil {
 		return nil, fmt.Errorf("encoding its input: %w", err)
 	}
-	asked, err := json.Marshal(request{e.Text, raw, bytes})
+	who, err := gojq.Marshal(callerOf(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("encoding its caller: %w", err)
+	}
+	asked, err := json.Marshal(request{e.Text, raw, who, bytes})
 	if err != nil {
 		return nil, fmt.Errorf("encoding its input: %w", err)
 	}
@@ -101,7 +106,11 @@ func (r *request) value(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	who, err := Decode(r.Caller)
+	if err != nil {
+		return nil, err
+	}
 	ctx, stop := memory.Limit(ctx, r.Memory)
 	defer stop()
-	return e.here(ctx, input)
+	return e.here(ctx, input, who)
 }

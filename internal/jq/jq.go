@@ -16,6 +16,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/memory"
 )
@@ -36,11 +37,29 @@ func Compile(text string) (*Expression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("not a jq expression: %w", err)
 	}
-	code, err := gojq.Compile(query)
+	code, err := gojq.Compile(query, gojq.WithVariables([]string{callerVariable}))
 	if err != nil {
 		return nil, fmt.Errorf("not a jq expression: %w", err)
 	}
 	return &Expression{Text: text, code: code}, nil
+}
+
+// callerVariable is the variable that has who makes the call: an object with name, client and
+// version, each only if it is known, or null if it is the person at the command line.
+const callerVariable = "$caller"
+
+func callerOf(ctx context.Context) any {
+	c := caller.From(ctx)
+	if c == nil {
+		return nil
+	}
+	out := map[string]any{}
+	for name, value := range map[string]string{"name": c.Name, "client": c.Client, "version": c.Version} {
+		if value != "" {
+			out[name] = value
+		}
+	}
+	return out
 }
 
 // errNoValue reports that an expression returned nothing.
@@ -62,11 +81,11 @@ func (e *Expression) within(ctx context.Context, most time.Duration, bytes uint6
 	if e.evaluator != nil {
 		return e.apart(ctx, bytes, input)
 	}
-	return e.here(ctx, input)
+	return e.here(ctx, input, callerOf(ctx))
 }
 
-func (e *Expression) here(ctx context.Context, input any) (any, error) {
-	v, err := memory.Await(ctx, func() any { return only(e.code.RunWithContext(ctx, input)) })
+func (e *Expression) here(ctx context.Context, input, who any) (any, error) {
+	v, err := memory.Await(ctx, func() any { return only(e.code.RunWithContext(ctx, input, who)) })
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jq"
 )
 
@@ -168,6 +169,29 @@ func TestSeparateProcess(t *testing.T) {
 	}
 	if _, err := e.Apart([]string{"/bin/true"}).Value(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "failed") {
 		t.Errorf("%v from a program that prints nothing", err)
+	}
+}
+
+// $caller is who makes the call, in a separate process too.
+func TestCaller(t *testing.T) {
+	e, err := jq.Compile(`$caller`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []struct {
+		ctx  context.Context
+		want string
+	}{
+		{t.Context(), "null"},
+		{caller.With(t.Context(), &caller.Caller{Name: "alice", Client: "agent", Version: "1"}), `{"client":"agent","name":"alice","version":"1"}`},
+		{caller.With(t.Context(), &caller.Caller{Client: "host"}), `{"client":"host"}`},
+	} {
+		for _, e := range []*jq.Expression{e, e.Apart(evaluator(t))} {
+			got, err := e.ValueBriefly(one.ctx, nil)
+			if text, _, _ := jq.Text(got); text != one.want || err != nil {
+				t.Errorf("%s, %v, want %s", text, err, one.want)
+			}
+		}
 	}
 }
 

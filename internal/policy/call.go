@@ -33,7 +33,9 @@ type decision struct {
 	changed func() []string // see [Confinement.Changed]
 	moved   bool            // a command runs what it finds in a folder that "always" does not name
 	whole   bool            // the decision is about the tool, not about a call
-	params  json.RawMessage
+	// anyClient says that the caller is not known, so that rules about clients may match.
+	anyClient bool
+	params    json.RawMessage
 
 	contested string // see [registry.Tool.Contested]; "" if the call names the tool's server
 

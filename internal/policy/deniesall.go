@@ -7,9 +7,9 @@ import (
 )
 
 // DeniesAll reports whether every call of a tool is denied, regardless of its
-// params, and returns the verdict. Such tools are not declared to models.
+// params and its caller, and returns the verdict. Such tools are not declared to models.
 func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool) {
-	d := &decision{ctx: ctx, policy: p, tool: t, whole: true}
+	d := &decision{ctx: ctx, policy: p, tool: t, whole: true, anyClient: true}
 	v, ok := d.beforeDefaults()
 	if !ok {
 		if _, edits := d.autoEdit(); edits {
@@ -30,7 +30,7 @@ func (d *decision) beforeDefaults() (v Verdict, ok bool) {
 		if !d.ruleNames(r) {
 			continue
 		}
-		if some := r.Command != "" || r.Path != "" || r.When != nil; some && r.Decision == Deny {
+		if some := r.Command != "" || r.Path != "" || r.When != nil || r.Client != ""; some && r.Decision == Deny {
 			continue
 		}
 		return d.verdictOf(r), true

@@ -26,6 +26,9 @@ func TestDeniesAll(t *testing.T) {
 		"all but some paths":              {Policy{Rules: []Rule{{Tool: "write_file", Path: "x/**", Decision: Allow}, {Tool: "write_file", Decision: Deny}}}, write, false},
 		"some paths, then all":            {Policy{Rules: []Rule{{Tool: "write_file", Path: "x/**", Decision: Deny}, {Tool: "write_file", Decision: Deny}}}, write, true},
 		"allowed before it is denied":     {Policy{Rules: []Rule{{Tool: "write_file", Decision: Allow}, {Tool: "write_file", Decision: Deny}}}, write, false},
+		"a rule on some clients":          {Policy{Rules: []Rule{{Tool: "write_file", Client: "ci", Decision: Deny}}}, write, false},
+		"all but some clients":            {Policy{Rules: []Rule{{Tool: "write_file", Client: "ci", Decision: Allow}, {Tool: "write_file", Decision: Deny}}}, write, false},
+		"some clients, then all":          {Policy{Rules: []Rule{{Client: "ci", Decision: Deny}, {Tool: "write_file", Decision: Deny}}}, write, true},
 		"a default":                       {Policy{Defaults: map[registry.Category]Rule{registry.CategoryWrite: {Decision: Deny}}}, write, true},
 		"a default of another category":   {Policy{Defaults: map[registry.Category]Rule{registry.CategoryNetwork: {Decision: Deny}}}, write, false},
 	} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/policy/shell"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -91,6 +92,8 @@ func (d *decision) valueOf(condition string) string {
 		return string(d.category())
 	case conditionAnnotations:
 		return string(d.tool.Annotations)
+	case conditionClient:
+		return caller.Name(d.ctx)
 	case conditionPath:
 		return strings.Join(d.subject.Paths, ", ")
 	case conditionWhen:
@@ -101,11 +104,12 @@ func (d *decision) valueOf(condition string) string {
 	return ""
 }
 
-// Matches reports whether a rule matches a call, regardless of other rules. A rule
-// that loosens must match all parts of a command line, other rules at least one.
+// Matches reports whether a rule matches a call, regardless of other rules and of who makes the
+// call. A rule that loosens must match all parts of a command line, other rules at least one.
 func (p *Policy) Matches(ctx context.Context, r *Rule, t *registry.Tool, call registry.Call) (bool, error) {
 	alone := *p
 	alone.Rules = []Rule{*r}
+	alone.Rules[0].Client = ""
 	reports, err := alone.Explain(ctx, t, call)
 	for _, report := range reports {
 		if report.Failed != nil {

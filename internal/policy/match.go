@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
@@ -16,6 +17,7 @@ const (
 	conditionServer      = "server"
 	conditionCategory    = "category"
 	conditionAnnotations = "annotations"
+	conditionClient      = "client"
 	conditionCommand     = "command"
 	conditionPath        = "path"
 	conditionWhen        = "when"
@@ -36,11 +38,11 @@ func (d *decision) unmet(r *Rule) string {
 	return ""
 }
 
-// ruleNames reports whether the rule applies to this tool, regardless of commands,
-// paths and params.
+// ruleNames reports whether the rule applies to this tool and this caller, regardless of
+// commands, paths and params.
 func (d *decision) ruleNames(r *Rule) bool { return d.unmetName(r) == "" }
 
-// unmetName returns the first condition of a rule that this tool does not meet.
+// unmetName returns the first condition of a rule that this tool or this caller does not meet.
 func (d *decision) unmetName(r *Rule) string {
 	match := foldMatch
 	if r.isNarrow() {
@@ -48,6 +50,8 @@ func (d *decision) unmetName(r *Rule) string {
 	}
 	t := d.tool
 	switch {
+	case r.Client != "" && !d.anyClient && !match(r.Client, caller.Name(d.ctx)):
+		return conditionClient
 	case r.Category != "" && !d.ruleCategory(r):
 		return conditionCategory
 	case !d.ruleAnnotations(r):

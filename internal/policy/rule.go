@@ -28,6 +28,7 @@ type Rule struct {
 	Annotations map[string]bool // annotations of the tool; see MCP's ToolAnnotations
 	Command     string          // the first words of a simple shell command
 	Path        string          // glob over the paths that the call names, ** included
+	Client      string          // glob over names of callers; a call without one does not match
 	When        *jq.Expression  // must return true for the params; nil matches all params
 	Decision    Decision
 	Reason      string // shown to the person and to the model
@@ -52,7 +53,7 @@ func (r *Rule) Compile() error {
 	if r.Category != "" && !registry.Category(r.Category).Valid() {
 		return fmt.Errorf("unknown category %q; use read, write, command, network or other", r.Category)
 	}
-	for _, glob := range []string{r.Tool, r.Source, r.Server} {
+	for _, glob := range []string{r.Tool, r.Source, r.Server, r.Client} {
 		if !doublestar.ValidatePattern(glob) {
 			return fmt.Errorf("%q is not a valid glob", glob)
 		}

@@ -156,6 +156,7 @@ type Rule struct {
 	Category string `setting:"category"`
 	Command  string `setting:"command"`
 	Path     string `setting:"path"`
+	Client   string `setting:"client"`
 	When     string `setting:"when"`
 	Decision string `setting:"decision"` // allow, sandbox, ask, deny
 	Reason   string `setting:"reason"`

@@ -203,6 +203,7 @@ func ruleFields() []Row {
 		}},
 		{Name: "command", Type: String, Doc: "Prefix of a shell command, matched by whole words."},
 		{Name: "path", Type: String, Doc: "Glob of paths."},
+		{Name: "client", Type: String, Doc: "Name or glob of the callers: the names of tokens of serve, stdio, or local. Other calls do not match."},
 		{Name: "when", Type: String, Doc: "A jq expression over the params that must return true. An error is treated as true for deny and ask, and as false for allow and sandbox."},
 		{Name: "decision", Type: Choice, Choices: []string{"allow", "sandbox", "ask", "deny"}, Required: true, Doc: "What to do. sandbox runs a program in the sandbox without asking, or asks if that is not possible."},
 		{Name: "reason", Type: String, Doc: "Shown with the decision."},

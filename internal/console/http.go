@@ -152,8 +152,9 @@ func (h *handler) serveRestart(w http.ResponseWriter, r *http.Request) {
 	if !decode(w, r, &server) {
 		return
 	}
-	h.opts.Log.Info("server restarted at the console", "server", server.Name, "by", h.opts.Visitor(r.Context()))
-	if err := h.opts.Restart(r.Context(), server.Name); err != nil {
+	err := h.opts.Restart(r.Context(), server.Name)
+	h.opts.Log.Info("server restarted at the console", "server", server.Name, "by", h.opts.Visitor(r.Context()), "err", err)
+	if err != nil {
 		http.Error(w, ui.Visible(err.Error()), http.StatusUnprocessableEntity)
 		return
 	}

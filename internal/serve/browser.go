@@ -132,7 +132,7 @@ func (h *HTTP) serveConsole(w http.ResponseWriter, r *http.Request, pages Consol
 		http.Redirect(w, r, consolePath, http.StatusSeeOther)
 		return
 	}
-	ctx, done := h.requests.add(context.WithValue(r.Context(), visitorKey{}, one.name), one.token)
+	ctx, done := h.visits.add(context.WithValue(r.Context(), visitorKey{}, one.name), one.token)
 	defer done()
 	pages.Signed.ServeHTTP(w, r.WithContext(ctx))
 }

@@ -77,6 +77,7 @@ type HTTP struct {
 	metrics     http.HandlerFunc // of /metrics; nil: there is none
 	console     http.HandlerFunc // of /console and below; nil: there is none
 	browsers    browsers
+	visits      requests // to the console
 }
 
 // LocalName is the name of clients that need no token, or use the one generated

@@ -79,7 +79,8 @@ func (h *HTTP) FollowTokens(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		tokens := h.opts.Tokens.current()
+		tokens, console := h.opts.Tokens.current()
+		h.visits.cancelExcept(console)
 		h.requests.cancelExcept(slices.Collect(maps.Values(tokens)))
 		for _, session := range h.server.sessions.endExcept(tokens) {
 			h.server.closing.Go(func() { _ = session.Close() })

@@ -203,19 +203,23 @@ func (t *Tokens) mayEnter(name string, sum tokenHash) bool {
 }
 
 // current reads the file if it has changed and returns the hashes of the tokens that have not
-// expired. If the file cannot be read, they are the earlier ones; the next request reports the
+// expired, and of those of them that may enter the console. If the file cannot be read, they are the earlier ones; the next request reports the
 // error.
-func (t *Tokens) current() map[string]tokenHash {
+func (t *Tokens) current() (valid map[string]tokenHash, console []tokenHash) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.path != "" {
 		_ = t.refresh()
 	}
-	out := map[string]tokenHash{}
+	valid = map[string]tokenHash{}
 	for name, token := range t.byName {
-		if token.isValid() {
-			out[name] = token.hash
+		if !token.isValid() {
+			continue
+		}
+		valid[name] = token.hash
+		if token.console {
+			console = append(console, token.hash)
 		}
 	}
-	return out
+	return valid, console
 }

@@ -62,7 +62,8 @@ func printConfig(e *cli.Env, o *options, cmd *cobra.Command) error {
 		if c.name != o.printConfig {
 			continue
 		}
-		if _, _, err := e.Config.Load(cmd.Context()); err != nil {
+		set, _, err := e.Config.Load(cmd.Context())
+		if err != nil {
 			return err
 		}
 		if err := engine.CheckPreset(o.preset); err != nil {
@@ -76,19 +77,22 @@ func printConfig(e *cli.Env, o *options, cmd *cobra.Command) error {
 			args = append([]string{"--preset", builtin.PresetMCP}, args...)
 			e.IO.Notef("%s has file and shell tools of its own, so the built-in ones are left out; --preset full keeps them", c.name)
 		}
-		return o.print(e, c, append([]string{"serve"}, args...))
+		return o.print(e, c, append([]string{"serve"}, args...), set.Serve.Cert.Value != "")
 	}
 	return &cli.UsageError{Err: fmt.Errorf("unknown client %q", o.printConfig), Hint: "one of " + strings.Join(clientNames(), ", ")}
 }
 
-// print prints the entry of a client for a command line of toolreg.
-func (o *options) print(e *cli.Env, c clientConfig, args []string) error {
+// print prints the entry of a client for a command line of toolreg. secure says that it speaks TLS.
+func (o *options) print(e *cli.Env, c clientConfig, args []string, secure bool) error {
 	entry, file := c.stdio, c.file
 	url := ""
 	if o.http != "" {
 		var err error
 		if url, err = address(o.http); err != nil {
 			return err
+		}
+		if secure {
+			url = "https" + strings.TrimPrefix(url, "http")
 		}
 		entry = c.http
 		if o.noAuth {

@@ -6,12 +6,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +25,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/console"
 	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/expand"
 	"github.com/toolreg/toolreg/internal/process"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/serve"
@@ -318,7 +321,16 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 		_ = listener.Close()
 		return err
 	}
-	ios.Note(fmt.Sprintf("toolreg: listening on http://%s/mcp\n", listener.Addr()))
+	scheme := "http"
+	certificates, err := certificates(e, set)
+	if err != nil {
+		_ = listener.Close()
+		return err
+	}
+	if certificates != nil {
+		listener, scheme = tls.NewListener(listener, certificates.Config()), "https"
+	}
+	ios.Note(fmt.Sprintf("toolreg: listening on %s://%s/mcp\n", scheme, listener.Addr()))
 	if made != "" {
 		ios.Note("toolreg: bearer token: " + made + "\n")
 	}
@@ -331,7 +343,7 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	}
 	if seen != nil {
 		handler.Console(pages(e, server, seen))
-		ios.Note(fmt.Sprintf("toolreg: console at http://%s%s\n", listener.Addr(), consolePath))
+		ios.Note(fmt.Sprintf("toolreg: console at %s://%s%s\n", scheme, listener.Addr(), consolePath))
 	}
 	stop, err := o.serveMetrics(ctx, e, handler)
 	if err != nil {
@@ -353,6 +365,31 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	case <-ctx.Done():
 	}
 	return o.drained(ctx, hs, handler)
+}
+
+// certificates reads the files of serve.tls; nil without them.
+func certificates(e *cli.Env, set settings.Serve) (*serve.Certificates, error) {
+	path := func(from settings.Entry) string {
+		name := expand.Home(from.Value, expand.NewEnviron(e.Config.Environ).Home())
+		if from.Value == "" || filepath.IsAbs(name) || from.Origin.Line == 0 { // not of a file
+			return name
+		}
+		return filepath.Join(filepath.Dir(from.Origin.Name), name)
+	}
+	switch {
+	case set.Cert.Value == "" && set.Key.Value == "" && set.ClientCA.Value == "":
+		return nil, nil
+	case set.Cert.Value == "" || set.Key.Value == "":
+		given := cmp.Or(set.Cert, set.Key, set.ClientCA)
+		return nil, &cli.UsageError{Err: fmt.Errorf("%s: serve.tls needs cert and key", given.Origin), Hint: "toolreg settings show serve.tls shows what is set"}
+	}
+	c, err := serve.ReadCertificates(path(set.Cert), path(set.Key), path(set.ClientCA), func(err error) {
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "certificates_unread", Message: err.Error(), Hint: "the earlier certificates stay in use until the files are corrected"})
+	})
+	if err != nil {
+		return nil, &cli.UsageError{Err: fmt.Errorf("%s: serve.tls: %w", set.Cert.Origin, err)}
+	}
+	return c, nil
 }
 
 // drained waits for running requests, at most as long as --drain allows.

@@ -41,6 +41,9 @@ func featureRows() []Row {
 		{Name: "serve.maxClients", Type: Int, Default: "1000", Loosens: always, Doc: "Maximum number of clients of serve; an unused session makes room for a new one; 0 = unlimited."},
 		{Name: "serve.maxCalls", Type: Int, Default: "64", Loosens: always, Doc: "Maximum number of concurrent calls with one token of serve; all clients together may run 16 times as many; 0 = unlimited."},
 		{Name: "serve.keepAlive", Type: Duration, Default: `"15s"`, Doc: "How often serve sends a comment on a stream over HTTP that has nothing to send, so that proxies keep it open; 0 = never."},
+		{Name: "serve.tls.cert", Type: String, Looser: notByProject, Doc: "File with the certificate of serve --http and its chain, in PEM; relative to the folder of the settings file. Read again after a change. Absent = HTTP."},
+		{Name: "serve.tls.key", Type: String, Looser: notByProject, Doc: "File with the key of the certificate, in PEM."},
+		{Name: "serve.tls.clientCa", Type: String, Looser: notByProject, Doc: "File with certificates of authorities, in PEM: clients must have a certificate of one of them, besides the token."},
 		{Name: "serve.limits", Type: Objects, Merge: Unite, Strict: true, Doc: "How many calls clients of serve may make in a time. The lists of all scopes apply.", Fields: []Row{
 			{Name: "client", Type: String, Doc: "Name or glob of the clients' tokens; absent = all. Each client has its own count."},
 			{Name: "tool", Type: String, Doc: "Name or glob of tools, whose calls are counted together; absent = all."},

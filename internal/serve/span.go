@@ -12,6 +12,9 @@ import (
 	"github.com/toolreg/toolreg/internal/tracing"
 )
 
+// resourceNotFound is the code of older revisions for a resource that is not there.
+const resourceNotFound = -32002
+
 // spans is the middleware that makes a span of each request, within that of the client. The
 // request that listens to changes has none, since it does not end.
 func spans(next mcp.MethodHandler) mcp.MethodHandler {
@@ -43,7 +46,7 @@ func spans(next mcp.MethodHandler) mcp.MethodHandler {
 			code := strconv.FormatInt(refused.Code, 10)
 			span.Label("rpc.response.status_code", code)
 			switch refused.Code {
-			case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams, mcp.CodeResourceNotFound: // the client's mistake
+			case jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest, jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams, resourceNotFound: // the client's mistake
 			default:
 				span.Fail(code)
 			}

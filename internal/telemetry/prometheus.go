@@ -68,7 +68,7 @@ func prometheusLabels(set attribute.Set) string {
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	var b strings.Builder
 	for _, kv := range set.ToSlice() {
-		fmt.Fprintf(&b, `%s="%s",`, prometheusName(string(kv.Key)), escape.Replace(kv.Value.Emit()))
+		fmt.Fprintf(&b, `%s="%s",`, prometheusName(string(kv.Key)), escape.Replace(kv.Value.String()))
 	}
 	return b.String()
 }

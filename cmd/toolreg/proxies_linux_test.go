@@ -92,7 +92,7 @@ func (r *replicas) connect(t *testing.T, revision string) *proxied {
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { c.changed <- struct{}{} },
 	})
 	var err error
-	c.session, err = client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: "http://127.0.0.1:" + r.ports[0] + "/mcp", HTTPClient: &http.Client{Transport: withToken{}}},
+	c.session, err = client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: "http://127.0.0.1:" + r.ports[0] + "/mcp", HTTPClient: &http.Client{Transport: bearer(replicaToken)}},
 		&mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		t.Fatal(err)
@@ -112,13 +112,4 @@ func (c *proxied) call(name string, params any) (string, error) {
 	}
 	text, _ := result.Content[0].(*mcp.TextContent)
 	return text.Text, nil
-}
-
-// withToken sends the token of the replicas.
-type withToken struct{}
-
-func (withToken) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+replicaToken)
-	return http.DefaultTransport.RoundTrip(r)
 }

@@ -86,7 +86,7 @@ func (g *gate) surround(ctx context.Context, x *exec.Executor) error {
 	x.Observe = g.audit.Call
 	x.Limits = g.runs.TimeLimit
 	if len(g.set.CallLimits) > 0 {
-		x.Limit = g.limit
+		x.Quota = g.countCall
 	}
 	x.Wrap = g.runs.Around()
 	return nil

@@ -35,9 +35,9 @@ type span struct {
 	calls int
 }
 
-// limit counts a call of a client. It returns an *exec.LimitedError, and counts nothing, if one
+// countCall counts a call of a client. It returns an *exec.LimitedError, and counts nothing, if one
 // of the limits for the call is reached. The person at the command line has no limits.
-func (g *gate) limit(ctx context.Context, t *registry.Tool) error {
+func (g *gate) countCall(ctx context.Context, t *registry.Tool) error {
 	name := caller.Name(ctx)
 	if name == "" {
 		return nil

@@ -51,8 +51,8 @@ type Executor struct {
 	// Hooks may refuse a call, change its params and change its result. May be
 	// nil.
 	Hooks Hooks
-	// Limit may refuse a call that is about to run. May be nil.
-	Limit func(context.Context, *registry.Tool) error
+	// Quota may refuse a call that is about to run, with a *LimitedError. May be nil.
+	Quota func(context.Context, *registry.Tool) error
 	// Observe receives every finished call, including refused ones, before the hooks
 	// receive its result. May be nil.
 	Observe func(context.Context, Record)
@@ -112,8 +112,8 @@ func (x *Executor) execute(ctx context.Context, r *Record, h *Held) (registry.Re
 	if r.Verdict.Confine.On && x.Confine == nil {
 		return registry.Result{}, &Denied{Tool: r.Tool.Name, Reason: "it must run in the sandbox, which is not available", Origin: r.Verdict.Confine.By}
 	}
-	if x.Limit != nil {
-		if err := x.Limit(ctx, r.Tool); err != nil {
+	if x.Quota != nil {
+		if err := x.Quota(ctx, r.Tool); err != nil {
 			return registry.Result{}, err
 		}
 	}

@@ -46,8 +46,8 @@ func TestFolders(t *testing.T) {
 			t.Errorf("hide(%q) = %q, want %q", text, got, want)
 		}
 	}
-	other := NewFolders("/src", "/root")
-	if got := other.show(f.hide("/home/ada/work/a /home/ada/b ${toolreg:x}")); got != "/src/a /root/b ${toolreg:x}" {
+	other := NewFolders("/src", "/home/ben")
+	if got := other.show(f.hide("/home/ada/work/a /home/ada/b ${toolreg:x}")); got != "/src/a /home/ben/b ${toolreg:x}" {
 		t.Errorf("elsewhere: %q", got)
 	}
 }
@@ -66,7 +66,7 @@ func FuzzFolders(f *testing.F) {
 // Everything that a source says of its tools and calls comes back.
 func TestRoundTrip(t *testing.T) {
 	want := registry.Result{
-		Summary: "s", Content: []registry.Content{registry.TextContent("in /work/p/a"), {Type: registry.ContentImage, Data: []byte{1, 2}, MIMEType: "image/png"}},
+		Summary: "s", Content: []registry.Content{registry.TextContent("in /projects/p/a"), {Type: registry.ContentImage, Data: []byte{1, 2}, MIMEType: "image/png"}},
 		Display: registry.Display{Text: "d", Plain: true}, IsError: true, ErrorCategory: registry.ErrorExecution,
 		Structured: json.RawMessage(`{"z":1,"a":12345678901234567890}`), Meta: json.RawMessage(`{"k":[]}`), Locations: []registry.Location{{Path: "x", Line: 2}},
 		Truncated: true, Asked: true, Confined: true, Denied: []string{"write /x"},
@@ -86,9 +86,9 @@ func TestRoundTrip(t *testing.T) {
 		return registry.Subject{URLs: []string{"http://a/b"}}, nil
 	}
 	tools[1].Run = tools[0].Run
-	folders := NewFolders("/work/p", "/home/ada")
+	folders := NewFolders("/projects/p", "/home/ada")
 	r := NewRecorder(folders, plainErrors())
-	call := registry.Call{Params: json.RawMessage(`{"b": "/work/p/f", "a":1}`), Emit: func(registry.Content) {}, Progress: func(registry.Progress) {}}
+	call := registry.Call{Params: json.RawMessage(`{"b": "/projects/p/f", "a":1}`), Emit: func(registry.Content) {}, Progress: func(registry.Progress) {}}
 	live := r.Listed(t.Context(), plain(), "mcp:a", tools, []registry.Diagnostic{{Code: "c", Message: "m"}}, nil)
 	if _, err := live[0].Run(t.Context(), call); err == nil {
 		t.Fatal("the error of a recorded call is lost")
@@ -97,7 +97,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(data), `"params":{"a":1,"b":"${toolreg:project}/f"}`) || strings.Contains(string(data), "/work/p") {
+	if !strings.Contains(string(data), `"params":{"a":1,"b":"${toolreg:project}/f"}`) || strings.Contains(string(data), "/projects/p") {
 		t.Errorf("the file is\n%s", data)
 	}
 	rec, err := Read("r.jsonl", data, folders, plainErrors())
@@ -176,7 +176,7 @@ func FuzzRead(f *testing.F) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	r := NewRecorder(NewFolders("/work/p", "/home/ada"), plainErrors())
+	r := NewRecorder(NewFolders("/projects/p", "/home/ada"), plainErrors())
 	tools := r.Listed(b.Context(), plain(), "mcp:a", []registry.Tool{{
 		Definition: registry.Definition{Name: "t", Source: "mcp:a", Server: "a", ServerTool: "t"},
 		Run: func(context.Context, registry.Call) (registry.Result, error) {

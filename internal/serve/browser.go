@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// consolePath is the path of the console.
-	consolePath = "/console"
+	// ConsolePath is the path of the console.
+	ConsolePath = "/console"
 	// browserTime is how long a browser is signed in.
 	browserTime = 12 * time.Hour
 	// maxBrowsers is how many browsers may be signed in; the one that signed in first makes room.
@@ -112,24 +112,24 @@ func (h *HTTP) serveConsole(w http.ResponseWriter, r *http.Request, pages Consol
 		h.refuse(w, r, http.StatusForbidden, "forbidden: only pages of the console may change something")
 		return
 	}
-	if r.URL.Path == consolePath+"/sign-in" && r.Method == http.MethodPost {
+	if r.URL.Path == ConsolePath+"/sign-in" && r.Method == http.MethodPost {
 		h.signIn(w, r, pages)
 		return
 	}
 	id, one, ok := h.browsers.find(r)
 	if !ok || !h.opts.Tokens.mayEnter(one.name, one.token) {
 		h.browsers.remove(id)
-		if r.URL.Path != consolePath || r.Method == http.MethodPost {
-			http.Error(w, "unauthorized: sign in at "+consolePath, http.StatusUnauthorized)
+		if r.URL.Path != ConsolePath || r.Method == http.MethodPost {
+			http.Error(w, "unauthorized: sign in at "+ConsolePath, http.StatusUnauthorized)
 			return
 		}
 		pages.SignIn(w, "")
 		return
 	}
-	if r.URL.Path == consolePath+"/sign-out" && r.Method == http.MethodPost {
+	if r.URL.Path == ConsolePath+"/sign-out" && r.Method == http.MethodPost {
 		h.browsers.remove(id)
 		h.setCookie(w, r, "", -1)
-		http.Redirect(w, r, consolePath, http.StatusSeeOther)
+		http.Redirect(w, r, ConsolePath, http.StatusSeeOther)
 		return
 	}
 	ctx, done := h.visits.add(context.WithValue(r.Context(), visitorKey{}, one.name), one.token)
@@ -150,7 +150,7 @@ func (h *HTTP) signIn(w http.ResponseWriter, r *http.Request, pages ConsolePages
 		reason = "This token may not enter the console: its line in the token file lacks the word console."
 	default:
 		h.setCookie(w, r, h.browsers.add(browser{name, token, time.Now().Add(browserTime)}), int(browserTime/time.Second))
-		http.Redirect(w, r, consolePath, http.StatusSeeOther)
+		http.Redirect(w, r, ConsolePath, http.StatusSeeOther)
 		return
 	}
 	h.opts.Log.Warn("console: sign-in refused", "caller", name, "from", r.RemoteAddr)
@@ -158,5 +158,5 @@ func (h *HTTP) signIn(w http.ResponseWriter, r *http.Request, pages ConsolePages
 }
 
 func (h *HTTP) setCookie(w http.ResponseWriter, r *http.Request, value string, seconds int) {
-	http.SetCookie(w, &http.Cookie{Name: h.browsers.cookie, Value: value, Path: consolePath, MaxAge: seconds, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: h.browsers.cookie, Value: value, Path: ConsolePath, MaxAge: seconds, HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode})
 }

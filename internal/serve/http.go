@@ -129,7 +129,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, http.StatusForbidden, err.Error())
 		return
 	}
-	if h.console != nil && (path == consolePath || strings.HasPrefix(path, consolePath+"/")) {
+	if h.console != nil && (path == ConsolePath || strings.HasPrefix(path, ConsolePath+"/")) {
 		h.console(w, r)
 		return
 	}

@@ -69,10 +69,12 @@ func firstAnswer[T any](ctx context.Context, a Asker, asked bool, client func(co
 	both, cancel := context.WithCancelCause(context.WithValue(ctx, settlementKey{}, s))
 	defer cancel(nil)
 	patient, stop := context.WithCancel(both)
-	if a.Patience > 0 {
-		patient, stop = context.WithTimeout(both, a.Patience)
-	}
 	defer stop()
+	if a.Patience > 0 {
+		var expire context.CancelFunc
+		patient, expire = context.WithTimeout(patient, a.Patience)
+		defer expire()
+	}
 	if !asked {
 		answer, err := console(patient, s.Console)
 		if err != nil && ctx.Err() == nil {

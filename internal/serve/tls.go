@@ -16,10 +16,10 @@ type Certificates struct {
 	cert, key, clientCA string
 	warn                func(error)
 
-	mu     sync.Mutex
-	read   []stamp
-	config *tls.Config
-	failed []stamp // of files that were reported
+	mu       sync.Mutex
+	read     []stamp
+	config   *tls.Config
+	reported string // the error since then; "" = none
 }
 
 // stamp tells whether a file has changed.
@@ -50,17 +50,15 @@ func (c *Certificates) current() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now, err := c.stamps()
-	if err == nil && (slices.Equal(now, c.read) || slices.Equal(now, c.failed)) {
+	if err == nil && slices.Equal(now, c.read) {
 		return c.config
 	}
 	if err == nil {
 		err = c.load(now)
 	}
-	if err != nil {
-		if c.failed == nil || !slices.Equal(now, c.failed) {
-			c.warn(err)
-		}
-		c.failed = append([]stamp{}, now...)
+	if err != nil && err.Error() != c.reported {
+		c.reported = err.Error()
+		c.warn(err)
 	}
 	return c.config
 }
@@ -95,6 +93,6 @@ func (c *Certificates) load(read []stamp) error {
 			return fmt.Errorf("%s has no certificate in PEM", c.clientCA)
 		}
 	}
-	c.config, c.read, c.failed = config, read, nil
+	c.config, c.read, c.reported = config, read, ""
 	return nil
 }

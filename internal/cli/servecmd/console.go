@@ -20,8 +20,6 @@ import (
 	"github.com/toolreg/toolreg/internal/ui/page"
 )
 
-const consolePath = "/console"
-
 // InsideToolError reports that --console was given in a tool's run: the tool could answer the
 // questions about its own calls there.
 type InsideToolError struct{}
@@ -79,7 +77,7 @@ func pages(e *cli.Env, server *serve.Server, c *console.Console) serve.ConsolePa
 	title := filepath.Base(e.Config.Dir)
 	mux := http.NewServeMux()
 	html := func(path string, write func(*http.Request) ([]byte, error)) {
-		mux.HandleFunc("GET "+consolePath+path, func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc("GET "+serve.ConsolePath+path, func(w http.ResponseWriter, r *http.Request) {
 			data, err := write(r)
 			if err != nil {
 				http.Error(w, err.Error(), http.StatusUnprocessableEntity)
@@ -106,15 +104,17 @@ func pages(e *cli.Env, server *serve.Server, c *console.Console) serve.ConsolePa
 		})
 		return data, err
 	})
-	mux.HandleFunc("GET "+consolePath+"/{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, consolePath, http.StatusSeeOther) })
-	mux.HandleFunc("GET "+consolePath, func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+serve.ConsolePath+"/{$}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, serve.ConsolePath, http.StatusSeeOther)
+	})
+	mux.HandleFunc("GET "+serve.ConsolePath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_ = page.WriteConsole(w, title, e.Version, consolePath, []page.Link{
-			{Text: "Tools and their cost", Path: consolePath + "/tools"},
-			{Text: "Charts: 24 hours", Path: consolePath + "/charts?since=24h"}, {Text: "7 days", Path: consolePath + "/charts?since=7d"}, {Text: "30 days", Path: consolePath + "/charts?since=30d"},
+		_ = page.WriteConsole(w, title, e.Version, serve.ConsolePath, []page.Link{
+			{Text: "Tools and their cost", Path: serve.ConsolePath + "/tools"},
+			{Text: "Charts: 24 hours", Path: serve.ConsolePath + "/charts?since=24h"}, {Text: "7 days", Path: serve.ConsolePath + "/charts?since=7d"}, {Text: "30 days", Path: serve.ConsolePath + "/charts?since=30d"},
 		})
 	})
-	mux.Handle(consolePath+"/", c.Handler(consolePath, console.Options{
+	mux.Handle(serve.ConsolePath+"/", c.Handler(serve.ConsolePath, console.Options{
 		Servers: func() []console.Server { return serversOf(server) },
 		Restart: func(ctx context.Context, name string) error { return restart(ctx, server, name) },
 		Visitor: serve.Visitor, Stopping: server.Stopping(), Log: e.IO.Log,
@@ -125,7 +125,7 @@ func pages(e *cli.Env, server *serve.Server, c *console.Console) serve.ConsolePa
 			if reason != "" {
 				w.WriteHeader(http.StatusForbidden)
 			}
-			_ = page.WriteSignIn(w, title, consolePath, reason)
+			_ = page.WriteSignIn(w, title, serve.ConsolePath, reason)
 		},
 		Signed: mux,
 	}

@@ -154,11 +154,11 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	e.IO.LogAt(level, o.logFormat == "json")
 	e.Engine.Scrape = o.metrics != ""
 	watch := cli.NewWatcher(e)
-	seen, err := o.newConsole(e)
+	view, err := o.newConsole(e)
 	if err != nil {
 		return err
 	}
-	from, err := o.session(ctx, e, seen, nil)
+	from, err := o.session(ctx, e, view, nil)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if level == slog.LevelDebug {
 		messages = e.IO.Log
 	}
-	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, Console: seen != nil, MaxCalls: set.MaxCalls, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: e.IO.Warn})
+	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, Console: view != nil, MaxCalls: set.MaxCalls, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: e.IO.Warn})
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })
@@ -199,12 +199,12 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 			return
 		}
 		watch.Follow(serving, from, func(earlier *engine.Session) (*engine.Session, error) {
-			return o.reload(serving, e, server, seen, earlier)
+			return o.reload(serving, e, server, view, earlier)
 		})
 	})
 	switch {
 	case o.overHTTP():
-		err = o.serveHTTP(serving, e, server, seen, set)
+		err = o.serveHTTP(serving, e, server, view, set)
 	default:
 		var stop func()
 		if stop, err = o.serveMetrics(serving, e, nil); err == nil {
@@ -220,14 +220,14 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 
 // session creates a session whose questions go to clients, in place of an earlier one if that is
 // not nil.
-func (o *options) session(ctx context.Context, e *cli.Env, seen *console.Console, earlier *engine.Session) (*engine.Session, error) {
+func (o *options) session(ctx context.Context, e *cli.Env, view *console.Console, earlier *engine.Session) (*engine.Session, error) {
 	options := cli.SessionOptions{Options: engine.Options{Preset: o.preset, Guard: true, Earlier: earlier}, Asker: serve.Asker{}, ServerLog: serve.LogTo}
-	if seen != nil {
+	if view != nil {
 		set, _, err := e.Config.Load(ctx)
 		if err != nil {
 			return nil, err
 		}
-		options.Asker, options.Began = serve.Asker{Console: seen, Patience: set.Approval.Timeout}, seen.Began
+		options.Asker, options.Began = serve.Asker{Console: view, Patience: set.Approval.Timeout}, view.Began
 	}
 	return e.Engine.Session(ctx, options)
 }
@@ -249,8 +249,8 @@ func (o *options) asking(e *cli.Env) serve.Asking {
 func (o *options) overHTTP() bool { return o.http != "" || os.Getenv("LISTEN_FDS") != "" }
 
 // reload creates a session from the changed settings and offers its tools.
-func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server, seen *console.Console, earlier *engine.Session) (*engine.Session, error) {
-	from, err := e.Engine.Again(func() (*engine.Session, error) { return o.session(ctx, e, seen, earlier) })
+func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server, view *console.Console, earlier *engine.Session) (*engine.Session, error) {
+	from, err := e.Engine.Again(func() (*engine.Session, error) { return o.session(ctx, e, view, earlier) })
 	if err != nil {
 		return nil, err
 	}
@@ -308,7 +308,7 @@ func (o *options) entries() []registry.Entry {
 }
 
 // serveHTTP serves until ctx is done, then waits for running calls.
-func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Server, seen *console.Console, set settings.Serve) error {
+func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Server, view *console.Console, set settings.Serve) error {
 	ios := e.IO
 	listener, err := o.listen(ctx)
 	if err != nil {
@@ -341,9 +341,9 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	if o.metrics == metricsOn {
 		handler.Metrics(e.Engine.WriteMetrics)
 	}
-	if seen != nil {
-		handler.Console(pages(e, server, seen))
-		ios.Note(fmt.Sprintf("toolreg: console at %s://%s%s\n", scheme, listener.Addr(), consolePath))
+	if view != nil {
+		handler.Console(pages(e, server, view))
+		ios.Note(fmt.Sprintf("toolreg: console at %s://%s%s\n", scheme, listener.Addr(), serve.ConsolePath))
 	}
 	stop, err := o.serveMetrics(ctx, e, handler)
 	if err != nil {

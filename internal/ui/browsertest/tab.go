@@ -26,15 +26,15 @@ type browser struct {
 	serial int
 }
 
-// Open opens a page in a new browser with a window of the given size. Without Chromium the test
-// is skipped.
-func Open(t *testing.T, url string, width, height int) *Tab {
+// Open opens a page in a new browser with a window of the given size. env is added to its
+// environment. Without Chromium the test is skipped.
+func Open(t *testing.T, url string, width, height int, env ...string) *Tab {
 	t.Helper()
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("chromium is not installed; make page installs it")
 	}
-	cmd := exec.Command(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe",
+	cmd := exec.Command(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--allow-file-access-from-files", "--remote-debugging-pipe",
 		"--user-data-dir="+filepath.Join(t.TempDir(), "profile"), fmt.Sprintf("--window-size=%d,%d", width, height))
 	theirs, in, err := os.Pipe()
 	if err != nil {
@@ -44,6 +44,7 @@ func Open(t *testing.T, url string, width, height int) *Tab {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd.Env = append(os.Environ(), env...)
 	cmd.ExtraFiles = []*os.File{theirs, theirOut}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

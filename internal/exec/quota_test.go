@@ -11,8 +11,8 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// A limit is asked about a call that is about to run, and about no other.
-func TestLimit(t *testing.T) {
+// A quota is asked about a call that is about to run, and about no other.
+func TestQuota(t *testing.T) {
 	limited := &LimitedError{Tool: "t", Calls: 2, Per: time.Hour, Again: time.Minute, Origin: "s.yaml:3"}
 	for _, one := range []struct {
 		verdict policy.Verdict
@@ -26,7 +26,7 @@ func TestLimit(t *testing.T) {
 	} {
 		r := newRig(one.verdict)
 		counted := 0
-		r.x.Limit = func(context.Context, *registry.Tool) error { counted++; return one.limited }
+		r.x.Quota = func(context.Context, *registry.Tool) error { counted++; return one.limited }
 		var seen Record
 		r.x.Observe = func(_ context.Context, record Record) { seen = record }
 		_, err := r.execute(t, `{"a":1}`)

@@ -21,6 +21,9 @@ type Rule struct {
 	Command     string          `json:"command,omitempty"`
 	Path        string          `json:"path,omitempty"`
 	Client      string          `json:"client,omitempty"`
+	Group       string          `json:"group,omitempty"`
+	Prompt      string          `json:"prompt,omitempty"`
+	Resource    string          `json:"resource,omitempty"`
 	When        string          `json:"when,omitempty"`
 	Decision    string          `json:"decision"`
 	Reason      string          `json:"reason,omitempty"`
@@ -84,12 +87,12 @@ func escapeControls(s string) string {
 
 // matchesAll reports whether the rule has no conditions.
 func (r *Rule) matchesAll() bool {
-	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.Client+r.When == "" && len(r.Annotations) == 0
+	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.Client+r.Group+r.Prompt+r.Resource+r.When == "" && len(r.Annotations) == 0
 }
 
 // hasNUL reports whether a text of the rule contains a NUL character, which settings cannot.
 func (r *Rule) hasNUL() bool {
-	texts := slices.Concat([]string{r.Tool, r.Source, r.Server, r.Category, r.Command, r.Path, r.Client, r.When, r.Reason}, r.Match, r.NotMatch)
+	texts := slices.Concat([]string{r.Tool, r.Source, r.Server, r.Category, r.Command, r.Path, r.Client, r.Group, r.Prompt, r.Resource, r.When, r.Reason}, r.Match, r.NotMatch)
 	return slices.ContainsFunc(texts, func(s string) bool { return strings.ContainsRune(s, 0) })
 }
 
@@ -112,6 +115,9 @@ func (r *Rule) fields() []string {
 	add("command", r.Command)
 	add("path", r.Path)
 	add("client", r.Client)
+	add("group", r.Group)
+	add("prompt", r.Prompt)
+	add("resource", r.Resource)
 	add("when", r.When)
 	out = append(out, "decision: "+r.Decision)
 	add("reason", r.Reason)

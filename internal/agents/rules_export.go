@@ -80,8 +80,8 @@ func exporters(ctx context.Context) map[string]exporter {
 
 // entry returns the entry for a rule, or "" if there is none, and a note about it.
 func (x exporter) entry(r Rule, at int) (entry, note string) {
-	if r.Client != "" {
-		return "", leftOut + "it is about clients of serve"
+	if r.Client+r.Group+r.Prompt+r.Resource != "" {
+		return "", leftOut + "it is about clients of serve, or prompts or resources"
 	}
 	server, tool, ok := strings.Cut(r.Tool, "__")
 	if ok && r.Server == "" {

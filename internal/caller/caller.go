@@ -19,6 +19,10 @@ type Caller struct {
 	// Token is the name of the token with which it authenticated; "" if it needs none,
 	// as on stdin, because it then acts for the person who started the server.
 	Token string
+	// Groups are the groups that its token says it belongs to, for rules and limits.
+	Groups []string
+	// Profile is the name of the view of the registry that it uses; "" if it uses the whole.
+	Profile string
 	// Client and Version are the client's own name and version, for the audit
 	// log.
 	Client, Version string
@@ -70,6 +74,14 @@ func Name(ctx context.Context) string {
 		return c.Name
 	}
 	return ""
+}
+
+// Groups returns the Groups of the caller of ctx.
+func Groups(ctx context.Context) []string {
+	if c := From(ctx); c != nil {
+		return c.Groups
+	}
+	return nil
 }
 
 // Token returns the Token of the caller of ctx, or "" for the person at the command line.

@@ -25,8 +25,8 @@ type quotas struct {
 // quota is what is counted together: calls of one client, under a limit whose number of calls
 // may change.
 type quota struct {
-	caller, client, tool string
-	per                  time.Duration
+	caller, client, group, tool string
+	per                         time.Duration
 }
 
 // span is the time in which calls are counted.
@@ -45,7 +45,8 @@ func (g *gate) countCall(ctx context.Context, t *registry.Tool) error {
 	var limits []settings.CallLimit
 	for _, l := range g.set.CallLimits {
 		matches := func(spelling string) bool { return text.MatchName(l.Tool, spelling) }
-		if (l.Client == "" || text.MatchName(l.Client, name)) && (l.Tool == "" || slices.ContainsFunc(t.Spellings(), matches)) {
+		ofGroup := func(group string) bool { return text.MatchName(l.Group, group) }
+		if (l.Client == "" || text.MatchName(l.Client, name)) && (l.Group == "" || slices.ContainsFunc(caller.Groups(ctx), ofGroup)) && (l.Tool == "" || slices.ContainsFunc(t.Spellings(), matches)) {
 			limits = append(limits, l)
 		}
 	}
@@ -61,7 +62,7 @@ func (q *quotas) take(tool, name string, limits []settings.CallLimit, now time.T
 	}
 	var spans []*span
 	for _, l := range limits {
-		key := quota{name, l.Client, l.Tool, l.Per}
+		key := quota{name, l.Client, l.Group, l.Tool, l.Per}
 		s := q.spans[key]
 		if s == nil || !now.Before(s.end) {
 			s = &span{end: now.Add(l.Per)}

@@ -28,9 +28,11 @@ func newToolMessage(t *registry.Tool) *toolMessage {
 
 // callerMessage describes who makes a call.
 type callerMessage struct {
-	Name    string `json:"name,omitempty"`    // of the token, stdio or local
-	Client  string `json:"client,omitempty"`  // that it reports
-	Version string `json:"version,omitempty"` // likewise
+	Name    string   `json:"name,omitempty"` // of the token, stdio or local
+	Groups  []string `json:"groups,omitempty"`
+	Profile string   `json:"profile,omitempty"`
+	Client  string   `json:"client,omitempty"`  // that it reports
+	Version string   `json:"version,omitempty"` // likewise
 }
 
 func callerOf(ctx context.Context) *callerMessage {
@@ -38,7 +40,7 @@ func callerOf(ctx context.Context) *callerMessage {
 	if c == nil {
 		return nil
 	}
-	return &callerMessage{c.Name, c.Client, c.Version}
+	return &callerMessage{c.Name, c.Groups, c.Profile, c.Client, c.Version}
 }
 
 // message is the input of a hook.

@@ -30,7 +30,7 @@ func (d *decision) beforeDefaults() (v Verdict, ok bool) {
 		if !d.ruleNames(r) {
 			continue
 		}
-		if some := r.Command != "" || r.Path != "" || r.When != nil || r.Client != ""; some && r.Decision == Deny {
+		if some := r.Command != "" || r.Path != "" || r.When != nil || r.isForSome(); some && r.Decision == Deny {
 			continue
 		}
 		return d.verdictOf(r), true

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -18,6 +19,9 @@ const (
 	conditionCategory    = "category"
 	conditionAnnotations = "annotations"
 	conditionClient      = "client"
+	conditionGroup       = "group"
+	conditionPrompt      = "prompt"
+	conditionResource    = "resource"
 	conditionCommand     = "command"
 	conditionPath        = "path"
 	conditionWhen        = "when"
@@ -44,14 +48,15 @@ func (d *decision) ruleNames(r *Rule) bool { return d.unmetName(r) == "" }
 
 // unmetName returns the first condition of a rule that this tool or this caller does not meet.
 func (d *decision) unmetName(r *Rule) string {
-	match := foldMatch
-	if r.isNarrow() {
-		match = text.MatchName
-	}
+	match := r.matcher()
 	t := d.tool
 	switch {
-	case r.Client != "" && !d.anyClient && !match(r.Client, caller.Name(d.ctx)):
-		return conditionClient
+	case r.Prompt != "":
+		return conditionPrompt
+	case r.Resource != "":
+		return conditionResource
+	case !d.anyClient && r.unmetCaller(d.ctx) != "":
+		return r.unmetCaller(d.ctx)
 	case r.Category != "" && !d.ruleCategory(r):
 		return conditionCategory
 	case !d.ruleAnnotations(r):
@@ -64,6 +69,29 @@ func (d *decision) unmetName(r *Rule) string {
 		return ""
 	}
 	return conditionTool
+}
+
+// matcher returns the function that matches the rule's globs.
+func (r *Rule) matcher() func(pattern, name string) bool {
+	if r.isNarrow() {
+		return text.MatchName
+	}
+	return foldMatch
+}
+
+// isForSome reports whether the rule is about certain callers.
+func (r *Rule) isForSome() bool { return r.Client+r.Group != "" }
+
+// unmetCaller returns the first condition that the caller of ctx does not meet.
+func (r *Rule) unmetCaller(ctx context.Context) string {
+	match := r.matcher()
+	switch {
+	case r.Client != "" && !match(r.Client, caller.Name(ctx)):
+		return conditionClient
+	case r.Group != "" && !slices.ContainsFunc(caller.Groups(ctx), func(group string) bool { return match(r.Group, group) }):
+		return conditionGroup
+	}
+	return ""
 }
 
 func (d *decision) ruleCategory(r *Rule) bool {

@@ -29,6 +29,9 @@ type Rule struct {
 	Command     string          // the first words of a simple shell command
 	Path        string          // glob over the paths that the call names, ** included
 	Client      string          // glob over names of callers; a call without one does not match
+	Group       string          // glob over the groups of callers; a call without one does not match
+	Prompt      string          // glob over names of servers' prompts; the rule is about them alone
+	Resource    string          // glob over URIs of servers' resources; the rule is about them alone
 	When        *jq.Expression  // must return true for the params; nil matches all params
 	Decision    Decision
 	Reason      string // shown to the person and to the model
@@ -53,7 +56,10 @@ func (r *Rule) Compile() error {
 	if r.Category != "" && !registry.Category(r.Category).Valid() {
 		return fmt.Errorf("unknown category %q; use read, write, command, network or other", r.Category)
 	}
-	for _, glob := range []string{r.Tool, r.Source, r.Server, r.Client} {
+	if err := r.validateOffer(); err != nil {
+		return err
+	}
+	for _, glob := range []string{r.Tool, r.Source, r.Server, r.Client, r.Group, r.Prompt, r.Resource} {
 		if !doublestar.ValidatePattern(glob) {
 			return fmt.Errorf("%q is not a valid glob", glob)
 		}

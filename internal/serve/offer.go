@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -28,6 +29,7 @@ type offer struct {
 	raw      map[string]json.RawMessage // declarations, by the same name
 	declared []*mcp.Tool
 	faulty   []*registry.Tool  // those that cannot be declared
+	rules    *policy.Policy    // for prompts and resources
 	failed   []registry.Source // servers and APIs that could not list their tools
 	isFirst  bool              // neither an offer nor an error came before
 	offers

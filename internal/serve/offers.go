@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -230,6 +231,9 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 			if p == nil {
 				return nil, errReplaced
 			}
+			if err := s.permit(ctx, o, "prompts/get", offerOf(p.server, p.is.Name, p.declared)); err != nil {
+				return nil, err
+			}
 			if err := clientFrom(ctx).concerns(nil, p.server.Name()); err != nil {
 				return nil, err
 			}
@@ -273,6 +277,9 @@ func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest, find fu
 			r := find(&o.offers)
 			if r == nil {
 				return nil, errReplaced
+			}
+			if err := s.permit(ctx, o, "resources/read", offerOf(r.server, "", req.Params.URI)); err != nil {
+				return nil, err
 			}
 			if err := clientFrom(ctx).concerns(nil, r.server.Name()); err != nil {
 				return nil, err
@@ -323,12 +330,16 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	ref := *params.Ref
 	params.Ref = &ref
 	var server *mcpclient.Source
+	var about policy.Offer
 	if p := o.prompts[ref.Name]; ref.Type == "ref/prompt" && p != nil {
-		server, ref.Name = p.server, p.is.Name
+		server, ref.Name, about = p.server, p.is.Name, offerOf(p.server, p.is.Name, p.declared)
 	} else if r := o.templates[ref.URI]; ref.Type == "ref/resource" && r != nil {
-		server = r.server
+		server, about = r.server, offerOf(r.server, "", ref.URI)
 	} else {
 		return none, nil
+	}
+	if err := s.permit(ctx, o, "completion/complete", about); err != nil {
+		return nil, err
 	}
 	result, err := server.Complete(ctx, &params)
 	if _, ok := errors.AsType[*mcpclient.NotOfferedError](err); ok { // to clients this is one server, which supports completion

@@ -246,6 +246,9 @@ func (s *Server) load(ctx context.Context, h *held, earlier map[*mcpclient.Sourc
 	o.held = h
 	o.offers = s.opts.loadOffers(ctx, h.session, earlier, again)
 	o.failed = h.session.Servers.Failed(reg)
+	if o.rules, err = h.session.Calls.Policy(reg); err != nil {
+		return nil, err
+	}
 	s.renewSubscriptions(ctx, o)
 	return o, nil
 }
@@ -273,7 +276,7 @@ func (s *Server) serverFor(name string) *mcp.Server {
 		},
 	})
 	server.AddReceivingMiddleware(spans, s.receive(name))
-	server.AddSendingMiddleware(s.dropFirstChanges)
+	server.AddSendingMiddleware(s.dropFirstChanges, s.dropDeniedUpdates)
 	if s.offer != nil {
 		s.change(server, nil, s.offer)
 	}
@@ -288,7 +291,7 @@ func (s *Server) receive(name string) mcp.Middleware {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			s.beginStream(req)
 			if method == listenMethod {
-				return s.listen(ctx, next, req)
+				return s.listen(s.withListener(ctx, name, req), next, req)
 			}
 			from, ok := req.(sender)
 			session, _ := req.GetSession().(*mcp.ServerSession)
@@ -326,6 +329,7 @@ func (s *Server) receive(name string) mcp.Middleware {
 				return s.callTool(ctx, call) // the SDK knows only what is offered
 			}
 			result, err := next(ctx, method, req)
+			o.leaveOutDenied(ctx, result)
 			return o.declarations(result), err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -32,6 +33,16 @@ func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Req
 		}
 	}()
 	return next(ctx, listenMethod, req)
+}
+
+// withListener returns a context for a subscriptions/listen request.
+func (s *Server) withListener(ctx context.Context, name string, req mcp.Request) context.Context {
+	from, ok := req.(sender)
+	session, _ := req.GetSession().(*mcp.ServerSession)
+	if !ok || session == nil {
+		return caller.With(ctx, &caller.Caller{Name: name})
+	}
+	return s.withClient(ctx, name, session, from)
 }
 
 // stop ends requests that only wait for notifications. Calls continue.
@@ -61,19 +72,26 @@ func (o *offers) resourceServer(uri string) *mcpclient.Source {
 // none. It is safe for concurrent use.
 type subscriptions struct {
 	mu    sync.Mutex
-	byURI map[string]map[*mcp.ServerSession]bool
+	byURI map[string]map[*mcp.ServerSession]*caller.Caller
 }
 
-func (s *subscriptions) add(uri string, session *mcp.ServerSession) {
+func (s *subscriptions) add(uri string, session *mcp.ServerSession, who *caller.Caller) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byURI == nil {
-		s.byURI = map[string]map[*mcp.ServerSession]bool{}
+		s.byURI = map[string]map[*mcp.ServerSession]*caller.Caller{}
 	}
 	if s.byURI[uri] == nil {
-		s.byURI[uri] = map[*mcp.ServerSession]bool{}
+		s.byURI[uri] = map[*mcp.ServerSession]*caller.Caller{}
 	}
-	s.byURI[uri][session] = true
+	s.byURI[uri][session] = who
+}
+
+// subscriber returns the caller that subscribed in a session; nil if none did.
+func (s *subscriptions) subscriber(uri string, session *mcp.ServerSession) *caller.Caller {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byURI[uri][session]
 }
 
 // remove ends the subscriptions of sessions that are over, and returns the resources
@@ -82,7 +100,7 @@ func (s *subscriptions) remove(over func(uri string, session *mcp.ServerSession)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for uri, sessions := range s.byURI {
-		maps.DeleteFunc(sessions, func(session *mcp.ServerSession, _ bool) bool { return over(uri, session) })
+		maps.DeleteFunc(sessions, func(session *mcp.ServerSession, _ *caller.Caller) bool { return over(uri, session) })
 		if len(sessions) == 0 {
 			delete(s.byURI, uri)
 			unused = append(unused, uri)
@@ -121,12 +139,14 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	if _, err := s.offered(ctx); err != nil { // the request itself may not have waited for the offer
 		return err
 	}
-	s.subscriptions.add(req.Params.URI, req.Session) // first, so that a concurrent new offer includes it
+	s.subscriptions.add(req.Params.URI, req.Session, caller.From(ctx)) // first, so that a concurrent new offer includes it
 	o, done := s.use()
 	defer done()
 	err := mcp.ResourceNotFoundError(req.Params.URI)
 	if server := o.resourceServer(req.Params.URI); server != nil {
-		err = refusal(server.Subscribe(ctx, req.Params.URI))
+		if err = s.permit(ctx, o, "resources/subscribe", offerOf(server, "", req.Params.URI)); err == nil {
+			err = refusal(server.Subscribe(ctx, req.Params.URI))
+		}
 	}
 	if err != nil {
 		s.endSubscription(ctx, req.Params.URI, req.Session)

@@ -12,6 +12,7 @@ const limitsKey = "serve.limits"
 // CallLimit is an entry of serve.limits: how many calls each of some clients may make.
 type CallLimit struct {
 	Client string        `setting:"client"` // glob; "" = all
+	Group  string        `setting:"group"`  // glob; "" = all
 	Tool   string        `setting:"tool"`   // glob; "" = all
 	Calls  int           `setting:"calls"`
 	Per    time.Duration `setting:"per"` // positive

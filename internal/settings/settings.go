@@ -157,6 +157,9 @@ type Rule struct {
 	Command  string `setting:"command"`
 	Path     string `setting:"path"`
 	Client   string `setting:"client"`
+	Group    string `setting:"group"`
+	Prompt   string `setting:"prompt"`
+	Resource string `setting:"resource"`
 	When     string `setting:"when"`
 	Decision string `setting:"decision"` // allow, sandbox, ask, deny
 	Reason   string `setting:"reason"`

@@ -46,6 +46,7 @@ func featureRows() []Row {
 		{Name: "serve.tls.clientCa", Type: String, Looser: notByProject, Doc: "File with certificates of authorities, in PEM: clients must have a certificate of one of them, besides the token."},
 		{Name: "serve.limits", Type: Objects, Merge: Unite, Strict: true, Doc: "How many calls clients of serve may make in a time. The lists of all scopes apply.", Fields: []Row{
 			{Name: "client", Type: String, Doc: "Name or glob of the clients' tokens; absent = all. Each client has its own count."},
+			{Name: "group", Type: String, Doc: "Name or glob of groups that the clients' tokens name; absent = all."},
 			{Name: "tool", Type: String, Doc: "Name or glob of tools, whose calls are counted together; absent = all."},
 			{Name: "calls", Type: Int, Required: true, Doc: "Maximum number of calls."},
 			{Name: "per", Type: Duration, Required: true, Doc: "The time, from the first call that is counted."},

@@ -1,0 +1,131 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Offer is a prompt or a resource of a server.
+type Offer struct {
+	Server string
+	Prompt string // the server's name of it; "" for a resource
+	Name   string // under which the prompt is listed, if that is another name
+	URI    string // of the resource, or its template
+}
+
+// maxURI limits the URIs that rules are compared with, in bytes.
+const maxURI = 64 << 10
+
+// DecideOffer decides whether the caller of ctx may use a prompt or a resource, which counts
+// as reading. Rules that depend on a tool or its params are not about it, and the first of the
+// others that matches decides; one that asks allows it. Without one it is allowed unless the
+// default for reading denies. The zero value of Offer is a resource without a URI.
+func (p *Policy) DecideOffer(ctx context.Context, o Offer) Verdict {
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if r.isAboutOffers() && r.unmetCaller(ctx) == "" && r.matchesOffer(o) {
+			v := Verdict{Decision: Allow, Reason: r.Reason, Origin: r.Origin, Rule: r}
+			if r.Decision == Deny {
+				v.Decision, v.Reason = Deny, cmp.Or(r.Reason, "a rule denies it")
+			}
+			return v
+		}
+	}
+	if r, ok := p.Defaults[registry.CategoryRead]; ok && r.Decision == Deny {
+		return Verdict{Decision: Deny, Reason: cmp.Or(r.Reason, "reading is denied"), Origin: r.Origin}
+	}
+	return Verdict{Decision: Allow, Origin: originDefault}
+}
+
+// isAboutOffers reports whether a rule can match a prompt or a resource.
+func (r *Rule) isAboutOffers() bool {
+	return r.Tool+r.Command+r.Path == "" && len(r.Annotations) == 0 && r.When == nil
+}
+
+// validateOffer returns an error if the rule names prompts or resources together with what
+// only tools have, or with a decision that only calls can have.
+func (r *Rule) validateOffer() error {
+	switch {
+	case r.Prompt+r.Resource == "":
+		return nil
+	case r.Prompt != "" && r.Resource != "":
+		return errors.New("a rule is about prompts or about resources; write one for each")
+	case !r.isAboutOffers():
+		return errors.New("a rule about prompts or resources cannot have conditions on tools (tool, command, path, annotations, when)")
+	case r.Decision != Allow && r.Decision != Deny:
+		return errors.New("a rule about prompts or resources must allow or deny")
+	}
+	return nil
+}
+
+// matchesOffer reports whether the conditions on what is used are met. A rule that loosens must
+// match every spelling of a name, others any.
+func (r *Rule) matchesOffer(o Offer) bool {
+	match := r.matcher()
+	switch {
+	case r.Category != "" && !strings.EqualFold(r.Category, string(registry.CategoryRead)),
+		r.Source != "" && !match(r.Source, registry.MCPPrefix+o.Server),
+		r.Server != "" && !match(r.Server, o.Server),
+		r.Prompt != "" && o.Prompt == "",
+		r.Resource != "" && o.Prompt != "":
+		return false
+	case r.Prompt != "":
+		return r.matchesPrompt(o)
+	case r.Resource != "":
+		return r.matchesURI(o.URI)
+	}
+	return true
+}
+
+// matchesPrompt reports whether the rule names the prompt: one that loosens by the name under
+// which it is listed, with its server before it or, if the rule names the server, by the
+// server's own name.
+func (r *Rule) matchesPrompt(o Offer) bool {
+	names := []string{o.Server + "__" + o.Prompt, cmp.Or(o.Name, o.Prompt)}
+	if !r.isNarrow() || r.Server != "" {
+		names = append(names, o.Prompt)
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return r.matcher()(r.Prompt, name) })
+}
+
+func (r *Rule) matchesURI(uri string) bool {
+	if len(uri) > maxURI {
+		return !r.isNarrow()
+	}
+	match := func(spelling string) bool { return r.matcher()(r.Resource, spelling) }
+	if r.isNarrow() {
+		return !slices.ContainsFunc(uriSpellings(uri), func(spelling string) bool { return !match(spelling) })
+	}
+	return slices.ContainsFunc(uriSpellings(uri), match)
+}
+
+// uriSpellings returns a URI as it is, without escapes, and without .. and the like: a server
+// may take all of them for the same.
+func uriSpellings(uri string) []string {
+	out := []string{uri}
+	add := func(s string) {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	for range 2 { // an escape may be escaped
+		if decoded, err := url.PathUnescape(out[len(out)-1]); err == nil {
+			add(decoded)
+		}
+	}
+	for _, s := range out {
+		scheme, rest, ok := strings.Cut(s, ":")
+		if clean := strings.TrimLeft(strings.ReplaceAll(rest, "\\", "/"), "/"); ok {
+			slashes := rest[:len(rest)-len(strings.TrimLeft(rest, "/"))]
+			add(strings.ToLower(scheme) + ":" + slashes + strings.TrimPrefix(path.Clean("/"+clean), "/"))
+		}
+	}
+	return out
+}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
-	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -28,10 +27,10 @@ type offer struct {
 	tools    map[string]engine.Found    // by the name as declared
 	raw      map[string]json.RawMessage // declarations, by the same name
 	declared []*mcp.Tool
-	faulty   []*registry.Tool  // those that cannot be declared
-	rules    *policy.Policy    // for prompts and resources
-	failed   []registry.Source // servers and APIs that could not list their tools
-	isFirst  bool              // neither an offer nor an error came before
+	faulty   []*registry.Tool   // those that cannot be declared
+	rules    *engine.OfferRules // for prompts and resources
+	failed   []registry.Source  // servers and APIs that could not list their tools
+	isFirst  bool               // neither an offer nor an error came before
 	offers
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/policy"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -330,7 +329,7 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	ref := *params.Ref
 	params.Ref = &ref
 	var server *mcpclient.Source
-	var about policy.Offer
+	var about engine.Offer
 	if p := o.prompts[ref.Name]; ref.Type == "ref/prompt" && p != nil {
 		server, ref.Name, about = p.server, p.is.Name, offerOf(p.server, p.is.Name, p.declared)
 	} else if r := o.templates[ref.URI]; ref.Type == "ref/resource" && r != nil {

@@ -2,21 +2,20 @@ package serve
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/policy"
 )
 
 // offerOf describes a server's prompt, with the name under which it is listed, or its resource
 // (prompt is ""), with its URI, for the policy.
-func offerOf(server *mcpclient.Source, prompt, name string) policy.Offer {
-	o := policy.Offer{Server: server.Info().Name, Prompt: prompt}
+func offerOf(server *mcpclient.Source, prompt, name string) engine.Offer {
+	o := engine.Offer{Server: server.Info().Name, Prompt: prompt}
 	if prompt == "" {
 		o.URI = name
 	} else {
@@ -27,24 +26,20 @@ func offerOf(server *mcpclient.Source, prompt, name string) policy.Offer {
 
 // permit returns the error with which to answer a request for a prompt or a resource that the
 // policy denies to the caller; nil if it allows it. The refusal is logged.
-func (s *Server) permit(ctx context.Context, o *offer, method string, about policy.Offer) error {
-	v := o.rules.DecideOffer(ctx, about)
-	if v.Decision != policy.Deny {
+func (s *Server) permit(ctx context.Context, o *offer, method string, about engine.Offer) error {
+	denied := o.rules.Check(ctx, about)
+	if denied == nil {
 		return nil
 	}
-	what, name := "resource", about.URI
-	if about.Prompt != "" {
-		what, name = "prompt", about.Name
-	}
-	s.opts.Log.Warn("request refused", "method", method, what, name, "caller", caller.Name(ctx), "reason", v.Reason, "rule", v.Origin)
-	o.session.Calls.DeniedOffer(ctx, method, about, v)
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s %q is not allowed: %s (%s)", what, name, v.Reason, v.Origin)}
+	s.opts.Log.Warn("request refused", "method", method, "caller", caller.Name(ctx), "reason", denied.Error())
+	o.rules.Log(ctx, method, denied)
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: denied.Error()}
 }
 
 // leaveOutDenied removes from a page of a list the prompts and resources that the policy denies
 // to the caller.
 func (o *offer) leaveOutDenied(ctx context.Context, page mcp.Result) {
-	denied := func(about policy.Offer) bool { return o.rules.DecideOffer(ctx, about).Decision == policy.Deny }
+	denied := func(about engine.Offer) bool { return o.rules.Check(ctx, about) != nil }
 	switch page := page.(type) {
 	case *mcp.ListPromptsResult:
 		if page != nil {
@@ -79,7 +74,7 @@ func (s *Server) dropDeniedUpdates(next mcp.MethodHandler) mcp.MethodHandler {
 			o, done := s.use()
 			defer done()
 			server, who := o.resourceServer(p.URI), s.subscriptions.subscriber(p.URI, session)
-			if server != nil && who != nil && o.rules.DecideOffer(caller.With(ctx, who), offerOf(server, "", p.URI)).Decision == policy.Deny {
+			if server != nil && who != nil && o.rules.Check(caller.With(ctx, who), offerOf(server, "", p.URI)) != nil {
 				return nil, nil
 			}
 		}

@@ -246,7 +246,7 @@ func (s *Server) load(ctx context.Context, h *held, earlier map[*mcpclient.Sourc
 	o.held = h
 	o.offers = s.opts.loadOffers(ctx, h.session, earlier, again)
 	o.failed = h.session.Servers.Failed(reg)
-	if o.rules, err = h.session.Calls.Policy(reg); err != nil {
+	if o.rules, err = h.session.Calls.OfferRules(reg); err != nil {
 		return nil, err
 	}
 	s.renewSubscriptions(ctx, o)

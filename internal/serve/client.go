@@ -23,6 +23,7 @@ const firstModern = "2026-07-28"
 // client is the sender of a request.
 type client struct {
 	name    string // name of its token
+	account string // see [identity.account]
 	session *mcp.ServerSession
 	can     mcp.ClientCapabilities
 	asking  Asking
@@ -50,8 +51,8 @@ type sender interface {
 }
 
 // withClient returns a context for a client's request.
-func (s *Server) withClient(ctx context.Context, name string, session *mcp.ServerSession, req sender) context.Context {
-	c := &client{name: name, session: session, asking: s.opts.Asking, modern: req.ProtocolVersion() >= firstModern, request: ctx}
+func (s *Server) withClient(ctx context.Context, from identity, session *mcp.ServerSession, req sender) context.Context {
+	c := &client{name: from.name, account: from.account(), session: session, asking: s.opts.Asking, modern: req.ProtocolVersion() >= firstModern, request: ctx}
 	info, caps := c.declared(req)
 	if caps != nil {
 		c.can = *caps
@@ -59,9 +60,9 @@ func (s *Server) withClient(ctx context.Context, name string, session *mcp.Serve
 	if c.asking == AskNobody {
 		c.can.Elicitation = nil
 	}
-	who := &caller.Caller{ID: session, Name: name, Peer: c, Input: c.input, Answered: c.answered, Owner: c.owner()} // each modern request has its own session
-	if name != stdioName && name != LocalName {
-		who.Token = name
+	who := &caller.Caller{ID: session, Name: from.name, Groups: from.groups, Profile: from.profile, Peer: c, Input: c.input, Answered: c.answered, Owner: c.owner()} // each modern request has its own session
+	if from.name != stdioName && from.name != LocalName {
+		who.Token = from.name
 	}
 	who.Capabilities = c.capabilities(s.opts.Console)
 	if s.opts.Console && c.can.Elicitation == nil {

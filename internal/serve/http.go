@@ -84,11 +84,9 @@ type HTTP struct {
 // for them.
 const LocalName = "local"
 
-type nameKey struct{}
-
-// streamHeader is added to requests that are passed to the SDK. Its value is the key of the
-// response in [Server].streams.
-const streamHeader = "Toolreg-Stream"
+// inboundHeader is added to requests that are passed to the SDK. Its value is the key of the
+// request in [Server].inbound.
+const inboundHeader = "Toolreg-Inbound"
 
 // HTTP returns the handler for HTTP.
 func (s *Server) HTTP(opts HTTPOptions) *HTTP {
@@ -98,8 +96,8 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	s.sessions.limit(opts.Session)
 	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime, slots: slots{Processors: runtime.GOMAXPROCS(0)}}
 	pick := func(r *http.Request) *mcp.Server {
-		name, _ := r.Context().Value(nameKey{}).(string)
-		return s.serverFor(name)
+		from, _ := r.Context().Value(identityKey{}).(identity)
+		return s.serverFor(from.profile)
 	}
 	o := mcp.StreamableHTTPOptions{Logger: s.opts.Messages, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true}
 	h.sessions = mcp.NewStreamableHTTPHandler(pick, &o)
@@ -217,12 +215,13 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	from := identity{name: name}
 	modern := isModern(r)
 	if modern {
 		r.Header.Del("Mcp-Session-Id") // the revision has no sessions
 	}
 	id := r.Header.Get("Mcp-Session-Id")
-	if id != "" && !strings.HasPrefix(id, h.server.sessions.mark(name)) {
+	if id != "" && !h.server.sessions.belongs(id, from.account()) {
 		http.Error(w, "session not found", http.StatusNotFound)
 		return
 	}
@@ -230,18 +229,18 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	ctx, done := h.requests.add(context.WithValue(r.Context(), nameKey{}, name), token)
+	ctx, done := h.requests.add(context.WithValue(r.Context(), identityKey{}, from), token)
 	defer done()
 	r = r.WithContext(ctx)
 	if r.Method == http.MethodPost {
-		h.post(w, r, name, modern, id)
+		h.post(w, r, from, modern, id)
 		return
 	}
-	h.pass(w, r, modern, id)
+	h.pass(w, r, from, modern, id)
 }
 
 // post reads a message and passes it to the SDK when it is its client's turn.
-func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name string, modern bool, id string) {
+func (h *HTTP) post(w http.ResponseWriter, r *http.Request, from identity, modern bool, id string) {
 	if h.draining.Load() {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "shutting down", http.StatusServiceUnavailable)
@@ -249,12 +248,12 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name string, modern 
 	}
 	h.calls.Add(1)
 	defer h.calls.Add(-1)
-	body, status, err := h.wholeBody(w, r, name)
+	body, status, err := h.wholeBody(w, r, from.name)
 	if err != nil {
 		http.Error(w, err.Error(), status)
 		return
 	}
-	done, err := h.slots.Take(r.Context(), name, cmp.Or(id, r.RemoteAddr))
+	done, err := h.slots.Take(r.Context(), from.name, cmp.Or(id, r.RemoteAddr))
 	if err != nil {
 		return // the client is gone
 	}
@@ -267,13 +266,13 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, name string, modern 
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if !h.admit(r.Context(), name, modern, id, body) {
+	if !h.admit(r.Context(), from.name, modern, id, body) {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "too many clients (serve.maxClients)", http.StatusServiceUnavailable)
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	h.pass(w, r, modern, id)
+	h.pass(w, r, from, modern, id)
 }
 
 // admit reports whether the limit for clients permits a request. A new session takes the
@@ -294,14 +293,14 @@ func (h *HTTP) admit(ctx context.Context, name string, modern bool, id string, b
 }
 
 // pass passes a request to the SDK.
-func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, modern bool, id string) {
+func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, from identity, modern bool, id string) {
 	decodeName(r.Header)
 	stream := newSteady(w, h.opts.KeepAlive)
 	defer stream.end()
 	key := strconv.FormatInt(h.serial.Add(1), 10)
-	h.server.streams.Store(key, stream)
-	defer h.server.streams.Delete(key)
-	r.Header.Set(streamHeader, key)
+	h.server.inbound.Store(key, &inbound{stream, from})
+	defer h.server.inbound.Delete(key)
+	r.Header.Set(inboundHeader, key)
 	w = stream
 	if modern {
 		h.modern.ServeHTTP(w, r)

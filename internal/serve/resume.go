@@ -46,8 +46,8 @@ func (s *states) resume(ctx context.Context, t turn, run func(context.Context) (
 	switch {
 	case err != nil:
 		return nil, nil, refusedState(err.Error())
-	case state.Owner != c.name:
-		return nil, nil, refusedState("it belongs to a client with another token")
+	case state.Owner != c.account:
+		return nil, nil, refusedState("it belongs to a client with another token or profile")
 	case !state.Request.Equal(t.digest()):
 		return nil, nil, refusedState("it belongs to another request; method, name and params must be the same")
 	}
@@ -62,7 +62,7 @@ func (s *states) resume(ctx context.Context, t turn, run func(context.Context) (
 	case !waits && state.Stage == nil && !s.answered.Has(state.ID):
 		return nil, nil, errElsewhere
 	}
-	if err := s.answered.Claim(c.name, state.ID); err != nil {
+	if err := s.answered.Claim(c.account, state.ID); err != nil {
 		return nil, nil, refusedState(err.Error())
 	}
 	w := s.unpark(state.ID)

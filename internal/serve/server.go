@@ -4,8 +4,6 @@ package serve
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"strings"
@@ -32,6 +30,8 @@ type Options struct {
 	// Servers reports whether the prompts and resources of a server are offered too. nil:
 	// those of all servers are.
 	Servers func(name string) bool
+	// Profile is the name of the profile of the client on stdin; "" if it is offered all.
+	Profile string
 	// Version is the version of toolreg that clients see.
 	Version string
 	// Idle is how long a server may be without a call before its session is closed;
@@ -72,12 +72,12 @@ type Server struct {
 	subscriptions subscriptions
 	calls         runningCalls
 	states        *states
-	streams       sync.Map // *steady by key: the responses over HTTP that the SDK is writing
+	inbound       sync.Map // *inbound by key: the requests over HTTP that the SDK is handling
 
 	mu       sync.Mutex
 	offer    *offer
 	failed   error                  // error of Load if there is no offer
-	servers  map[string]*mcp.Server // by the name of the caller
+	servers  map[string]*mcp.Server // by the name of the profile
 	retrying map[registry.Source]*retry
 }
 
@@ -89,9 +89,7 @@ func New(opts Options) *Server {
 	if opts.Warn == nil {
 		opts.Warn = func(registry.Diagnostic) {}
 	}
-	key := make([]byte, sha256.Size)
-	_, _ = rand.Read(key) // never fails
-	return &Server{opts: opts, sessions: sessions{key: key}, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), servers: map[string]*mcp.Server{},
+	return &Server{opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), servers: map[string]*mcp.Server{},
 		retrying: map[registry.Source]*retry{}, states: newStates(opts.Questions)}
 }
 
@@ -253,11 +251,11 @@ func (s *Server) load(ctx context.Context, h *held, earlier map[*mcpclient.Sourc
 	return o, nil
 }
 
-// serverFor returns the SDK's server for clients with a name.
-func (s *Server) serverFor(name string) *mcp.Server {
+// serverFor returns the SDK's server for clients of a profile.
+func (s *Server) serverFor(profile string) *mcp.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if server := s.servers[name]; server != nil {
+	if server := s.servers[profile]; server != nil {
 		return server
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "toolreg", Version: s.opts.Version}, &mcp.ServerOptions{
@@ -270,78 +268,78 @@ func (s *Server) serverFor(name string) *mcp.Server {
 		CompletionHandler:  s.complete,
 		SubscribeHandler:   s.subscribe,
 		UnsubscribeHandler: s.unsubscribe,
-		GetSessionID:       func() string { return s.sessions.newID(name) },
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
 			c.CacheScope = "private" // what is offered and what servers return may depend on the caller
 		},
 	})
-	server.AddReceivingMiddleware(spans, s.receive(name))
+	server.AddReceivingMiddleware(spans, s.receive)
 	server.AddSendingMiddleware(s.dropFirstChanges, s.dropDeniedUpdates)
 	if s.offer != nil {
 		s.change(server, nil, s.offer)
 	}
-	s.servers[name] = server
+	s.servers[profile] = server
 	return server
 }
 
-// receive is the middleware for clients with a name: it adds the client to the
-// context and resolves names.
-func (s *Server) receive(name string) mcp.Middleware {
-	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			s.beginStream(req)
-			if method == listenMethod {
-				return s.listen(s.withListener(ctx, name, req), next, req)
-			}
-			from, ok := req.(sender)
-			session, _ := req.GetSession().(*mcp.ServerSession)
-			if !ok || session == nil || !needsOffer(method) {
-				result, err := next(ctx, method, req)
-				if method == "initialize" && err == nil && session != nil && session.ID() != "" {
-					s.sessions.add(name, session)
-				}
-				return result, err
-			}
-			ctx, done := s.sessions.call(ctx, session.ID())
-			defer done()
-			o, err := s.offered(ctx)
-			if err != nil {
-				return nil, err
-			}
-			s.retryFailed(o)
-			o, err = s.resolve(ctx, o, req)
-			if errors.Is(err, registry.ErrSourceFailed) {
-				return errorResult(explain(err)), nil
-			}
-			call, isCall := req.(*mcp.CallToolRequest)
-			if err != nil {
-				if isCall {
-					s.opts.Log.Warn("call refused", "tool", call.Params.Name, "caller", name, "reason", err.Error())
-				}
-				return nil, err
-			}
-			if isCall && o.has(call.Params.Name) { // another name is the client's alone
-				tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
-			}
-			ctx = s.withClient(ctx, name, session, from)
-			defer clientFrom(ctx).out.close()
-			if isCall && !o.has(call.Params.Name) {
-				return s.callTool(ctx, call) // the SDK knows only what is offered
-			}
+// receive is the middleware for requests of clients: it adds the client to the context and
+// resolves names.
+func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		s.beginStream(req)
+		who := s.identify(ctx, req)
+		from, ok := req.(sender)
+		session, _ := req.GetSession().(*mcp.ServerSession)
+		switch {
+		case !ok || session == nil:
+			return next(ctx, method, req)
+		case method == listenMethod:
+			return s.listen(s.withClient(ctx, who, session, from), next, req)
+		case method == "initialize":
 			result, err := next(ctx, method, req)
-			o.leaveOutDenied(ctx, result)
-			return o.declarations(result), err
+			if err == nil && session.ID() != "" {
+				s.sessions.add(who, session)
+			}
+			return result, err
+		case !needsOffer(method):
+			return next(ctx, method, req)
 		}
+		ctx, done := s.sessions.call(ctx, session.ID())
+		defer done()
+		o, err := s.offered(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.retryFailed(o)
+		o, err = s.resolve(ctx, o, req)
+		if errors.Is(err, registry.ErrSourceFailed) {
+			return errorResult(explain(err)), nil
+		}
+		call, isCall := req.(*mcp.CallToolRequest)
+		if err != nil {
+			if isCall {
+				s.opts.Log.Warn("call refused", "tool", call.Params.Name, "caller", who.name, "reason", err.Error())
+			}
+			return nil, err
+		}
+		if isCall && o.has(call.Params.Name) { // another name is the client's alone
+			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
+		}
+		ctx = s.withClient(ctx, who, session, from)
+		defer clientFrom(ctx).out.close()
+		if isCall && !o.has(call.Params.Name) {
+			return s.callTool(ctx, call) // the SDK knows only what is offered
+		}
+		result, err := next(ctx, method, req)
+		o.leaveOutDenied(ctx, result)
+		return o.declarations(result), err
 	}
 }
 
 // beginStream lets the response to a request over HTTP, whose headers the SDK has set by
 // now, stay alive until its first event.
 func (s *Server) beginStream(req mcp.Request) {
-	if extra := req.GetExtra(); extra != nil {
-		if stream, ok := s.streams.Load(extra.Header.Get(streamHeader)); ok {
-			stream.(*steady).begin()
-		}
+	if in := s.inboundOf(req); in != nil {
+		in.stream.begin()
 	}
 }
 

@@ -2,10 +2,6 @@ package serve
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"sync"
 	"time"
@@ -17,7 +13,6 @@ import (
 // SDK could close unused ones itself, but it would wait for running calls even if their
 // client is gone.
 type sessions struct {
-	key  []byte // of the marks in ids
 	mu   sync.Mutex
 	byID map[string]*clientSession
 	held shares
@@ -26,6 +21,7 @@ type sessions struct {
 
 type clientSession struct {
 	token    string // name of the token
+	account  string // see [identity.account]
 	session  *mcp.ServerSession
 	requests int       // in progress, including streams
 	used     time.Time // when the last one ended
@@ -33,30 +29,27 @@ type clientSession struct {
 	serial   int // of the last call
 }
 
-// newID returns the id of a new session of a token, which begins with the mark of the token.
-func (s *sessions) newID(token string) string { return s.mark(token) + rand.Text() }
-
-// mark returns the beginning of the ids of all sessions that belong to a token. It cannot be
-// guessed.
-func (s *sessions) mark(token string) string {
-	mac := hmac.New(sha256.New, s.key)
-	mac.Write([]byte(token))
-	return hex.EncodeToString(mac.Sum(nil)[:8])
+// belongs reports whether there is such a session and it belongs to an account.
+func (s *sessions) belongs(id, account string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.byID[id]
+	return c != nil && c.account == account
 }
 
 // errSessionOver is the cause with which the calls of an ended session are canceled.
 var errSessionOver = errors.New("the client's session has ended")
 
-// add records an initialized session of a token.
-func (s *sessions) add(token string, session *mcp.ServerSession) {
+// add records an initialized session.
+func (s *sessions) add(of identity, session *mcp.ServerSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byID == nil {
 		s.byID = map[string]*clientSession{}
 	}
 	if s.byID[session.ID()] == nil {
-		s.byID[session.ID()] = &clientSession{token: token, session: session, used: time.Now()}
-		s.held.Add(token)
+		s.byID[session.ID()] = &clientSession{token: of.name, account: of.account(), session: session, used: time.Now()}
+		s.held.Add(of.name)
 	}
 }
 

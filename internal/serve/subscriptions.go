@@ -35,16 +35,6 @@ func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, req mcp.Req
 	return next(ctx, listenMethod, req)
 }
 
-// withListener returns a context for a subscriptions/listen request.
-func (s *Server) withListener(ctx context.Context, name string, req mcp.Request) context.Context {
-	from, ok := req.(sender)
-	session, _ := req.GetSession().(*mcp.ServerSession)
-	if !ok || session == nil {
-		return caller.With(ctx, &caller.Caller{Name: name})
-	}
-	return s.withClient(ctx, name, session, from)
-}
-
 // stop ends requests that only wait for notifications. Calls continue.
 // Stopping returns a channel that is closed when streams are to end.
 func (s *Server) Stopping() <-chan struct{} { return s.stopping }

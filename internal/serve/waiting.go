@@ -43,7 +43,7 @@ type asks struct {
 // its request and repeats the request with the answers (revision 2026-07-28, multi
 // round-trip requests), while the call waits here.
 type waitingCall struct {
-	owner     string // name of the client's token
+	owner     string // see [identity.account]
 	request   requestDigest
 	questions chan question
 	done      chan outcome
@@ -128,7 +128,7 @@ func (s *states) make(ctx context.Context, t turn, run func(context.Context) (an
 func (s *states) start(ctx context.Context, t turn, given *given, run func(context.Context) (any, error)) *waitingCall {
 	c := clientFrom(ctx)
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	w := &waitingCall{owner: c.name, request: t.digest(), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel, given: given}
+	w := &waitingCall{owner: c.account, request: t.digest(), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel, given: given}
 	c.call = w
 	w.carrier.Store(c)
 	go func() {

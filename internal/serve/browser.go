@@ -49,8 +49,7 @@ type browsers struct {
 }
 
 type browser struct {
-	name  string // of the token
-	token tokenHash
+	from  identity
 	until time.Time
 }
 
@@ -117,7 +116,8 @@ func (h *HTTP) serveConsole(w http.ResponseWriter, r *http.Request, pages Consol
 		return
 	}
 	id, one, ok := h.browsers.find(r)
-	if !ok || !h.opts.Tokens.mayEnter(one.name, one.token) {
+	now, valid := h.tokens.renew(one.from)
+	if !ok || !valid || !now.console {
 		h.browsers.remove(id)
 		if r.URL.Path != ConsolePath || r.Method == http.MethodPost {
 			http.Error(w, "unauthorized: sign in at "+ConsolePath, http.StatusUnauthorized)
@@ -132,7 +132,7 @@ func (h *HTTP) serveConsole(w http.ResponseWriter, r *http.Request, pages Consol
 		http.Redirect(w, r, ConsolePath, http.StatusSeeOther)
 		return
 	}
-	ctx, done := h.visits.add(context.WithValue(r.Context(), visitorKey{}, one.name), one.token)
+	ctx, done := h.visits.add(context.WithValue(r.Context(), visitorKey{}, one.from.name), one.from)
 	defer done()
 	pages.Signed.ServeHTTP(w, r.WithContext(ctx))
 }
@@ -141,19 +141,19 @@ func (h *HTTP) serveConsole(w http.ResponseWriter, r *http.Request, pages Consol
 func (h *HTTP) signIn(w http.ResponseWriter, r *http.Request, pages ConsolePages) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
-	name, token, ok := h.opts.Tokens.Name(strings.TrimSpace(r.PostFormValue("token")), h.opts.Warn)
+	from, no := h.tokens.find(r.Context(), strings.TrimSpace(r.PostFormValue("token")))
 	reason := ""
 	switch {
-	case !ok:
+	case no != nil:
 		reason = "This is not a token of this server."
-	case !h.opts.Tokens.mayEnter(name, token):
+	case !from.console:
 		reason = "This token may not enter the console: its line in the token file lacks the word console."
 	default:
-		h.setCookie(w, r, h.browsers.add(browser{name, token, time.Now().Add(browserTime)}), int(browserTime/time.Second))
+		h.setCookie(w, r, h.browsers.add(browser{from, time.Now().Add(browserTime)}), int(browserTime/time.Second))
 		http.Redirect(w, r, ConsolePath, http.StatusSeeOther)
 		return
 	}
-	h.opts.Log.Warn("console: sign-in refused", "caller", name, "from", r.RemoteAddr)
+	h.opts.Log.Warn("console: sign-in refused", "caller", from.name, "from", r.RemoteAddr)
 	pages.SignIn(w, reason)
 }
 

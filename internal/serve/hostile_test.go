@@ -23,7 +23,7 @@ const (
 func hostileServer(t *testing.T, headers, body time.Duration) (address string) {
 	t.Helper()
 	s := newServer(t, nil)
-	h := s.HTTP(HTTPOptions{Tokens: NewTokens(map[string]string{"me": hostileToken}), Loopback: true, Warn: func(error) {}})
+	h := s.HTTP(HTTPOptions{Tokens: NewTokens(map[string]string{"me": hostileToken}), Loopback: true})
 	h.bodyTime = body
 	hs := h.Server()
 	hs.ReadHeaderTimeout = headers

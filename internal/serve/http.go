@@ -54,14 +54,13 @@ type HTTPOptions struct {
 	KeepAlive time.Duration
 	// Log receives refused requests at level warn. nil: none.
 	Log *slog.Logger
-	// Warn receives errors in the tokens file.
-	Warn func(error)
 }
 
 // HTTP serves a [Server] over streamable HTTP. Create it with [Server.HTTP].
 type HTTP struct {
 	server      *Server
 	opts        HTTPOptions
+	tokens      tokens                     // nil: clients need none
 	sessions    *mcp.StreamableHTTPHandler // revisions before 2026-07-28
 	modern      *mcp.StreamableHTTPHandler // without sessions
 	checks      healthChecks
@@ -95,6 +94,9 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	}
 	s.sessions.limit(opts.Session)
 	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime, slots: slots{Processors: runtime.GOMAXPROCS(0)}}
+	if opts.Tokens != nil {
+		h.tokens = opts.Tokens
+	}
 	pick := func(r *http.Request) *mcp.Server {
 		from, _ := r.Context().Value(identityKey{}).(identity)
 		return s.serverFor(from.profile)
@@ -200,22 +202,12 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// authenticated is authenticate for requests that are refused without a token.
-func (h *HTTP) authenticated(w http.ResponseWriter, r *http.Request) (name string, token tokenHash, ok bool) {
-	if name, token, ok = h.authenticate(r); !ok {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="toolreg"`)
-		h.refuse(w, r, http.StatusUnauthorized, "unauthorized: send a bearer token of this server")
-	}
-	return name, token, ok
-}
-
 // protocol authenticates a request and passes it to the SDK.
 func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
-	name, token, ok := h.authenticated(w, r)
+	from, ok := h.authenticated(w, r)
 	if !ok {
 		return
 	}
-	from := identity{name: name}
 	modern := isModern(r)
 	if modern {
 		r.Header.Del("Mcp-Session-Id") // the revision has no sessions
@@ -229,7 +221,7 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	ctx, done := h.requests.add(context.WithValue(r.Context(), identityKey{}, from), token)
+	ctx, done := h.requests.add(context.WithValue(r.Context(), identityKey{}, from), from)
 	defer done()
 	r = r.WithContext(ctx)
 	if r.Method == http.MethodPost {
@@ -307,7 +299,7 @@ func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, from identity, moder
 		return
 	}
 	if id != "" {
-		done, ok := h.server.sessions.request(id)
+		done, ok := h.server.sessions.request(id, from)
 		if !ok { // the SDK may still be closing it, and would not answer
 			http.Error(w, "session not found", http.StatusNotFound)
 			return
@@ -318,22 +310,6 @@ func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, from identity, moder
 		h.server.sessions.end(id)
 	}
 	h.sessions.ServeHTTP(w, r)
-}
-
-// authenticate returns the name and the hash of the request's token.
-func (h *HTTP) authenticate(r *http.Request) (name string, sum tokenHash, ok bool) {
-	if h.opts.Tokens == nil {
-		return LocalName, tokenHash{}, true
-	}
-	values := r.Header.Values("Authorization")
-	if len(values) != 1 {
-		return "", tokenHash{}, false
-	}
-	scheme, token, _ := strings.Cut(values[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return "", tokenHash{}, false
-	}
-	return h.opts.Tokens.Name(strings.TrimSpace(token), h.opts.Warn)
 }
 
 // isModern reports whether a request is of a revision without sessions.

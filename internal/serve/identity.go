@@ -2,15 +2,28 @@ package serve
 
 import (
 	"context"
+	"net/http"
+	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// identity says who sends a request.
+// identity says who sends a request, and what its token permits.
 type identity struct {
 	name    string // of its token, stdio or local
 	groups  []string
-	profile string // of the tools that it is offered; "": all
+	profile string    // of the tools that it is offered; "": all
+	expires time.Time // zero: never
+	console bool      // it may enter the console
+	// sum identifies the token; zero: none, or any of the name, see [identity.anyToken].
+	sum tokenHash
+}
+
+// anyToken returns the identity of a session, which goes on with the next token of its name.
+func (i identity) anyToken() identity {
+	i.sum = tokenHash{}
+	return i
 }
 
 // account is what sessions, and states of requests, belong to: a name and a profile.
@@ -45,4 +58,56 @@ func (s *Server) identify(ctx context.Context, req mcp.Request) identity {
 		return from
 	}
 	return identity{name: stdioName, profile: s.opts.Profile}
+}
+
+// tokens says whose tokens the bearer tokens of requests are. It is safe for concurrent use.
+type tokens interface {
+	// find returns whose token it is; "" is that of a request without one. If the token is not
+	// valid, it returns why.
+	find(ctx context.Context, token string) (identity, *rejection)
+	// renew returns an identity with what its token permits now. It reports false if the token
+	// has expired or was removed.
+	renew(identity) (identity, bool)
+}
+
+// rejection is the answer to a request that is not accepted because of its token.
+type rejection struct {
+	status    int
+	reason    string
+	challenge string // value of WWW-Authenticate; "" = none
+}
+
+// errNoToken rejects a request without a token of the token file.
+var errNoToken = &rejection{http.StatusUnauthorized, "unauthorized: send a bearer token of this server", `Bearer realm="toolreg"`}
+
+// authenticate returns who sends a request, or why it is rejected.
+func (h *HTTP) authenticate(r *http.Request) (identity, *rejection) {
+	if h.tokens == nil {
+		return identity{name: LocalName}, nil
+	}
+	token := ""
+	if values := r.Header.Values("Authorization"); len(values) == 1 {
+		scheme, rest, _ := strings.Cut(values[0], " ")
+		if strings.EqualFold(scheme, "Bearer") {
+			token = strings.TrimSpace(rest)
+		}
+	}
+	return h.tokens.find(r.Context(), token)
+}
+
+// authenticated is authenticate for requests that are answered only with a valid token.
+func (h *HTTP) authenticated(w http.ResponseWriter, r *http.Request) (from identity, ok bool) {
+	from, no := h.authenticate(r)
+	if no != nil {
+		h.reject(w, r, no)
+	}
+	return from, no == nil
+}
+
+// reject answers a request that is not accepted because of its token.
+func (h *HTTP) reject(w http.ResponseWriter, r *http.Request, no *rejection) {
+	if no.challenge != "" {
+		w.Header().Set("WWW-Authenticate", no.challenge)
+	}
+	h.refuse(w, r, no.status, no.reason)
 }

@@ -12,7 +12,7 @@ func (h *HTTP) Metrics(serve http.HandlerFunc) { h.metrics = h.WithToken(serve) 
 // WithToken returns a handler that only clients with a token reach.
 func (h *HTTP) WithToken(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if _, _, ok := h.authenticated(w, r); ok {
+		if _, ok := h.authenticated(w, r); ok {
 			next(w, r)
 		}
 	}

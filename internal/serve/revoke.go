@@ -3,8 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 )
@@ -21,45 +19,51 @@ var errRevoked = errors.New("the token of the request was removed or has expired
 type requests struct {
 	mu      sync.Mutex
 	serial  int
-	byToken map[tokenHash]map[int]context.CancelCauseFunc
+	byToken map[tokenHash]*requestsOf
+}
+
+// requestsOf has the running requests with one token.
+type requestsOf struct {
+	from   identity
+	cancel map[int]context.CancelCauseFunc
 }
 
 // add returns a context for a request that is canceled when its token is removed. The caller
 // calls done at the end of the request.
-func (r *requests) add(ctx context.Context, token tokenHash) (_ context.Context, done func()) {
+func (r *requests) add(ctx context.Context, from identity) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byToken == nil {
-		r.byToken = map[tokenHash]map[int]context.CancelCauseFunc{}
+		r.byToken = map[tokenHash]*requestsOf{}
 	}
-	of := r.byToken[token]
+	of := r.byToken[from.sum]
 	if of == nil {
-		of = map[int]context.CancelCauseFunc{}
-		r.byToken[token] = of
+		of = &requestsOf{from, map[int]context.CancelCauseFunc{}}
+		r.byToken[from.sum] = of
 	}
 	r.serial++
 	n := r.serial
-	of[n] = cancel
+	of.cancel[n] = cancel
 	return ctx, func() {
 		cancel(nil)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if delete(of, n); len(of) == 0 {
-			delete(r.byToken, token)
+		if delete(of.cancel, n); len(of.cancel) == 0 {
+			delete(r.byToken, from.sum)
 		}
 	}
 }
 
-// cancelExcept cancels the requests with other tokens.
-func (r *requests) cancelExcept(tokens []tokenHash) {
+// cancelOf cancels the requests of those whose tokens are not valid any more.
+func (r *requests) cancelOf(invalid func(identity) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for token, of := range r.byToken {
-		if slices.Contains(tokens, token) {
+	for _, of := range r.byToken {
+		if !invalid(of.from) {
 			continue
 		}
-		for _, cancel := range of {
+		for _, cancel := range of.cancel {
 			cancel(errRevoked)
 		}
 	}
@@ -68,7 +72,7 @@ func (r *requests) cancelExcept(tokens []tokenHash) {
 // FollowTokens ends the streams, sessions and calls of tokens that expire or are removed from
 // their file, until ctx is done.
 func (h *HTTP) FollowTokens(ctx context.Context) {
-	if h.opts.Tokens == nil || h.opts.Tokens.path == "" {
+	if h.tokens == nil {
 		return
 	}
 	tick := time.NewTicker(revokeEvery)
@@ -79,10 +83,10 @@ func (h *HTTP) FollowTokens(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		tokens, console := h.opts.Tokens.current()
-		h.visits.cancelExcept(console)
-		h.requests.cancelExcept(slices.Collect(maps.Values(tokens)))
-		for _, session := range h.server.sessions.endExcept(tokens) {
+		invalid := func(from identity) bool { _, ok := h.tokens.renew(from); return !ok }
+		h.visits.cancelOf(func(from identity) bool { now, ok := h.tokens.renew(from); return !ok || !now.console })
+		h.requests.cancelOf(invalid)
+		for _, session := range h.server.sessions.endOf(invalid) {
 			h.server.closing.Go(func() { _ = session.Close() })
 		}
 	}

@@ -190,7 +190,7 @@ func (b withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func listen(t testing.TB, s *Server, tokens *Tokens) *httptest.Server {
 	t.Helper()
-	return serveHandler(t, s.HTTP(HTTPOptions{Tokens: tokens, Loopback: true, Warn: func(error) {}}))
+	return serveHandler(t, s.HTTP(HTTPOptions{Tokens: tokens, Loopback: true}))
 }
 
 func serveHandler(t testing.TB, handler http.Handler) *httptest.Server {

@@ -20,8 +20,7 @@ type sessions struct {
 }
 
 type clientSession struct {
-	token    string // name of the token
-	account  string // see [identity.account]
+	of       identity
 	session  *mcp.ServerSession
 	requests int       // in progress, including streams
 	used     time.Time // when the last one ended
@@ -34,7 +33,7 @@ func (s *sessions) belongs(id, account string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.byID[id]
-	return c != nil && c.account == account
+	return c != nil && c.of.account() == account
 }
 
 // errSessionOver is the cause with which the calls of an ended session are canceled.
@@ -48,7 +47,7 @@ func (s *sessions) add(of identity, session *mcp.ServerSession) {
 		s.byID = map[string]*clientSession{}
 	}
 	if s.byID[session.ID()] == nil {
-		s.byID[session.ID()] = &clientSession{token: of.name, account: of.account(), session: session, used: time.Now()}
+		s.byID[session.ID()] = &clientSession{of: of.anyToken(), session: session, used: time.Now()}
 		s.held.Add(of.name)
 	}
 }
@@ -65,7 +64,7 @@ func (s *sessions) makeRoom(token string, most int, begins bool) (ended *mcp.Ser
 	}
 	var oldest string
 	for id, c := range s.byID {
-		if c.requests == 0 && (s.held.all < most && c.token == token || s.held.all >= most) && (oldest == "" || c.used.Before(s.byID[oldest].used)) {
+		if c.requests == 0 && (s.held.all < most && c.of.name == token || s.held.all >= most) && (oldest == "" || c.used.Before(s.byID[oldest].used)) {
 			oldest = id
 		}
 	}
@@ -84,9 +83,9 @@ func (s *sessions) has(session *mcp.ServerSession) bool {
 	return s.byID[session.ID()] != nil
 }
 
-// request records a request of a session, which is in use until done is called. It reports
-// whether there is such a session.
-func (s *sessions) request(id string) (done func(), ok bool) {
+// request records a request of a session, which is in use until done is called, and lasts as long
+// as the token of the request. It reports whether there is such a session.
+func (s *sessions) request(id string, from identity) (done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.byID[id]
@@ -94,6 +93,9 @@ func (s *sessions) request(id string) (done func(), ok bool) {
 		return nil, false
 	}
 	c.requests++
+	if from.expires.After(c.of.expires) {
+		c.of = from.anyToken()
+	}
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -137,7 +139,7 @@ func (s *sessions) end(id string) {
 
 func (s *sessions) endLocked(id string, c *clientSession) {
 	delete(s.byID, id)
-	s.held.Remove(c.token)
+	s.held.Remove(c.of.name)
 	for _, cancel := range c.calls {
 		cancel(errSessionOver)
 	}
@@ -158,12 +160,10 @@ func (s *sessions) endUnused() []*mcp.ServerSession {
 	})
 }
 
-// endExcept ends the sessions of other tokens, and returns them to be closed.
-func (s *sessions) endExcept(tokens map[string]tokenHash) []*mcp.ServerSession {
-	return s.endIf(func(c *clientSession) bool {
-		_, valid := tokens[c.token]
-		return !valid
-	})
+// endOf ends the sessions of those whose tokens are not valid any more, and returns them to be
+// closed.
+func (s *sessions) endOf(invalid func(identity) bool) []*mcp.ServerSession {
+	return s.endIf(func(c *clientSession) bool { return invalid(c.of) })
 }
 
 func (s *sessions) endIf(over func(*clientSession) bool) []*mcp.ServerSession {

@@ -44,7 +44,7 @@ func TestNothingIsLeft(t *testing.T) {
 	sessions := soak(t)
 	from := newSession(t, map[string]string{"m": "", "l": ";legacy"})
 	server := serverOf(t, from)
-	h := httptest.NewServer(server.HTTP(HTTPOptions{Session: 2 * time.Second, Loopback: true, Warn: func(error) {}}))
+	h := httptest.NewServer(server.HTTP(HTTPOptions{Session: 2 * time.Second, Loopback: true}))
 	defer h.Close()
 	soakClient(t, h, 0).visit(t.Context(), false) // creates what is created only once
 	h.CloseClientConnections()
@@ -93,7 +93,7 @@ func TestReloadLosesNoCall(t *testing.T) {
 	loads := min(max(soak(t)/100, 8), 100)
 	servers := map[string]string{"m": ""}
 	server := serverOf(t, newSession(t, servers))
-	h := httptest.NewServer(server.HTTP(HTTPOptions{Loopback: true, Warn: func(error) {}}))
+	h := httptest.NewServer(server.HTTP(HTTPOptions{Loopback: true}))
 	defer h.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	dir := t.TempDir()

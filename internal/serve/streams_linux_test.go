@@ -139,12 +139,12 @@ func TestRemovedTokensEndWhatRuns(t *testing.T) {
 	}
 	const alice, bob = "alice alice-0123456789abcdef\n", "bob bob-0123456789abcdef\n"
 	write(alice + bob)
-	tokens, err := ReadTokens(file)
+	tokens, err := ReadTokens(file, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newServer(t, map[string]string{"m": ""})
-	handler := s.HTTP(HTTPOptions{Tokens: tokens, Loopback: true, Warn: func(err error) { t.Error(err) }})
+	handler := s.HTTP(HTTPOptions{Tokens: tokens, Loopback: true})
 	h := serveHandler(t, handler)
 	following, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -3,6 +3,7 @@ package serve
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -26,6 +27,7 @@ type tokenHash [sha256.Size]byte
 // They are safe for concurrent use.
 type Tokens struct {
 	path string // "" if they are not from a file
+	warn func(error)
 
 	mu     sync.Mutex
 	read   time.Time // modification time of the file when it was read
@@ -55,10 +57,10 @@ func NewTokens(byName map[string]string) *Tokens {
 // ReadTokens returns the tokens in a file with one line "NAME TOKEN" for each; empty lines
 // and lines that begin with # are ignored. sha256: and the hash in hex may be in place of a
 // token, and after it expires= with a time or date (UTC), and console if the token may enter the
-// console. The file is read again after a change. A file
+// console. The file is read again after a change; warn receives errors in it. A file
 // that other users own or may read is an error.
-func ReadTokens(path string) (*Tokens, error) {
-	t := &Tokens{path: path}
+func ReadTokens(path string, warn func(error)) (*Tokens, error) {
+	t := &Tokens{path: path, warn: warn}
 	return t, t.refresh()
 }
 
@@ -172,54 +174,40 @@ func MakeToken(name string) (token, line string, err error) {
 	return token, fmt.Sprintf("%s %s%x", name, hashPrefix, sha256.Sum256([]byte(token))), nil
 }
 
-// Name returns the name and the hash of a token. warn receives errors in the file, whose
-// earlier tokens then stay valid.
-func (t *Tokens) Name(text string, warn func(error)) (name string, sum tokenHash, ok bool) {
+// find implements tokens. Earlier tokens stay valid while the file has an error.
+func (t *Tokens) find(_ context.Context, text string) (identity, *rejection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.path != "" {
 		if err := t.refresh(); err != nil {
-			warn(err)
+			t.warn(err)
 		}
 	}
-	sum = sha256.Sum256([]byte(text))
-	for n, want := range t.byName { // compare with all tokens, so that timing reveals nothing
+	var from identity
+	sum := sha256.Sum256([]byte(text))
+	for name, want := range t.byName { // compare with all tokens, so that timing reveals nothing
 		if subtle.ConstantTimeCompare(sum[:], want.hash[:]) == 1 && want.isValid() {
-			name, ok = n, true
+			from = want.identity(name)
 		}
 	}
-	return name, sum, ok
-}
-
-// mayEnter reports whether the token with a name and a hash is valid and may enter the console.
-func (t *Tokens) mayEnter(name string, sum tokenHash) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.path != "" {
-		_ = t.refresh() // the next request of a client reports the error
+	if from.name == "" {
+		return from, errNoToken
 	}
-	one, ok := t.byName[name]
-	return ok && one.console && one.isValid() && subtle.ConstantTimeCompare(sum[:], one.hash[:]) == 1
+	return from, nil
 }
 
-// current reads the file if it has changed and returns the hashes of the tokens that have not
-// expired, and of those of them that may enter the console. If the file cannot be read, they are the earlier ones; the next request reports the
-// error.
-func (t *Tokens) current() (valid map[string]tokenHash, console []tokenHash) {
+// renew implements tokens. The next request of a client reports an error in the file.
+func (t *Tokens) renew(from identity) (identity, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.path != "" {
 		_ = t.refresh()
 	}
-	valid = map[string]tokenHash{}
-	for name, token := range t.byName {
-		if !token.isValid() {
-			continue
-		}
-		valid[name] = token.hash
-		if token.console {
-			console = append(console, token.hash)
-		}
-	}
-	return valid, console
+	now, ok := t.byName[from.name]
+	return now.identity(from.name), ok && now.isValid() && (from.sum == tokenHash{} || subtle.ConstantTimeCompare(from.sum[:], now.hash[:]) == 1)
+}
+
+// identity returns whose token it is.
+func (t token) identity(name string) identity {
+	return identity{name: name, sum: t.hash, expires: t.expires, console: t.console}
 }

@@ -316,7 +316,7 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	}
 	address, _ := listener.Addr().(*net.TCPAddr)
 	loopback := address == nil || address.IP.IsLoopback()
-	tokens, made, err := o.tokens(loopback)
+	tokens, made, err := o.tokens(ios, loopback)
 	if err != nil {
 		_ = listener.Close()
 		return err
@@ -334,10 +334,7 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	if made != "" {
 		ios.Note("toolreg: bearer token: " + made + "\n")
 	}
-	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, KeepAlive: set.KeepAlive, Log: ios.Log,
-		Warn: func(err error) {
-			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens stay valid until the file is corrected"})
-		}})
+	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, KeepAlive: set.KeepAlive, Log: ios.Log})
 	if o.metrics == metricsOn {
 		handler.Metrics(e.Engine.WriteMetrics)
 	}
@@ -438,14 +435,16 @@ func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
 }
 
 // tokens reads the token file, or generates a token.
-func (o *options) tokens(loopback bool) (tokens *serve.Tokens, made string, err error) {
+func (o *options) tokens(ios *cli.IO, loopback bool) (tokens *serve.Tokens, made string, err error) {
 	switch {
 	case o.noAuth && !loopback:
 		return nil, "", &cli.UsageError{Err: errors.New("--no-auth: the address can be reached from other machines"), Hint: "listen on 127.0.0.1, or use --token-file"}
 	case o.noAuth:
 		return nil, "", nil
 	case o.tokenFile != "":
-		tokens, err := serve.ReadTokens(o.tokenFile)
+		tokens, err := serve.ReadTokens(o.tokenFile, func(err error) {
+			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens stay valid until the file is corrected"})
+		})
 		if err != nil {
 			return nil, "", &cli.UsageError{Err: err}
 		}

@@ -215,7 +215,7 @@ $(CONFORMANCE)/node_modules/.package-lock.json: $(CONFORMANCE)/package.json $(CO
 
 # The searching tools are compared with ripgrep, the policy with three shells; clients of
 # serve connect through nginx and HAProxy; the examples use the others.
-PROGRAMS := rg:ripgrep jq:jq curl:curl python3:python3 bash:bash dash:dash busybox:busybox zsh:zsh fish:fish mandoc:mandoc nginx:nginx-light haproxy:haproxy
+PROGRAMS := rg:ripgrep jq:jq curl:curl python3:python3 bash:bash dash:dash busybox:busybox zsh:zsh fish:fish mandoc:mandoc nginx:nginx-light haproxy:haproxy redis-server:redis-server
 programs:
 	@missing=; for p in $(PROGRAMS); do \
 		command -v $${p%%:*} >/dev/null 2>&1 || missing="$$missing $${p#*:}"; \

@@ -37,6 +37,7 @@ require (
 
 require (
 	github.com/prometheus/common v0.73.1
+	github.com/valkey-io/valkey-go v1.0.79
 	go.opentelemetry.io/collector/pdata v1.71.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0

@@ -65,7 +65,7 @@ func rooms() map[string][]string {
 		"internal/cli/runcmd":          {"internal/args", "internal/cli", "internal/cli/callcmd", "internal/cli/complete", "internal/engine", "internal/exec", "internal/registry"},
 		"internal/cli/schemacmd":       {"internal/cli", "internal/cli/complete", "internal/engine", "internal/provider", "internal/provider/deferred", "internal/provider/lint", "internal/registry", "internal/ui"},
 		"internal/cli/searchcmd":       {"internal/cli", "internal/cli/complete", "internal/cli/schemacmd", "internal/engine", "internal/provider", "internal/registry", "internal/ui"},
-		"internal/cli/servecmd":        {"internal/builtin", "internal/cli", "internal/cli/auditcmd", "internal/cli/complete", "internal/cli/listcmd", "internal/console", "internal/engine", "internal/lock", "internal/mcpclient", "internal/openapi", "internal/process", "internal/registry", "internal/serve", "internal/settings", "internal/state", "internal/ui/page"},
+		"internal/cli/servecmd":        {"internal/builtin", "internal/cli", "internal/cli/auditcmd", "internal/cli/complete", "internal/cli/listcmd", "internal/console", "internal/engine", "internal/lock", "internal/mcpclient", "internal/openapi", "internal/process", "internal/registry", "internal/serve", "internal/settings", "internal/state", "internal/store", "internal/ui/page"},
 		"internal/cli/serverscmd":      {"internal/agents", "internal/args", "internal/bundle", "internal/cli", "internal/cli/complete", "internal/cli/settingsfile", "internal/engine", "internal/exec", "internal/form", "internal/lock", "internal/mcpclient", "internal/mcpclient/wire", "internal/mcpregistry", "internal/oauth", "internal/openapi", "internal/process", "internal/registry", "internal/serverjson", "internal/settings", "internal/settings/document", "internal/settings/edit", "internal/settings/values", "internal/state", "internal/toolscan", "internal/trust", "internal/ui"},
 		"internal/cli/settingscmd":     {"internal/cli", "internal/cli/complete", "internal/cli/settingsfile", "internal/settings", "internal/settings/edit", "internal/settings/table", "internal/ui"},
 		"internal/cli/settingsfile":    {"internal/cli", "internal/cli/complete", "internal/registry", "internal/settings", "internal/settings/edit", "internal/trust", "internal/ui"},
@@ -73,7 +73,7 @@ func rooms() map[string][]string {
 		"internal/cli/whycmd":          {"internal/args", "internal/cli", "internal/cli/approvalscmd", "internal/cli/complete", "internal/engine", "internal/exec", "internal/policy", "internal/registry", "internal/ui"},
 		"internal/console":             {"internal/audit", "internal/exec", "internal/form", "internal/mcpclient/ask", "internal/ui"},
 		"internal/discover":            {"internal/process", "internal/registry", "internal/settings", "internal/settings/document"},
-		"internal/engine":              {"internal/audit", "internal/builtin", "internal/cache", "internal/sandbox/confine", "internal/discover", "internal/exec", "internal/hooks", "internal/lock", "internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/keep", "internal/mcpclient/wire", "internal/middleware", "internal/oauth", "internal/openapi", "internal/overrides", "internal/policy", "internal/process", "internal/provider", "internal/provider/deferred", "internal/recording", "internal/registry", "internal/script", "internal/settings", "internal/settings/document", "internal/settings/values", "internal/state", "internal/toolscan", "internal/toolsearch", "internal/trust"},
+		"internal/engine":              {"internal/audit", "internal/builtin", "internal/cache", "internal/sandbox/confine", "internal/discover", "internal/exec", "internal/hooks", "internal/lock", "internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/keep", "internal/mcpclient/wire", "internal/middleware", "internal/oauth", "internal/openapi", "internal/overrides", "internal/policy", "internal/process", "internal/provider", "internal/provider/deferred", "internal/recording", "internal/registry", "internal/script", "internal/settings", "internal/settings/document", "internal/settings/values", "internal/state", "internal/store", "internal/toolscan", "internal/toolsearch", "internal/trust"},
 		"internal/exec":                {"internal/policy", "internal/registry"},
 		"internal/expand":              {},
 		"internal/form":                {},
@@ -114,7 +114,7 @@ func rooms() map[string][]string {
 		"internal/sandbox/launcher":    {},
 		"internal/schema":              {},
 		"internal/secret":              {},
-		"internal/serve":               {"internal/engine", "internal/exec", "internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/wire", "internal/openapi", "internal/provider", "internal/registry", "internal/state", "internal/ui"},
+		"internal/serve":               {"internal/engine", "internal/exec", "internal/mcpclient", "internal/mcpclient/ask", "internal/mcpclient/wire", "internal/openapi", "internal/provider", "internal/registry", "internal/state", "internal/store", "internal/ui"},
 		"internal/serverjson":          {"internal/registry", "internal/settings/table", "internal/webaddr"},
 		"internal/settings":            {"internal/process", "internal/registry", "internal/settings/document", "internal/settings/table", "internal/trust", "internal/trust/consent", "internal/webaddr"},
 		"internal/settings/document":   {"internal/trust"},
@@ -122,6 +122,8 @@ func rooms() map[string][]string {
 		"internal/settings/table":      {"internal/process", "internal/settings/document"},
 		"internal/settings/values":     {"internal/process", "internal/settings", "internal/settings/table", "internal/trust"},
 		"internal/stack":               {},
+		"internal/store":               {},
+		"internal/store/storetest":     {},
 		"internal/state":               {"internal/atomicfile"},
 		"internal/telemetry":           {},
 		"internal/text":                {},
@@ -149,7 +151,9 @@ func shared() []string {
 }
 
 // forTests lists the packages that only tests import.
-func forTests() []string { return []string{"internal/mcptest", "internal/builtin/tooltest"} }
+func forTests() []string {
+	return []string{"internal/mcptest", "internal/builtin/tooltest", "internal/store/storetest"}
+}
 
 // soleImporters lists, for libraries that only a few packages should depend on,
 // the packages that may import them.
@@ -171,8 +175,9 @@ func soleImporters() map[string][]string {
 		"image":                                    {"internal/ui/picture"},
 		"mvdan.cc/sh/v3":                           {"internal/policy/shell", "internal/process"},
 		"go.opentelemetry.io/otel":                 {"internal/telemetry", "internal/tracing"},
-		"os/exec":                                  {"internal/mcptest", "internal/process", "internal/ui/browsertest", "tools/mutants"},
+		"os/exec":                                  {"internal/mcptest", "internal/process", "internal/store/storetest", "internal/ui/browsertest", "tools/mutants"},
 		"github.com/pelletier/go-toml/v2":          {"internal/agents"},
+		"github.com/valkey-io/valkey-go":           {"internal/store"},
 		"go.starlark.net":                          {"internal/script"},
 		// It calls methods by name, so the linker would keep every exported method, which
 		// adds megabytes to the program.

@@ -104,6 +104,7 @@ func TestScripts(t *testing.T) {
 			"registry":  registryCommand,
 			"website":   websiteCommand,
 			"collector": collectorCommand,
+			"redis":     redisCommand,
 			"authority": authorityCommand,
 		},
 		Condition: func(name string) (bool, error) {

@@ -50,6 +50,9 @@ func (g *gate) countCall(ctx context.Context, t *registry.Tool) error {
 			limits = append(limits, l)
 		}
 	}
+	if g.store != nil {
+		return takeShared(ctx, g.store, t.Name, name, limits)
+	}
 	return g.quotas.take(t.Name, name, limits, time.Now())
 }
 

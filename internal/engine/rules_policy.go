@@ -10,6 +10,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/store"
 	"github.com/toolreg/toolreg/internal/trust"
 )
 
@@ -40,20 +41,25 @@ func (r *run) policy(reg *registry.Registry) (*policy.Policy, error) {
 	p.Means, p.Shell = r.confiner.Means, r.shell()
 	p.Banned = r.set.ShellBanned.Sourced()
 	p.AskCatastrophic = r.set.ShellCatastrophic == "ask"
-	p.Approvals = OpenApprovals(r.set, r.deps.Folders, r.deps.Warn)
+	p.Approvals = OpenApprovals(r.set, r.deps.Folders, r.store, r.deps.Warn)
 	p.Approvals.Siblings = siblings(reg)
 	return p, nil
 }
 
 // OpenApprovals returns the stored approvals of the project. Without a state folder
-// there are none, and adding one fails with the reason.
-func OpenApprovals(set *settings.Settings, folders *state.Folders, warn func(registry.Diagnostic)) *policy.Approvals {
+// there are none, and adding one fails with the reason. shared has those of clients; nil: the
+// state folder has them too.
+func OpenApprovals(set *settings.Settings, folders *state.Folders, shared *store.Store, warn func(registry.Diagnostic)) *policy.Approvals {
 	d, err := folders.State()
 	project := set.ProjectRoot
 	if path, linkErr := filepath.EvalSymlinks(project); linkErr == nil {
 		project = path // resolve links, so that every path of a project means the same project
 	}
-	return &policy.Approvals{Dir: d, Unavailable: err, Project: project, Folder: trust.Identity(project), Behind: func(t *registry.Tool) []byte { return behind(set, t) }, Warn: warn}
+	a := &policy.Approvals{Dir: d, Unavailable: err, Project: project, Folder: trust.Identity(project), Behind: func(t *registry.Tool) []byte { return behind(set, t) }, Warn: warn}
+	if shared != nil {
+		a.Shared = sharedApprovals{shared}
+	}
+	return a
 }
 
 // samplingMethod is the ServerTool of the tool that answers a server's sampling requests.

@@ -24,6 +24,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/store"
 )
 
 // Deps are what a session needs from the program. Dir, Environ, Folders, Warn
@@ -117,6 +118,9 @@ type Options struct {
 	// Earlier is the session that this one is to replace. Servers whose settings are the same
 	// go on in this one, see [Session.TakeOver]. nil: all servers are new.
 	Earlier *Session
+	// Shared says that the session serves clients together with other processes, by the
+	// store of the settings (serve.store), if there is one.
+	Shared bool
 	// Noticed has the diagnostics of reading the settings, which come first in
 	// what [Tools.Diagnostics] returns.
 	Noticed []registry.Diagnostic
@@ -149,6 +153,7 @@ type run struct {
 	notices  notices
 	inside   func() (server string, ok bool) // see process.InsideServer
 	quotas   *quotas
+	store    *store.Store // nil unless Options.Shared is set and there is one
 }
 
 // notices are the diagnostics of a session that are not those of a registry. They are

@@ -26,6 +26,7 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/settings/values"
+	"github.com/toolreg/toolreg/internal/store"
 )
 
 // Session is one run over one set of sources. Its parts and methods are safe for
@@ -41,6 +42,10 @@ type Session struct {
 	Plugins     *Plugins
 	Scripts     *Scripts
 	Records     *cache.Store // what sources answered in earlier runs
+
+	// Store is what processes that serve the same clients share; nil: nothing. See
+	// [Options.Shared].
+	Store *store.Store
 
 	run    *run
 	cached *listingStore
@@ -61,6 +66,12 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 		set = replayedSettings(set, replayed)
 	}
 	r := newRun(set, deps, opts)
+	if opts.Shared {
+		var err error
+		if r.store, err = sharedStore(ctx, r); err != nil {
+			return nil, err
+		}
+	}
 	if deps.Record != nil {
 		r.expander.Seen = addSecret
 	}
@@ -131,7 +142,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	calls.tools = &Tools{run: r, finder: f, offers: offers}
 	scripts.offers, offers.scripts = offers, scripts
 	return &Session{Settings: set, Expander: r.expander, Tools: calls.tools, Offers: offers, Calls: calls, Servers: sources.Servers, Connections: connections,
-		Plugins: sources.plugins, Scripts: scripts, Records: cached.Records, run: r, cached: cached, loader: loader, gate: gate}, nil
+		Plugins: sources.plugins, Scripts: scripts, Records: cached.Records, Store: r.store, run: r, cached: cached, loader: loader, gate: gate}, nil
 }
 
 // findLock reads the lock file that counts. That of a project that the person does not trust

@@ -80,6 +80,9 @@ type Approvals struct {
 	// Folder identifies the root folder itself, as opposed to another one at the
 	// same path; "" if it cannot be identified.
 	Folder string
+	// Shared has the approvals of clients of serve instead of the file. nil: the file has
+	// them.
+	Shared SharedApprovals
 	// Siblings returns all tools of a source, so that an approval of a server or
 	// of all edits can record each of them. If nil, only the approved tool is
 	// recorded.
@@ -147,8 +150,23 @@ func (a *Approvals) read(name string, file any) error {
 }
 
 // List returns the approvals of the project, or of all projects, oldest first. It
-// returns an error if the file cannot be used.
-func (a *Approvals) List(all bool) ([]Approval, error) {
+// returns an error if the file, or what is shared, cannot be used.
+func (a *Approvals) List(ctx context.Context, all bool) ([]Approval, error) {
+	out, err := a.stored(all)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := a.shared(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, shared...)
+	slices.SortStableFunc(out, func(x, y Approval) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
+	return out, nil
+}
+
+// stored returns the approvals of the project, or of all projects, in the file.
+func (a *Approvals) stored(all bool) ([]Approval, error) {
 	if a.Dir == nil {
 		return nil, nil
 	}
@@ -156,9 +174,7 @@ func (a *Approvals) List(all bool) ([]Approval, error) {
 	if err := a.read(approvalsFile, &f); err != nil {
 		return nil, err
 	}
-	out := slices.DeleteFunc(f.Approvals, func(x Approval) bool { return !all && x.Project != a.Project })
-	slices.SortStableFunc(out, func(x, y Approval) int { return cmp.Or(x.Created.Compare(y.Created), cmp.Compare(x.ID, y.ID)) })
-	return out, nil
+	return slices.DeleteFunc(f.Approvals, func(x Approval) bool { return !all && x.Project != a.Project }), nil
 }
 
 // remedy says what to do about a file that cannot be used.
@@ -172,12 +188,16 @@ func remedy(name string, err error) string {
 	return "`toolreg approvals clear`, or the next remembered answer, sets it aside"
 }
 
-// load returns the approvals that apply to the caller. If List fails, load warns
-// and returns none.
+// load returns the approvals that apply to the caller. If they cannot be read, it
+// returns none and, if it is the file, warns.
 func (a *Approvals) load(ctx context.Context) []Approval {
-	list, err := a.List(false)
+	client := caller.Name(ctx)
+	if a.ofClient(ctx) {
+		list, _ := a.shared(ctx, false) // [Approvals.Unreachable] says why there are none
+		return slices.DeleteFunc(list, func(x Approval) bool { return x.Client != client })
+	}
+	list, err := a.stored(false)
 	if err == nil {
-		client := caller.Name(ctx)
 		return slices.DeleteFunc(list, func(x Approval) bool { return x.Folder != a.Folder || x.Client != client })
 	}
 	if a.Warn != nil {
@@ -234,12 +254,33 @@ func (a *Approvals) now() time.Time {
 
 // Add stores approvals. They replace earlier ones of the same scope.
 func (a *Approvals) Add(ctx context.Context, approvals []Approval) error {
-	return a.update(ctx, func(list []Approval) []Approval {
-		for _, n := range approvals {
-			list = append(slices.DeleteFunc(list, func(x Approval) bool { return x.ID == n.ID }), n)
+	adding := func(added []Approval) func([]Approval) []Approval {
+		return func(list []Approval) []Approval {
+			for _, n := range added {
+				list = append(slices.DeleteFunc(list, func(x Approval) bool { return x.ID == n.ID }), n)
+			}
+			return list
 		}
-		return list
-	})
+	}
+	if a.Shared == nil {
+		return a.update(ctx, adding(approvals))
+	}
+	var own, clients []Approval
+	for _, n := range approvals {
+		if n.Client == "" {
+			own = append(own, n)
+		} else {
+			clients = append(clients, n)
+		}
+	}
+	var err error
+	if len(own) > 0 {
+		err = a.update(ctx, adding(own))
+	}
+	if len(clients) > 0 && err == nil {
+		err = a.updateShared(ctx, adding(clients))
+	}
+	return err
 }
 
 // NoApprovalError reports that no approval has the given id. It wraps
@@ -256,7 +297,7 @@ func (e *NoApprovalError) Unwrap() error { return registry.ErrNotFound }
 // If one does not, Revoke removes nothing; if it matches none, the error is a
 // *NoApprovalError.
 func (a *Approvals) Revoke(ctx context.Context, ids ...string) ([]Approval, error) {
-	list, err := a.List(true)
+	list, err := a.List(ctx, true)
 	if err != nil {
 		return nil, err
 	}
@@ -297,7 +338,12 @@ func (a *Approvals) Clear(ctx context.Context, all bool) (int, error) {
 }
 
 func (a *Approvals) remove(ctx context.Context, gone func(Approval) bool) error {
-	return a.update(ctx, func(list []Approval) []Approval { return slices.DeleteFunc(list, gone) })
+	without := func(list []Approval) []Approval { return slices.DeleteFunc(list, gone) }
+	err := a.update(ctx, without)
+	if err == nil && a.Shared != nil {
+		err = a.updateShared(ctx, without)
+	}
+	return err
 }
 
 // update changes the file while holding its lock. It sets a damaged file aside and

@@ -178,7 +178,7 @@ func TestApprovalCoversSiblings(t *testing.T) {
 	if err := a.Remember(t.Context(), pathTool("edit", registry.CategoryWrite, "a"), Scope{Kind: ScopeEdits}); err != nil {
 		t.Fatal(err)
 	}
-	list, err := a.List(false)
+	list, err := a.List(t.Context(), false)
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
@@ -313,11 +313,11 @@ func TestApprovalsListRevokeClear(t *testing.T) {
 		}
 		return out
 	}
-	mine, err := a.List(false)
+	mine, err := a.List(t.Context(), false)
 	if diff := cmp.Diff([]string{"/a server mcp:s s", "/a tool mcp:s t"}, show(mine)); diff != "" || err != nil {
 		t.Errorf("%s %v", diff, err)
 	}
-	all, err := a.List(true)
+	all, err := a.List(t.Context(), true)
 	if len(all) != 4 || err != nil {
 		t.Fatalf("%q, %v", show(all), err)
 	}
@@ -328,7 +328,7 @@ func TestApprovalsListRevokeClear(t *testing.T) {
 			t.Errorf("revoking %q: %v", id, err)
 		}
 	}
-	if left, _ := a.List(true); len(left) != 4 {
+	if left, _ := a.List(t.Context(), true); len(left) != 4 {
 		t.Errorf("a revocation that fails removed something: %q", show(left))
 	}
 	gone, err := a.Revoke(t.Context(), mine[0].ID[:8])
@@ -338,7 +338,7 @@ func TestApprovalsListRevokeClear(t *testing.T) {
 	if n, err := a.Clear(t.Context(), false); n != 1 || err != nil {
 		t.Errorf("clear: %d, %v", n, err)
 	}
-	if left, _ := a.List(true); len(left) != 2 {
+	if left, _ := a.List(t.Context(), true); len(left) != 2 {
 		t.Errorf("clear of one project leaves %q", show(left))
 	}
 	if n, err := a.Clear(t.Context(), true); n != 2 || err != nil {
@@ -414,7 +414,7 @@ func TestApprovalsOfNewerVersionAreKept(t *testing.T) {
 	if err := dir.Update(t.Context(), approvalsFile, func([]byte) ([]byte, error) { return []byte(content), nil }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.List(false); err == nil || !strings.Contains(err.Error(), "newer toolreg") {
+	if _, err := a.List(t.Context(), false); err == nil || !strings.Contains(err.Error(), "newer toolreg") {
 		t.Errorf("list: %v", err)
 	}
 	if err := a.Remember(t.Context(), mcpTool("s", "t", "t"), Scope{Kind: ScopeTool}); err == nil {
@@ -431,7 +431,7 @@ func TestApprovalsReportUnavailableState(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "the disk is gone") {
 		t.Errorf("%v", err)
 	}
-	if list, err := a.List(true); len(list) > 0 || err != nil {
+	if list, err := a.List(t.Context(), true); len(list) > 0 || err != nil {
 		t.Errorf("%v, %v", list, err)
 	}
 }
@@ -498,7 +498,7 @@ func TestApprovalsConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if all, err := (&Approvals{Dir: dir}).List(true); len(all) != 60 || err != nil {
+	if all, err := (&Approvals{Dir: dir}).List(t.Context(), true); len(all) != 60 || err != nil {
 		t.Errorf("%d approvals, %v", len(all), err)
 	}
 }
@@ -564,8 +564,8 @@ func TestApprovalsCoverWhatIsNotShown(t *testing.T) {
 	if v := decide(); v.Decision != Ask || len(v.Changes) != 1 || v.Changes[0] != (Change{Part: PartValues}) {
 		t.Errorf("changed: %+v", v)
 	}
-	inA, errA := a.List(true)
-	inB, errB := b.List(true)
+	inA, errA := a.List(t.Context(), true)
+	inB, errB := b.List(t.Context(), true)
 	if errA != nil || errB != nil || inA[0].Tools["echo"].Behind == "" || inA[0].Tools["echo"].Behind == inB[0].Tools["echo"].Behind {
 		t.Errorf("two machines have the same hash: %+v %+v", inA, inB)
 	}

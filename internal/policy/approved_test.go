@@ -38,7 +38,7 @@ func TestClientsHaveApprovalsOfTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, err := a.List(false)
+	all, err := a.List(t.Context(), false)
 	if err != nil || len(all) != 3 || all[0].ID == all[1].ID || all[1].ID == all[2].ID || all[2].ID == all[0].ID {
 		t.Fatalf("%+v, %v", all, err)
 	}

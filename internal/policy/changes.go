@@ -32,16 +32,21 @@ func (a *Approvals) approvedTool(ctx context.Context, t *registry.Tool) (Approve
 
 // behind returns the keyed hash of what provides a tool.
 func (a *Approvals) behind(ctx context.Context, t *registry.Tool) (string, error) {
-	if a.Behind == nil || a.Dir == nil {
+	if a.Behind == nil || a.Dir == nil && !a.ofClient(ctx) {
 		return "", nil
 	}
 	all := a.Behind(t)
 	if len(all) == 0 {
 		return "", nil
 	}
-	key, err := a.Dir.Key(ctx)
-	if err != nil {
-		return "", fmt.Errorf("reading the key of approvals: %w", err)
+	var key []byte
+	if a.ofClient(ctx) {
+		key = a.Shared.Key()
+	} else {
+		var err error
+		if key, err = a.Dir.Key(ctx); err != nil {
+			return "", fmt.Errorf("reading the key of approvals: %w", err)
+		}
 	}
 	mac := hmac.New(sha256.New, key)
 	mac.Write(all)

@@ -65,7 +65,7 @@ func programs(t *testing.T, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := (&Approvals{Dir: d, Project: "/p"}).List(false)
+	list, err := (&Approvals{Dir: d, Project: "/p"}).List(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

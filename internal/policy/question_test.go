@@ -160,7 +160,7 @@ func TestAlwaysAddsApprovals(t *testing.T) {
 		t.Errorf("always without a scope: %v", err)
 	}
 	answer(t, s, lasting, "always")
-	if list, err := s.Approvals.List(false); err != nil || len(list) != 1 || list[0].ID != "x" {
+	if list, err := s.Approvals.List(t.Context(), false); err != nil || len(list) != 1 || list[0].ID != "x" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if got := pendingIDs(t, s); !slices.Equal(got, []string{plain}) {

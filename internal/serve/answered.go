@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/store"
 )
 
 const (
@@ -23,8 +25,9 @@ const (
 // that each is answered only once. Create it with [newAnsweredStates]. It is safe for
 // concurrent use.
 type answeredStates struct {
-	dir  *state.Dir
-	warn func(error)
+	store *store.Store // nil: dir is used
+	dir   *state.Dir
+	warn  func(error)
 
 	mu      sync.Mutex
 	byOwner map[string]map[string]time.Time // when the state expires, by ID
@@ -32,15 +35,31 @@ type answeredStates struct {
 	failed  bool // the state folder cannot be used, which was reported
 }
 
-// newAnsweredStates returns an empty answeredStates. dir is the folder in which processes
-// with the same key record which questions were answered; nil: each process knows only
-// its own. warn is called at most once, if that folder cannot be used.
-func newAnsweredStates(dir *state.Dir, warn func(error)) *answeredStates {
-	return &answeredStates{dir: dir, warn: warn, byOwner: map[string]map[string]time.Time{}}
+// newAnsweredStates returns an empty answeredStates. Processes with the same key record
+// which questions were answered in a store or, if that is nil, in a folder; if both are nil,
+// each process knows only its own. warn is called at most once, if the folder cannot be used.
+func newAnsweredStates(shared *store.Store, dir *state.Dir, warn func(error)) *answeredStates {
+	return &answeredStates{store: shared, dir: dir, warn: warn, byOwner: map[string]map[string]time.Time{}}
 }
 
-// errAnswered is the error for a state whose question was already answered.
-var errAnswered = errors.New("it was already answered")
+var (
+	// errAnswered is the error for a state whose question was already answered.
+	errAnswered = errors.New("it was already answered")
+	// errVoid is that for a question that the store does not have (any more).
+	errVoid = errors.New("it was already answered, or serve.store was started again since the question, which makes earlier answers void")
+)
+
+// Asked records that a question can be answered, so that it can be recorded once that it was.
+// It returns an error if it cannot.
+func (a *answeredStates) Asked(ctx context.Context, id string) error {
+	if a.store == nil {
+		return nil
+	}
+	return a.store.Offer(ctx, questionKind, id, nil, stateLifetime+sweepEvery)
+}
+
+// questionKind is the kind of values in the store for questions that were not answered.
+const questionKind = "question"
 
 // Claim records that a question is being answered. It returns [errAnswered] if the
 // question was already answered in this process, or another error if the owner has
@@ -64,9 +83,23 @@ func (a *answeredStates) Claim(owner, id string) error {
 	return nil
 }
 
-// Record makes a claim visible to the other processes. It returns [errAnswered] if one of
-// them was first.
-func (a *answeredStates) Record(id string) error {
+// Release takes a claim back.
+func (a *answeredStates) Release(owner, id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.byOwner[owner], id)
+}
+
+// Record makes a claim visible to the other processes. It returns [errAnswered] or [errVoid]
+// if one of them may have been first, and a *store.AwayError if that cannot be told.
+func (a *answeredStates) Record(ctx context.Context, id string) error {
+	if a.store != nil {
+		v, err := a.store.Take(ctx, questionKind, id)
+		if err == nil && !v.Exists() {
+			return errVoid
+		}
+		return err
+	}
 	if a.dir == nil {
 		return nil
 	}
@@ -83,8 +116,8 @@ func (a *answeredStates) Record(id string) error {
 }
 
 // Has reports whether a question was answered, in this process or in one that shares the
-// state folder.
-func (a *answeredStates) Has(id string) bool {
+// store or the state folder.
+func (a *answeredStates) Has(ctx context.Context, id string) bool {
 	a.mu.Lock()
 	for _, own := range a.byOwner {
 		if !own[id].IsZero() {
@@ -93,6 +126,10 @@ func (a *answeredStates) Has(id string) bool {
 		}
 	}
 	a.mu.Unlock()
+	if a.store != nil {
+		v, err := a.store.Look(ctx, questionKind, id)
+		return err == nil && !v.Exists()
+	}
 	if a.dir == nil {
 		return false
 	}

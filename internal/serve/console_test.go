@@ -216,7 +216,7 @@ func TestOlderClientAndConsole(t *testing.T) {
 func TestAnsweredQuestionIsNotParked(t *testing.T) {
 	w := &waitingCall{asked: question{settled: &settlement{}}}
 	w.asked.settled.Console()
-	if _, err := newStates(QuestionOptions{}).park(w); !errors.Is(err, errSettled) {
+	if _, err := newStates(QuestionOptions{}).park(t.Context(), w); !errors.Is(err, errSettled) {
 		t.Error(err)
 	}
 }

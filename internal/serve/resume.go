@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/store"
 )
 
 // maxServerState limits the size in bytes of a server's requestState that is included in
@@ -59,16 +60,20 @@ func (s *states) resume(ctx context.Context, t turn, run func(context.Context) (
 	switch {
 	case waits && !answersAll(asked, t.answers):
 		return nil, &asks{asked, t.state}, nil
-	case !waits && state.Stage == nil && !s.answered.Has(state.ID):
+	case !waits && state.Stage == nil && !s.answered.Has(ctx, state.ID):
 		return nil, nil, errElsewhere
 	}
 	if err := s.answered.Claim(c.account, state.ID); err != nil {
 		return nil, nil, refusedState(err.Error())
 	}
-	w := s.unpark(state.ID)
 	if s.keys.Shared() {
-		err = s.answered.Record(state.ID)
+		err = s.answered.Record(ctx, state.ID)
 	}
+	if _, away := errors.AsType[*store.AwayError](err); away { // the call waits on
+		s.answered.Release(c.name, state.ID)
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "requestState: " + err.Error()}
+	}
+	w := s.unpark(state.ID)
 	if err != nil {
 		if w != nil {
 			w.cancel(caller.ErrContinued)

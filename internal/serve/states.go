@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"crypto/rand"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/store"
 )
 
 // QuestionOptions configure questions to clients of revision 2026-07-28 and later, which
@@ -19,6 +21,9 @@ type QuestionOptions struct {
 	// Key is the secret that protects the states. Processes with the same key can
 	// continue each other's calls. "": only this process can continue its calls.
 	Key string
+	// Store is where processes with the same key record that instead of in Answered. nil:
+	// there is none.
+	Store *store.Store
 	// Answered is the folder in which processes with the same key record which questions
 	// were answered. nil: each process knows only its own.
 	Answered *state.Dir
@@ -38,17 +43,21 @@ type states struct {
 }
 
 func newStates(o QuestionOptions) *states {
-	return &states{keys: newStateKeys(o.Key), answered: newAnsweredStates(o.Answered, o.Warn), waiting: map[string]*waitingCall{}}
+	return &states{keys: newStateKeys(o.Key), answered: newAnsweredStates(o.Store, o.Answered, o.Warn), waiting: map[string]*waitingCall{}}
 }
 
 // park stores a call until its client answers, and returns what to ask the client.
-func (s *states) park(w *waitingCall) (*asks, error) {
+func (s *states) park(ctx context.Context, w *waitingCall) (*asks, error) {
 	id := rand.Text()
 	state, err := s.keys.Seal(&requestState{ID: id, Owner: w.owner, Request: w.request, Stage: w.asked.stage})
 	if err != nil {
 		return nil, err
 	}
-	if !w.asked.settled.asked(func() bool { return s.take(w, id) }) {
+	if err := s.answered.Asked(ctx, id); err != nil {
+		return nil, err
+	}
+	later := context.WithoutCancel(ctx)
+	if !w.asked.settled.asked(func() bool { return s.take(later, w, id) }) {
 		return nil, errSettled
 	}
 	s.mu.Lock()
@@ -60,7 +69,7 @@ func (s *states) park(w *waitingCall) (*asks, error) {
 	w.expiry = time.AfterFunc(stateLifetime, func() {
 		switch {
 		case s.unpark(id) == nil:
-		case s.answered.Has(id) && !w.asked.settled.atConsole():
+		case s.answered.Has(later, id) && !w.asked.settled.atConsole():
 			w.cancel(caller.ErrContinued)
 		default:
 			w.cancel(errNoAnswer)
@@ -105,11 +114,11 @@ func (s *states) makeRoom(owner string) error {
 // take records that the question of a waiting call was answered at the console, so that an
 // answer of the client counts neither here nor in another process. It returns false if the
 // client was first.
-func (s *states) take(w *waitingCall, id string) bool {
+func (s *states) take(ctx context.Context, w *waitingCall, id string) bool {
 	if s.answered.Claim(w.owner, id) != nil {
 		return false
 	}
-	if s.keys.Shared() && s.answered.Record(id) != nil {
+	if s.keys.Shared() && s.answered.Record(ctx, id) != nil {
 		s.unpark(id)
 		w.cancel(caller.ErrContinued)
 		return false

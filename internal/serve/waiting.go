@@ -150,7 +150,7 @@ func (s *states) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
 		o := <-w.done
 		return o.value, nil, o.err
 	}
-	a, err := s.park(w)
+	a, err := s.park(ctx, w)
 	if errors.Is(err, errSettled) {
 		return s.next(ctx, w)
 	}

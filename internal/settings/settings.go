@@ -259,6 +259,7 @@ type Serve struct {
 	MaxCalls   int           `setting:"serve.maxCalls"`   // concurrent calls with one token; default 64; 0 = unlimited
 	KeepAlive  time.Duration `setting:"serve.keepAlive"`  // time between comments on silent streams; default 15s; 0 = none
 	StateKey   Entry         `setting:"serve.stateKey"`   // unexpanded; "" = none
+	Store      Entry         `setting:"serve.store"`      // unexpanded; "" = none
 	Cert       Entry         `setting:"serve.tls.cert"`   // "" = no TLS
 	Key        Entry         `setting:"serve.tls.key"`
 	ClientCA   Entry         `setting:"serve.tls.clientCa"` // "" = clients need no certificate

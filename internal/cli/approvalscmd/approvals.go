@@ -90,8 +90,8 @@ Exit codes: 0, 2, 3 (no such question), 5 (inside a tool's run).`,
 
 // completeIDs completes the ids of approvals.
 func completeIDs(e *cli.Env, o *options) cobra.CompletionFunc {
-	return e.Complete().Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
-		found, err := engine.OpenApprovals(set, e.Config.Folders, e.IO.Warn).List(o.all)
+	return e.Complete().Settings(func(ctx context.Context, set *settings.Settings) []cobra.Completion {
+		found, err := engine.OpenApprovals(set, e.Config.Folders, nil, e.IO.Warn).List(ctx, o.all)
 		if err != nil {
 			return nil
 		}
@@ -110,7 +110,11 @@ func approvals(ctx context.Context, e *cli.Env) (*policy.Approvals, error) {
 	if err != nil {
 		return nil, err
 	}
-	store := engine.OpenApprovals(s, e.Config.Folders, e.IO.Warn)
+	shared, err := engine.OpenStore(ctx, s, e.Config.Environ)
+	if err != nil {
+		return nil, err
+	}
+	store := engine.OpenApprovals(s, e.Config.Folders, shared, e.IO.Warn)
 	return store, store.Unavailable
 }
 
@@ -127,7 +131,7 @@ func runList(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	found, err := store.List(o.all)
+	found, err := store.List(ctx, o.all)
 	if err != nil {
 		return err
 	}

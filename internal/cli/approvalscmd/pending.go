@@ -22,7 +22,7 @@ import (
 // completeQuestions completes the ids of questions that wait for an answer.
 func completeQuestions(e *cli.Env) cobra.CompletionFunc {
 	return e.Complete().Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
-		questions := policy.Questions{Approvals: engine.OpenApprovals(set, e.Config.Folders, e.IO.Warn)}
+		questions := policy.Questions{Approvals: engine.OpenApprovals(set, e.Config.Folders, nil, e.IO.Warn)}
 		list, err := pending(&questions, true)
 		if err != nil {
 			return nil

@@ -21,6 +21,9 @@ func questions(ctx context.Context, e *cli.Env, from *engine.Session) (serve.Que
 	q := serve.QuestionOptions{Key: key, Warn: func(err error) {
 		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "answers_not_shared", Message: "other processes do not learn which questions were answered here, so an answer that a client sends twice may be accepted twice: " + err.Error()})
 	}}
+	if q.Store = from.Store; q.Store != nil {
+		return q, nil
+	}
 	dir, err := e.Config.Folders.State()
 	if err == nil {
 		q.Answered, err = state.OpenDir(filepath.Join(dir.Path, "answered"))

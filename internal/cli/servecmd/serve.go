@@ -171,6 +171,9 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	}
 	cli.CollectLater()
 	set := from.Settings.Serve
+	if err := o.awaitStore(ctx, e, from.Store); err != nil {
+		return err
+	}
 	questions, err := questions(ctx, e, from)
 	if err != nil {
 		return err
@@ -221,7 +224,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 // session creates a session whose questions go to clients, in place of an earlier one if that is
 // not nil.
 func (o *options) session(ctx context.Context, e *cli.Env, view *console.Console, earlier *engine.Session) (*engine.Session, error) {
-	options := cli.SessionOptions{Options: engine.Options{Preset: o.preset, Guard: true, Earlier: earlier}, Asker: serve.Asker{}, ServerLog: serve.LogTo}
+	options := cli.SessionOptions{Options: engine.Options{Preset: o.preset, Guard: true, Shared: o.overHTTP(), Earlier: earlier}, Asker: serve.Asker{}, ServerLog: serve.LogTo}
 	if view != nil {
 		set, _, err := e.Config.Load(ctx)
 		if err != nil {

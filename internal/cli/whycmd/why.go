@@ -213,7 +213,7 @@ func answer(ctx context.Context, s *engine.Session, reg *registry.Registry, p *p
 		return answered{}, err
 	}
 	d := Document{Tool: tool.Name, Registered: true, Source: tool.Source, Decision: &verdict.Decision,
-		Rule: newWhyRule(verdict), Commands: verdict.Commands, Approval: approvalOf(p.Approvals, verdict), Note: note}
+		Rule: newWhyRule(verdict), Commands: verdict.Commands, Approval: approvalOf(ctx, p.Approvals, verdict), Note: note}
 	if note == "" {
 		d.Description, d.Locations = describeCall(ctx, tool, call, s.Settings.Workspace)
 	}
@@ -257,11 +257,11 @@ func isEmptyObject(params []byte) bool {
 }
 
 // approvalOf returns the approval that allowed the call; nil if none did.
-func approvalOf(store *policy.Approvals, v policy.Verdict) *approvalscmd.Approval {
+func approvalOf(ctx context.Context, store *policy.Approvals, v policy.Verdict) *approvalscmd.Approval {
 	if v.Approval == "" {
 		return nil
 	}
-	list, err := store.List(false)
+	list, err := store.List(ctx, false)
 	if err != nil {
 		return nil // it was just removed; the verdict names it
 	}

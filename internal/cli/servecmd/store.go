@@ -1,0 +1,26 @@
+package servecmd
+
+import (
+	"context"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/store"
+)
+
+// awaitStore waits until the store can be used, if there is one, and reports from then on when
+// it goes away and comes back.
+func (o *options) awaitStore(ctx context.Context, e *cli.Env, shared *store.Store) error {
+	if shared == nil {
+		return nil
+	}
+	shared.Changed = func(err error) {
+		if err == nil {
+			e.IO.Log.Warn("serve.store can be used again")
+			return
+		}
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "store_away", Message: "serve.store cannot be used: " + err.Error(),
+			Hint: "until it is back, calls that need an answer or are limited are refused"})
+	}
+	return shared.Wait(ctx)
+}

@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/settings/values"
+	"github.com/toolreg/toolreg/internal/store"
+)
+
+// OpenStore returns the store of the settings (serve.store), or nil if there is none. It does
+// not connect. The error is an *InputError and does not contain the address.
+func OpenStore(ctx context.Context, set *settings.Settings, environ []string) (*store.Store, error) {
+	return openStore(ctx, set.Serve, values.NewExpander(set.ProjectRoot, environ))
+}
+
+func openStore(ctx context.Context, set settings.Serve, x *values.Expander) (*store.Store, error) {
+	if set.Store.Value == "" {
+		return nil, nil
+	}
+	fail := func(err error) error {
+		return &InputError{Err: fmt.Errorf("%s: serve.store: %w", set.Store.Origin, err)}
+	}
+	secret, err := x.StateKey(ctx, set.StateKey)
+	switch {
+	case err != nil:
+		return nil, &InputError{Err: err}
+	case secret == "":
+		return nil, fail(errors.New("it needs serve.stateKey, with which everything in the store is sealed; a secret is the output of: openssl rand -hex 32"))
+	}
+	address, err := x.Secret(ctx, set.Store.Value)
+	if err != nil {
+		return nil, fail(err)
+	}
+	s, err := store.Open(address, secret)
+	if err != nil {
+		return nil, fail(err)
+	}
+	return s, nil
+}
+
+// sharedStore returns the store of a session. It stays the same when the settings change.
+func sharedStore(ctx context.Context, r *run) (*store.Store, error) {
+	if r.opts.Earlier != nil {
+		return r.opts.Earlier.Store, nil
+	}
+	return openStore(ctx, r.set.Serve, r.expander)
+}
+
+// takeShared counts a call of a client in the store, see [gate.countCall]. If the store is
+// away, the call is denied.
+func takeShared(ctx context.Context, s *store.Store, tool, name string, limits []settings.CallLimit) error {
+	var spans []store.Span
+	var of []settings.CallLimit // each span's
+	for _, l := range limits {
+		span := store.Span{ID: strings.Join([]string{name, l.Client, l.Group, l.Tool, l.Per.String()}, "\x00"), Most: l.Calls, Per: l.Per}
+		switch i := slices.IndexFunc(spans, func(other store.Span) bool { return other.ID == span.ID }); {
+		case i < 0:
+			spans, of = append(spans, span), append(of, l)
+		case span.Most < spans[i].Most: // two scopes may have the same limit
+			spans[i], of[i] = span, l
+		}
+	}
+	if len(spans) == 0 {
+		return nil
+	}
+	full, left, err := s.Count(ctx, spans)
+	switch _, away := errors.AsType[*store.AwayError](err); {
+	case away:
+		return &exec.Denied{Tool: tool, Reason: "the number of calls is limited, and " + err.Error(), Origin: of[0].Origin.String()}
+	case err != nil:
+		return err
+	case full < 0:
+		return nil
+	}
+	return &exec.LimitedError{Tool: tool, Calls: of[full].Calls, Per: of[full].Per, Again: max(left.Round(time.Second), time.Second), Origin: of[full].Origin.String()}
+}
+
+// sharedApprovals keeps the approvals of clients in a store, for a season after the last
+// change.
+type sharedApprovals struct{ store *store.Store }
+
+const (
+	approvalsKind = "approvals"
+	approvalsTime = 90 * 24 * time.Hour
+	// updates is how often a change is tried that others get ahead of.
+	updates = 100
+)
+
+// Read implements policy.SharedApprovals.
+func (a sharedApprovals) Read(ctx context.Context) ([]byte, error) {
+	v, err := a.store.Get(ctx, approvalsKind, "")
+	return v.Data, err
+}
+
+// Update implements policy.SharedApprovals.
+func (a sharedApprovals) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
+	now, err := a.store.Get(ctx, approvalsKind, "")
+	for range updates {
+		if err != nil {
+			return err
+		}
+		data, changeErr := change(now.Data)
+		if changeErr != nil {
+			return changeErr
+		}
+		var done bool
+		if now, done, err = a.store.Swap(ctx, approvalsKind, "", now, data, approvalsTime); done {
+			return nil
+		}
+	}
+	return errors.New("they change too often")
+}
+
+// Key implements policy.SharedApprovals.
+func (a sharedApprovals) Key() []byte { return a.store.Key() }

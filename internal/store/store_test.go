@@ -1,0 +1,291 @@
+//go:build unix
+
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/toolreg/toolreg/internal/store/storetest"
+)
+
+const secret = "0123456789abcdef0123456789abcdef"
+
+func open(t *testing.T, address, secret string) *Store {
+	t.Helper()
+	s, err := Open(address, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestAddresses(t *testing.T) {
+	for address, want := range map[string]string{
+		"redis://h": "h:6379", "rediss://u:p@h:1/2?prefix=a.b": "h:1", "redis://:p@[::1]": "[::1]:6379", "redis://h/": "h:6379",
+		"http://h": "", "redis://": "", "redis://h/x": "", "redis://h/-1": "", "redis://h?db=1": "", "redis://h?prefix=": "", "redis://h?prefix=a:b": "",
+		"redis://h?prefix=a&prefix=b": "", "redis://:s%zz@h": "", "redis://:hunter2#@h": "", "unix:///x": "",
+	} {
+		s, err := Open(address, secret)
+		switch {
+		case want == "" && err == nil:
+			t.Errorf("%s is accepted", address)
+		case want == "" && strings.Contains(err.Error(), "hunter2"):
+			t.Errorf("%s: %v", address, err)
+		case want != "" && err != nil:
+			t.Errorf("%s: %v", address, err)
+		case want != "" && s.option.InitAddress[0] != want:
+			t.Errorf("%s: %s", address, s.option.InitAddress[0])
+		}
+	}
+	s, _ := Open("rediss://u:p@h:1/2?prefix=a.b", secret)
+	if s.prefix != "a.b" || s.option.SelectDB != 2 || s.option.Username != "u" || s.option.Password != "p" || s.option.TLSConfig.ServerName != "h" {
+		t.Errorf("%+v", s.option)
+	}
+}
+
+// Values are sealed for their names, and only replicas with the same key and prefix see them.
+func TestValuesAreSealed(t *testing.T) {
+	server := storetest.Start(t)
+	a, ctx := open(t, server.URL(), secret), t.Context()
+	if err := a.Put(ctx, "k", "hunter-id", []byte("hunter2"), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for name, other := range map[string]*Store{"key": open(t, server.URL(), secret+"x"), "prefix": open(t, server.URL()+"?prefix=x", secret), "database": open(t, server.URL()+"/1", secret)} {
+		if v, err := other.Get(ctx, "k", "hunter-id"); err != nil || v.Exists() {
+			t.Errorf("another %s: %+v, %v", name, v, err)
+		}
+	}
+	name := server.Do("KEYS", "*")
+	if raw := server.Do("GET", name); strings.Contains(name+raw, "hunter") || raw == "" {
+		t.Errorf("%q: %q", name, raw)
+	}
+	if ttl := server.Do("PTTL", name); ttl == "-1" {
+		t.Error("it has no end")
+	}
+	if err := a.Put(ctx, "k", "b", nil, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	server.Do("COPY", name, a.name("k", "b"), "REPLACE")
+	if v, err := a.Get(ctx, "k", "b"); err != nil || v.Exists() {
+		t.Errorf("a value of another name: %+v, %v", v, err)
+	}
+	if v, err := a.Get(ctx, "k", "hunter-id"); err != nil || string(v.Data) != "hunter2" {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+func TestSwap(t *testing.T) {
+	server := storetest.Start(t)
+	s, ctx := open(t, server.URL(), secret), t.Context()
+	first, ok, err := s.Swap(ctx, "k", "a", Value{}, []byte("1"), time.Minute)
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if v, ok, err := s.Swap(ctx, "k", "a", Value{}, []byte("2"), time.Minute); ok || err != nil || string(v.Data) != "1" {
+		t.Errorf("%q %t %v", v.Data, ok, err)
+	}
+	if v, ok, err := s.Swap(ctx, "k", "a", first, []byte("3"), time.Minute); !ok || err != nil || string(v.Data) != "3" {
+		t.Errorf("%q %t %v", v.Data, ok, err)
+	}
+	if _, ok, _ := s.Swap(ctx, "k", "a", first, []byte("4"), time.Minute); ok {
+		t.Error("an old value was replaced")
+	}
+	server.Do("SET", s.name("k", "b"), "foreign")
+	v, err := s.Get(ctx, "k", "b")
+	if err != nil || v.Exists() {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if _, ok, err := s.Swap(ctx, "k", "b", v, nil, time.Minute); !ok || err != nil {
+		t.Error("a foreign value cannot be replaced", err)
+	}
+	if err := s.Delete(ctx, "k", "a"); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := s.Get(ctx, "k", "a"); err != nil || v.Exists() {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// Of many that take a value, one gets it.
+func TestTakeIsForOneConcurrent(t *testing.T) {
+	server := storetest.Start(t)
+	ctx := t.Context()
+	stores := []*Store{open(t, server.URL(), secret), open(t, server.URL(), secret)}
+	if err := stores[0].Offer(ctx, "q", "1", []byte("x"), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := stores[1].Look(ctx, "q", "1"); err != nil || string(v.Data) != "x" {
+		t.Fatal(v, err)
+	}
+	var taken atomic.Int64
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			v, err := stores[i%2].Take(ctx, "q", "1")
+			if err != nil {
+				t.Error(err)
+			}
+			if v.Exists() {
+				taken.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if taken.Load() != 1 {
+		t.Errorf("%d took it", taken.Load())
+	}
+}
+
+// A replica of the server that takes its place may not have seen what was taken.
+func TestTakeAfterFailover(t *testing.T) {
+	first := storetest.Start(t)
+	_, port, _ := strings.Cut(first.Address, ":")
+	second := storetest.Start(t, "--replicaof", "127.0.0.1 "+port)
+	proxy := storetest.NewProxy(t, first.Address)
+	s, ctx := open(t, proxy.URL(), secret), t.Context()
+	for _, id := range []string{"1", "2"} {
+		if err := s.Offer(ctx, "q", id, []byte("x"), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Put(ctx, "k", "1", []byte("y"), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	first.Do("WAIT", "1", "5000")
+	first.Pause()
+	second.Do("REPLICAOF", "NO", "ONE")
+	proxy.To(second.Address)
+	defer first.Continue()
+	eventually(t, func() bool { v, err := s.Get(ctx, "k", "1"); return err == nil && string(v.Data) == "y" })
+	if v, err := s.Look(ctx, "q", "1"); err != nil || v.Exists() {
+		t.Errorf("%+v %v", v, err)
+	}
+	if v, err := s.Take(ctx, "q", "2"); err != nil || v.Exists() {
+		t.Errorf("%+v %v", v, err)
+	}
+}
+
+func TestCount(t *testing.T) {
+	server := storetest.Start(t)
+	s, ctx := open(t, server.URL(), secret), t.Context()
+	two := Span{"two", 2, time.Hour}
+	for i, want := range []int{-1, -1, 1} {
+		spans := []Span{{"many", 100, time.Hour}, two}
+		full, left, err := s.Count(ctx, spans)
+		if err != nil || full != want || full >= 0 && (left > time.Hour || left < time.Minute) {
+			t.Errorf("%d: %d %s %v", i, full, left, err)
+		}
+	}
+	// What was refused is not counted.
+	if full, _, err := s.Count(ctx, []Span{{"many", 3, time.Hour}}); full != -1 || err != nil {
+		t.Error(full, err)
+	}
+	if _, _, err := s.Count(ctx, []Span{{"short", 1, 20 * time.Millisecond}}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool {
+		full, _, err := s.Count(ctx, []Span{{"short", 1, time.Hour}})
+		return full == -1 && err == nil
+	})
+}
+
+func TestMessages(t *testing.T) {
+	server := storetest.Start(t)
+	a, b := open(t, server.URL(), secret), open(t, server.URL(), secret)
+	ctx, cancel := context.WithCancel(t.Context())
+	got, ready, lost, over := make(chan string, 100), make(chan bool, 10), make(chan bool, 1000), make(chan bool)
+	go func() {
+		defer close(over)
+		a.Receive(ctx, "c", func() { ready <- true }, func() { lost <- true }, func(data []byte) { got <- string(data) })
+	}()
+	<-ready
+	server.Do("PUBLISH", a.name("channel", "c"), "foreign")
+	for _, text := range []string{"1", "2"} {
+		if err := b.Send(ctx, "c", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if is := <-got; is != text {
+			t.Errorf("%q", is)
+		}
+	}
+	server.Kill()
+	<-lost
+	server.Again()
+	<-ready
+	eventually(t, func() bool { return b.Send(ctx, "c", []byte("3")) == nil })
+	if is := <-got; is != "3" {
+		t.Errorf("%q", is)
+	}
+	cancel()
+	<-over
+}
+
+// A method ends soon when the server is away, full or silent, and the Store tells once of each.
+func TestAway(t *testing.T) {
+	server := storetest.Start(t)
+	proxy := storetest.NewProxy(t, server.Address)
+	s, ctx := open(t, proxy.URL(), secret), t.Context()
+	changes := make(chan error, 100)
+	s.Changed = func(err error) { changes <- err }
+	put := func() error { return s.Put(ctx, "k", "a", []byte("1"), time.Minute) }
+	away := func(what string) {
+		t.Helper()
+		start := time.Now()
+		_, isAway := errors.AsType[*AwayError](put())
+		if took := time.Since(start); !isAway || took > Timeout+500*time.Millisecond {
+			t.Errorf("%s: %s", what, took)
+		}
+		if err := <-changes; err == nil {
+			t.Errorf("%s: back", what)
+		}
+	}
+	back := func(what string) {
+		t.Helper()
+		if err := s.Wait(ctx); err != nil {
+			t.Fatal(what, err)
+		}
+		if err := <-changes; err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := put(); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	away("killed")
+	server.Again()
+	back("killed")
+	proxy.Swallow(true)
+	away("silent")
+	proxy.Swallow(false)
+	proxy.Break()
+	back("silent")
+	server.Do("CONFIG", "SET", "maxmemory", "1")
+	away("full")
+	server.Do("CONFIG", "SET", "maxmemory", "0")
+	back("full")
+	if len(changes) > 0 {
+		t.Error("told twice")
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := s.Put(canceled, "k", "a", nil, time.Minute); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not happen")
+		}
+	}
+}

@@ -1,0 +1,2 @@
+// Package storetest starts Redis for tests, and breaks it.
+package storetest

@@ -1,0 +1,244 @@
+//go:build unix
+
+package storetest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// T is what is used of a test.
+type T interface {
+	Helper()
+	Fatal(args ...any)
+	Skip(args ...any)
+	Cleanup(f func())
+	TempDir() string
+}
+
+// Server is a process of redis-server on a loopback port, which ends with the test.
+type Server struct {
+	Address string // HOST:PORT
+	t       T
+	args    []string
+	process *exec.Cmd
+}
+
+// Start starts an empty server, with additional arguments. The test is skipped where
+// redis-server is not installed.
+func Start(t T, args ...string) *Server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("redis-server is not installed")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Address: l.Addr().String(), t: t, args: args}
+	_ = l.Close()
+	s.Again()
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// URL returns the address as the value of serve.store.
+func (s *Server) URL() string { return "redis://" + s.Address }
+
+// Again starts the server, without what it stored, after [Server.Kill].
+func (s *Server) Again() {
+	s.t.Helper()
+	_, port, _ := net.SplitHostPort(s.Address)
+	s.process = exec.Command("redis-server", append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.t.TempDir(), "--repl-diskless-sync-delay", "0"}, s.args...)...)
+	s.process.Stderr = os.Stderr
+	if err := s.process.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if answer, err := s.command("PING"); err == nil && answer == "PONG" {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatal("redis-server does not answer")
+		}
+	}
+}
+
+// Kill ends the server at once.
+func (s *Server) Kill() {
+	_ = s.process.Process.Kill()
+	_ = s.process.Wait()
+}
+
+// Pause lets the server do nothing until [Server.Continue].
+func (s *Server) Pause() { _ = s.process.Process.Signal(syscall.SIGSTOP) }
+
+// Continue ends [Server.Pause].
+func (s *Server) Continue() { _ = s.process.Process.Signal(syscall.SIGCONT) }
+
+// Do sends a command and returns the answer: its text, or its
+// lines for a list.
+func (s *Server) Do(words ...string) string {
+	s.t.Helper()
+	answer, err := s.command(words...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer
+}
+
+func (s *Server) command(words ...string) (string, error) {
+	conn, err := net.DialTimeout("tcp", s.Address, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	message := fmt.Sprintf("*%d\r\n", len(words))
+	for _, word := range words {
+		message += fmt.Sprintf("$%d\r\n%s\r\n", len(word), word)
+	}
+	if _, err := io.WriteString(conn, message); err != nil {
+		return "", err
+	}
+	return reply(bufio.NewReader(conn))
+}
+
+func reply(r *bufio.Reader) (string, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	line = strings.TrimSpace(line)
+	var n int
+	switch line[0] {
+	case '$':
+		if _, err := fmt.Sscan(line[1:], &n); err != nil || n < 0 {
+			return "", err
+		}
+		data := make([]byte, n+2)
+		_, err := io.ReadFull(r, data)
+		return string(data[:n]), err
+	case '*':
+		if _, err := fmt.Sscan(line[1:], &n); err != nil {
+			return "", err
+		}
+		var all []string
+		for range n {
+			one, err := reply(r)
+			if err != nil {
+				return "", err
+			}
+			all = append(all, one)
+		}
+		return strings.Join(all, "\n"), nil
+	}
+	return line[1:], nil
+}
+
+// Proxy passes connections on to a server, and can be told to break them.
+type Proxy struct {
+	Address string
+
+	mu    sync.Mutex
+	to    string
+	cut   bool // nothing passes
+	conns []net.Conn
+}
+
+// NewProxy returns a proxy to an address.
+func NewProxy(t T, to string) *Proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{Address: l.Addr().String(), to: to}
+	var running sync.WaitGroup
+	t.Cleanup(func() { _ = l.Close(); p.Break(); running.Wait() })
+	running.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { p.serve(client) })
+		}
+	})
+	return p
+}
+
+// URL returns the address as the value of serve.store.
+func (p *Proxy) URL() string { return "redis://" + p.Address }
+
+// Break ends the connections.
+func (p *Proxy) Break() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		_ = c.Close()
+	}
+	p.conns = nil
+}
+
+// Swallow lets connections stay open without anything passing, or ends that.
+func (p *Proxy) Swallow(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = on
+}
+
+// To passes new connections on to another address, and ends the others.
+func (p *Proxy) To(address string) {
+	p.mu.Lock()
+	p.to = address
+	p.mu.Unlock()
+	p.Break()
+}
+
+func (p *Proxy) serve(client net.Conn) {
+	p.mu.Lock()
+	to := p.to
+	p.mu.Unlock()
+	server, err := net.Dial("tcp", to)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	p.mu.Lock()
+	p.conns = append(p.conns, client, server)
+	p.mu.Unlock()
+	var both sync.WaitGroup
+	both.Go(func() { p.pass(server, client) })
+	both.Go(func() { p.pass(client, server) })
+	both.Wait()
+}
+
+func (p *Proxy) pass(to, from net.Conn) {
+	defer to.Close()
+	defer from.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		swallow := p.cut
+		p.mu.Unlock()
+		if swallow {
+			continue
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/valkey-io/valkey-go"
+)
+
+// Value is a stored value.
+type Value struct {
+	Data   []byte
+	sealed string // as the server has it; "" = it has none
+}
+
+// Exists reports whether there is a value.
+func (v Value) Exists() bool { return v.sealed != "" && v.Data != nil }
+
+func (s *Store) opened(name, sealed string) Value {
+	data, err := s.sealer.open(name, sealed)
+	if err != nil {
+		return Value{sealed: sealed} // can be replaced
+	}
+	return Value{append([]byte{}, data...), sealed}
+}
+
+// Put stores a value under the id of a kind until ttl is over.
+func (s *Store) Put(ctx context.Context, kind, id string, data []byte, ttl time.Duration) error {
+	name := s.name(kind, id)
+	return s.do(ctx, func(ctx context.Context, c valkey.Client) error {
+		return c.Do(ctx, c.B().Set().Key(name).Value(s.sealer.seal(name, data)).Px(ttl).Build()).Error()
+	})
+}
+
+// Get returns a value, which may not exist.
+func (s *Store) Get(ctx context.Context, kind, id string) (v Value, err error) {
+	name := s.name(kind, id)
+	err = s.do(ctx, func(ctx context.Context, c valkey.Client) error {
+		sealed, err := c.Do(ctx, c.B().Get().Key(name).Build()).ToString()
+		if err == nil {
+			v = s.opened(name, sealed)
+		}
+		return err
+	})
+	if valkey.IsValkeyNil(err) {
+		err = nil
+	}
+	return v, err
+}
+
+// swap replaces a value if it is the expected one, and returns the one that is stored then.
+const swap = `
+local now = redis.call('GET', KEYS[1]) or ''
+if now ~= ARGV[1] then return now end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return ARGV[2]`
+
+// Swap replaces the value old, or stores one if old does not exist, until ttl is over. It
+// returns the value that is stored then, and whether that is the new one.
+func (s *Store) Swap(ctx context.Context, kind, id string, old Value, data []byte, ttl time.Duration) (v Value, swapped bool, err error) {
+	name := s.name(kind, id)
+	sealed := s.sealer.seal(name, data)
+	err = s.do(ctx, func(ctx context.Context, c valkey.Client) error {
+		now, err := eval(ctx, c, swap, []string{name}, old.sealed, sealed, milliseconds(ttl)).ToString()
+		v, swapped = s.opened(name, now), now == sealed
+		return err
+	})
+	return v, swapped && err == nil, err
+}
+
+// Delete removes a value.
+func (s *Store) Delete(ctx context.Context, kind, id string) error {
+	return s.do(ctx, func(ctx context.Context, c valkey.Client) error {
+		return c.Do(ctx, c.B().Del().Key(s.name(kind, id)).Build()).Error()
+	})
+}
+
+// A value that is taken once counts only for the process of the server that stored it:
+// another one, which took its place, may not have seen that it was taken.
+const running = `local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''
+`
+
+const (
+	offer = running + `redis.call('SET', KEYS[1], run .. ':' .. ARGV[1], 'PX', ARGV[2])
+return 1`
+	look = running + `local now = redis.call('GET', KEYS[1]) or ''
+if string.sub(now, 1, #run + 1) ~= run .. ':' then return '' end
+return string.sub(now, #run + 2)`
+	take = running + `local now = redis.call('GET', KEYS[1]) or ''
+redis.call('DEL', KEYS[1])
+if string.sub(now, 1, #run + 1) ~= run .. ':' then return '' end
+return string.sub(now, #run + 2)`
+)
+
+// Offer stores a value for one [Store.Take], until ttl is over or the server is started again.
+func (s *Store) Offer(ctx context.Context, kind, id string, data []byte, ttl time.Duration) error {
+	name := s.name(kind, id)
+	return s.do(ctx, func(ctx context.Context, c valkey.Client) error {
+		return eval(ctx, c, offer, []string{name}, s.sealer.seal(name, data), milliseconds(ttl)).Error()
+	})
+}
+
+// Look returns a value of [Store.Offer] that was not taken.
+func (s *Store) Look(ctx context.Context, kind, id string) (Value, error) {
+	return s.offered(ctx, look, kind, id)
+}
+
+// Take removes a value of [Store.Offer] and returns it. It exists for one caller at most, and
+// for none after an error.
+func (s *Store) Take(ctx context.Context, kind, id string) (Value, error) {
+	return s.offered(ctx, take, kind, id)
+}
+
+func (s *Store) offered(ctx context.Context, script, kind, id string) (v Value, err error) {
+	name := s.name(kind, id)
+	err = s.do(ctx, func(ctx context.Context, c valkey.Client) error {
+		sealed, err := eval(ctx, c, script, []string{name}).ToString()
+		if err == nil && sealed != "" {
+			v = s.opened(name, sealed)
+		}
+		return err
+	})
+	return v, err
+}
+
+func eval(ctx context.Context, c valkey.Client, script string, names []string, args ...string) valkey.ValkeyResult {
+	return c.Do(ctx, c.B().Eval().Script(script).Numkeys(int64(len(names))).Key(names...).Arg(args...).Build())
+}

@@ -22,6 +22,7 @@ type Rule struct {
 	Path        string          `json:"path,omitempty"`
 	Client      string          `json:"client,omitempty"`
 	Group       string          `json:"group,omitempty"`
+	Profile     string          `json:"profile,omitempty"` // of serve, whose rule it is
 	Prompt      string          `json:"prompt,omitempty"`
 	Resource    string          `json:"resource,omitempty"`
 	When        string          `json:"when,omitempty"`
@@ -87,7 +88,7 @@ func escapeControls(s string) string {
 
 // matchesAll reports whether the rule has no conditions.
 func (r *Rule) matchesAll() bool {
-	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.Client+r.Group+r.Prompt+r.Resource+r.When == "" && len(r.Annotations) == 0
+	return r.Tool+r.Source+r.Server+r.Category+r.Command+r.Path+r.Client+r.Group+r.Profile+r.Prompt+r.Resource+r.When == "" && len(r.Annotations) == 0
 }
 
 // hasNUL reports whether a text of the rule contains a NUL character, which settings cannot.

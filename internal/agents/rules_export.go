@@ -80,7 +80,7 @@ func exporters(ctx context.Context) map[string]exporter {
 
 // entry returns the entry for a rule, or "" if there is none, and a note about it.
 func (x exporter) entry(r Rule, at int) (entry, note string) {
-	if r.Client+r.Group+r.Prompt+r.Resource != "" {
+	if r.Client+r.Group+r.Profile+r.Prompt+r.Resource != "" {
 		return "", leftOut + "it is about clients of serve, or prompts or resources"
 	}
 	server, tool, ok := strings.Cut(r.Tool, "__")

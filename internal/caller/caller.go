@@ -84,6 +84,14 @@ func Groups(ctx context.Context) []string {
 	return nil
 }
 
+// Profile returns the Profile of the caller of ctx.
+func Profile(ctx context.Context) string {
+	if c := From(ctx); c != nil {
+		return c.Profile
+	}
+	return ""
+}
+
 // Token returns the Token of the caller of ctx, or "" for the person at the command line.
 // What one token leaves behind, such as running commands, belongs to it alone.
 func Token(ctx context.Context) string {

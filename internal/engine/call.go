@@ -149,6 +149,9 @@ func (c *Calls) Resolve(ctx context.Context, f Found, name string, raw json.RawM
 		return f, name, raw, c.Refused(ctx, f.Tool, err)
 	}
 	found, err := c.tools.Find(ctx, inner, Query{Call: true, Format: f.reach.format, Reach: true})
+	if err == nil && found.reach == nil && !allows(ctx, found.Tool) {
+		return f, name, raw, c.Refused(ctx, f.Tool, &registry.NotFoundError{Name: inner, Count: len(f.reach.offered)})
+	}
 	if err == nil && found.reach != nil && found.reach.kind == deferred.CallTool {
 		err = c.Refused(ctx, f.Tool, registry.Invalid(f.Tool.Name, "/name", "%s cannot call itself; give the name of the tool to call", f.Tool.Name))
 	}

@@ -26,7 +26,7 @@ func (o *Offers) reaching(ctx context.Context, whole *registry.Registry, name, f
 		return Found{}, false, nil
 	}
 	r := &reach{offers: o, kind: kind, format: format, registry: whole, names: map[string]string{}}
-	if r.offered, _, err = o.Split(ctx, whole, whole.Tools()); err != nil {
+	if r.offered, err = o.inScope(ctx, whole); err != nil {
 		return Found{}, false, err
 	}
 	if format != "" {
@@ -58,7 +58,7 @@ func FoundIn(reg *registry.Registry, tools []*registry.Tool) []Found {
 // the whole registry, preceded by those that must be declared with them
 // according to the settings (search.always, deferLoading: false) or always.
 func (o *Offers) Reaching(ctx context.Context, whole *registry.Registry, always func(*registry.Definition) bool) ([]Found, error) {
-	offered, _, err := o.Split(ctx, whole, whole.Tools())
+	offered, err := o.inScope(ctx, whole)
 	if err != nil {
 		return nil, err
 	}

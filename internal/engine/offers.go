@@ -37,6 +37,13 @@ func (o *Offers) Split(ctx context.Context, reg *registry.Registry, tools []*reg
 	return offered, hidden, nil
 }
 
+// inScope returns the tools of a registry that are offered to models and in the scope of ctx;
+// see [WithScope].
+func (o *Offers) inScope(ctx context.Context, reg *registry.Registry) ([]*registry.Tool, error) {
+	tools, _, err := o.Split(ctx, reg, reg.Tools())
+	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !allows(ctx, t) }), err
+}
+
 // Declared maps the names of the whole registry to those in declarations of a
 // format.
 func (o *Offers) Declared(whole *registry.Registry, format string) map[string]string {

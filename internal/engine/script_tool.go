@@ -78,7 +78,7 @@ func (s *Scripts) Listed(ctx context.Context, whole *registry.Registry) (*regist
 // search.budget, for the format of its declaration. Its scripts can only call the tools that
 // allowed reports. It returns false if rules deny its every call.
 func (s *Scripts) Declare(ctx context.Context, whole *registry.Registry, format string, allowed func(*registry.Tool) bool) (Found, bool, error) {
-	tools, _, err := s.offers.Split(ctx, whole, whole.Tools())
+	tools, err := s.offers.inScope(ctx, whole)
 	if err != nil {
 		return Found{}, false, err
 	}

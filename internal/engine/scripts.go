@@ -90,13 +90,19 @@ func (s *Scripts) Run(ctx context.Context, file string, text []byte, params json
 
 type scopeKey struct{}
 
-// WithScope returns a context in which scripts can only call some tools: those that a model can
-// call otherwise. A nil function allows all.
+// WithScope returns a context in which only some of the tools can be found, described and called
+// by scripts and call_tool: those that a model can call otherwise. A nil function allows all.
 func WithScope(ctx context.Context, allowed func(*registry.Tool) bool) context.Context {
+	if outer, _ := ctx.Value(scopeKey{}).(func(*registry.Tool) bool); outer != nil && allowed != nil {
+		inner := allowed
+		allowed = func(t *registry.Tool) bool { return outer(t) && inner(t) }
+	} else if outer != nil {
+		return ctx
+	}
 	return context.WithValue(ctx, scopeKey{}, allowed)
 }
 
-// allows reports whether a script may call a tool.
+// allows reports whether a tool is in the scope.
 func allows(ctx context.Context, t *registry.Tool) bool {
 	allowed, _ := ctx.Value(scopeKey{}).(func(*registry.Tool) bool)
 	return allowed == nil || allowed(t)
@@ -313,8 +319,7 @@ func (s *Scripts) offered(ctx context.Context) ([]*registry.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	tools, _, err := s.offers.Split(ctx, whole, whole.Tools())
-	return slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !allows(ctx, t) }), err
+	return s.offers.inScope(ctx, whole)
 }
 
 // finish converts the end of a script to the outcome of the call that ran it.

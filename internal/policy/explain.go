@@ -96,6 +96,8 @@ func (d *decision) valueOf(condition string) string {
 		return caller.Name(d.ctx)
 	case conditionGroup:
 		return strings.Join(caller.Groups(d.ctx), ", ")
+	case conditionProfile:
+		return caller.Profile(d.ctx)
 	case conditionPath:
 		return strings.Join(d.subject.Paths, ", ")
 	case conditionWhen:
@@ -111,7 +113,7 @@ func (d *decision) valueOf(condition string) string {
 func (p *Policy) Matches(ctx context.Context, r *Rule, t *registry.Tool, call registry.Call) (bool, error) {
 	alone := *p
 	alone.Rules = []Rule{*r}
-	alone.Rules[0].Client, alone.Rules[0].Group = "", ""
+	alone.Rules[0].Client, alone.Rules[0].Group, alone.Rules[0].Profile = "", "", ""
 	reports, err := alone.Explain(ctx, t, call)
 	for _, report := range reports {
 		if report.Failed != nil {

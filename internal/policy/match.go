@@ -20,6 +20,7 @@ const (
 	conditionAnnotations = "annotations"
 	conditionClient      = "client"
 	conditionGroup       = "group"
+	conditionProfile     = "profile"
 	conditionPrompt      = "prompt"
 	conditionResource    = "resource"
 	conditionCommand     = "command"
@@ -55,6 +56,8 @@ func (d *decision) unmetName(r *Rule) string {
 		return conditionPrompt
 	case r.Resource != "":
 		return conditionResource
+	case r.Profile != "" && r.Profile != caller.Profile(d.ctx):
+		return conditionProfile
 	case !d.anyClient && r.unmetCaller(d.ctx) != "":
 		return r.unmetCaller(d.ctx)
 	case r.Category != "" && !d.ruleCategory(r):

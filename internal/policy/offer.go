@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -30,7 +31,7 @@ const maxURI = 64 << 10
 func (p *Policy) DecideOffer(ctx context.Context, o Offer) Verdict {
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if r.isAboutOffers() && r.unmetCaller(ctx) == "" && r.matchesOffer(o) {
+		if r.isAboutOffers() && (r.Profile == "" || r.Profile == caller.Profile(ctx)) && r.unmetCaller(ctx) == "" && r.matchesOffer(o) {
 			v := Verdict{Decision: Allow, Reason: r.Reason, Origin: r.Origin, Rule: r}
 			if r.Decision == Deny {
 				v.Decision, v.Reason = Deny, cmp.Or(r.Reason, "a rule denies it")

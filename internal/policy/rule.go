@@ -30,6 +30,7 @@ type Rule struct {
 	Path        string          // glob over the paths that the call names, ** included
 	Client      string          // glob over names of callers; a call without one does not match
 	Group       string          // glob over the groups of callers; a call without one does not match
+	Profile     string          // name of the profile of serve that the rule is for; "" = for all calls
 	Prompt      string          // glob over names of servers' prompts; the rule is about them alone
 	Resource    string          // glob over URIs of servers' resources; the rule is about them alone
 	When        *jq.Expression  // must return true for the params; nil matches all params

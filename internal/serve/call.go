@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -51,9 +52,12 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registry.Result, error) {
 	o, done := s.use()
 	defer done()
-	f, ok := o.tools[req.Params.Name]
+	v := o.view(caller.Profile(ctx))
+	ctx = v.profile.context(ctx)
+	offered, ok := v.tools[req.Params.Name]
+	f := offered.Found
 	if !ok {
-		f, ok = o.denied(ctx, req.Params.Name)
+		f, ok = o.denied(ctx, v, req.Params.Name)
 	}
 	if !ok {
 		return registry.Result{}, errReplaced

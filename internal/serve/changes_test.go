@@ -134,14 +134,14 @@ func TestFirstOfferIsNotNotified(t *testing.T) {
 		}
 	}
 	s := New(Options{})
-	s.put(&offer{})
+	s.put(&offer{all: &view{}})
 	send(s, "tools/list_changed")
 	send(s, "message")
-	s.put(&offer{})
+	s.put(&offer{all: &view{}})
 	send(s, "prompts/list_changed")
 	late := New(Options{})
 	late.failed = errors.New("rules cannot be read") // which clients have seen
-	late.put(&offer{})
+	late.put(&offer{all: &view{}})
 	send(late, "resources/list_changed")
 	if want := []string{"notifications/message", "notifications/prompts/list_changed", "notifications/resources/list_changed"}; !slices.Equal(sent, want) {
 		t.Errorf("sent %q, want %q", sent, want)

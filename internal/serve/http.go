@@ -139,7 +139,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/readyz":
 		h.readiness(w, r)
 	case endpoint:
-		h.protocol(w, r)
+		h.protocol(w, r, "")
 	case "/metrics":
 		if h.metrics != nil {
 			h.metrics(w, r)
@@ -147,6 +147,10 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		fallthrough
 	default:
+		if profile, ok := strings.CutPrefix(path, endpoint+"/"); ok && profile != "" {
+			h.protocol(w, r, profile)
+			return
+		}
 		http.Error(w, "not found; the MCP endpoint is "+endpoint, http.StatusNotFound)
 	}
 }
@@ -202,10 +206,15 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// protocol authenticates a request and passes it to the SDK.
-func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request) {
+// protocol authenticates a request and passes it to the SDK. profile is the one that the
+// address names; "" if it names none.
+func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) {
 	from, ok := h.authenticated(w, r)
 	if !ok {
+		return
+	}
+	if from.profile, ok = h.server.profileFor(from, profile); !ok {
+		h.refuse(w, r, http.StatusNotFound, "not found: there is no such profile, or not for this client")
 		return
 	}
 	modern := isModern(r)

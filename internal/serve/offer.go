@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,7 +15,6 @@ import (
 
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
-	"github.com/toolreg/toolreg/internal/provider"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -24,10 +24,8 @@ import (
 type offer struct {
 	*held
 	registry *registry.Registry
-	tools    map[string]engine.Found    // by the name as declared
-	raw      map[string]json.RawMessage // declarations, by the same name
-	declared []*mcp.Tool
-	faulty   []*registry.Tool   // those that cannot be declared
+	all      *view              // what is offered to clients without a profile
+	views    views              // of profiles
 	rules    *engine.OfferRules // for prompts and resources
 	failed   []registry.Source  // servers and APIs that could not list their tools
 	isFirst  bool               // neither an offer nor an error came before
@@ -42,47 +40,20 @@ type held struct {
 	replaced bool
 }
 
-// newOffer declares tools in the format mcp, with their names in the whole registry.
-func newOffer(reg *registry.Registry, tools []engine.Found, warn func(registry.Diagnostic)) (*offer, error) {
-	format, err := provider.Lookup("mcp")
-	if err != nil {
-		return nil, err
-	}
-	byName := map[string]engine.Found{}
-	defs := make([]registry.Definition, len(tools))
-	for i, f := range tools {
-		defs[i] = engine.Definition(reg, f.Tool)
-		byName[defs[i].Name] = f
-	}
-	out, diags := format.Encode(defs, provider.Options{Registered: engine.Names(reg)})
-	for _, d := range diags {
-		if d.Severity != registry.SeverityInfo {
-			warn(d)
-		}
-	}
-	o := &offer{registry: reg, tools: map[string]engine.Found{}, raw: map[string]json.RawMessage{}}
-	for _, d := range out.Declarations {
-		o.tools[d.Name], o.raw[d.Name] = byName[d.Tool], d.Data
-		o.declared = append(o.declared, &mcp.Tool{Name: d.Name, InputSchema: headerSchema(d.Data)})
-		delete(byName, d.Tool)
-	}
-	for _, f := range byName {
-		o.faulty = append(o.faulty, f.Tool)
-	}
-	return o, nil
-}
-
-// change updates the SDK's server from an old offer, which may be nil, to a new one.
+// change updates the SDK's server of a profile from an old offer, which may be nil, to a new one.
 // The SDK orders and pages lists and notifies clients. The tools that it lists are
 // replaced by the declarations (see listedTools).
-func (s *Server) change(server *mcp.Server, old, o *offer) {
+func (s *Server) change(server *mcp.Server, profile string, old, o *offer) {
+	before, now := &view{}, o.view(profile)
 	if old == nil {
 		old = &offer{}
+	} else {
+		before = old.view(profile)
 	}
-	server.RemoveTools(gone(old.tools, o.tools)...)
-	for _, t := range o.declared {
-		if !bytes.Equal(old.raw[t.Name], o.raw[t.Name]) {
-			server.AddTool(t, s.callTool)
+	server.RemoveTools(gone(before.tools, now.tools)...)
+	for name, t := range now.tools {
+		if was, ok := before.tools[name]; !ok || !bytes.Equal(was.raw, t.raw) {
+			server.AddTool(t.sdk, s.callTool)
 		}
 	}
 	s.changeOffers(server, &old.offers, &o.offers)
@@ -101,10 +72,10 @@ func gone[T any](old, now map[string]T) []string {
 
 // resolve replaces the name in a request by the offered one: server__tool and aliases
 // work as in `toolreg call`. An unknown tool is a protocol error.
-func (o *offer) resolve(ctx context.Context, req mcp.Request) error {
+func (o *offer) resolve(ctx context.Context, v *view, req mcp.Request) error {
 	switch req := req.(type) {
 	case *mcp.CallToolRequest:
-		return o.resolveTool(ctx, req.Params)
+		return o.resolveTool(ctx, v, req.Params)
 	case *mcp.GetPromptRequest:
 		if p, ok := o.prompts[req.Params.Name]; ok {
 			req.Params.Name = p.declared
@@ -119,12 +90,12 @@ func (o *offer) resolve(ctx context.Context, req mcp.Request) error {
 	return nil
 }
 
-func (o *offer) resolveTool(ctx context.Context, params *mcp.CallToolParamsRaw) error {
+func (o *offer) resolveTool(ctx context.Context, v *view, params *mcp.CallToolParamsRaw) error {
 	name := params.Name
-	if o.has(name) {
+	if v.has(name) {
 		return nil
 	}
-	if _, ok := o.denied(ctx, name); ok {
+	if _, ok := o.denied(ctx, v, name); ok {
 		return nil
 	}
 	t, err := o.registry.Lookup(name)
@@ -132,34 +103,25 @@ func (o *offer) resolveTool(ctx context.Context, params *mcp.CallToolParamsRaw) 
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: exec.Explain(err)}
 	}
 	if err == nil {
-		for declared, offered := range o.tools {
+		for declared, offered := range v.tools {
 			if offered.Tool == t {
 				params.Name = declared
 				return nil
 			}
 		}
-		if slices.Contains(o.faulty, t) {
+		if slices.Contains(v.faulty, t) {
 			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the tool %q cannot be used: its schema is not valid", name)}
 		}
 	}
-	names := make([]string, 0, len(o.tools))
-	for _, t := range o.declared {
-		names = append(names, t.Name)
-	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: o.unknownTool(name, registry.Near(name, names))}
-}
-
-// has reports whether a tool is offered under a name.
-func (o *offer) has(name string) bool {
-	_, ok := o.tools[name]
-	return ok
+	near := registry.Near(name, slices.Sorted(maps.Keys(v.tools)))
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: o.unknownTool(name, len(v.tools), near)}
 }
 
 // denied returns the tool with a name if it is not offered because rules deny every call of
 // it. Such a call is made nevertheless, so that it is answered with the reason and logged.
-func (o *offer) denied(ctx context.Context, name string) (engine.Found, bool) {
+func (o *offer) denied(ctx context.Context, v *view, name string) (engine.Found, bool) {
 	t, err := o.registry.Lookup(name)
-	if err != nil {
+	if err != nil || !v.profile.shows(t) {
 		return engine.Found{}, false
 	}
 	if _, hidden, err := o.session.Offers.Split(ctx, o.registry, []*registry.Tool{t}); err != nil || len(hidden) == 0 {
@@ -176,8 +138,8 @@ func hiddenBy(err error) *registry.Hidden {
 	return nil
 }
 
-func (o *offer) unknownTool(name string, near []string) string {
-	message := fmt.Sprintf("unknown tool %q (%d tools are offered)", name, len(o.declared))
+func (o *offer) unknownTool(name string, offered int, near []string) string {
+	message := fmt.Sprintf("unknown tool %q (%d tools are offered)", name, offered)
 	if len(near) > 0 {
 		message += "; did you mean " + strings.Join(near, ", ") + "?"
 	}
@@ -195,14 +157,14 @@ func (o *offer) unknownTool(name string, near []string) string {
 // declared, because the SDK's type does not have all their fields.
 type listedTools struct {
 	*mcp.ListToolsResult
-	raw map[string]json.RawMessage
+	view *view
 }
 
 // declarations replaces the tools in a page of tools/list by their
 // declarations.
-func (o *offer) declarations(page mcp.Result) mcp.Result {
+func (v *view) declarations(page mcp.Result) mcp.Result {
 	if list, ok := page.(*mcp.ListToolsResult); ok && list != nil {
-		return listedTools{list, o.raw}
+		return listedTools{list, v}
 	}
 	return page
 }
@@ -222,14 +184,14 @@ func (l listedTools) MarshalJSON() ([]byte, error) {
 	}
 	size := len(head)
 	for _, t := range l.Tools {
-		size += len(l.raw[t.Name]) + 1
+		size += len(l.view.raw(t.Name)) + 1
 	}
 	out := append(make([]byte, 0, size), before+`"tools":[`...)
 	for i, t := range l.Tools {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, l.raw[t.Name]...)
+		out = append(out, l.view.raw(t.Name)...)
 	}
 	return append(append(out, ']'), after...), nil
 }

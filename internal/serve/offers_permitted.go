@@ -28,6 +28,9 @@ func offerOf(server *mcpclient.Source, prompt, name string) engine.Offer {
 // policy denies to the caller; nil if it allows it. The refusal is logged.
 func (s *Server) permit(ctx context.Context, o *offer, method string, about engine.Offer) error {
 	denied := o.rules.Check(ctx, about)
+	if v := o.view(caller.Profile(ctx)); denied == nil && !v.profile.showsServer(about.Server) {
+		denied = &engine.OfferDenied{Offer: about, Reason: "it is not in the profile " + v.profile.Name, Origin: "serve.profiles"}
+	}
 	if denied == nil {
 		return nil
 	}
@@ -38,8 +41,10 @@ func (s *Server) permit(ctx context.Context, o *offer, method string, about engi
 
 // leaveOutDenied removes from a page of a list the prompts and resources that the policy denies
 // to the caller.
-func (o *offer) leaveOutDenied(ctx context.Context, page mcp.Result) {
-	denied := func(about engine.Offer) bool { return o.rules.Check(ctx, about) != nil }
+func (o *offer) leaveOutDenied(ctx context.Context, v *view, page mcp.Result) {
+	denied := func(about engine.Offer) bool {
+		return !v.profile.showsServer(about.Server) || o.rules.Check(ctx, about) != nil
+	}
 	switch page := page.(type) {
 	case *mcp.ListPromptsResult:
 		if page != nil {

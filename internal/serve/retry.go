@@ -80,15 +80,17 @@ func again(ctx context.Context, source registry.Source) (changed bool, err error
 
 // resolve is [offer.resolve] for a tool whose server may have to be tried again first. It
 // returns the offer that has the tool, or the server's error if it fails again.
-func (s *Server) resolve(ctx context.Context, o *offer, req mcp.Request) (*offer, error) {
-	err := o.resolve(ctx, req)
+func (s *Server) resolve(ctx context.Context, o *offer, profile string, req mcp.Request) (*offer, error) {
+	v := o.view(profile)
+	ctx = v.profile.context(ctx)
+	err := o.resolve(ctx, v, req)
 	call, ok := req.(*mcp.CallToolRequest)
 	if !ok {
 		return o, err
 	}
 	name := call.Params.Name
 	if err == nil {
-		name = o.tools[name].Inner(call.Params.Arguments)
+		name = v.tools[name].Inner(call.Params.Arguments)
 	}
 	server := o.failedServerOf(name)
 	if server == nil {
@@ -106,7 +108,7 @@ func (s *Server) resolve(ctx context.Context, o *offer, req mcp.Request) (*offer
 	if o, err = s.offered(ctx); err != nil {
 		return o, err
 	}
-	return o, o.resolve(ctx, req)
+	return o, o.resolve(ctx, o.view(profile), req)
 }
 
 // failedServerOf returns the server of a name, either of the form server__tool or kept for

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +32,8 @@ type Options struct {
 	// Servers reports whether the prompts and resources of a server are offered too. nil:
 	// those of all servers are.
 	Servers func(name string) bool
+	// Profiles returns the profiles of a session; nil: there are none.
+	Profiles func(*engine.Session) []Profile
 	// Profile is the name of the profile of the client on stdin; "" if it is offered all.
 	Profile string
 	// Version is the version of toolreg that clients see.
@@ -75,6 +79,7 @@ type Server struct {
 	inbound       sync.Map // *inbound by key: the requests over HTTP that the SDK is handling
 
 	mu       sync.Mutex
+	profiles []Profile
 	offer    *offer
 	failed   error                  // error of Load if there is no offer
 	servers  map[string]*mcp.Server // by the name of the profile
@@ -85,6 +90,9 @@ type Server struct {
 func New(opts Options) *Server {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Profiles == nil {
+		opts.Profiles = func(*engine.Session) []Profile { return nil }
 	}
 	if opts.Warn == nil {
 		opts.Warn = func(registry.Diagnostic) {}
@@ -133,9 +141,9 @@ func (s *Server) Load(ctx context.Context, from *engine.Session) error {
 func (s *Server) put(o *offer) {
 	old := s.offer
 	o.isFirst = old == nil && s.failed == nil
-	s.offer = o
-	for _, server := range s.servers {
-		s.change(server, old, o)
+	s.offer, s.profiles = o, o.views.profiles
+	for profile, server := range s.servers {
+		s.change(server, profile, old, o)
 	}
 }
 
@@ -237,27 +245,92 @@ func (s *Server) load(ctx context.Context, h *held, earlier map[*mcpclient.Sourc
 			s.opts.Warn(d)
 		}
 	}
-	o, err := newOffer(reg, tools, s.opts.Warn)
-	if err != nil {
+	o := &offer{held: h, registry: reg, views: views{profiles: s.opts.Profiles(h.session), warn: s.opts.Warn, life: ctx, made: map[string]*view{}, declared: map[*registry.Tool]declaration{}}}
+	if o.all, err = o.views.declare(Profile{Servers: s.opts.Servers}, reg, tools); err != nil {
 		return nil, err
 	}
-	o.held = h
 	o.offers = s.opts.loadOffers(ctx, h.session, earlier, again)
 	o.failed = h.session.Servers.Failed(reg)
 	if o.rules, err = h.session.Calls.OfferRules(reg); err != nil {
 		return nil, err
 	}
 	s.renewSubscriptions(ctx, o)
+	for _, profile := range s.served() {
+		o.view(profile)
+	}
 	return o, nil
+}
+
+// SetProfiles sets the profiles before the first Load, which sets those of its session.
+func (s *Server) SetProfiles(profiles []Profile) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.profiles = profiles
+}
+
+// HasProfile reports whether there is a profile of a name.
+func (s *Server) HasProfile(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.profiles, func(p Profile) bool { return p.Name == name })
+}
+
+// profileFor returns the profile of a client: the one that its token or one of its groups is
+// bound to, or the one that the address names; "" is all of the registry. It reports false if
+// the client may not use the address.
+func (s *Server) profileFor(from identity, named string) (profile string, ok bool) {
+	if from.profile != "" {
+		return from.profile, named == "" || named == from.profile
+	}
+	s.mu.Lock()
+	profiles := s.profiles
+	s.mu.Unlock()
+	var bound []string
+	for _, p := range profiles {
+		if p.isFor(from.groups) {
+			bound = append(bound, p.Name)
+		}
+	}
+	switch {
+	case len(bound) > 0 && named == "":
+		return bound[0], true
+	case len(bound) > 0:
+		return named, slices.Contains(bound, named)
+	case named == "":
+		return "", true
+	}
+	return named, slices.ContainsFunc(profiles, func(p Profile) bool { return p.Name == named && len(p.Groups) == 0 })
+}
+
+// served returns the profiles whose clients have sent requests.
+func (s *Server) served() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.servers))
 }
 
 // serverFor returns the SDK's server for clients of a profile.
 func (s *Server) serverFor(profile string) *mcp.Server {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if server := s.servers[profile]; server != nil {
-		return server
+	for {
+		s.mu.Lock()
+		server, o := s.servers[profile], s.offer
+		s.mu.Unlock()
+		if server != nil {
+			return server
+		}
+		if o != nil {
+			o.view(profile) // without s.mu, because it takes a while
+		}
+		s.mu.Lock()
+		if s.servers[profile] == nil && s.offer == o {
+			s.servers[profile] = s.newServer(profile)
+		}
+		s.mu.Unlock()
 	}
+}
+
+// newServer makes the SDK's server for clients of a profile. s.mu is held.
+func (s *Server) newServer(profile string) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "toolreg", Version: s.opts.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       s.opts.Messages,
@@ -275,9 +348,8 @@ func (s *Server) serverFor(profile string) *mcp.Server {
 	server.AddReceivingMiddleware(spans, s.receive)
 	server.AddSendingMiddleware(s.dropFirstChanges, s.dropDeniedUpdates)
 	if s.offer != nil {
-		s.change(server, nil, s.offer)
+		s.change(server, profile, nil, s.offer)
 	}
-	s.servers[profile] = server
 	return server
 }
 
@@ -310,7 +382,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		s.retryFailed(o)
-		o, err = s.resolve(ctx, o, req)
+		o, err = s.resolve(ctx, o, who.profile, req)
 		if errors.Is(err, registry.ErrSourceFailed) {
 			return errorResult(explain(err)), nil
 		}
@@ -321,17 +393,18 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return nil, err
 		}
-		if isCall && o.has(call.Params.Name) { // another name is the client's alone
+		v := o.view(who.profile)
+		if isCall && v.has(call.Params.Name) { // another name is the client's alone
 			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 		}
 		ctx = s.withClient(ctx, who, session, from)
 		defer clientFrom(ctx).out.close()
-		if isCall && !o.has(call.Params.Name) {
+		if isCall && !v.has(call.Params.Name) {
 			return s.callTool(ctx, call) // the SDK knows only what is offered
 		}
 		result, err := next(ctx, method, req)
-		o.leaveOutDenied(ctx, result)
-		return o.declarations(result), err
+		o.leaveOutDenied(ctx, v, result)
+		return v.declarations(result), err
 	}
 }
 

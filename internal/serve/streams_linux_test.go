@@ -139,7 +139,7 @@ func TestRemovedTokensEndWhatRuns(t *testing.T) {
 	}
 	const alice, bob = "alice alice-0123456789abcdef\n", "bob bob-0123456789abcdef\n"
 	write(alice + bob)
-	tokens, err := ReadTokens(file, func(err error) { t.Error(err) })
+	tokens, err := ReadTokens(file, func(string) bool { return true }, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ type tokenHash [sha256.Size]byte
 // They are safe for concurrent use.
 type Tokens struct {
 	path string // "" if they are not from a file
+	has  func(profile string) bool
 	warn func(error)
 
 	mu     sync.Mutex
@@ -39,6 +40,7 @@ type Tokens struct {
 type token struct {
 	hash    tokenHash
 	expires time.Time // zero: never
+	profile string    // "" = none
 	console bool      // it may enter the console
 }
 
@@ -56,11 +58,12 @@ func NewTokens(byName map[string]string) *Tokens {
 
 // ReadTokens returns the tokens in a file with one line "NAME TOKEN" for each; empty lines
 // and lines that begin with # are ignored. sha256: and the hash in hex may be in place of a
-// token, and after it expires= with a time or date (UTC), and console if the token may enter the
-// console. The file is read again after a change; warn receives errors in it. A file
-// that other users own or may read is an error.
-func ReadTokens(path string, warn func(error)) (*Tokens, error) {
-	t := &Tokens{path: path, warn: warn}
+// token, and after it expires= with a time or date (UTC), profile= with the name of a profile
+// that has reports to exist, and console if the token may enter the console. The file is read
+// again after a change; warn receives errors in it. A file that other users own or may read is
+// an error.
+func ReadTokens(path string, has func(profile string) bool, warn func(error)) (*Tokens, error) {
+	t := &Tokens{path: path, has: has, warn: warn}
 	return t, t.refresh()
 }
 
@@ -81,7 +84,7 @@ func (t *Tokens) refresh() error {
 	if err != nil {
 		return fmt.Errorf("reading the tokens: %w", err)
 	}
-	byName, err := parseTokens(data)
+	byName, err := parseTokens(data, t.has)
 	if err != nil {
 		return fmt.Errorf("%s:%w", t.path, err)
 	}
@@ -89,7 +92,7 @@ func (t *Tokens) refresh() error {
 	return nil
 }
 
-func parseTokens(data []byte) (map[string]token, error) {
+func parseTokens(data []byte, has func(profile string) bool) (map[string]token, error) {
 	out := map[string]token{}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for n := 1; lines.Scan(); n++ {
@@ -97,7 +100,7 @@ func parseTokens(data []byte) (map[string]token, error) {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		name, t, err := parseToken(strings.Fields(line))
+		name, t, err := parseToken(strings.Fields(line), has)
 		if err != nil {
 			return nil, fmt.Errorf("%d: %w", n, err)
 		}
@@ -115,7 +118,7 @@ func parseTokens(data []byte) (map[string]token, error) {
 	return out, nil
 }
 
-func parseToken(words []string) (name string, t token, err error) {
+func parseToken(words []string, has func(profile string) bool) (name string, t token, err error) {
 	if len(words) < 2 {
 		return "", t, errors.New("expected NAME TOKEN")
 	}
@@ -139,9 +142,15 @@ func parseToken(words []string) (name string, t token, err error) {
 			t.console = true
 			continue
 		}
+		if profile, ok := strings.CutPrefix(word, "profile="); ok {
+			if t.profile = profile; !has(profile) {
+				return "", t, fmt.Errorf("the profile %q of %s is not in serve.profiles of the settings", profile, name)
+			}
+			continue
+		}
 		value, ok := strings.CutPrefix(word, "expires=")
 		if !ok {
-			return "", t, fmt.Errorf("unknown word %q after the token of %s; expires= and console are known", word, name)
+			return "", t, fmt.Errorf("unknown word %q after the token of %s; expires=, profile= and console are known", word, name)
 		}
 		if t.expires, err = time.Parse(time.RFC3339, value); err != nil {
 			if t.expires, err = time.Parse(time.DateOnly, value); err != nil {
@@ -209,5 +218,5 @@ func (t *Tokens) renew(from identity) (identity, bool) {
 
 // identity returns whose token it is.
 func (t token) identity(name string) identity {
-	return identity{name: name, sum: t.hash, expires: t.expires, console: t.console}
+	return identity{name: name, sum: t.hash, profile: t.profile, expires: t.expires, console: t.console}
 }

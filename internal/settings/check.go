@@ -190,6 +190,9 @@ func (r *reader) named(row *table.Row, key string, n *jsonx.Value) {
 		case apisKey:
 			r.entry(row, key+"."+f.Name, f.Value, checkAPI)
 		default:
+			if row.Name == profilesKey && strings.Trim(f.Name, serverNameChars) != "" {
+				r.fail(f.Pos, "use letters, digits, and _ . -", "%s: %q cannot be the name of a profile, because it is part of an address", key, f.Name)
+			}
 			r.object(row, key+"."+f.Name, f.Value)
 		}
 	}

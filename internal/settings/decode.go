@@ -20,6 +20,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 		ToolOptions: m.toolOptions(),
 		Silences:    m.silences(),
 		CallLimits:  m.callLimits(),
+		Profiles:    m.profiles(),
 		Globals:     g,
 		Permissions: map[string]bool{},
 		DeniedBy:    map[string]Origin{},

@@ -19,9 +19,10 @@ type merged struct {
 
 func merge(x *table.Index, layers []*layer) *merged {
 	m := &merged{index: x, entries: map[*table.Row][]entry{}, faults: faults{}}
-	for _, l := range layers {
+	for i, l := range layers {
 		maps.Copy(m.faults, l.faults)
 		for _, e := range l.entries {
+			e.layer = i
 			m.entries[e.row] = append(m.entries[e.row], e)
 		}
 	}

@@ -1,23 +1,32 @@
 package settings
 
-import "github.com/toolreg/toolreg/internal/jsonx"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/settings/table"
+)
 
 // rulesKey is the setting policy.rules, a list to which all scopes add. ruleEntries
 // determines the order of the rules.
 const rulesKey = "policy.rules"
 
-// ruleEntries orders the rules of all scopes: those of --settings files first
-// (last file first), then system, user, project.
-func (m *merged) ruleEntries() []entry {
-	var named, rest []entry
-	for _, e := range m.entries[m.index.Row(rulesKey)] {
+// ruleOrder compares places by the order in which their rules are tried: those of --settings
+// files first (last file first), then system, user, project.
+func ruleOrder(a, b entry) int {
+	rank := func(e entry) int {
 		if e.origin.Scope == ScopeFile {
-			named = append([]entry{e}, named...)
-		} else {
-			rest = append(rest, e)
+			return -1 - e.layer
 		}
+		return e.layer
 	}
-	return append(named, rest...)
+	return cmp.Compare(rank(a), rank(b))
+}
+
+// ruleEntries orders the rules of all scopes.
+func (m *merged) ruleEntries() []entry {
+	return slices.SortedStableFunc(slices.Values(m.entries[m.index.Row(rulesKey)]), ruleOrder)
 }
 
 func (m *merged) ruleNode() *jsonx.Value {
@@ -28,22 +37,50 @@ func (m *merged) ruleNode() *jsonx.Value {
 	return out
 }
 
+// rules returns the rules in their order. Those of profiles stand before the others of their
+// place; what they deny stands before all.
 func (m *merged) rules() []Rule {
-	var out []Rule
+	var first, rest []Rule
+	profiles := m.profileEntries()
 	for _, e := range m.ruleEntries() {
-		for _, n := range e.node.Items {
-			o := e.origin
-			o.Line, o.Col = n.Place()
-			r := Rule{Origin: o, Match: exampleCalls(n.Get("match"), o), NotMatch: exampleCalls(n.Get("notMatch"), o)}
-			if hints := n.Get("annotations"); hints != nil {
-				r.Annotations = map[string]bool{}
-				for _, m := range hints.Members {
-					r.Annotations[m.Name] = m.Value.Is(jsonx.True)
-				}
-			}
-			decodeEntry(&r, m.index.Row(rulesKey), n, o)
-			out = append(out, r)
+		i := 0
+		for ; i < len(profiles) && ruleOrder(profiles[i].entry, e) <= 0; i++ {
+			rest = append(rest, profiles[i].rules...)
 		}
+		profiles = profiles[i:]
+		rest = append(rest, rulesOf(m.index.Row(rulesKey), e.node, e.origin, "")...)
+	}
+	for _, p := range profiles {
+		rest = append(rest, p.rules...)
+	}
+	rest = slices.DeleteFunc(rest, func(r Rule) bool {
+		denies := r.Profile != "" && r.Decision == "deny"
+		if denies {
+			first = append(first, r)
+		}
+		return denies
+	})
+	return append(first, rest...)
+}
+
+// rulesOf reads a checked list of rules; row is that of a rule's fields, in names the file.
+func rulesOf(row *table.Row, list *jsonx.Value, in Origin, profile string) []Rule {
+	if list == nil {
+		return nil
+	}
+	var out []Rule
+	for _, n := range list.Items {
+		o := in
+		o.Line, o.Col = n.Place()
+		r := Rule{Profile: profile, Origin: o, Match: exampleCalls(n.Get("match"), o), NotMatch: exampleCalls(n.Get("notMatch"), o)}
+		if hints := n.Get("annotations"); hints != nil {
+			r.Annotations = map[string]bool{}
+			for _, m := range hints.Members {
+				r.Annotations[m.Name] = m.Value.Is(jsonx.True)
+			}
+		}
+		decodeEntry(&r, row, n, o)
+		out = append(out, r)
 	}
 	return out
 }

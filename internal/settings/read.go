@@ -21,6 +21,7 @@ type entry struct {
 	key    string // as written, dotted
 	node   *jsonx.Value
 	origin Origin
+	layer  int // index of its layer; later ones replace earlier ones
 }
 
 // layer holds what one scope sets.

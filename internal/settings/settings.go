@@ -160,6 +160,7 @@ type Rule struct {
 	Group    string `setting:"group"`
 	Prompt   string `setting:"prompt"`
 	Resource string `setting:"resource"`
+	Profile  string // of serve, whose rule it is; "" = for all
 	When     string `setting:"when"`
 	Decision string `setting:"decision"` // allow, sandbox, ask, deny
 	Reason   string `setting:"reason"`
@@ -237,6 +238,7 @@ type Settings struct {
 	ToolOptions  []ToolOption  // in file order
 	Silences     []Silence     // check.silence of all scopes
 	CallLimits   []CallLimit   // serve.limits of all scopes
+	Profiles     []Profile     // serve.profiles
 	Limits       Limits
 
 	// Globals holds the global flags and their variables.

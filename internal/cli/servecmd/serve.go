@@ -46,6 +46,7 @@ type options struct {
 	logFormat   string   // text, json
 	metrics     string   // address, or metricsOn
 	console     bool
+	profile     string
 }
 
 // levels are the values of --log-level.
@@ -99,6 +100,7 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
 	f := cmd.Flags()
 	f.StringVar(&o.http, "http", "", "listen on this `address`, such as 127.0.0.1:8080 or :0 for any port")
 	f.StringVar(&o.tokenFile, "token-file", "", "`file` of bearer tokens, one per line: NAME TOKEN")
+	f.StringVar(&o.profile, "profile", "", "offer the client on stdin this `profile` of serve.profiles")
 	f.BoolVar(&o.noAuth, "no-auth", false, "accept clients without a token; only on a loopback address")
 	f.StringVar(&o.expose, "expose", exposeAll, "offer these `tools`: all, search (three that reach the others) or scripts (run_script)")
 	f.StringArrayVar(&o.always, "always", nil, "with --expose search or scripts: offer tools that match this `glob` too")
@@ -122,6 +124,8 @@ func (o *options) check() error {
 	switch {
 	case !o.overHTTP() && (o.tokenFile != "" || o.noAuth):
 		return &cli.UsageError{Err: errors.New("--token-file and --no-auth need --http"), Hint: "toolreg serve --http 127.0.0.1:8080 --token-file FILE"}
+	case o.profile != "" && o.overHTTP():
+		return &cli.UsageError{Err: errors.New("--profile is for the client on stdin"), Hint: "over HTTP a token names its profile (profile=NAME in the token file), or the address does: /mcp/" + o.profile}
 	case o.metrics == metricsOn && !o.overHTTP():
 		return &cli.UsageError{Err: errors.New("--metrics on needs --http"), Hint: "toolreg serve --metrics 127.0.0.1:9464 serves them on an address of their own"}
 	case o.console && !o.overHTTP():
@@ -166,6 +170,9 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if err := o.CheckSource(from); err != nil {
 		return err
 	}
+	if err := o.checkProfiles(from); err != nil {
+		return err
+	}
 	if _, err := from.Calls.Policy(nil); err != nil {
 		return err
 	}
@@ -182,7 +189,8 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if level == slog.LevelDebug {
 		messages = e.IO.Log
 	}
-	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, Console: view != nil, MaxCalls: set.MaxCalls, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: e.IO.Warn})
+	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Profiles: o.profiles, Profile: o.profile, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, Console: view != nil, MaxCalls: set.MaxCalls, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: e.IO.Warn})
+	server.SetProfiles(o.profiles(from))
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })
@@ -259,6 +267,9 @@ func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server, 
 	}
 	key, err := stateKey(ctx, from)
 	if err == nil {
+		err = o.checkProfiles(from)
+	}
+	if err == nil {
 		err = server.Load(ctx, from)
 	}
 	if err != nil {
@@ -272,40 +283,45 @@ func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server, 
 // offered returns the tools to offer: those that the flags select, except tools whose
 // every call is denied.
 func (o *options) offered(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
+	return o.selected(ctx, s, o.expose, entries(o.always, "--always"), o.Matches)
+}
+
+// selected returns the tools to offer of those that match.
+func (o *options) selected(ctx context.Context, s *engine.Session, expose string, named []registry.Entry, matches func(*registry.Tool) bool) (*registry.Registry, []engine.Found, error) {
 	reg, err := o.Load(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}
 	always := func(d *registry.Definition) bool {
-		_, named := registry.MatchAny(o.entries(), d.Spellings()...)
-		return named
+		_, ok := registry.MatchAny(named, d.Spellings()...)
+		return ok
 	}
 	var found []engine.Found
-	switch o.expose {
+	switch expose {
 	case exposeSearch:
 		found, err = s.Offers.Reaching(ctx, reg, always)
-	case exposeScripts:
-		tools, _, splitErr := s.Offers.Split(ctx, reg, reg.Tools())
-		found, err = engine.FoundIn(reg, slices.DeleteFunc(tools, func(t *registry.Tool) bool { return !always(&t.Definition) })), splitErr
 	default:
-		tools, _, splitErr := s.Offers.Split(ctx, reg, o.Apply(reg.Tools()))
+		tools, _, splitErr := s.Offers.Split(ctx, reg, reg.Tools())
+		tools = slices.DeleteFunc(tools, func(t *registry.Tool) bool {
+			return !matches(t) || expose == exposeScripts && !always(&t.Definition)
+		})
 		found, err = engine.FoundIn(reg, tools), cmp.Or(splitErr, o.StrictFailure(reg))
 	}
-	if err != nil || o.expose != exposeScripts && !s.Settings.Script.Declared() {
+	if err != nil || expose != exposeScripts && !s.Settings.Script.Declared() {
 		return reg, found, err
 	}
-	own, ok, err := s.Scripts.Declare(ctx, reg, "mcp", o.Matches)
+	own, ok, err := s.Scripts.Declare(ctx, reg, "mcp", matches)
 	if ok {
 		found = append(found, own)
 	}
 	return reg, found, err
 }
 
-// entries returns the globs of --always.
-func (o *options) entries() []registry.Entry {
-	out := make([]registry.Entry, len(o.always))
-	for i, pattern := range o.always {
-		out[i] = registry.Entry{Value: pattern, Setting: "--always"}
+// entries returns globs of tools; setting is where they are from.
+func entries(globs []string, setting string) []registry.Entry {
+	out := make([]registry.Entry, len(globs))
+	for i, pattern := range globs {
+		out[i] = registry.Entry{Value: pattern, Setting: setting}
 	}
 	return out
 }
@@ -319,7 +335,7 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	}
 	address, _ := listener.Addr().(*net.TCPAddr)
 	loopback := address == nil || address.IP.IsLoopback()
-	tokens, made, err := o.tokens(ios, loopback)
+	tokens, made, err := o.tokens(ios, server.HasProfile, loopback)
 	if err != nil {
 		_ = listener.Close()
 		return err
@@ -438,14 +454,14 @@ func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
 }
 
 // tokens reads the token file, or generates a token.
-func (o *options) tokens(ios *cli.IO, loopback bool) (tokens *serve.Tokens, made string, err error) {
+func (o *options) tokens(ios *cli.IO, hasProfile func(string) bool, loopback bool) (tokens *serve.Tokens, made string, err error) {
 	switch {
 	case o.noAuth && !loopback:
 		return nil, "", &cli.UsageError{Err: errors.New("--no-auth: the address can be reached from other machines"), Hint: "listen on 127.0.0.1, or use --token-file"}
 	case o.noAuth:
 		return nil, "", nil
 	case o.tokenFile != "":
-		tokens, err := serve.ReadTokens(o.tokenFile, func(err error) {
+		tokens, err := serve.ReadTokens(o.tokenFile, hasProfile, func(err error) {
 			ios.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "tokens_unread", Message: err.Error(), Hint: "the earlier tokens stay valid until the file is corrected"})
 		})
 		if err != nil {

@@ -1,0 +1,51 @@
+package servecmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/serve"
+	"github.com/toolreg/toolreg/internal/settings"
+)
+
+// filters returns the conditions of a profile.
+func filters(p settings.Profile) *cli.Selection {
+	return &cli.Selection{Filters: cli.Filters{Source: p.Source, Server: p.Server, Category: p.Category, Tag: p.Tag}}
+}
+
+// checkProfiles returns an error for profiles that name what does not exist, and for --profile.
+func (o *options) checkProfiles(from *engine.Session) error {
+	for _, p := range from.Settings.Profiles {
+		err := filters(p).CheckSource(from)
+		if err == nil {
+			err = engine.CheckPreset(p.Preset)
+		}
+		if err != nil {
+			return &cli.UsageError{Err: fmt.Errorf("%s: serve.profiles.%s: %w", p.Origin, p.Name, err)}
+		}
+	}
+	if o.profile != "" && !slices.ContainsFunc(from.Settings.Profiles, func(p settings.Profile) bool { return p.Name == o.profile }) {
+		return &cli.UsageError{Err: fmt.Errorf("--profile %q: there is no such profile in serve.profiles", o.profile), Hint: "toolreg settings show serve.profiles lists them"}
+	}
+	return nil
+}
+
+// profiles returns the profiles of a session, narrowed by the flags.
+func (o *options) profiles(from *engine.Session) []serve.Profile {
+	var out []serve.Profile
+	for _, p := range from.Settings.Profiles {
+		only := filters(p)
+		ofServers := engine.InPreset(p.Preset, &registry.Tool{Definition: registry.Definition{Source: registry.MCPPrefix}})
+		matches := func(t *registry.Tool) bool { return o.Matches(t) && only.Matches(t) && engine.InPreset(p.Preset, t) }
+		out = append(out, serve.Profile{Name: p.Name, Groups: p.Groups, Tools: matches,
+			Servers: func(name string) bool { return ofServers && o.MatchesServer(name) && only.MatchesServer(name) },
+			Select: func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
+				return o.selected(ctx, s, p.Expose, entries(p.Always, p.Origin.String()), matches)
+			}})
+	}
+	return out
+}

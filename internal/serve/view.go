@@ -1,0 +1,149 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/provider"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// Profile is a part of the registry that some clients are offered instead of all of it.
+type Profile struct {
+	Name string
+	// Groups are globs of the groups whose members get the profile. If it is empty, every
+	// client may use it.
+	Groups []string
+	// Select is that of [Options].
+	Select func(context.Context, *engine.Session) (*registry.Registry, []engine.Found, error)
+	// Tools reports whether a tool is part of the profile. nil: all are.
+	Tools func(*registry.Tool) bool
+	// Servers is that of [Options].
+	Servers func(name string) bool
+}
+
+// shows reports whether a tool is part of the profile.
+func (p *Profile) shows(t *registry.Tool) bool { return p.Tools == nil || p.Tools(t) }
+
+// showsServer reports whether prompts and resources of a server are part of the profile.
+func (p *Profile) showsServer(name string) bool { return p.Servers == nil || p.Servers(name) }
+
+// isFor reports whether one of a caller's groups gets the profile.
+func (p *Profile) isFor(groups []string) bool {
+	for _, glob := range p.Groups {
+		for _, group := range groups {
+			if text.MatchName(glob, group) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// context returns a context in which tools outside the profile cannot be found.
+func (p *Profile) context(ctx context.Context) context.Context {
+	return engine.WithScope(ctx, p.Tools)
+}
+
+// view is what the clients of a profile are offered of the tools.
+type view struct {
+	profile Profile
+	tools   map[string]declaration // by the name as declared
+	faulty  []*registry.Tool       // those that cannot be declared
+}
+
+// declaration is a tool and what clients see of it.
+type declaration struct {
+	engine.Found
+	raw json.RawMessage
+	sdk *mcp.Tool // for the SDK, which needs less
+}
+
+// has reports whether a tool is offered under a name.
+func (v *view) has(name string) bool {
+	_, ok := v.tools[name]
+	return ok
+}
+
+func (v *view) raw(name string) json.RawMessage { return v.tools[name].raw }
+
+// views makes the views of profiles when they are first used. It is safe for concurrent use.
+type views struct {
+	profiles []Profile
+	warn     func(registry.Diagnostic)
+	life     context.Context
+
+	mu       sync.Mutex
+	made     map[string]*view
+	declared map[*registry.Tool]declaration // that views share
+}
+
+// view returns what the clients of a profile are offered; nothing if there is no such profile.
+func (o *offer) view(profile string) *view {
+	if profile == "" {
+		return o.all
+	}
+	o.views.mu.Lock()
+	defer o.views.mu.Unlock()
+	if v := o.views.made[profile]; v != nil {
+		return v
+	}
+	v := &view{profile: Profile{Name: profile, Tools: func(*registry.Tool) bool { return false }, Servers: func(string) bool { return false }}}
+	for _, p := range o.views.profiles {
+		if p.Name != profile {
+			continue
+		}
+		ctx := p.context(caller.With(o.views.life, &caller.Caller{Profile: profile}))
+		reg, tools, err := p.Select(ctx, o.session)
+		if err == nil {
+			v, err = o.views.declare(p, reg, tools)
+		}
+		if err != nil {
+			o.views.warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "profile_unread", Message: "nothing is offered to clients of profile " + text.Quote(profile) + ": " + err.Error()})
+		}
+	}
+	o.views.made[profile] = v
+	return v
+}
+
+// declare declares the tools of a profile in the format mcp, with their names in the whole
+// registry.
+func (v *views) declare(p Profile, reg *registry.Registry, tools []engine.Found) (*view, error) {
+	format, err := provider.Lookup("mcp")
+	if err != nil {
+		return nil, err
+	}
+	out := &view{profile: p, tools: make(map[string]declaration, len(tools))}
+	byName := map[string]engine.Found{}
+	var defs []registry.Definition
+	for _, f := range tools {
+		if d, ok := v.declared[f.Tool]; ok {
+			out.tools[d.sdk.Name] = d
+			continue
+		}
+		def := engine.Definition(reg, f.Tool)
+		defs, byName[def.Name] = append(defs, def), f
+	}
+	encoded, diags := format.Encode(defs, provider.Options{Registered: engine.Names(reg)})
+	for _, d := range diags {
+		if d.Severity != registry.SeverityInfo {
+			v.warn(d)
+		}
+	}
+	for _, d := range encoded.Declarations {
+		f := byName[d.Tool]
+		one := declaration{f, d.Data, &mcp.Tool{Name: d.Name, InputSchema: headerSchema(d.Data)}}
+		out.tools[d.Name], v.declared[f.Tool] = one, one
+		delete(byName, d.Tool)
+	}
+	for _, f := range byName {
+		out.faulty = append(out.faulty, f.Tool)
+	}
+	return out, nil
+}

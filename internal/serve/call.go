@@ -52,11 +52,14 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registry.Result, error) {
 	o, done := s.use()
 	defer done()
-	v := o.view(caller.Profile(ctx))
+	v := s.view(o, caller.Profile(ctx))
 	ctx = v.profile.context(ctx)
-	offered, ok := v.tools[req.Params.Name]
-	f := offered.Found
-	if !ok {
+	var f engine.Found
+	offered := v.find(req.Params.Name)
+	ok := offered != nil
+	if ok {
+		f = offered.Found
+	} else {
 		f, ok = o.denied(ctx, v, req.Params.Name)
 	}
 	if !ok {

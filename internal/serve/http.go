@@ -97,10 +97,7 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	if opts.Tokens != nil {
 		h.tokens = opts.Tokens
 	}
-	pick := func(r *http.Request) *mcp.Server {
-		from, _ := r.Context().Value(identityKey{}).(identity)
-		return s.serverFor(from.profile)
-	}
+	pick := func(*http.Request) *mcp.Server { return s.sdk }
 	o := mcp.StreamableHTTPOptions{Logger: s.opts.Messages, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true}
 	h.sessions = mcp.NewStreamableHTTPHandler(pick, &o)
 	o.Stateless, o.PropagateRequestCancellation = true, true

@@ -3,10 +3,10 @@ package serve
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -40,27 +40,38 @@ type held struct {
 	replaced bool
 }
 
-// change updates the SDK's server of a profile from an old offer, which may be nil, to a new one.
-// The SDK orders and pages lists and notifies clients. The tools that it lists are
-// replaced by the declarations (see listedTools).
-func (s *Server) change(server *mcp.Server, profile string, old, o *offer) {
-	before, now := &view{}, o.view(profile)
-	if old == nil {
-		old = &offer{}
-	} else {
-		before = old.view(profile)
+// register registers the tools of an offer with the SDK, in place of those of an earlier one, and
+// the SDK notifies clients. It checks headers of calls by their schemas. s.mu is held.
+func (s *Server) register(o *offer) {
+	now := o.views.union()
+	removed := gone(s.registered, now)
+	s.sdk.RemoveTools(removed...)
+	for _, name := range removed {
+		delete(s.registered, name)
 	}
-	server.RemoveTools(gone(before.tools, now.tools)...)
-	for name, t := range now.tools {
-		if was, ok := before.tools[name]; !ok || !bytes.Equal(was.raw, t.raw) {
-			server.AddTool(t.sdk, s.callTool)
+	for name, t := range now {
+		if !bytes.Equal(s.registered[name], t.raw) {
+			s.sdk.AddTool(t.sdk, s.callTool)
+			s.registered[name] = t.raw
 		}
 	}
-	s.changeOffers(server, &old.offers, &o.offers)
+}
+
+// view returns what the clients of a profile are offered.
+func (s *Server) view(o *offer, profile string) *view {
+	v, made := o.view(profile)
+	if made {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if o == s.offer {
+			s.register(o)
+		}
+	}
+	return v
 }
 
 // gone returns the keys that are in old but not in now.
-func gone[T any](old, now map[string]T) []string {
+func gone[T, U any](old map[string]T, now map[string]U) []string {
 	var out []string
 	for key := range old {
 		if _, ok := now[key]; !ok {
@@ -92,7 +103,7 @@ func (o *offer) resolve(ctx context.Context, v *view, req mcp.Request) error {
 
 func (o *offer) resolveTool(ctx context.Context, v *view, params *mcp.CallToolParamsRaw) error {
 	name := params.Name
-	if v.has(name) {
+	if v.find(name) != nil {
 		return nil
 	}
 	if _, ok := o.denied(ctx, v, name); ok {
@@ -103,9 +114,9 @@ func (o *offer) resolveTool(ctx context.Context, v *view, params *mcp.CallToolPa
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: exec.Explain(err)}
 	}
 	if err == nil {
-		for declared, offered := range v.tools {
+		for _, offered := range v.tools {
 			if offered.Tool == t {
-				params.Name = declared
+				params.Name = offered.sdk.Name
 				return nil
 			}
 		}
@@ -113,7 +124,7 @@ func (o *offer) resolveTool(ctx context.Context, v *view, params *mcp.CallToolPa
 			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the tool %q cannot be used: its schema is not valid", name)}
 		}
 	}
-	near := registry.Near(name, slices.Sorted(maps.Keys(v.tools)))
+	near := registry.Near(name, v.names())
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: o.unknownTool(name, len(v.tools), near)}
 }
 
@@ -153,20 +164,41 @@ func (o *offer) unknownTool(name string, offered int, near []string) string {
 	return message
 }
 
+// pageSize is the number of tools on a page of tools/list.
+const pageSize = 1000
+
 // listedTools is a page of tools/list whose tools are written as they were
 // declared, because the SDK's type does not have all their fields.
 type listedTools struct {
 	*mcp.ListToolsResult
-	view *view
+	tools []*declaration
 }
 
-// declarations replaces the tools in a page of tools/list by their
-// declarations.
-func (v *view) declarations(page mcp.Result) mcp.Result {
-	if list, ok := page.(*mcp.ListToolsResult); ok && list != nil {
-		return listedTools{list, v}
+// list answers tools/list. What a result has besides tools is made by the SDK.
+func (v *view) list(ctx context.Context, next mcp.MethodHandler, req *mcp.ListToolsRequest) (mcp.Result, error) {
+	cursor := ""
+	if req.Params != nil {
+		cursor, req.Params.Cursor = req.Params.Cursor, ""
 	}
-	return page
+	after, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server"}
+	}
+	result, err := next(ctx, "tools/list", req)
+	page, ok := result.(*mcp.ListToolsResult)
+	if err != nil || !ok {
+		return result, err
+	}
+	first, found := v.search(string(after))
+	if found {
+		first++
+	}
+	tools := v.tools[first:]
+	if page.NextCursor = ""; len(tools) > pageSize {
+		tools = tools[:pageSize]
+		page.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(tools[pageSize-1].sdk.Name))
+	}
+	return listedTools{page, tools}, nil
 }
 
 // MarshalJSON writes the page.
@@ -183,15 +215,15 @@ func (l listedTools) MarshalJSON() ([]byte, error) {
 		return nil, errors.New("the SDK's page contains no tools")
 	}
 	size := len(head)
-	for _, t := range l.Tools {
-		size += len(l.view.raw(t.Name)) + 1
+	for _, t := range l.tools {
+		size += len(t.raw) + 1
 	}
 	out := append(make([]byte, 0, size), before+`"tools":[`...)
-	for i, t := range l.Tools {
+	for i, t := range l.tools {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, l.view.raw(t.Name)...)
+		out = append(out, t.raw...)
 	}
 	return append(append(out, ']'), after...), nil
 }

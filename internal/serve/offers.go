@@ -145,15 +145,15 @@ func convert[T any](from any) *T {
 
 // changeOffers registers changed prompts and resources with the SDK, which notifies
 // clients of each registration. The SDK panics on invalid URIs.
-func (s *Server) changeOffers(server *mcp.Server, old, o *offers) {
+func (s *Server) changeOffers(old, o *offers) {
 	before, now := declared(old.prompts), declared(o.prompts)
-	server.RemovePrompts(gone(before, now)...)
-	server.RemoveResources(gone(old.resources, o.resources)...)
-	server.RemoveResourceTemplates(gone(old.templates, o.templates)...)
+	s.sdk.RemovePrompts(gone(before, now)...)
+	s.sdk.RemoveResources(gone(old.resources, o.resources)...)
+	s.sdk.RemoveResourceTemplates(gone(old.templates, o.templates)...)
 	for name, p := range changed(before, now, seenOfPrompt) {
 		if is := convert[mcp.Prompt](p.is); is != nil {
 			is.Name = name
-			server.AddPrompt(is, s.getPrompt)
+			s.sdk.AddPrompt(is, s.getPrompt)
 		}
 	}
 	add := func(uri string, from *resource, add func()) {
@@ -165,10 +165,10 @@ func (s *Server) changeOffers(server *mcp.Server, old, o *offers) {
 		add()
 	}
 	for uri, r := range changed(old.resources, o.resources, seenOfResource) {
-		add(uri, r, func() { server.AddResource(r.is, s.readResource) })
+		add(uri, r, func() { s.sdk.AddResource(r.is, s.readResource) })
 	}
 	for uri, r := range changed(old.templates, o.templates, seenOfResource) {
-		add(uri, r, func() { server.AddResourceTemplate(r.like, s.readResourceLike(uri)) })
+		add(uri, r, func() { s.sdk.AddResourceTemplate(r.like, s.readResourceLike(uri)) })
 	}
 }
 

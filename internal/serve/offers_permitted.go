@@ -28,7 +28,7 @@ func offerOf(server *mcpclient.Source, prompt, name string) engine.Offer {
 // policy denies to the caller; nil if it allows it. The refusal is logged.
 func (s *Server) permit(ctx context.Context, o *offer, method string, about engine.Offer) error {
 	denied := o.rules.Check(ctx, about)
-	if v := o.view(caller.Profile(ctx)); denied == nil && !v.profile.showsServer(about.Server) {
+	if v := s.view(o, caller.Profile(ctx)); denied == nil && !v.profile.showsServer(about.Server) {
 		denied = &engine.OfferDenied{Offer: about, Reason: "it is not in the profile " + v.profile.Name, Origin: "serve.profiles"}
 	}
 	if denied == nil {

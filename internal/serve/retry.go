@@ -81,7 +81,7 @@ func again(ctx context.Context, source registry.Source) (changed bool, err error
 // resolve is [offer.resolve] for a tool whose server may have to be tried again first. It
 // returns the offer that has the tool, or the server's error if it fails again.
 func (s *Server) resolve(ctx context.Context, o *offer, profile string, req mcp.Request) (*offer, error) {
-	v := o.view(profile)
+	v := s.view(o, profile)
 	ctx = v.profile.context(ctx)
 	err := o.resolve(ctx, v, req)
 	call, ok := req.(*mcp.CallToolRequest)
@@ -89,8 +89,10 @@ func (s *Server) resolve(ctx context.Context, o *offer, profile string, req mcp.
 		return o, err
 	}
 	name := call.Params.Name
-	if err == nil {
-		name = v.tools[name].Inner(call.Params.Arguments)
+	if t := v.find(name); err == nil && t != nil {
+		name = t.Inner(call.Params.Arguments)
+	} else if err == nil {
+		name = "" // every call of it is denied
 	}
 	server := o.failedServerOf(name)
 	if server == nil {
@@ -108,7 +110,7 @@ func (s *Server) resolve(ctx context.Context, o *offer, profile string, req mcp.
 	if o, err = s.offered(ctx); err != nil {
 		return o, err
 	}
-	return o, o.resolve(ctx, o.view(profile), req)
+	return o, o.resolve(ctx, s.view(o, profile), req)
 }
 
 // failedServerOf returns the server of a name, either of the form server__tool or kept for

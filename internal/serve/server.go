@@ -4,6 +4,7 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
@@ -78,12 +79,13 @@ type Server struct {
 	states        *states
 	inbound       sync.Map // *inbound by key: the requests over HTTP that the SDK is handling
 
-	mu       sync.Mutex
-	profiles []Profile
-	offer    *offer
-	failed   error                  // error of Load if there is no offer
-	servers  map[string]*mcp.Server // by the name of the profile
-	retrying map[registry.Source]*retry
+	mu         sync.Mutex
+	profiles   []Profile
+	offer      *offer
+	failed     error // error of Load if there is no offer
+	sdk        *mcp.Server
+	registered map[string]json.RawMessage // declarations of the tools that the SDK's server has
+	retrying   map[registry.Source]*retry
 }
 
 // New returns a server that offers nothing until [Server.Load] has returned.
@@ -97,8 +99,10 @@ func New(opts Options) *Server {
 	if opts.Warn == nil {
 		opts.Warn = func(registry.Diagnostic) {}
 	}
-	return &Server{opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), servers: map[string]*mcp.Server{},
+	s := &Server{opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), registered: map[string]json.RawMessage{},
 		retrying: map[registry.Source]*retry{}, states: newStates(opts.Questions)}
+	s.sdk = s.newSDKServer()
+	return s
 }
 
 // ChangeStateKey replaces the Key of [QuestionOptions]. Questions that were asked before can
@@ -142,9 +146,11 @@ func (s *Server) put(o *offer) {
 	old := s.offer
 	o.isFirst = old == nil && s.failed == nil
 	s.offer, s.profiles = o, o.views.profiles
-	for profile, server := range s.servers {
-		s.change(server, profile, old, o)
+	s.register(o)
+	if old == nil {
+		old = &offer{}
 	}
+	s.changeOffers(&old.offers, &o.offers)
 }
 
 // closeUnused closes a session that was replaced and has no running requests. s.mu
@@ -245,7 +251,7 @@ func (s *Server) load(ctx context.Context, h *held, earlier map[*mcpclient.Sourc
 			s.opts.Warn(d)
 		}
 	}
-	o := &offer{held: h, registry: reg, views: views{profiles: s.opts.Profiles(h.session), warn: s.opts.Warn, life: ctx, made: map[string]*view{}, declared: map[*registry.Tool]declaration{}}}
+	o := &offer{held: h, registry: reg, views: views{profiles: s.opts.Profiles(h.session), warn: s.opts.Warn, life: ctx, made: map[string]*view{}, declared: map[*registry.Tool]*declaration{}}}
 	if o.all, err = o.views.declare(Profile{Servers: s.opts.Servers}, reg, tools); err != nil {
 		return nil, err
 	}
@@ -259,6 +265,19 @@ func (s *Server) load(ctx context.Context, h *held, earlier map[*mcpclient.Sourc
 		o.view(profile)
 	}
 	return o, nil
+}
+
+// served returns the profiles whose clients have sent requests.
+func (s *Server) served() []string {
+	s.mu.Lock()
+	o := s.offer
+	s.mu.Unlock()
+	if o == nil {
+		return nil
+	}
+	o.views.mu.Lock()
+	defer o.views.mu.Unlock()
+	return slices.Collect(maps.Keys(o.views.made))
 }
 
 // SetProfiles sets the profiles before the first Load, which sets those of its session.
@@ -302,35 +321,9 @@ func (s *Server) profileFor(from identity, named string) (profile string, ok boo
 	return named, slices.ContainsFunc(profiles, func(p Profile) bool { return p.Name == named && len(p.Groups) == 0 })
 }
 
-// served returns the profiles whose clients have sent requests.
-func (s *Server) served() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.servers))
-}
-
-// serverFor returns the SDK's server for clients of a profile.
-func (s *Server) serverFor(profile string) *mcp.Server {
-	for {
-		s.mu.Lock()
-		server, o := s.servers[profile], s.offer
-		s.mu.Unlock()
-		if server != nil {
-			return server
-		}
-		if o != nil {
-			o.view(profile) // without s.mu, because it takes a while
-		}
-		s.mu.Lock()
-		if s.servers[profile] == nil && s.offer == o {
-			s.servers[profile] = s.newServer(profile)
-		}
-		s.mu.Unlock()
-	}
-}
-
-// newServer makes the SDK's server for clients of a profile. s.mu is held.
-func (s *Server) newServer(profile string) *mcp.Server {
+// newSDKServer makes the SDK's server for all clients. What its lists have of tools is replaced;
+// see [view.page].
+func (s *Server) newSDKServer() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "toolreg", Version: s.opts.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       s.opts.Messages,
@@ -347,9 +340,6 @@ func (s *Server) newServer(profile string) *mcp.Server {
 	})
 	server.AddReceivingMiddleware(spans, s.receive)
 	server.AddSendingMiddleware(s.dropFirstChanges, s.dropDeniedUpdates)
-	if s.offer != nil {
-		s.change(server, profile, nil, s.offer)
-	}
 	return server
 }
 
@@ -393,18 +383,21 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return nil, err
 		}
-		v := o.view(who.profile)
-		if isCall && v.has(call.Params.Name) { // another name is the client's alone
+		v := s.view(o, who.profile)
+		if isCall && v.find(call.Params.Name) != nil { // another name is the client's alone
 			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 		}
 		ctx = s.withClient(ctx, who, session, from)
 		defer clientFrom(ctx).out.close()
-		if isCall && !v.has(call.Params.Name) {
+		if isCall && v.find(call.Params.Name) == nil {
 			return s.callTool(ctx, call) // the SDK knows only what is offered
+		}
+		if list, ok := req.(*mcp.ListToolsRequest); ok {
+			return v.list(ctx, next, list)
 		}
 		result, err := next(ctx, method, req)
 		o.leaveOutDenied(ctx, v, result)
-		return v.declarations(result), err
+		return result, err
 	}
 }
 

@@ -28,7 +28,7 @@ const maxLine = 16 << 20
 // end of in, they are canceled immediately, because their client is gone.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer, drain time.Duration) error {
 	// With ctx itself, the SDK would answer no call that ends after it is done.
-	err := s.serverFor(s.opts.Profile).Run(context.WithoutCancel(ctx), &stdio{in: in, out: out, drain: drain, ended: s.stop, stop: ctx.Done()})
+	err := s.sdk.Run(context.WithoutCancel(ctx), &stdio{in: in, out: out, drain: drain, ended: s.stop, stop: ctx.Done()})
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}

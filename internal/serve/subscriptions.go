@@ -216,13 +216,5 @@ func (s *Server) renewSubscriptions(ctx context.Context, o *offer) {
 
 // resourceChanged notifies the clients that have subscribed.
 func (s *Server) resourceChanged(ctx context.Context, uri string) {
-	s.mu.Lock()
-	servers := make([]*mcp.Server, 0, len(s.servers))
-	for _, server := range s.servers {
-		servers = append(servers, server)
-	}
-	s.mu.Unlock()
-	for _, server := range servers {
-		_ = server.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
-	}
+	_ = s.sdk.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
 }

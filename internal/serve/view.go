@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -54,8 +56,8 @@ func (p *Profile) context(ctx context.Context) context.Context {
 // view is what the clients of a profile are offered of the tools.
 type view struct {
 	profile Profile
-	tools   map[string]declaration // by the name as declared
-	faulty  []*registry.Tool       // those that cannot be declared
+	tools   []*declaration   // by the name as declared
+	faulty  []*registry.Tool // those that cannot be declared
 }
 
 // declaration is a tool and what clients see of it.
@@ -65,13 +67,26 @@ type declaration struct {
 	sdk *mcp.Tool // for the SDK, which needs less
 }
 
-// has reports whether a tool is offered under a name.
-func (v *view) has(name string) bool {
-	_, ok := v.tools[name]
-	return ok
+// search returns where in tools the one of a name is, or would be.
+func (v *view) search(name string) (at int, found bool) {
+	return slices.BinarySearchFunc(v.tools, name, func(d *declaration, name string) int { return strings.Compare(d.sdk.Name, name) })
 }
 
-func (v *view) raw(name string) json.RawMessage { return v.tools[name].raw }
+// find returns the tool that is offered under a name; nil if none is.
+func (v *view) find(name string) *declaration {
+	if at, ok := v.search(name); ok {
+		return v.tools[at]
+	}
+	return nil
+}
+
+func (v *view) names() []string {
+	out := make([]string, len(v.tools))
+	for i, t := range v.tools {
+		out[i] = t.sdk.Name
+	}
+	return out
+}
 
 // views makes the views of profiles when they are first used. It is safe for concurrent use.
 type views struct {
@@ -81,18 +96,30 @@ type views struct {
 
 	mu       sync.Mutex
 	made     map[string]*view
-	declared map[*registry.Tool]declaration // that views share
+	declared map[*registry.Tool]*declaration // that views share
 }
 
-// view returns what the clients of a profile are offered; nothing if there is no such profile.
-func (o *offer) view(profile string) *view {
+// union returns what the views that were made have, by names as declared.
+func (v *views) union() map[string]*declaration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := make(map[string]*declaration, len(v.declared))
+	for _, d := range v.declared {
+		out[d.sdk.Name] = d
+	}
+	return out
+}
+
+// view returns what the clients of a profile are offered, and whether it was made just now. If
+// there is no such profile, they are offered nothing.
+func (o *offer) view(profile string) (_ *view, made bool) {
 	if profile == "" {
-		return o.all
+		return o.all, false
 	}
 	o.views.mu.Lock()
 	defer o.views.mu.Unlock()
 	if v := o.views.made[profile]; v != nil {
-		return v
+		return v, false
 	}
 	v := &view{profile: Profile{Name: profile, Tools: func(*registry.Tool) bool { return false }, Servers: func(string) bool { return false }}}
 	for _, p := range o.views.profiles {
@@ -109,7 +136,7 @@ func (o *offer) view(profile string) *view {
 		}
 	}
 	o.views.made[profile] = v
-	return v
+	return v, true
 }
 
 // declare declares the tools of a profile in the format mcp, with their names in the whole
@@ -119,12 +146,12 @@ func (v *views) declare(p Profile, reg *registry.Registry, tools []engine.Found)
 	if err != nil {
 		return nil, err
 	}
-	out := &view{profile: p, tools: make(map[string]declaration, len(tools))}
+	out := &view{profile: p, tools: make([]*declaration, 0, len(tools))}
 	byName := map[string]engine.Found{}
 	var defs []registry.Definition
 	for _, f := range tools {
 		if d, ok := v.declared[f.Tool]; ok {
-			out.tools[d.sdk.Name] = d
+			out.tools = append(out.tools, d)
 			continue
 		}
 		def := engine.Definition(reg, f.Tool)
@@ -138,12 +165,13 @@ func (v *views) declare(p Profile, reg *registry.Registry, tools []engine.Found)
 	}
 	for _, d := range encoded.Declarations {
 		f := byName[d.Tool]
-		one := declaration{f, d.Data, &mcp.Tool{Name: d.Name, InputSchema: headerSchema(d.Data)}}
-		out.tools[d.Name], v.declared[f.Tool] = one, one
+		one := &declaration{f, d.Data, &mcp.Tool{Name: d.Name, InputSchema: headerSchema(d.Data)}}
+		out.tools, v.declared[f.Tool] = append(out.tools, one), one
 		delete(byName, d.Tool)
 	}
 	for _, f := range byName {
 		out.faulty = append(out.faulty, f.Tool)
 	}
+	slices.SortFunc(out.tools, func(a, b *declaration) int { return strings.Compare(a.sdk.Name, b.sdk.Name) })
 	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -33,6 +34,8 @@ type decision struct {
 	changed func() []string // see [Confinement.Changed]
 	moved   bool            // a command runs what it finds in a folder that "always" does not name
 	whole   bool            // the decision is about the tool, not about a call
+	who     *caller.Caller  // see [decision.caller]
+	called  bool            // who is set
 	// anyClient says that the caller is not known, so that rules about clients may match.
 	anyClient bool
 	params    json.RawMessage

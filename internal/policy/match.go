@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -49,17 +48,21 @@ func (d *decision) ruleNames(r *Rule) bool { return d.unmetName(r) == "" }
 
 // unmetName returns the first condition of a rule that this tool or this caller does not meet.
 func (d *decision) unmetName(r *Rule) string {
-	match := r.matcher()
-	t := d.tool
 	switch {
 	case r.Prompt != "":
 		return conditionPrompt
 	case r.Resource != "":
 		return conditionResource
-	case r.Profile != "" && r.Profile != caller.Profile(d.ctx):
+	case r.Profile != "" && (d.caller() == nil || r.Profile != d.caller().Profile):
 		return conditionProfile
-	case !d.anyClient && r.unmetCaller(d.ctx) != "":
-		return r.unmetCaller(d.ctx)
+	}
+	if r.isForSome() && !d.anyClient {
+		if unmet := r.unmetCaller(d.caller()); unmet != "" {
+			return unmet
+		}
+	}
+	match, t := r.matcher(), d.tool
+	switch {
 	case r.Category != "" && !d.ruleCategory(r):
 		return conditionCategory
 	case !d.ruleAnnotations(r):
@@ -77,24 +80,51 @@ func (d *decision) unmetName(r *Rule) string {
 // matcher returns the function that matches the rule's globs.
 func (r *Rule) matcher() func(pattern, name string) bool {
 	if r.isNarrow() {
-		return text.MatchName
+		return exactMatch
 	}
 	return foldMatch
 }
 
-// isForSome reports whether the rule is about certain callers.
-func (r *Rule) isForSome() bool { return r.Client+r.Group != "" }
+// exactMatch is [text.MatchName], but faster for names that do not begin like the pattern.
+func exactMatch(pattern, name string) bool {
+	return strings.HasPrefix(name, literalPrefix(pattern)) && text.MatchName(pattern, name)
+}
 
-// unmetCaller returns the first condition that the caller of ctx does not meet.
-func (r *Rule) unmetCaller(ctx context.Context) string {
+// isForSome reports whether the rule is about certain callers.
+func (r *Rule) isForSome() bool { return r.Client != "" || r.Group != "" }
+
+// unmetCaller returns the first condition that the caller does not meet; nil is the person at the
+// command line.
+func (r *Rule) unmetCaller(who *caller.Caller) string {
+	if who == nil {
+		who = &caller.Caller{}
+	}
 	match := r.matcher()
 	switch {
-	case r.Client != "" && !match(r.Client, caller.Name(ctx)):
+	case r.Client != "" && !match(r.Client, who.Name):
 		return conditionClient
-	case r.Group != "" && !slices.ContainsFunc(caller.Groups(ctx), func(group string) bool { return match(r.Group, group) }):
+	case r.Group != "" && !r.matchesGroup(who.Groups):
 		return conditionGroup
 	}
 	return ""
+}
+
+func (r *Rule) matchesGroup(groups []string) bool {
+	prefix := literalPrefix(r.Group)
+	for _, group := range groups {
+		if beginsFold(group, prefix) && r.matcher()(r.Group, group) {
+			return true
+		}
+	}
+	return false
+}
+
+// caller returns who makes the call; nil: the person at the command line.
+func (d *decision) caller() *caller.Caller {
+	if !d.called {
+		d.who, d.called = caller.From(d.ctx), true
+	}
+	return d.who
 }
 
 func (d *decision) ruleCategory(r *Rule) bool {
@@ -114,25 +144,25 @@ func (d *decision) namesTool(glob string) bool {
 	}
 	prefix := literalPrefix(glob)
 	for _, name := range d.spellings {
-		if beginsLower(name, prefix) && foldMatch(glob, name) {
+		if beginsFold(name, prefix) && foldMatch(glob, name) {
 			return true
 		}
 	}
 	return t.Source == registry.SourceBuiltin && d.canonical(glob) == t.OriginalName()
 }
 
-// beginsLower reports whether a lower-case name begins with an ASCII prefix,
-// ignoring the case of the prefix.
-func beginsLower(name, prefix string) bool {
-	if len(prefix) > len(name) {
-		return false
-	}
+// beginsFold reports whether a name begins with an ASCII prefix, ignoring case. It returns true
+// if the name may do so when it is in lower case.
+func beginsFold(name, prefix string) bool {
 	for i := range len(prefix) {
-		c := prefix[i]
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
+		if i >= len(name) {
+			return false
 		}
-		if name[i] != c {
+		switch c, differ := name[i], name[i]^prefix[i]; {
+		case differ == 0:
+		case c >= 0x80: // some letters become ASCII ones
+			return true
+		case differ != 'a'-'A', c|differ < 'a', c|differ > 'z':
 			return false
 		}
 	}
@@ -205,8 +235,7 @@ func (d *decision) canonical(name string) string {
 // foldMatch is like [text.MatchName] but ignores case. No pattern matches the
 // empty name.
 func foldMatch(pattern, name string) bool {
-	name = strings.ToLower(name)
-	return name != "" && beginsLower(name, literalPrefix(pattern)) && text.MatchName(strings.ToLower(pattern), name)
+	return name != "" && beginsFold(name, literalPrefix(pattern)) && text.MatchName(strings.ToLower(pattern), strings.ToLower(name))
 }
 
 // rulePaths reports whether the rule's path matches: for a rule that loosens all

@@ -29,9 +29,10 @@ const maxURI = 64 << 10
 // others that matches decides; one that asks allows it. Without one it is allowed unless the
 // default for reading denies. The zero value of Offer is a resource without a URI.
 func (p *Policy) DecideOffer(ctx context.Context, o Offer) Verdict {
+	who := caller.From(ctx)
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if r.isAboutOffers() && (r.Profile == "" || r.Profile == caller.Profile(ctx)) && r.unmetCaller(ctx) == "" && r.matchesOffer(o) {
+		if r.isAboutOffers() && (r.Profile == "" || who != nil && r.Profile == who.Profile) && r.unmetCaller(who) == "" && r.matchesOffer(o) {
 			v := Verdict{Decision: Allow, Reason: r.Reason, Origin: r.Origin, Rule: r}
 			if r.Decision == Deny {
 				v.Decision, v.Reason = Deny, cmp.Or(r.Reason, "a rule denies it")

@@ -57,6 +57,7 @@ func TestDecideOffer(t *testing.T) {
 		{"client", []policy.Rule{deny(policy.Rule{Client: "ali*"})}, review, policy.Deny},
 		{"another client", []policy.Rule{deny(policy.Rule{Client: "bob"})}, review, policy.Allow},
 		{"group", []policy.Rule{deny(policy.Rule{Group: "OPS"})}, review, policy.Deny},
+		{"group with a letter that becomes an ASCII one", []policy.Rule{deny(policy.Rule{Group: "kel*"})}, review, policy.Deny},
 		{"another group", []policy.Rule{deny(policy.Rule{Group: "dev"})}, review, policy.Allow},
 		{"group that is allowed", []policy.Rule{allow(policy.Rule{Group: "ops"}), all}, review, policy.Allow},
 		{"group in another case", []policy.Rule{allow(policy.Rule{Group: "Ops"}), all}, review, policy.Deny},
@@ -67,7 +68,7 @@ func TestDecideOffer(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			ctx := caller.With(t.Context(), &caller.Caller{Name: "alice", Groups: []string{"staff", "ops"}})
+			ctx := caller.With(t.Context(), &caller.Caller{Name: "alice", Groups: []string{"staff", "ops", "\u212aelvin"}})
 			if v := (&policy.Policy{Rules: tt.rules}).DecideOffer(ctx, tt.offer); v.Decision != tt.want {
 				t.Errorf("got %s (%s)", v.Decision, v.Reason)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -214,6 +215,9 @@ func BenchmarkRules(b *testing.B) {
 			return Rule{Path: fmt.Sprintf("**/*.{key%d,pem%d}", i, i), Decision: Decision(i % 3)}
 		}), pathTool("write_file", registry.CategoryWrite, "docs/a.md")},
 		{"sources", rules(func(i int) Rule { return Rule{Source: fmt.Sprintf("plugin:p%d", i), Decision: Decision(i % 3)} }), mcpTool("github", "create_issue", "create_issue")},
+		{"groups", rules(func(i int) Rule {
+			return Rule{Group: fmt.Sprintf("team-%d-*", i), Tool: "github__*", Decision: Decision(i % 3)}
+		}), mcpTool("github", "create_issue", "create_issue")},
 		{"params of other tools", rules(func(i int) Rule {
 			return Rule{Tool: fmt.Sprintf("tool_%d", i), When: when(b, ".a > 1"), Decision: Decision(i % 3)}
 		}), mcpTool("github", "create_issue", "create_issue")},
@@ -222,8 +226,9 @@ func BenchmarkRules(b *testing.B) {
 	for _, tt := range tests {
 		b.Run(tt.name, func(b *testing.B) {
 			p := Policy{Rules: tt.rules, Workspace: "/work", Shell: "bash", Canonical: canonical}
+			ctx := caller.With(b.Context(), &caller.Caller{Name: "alice", Groups: []string{"staff", "team-x-dev", "ops", "on-call", "team-1000-a"}})
 			for b.Loop() {
-				if v := p.Decide(b.Context(), tt.tool, registry.Call{}); v.Decision != Ask {
+				if v := p.Decide(ctx, tt.tool, registry.Call{}); v.Decision != Ask {
 					b.Fatal(v)
 				}
 			}

@@ -36,6 +36,7 @@ require (
 )
 
 require (
+	github.com/go-jose/go-jose/v4 v4.1.9
 	github.com/prometheus/common v0.73.1
 	github.com/valkey-io/valkey-go v1.0.79
 	go.opentelemetry.io/collector/pdata v1.71.0

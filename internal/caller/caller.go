@@ -21,6 +21,10 @@ type Caller struct {
 	Token string
 	// Groups are the groups that its token says it belongs to, for rules and limits.
 	Groups []string
+	// Lacks returns the scope of serve.oauth.scopes that a call of a tool needs and the token
+	// lacks, and the place of the setting; "" if there is none. spellings are the names of the
+	// tool. nil: tokens have no scopes.
+	Lacks func(spellings []string) (scope, origin string)
 	// Profile is the name of the view of the registry that it uses; "" if it uses the whole.
 	Profile string
 	// Client and Version are the client's own name and version, for the audit

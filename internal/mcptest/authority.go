@@ -35,6 +35,8 @@ type Authority struct {
 	refresh map[string]*grant
 	proofs  map[string]bool // identifiers of proofs that were used
 	nonce   string          // of the next proof
+	signer  *signer         // of access tokens, with -jwt
+	away    bool            // it answers nothing
 }
 
 type authorityOptions struct {
@@ -56,6 +58,9 @@ type authorityOptions struct {
 	mark      string
 	dpop      bool
 	nonces    bool
+	jwt       string
+	person    string
+	groups    string
 }
 
 // registered is a client that the server knows from the beginning.
@@ -103,12 +108,21 @@ func NewAuthority(args ...string) (*Authority, error) {
 	f.StringVar(&a.o.hang, "hang", "", "never answer at this `PATH`")
 	f.BoolVar(&a.o.dpop, "dpop", false, "bind tokens to the keys of proofs")
 	f.BoolVar(&a.o.nonces, "nonces", false, "want a new nonce in every proof")
+	f.StringVar(&a.o.jwt, "jwt", "", "give access tokens that are JSON Web Tokens, signed with this algorithm, for any resource")
+	f.StringVar(&a.o.person, "person", "person", "their subject")
+	f.StringVar(&a.o.groups, "groups", "", "their groups")
+	f.BoolVar(&a.away, "away", false, "answer nothing until /back is requested; /away begins it again")
 	f.StringVar(&a.o.mark, "mark", "", "write to `FILE` when that begins")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
 	o := options{}
 	a.mcp = o.handler()
+	if a.o.jwt != "" {
+		if err := a.Rotate(); err != nil {
+			return nil, err
+		}
+	}
 	if a.o.clientID != "" {
 		a.clients[a.o.clientID] = &client{id: a.o.clientID, secret: a.o.secret, method: a.o.method}
 	}
@@ -146,7 +160,26 @@ func (a *Authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		return
 	}
+	a.mu.Lock()
 	switch r.URL.Path {
+	case "/away", "/back":
+		a.away = r.URL.Path == "/away"
+		a.mu.Unlock()
+		return
+	}
+	away := a.away
+	a.mu.Unlock()
+	if away {
+		http.Error(w, "later", http.StatusServiceUnavailable)
+		return
+	}
+	switch r.URL.Path {
+	case "/keys":
+		a.keys(w, r)
+	case "/rotate":
+		if err := a.Rotate(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
 	case "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration":
 		a.metadata(w, r)
 	case "/register":
@@ -188,6 +221,9 @@ func (a *Authority) metadata(w http.ResponseWriter, r *http.Request) {
 		"authorization_response_iss_parameter_supported": true,
 		"client_id_metadata_document_supported":          a.o.cimd,
 		"scopes_supported":                               strings.Fields(a.o.scopes),
+	}
+	if a.o.jwt != "" {
+		m["jwks_uri"] = base + "/keys"
 	}
 	if a.o.dpop {
 		m["dpop_signing_alg_values_supported"] = []string{"ES256"}
@@ -277,7 +313,7 @@ func (a *Authority) authorize(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unknown redirect_uri", http.StatusBadRequest)
 		return
 	case q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" || len(q.Get("code_challenge")) != 43 ||
-		q.Get("state") == "" || q.Get("resource") != a.target() || len(q["resource"]) > 1:
+		q.Get("state") == "" || !a.isTarget(q.Get("resource")) || len(q["resource"]) > 1:
 		http.Error(w, "bad request: "+r.URL.RawQuery, http.StatusBadRequest)
 		return
 	}

@@ -38,7 +38,7 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnauthorized, "invalid_client")
 		return
 	}
-	if r.PostForm.Get("resource") != a.target() {
+	if !a.isTarget(r.PostForm.Get("resource")) {
 		refuse(w, http.StatusBadRequest, "invalid_target")
 		return
 	}
@@ -55,7 +55,7 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 		g = a.rotate(r.PostForm.Get("refresh_token"), c)
 	case "client_credentials":
 		if c.method != "none" {
-			g = &grant{client: c.id, resource: a.target(), scopes: strings.Fields(r.PostForm.Get("scope")), dead: new(bool)}
+			g = &grant{client: c.id, resource: r.PostForm.Get("resource"), scopes: strings.Fields(r.PostForm.Get("scope")), dead: new(bool)}
 		}
 	default:
 		refuse(w, http.StatusBadRequest, "unsupported_grant_type")
@@ -66,7 +66,12 @@ func (a *Authority) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.key = key
-	reply(w, http.StatusOK, a.issue(g, kind))
+	out, err := a.issue(g, kind)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	reply(w, http.StatusOK, out)
 }
 
 // proven returns the client of a request after authenticating it.
@@ -128,12 +133,18 @@ func (a *Authority) rotate(token string, c *client) *grant {
 	return g
 }
 
-func (a *Authority) issue(g *grant, kind string) map[string]any {
+func (a *Authority) issue(g *grant, kind string) (map[string]any, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	next := *g
 	next.challenge = ""
 	token := "access-" + rand.Text()
+	if a.o.jwt != "" {
+		var err error
+		if token, err = a.sign(g.resource, g.scopes, a.o.ttl, nil); err != nil {
+			return nil, err
+		}
+	}
 	given := next
 	if a.o.ttl > 0 {
 		given.expires = a.Now().Add(a.o.ttl)
@@ -154,7 +165,7 @@ func (a *Authority) issue(g *grant, kind string) map[string]any {
 		a.refresh[again] = &next
 		out["refresh_token"] = again
 	}
-	return out
+	return out, nil
 }
 
 func (a *Authority) revoke(w http.ResponseWriter, r *http.Request) {
@@ -179,6 +190,11 @@ func (a *Authority) target() string {
 		return ""
 	}
 	return a.Resource
+}
+
+// isTarget reports whether tokens for a resource can be had.
+func (a *Authority) isTarget(resource string) bool {
+	return resource == a.target() || a.o.jwt != "" && resource != ""
 }
 
 // API is an API that the authority protects. It returns what it was sent. A GET request for

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"github.com/toolreg/toolreg/internal/settings"
 	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
@@ -58,23 +59,23 @@ func isTokenScheme(s string) bool {
 	return strings.EqualFold(s, "bearer") || strings.EqualFold(s, "dpop")
 }
 
-// maxScopes is how many scopes a server can make us request.
-const maxScopes = 200
+const (
+	// maxScopes is how many scopes a server can make us request.
+	maxScopes = 200
+	// maxScope is the maximum length of a scope.
+	maxScope = 500
+)
 
 // cleanScopes returns the valid scope tokens (RFC 6749 section 3.3) without
 // duplicates.
 func cleanScopes(in []string) []string {
 	var out []string
 	for _, s := range in {
-		if isScope(s) && !slices.Contains(out, s) && len(out) < maxScopes {
+		if len(s) <= maxScope && settings.IsScope(s) && !slices.Contains(out, s) && len(out) < maxScopes {
 			out = append(out, s)
 		}
 	}
 	return out
-}
-
-func isScope(s string) bool {
-	return s != "" && len(s) <= 500 && strings.IndexFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7e || r == '"' || r == '\\' }) < 0
 }
 
 // metadata is what an authorization server publishes (RFC 8414).
@@ -242,7 +243,7 @@ func (w *web) authority(ctx context.Context, issuer string, a *authority) error 
 	if err := w.check(issuer); err != nil {
 		return err
 	}
-	for _, address := range serverMetadata(issuer) {
+	for _, address := range webaddr.IssuerMetadata(issuer) {
 		var m metadata
 		err := w.get(ctx, address, &m)
 		if isAbsent(err) {
@@ -261,23 +262,4 @@ func (w *web) authority(ctx context.Context, issuer string, a *authority) error 
 	a.metadata.AuthServerMeta = oauthex.AuthServerMeta{Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token", RegistrationEndpoint: base + "/register"}
 	a.guessed = true
 	return nil
-}
-
-// serverMetadata returns the possible URLs of an issuer's metadata, in the
-// order of the MCP specification (2025-11-25, authorization server metadata
-// discovery).
-func serverMetadata(issuer string) []string {
-	u, err := url.Parse(issuer)
-	if err != nil {
-		return nil
-	}
-	base, path := root(issuer), strings.Trim(u.EscapedPath(), "/")
-	if path == "" {
-		return []string{base + "/.well-known/oauth-authorization-server", base + "/.well-known/openid-configuration"}
-	}
-	return []string{
-		base + "/.well-known/oauth-authorization-server/" + path,
-		base + "/.well-known/openid-configuration/" + path,
-		base + "/" + path + "/.well-known/openid-configuration",
-	}
 }

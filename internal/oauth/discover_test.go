@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolreg/toolreg/internal/webaddr"
+
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
@@ -56,7 +58,7 @@ func TestMetadataURLs(t *testing.T) {
 		t.Errorf("resource (-want +got):\n%s", diff)
 	}
 	want = []string{"https://a/.well-known/oauth-authorization-server/t/1", "https://a/.well-known/openid-configuration/t/1", "https://a/t/1/.well-known/openid-configuration"}
-	if diff := cmp.Diff(want, serverMetadata("https://a/t/1/")); diff != "" {
+	if diff := cmp.Diff(want, webaddr.IssuerMetadata("https://a/t/1/")); diff != "" {
 		t.Errorf("server (-want +got):\n%s", diff)
 	}
 }
@@ -101,7 +103,7 @@ func FuzzChallenge(f *testing.F) {
 	f.Add(`Basic x, Bearer error=insufficient_scope`)
 	f.Fuzz(func(t *testing.T, header string) {
 		for _, s := range readChallenge([]string{header}).scopes {
-			if !isScope(s) {
+			if !settings.IsScope(s) {
 				t.Errorf("scope %q", s)
 			}
 		}

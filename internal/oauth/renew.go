@@ -220,7 +220,7 @@ func ParseScopes(given []string) ([]string, error) {
 	var out []string
 	for _, text := range given {
 		for s := range strings.FieldsSeq(text) {
-			if !isScope(s) {
+			if !settings.IsScope(s) {
 				return nil, fmt.Errorf("%q is not a valid scope", s)
 			}
 			out = append(out, s)

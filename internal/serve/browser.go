@@ -144,8 +144,12 @@ func (h *HTTP) signIn(w http.ResponseWriter, r *http.Request, pages ConsolePages
 	from, no := h.tokens.find(r.Context(), strings.TrimSpace(r.PostFormValue("token")))
 	reason := ""
 	switch {
+	case no != nil && no.status == http.StatusServiceUnavailable:
+		reason = "Tokens cannot be verified now: the issuer does not give its keys. Try again."
 	case no != nil:
 		reason = "This is not a token of this server."
+	case !from.console && h.opts.OAuth != nil:
+		reason = "This token may not enter the console: it lacks the scope console."
 	case !from.console:
 		reason = "This token may not enter the console: its line in the token file lacks the word console."
 	default:

@@ -64,6 +64,9 @@ func (s *Server) withClient(ctx context.Context, from identity, session *mcp.Ser
 	if from.name != stdioName && from.name != LocalName {
 		who.Token = from.name
 	}
+	if from.under != nil {
+		who.Lacks = from.missing
+	}
 	who.Capabilities = c.capabilities(s.opts.Console)
 	if s.opts.Console && c.can.Elicitation == nil {
 		who.Input = nil // they are asked at the console, one by one

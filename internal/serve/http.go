@@ -42,6 +42,8 @@ type HTTPOptions struct {
 	// Tokens are the tokens that clients need; nil means that no token is
 	// needed.
 	Tokens *Tokens
+	// OAuth knows the access tokens that clients need, in place of Tokens; nil: Tokens does.
+	OAuth *OAuth
 	// Loopback says that only this machine can reach the address. Requests for other
 	// hosts are then rejected, because web pages can send such requests (DNS rebinding).
 	Loopback bool
@@ -94,7 +96,10 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	}
 	s.sessions.limit(opts.Session)
 	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime, slots: slots{Processors: runtime.GOMAXPROCS(0)}}
-	if opts.Tokens != nil {
+	switch {
+	case opts.OAuth != nil:
+		h.tokens = opts.OAuth
+	case opts.Tokens != nil:
 		h.tokens = opts.Tokens
 	}
 	pick := func(*http.Request) *mcp.Server { return s.sdk }
@@ -128,6 +133,10 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if h.console != nil && (path == ConsolePath || strings.HasPrefix(path, ConsolePath+"/")) {
 		h.console(w, r)
+		return
+	}
+	if h.opts.OAuth != nil && h.opts.OAuth.isMetadata(path) {
+		h.opts.OAuth.serveMetadata(w, r)
 		return
 	}
 	switch path {
@@ -262,6 +271,10 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, from identity, moder
 	}
 	if err := checkBody(body); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if no := h.permitCalls(r.Context(), from, body); no != nil {
+		h.reject(w, r, no)
 		return
 	}
 	if !h.admit(r.Context(), from.name, modern, id, body) {

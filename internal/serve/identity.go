@@ -16,6 +16,10 @@ type identity struct {
 	profile string    // of the tools that it is offered; "": all
 	expires time.Time // zero: never
 	console bool      // it may enter the console
+	scopes  []string  // of an access token
+	// under is the state of serve.oauth with which the access token was verified; nil: it is
+	// another token.
+	under *oauthState
 	// sum identifies the token; zero: none, or any of the name, see [identity.anyToken].
 	sum tokenHash
 }
@@ -68,17 +72,21 @@ type tokens interface {
 	// renew returns an identity with what its token permits now. It reports false if the token
 	// has expired or was removed.
 	renew(identity) (identity, bool)
+	// challenge returns the value of WWW-Authenticate with which a request for a path is
+	// rejected; "" = none.
+	challenge(no *rejection, path string) string
 }
 
 // rejection is the answer to a request that is not accepted because of its token.
 type rejection struct {
-	status    int
-	reason    string
-	challenge string // value of WWW-Authenticate; "" = none
+	status int
+	reason string
+	code   string   // error code of RFC 6750; "" = none
+	scopes []string // that the request needs
 }
 
 // errNoToken rejects a request without a token of the token file.
-var errNoToken = &rejection{http.StatusUnauthorized, "unauthorized: send a bearer token of this server", `Bearer realm="toolreg"`}
+var errNoToken = &rejection{status: http.StatusUnauthorized, reason: "unauthorized: send a bearer token of this server"}
 
 // authenticate returns who sends a request, or why it is rejected.
 func (h *HTTP) authenticate(r *http.Request) (identity, *rejection) {
@@ -106,8 +114,11 @@ func (h *HTTP) authenticated(w http.ResponseWriter, r *http.Request) (from ident
 
 // reject answers a request that is not accepted because of its token.
 func (h *HTTP) reject(w http.ResponseWriter, r *http.Request, no *rejection) {
-	if no.challenge != "" {
-		w.Header().Set("WWW-Authenticate", no.challenge)
+	if challenge := h.tokens.challenge(no, r.URL.EscapedPath()); challenge != "" {
+		w.Header().Set("WWW-Authenticate", challenge)
+	}
+	if no.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "2")
 	}
 	h.refuse(w, r, no.status, no.reason)
 }

@@ -69,11 +69,16 @@ func (r *requests) cancelOf(invalid func(identity) bool) {
 	}
 }
 
-// FollowTokens ends the streams, sessions and calls of tokens that expire or are removed from
-// their file, until ctx is done.
+// FollowTokens ends the streams, sessions and calls of tokens that expire, are removed from their
+// file or are not accepted any more, until ctx is done. It also follows the keys of access tokens.
 func (h *HTTP) FollowTokens(ctx context.Context) {
 	if h.tokens == nil {
 		return
+	}
+	if h.opts.OAuth != nil {
+		var keys sync.WaitGroup
+		keys.Go(func() { h.opts.OAuth.follow(ctx) })
+		defer keys.Wait()
 	}
 	tick := time.NewTicker(revokeEvery)
 	defer tick.Stop()

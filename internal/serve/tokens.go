@@ -216,6 +216,9 @@ func (t *Tokens) renew(from identity) (identity, bool) {
 	return now.identity(from.name), ok && now.isValid() && (from.sum == tokenHash{} || subtle.ConstantTimeCompare(from.sum[:], now.hash[:]) == 1)
 }
 
+// challenge implements tokens.
+func (t *Tokens) challenge(*rejection, string) string { return `Bearer realm="toolreg"` }
+
 // identity returns whose token it is.
 func (t token) identity(name string) identity {
 	return identity{name: name, sum: t.hash, profile: t.profile, expires: t.expires, console: t.console}

@@ -69,6 +69,8 @@ func (r *reader) checkObject(row *table.Row, key string, n *jsonx.Value) {
 		}
 	case table.Addresses:
 		r.addresses(row, key, n)
+	case table.Scopes:
+		r.scopes(key, n)
 	case table.Calls:
 		r.calls(key, n)
 	case table.RawNamed:

@@ -31,6 +31,7 @@ func (m *merged) settings(g Globals, root string) *Settings {
 	if e, ok := m.last(approvalMode); ok {
 		s.ApprovalOrigin = e.origin
 	}
+	s.Serve.OAuth.Scopes = m.toolScopes()
 	s.permissions(m)
 	s.policyDefaults(m)
 	s.servers(m)

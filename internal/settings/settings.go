@@ -265,6 +265,17 @@ type Serve struct {
 	Cert       Entry         `setting:"serve.tls.cert"`   // "" = no TLS
 	Key        Entry         `setting:"serve.tls.key"`
 	ClientCA   Entry         `setting:"serve.tls.clientCa"` // "" = clients need no certificate
+	OAuth      ServeOAuth
+}
+
+// ServeOAuth holds the serve.oauth.* settings. The issuer is "" if there are none.
+type ServeOAuth struct {
+	Issuer   Entry `setting:"serve.oauth.issuer"`
+	Audience Entry `setting:"serve.oauth.audience"`
+	KeysURL  Entry `setting:"serve.oauth.jwksUri"` // "" = that of the issuer's metadata
+	Name     Entry `setting:"serve.oauth.claims.name"`
+	Groups   Entry `setting:"serve.oauth.claims.groups"`
+	Scopes   []ToolScope
 }
 
 // Telemetry holds the telemetry.* settings.

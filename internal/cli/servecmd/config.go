@@ -18,6 +18,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/process"
+	"github.com/toolreg/toolreg/internal/settings"
 )
 
 // clientConfig is the settings entry with which a program uses an MCP server.
@@ -77,40 +78,46 @@ func printConfig(e *cli.Env, o *options, cmd *cobra.Command) error {
 			args = append([]string{"--preset", builtin.PresetMCP}, args...)
 			e.IO.Notef("%s has file and shell tools of its own, so the built-in ones are left out; --preset full keeps them", c.name)
 		}
-		return o.print(e, c, append([]string{"serve"}, args...), set.Serve.Cert.Value != "")
+		return o.print(e, c, append([]string{"serve"}, args...), set.Serve)
 	}
 	return &cli.UsageError{Err: fmt.Errorf("unknown client %q", o.printConfig), Hint: "one of " + strings.Join(clientNames(), ", ")}
 }
 
-// print prints the entry of a client for a command line of toolreg. secure says that it speaks TLS.
-func (o *options) print(e *cli.Env, c clientConfig, args []string, secure bool) error {
+// print prints the entry of a client for a command line of toolreg.
+func (o *options) print(e *cli.Env, c clientConfig, args []string, set settings.Serve) error {
 	entry, file := c.stdio, c.file
-	url := ""
+	url, login := "", o.http != "" && usesOAuth(set.OAuth)
+	noToken := o.noAuth || login
 	if o.http != "" {
 		var err error
 		if url, err = address(o.http); err != nil {
 			return err
 		}
-		if secure {
+		if set.Cert.Value != "" {
 			url = "https" + strings.TrimPrefix(url, "http")
 		}
+		if login {
+			url = set.OAuth.Audience.Value
+		}
 		entry = c.http
-		if o.noAuth {
+		if noToken {
 			entry = strings.Split(entry, "\nbearer_token")[0]
 		}
 	}
 	file, _, _ = strings.Cut(file, ", which")
-	if o.http != "" && !o.noAuth {
+	if o.http != "" && !noToken {
 		file = c.file
 	}
 	command := calledAs(e.Config)
 	headers := ""
-	if c.token != "" && !o.noAuth {
+	if c.token != "" && !noToken {
 		headers = `,"headers":{"Authorization":` + jsonx.Quote("Bearer "+c.token) + `}`
 	}
 	text := strings.NewReplacer("URL", jsonx.Quote(url), "HEADERS", headers, "COMMAND", jsonx.Quote(command), "ARGS", quoteAll(args), "ALL", quoteAll(append([]string{command}, args...))).Replace(entry)
 	e.IO.Notef("add this to %s", file)
 	switch {
+	case login:
+		e.IO.Notef("the client logs in to %s; the server is started with %s", set.OAuth.Issuer.Value, cli.QuoteWords(append([]string{command}, args...)))
 	case o.http != "" && o.noAuth:
 		e.IO.Notef("the server is started with %s", cli.QuoteWords(append([]string{command}, args...)))
 	case o.http != "":

@@ -47,6 +47,7 @@ type options struct {
 	metrics     string   // address, or metricsOn
 	console     bool
 	profile     string
+	oauth       *serve.OAuth // of serve.oauth; nil: there is none
 }
 
 // levels are the values of --log-level.
@@ -185,6 +186,9 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
+	if err := o.useOAuth(e, set.OAuth); err != nil {
+		return err
+	}
 	var messages *slog.Logger
 	if level == slog.LevelDebug {
 		messages = e.IO.Log
@@ -270,7 +274,12 @@ func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server, 
 		err = o.checkProfiles(from)
 	}
 	if err == nil {
-		err = server.Load(ctx, from)
+		err = o.changeOAuth(from.Settings.Serve.OAuth)
+	}
+	if err == nil {
+		if err = server.Load(ctx, from); err != nil {
+			_ = o.changeOAuth(earlier.Settings.Serve.OAuth) // they were in effect
+		}
 	}
 	if err != nil {
 		from.Close()
@@ -353,7 +362,7 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	if made != "" {
 		ios.Note("toolreg: bearer token: " + made + "\n")
 	}
-	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, KeepAlive: set.KeepAlive, Log: ios.Log})
+	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, OAuth: o.oauth, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, KeepAlive: set.KeepAlive, Log: ios.Log})
 	if o.metrics == metricsOn {
 		handler.Metrics(e.Engine.WriteMetrics)
 	}
@@ -453,9 +462,11 @@ func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// tokens reads the token file, or generates a token.
+// tokens reads the token file, or generates a token. It returns nil if clients need none of them.
 func (o *options) tokens(ios *cli.IO, hasProfile func(string) bool, loopback bool) (tokens *serve.Tokens, made string, err error) {
 	switch {
+	case o.oauth != nil:
+		return nil, "", nil
 	case o.noAuth && !loopback:
 		return nil, "", &cli.UsageError{Err: errors.New("--no-auth: the address can be reached from other machines"), Hint: "listen on 127.0.0.1, or use --token-file"}
 	case o.noAuth:

@@ -44,6 +44,12 @@ func featureRows() []Row {
 		{Name: "serve.tls.cert", Type: String, Looser: notByProject, Doc: "File with the certificate of serve --http and its chain, in PEM; relative to the folder of the settings file. Read again after a change. Absent = HTTP."},
 		{Name: "serve.tls.key", Type: String, Looser: notByProject, Doc: "File with the key of the certificate, in PEM."},
 		{Name: "serve.tls.clientCa", Type: String, Looser: notByProject, Doc: "File with certificates of authorities, in PEM: clients must have a certificate of one of them, besides the token."},
+		{Name: "serve.oauth.issuer", Type: String, Looser: notByProject, Doc: "Issuer whose access tokens clients of serve --http need: its URL, exactly as the tokens and its metadata have it. Absent = tokens of --token-file."},
+		{Name: "serve.oauth.audience", Type: String, Looser: notByProject, Doc: "URL of the MCP endpoint as clients reach it, such as https://tools.example.com/mcp: the resource in its metadata, and the audience that tokens must have."},
+		{Name: "serve.oauth.jwksUri", Type: String, Looser: notByProject, Doc: "Address of the issuer's keys; absent = what its metadata say."},
+		{Name: "serve.oauth.scopes", Type: Scopes, Looser: notByProject, Doc: "Scopes that every request needs; or an object from names or globs of tools to the scope that calls of them need, in which '*' is for every request."},
+		{Name: "serve.oauth.claims.name", Type: String, Default: `"sub"`, Looser: notByProject, Doc: "Claim with the caller's name: the name of a claim, or names of nested ones with dots between them."},
+		{Name: "serve.oauth.claims.groups", Type: String, Default: `"groups"`, Looser: notByProject, Doc: "Claim with the caller's groups: a list, or one."},
 		{Name: "serve.limits", Type: Objects, Merge: Unite, Strict: true, Doc: "How many calls clients of serve may make in a time. The lists of all scopes apply.", Fields: []Row{
 			{Name: "client", Type: String, Doc: "Name or glob of the clients' tokens; absent = all. Each client has its own count."},
 			{Name: "group", Type: String, Doc: "Name or glob of groups that the clients' tokens name; absent = all."},

@@ -104,6 +104,8 @@ func typeSchema(s *Row) map[string]any {
 		return map[string]any{"anyOf": []any{fieldsSchema(s), map[string]any{"type": "array", "items": fieldsSchema(s)}}}
 	case Addresses:
 		return map[string]any{"type": "array", "items": map[string]any{"anyOf": []any{text, fieldsSchema(s)}}}
+	case Scopes:
+		return map[string]any{"anyOf": []any{words, map[string]any{"type": "object", "additionalProperties": text}}}
 	case Calls:
 		call := map[string]any{"type": "object", "properties": map[string]any{"tool": text, "params": map[string]any{"type": "object"}},
 			"required": []string{"tool"}, "additionalProperties": false}

@@ -37,6 +37,7 @@ const (
 	Objects        // a list of objects with Row.Fields
 	OneOrMore      // an object with Row.Fields, or a list of them
 	Addresses      // a list of addresses, or of objects with Row.Fields
+	Scopes         // a list of scopes, or an object of scopes by tool
 	Calls          // a list of example calls: shell lines, or objects with tool and params
 	Raw            // anything; checked by the feature it belongs to
 	RawNamed       // an object of names, each with anything

@@ -1,0 +1,106 @@
+package mcptest
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// signer signs access tokens, with another library than the one that verifies them.
+type signer struct {
+	method jwt.SigningMethod
+	id     string
+	key    crypto.Signer
+	public map[string]string // as a JSON Web Key
+}
+
+// newSigner makes a key for an algorithm: RS256, ES256 or EdDSA.
+func newSigner(algorithm string) (*signer, error) {
+	s := &signer{method: jwt.GetSigningMethod(algorithm), id: rand.Text()}
+	encode := base64.RawURLEncoding.EncodeToString
+	switch algorithm {
+	case "RS256":
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			return nil, err
+		}
+		s.key, s.public = key, map[string]string{"kty": "RSA", "n": encode(key.N.Bytes()), "e": "AQAB"}
+	case "ES256":
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			return nil, err
+		}
+		point, err := key.PublicKey.Bytes() // 4, then x and y with 32 bytes each
+		if err != nil {
+			return nil, err
+		}
+		s.key, s.public = key, map[string]string{"kty": "EC", "crv": "P-256", "x": encode(point[1:33]), "y": encode(point[33:])}
+	default:
+		public, key, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			return nil, err
+		}
+		s.key, s.public = key, map[string]string{"kty": "OKP", "crv": "Ed25519", "x": encode(public)}
+	}
+	s.public["kid"], s.public["use"], s.public["alg"] = s.id, "sig", algorithm
+	return s, nil
+}
+
+// Rotate replaces the key that signs access tokens; the one before is not published any more.
+func (a *Authority) Rotate() error {
+	s, err := newSigner(a.o.jwt)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.signer = s
+	return nil
+}
+
+// Token returns an access token of a person with more claims, which may replace those that it
+// would have. It lives for an hour. a.mu is not held.
+func (a *Authority) Token(resource string, scopes []string, more map[string]any) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sign(resource, scopes, time.Hour, more)
+}
+
+// sign makes an access token (RFC 9068). a.mu is held.
+func (a *Authority) sign(resource string, scopes []string, ttl time.Duration, more map[string]any) (string, error) {
+	claims := jwt.MapClaims{"iss": a.Issuer, "aud": resource, "sub": a.o.person, "exp": a.Now().Add(ttl).Unix(), "iat": a.Now().Unix(), "jti": rand.Text(), "scope": strings.Join(scopes, " ")}
+	if a.o.groups != "" {
+		claims["groups"] = strings.Fields(a.o.groups)
+	}
+	for name, value := range more {
+		claims[name] = value
+	}
+	t := jwt.NewWithClaims(a.signer.method, claims)
+	t.Header["kid"], t.Header["typ"] = a.signer.id, "at+jwt"
+	return t.SignedString(a.signer.key)
+}
+
+// keys answers with the keys of the authority.
+func (a *Authority) keys(w http.ResponseWriter, r *http.Request) {
+	a.count("keys")
+	if a.o.fault == "keys-elsewhere" && strings.HasPrefix(r.Host, "127.") {
+		http.Redirect(w, r, strings.Replace(a.Issuer, "127.0.0.1", "localhost", 1)+"/keys", http.StatusFound)
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	set := map[string]any{"keys": []any{map[string]string{"kty": "new", "kid": "of another kind"}, a.signer.public}}
+	if a.o.fault == "huge-keys" {
+		set["padding"] = strings.Repeat("x", 2<<20)
+	}
+	reply(w, http.StatusOK, set)
+}

@@ -1,0 +1,240 @@
+package accesstoken
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/toolreg/toolreg/internal/webaddr"
+)
+
+const (
+	// fetchPause is the shortest time between the beginnings of two fetches of the keys.
+	fetchPause = 2 * time.Second
+	// followPause is how often keys are fetched without need, so that those that the issuer withdrew are refused.
+	followPause = 10 * time.Minute
+	// retryPause is the longest time between two attempts while the issuer is away.
+	retryPause = 30 * time.Second
+	// maxKeys is the maximum number of keys of an issuer.
+	maxKeys = 100
+)
+
+// keySet has the keys of an issuer. It is safe for concurrent use.
+type keySet struct {
+	issuer, address string // address may be ""
+	client          *http.Client
+	warn            func(error)
+	pause           time.Duration // fetchPause
+
+	mu       sync.Mutex
+	keys     []jose.JSONWebKey // nil: no fetch has succeeded
+	err      error             // of the latest fetch
+	failures int               // since the latest fetch that succeeded
+	fetches  int               // that have begun
+	began    time.Time         // the latest of them
+	running  chan struct{}     // closed at its end; nil = none is running
+}
+
+func newKeySet(issuer, address string, warn func(error)) *keySet {
+	return &keySet{issuer: issuer, address: address, warn: warn, pause: fetchPause, client: newClient()}
+}
+
+// find returns the keys that may have signed a token: those with its key id, or all if it has
+// none, that are for its algorithm. If there are none, it fetches the keys, but only once every
+// fetchPause however many requests wait for that.
+func (s *keySet) find(ctx context.Context, id string, algorithm jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
+	s.mu.Lock()
+	for asked := s.fetches; ; s.mu.Lock() {
+		keys, err := s.fitting(id, algorithm), s.err
+		done := s.running == nil && s.fetches > asked // one that had begun may have missed the key
+		away := s.running == nil && s.keys == nil && s.left(s.pause) > 0
+		switch {
+		case len(keys) > 0:
+			s.mu.Unlock()
+			return keys, nil
+		case err != nil && (done || away):
+			s.mu.Unlock()
+			return nil, &UnavailableError{err}
+		case done:
+			s.mu.Unlock()
+			return nil, nil
+		}
+		if err := s.step(ctx, context.WithoutCancel(ctx), s.pause, nil); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// left returns how much is left of a pause since the latest fetch has begun. s.mu is held.
+func (s *keySet) left(pause time.Duration) time.Duration {
+	if s.fetches == 0 {
+		return 0
+	}
+	return pause - time.Since(s.began)
+}
+
+// step fetches the keys if a pause since the latest fetch is over. Else it waits for the end of the
+// pause, or of a fetch that is running, or until the channel is closed. The error is the cause of ctx.
+// Others wait for a fetch too, so it has a context of its own. s.mu is held, and step unlocks it.
+func (s *keySet) step(ctx, fetching context.Context, pause time.Duration, until <-chan struct{}) error {
+	running, left := s.running, s.left(pause)
+	if running == nil && left <= 0 {
+		s.fetches, s.began, s.running = s.fetches+1, time.Now(), make(chan struct{})
+		s.mu.Unlock()
+		s.load(fetching)
+		return context.Cause(ctx)
+	}
+	s.mu.Unlock()
+	var over <-chan time.Time
+	if running == nil {
+		timer := time.NewTimer(left)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-running: // nil is never ready
+	case <-over:
+	case <-until:
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
+}
+
+// load fetches the keys and keeps them, or else the earlier ones. The caller has set s.running.
+func (s *keySet) load(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, fetchTime)
+	keys, err := s.get(limited)
+	cancel()
+	s.mu.Lock()
+	known := s.err != nil && err != nil && s.err.Error() == err.Error()
+	if s.failures++; err == nil {
+		s.keys, s.failures = keys, 0
+	}
+	s.err = err
+	close(s.running)
+	s.running = nil
+	s.mu.Unlock()
+	if err != nil && !known && ctx.Err() == nil {
+		s.warn(fmt.Errorf("getting the keys of the issuer %s: %w", s.issuer, err))
+	}
+}
+
+// follow fetches the keys now and every followPause, or sooner while the issuer is away, until
+// ctx is done or the channel is closed.
+func (s *keySet) follow(ctx context.Context, until <-chan struct{}) {
+	for ctx.Err() == nil {
+		select {
+		case <-until:
+			return
+		default:
+		}
+		s.mu.Lock()
+		pause := followPause
+		if s.failures > 0 {
+			pause = min(fetchPause<<min(s.failures-1, 8), retryPause)
+		}
+		_ = s.step(ctx, ctx, pause, until) // its error is that of ctx
+	}
+}
+
+// fitting returns the keys for a key id ("" = any) and an algorithm. s.mu is held.
+func (s *keySet) fitting(id string, algorithm jose.SignatureAlgorithm) []jose.JSONWebKey {
+	var out []jose.JSONWebKey
+	for _, key := range s.keys {
+		if (id == "" || key.KeyID == id) && (key.Algorithm == "" || key.Algorithm == string(algorithm)) && algorithmOf(key) == algorithm {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// algorithmOf returns the algorithm that a key is used with; "" if tokens must not be signed with it.
+func algorithmOf(key jose.JSONWebKey) jose.SignatureAlgorithm {
+	switch public := key.Key.(type) {
+	case *rsa.PublicKey:
+		if bits := public.N.BitLen(); bits >= 2048 && bits <= 8192 {
+			return jose.RS256
+		}
+	case *ecdsa.PublicKey:
+		if public.Curve == elliptic.P256() {
+			return jose.ES256
+		}
+	case ed25519.PublicKey:
+		return jose.EdDSA
+	}
+	return ""
+}
+
+// get fetches the keys.
+func (s *keySet) get(ctx context.Context) ([]jose.JSONWebKey, error) {
+	address := s.address
+	if address == "" {
+		var err error
+		if address, err = s.discover(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var set struct{ Keys []json.RawMessage }
+	if err := s.read(ctx, address, &set); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", address, err)
+	}
+	if len(set.Keys) > maxKeys {
+		return nil, fmt.Errorf("%s has more than %d keys", address, maxKeys)
+	}
+	var keys []jose.JSONWebKey
+	for _, raw := range set.Keys {
+		var key jose.JSONWebKey
+		var use struct {
+			Use        string   `json:"use"`
+			Operations []string `json:"key_ops"`
+		}
+		if json.Unmarshal(raw, &use) != nil || use.Use != "" && use.Use != "sig" || use.Operations != nil && !slices.Contains(use.Operations, "verify") {
+			continue
+		}
+		if key.UnmarshalJSON(raw) == nil && algorithmOf(key) != "" { // others are for other programs
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%s has no key for RS256, ES256 or EdDSA", address)
+	}
+	return keys, nil
+}
+
+// discover returns the address of the keys in the metadata of the issuer.
+func (s *keySet) discover(ctx context.Context) (string, error) {
+	for _, address := range webaddr.IssuerMetadata(s.issuer) {
+		var m struct {
+			Issuer string `json:"issuer"`
+			Keys   string `json:"jwks_uri"`
+		}
+		err := s.read(ctx, address, &m)
+		if status, ok := errors.AsType[statusError](err); ok && status >= 400 && status < 500 {
+			continue
+		}
+		switch {
+		case err != nil:
+			return "", fmt.Errorf("reading %s: %w", address, err)
+		case m.Issuer != s.issuer:
+			return "", fmt.Errorf("%s is the metadata of another issuer, %q", address, m.Issuer)
+		case m.Keys == "":
+			continue
+		}
+		if err := checkAddress(m.Keys); err != nil {
+			return "", fmt.Errorf("%s: jwks_uri: %w", address, err)
+		}
+		return m.Keys, nil
+	}
+	return "", errors.New("no metadata of it names the address of its keys (serve.oauth.jwksUri)")
+}

@@ -1,0 +1,217 @@
+package accesstoken
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/webaddr"
+)
+
+const (
+	// Skew is how far the clocks of the issuer and of this machine may differ.
+	Skew = time.Minute
+	// maxToken is the maximum length of a token.
+	maxToken = 32 << 10
+)
+
+// Config says which tokens are accepted.
+type Config struct {
+	// Issuer is the issuer of the tokens, exactly as their claim iss has it.
+	Issuer string
+	// Audience is the URL of the resource, exactly as their claim aud must have it.
+	Audience string
+	// KeysURL is the address of the issuer's keys (RFC 7517); "": that in its metadata.
+	KeysURL string
+	// Name and Groups are the claims with the name of the caller and with its groups: the name
+	// of a claim or, if there is none of that name, names of nested ones with dots between them.
+	Name, Groups string
+}
+
+// Check returns an error for a configuration with which no token could be verified safely.
+func (c Config) Check() error {
+	for _, one := range []struct{ name, address string }{{"issuer", c.Issuer}, {"audience", c.Audience}, {"jwksUri", c.KeysURL}} {
+		if one.address == "" && one.name != "jwksUri" {
+			return fmt.Errorf("%s is missing", one.name)
+		}
+		if one.address == "" {
+			continue
+		}
+		if err := checkAddress(one.address); err != nil {
+			return fmt.Errorf("%s: %w", one.name, err)
+		}
+	}
+	if strings.ContainsAny(c.Issuer+c.Audience, "?#") {
+		return errors.New("issuer and audience must not have a query or a fragment (RFC 8414 section 2, RFC 8707 section 2)")
+	}
+	if c.Name == "" || c.Groups == "" {
+		return errors.New("claims: name and groups must not be empty")
+	}
+	return nil
+}
+
+// checkAddress returns an error for an address that is neither https nor http on this machine.
+func checkAddress(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Hostname() == "" || u.Opaque != "" || u.User != nil || strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }):
+		return errors.New("must be a web address such as https://login.example.com")
+	case u.Scheme == "https", u.Scheme == "http" && webaddr.IsLoopback(u.Hostname()):
+		return nil
+	}
+	return errors.New("must begin with https:// (or http:// on this machine)")
+}
+
+// Token is what a valid access token says.
+type Token struct {
+	Name    string
+	Groups  []string
+	Scopes  []string
+	Expires time.Time // when it ceases to be accepted, with the skew
+}
+
+// InvalidError reports a token that is not accepted. Reason has nothing of the token in it.
+type InvalidError struct{ Reason string }
+
+func (e *InvalidError) Error() string { return e.Reason }
+
+func invalid(format string, args ...any) error {
+	return &InvalidError{fmt.Sprintf(format, args...)}
+}
+
+// UnavailableError reports that a token cannot be verified because the issuer did not give its keys.
+type UnavailableError struct{ Err error }
+
+func (e *UnavailableError) Error() string { return "the keys of the issuer cannot be read" }
+
+// Unwrap returns the cause.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// Verifier verifies access tokens. Create it with [New]. It is safe for concurrent use.
+type Verifier struct {
+	config Config
+	keys   *keySet
+	now    func() time.Time
+}
+
+// New returns a verifier of a checked configuration. It takes the keys over from an earlier one of
+// the same issuer, which may be nil. warn receives errors of getting the keys. now is the clock
+// with which the times of tokens are compared; nil: [time.Now].
+func New(c Config, earlier *Verifier, warn func(error), now func() time.Time) *Verifier {
+	if now == nil {
+		now = time.Now
+	}
+	v := &Verifier{config: c, now: now}
+	if earlier != nil && earlier.config.Issuer == c.Issuer && earlier.config.KeysURL == c.KeysURL {
+		v.keys = earlier.keys
+	} else {
+		v.keys = newKeySet(c.Issuer, c.KeysURL, warn)
+	}
+	return v
+}
+
+// Config returns the configuration.
+func (v *Verifier) Config() Config { return v.config }
+
+// Now returns the time with which the times of tokens are compared.
+func (v *Verifier) Now() time.Time { return v.now() }
+
+// Follow gets the keys, and gets them again from time to time, until ctx is done or the channel is
+// closed.
+func (v *Verifier) Follow(ctx context.Context, until <-chan struct{}) { v.keys.follow(ctx, until) }
+
+// Verify returns what a token says. The error is an *InvalidError, an *UnavailableError, or the
+// cause of ctx.
+func (v *Verifier) Verify(ctx context.Context, token string) (Token, error) {
+	if len(token) > maxToken {
+		return Token{}, invalid("the token is longer than %d bytes", maxToken)
+	}
+	signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.EdDSA})
+	if _, other := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); other {
+		return Token{}, invalid("the token is signed with another algorithm than RS256, ES256 and EdDSA")
+	}
+	if err != nil || len(signed.Signatures) != 1 {
+		return Token{}, invalid("the token is not a JSON Web Token that is signed")
+	}
+	header := signed.Signatures[0].Protected
+	if err := checkHeader(header); err != nil {
+		return Token{}, err
+	}
+	algorithm := jose.SignatureAlgorithm(header.Algorithm)
+	keys, err := v.keys.find(ctx, header.KeyID, algorithm)
+	if err != nil {
+		return Token{}, err
+	}
+	for _, key := range keys {
+		if payload, err := signed.Verify(key.Key); err == nil {
+			return v.read(payload)
+		}
+	}
+	if len(keys) == 0 {
+		return Token{}, invalid("the token is signed with a key that the issuer does not have")
+	}
+	return Token{}, invalid("the signature of the token is wrong")
+}
+
+// checkHeader returns an error for a header with a member that would choose the key, which is
+// the issuer's alone, with one that must be understood, or with the type of something else than
+// an access token (RFC 9068 section 2.1; absent and JWT are what most issuers write).
+func checkHeader(h jose.Header) error {
+	for _, name := range []jose.HeaderKey{"crit", "jku", "x5u"} {
+		if _, ok := h.ExtraHeaders[name]; ok {
+			return invalid("the header %s of tokens is not accepted", name)
+		}
+	}
+	if h.JSONWebKey != nil {
+		return invalid("the header jwk of tokens is not accepted")
+	}
+	typ, ok := h.ExtraHeaders[jose.HeaderType]
+	name, _ := typ.(string)
+	if ok && !slices.Contains([]string{"jwt", "at+jwt", "application/at+jwt"}, strings.ToLower(name)) {
+		return invalid("the token has the type of something else than an access token")
+	}
+	return nil
+}
+
+// read checks the claims of a token whose signature is right.
+func (v *Verifier) read(payload []byte) (t Token, err error) {
+	claims, err := jsonx.Parse(payload, jsonx.Options{Depth: 32, Strict: true})
+	if err != nil || !claims.Is(jsonx.Object) {
+		return t, invalid("the claims of the token are not a JSON object")
+	}
+	if iss := claims.Get("iss"); !iss.Is(jsonx.String) || iss.Text() != v.config.Issuer {
+		return t, invalid("the token is of another issuer")
+	}
+	audience, err := texts(claims.Get("aud"))
+	if err != nil || !slices.Contains(audience, v.config.Audience) {
+		return t, invalid("the token is for another audience")
+	}
+	expires, ok := date(claims.Get("exp"))
+	if !ok {
+		return t, invalid("the token does not say when it expires")
+	}
+	now := v.now()
+	if t.Expires = expires.Add(Skew); !now.Before(t.Expires) {
+		return t, invalid("the token has expired")
+	}
+	if from := claims.Get("nbf"); from != nil {
+		if begins, ok := date(from); !ok || now.Before(begins.Add(-Skew)) {
+			return t, invalid("the token is not valid yet")
+		}
+	}
+	if t.Name, err = v.name(claims); err != nil {
+		return t, err
+	}
+	if t.Groups, err = v.groups(claims); err != nil {
+		return t, err
+	}
+	t.Scopes, err = scopes(claims)
+	return t, err
+}

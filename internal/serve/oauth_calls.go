@@ -1,0 +1,58 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+)
+
+// permitCalls returns why a message with calls of tools is rejected (serve.oauth.scopes); nil if
+// it is permitted. Calls within a call, such as those of scripts, are checked when they are made,
+// see [caller.Caller].
+func (h *HTTP) permitCalls(ctx context.Context, from identity, body json.RawMessage) *rejection {
+	o := h.opts.OAuth
+	if o == nil || len(o.current.Load().set.Scopes) == 0 {
+		return nil
+	}
+	messages, ok := jsonx.Elements(body)
+	if !ok {
+		messages = []json.RawMessage{body}
+	}
+	for _, message := range messages {
+		if method, _ := jsonx.Text(jsonx.Get(message, "method")); method != "tools/call" {
+			continue
+		}
+		params := jsonx.Get(message, "params")
+		name, _ := jsonx.Text(jsonx.Get(params, "name"))
+		spellings := h.server.spellings(ctx, from, name, jsonx.Get(params, "arguments"))
+		if no := o.current.Load().permit(from, spellings...); no != nil {
+			return no
+		}
+	}
+	return nil
+}
+
+// spellings returns the names of the tool that a call with this name makes, and of the tool that
+// it reaches through call_tool.
+func (s *Server) spellings(ctx context.Context, from identity, name string, arguments json.RawMessage) []string {
+	out := []string{name}
+	if _, err := s.offered(ctx); err != nil { // the call fails too
+		return out
+	}
+	o, done := s.use()
+	defer done()
+	if t := s.view(o, from.profile).find(name); t != nil {
+		out = append(out, t.Tool.Spellings()...)
+		if inner := t.Inner(arguments); inner != "" {
+			out = append(out, inner)
+		}
+	}
+	for _, one := range slices.Clone(out) {
+		if t, err := o.registry.Lookup(one); err == nil {
+			out = append(out, t.Spellings()...)
+		}
+	}
+	return out
+}

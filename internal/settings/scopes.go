@@ -1,0 +1,86 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// scopesKey is the setting serve.oauth.scopes.
+const scopesKey = "serve.oauth.scopes"
+
+// everyRequest is the glob of serve.oauth.scopes for the scope of every request.
+const everyRequest = "*"
+
+// ToolScope is a scope that the token of a client must have (serve.oauth.scopes).
+type ToolScope struct {
+	Tool   string // name or glob of the tools whose calls need it; "*" = every request needs it
+	Scope  string
+	Origin Origin
+}
+
+func (m *merged) toolScopes() (out []ToolScope) {
+	e, ok := m.last(scopesKey)
+	if !ok {
+		return nil
+	}
+	at := func(n *jsonx.Value) Origin {
+		o := e.origin
+		if n.Line > 0 {
+			o.Line, o.Col = n.Place()
+		}
+		return o
+	}
+	for _, n := range e.node.Items {
+		out = append(out, ToolScope{everyRequest, n.Text(), at(n)})
+	}
+	for _, f := range e.node.Members {
+		out = append(out, ToolScope{f.Name, f.Value.Text(), at(f.Value)})
+	}
+	return out
+}
+
+// Required returns the scopes that a request needs: those of every request and, for a call, those
+// of the tool with these spellings.
+func (o *ServeOAuth) Required(spellings ...string) (out []ToolScope) {
+	for _, s := range o.Scopes {
+		matches := func(spelling string) bool { return text.MatchName(s.Tool, spelling) }
+		if s.Tool == everyRequest || slices.ContainsFunc(spellings, matches) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// scopes checks a list of scopes, or an object of scopes by tool.
+func (r *reader) scopes(key string, n *jsonx.Value) {
+	scope := func(key string, n *jsonx.Value) {
+		if r.want(n, key, jsonx.String, "a scope") && !IsScope(n.Text()) {
+			r.fail(n.Pos, "such as tools:read", "%s: %s is not a scope", key, text.Quote(n.Text()))
+		}
+	}
+	if n.Kind == jsonx.Object {
+		for _, f := range n.Members {
+			at := key + "." + f.Name
+			if f.Name == "" || !text.IsPattern(f.Name) {
+				r.fail(f.Pos, "", "%s: %s is not the name or a glob of tools", key, text.Quote(f.Name))
+			}
+			scope(at, f.Value)
+		}
+		return
+	}
+	if !r.want(n, key, jsonx.Array, "a list of scopes, or an object of scopes by tool") {
+		return
+	}
+	for i, item := range n.Items {
+		scope(fmt.Sprintf("%s[%d]", key, i), item)
+	}
+}
+
+// IsScope reports whether a text is one scope (RFC 6749 section 3.3).
+func IsScope(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7e || r == '"' || r == '\\' })
+}

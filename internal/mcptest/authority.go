@@ -176,6 +176,13 @@ func (a *Authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/keys":
 		a.keys(w, r)
+	case "/issue":
+		token, err := a.Token(r.FormValue("resource"), strings.Fields(r.FormValue("scope")), nil)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		_, _ = io.WriteString(w, token)
 	case "/rotate":
 		if err := a.Rotate(); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -141,11 +141,13 @@ func (h *HTTP) serveConsole(w http.ResponseWriter, r *http.Request, pages Consol
 func (h *HTTP) signIn(w http.ResponseWriter, r *http.Request, pages ConsolePages) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
-	from, no := h.tokens.find(r.Context(), strings.TrimSpace(r.PostFormValue("token")))
+	from, no := h.tokens.find(r.Context(), strings.TrimSpace(r.PostFormValue("token")), r.URL.EscapedPath())
 	reason := ""
 	switch {
 	case no != nil && no.status == http.StatusServiceUnavailable:
 		reason = "Tokens cannot be verified now: the issuer does not give its keys. Try again."
+	case no != nil && no.status == http.StatusForbidden:
+		reason = "This token may not enter the console: " + strings.TrimPrefix(no.reason, "forbidden: ") + "."
 	case no != nil:
 		reason = "This is not a token of this server."
 	case !from.console && h.opts.OAuth != nil:

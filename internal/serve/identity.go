@@ -66,9 +66,9 @@ func (s *Server) identify(ctx context.Context, req mcp.Request) identity {
 
 // tokens says whose tokens the bearer tokens of requests are. It is safe for concurrent use.
 type tokens interface {
-	// find returns whose token it is; "" is that of a request without one. If the token is not
-	// valid, it returns why.
-	find(ctx context.Context, token string) (identity, *rejection)
+	// find returns whose token it is; "" is that of a request without one. path is that of the
+	// request. If the token is not valid, it returns why.
+	find(ctx context.Context, token, path string) (identity, *rejection)
 	// renew returns an identity with what its token permits now. It reports false if the token
 	// has expired or was removed.
 	renew(identity) (identity, bool)
@@ -100,7 +100,7 @@ func (h *HTTP) authenticate(r *http.Request) (identity, *rejection) {
 			token = strings.TrimSpace(rest)
 		}
 	}
-	return h.tokens.find(r.Context(), token)
+	return h.tokens.find(r.Context(), token, r.URL.EscapedPath())
 }
 
 // authenticated is authenticate for requests that are answered only with a valid token.

@@ -76,12 +76,12 @@ func (o *OAuth) follow(ctx context.Context) {
 }
 
 // find implements tokens.
-func (o *OAuth) find(ctx context.Context, token string) (identity, *rejection) {
+func (o *OAuth) find(ctx context.Context, token, path string) (identity, *rejection) {
 	now := o.current.Load()
 	if token == "" {
 		return identity{}, &rejection{status: http.StatusUnauthorized, reason: "unauthorized: send an access token of " + now.set.Issuer.Value, scopes: now.scopes()}
 	}
-	t, err := now.verifier.Verify(ctx, token)
+	t, err := now.verifier.Verify(ctx, token, now.resource(path))
 	if away, ok := errors.AsType[*accesstoken.UnavailableError](err); ok {
 		return identity{}, &rejection{status: http.StatusServiceUnavailable, reason: "the token cannot be verified now: " + away.Error()}
 	}
@@ -169,22 +169,26 @@ func (o *OAuth) challenge(no *rejection, path string) string {
 		add("error_description", reason)
 	}
 	add("scope", strings.Join(no.scopes, " "))
-	add("resource_metadata", metadataAddress(o.current.Load().set.Audience.Value, path))
+	add("resource_metadata", metadataAddress(o.current.Load().resource(path)))
 	return "Bearer " + strings.Join(params, ", ")
 }
 
-// metadataAddress returns the address of the metadata for a request with a path: that of the
-// endpoint, with what follows the endpoint in the path (RFC 9728 section 3.1).
-func metadataAddress(audience, path string) string {
-	u, err := url.Parse(audience)
+// resource returns the resource that a request with a path is for: the audience or, for the
+// endpoint of a profile, the address of that.
+func (s *oauthState) resource(path string) string {
+	if profile, ok := strings.CutPrefix(path, endpoint+"/"); ok && profile != "" {
+		return strings.TrimRight(s.set.Audience.Value, "/") + "/" + profile
+	}
+	return s.set.Audience.Value
+}
+
+// metadataAddress returns the address of the metadata of a resource (RFC 9728 section 3.1).
+func metadataAddress(resource string) string {
+	u, err := url.Parse(resource)
 	if err != nil { // has been checked
 		return ""
 	}
-	below := ""
-	if rest, ok := strings.CutPrefix(path, endpoint+"/"); ok {
-		below = "/" + rest
-	}
-	return u.Scheme + "://" + u.Host + resourceMetadata + strings.TrimRight(u.EscapedPath(), "/") + below
+	return u.Scheme + "://" + u.Host + resourceMetadata + strings.TrimRight(u.EscapedPath(), "/")
 }
 
 // serveMetadata answers with the metadata of the resource (RFC 9728 section 2). Only the scopes
@@ -204,7 +208,7 @@ func (o *OAuth) serveMetadata(w http.ResponseWriter, r *http.Request) {
 		Scopes   []string `json:"scopes_supported,omitempty"`
 		Methods  []string `json:"bearer_methods_supported"`
 		Name     string   `json:"resource_name"`
-	}{now.set.Audience.Value, []string{now.set.Issuer.Value}, now.scopes(), []string{"header"}, "toolreg"})
+	}{now.resource(strings.TrimPrefix(r.URL.EscapedPath(), resourceMetadata)), []string{now.set.Issuer.Value}, now.scopes(), []string{"header"}, "toolreg"})
 }
 
 // isMetadata reports whether metadata are at a path: for an endpoint, for the endpoint as clients
@@ -215,8 +219,5 @@ func (o *OAuth) isMetadata(path string) bool {
 		return false
 	}
 	u, err := url.Parse(o.current.Load().set.Audience.Value)
-	return of == "" || isEndpoint(of) || err == nil && of == strings.TrimRight(u.EscapedPath(), "/")
+	return of == "" || of == endpoint || strings.HasPrefix(of, endpoint+"/") || err == nil && of == strings.TrimRight(u.EscapedPath(), "/")
 }
-
-// isEndpoint reports whether clients reach the tools of a profile, or all, at a path.
-func isEndpoint(path string) bool { return path == endpoint || strings.HasPrefix(path, endpoint+"/") }

@@ -184,7 +184,7 @@ func MakeToken(name string) (token, line string, err error) {
 }
 
 // find implements tokens. Earlier tokens stay valid while the file has an error.
-func (t *Tokens) find(_ context.Context, text string) (identity, *rejection) {
+func (t *Tokens) find(_ context.Context, text, _ string) (identity, *rejection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.path != "" {

@@ -127,9 +127,9 @@ func (v *Verifier) Now() time.Time { return v.now() }
 // closed.
 func (v *Verifier) Follow(ctx context.Context, until <-chan struct{}) { v.keys.follow(ctx, until) }
 
-// Verify returns what a token says. The error is an *InvalidError, an *UnavailableError, or the
-// cause of ctx.
-func (v *Verifier) Verify(ctx context.Context, token string) (Token, error) {
+// Verify returns what a token says. Its audience may also be one of more audiences. The error is
+// an *InvalidError, an *UnavailableError, or the cause of ctx.
+func (v *Verifier) Verify(ctx context.Context, token string, more ...string) (Token, error) {
 	if len(token) > maxToken {
 		return Token{}, invalid("the token is longer than %d bytes", maxToken)
 	}
@@ -151,7 +151,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Token, error) {
 	}
 	for _, key := range keys {
 		if payload, err := signed.Verify(key.Key); err == nil {
-			return v.read(payload)
+			return v.read(payload, more)
 		}
 	}
 	if len(keys) == 0 {
@@ -181,7 +181,7 @@ func checkHeader(h jose.Header) error {
 }
 
 // read checks the claims of a token whose signature is right.
-func (v *Verifier) read(payload []byte) (t Token, err error) {
+func (v *Verifier) read(payload []byte, more []string) (t Token, err error) {
 	claims, err := jsonx.Parse(payload, jsonx.Options{Depth: 32, Strict: true})
 	if err != nil || !claims.Is(jsonx.Object) {
 		return t, invalid("the claims of the token are not a JSON object")
@@ -190,7 +190,7 @@ func (v *Verifier) read(payload []byte) (t Token, err error) {
 		return t, invalid("the token is of another issuer")
 	}
 	audience, err := texts(claims.Get("aud"))
-	if err != nil || !slices.Contains(audience, v.config.Audience) {
+	if err != nil || !slices.ContainsFunc(append(more, v.config.Audience), func(mine string) bool { return slices.Contains(audience, mine) }) {
 		return t, invalid("the token is for another audience")
 	}
 	expires, ok := date(claims.Get("exp"))

@@ -113,16 +113,33 @@ func (h *HTTP) Drain(ctx context.Context) int {
 	return h.wait(ctx)
 }
 
+// giveUpSessions lets other replicas take over the sessions without calls; if all is set, every
+// session.
+func (h *HTTP) giveUpSessions(ctx context.Context, all bool) {
+	r := h.server.replica
+	if r == nil {
+		return
+	}
+	given := map[string]*record{}
+	for _, session := range h.server.sessions.endIdle(all, func(id string) { given[id] = r.records.remove(id) }) {
+		h.server.closing.Go(func() {
+			_ = session.Close()
+			r.giveUp(context.WithoutCancel(ctx), session.ID(), given[session.ID()])
+		})
+	}
+}
+
 // wait waits until no request is running, or ctx is done, and returns how many
 // still are.
 func (h *HTTP) wait(ctx context.Context) int {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for h.calls.Load() > 0 && ctx.Err() == nil {
+	for h.giveUpSessions(ctx, false); h.calls.Load() > 0 && ctx.Err() == nil; h.giveUpSessions(ctx, false) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 		}
 	}
+	h.giveUpSessions(ctx, true)
 	return int(h.calls.Load())
 }

@@ -228,9 +228,17 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) 
 		r.Header.Del("Mcp-Session-Id") // the revision has no sessions
 	}
 	id := r.Header.Get("Mcp-Session-Id")
-	if id != "" && !h.server.sessions.belongs(id, from.account()) {
-		http.Error(w, "session not found", http.StatusNotFound)
-		return
+	var at place
+	if id != "" {
+		var err error
+		if at, err = h.locate(r.Context(), id, from); err != nil {
+			h.storeAway(w, err)
+			return
+		}
+		if !at.found {
+			http.Error(w, "session not found", http.StatusNotFound)
+			return
+		}
 	}
 	if err := checkHeaders(r); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -240,14 +248,14 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) 
 	defer done()
 	r = r.WithContext(ctx)
 	if r.Method == http.MethodPost {
-		h.post(w, r, from, modern, id)
+		h.post(w, r, from, modern, id, at.holder)
 		return
 	}
-	h.pass(w, r, from, modern, id)
+	h.pass(w, r, from, modern, id, at.holder)
 }
 
 // post reads a message and passes it to the SDK when it is its client's turn.
-func (h *HTTP) post(w http.ResponseWriter, r *http.Request, from identity, modern bool, id string) {
+func (h *HTTP) post(w http.ResponseWriter, r *http.Request, from identity, modern bool, id, at string) {
 	if h.draining.Load() {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "shutting down", http.StatusServiceUnavailable)
@@ -283,7 +291,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, from identity, moder
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	h.pass(w, r, from, modern, id)
+	h.pass(w, r, from, modern, id, at)
 }
 
 // admit reports whether the limit for clients permits a request. A new session takes the
@@ -303,8 +311,12 @@ func (h *HTTP) admit(ctx context.Context, name string, modern bool, id string, b
 	return ok
 }
 
-// pass passes a request to the SDK.
-func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, from identity, modern bool, id string) {
+// pass passes a request to the SDK, or to the replica at which its session is; "" is here.
+func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, from identity, modern bool, id, at string) {
+	if at != "" {
+		h.passOn(w, r, from, id, at)
+		return
+	}
 	decodeName(r.Header)
 	stream := newSteady(w, h.opts.KeepAlive)
 	defer stream.end()
@@ -318,12 +330,16 @@ func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, from identity, moder
 		return
 	}
 	if id != "" {
-		done, ok := h.server.sessions.request(id, from)
+		done, ok := h.server.sessions.request(id, from, r.Method == http.MethodGet)
 		if !ok { // the SDK may still be closing it, and would not answer
 			http.Error(w, "session not found", http.StatusNotFound)
 			return
 		}
 		defer done()
+	}
+	if adopted := h.server.sessions.adopted(id); adopted != nil {
+		h.serveAdopted(w, r, id, adopted)
+		return
 	}
 	if r.Method == http.MethodDelete {
 		h.server.sessions.end(id)

@@ -119,6 +119,11 @@ func send(t *testing.T, to *httptest.Server, s sent) *reply {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return readReply(t, resp)
+}
+
+func readReply(t *testing.T, resp *http.Response) *reply {
+	t.Helper()
 	defer resp.Body.Close()
 	var stream bytes.Buffer
 	if _, err := stream.ReadFrom(resp.Body); err != nil {

@@ -70,6 +70,7 @@ type Server struct {
 	closing sync.WaitGroup // sessions that were replaced or are not used
 
 	sessions sessions
+	replica  *replica // nil without a store
 
 	stopping chan struct{} // closed by stop
 	stopOnce sync.Once
@@ -102,6 +103,10 @@ func New(opts Options) *Server {
 	s := &Server{opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), registered: map[string]json.RawMessage{},
 		retrying: map[registry.Source]*retry{}, states: newStates(opts.Questions)}
 	s.sdk = s.newSDKServer()
+	if opts.Questions.Store != nil {
+		s.replica = newReplica(s, opts.Questions.Store)
+		s.sessions.over = s.replica.sessionOver
+	}
 	return s
 }
 
@@ -338,7 +343,7 @@ func (s *Server) newSDKServer() *mcp.Server {
 			c.CacheScope = "private" // what is offered and what servers return may depend on the caller
 		},
 	})
-	server.AddReceivingMiddleware(spans, s.receive)
+	server.AddReceivingMiddleware(spans, s.remember, s.receive)
 	server.AddSendingMiddleware(s.dropFirstChanges, s.dropDeniedUpdates)
 	return server
 }

@@ -16,16 +16,21 @@ type sessions struct {
 	mu   sync.Mutex
 	byID map[string]*clientSession
 	held shares
-	idle time.Duration // how long a session may be unused; 0 means forever
+	idle time.Duration   // how long a session may be unused; 0 means forever
+	over func(id string) // is told of sessions that have ended; it must not wait. nil: nobody is
 }
 
 type clientSession struct {
 	of       identity
 	session  *mcp.ServerSession
-	requests int       // in progress, including streams
-	used     time.Time // when the last one ended
-	calls    map[int]context.CancelCauseFunc
-	serial   int // of the last call
+	requests int // in progress, including streams
+	streams  int // that only wait for notifications
+	// transport is that of a session that was taken over from another replica; nil: the SDK's
+	// handler has it.
+	transport *mcp.StreamableServerTransport
+	used      time.Time // when the last one ended
+	calls     map[int]context.CancelCauseFunc
+	serial    int // of the last call
 }
 
 // belongs reports whether there is such a session and it belongs to an account.
@@ -85,7 +90,7 @@ func (s *sessions) has(session *mcp.ServerSession) bool {
 
 // request records a request of a session, which is in use until done is called, and lasts as long
 // as the token of the request. It reports whether there is such a session.
-func (s *sessions) request(id string, from identity) (done func(), ok bool) {
+func (s *sessions) request(id string, from identity, stream bool) (done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.byID[id]
@@ -93,6 +98,9 @@ func (s *sessions) request(id string, from identity) (done func(), ok bool) {
 		return nil, false
 	}
 	c.requests++
+	if stream {
+		c.streams++
+	}
 	if from.expires.After(c.of.expires) {
 		c.of = from.anyToken()
 	}
@@ -100,6 +108,9 @@ func (s *sessions) request(id string, from identity) (done func(), ok bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		c.requests--
+		if stream {
+			c.streams--
+		}
 		c.used = time.Now()
 	}, true
 }
@@ -128,18 +139,61 @@ func (s *sessions) call(ctx context.Context, id string) (_ context.Context, done
 	}
 }
 
-// end forgets a session and cancels its calls.
-func (s *sessions) end(id string) {
+// end forgets a session and cancels its calls. It returns the session to be closed; nil if
+// there is none.
+func (s *sessions) end(id string) *mcp.ServerSession {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.byID[id]
+	if c == nil {
+		return nil
+	}
+	s.endLocked(id, c)
+	return c.session
+}
+
+// adopt sets the transport of a session that was taken over.
+func (s *sessions) adopt(id string, transport *mcp.StreamableServerTransport) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.byID[id]; c != nil {
-		s.endLocked(id, c)
+		c.transport = transport
 	}
+}
+
+// adopted returns the transport of a session that was taken over; nil if it was not.
+func (s *sessions) adopted(id string) *mcp.StreamableServerTransport {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.byID[id]; c != nil {
+		return c.transport
+	}
+	return nil
+}
+
+// endIdle ends the sessions without requests, other than streams, and without calls; if all is
+// set, it ends every session. It calls end with each, which must not wait, before it is
+// forgotten, and returns them to be closed.
+func (s *sessions) endIdle(all bool, end func(id string)) []*mcp.ServerSession {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*mcp.ServerSession
+	for id, c := range s.byID {
+		if all || c.requests == c.streams && len(c.calls) == 0 {
+			end(id)
+			s.endLocked(id, c)
+			out = append(out, c.session)
+		}
+	}
+	return out
 }
 
 func (s *sessions) endLocked(id string, c *clientSession) {
 	delete(s.byID, id)
 	s.held.Remove(c.of.name)
+	if s.over != nil {
+		s.over(id)
+	}
 	for _, cancel := range c.calls {
 		cancel(errSessionOver)
 	}

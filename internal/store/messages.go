@@ -11,12 +11,16 @@ import (
 // anyway, by its default client-output-buffer-limit.
 const maxMessage = 24 << 20
 
-// Send sends a message to the subscribers of a channel that are connected now.
-func (s *Store) Send(ctx context.Context, channel string, data []byte) error {
+// Send sends a message to the subscribers of a channel that are connected now, and returns how
+// many they are.
+func (s *Store) Send(ctx context.Context, channel string, data []byte) (receivers int, err error) {
 	name := s.name("channel", channel)
-	return s.do(ctx, func(ctx context.Context, c valkey.Client) error {
-		return c.Do(ctx, c.B().Publish().Channel(name).Message(s.sealer.seal(name, data)).Build()).Error()
+	err = s.do(ctx, func(ctx context.Context, c valkey.Client) error {
+		n, err := c.Do(ctx, c.B().Publish().Channel(name).Message(s.sealer.seal(name, data)).Build()).AsInt64()
+		receivers = int(n)
+		return err
 	})
+	return receivers, err
 }
 
 // Receive calls receive with each message of a channel, in order, until ctx is done. It must

@@ -208,8 +208,8 @@ func TestMessages(t *testing.T) {
 	<-ready
 	server.Do("PUBLISH", a.name("channel", "c"), "foreign")
 	for _, text := range []string{"1", "2"} {
-		if err := b.Send(ctx, "c", []byte(text)); err != nil {
-			t.Fatal(err)
+		if n, err := b.Send(ctx, "c", []byte(text)); err != nil || n != 1 {
+			t.Fatal(n, err)
 		}
 		if is := <-got; is != text {
 			t.Errorf("%q", is)
@@ -219,7 +219,7 @@ func TestMessages(t *testing.T) {
 	<-lost
 	server.Again()
 	<-ready
-	eventually(t, func() bool { return b.Send(ctx, "c", []byte("3")) == nil })
+	eventually(t, func() bool { n, err := b.Send(ctx, "c", []byte("3")); return err == nil && n == 1 })
 	if is := <-got; is != "3" {
 		t.Errorf("%q", is)
 	}

@@ -179,8 +179,11 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	}
 	cli.CollectLater()
 	set := from.Settings.Serve
-	if err := o.awaitStore(ctx, e, from.Store); err != nil {
-		return err
+	if from.Store != nil {
+		defer from.Store.Close()
+		if err := awaitStore(ctx, e, from.Store); err != nil {
+			return err
+		}
 	}
 	questions, err := questions(ctx, e, from)
 	if err != nil {
@@ -381,6 +384,8 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	tokensFollowed.Go(func() { handler.FollowTokens(following) })
 	defer tokensFollowed.Wait()
 	defer unfollow()
+	leave := handler.Replicas(context.WithoutCancel(ctx))
+	defer leave()
 	over := make(chan error, 1)
 	hs := handler.Server()
 	go func() { over <- hs.Serve(listener) }()

@@ -8,12 +8,9 @@ import (
 	"github.com/toolreg/toolreg/internal/store"
 )
 
-// awaitStore waits until the store can be used, if there is one, and reports from then on when
+// awaitStore waits until the store can be used, and reports from then on when
 // it goes away and comes back.
-func (o *options) awaitStore(ctx context.Context, e *cli.Env, shared *store.Store) error {
-	if shared == nil {
-		return nil
-	}
+func awaitStore(ctx context.Context, e *cli.Env, shared *store.Store) error {
 	shared.Changed = func(err error) {
 		if err == nil {
 			e.IO.Log.Warn("serve.store can be used again")

@@ -1,0 +1,307 @@
+//go:build unix
+
+//lint:file-ignore SA1019 clients still use features that a later revision deprecates
+
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/store"
+	"github.com/toolreg/toolreg/internal/store/storetest"
+)
+
+// sharing is a replica that shares a store with others.
+type sharing struct {
+	*httptest.Server
+	server  *Server
+	handler *HTTP
+	leave   func()
+}
+
+// newSharing starts a replica for each address of the store.
+func newSharing(t *testing.T, tokens *Tokens, servers map[string]string, addresses ...string) []*sharing {
+	t.Helper()
+	out := make([]*sharing, len(addresses))
+	for i, address := range addresses {
+		shared, err := store.Open(address, stateKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(shared.Close)
+		from := newSession(t, servers)
+		t.Cleanup(from.Close)
+		r := &sharing{server: serverWith(t, from, QuestionOptions{Key: stateKey, Store: shared})}
+		r.handler = r.server.HTTP(HTTPOptions{Tokens: tokens, Loopback: true, KeepAlive: 50 * time.Millisecond})
+		r.leave = sync.OnceFunc(r.handler.Replicas(context.WithoutCancel(t.Context())))
+		t.Cleanup(func() { r.leave() })
+		r.Server = httptest.NewServer(r.handler)
+		t.Cleanup(func() { r.CloseClientConnections(); r.Close() })
+		out[i] = r
+	}
+	return out
+}
+
+func three(address string) []string { return slices.Repeat([]string{address}, 3) }
+
+// balancer sends each request to the next replica.
+type balancer struct {
+	mu       sync.Mutex
+	replicas []*sharing
+	n        int
+	url      string
+}
+
+func newBalancer(t *testing.T, replicas []*sharing) *balancer {
+	t.Helper()
+	b := &balancer{replicas: slices.Clone(replicas)}
+	proxy := httptest.NewServer(b)
+	t.Cleanup(func() { proxy.CloseClientConnections(); proxy.Close() })
+	b.url = proxy.URL
+	return b
+}
+
+func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	b.n++
+	to := b.replicas[b.n%len(b.replicas)]
+	b.mu.Unlock()
+	to.handler.ServeHTTP(w, r)
+}
+
+// without sends no more requests to a replica.
+func (b *balancer) without(gone *sharing) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.replicas = slices.DeleteFunc(b.replicas, func(r *sharing) bool { return r == gone })
+}
+
+// Clients of old and new revisions make calls with questions, progress and log messages, each
+// request at another replica, and receive everything that is theirs, and nothing else.
+func TestClientsWithoutAffinity(t *testing.T) {
+	tokens := map[string]string{}
+	for i := range 10 {
+		tokens[clientWord(i)] = fmt.Sprintf("0123456789abcdef-%d", i)
+	}
+	b := newBalancer(t, newSharing(t, NewTokens(tokens), map[string]string{"m": "--dialogs;modern", "own": "--dialogs;legacy perClient"}, three(storetest.Start(t).URL())...))
+	var all sync.WaitGroup
+	for i := range 10 {
+		revision, server := "2025-11-25", "own__"
+		if i%2 == 0 {
+			server = "m__"
+		}
+		if i >= 6 {
+			revision, server = "", "m__"
+		}
+		all.Go(func() {
+			c := newClient(t, b.url, tokens[clientWord(i)], clientWord(i), revision)
+			for range 2 {
+				for n := range 4 {
+					c.useDialog(t, server, n)
+				}
+			}
+			waitFor(t, func() bool {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				return len(c.received) >= 4+6
+			})
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.asked != 4 {
+				t.Errorf("%s was asked %d times", c.name, c.asked)
+			}
+			for _, text := range c.received {
+				if !strings.Contains(text, c.name) {
+					t.Errorf("%s received %q", c.name, text)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// oldClient is a client with a stream for notifications.
+type oldClient struct {
+	*mcp.ClientSession
+	updated, changed chan string
+}
+
+func newOldClient(t *testing.T, url, token string) *oldClient {
+	t.Helper()
+	c := &oldClient{updated: make(chan string, 100), changed: make(chan string, 100)}
+	client := mcp.NewClient(&mcp.Implementation{Name: "old", Version: "1"}, &mcp.ClientOptions{
+		ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { c.updated <- r.Params.URI },
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { c.changed <- "tools" }})
+	var err error
+	c.ClientSession, err = client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: &http.Client{Transport: withToken(token)}}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-06-18"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// holder returns the replica that holds the only session.
+func holder(t *testing.T, replicas []*sharing) *sharing {
+	t.Helper()
+	var found *sharing
+	waitFor(t, func() bool {
+		n := 0
+		for _, r := range replicas {
+			if len(r.server.replica.records.ids()) > 0 {
+				found = r
+				n++
+			}
+		}
+		return n == 1
+	})
+	return found
+}
+
+// Subscriptions and notices of changes arrive without affinity, and go on when the replica that
+// holds the session has given it up before it ends.
+func TestSessionMovesWhenItsReplicaEnds(t *testing.T) {
+	u := newUpstream(t, page)
+	add := func(name string) {
+		u.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{}, nil
+		})
+	}
+	add("old")
+	replicas := newSharing(t, NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken}), map[string]string{"m": u.url}, three(storetest.Start(t).URL())...)
+	b := newBalancer(t, replicas)
+	c := newOldClient(t, b.url, aliceToken)
+	if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: page}); err != nil {
+		t.Fatal(err)
+	}
+	<-u.added
+	u.touch(t, c.updated)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/mcp", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Accept": "text/event-stream", "Mcp-Session-Id": c.ID(), "Authorization": "Bearer " + bobToken} {
+		req.Header.Set(name, value)
+	}
+	if resp, err := http.DefaultClient.Do(req); err != nil || resp.StatusCode != http.StatusNotFound {
+		t.Errorf("another client's session: %v %v", resp, err)
+	} else {
+		_ = resp.Body.Close()
+	}
+	for range 2 {
+		first := holder(t, replicas)
+		b.without(first)
+		if left := first.handler.Drain(t.Context()); left != 0 {
+			t.Errorf("%d calls are left", left)
+		}
+		first.server.Wait()
+		first.leave()
+		if err := c.Ping(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		<-u.added
+		u.touch(t, c.updated)
+	}
+	add("new")
+	<-c.changed
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	waitFor(t, func() bool {
+		return !slices.ContainsFunc(replicas, func(r *sharing) bool { return len(r.server.replica.records.ids()) > 0 })
+	})
+}
+
+// A replica that the store does not reach any more keeps its sessions for clients that reach it,
+// until another has taken them over.
+func TestSessionMovesWhenItsReplicaIsCutOff(t *testing.T) {
+	redis := storetest.Start(t)
+	link := storetest.NewProxy(t, redis.Address)
+	replicas := newSharing(t, nil, map[string]string{"m": "--dialogs;modern"}, link.URL(), redis.URL())
+	b := newBalancer(t, replicas[:1])
+	c := newClient(t, b.url, "", "<x>", "2025-11-25")
+	calling, cancel := context.WithCancel(t.Context())
+	running := make(chan error)
+	go func() {
+		_, err := c.CallTool(calling, &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"seconds": 60}})
+		running <- err
+	}()
+	waitFor(t, func() bool { return replicas[0].server.running() == 1 })
+	link.Swallow(true)
+	c.useDialog(t, "m__", 0)
+	b.mu.Lock()
+	b.replicas = replicas[1:]
+	b.mu.Unlock()
+	waitFor(t, func() bool { return c.Ping(t.Context(), nil) == nil }) // the first request may still be sent to the other
+	c.useDialog(t, "m__", 0)
+	link.Swallow(false)
+	link.Break()
+	waitFor(t, func() bool { return replicas[0].server.running() == 0 }) // of the session that is over there
+	cancel()
+	<-running
+	b.mu.Lock()
+	b.replicas = replicas
+	b.mu.Unlock()
+	for range 4 {
+		c.useDialog(t, "m__", 0)
+	}
+}
+
+// While the store is away, sessions go on where they are, and other replicas say so. A call
+// whose answer is lost with the store fails, and does not run again. A store that comes back
+// empty gets the records again.
+func TestSessionsOutliveTheStore(t *testing.T) {
+	redis := storetest.Start(t)
+	replicas := newSharing(t, nil, map[string]string{"m": "--dialogs;modern"}, redis.URL(), redis.URL())
+	c := newClient(t, replicas[0].URL, "", "<x>", "2025-11-25")
+	running := make(chan *reply)
+	go func() { running <- c.raw(t, replicas[1].URL, "slow", `{"seconds":60}`) }()
+	waitFor(t, func() bool { return replicas[0].server.running() == 1 })
+	redis.Kill()
+	if r := <-running; r.code != -32603 || !strings.Contains(r.message, "may have run, or still run") {
+		t.Errorf("%+v", r)
+	}
+	c.useDialog(t, "m__", 0)
+	if r := c.raw(t, replicas[1].URL, "slow", `{"seconds":0}`); !strings.Contains(r.stream, "cannot be reached now") {
+		t.Errorf("%+v", r)
+	}
+	redis.Again()
+	waitFor(t, func() bool {
+		r := c.raw(t, replicas[1].URL, "slow", `{"seconds":0}`)
+		return strings.Contains(r.stream, "slept")
+	})
+	if n := replicas[0].server.running(); n != 1 {
+		t.Errorf("%d calls run", n)
+	}
+}
+
+// raw makes a call of the client's session at a replica.
+func (c *testClient) raw(t *testing.T, url, tool, args string) *reply {
+	t.Helper()
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, rand.Text(), tool, args)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/mcp", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": c.ID(), "Mcp-Protocol-Version": "2025-11-25"} {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Error(err)
+		return &reply{}
+	}
+	return readReply(t, resp)
+}

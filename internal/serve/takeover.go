@@ -1,0 +1,173 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/store"
+)
+
+// place says where a session is: here, or at another replica.
+type place struct {
+	holder string // "" = here
+	found  bool
+}
+
+// locate returns where a session is that belongs to an account. If its holder has ended or
+// given it up, this replica takes it over. The error is that of the store.
+func (h *HTTP) locate(ctx context.Context, id string, from identity) (place, error) {
+	r := h.server.replica
+	for {
+		if h.server.sessions.belongs(id, from.account()) {
+			return place{found: true}, nil
+		}
+		if r == nil {
+			return place{}, nil
+		}
+		v, err := r.store.Get(ctx, sessionKind, id)
+		if err != nil {
+			return place{}, err
+		}
+		now, ok := readRecord(v)
+		if !ok && r.settling() { // the record may be written again
+			if err := pause(ctx, lookAgain); err != nil {
+				return place{}, err
+			}
+			continue
+		}
+		if !ok || now.Account != from.account() {
+			return place{}, nil
+		}
+		if now.Holder != "" && now.Holder != r.id {
+			is, err := r.lives(ctx, now.Holder)
+			if err != nil {
+				return place{}, err
+			}
+			if is {
+				return place{now.Holder, true}, nil
+			}
+		}
+		if err := r.takeOver(ctx, id, v, now, from); err != nil {
+			return place{}, err
+		}
+	}
+}
+
+var (
+	errLeaving = errors.New("shutting down")
+	errFull    = errors.New("too many clients (serve.maxClients)")
+)
+
+// takeOver makes this replica the holder of a session, unless another request or replica is
+// faster.
+func (r *replica) takeOver(ctx context.Context, id string, v store.Value, now sessionRecord, from identity) error {
+	r.mu.Lock()
+	if other := r.adopting[id]; other != nil {
+		r.mu.Unlock()
+		select {
+		case <-other:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	over := make(chan struct{})
+	r.adopting[id] = over
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.adopting, id)
+		close(over)
+	}()
+	if r.server.sessions.belongs(id, from.account()) {
+		return nil
+	}
+	if r.http.leaving.Load() {
+		return errLeaving
+	}
+	ended, room := r.server.sessions.makeRoom(from.name, r.http.opts.MaxClients, true)
+	if ended != nil {
+		r.server.closing.Go(func() { _ = ended.Close() })
+	}
+	if !room {
+		return errFull
+	}
+	now.Holder = r.id
+	data, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	value, swapped, err := r.store.Swap(ctx, sessionKind, id, v, data, recordTime)
+	if err != nil || !swapped {
+		return err
+	}
+	return r.adopt(ctx, id, now, value, from)
+}
+
+// adopt creates a session as its record describes it.
+func (r *replica) adopt(ctx context.Context, id string, now sessionRecord, value store.Value, from identity) error {
+	ctx = context.WithValue(context.WithoutCancel(ctx), identityKey{}, from)
+	transport := &mcp.StreamableServerTransport{SessionID: id}
+	session, err := r.server.sdk.Connect(ctx, transport, &mcp.ServerSessionOptions{State: &now.State})
+	if err != nil {
+		return fmt.Errorf("taking over a session: %w", err)
+	}
+	r.records.add(id, &record{now: now, value: value})
+	r.server.sessions.add(from, session)
+	r.server.sessions.adopt(id, transport)
+	r.server.opts.Log.Info("session taken over", "caller", from.name)
+	if len(now.Resources) > 0 {
+		r.server.closing.Go(func() { subscribeAgain(ctx, transport, now.Resources) })
+	}
+	return nil
+}
+
+// subscribeAgain subscribes an adopted session to what it had subscribed to before.
+func subscribeAgain(ctx context.Context, transport *mcp.StreamableServerTransport, uris []string) {
+	ctx, stop := context.WithTimeout(ctx, renewWithin)
+	defer stop()
+	for i, uri := range slices.Clone(uris) {
+		body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": fmt.Sprintf("toolreg-again-%d", i), "method": "resources/subscribe", "params": map[string]any{"uri": uri}})
+		if err != nil {
+			return
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
+		if err != nil {
+			return
+		}
+		transport.ServeHTTP(discarded{http.Header{}}, req)
+	}
+}
+
+// discarded is a response that nobody reads.
+type discarded struct{ header http.Header }
+
+func (d discarded) Header() http.Header         { return d.header }
+func (d discarded) Write(p []byte) (int, error) { return len(p), nil }
+func (d discarded) WriteHeader(int)             {}
+
+// serveAdopted handles a request of a session that was taken over, as the SDK's handler does
+// for those that began here.
+func (h *HTTP) serveAdopted(w http.ResponseWriter, r *http.Request, id string, transport *mcp.StreamableServerTransport) {
+	switch r.Method {
+	case http.MethodDelete:
+		h.server.endSession(id)
+		w.WriteHeader(http.StatusNoContent)
+		return
+	case http.MethodPost:
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+			http.Error(w, "Content-Type must be 'application/json'", http.StatusUnsupportedMediaType)
+			return
+		}
+	}
+	transport.ServeHTTP(w, r)
+}

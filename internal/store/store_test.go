@@ -158,7 +158,7 @@ func TestTakeAfterFailover(t *testing.T) {
 	if err := s.Put(ctx, "k", "1", []byte("y"), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return first.Do("WAIT", "1", "1000") == "1" })
+	eventually(t, func() bool { return second.Do("DBSIZE") == "3" })
 	first.Pause()
 	second.Do("REPLICAOF", "NO", "ONE")
 	proxy.To(second.Address)

@@ -25,9 +25,10 @@ const (
 // that each is answered only once. Create it with [newAnsweredStates]. It is safe for
 // concurrent use.
 type answeredStates struct {
-	store *store.Store // nil: dir is used
-	dir   *state.Dir
-	warn  func(error)
+	store  *store.Store // nil: dir is used
+	holder string       // the id of this replica in the store
+	dir    *state.Dir
+	warn   func(error)
 
 	mu      sync.Mutex
 	byOwner map[string]map[string]time.Time // when the state expires, by ID
@@ -54,6 +55,9 @@ var (
 func (a *answeredStates) Asked(ctx context.Context, id string) error {
 	if a.store == nil {
 		return nil
+	}
+	if err := a.store.Put(ctx, waitingKind, id, []byte(a.holder), stateLifetime+sweepEvery); err != nil {
+		return err
 	}
 	return a.store.Offer(ctx, questionKind, id, nil, stateLifetime+sweepEvery)
 }

@@ -109,8 +109,17 @@ func (h *HTTP) Drain(ctx context.Context) int {
 		cancel()
 	}
 	h.draining.Store(true)
+	if h.server.replica != nil {
+		h.server.replica.giveUpProcesses(ctx)
+	}
 	h.server.stop()
 	return h.wait(ctx)
+}
+
+// busy reports whether requests are running, or calls wait whose answers arrive through other
+// replicas and that none of them can run again.
+func (h *HTTP) busy() bool {
+	return h.calls.Load() > 0 || h.server.replica != nil && h.server.states.onlyHere()
 }
 
 // giveUpSessions lets other replicas take over the sessions without calls; if all is set, every
@@ -134,7 +143,7 @@ func (h *HTTP) giveUpSessions(ctx context.Context, all bool) {
 func (h *HTTP) wait(ctx context.Context) int {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for h.giveUpSessions(ctx, false); h.calls.Load() > 0 && ctx.Err() == nil; h.giveUpSessions(ctx, false) {
+	for h.giveUpSessions(ctx, false); h.busy() && ctx.Err() == nil; h.giveUpSessions(ctx, false) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

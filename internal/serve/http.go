@@ -290,6 +290,9 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, from identity, moder
 		http.Error(w, "too many clients (serve.maxClients)", http.StatusServiceUnavailable)
 		return
 	}
+	if modern {
+		at = h.whereIs(r.Context(), body, from)
+	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	h.pass(w, r, from, modern, id, at)
 }
@@ -311,10 +314,10 @@ func (h *HTTP) admit(ctx context.Context, name string, modern bool, id string, b
 	return ok
 }
 
-// pass passes a request to the SDK, or to the replica at which its session is; "" is here.
+// pass passes a request to the SDK, or to the replica that must handle it; "" is this one.
 func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, from identity, modern bool, id, at string) {
 	if at != "" {
-		h.passOn(w, r, from, id, at)
+		h.passOn(w, r, from, modern, id, at)
 		return
 	}
 	decodeName(r.Header)

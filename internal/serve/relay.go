@@ -325,9 +325,9 @@ func relayFailed(w http.ResponseWriter, begun bool, body []byte, err error) {
 	_, _ = fmt.Fprintf(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":%s}\n\n", id, failure)
 }
 
-// passOn relays a request of a session that is at another replica. It looks again where that
-// is until it can be relayed, or is here.
-func (h *HTTP) passOn(w http.ResponseWriter, r *http.Request, from identity, id, to string) {
+// passOn relays a request to the replica that must handle it. It looks again which one that is
+// until the request can be relayed, or handled here.
+func (h *HTTP) passOn(w http.ResponseWriter, r *http.Request, from identity, modern bool, id, to string) {
 	body, err := io.ReadAll(r.Body) // in memory already
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -345,7 +345,15 @@ func (h *HTTP) passOn(w http.ResponseWriter, r *http.Request, from identity, id,
 		if pause(r.Context(), lookAgain) != nil {
 			return
 		}
-		at, err := h.locate(r.Context(), id, from)
+		at := place{found: true}
+		switch {
+		case modern && errors.Is(err, errElsewhereNow): // the call ended just now
+			err = nil
+		case modern:
+			at.holder, err = h.whereIs(r.Context(), body, from), nil
+		default:
+			at, err = h.locate(r.Context(), id, from)
+		}
 		switch {
 		case err != nil:
 			h.storeAway(w, err)
@@ -355,7 +363,7 @@ func (h *HTTP) passOn(w http.ResponseWriter, r *http.Request, from identity, id,
 			return
 		case at.holder == "":
 			r.Body = io.NopCloser(bytes.NewReader(body))
-			h.pass(w, r, from, false, id, "")
+			h.pass(w, r, from, modern, id, "")
 			return
 		}
 		to = at.holder

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -89,7 +90,7 @@ func (r *replica) serve(ctx context.Context, m *relayMessage) {
 		defer cancel()
 		w := &relayWriter{ctx: ctx, replica: r, to: m.From, id: m.ID, header: http.Header{}, cancel: cancel}
 		req, err := http.NewRequestWithContext(ctx, m.Method, endpoint, io.NopCloser(bytes.NewReader(m.body)))
-		if err != nil || !r.http.relayed(w, withHeader(req, m.Header), from) {
+		if err != nil || !r.http.relayed(w, withHeader(req, m.Header), from, m.body) {
 			w.send(&relayMessage{Kind: relayRefused})
 			return
 		}
@@ -106,10 +107,10 @@ func withHeader(req *http.Request, header http.Header) *http.Request {
 }
 
 // relayed handles a request that arrived at another replica. It reports false, and does
-// nothing, if the session is not here.
-func (h *HTTP) relayed(w http.ResponseWriter, r *http.Request, from identity) bool {
-	id := r.Header.Get("Mcp-Session-Id")
-	if !h.server.sessions.belongs(id, from.account()) {
+// nothing, if what the request is about is not here.
+func (h *HTTP) relayed(w http.ResponseWriter, r *http.Request, from identity, body []byte) bool {
+	id, modern := r.Header.Get("Mcp-Session-Id"), isModern(r)
+	if modern && !h.has(body, from) || !modern && !h.server.sessions.belongs(id, from.account()) {
 		return false
 	}
 	ctx, done := h.requests.add(r.Context(), from)
@@ -118,18 +119,20 @@ func (h *HTTP) relayed(w http.ResponseWriter, r *http.Request, from identity) bo
 	if r.Method == http.MethodPost {
 		h.calls.Add(1)
 		defer h.calls.Add(-1)
-		release, err := h.slots.Take(ctx, from.name, id)
+		release, err := h.slots.Take(ctx, from.name, cmp.Or(id, "relayed"))
 		if err != nil {
 			return true // the client is gone
 		}
 		defer release()
 	}
-	inUse, ok := h.server.sessions.request(id, from, r.Method == http.MethodGet)
-	if !ok {
-		return false
+	if !modern {
+		inUse, ok := h.server.sessions.request(id, from, r.Method == http.MethodGet)
+		if !ok {
+			return false
+		}
+		defer inUse()
 	}
-	defer inUse()
-	h.pass(w, r, from, false, id, "")
+	h.pass(w, r, from, modern, id, "")
 	return true
 }
 

@@ -41,6 +41,7 @@ type replica struct {
 	records   records
 	relays    relays // that others answer
 	served    served // for others
+	processes processes
 
 	mu       sync.Mutex
 	adopting map[string]chan struct{} // closed when the session was taken over, or was not
@@ -78,6 +79,7 @@ func (h *HTTP) Replicas(ctx context.Context) (stop func()) {
 		r.served.running.Wait()
 		gone, done := context.WithTimeout(context.WithoutCancel(ctx), store.Timeout)
 		defer done()
+		r.giveUpProcesses(gone)
 		_ = r.store.Delete(gone, replicaKind, r.id) // otherwise it ends soon
 	}
 }
@@ -93,6 +95,7 @@ func (r *replica) beat(ctx context.Context) {
 			// Others may have taken this replica for dead, or the store may have come back empty.
 			if r.stale.Swap(false) || time.Since(last) > alive-beatEvery || time.Since(renewed) > renewEvery {
 				r.renew(ctx)
+				r.renewProcesses(ctx)
 				renewed = time.Now()
 			}
 			last = time.Now()

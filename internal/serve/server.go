@@ -106,6 +106,7 @@ func New(opts Options) *Server {
 	if opts.Questions.Store != nil {
 		s.replica = newReplica(s, opts.Questions.Store)
 		s.sessions.over = s.replica.sessionOver
+		s.states.answered.holder = s.replica.id
 	}
 	return s
 }

@@ -173,6 +173,24 @@ func (s *states) endAll() []*waitingCall {
 	return all
 }
 
+// waitsHere reports whether a call waits in this process for the answer to a question.
+func (s *states) waitsHere(id string) bool {
+	_, is := s.waitsFor(id)
+	return is
+}
+
+// onlyHere reports whether a call waits that no other process can run again.
+func (s *states) onlyHere() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.waiting {
+		if w.asked.stage == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // waitsFor returns the questions of a call that waits in this process.
 func (s *states) waitsFor(id string) (mcp.InputRequestMap, bool) {
 	s.mu.Lock()

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -103,7 +105,7 @@ func TestClientsWithoutAffinity(t *testing.T) {
 			server = "m__"
 		}
 		if i >= 6 {
-			revision, server = "", "m__"
+			revision = ""
 		}
 		all.Go(func() {
 			c := newClient(t, b.url, tokens[clientWord(i)], clientWord(i), revision)
@@ -304,4 +306,58 @@ func (c *testClient) raw(t *testing.T, url, tool, args string) *reply {
 		return &reply{}
 	}
 	return readReply(t, resp)
+}
+
+// A client of a revision without sessions has one process of a server with perClient, at
+// whichever replica its calls arrive. A replica that is to end waits for the answer to a question
+// that no other one could continue from.
+func TestOneProcessOfEachClientAmongReplicas(t *testing.T) {
+	marker := filepath.Join(t.TempDir(), "starts")
+	tokens := NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
+	replicas := newSharing(t, tokens, map[string]string{"l": "--dialogs --marker " + marker + ";legacy perClient"}, three(storetest.Start(t).URL())...)
+	starts := func() int {
+		text, err := os.ReadFile(marker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(text), "\n")
+	}
+	const listed = 3 // by each replica
+	b := newBalancer(t, replicas)
+	alice, bob := newClient(t, b.url, aliceToken, "alice", ""), newClient(t, b.url, bobToken, "bob", "")
+	for range 3 {
+		alice.useDialog(t, "l__", 0)
+		bob.useDialog(t, "l__", 1)
+	}
+	if n := starts(); n != listed+2 {
+		t.Errorf("%d starts", n)
+	}
+	question := sent{tool: "l__form", args: `{"message":"m","schema":{"type":"object"}}`}
+	asked := send(t, replicas[0].Server, question)
+	var first *sharing
+	for _, r := range replicas {
+		if r.server.states.onlyHere() {
+			first = r
+		}
+	}
+	ended := make(chan int)
+	go func() { ended <- first.handler.Drain(t.Context()) }()
+	waitFor(t, func() bool { return first.handler.draining.Load() })
+	b.without(first)
+	for range 2 {
+		alice.useDialog(t, "l__", 0)
+	}
+	if n := starts(); n != listed+3 {
+		t.Errorf("%d starts after a replica was to end", n)
+	}
+	question.state, question.answers = asked.state(t), `{"toolreg.question":{"action":"accept","content":{}}}`
+	if answer := send(t, b.replicas[0].Server, question); !strings.Contains(answer.stream, "accept") {
+		t.Errorf("%+v", answer)
+	}
+	if left := <-ended; left != 0 {
+		t.Errorf("%d calls are left", left)
+	}
+	if again := send(t, b.replicas[1].Server, question); again.code != -32602 || !strings.Contains(again.message, "already answered") {
+		t.Errorf("%+v", again)
+	}
 }

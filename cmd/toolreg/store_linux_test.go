@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/toolreg/toolreg/internal/store/storetest"
+)
+
+// storeReplicas are processes of serve that share a store, and one session of an older revision.
+type storeReplicas struct {
+	dir     string
+	urls    []string
+	running []*exec.Cmd
+	session string
+}
+
+// Three replicas share a session. Each in turn, whichever holds it, is terminated or killed
+// during calls that reach it through the others. With SIGTERM no call fails; with SIGKILL those
+// that were running at that replica do. None runs twice, and the session goes on.
+func TestStoreReplicas(t *testing.T) {
+	redis := storetest.Start(t)
+	for name, signal := range map[string]syscall.Signal{"terminated": syscall.SIGTERM, "killed": syscall.SIGKILL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &storeReplicas{dir: t.TempDir()}
+			r.write(t, "tokens", "alice "+replicaToken+"\n")
+			r.write(t, "s.json", fmt.Sprintf(`{"mcpServers": {"m": {"command": "mcp-testserver", "args": ["--dialogs"], "inheritEnv": true, "trust": true}},
+				"serve": {"stateKey": "0123456789abcdef0123456789abcdef", "store": %q}}`, redis.URL()+"?prefix="+name))
+			for i := range 3 {
+				r.start(t, i)
+			}
+			r.initialize(t)
+			for i := range 3 {
+				r.turn(t, i, signal)
+			}
+		})
+	}
+}
+
+func (r *storeReplicas) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *storeReplicas) start(t *testing.T, i int) {
+	t.Helper()
+	log := filepath.Join(r.dir, fmt.Sprint(i, ".err"))
+	file, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	c := exec.CommandContext(t.Context(), "toolreg", "--settings", "s.json", "serve", "--source", "mcp:*", "--http", "127.0.0.1:0", "--token-file", "tokens")
+	c.Dir, c.Env, c.Stderr = r.dir, []string{"HOME=" + r.dir, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(r.dir, fmt.Sprint("state", i))}, file
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var url string
+	if !waitFor(func() bool {
+		text, _ := os.ReadFile(log)
+		_, rest, found := strings.Cut(string(text), "listening on ")
+		url, _, _ = strings.Cut(rest, "\n")
+		return found && strings.HasSuffix(url, "/mcp")
+	}, nil) {
+		t.Fatal("it does not listen")
+	}
+	if i == len(r.running) {
+		r.running, r.urls = append(r.running, c), append(r.urls, url)
+		return
+	}
+	r.running[i], r.urls[i] = c, url
+}
+
+// post sends a message of the session to a replica and returns the status and the answer.
+func (r *storeReplicas) post(t *testing.T, i int, body string) (*http.Response, string, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.urls[i], strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Authorization": "Bearer " + replicaToken, "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": r.session} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, "", err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	return resp, string(answer), err
+}
+
+func (r *storeReplicas) initialize(t *testing.T) {
+	t.Helper()
+	resp, answer, err := r.post(t, 0, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatal(answer, err)
+	}
+	r.session = resp.Header.Get("Mcp-Session-Id")
+	if resp, answer, err := r.post(t, 1, `{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil || resp.StatusCode != http.StatusAccepted {
+		t.Fatal(answer, err)
+	}
+}
+
+// slow makes a call through a replica and reports whether it succeeded. It fails the test if the
+// call has run twice.
+func (r *storeReplicas) slow(t *testing.T, i int, id string, seconds string) bool {
+	t.Helper()
+	marker := filepath.Join(r.dir, "ran-"+id)
+	_, answer, err := r.post(t, i, fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":"m__slow","arguments":{"seconds":%s,"started":%q}}}`, id, seconds, marker))
+	runs, _ := os.ReadFile(marker)
+	done := err == nil && strings.Contains(answer, "slept")
+	if n := bytes.Count(runs, []byte("\n")); n > 1 || done && n != 1 {
+		t.Errorf("call %s ran %d times: %s", id, n, answer)
+	}
+	return done
+}
+
+// turn ends a replica while calls run through the others, and starts it again. The session is at
+// the first replica before the turns, and then moves to whichever gets the next request.
+func (r *storeReplicas) turn(t *testing.T, i int, signal syscall.Signal) {
+	t.Helper()
+	others := []int{(i + 1) % 3, (i + 2) % 3}
+	var calls sync.WaitGroup
+	for _, via := range others {
+		calls.Go(func() {
+			if ok := r.slow(t, via, fmt.Sprint(i, "-during-", via), "0.7"); !ok && signal == syscall.SIGTERM {
+				t.Errorf("replica %d: a call through %d failed", i, via)
+			} else if ok && signal == syscall.SIGKILL {
+				t.Errorf("replica %d: a call through %d ended, so the session was not there", i, via)
+			}
+		})
+	}
+	for _, via := range others {
+		waitFor(func() bool {
+			text, _ := os.ReadFile(filepath.Join(r.dir, fmt.Sprint("ran-", i, "-during-", via)))
+			return len(text) > 0
+		}, nil)
+	}
+	_ = r.running[i].Process.Signal(signal)
+	_ = r.running[i].Wait()
+	calls.Wait()
+	if !r.slow(t, others[0], fmt.Sprint(i, "-after"), "0") { // takes the session over
+		t.Errorf("replica %d: the session is lost", i)
+	}
+	r.start(t, i)
+	if !r.slow(t, i, fmt.Sprint(i, "-again"), "0") {
+		t.Errorf("replica %d: a replica that was started again does not serve the session", i)
+	}
+}

@@ -1,0 +1,176 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+)
+
+// Clients of revision 2026-07-28 have no sessions, but some of their requests must be handled
+// by a certain replica: the one where the call waits that a request continues, or the one that
+// has the caller's own process of a server (perClient). They are relayed like those of sessions.
+
+const (
+	// waitingKind is the kind of values that say where a call waits for the answer to a
+	// question, and processKind of those that say who has a caller's process.
+	waitingKind = "waiting"
+	processKind = "process"
+)
+
+// processes are the callers' processes of servers that this replica has. It is safe for
+// concurrent use.
+type processes struct {
+	mu   sync.Mutex
+	byID map[string]bool
+}
+
+func (p *processes) add(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byID == nil {
+		p.byID = map[string]bool{}
+	}
+	p.byID[id] = true
+}
+
+func (p *processes) has(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.byID[id]
+}
+
+func (p *processes) ids() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.byID))
+}
+
+func (p *processes) remove(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.byID, id)
+}
+
+// concern is what binds a request without a session to a replica.
+type concern struct {
+	question string // the id of one that a call waits for
+	process  string // the id of a caller's process
+}
+
+// concernOf returns what a request is about; the zero value: nothing that binds it.
+func (s *Server) concernOf(body json.RawMessage, from identity) concern {
+	params := jsonx.Get(body, "params")
+	if sealed, ok := jsonx.Text(jsonx.Get(params, "requestState")); ok {
+		if state, err := s.states.keys.Open(sealed); err == nil && state.Owner == from.account() {
+			return concern{question: state.ID}
+		}
+	}
+	if method, _ := jsonx.Text(jsonx.Get(body, "method")); method != "tools/call" {
+		return concern{}
+	}
+	name, _ := jsonx.Text(jsonx.Get(params, "name"))
+	if server := s.ownProcess(name); server != "" {
+		return concern{process: from.name + "\x00" + server}
+	}
+	return concern{}
+}
+
+// ownProcess returns the server with perClient that has a tool; "" if none has.
+func (s *Server) ownProcess(tool string) string {
+	s.mu.Lock()
+	o := s.offer
+	s.mu.Unlock()
+	if o == nil {
+		return ""
+	}
+	t, err := o.registry.Lookup(tool)
+	if err != nil {
+		return ""
+	}
+	name, ok := registry.ServerOf(t.Source)
+	if !ok {
+		return ""
+	}
+	if server, ok := o.session.Servers.Of(name + "__").(*mcpclient.Source); ok && server.Settings().PerClient {
+		return name
+	}
+	return ""
+}
+
+// whereIs returns the replica that must handle a request without a session; "" is this one, or
+// any. While the store is away, it is this one.
+func (h *HTTP) whereIs(ctx context.Context, body json.RawMessage, from identity) string {
+	r := h.server.replica
+	if r == nil {
+		return ""
+	}
+	switch about := h.server.concernOf(body, from); {
+	case about.question != "" && !h.server.states.waitsHere(about.question):
+		v, err := r.store.Get(ctx, waitingKind, about.question)
+		if is, livesErr := r.lives(ctx, string(v.Data)); err == nil && livesErr == nil && is && string(v.Data) != r.id {
+			return string(v.Data)
+		}
+	case about.question == "" && about.process != "":
+		return r.claim(ctx, about.process)
+	}
+	return ""
+}
+
+// has reports whether this replica has what a request without a session is about.
+func (h *HTTP) has(body json.RawMessage, from identity) bool {
+	about := h.server.concernOf(body, from)
+	return about.question != "" && h.server.states.waitsHere(about.question) || about.question == "" && about.process != "" && h.server.replica.processes.has(about.process)
+}
+
+// claim returns the replica that has a caller's process. If none has, this one gets it, and
+// claim returns "".
+func (r *replica) claim(ctx context.Context, id string) (holder string) {
+	v, err := r.store.Get(ctx, processKind, id)
+	if err != nil || string(v.Data) == r.id {
+		return ""
+	}
+	if v.Exists() {
+		if is, err := r.lives(ctx, string(v.Data)); err != nil || is {
+			return string(v.Data)
+		}
+	}
+	now, claimed, err := r.store.Swap(ctx, processKind, id, v, []byte(r.id), recordTime)
+	switch {
+	case claimed:
+		r.processes.add(id)
+		return ""
+	case err != nil || string(now.Data) == r.id:
+		return ""
+	}
+	return string(now.Data)
+}
+
+// renewProcesses says again which processes this replica has, and forgets those that another
+// one has claimed.
+func (r *replica) renewProcesses(ctx context.Context) {
+	for _, id := range r.processes.ids() {
+		v, err := r.store.Get(ctx, processKind, id)
+		if err != nil {
+			continue
+		}
+		if !v.Exists() || string(v.Data) == r.id {
+			_, _, _ = r.store.Swap(ctx, processKind, id, v, []byte(r.id), recordTime) // the next time shows who has it
+			continue
+		}
+		r.processes.remove(id)
+	}
+}
+
+// giveUpProcesses lets other replicas start the processes that this one has.
+func (r *replica) giveUpProcesses(ctx context.Context) {
+	for _, id := range r.processes.ids() {
+		r.processes.remove(id)
+		_ = r.store.Delete(ctx, processKind, id) // otherwise this replica must have ended first
+	}
+}

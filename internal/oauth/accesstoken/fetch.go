@@ -43,6 +43,9 @@ type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("it answered %d", int(e)) }
 
+// errNotJSON reports an answer that is something else, such as a page.
+var errNotJSON = errors.New("it is not the JSON that was expected")
+
 // read fetches a JSON document. Its address has been checked.
 func (s *keySet) read(ctx context.Context, address string, into any) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -68,7 +71,7 @@ func (s *keySet) read(ctx context.Context, address string, into any) error {
 	case len(data) > maxDocument:
 		return fmt.Errorf("it is larger than %d bytes", maxDocument)
 	case json.Unmarshal(data, into) != nil:
-		return errors.New("it is not the JSON that was expected")
+		return errNotJSON
 	}
 	return nil
 }

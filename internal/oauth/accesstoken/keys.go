@@ -220,7 +220,7 @@ func (s *keySet) discover(ctx context.Context) (string, error) {
 			Keys   string `json:"jwks_uri"`
 		}
 		err := s.read(ctx, address, &m)
-		if status, ok := errors.AsType[statusError](err); ok && status >= 400 && status < 500 {
+		if status, ok := errors.AsType[statusError](err); ok && status >= 400 && status < 500 || errors.Is(err, errNotJSON) {
 			continue
 		}
 		switch {

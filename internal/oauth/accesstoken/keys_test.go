@@ -3,6 +3,7 @@ package accesstoken
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -159,6 +160,9 @@ func TestKeysThatAreNotUsed(t *testing.T) {
 	large := document(map[string]any{"keys": []any{key.public}, "padding": strings.Repeat("x", 2<<20)})
 	metadata := "https://login.example/.well-known/oauth-authorization-server/realms/work"
 	openID := testIssuer + "/.well-known/openid-configuration"
+	page := func() *http.Response {
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("<html>"))}
+	}
 	tests := []struct {
 		name    string
 		answers map[string]func() *http.Response
@@ -174,6 +178,7 @@ func TestKeysThatAreNotUsed(t *testing.T) {
 		{"keys over http", map[string]func() *http.Response{metadata: document(map[string]any{"issuer": testIssuer, "jwks_uri": "http://login.example/keys"})}, "jwks_uri: must begin with https"},
 		{"metadata of another issuer", map[string]func() *http.Response{metadata: document(map[string]any{"issuer": testIssuer + "/", "jwks_uri": keysAddress})}, "another issuer"},
 		{"OpenID discovery", map[string]func() *http.Response{metadata: status(http.StatusNotFound), openID: document(map[string]any{"issuer": testIssuer, "jwks_uri": keysAddress})}, ""},
+		{"a page in place of metadata", map[string]func() *http.Response{metadata: page, openID: document(map[string]any{"issuer": testIssuer, "jwks_uri": keysAddress})}, ""},
 		{"no metadata", map[string]func() *http.Response{metadata: status(http.StatusNotFound)}, "serve.oauth.jwksUri"},
 		{"broken metadata", map[string]func() *http.Response{metadata: status(http.StatusBadGateway)}, "answered 502"},
 		{"no JSON", map[string]func() *http.Response{keysAddress: document("keys")}, "not the JSON"},

@@ -1,6 +1,7 @@
 package accesstoken
 
 import (
+	"crypto/ecdsa"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/x509"
@@ -17,6 +18,7 @@ import (
 
 func TestValidTokens(t *testing.T) {
 	rsaKey, ec, ed := newRSA(t, "r", 2048), newEC(t, "e"), newEd(t, "d")
+	rsaKey.public["alg"], ec.public["use"], ed.public["key_ops"] = "RS256", "sig", []string{"verify"}
 	i := newIssuer(t, rsaKey.public, ec.public, ed.public)
 	until := noon.Add(2 * time.Minute)
 	nested := jwt.MapClaims{"sub": "x", "name": "Ada Lovelace", "realm_access": map[string]any{"roles": []string{"a", "b"}},
@@ -69,7 +71,11 @@ func TestInvalidTokens(t *testing.T) {
 	rsaKey, ec, ed, other := newRSA(t, "r", 2048), newEC(t, "e"), newEd(t, "d"), newEC(t, "e")
 	weak, encrypts := newRSA(t, "weak", 1024), newEC(t, "enc")
 	encrypts.public["use"] = "enc"
-	i := newIssuer(t, rsaKey.public, ec.public, ed.public, weak.public, encrypts.public, map[string]any{"kty": "oct", "kid": "o", "k": "c2VjcmV0", "alg": "HS256"})
+	signs, pss, leaked := newEC(t, "signs"), newRSA(t, "pss", 2048), newEC(t, "leaked")
+	signs.public["key_ops"], pss.public["alg"] = []string{"sign"}, "PS256"
+	private, _ := leaked.private.(*ecdsa.PrivateKey).Bytes()
+	leaked.public["d"] = encode(private)
+	i := newIssuer(t, rsaKey.public, ec.public, ed.public, weak.public, encrypts.public, signs.public, pss.public, leaked.public, map[string]any{"kty": "oct", "kid": "o", "k": "c2VjcmV0", "alg": "HS256"})
 	claims := fmt.Sprintf(`{"iss":%q,"aud":%q,"sub":"ada","exp":%d}`, testIssuer, testAudience, noon.Unix())
 	der, err := x509.MarshalPKIXPublicKey(rsaKey.private.Public())
 	if err != nil {
@@ -105,6 +111,9 @@ func TestInvalidTokens(t *testing.T) {
 		{"key id that is no text", ec.byHand(t, `{"alg":"ES256","kid":["e"]}`, claims, false), noJWT},
 		{"short key", weak.sign(t, with(nil), nil), unknown},
 		{"key for encryption", encrypts.sign(t, with(nil), nil), unknown},
+		{"key for other operations", signs.sign(t, with(nil), nil), unknown},
+		{"key for another algorithm", pss.sign(t, with(nil), nil), unknown},
+		{"published private key", leaked.sign(t, with(nil), nil), unknown},
 		{"no signature", parts[0] + "." + parts[1] + ".", wrong},
 		{"zeros as a signature", parts[0] + "." + parts[1] + "." + encode(make([]byte, 64)), wrong},
 		{"other claims", parts[0] + "." + encode([]byte(claims)) + "." + parts[2], wrong},

@@ -82,8 +82,8 @@ func (o *OAuth) find(ctx context.Context, token, path string) (identity, *reject
 		return identity{}, &rejection{status: http.StatusUnauthorized, reason: "unauthorized: send an access token of " + now.set.Issuer.Value, scopes: now.scopes()}
 	}
 	t, err := now.verifier.Verify(ctx, token, now.resource(path))
-	if away, ok := errors.AsType[*accesstoken.UnavailableError](err); ok {
-		return identity{}, &rejection{status: http.StatusServiceUnavailable, reason: "the token cannot be verified now: " + away.Error()}
+	if _, invalid := errors.AsType[*accesstoken.InvalidError](err); err != nil && !invalid {
+		return identity{}, &rejection{status: http.StatusServiceUnavailable, reason: "the token cannot be verified now: " + err.Error()}
 	}
 	if err == nil {
 		err = checkCaller(t.Name)
@@ -201,6 +201,7 @@ func (o *OAuth) serveMetadata(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	now := o.current.Load()
+	resource, _ := now.described(r.URL.EscapedPath())
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(struct { // the client may be gone
 		Resource string   `json:"resource"`
@@ -208,16 +209,30 @@ func (o *OAuth) serveMetadata(w http.ResponseWriter, r *http.Request) {
 		Scopes   []string `json:"scopes_supported,omitempty"`
 		Methods  []string `json:"bearer_methods_supported"`
 		Name     string   `json:"resource_name"`
-	}{now.resource(strings.TrimPrefix(r.URL.EscapedPath(), resourceMetadata)), []string{now.set.Issuer.Value}, now.scopes(), []string{"header"}, "toolreg"})
+	}{resource, []string{now.set.Issuer.Value}, now.scopes(), []string{"header"}, "toolreg"})
 }
 
-// isMetadata reports whether metadata are at a path: for an endpoint, for the endpoint as clients
-// see it behind a proxy, and for the host.
+// isMetadata reports whether metadata are at a path.
 func (o *OAuth) isMetadata(path string) bool {
+	_, ok := o.current.Load().described(path)
+	return ok
+}
+
+// described returns the resource whose metadata are at a path. They are there for the host, and for
+// the endpoint and those of profiles, also by the paths that clients see behind a proxy.
+func (s *oauthState) described(path string) (resource string, ok bool) {
 	of, ok := strings.CutPrefix(path, resourceMetadata)
-	if !ok {
-		return false
+	u, err := url.Parse(s.set.Audience.Value)
+	switch {
+	case !ok || err != nil: // the latter has been checked
+		return "", false
+	case of == "":
+		return s.set.Audience.Value, true
 	}
-	u, err := url.Parse(o.current.Load().set.Audience.Value)
-	return of == "" || of == endpoint || strings.HasPrefix(of, endpoint+"/") || err == nil && of == strings.TrimRight(u.EscapedPath(), "/")
+	for _, base := range []string{endpoint, strings.TrimRight(u.EscapedPath(), "/")} {
+		if rest, ok := strings.CutPrefix(of, base); ok && base != "" && (rest == "" || strings.HasPrefix(rest, "/")) {
+			return s.resource(endpoint + rest), true
+		}
+	}
+	return "", false
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,17 +23,19 @@ type storeReplicas struct {
 	urls    []string
 	running []*exec.Cmd
 	session string
+	token   string
 }
 
 // Three replicas share a session. Each in turn, whichever holds it, is terminated or killed
 // during calls that reach it through the others. With SIGTERM no call fails; with SIGKILL those
 // that were running at that replica do. None runs twice, and the session goes on.
 func TestStoreReplicas(t *testing.T) {
+	t.Parallel()
 	redis := storetest.Start(t)
 	for name, signal := range map[string]syscall.Signal{"terminated": syscall.SIGTERM, "killed": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &storeReplicas{dir: t.TempDir()}
+			r := &storeReplicas{dir: t.TempDir(), token: replicaToken}
 			r.write(t, "tokens", "alice "+replicaToken+"\n")
 			r.write(t, "s.json", fmt.Sprintf(`{"mcpServers": {"m": {"command": "mcp-testserver", "args": ["--dialogs"], "inheritEnv": true, "trust": true}},
 				"serve": {"stateKey": "0123456789abcdef0123456789abcdef", "store": %q}}`, redis.URL()+"?prefix="+name))
@@ -90,7 +93,7 @@ func (r *storeReplicas) post(t *testing.T, i int, body string) (*http.Response, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]string{"Authorization": "Bearer " + replicaToken, "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": r.session} {
+	for name, value := range map[string]string{"Authorization": "Bearer " + r.token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": r.session} {
 		if value != "" {
 			req.Header.Set(name, value)
 		}
@@ -160,5 +163,53 @@ func (r *storeReplicas) turn(t *testing.T, i int, signal syscall.Signal) {
 	r.start(t, i)
 	if !r.slow(t, i, fmt.Sprint(i, "-again"), "0") {
 		t.Errorf("replica %d: a replica that was started again does not serve the session", i)
+	}
+}
+
+// The folder of examples runs three replicas that share sessions, and leaves nothing running.
+func TestReplicasExample(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"redis-server", "haproxy"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	_ = l.Close()
+	data := t.TempDir()
+	run := exec.CommandContext(t.Context(), "../../examples/replicas/run.sh")
+	run.Env = []string{"HOME=" + data, "PATH=" + os.Getenv("PATH"), fmt.Sprint("PORT=", port), "DATA=" + data}
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r := &storeReplicas{urls: []string{fmt.Sprintf("http://127.0.0.1:%d/mcp", port)}}
+	if !waitFor(func() bool {
+		token, _ := os.ReadFile(filepath.Join(data, "token"))
+		r.token = string(token)
+		resp, _, err := r.post(t, 0, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+		if err == nil {
+			r.session = resp.Header.Get("Mcp-Session-Id")
+		}
+		return err == nil && r.session != ""
+	}, nil) {
+		text, _ := os.ReadFile(filepath.Join(data, "log"))
+		t.Fatalf("no session: %s", text)
+	}
+	for range 6 {
+		if _, answer, err := r.post(t, 0, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); err != nil || !strings.Contains(answer, `"result":{}`) {
+			t.Errorf("%s, %v", answer, err)
+		}
+	}
+	_ = run.Process.Signal(syscall.SIGTERM)
+	_ = run.Wait()
+	for i := range 5 {
+		if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port+i)); err == nil {
+			_ = c.Close()
+			t.Errorf("port %d is still used", port+i)
+		}
 	}
 }

@@ -70,7 +70,7 @@ func featureRows() []Row {
 		}},
 		{Name: "serve.stateKey", Type: String, Secret: true, Looser: notByProject,
 			Doc: "Secret of at least 32 characters that lets several processes of serve continue each other's calls after a question; may be a reference: env:NAME, file:PATH, cmd:ARGV. Absent = a random one."},
-		{Name: "serve.store", Type: String, Secret: true, Looser: notByProject,
+		{Name: "serve.store", Type: String, Secret: true, Looser: notByProject, FilesOnly: true,
 			Doc: "Address of a Redis or Valkey server through which several processes of serve --http share sessions, questions, answers and counts: redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE][?prefix=NAME], or rediss:// for TLS; may be a reference: env:NAME, file:PATH, cmd:ARGV. Needs serve.stateKey. A change needs a restart. Absent = nothing is shared."},
 		{Name: "limits.discoveryOutput", Type: Size, Default: `"10MiB"`, Loosens: always, Doc: "Maximum output of the discovery command."},
 		{Name: "limits.document", Type: Size, Default: `"64MiB"`, Loosens: always, Doc: "Maximum size of an OpenAPI document, or of a file that it refers to."},

@@ -1,0 +1,52 @@
+#!/bin/sh
+# run.sh         runs three replicas, Redis and HAProxy of this machine until it is interrupted,
+#                and a collector if otelcol is installed
+# run.sh docker  runs them in containers
+# PORT (8080) is the port of the proxy; without docker the others are the next ones.
+set -eu
+cd "$(dirname "$0")"
+umask 077
+mkdir -p "${DATA:=$PWD/data}"
+[ -s "$DATA/key" ] || od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >"$DATA/key"
+[ -s "$DATA/token" ] || od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >"$DATA/token"
+echo "alice $(cat "$DATA/token")" >"$DATA/tokens"
+export PORT="${PORT:-8080}" STATE_KEY="$(cat "$DATA/key")"
+echo "http://127.0.0.1:$PORT/mcp, with the header Authorization: Bearer \$(cat $DATA/token)"
+if [ "${1:-}" = docker ]; then
+	RUN_AS="$(id -u):$(id -g)" exec docker compose up --build
+fi
+
+first=
+last=
+start() {
+	"$@" >>"$DATA/log" 2>&1 &
+	last="$last $!"
+}
+# stop ends the proxy and the replicas, and then what they need until they have ended.
+stop() {
+	trap - EXIT INT TERM
+	kill $last 2>/dev/null || :
+	wait $last || :
+	kill $first 2>/dev/null || :
+	wait
+}
+trap stop EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+store=$((PORT + 4))
+start redis-server --port $store --bind 127.0.0.1 --save '' --appendonly no --maxmemory 256mb --maxmemory-policy noeviction --dir "$DATA"
+export REDIS_URL="redis://127.0.0.1:$store"
+if command -v otelcol >/dev/null; then
+	export COLLECTOR="127.0.0.1:$((PORT + 5))"
+	start otelcol --config=collector.yaml
+	export OTEL_EXPORTER_OTLP_ENDPOINT="http://$COLLECTOR"
+fi
+first=$last last=
+for i in 1 2 3; do
+	mkdir -p "$DATA/state-$i"
+	XDG_STATE_HOME="$DATA/state-$i" start toolreg --settings settings.yaml serve --preset mcp --http "127.0.0.1:$((PORT + i))" --token-file "$DATA/tokens"
+done
+export PROXY="127.0.0.1:$PORT" A="127.0.0.1:$((PORT + 1))" B="127.0.0.1:$((PORT + 2))" C="127.0.0.1:$((PORT + 3))"
+start haproxy -db -f haproxy.cfg
+wait

@@ -42,6 +42,9 @@ type Caller struct {
 	// whose questions were answered in an earlier run of the call, and how often the
 	// server had asked. It returns nil and 0 if there was no earlier run. It may be nil.
 	Answered func(server string) (members json.RawMessage, rounds int, err error)
+	// Task, if it is not nil, is called with nil when a server continues the call as a task,
+	// and with the error of the protocol by which the task fails, if it does.
+	Task func(failed error)
 	// Roots returns the client's roots as the result of roots/list. If it is nil,
 	// toolreg's own roots are used.
 	Roots func(ctx context.Context) (json.RawMessage, error)

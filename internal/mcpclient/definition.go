@@ -11,10 +11,6 @@ import (
 	"github.com/toolreg/toolreg/internal/text"
 )
 
-// errNeedsTask reports a tool that its server runs only as a task (revision
-// 2025-11-25, tasks, which is experimental).
-var errNeedsTask = errors.New("it requires MCP tasks, which toolreg does not support")
-
 // noParams is the input schema of a tool that does not declare one.
 const noParams = `{"type":"object","properties":{}}`
 
@@ -93,9 +89,6 @@ func (o *Options) definition(raw json.RawMessage) (registry.Definition, error) {
 	}
 	if d.InputSchema == nil {
 		d.InputSchema = json.RawMessage(noParams)
-	}
-	if support, _ := jsonx.Text(jsonx.Get(d.MCP.Execution, "taskSupport")); support == "required" {
-		return d, errNeedsTask
 	}
 	return d, o.checkParts(&d)
 }

@@ -129,19 +129,6 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// A tool that its server runs only as a task would fail at every call.
-func TestToolsThatNeedATaskAreLeftOut(t *testing.T) {
-	tools, diags := discovered(t, source(t, scripted(t, refuseProbe, shakeHands, listingOf(
-		`{"name":"task","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}},`+
-			`{"name":"both","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}`))))
-	if tools["both"].Quarantine != nil || !errors.Is(tools["task"].Quarantine, errNeedsTask) || len(tools) != 2 {
-		t.Errorf("tools %v", tools)
-	}
-	if len(diags) != 1 || diags[0].Code != "tool_needs_task" || diags[0].Tool != "task" || diags[0].Severity != registry.SeverityInfo {
-		t.Errorf("diagnostics %+v", diags)
-	}
-}
-
 // A definition with a repeated key could mean different things to toolreg and
 // to a model.
 func TestToolsWithRepeatedKeysAreQuarantined(t *testing.T) {

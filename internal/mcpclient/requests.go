@@ -129,6 +129,8 @@ func (q *requester) doOn(ctx context.Context, sess *session, r *request) (json.R
 		addresses := needsAddresses(err)
 		again := false
 		switch {
+		case err == nil && !ask.WantsInput(raw) && r.method == "tools/call":
+			return q.finished(ctx, sess, r, raw)
 		case err == nil && !ask.WantsInput(raw):
 			return raw, nil
 		case ctx.Err() != nil:

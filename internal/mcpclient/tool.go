@@ -3,7 +3,6 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -41,9 +40,6 @@ func (q *requester) tools(l listing, headers bool) ([]registry.Tool, []registry.
 			tools = append(tools, q.quarantined(d, identity, err))
 		}
 		switch {
-		case errors.Is(err, errNeedsTask):
-			diags = append(diags, q.opts.diagnose(registry.SeverityInfo, "tool_needs_task", d.Name, fmt.Sprintf("tool %s was left out: %v", text.Quote(d.ServerTool), err), ""))
-			continue
 		case err != nil:
 			diags = append(diags, q.opts.diagnose(registry.SeverityWarning, "tool_malformed", d.Name,
 				fmt.Sprintf("tool %d of the listing was left out: %v", i+1, err), "report this to the server's author"))

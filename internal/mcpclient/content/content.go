@@ -22,7 +22,7 @@ func Result(tool string, raw json.RawMessage) registry.Result {
 		return registry.ErrorResult(registry.ErrorExecution, "the server's answer is not a result object: "+text.Valid(text.Head(raw, 300)))
 	}
 	var r registry.Result
-	var content, isError, kind json.RawMessage
+	var content, isError json.RawMessage
 	for key, value := range jsonx.Members(raw) {
 		switch key {
 		case "content":
@@ -33,8 +33,6 @@ func Result(tool string, raw json.RawMessage) registry.Result {
 			isError = value
 		case "_meta":
 			r.Meta = value
-		case "resultType":
-			kind = value
 		}
 	}
 	if jsonx.IsNull(r.Meta) {
@@ -52,9 +50,7 @@ func Result(tool string, raw json.RawMessage) registry.Result {
 			texts = append(texts, c.Text)
 		}
 	}
-	switch name, _ := jsonx.Text(kind); {
-	case name == "task":
-		return registry.ErrorResult(registry.ErrorExecution, "the server answered with a task instead of a result, which is not supported: "+text.Valid(text.Head(raw, 1000)))
+	switch {
 	case len(r.Content) == 0 && r.Structured != nil:
 		r.Content = []registry.Content{registry.TextContent(string(r.Structured))}
 	case !listed: // revisions before 2024-11-05, or non-standard

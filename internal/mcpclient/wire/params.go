@@ -47,13 +47,20 @@ func (o *Options) params(r *Request, revision string) json.RawMessage {
 	return slices.Concat(head, []byte(","), params[1:])
 }
 
+// TasksExtension is the extension with which a server may continue a call as a task.
+const TasksExtension = "io.modelcontextprotocol/tasks"
+
+// Extensions returns the extensions of revision 2026-07-28 that toolreg supports.
+func Extensions() map[string]any { return map[string]any{TasksExtension: struct{}{}} }
+
 // capabilities returns the client capabilities. Without a workspace they do not include
 // roots, which the SDK's type cannot express.
 func (o *Options) capabilities() any {
 	return struct {
 		*mcp.ClientCapabilities
-		Roots *mcp.RootCapabilities `json:"roots,omitempty"`
-	}{o.Capabilities, o.Capabilities.RootsV2}
+		Roots      *mcp.RootCapabilities `json:"roots,omitempty"`
+		Extensions map[string]any        `json:"extensions,omitempty"`
+	}{o.Capabilities, o.Capabilities.RootsV2, Extensions()}
 }
 
 // marshal encodes plain structs and maps, which cannot fail.

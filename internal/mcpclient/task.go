@@ -1,0 +1,176 @@
+package mcpclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// The states of a task (revision 2025-11-25, tasks; extension io.modelcontextprotocol/tasks of
+// 2026-07-28).
+const (
+	taskWorking   = "working"
+	taskInput     = "input_required"
+	taskCompleted = "completed"
+	taskFailed    = "failed"
+	taskCancelled = "cancelled"
+)
+
+const (
+	// pollEvery is how often a task is asked for if its server does not say. What it says is
+	// kept between pollMin and pollMax.
+	pollEvery = time.Second
+	pollMin   = 100 * time.Millisecond
+	pollMax   = 30 * time.Second
+	// cancelWithin is how long a server may take to cancel a task.
+	cancelWithin = 2 * time.Second
+	// maxTaskRounds is how often a task may ask for input.
+	maxTaskRounds = 50
+)
+
+// task is a call that goes on after its request was answered.
+type task struct {
+	id, status, message string
+	poll                time.Duration
+	legacy              bool            // of revision 2025-11-25
+	raw                 json.RawMessage // with its result, its error or what it asks for
+}
+
+// taskOf reads an answer of tools/call. It returns nil if the answer is not a task.
+func taskOf(raw json.RawMessage) (*task, error) {
+	if kind, _ := jsonx.Text(jsonx.Get(raw, "resultType")); kind == "task" {
+		return readTask(raw, false)
+	}
+	if nested := jsonx.Get(raw, "task"); jsonx.KindOf(nested) == jsonx.Object && jsonx.Get(raw, "content") == nil {
+		return readTask(nested, true)
+	}
+	return nil, nil
+}
+
+func readTask(raw json.RawMessage, legacy bool) (*task, error) {
+	t := &task{legacy: legacy, raw: raw, poll: pollEvery}
+	t.id, _ = jsonx.Text(jsonx.Get(raw, "taskId"))
+	t.status, _ = jsonx.Text(jsonx.Get(raw, "status"))
+	t.message, _ = jsonx.Text(jsonx.Get(raw, "statusMessage"))
+	name := "pollIntervalMs"
+	if legacy {
+		name = "pollInterval"
+	}
+	var ms float64
+	if json.Unmarshal(jsonx.Get(raw, name), &ms) == nil && ms > 0 {
+		t.poll = min(max(time.Duration(min(ms, 1e9))*time.Millisecond, pollMin), pollMax)
+	}
+	if t.id == "" {
+		return nil, errors.New("the server answered with a task that has no id")
+	}
+	return t, nil
+}
+
+// finished returns the result of a call that a server has answered, if that is a task after it.
+func (q *requester) finished(ctx context.Context, sess *session, r *request, raw json.RawMessage) (json.RawMessage, error) {
+	t, err := taskOf(raw)
+	switch {
+	case err != nil:
+		return nil, &ask.InputError{Reason: err.Error()}
+	case t != nil:
+		return q.await(ctx, sess, r, t)
+	}
+	return raw, nil
+}
+
+// needsTask reports whether a tool can only be called as a task.
+func needsTask(d *registry.Definition) bool {
+	support, _ := jsonx.Text(jsonx.Get(d.MCP.Execution, "taskSupport"))
+	return support == "required"
+}
+
+// await waits for the end of a task and returns the result of its call, and answers what the
+// task asks meanwhile. If ctx ends first, the server is asked to cancel it.
+func (q *requester) await(ctx context.Context, sess *session, r *request, t *task) (json.RawMessage, error) {
+	told := caller.From(ctx)
+	if told == nil || told.Task == nil {
+		told = &caller.Caller{Task: func(error) {}}
+	}
+	told.Task(nil)
+	raw, err := q.follow(ctx, sess, r, t)
+	if ctx.Err() != nil {
+		within, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
+		defer stop()
+		_, _ = sess.task(within, "tasks/cancel", t, nil, nil) // the call is over, whatever it answers
+		return nil, context.Cause(ctx)
+	}
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		told.Task(refused)
+	}
+	return raw, err
+}
+
+func (q *requester) follow(ctx context.Context, sess *session, r *request, t *task) (json.RawMessage, error) {
+	id, legacy, round, shown := t.id, t.legacy, 0, ""
+	for {
+		if r.progress != nil && t.message != shown {
+			shown = t.message
+			r.progress(registry.Progress{Message: text.Valid(text.Head(shown, maxMessage))})
+		}
+		switch {
+		case t.status == taskCompleted && !legacy:
+			return jsonx.Get(t.raw, "result"), nil
+		case legacy && (t.status == taskCompleted || t.status == taskFailed || t.status == taskInput):
+			return sess.task(ctx, "tasks/result", t, nil, r.asked) // the server asks by requests meanwhile
+		case t.status == taskFailed:
+			failed := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the task failed"}
+			_ = json.Unmarshal(jsonx.Get(t.raw, "error"), failed)
+			return nil, failed
+		case t.status == taskCancelled:
+			return nil, &ask.InputError{Reason: "the server cancelled the task"}
+		case t.status == taskInput && round >= maxTaskRounds:
+			return nil, &ask.InputError{Reason: fmt.Sprintf("its task asked for input more than %d times", maxTaskRounds)}
+		case t.status == taskInput:
+			answers, err := q.inputs(ctx, r, t.raw, round)
+			if err != nil {
+				return nil, err
+			}
+			round++
+			if _, err := sess.task(ctx, "tasks/update", t, answers, r.asked); err != nil {
+				return nil, err
+			}
+		case t.status == taskWorking:
+			pause(ctx, t.poll)
+		default:
+			return nil, &ask.InputError{Reason: "its task is in an unknown state: " + text.Quote(text.Head(t.status, 40))}
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		raw, err := sess.task(ctx, "tasks/get", t, nil, r.asked)
+		if err != nil {
+			return nil, err
+		}
+		if t, err = readTask(raw, legacy); err == nil && t.id != id {
+			err = errors.New("the server answered with another task than it was asked for")
+		}
+		if err != nil {
+			return nil, &ask.InputError{Reason: err.Error()}
+		}
+	}
+}
+
+// task makes a request about a task; members are added to its params.
+func (c *session) task(ctx context.Context, method string, t *task, members json.RawMessage, asked *ask.Request) (json.RawMessage, error) {
+	params, err := jsonx.Marshal(map[string]string{"taskId": t.id})
+	if err != nil {
+		return nil, err
+	}
+	return c.wire.Do(ctx, &wire.Request{Method: method, Params: with(params, members), Name: t.id, Asked: asked})
+}

@@ -88,6 +88,7 @@ race: programs $(NPM)/node_modules/.package-lock.json ## run all tests with the 
 
 conformance: build $(CONFORMANCE)/node_modules/.package-lock.json ## run the public test suite for MCP clients and servers (240 MB to install)
 	go build -o bin/conformance-adapter ./$(CONFORMANCE)/adapter
+	go build -o bin/mcp-testserver ./$(CLIENTS)/testserver
 	go build -o bin/everything-server github.com/modelcontextprotocol/go-sdk/conformance/everything-server
 	$(CONFORMANCE)/run.sh
 

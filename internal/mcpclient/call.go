@@ -36,7 +36,7 @@ func (q *requester) call(ctx context.Context, tool *registry.Definition, call re
 		params:  map[string]any{"name": name, "arguments": params},
 		headers: wire.ParamHeaders(tool.InputSchema, params),
 	}
-	if needsTask(tool) && !sess.wire.Modern() { // a modern server decides by itself
+	if NeedsTask(tool) && !sess.wire.Modern() { // a modern server decides by itself
 		request.params = map[string]any{"name": name, "arguments": params, "task": struct{}{}}
 	}
 	r, err := q.result(ctx, sess, name, request, call.Last, output)

@@ -89,8 +89,8 @@ func (q *requester) finished(ctx context.Context, sess *session, r *request, raw
 	return raw, nil
 }
 
-// needsTask reports whether a tool can only be called as a task.
-func needsTask(d *registry.Definition) bool {
+// NeedsTask reports whether a tool can only be called as a task.
+func NeedsTask(d *registry.Definition) bool {
 	support, _ := jsonx.Text(jsonx.Get(d.MCP.Execution, "taskSupport"))
 	return support == "required"
 }

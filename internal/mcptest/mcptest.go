@@ -29,6 +29,7 @@ type options struct {
 	offers      bool
 	description string
 	listing     string
+	tasks       bool
 	steps       string
 	roots       bool
 }
@@ -92,6 +93,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.description, "description", "", "describe the tools by the text in `FILE` where it exists")
 	f.StringVar(&o.listing, "listing", "", "list the tools that the JSON in `FILE` has under \"tools\", as they are; a call gives back its name and params")
 	f.BoolVar(&o.roots, "roots", false, "have a tool that asks for the roots")
+	f.BoolVar(&o.tasks, "tasks", false, "have tools that go on as tasks, and nothing else")
 	f.StringVar(&o.steps, "steps", "", "be no real server but follow the script in `FILE`, a JSON list of steps")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -140,6 +142,8 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 			select {}
 		}
 		return code, err
+	case o.tasks && o.httpAddr == "":
+		return (&taskServer{legacy: o.legacyTasks(), marker: o.marker}).serve(stdin, stdout)
 	case o.httpAddr != "":
 		return 1, o.serveHTTP()
 	}

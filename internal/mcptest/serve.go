@@ -67,7 +67,12 @@ func Handler(args ...string) (http.Handler, error) {
 	return o.handler(), nil
 }
 
+func (o *options) legacyTasks() bool { return o.protocol != "" && o.protocol < firstModern }
+
 func (o *options) handler() http.Handler {
+	if o.tasks {
+		return &taskServer{legacy: o.legacyTasks(), marker: o.marker}
+	}
 	server := o.server(make(exits, 1))
 	get := func(*http.Request) *mcp.Server { return server }
 	if o.sse {

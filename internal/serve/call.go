@@ -27,15 +27,43 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if err != nil {
 		return errorResult(err.Error()), nil
 	}
-	defer done()
+	release := sync.OnceFunc(done)
+	defer func() { release() }()
+	if c.modern && !c.knowsTasks() && s.needsTask(ctx, req.Params.Name) {
+		return nil, errNeedsTasks()
+	}
 	v, ask, err := s.states.make(ctx, turn{"tools/call", req.Params.Name, req.Params.Arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
 		func(ctx context.Context) (any, error) { return s.execute(ctx, req) })
-	r, _ := v.(registry.Result)
+	if call, ok := v.(*waitingCall); ok && ctx.Err() == nil {
+		task, err := s.tasks.add(c.from, call, c.resultOfCall, release)
+		if err != nil {
+			<-call.done
+			return errorResult(err.Error()), nil
+		}
+		release = func() {} // at the end of the task
+		return nil, &errAsTask{task}
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case ask != nil:
 		return &mcp.CallToolResult{InputRequests: ask.requests, RequestState: ask.state}, nil
+	}
+	return c.resultOfCall(v, err)
+}
+
+// needsTask reports whether a tool can only be called as a task.
+func (s *Server) needsTask(ctx context.Context, name string) bool {
+	o, done := s.use()
+	defer done()
+	t := s.view(o, caller.Profile(ctx)).find(name)
+	return t != nil && mcpclient.NeedsTask(&t.Tool.Definition)
+}
+
+// resultOfCall converts the outcome of a call for the client.
+func (c *client) resultOfCall(v any, err error) (*mcp.CallToolResult, error) {
+	r, _ := v.(registry.Result)
+	switch {
 	case err != nil && errors.Is(err, exec.ErrTimeout): // with the output so far
 		out := errorResult(explain(err))
 		out.Content = append(out.Content, contentOf(r.Content)...)
@@ -118,8 +146,9 @@ func (c *client) resultOf(r registry.Result) *mcp.CallToolResult {
 		out.StructuredContent = r.Structured
 	}
 	if len(r.Meta) > 0 {
-		_ = json.Unmarshal(r.Meta, &out.Meta)   // ignore anything but an object
-		delete(out.Meta, mcp.MetaKeyServerInfo) // the client's server is toolreg
+		_ = json.Unmarshal(r.Meta, &out.Meta)                    // ignore anything but an object
+		delete(out.Meta, mcp.MetaKeyServerInfo)                  // the client's server is toolreg
+		delete(out.Meta, "io.modelcontextprotocol/related-task") // of the server
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -24,6 +25,7 @@ const firstModern = "2026-07-28"
 type client struct {
 	name    string // name of its token
 	account string // see [identity.account]
+	from    identity
 	session *mcp.ServerSession
 	can     mcp.ClientCapabilities
 	asking  Asking
@@ -52,7 +54,7 @@ type sender interface {
 
 // withClient returns a context for a client's request.
 func (s *Server) withClient(ctx context.Context, from identity, session *mcp.ServerSession, req sender) context.Context {
-	c := &client{name: from.name, account: from.account(), session: session, asking: s.opts.Asking, modern: req.ProtocolVersion() >= firstModern, request: ctx}
+	c := &client{name: from.name, account: from.account(), from: from, session: session, asking: s.opts.Asking, modern: req.ProtocolVersion() >= firstModern, request: ctx}
 	info, caps := c.declared(req)
 	if caps != nil {
 		c.can = *caps
@@ -105,7 +107,8 @@ func (c *client) capabilities(console bool) json.RawMessage {
 	if c.can.RootsV2 != nil {
 		caps["roots"] = c.can.RootsV2
 	}
-	out, _ := json.Marshal(caps) // plain structs: cannot fail
+	caps["extensions"] = wire.Extensions() // toolreg waits for tasks
+	out, _ := json.Marshal(caps)           // plain structs: cannot fail
 	return out
 }
 

@@ -277,6 +277,10 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, from identity, moder
 		refuseRevision(w, body)
 		return
 	}
+	if modern && !sameTask(nameOf(r.Header), body) {
+		refuseHeader(w, body, "the header Mcp-Name and the message name different tasks")
+		return
+	}
 	if err := checkBody(body); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -362,19 +366,32 @@ func sameRevision(modern bool, body json.RawMessage) bool {
 
 // refuseRevision answers a message whose revision differs from that of its header.
 func refuseRevision(w http.ResponseWriter, body json.RawMessage) {
+	refuseHeader(w, body, "the header Mcp-Protocol-Version and the message name different revisions of the protocol")
+}
+
+// refuseHeader answers a message that differs from a header of its request.
+func refuseHeader(w http.ResponseWriter, body json.RawMessage, reason string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
 	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": jsonx.Get(body, "id"), "error": jsonrpc.Error{
-		Code: mcp.CodeHeaderMismatch, Message: "the header Mcp-Protocol-Version and the message name different revisions of the protocol"}})
+		Code: mcp.CodeHeaderMismatch, Message: reason}})
 }
 
 // decodeName decodes the header Mcp-Name, because the SDK does not.
 func decodeName(h http.Header) {
+	if h.Get("Mcp-Name") != "" {
+		h.Set("Mcp-Name", nameOf(h))
+	}
+}
+
+// nameOf returns the header Mcp-Name, decoded.
+func nameOf(h http.Header) string {
 	if name, ok := strings.CutPrefix(h.Get("Mcp-Name"), "=?base64?"); ok {
 		if decoded, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(name, "?=")); err == nil {
-			h.Set("Mcp-Name", string(decoded))
+			return string(decoded)
 		}
 	}
+	return h.Get("Mcp-Name")
 }
 
 // checkHeaders rejects requests that a proxy in front of the server may have interpreted

@@ -91,6 +91,7 @@ func (h *HTTP) FollowTokens(ctx context.Context) {
 		invalid := func(from identity) bool { _, ok := h.tokens.renew(from); return !ok }
 		h.visits.cancelOf(func(from identity) bool { now, ok := h.tokens.renew(from); return !ok || !now.console })
 		h.requests.cancelOf(invalid)
+		h.server.tasks.endOf(func(from identity) bool { return invalid(from.anyToken()) }, errRevoked)
 		for _, session := range h.server.sessions.endOf(invalid) {
 			h.server.closing.Go(func() { _ = session.Close() })
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/tracing"
 )
@@ -77,6 +78,7 @@ type Server struct {
 
 	subscriptions subscriptions
 	calls         runningCalls
+	tasks         tasks
 	states        *states
 	inbound       sync.Map // *inbound by key: the requests over HTTP that the SDK is handling
 
@@ -336,6 +338,7 @@ func (s *Server) newSDKServer() *mcp.Server {
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{ListChanged: true}, Prompts: &mcp.PromptCapabilities{ListChanged: true},
 			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true}, Logging: &mcp.LoggingCapabilities{}, Completions: &mcp.CompletionCapabilities{},
+			Extensions: wire.Extensions(),
 		},
 		CompletionHandler:  s.complete,
 		SubscribeHandler:   s.subscribe,
@@ -344,6 +347,7 @@ func (s *Server) newSDKServer() *mcp.Server {
 			c.CacheScope = "private" // what is offered and what servers return may depend on the caller
 		},
 	})
+	s.addTasks(server)
 	server.AddReceivingMiddleware(spans, s.remember, s.receive)
 	server.AddSendingMiddleware(s.dropFirstChanges, s.dropDeniedUpdates)
 	return server
@@ -368,6 +372,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				s.sessions.add(who, session)
 			}
 			return result, err
+		case slices.Contains(taskMethods, method):
+			return next(s.withClient(ctx, who, session, from), method, req)
 		case !needsOffer(method):
 			return next(ctx, method, req)
 		}
@@ -396,12 +402,12 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		ctx = s.withClient(ctx, who, session, from)
 		defer clientFrom(ctx).out.close()
 		if isCall && v.find(call.Params.Name) == nil {
-			return s.callTool(ctx, call) // the SDK knows only what is offered
+			return asTask(s.callTool(ctx, call)) // the SDK knows only what is offered
 		}
 		if list, ok := req.(*mcp.ListToolsRequest); ok {
 			return v.list(ctx, next, list)
 		}
-		result, err := next(ctx, method, req)
+		result, err := asTask(next(ctx, method, req))
 		o.leaveOutDenied(ctx, v, result)
 		return result, err
 	}

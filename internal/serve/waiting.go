@@ -3,11 +3,14 @@ package serve
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -54,12 +57,14 @@ type waitingCall struct {
 	carrier   atomic.Pointer[client] // sender of the request that carries the call now
 
 	// The goroutine that runs the call uses these.
-	tool     *registry.Tool // that is called; nil for other requests
-	server   string         // that provides the result; "" if there are several or none
-	given    *given         // what the client answered another process; nil: nothing
-	approval *callApproval  // of the call
-	rounds   int            // how often the server has asked
-	stays    bool           // a question was answered at the console, so only this process can continue it
+	tool     *registry.Tool                // that is called; nil for other requests
+	server   string                        // that provides the result; "" if there are several or none
+	given    *given                        // what the client answered another process; nil: nothing
+	approval *callApproval                 // of the call
+	rounds   int                           // how often the server has asked
+	task     chan struct{}                 // closed when the call goes on as a task
+	failed   atomic.Pointer[jsonrpc.Error] // by which the task has failed
+	stays    bool                          // a question was answered at the console, so only this process can continue it
 }
 
 type question struct {
@@ -105,7 +110,7 @@ func (t *turn) digest() requestDigest {
 
 // make handles a request of a client, or continues a call that waits for the client's
 // answers; run does the work. It returns the result of run, or what to ask the client
-// first.
+// first, or the *waitingCall if it goes on as a task.
 func (s *states) make(ctx context.Context, t turn, run func(context.Context) (any, error)) (any, *asks, error) {
 	c := clientFrom(ctx)
 	c.progress = t.progress
@@ -128,9 +133,18 @@ func (s *states) make(ctx context.Context, t turn, run func(context.Context) (an
 func (s *states) start(ctx context.Context, t turn, given *given, run func(context.Context) (any, error)) *waitingCall {
 	c := clientFrom(ctx)
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	w := &waitingCall{owner: c.account, request: t.digest(), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel, given: given}
+	w := &waitingCall{owner: c.account, request: t.digest(), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel, given: given, task: make(chan struct{})}
 	c.call = w
 	w.carrier.Store(c)
+	if who := caller.From(ctx); c.knowsTasks() {
+		once := sync.OnceFunc(func() { close(w.task) })
+		who.Task = func(failed error) {
+			if refused, ok := errors.AsType[*jsonrpc.Error](failed); ok {
+				w.failed.Store(refused)
+			}
+			once()
+		}
+	}
 	go func() {
 		defer cancel(nil)
 		v, err := run(ctx)
@@ -145,6 +159,8 @@ func (s *states) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
 	case o := <-w.done:
 		return o.value, nil, o.err
 	case w.asked = <-w.questions:
+	case <-w.task:
+		return w, nil, nil
 	case <-ctx.Done():
 		w.cancel(errBrokenOff)
 		o := <-w.done
@@ -166,6 +182,9 @@ func (s *states) next(ctx context.Context, w *waitingCall) (any, *asks, error) {
 func (s *Server) Wait() {
 	for _, w := range s.states.endAll() {
 		<-w.done
+	}
+	for _, task := range s.tasks.endOf(func(identity) bool { return true }, errStopped) {
+		<-task.over
 	}
 	s.closing.Wait()
 }

@@ -1,7 +1,8 @@
 #!/bin/sh
 # run.sh [REVISION…]: runs what each revision of the protocol requires of a client,
 # and of `toolreg serve` as a server whose tools come from the Go SDK's server for
-# this suite, which speaks the same revision. It prints a line for each scenario.
+# this suite, which speaks the same revision, and from a server of tasks, which the SDK does not
+# know. It prints a line for each scenario.
 # Exit code 1 if a required one failed. RESULTS names a folder for the wire logs.
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 repo=$here/../..
@@ -21,7 +22,11 @@ cd "$results"
 for revision in ${*:-2025-11-25 2026-07-28}; do
 	protocol=modern
 	case $revision in 2025*) protocol=legacy ;; esac
-	echo "mcpServers: {e: {command: \"$repo/bin/everything-server\", trust: true, protocol: $protocol}}" >settings.yaml
+	cat >settings.yaml <<-END
+		mcpServers:
+		  e: {command: "$repo/bin/everything-server", trust: true, protocol: $protocol}
+		  tasks: {command: "$repo/bin/mcp-testserver", args: [--tasks], trust: true, protocol: $protocol}
+	END
 	"$TOOLREG" --settings settings.yaml serve --source 'mcp:*' --no-auth --http 127.0.0.1:0 2>serve.log &
 	server=$!
 	sh "$here/../await.sh" serve.log 'listening on'

@@ -223,7 +223,7 @@ func (e answerError) Is(target error) bool { return target == errAnswer }
 // initialize performs the handshake of revisions up to 2025-11-25.
 func (s *Session) initialize(ctx context.Context) (opening, error) {
 	raw, err := s.Do(ctx, &Request{Method: methodInitialize, revision: new(string), Params: marshal(map[string]any{
-		"protocolVersion": LastLegacy, "capabilities": s.opts.capabilities(), "clientInfo": &s.opts.Client,
+		"protocolVersion": LastLegacy, "capabilities": s.opts.capabilities(LastLegacy), "clientInfo": &s.opts.Client,
 	})})
 	if err != nil {
 		return opening{}, err

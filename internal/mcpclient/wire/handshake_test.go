@@ -117,7 +117,7 @@ func TestClientIdentifiesItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, server := connected(t, Options{LogLevel: "info"})
 		s.opts.Client.Name, s.opts.Client.Version = "toolreg", "1"
-		const meta = `"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"toolreg","version":"1"},` +
+		const meta = `"_meta":{"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}},"io.modelcontextprotocol/clientInfo":{"name":"toolreg","version":"1"},` +
 			`"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
 		go func() { _ = s.Handshake(t.Context(), ModeAuto, time.Hour) }()
 		if got, want := server.gets(), `1 server/discover {`+meta+`}`; got != want {

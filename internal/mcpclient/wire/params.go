@@ -28,7 +28,7 @@ func (o *Options) params(r *Request, revision string) json.RawMessage {
 	if revision >= FirstModern && !r.Relayed {
 		meta[mcp.MetaKeyProtocolVersion] = revision
 		meta[mcp.MetaKeyClientInfo] = &o.Client
-		meta[mcp.MetaKeyClientCapabilities] = o.capabilities()
+		meta[mcp.MetaKeyClientCapabilities] = o.capabilities(revision)
 		if caps := r.Asked.Capabilities(); caps != nil {
 			meta[mcp.MetaKeyClientCapabilities] = caps
 		}
@@ -55,12 +55,16 @@ func Extensions() map[string]any { return map[string]any{TasksExtension: struct{
 
 // capabilities returns the client capabilities. Without a workspace they do not include
 // roots, which the SDK's type cannot express.
-func (o *Options) capabilities() any {
-	return struct {
+func (o *Options) capabilities(revision string) any {
+	caps := struct {
 		*mcp.ClientCapabilities
 		Roots      *mcp.RootCapabilities `json:"roots,omitempty"`
 		Extensions map[string]any        `json:"extensions,omitempty"`
-	}{o.Capabilities, o.Capabilities.RootsV2, Extensions()}
+	}{o.Capabilities, o.Capabilities.RootsV2, nil}
+	if revision >= FirstModern {
+		caps.Extensions = Extensions()
+	}
+	return caps
 }
 
 // marshal encodes plain structs and maps, which cannot fail.

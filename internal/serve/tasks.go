@@ -1,0 +1,344 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+const (
+	// taskTime is how long a task can be asked for, from its creation or, if it runs longer, until
+	// some time after its end.
+	taskTime = time.Hour
+	// taskPoll is how often clients are told to ask.
+	taskPoll = time.Second
+	// maxTasks is how many tasks a token may have.
+	maxTasks = 100
+)
+
+// tasks are the calls that go on after the requests of clients were answered (extension
+// io.modelcontextprotocol/tasks of revision 2026-07-28), in this process. The zero value has
+// none. It is safe for concurrent use.
+type tasks struct {
+	mu   sync.Mutex
+	byID map[string]*taskRun
+}
+
+// taskRun is a call that its server, or that of one of its steps, continues as a task.
+type taskRun struct {
+	id      string
+	from    identity
+	call    *waitingCall
+	result  func(any, error) (*mcp.CallToolResult, error) // for the outcome of the call
+	created time.Time
+	over    chan struct{} // closed at its end
+
+	mu       sync.Mutex
+	updated  time.Time
+	status   string
+	ended    time.Time // zero: it runs
+	question *question
+	pending  mcp.InputRequestMap // questions without an answer
+	answers  mcp.InputResponseMap
+	expiry   *time.Timer
+	value    *mcp.CallToolResult
+	failed   *jsonrpc.Error
+}
+
+// errAsTask is the error of a call that goes on as a task.
+type errAsTask struct{ task *taskRun }
+
+func (*errAsTask) Error() string { return "the call goes on as a task" }
+
+var (
+	errTaskCancelled = errors.New("the client canceled the task")
+	errTooManyTasks  = fmt.Errorf("there are %d tasks of this token; cancel some, or ask for their results later", maxTasks)
+)
+
+// add adds a call as a task. release is called at its end.
+func (t *tasks) add(from identity, call *waitingCall, result func(any, error) (*mcp.CallToolResult, error), release func()) (*taskRun, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	own := 0
+	for id, other := range t.byID {
+		if other.isOver(now) {
+			delete(t.byID, id)
+		} else if other.from.account() == from.account() {
+			own++
+		}
+	}
+	if own >= maxTasks {
+		call.cancel(errTooManyTasks)
+		return nil, errTooManyTasks
+	}
+	run := &taskRun{id: rand.Text(), from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{})}
+	if t.byID == nil {
+		t.byID = map[string]*taskRun{}
+	}
+	t.byID[run.id] = run
+	go run.follow(release)
+	return run, nil
+}
+
+// find returns the task with an id that belongs to the sender of a request; nil if there is none.
+// The task goes on with the token of the request.
+func (t *tasks) find(id string, from identity) *taskRun {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	run := t.byID[id]
+	if run == nil || run.from.account() != from.account() || run.isOver(time.Now()) {
+		return nil
+	}
+	run.from = from
+	return run
+}
+
+// endOf cancels and forgets tasks, such as those whose tokens are not valid any more, and returns
+// them.
+func (t *tasks) endOf(over func(identity) bool, cause error) []*taskRun {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []*taskRun
+	for id, run := range t.byID {
+		if over(run.from) {
+			delete(t.byID, id)
+			run.call.cancel(cause)
+			out = append(out, run)
+		}
+	}
+	return out
+}
+
+// isOver reports whether the task has ended and its time is over.
+func (r *taskRun) isOver(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.ended.IsZero() && now.After(r.created.Add(r.lifetime()))
+}
+
+// lifetime returns how long after its creation the task can be asked for. r.mu is held.
+func (r *taskRun) lifetime() time.Duration {
+	until := r.ended
+	if until.IsZero() {
+		until = time.Now()
+	}
+	return max(taskTime, until.Sub(r.created)+taskTime/6).Truncate(time.Second)
+}
+
+// follow keeps the state of the task until the call ends.
+func (r *taskRun) follow(release func()) {
+	defer close(r.over)
+	defer release()
+	for {
+		select {
+		case q := <-r.call.questions:
+			r.ask(q)
+		case o := <-r.call.done:
+			r.end(o)
+			return
+		}
+	}
+}
+
+// ask keeps a question until the client answers it.
+func (r *taskRun) ask(q question) {
+	take := func() bool { // at the console
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.question == nil || r.question.answer != q.answer {
+			return false
+		}
+		r.working()
+		return true
+	}
+	r.mu.Lock()
+	r.question, r.pending, r.answers = &q, maps.Clone(q.requests), mcp.InputResponseMap{}
+	r.status, r.updated = "input_required", time.Now()
+	r.expiry = time.AfterFunc(stateLifetime, func() { r.call.cancel(errNoAnswer) })
+	r.mu.Unlock()
+	if !q.settled.asked(take) {
+		take()
+	}
+}
+
+// working is called when no question waits any more. r.mu is held.
+func (r *taskRun) working() {
+	if r.expiry != nil {
+		r.expiry.Stop()
+	}
+	r.question, r.pending = nil, nil
+	r.status, r.updated = "working", time.Now()
+}
+
+// update passes answers on when there is one to each question of the server. Answers to what
+// was not asked are ignored.
+func (r *taskRun) update(answers map[string]json.RawMessage) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, raw := range answers {
+		if r.pending[key] == nil {
+			continue
+		}
+		one, err := jsonx.Marshal(map[string]json.RawMessage{key: raw})
+		var answer mcp.InputResponseMap
+		if err == nil {
+			err = json.Unmarshal(one, &answer)
+		}
+		if err != nil || answer[key] == nil {
+			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the answer to %s is malformed", text.Quote(key))}
+		}
+		r.answers[key] = answer[key]
+		delete(r.pending, key)
+		r.updated = time.Now()
+	}
+	if r.question != nil && len(r.pending) == 0 {
+		r.question.answer <- r.answers // it has room for one
+		r.working()
+	}
+	return nil
+}
+
+func (r *taskRun) end(o outcome) {
+	value, err := r.result(o.value, o.err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.working()
+	r.ended = r.updated
+	failed := r.call.failed.Load()
+	switch refused, isRefused := errors.AsType[*jsonrpc.Error](err); {
+	case errors.Is(o.err, errTaskCancelled):
+		r.status = "cancelled"
+	case failed != nil:
+		r.status, r.failed = "failed", failed
+	case isRefused:
+		r.status, r.failed = "failed", refused
+	case err != nil:
+		r.status, r.failed = "failed", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	default:
+		r.status, r.value = "completed", value
+	}
+}
+
+// taskState is the state of a task as clients get it.
+type taskState struct {
+	mcp.ResultBase
+	Type     string              `json:"resultType"`
+	ID       string              `json:"taskId"`
+	Status   string              `json:"status"`
+	Created  time.Time           `json:"createdAt"`
+	Updated  time.Time           `json:"lastUpdatedAt"`
+	TTL      int64               `json:"ttlMs"`
+	Poll     int64               `json:"pollIntervalMs"`
+	Requests mcp.InputRequestMap `json:"inputRequests,omitempty"`
+	Result   *mcp.CallToolResult `json:"result,omitempty"`
+	Error    *jsonrpc.Error      `json:"error,omitempty"`
+}
+
+// state returns the state, with what the task asks and its result.
+func (r *taskRun) state() *taskState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &taskState{Type: "complete", ID: r.id, Status: r.status, Created: r.created.UTC(), Updated: r.updated.UTC(), TTL: r.lifetime().Milliseconds(), Poll: taskPoll.Milliseconds(),
+		Requests: maps.Clone(r.pending), Result: r.value, Error: r.failed}
+}
+
+// createdTask is the answer to a call that goes on as a task.
+type createdTask struct {
+	*mcp.CallToolResult // for the methods that only the SDK can implement
+	task                *taskRun
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c createdTask) MarshalJSON() ([]byte, error) {
+	state := c.task.state()
+	state.Type, state.Requests, state.Result, state.Error = "task", nil, nil, nil
+	return json.Marshal(state)
+}
+
+// asTask replaces the error of a call that goes on as a task by its answer.
+func asTask[R mcp.Result](result R, err error) (mcp.Result, error) {
+	if t, ok := errors.AsType[*errAsTask](err); ok {
+		return createdTask{&mcp.CallToolResult{}, t.task}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// taskParams are the params of requests about tasks.
+type taskParams struct {
+	mcp.ParamsBase
+	ID      string                     `json:"taskId"`
+	Answers map[string]json.RawMessage `json:"inputResponses,omitempty"`
+}
+
+// acknowledged is the answer to requests that have no result.
+type acknowledged struct {
+	mcp.ResultBase
+	Type string `json:"resultType"`
+}
+
+// addTasks adds the methods of the extension to the SDK's server.
+func (s *Server) addTasks(server *mcp.Server) {
+	add := func(method string, answer func(*taskRun, *taskParams) (mcp.Result, error)) {
+		_ = mcp.AddReceivingCustomMethod(server, method, func(ctx context.Context, _ *mcp.ServerSession, p *taskParams) (mcp.Result, error) {
+			c := clientFrom(ctx)
+			if c == nil || !c.modern {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+			}
+			if !c.knowsTasks() {
+				return nil, errNeedsTasks()
+			}
+			run := s.tasks.find(p.ID, c.from)
+			if run == nil {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task; it may have ended long ago"}
+			}
+			return answer(run, p)
+		}) // only names of the protocol are errors
+	}
+	add("tasks/get", func(run *taskRun, _ *taskParams) (mcp.Result, error) { return run.state(), nil })
+	add("tasks/update", func(run *taskRun, p *taskParams) (mcp.Result, error) {
+		return &acknowledged{Type: "complete"}, run.update(p.Answers)
+	})
+	add("tasks/cancel", func(run *taskRun, _ *taskParams) (mcp.Result, error) {
+		run.call.cancel(errTaskCancelled)
+		return &acknowledged{Type: "complete"}, nil
+	})
+}
+
+// knowsTasks reports whether the client declared the extension for tasks.
+func (c *client) knowsTasks() bool {
+	_, ok := c.can.Extensions[wire.TasksExtension]
+	return ok && c.modern
+}
+
+// errNeedsTasks is the error for a client that has to declare the extension.
+func errNeedsTasks() error {
+	data, _ := json.Marshal(map[string]any{"requiredCapabilities": map[string]any{"extensions": wire.Extensions()}}) // cannot fail
+	return &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the request needs a client with the extension " + wire.TasksExtension, Data: data}
+}
+
+// taskMethods are the requests whose header Mcp-Name is the id of a task.
+var taskMethods = []string{"tasks/get", "tasks/update", "tasks/cancel"}
+
+// sameTask reports whether a message about a task and the header of its request name the same.
+func sameTask(header string, body json.RawMessage) bool {
+	method, _ := jsonx.Text(jsonx.Get(body, "method"))
+	id, _ := jsonx.Text(jsonx.Get(jsonx.Get(body, "params"), "taskId"))
+	return header == id || !slices.Contains(taskMethods, method)
+}

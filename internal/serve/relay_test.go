@@ -64,6 +64,9 @@ func TestRelayedRequestsAreHandledOnce(t *testing.T) {
 		}
 	}
 	r.receive(t.Context(), []byte("not a message"))
+	if r.served.add("4", &servedRelay{}) {
+		t.Error("a request is handled again")
+	}
 }
 
 // Parts of an answer come in order, from one replica, and not faster than the client reads.

@@ -21,9 +21,10 @@ type servedRelay struct {
 type served struct {
 	running sync.WaitGroup
 
-	mu   sync.Mutex
-	byID map[string]*servedRelay
-	seen map[string]time.Time // requests that have arrived, so that none is handled twice
+	mu    sync.Mutex
+	byID  map[string]*servedRelay
+	seen  map[string]time.Time // requests that have arrived, so that none is handled twice
+	swept time.Time            // when old ones were forgotten
 }
 
 // add records a request. It reports false if it has arrived before.
@@ -31,7 +32,10 @@ func (s *served) add(id string, one *servedRelay) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(s.seen, func(_ string, at time.Time) bool { return now.Sub(at) > 4*relayAge })
+	if now.Sub(s.swept) > relayAge {
+		maps.DeleteFunc(s.seen, func(_ string, at time.Time) bool { return now.Sub(at) > 4*relayAge })
+		s.swept = now
+	}
 	if _, again := s.seen[id]; again {
 		return false
 	}

@@ -226,6 +226,34 @@ func TestSessionMovesWhenItsReplicaEnds(t *testing.T) {
 	})
 }
 
+// While a replica waits for the calls of one session, others take over its other sessions.
+func TestIdleSessionsMoveFirst(t *testing.T) {
+	replicas := newSharing(t, nil, map[string]string{"m": "--dialogs;modern"}, three(storetest.Start(t).URL())[:2]...)
+	first, second := newBalancer(t, replicas[:1]), newBalancer(t, replicas[1:])
+	busy, idle := newClient(t, first.url, "", "<busy>", "2025-11-25"), newClient(t, first.url, "", "<idle>", "2025-11-25")
+	done := make(chan *reply)
+	go func() { done <- busy.raw(t, replicas[1].URL, "slow", `{"seconds":2}`) }()
+	waitFor(t, func() bool { return replicas[0].server.running() == 1 })
+	ended := make(chan int, 1)
+	go func() { ended <- replicas[0].handler.Drain(t.Context()) }()
+	waitFor(t, func() bool { return replicas[0].handler.draining.Load() })
+	if r := idle.raw(t, second.url, "slow", `{"seconds":0}`); !strings.Contains(r.stream, "slept") {
+		t.Errorf("%+v", r)
+	}
+	if n := len(replicas[0].server.replica.records.ids()); n != 1 || len(ended) > 0 {
+		t.Errorf("%d sessions are left", n)
+	}
+	if r := <-done; !strings.Contains(r.stream, "slept") {
+		t.Errorf("%+v", r)
+	}
+	if left := <-ended; left != 0 {
+		t.Errorf("%d calls are left", left)
+	}
+	first.mu.Lock()
+	first.replicas = replicas[1:] // for the end of the sessions
+	first.mu.Unlock()
+}
+
 // A replica that the store does not reach any more keeps its sessions for clients that reach it,
 // until another has taken them over.
 func TestSessionMovesWhenItsReplicaIsCutOff(t *testing.T) {
@@ -282,6 +310,9 @@ func TestSessionsOutliveTheStore(t *testing.T) {
 	redis.Again()
 	waitFor(t, func() bool {
 		r := c.raw(t, replicas[1].URL, "slow", `{"seconds":0}`)
+		if strings.Contains(r.stream, "not found") {
+			t.Error("the session was said to be over")
+		}
 		return strings.Contains(r.stream, "slept")
 	})
 	if n := replicas[0].server.running(); n != 1 {
@@ -340,7 +371,7 @@ func TestOneProcessOfEachClientAmongReplicas(t *testing.T) {
 			first = r
 		}
 	}
-	ended := make(chan int)
+	ended := make(chan int, 1)
 	go func() { ended <- first.handler.Drain(t.Context()) }()
 	waitFor(t, func() bool { return first.handler.draining.Load() })
 	b.without(first)
@@ -349,6 +380,9 @@ func TestOneProcessOfEachClientAmongReplicas(t *testing.T) {
 	}
 	if n := starts(); n != listed+3 {
 		t.Errorf("%d starts after a replica was to end", n)
+	}
+	if len(ended) > 0 {
+		t.Error("a replica ended before its question was answered")
 	}
 	question.state, question.answers = asked.state(t), `{"toolreg.question":{"action":"accept","content":{}}}`
 	if answer := send(t, b.replicas[0].Server, question); !strings.Contains(answer.stream, "accept") {

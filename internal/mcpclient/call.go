@@ -28,6 +28,9 @@ func (q *requester) call(ctx context.Context, tool *registry.Definition, call re
 	if err != nil {
 		return registry.Result{}, err
 	}
+	if call.Detach != nil && sess.stdio != nil && sess.kept == nil {
+		return registry.Result{}, q.opts.errorf("tools/call", nil, "the call was not made, because the server could not be kept between runs and its task would end with this one")
+	}
 	if len(params) == 0 {
 		params = json.RawMessage("{}")
 	}
@@ -35,8 +38,9 @@ func (q *requester) call(ctx context.Context, tool *registry.Definition, call re
 		method: "tools/call", name: name, progress: call.Progress, asked: ask.NewRequest(ctx, "tool "+text.Quote(name)),
 		params:  map[string]any{"name": name, "arguments": params},
 		headers: wire.ParamHeaders(tool.InputSchema, params),
+		detach:  call.Detach,
 	}
-	if NeedsTask(tool) && !sess.wire.Modern() { // a modern server decides by itself
+	if (NeedsTask(tool) || call.Detach != nil && taskSupport(tool) == "optional") && !sess.wire.Modern() { // a modern server decides by itself
 		request.params = map[string]any{"name": name, "arguments": params, "task": struct{}{}}
 	}
 	r, err := q.result(ctx, sess, name, request, call.Last, output)
@@ -70,6 +74,10 @@ func (q *requester) result(ctx context.Context, sess *session, name string, requ
 	}
 	r := content.Result(name, raw)
 	r.Asked, r.Confined = request.asked.Asked(), sess.confined
+	if request.detached {
+		r.Asked = true // it is not the result
+		return r, nil
+	}
 	if output != nil && !r.IsError {
 		r = checkOutput(ctx, r, output)
 	}

@@ -161,6 +161,9 @@ func (e *RefusedError) Missing() bool {
 		e.Code == jsonrpc.CodeInvalidParams && strings.Contains(strings.ToLower(e.Message), "not found"))
 }
 
+// Unknown reports whether err may say that a task does not exist.
+func (e *RefusedError) Unknown() bool { return e.Code == jsonrpc.CodeInvalidParams }
+
 // NotOfferedError reports that a server does not declare a capability.
 type NotOfferedError struct{ Server, What string } // What: "prompts" or "resources"
 

@@ -42,6 +42,9 @@ type request struct {
 	headers  http.Header
 	progress func(registry.Progress) // may be nil
 
+	detach   func(registry.RemoteTask) error // see [registry.Call]
+	detached bool                            // it was called
+
 	asked *ask.Request
 	input json.RawMessage // members to add to the params: the input that the server asked for
 }

@@ -257,6 +257,10 @@ func (s *Source) Remembered() bool {
 	return sess != nil && (sess.kept != nil || sess.record != nil) && !s.lists.fresh.Load()
 }
 
+// Identity returns what identifies the program or endpoint of the server; see
+// [registry.Tool.Identity].
+func (s *Source) Identity() json.RawMessage { return identityOf(s.opts.Server) }
+
 // Settings returns the entry of the server.
 func (s *Source) Settings() settings.Server { return s.opts.Server }
 

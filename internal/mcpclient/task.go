@@ -12,6 +12,7 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
+	"github.com/toolreg/toolreg/internal/mcpclient/content"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
@@ -90,14 +91,23 @@ func (q *requester) finished(ctx context.Context, sess *session, r *request, raw
 }
 
 // NeedsTask reports whether a tool can only be called as a task.
-func NeedsTask(d *registry.Definition) bool {
+func NeedsTask(d *registry.Definition) bool { return taskSupport(d) == "required" }
+
+func taskSupport(d *registry.Definition) string {
 	support, _ := jsonx.Text(jsonx.Get(d.MCP.Execution, "taskSupport"))
-	return support == "required"
+	return support
 }
 
 // await waits for the end of a task and returns the result of its call, and answers what the
 // task asks meanwhile. If ctx ends first, the server is asked to cancel it.
 func (q *requester) await(ctx context.Context, sess *session, r *request, t *task) (json.RawMessage, error) {
+	if r.detach != nil {
+		if err := r.detach(registry.RemoteTask{ID: t.id, Legacy: t.legacy}); err != nil {
+			return nil, err
+		}
+		r.detached = true
+		return json.RawMessage(`{"content":[]}`), nil
+	}
 	told := caller.From(ctx)
 	if told == nil || told.Task == nil {
 		told = &caller.Caller{Task: func(error) {}}
@@ -173,4 +183,64 @@ func (c *session) task(ctx context.Context, method string, t *task, members json
 		return nil, err
 	}
 	return c.wire.Do(ctx, &wire.Request{Method: method, Params: with(params, members), Name: t.id, Asked: asked})
+}
+
+// TaskEnded reports whether a task in a state has ended.
+func TaskEnded(state string) bool {
+	return state == taskCompleted || state == taskFailed || state == taskCancelled
+}
+
+// TaskState returns the state of a task, such as working, and what the server says of it.
+func (s *Source) TaskState(ctx context.Context, of registry.RemoteTask) (state, message string, err error) {
+	err = s.withTask(ctx, of, func(ctx context.Context, sess *session, t *task) error {
+		raw, err := sess.task(ctx, "tasks/get", t, nil, nil)
+		if err := s.requests.answerError(ctx, sess, "tasks/get", raw, err); err != nil {
+			return err
+		}
+		if t, err = readTask(raw, of.Legacy); err != nil {
+			return s.opts.malformed("tasks/get", err.Error())
+		}
+		state, message = t.status, text.Valid(text.Head(t.message, maxMessage))
+		return nil
+	})
+	return state, message, err
+}
+
+// CancelTask asks the server to cancel a task.
+func (s *Source) CancelTask(ctx context.Context, of registry.RemoteTask) error {
+	return s.withTask(ctx, of, func(ctx context.Context, sess *session, t *task) error {
+		raw, err := sess.task(ctx, "tasks/cancel", t, nil, nil)
+		return s.requests.answerError(ctx, sess, "tasks/cancel", raw, err)
+	})
+}
+
+// AwaitTask waits for the result of a task of a tool, as a call does, but does not cancel the
+// task if ctx ends first.
+func (s *Source) AwaitTask(ctx context.Context, of registry.RemoteTask, tool string, progress func(registry.Progress)) (r registry.Result, err error) {
+	start := time.Now()
+	err = s.withTask(ctx, of, func(ctx context.Context, sess *session, t *task) error {
+		request := &request{method: "tools/call", name: tool, progress: progress, asked: ask.NewRequest(ctx, "tool "+text.Quote(tool))}
+		raw, err := s.requests.follow(ctx, sess, request, t)
+		if err != nil {
+			r, err = s.requests.callFailed(ctx, sess, tool, start, err)
+			return err
+		}
+		r = content.Result(tool, raw)
+		return nil
+	})
+	return r, err
+}
+
+// withTask calls f for a task in a session with its server.
+func (s *Source) withTask(ctx context.Context, of registry.RemoteTask, f func(context.Context, *session, *task) error) error {
+	sess, err := s.pool.live(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, done, err := sess.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return f(ctx, sess, &task{id: of.ID, legacy: of.Legacy, status: taskWorking})
 }

@@ -98,6 +98,12 @@ const (
 	ProgramDiscovery = "discovery"
 )
 
+// RemoteTask is a call that an MCP server continues by itself.
+type RemoteTask struct {
+	ID     string `json:"taskId"`           // of the server
+	Legacy bool   `json:"legacy,omitempty"` // of revision 2025-11-25
+}
+
 // Call is a request to run a tool.
 type Call struct {
 	// Tool is the name of the tool as the caller wrote it.
@@ -124,6 +130,9 @@ type Call struct {
 	// Last is set if no other call follows, so that the tool's server may be stopped
 	// as soon as it has answered.
 	Last bool
+	// Detach is not nil if the call is not to be waited for: it is called with the task as which
+	// the tool's server continues it. A server that does not returns the result.
+	Detach func(RemoteTask) error
 	// Paths are the paths that the policy decided about, as returned by Subject. The
 	// tool must not access another file if one of these names has come to refer to
 	// one, for example through a new link.

@@ -27,6 +27,7 @@ type options struct {
 	stdin     stdinCalls
 	optional  bool // ask the person for params even if none is required
 	only      bool // this is the only call of the session
+	detach    bool // do not wait for a task
 }
 
 // New returns the command call.
@@ -62,6 +63,9 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 			if o.stdin.hold {
 				return &cli.UsageError{Err: errors.New("--hold needs --format"), Hint: "a single call that needs an answer does not run anyway"}
 			}
+			if o.detach && (o.raw || o.stream || o.outputDir != "") {
+				return &cli.UsageError{Err: errors.New("--detach cannot be used with --raw, --stream or --output"), Hint: "toolreg tasks ID prints the result later"}
+			}
 			if cmd.Flags().Changed("parallel") {
 				return &cli.UsageError{Err: errors.New("--parallel needs --batch"), Hint: "calls of --format already run concurrently if all of them only read"}
 			}
@@ -84,6 +88,7 @@ Exit codes: 0, 2, 3 (no such tool), 4 (invalid params), 5 (denied),
 	f.BoolVar(&o.raw, "raw", false, "write a text or binary result byte for byte (not to a terminal)")
 	f.BoolVar(&o.stream, "stream", false, "print output as it arrives; with --json one event per line")
 	f.StringVar(&o.images, "images", "", "show images on a terminal with this `protocol`: auto, kitty, iterm2, never")
+	f.BoolVar(&o.detach, "detach", false, "leave the call to its MCP server and print the id of its task; see toolreg tasks")
 	f.StringVar(&o.outputDir, "output", "", "save images, audio and resources in this `folder` and print their paths")
 	complete.Flag(cmd, "images", complete.Words("auto", "kitty", "iterm2", "never"))
 	complete.Flag(cmd, "output", complete.Dirs)
@@ -150,8 +155,17 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 		live := &stream{printer: p, showMedia: func(c registry.Content) error { return p.showMedia(ctx, c) }}
 		request.Emit, request.Progress, print = live.emit, live.progress(show), live.finish
 	}
+	var left *engine.Task
+	if o.detach {
+		if err := s.Tasks.Detach(ctx, f.Tool, &request, func(task engine.Task) { left = &task }); err != nil {
+			return err
+		}
+	}
 	result, err := s.Calls.Call(ctx, f, request)
 	hide()
+	if left != nil && err == nil {
+		return printLeft(e, left)
+	}
 	if line != "" {
 		defer e.IO.Note("To repeat this call:\n  " + line + "\n") // below the result
 	}
@@ -164,6 +178,36 @@ func call(ctx context.Context, e *cli.Env, s *engine.Session, o *options, name s
 		}
 		if err == nil {
 			p.markFailure(f.Tool, result)
+		}
+	}
+	return exec.ResultError(result, err)
+}
+
+// leftCall is a call that was left to its server, as JSON.
+type leftCall struct {
+	Task string `json:"task"` // id for toolreg tasks
+	Tool string `json:"tool"`
+}
+
+// printLeft prints the id of a task to which a call was left.
+func printLeft(e *cli.Env, task *engine.Task) error {
+	if e.IO.JSON {
+		return e.IO.PrintJSON(leftCall{task.ID, task.Tool})
+	}
+	_, err := fmt.Fprintln(e.IO.Results(), task.ID)
+	return err
+}
+
+// Print prints the result of a call that was made earlier, and returns what [exec.ResultError]
+// does.
+func Print(ctx context.Context, e *cli.Env, t *registry.Tool, result registry.Result, err error) error {
+	p := &printer{ios: e.IO, person: e.Person}
+	if err == nil || result.IsError {
+		if printErr := p.print(ctx, t, result); printErr != nil {
+			return printErr
+		}
+		if err == nil {
+			p.markFailure(t, result)
 		}
 	}
 	return exec.ResultError(result, err)

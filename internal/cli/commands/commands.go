@@ -24,6 +24,7 @@ import (
 	"github.com/toolreg/toolreg/internal/cli/servecmd"
 	"github.com/toolreg/toolreg/internal/cli/serverscmd"
 	"github.com/toolreg/toolreg/internal/cli/settingscmd"
+	"github.com/toolreg/toolreg/internal/cli/taskscmd"
 	"github.com/toolreg/toolreg/internal/cli/trustcmd"
 	"github.com/toolreg/toolreg/internal/cli/whycmd"
 )
@@ -37,7 +38,7 @@ func Program(version string) cli.Program {
 func groups() []cli.Group {
 	type list = []cli.Command
 	return []cli.Group{
-		{Title: "Tools", Commands: list{{"list", listcmd.New}, {"search", searchcmd.New}, {"call", callcmd.New}, {"run", runcmd.New},
+		{Title: "Tools", Commands: list{{"list", listcmd.New}, {"search", searchcmd.New}, {"call", callcmd.New}, {"run", runcmd.New}, {"tasks", taskscmd.New},
 			{"schema", schemacmd.New}, {"why", whycmd.New}, {"discover", discovercmd.New}}},
 		{Title: "Agents", Commands: list{{"serve", servecmd.New}, {"rpc", rpccmd.New}}},
 		{Title: "Sources", Commands: list{{"servers", serverscmd.New}, {"plugins", pluginscmd.New}, {"lock", lockcmd.New}, {"cache", cachecmd.New}}},

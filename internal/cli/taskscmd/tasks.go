@@ -1,0 +1,177 @@
+// Package taskscmd implements the command tasks, which shows calls that were left to their
+// servers (call --detach).
+package taskscmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolreg/toolreg/internal/cli"
+	"github.com/toolreg/toolreg/internal/cli/callcmd"
+	"github.com/toolreg/toolreg/internal/cli/complete"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/exec"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/ui"
+)
+
+type options struct{ wait bool }
+
+// New returns the command tasks.
+func New(e *cli.Env) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "tasks [ID]",
+		Short: "Show calls that were left to their servers",
+		Long: `Show the calls that "toolreg call --detach" has left to their servers or, with an id
+or the beginning of one, the state of one of them: if it is done, its result is
+printed as that of a call. With --wait toolreg waits for the result. What the task
+asks meanwhile is asked as during a call.
+
+In a pipe each task is one line: id, tool and time, separated by tabs. A task is
+forgotten after 30 days; its server may forget it earlier.
+
+Exit codes: 0, 2, 3 (no such task), 7 (the tool reported an error), 8 (its server
+failed), 124 (time limit).`,
+		Example: `  toolreg tasks
+  toolreg tasks 3f9a
+  toolreg tasks 3f9a --wait
+  toolreg tasks cancel 3f9a`,
+		Args:              cli.ArgsBetween(0, 1, "the id of a task"),
+		ValidArgsFunction: complete.Args(completeIDs(e)),
+		RunE: func(cmd *cobra.Command, argv []string) error {
+			if len(argv) > 0 {
+				return show(cmd.Context(), e, argv[0], o.wait)
+			}
+			if o.wait {
+				return &cli.UsageError{Err: errors.New("--wait needs the id of a task"), Hint: "toolreg tasks lists them"}
+			}
+			return list(e)
+		},
+	}
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the task is done")
+	cmd.AddCommand(&cobra.Command{
+		Use: "cancel ID", Short: "Ask the server to cancel a task", Args: cli.ArgsBetween(1, 1, "the id of a task"), ValidArgsFunction: complete.Args(completeIDs(e)),
+		Long: `Ask the server of a task to cancel it. Whether it stops the work is up to the server.
+
+Exit codes: 0, 2, 3 (no such task), 5 (inside a tool's run), 7, 8 (its server failed).`,
+		Example: "  toolreg tasks cancel 3f9a",
+		RunE:    func(cmd *cobra.Command, argv []string) error { return cancel(cmd.Context(), e, argv[0]) },
+	})
+	return cmd
+}
+
+// kept is a task as JSON.
+type kept struct {
+	ID      string    `json:"id"`
+	Tool    string    `json:"tool"`    // server__tool
+	Created time.Time `json:"created"` // when it was left to its server
+}
+
+// running is a task that has not ended, as JSON.
+type running struct {
+	kept
+	State   string `json:"state"`             // working or input_required
+	Message string `json:"message,omitempty"` // what the server says of it
+}
+
+func list(e *cli.Env) error {
+	all, err := engine.ListTasks(e.Config.Folders)
+	if err != nil {
+		return err
+	}
+	documents := []kept{}
+	t := ui.Table{Header: []string{"ID", "TOOL", "CREATED"}, Whole: []string{"ID", "TOOL"}}
+	for _, task := range all {
+		documents = append(documents, kept{task.ID, task.Tool, task.Created})
+		t.Add(task.ID, task.Tool, task.Created.Local().Format(time.DateTime))
+	}
+	if e.IO.JSON {
+		return e.IO.PrintJSON(map[string][]kept{"tasks": documents})
+	}
+	return e.IO.PrintCounted(&t, "task")
+}
+
+// completeIDs completes the ids of tasks.
+func completeIDs(e *cli.Env) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		all, _ := engine.ListTasks(e.Config.Folders)
+		var out []cobra.Completion
+		for _, task := range all {
+			out = append(out, cobra.CompletionWithDesc(task.ID, task.Tool))
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// find returns a task and its server.
+func find(ctx context.Context, e *cli.Env, id string) (*engine.Session, engine.Task, *mcpclient.Source, error) {
+	s, err := e.Engine.Session(ctx, cli.SessionOptions{})
+	if err != nil {
+		return nil, engine.Task{}, nil, err
+	}
+	task, server, err := s.Tasks.Find(id)
+	return s, task, server, err
+}
+
+func show(ctx context.Context, e *cli.Env, id string, wait bool) error {
+	s, task, server, err := find(ctx, e, id)
+	if err != nil {
+		return err
+	}
+	state, message, err := server.TaskState(ctx, task.RemoteTask)
+	if err != nil {
+		return forgotten(ctx, s, task, err)
+	}
+	if mcpclient.TaskEnded(state) || wait {
+		if limit := s.Settings.Globals.Timeout; s.Settings.Globals.TimeoutSet && limit > 0 {
+			within, stop := context.WithTimeoutCause(ctx, limit, &exec.TimeoutError{Tool: task.Tool, Limit: limit})
+			defer stop()
+			ctx = within
+		}
+		progress, hide := e.IO.Screen.Progress(task.Tool)
+		result, err := server.AwaitTask(ctx, task.RemoteTask, task.ServerTool, progress)
+		hide()
+		t := &registry.Tool{Definition: registry.Definition{Name: task.Tool, Server: task.Server, ServerTool: task.ServerTool, Source: registry.MCPPrefix + task.Server, OutputMarkdown: true}}
+		return callcmd.Print(ctx, e, t, result, err)
+	}
+	if e.IO.JSON {
+		return e.IO.PrintJSON(running{kept{task.ID, task.Tool, task.Created}, state, message})
+	}
+	t := ui.Table{Header: []string{"ID", "TOOL", "STATE", "CREATED", "MESSAGE"}, Whole: []string{"ID", "STATE"}, Spare: []string{"MESSAGE"}}
+	t.Add(task.ID, task.Tool, state, task.Created.Local().Format(time.DateTime), message)
+	return e.IO.PrintTable(&t)
+}
+
+// forgotten returns the error of a request about a task, and forgets the task if its server does
+// not know it any more.
+func forgotten(ctx context.Context, s *engine.Session, task engine.Task, err error) error {
+	refused, ok := errors.AsType[*mcpclient.RefusedError](err)
+	if !ok || !refused.Unknown() {
+		return err
+	}
+	if err := s.Tasks.Forget(ctx, task); err != nil {
+		return err
+	}
+	return fmt.Errorf("server %q does not know the task any more, so it was forgotten: %w", task.Server, engine.ErrNoTask)
+}
+
+func cancel(ctx context.Context, e *cli.Env, id string) error {
+	if err := e.Config.RefuseInside("canceling tasks"); err != nil {
+		return err
+	}
+	s, task, server, err := find(ctx, e, id)
+	if err != nil {
+		return err
+	}
+	if err := server.CancelTask(ctx, task.RemoteTask); err != nil {
+		return forgotten(ctx, s, task, err)
+	}
+	e.IO.Notef("task %s of %s was canceled", task.ID, task.Tool)
+	return nil
+}

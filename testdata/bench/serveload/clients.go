@@ -105,7 +105,11 @@ type httpClient struct {
 }
 
 func newHTTP(url, name, version string) *httpClient {
-	c := &httpClient{url: url, token: tokenOf(name), version: version, http: &http.Client{Transport: &http.Transport{}}}
+	return newHTTPWith(url, tokenOf(name), version)
+}
+
+func newHTTPWith(url, token, version string) *httpClient {
+	c := &httpClient{url: url, token: token, version: version, http: &http.Client{Transport: &http.Transport{}}}
 	if version == legacy {
 		if err := c.request("initialize", initialize); err != nil {
 			log.Fatal(err)

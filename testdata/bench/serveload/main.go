@@ -54,6 +54,7 @@ func main() {
 	do("load", func() { throughput(ways, *load) })
 	ways = start("stub", "-tools", "1000", "-schema", "1000")
 	do("list", func() { lists(ways, max(*calls/100, 5)) })
+	do("many", func() { forMany(*calls, *load) })
 	noise(*load, do)
 	do("memory", memory)
 }

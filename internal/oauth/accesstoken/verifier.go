@@ -2,11 +2,13 @@ package accesstoken
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -99,7 +101,24 @@ type Verifier struct {
 	config Config
 	keys   *keySet
 	now    func() time.Time
+
+	mu       sync.Mutex
+	verified map[[sha256.Size]byte]verified // by token and audiences
 }
+
+// verified is a token that was valid a moment ago.
+type verified struct {
+	Token
+	until time.Time
+}
+
+const (
+	// verifiedTime is how long a token is not verified again, because that takes as long as the
+	// rest of a request.
+	verifiedTime = 10 * time.Second
+	// maxVerified is how many such tokens are remembered.
+	maxVerified = 10_000
+)
 
 // New returns a verifier of a checked configuration. It takes the keys over from an earlier one of
 // the same issuer, which may be nil. warn receives errors of getting the keys. now is the clock
@@ -133,6 +152,31 @@ func (v *Verifier) Verify(ctx context.Context, token string, more ...string) (To
 	if len(token) > maxToken {
 		return Token{}, invalid("the token is longer than %d bytes", maxToken)
 	}
+	key := sha256.Sum256([]byte(strings.Join(append([]string{token}, more...), "\x00")))
+	v.mu.Lock()
+	known, ok := v.verified[key]
+	v.mu.Unlock()
+	if now := v.now(); ok && now.Before(known.until) {
+		return known.Token, nil
+	}
+	t, err := v.verify(ctx, token, more)
+	if err != nil {
+		return Token{}, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.verified == nil || len(v.verified) >= maxVerified {
+		v.verified = map[[sha256.Size]byte]verified{}
+	}
+	until := v.now().Add(verifiedTime)
+	if t.Expires.Before(until) {
+		until = t.Expires
+	}
+	v.verified[key] = verified{t, until}
+	return t, nil
+}
+
+func (v *Verifier) verify(ctx context.Context, token string, more []string) (Token, error) {
 	signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.EdDSA})
 	if _, other := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); other {
 		return Token{}, invalid("the token is signed with another algorithm than RS256, ES256 and EdDSA")

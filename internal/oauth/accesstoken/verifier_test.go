@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
 )
@@ -239,4 +240,37 @@ func FuzzVerify(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A token that was verified is accepted for a while, for its audience and until it expires.
+func TestVerifiedTokens(t *testing.T) {
+	ec := newEC(t, "e")
+	i := newIssuer(t, ec.public)
+	v, now := i.verifier(i.config()), noon
+	v.now = func() time.Time { return now }
+	token := ec.sign(t, with(map[string]any{"exp": noon.Add(-55 * time.Second).Unix()}), nil) // five seconds are left of the skew
+	other := ec.sign(t, with(map[string]any{"aud": testAudience + "/p"}), nil)
+	accepted := func(token string, more ...string) bool {
+		_, err := v.Verify(t.Context(), token, more...)
+		return err == nil
+	}
+	if !accepted(token) || !accepted(other, testAudience+"/p") {
+		t.Fatal("valid tokens are not accepted")
+	}
+	if accepted(other) || accepted(other, testAudience+"/q") {
+		t.Error("a token was accepted for another audience")
+	}
+	if now = noon.Add(4 * time.Second); !accepted(token) {
+		t.Error("not accepted before it expires")
+	}
+	if now = noon.Add(5 * time.Second); accepted(token) {
+		t.Error("accepted after it has expired")
+	}
+	i.keys, v.keys.keys, v.keys.pause = []map[string]any{newEC(t, "f").public}, []jose.JSONWebKey{}, 0 // a rotation
+	if now = noon.Add(9 * time.Second); !accepted(other, testAudience+"/p") {
+		t.Error("verified again too early")
+	}
+	if now = noon.Add(11 * time.Second); accepted(other, testAudience+"/p") {
+		t.Error("never verified again")
+	}
 }

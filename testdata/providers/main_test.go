@@ -42,9 +42,6 @@ type capture struct {
 type capturedTool struct {
 	Name        string          `json:"name"`
 	InputSchema json.RawMessage `json:"inputSchema"`
-	Execution   struct {
-		TaskSupport string `json:"taskSupport"`
-	} `json:"execution"`
 }
 
 // shared is made by TestMain and not changed afterwards.
@@ -134,8 +131,6 @@ func readCaptures() ([]capture, error) {
 		if err := json.Unmarshal(data, &c); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", file, err)
 		}
-		// Tools that run as tasks alone are not taken into the registry.
-		c.Tools = slices.DeleteFunc(c.Tools, func(t capturedTool) bool { return t.Execution.TaskSupport == "required" })
 		out = append(out, c)
 	}
 	return out, nil

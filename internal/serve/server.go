@@ -107,6 +107,7 @@ func New(opts Options) *Server {
 	s.sdk = s.newSDKServer()
 	if opts.Questions.Store != nil {
 		s.replica = newReplica(s, opts.Questions.Store)
+		s.tasks.replica = s.replica.id
 		s.sessions.over = s.replica.sessionOver
 		s.states.answered.holder = s.replica.id
 	}

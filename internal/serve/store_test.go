@@ -9,10 +9,12 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -394,4 +396,51 @@ func TestOneProcessOfEachClientAmongReplicas(t *testing.T) {
 	if again := send(t, b.replicas[1].Server, question); again.code != -32602 || !strings.Contains(again.message, "already answered") {
 		t.Errorf("%+v", again)
 	}
+}
+
+// A client asks any replica for its task.
+func TestTasksAmongReplicas(t *testing.T) {
+	tokens := NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
+	replicas := newSharing(t, tokens, map[string]string{"s": "--tasks"}, three(storetest.Start(t).URL())...)
+	about := func(r *sharing, token, method, params string) string {
+		t.Helper()
+		caps := `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+		body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params + `,"_meta":{"` + mcp.MetaKeyProtocolVersion + `":"2026-07-28","` +
+			mcp.MetaKeyClientInfo + `":{"name":"t","version":"1"},"` + mcp.MetaKeyClientCapabilities + `":` + caps + `}}}`
+		name := regexp.MustCompile(`"(?:name|taskId)":"([^"]*)"`).FindStringSubmatch(params)[1]
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+"/mcp", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2026-07-28"},
+			"Mcp-Method": {method}, "Mcp-Name": {name}, "Authorization": {"Bearer " + token}}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		answer, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(answer)
+	}
+	created := about(replicas[0], aliceToken, "tools/call", `"name":"endless","arguments":{}`)
+	found := regexp.MustCompile(`"taskId":"([^"]*)"`).FindStringSubmatch(created)
+	if found == nil {
+		t.Fatal(created)
+	}
+	task := `"taskId":"` + found[1] + `"`
+	for _, r := range replicas {
+		if got := about(r, aliceToken, "tasks/get", task); !strings.Contains(got, `"status":"working"`) {
+			t.Error(got)
+		}
+		if got := about(r, bobToken, "tasks/get", task); !strings.Contains(got, "there is no such task") {
+			t.Error(got)
+		}
+	}
+	about(replicas[1], aliceToken, "tasks/cancel", task)
+	waitFor(t, func() bool {
+		return strings.Contains(about(replicas[2], aliceToken, "tasks/get", task), `"status":"cancelled"`)
+	})
 }

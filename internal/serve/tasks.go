@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,9 +34,14 @@ const (
 // io.modelcontextprotocol/tasks of revision 2026-07-28), in this process. The zero value has
 // none. It is safe for concurrent use.
 type tasks struct {
+	replica string // id of this one, with which the ids of its tasks end; "": there are no others
+
 	mu   sync.Mutex
 	byID map[string]*taskRun
 }
+
+// taskSeparator is between the parts of the id of a task.
+const taskSeparator = "-"
 
 // taskRun is a call that its server, or that of one of its steps, continues as a task.
 type taskRun struct {
@@ -85,7 +91,7 @@ func (t *tasks) add(from identity, call *waitingCall, result func(any, error) (*
 		call.cancel(errTooManyTasks)
 		return nil, errTooManyTasks
 	}
-	run := &taskRun{id: rand.Text(), from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{})}
+	run := &taskRun{id: strings.TrimSuffix(rand.Text()+taskSeparator+t.replica, taskSeparator), from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{})}
 	if t.byID == nil {
 		t.byID = map[string]*taskRun{}
 	}

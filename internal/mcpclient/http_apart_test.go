@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -134,6 +135,7 @@ func TestResumedStreams(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			var mu sync.Mutex // the handler of a lost connection may still be returning
 			var id string
 			var resumed []string
 			web := serve(t, func(next http.Handler) http.Handler {
@@ -149,11 +151,14 @@ func TestResumedStreams(t *testing.T) {
 						calling.ServeHTTP(w, r)
 						return
 					}
+					mu.Lock()
 					resumed = append(resumed, last)
-					if tt.streams[len(resumed)-1] == "lost" {
+					stream := strings.ReplaceAll(tt.streams[len(resumed)-1], "$ID", id)
+					mu.Unlock()
+					if stream == "lost" {
 						panic(http.ErrAbortHandler)
 					}
-					streaming(strings.ReplaceAll(tt.streams[len(resumed)-1], "$ID", id))(w, r)
+					streaming(stream)(w, r)
 				})
 			}, "--protocol", "2025-11-25")
 			tools, _ := discovered(t, source(t, httpServer(web.URL)))

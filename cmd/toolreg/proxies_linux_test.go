@@ -77,18 +77,19 @@ func answers(url string) bool {
 
 // proxied is a client on the other side of a proxy.
 type proxied struct {
-	session           *mcp.ClientSession
-	progress, changed chan struct{}
+	session                    *mcp.ClientSession
+	progress, changed, updated chan struct{}
 }
 
 func (r *replicas) connect(t *testing.T, revision string) *proxied {
 	t.Helper()
-	c := &proxied{progress: make(chan struct{}, 100), changed: make(chan struct{}, 100)}
+	c := &proxied{progress: make(chan struct{}, 100), changed: make(chan struct{}, 100), updated: make(chan struct{}, 100)}
 	client := mcp.NewClient(&mcp.Implementation{Name: "proxied", Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "plum"}}, nil
 		},
 		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { c.progress <- struct{}{} },
+		ResourceUpdatedHandler:      func(context.Context, *mcp.ResourceUpdatedNotificationRequest) { c.updated <- struct{}{} },
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { c.changed <- struct{}{} },
 	})
 	var err error

@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/toolreg/toolreg/internal/store/storetest"
 )
 
 const (
@@ -59,7 +61,8 @@ type replicas struct {
 	dir   string
 	ports []string // the first is the proxy's
 	calls int
-	asks  bool // whether calls need approval
+	asks  bool              // whether calls need approval
+	store *storetest.Server // nil: only the state key and the state folder are shared
 
 	requests, elsewhere atomic.Int64 // requests of calls that ask: all, and those that did not reach the same replica as the request before
 }
@@ -134,6 +137,9 @@ func (r *replicas) start(t *testing.T, port string) *exec.Cmd {
 	}
 	c := exec.CommandContext(t.Context(), "toolreg", "--settings", settings, "serve", "--source", "mcp:*", "--http", "127.0.0.1:"+port, "--token-file", "tokens")
 	c.Dir, c.Env, c.Stderr = r.dir, []string{"HOME=" + r.dir, "PATH=" + os.Getenv("PATH")}, os.Stderr
+	if r.store != nil {
+		c.Env = append(c.Env, "XDG_STATE_HOME="+filepath.Join(r.dir, "state-"+port))
+	}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -213,10 +219,20 @@ func (r *replicas) dialog(id int64) bool { return r.asks && id%2 == 0 }
 
 // make makes one call through the proxy and answers the questions.
 func (r *replicas) make(ctx context.Context, id int64) error {
-	tool, args, want := "m__slow", fmt.Sprintf(`{"seconds":0.01,"started":%q}`, r.marker(id)), "slept"
 	if r.dialog(id) {
-		tool, args, want = "m__rounds", `{"count":2}`, "asked 2 times"
+		return r.converse(ctx, id, "m__rounds", `{"count":2}`, "asked 2 times")
 	}
+	return r.converse(ctx, id, "m__slow", r.slow(id), "slept")
+}
+
+// slow returns the arguments of a call that writes a line to its own file.
+func (r *replicas) slow(id int64) string {
+	return fmt.Sprintf(`{"seconds":0.01,"started":%q}`, r.marker(id))
+}
+
+// converse makes a call of revision 2026-07-28 and answers the questions. The result must have
+// a text in it.
+func (r *replicas) converse(ctx context.Context, id int64, tool, args, want string) error {
 	answers, asked := "", ""
 	for range 4 {
 		answer, by, err := r.post(ctx, id, tool, args, answers)

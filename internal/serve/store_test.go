@@ -256,6 +256,25 @@ func TestIdleSessionsMoveFirst(t *testing.T) {
 	first.mu.Unlock()
 }
 
+// A replica whose health check fails, but that still accepts requests, takes over a session that
+// another one gave up.
+func TestLeavingReplicaTakesOver(t *testing.T) {
+	replicas := newSharing(t, nil, map[string]string{"m": "--dialogs;modern"}, three(storetest.Start(t).URL())[:2]...)
+	b := newBalancer(t, replicas[:1])
+	c := newClient(t, b.url, "", "<c>", "2025-11-25")
+	if left := replicas[0].handler.Drain(t.Context()); left != 0 {
+		t.Errorf("%d calls are left", left)
+	}
+	replicas[0].server.Wait()
+	replicas[1].handler.leaving.Store(true)
+	if r := c.raw(t, replicas[1].URL, "slow", `{"seconds":0}`); !strings.Contains(r.stream, "slept") {
+		t.Errorf("%+v", r)
+	}
+	b.mu.Lock()
+	b.replicas = replicas[1:] // for the end of the session
+	b.mu.Unlock()
+}
+
 // A replica that the store does not reach any more keeps its sessions for clients that reach it,
 // until another has taken them over.
 func TestSessionMovesWhenItsReplicaIsCutOff(t *testing.T) {

@@ -91,7 +91,7 @@ func (r *replica) takeOver(ctx context.Context, id string, v store.Value, now se
 	if r.server.sessions.belongs(id, from.account()) {
 		return nil
 	}
-	if r.http.leaving.Load() {
+	if r.http.draining.Load() {
 		return errLeaving
 	}
 	ended, room := r.server.sessions.makeRoom(from.name, r.http.opts.MaxClients, true)

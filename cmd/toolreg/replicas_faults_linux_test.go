@@ -55,8 +55,8 @@ func TestReplicasStoreFaults(t *testing.T) {
 		{"none", func(*underFault) {}, none},
 		{"SIGTERM of each process in turn", func(u *underFault) { u.end(t, syscall.SIGTERM) }, none},
 		{"`kill -9` of each process in turn", func(u *underFault) { u.end(t, syscall.SIGKILL) }, any},
-		{"the store is killed, and 5 seconds later started again, empty", func(u *underFault) { u.away(u.store.Kill, u.store.Again) }, failedCall.usesStore},
-		{"the store stands still for 5 seconds", func(u *underFault) { u.away(u.store.Pause, u.store.Continue) }, failedCall.usesStore},
+		{"the store is killed, and 5 seconds later started again, empty", func(u *underFault) { u.away(t, u.store.Kill, u.store.Again) }, failedCall.usesStore},
+		{"the store stands still for 5 seconds", func(u *underFault) { u.away(t, u.store.Pause, u.store.Continue) }, failedCall.usesStore},
 	} {
 		u := &underFault{storeRun: r}
 		first := r.next.Load()
@@ -169,12 +169,16 @@ func (u *underFault) end(t *testing.T, signal syscall.Signal) {
 	}
 }
 
-// away does without the store for a while.
-func (u *underFault) away(stop, again func()) {
+// away does without the store for a while, which is over when all kinds of calls are answered
+// again.
+func (u *underFault) away(t *testing.T, stop, again func()) {
 	begun := time.Now()
 	stop()
 	<-time.After(storeAway)
 	again()
+	back := time.Now()
+	u.settle(t)
+	t.Logf("all calls are answered %v after the store is back", time.Since(back).Round(10*time.Millisecond))
 	u.broken = append(u.broken, span{begun, time.Now()})
 }
 

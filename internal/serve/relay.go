@@ -26,6 +26,7 @@ const (
 	relayHead    = "head"
 	relayBody    = "body"
 	relayEnd     = "end"
+	relayStopped = "stopped" // the receiver did not finish the request
 	relayRefused = "refused" // nothing was done: the receiver does not have the session
 	relayCancel  = "cancel"
 )
@@ -295,6 +296,9 @@ func (r *replica) relay(w http.ResponseWriter, req *http.Request, from identity,
 				return nil
 			}
 			stream.Flush()
+		case relayStopped:
+			relayFailed(stream, begun, body, errLost)
+			return nil
 		case relayEnd:
 			return nil
 		}

@@ -98,6 +98,10 @@ func (r *replica) serve(ctx context.Context, m *relayMessage) {
 			w.send(&relayMessage{Kind: relayRefused})
 			return
 		}
+		if ctx.Err() != nil {
+			w.send(&relayMessage{Kind: relayStopped})
+			return
+		}
 		w.WriteHeader(http.StatusOK) // without an answer
 		w.send(&relayMessage{Kind: relayEnd})
 	})

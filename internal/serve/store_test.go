@@ -256,6 +256,19 @@ func TestIdleSessionsMoveFirst(t *testing.T) {
 	first.mu.Unlock()
 }
 
+// A client gets an error if the replica that runs its call misses messages and so ends the call.
+func TestStoppedCallIsAnError(t *testing.T) {
+	replicas := newSharing(t, nil, map[string]string{"m": "--dialogs;modern"}, three(storetest.Start(t).URL())[:2]...)
+	c := newClient(t, newBalancer(t, replicas[:1]).url, "", "<c>", "2025-11-25")
+	done := make(chan *reply)
+	go func() { done <- c.raw(t, replicas[1].URL, "slow", `{"seconds":20}`) }()
+	waitFor(t, func() bool { return replicas[0].server.running() == 1 })
+	replicas[0].server.replica.served.cancel("")
+	if r := <-done; !strings.Contains(r.stream+r.message, "was interrupted") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A replica whose health check fails, but that still accepts requests, takes over a session that
 // another one gave up.
 func TestLeavingReplicaTakesOver(t *testing.T) {

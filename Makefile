@@ -4,6 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
 SOAK ?= 10000
 REPLICAS ?= 10000
+SESSIONS ?= 1000
 SHELL_LINES ?= 500000
 OPTION_LINES ?= 100000
 # The programs whose options make fuzz-shell tries, where the machine does not have them.
@@ -171,9 +172,9 @@ mutants: ## change the operators of the packages with testdata/mutants.txt, or o
 soak: ## serve under SOAK client sessions, some broken off, with servers killed and settings reloaded; kept servers killed
 	TOOLREG_SOAK=$(SOAK) go test -count=1 -timeout 1h -v -run '^(TestNothingIsLeft|TestReloadLosesNoCall|TestNothingOutlivesItsClient|TestKeptServersAreKilled)$$' ./internal/serve ./cmd/toolreg </dev/null
 
-replicas: ## make REPLICAS calls to three replicas behind HAProxy while they are ended and killed (installs haproxy)
-	@command -v haproxy >/dev/null || apt-get install -y -q haproxy </dev/null >&2
-	TOOLREG_REPLICAS=$(REPLICAS) go test -count=1 -v -run '^TestReplicas' ./cmd/toolreg </dev/null
+replicas: ## make REPLICAS calls to three replicas behind HAProxy, and with a store in SESSIONS sessions, while they, or the store, are ended and killed (installs haproxy, redis-server)
+	@command -v haproxy >/dev/null && command -v redis-server >/dev/null || apt-get install -y -q haproxy redis-server </dev/null >&2
+	TOOLREG_REPLICAS=$(REPLICAS) TOOLREG_SESSIONS=$(SESSIONS) go test -count=1 -timeout 30m -v -run '^TestReplicas' ./cmd/toolreg </dev/null
 
 release: ## build the release of the checked-out tag and publish it
 	$(GORELEASER) release --clean

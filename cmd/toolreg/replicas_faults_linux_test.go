@@ -46,7 +46,7 @@ func TestReplicasStoreFaults(t *testing.T) {
 	r.openSessions(t, 0)
 	none := func(failedCall) bool { return false }
 	any := func(failedCall) bool { return true }
-	table := "| fault | calls | answered | refused | lost | run twice | sessions lost |\n|---|---|---|---|---|---|---|\n"
+	table := "| fault | calls | answered | not run | lost | run twice | sessions lost |\n|---|---|---|---|---|---|---|\n"
 	for _, fault := range []struct {
 		name string
 		do   func(*underFault)
@@ -61,10 +61,10 @@ func TestReplicasStoreFaults(t *testing.T) {
 		u := &underFault{storeRun: r}
 		first := r.next.Load()
 		u.run(t, func() { fault.do(u) })
-		refused, lost, twice, causes := 0, 0, 0, map[string]int{}
+		idle, lost, twice, causes := 0, 0, 0, map[string]int{}
 		for _, f := range u.failed {
 			if r.ran(f.id) == 0 {
-				refused++
+				idle++
 			} else {
 				lost++
 			}
@@ -86,7 +86,7 @@ func TestReplicasStoreFaults(t *testing.T) {
 			t.Errorf("%s: %d calls ran twice, %d sessions are lost", fault.name, twice, sessions)
 		}
 		total := int(r.next.Load() - first)
-		table += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d |\n", fault.name, total, total-len(u.failed), refused, lost, twice, sessions)
+		table += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d |\n", fault.name, total, total-len(u.failed), idle, lost, twice, sessions)
 	}
 	t.Log("\n" + table)
 }

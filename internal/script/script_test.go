@@ -202,6 +202,7 @@ func TestLimits(t *testing.T) {
 			}
 			if tt.name == "a long expression" {
 				s.Limits.Memory = 4 << 30 // the stack of the engine is exhausted first
+				s.Limits.Timeout = 2 * time.Minute
 			}
 			if got := outcome(t, s); !strings.Contains(got, tt.want) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 clients still use logging, which a later revision deprecates
+
 package serve
 
 import (

@@ -53,7 +53,7 @@ func hostile() map[string][][]string {
 		"servers remove": {{"no" + nasty}}, "servers edit": {{"no" + nasty}}, "servers import": {{"no" + nasty}}, "servers test": {{"evil"}, {"no" + nasty}},
 		"servers start": {{"evil"}, {"no" + nasty}}, "servers stop": {{"no" + nasty}, {"--all"}}, "servers restart": {{"evil"}, {"no" + nasty}}, "keep-server": {{}},
 		"search": {{"evil"}, {nasty}}, "settings edit": {{}}, "settings set": {{"no" + nasty, nasty}}, "settings unset": {{"no" + nasty}}, "settings path": {{}}, "settings schema": {{}}, "settings show": {{}}, "settings": {{}},
-		"stats": {{}}, "trust": {{}}, "trust grant": {{}}, "trust revoke": {{}}, "trust status": {{}},
+		"stats": {{}}, "tasks": {{}, {"no" + nasty}}, "tasks cancel": {{"no" + nasty}}, "trust": {{}}, "trust grant": {{}}, "trust revoke": {{}}, "trust status": {{}},
 		"complete": {{"zsh", "call", ""}, {"fish", "call", "evil", ""}, {"bash", "toolreg list --tag ", "63", "80", "="}}, "completion": {{"bash"}, {"no" + nasty}},
 		"cache": {{}}, "cache list": {{}}, "cache clear": {{}}, "version": {{}}, "why": {{"evil"}, {"run_shell_command", "command=echo " + nasty}},
 	}

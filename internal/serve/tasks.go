@@ -69,10 +69,8 @@ type errAsTask struct{ task *taskRun }
 
 func (*errAsTask) Error() string { return "the call goes on as a task" }
 
-var (
-	errTaskCancelled = errors.New("the client canceled the task")
-	errTooManyTasks  = fmt.Errorf("there are %d tasks of this token; cancel some, or ask for their results later", maxTasks)
-)
+// errTaskCancelled is the cause with which a client cancels the call of a task.
+var errTaskCancelled = errors.New("the client canceled the task")
 
 // add adds a call as a task. release is called at its end.
 func (t *tasks) add(from identity, call *waitingCall, result func(any, error) (*mcp.CallToolResult, error), release func()) (*taskRun, error) {
@@ -88,8 +86,9 @@ func (t *tasks) add(from identity, call *waitingCall, result func(any, error) (*
 		}
 	}
 	if own >= maxTasks {
-		call.cancel(errTooManyTasks)
-		return nil, errTooManyTasks
+		err := fmt.Errorf("there are %d tasks of this token; cancel some, or ask for their results later", maxTasks)
+		call.cancel(err)
+		return nil, err
 	}
 	run := &taskRun{id: strings.TrimSuffix(rand.Text()+taskSeparator+t.replica, taskSeparator), from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{})}
 	if t.byID == nil {

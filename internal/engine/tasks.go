@@ -56,7 +56,7 @@ type Tasks struct {
 func (t *Tasks) Detach(ctx context.Context, tool *registry.Tool, call *registry.Call, saved func(Task)) error {
 	server, ok := t.servers.Of(tool.Qualified()).(*mcpclient.Source)
 	if !ok || !tool.IsMCP() {
-		return &InputError{Err: fmt.Errorf("only tools of MCP servers can be detached, and %s is none", tool.Name)}
+		return &InputError{Err: fmt.Errorf("calls of %s cannot be detached, because it is not a tool of an MCP server", tool.Name)}
 	}
 	if set := server.Settings(); set.Command != "" && t.keepFor(set) <= 0 {
 		return &InputError{Err: fmt.Errorf("server %q would end with this run, and its task with it", set.Name), Hint: "set mcpServers." + set.Name + ".keep: true"}

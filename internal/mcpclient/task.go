@@ -113,11 +113,17 @@ func (q *requester) await(ctx context.Context, sess *session, r *request, t *tas
 		told = &caller.Caller{Task: func(error) {}}
 	}
 	told.Task(nil)
+	if t.status != taskWorking { // what belongs to another state comes only with tasks/get
+		t.status, t.poll = taskWorking, 0
+	}
 	raw, err := q.follow(ctx, sess, r, t)
-	if ctx.Err() != nil {
+	_, gaveUp := errors.AsType[*ask.InputError](err)
+	if gaveUp || ctx.Err() != nil {
 		within, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
 		defer stop()
 		_, _ = sess.task(within, "tasks/cancel", t, nil, nil) // the call is over, whatever it answers
+	}
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
@@ -135,9 +141,13 @@ func (q *requester) follow(ctx context.Context, sess *session, r *request, t *ta
 		}
 		switch {
 		case t.status == taskCompleted && !legacy:
-			return jsonx.Get(t.raw, "result"), nil
+			return resultOf(jsonx.Get(t.raw, "result"))
 		case legacy && (t.status == taskCompleted || t.status == taskFailed || t.status == taskInput):
-			return sess.task(ctx, "tasks/result", t, nil, r.asked) // the server asks by requests meanwhile
+			raw, err := sess.task(ctx, "tasks/result", t, nil, r.asked) // the server asks by requests meanwhile
+			if err != nil {
+				return nil, err
+			}
+			return resultOf(raw)
 		case t.status == taskFailed:
 			failed := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the task failed"}
 			_ = json.Unmarshal(jsonx.Get(t.raw, "error"), failed)
@@ -174,6 +184,17 @@ func (q *requester) follow(ctx context.Context, sess *session, r *request, t *ta
 			return nil, &ask.InputError{Reason: err.Error()}
 		}
 	}
+}
+
+// resultOf returns the result of a task, which must not be another task.
+func resultOf(raw json.RawMessage) (json.RawMessage, error) {
+	if jsonx.KindOf(raw) != jsonx.Object {
+		return nil, &ask.InputError{Reason: "its task ended without a result"}
+	}
+	if t, err := taskOf(raw); t != nil || err != nil {
+		return nil, &ask.InputError{Reason: "its task ended with another task"}
+	}
+	return raw, nil
 }
 
 // task makes a request about a task; members are added to its params.

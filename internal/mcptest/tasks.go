@@ -54,6 +54,7 @@ type rpcMessage struct {
 var taskTools = []struct{ name, support string }{
 	{"greet", "forbidden"}, {"slow_compute", "optional"}, {"failing_job", "required"}, {"protocol_error_job", "optional"}, {"confirm_delete", "optional"},
 	{"multi_input", "optional"}, {"test_tool_with_task", "required"}, {"endless", "required"}, {"liar", "optional"},
+	{"done", "required"}, {"nested", "required"}, {"stateless", "required"},
 }
 
 func textResult(text string) map[string]any {
@@ -172,6 +173,12 @@ func (s *taskServer) call(m *rpcMessage) (any, *rpcError) {
 		}), nil
 	case "endless":
 		return s.start(nil, func(t *serverTask) { <-t.over }), nil
+	case "done": // before the answer that creates it
+		return s.ended("completed", textResult("done")), nil
+	case "nested":
+		return s.ended("completed", map[string]any{"resultType": "task", "taskId": "x", "status": "working"}), nil
+	case "stateless":
+		return s.ended("odd", nil), nil
 	case "liar":
 		return map[string]any{"resultType": "task", "taskId": "", "status": "working"}, nil
 	}
@@ -184,6 +191,18 @@ func (s *taskServer) start(wants map[string]any, run func(*serverTask)) map[stri
 	if len(wants) > 0 {
 		t.status = "input_required"
 	}
+	go run(t)
+	return s.add(t)
+}
+
+// ended is start for a task that is over.
+func (s *taskServer) ended(status string, result map[string]any) map[string]any {
+	t := &serverTask{created: time.Now(), over: make(chan struct{})}
+	t.end(s, status, result, nil)
+	return s.add(t)
+}
+
+func (s *taskServer) add(t *serverTask) map[string]any {
 	id := rand.Text()
 	s.mu.Lock()
 	if s.tasks == nil {
@@ -191,13 +210,13 @@ func (s *taskServer) start(wants map[string]any, run func(*serverTask)) map[stri
 	}
 	s.tasks[id] = t
 	s.mu.Unlock()
-	go run(t)
 	out := s.describe(id, t)
 	if s.legacy {
 		return map[string]any{"task": out}
 	}
 	out["resultType"] = "task"
 	delete(out, "inputRequests")
+	delete(out, "result")
 	return out
 }
 

@@ -85,9 +85,10 @@ func (r *Rule) matcher() func(pattern, name string) bool {
 	return foldMatch
 }
 
-// exactMatch is [text.MatchName], but faster for names that do not begin like the pattern.
+// exactMatch is [text.MatchName], but faster for names that do not begin like the pattern. No
+// pattern matches the empty name.
 func exactMatch(pattern, name string) bool {
-	return strings.HasPrefix(name, literalPrefix(pattern)) && text.MatchName(pattern, name)
+	return name != "" && strings.HasPrefix(name, literalPrefix(pattern)) && text.MatchName(pattern, name)
 }
 
 // isForSome reports whether the rule is about certain callers.

@@ -35,8 +35,8 @@ func TestDecideOffer(t *testing.T) {
 		{"another category", []policy.Rule{deny(policy.Rule{Category: "write"})}, review, policy.Allow},
 		{"tool", []policy.Rule{deny(policy.Rule{Tool: "*"}), deny(policy.Rule{Path: "**"}), deny(policy.Rule{Annotations: map[string]bool{"readOnlyHint": true}})}, review, policy.Allow},
 		{"prompt", []policy.Rule{deny(policy.Rule{Prompt: "Rev*"})}, review, policy.Deny},
-		{"prompts are no resources", []policy.Rule{deny(policy.Rule{Prompt: "*"})}, file("file:///a"), policy.Allow},
-		{"resources are no prompts", []policy.Rule{deny(policy.Rule{Resource: "*"})}, review, policy.Allow},
+		{"prompts are not resources", []policy.Rule{deny(policy.Rule{Prompt: "*"})}, file("file:///a"), policy.Allow},
+		{"resources are not prompts", []policy.Rule{deny(policy.Rule{Resource: "*"})}, review, policy.Allow},
 		{"allowed by its name", []policy.Rule{allow(policy.Rule{Prompt: "review"}), all}, review, policy.Allow},
 		{"allowed with its server", []policy.Rule{allow(policy.Rule{Prompt: "git__review"}), all}, review, policy.Allow},
 		{"another server's of that name", []policy.Rule{allow(policy.Rule{Prompt: "review"}), all}, second, policy.Deny},
@@ -81,6 +81,16 @@ func TestDecideOfferByDefault(t *testing.T) {
 	p := &policy.Policy{Defaults: map[registry.Category]policy.Rule{registry.CategoryRead: {Decision: policy.Deny, Origin: "s.yaml:1"}}}
 	if v := p.DecideOffer(t.Context(), policy.Offer{Server: "a", URI: "x:y"}); v.Decision != policy.Deny || v.Origin != "s.yaml:1" {
 		t.Errorf("got %+v", v)
+	}
+}
+
+// A rule about clients does not match the person at the command line, whatever it decides.
+func TestRulesAboutClientsDoNotMatchThePerson(t *testing.T) {
+	tool := &registry.Tool{Definition: registry.Definition{Name: "write", Source: registry.SourceBuiltin, Category: registry.CategoryWrite}}
+	for _, r := range []policy.Rule{{Client: "*", Decision: policy.Allow}, {Client: "*", Decision: policy.Deny}, {Group: "*", Decision: policy.Allow}, {Group: "*", Decision: policy.Deny}} {
+		if v := (&policy.Policy{Rules: []policy.Rule{r}}).Decide(t.Context(), tool, registry.Call{Tool: "write"}); v.Decision != policy.Ask {
+			t.Errorf("%+v: %s", r, v.Decision)
+		}
 	}
 }
 

@@ -27,20 +27,24 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if err != nil {
 		return errorResult(err.Error()), nil
 	}
-	release := sync.OnceFunc(done)
-	defer func() { release() }()
+	defer func() { done() }()
 	if c.modern && !c.knowsTasks() && s.needsTask(ctx, req.Params.Name) {
 		return nil, errNeedsTasks()
 	}
 	v, ask, err := s.states.make(ctx, turn{"tools/call", req.Params.Name, req.Params.Arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
 		func(ctx context.Context) (any, error) { return s.execute(ctx, req) })
-	if call, ok := v.(*waitingCall); ok && ctx.Err() == nil {
-		task, err := s.tasks.add(c.from, call, c.resultOfCall, release)
+	if call, ok := v.(*waitingCall); ok {
+		if ctx.Err() != nil { // nobody would learn the id of the task
+			call.cancel(errBrokenOff)
+			<-call.done
+			return nil, context.Cause(ctx)
+		}
+		task, err := s.tasks.add(c.from, call, c.resultOfCall, done)
 		if err != nil {
 			<-call.done
 			return errorResult(err.Error()), nil
 		}
-		release = func() {} // at the end of the task
+		done = func() {} // at the end of the task
 		return nil, &errAsTask{task}
 	}
 	switch {
@@ -83,14 +87,11 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registr
 	v := s.view(o, caller.Profile(ctx))
 	ctx = v.profile.context(ctx)
 	var f engine.Found
-	offered := v.find(req.Params.Name)
-	ok := offered != nil
-	if ok {
+	if offered := v.find(req.Params.Name); offered != nil {
 		f = offered.Found
+	} else if denied, ok := o.denied(ctx, v, req.Params.Name); ok {
+		f = denied
 	} else {
-		f, ok = o.denied(ctx, v, req.Params.Name)
-	}
-	if !ok {
 		return registry.Result{}, errReplaced
 	}
 	f, name, raw, err := o.session.Calls.Resolve(ctx, f, req.Params.Name, req.Params.Arguments)
@@ -181,7 +182,7 @@ const (
 // admit counts a call of a client. If too many are running, it fails after a pause, so that
 // a client that floods the server is slowed down.
 func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) {
-	if err := s.calls.add(c.name, s.opts.MaxCalls); err != nil {
+	if err := s.calls.add(c.from.name, s.opts.MaxCalls); err != nil {
 		pause := time.NewTimer(refusalPause)
 		defer pause.Stop()
 		select {
@@ -190,7 +191,7 @@ func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) 
 		}
 		return nil, err
 	}
-	return func() { s.calls.remove(c.name) }, nil
+	return func() { s.calls.remove(c.from.name) }, nil
 }
 
 // runningCalls counts calls. The zero value has none. It is safe for concurrent use.

@@ -23,8 +23,6 @@ const firstModern = "2026-07-28"
 
 // client is the sender of a request.
 type client struct {
-	name    string // name of its token
-	account string // see [identity.account]
 	from    identity
 	session *mcp.ServerSession
 	can     mcp.ClientCapabilities
@@ -54,7 +52,7 @@ type sender interface {
 
 // withClient returns a context for a client's request.
 func (s *Server) withClient(ctx context.Context, from identity, session *mcp.ServerSession, req sender) context.Context {
-	c := &client{name: from.name, account: from.account(), from: from, session: session, asking: s.opts.Asking, modern: req.ProtocolVersion() >= firstModern, request: ctx}
+	c := &client{from: from, session: session, asking: s.opts.Asking, modern: req.ProtocolVersion() >= firstModern, request: ctx}
 	info, caps := c.declared(req)
 	if caps != nil {
 		c.can = *caps
@@ -86,7 +84,7 @@ func (s *Server) withClient(ctx context.Context, from identity, session *mcp.Ser
 // even if it was created only for this request, which avoids the 64 KiB that the SDK
 // needs to read it from the request. On stdin each request of a modern client may differ.
 func (c *client) declared(req sender) (*mcp.Implementation, *mcp.ClientCapabilities) {
-	if p := c.session.InitializeParams(); p != nil && c.name != stdioName {
+	if p := c.session.InitializeParams(); p != nil && c.from.name != stdioName {
 		return p.ClientInfo, p.Capabilities
 	}
 	return req.ClientInfo(), req.ClientCapabilities()
@@ -116,7 +114,7 @@ func (c *client) capabilities(console bool) json.RawMessage {
 // server: for a modern client, which has no session, its token.
 func (c *client) owner() any {
 	if c.modern {
-		return c.name
+		return c.from.name
 	}
 	return c.session
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/store/storetest"
 )
 
 func TestChallenges(t *testing.T) {
@@ -180,17 +181,7 @@ func TestExpiredTokensEndWhatRuns(t *testing.T) {
 	if err := renewed.call(t.Context(), "echo", map[string]any{"text": "hello"}); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error)
-	for _, c := range []struct {
-		*soaking
-		method, body string
-	}{{old, http.MethodPost, slowCall}, {old, http.MethodGet, ""}, {modern, http.MethodPost, modernCall}} {
-		resp := openStream(t, c.soaking, c.method, c.body)
-		go func() {
-			_, err := bufio.NewReader(resp.Body).ReadString(0)
-			ended <- err
-		}()
-	}
+	ended := openStreams(t, old, modern)
 	stays := openStream(t, other, http.MethodPost, slowCall)
 	for range 3 {
 		if err := await(t, ended); err == nil {
@@ -243,6 +234,41 @@ func TestChangedOAuth(t *testing.T) {
 	}
 	if status, _, _ := o.send(t, "/mcp", o.token(t, "a", nil), initialize); status != http.StatusOK {
 		t.Errorf("status %d", status)
+	}
+}
+
+// A request that arrives at another replica than its session goes on there with its token, and
+// can call what the scopes of the token permit.
+func TestRelayedAccessTokens(t *testing.T) {
+	o := newOrganization(t, nil)
+	following, stop := context.WithCancel(t.Context())
+	defer stop()
+	redis := storetest.Start(t).URL()
+	replica := func(scopes ...settings.ToolScope) *sharing {
+		set := o.set
+		set.Scopes = scopes
+		oauth, err := NewOAuth(set, func(error) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newSharingReplica(t, HTTPOptions{OAuth: oauth}, map[string]string{"m": ""}, redis)
+		go r.handler.FollowTokens(following)
+		return r
+	}
+	here, there := replica(), replica(settings.ToolScope{Tool: "slow", Scope: "a"}, settings.ToolScope{Tool: "echo", Scope: "b"})
+	c := &soaking{url: there.URL + endpoint, http: &http.Client{Transport: withToken(o.token(t, "a", nil))}, revision: "2025-11-25"}
+	if err := c.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.url = here.URL + endpoint
+	if err := c.call(t.Context(), "slow", map[string]any{"seconds": 3}); err != nil { // tokens are checked every second
+		t.Error(err)
+	}
+	if err := c.call(t.Context(), "echo", map[string]any{"text": "hello"}); err == nil || !strings.Contains(err.Error(), "lacks the scope") {
+		t.Errorf("a call without its scope: %v", err)
+	}
+	if err := c.end(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -62,6 +62,7 @@ type relayedSender struct {
 	Groups  []string  `json:"groups,omitempty"`
 	Profile string    `json:"profile,omitempty"`
 	Expires time.Time `json:"expires"`
+	Scopes  []string  `json:"scopes,omitempty"`
 	Console bool      `json:"console,omitempty"`
 	Sum     tokenHash `json:"sum"`
 }
@@ -254,7 +255,7 @@ func (r *replica) relay(w http.ResponseWriter, req *http.Request, from identity,
 	header.Del("Authorization") // the identity is what counts
 	header.Del("Cookie")
 	m := &relayMessage{Kind: relayRequest, ID: rand.Text(), Sent: time.Now().Unix(), Method: req.Method, Header: header, body: body,
-		Sender: &relayedSender{from.name, from.groups, from.profile, from.expires, from.console, from.sum}}
+		Sender: &relayedSender{from.name, from.groups, from.profile, from.expires, from.scopes, from.console, from.sum}}
 	if !r.connected.Load() {
 		return errNotThere // its answer could not arrive
 	}

@@ -83,7 +83,10 @@ func (r *replica) serve(ctx context.Context, m *relayMessage) {
 	if m.Sender == nil || age > relayAge || age < -relayAge || len(m.body) > maxBody {
 		return
 	}
-	from := identity{name: m.Sender.Name, groups: m.Sender.Groups, profile: m.Sender.Profile, expires: m.Sender.Expires, console: m.Sender.Console, sum: m.Sender.Sum}
+	from := identity{name: m.Sender.Name, groups: m.Sender.Groups, profile: m.Sender.Profile, expires: m.Sender.Expires, scopes: m.Sender.Scopes, console: m.Sender.Console, sum: m.Sender.Sum}
+	if o := r.http.opts.OAuth; o != nil {
+		from.under = o.current.Load()
+	}
 	ctx, cancel := context.WithCancel(context.WithValue(ctx, identityKey{}, from))
 	if !r.served.add(m.ID, &servedRelay{m.From, cancel}) {
 		cancel()

@@ -40,22 +40,28 @@ func newSharing(t *testing.T, tokens *Tokens, servers map[string]string, address
 	t.Helper()
 	out := make([]*sharing, len(addresses))
 	for i, address := range addresses {
-		shared, err := store.Open(address, stateKey)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(shared.Close)
-		from := newSession(t, servers)
-		t.Cleanup(from.Close)
-		r := &sharing{server: serverWith(t, from, QuestionOptions{Key: stateKey, Store: shared})}
-		r.handler = r.server.HTTP(HTTPOptions{Tokens: tokens, Loopback: true, KeepAlive: 50 * time.Millisecond})
-		r.leave = sync.OnceFunc(r.handler.Replicas(context.WithoutCancel(t.Context())))
-		t.Cleanup(func() { r.leave() })
-		r.Server = httptest.NewServer(r.handler)
-		t.Cleanup(func() { r.CloseClientConnections(); r.Close() })
-		out[i] = r
+		out[i] = newSharingReplica(t, HTTPOptions{Tokens: tokens}, servers, address)
 	}
 	return out
+}
+
+func newSharingReplica(t *testing.T, opts HTTPOptions, servers map[string]string, address string) *sharing {
+	t.Helper()
+	shared, err := store.Open(address, stateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(shared.Close)
+	from := newSession(t, servers)
+	t.Cleanup(from.Close)
+	r := &sharing{server: serverWith(t, from, QuestionOptions{Key: stateKey, Store: shared})}
+	opts.Loopback, opts.KeepAlive = true, 50*time.Millisecond
+	r.handler = r.server.HTTP(opts)
+	r.leave = sync.OnceFunc(r.handler.Replicas(context.WithoutCancel(t.Context())))
+	t.Cleanup(func() { r.leave() })
+	r.Server = httptest.NewServer(r.handler)
+	t.Cleanup(func() { r.CloseClientConnections(); r.Close() })
+	return r
 }
 
 func three(address string) []string { return slices.Repeat([]string{address}, 3) }
@@ -474,5 +480,28 @@ func TestTasksAmongReplicas(t *testing.T) {
 	about(replicas[1], aliceToken, "tasks/cancel", task)
 	waitFor(t, func() bool {
 		return strings.Contains(about(replicas[2], aliceToken, "tasks/get", task), `"status":"cancelled"`)
+	})
+}
+
+// An answer that cannot be recorded, because the store is away, can be given again later.
+func TestAnswerWhileTheStoreIsAway(t *testing.T) {
+	redis := storetest.Start(t)
+	proxy := storetest.NewProxy(t, redis.Address)
+	tokens := NewTokens(map[string]string{"alice": aliceToken})
+	replica := newSharing(t, tokens, map[string]string{"m": "--dialogs;legacy"}, proxy.URL())[0]
+	question := sent{tool: "form", args: `{"message":"m","schema":{"type":"object"}}`}
+	question.state = send(t, replica.Server, question).state(t)
+	question.answers = `{"toolreg.question":{"action":"accept","content":{}}}`
+	proxy.To("127.0.0.1:1")
+	if r := send(t, replica.Server, question); r.code != -32603 || !strings.Contains(r.message, "cannot be reached now") {
+		t.Errorf("%+v", r)
+	}
+	proxy.To(redis.Address)
+	waitFor(t, func() bool {
+		r := send(t, replica.Server, question)
+		if r.code == -32602 {
+			t.Fatalf("%+v", r)
+		}
+		return strings.Contains(r.stream, "accept")
 	})
 }

@@ -124,6 +124,24 @@ func TestErrorsOfOpenStreamsAreEvents(t *testing.T) {
 	}
 }
 
+// openStreams opens two streams of a client with a session and one of a client without, and
+// returns the channel that gets the error of the end of each.
+func openStreams(t *testing.T, old, modern *soaking) chan error {
+	t.Helper()
+	ended := make(chan error)
+	for _, c := range []struct {
+		*soaking
+		method, body string
+	}{{old, http.MethodPost, slowCall}, {old, http.MethodGet, ""}, {modern, http.MethodPost, modernCall}} {
+		resp := openStream(t, c.soaking, c.method, c.body)
+		go func() {
+			_, err := bufio.NewReader(resp.Body).ReadString(0)
+			ended <- err
+		}()
+	}
+	return ended
+}
+
 // When a token is removed from its file, its streams, its sessions and its calls end; those
 // of other tokens go on.
 func TestRemovedTokensEndWhatRuns(t *testing.T) {
@@ -157,17 +175,7 @@ func TestRemovedTokensEndWhatRuns(t *testing.T) {
 		return c
 	}
 	old, modern, other := client("alice-0123456789abcdef", "2025-11-25"), client("alice-0123456789abcdef", firstModern), client("bob-0123456789abcdef", "2025-11-25")
-	ended := make(chan error)
-	for _, c := range []struct {
-		*soaking
-		method, body string
-	}{{old, http.MethodPost, slowCall}, {old, http.MethodGet, ""}, {modern, http.MethodPost, modernCall}} {
-		resp := openStream(t, c.soaking, c.method, c.body)
-		go func() {
-			_, err := bufio.NewReader(resp.Body).ReadString(0)
-			ended <- err
-		}()
-	}
+	ended := openStreams(t, old, modern)
 	stays := openStream(t, other, http.MethodPost, slowCall)
 	waitFor(t, func() bool { return s.running() == 3 })
 	write(bob)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -90,7 +89,11 @@ func (t *tasks) add(from identity, call *waitingCall, result func(any, error) (*
 		call.cancel(err)
 		return nil, err
 	}
-	run := &taskRun{id: strings.TrimSuffix(rand.Text()+taskSeparator+t.replica, taskSeparator), from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{})}
+	id := rand.Text()
+	if t.replica != "" {
+		id += taskSeparator + t.replica
+	}
+	run := &taskRun{id: id, from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{})}
 	if t.byID == nil {
 		t.byID = map[string]*taskRun{}
 	}

@@ -133,7 +133,7 @@ func (s *states) make(ctx context.Context, t turn, run func(context.Context) (an
 func (s *states) start(ctx context.Context, t turn, given *given, run func(context.Context) (any, error)) *waitingCall {
 	c := clientFrom(ctx)
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	w := &waitingCall{owner: c.account, request: t.digest(), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel, given: given, task: make(chan struct{})}
+	w := &waitingCall{owner: c.from.account(), request: t.digest(), questions: make(chan question), done: make(chan outcome, 1), cancel: cancel, given: given, task: make(chan struct{})}
 	c.call = w
 	w.carrier.Store(c)
 	if who := caller.From(ctx); c.knowsTasks() {

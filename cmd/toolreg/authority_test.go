@@ -47,7 +47,10 @@ func startAuthority(args []string, check func(error), later func(func())) (mcp, 
 	}
 	server.Start()
 	issuer.Start()
-	later(server.Close)
+	later(func() {
+		server.CloseClientConnections() // streams of programs that go on
+		server.Close()
+	})
 	later(issuer.Close)
 	return a.Resource, issuer.URL
 }

@@ -92,19 +92,25 @@ func (c *Connections) apiClient(api settings.API, logins *oauth.Store) *oauth.Cl
 	return oauth.ForAPI(api, logins, func(err error) { c.warn("login_unkept", registry.APIPrefix+api.Name, err.Error(), "") })
 }
 
-// LoginTo returns the login to the server or API with a name. The error is a *NoServerError,
-// an *InputError or a *settings.Error.
-func (c *Connections) LoginTo(ctx context.Context, name string) (*oauth.Client, error) {
+// LoginTo returns the login to the server or API with a name: that of a client of serve, or,
+// if client is "", that of the person. The error is a *NoServerError, an *InputError or a
+// *settings.Error.
+func (c *Connections) LoginTo(ctx context.Context, name, client string) (*oauth.Client, error) {
 	i := slices.IndexFunc(c.set.APIs, func(a settings.API) bool { return a.Name == name })
 	if i < 0 {
 		server, err := c.Remote(name)
 		if err == nil {
+			err = CheckClient(server, client)
+		}
+		if err == nil {
 			server, err = c.expander.Server(ctx, server)
 		}
-		return c.OAuthClient(server, c.Logins()), err
+		return c.OAuthClient(server, c.Logins()).For(client), err
 	}
 	api := c.set.APIs[i]
 	switch {
+	case client != "":
+		return nil, CheckClient(api.Server, client)
 	case api.Err != nil:
 		return nil, api.Err
 	case api.OAuth == nil:
@@ -112,6 +118,20 @@ func (c *Connections) LoginTo(ctx context.Context, name string) (*oauth.Client, 
 	}
 	api, err := c.expander.API(ctx, api)
 	return c.apiClient(api, c.Logins()), err
+}
+
+// CheckClient returns an *InputError if a client of serve has no login of its own to a server; ""
+// is the person, who can have one to any.
+func CheckClient(server settings.Server, client string) error {
+	switch {
+	case client == "":
+		return nil
+	case client == "stdio" || client == "local":
+		return &InputError{Err: fmt.Errorf("clients without a token (%s) use your own login", client), Hint: "leave out --client"}
+	case !server.LoginPerClient():
+		return &InputError{Err: fmt.Errorf("server %q has one login, which all clients use (%s)", server.Name, server.Origin), Hint: "set oauth.per: client in its settings"}
+	}
+	return nil
 }
 
 // APITransport stands in [mcpclient.Info] for the transport of an API.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/toolreg/toolreg/internal/builtin"
 	"github.com/toolreg/toolreg/internal/mcpclient"
@@ -24,8 +25,9 @@ type Connections struct {
 	cached    *listingStore
 	gate      *gate
 	questions *questions
-	files     *builtin.Files               // for calls of APIs
-	links     map[string]*link             // by the name of the server
+	files     *builtin.Files // for calls of APIs
+	linking   sync.Mutex
+	links     map[place]*link
 	shared    map[*link]*mcpclient.Options // with Options.Earlier, and their options in this session
 
 	recordingOptions recording.Options // if the run is recorded or replayed

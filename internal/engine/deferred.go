@@ -30,7 +30,7 @@ func (o *Offers) reaching(ctx context.Context, whole *registry.Registry, name, f
 		return Found{}, false, err
 	}
 	if format != "" {
-		r.declared = o.Declared(whole, format)
+		r.declared = o.Declared(ctx, whole, format)
 	}
 	t := &registry.Tool{Run: r.answer}
 	for _, d := range o.overview(r.offered).Definitions(deferred.Taken(format, Names(whole))) {

@@ -54,6 +54,9 @@ type finder struct {
 	loader  *registry.Loader
 	renewer renewer
 
+	clients   clients // that have finders of their own
+	isClients bool    // it is one of these
+
 	mu         sync.Mutex
 	registries map[string]*registry.Registry // loaded registries by the name of their step
 	declared   map[string]map[string]string  // format -> name as declared -> name

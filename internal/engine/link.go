@@ -28,7 +28,9 @@ type link struct {
 func newLink(o mcpclient.Options) *link {
 	l, given := &link{}, o
 	l.now.Store(&given)
-	o.Memory = l
+	if o.Memory != nil {
+		o.Memory = l
+	}
 	o.Expand = func(ctx context.Context, s settings.Server) (settings.Server, error) {
 		return l.now.Load().Expand(ctx, s)
 	}
@@ -63,13 +65,27 @@ func (l *link) Protocol(ctx context.Context) string { return l.now.Load().Memory
 // Save implements [mcpclient.Memory].
 func (l *link) Save(ctx context.Context, known mcpclient.Known) { l.now.Load().Memory.Save(ctx, known) }
 
+// place is what a server is linked by: its name and, if it is reached with the login of a client,
+// the name of the client.
+type place struct{ server, client string }
+
+// unlink forgets a server that is reached with the login of a client.
+func (c *Connections) unlink(server, client string) {
+	c.linking.Lock()
+	defer c.linking.Unlock()
+	delete(c.shared, c.links[place{server, client}])
+	delete(c.links, place{server, client})
+}
+
 // server returns the server of these options: that of the earlier session if it can go on, or a
-// new one.
-func (c *Connections) server(o mcpclient.Options) *mcpclient.Source {
-	name := o.Server.Name
+// new one. client is the client whose login is used; "" if it is the person's.
+func (c *Connections) server(o mcpclient.Options, client string) *mcpclient.Source {
+	c.linking.Lock()
+	defer c.linking.Unlock()
+	name := place{o.Server.Name, client}
 	if c.opts.Earlier != nil {
 		earlier := c.opts.Earlier.Connections
-		if l := earlier.links[name]; l != nil && goesOn(l, &o) && c.confiner.Same(confine.Server(name), earlier.confiner) {
+		if l := earlier.links[name]; l != nil && goesOn(l, &o) && c.confiner.Same(confine.Server(name.server), earlier.confiner) {
 			c.links[name] = l
 			c.shared[l] = &o
 			return l.source
@@ -117,6 +133,8 @@ func withoutPlaces(pairs []settings.Pair) []settings.Pair {
 // Until then they end with that session, and afterwards with this one.
 func (s *Session) TakeOver() {
 	c := s.Connections
+	c.linking.Lock()
+	defer c.linking.Unlock()
 	for l, o := range c.shared {
 		l.now.Store(o)
 		c.opts.Earlier.loader.Release(l.source)

@@ -46,11 +46,12 @@ func (o *Offers) inScope(ctx context.Context, reg *registry.Registry) ([]*regist
 
 // Declared maps the names of the whole registry to those in declarations of a
 // format.
-func (o *Offers) Declared(whole *registry.Registry, format string) map[string]string {
-	o.finder.mu.Lock()
-	defer o.finder.mu.Unlock()
+func (o *Offers) Declared(ctx context.Context, whole *registry.Registry, format string) map[string]string {
+	f := o.finder.of(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	out := map[string]string{}
-	for declared, name := range o.finder.declaredNames(whole, format) {
+	for declared, name := range f.declaredNames(whole, format) {
 		out[name] = declared
 	}
 	return out

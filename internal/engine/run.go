@@ -121,6 +121,10 @@ type Options struct {
 	// Shared says that the session serves clients together with other processes, by the
 	// store of the settings (serve.store), if there is one.
 	Shared bool
+	// ClientLogins says that all callers have tokens, as they do with Shared and serve.oauth in
+	// any case. Servers with oauth.per: client are then reached with the login of the client that
+	// calls; otherwise with that of the person.
+	ClientLogins bool
 	// Noticed has the diagnostics of reading the settings, which come first in
 	// what [Tools.Diagnostics] returns.
 	Noticed []registry.Diagnostic
@@ -182,6 +186,7 @@ func newRun(set *settings.Settings, deps Deps, opts Options) *run {
 	r := &run{set: set, deps: deps, opts: opts, expander: values.NewExpander(set.ProjectRoot, deps.Environ), notices: notices{all: slices.Clone(opts.Noticed)},
 		inside: sync.OnceValues(func() (string, bool) { return process.InsideServer(deps.Environ) })}
 	r.confiner = confine.New(confine.Options{Settings: set, Environ: deps.Environ, Env: r.programEnv, Expand: r.expander.Expand, Hide: r.privateFolders, Closed: deps.Folders.SocketFolders, Protect: r.guardedPaths, Neutral: deps.Folders.Neutral, Logs: deps.Folders.Sandbox, Warn: deps.Warn, Log: deps.Log})
+	r.opts.ClientLogins = opts.ClientLogins || opts.Shared && set.Serve.OAuth.Issuer.Value != ""
 	r.quotas = &quotas{}
 	if opts.Earlier != nil {
 		r.quotas = opts.Earlier.run.quotas

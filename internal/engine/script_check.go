@@ -45,10 +45,10 @@ func (s *Scripts) Check(ctx context.Context, file string, text []byte) ([]Findin
 		var f Found
 		if err == nil {
 			f, err = s.calls.tools.Find(ctx, name, Query{})
-			err = s.noServer(use.Path, err)
+			err = s.noServer(ctx, use.Path, err)
 		}
 		if err != nil {
-			if len(use.Path) == 1 && !use.Called && s.isServer(use.Path[0]) {
+			if len(use.Path) == 1 && !use.Called && s.isServer(ctx, use.Path[0]) {
 				continue // its tools are named elsewhere
 			}
 			findings = append(findings, Finding{use.At, strings.Join(use.Path, "."), err.Error()})
@@ -61,8 +61,8 @@ func (s *Scripts) Check(ctx context.Context, file string, text []byte) ([]Findin
 	return findings, whole, nil
 }
 
-func (s *Scripts) isServer(name string) bool {
-	return slices.ContainsFunc(s.offers.finder.sources.all(), func(source registry.Source) bool {
+func (s *Scripts) isServer(ctx context.Context, name string) bool {
+	return slices.ContainsFunc(s.offers.finder.of(ctx).sources.all(), func(source registry.Source) bool {
 		server, ok := registry.ServerOf(source.Name())
 		return ok && server == name
 	})

@@ -158,7 +158,7 @@ func (r *scriptRun) Call(ctx context.Context, c script.Call) script.Reply {
 func (r *scriptRun) make(ctx context.Context, name string, c script.Call) (result registry.Result, again bool, err error) {
 	f, err := r.calls.tools.Find(ctx, name, Query{Call: true, Step: r.steps})
 	if err != nil {
-		return registry.Result{}, false, r.noServer(c.Path, err)
+		return registry.Result{}, false, r.noServer(ctx, c.Path, err)
 	}
 	if !r.steps && !allows(ctx, f.Tool) {
 		return registry.Result{}, false, &registry.NotFoundError{Name: name, Count: len(f.Registry.Tools())}
@@ -193,12 +193,12 @@ func (r *scriptRun) name(ctx context.Context, path []string) (string, error) {
 
 // noServer returns the error of a look-up: that there is no such server, if a path names one that
 // is not in the settings.
-func (s *Scripts) noServer(path []string, err error) error {
+func (s *Scripts) noServer(ctx context.Context, path []string, err error) error {
 	missing, ok := errors.AsType[*registry.NotFoundError](err)
 	if !ok || len(path) != 2 || missing.Hidden != nil || errors.Is(err, registry.ErrSourceFailed) {
 		return err
 	}
-	_, _, unknown := s.calls.tools.finder.sources.Named(path[0])
+	_, _, unknown := s.calls.tools.finder.of(ctx).sources.Named(path[0])
 	return cmp.Or(unknown, err)
 }
 
@@ -217,7 +217,7 @@ func (r *scriptRun) isTool(ctx context.Context, server string) (bool, error) {
 	}
 	if _, err := local.Lookup(server); err == nil {
 		taken = true
-	} else if own := server + "__" + server; r.calls.tools.finder.sources.Of(own) != nil {
+	} else if own := server + "__" + server; r.calls.tools.finder.of(ctx).sources.Of(own) != nil {
 		f, err := r.calls.tools.Find(ctx, own, Query{})
 		taken = err == nil && f.Tool.Name == server
 	}

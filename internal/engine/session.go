@@ -99,7 +99,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	cached, audit := newListings(r), newRecorder(r)
 	gate := newGate(r, audit)
 	connections := &Connections{run: r, cached: cached, gate: gate, questions: &questions{run: r, audit: audit}, files: builtin.NewFiles(builtin.Options{Workspace: set.Workspace}),
-		links: map[string]*link{}, shared: map[*link]*mcpclient.Options{}, recordingOptions: recorded}
+		links: map[place]*link{}, shared: map[*link]*mcpclient.Options{}, recordingOptions: recorded}
 	calls := &Calls{gate: gate}
 	scripts := &Scripts{run: r, calls: calls}
 	sources := newSources(ctx, connections, calls.step, scripts, replayed)
@@ -139,6 +139,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	}
 	loader := registry.NewLoader(options)
 	f := &finder{run: r, names: names, cached: cached, sources: sources, loader: loader, renewer: renewer{r, sources, loader, cached.Records}}
+	f.clients.newSources = sources.ofClients(connections)
 	offers := &Offers{run: r, finder: f, gate: gate}
 	calls.tools = &Tools{run: r, finder: f, offers: offers}
 	scripts.offers, offers.scripts = offers, scripts
@@ -172,9 +173,11 @@ func userLock(set *settings.Settings, environ []string) string {
 // later. One that fails keeps its earlier tools and is reported in the error.
 func (s *Session) Relist(ctx context.Context, sources ...registry.Source) error {
 	err := s.loader.Refresh(ctx, sources...)
-	s.Tools.finder.mu.Lock()
-	s.Tools.finder.forget()
-	s.Tools.finder.mu.Unlock()
+	for _, f := range s.Tools.finder.all() {
+		f.mu.Lock()
+		f.forget()
+		f.mu.Unlock()
+	}
 	s.gate.forget()
 	return err
 }
@@ -183,9 +186,11 @@ func (s *Session) Relist(ctx context.Context, sources ...registry.Source) error 
 // servers while they are being stopped are ignored.
 func (s *Session) Close() {
 	s.cached.Flush()
+	s.Connections.linking.Lock()
 	for l := range s.Connections.shared {
 		s.loader.Release(l.source)
 	}
+	s.Connections.linking.Unlock()
 	if err := s.loader.Close(); err != nil {
 		s.run.deps.Log.Debug("closing", "err", err)
 	}

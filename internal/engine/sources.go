@@ -21,6 +21,8 @@ type sources struct {
 	local      []registry.Source // started for every request
 	plugins    *Plugins
 	composites *discover.Composites // nil: none
+
+	newComposites func(context.Context) *discover.Composites
 }
 
 // all returns all sources in the order of registration.
@@ -193,7 +195,8 @@ func newSources(ctx context.Context, c *Connections, step discover.StepCall, scr
 	if o.envErr != nil && !set.DiscoveryCommand.IsSet() {
 		r.warn("env_unset", "", o.envErr.Error(), "commands run without the variables of the setting env")
 	}
-	out := &sources{Servers: &Servers{cached: c.cached}, plugins: newPlugins(ctx, o), composites: o.composites(ctx, step, scripts)}
+	out := &sources{Servers: &Servers{cached: c.cached}, plugins: newPlugins(ctx, o), newComposites: func(ctx context.Context) *discover.Composites { return o.composites(ctx, step, scripts) }}
+	out.composites = out.newComposites(ctx)
 	own := o.builtin()
 	own.Protected = append(own.Protected, protectedFiles(out.plugins.Found, set.Workspace)...)
 	out.local = []registry.Source{builtin.Source(own)}
@@ -220,11 +223,15 @@ func newSources(ctx context.Context, c *Connections, step discover.StepCall, scr
 	for _, server := range set.Servers {
 		off := OffServer{Server: server, options: c.Options(ctx, server)}
 		if !server.Disabled && server.Excluded == nil {
-			if off.skipped = r.skipped(&off); off.skipped == "" {
-				out.on = append(out.on, c.server(off.options))
+			switch off.skipped = r.skipped(&off); {
+			case off.skipped == "" && r.opts.ClientLogins && server.LoginPerClient():
+				off.skipped = perClient
+			case off.skipped == "":
+				out.on = append(out.on, c.server(off.options, ""))
 				continue
+			default:
+				r.noticeSkipped(&off)
 			}
-			r.noticeSkipped(&off)
 		}
 		out.off = append(out.off, off)
 	}

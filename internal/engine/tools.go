@@ -35,7 +35,7 @@ type Tools struct {
 // for the last, errors come with the registry that was searched last, for the
 // diagnostics of loading it.
 func (t *Tools) Find(ctx context.Context, name string, q Query) (Found, error) {
-	reg, tool, err := t.finder.find(ctx, name, q)
+	reg, tool, err := t.finder.of(ctx).find(ctx, name, q)
 	f := Found{Registry: reg, Tool: tool}
 	if cause := context.Cause(ctx); cause != nil {
 		return Found{}, cause
@@ -65,12 +65,15 @@ func (t *Tools) Find(ctx context.Context, name string, q Query) (Found, error) {
 // All loads the whole registry. The error is the cause of ctx; the registry
 // then has what was loaded before.
 func (t *Tools) All(ctx context.Context) (*registry.Registry, error) {
-	reg := t.finder.loadStep(ctx, step{name: stepAll, sources: t.finder.sources.all()})
+	f := t.finder.of(ctx)
+	reg := f.loadStep(ctx, step{name: stepAll, sources: f.sources.all()})
 	if err := context.Cause(ctx); err != nil {
 		return reg, err
 	}
-	reg = t.finder.resolveComposites(ctx, reg)
-	t.finder.checkNames(ctx, reg)
+	reg = f.resolveComposites(ctx, reg)
+	if !f.isClients {
+		f.checkNames(ctx, reg)
+	}
 	return reg, t.announce(ctx, reg)
 }
 

@@ -34,9 +34,10 @@ type Authority struct {
 	access  map[string]*grant
 	refresh map[string]*grant
 	proofs  map[string]bool // identifiers of proofs that were used
-	nonce   string          // of the next proof
-	signer  *signer         // of access tokens, with -jwt
-	away    bool            // it answers nothing
+	users   map[string]http.Handler
+	nonce   string  // of the next proof
+	signer  *signer // of access tokens, with -jwt
+	away    bool    // it answers nothing
 }
 
 type authorityOptions struct {
@@ -61,6 +62,7 @@ type authorityOptions struct {
 	jwt       string
 	person    string
 	groups    string
+	users     bool
 }
 
 // registered is a client that the server knows from the beginning.
@@ -79,6 +81,7 @@ type grant struct {
 	client, redirect, challenge, resource string
 	scopes                                []string
 	key                                   string // thumbprint of the key that its tokens are bound to, "" for none
+	user                                  string
 	expires                               time.Time
 	dead                                  *bool // shared by all tokens of one login
 }
@@ -111,6 +114,7 @@ func NewAuthority(args ...string) (*Authority, error) {
 	f.StringVar(&a.o.jwt, "jwt", "", "give access tokens that are JSON Web Tokens, signed with this algorithm, for any resource")
 	f.StringVar(&a.o.person, "person", "person", "their subject")
 	f.StringVar(&a.o.groups, "groups", "", "their groups")
+	f.BoolVar(&a.o.users, "users", false, "give each user, who is the one in the cookie \"user\" of the browser, tools, prompts and resources of their own")
 	f.BoolVar(&a.away, "away", false, "answer nothing until /back is requested; /away begins it again")
 	f.StringVar(&a.o.mark, "mark", "", "write to `FILE` when that begins")
 	if err := f.Parse(args); err != nil {
@@ -326,6 +330,9 @@ func (a *Authority) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 	g := &grant{client: c.id, redirect: q.Get("redirect_uri"), challenge: q.Get("code_challenge"), resource: q.Get("resource"),
 		scopes: strings.Fields(q.Get("scope")), dead: new(bool)}
+	if user, err := r.Cookie("user"); err == nil {
+		g.user = user.Value
+	}
 	code := "code-" + rand.Text()
 	a.mu.Lock()
 	a.codes[code] = g

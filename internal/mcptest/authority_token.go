@@ -289,6 +289,10 @@ func (a *Authority) guard(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not with "+token, http.StatusForbidden)
 		return
 	}
+	if a.o.users && g != nil {
+		a.userServer(g.user).ServeHTTP(w, r)
+		return
+	}
 	a.mcp.ServeHTTP(w, r)
 }
 

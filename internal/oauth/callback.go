@@ -50,17 +50,17 @@ func readPasted(pasted string) (reply, error) {
 
 // check verifies that the reply belongs to our request and comes from the right
 // authorization server.
-func (r reply) check(state string, a *authority) error {
-	if !r.codeOnly && subtle.ConstantTimeCompare([]byte(r.state), []byte(state)) != 1 {
+func (r reply) check(b *begun) error {
+	if !r.codeOnly && subtle.ConstantTimeCompare([]byte(r.state), []byte(b.State)) != 1 {
 		return errors.New("the browser returned the answer to another login (its state does not match); nothing was sent")
 	}
 	switch {
-	case r.issuer != "" && r.issuer != a.Issuer && !a.unnamed:
-		return fmt.Errorf("the answer comes from the authorization server %s instead of %s; nothing was sent", text.Quote(r.issuer), a.Issuer)
-	case r.issuer == "" && a.AuthorizationResponseIssParameterSupported && r.codeOnly:
-		return fmt.Errorf("a code alone does not prove that it is from %s; paste the whole URL from the browser's address bar", a.Issuer)
-	case r.issuer == "" && a.AuthorizationResponseIssParameterSupported:
-		return fmt.Errorf("the answer lacks the issuer %s, which that server promises to send; nothing was sent", a.Issuer)
+	case r.issuer != "" && r.issuer != b.Login.Issuer && !b.Unnamed:
+		return fmt.Errorf("the answer comes from the authorization server %s instead of %s; nothing was sent", text.Quote(r.issuer), b.Login.Issuer)
+	case r.issuer == "" && b.SendsIssuer && r.codeOnly:
+		return fmt.Errorf("a code alone does not prove that it is from %s; paste the whole URL from the browser's address bar", b.Login.Issuer)
+	case r.issuer == "" && b.SendsIssuer:
+		return fmt.Errorf("the answer lacks the issuer %s, which that server promises to send; nothing was sent", b.Login.Issuer)
 	case r.err != "" && r.description != "":
 		return fmt.Errorf("%w: %s (%s)", ErrRefused, text.Quote(r.description), text.Quote(r.err))
 	case r.err != "":

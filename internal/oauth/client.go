@@ -23,6 +23,7 @@ type Client struct {
 	isAPI  bool
 	server string // its URL without user, query and fragment
 	query  string // query of its URL, which may contain a secret
+	client string // client of serve whose login it is; "" = the person's
 	config settings.OAuth
 	store  *Store
 	now    func() time.Time
@@ -68,6 +69,13 @@ func ForAPI(a settings.API, store *Store, warn func(error)) *Client {
 	return c
 }
 
+// For makes the login that of a client of serve (oauth.per: client); "" is the person's. Call
+// it before anything else.
+func (c *Client) For(client string) *Client {
+	c.client = client
+	return c
+}
+
 // address returns a URL in normal form without user, query and fragment, and
 // its query.
 func address(raw string) (plain, query string) {
@@ -91,6 +99,9 @@ func (c *Client) key() string {
 	}
 	if c.disclosing() { // consent to a login without a secret does not cover sending one
 		parts = append(parts, "secret")
+	}
+	if c.client != "" {
+		parts = append(parts, "client", c.client)
 	}
 	return keyOf(parts...)
 }
@@ -120,10 +131,14 @@ func (c *Client) checkSecure() error {
 }
 
 // needLoginError reports that the user has to log in.
-type needLoginError struct{ server, reason string }
+type needLoginError struct{ server, client, reason string }
 
 func (e *needLoginError) Error() string {
-	return fmt.Sprintf("%s; run toolreg servers login %s", e.reason, shellWord(e.server))
+	command := "toolreg servers login " + shellWord(e.server)
+	if e.client != "" {
+		command += " --client " + shellWord(e.client)
+	}
+	return e.reason + "; run " + command
 }
 
 // Is reports whether target is registry.ErrNeedsLogin.
@@ -139,7 +154,7 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-func (c *Client) needLogin(reason string) error { return &needLoginError{c.name, reason} }
+func (c *Client) needLogin(reason string) error { return &needLoginError{c.name, c.client, reason} }
 
 // load reads the stored login once. An unreadable one is ignored.
 func (c *Client) load() {

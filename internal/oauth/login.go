@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -103,11 +104,16 @@ func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 	if err != nil {
 		return Login{}, err
 	}
+	return r.login(), c.keep(ctx, r)
+}
+
+// keep stores a new login.
+func (c *Client) keep(ctx context.Context, r *record) error {
 	if err := c.store.update(context.WithoutCancel(ctx), c.key(), func(*record) (*record, error) { return r, nil }); err != nil {
-		return Login{}, fmt.Errorf("saving the login: %w", err)
+		return fmt.Errorf("saving the login: %w", err)
 	}
 	c.record, c.loaded, c.renewed, c.challenge.err = r, true, "", ""
-	return r.login(), nil
+	return nil
 }
 
 // loginUnattended gets a token without a browser. It asks the user about the
@@ -133,32 +139,17 @@ func (c *Client) loginUnattended(ctx context.Context, o LoginOptions) (Login, er
 
 // authorize performs the authorization code flow.
 func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOptions) (*record, error) {
-	a, err := c.discover(ctx, w, c.challenge)
+	a, err := c.authorityFor(ctx, w, old, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkPKCE(a); err != nil {
-		return nil, err
-	}
-	if err := c.consent(ctx, old, a.Issuer, o.Agree); err != nil {
-		return nil, err
-	}
-	state, verifier := rand.Text(), oauth2.GenerateVerifier()
+	state := rand.Text()
 	back, err := c.listen(ctx, old, state)
 	if err != nil {
 		return nil, err
 	}
 	defer back.close(ctx)
-	id, err := c.identity(ctx, w, a, back.redirect, old)
-	if err != nil {
-		return nil, err
-	}
-	key, err := c.proofKey(a, "")
-	if err != nil {
-		return nil, err
-	}
-	scopes := c.scopes(a, old, c.challenge, o.Scopes)
-	address, err := c.authorizationURL(a, id, back.redirect, scopes, state, verifier)
+	begun, address, err := c.begin(ctx, w, a, old, back.redirect, state, o.Scopes)
 	if err != nil {
 		return nil, err
 	}
@@ -166,20 +157,112 @@ func (c *Client) authorize(ctx context.Context, w *web, old *record, o LoginOpti
 	if err != nil {
 		return nil, err
 	}
-	if err := got.check(state, a); err != nil {
+	return c.finish(ctx, w, begun, got)
+}
+
+// authorityFor returns the authorization server for a login of the user.
+func (c *Client) authorityFor(ctx context.Context, w *web, old *record, o LoginOptions) (*authority, error) {
+	a, err := c.discover(ctx, w, c.challenge)
+	if err != nil {
 		return nil, err
 	}
-	form := url.Values{"grant_type": {grantCode}, "code": {got.code}, "redirect_uri": {back.redirect}, "code_verifier": {verifier}}
-	c.target(form, a.resource)
-	t, err := w.tokens(ctx, a.TokenEndpoint, c.credentials(id, a.Issuer, key), form, c.now())
+	if err := c.checkPKCE(a); err != nil {
+		return nil, err
+	}
+	return a, c.consent(ctx, old, a.Issuer, o.Agree)
+}
+
+// begin prepares a login and returns the URL at which the user logs in. redirect is where the
+// browser returns to.
+func (c *Client) begin(ctx context.Context, w *web, a *authority, old *record, redirect, state string, asked []string) (*begun, string, error) {
+	id, err := c.identity(ctx, w, a, redirect, old)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s for a token: %w", a.Issuer, err)
+		return nil, "", err
+	}
+	key, err := c.proofKey(a, "")
+	if err != nil {
+		return nil, "", err
+	}
+	b := &begun{State: state, Verifier: oauth2.GenerateVerifier(), Redirect: redirect, Unnamed: a.unnamed, SendsIssuer: a.AuthorizationResponseIssParameterSupported,
+		Login: record{Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint, RevokeURL: c.revocation(a), Client: id, ProofKey: key,
+			Token: token{Scopes: c.scopes(a, old, c.challenge, asked)}}}
+	address, err := c.authorizationURL(a, b)
+	return b, address, err
+}
+
+// begun is a login whose browser has not returned yet.
+type begun struct {
+	State       string `json:"state"`
+	Verifier    string `json:"verifier"` // of PKCE
+	Redirect    string `json:"redirect"`
+	Unnamed     bool   `json:"unnamed,omitempty"`     // see authority
+	SendsIssuer bool   `json:"sendsIssuer,omitempty"` // the answer must have an issuer
+	Login       record `json:"login"`                 // what is known of it, with the scopes that were requested
+}
+
+// finish gets the tokens for the code in an answer.
+func (c *Client) finish(ctx context.Context, w *web, b *begun, got reply) (*record, error) {
+	if err := got.check(b); err != nil {
+		return nil, err
+	}
+	r := b.Login
+	form := url.Values{"grant_type": {grantCode}, "code": {got.code}, "redirect_uri": {b.Redirect}, "code_verifier": {b.Verifier}}
+	c.target(form, r.Resource)
+	t, err := w.tokens(ctx, r.TokenURL, c.credentials(r.Client, r.Issuer, r.ProofKey), form, c.now())
+	if err != nil {
+		return nil, fmt.Errorf("asking %s for a token: %w", r.Issuer, err)
 	}
 	if len(t.Scopes) == 0 {
-		t.Scopes = scopes
+		t.Scopes = r.Token.Scopes
 	}
-	return &record{Server: c.server, Resource: a.resource, Issuer: a.Issuer, TokenURL: a.TokenEndpoint, RevokeURL: c.revocation(a),
-		Client: id, Token: t, ProofKey: key, LoggedInAt: c.now().Unix()}, nil
+	r.Token, r.LoggedInAt = t, c.now().Unix()
+	return &r, nil
+}
+
+// Begin begins a login whose user has a browser elsewhere, which returns to redirect with a state
+// that begins with prefix. It returns the URL at which the user logs in and what [Client.Finish]
+// needs, in which there are secrets. A secret of the settings is sent only to an authorization
+// server that they name.
+func (c *Client) Begin(ctx context.Context, redirect, prefix string) (address string, pending []byte, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.checkSecure(); err != nil {
+		return "", nil, err
+	}
+	old, err := c.store.read(c.key())
+	if err != nil && !errors.Is(err, errDamaged) {
+		return "", nil, err
+	}
+	w := c.web()
+	defer w.close()
+	a, err := c.authorityFor(ctx, w, old, LoginOptions{})
+	if err != nil {
+		return "", nil, err
+	}
+	b, address, err := c.begin(ctx, w, a, old, redirect, prefix+rand.Text(), nil)
+	if err != nil {
+		return "", nil, err
+	}
+	pending, err = json.Marshal(b)
+	return address, pending, err
+}
+
+// Finish ends a login that [Client.Begin] began, with the query with which the browser has
+// returned, and stores the tokens.
+func (c *Client) Finish(ctx context.Context, pending []byte, answer url.Values) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var b begun
+	if err := json.Unmarshal(pending, &b); err != nil {
+		return fmt.Errorf("a pending login cannot be read: %w", err) // our own data
+	}
+	w := c.web()
+	defer w.close()
+	r, err := c.finish(ctx, w, &b, readReply(answer))
+	if err != nil {
+		return err
+	}
+	return c.keep(ctx, r)
 }
 
 // checkPKCE refuses an authorization server that does not declare support for
@@ -193,20 +276,20 @@ func (c *Client) checkPKCE(a *authority) error {
 		a.Issuer, a.AuthorizationEndpoint)
 }
 
-func (c *Client) authorizationURL(a *authority, id identity, redirect string, scopes []string, state, verifier string) (string, error) {
+func (c *Client) authorizationURL(a *authority, b *begun) (string, error) {
 	u, err := url.Parse(a.AuthorizationEndpoint)
 	if err != nil { // cannot happen: the URL was checked
 		return "", fmt.Errorf("the authorization endpoint of %s is not a web address", a.Issuer)
 	}
 	q := u.Query()
 	q.Set("response_type", "code")
-	q.Set("client_id", id.ID)
-	q.Set("redirect_uri", redirect)
-	q.Set("state", state)
-	q.Set("code_challenge", oauth2.S256ChallengeFromVerifier(verifier))
+	q.Set("client_id", b.Login.Client.ID)
+	q.Set("redirect_uri", b.Redirect)
+	q.Set("state", b.State)
+	q.Set("code_challenge", oauth2.S256ChallengeFromVerifier(b.Verifier))
 	q.Set("code_challenge_method", "S256")
 	c.target(q, a.resource)
-	if len(scopes) > 0 {
+	if scopes := b.Login.Token.Scopes; len(scopes) > 0 {
 		q.Set("scope", strings.Join(scopes, " "))
 	}
 	u.RawQuery, u.Fragment, u.RawFragment = q.Encode(), "", ""

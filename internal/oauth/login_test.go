@@ -50,12 +50,12 @@ func TestPasted(t *testing.T) {
 }
 
 func TestRepliesAreChecked(t *testing.T) {
-	plain, telling := &authority{}, &authority{}
-	plain.Issuer, telling.Issuer, telling.AuthorizationResponseIssParameterSupported = "https://i", "https://i", true
+	plain := &begun{State: "s", Login: record{Issuer: "https://i"}}
+	telling := &begun{State: "s", Login: record{Issuer: "https://i"}, SendsIssuer: true}
 	for _, tt := range []struct {
 		name    string
 		r       reply
-		a       *authority
+		b       *begun
 		problem string // "" = fine
 	}{
 		{"fine", reply{code: "c", state: "s"}, plain, ""},
@@ -72,7 +72,7 @@ func TestRepliesAreChecked(t *testing.T) {
 		{"error from another server", reply{err: "access_denied", state: "s", issuer: "https://j"}, plain, "comes from the authorization server"},
 		{"nothing", reply{state: "s"}, plain, "returned no code"},
 	} {
-		err := tt.r.check("s", tt.a)
+		err := tt.r.check(tt.b)
 		if (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
@@ -82,10 +82,9 @@ func TestRepliesAreChecked(t *testing.T) {
 func FuzzPasted(f *testing.F) {
 	f.Add("http://127.0.0.1:1/callback?code=a&state=s")
 	f.Add("abc")
-	a := &authority{}
-	a.Issuer, a.AuthorizationResponseIssParameterSupported = "https://i", true
+	b := &begun{State: "our-state", Login: record{Issuer: "https://i"}, SendsIssuer: true}
 	f.Fuzz(func(t *testing.T, text string) {
-		if r, err := readPasted(text); err == nil && r.check("our-state", a) == nil && (!strings.Contains(text, "our-state") || r.issuer != "https://i") {
+		if r, err := readPasted(text); err == nil && r.check(b) == nil && (!strings.Contains(text, "our-state") || r.issuer != "https://i") {
 			t.Errorf("%q was taken: %+v", text, r)
 		}
 	})

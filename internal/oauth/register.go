@@ -50,9 +50,13 @@ func (c *Client) register(ctx context.Context, w *web, a *authority, redirect st
 	if len(takes) > 0 && !slices.Contains(takes, methodNone) {
 		wanted = method("a secret", "", takes)
 	}
+	kind := "native"
+	if u, err := url.Parse(redirect); err == nil && u.Scheme == "https" {
+		kind = "web"
+	}
 	got, err := oauthex.RegisterClient(ctx, a.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
 		RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: wanted, ClientName: "toolreg",
-		GrantTypes: []string{grantCode, grantRefresh}, ResponseTypes: []string{"code"}, ApplicationType: "native",
+		GrantTypes: []string{grantCode, grantRefresh}, ResponseTypes: []string{"code"}, ApplicationType: kind,
 	}, w.client)
 	if err != nil {
 		return identity{}, w.withoutAnswer(ctx, err)

@@ -101,12 +101,7 @@ func (h *HTTP) Console(pages ConsolePages) {
 }
 
 func (h *HTTP) serveConsole(w http.ResponseWriter, r *http.Request, pages ConsolePages) {
-	for name, value := range map[string]string{
-		"Cache-Control": "no-store", "Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY",
-		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
-	} {
-		w.Header().Set(name, value)
-	}
+	secureHeaders(w)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || r.Header.Get("Origin") == "") { // of the same origin, see checkOrigin
 		h.refuse(w, r, http.StatusForbidden, "forbidden: only pages of the console may change something")
 		return
@@ -135,6 +130,16 @@ func (h *HTTP) serveConsole(w http.ResponseWriter, r *http.Request, pages Consol
 	ctx, done := h.visits.add(context.WithValue(r.Context(), visitorKey{}, one.from.name), one.from)
 	defer done()
 	pages.Signed.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// secureHeaders sets the headers of pages that other sites must not use.
+func secureHeaders(w http.ResponseWriter) {
+	for name, value := range map[string]string{
+		"Cache-Control": "no-store", "Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Options": "DENY",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff",
+	} {
+		w.Header().Set(name, value)
+	}
 }
 
 // signIn checks the token of the form and gives the browser a cookie for it.

@@ -32,7 +32,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		return nil, errNeedsTasks()
 	}
 	v, ask, err := s.states.make(ctx, turn{"tools/call", req.Params.Name, req.Params.Arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
-		func(ctx context.Context) (any, error) { return s.execute(ctx, req) })
+		func(ctx context.Context) (any, error) { return s.execute(ctx, req, true) })
 	if call, ok := v.(*waitingCall); ok {
 		if ctx.Err() != nil { // nobody would learn the id of the task
 			call.cancel(errBrokenOff)
@@ -58,7 +58,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 
 // needsTask reports whether a tool can only be called as a task.
 func (s *Server) needsTask(ctx context.Context, name string) bool {
-	o, done := s.use()
+	o, done := s.use(ctx)
 	defer done()
 	t := s.view(o, caller.Profile(ctx)).find(name)
 	return t != nil && mcpclient.NeedsTask(&t.Tool.Definition)
@@ -81,8 +81,10 @@ func (c *client) resultOfCall(v any, err error) (*mcp.CallToolResult, error) {
 	return c.resultOf(r), nil
 }
 
-func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registry.Result, error) {
-	o, done := s.use()
+// execute makes a call. If its server needs a login of the client, it may ask for it and make the
+// call again.
+func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn bool) (registry.Result, error) {
+	o, done := s.use(ctx)
 	defer done()
 	v := s.view(o, caller.Profile(ctx))
 	ctx = v.profile.context(ctx)
@@ -107,6 +109,12 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest) (registr
 	}
 	call := registry.Call{Tool: name, Params: engine.Restored(f.Tool, params), Progress: progressOf(ctx)}
 	r, err := o.session.Calls.Call(ctx, f, call)
+	if server := o.ownServer(f.Tool); mayLogIn && server != nil && errors.Is(err, registry.ErrNeedsLogin) {
+		if err := s.logIn(ctx, server); err != nil {
+			return registry.Result{}, err
+		}
+		return s.execute(ctx, req, false)
+	}
 	return o.session.Calls.AnswerMCP(ctx, f.Tool, r), err
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/registry"
 )
@@ -27,11 +26,17 @@ type changes struct {
 
 	mu      sync.Mutex
 	servers map[registry.Source]bool // with a changed list
-	uris    map[string]bool          // of changed resources
+	uris    map[changedResource]bool
+}
+
+// changedResource is a resource that a server has reported to be changed.
+type changedResource struct {
+	server *mcpclient.Source
+	uri    string
 }
 
 func newChanges() *changes {
-	return &changes{wake: make(chan struct{}, 1), servers: map[registry.Source]bool{}, uris: map[string]bool{}}
+	return &changes{wake: make(chan struct{}, 1), servers: map[registry.Source]bool{}, uris: map[changedResource]bool{}}
 }
 
 func (c *changes) add(server *mcpclient.Source, what mcpclient.Change) {
@@ -41,7 +46,7 @@ func (c *changes) add(server *mcpclient.Source, what mcpclient.Change) {
 	case what.List != "":
 		c.servers[server] = true
 	case len(c.uris) < maxChanged:
-		c.uris[what.URI] = true
+		c.uris[changedResource{server, what.URI}] = true
 	}
 	select {
 	case c.wake <- struct{}{}:
@@ -49,7 +54,7 @@ func (c *changes) add(server *mcpclient.Source, what mcpclient.Change) {
 	}
 }
 
-func (c *changes) take() (servers []registry.Source, uris []string) {
+func (c *changes) take() (servers []registry.Source, uris []changedResource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	servers, uris = slices.Collect(maps.Keys(c.servers)), slices.Collect(maps.Keys(c.uris))
@@ -58,12 +63,8 @@ func (c *changes) take() (servers []registry.Source, uris []string) {
 	return servers, uris
 }
 
-// follow collects what the servers of a session report.
-func (c *changes) follow(from *engine.Session) {
-	servers, _, err := from.Servers.Named()
-	if err != nil {
-		return
-	}
+// follow collects what servers report.
+func (c *changes) follow(servers []*mcpclient.Source) {
 	for _, server := range servers {
 		server.Follow(func(what mcpclient.Change) { c.add(server, what) })
 	}
@@ -106,8 +107,12 @@ func (s *Server) refresh(ctx context.Context, sources []registry.Source) {
 	if current == nil {
 		return
 	}
-	sources = slices.DeleteFunc(sources, func(source registry.Source) bool { return !current.session.Servers.Has(source) })
-	if len(sources) == 0 { // they belong to a session that was replaced
+	own := slices.DeleteFunc(slices.Clone(sources), current.servers.Has) // or they belong to a session that was replaced
+	sources = slices.DeleteFunc(sources, func(source registry.Source) bool { return !current.servers.Has(source) })
+	if len(own) > 0 {
+		s.refreshClients(ctx, current, own)
+	}
+	if len(sources) == 0 {
 		return
 	}
 	failed := current.session.Relist(ctx, sources...)
@@ -117,7 +122,7 @@ func (s *Server) refresh(ctx context.Context, sources []registry.Source) {
 			servers = append(servers, server)
 		}
 	}
-	o, err := s.load(ctx, current.held, current.listed, servers...)
+	o, err := s.load(ctx, current.held, servers...)
 	switch {
 	case ctx.Err() != nil:
 		return

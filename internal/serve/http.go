@@ -54,6 +54,8 @@ type HTTPOptions struct {
 	MaxClients int
 	// KeepAlive is how often a stream without events gets a comment; 0 means never.
 	KeepAlive time.Duration
+	// LoginPage writes a page of a login (oauth.per: client). nil: there are no such logins.
+	LoginPage func(io.Writer, LoginPage)
 	// Log receives refused requests at level warn. nil: none.
 	Log *slog.Logger
 }
@@ -137,6 +139,10 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if h.opts.OAuth != nil && h.opts.OAuth.isMetadata(path) {
 		h.opts.OAuth.serveMetadata(w, r)
+		return
+	}
+	if h.opts.LoginPage != nil && h.tokens != nil && strings.HasPrefix(path, loginPath) {
+		h.serveLogin(w, r)
 		return
 	}
 	switch path {
@@ -223,6 +229,7 @@ func (h *HTTP) protocol(w http.ResponseWriter, r *http.Request, profile string) 
 		h.refuse(w, r, http.StatusNotFound, "not found: there is no such profile, or not for this client")
 		return
 	}
+	from.base = h.baseOf(r)
 	modern := isModern(r)
 	if modern {
 		r.Header.Del("Mcp-Session-Id") // the revision has no sessions

@@ -17,6 +17,7 @@ type identity struct {
 	expires time.Time // zero: never
 	console bool      // it may enter the console
 	scopes  []string  // of an access token
+	base    string    // of the addresses of this server, as it reaches it; "": it is not reached over HTTP
 	// under is the state of serve.oauth with which the access token was verified; nil: it is
 	// another token.
 	under *oauthState

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
@@ -38,10 +39,11 @@ func (h *HTTP) permitCalls(ctx context.Context, from identity, body json.RawMess
 // it reaches through call_tool.
 func (s *Server) spellings(ctx context.Context, from identity, name string, arguments json.RawMessage) []string {
 	out := []string{name}
+	ctx = caller.With(ctx, &caller.Caller{Name: from.name, Token: from.name})
 	if _, err := s.offered(ctx); err != nil { // the call fails too
 		return out
 	}
-	o, done := s.use()
+	o, done := s.use(ctx)
 	defer done()
 	if t := s.view(o, from.profile).find(name); t != nil {
 		out = append(out, t.Tool.Spellings()...)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,12 +24,16 @@ import (
 // last request.
 type offer struct {
 	*held
+	client   string // that it is made for, because some servers are reached with its logins; "": for all
+	servers  *engine.Servers
 	registry *registry.Registry
-	all      *view              // what is offered to clients without a profile
-	views    views              // of profiles
-	rules    *engine.OfferRules // for prompts and resources
-	failed   []registry.Source  // servers and APIs that could not list their tools
-	isFirst  bool               // neither an offer nor an error came before
+	all      *view                   // what is offered to clients without a profile
+	views    views                   // of profiles
+	rules    *engine.OfferRules      // for prompts and resources
+	failed   []registry.Source       // servers and APIs that could not list their tools
+	isFirst  bool                    // neither an offer nor an error came before
+	clients  map[string]*clientOffer // those made for one client; Server.mu guards it
+	logins   []loginTool
 	offers
 }
 
@@ -40,10 +45,22 @@ type held struct {
 	replaced bool
 }
 
-// register registers the tools of an offer with the SDK, in place of those of an earlier one, and
-// the SDK notifies clients. It checks headers of calls by their schemas. s.mu is held.
-func (s *Server) register(o *offer) {
-	now := o.views.union()
+// publish registers with the SDK what the current offer and those of clients have, in place of
+// what they had, and the SDK notifies clients. It checks headers of calls by the schemas of tools;
+// everything else is looked up in the offer of the caller. s.mu is held.
+func (s *Server) publish() {
+	now := s.offer.views.union()
+	all := offers{prompts: declared(s.offer.prompts), resources: maps.Clone(s.offer.resources), templates: maps.Clone(s.offer.templates)}
+	for _, client := range slices.Sorted(maps.Keys(s.offer.clients)) {
+		own := s.offer.clients[client].offer
+		if own == nil { // it is being made
+			continue
+		}
+		addMissing(now, own.views.union())
+		addMissing(all.prompts, declared(own.prompts))
+		addMissing(all.resources, own.resources)
+		addMissing(all.templates, own.templates)
+	}
 	removed := gone(s.registered, now)
 	s.sdk.RemoveTools(removed...)
 	for _, name := range removed {
@@ -55,6 +72,17 @@ func (s *Server) register(o *offer) {
 			s.registered[name] = t.raw
 		}
 	}
+	s.changeOffers(&s.published, &all)
+	s.published = all
+}
+
+// addMissing adds the entries whose keys are not there.
+func addMissing[K comparable, T any](to, from map[K]T) {
+	for key, v := range from {
+		if _, ok := to[key]; !ok {
+			to[key] = v
+		}
+	}
 }
 
 // view returns what the clients of a profile are offered.
@@ -63,8 +91,8 @@ func (s *Server) view(o *offer, profile string) *view {
 	if made {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if o == s.offer {
-			s.register(o)
+		if o.held == s.offer.held {
+			s.publish()
 		}
 	}
 	return v
@@ -88,9 +116,11 @@ func (o *offer) resolve(ctx context.Context, v *view, req mcp.Request) error {
 	case *mcp.CallToolRequest:
 		return o.resolveTool(ctx, v, req.Params)
 	case *mcp.GetPromptRequest:
-		if p, ok := o.prompts[req.Params.Name]; ok {
-			req.Params.Name = p.declared
+		p, ok := o.prompts[req.Params.Name]
+		if !ok { // the SDK knows those of all clients
+			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", req.Params.Name)}
 		}
+		req.Params.Name = p.declared
 	case *mcp.CompleteRequest:
 		if ref := req.Params.Ref; ref != nil {
 			if p, ok := o.prompts[ref.Name]; ok {

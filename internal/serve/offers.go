@@ -50,9 +50,9 @@ type resource struct {
 // loadOffers lists what the connected servers offer besides tools. Servers in earlier are
 // asked only if they are also in again, and keep what they had if they fail. A server that
 // fails does not affect the others.
-func (o *Options) loadOffers(ctx context.Context, from *engine.Session, earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
+func (o *Options) loadOffers(ctx context.Context, from *engine.Servers, earlier map[*mcpclient.Source]listed, again []*mcpclient.Source) offers {
 	all := offers{prompts: map[string]*prompt{}, resources: map[string]*resource{}, templates: map[string]*resource{}, listed: map[*mcpclient.Source]listed{}}
-	servers, _, err := from.Servers.Named()
+	servers, _, err := from.Named()
 	if err != nil {
 		return all
 	}
@@ -146,7 +146,7 @@ func convert[T any](from any) *T {
 // changeOffers registers changed prompts and resources with the SDK, which notifies
 // clients of each registration. The SDK panics on invalid URIs.
 func (s *Server) changeOffers(old, o *offers) {
-	before, now := declared(old.prompts), declared(o.prompts)
+	before, now := old.prompts, o.prompts // by the names under which they are listed
 	s.sdk.RemovePrompts(gone(before, now)...)
 	s.sdk.RemoveResources(gone(old.resources, o.resources)...)
 	s.sdk.RemoveResourceTemplates(gone(old.templates, o.templates)...)
@@ -224,7 +224,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp
 	}
 	v, ask, err := s.states.make(ctx, turn{"prompts/get", req.Params.Name, arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
 		func(ctx context.Context) (any, error) {
-			o, done := s.use()
+			o, done := s.use(ctx)
 			defer done()
 			p := o.prompts[req.Params.Name]
 			if p == nil {
@@ -271,11 +271,11 @@ func (s *Server) readResourceLike(template string) mcp.ResourceHandler {
 func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest, find func(*offers) *resource) (*mcp.ReadResourceResult, error) {
 	v, ask, err := s.states.make(ctx, turn{"resources/read", req.Params.URI, nil, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
 		func(ctx context.Context) (any, error) {
-			o, done := s.use()
+			o, done := s.use(ctx)
 			defer done()
 			r := find(&o.offers)
-			if r == nil {
-				return nil, errReplaced
+			if r == nil { // since the request began, or it is another client's
+				return nil, mcp.ResourceNotFoundError(req.Params.URI)
 			}
 			if err := s.permit(ctx, o, "resources/read", offerOf(r.server, "", req.Params.URI)); err != nil {
 				return nil, err
@@ -319,7 +319,7 @@ func refusal(err error) error {
 
 // complete has the server complete an argument of a prompt or a template.
 func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-	o, done := s.use()
+	o, done := s.use(ctx)
 	defer done()
 	params := *req.Params
 	none := &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{}}}

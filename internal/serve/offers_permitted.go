@@ -40,7 +40,7 @@ func (s *Server) permit(ctx context.Context, o *offer, method string, about engi
 }
 
 // leaveOutDenied removes from a page of a list the prompts and resources that the policy denies
-// to the caller.
+// to the caller, and those of other clients.
 func (o *offer) leaveOutDenied(ctx context.Context, v *view, page mcp.Result) {
 	denied := func(about engine.Offer) bool {
 		return !v.profile.showsServer(about.Server) || o.rules.Check(ctx, about) != nil
@@ -52,6 +52,12 @@ func (o *offer) leaveOutDenied(ctx context.Context, v *view, page mcp.Result) {
 				p := o.prompts[is.Name]
 				return p == nil || denied(offerOf(p.server, p.is.Name, is.Name))
 			})
+			for i, is := range page.Prompts {
+				if own := convert[mcp.Prompt](o.prompts[is.Name].is); o.client != "" && own != nil {
+					own.Name = is.Name
+					page.Prompts[i] = own
+				}
+			}
 		}
 	case *mcp.ListResourcesResult:
 		if page != nil {
@@ -59,6 +65,9 @@ func (o *offer) leaveOutDenied(ctx context.Context, v *view, page mcp.Result) {
 				r := o.resources[is.URI]
 				return r == nil || denied(offerOf(r.server, "", is.URI))
 			})
+			for i, is := range page.Resources {
+				page.Resources[i] = o.resources[is.URI].is
+			}
 		}
 	case *mcp.ListResourceTemplatesResult:
 		if page != nil {
@@ -66,8 +75,24 @@ func (o *offer) leaveOutDenied(ctx context.Context, v *view, page mcp.Result) {
 				r := o.templates[is.URITemplate]
 				return r == nil || denied(offerOf(r.server, "", is.URITemplate))
 			})
+			for i, is := range page.ResourceTemplates {
+				page.ResourceTemplates[i] = o.templates[is.URITemplate].like
+			}
 		}
 	}
+}
+
+// mayHear reports whether a session is to be told of a change of a server's resource.
+func (s *Server) mayHear(ctx context.Context, server *mcpclient.Source, uri string, session *mcp.ServerSession) bool {
+	for _, o := range s.offers() {
+		if o.resourceServer(uri) != server {
+			continue
+		}
+		if who := s.subscriptions.subscriber(subscribed{uri, o.clientOf(server)}, session); who != nil {
+			return o.rules.Check(caller.With(ctx, who), offerOf(server, "", uri)) == nil
+		}
+	}
+	return false
 }
 
 // dropDeniedUpdates is the middleware that drops notifications about resources that the policy
@@ -76,10 +101,7 @@ func (s *Server) dropDeniedUpdates(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if p, ok := req.GetParams().(*mcp.ResourceUpdatedNotificationParams); ok {
 			session, _ := req.GetSession().(*mcp.ServerSession)
-			o, done := s.use()
-			defer done()
-			server, who := o.resourceServer(p.URI), s.subscriptions.subscriber(p.URI, session)
-			if server != nil && who != nil && o.rules.Check(caller.With(ctx, who), offerOf(server, "", p.URI)) != nil {
+			if server := s.reporting.Load(); server != nil && !s.mayHear(ctx, server, p.URI, session) {
 				return nil, nil
 			}
 		}

@@ -65,6 +65,7 @@ type relayedSender struct {
 	Scopes  []string  `json:"scopes,omitempty"`
 	Console bool      `json:"console,omitempty"`
 	Sum     tokenHash `json:"sum"`
+	Base    string    `json:"base,omitempty"`
 }
 
 var errForeignMessage = errors.New("not a message of a replica")
@@ -255,7 +256,7 @@ func (r *replica) relay(w http.ResponseWriter, req *http.Request, from identity,
 	header.Del("Authorization") // the identity is what counts
 	header.Del("Cookie")
 	m := &relayMessage{Kind: relayRequest, ID: rand.Text(), Sent: time.Now().Unix(), Method: req.Method, Header: header, body: body,
-		Sender: &relayedSender{from.name, from.groups, from.profile, from.expires, from.scopes, from.console, from.sum}}
+		Sender: &relayedSender{from.name, from.groups, from.profile, from.expires, from.scopes, from.console, from.sum, from.base}}
 	if !r.connected.Load() {
 		return errNotThere // its answer could not arrive
 	}

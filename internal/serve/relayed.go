@@ -83,7 +83,7 @@ func (r *replica) serve(ctx context.Context, m *relayMessage) {
 	if m.Sender == nil || age > relayAge || age < -relayAge || len(m.body) > maxBody {
 		return
 	}
-	from := identity{name: m.Sender.Name, groups: m.Sender.Groups, profile: m.Sender.Profile, expires: m.Sender.Expires, scopes: m.Sender.Scopes, console: m.Sender.Console, sum: m.Sender.Sum}
+	from := identity{name: m.Sender.Name, groups: m.Sender.Groups, profile: m.Sender.Profile, expires: m.Sender.Expires, scopes: m.Sender.Scopes, console: m.Sender.Console, sum: m.Sender.Sum, base: m.Sender.Base}
 	if o := r.http.opts.OAuth; o != nil {
 		from.under = o.current.Load()
 	}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -180,7 +181,7 @@ func TestAnswerIsForItsQuestion(t *testing.T) {
 }
 
 func sessionOf(replica *httptest.Server) *engine.Session {
-	o, done := replica.Config.Handler.(*HTTP).server.use()
+	o, done := replica.Config.Handler.(*HTTP).server.use(context.Background())
 	defer done()
 	return o.session
 }

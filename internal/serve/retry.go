@@ -29,7 +29,7 @@ func (s *Server) retryFailed(o *offer) {
 			s.retry(server)
 		}
 	}
-	for _, api := range o.session.Servers.APIs() {
+	for _, api := range o.servers.APIs() {
 		if api.Due() {
 			s.retry(api)
 		}
@@ -89,7 +89,9 @@ func (s *Server) resolve(ctx context.Context, o *offer, profile string, req mcp.
 		return o, err
 	}
 	name := call.Params.Name
-	if t := v.find(name); err == nil && t != nil {
+	if t := v.find(name); err == nil && t != nil && o.isLogin(t.Tool) {
+		return o, nil
+	} else if err == nil && t != nil {
 		name = t.Inner(call.Params.Arguments)
 	} else if err == nil {
 		name = "" // every call of it is denied
@@ -105,7 +107,7 @@ func (s *Server) resolve(ctx context.Context, o *offer, profile string, req mcp.
 		return o, context.Cause(ctx)
 	}
 	if r.err != nil {
-		return o, r.err
+		return o, o.loginFirst(server, r.err)
 	}
 	if o, err = s.offered(ctx); err != nil {
 		return o, err
@@ -124,7 +126,7 @@ func (o *offer) failedServerOf(name string) registry.Source {
 		server, _ := registry.ServerOf(h.Source)
 		name = server + "__"
 	}
-	if named := o.session.Servers.Of(name); named != nil && slices.Contains(o.failed, named) {
+	if named := o.servers.Of(name); named != nil && slices.Contains(o.failed, named) {
 		return named
 	}
 	return nil

@@ -78,6 +78,7 @@ func newSessionAsking(t testing.TB, asker Asker, servers map[string]string) *eng
 	t.Helper()
 	dir := t.TempDir()
 	entries := map[string]any{}
+	var options engine.Options
 	for name, spec := range servers {
 		flags, protocol, _ := strings.Cut(spec, ";")
 		entry := map[string]any{"command": filepath.Join(serverDir, "mcp-testserver"), "args": strings.Fields(flags), "trust": true}
@@ -92,6 +93,8 @@ func newSessionAsking(t testing.TB, asker Asker, servers map[string]string) *eng
 			switch word {
 			case "perClient":
 				entry["perClient"] = true
+			case "login": // each client has its own
+				entry["oauth"], options.ClientLogins = map[string]any{"per": "client"}, true
 			case "asks": // calls need approval
 				entry["trust"] = false
 			default:
@@ -108,13 +111,22 @@ func newSessionAsking(t testing.TB, asker Asker, servers map[string]string) *eng
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	environ := append(os.Environ(), "HOME="+dir, "XDG_STATE_HOME="+dir+"/state", "XDG_CACHE_HOME="+dir+"/cache", "XDG_CONFIG_HOME="+dir+"/config")
-	set, _, err := settings.Load(settings.Options{Dir: dir, Files: []string{file}, NoUser: true, Environ: environ})
+	set, _, err := settings.Load(settings.Options{Dir: dir, Files: []string{file}, NoUser: true, Environ: environOf(dir)})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return sessionWith(t, dir, asker, set, options)
+}
+
+func environOf(dir string) []string {
+	return append(os.Environ(), "HOME="+dir, "XDG_STATE_HOME="+dir+"/state", "XDG_CACHE_HOME="+dir+"/cache", "XDG_CONFIG_HOME="+dir+"/config")
+}
+
+func sessionWith(t testing.TB, dir string, asker Asker, set *settings.Settings, options engine.Options) *engine.Session {
+	t.Helper()
+	environ := environOf(dir)
 	s, err := engine.New(t.Context(), set, engine.Deps{Dir: dir, Environ: environ, Folders: &state.Folders{Environ: environ}, Asker: asker, LogLevel: "debug", ServerLog: LogTo(func() func(mcpclient.LogMessage) { return func(mcpclient.LogMessage) {} }),
-		Warn: func(registry.Diagnostic) {}, Outcome: func(context.Context, error) (string, int) { return "", 0 }}, engine.Options{})
+		Warn: func(registry.Diagnostic) {}, Outcome: func(context.Context, error) (string, int) { return "", 0 }}, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
@@ -76,7 +78,9 @@ type Server struct {
 	stopping chan struct{} // closed by stop
 	stopOnce sync.Once
 
+	logins        logins
 	subscriptions subscriptions
+	reporting     atomic.Pointer[mcpclient.Source] // the server that has reported the change of which clients are being notified
 	calls         runningCalls
 	tasks         tasks
 	states        *states
@@ -88,6 +92,7 @@ type Server struct {
 	failed     error // error of Load if there is no offer
 	sdk        *mcp.Server
 	registered map[string]json.RawMessage // declarations of the tools that the SDK's server has
+	published  offers                     // the prompts and resources that it has
 	retrying   map[registry.Source]*retry
 }
 
@@ -106,6 +111,7 @@ func New(opts Options) *Server {
 		retrying: map[registry.Source]*retry{}, states: newStates(opts.Questions)}
 	s.sdk = s.newSDKServer()
 	if opts.Questions.Store != nil {
+		s.logins.store = opts.Questions.Store
 		s.replica = newReplica(s, opts.Questions.Store)
 		s.tasks.replica = s.replica.id
 		s.sessions.over = s.replica.sessionOver
@@ -126,8 +132,9 @@ func (s *Server) ChangeStateKey(secret string) { s.states.keys.Change(secret) }
 func (s *Server) Load(ctx context.Context, from *engine.Session) error {
 	s.loading.Lock()
 	defer s.loading.Unlock()
-	s.changes.follow(from)
-	o, err := s.load(ctx, &held{session: from}, nil)
+	servers, _, _ := from.Servers.Named() // without a name there is no error
+	s.changes.follow(servers)
+	o, err := s.load(ctx, &held{session: from})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.offer
@@ -155,11 +162,7 @@ func (s *Server) put(o *offer) {
 	old := s.offer
 	o.isFirst = old == nil && s.failed == nil
 	s.offer, s.profiles = o, o.views.profiles
-	s.register(o)
-	if old == nil {
-		old = &offer{}
-	}
-	s.changeOffers(&old.offers, &o.offers)
+	s.publish()
 }
 
 // closeUnused closes a session that was replaced and has no running requests. s.mu
@@ -182,13 +185,21 @@ func (s *Server) Current(f func(*engine.Session, *registry.Registry) error) erro
 	if !loaded {
 		return errLoading
 	}
-	o, done := s.use()
-	defer done()
+	o, release := s.hold()
+	defer release()
 	return f(o.session, o.registry)
 }
 
-// use returns the current offer. The caller calls done at the end of the request.
-func (s *Server) use() (o *offer, done func()) {
+// use returns the current offer for the caller of ctx. The caller calls done at the end of the
+// request.
+func (s *Server) use(ctx context.Context) (o *offer, done func()) {
+	base, release := s.hold()
+	o, over := s.forCaller(ctx, base)
+	return o, func() { over(); release() }
+}
+
+// hold returns the current offer for all, whose session stays open until release is called.
+func (s *Server) hold() (o *offer, release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o = s.offer
@@ -217,6 +228,7 @@ func (s *Server) reapUnused(ctx context.Context) {
 		}
 		s.endSubscriptions(ctx)
 		s.closeIdle()
+		s.forgetUnused()
 	}
 }
 
@@ -224,21 +236,11 @@ func (s *Server) reapUnused(ctx context.Context) {
 const closeEvery = 200 * time.Millisecond
 
 func (s *Server) closeIdle() {
-	s.mu.Lock()
-	o := s.offer
-	s.mu.Unlock()
-	if o == nil {
-		return
-	}
-	on, _, err := o.session.Servers.Named()
-	if err != nil {
-		return
-	}
 	gone := func(owner any) bool {
 		session, ok := owner.(*mcp.ServerSession)
 		return ok && s.gone(session)
 	}
-	for _, server := range on {
+	for _, server := range s.connected() {
 		server.CloseIdle(s.opts.Idle, gone)
 	}
 }
@@ -248,9 +250,50 @@ func (s *Server) gone(session *mcp.ServerSession) bool {
 	return session.ID() != "" && !s.sessions.has(session)
 }
 
-// load makes the offer of a session. For a session that was loaded before, earlier is
-// what its servers listed, and again are the servers to ask again.
-func (s *Server) load(ctx context.Context, h *held, earlier map[*mcpclient.Source]listed, again ...*mcpclient.Source) (*offer, error) {
+// load makes the offer of a session, and the offers of the clients that have one of their own. For
+// a session that was loaded before, again are the servers to ask again; what the others listed
+// stays.
+func (s *Server) load(ctx context.Context, h *held, again ...*mcpclient.Source) (*offer, error) {
+	s.mu.Lock()
+	now := s.offer
+	s.mu.Unlock()
+	if now == nil {
+		now = &offer{}
+	}
+	o, err := s.loadFor(ctx, h, now, nil, "", again)
+	if err != nil || !h.session.HasClients() {
+		return o, err
+	}
+	s.mu.Lock()
+	own := maps.Clone(now.clients)
+	s.mu.Unlock()
+	var loading sync.WaitGroup
+	for client, c := range own {
+		c = c.next()
+		o.clients[client] = c
+		loading.Go(func() { s.loadClient(ctx, h, o, now, client, c, again) })
+	}
+	loading.Wait()
+	return o, nil
+}
+
+// loadFor makes the offer of a session for all or, if base is the one for all, for one client. now
+// is the current offer, which has what servers listed before if it is of the same session.
+func (s *Server) loadFor(ctx context.Context, h *held, now, base *offer, client string, again []*mcpclient.Source) (*offer, error) {
+	var earlier map[*mcpclient.Source]listed
+	if now.held == h {
+		earlier = now.listed
+	}
+	who, opts := caller.Caller{Name: client, Token: client}, s.opts
+	if base != nil {
+		opts.Warn = func(registry.Diagnostic) {} // what there is to say to the person was said for all
+		ctx = caller.With(ctx, &who)
+		all := maps.Clone(base.listed)
+		again = slices.DeleteFunc(slices.Clone(again), func(server *mcpclient.Source) bool { _, ok := all[server]; return ok })
+		addMissing(all, earlier)
+		earlier = all
+		s.changes.follow(ownOf(h.session.ServersFor(ctx)))
+	}
 	reg, tools, err := s.opts.Select(ctx, h.session)
 	if err != nil {
 		return nil, err
@@ -260,30 +303,29 @@ func (s *Server) load(ctx context.Context, h *held, earlier map[*mcpclient.Sourc
 			s.opts.Warn(d)
 		}
 	}
-	o := &offer{held: h, registry: reg, views: views{profiles: s.opts.Profiles(h.session), warn: s.opts.Warn, life: ctx, made: map[string]*view{}, declared: map[*registry.Tool]*declaration{}}}
-	if o.all, err = o.views.declare(Profile{Servers: s.opts.Servers}, reg, tools); err != nil {
+	o := &offer{held: h, client: client, servers: h.session.ServersFor(ctx), registry: reg, clients: map[string]*clientOffer{},
+		views: views{profiles: s.opts.Profiles(h.session), who: who, warn: opts.Warn, life: ctx, made: map[string]*view{}, declared: map[*registry.Tool]*declaration{}}}
+	everything := Profile{Servers: s.opts.Servers}
+	if client != "" {
+		s.addLoginTools(ctx, o)
+	}
+	if o.all, err = o.views.declare(everything, reg, append(tools, o.loginTools(&everything)...)); err != nil {
 		return nil, err
 	}
-	o.offers = s.opts.loadOffers(ctx, h.session, earlier, again)
-	o.failed = h.session.Servers.Failed(reg)
+	o.offers = opts.loadOffers(ctx, o.servers, earlier, again)
+	o.failed = o.servers.Failed(reg)
 	if o.rules, err = h.session.Calls.OfferRules(reg); err != nil {
 		return nil, err
 	}
 	s.renewSubscriptions(ctx, o)
-	for _, profile := range s.served() {
+	for _, profile := range now.served() {
 		o.view(profile)
 	}
 	return o, nil
 }
 
 // served returns the profiles whose clients have sent requests.
-func (s *Server) served() []string {
-	s.mu.Lock()
-	o := s.offer
-	s.mu.Unlock()
-	if o == nil {
-		return nil
-	}
+func (o *offer) served() []string {
 	o.views.mu.Lock()
 	defer o.views.mu.Unlock()
 	return slices.Collect(maps.Keys(o.views.made))
@@ -380,13 +422,15 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		ctx, done := s.sessions.call(ctx, session.ID())
 		defer done()
+		ctx = s.withClient(ctx, who, session, from)
+		defer clientFrom(ctx).out.close()
 		o, err := s.offered(ctx)
 		if err != nil {
 			return nil, err
 		}
 		s.retryFailed(o)
 		o, err = s.resolve(ctx, o, who.profile, req)
-		if errors.Is(err, registry.ErrSourceFailed) {
+		if errors.Is(err, registry.ErrSourceFailed) || errors.Is(err, registry.ErrNeedsLogin) {
 			return errorResult(explain(err)), nil
 		}
 		call, isCall := req.(*mcp.CallToolRequest)
@@ -400,8 +444,6 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if isCall && v.find(call.Params.Name) != nil { // another name is the client's alone
 			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 		}
-		ctx = s.withClient(ctx, who, session, from)
-		defer clientFrom(ctx).out.close()
 		if isCall && v.find(call.Params.Name) == nil {
 			return asTask(s.callTool(ctx, call)) // the SDK knows only what is offered
 		}
@@ -448,7 +490,7 @@ func needsOffer(method string) bool {
 	return false
 }
 
-// offered returns the current offer; the first request waits for it.
+// offered returns the current offer for the caller of ctx; the first request waits for it.
 func (s *Server) offered(ctx context.Context) (*offer, error) {
 	select {
 	case <-s.ready:
@@ -456,9 +498,12 @@ func (s *Server) offered(ctx context.Context) (*offer, error) {
 		return nil, context.Cause(ctx)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.offer == nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the tools could not be loaded: " + s.failed.Error()}
+	o, failed := s.offer, s.failed
+	s.mu.Unlock()
+	if o == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the tools could not be loaded: " + failed.Error()}
 	}
-	return s.offer, nil
+	o, done := s.forCaller(ctx, o)
+	done()
+	return o, nil
 }

@@ -183,7 +183,7 @@ func holder(t *testing.T, replicas []*sharing) *sharing {
 // Subscriptions and notices of changes arrive without affinity, and go on when the replica that
 // holds the session has given it up before it ends.
 func TestSessionMovesWhenItsReplicaEnds(t *testing.T) {
-	u := newUpstream(t, page)
+	u := newUpstream(t, pageURI)
 	add := func(name string) {
 		u.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{}, nil
@@ -193,7 +193,7 @@ func TestSessionMovesWhenItsReplicaEnds(t *testing.T) {
 	replicas := newSharing(t, NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken}), map[string]string{"m": u.url}, three(storetest.Start(t).URL())...)
 	b := newBalancer(t, replicas)
 	c := newOldClient(t, b.url, aliceToken)
-	if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: page}); err != nil {
+	if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: pageURI}); err != nil {
 		t.Fatal(err)
 	}
 	<-u.added

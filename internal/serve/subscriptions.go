@@ -58,57 +58,85 @@ func (o *offers) resourceServer(uri string) *mcpclient.Source {
 	return nil
 }
 
+// subscribedServer returns the server of a resource to which clients have subscribed; nil if that
+// is not one of the offer.
+func (o *offer) subscribedServer(to subscribed) *mcpclient.Source {
+	if server := o.resourceServer(to.uri); server != nil && o.clientOf(server) == to.client {
+		return server
+	}
+	return nil
+}
+
 // subscriptions are the resources that clients have subscribed to. The zero value has
 // none. It is safe for concurrent use.
 type subscriptions struct {
 	mu    sync.Mutex
-	byURI map[string]map[*mcp.ServerSession]*caller.Caller
+	byURI map[subscribed]map[*mcp.ServerSession]*caller.Caller
 }
 
-func (s *subscriptions) add(uri string, session *mcp.ServerSession, who *caller.Caller) {
+// subscribed is a resource to which clients have subscribed.
+type subscribed struct {
+	uri    string
+	client string // with whose login its server is reached; "" if it is the same for all
+}
+
+func (s *subscriptions) add(to subscribed, session *mcp.ServerSession, who *caller.Caller) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byURI == nil {
-		s.byURI = map[string]map[*mcp.ServerSession]*caller.Caller{}
+		s.byURI = map[subscribed]map[*mcp.ServerSession]*caller.Caller{}
 	}
-	if s.byURI[uri] == nil {
-		s.byURI[uri] = map[*mcp.ServerSession]*caller.Caller{}
+	if s.byURI[to] == nil {
+		s.byURI[to] = map[*mcp.ServerSession]*caller.Caller{}
 	}
-	s.byURI[uri][session] = who
+	s.byURI[to][session] = who
 }
 
 // subscriber returns the caller that subscribed in a session; nil if none did.
-func (s *subscriptions) subscriber(uri string, session *mcp.ServerSession) *caller.Caller {
+func (s *subscriptions) subscriber(to subscribed, session *mcp.ServerSession) *caller.Caller {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.byURI[uri][session]
+	return s.byURI[to][session]
+}
+
+// ofClient reports whether there are subscriptions to resources of servers that are reached with
+// logins of a client.
+func (s *subscriptions) ofClient(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for to := range s.byURI {
+		if to.client == name {
+			return true
+		}
+	}
+	return false
 }
 
 // remove ends the subscriptions of sessions that are over, and returns the resources
 // without a subscriber.
-func (s *subscriptions) remove(over func(uri string, session *mcp.ServerSession) bool) (unused []string) {
+func (s *subscriptions) remove(over func(to subscribed, session *mcp.ServerSession) bool) (unused []subscribed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for uri, sessions := range s.byURI {
-		maps.DeleteFunc(sessions, func(session *mcp.ServerSession, _ *caller.Caller) bool { return over(uri, session) })
+	for to, sessions := range s.byURI {
+		maps.DeleteFunc(sessions, func(session *mcp.ServerSession, _ *caller.Caller) bool { return over(to, session) })
 		if len(sessions) == 0 {
-			delete(s.byURI, uri)
-			unused = append(unused, uri)
+			delete(s.byURI, to)
+			unused = append(unused, to)
 		}
 	}
 	return unused
 }
 
-func (s *subscriptions) uris() []string {
+func (s *subscriptions) all() []subscribed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Sorted(maps.Keys(s.byURI))
+	return slices.Collect(maps.Keys(s.byURI))
 }
 
-func (s *subscriptions) has(uri string) bool {
+func (s *subscriptions) has(to subscribed) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.byURI[uri]) > 0
+	return len(s.byURI[to]) > 0
 }
 
 // servers returns the servers of an offer that have such resources, some more than once.
@@ -116,8 +144,8 @@ func (s *subscriptions) servers(o *offer) []*mcpclient.Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []*mcpclient.Source
-	for uri := range s.byURI {
-		if server := o.resourceServer(uri); server != nil {
+	for to := range s.byURI {
+		if server := o.subscribedServer(to); server != nil {
 			out = append(out, server)
 		}
 	}
@@ -129,17 +157,22 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 	if _, err := s.offered(ctx); err != nil { // the request itself may not have waited for the offer
 		return err
 	}
-	s.subscriptions.add(req.Params.URI, req.Session, caller.From(ctx)) // first, so that a concurrent new offer includes it
-	o, done := s.use()
+	o, done := s.use(ctx)
 	defer done()
 	err := mcp.ResourceNotFoundError(req.Params.URI)
-	if server := o.resourceServer(req.Params.URI); server != nil {
+	to := subscribed{uri: req.Params.URI}
+	server := o.resourceServer(to.uri)
+	if server != nil {
+		to.client = o.clientOf(server)
+	}
+	s.subscriptions.add(to, req.Session, caller.From(ctx)) // first, so that a concurrent new offer includes it
+	if server != nil {
 		if err = s.permit(ctx, o, "resources/subscribe", offerOf(server, "", req.Params.URI)); err == nil {
 			err = refusal(server.Subscribe(ctx, req.Params.URI))
 		}
 	}
 	if err != nil {
-		s.endSubscription(ctx, req.Params.URI, req.Session)
+		s.endSubscription(ctx, to, req.Session)
 	}
 	return err
 }
@@ -147,28 +180,30 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error
 // unsubscribe ends the subscription of one client. The SDK tracks which other clients to
 // notify.
 func (s *Server) unsubscribe(ctx context.Context, req *mcp.UnsubscribeRequest) error {
-	s.endSubscription(ctx, req.Params.URI, req.Session)
+	for _, client := range []string{"", caller.Token(ctx)} {
+		s.endSubscription(ctx, subscribed{req.Params.URI, client}, req.Session)
+	}
 	return nil
 }
 
-func (s *Server) endSubscription(ctx context.Context, uri string, session *mcp.ServerSession) {
-	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(u string, other *mcp.ServerSession) bool { return u == uri && other == session }))
+func (s *Server) endSubscription(ctx context.Context, to subscribed, session *mcp.ServerSession) {
+	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(other subscribed, of *mcp.ServerSession) bool { return other == to && of == session }))
 }
 
 // endSubscriptions ends the subscriptions of sessions that have ended.
 func (s *Server) endSubscriptions(ctx context.Context) {
-	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(_ string, session *mcp.ServerSession) bool { return s.gone(session) }))
+	s.unsubscribeFrom(ctx, s.subscriptions.remove(func(_ subscribed, session *mcp.ServerSession) bool { return s.gone(session) }))
 }
 
 // unsubscribeFrom ends the subscriptions to resources at their servers, which may be
 // slow.
-func (s *Server) unsubscribeFrom(ctx context.Context, uris []string) {
-	if len(uris) == 0 || s.stopped() {
+func (s *Server) unsubscribeFrom(ctx context.Context, from []subscribed) {
+	if len(from) == 0 || s.stopped() {
 		return
 	}
-	for _, uri := range uris {
-		o, done := s.use()
-		server := o.resourceServer(uri)
+	for _, to := range from {
+		o, done := s.use(caller.With(ctx, &caller.Caller{Token: to.client}))
+		server := o.subscribedServer(to)
 		if server == nil {
 			done()
 			continue
@@ -177,12 +212,12 @@ func (s *Server) unsubscribeFrom(ctx context.Context, uris []string) {
 			defer done()
 			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeWithin)
 			defer stop()
-			err := server.Unsubscribe(ctx, uri)
-			if s.subscriptions.has(uri) { // a client has subscribed meanwhile
-				err = cmp.Or(err, server.Subscribe(ctx, uri))
+			err := server.Unsubscribe(ctx, to.uri)
+			if s.subscriptions.has(to) { // a client has subscribed meanwhile
+				err = cmp.Or(err, server.Subscribe(ctx, to.uri))
 			}
 			if err != nil {
-				s.opts.Log.Debug("not unsubscribed", "uri", uri, "error", err)
+				s.opts.Log.Debug("not unsubscribed", "uri", to.uri, "error", err)
 			}
 		})
 	}
@@ -202,19 +237,20 @@ const (
 func (s *Server) renewSubscriptions(ctx context.Context, o *offer) {
 	ctx, stop := context.WithTimeout(ctx, renewWithin)
 	defer stop()
-	for _, uri := range s.subscriptions.uris() {
-		server := o.resourceServer(uri)
+	for _, to := range s.subscriptions.all() {
+		server := o.subscribedServer(to)
 		if server == nil {
 			continue
 		}
-		if err := server.Subscribe(ctx, uri); err != nil {
+		if err := server.Subscribe(ctx, to.uri); err != nil {
 			s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "not_subscribed", Source: server.Name(),
-				Message: fmt.Sprintf("changes of resource %q are no longer reported: %v", uri, err)})
+				Message: fmt.Sprintf("changes of resource %q are no longer reported: %v", to.uri, err)})
 		}
 	}
 }
 
-// resourceChanged notifies the clients that have subscribed.
-func (s *Server) resourceChanged(ctx context.Context, uri string) {
-	_ = s.sdk.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
+// resourceChanged notifies the clients that have subscribed to a resource of a server.
+func (s *Server) resourceChanged(ctx context.Context, what changedResource) {
+	s.reporting.Store(what.server) // until the SDK has notified all
+	_ = s.sdk.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: what.uri})
 }

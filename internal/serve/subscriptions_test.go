@@ -62,7 +62,7 @@ type upstream struct {
 	removed chan string
 }
 
-const page = "test://page"
+const pageURI = "test://page"
 
 func newUpstream(t *testing.T, uris ...string) *upstream {
 	t.Helper()
@@ -92,7 +92,7 @@ func newUpstream(t *testing.T, uris ...string) *upstream {
 func (u *upstream) touch(t *testing.T, updated <-chan string) {
 	t.Helper()
 	waitFor(t, func() bool { // the stream of the answer may take a moment to open
-		_ = u.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: page})
+		_ = u.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: pageURI})
 		select {
 		case <-updated:
 			return true
@@ -108,7 +108,7 @@ func TestSubscriptionsOutliveSettings(t *testing.T) {
 	for _, protocol := range []string{"legacy", "modern"} {
 		for _, revision := range []string{"2025-11-25", firstModern} {
 			t.Run(protocol+" server, client of "+revision, func(t *testing.T) {
-				first, second, without := newUpstream(t, page), newUpstream(t, page), newUpstream(t)
+				first, second, without := newUpstream(t, pageURI), newUpstream(t, pageURI), newUpstream(t)
 				s := newServer(t, map[string]string{"m": first.url + ";" + protocol})
 				load := func(u *upstream) {
 					t.Helper()
@@ -120,7 +120,7 @@ func TestSubscriptionsOutliveSettings(t *testing.T) {
 				}
 				url := listen(t, s, nil).URL
 				c, _, updated := newFollower(t, url, revision)
-				if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: page}); err != nil {
+				if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: pageURI}); err != nil {
 					t.Fatal(err)
 				}
 				first.touch(t, updated)
@@ -137,7 +137,7 @@ func TestSubscriptionsOutliveSettings(t *testing.T) {
 				_ = c.Close()
 				waitFor(t, func() bool {
 					s.endSubscriptions(t.Context())
-					return len(s.subscriptions.uris()) == 0
+					return len(s.subscriptions.all()) == 0
 				})
 			})
 		}
@@ -146,13 +146,13 @@ func TestSubscriptionsOutliveSettings(t *testing.T) {
 
 // The subscriptions of a client that disconnects without unsubscribing end.
 func TestSubscriptionsEndWithTheirClient(t *testing.T) {
-	u := newUpstream(t, page)
+	u := newUpstream(t, pageURI)
 	s := newServer(t, map[string]string{"m": u.url + ";legacy"})
 	url := listen(t, s, nil).URL
 	c, _, _ := newFollower(t, url, "2025-11-25")
 	other, _, updated := newFollower(t, url, "2025-11-25")
 	for _, c := range []*mcp.ClientSession{c, other} {
-		if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: page}); err != nil {
+		if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: pageURI}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestSubscriptionsEndWithTheirClient(t *testing.T) {
 		t.Error("the subscription of the other client was ended too")
 	}
 	_ = other.Close()
-	if uri := await(t, u.removed); uri != page {
+	if uri := await(t, u.removed); uri != pageURI {
 		t.Errorf("%q", uri)
 	}
 }
@@ -199,7 +199,7 @@ func TestSubscriptionsOutliveProcesses(t *testing.T) {
 			_, _ = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "crash"})
 			waitFor(t, func() bool { // any request, of any client, starts it again
 				_, err := c.ListTools(t.Context(), nil)
-				o, done := s.use()
+				o, done := s.use(t.Context())
 				defer done()
 				return err == nil && !o.resourceServer(notes).Lost()
 			})

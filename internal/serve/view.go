@@ -91,6 +91,7 @@ func (v *view) names() []string {
 // views makes the views of profiles when they are first used. It is safe for concurrent use.
 type views struct {
 	profiles []Profile
+	who      caller.Caller // for whom; zero: for all
 	warn     func(registry.Diagnostic)
 	life     context.Context
 
@@ -126,10 +127,12 @@ func (o *offer) view(profile string) (_ *view, made bool) {
 		if p.Name != profile {
 			continue
 		}
-		ctx := p.context(caller.With(o.views.life, &caller.Caller{Profile: profile}))
+		who := o.views.who
+		who.Profile = profile
+		ctx := p.context(caller.With(o.views.life, &who))
 		reg, tools, err := p.Select(ctx, o.session)
 		if err == nil {
-			v, err = o.views.declare(p, reg, tools)
+			v, err = o.views.declare(p, reg, append(tools, o.loginTools(&p)...))
 		}
 		if err != nil {
 			o.views.warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "profile_unread", Message: "nothing is offered to clients of profile " + text.Quote(profile) + ": " + err.Error()})

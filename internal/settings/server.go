@@ -29,6 +29,9 @@ const (
 	DPoPOff     = "off"
 )
 
+// PerClient is the value of OAuth.Per with which each client of serve has its own login.
+const PerClient = "client"
+
 // OAuth is the oauth entry of a server. Its strings are unexpanded; secrets may
 // be references.
 type OAuth struct {
@@ -50,6 +53,7 @@ type OAuth struct {
 	RedirectURI      string   `setting:"redirectUri"`
 	TokenParamName   string   `setting:"tokenParamName"`
 	DPoP             string   `setting:"dpop"` // auto (default), require, off
+	Per              string   `setting:"per"`  // of a server: server (default), client
 }
 
 // From is the from entry of a server.
@@ -92,6 +96,11 @@ func checkServer(n *jsonx.Value) error {
 	if err := checkGlobs(n, "includeTools", "excludeTools"); err != nil {
 		return err
 	}
+	if login := n.Get("oauth"); login.Is(jsonx.Object) && login.Get("per").Text() == PerClient {
+		if grant := login.Get("grant").Text(); address == "" || grant != "" && grant != GrantAuthorizationCode {
+			return errors.New("oauth.per: client needs a url, and the grant authorization_code: clients log in with a browser")
+		}
+	}
 	return CheckURL(address)
 }
 
@@ -108,6 +117,9 @@ func checkGlobs(n *jsonx.Value, lists ...string) error {
 	}
 	return nil
 }
+
+// LoginPerClient reports whether each client of serve has its own login to the server.
+func (s Server) LoginPerClient() bool { return s.OAuth != nil && s.OAuth.Per == PerClient }
 
 // CheckURL rejects an address that is not an http or https URL. It accepts an
 // empty address and any address that contains variables.

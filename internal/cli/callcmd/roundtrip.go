@@ -313,7 +313,7 @@ func (r *roundTrip) notFound(ctx context.Context, reg *registry.Registry, err er
 		return answerOf(registry.Result{}, err)
 	}
 	offered = slices.DeleteFunc(offered, func(t *registry.Tool) bool { return !r.Declared(t) })
-	declared := r.Session.Offers.Declared(reg, r.Format.Name)
+	declared := r.Session.Offers.Declared(ctx, reg, r.Format.Name)
 	var near, all []string
 	for _, name := range e.Near {
 		if slices.ContainsFunc(offered, func(t *registry.Tool) bool { return t.Name == name }) {

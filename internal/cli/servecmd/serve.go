@@ -239,7 +239,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 // session creates a session whose questions go to clients, in place of an earlier one if that is
 // not nil.
 func (o *options) session(ctx context.Context, e *cli.Env, view *console.Console, earlier *engine.Session) (*engine.Session, error) {
-	options := cli.SessionOptions{Options: engine.Options{Preset: o.preset, Guard: true, Shared: o.overHTTP(), Earlier: earlier}, Asker: serve.Asker{}, ServerLog: serve.LogTo}
+	options := cli.SessionOptions{Options: engine.Options{Preset: o.preset, Guard: true, Shared: o.overHTTP(), ClientLogins: o.overHTTP() && o.tokenFile != "", Earlier: earlier}, Asker: serve.Asker{}, ServerLog: serve.LogTo}
 	if view != nil {
 		set, _, err := e.Config.Load(ctx)
 		if err != nil {
@@ -365,7 +365,7 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	if made != "" {
 		ios.Note("toolreg: bearer token: " + made + "\n")
 	}
-	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, OAuth: o.oauth, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, KeepAlive: set.KeepAlive, Log: ios.Log})
+	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, OAuth: o.oauth, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, KeepAlive: set.KeepAlive, LoginPage: loginPage, Log: ios.Log})
 	if o.metrics == metricsOn {
 		handler.Metrics(e.Engine.WriteMetrics)
 	}

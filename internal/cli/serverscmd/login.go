@@ -31,6 +31,7 @@ const loginTimeout = 5 * time.Minute
 type loginOptions struct {
 	noBrowser bool
 	scopes    []string
+	forClient string // of serve, whose login it is; "": the person's
 }
 
 func newLoginCommand(e *cli.Env) *cobra.Command {
@@ -45,6 +46,9 @@ With --no-browser, toolreg prints the URL to open on stderr. After the login, pa
 the URL from the browser's address bar at the prompt, or write it to stdin if stdin
 is not a terminal. --timeout limits the whole login; the default is 5m.
 
+With --client the login is that of a client of toolreg serve, by the name of its
+token. It needs oauth.per: client in the settings of the server.
+
 Exit codes: 0 (also if no login is needed), 1, 2, 3 (no such server), 5 (the
 login was refused, or inside a tool's run), 6 (with --non-interactive), 8 (the
 server failed), 124, 130.`,
@@ -57,6 +61,7 @@ server failed), 124, 130.`,
 			return runLogin(cmd.Context(), e, o, argv[0])
 		},
 	}
+	cmd.Flags().StringVar(&o.forClient, "client", "", "log in the client of serve with this `name`, instead of yourself")
 	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "print the URL instead of opening a browser")
 	cmd.Flags().StringArrayVar(&o.scopes, "scope", nil, "request this `scope` instead of those of the server and settings (repeatable)")
 	return cmd
@@ -65,7 +70,8 @@ server failed), 124, 130.`,
 // loggedIn is the JSON of servers login.
 type loggedIn struct {
 	Name     string     `json:"name"`
-	State    string     `json:"state"` // logged in, not needed
+	Client   string     `json:"client,omitempty"` // of serve, whose login it is
+	State    string     `json:"state"`            // logged in, not needed
 	Address  string     `json:"address,omitempty"`
 	Issuer   string     `json:"issuer,omitempty"`
 	Resource string     `json:"resource,omitempty"`
@@ -119,7 +125,7 @@ type login struct {
 
 // newAPILogin returns a login to an API, whose settings say that it needs one.
 func newAPILogin(ctx context.Context, e *cli.Env, o *loginOptions, s *engine.Session, api settings.API) (*login, error) {
-	client, err := s.Connections.LoginTo(ctx, api.Name)
+	client, err := s.Connections.LoginTo(ctx, api.Name, o.forClient)
 	switch {
 	case err != nil:
 		return nil, err
@@ -156,6 +162,9 @@ func newLogin(ctx context.Context, e *cli.Env, o *loginOptions, name string) (*l
 	if err != nil {
 		return nil, err
 	}
+	if err := engine.CheckClient(server, o.forClient); err != nil {
+		return nil, err
+	}
 	if server.Disabled || server.Excluded != nil {
 		return nil, notStarted(server)
 	}
@@ -175,7 +184,7 @@ const maxLogins = 3
 // run connects without tokens to learn what the server requires, lets the person log in,
 // and connects again with the tokens. The login is successful if the server accepts them.
 func (l *login) run(ctx context.Context) (loggedIn, error) {
-	out := loggedIn{Name: l.server.Name, State: "not needed"}
+	out := loggedIn{Name: l.server.Name, Client: l.forClient, State: "not needed"}
 	tools, err := l.connect(ctx, true)
 	switch {
 	case errors.Is(err, registry.ErrNeedsLogin):
@@ -190,7 +199,9 @@ func (l *login) run(ctx context.Context) (loggedIn, error) {
 		if loginErr != nil {
 			return out, fmt.Errorf("logging in to server %q: %w", l.server.Name, loginErr)
 		}
-		l.connections.Forget(ctx, l.server.Name)
+		if out.Client == "" {
+			l.connections.Forget(ctx, l.server.Name)
+		}
 		out.State, out.Address, out.Issuer, out.Resource, out.Scopes, out.Renews = "logged in", got.Server, got.Issuer, got.Resource, got.Scopes, got.Renews
 		if !got.Expires.IsZero() {
 			out.Expires = &got.Expires
@@ -225,7 +236,7 @@ func (l *login) connect(ctx context.Context, anonymous bool) (tools int, err err
 	o := l.options
 	o.Auth = func(s settings.Server) wire.Authorizer {
 		if l.client == nil {
-			l.client = l.connections.OAuthClient(s, l.logins)
+			l.client = l.connections.OAuthClient(s, l.logins).For(l.forClient)
 		}
 		if anonymous {
 			return oauth.Probe{Client: l.client}
@@ -348,6 +359,14 @@ func (l *login) readLine(ctx context.Context) (string, error) {
 	}
 }
 
+// ofClient says whose login it is if that is a client's.
+func ofClient(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" for client %q", name)
+}
+
 func (l *login) print(out loggedIn) error {
 	if l.ios.JSON {
 		return l.ios.PrintJSON(out)
@@ -363,7 +382,7 @@ func (l *login) print(out loggedIn) error {
 		l.ios.Note("toolreg: " + ui.Line(text) + "\n")
 		return nil
 	}
-	text := fmt.Sprintf("logged in to server %q at %s; it has %s", out.Name, out.Issuer, cli.Counted(out.Tools, "tool"))
+	text := fmt.Sprintf("logged in to server %q at %s%s; it has %s", out.Name, out.Issuer, ofClient(out.Client), cli.Counted(out.Tools, "tool"))
 	if len(out.Scopes) > 0 {
 		text += "; scope " + strings.Join(out.Scopes, " ")
 	}

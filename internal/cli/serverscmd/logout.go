@@ -14,7 +14,10 @@ import (
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
-type logoutOptions struct{ all bool }
+type logoutOptions struct {
+	all    bool
+	client string // of serve, whose login it is; "": the person's
+}
 
 func newLogoutCommand(e *cli.Env) *cobra.Command {
 	o := &logoutOptions{}
@@ -23,7 +26,7 @@ func newLogoutCommand(e *cli.Env) *cobra.Command {
 		Short: "Log out of a server",
 		Long: `Revoke the tokens of a server if its authorization server supports that, and
 delete them. --all ends every login, including those of servers that are no longer
-in the settings.
+in the settings and those of clients of toolreg serve; --client ends that of one client.
 
 Exit codes: 0 (also if there was no login), 1, 2, 3 (no such server), 5 (inside
 a tool's run).`,
@@ -34,9 +37,13 @@ a tool's run).`,
 			if o.all == (len(argv) == 1) || len(argv) > 1 {
 				return &cli.UsageError{Err: errors.New("give the NAME of a server, or --all"), Hint: "see toolreg servers logout --help"}
 			}
-			return runLogout(cmd.Context(), e, argv)
+			if o.all && o.client != "" {
+				return &cli.UsageError{Err: errors.New("--client needs the NAME of a server")}
+			}
+			return runLogout(cmd.Context(), e, argv, o.client)
 		},
 	}
+	cmd.Flags().StringVar(&o.client, "client", "", "log out the client of serve with this `name`, instead of yourself")
 	cmd.Flags().BoolVar(&o.all, "all", false, "end every login")
 	return cmd
 }
@@ -44,12 +51,13 @@ a tool's run).`,
 // loggedOut is one entry of the JSON of servers logout.
 type loggedOut struct {
 	Name    string `json:"name,omitempty"`    // name of the server; absent if the settings do not have it
+	Client  string `json:"client,omitempty"`  // of serve, whose login it was
 	Address string `json:"address,omitempty"` // if there is no name
 	Had     bool   `json:"had"`               // whether there was a login
 	Revoked bool   `json:"revoked"`           // whether the authorization server revoked the tokens
 }
 
-func runLogout(ctx context.Context, e *cli.Env, names []string) error {
+func runLogout(ctx context.Context, e *cli.Env, names []string, client string) error {
 	if err := e.Config.RefuseInside("logging out"); err != nil {
 		return err
 	}
@@ -59,7 +67,7 @@ func runLogout(ctx context.Context, e *cli.Env, names []string) error {
 	}
 	done := []loggedOut{}
 	for _, name := range names {
-		out, err := logout(ctx, e.IO, s, name)
+		out, err := logout(ctx, e.IO, s, name, client)
 		if err != nil {
 			return err
 		}
@@ -86,6 +94,7 @@ func (d loggedOut) text() string {
 	if d.Name == "" {
 		which = d.Address
 	}
+	which += ofClient(d.Client)
 	switch {
 	case which == "":
 		return "deleted a login that could not be read"
@@ -98,13 +107,13 @@ func (d loggedOut) text() string {
 }
 
 // logout ends the login to a server or API of the settings.
-func logout(ctx context.Context, ios *cli.IO, s *engine.Session, name string) (loggedOut, error) {
-	out := loggedOut{Name: name}
-	client, err := s.Connections.LoginTo(ctx, name)
+func logout(ctx context.Context, ios *cli.IO, s *engine.Session, name, client string) (loggedOut, error) {
+	out := loggedOut{Name: name, Client: client}
+	login, err := s.Connections.LoginTo(ctx, name, client)
 	if err != nil {
 		return out, err
 	}
-	end, err := client.Logout(ctx)
+	end, err := login.Logout(ctx)
 	if err != nil {
 		return out, fmt.Errorf("logging out of server %q: %w", name, err)
 	}
@@ -116,7 +125,9 @@ func logout(ctx context.Context, ios *cli.IO, s *engine.Session, name string) (l
 		warnLogout(ios, source, end.Err)
 	}
 	out.Had, out.Revoked = end.Had, end.Revoked
-	s.Connections.Forget(ctx, name)
+	if client == "" {
+		s.Connections.Forget(ctx, name)
+	}
 	return out, nil
 }
 
@@ -129,7 +140,7 @@ func warnLogout(ios *cli.IO, source string, err error) {
 func logoutAll(ctx context.Context, ios *cli.IO, s *engine.Session) ([]loggedOut, error) {
 	done := []loggedOut{}
 	for _, server := range s.Settings.Entries() {
-		out, err := logout(ctx, ios, s, server.Name)
+		out, err := logout(ctx, ios, s, server.Name, "")
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}

@@ -75,7 +75,8 @@ func serverFields() []Row {
 		{Name: "description", Type: String, Doc: "Purpose of the server."},
 		{Name: "includeTools", Type: Strings, Doc: "The only tools to register, as the server names them; absent = all."},
 		{Name: "excludeTools", Type: Strings, Doc: "Tools not to register, as excludeTools with server__tool; overrides includeTools."},
-		{Name: "oauth", Type: Object, Fields: oauthFields(), Doc: "OAuth 2.1 client settings."},
+		{Name: "oauth", Type: Object, Doc: "OAuth 2.1 client settings.", Fields: append(oauthFields(), Row{Name: "per", Type: Choice, Choices: []string{"server", "client"}, Default: `"server"`,
+			Doc: "With serve: whose login is used for a client: the one of the server, which is yours; or one of its own for each client."})},
 		{Name: "disabled", Type: Bool, Default: "false", Doc: "Disable this server."},
 		{Name: "from", Type: Object, Doc: "Where servers add got the entry, for servers outdated and upgrade.", Fields: []Row{
 			{Name: "registry", Type: String, Doc: "Address of the registry; absent = a file."},

@@ -41,16 +41,50 @@ func WriteConsole(w io.Writer, title, version, base string, links []Link) error 
 	return err
 }
 
+// Login is a page of a login to a server.
+type Login struct {
+	Heading, Text string
+	// Action is the path to which a form posts a field "token"; "": there is no form. Hint says
+	// which token is meant, and Wrong why it is asked for again.
+	Action, Hint, Wrong string
+	// Link is where to go on; "": nowhere.
+	Link string
+}
+
+// WriteLogin writes a page of a login.
+func WriteLogin(w io.Writer, p Login) error {
+	var m markup
+	m.served(p.Heading, style+consoleStyle, "", fromServer, "same-origin", func() {
+		m.put("<main class=\"sign-in\">\n<h1>%s</h1>\n<p>%s</p>\n", p.Heading, p.Text)
+		switch {
+		case p.Link != "":
+			m.put("<p><a href=\"%s\">Go on</a></p>\n", p.Link)
+		case p.Action != "":
+			m.tokenForm(p.Action, p.Wrong, p.Hint, "Go on")
+		}
+		m.put("</main>\n")
+	})
+	_, err := io.WriteString(w, m.b.String())
+	return err
+}
+
+// tokenForm writes a form that posts a token.
+func (m *markup) tokenForm(action, wrong, hint, button string) {
+	m.put("<form method=\"post\" action=\"%s\">\n", action)
+	if wrong != "" {
+		m.put("<p role=\"alert\" class=\"wrong\">%s</p>\n", wrong)
+	}
+	m.put("<label>Token <input type=\"password\" name=\"token\" required autofocus autocomplete=\"current-password\"></label>\n<button>%s</button>\n<p class=\"hint\">%s</p>\n</form>\n", button, hint)
+}
+
 // WriteSignIn writes the form that asks for a token. reason says why it is asked for again; it
 // may be empty.
 func WriteSignIn(w io.Writer, title, base, reason string) error {
 	var m markup
 	m.served(title+": console", style+consoleStyle, "", fromServer, "same-origin", func() {
-		m.put("<main class=\"sign-in\">\n<h1>%s</h1>\n<form method=\"post\" action=\"%s/sign-in\">\n", title, base)
-		if reason != "" {
-			m.put("<p role=\"alert\" class=\"wrong\">%s</p>\n", reason)
-		}
-		m.put("<label>Token <input type=\"password\" name=\"token\" required autofocus autocomplete=\"current-password\"></label>\n<button>Sign in</button>\n<p class=\"hint\">A token of this server that may enter the console.</p>\n</form>\n</main>\n")
+		m.put("<main class=\"sign-in\">\n<h1>%s</h1>\n", title)
+		m.tokenForm(base+"/sign-in", reason, "A token of this server that may enter the console.", "Sign in")
+		m.put("</main>\n")
 	})
 	_, err := io.WriteString(w, m.b.String())
 	return err

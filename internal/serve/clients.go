@@ -1,0 +1,210 @@
+package serve
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/text"
+)
+
+// clientOffer is the offer for one client, because some servers are reached with its logins.
+// Server.mu guards it.
+type clientOffer struct {
+	made  chan struct{} // closed when offer is set
+	offer *offer
+	*clientUse
+}
+
+// clientUse says whether a client is there.
+type clientUse struct {
+	requests int       // that are running
+	last     time.Time // when the last one ended
+}
+
+// next returns the one that replaces it.
+func (c *clientOffer) next() *clientOffer {
+	return &clientOffer{made: make(chan struct{}), clientUse: c.clientUse}
+}
+
+// forCaller returns the offer for the caller of ctx, which is made when it is first needed. base is
+// the one for all, whose session is in use until done is called.
+func (s *Server) forCaller(ctx context.Context, base *offer) (o *offer, done func()) {
+	client := caller.Token(ctx)
+	if client == "" || !base.session.HasClients() {
+		return base, func() {}
+	}
+	s.mu.Lock()
+	own := base.clients[client]
+	if own == nil {
+		own = (&clientOffer{clientUse: &clientUse{}}).next()
+		base.clients[client] = own
+		base.users++
+		s.closing.Go(func() {
+			s.loadClient(s.life, base.held, base, base, client, own, nil)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.offer == base {
+				s.publish()
+			}
+			base.users--
+			s.closeUnused(base.held)
+		})
+	}
+	own.requests++
+	s.mu.Unlock()
+	done = func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		own.requests--
+		own.last = time.Now()
+	}
+	select {
+	case <-own.made:
+		return own.offer, done
+	case <-ctx.Done(): // nobody waits for what the request gets
+		return base, done
+	}
+}
+
+// loadClient makes the offer for a client. If that fails, it is offered what all are. now is the
+// current offer for all.
+func (s *Server) loadClient(ctx context.Context, h *held, base, now *offer, client string, c *clientOffer, again []*mcpclient.Source) {
+	before := &offer{}
+	s.mu.Lock()
+	if was := now.clients[client]; was != nil && was.offer != nil {
+		before = was.offer
+	}
+	s.mu.Unlock()
+	o, err := s.loadFor(ctx, h, before, base, client, again)
+	if err != nil {
+		s.opts.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "client_unread", Message: "client " + text.Quote(client) + " is not offered its own servers: " + err.Error()})
+		o = base
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil && base.clients[client] == c {
+		delete(base.clients, client) // the next request tries again
+	}
+	c.offer = o
+	close(c.made)
+}
+
+// ownOf returns the servers of a client that are reached with its logins.
+func ownOf(servers *engine.Servers) []*mcpclient.Source {
+	on, _, _ := servers.Named() // without a name there is no error
+	return slices.DeleteFunc(on, func(server *mcpclient.Source) bool { return !server.Settings().LoginPerClient() })
+}
+
+// clientOf returns the client with whose login a server is reached; "" if it is the same for all.
+func (o *offer) clientOf(server *mcpclient.Source) string {
+	if server.Settings().LoginPerClient() {
+		return o.client
+	}
+	return ""
+}
+
+// offers returns the current offer for all, and those for clients.
+func (s *Server) offers() []*offer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.offer == nil {
+		return nil
+	}
+	out := []*offer{s.offer}
+	for _, c := range s.offer.clients {
+		if c.offer != nil {
+			out = append(out, c.offer)
+		}
+	}
+	return out
+}
+
+// connected returns the servers of the current offers.
+func (s *Server) connected() (out []*mcpclient.Source) {
+	for _, o := range s.offers() {
+		if o.client != "" {
+			out = append(out, ownOf(o.servers)...)
+		} else {
+			on, _, _ := o.servers.Named() // without a name there is no error
+			out = append(out, on...)
+		}
+	}
+	return out
+}
+
+// forgetUnused ends what belongs to clients that have been away for long.
+func (s *Server) forgetUnused() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.offer == nil || s.opts.Idle <= 0 {
+		return
+	}
+	forgotten := false
+	for client, c := range s.offer.clients {
+		if c.requests == 0 && c.offer != nil && time.Since(c.last) > s.opts.Idle && !s.subscriptions.ofClient(client) {
+			delete(s.offer.clients, client)
+			session := s.offer.session
+			s.closing.Go(func() { session.Forget(client) })
+			forgotten = true
+		}
+	}
+	if forgotten {
+		s.publish()
+	}
+}
+
+// refreshClients asks servers that are reached with logins of clients again what they offer, and
+// tells clients that it may have changed.
+func (s *Server) refreshClients(ctx context.Context, current *offer, sources []registry.Source) {
+	s.mu.Lock()
+	own := map[string]*clientOffer{}
+	for client, c := range current.clients {
+		if c.offer != nil && slices.ContainsFunc(sources, c.offer.servers.Has) {
+			own[client] = c
+		}
+	}
+	s.mu.Unlock()
+	for client, c := range own {
+		servers := slices.DeleteFunc(ownOf(c.offer.servers), func(server *mcpclient.Source) bool { return !slices.Contains(sources, registry.Source(server)) })
+		if err := current.session.Relist(ctx, sourcesOf(servers)...); err != nil {
+			s.opts.Log.Debug("a server of a client could not list its tools; its earlier tools stay", "client", client, "error", err)
+		}
+		next := c.next()
+		s.loadClient(ctx, current.held, current, current, client, next, servers)
+		s.mu.Lock()
+		if s.offer == current && current.clients[client] == c {
+			current.clients[client] = next
+			current.isFirst = false // clients know another one
+			s.publish()
+			s.announce()
+		}
+		s.mu.Unlock()
+	}
+}
+
+func sourcesOf(servers []*mcpclient.Source) []registry.Source {
+	out := make([]registry.Source, len(servers))
+	for i, server := range servers {
+		out[i] = server
+	}
+	return out
+}
+
+// announce lets the SDK tell clients that lists have changed, even if what it has of them is the
+// same, because another client is offered it too. s.mu is held.
+func (s *Server) announce() {
+	const none = "toolreg.none" // added and removed at once
+	s.sdk.AddTool(&mcp.Tool{Name: none, InputSchema: headerSchema(nil)}, s.callTool)
+	s.sdk.RemoveTools(none)
+	s.sdk.AddPrompt(&mcp.Prompt{Name: none}, s.getPrompt)
+	s.sdk.RemovePrompts(none)
+	s.sdk.AddResource(&mcp.Resource{Name: none, URI: "toolreg:none"}, s.readResource)
+	s.sdk.RemoveResources("toolreg:none")
+}

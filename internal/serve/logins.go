@@ -1,0 +1,380 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+	"github.com/toolreg/toolreg/internal/registry"
+	"github.com/toolreg/toolreg/internal/store"
+)
+
+const (
+	// loginPath is the path below which the users of clients log in to servers.
+	loginPath = "/login/"
+	// loginReturn is the path to which their browsers come back.
+	loginReturn = loginPath + "callback"
+	// loginTime is how long a login may take.
+	loginTime = 10 * time.Minute
+	// loginPoll is how often a call looks whether its user has logged in.
+	loginPoll = 500 * time.Millisecond
+	// maxLogins is how many logins may wait for browsers, and maxLoginsOwn how many of one client.
+	maxLogins    = 1000
+	maxLoginsOwn = 20
+	loginKind    = "login"
+)
+
+// login is a login of a client to a server (oauth.per: client) for which a browser is awaited. It
+// has secrets.
+type login struct {
+	Client  string    `json:"client"`
+	Server  string    `json:"server"`
+	Base    string    `json:"base"` // of the addresses of this server
+	Until   time.Time `json:"until"`
+	Browser string    `json:"browser,omitempty"` // hash of the cookie of the browser that has shown the token of the client
+	Pending []byte    `json:"pending,omitempty"` // see [engine.Connections.BeginLogin]
+	Done    bool      `json:"done,omitempty"`
+	Replica string    `json:"replica,omitempty"` // where it was completed
+}
+
+// LoginPage is a page of a login.
+type LoginPage struct {
+	Heading, Text string
+	// Action is the path to which a form posts a field "token"; "": there is no form. Hint says
+	// which token is meant, and Wrong why it is asked for again.
+	Action, Hint, Wrong string
+	// Link is where to go on; "": nowhere.
+	Link string
+}
+
+// logins are the logins that wait for browsers: in memory or, with a store, where all replicas see
+// them. It is safe for concurrent use.
+type logins struct {
+	store *store.Store // nil: in memory
+
+	mu   sync.Mutex
+	byID map[string]login
+}
+
+var errManyLogins = errors.New("too many logins wait for a browser; try again later")
+
+// put keeps a login until its time is over.
+func (l *logins) put(ctx context.Context, id string, one login) error {
+	if l.store != nil {
+		data, err := json.Marshal(one)
+		if err != nil {
+			return err
+		}
+		return l.store.Put(ctx, loginKind, id, data, time.Until(one.Until))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own := 0
+	for id, other := range l.byID {
+		if time.Now().After(other.Until) {
+			delete(l.byID, id)
+		} else if other.Client == one.Client {
+			own++
+		}
+	}
+	if _, known := l.byID[id]; !known && (own >= maxLoginsOwn || len(l.byID) >= maxLogins) {
+		return errManyLogins
+	}
+	if l.byID == nil {
+		l.byID = map[string]login{}
+	}
+	l.byID[id] = one
+	return nil
+}
+
+// find returns a login; ok is false if there is none.
+func (l *logins) find(ctx context.Context, id string) (one login, ok bool, err error) {
+	if l.store != nil {
+		v, err := l.store.Get(ctx, loginKind, id)
+		if err != nil || !v.Exists() || json.Unmarshal(v.Data, &one) != nil {
+			return login{}, false, err
+		}
+		return one, time.Now().Before(one.Until), nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one, ok = l.byID[id]
+	return one, ok && time.Now().Before(one.Until), nil
+}
+
+// loginTool is a tool that logs the user of a client in to a server.
+type loginTool struct {
+	tool   *registry.Tool
+	server *mcpclient.Source
+}
+
+// addLoginTools adds a tool for each server that the client must log in to before it lists its
+// tools, unless the rules deny every call of it. It needs no approval, because the user decides
+// on the page.
+func (s *Server) addLoginTools(ctx context.Context, o *offer) {
+	for _, server := range ownOf(o.servers) {
+		name := registry.ValidName(server.Info().Name + "__login")
+		if _, err := o.registry.Lookup(name); err == nil || server.Info().State != mcpclient.StateNeedsLogin {
+			continue
+		}
+		t := &registry.Tool{Trusted: true, Run: func(ctx context.Context, _ registry.Call) (registry.Result, error) { return s.callLogin(ctx, server) }, Definition: registry.Definition{Name: name, DisplayName: name, Source: server.Name(), Server: server.Info().Name, ServerTool: "login", Category: registry.CategoryRead,
+			Description: fmt.Sprintf("Log in to %s, whose tools are listed afterwards. The user gets the address of a page where they log in.", server.Info().Name), InputSchema: json.RawMessage(`{"type":"object","properties":{}}`)}}
+		if offered, _, err := o.session.Offers.Split(ctx, o.registry, []*registry.Tool{t}); err == nil && len(offered) > 0 {
+			o.logins = append(o.logins, loginTool{t, server})
+		}
+	}
+}
+
+// loginTools returns the tools for the servers of a profile.
+func (o *offer) loginTools(p *Profile) (out []engine.Found) {
+	for _, l := range o.logins {
+		if p.showsServer(l.server.Info().Name) {
+			out = append(out, engine.FoundIn(o.registry, []*registry.Tool{l.tool})...)
+		}
+	}
+	return out
+}
+
+// isLogin reports whether a tool logs in to a server.
+func (o *offer) isLogin(t *registry.Tool) bool {
+	return slices.ContainsFunc(o.logins, func(l loginTool) bool { return l.tool == t })
+}
+
+// loginFirst returns the error of a server, or which tool to call first if that logs in to it.
+func (o *offer) loginFirst(server registry.Source, failed error) error {
+	for _, l := range o.logins {
+		if registry.Source(l.server) == server && errors.Is(failed, registry.ErrNeedsLogin) {
+			return fmt.Errorf("%w: server %q has no tools before that; call %s", registry.ErrNeedsLogin, l.server.Info().Name, l.tool.Name)
+		}
+	}
+	return failed
+}
+
+// ownServer returns the server of a tool if it is reached with the login of the client, or nil.
+func (o *offer) ownServer(t *registry.Tool) *mcpclient.Source {
+	for _, server := range ownOf(o.servers) {
+		if o.client != "" && server.Name() == t.Source {
+			return server
+		}
+	}
+	return nil
+}
+
+// callLogin calls the tool that logs in to a server.
+func (s *Server) callLogin(ctx context.Context, server *mcpclient.Source) (registry.Result, error) {
+	if err := s.logIn(ctx, server); err != nil {
+		return registry.Result{}, err
+	}
+	return registry.Result{Content: []registry.Content{registry.TextContent(fmt.Sprintf("Logged in to %s. List the tools again to see those of this server.", server.Info().Name))}}, nil
+}
+
+// logIn asks the user of a client to log in to a server, and waits until they have done so.
+func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
+	c, name := clientFrom(ctx), server.Info().Name
+	one := login{Client: caller.Token(ctx), Server: name, Base: c.from.base, Until: time.Now().Add(loginTime)}
+	id := rand.Text()
+	if err := s.logins.put(ctx, id, one); err != nil {
+		return err
+	}
+	address := one.Base + loginPath + id
+	if !c.canOpen() {
+		return fmt.Errorf("server %q needs a login: the user opens %s in a browser within %s and enters the token with which this client uses toolreg; call the tool again afterwards", name, address, loginTime)
+	}
+	result, err := c.elicit(ctx, "toolreg.login", &mcp.ElicitParams{Mode: "url", URL: address, ElicitationID: id,
+		Message: fmt.Sprintf("Log in to server %q. The page asks for the token with which this client uses toolreg.", name)}, nil)
+	switch {
+	case err != nil:
+		return fmt.Errorf("server %q needs a login: %w", name, err)
+	case result.Action != "accept":
+		return fmt.Errorf("server %q needs a login, which the user did not agree to (%s)", name, result.Action)
+	}
+	tick := time.NewTicker(loginPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+		now, ok, err := s.logins.find(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return fmt.Errorf("server %q needs a login, which was not completed within %s", name, loginTime)
+		case now.Done:
+			if !c.modern {
+				_ = c.session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: id}) // without it, the client learns of the result
+			}
+			if s.replica != nil && now.Replica != s.replica.id {
+				s.loggedIn(ctx, server)
+			}
+			return nil
+		}
+	}
+}
+
+// loggedIn connects to a server with the new login of a client and offers what it lists.
+func (s *Server) loggedIn(ctx context.Context, server *mcpclient.Source) {
+	if err := server.Restart(ctx); err != nil {
+		s.opts.Log.Warn("a server failed after a login", "server", server.Info().Name, "caller", caller.Token(ctx), "error", err)
+		return
+	}
+	s.refresh(s.life, []registry.Source{server})
+}
+
+// serveLogin shows the pages of a login.
+func (h *HTTP) serveLogin(w http.ResponseWriter, r *http.Request) {
+	secureHeaders(w)
+	id := strings.TrimPrefix(r.URL.Path, loginPath)
+	state := r.URL.Query().Get("state")
+	if r.URL.Path == loginReturn {
+		id, _, _ = strings.Cut(state, ".")
+	}
+	one, ok, err := h.server.logins.find(r.Context(), id)
+	switch {
+	case err != nil:
+		h.storeAway(w, err)
+	case !ok || one.Done:
+		h.loginPage(w, http.StatusNotFound, LoginPage{Heading: "There is no such login", Text: "It was completed, took too long, or was never begun. Go back to your program and try again."})
+	case r.URL.Path == loginReturn && r.Method == http.MethodGet:
+		h.finishLogin(w, r, id, one)
+	case r.Method == http.MethodGet:
+		h.loginPage(w, http.StatusOK, one.form(r.URL.Path, ""))
+	case r.Method != http.MethodPost || r.Header.Get("Origin") == "": // of the same origin, see checkOrigin
+		h.refuse(w, r, http.StatusForbidden, "forbidden: only the page of the login may go on with it")
+	default:
+		h.beginLogin(w, r, id, one)
+	}
+}
+
+// form returns the page that asks for the token of the client.
+func (l login) form(path, wrong string) LoginPage {
+	return LoginPage{Heading: "Log in to " + l.Server, Text: fmt.Sprintf("toolreg will use this login for the calls of %s, and of nobody else.", l.Client), Action: path, Wrong: wrong,
+		Hint: fmt.Sprintf("The token with which %s uses this server.", l.Client)}
+}
+
+// beginLogin checks that the browser has the token of the client, and sends it to the
+// authorization server.
+func (h *HTTP) beginLogin(w http.ResponseWriter, r *http.Request, id string, one login) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
+	from, no := h.tokens.find(r.Context(), strings.TrimSpace(r.PostFormValue("token")), r.URL.EscapedPath())
+	if no != nil || from.name != one.Client {
+		h.opts.Log.Warn("login refused: another token", "server", one.Server, "caller", one.Client, "from", r.RemoteAddr)
+		h.loginPage(w, http.StatusForbidden, one.form(r.URL.Path, "This is not the token of "+one.Client+"."))
+		return
+	}
+	var address string
+	cookie := rand.Text()
+	err := h.server.Current(func(session *engine.Session, _ *registry.Registry) (err error) {
+		address, one.Pending, err = session.Connections.BeginLogin(r.Context(), one.Server, one.Client, one.Base+loginReturn, id+".")
+		return err
+	})
+	if err == nil {
+		sum := sha256.Sum256([]byte(cookie))
+		one.Browser = hex.EncodeToString(sum[:])
+		err = h.server.logins.put(r.Context(), id, one)
+	}
+	if err != nil {
+		h.opts.Log.Warn("login failed", "server", one.Server, "caller", one.Client, "error", err)
+		h.loginPage(w, http.StatusUnprocessableEntity, LoginPage{Heading: "The login failed", Text: err.Error()})
+		return
+	}
+	setLoginCookie(w, one, id, cookie, int(loginTime/time.Second))
+	to := address
+	if u, err := url.Parse(address); err == nil {
+		to = u.Host
+	}
+	w.Header().Set("Refresh", "0; url="+address) // browsers do not follow redirects of a form to other sites
+	h.loginPage(w, http.StatusOK, LoginPage{Heading: "Log in to " + one.Server, Text: "The next page is at " + to + ".", Link: address})
+}
+
+// finishLogin gets the tokens when the browser has come back from the authorization server.
+func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, one login) {
+	cookie, err := r.Cookie(loginCookie(id))
+	if err != nil || one.Browser == "" || !sameHash(one.Browser, cookie.Value) {
+		h.opts.Log.Warn("login refused: another browser", "server", one.Server, "caller", one.Client, "from", r.RemoteAddr)
+		h.loginPage(w, http.StatusForbidden, LoginPage{Heading: "This login was begun elsewhere", Text: "Open the address that your program has shown in this browser."})
+		return
+	}
+	setLoginCookie(w, one, id, "", -1)
+	err = h.server.Current(func(session *engine.Session, _ *registry.Registry) error {
+		return session.Connections.FinishLogin(r.Context(), one.Server, one.Client, one.Pending, r.URL.Query())
+	})
+	if err == nil {
+		h.server.useLogin(context.WithoutCancel(r.Context()), one)
+		if one.Done, one.Pending = true, nil; h.server.replica != nil {
+			one.Replica = h.server.replica.id
+		}
+		err = h.server.logins.put(r.Context(), id, one)
+	}
+	if err != nil {
+		h.opts.Log.Warn("login failed", "server", one.Server, "caller", one.Client, "error", err)
+		h.loginPage(w, http.StatusUnprocessableEntity, LoginPage{Heading: "The login failed", Text: err.Error()})
+		return
+	}
+	h.opts.Log.Info("logged in", "server", one.Server, "caller", one.Client)
+	h.loginPage(w, http.StatusOK, LoginPage{Heading: "You are logged in to " + one.Server, Text: "You can close this page and go back to your program."})
+}
+
+// useLogin offers the client what its new login gives access to, if it is here.
+func (s *Server) useLogin(ctx context.Context, one login) {
+	ctx = caller.With(ctx, &caller.Caller{Name: one.Client, Token: one.Client})
+	for _, o := range s.offers() {
+		for _, server := range ownOf(o.servers) {
+			if o.client == one.Client && server.Info().Name == one.Server {
+				s.loggedIn(ctx, server)
+			}
+		}
+	}
+}
+
+func sameHash(digits, value string) bool {
+	sum := sha256.Sum256([]byte(value))
+	return subtle.ConstantTimeCompare([]byte(digits), []byte(hex.EncodeToString(sum[:]))) == 1
+}
+
+// loginCookie returns the name of the cookie of a login. A browser may have several.
+func loginCookie(id string) string { return "toolreg-login-" + strings.ToLower(id[:min(len(id), 8)]) }
+
+// setLoginCookie sets the cookie, which the browser must also send when another site sends it back.
+func setLoginCookie(w http.ResponseWriter, one login, id, value string, seconds int) {
+	http.SetCookie(w, &http.Cookie{Name: loginCookie(id), Value: value, Path: loginReturn, MaxAge: seconds, HttpOnly: true, Secure: strings.HasPrefix(one.Base, "https:"), SameSite: http.SameSiteLaxMode})
+}
+
+func (h *HTTP) loginPage(w http.ResponseWriter, status int, p LoginPage) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	h.opts.LoginPage(w, p)
+}
+
+// baseOf returns the beginning of the addresses of this server, as the sender of a request
+// reaches it.
+func (h *HTTP) baseOf(r *http.Request) string {
+	if h.opts.OAuth != nil {
+		if base, ok := strings.CutSuffix(h.opts.OAuth.current.Load().set.Audience.Value, endpoint); ok {
+			return base
+		}
+	}
+	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}

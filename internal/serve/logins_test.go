@@ -1,0 +1,262 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/builtin"
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/engine"
+	"github.com/toolreg/toolreg/internal/mcptest"
+)
+
+// accounts is a server to which each client logs in, with the authority of its accounts.
+type accounts struct {
+	*mcptest.Authority
+	server  *Server
+	session *engine.Session
+	url     string
+}
+
+// newAccounts serves the tools of the accounts. flags are those of the authority.
+func newAccounts(t *testing.T, flags ...string) *accounts {
+	t.Helper()
+	authority, err := mcptest.NewAuthority(append([]string{"--users"}, flags...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority.Issuer = serveUpstream(t, authority)
+	authority.Resource = serveUpstream(t, authority.MCP()) + "/mcp"
+	a := &accounts{Authority: authority, session: newSession(t, map[string]string{"gh": authority.Resource + ";login"})}
+	t.Cleanup(a.session.Close)
+	a.server = serverOf(t, a.session)
+	h := httptest.NewUnstartedServer(a.server.HTTP(HTTPOptions{Tokens: NewTokens(map[string]string{"ada": aliceToken, "bob": bobToken}), Loopback: true,
+		LoginPage: func(w io.Writer, p LoginPage) { fmt.Fprintf(w, "%+v", p) }}))
+	a.url = "http://" + h.Listener.Addr().String()
+	h.Start()
+	t.Cleanup(h.Close)
+	return a
+}
+
+// user is a client whose user has a browser and an account.
+type user struct {
+	*mcp.ClientSession
+	account   string
+	token     string
+	logins    atomic.Int32
+	declines  atomic.Bool
+	completed chan string // ids of logins of which the client was told
+	updated   chan string // resources
+	changed   chan string // lists
+	visits    sync.WaitGroup
+}
+
+// connect connects a client of a revision with the token of a user, whose account is another
+// one.
+func (a *accounts) connect(t *testing.T, account, token, revision string) *user {
+	t.Helper()
+	u := &user{account: account, token: token, completed: make(chan string, 100), updated: make(chan string, 100), changed: make(chan string, 100)}
+	client := mcp.NewClient(&mcp.Implementation{Name: account, Version: "1"}, &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}},
+		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			u.logins.Add(1)
+			if u.declines.Load() {
+				return &mcp.ElicitResult{Action: "decline"}, nil
+			}
+			u.visits.Go(func() {
+				if answer := u.visit(r.Params.URL); !strings.Contains(answer, "You are logged in to gh") {
+					t.Errorf("the browser shows %s", answer)
+				}
+			})
+			return &mcp.ElicitResult{Action: "accept"}, nil
+		},
+		ElicitationCompleteHandler: func(_ context.Context, r *mcp.ElicitationCompleteNotificationRequest) {
+			u.completed <- r.Params.ElicitationID
+		},
+		ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { u.updated <- r.Params.URI },
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { u.changed <- "tools" },
+	})
+	var err error
+	u.ClientSession, err = client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: a.url + "/mcp", HTTPClient: &http.Client{Transport: withToken(token)}, MaxRetries: -1},
+		&mcp.ClientSessionOptions{ProtocolVersion: revision})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = u.Close()
+		u.visits.Wait()
+	})
+	return u
+}
+
+// visit opens the address of a login, enters the token, logs in to the account and returns the
+// last page.
+func (u *user) visit(address string) string {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return err.Error()
+	}
+	browser := &http.Client{Jar: jar}
+	at, err := url.Parse(address)
+	if err != nil {
+		return err.Error()
+	}
+	form, err := http.NewRequest(http.MethodPost, address, strings.NewReader(url.Values{"token": {u.token}}.Encode()))
+	if err != nil {
+		return err.Error()
+	}
+	form.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	form.Header.Set("Origin", "http://"+at.Host)
+	first, err := browser.Do(form)
+	if err != nil {
+		return err.Error()
+	}
+	_ = first.Body.Close()
+	_, next, _ := strings.Cut(first.Header.Get("Refresh"), "url=")
+	if at, err = url.Parse(next); err != nil || next == "" {
+		return "the form was refused: " + first.Status
+	}
+	jar.SetCookies(at, []*http.Cookie{{Name: "user", Value: u.account}})
+	last, err := browser.Get(next)
+	if err != nil {
+		return err.Error()
+	}
+	defer last.Body.Close()
+	text, err := io.ReadAll(last.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func (u *user) call(t *testing.T, tool string) string {
+	t.Helper()
+	result, err := u.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
+	if err != nil {
+		return err.Error()
+	}
+	var out strings.Builder
+	for _, c := range result.Content {
+		if text, ok := c.(*mcp.TextContent); ok {
+			out.WriteString(text.Text)
+		}
+	}
+	return out.String()
+}
+
+func (u *user) tools(t *testing.T) string {
+	t.Helper()
+	list, err := u.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		if builtin.Named(tool.Name) == "" {
+			names = append(names, tool.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// A client that can send its user to a page asks them to log in when its tool for that is called,
+// and again in the middle of a call when the login is over. Another client sees nothing of it.
+func TestClientsLogIn(t *testing.T) {
+	for _, revision := range []string{"2025-11-25", ""} {
+		t.Run(revision, func(t *testing.T) {
+			a := newAccounts(t, "--no-refresh")
+			ada, bob := a.connect(t, "lovelace", aliceToken, revision), a.connect(t, "bob", bobToken, revision)
+			if got := ada.tools(t); got != "gh__login" {
+				t.Errorf("before the login: %s", got)
+			}
+			ada.declines.Store(true)
+			if got := ada.call(t, "gh__login"); !strings.Contains(got, "the user did not agree to (decline)") {
+				t.Errorf("declined: %s", got)
+			}
+			ada.declines.Store(false)
+			if got := ada.call(t, "gh__login"); got != "Logged in to gh. List the tools again to see those of this server." {
+				t.Errorf("the login: %s", got)
+			}
+			if revision != "" {
+				await(t, ada.completed)
+				await(t, ada.changed)
+			}
+			if got := ada.tools(t); got != "mail of_lovelace whoami" {
+				t.Errorf("after the login: %s", got)
+			}
+			if got := ada.call(t, "whoami"); got != "lovelace" {
+				t.Errorf("whoami: %s", got)
+			}
+			if got := bob.tools(t) + ": " + bob.call(t, "whoami"); !strings.HasPrefix(got, "gh__login: ") || strings.Contains(got, "lovelace") {
+				t.Errorf("another client: %s", got)
+			}
+			before := ada.logins.Load()
+			a.Expire()
+			if got := ada.call(t, "whoami"); got != "lovelace" || ada.logins.Load() != before+1 {
+				t.Errorf("after the login was over: %s, asked %d times", got, ada.logins.Load()-before)
+			}
+			if bob.logins.Load() != 0 {
+				t.Error("another client was asked")
+			}
+		})
+	}
+}
+
+// Two clients have a resource of the same name. Each hears of its own.
+func TestResourcesOfAccounts(t *testing.T) {
+	a := newAccounts(t)
+	users := []*user{a.connect(t, "lovelace", aliceToken, "2025-11-25"), a.connect(t, "bob", bobToken, "2025-11-25")}
+	for _, u := range users {
+		u.call(t, "gh__login")
+		if err := u.Subscribe(t.Context(), &mcp.SubscribeParams{URI: mcptest.UserInbox}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, u := range users {
+		u.call(t, "mail")
+		await(t, u.updated)
+		if other := users[1-i]; len(other.updated) > 0 {
+			t.Errorf("%s hears of the mail of %s", other.account, u.account)
+		}
+	}
+	if err := users[0].Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: mcptest.UserInbox}); err != nil {
+		t.Fatal(err)
+	}
+	users[0].call(t, "mail")
+	users[1].call(t, "mail")
+	await(t, users[1].updated)
+	if len(users[0].updated) > 0 {
+		t.Error("a client hears of what it has unsubscribed from")
+	}
+}
+
+// When the settings are read again, a server that is the same goes on with the logins of clients.
+func TestReloadKeepsLogins(t *testing.T) {
+	a := newAccounts(t)
+	ada := a.connect(t, "lovelace", aliceToken, "2025-11-25")
+	ada.call(t, "gh__login")
+	ctx := caller.With(t.Context(), &caller.Caller{Token: "ada"})
+	before := a.session.ServersFor(ctx).Of("gh__")
+	next := sessionWith(t, a.session.Settings.ProjectRoot, Asker{}, a.session.Settings, engine.Options{ClientLogins: true, Earlier: a.session})
+	t.Cleanup(next.Close)
+	if err := a.server.Load(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	if now := next.ServersFor(ctx).Of("gh__"); now != before {
+		t.Error("the server was reached anew")
+	}
+	if got := ada.call(t, "whoami"); got != "lovelace" {
+		t.Errorf("whoami: %s", got)
+	}
+}

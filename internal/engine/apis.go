@@ -78,7 +78,7 @@ func (r *run) apiCredentials(ctx context.Context, api settings.API) (string, err
 	}
 	all := []any{a.Spec, a.URL, pairValues(a.Headers), authValues(a)}
 	if a.OAuth != nil {
-		account, err := oauth.ForAPI(a, &oauth.Store{Open: r.deps.Folders.State}, nil).Account()
+		account, err := oauth.ForAPI(a, r.logins(r.deps.Folders.State), nil).Account(ctx)
 		if err != nil {
 			return "", err
 		}

@@ -16,6 +16,8 @@ import (
 	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/state"
+	"github.com/toolreg/toolreg/internal/store"
 )
 
 // perClient is why a server with oauth.per: client is not part of a registry.
@@ -169,6 +171,34 @@ func (c *Connections) FinishLogin(ctx context.Context, name, client string, pend
 		return fmt.Errorf("logging in to server %q: %w", name, err)
 	}
 	return nil
+}
+
+// logins returns the store of logins. Those of clients are in the store of serve, if there is one.
+func (r *run) logins(folder func() (*state.Dir, error)) *oauth.Store {
+	out := &oauth.Store{Open: folder}
+	if r.set.Serve.Store.Value != "" {
+		out.Clients = func(ctx context.Context) (oauth.Place, error) {
+			shared, err := r.clientStore(ctx)
+			return sharedLogins{shared}, err
+		}
+	}
+	return out
+}
+
+// clientStore returns the store of serve, which may not be in use otherwise.
+func (r *run) clientStore(ctx context.Context) (*store.Store, error) {
+	if r.store != nil {
+		return r.store, nil
+	}
+	r.opening.Lock()
+	defer r.opening.Unlock()
+	if r.opened == nil {
+		var err error
+		if r.opened, err = openStore(ctx, r.set.Serve, r.expander); err != nil {
+			return nil, err
+		}
+	}
+	return r.opened, nil
 }
 
 // clientOf returns the client whose login calls of a server use; "" if it is the person's.

@@ -97,7 +97,7 @@ func (c *Connections) Options(ctx context.Context, server settings.Server) mcpcl
 // concurrently.
 func (c *Connections) Logins() *oauth.Store {
 	dir, err := c.deps.Folders.State()
-	return &oauth.Store{Open: func() (*state.Dir, error) { return dir, err }}
+	return c.logins(func() (*state.Dir, error) { return dir, err })
 }
 
 // OAuthClient returns a client for an expanded server. It reads nothing until

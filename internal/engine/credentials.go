@@ -39,7 +39,7 @@ func (r *run) credentials(ctx context.Context, t *registry.Tool) (string, error)
 	}
 	all := []any{s.Command, s.Args, pairValues(s.Env), s.Cwd, s.URL, s.HTTPURL, pairValues(s.Headers), r.inheritedSecrets(s.InheritEnv)}
 	if s.URL+s.HTTPURL != "" {
-		account, err := oauth.New(s, &oauth.Store{Open: r.deps.Folders.State}, nil).For(r.clientOf(ctx, s)).Account()
+		account, err := oauth.New(s, r.logins(r.deps.Folders.State), nil).For(r.clientOf(ctx, s)).Account(ctx)
 		if err != nil {
 			return "", err
 		}

@@ -158,6 +158,8 @@ type run struct {
 	inside   func() (server string, ok bool) // see process.InsideServer
 	quotas   *quotas
 	store    *store.Store // nil unless Options.Shared is set and there is one
+	opening  sync.Mutex
+	opened   *store.Store // see clientStore; nil: it was not needed
 }
 
 // notices are the diagnostics of a session that are not those of a registry. They are

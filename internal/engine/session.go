@@ -200,6 +200,9 @@ func (s *Session) Close() {
 	if err := s.run.confiner.Close(); err != nil {
 		s.run.deps.Log.Debug("closing the workspace", "err", err)
 	}
+	if s.run.opened != nil {
+		s.run.opened.Close()
+	}
 	if err := s.gate.audit.Close(); err != nil {
 		s.run.deps.Log.Debug("closing the audit log", "err", err)
 	}

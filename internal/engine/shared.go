@@ -120,3 +120,57 @@ func (a sharedApprovals) Update(ctx context.Context, change func([]byte) ([]byte
 
 // Key implements policy.SharedApprovals.
 func (a sharedApprovals) Key() []byte { return a.store.Key() }
+
+// sharedLogins keeps the logins of clients in a store, for a season after they were last renewed.
+// It implements oauth.Place.
+type sharedLogins struct{ store *store.Store }
+
+const (
+	loginsKind    = "logins"
+	loginLockKind = "login-lock"
+	// loginLockTime is how long a replica may take to renew a login. The others wait meanwhile,
+	// because a token for renewing it can be used once.
+	loginLockTime = 2 * time.Minute
+	loginLockPoll = 100 * time.Millisecond
+)
+
+// Read implements oauth.Place.
+func (l sharedLogins) Read(ctx context.Context, key string) ([]byte, error) {
+	v, err := l.store.Get(ctx, loginsKind, key)
+	return v.Data, err
+}
+
+// Update implements oauth.Place.
+func (l sharedLogins) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
+	tick := time.NewTicker(loginLockPoll)
+	defer tick.Stop()
+	for {
+		_, locked, err := l.store.Swap(ctx, loginLockKind, key, store.Value{}, []byte{1}, loginLockTime)
+		if err != nil {
+			return err
+		}
+		if locked {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	defer func() { _ = l.store.Delete(context.WithoutCancel(ctx), loginLockKind, key) }() // or it ends by itself
+	now, err := l.store.Get(ctx, loginsKind, key)
+	if err != nil {
+		return err
+	}
+	data, err := change(now.Data)
+	if err != nil || data == nil {
+		return err
+	}
+	return l.store.Put(context.WithoutCancel(ctx), loginsKind, key, data, approvalsTime)
+}
+
+// Remove implements oauth.Place.
+func (l sharedLogins) Remove(ctx context.Context, key string) error {
+	return l.store.Delete(ctx, loginsKind, key)
+}

@@ -157,12 +157,12 @@ func shellWord(s string) string {
 func (c *Client) needLogin(reason string) error { return &needLoginError{c.name, c.client, reason} }
 
 // load reads the stored login once. An unreadable one is ignored.
-func (c *Client) load() {
+func (c *Client) load(ctx context.Context) {
 	if c.loaded {
 		return
 	}
 	c.loaded = true
-	r, err := c.store.read(c.key())
+	r, err := c.read(ctx)
 	if err != nil {
 		c.warn(fmt.Errorf("reading the login of server %q: %w", c.name, err))
 	}
@@ -182,10 +182,10 @@ func (c *Client) Token(ctx context.Context) (string, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.load()
+	c.load(ctx)
 	if c.isAPI && !c.loggedIn() {
 		c.loaded = false // the user may have logged in meanwhile
-		c.load()
+		c.load(ctx)
 	}
 	switch {
 	case c.loggedIn():
@@ -210,8 +210,8 @@ func (c *Client) loggedIn() bool { return c.record != nil && c.record.Token.Acce
 
 // Account returns what identifies the login with which requests are made, for caches of
 // their results. It changes when a user logs in again.
-func (c *Client) Account() (string, error) {
-	r, err := c.store.read(c.key())
+func (c *Client) Account(ctx context.Context) (string, error) {
+	r, err := c.read(ctx)
 	if err != nil || r == nil || c.unattended() {
 		return c.key(), err
 	}
@@ -250,7 +250,7 @@ func (c *Client) Received(ctx context.Context, sent string, status int, header h
 	if !refused {
 		return false, nil
 	}
-	c.load()
+	c.load(ctx)
 	if status == 401 && ch.err == noncedError && c.record != nil && c.record.Token.Bound {
 		return nonce != "", nil
 	}
@@ -261,7 +261,7 @@ func (c *Client) Received(ctx context.Context, sent string, status int, header h
 	if err := c.checkSecure(); err != nil {
 		return false, err
 	}
-	if c.another(sent) {
+	if c.another(ctx, sent) {
 		return true, nil
 	}
 	switch {
@@ -286,9 +286,9 @@ func (c *Client) Received(ctx context.Context, sent string, status int, header h
 
 // another reports whether there is a token other than the refused one: another request
 // has renewed it, or the user has logged in meanwhile.
-func (c *Client) another(sent string) bool {
+func (c *Client) another(ctx context.Context, sent string) bool {
 	usable := func(r *record) bool { return r != nil && r.Token.Access != sent && r.Token.fresh(c.now()) }
-	if stored, err := c.store.read(c.key()); err == nil && usable(stored) {
+	if stored, err := c.read(ctx); err == nil && usable(stored) {
 		c.record = stored
 	}
 	return usable(c.record)
@@ -312,7 +312,7 @@ func (c *Client) needScope(ch challenge) error {
 // needMore stores the missing scopes for the next login.
 func (c *Client) needMore(ctx context.Context, ch challenge) error {
 	if c.record != nil && len(ch.scopes) > 0 {
-		err := c.store.update(ctx, c.key(), func(r *record) (*record, error) {
+		err := c.update(ctx, func(r *record) (*record, error) {
 			if r != nil {
 				r.Wanted = ch.scopes
 				c.record = r

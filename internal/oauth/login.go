@@ -70,7 +70,7 @@ func (c *Client) Offered(ctx context.Context) bool {
 func (c *Client) Moved(ctx context.Context) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.load()
+	c.load(ctx)
 	if c.record == nil || c.isAPI || c.config.Issuer != "" {
 		return false
 	}
@@ -94,7 +94,7 @@ func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 	}
 	// If the login cannot be stored, fail before the browser opens.
 	var old *record
-	err := c.store.update(ctx, c.key(), func(r *record) (*record, error) { old = r; return nil, nil })
+	err := c.update(ctx, func(r *record) (*record, error) { old = r; return nil, nil })
 	if err != nil {
 		return Login{}, fmt.Errorf("saving a login: %w", err)
 	}
@@ -109,7 +109,7 @@ func (c *Client) Login(ctx context.Context, o LoginOptions) (Login, error) {
 
 // keep stores a new login.
 func (c *Client) keep(ctx context.Context, r *record) error {
-	if err := c.store.update(context.WithoutCancel(ctx), c.key(), func(*record) (*record, error) { return r, nil }); err != nil {
+	if err := c.update(context.WithoutCancel(ctx), func(*record) (*record, error) { return r, nil }); err != nil {
 		return fmt.Errorf("saving the login: %w", err)
 	}
 	c.record, c.loaded, c.renewed, c.challenge.err = r, true, "", ""
@@ -120,7 +120,7 @@ func (c *Client) keep(ctx context.Context, r *record) error {
 // issuer before it locks the login.
 func (c *Client) loginUnattended(ctx context.Context, o LoginOptions) (Login, error) {
 	if c.disclosing() {
-		c.load()
+		c.load(ctx)
 		w := c.web()
 		defer w.close()
 		a, err := c.discover(ctx, w, c.challenge)
@@ -229,7 +229,7 @@ func (c *Client) Begin(ctx context.Context, redirect, prefix string) (address st
 	if err := c.checkSecure(); err != nil {
 		return "", nil, err
 	}
-	old, err := c.store.read(c.key())
+	old, err := c.read(ctx)
 	if err != nil && !errors.Is(err, errDamaged) {
 		return "", nil, err
 	}

@@ -539,7 +539,7 @@ func BenchmarkStoredToken(b *testing.B) {
 	store := storeAt(b.TempDir())
 	server := settings.Server{Name: "test", URL: "https://mcp.example.com/mcp"}
 	c := New(server, store, nil)
-	err := store.update(b.Context(), c.key(), func(*record) (*record, error) {
+	err := c.update(b.Context(), func(*record) (*record, error) {
 		return &record{TokenURL: "https://example.com/token", Token: token{Access: strings.Repeat("x", 1500), Refresh: "y"}}, nil
 	})
 	if err != nil {

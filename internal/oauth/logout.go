@@ -23,9 +23,9 @@ type Logout struct {
 func (c *Client) Logout(ctx context.Context) (Logout, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r, err := c.store.read(c.key())
+	r, err := c.read(ctx)
 	if errors.Is(err, errDamaged) {
-		return Logout{Had: true}, c.store.remove(ctx, c.key())
+		return Logout{Had: true}, c.remove(ctx)
 	}
 	if err != nil || r == nil {
 		return Logout{}, err
@@ -38,7 +38,7 @@ func (c *Client) Logout(ctx context.Context) (Logout, error) {
 		return out, cause // the user interrupted it
 	}
 	c.record, c.loaded = nil, true
-	return out, c.store.remove(context.WithoutCancel(ctx), c.key())
+	return out, c.remove(context.WithoutCancel(ctx))
 }
 
 // revoke revokes the tokens. It begins with the refresh token, which revokes

@@ -76,6 +76,30 @@ type Store struct {
 	// Open returns the folder. It is called when first needed. If it returns an
 	// error, nothing can be stored.
 	Open func() (*state.Dir, error)
+	// Clients returns where the logins of clients of serve are stored instead. nil: in the
+	// folder.
+	Clients func(context.Context) (Place, error)
+}
+
+// Place is where logins are stored, by keys. It is safe for concurrent use, also by several
+// processes.
+type Place interface {
+	// Read returns a login; nil if there is none.
+	Read(ctx context.Context, key string) ([]byte, error)
+	// Update replaces a login by the result of change, unless that is nil, while nobody else
+	// changes it.
+	Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error
+	// Remove deletes a login.
+	Remove(ctx context.Context, key string) error
+}
+
+// place returns where the login is stored.
+func (c *Client) place(ctx context.Context) (Place, error) {
+	if c.client != "" && c.store.Clients != nil {
+		return c.store.Clients(ctx)
+	}
+	d, err := c.store.dir()
+	return folder{d}, err
 }
 
 const (
@@ -93,6 +117,28 @@ func (s *Store) dir() (*state.Dir, error) {
 		return nil, err
 	}
 	return &state.Dir{Path: d.Path, Wait: lockWait}, nil
+}
+
+// folder is a folder with a file for each login.
+type folder struct{ *state.Dir }
+
+// Read implements Place.
+func (f folder) Read(_ context.Context, key string) ([]byte, error) {
+	data, err := f.Dir.Read(fileName(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// Update implements Place.
+func (f folder) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
+	return f.Dir.Update(ctx, fileName(key), change)
+}
+
+// Remove implements Place.
+func (f folder) Remove(ctx context.Context, key string) error {
+	return f.Dir.Remove(ctx, fileName(key))
 }
 
 func fileName(key string) string { return filePrefix + key[:32] + fileSuffix }
@@ -121,45 +167,42 @@ func parseRecord(data []byte, key string) (*record, error) {
 	return &r, nil
 }
 
-// read returns the record of a key; nil if there is none.
-func (s *Store) read(key string) (*record, error) {
-	d, err := s.dir()
+// read returns the stored login; nil if there is none.
+func (c *Client) read(ctx context.Context) (*record, error) {
+	place, err := c.place(ctx)
 	if err != nil {
 		return nil, err
 	}
-	data, err := d.Read(fileName(key))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	data, err := place.Read(ctx, c.key())
 	if err != nil {
 		return nil, err
 	}
-	return parseRecord(data, key)
+	return parseRecord(data, c.key())
 }
 
-// update replaces a record while holding its lock. change receives nil if there
+// update replaces the stored login while holding its lock. change receives nil if there
 // is no readable record; its result is saved, and nil changes nothing.
-func (s *Store) update(ctx context.Context, key string, change func(*record) (*record, error)) error {
-	d, err := s.dir()
+func (c *Client) update(ctx context.Context, change func(*record) (*record, error)) error {
+	place, err := c.place(ctx)
 	if err != nil {
 		return err
 	}
-	return d.Update(ctx, fileName(key), func(old []byte) ([]byte, error) {
-		was, _ := parseRecord(old, key) // a damaged record is not used
+	return place.Update(ctx, c.key(), func(old []byte) ([]byte, error) {
+		was, _ := parseRecord(old, c.key()) // a damaged record is not used
 		r, err := change(was)
 		if err != nil || r == nil {
 			return nil, err
 		}
-		r.Version, r.Key = recordVersion, key
+		r.Version, r.Key = recordVersion, c.key()
 		data, err := json.MarshalIndent(r, "", "  ")
 		return append(data, '\n'), err
 	})
 }
 
-func (s *Store) remove(ctx context.Context, key string) error {
-	d, err := s.dir()
+func (c *Client) remove(ctx context.Context) error {
+	place, err := c.place(ctx)
 	if err != nil {
 		return err
 	}
-	return d.Remove(ctx, fileName(key))
+	return place.Remove(ctx, c.key())
 }

@@ -49,7 +49,7 @@ func (c *Client) renew(ctx context.Context, stale string, ch challenge) error {
 		outcome = err
 		return next, nil
 	}
-	err := c.store.update(ctx, c.key(), step)
+	err := c.update(ctx, step)
 	if err != nil && !got && outcome == nil && c.unattended() && errors.Is(err, state.ErrUnavailable) {
 		_, err = step(nil) // without a folder, which this login does not need
 	}

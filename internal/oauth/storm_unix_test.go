@@ -124,13 +124,13 @@ func TestRefusedRenewalIsRequestedOnce(t *testing.T) {
 	stale := held(t, c)
 	s.Expire()
 	thief := s.client(t, nil)
-	thief.load()
+	thief.load(t.Context())
 	old := *thief.record
 	if _, err := c.Received(t.Context(), stale, http.StatusUnauthorized, nil); err != nil {
 		t.Fatal(err)
 	}
 	// If a thief uses the old refresh token, the whole login ends.
-	if err := thief.store.update(t.Context(), thief.key(), func(*record) (*record, error) { return &old, nil }); err != nil {
+	if err := thief.update(t.Context(), func(*record) (*record, error) { return &old, nil }); err != nil {
 		t.Fatal(err)
 	}
 	s.Expire()

@@ -6,8 +6,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
-	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,8 @@ import (
 	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/mcptest"
+	"github.com/toolreg/toolreg/internal/settings"
+	"github.com/toolreg/toolreg/internal/store/storetest"
 )
 
 // accounts is a server to which each client logs in, with the authority of its accounts.
@@ -29,7 +32,7 @@ type accounts struct {
 	url     string
 }
 
-// newAccounts serves the tools of the accounts. flags are those of the authority.
+// newAccounts starts the server and its authority, which has these flags.
 func newAccounts(t *testing.T, flags ...string) *accounts {
 	t.Helper()
 	authority, err := mcptest.NewAuthority(append([]string{"--users"}, flags...)...)
@@ -38,15 +41,44 @@ func newAccounts(t *testing.T, flags ...string) *accounts {
 	}
 	authority.Issuer = serveUpstream(t, authority)
 	authority.Resource = serveUpstream(t, authority.MCP()) + "/mcp"
-	a := &accounts{Authority: authority, session: newSession(t, map[string]string{"gh": authority.Resource + ";login"})}
+	return &accounts{Authority: authority}
+}
+
+// serve serves the accounts by one process.
+func (a *accounts) serve(t *testing.T) *accounts {
+	t.Helper()
+	a.session = newSession(t, map[string]string{"gh": a.Resource + ";login"})
 	t.Cleanup(a.session.Close)
 	a.server = serverOf(t, a.session)
-	h := httptest.NewUnstartedServer(a.server.HTTP(HTTPOptions{Tokens: NewTokens(map[string]string{"ada": aliceToken, "bob": bobToken}), Loopback: true,
-		LoginPage: func(w io.Writer, p LoginPage) { fmt.Fprintf(w, "%+v", p) }}))
-	a.url = "http://" + h.Listener.Addr().String()
-	h.Start()
-	t.Cleanup(h.Close)
+	a.url = serveHandler(t, a.server.HTTP(a.options())).URL
 	return a
+}
+
+// serveShared serves them by replicas with a store. Each request reaches another one.
+func (a *accounts) serveShared(t *testing.T, replicas int) []*sharing {
+	t.Helper()
+	address := storetest.Start(t).URL()
+	out := make([]*sharing, replicas)
+	for i := range out {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "s.json")
+		if err := os.WriteFile(file, fmt.Appendf(nil, `{"mcpServers":{"gh":{"httpUrl":%q,"trust":true,"oauth":{"per":"client"}}},"serve":{"store":%q,"stateKey":%q}}`, a.Resource, address, stateKey), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		set, _, err := settings.Load(settings.Options{Dir: dir, Files: []string{file}, NoUser: true, Environ: environOf(dir)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := sessionWith(t, dir, Asker{}, set, engine.Options{ClientLogins: true, Shared: true})
+		t.Cleanup(func() { from.Close(); from.Store.Close() })
+		out[i] = sharingOf(t, a.options(), from, from.Store)
+	}
+	a.url = newBalancer(t, out).url
+	return out
+}
+
+func (a *accounts) options() HTTPOptions {
+	return HTTPOptions{Tokens: NewTokens(map[string]string{"ada": aliceToken, "bob": bobToken}), Loopback: true, LoginPage: func(w io.Writer, p LoginPage) { fmt.Fprintf(w, "%+v", p) }}
 }
 
 // user is a client whose user has a browser and an account.
@@ -175,7 +207,7 @@ func (u *user) tools(t *testing.T) string {
 func TestClientsLogIn(t *testing.T) {
 	for _, revision := range []string{"2025-11-25", ""} {
 		t.Run(revision, func(t *testing.T) {
-			a := newAccounts(t, "--no-refresh")
+			a := newAccounts(t, "--no-refresh").serve(t)
 			ada, bob := a.connect(t, "lovelace", aliceToken, revision), a.connect(t, "bob", bobToken, revision)
 			if got := ada.tools(t); got != "gh__login" {
 				t.Errorf("before the login: %s", got)
@@ -215,7 +247,7 @@ func TestClientsLogIn(t *testing.T) {
 
 // Two clients have a resource of the same name. Each hears of its own.
 func TestResourcesOfAccounts(t *testing.T) {
-	a := newAccounts(t)
+	a := newAccounts(t).serve(t)
 	users := []*user{a.connect(t, "lovelace", aliceToken, "2025-11-25"), a.connect(t, "bob", bobToken, "2025-11-25")}
 	for _, u := range users {
 		u.call(t, "gh__login")
@@ -243,7 +275,7 @@ func TestResourcesOfAccounts(t *testing.T) {
 
 // When the settings are read again, a server that is the same goes on with the logins of clients.
 func TestReloadKeepsLogins(t *testing.T) {
-	a := newAccounts(t)
+	a := newAccounts(t).serve(t)
 	ada := a.connect(t, "lovelace", aliceToken, "2025-11-25")
 	ada.call(t, "gh__login")
 	ctx := caller.With(t.Context(), &caller.Caller{Token: "ada"})
@@ -258,5 +290,41 @@ func TestReloadKeepsLogins(t *testing.T) {
 	}
 	if got := ada.call(t, "whoami"); got != "lovelace" {
 		t.Errorf("whoami: %s", got)
+	}
+}
+
+// With a store, a login that one replica begins is completed at another, and all use it. One of
+// them renews it, because a token for that works once.
+func TestReplicasShareLogins(t *testing.T) {
+	for _, revision := range []string{"2025-11-25", ""} {
+		t.Run(revision, func(t *testing.T) {
+			a := newAccounts(t)
+			a.serveShared(t, 3)
+			ada, bob := a.connect(t, "lovelace", aliceToken, revision), a.connect(t, "bob", bobToken, revision)
+			if got := ada.call(t, "gh__login"); !strings.HasPrefix(got, "Logged in to gh") {
+				t.Fatalf("the login: %s", got)
+			}
+			for range 4 {
+				if got := ada.call(t, "whoami"); got != "lovelace" {
+					t.Errorf("whoami: %s", got)
+				}
+			}
+			a.Expire()
+			var calls sync.WaitGroup
+			for range 6 {
+				calls.Go(func() {
+					if got := ada.call(t, "whoami"); got != "lovelace" {
+						t.Errorf("whoami while the login is renewed: %s", got)
+					}
+				})
+			}
+			calls.Wait()
+			if ada.logins.Load() != 1 || bob.logins.Load() != 0 {
+				t.Errorf("asked %d and %d times", ada.logins.Load(), bob.logins.Load())
+			}
+			if got := bob.call(t, "whoami"); strings.Contains(got, "lovelace") {
+				t.Errorf("another client: %s", got)
+			}
+		})
 	}
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/store"
 	"github.com/toolreg/toolreg/internal/store/storetest"
 )
@@ -54,6 +55,11 @@ func newSharingReplica(t *testing.T, opts HTTPOptions, servers map[string]string
 	t.Cleanup(shared.Close)
 	from := newSession(t, servers)
 	t.Cleanup(from.Close)
+	return sharingOf(t, opts, from, shared)
+}
+
+func sharingOf(t *testing.T, opts HTTPOptions, from *engine.Session, shared *store.Store) *sharing {
+	t.Helper()
 	r := &sharing{server: serverWith(t, from, QuestionOptions{Key: stateKey, Store: shared})}
 	opts.Loopback, opts.KeepAlive = true, 50*time.Millisecond
 	r.handler = r.server.HTTP(opts)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -273,7 +274,8 @@ func TestResourcesOfAccounts(t *testing.T) {
 	}
 }
 
-// When the settings are read again, a server that is the same goes on with the logins of clients.
+// When the settings are read again, a server that is the same goes on with the logins of clients,
+// and still nothing that it listed for one is listed for another.
 func TestReloadKeepsLogins(t *testing.T) {
 	a := newAccounts(t).serve(t)
 	ada := a.connect(t, "lovelace", aliceToken, "2025-11-25")
@@ -291,6 +293,27 @@ func TestReloadKeepsLogins(t *testing.T) {
 	if got := ada.call(t, "whoami"); got != "lovelace" {
 		t.Errorf("whoami: %s", got)
 	}
+	if got := a.connect(t, "bob", bobToken, "").tools(t); got != "gh__login" {
+		t.Errorf("another client gets what was listed before: %s", got)
+	}
+}
+
+// What belongs to a client that is away ends, and is there again with its next request.
+func TestAbsentClientsAreForgotten(t *testing.T) {
+	a := newAccounts(t)
+	a.session = newSession(t, map[string]string{"gh": a.Resource + ";login"})
+	t.Cleanup(a.session.Close)
+	a.server = serverFrom(t, a.session, Options{Idle: 50 * time.Millisecond})
+	a.url = serveHandler(t, a.server.HTTP(a.options())).URL
+	ada := a.connect(t, "lovelace", aliceToken, "")
+	ada.call(t, "gh__login")
+	waitFor(t, func() bool { return len(a.server.offers()) == 1 })
+	ctx := caller.With(t.Context(), &caller.Caller{Token: "ada"})
+	before := a.session.ServersFor(ctx).Of("gh__")
+	if got := ada.call(t, "whoami"); got != "lovelace" {
+		t.Errorf("whoami: %s", got)
+	}
+	waitFor(t, func() bool { return len(a.server.offers()) == 1 && a.session.ServersFor(ctx).Of("gh__") != before })
 }
 
 // With a store, a login that one replica begins is completed at another, and all use it. One of

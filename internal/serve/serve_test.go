@@ -57,10 +57,17 @@ func serverOf(t testing.TB, s *engine.Session) *Server { return serverWith(t, s,
 
 func serverWith(t testing.TB, s *engine.Session, q QuestionOptions) *Server {
 	t.Helper()
-	server := New(Options{Questions: q, Select: func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
+	return serverFrom(t, s, Options{Questions: q})
+}
+
+// serverFrom serves all tools of a session.
+func serverFrom(t testing.TB, s *engine.Session, opts Options) *Server {
+	t.Helper()
+	opts.Select = func(ctx context.Context, s *engine.Session) (*registry.Registry, []engine.Found, error) {
 		reg, err := s.Tools.All(ctx)
 		return reg, engine.FoundIn(reg, reg.Tools()), err
-	}})
+	}
+	server := New(opts)
 	t.Cleanup(server.Wait)
 	if err := server.Load(t.Context(), s); err != nil {
 		t.Fatal(err)
@@ -79,6 +86,7 @@ func newSessionAsking(t testing.TB, asker Asker, servers map[string]string) *eng
 	dir := t.TempDir()
 	entries := map[string]any{}
 	var options engine.Options
+	ttl := "0"
 	for name, spec := range servers {
 		flags, protocol, _ := strings.Cut(spec, ";")
 		entry := map[string]any{"command": filepath.Join(serverDir, "mcp-testserver"), "args": strings.Fields(flags), "trust": true}
@@ -94,7 +102,7 @@ func newSessionAsking(t testing.TB, asker Asker, servers map[string]string) *eng
 			case "perClient":
 				entry["perClient"] = true
 			case "login": // each client has its own
-				entry["oauth"], options.ClientLogins = map[string]any{"per": "client"}, true
+				entry["oauth"], options.ClientLogins, ttl = map[string]any{"per": "client"}, true, "1h"
 			case "asks": // calls need approval
 				entry["trust"] = false
 			default:
@@ -103,7 +111,7 @@ func newSessionAsking(t testing.TB, asker Asker, servers map[string]string) *eng
 		}
 		entries[name] = entry
 	}
-	text, err := json.Marshal(map[string]any{"mcpServers": entries})
+	text, err := json.Marshal(map[string]any{"mcpServers": entries, "cache": map[string]any{"discovery": ttl}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,8 +79,10 @@ func (a *accounts) serveShared(t *testing.T, replicas int) []*sharing {
 }
 
 func (a *accounts) options() HTTPOptions {
-	return HTTPOptions{Tokens: NewTokens(map[string]string{"ada": aliceToken, "bob": bobToken}), Loopback: true, LoginPage: func(w io.Writer, p LoginPage) { fmt.Fprintf(w, "%+v", p) }}
+	return HTTPOptions{Tokens: NewTokens(map[string]string{"ada": aliceToken, "bob": bobToken}), Loopback: true, LoginPage: writeLoginPage}
 }
+
+func writeLoginPage(w io.Writer, p LoginPage) { fmt.Fprintf(w, "%+v", p) }
 
 // user is a client whose user has a browser and an account.
 type user struct {
@@ -88,6 +90,7 @@ type user struct {
 	account   string
 	token     string
 	logins    atomic.Int32
+	address   atomic.Pointer[string] // of the last one
 	declines  atomic.Bool
 	completed chan string // ids of logins of which the client was told
 	updated   chan string // resources
@@ -104,6 +107,7 @@ func (a *accounts) connect(t *testing.T, account, token, revision string) *user 
 		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}},
 		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			u.logins.Add(1)
+			u.address.Store(&r.Params.URL)
 			if u.declines.Load() {
 				return &mcp.ElicitResult{Action: "decline"}, nil
 			}

@@ -47,7 +47,7 @@ func organizationOf(t *testing.T, s *Server, scopes []settings.ToolScope, flags 
 	if o.oauth, err = NewOAuth(o.set, func(error) {}); err != nil {
 		t.Fatal(err)
 	}
-	o.handler = s.HTTP(HTTPOptions{OAuth: o.oauth, Loopback: true, Log: slog.New(slog.NewTextHandler(&o.log, nil))})
+	o.handler = s.HTTP(HTTPOptions{OAuth: o.oauth, Loopback: true, LoginPage: writeLoginPage, Log: slog.New(slog.NewTextHandler(&o.log, nil))})
 	h.Config.Handler = o.handler
 	issuer.Start()
 	h.Start()
@@ -104,4 +104,28 @@ const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pro
 // callOf returns a message that calls a tool.
 func callOf(tool, arguments string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments)
+}
+
+// A client with an access token logs in to a server with any token of its user, at the address
+// that the settings give the server.
+func TestClientsOfAnOrganizationLogIn(t *testing.T) {
+	a := newAccounts(t)
+	s := newSession(t, map[string]string{"gh": a.Resource + ";login"})
+	t.Cleanup(s.Close)
+	o := organizationOf(t, serverOf(t, s), nil)
+	a.url = o.url
+	ada, eve := a.connect(t, "lovelace", o.token(t, "", nil), ""), a.connect(t, "eve", o.token(t, "", map[string]any{"sub": "eve"}), "")
+	ada.token = o.token(t, "", map[string]any{"other": "token"})
+	if got := ada.call(t, "gh__login") + " " + ada.call(t, "whoami"); !strings.HasPrefix(got, "Logged in to gh") || !strings.HasSuffix(got, " lovelace") {
+		t.Errorf("the login: %s", got)
+	}
+	if got := eve.tools(t); got != "gh__login" {
+		t.Errorf("another client: %s", got)
+	}
+	eve.declines.Store(true)
+	eve.call(t, "gh__login")
+	eve.token = ada.token // that of somebody else
+	if got := eve.visit(*eve.address.Load()); got != "the form was refused: 403 Forbidden" {
+		t.Errorf("with the token of another user: %s", got)
+	}
 }

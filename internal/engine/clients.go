@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,6 +127,18 @@ func (c *Connections) serverFor(ctx context.Context, entry settings.Server, clie
 	return c.server(o, client)
 }
 
+// RedirectURI returns the setting oauth.redirectUri of a server, expanded; "" if it is not set.
+func (c *Connections) RedirectURI(ctx context.Context, name string) (string, error) {
+	server, err := c.Remote(name)
+	if err == nil {
+		server, err = c.expander.Server(ctx, server)
+	}
+	if err != nil || server.OAuth == nil {
+		return "", err
+	}
+	return server.OAuth.RedirectURI, nil
+}
+
 // BeginLogin begins the login of a client to a server; see [oauth.Client.Begin]. The error is that
 // of [Connections.LoginTo], or why the server offers no login.
 func (c *Connections) BeginLogin(ctx context.Context, name, client, redirect, prefix string) (address string, pending []byte, err error) {
@@ -143,7 +154,6 @@ func (c *Connections) BeginLogin(ctx context.Context, name, client, redirect, pr
 	var login *oauth.Client
 	o.Auth = func(expanded settings.Server) wire.Authorizer {
 		login = c.OAuthClient(expanded, logins).For(client)
-		redirect = cmp.Or(expanded.OAuth.RedirectURI, redirect)
 		return oauth.Probe{Client: login} // the answer says where to log in
 	}
 	source := mcpclient.New(o)

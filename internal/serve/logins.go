@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -187,7 +189,11 @@ func (s *Server) callLogin(ctx context.Context, server *mcpclient.Source) (regis
 // logIn asks the user of a client to log in to a server, and waits until they have done so.
 func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
 	c, name := clientFrom(ctx), server.Info().Name
-	one := login{Client: caller.Token(ctx), Server: name, Base: c.from.base, Until: time.Now().Add(loginTime)}
+	base, err := s.loginBase(ctx, c.from, name)
+	if err != nil {
+		return err
+	}
+	one := login{Client: caller.Token(ctx), Server: name, Base: base, Until: time.Now().Add(loginTime)}
 	id := rand.Text()
 	if err := s.logins.put(ctx, id, one); err != nil {
 		return err
@@ -365,16 +371,39 @@ func (h *HTTP) loginPage(w http.ResponseWriter, status int, p LoginPage) {
 	h.opts.LoginPage(w, p)
 }
 
-// baseOf returns the beginning of the addresses of this server, as the sender of a request
-// reaches it.
+// baseOf returns the beginning of the addresses of this server: that of the settings or, if only
+// this machine can reach it, that of the request. Otherwise it returns "", because a client could
+// name another host, which would get the codes of logins.
 func (h *HTTP) baseOf(r *http.Request) string {
 	if h.opts.OAuth != nil {
 		if base, ok := strings.CutSuffix(h.opts.OAuth.current.Load().set.Audience.Value, endpoint); ok {
 			return base
 		}
+		return ""
 	}
-	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	_, port, err := net.SplitHostPort(r.Host)
+	switch {
+	case !h.opts.Loopback || !ok || err != nil || port != strconv.Itoa(at.Port):
+		return ""
+	case r.TLS != nil:
 		return "https://" + r.Host
 	}
 	return "http://" + r.Host
+}
+
+// loginBase returns where the pages of a login to a server are.
+func (s *Server) loginBase(ctx context.Context, from identity, name string) (string, error) {
+	redirect := ""
+	err := s.Current(func(session *engine.Session, _ *registry.Registry) (err error) {
+		redirect, err = session.Connections.RedirectURI(ctx, name)
+		return err
+	})
+	if base, ok := strings.CutSuffix(redirect, loginReturn); err != nil || ok {
+		return base, err
+	}
+	if redirect != "" || from.base == "" {
+		return "", fmt.Errorf("server %q needs a login, and toolreg does not know the address at which browsers reach it; in the settings of the server, set oauth.redirectUri to https://HOST%s", name, loginReturn)
+	}
+	return from.base, nil
 }

@@ -107,7 +107,7 @@ func oauthFields() []Row {
 		{Name: "issuer", Type: String, Doc: "Issuer of the authorization server."},
 		{Name: "scopes", Type: Strings, Doc: "Scopes to request."},
 		{Name: "audiences", Type: Strings, Doc: "Audiences to request."},
-		{Name: "redirectUri", Type: String, Doc: "Loopback redirect address; absent = a free port."},
+		{Name: "redirectUri", Type: String, Doc: "Where the browser returns: an address of this machine, absent = a free port; for clients of serve its /login/callback."},
 		{Name: "tokenParamName", Type: String, Doc: "Query parameter that carries the token to an SSE server."},
 		{Name: "dpop", Type: Choice, Choices: []string{"auto", "require", "off"}, Default: `"auto"`,
 			Doc: "Bind tokens to a key of the login (DPoP, RFC 9449): auto = if the authorization server supports it."},

@@ -250,6 +250,29 @@ func TestClientsLogIn(t *testing.T) {
 	}
 }
 
+// Where browsers reach the server may be in the settings.
+func TestLoginsAtTheAddressOfTheSettings(t *testing.T) {
+	for redirect, want := range map[string]string{
+		"https://tools.example.com/a/login/callback": "https://tools.example.com/a/login/",
+		"https://tools.example.com/callback":         "",
+	} {
+		a := newAccounts(t)
+		s := newSession(t, map[string]string{"gh": a.Resource + ";login=" + redirect})
+		t.Cleanup(s.Close)
+		a.url = serveHandler(t, serverOf(t, s).HTTP(a.options())).URL
+		ada := a.connect(t, "lovelace", aliceToken, "")
+		ada.declines.Store(true)
+		got := ada.call(t, "gh__login")
+		if address := ada.address.Load(); want == "" {
+			if address != nil || !strings.Contains(got, "set oauth.redirectUri to https://HOST/login/callback") {
+				t.Errorf("%s: %s", redirect, got)
+			}
+		} else if address == nil || !strings.HasPrefix(*address, want) {
+			t.Errorf("%s: %s", redirect, got)
+		}
+	}
+}
+
 // Two clients have a resource of the same name. Each hears of its own.
 func TestResourcesOfAccounts(t *testing.T) {
 	a := newAccounts(t).serve(t)

@@ -98,11 +98,12 @@ func newSessionAsking(t testing.TB, asker Asker, servers map[string]string) *eng
 			entry["command"], entry["args"] = program, []string{}
 		}
 		for word := range strings.FieldsSeq(protocol) {
+			word, value, _ := strings.Cut(word, "=")
 			switch word {
 			case "perClient":
 				entry["perClient"] = true
 			case "login": // each client has its own
-				entry["oauth"], options.ClientLogins, ttl = map[string]any{"per": "client"}, true, "1h"
+				entry["oauth"], options.ClientLogins, ttl = map[string]any{"per": "client", "redirectUri": value}, true, "1h"
 			case "asks": // calls need approval
 				entry["trust"] = false
 			default:

@@ -143,6 +143,15 @@ func (s *Server) addLoginTools(ctx context.Context, o *offer) {
 	}
 }
 
+// lacksLogin reports whether a server is reached with logins of a client that has no tool to log
+// in to it.
+func (s *Server) lacksLogin(source registry.Source) bool {
+	return slices.ContainsFunc(s.offers(), func(o *offer) bool {
+		return slices.ContainsFunc(ownOf(o.servers), func(server *mcpclient.Source) bool { return registry.Source(server) == source }) &&
+			!slices.ContainsFunc(o.logins, func(l loginTool) bool { return registry.Source(l.server) == source })
+	})
+}
+
 // loginTools returns the tools for the servers of a profile.
 func (o *offer) loginTools(p *Profile) (out []engine.Found) {
 	for _, l := range o.logins {

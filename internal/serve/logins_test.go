@@ -250,6 +250,27 @@ func TestClientsLogIn(t *testing.T) {
 	}
 }
 
+// A server that could not be reached before can be logged in to when it is there.
+func TestLoginToALateServer(t *testing.T) {
+	a := newAccounts(t)
+	var there atomic.Bool
+	front := serveUpstream(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !there.Load() {
+			http.Error(w, "later", http.StatusBadGateway)
+			return
+		}
+		a.MCP().ServeHTTP(w, r)
+	}))
+	a.Resource = front + "/mcp"
+	a.serve(t)
+	ada := a.connect(t, "lovelace", aliceToken, "")
+	if got := ada.tools(t); got != "" {
+		t.Errorf("before: %s", got)
+	}
+	there.Store(true)
+	waitFor(t, func() bool { return ada.tools(t) == "gh__login" })
+}
+
 // Where browsers reach the server may be in the settings.
 func TestLoginsAtTheAddressOfTheSettings(t *testing.T) {
 	for redirect, want := range map[string]string{

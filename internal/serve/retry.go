@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -56,6 +57,9 @@ func (s *Server) retry(source registry.Source) *retry {
 		var changed bool
 		if changed, r.err = again(s.life, source); r.err != nil {
 			s.opts.Log.Debug("a server failed again", "server", source.Name(), "error", r.err)
+			if errors.Is(r.err, registry.ErrNeedsLogin) && s.lacksLogin(source) { // it failed for another reason before
+				s.refresh(s.life, []registry.Source{source})
+			}
 		} else if changed {
 			s.refresh(s.life, []registry.Source{source})
 		}

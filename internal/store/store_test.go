@@ -4,7 +4,14 @@ package store
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/pem"
 	"errors"
+	"io"
+	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,6 +58,58 @@ func TestAddresses(t *testing.T) {
 }
 
 // Values are sealed for their names, and only replicas with the same key and prefix see them.
+// rediss:// is TLS, and the certificate of the server is checked.
+func TestTLS(t *testing.T) {
+	to := storetest.Start(t)
+	h := httptest.NewTLSServer(nil) // for its certificate
+	defer h.Close()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SSL_CERT_FILE", ca)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: h.TLS.Certificates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served sync.WaitGroup
+	served.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			served.Go(func() {
+				defer conn.Close()
+				back, err := net.Dial("tcp", to.Address)
+				if err != nil {
+					return
+				}
+				defer back.Close()
+				served.Go(func() { _, _ = io.Copy(back, conn); back.Close() })
+				_, _ = io.Copy(conn, back)
+			})
+		}
+	})
+	defer served.Wait()
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	for host, works := range map[string]bool{"127.0.0.1": true, "localhost": false} { // which the certificate does not name
+		s, err := Open("rediss://"+net.JoinHostPort(host, port), secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Put(t.Context(), "kind", "id", []byte("data"), time.Minute)
+		s.Close()
+		if (err == nil) != works {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	if keys := to.Do("KEYS", "*"); strings.Count(keys, "\n") != 0 || keys == "" {
+		t.Errorf("keys: %q", keys)
+	}
+}
+
 func TestValuesAreSealed(t *testing.T) {
 	server := storetest.Start(t)
 	a, ctx := open(t, server.URL(), secret), t.Context()

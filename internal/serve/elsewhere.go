@@ -73,40 +73,46 @@ func (s *Server) concernOf(body json.RawMessage, from identity) concern {
 			return concern{question: state.ID}
 		}
 	}
-	switch method, _ := jsonx.Text(jsonx.Get(body, "method")); {
-	case slices.Contains(taskMethods, method):
+	method, _ := jsonx.Text(jsonx.Get(body, "method"))
+	if slices.Contains(taskMethods, method) {
 		id, _ := jsonx.Text(jsonx.Get(params, "taskId"))
 		return concern{task: id}
-	case method != "tools/call":
-		return concern{}
 	}
-	name, _ := jsonx.Text(jsonx.Get(params, "name"))
-	if server := s.ownProcess(name); server != "" {
-		return concern{process: from.name + "\x00" + server}
+	if server := s.serverOf(method, params); server != nil && server.Settings().PerClient {
+		return concern{process: from.name + "\x00" + server.Info().Name}
 	}
 	return concern{}
 }
 
-// ownProcess returns the server with perClient that has a tool; "" if none has.
-func (s *Server) ownProcess(tool string) string {
+// serverOf returns the server that provides what a request names; nil if it names nothing, or no
+// server does. It does not know the resources of templates.
+func (s *Server) serverOf(method string, params json.RawMessage) *mcpclient.Source {
 	s.mu.Lock()
 	o := s.offer
 	s.mu.Unlock()
 	if o == nil {
-		return ""
+		return nil
 	}
-	t, err := o.registry.Lookup(tool)
-	if err != nil {
-		return ""
+	name, _ := jsonx.Text(jsonx.Get(params, "name"))
+	switch method {
+	case "tools/call":
+		t, err := o.registry.Lookup(name)
+		if err != nil {
+			return nil
+		}
+		if server, ok := registry.ServerOf(t.Source); ok {
+			source, _ := o.servers.Of(server + "__").(*mcpclient.Source) // nil for an API
+			return source
+		}
+	case "prompts/get":
+		if p := o.prompts[name]; p != nil {
+			return p.server
+		}
+	case "resources/read":
+		uri, _ := jsonx.Text(jsonx.Get(params, "uri"))
+		return o.resourceServer(uri)
 	}
-	name, ok := registry.ServerOf(t.Source)
-	if !ok {
-		return ""
-	}
-	if server, ok := o.session.Servers.Of(name + "__").(*mcpclient.Source); ok && server.Settings().PerClient {
-		return name
-	}
-	return ""
+	return nil
 }
 
 // whereIs returns the replica that must handle a request without a session; "" is this one, or

@@ -391,7 +391,7 @@ func (c *testClient) raw(t *testing.T, url, tool, args string) *reply {
 func TestOneProcessOfEachClientAmongReplicas(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "starts")
 	tokens := NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
-	replicas := newSharing(t, tokens, map[string]string{"l": "--dialogs --marker " + marker + ";legacy perClient"}, three(storetest.Start(t).URL())...)
+	replicas := newSharing(t, tokens, map[string]string{"l": "--dialogs --offers --marker " + marker + ";legacy perClient"}, three(storetest.Start(t).URL())...)
 	starts := func() int {
 		text, err := os.ReadFile(marker)
 		if err != nil {
@@ -405,6 +405,12 @@ func TestOneProcessOfEachClientAmongReplicas(t *testing.T) {
 	for range 3 {
 		alice.useDialog(t, "l__", 0)
 		bob.useDialog(t, "l__", 1)
+		if _, err := bob.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "review"}); err != nil {
+			t.Error(err)
+		}
+		if _, err := alice.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://both"}); err != nil {
+			t.Error(err)
+		}
 	}
 	if n := starts(); n != listed+2 {
 		t.Errorf("%d starts", n)

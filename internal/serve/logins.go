@@ -217,7 +217,7 @@ func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
 	case err != nil:
 		return fmt.Errorf("server %q needs a login: %w", name, err)
 	case result.Action != "accept":
-		return fmt.Errorf("server %q needs a login, which the user did not agree to (%s)", name, result.Action)
+		return fmt.Errorf("server %q needs a login, which the user did not agree to (%s); it can be made at %s within %s", name, result.Action, address, loginTime)
 	}
 	tick := time.NewTicker(loginPoll)
 	defer tick.Stop()
@@ -329,7 +329,6 @@ func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, on
 		h.loginPage(w, http.StatusForbidden, LoginPage{Heading: "This login was begun elsewhere", Text: "Open the address that your program has shown in this browser."})
 		return
 	}
-	setLoginCookie(w, one, id, "", -1)
 	err = h.server.Current(func(session *engine.Session, _ *registry.Registry) error {
 		return session.Connections.FinishLogin(r.Context(), one.Server, one.Client, one.Pending, r.URL.Query())
 	})
@@ -345,6 +344,7 @@ func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, on
 		h.loginPage(w, http.StatusUnprocessableEntity, LoginPage{Heading: "The login failed", Text: err.Error()})
 		return
 	}
+	setLoginCookie(w, one, id, "", -1)
 	h.opts.Log.Info("logged in", "server", one.Server, "caller", one.Client)
 	h.loginPage(w, http.StatusOK, LoginPage{Heading: "You are logged in to " + one.Server, Text: "You can close this page and go back to your program."})
 }

@@ -91,6 +91,8 @@ func (s *Server) execute(ctx context.Context, req *mcp.CallToolRequest, mayLogIn
 	var f engine.Found
 	if offered := v.find(req.Params.Name); offered != nil {
 		f = offered.Found
+	} else if t := o.loginNamed(req.Params.Name, &v.profile); t != nil {
+		f = engine.FoundIn(o.registry, []*registry.Tool{t})[0]
 	} else if denied, ok := o.denied(ctx, v, req.Params.Name); ok {
 		f = denied
 	} else {

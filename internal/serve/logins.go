@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -122,24 +123,34 @@ func (l *logins) find(ctx context.Context, id string) (one login, ok bool, err e
 
 // loginTool is a tool that logs the user of a client in to a server.
 type loginTool struct {
-	tool   *registry.Tool
-	server *mcpclient.Source
+	tool    *registry.Tool
+	server  *mcpclient.Source
+	account func(context.Context) (string, error) // identifies the login that the client has
+	tried   *atomic.Pointer[string]               // the account with which the server was last reached
+	listed  bool                                  // the client must log in; a call of the tool may have begun before it did
 }
 
-// addLoginTools adds a tool for each server that the client must log in to before it lists its
-// tools, unless the rules deny every call of it. It needs no approval, because the user decides
+// addLoginTools adds a tool for each server that the client may have to log in to, unless the rules deny every call of it. It needs no approval, because the user decides
 // on the page.
 func (s *Server) addLoginTools(ctx context.Context, o *offer) {
 	for _, server := range ownOf(o.servers) {
 		name := registry.ValidName(server.Info().Name + "__login")
-		if _, err := o.registry.Lookup(name); err == nil || server.Info().State != mcpclient.StateNeedsLogin {
+		if _, err := o.registry.Lookup(name); err == nil {
 			continue
 		}
 		t := &registry.Tool{Trusted: true, Run: func(ctx context.Context, _ registry.Call) (registry.Result, error) { return s.callLogin(ctx, server) }, Definition: registry.Definition{Name: name, DisplayName: name, Source: server.Name(), Server: server.Info().Name, ServerTool: "login", Category: registry.CategoryRead,
 			Description: fmt.Sprintf("Log in to %s, whose tools are listed afterwards. The user gets the address of a page where they log in.", server.Info().Name), InputSchema: json.RawMessage(`{"type":"object","properties":{}}`)}}
-		if offered, _, err := o.session.Offers.Split(ctx, o.registry, []*registry.Tool{t}); err == nil && len(offered) > 0 {
-			o.logins = append(o.logins, loginTool{t, server})
+		offered, _, err := o.session.Offers.Split(ctx, o.registry, []*registry.Tool{t})
+		if err != nil || len(offered) == 0 {
+			continue
 		}
+		l := loginTool{tool: t, server: server, tried: &atomic.Pointer[string]{}, listed: server.Info().State == mcpclient.StateNeedsLogin}
+		if l.account, err = o.session.Connections.Account(ctx, server.Info().Name, o.client); err != nil {
+			continue
+		}
+		now, _ := l.account(ctx) // after an error, the next request tries again
+		l.tried.Store(&now)
+		o.logins = append(o.logins, l)
 	}
 }
 
@@ -148,29 +159,34 @@ func (s *Server) addLoginTools(ctx context.Context, o *offer) {
 func (s *Server) lacksLogin(source registry.Source) bool {
 	return slices.ContainsFunc(s.offers(), func(o *offer) bool {
 		return slices.ContainsFunc(ownOf(o.servers), func(server *mcpclient.Source) bool { return registry.Source(server) == source }) &&
-			!slices.ContainsFunc(o.logins, func(l loginTool) bool { return registry.Source(l.server) == source })
+			!slices.ContainsFunc(o.logins, func(l loginTool) bool { return l.listed && registry.Source(l.server) == source })
 	})
 }
 
-// loginTools returns the tools for the servers of a profile.
+// loginTools returns those that are listed, for the servers of a profile.
 func (o *offer) loginTools(p *Profile) (out []engine.Found) {
 	for _, l := range o.logins {
-		if p.showsServer(l.server.Info().Name) {
+		if l.listed && p.showsServer(l.server.Info().Name) {
 			out = append(out, engine.FoundIn(o.registry, []*registry.Tool{l.tool})...)
 		}
 	}
 	return out
 }
 
-// isLogin reports whether a tool logs in to a server.
-func (o *offer) isLogin(t *registry.Tool) bool {
-	return slices.ContainsFunc(o.logins, func(l loginTool) bool { return l.tool == t })
+// loginNamed returns the tool of a name that logs in to a server of a profile; nil if there is none.
+func (o *offer) loginNamed(name string, p *Profile) *registry.Tool {
+	for _, l := range o.logins {
+		if l.tool.Name == name && p.showsServer(l.server.Info().Name) {
+			return l.tool
+		}
+	}
+	return nil
 }
 
 // loginFirst returns the error of a server, or which tool to call first if that logs in to it.
 func (o *offer) loginFirst(server registry.Source, failed error) error {
 	for _, l := range o.logins {
-		if registry.Source(l.server) == server && errors.Is(failed, registry.ErrNeedsLogin) {
+		if l.listed && registry.Source(l.server) == server && errors.Is(failed, registry.ErrNeedsLogin) {
 			return fmt.Errorf("%w: server %q has no tools before that; call %s", registry.ErrNeedsLogin, l.server.Info().Name, l.tool.Name)
 		}
 	}
@@ -189,7 +205,11 @@ func (o *offer) ownServer(t *registry.Tool) *mcpclient.Source {
 
 // callLogin calls the tool that logs in to a server.
 func (s *Server) callLogin(ctx context.Context, server *mcpclient.Source) (registry.Result, error) {
-	if err := s.logIn(ctx, server); err != nil {
+	connect := server.Retry // the client has logged in meanwhile
+	if server.Info().State == mcpclient.StateNeedsLogin {
+		connect = func(ctx context.Context) error { return s.logIn(ctx, server) }
+	}
+	if err := connect(ctx); err != nil {
 		return registry.Result{}, err
 	}
 	return registry.Result{Content: []registry.Content{registry.TextContent(fmt.Sprintf("Logged in to %s. List the tools again to see those of this server.", server.Info().Name))}}, nil
@@ -245,13 +265,30 @@ func (s *Server) logIn(ctx context.Context, server *mcpclient.Source) error {
 	}
 }
 
-// loggedIn connects to a server with the new login of a client and offers what it lists.
+// loggedIn connects to a server with the new login of a client, and offers what it lists.
 func (s *Server) loggedIn(ctx context.Context, server *mcpclient.Source) {
-	if err := server.Restart(ctx); err != nil {
-		s.opts.Log.Warn("a server failed after a login", "server", server.Info().Name, "caller", caller.Token(ctx), "error", err)
-		return
+	r := s.attempt(server, func(ctx context.Context, _ registry.Source) (bool, error) { return true, server.Restart(ctx) })
+	select {
+	case <-r.over:
+	case <-ctx.Done():
 	}
-	s.refresh(s.life, []registry.Source{server})
+}
+
+// useLogins returns the current offer for the caller of ctx after it has connected to servers to
+// which the client has logged in since o was made, elsewhere.
+func (s *Server) useLogins(ctx context.Context, o *offer) (*offer, error) {
+	if !slices.ContainsFunc(o.logins, func(l loginTool) bool { return l.listed }) {
+		return o, nil
+	}
+	for _, l := range o.logins {
+		if !l.listed {
+			continue
+		}
+		if now, err := l.account(ctx); err == nil && now != *l.tried.Swap(&now) {
+			s.loggedIn(ctx, l.server)
+		}
+	}
+	return s.offered(ctx)
 }
 
 // serveLogin shows the pages of a login.

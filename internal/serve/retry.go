@@ -44,7 +44,10 @@ func (s *Server) retryFailed(o *offer) {
 
 // retry tries a server or an API again, unless an attempt is already in progress, and offers
 // what it lists.
-func (s *Server) retry(source registry.Source) *retry {
+func (s *Server) retry(source registry.Source) *retry { return s.attempt(source, again) }
+
+// attempt is [Server.retry] with another way to connect.
+func (s *Server) attempt(source registry.Source, connect func(context.Context, registry.Source) (changed bool, err error)) *retry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.retrying[source]; r != nil {
@@ -55,7 +58,7 @@ func (s *Server) retry(source registry.Source) *retry {
 	s.closing.Go(func() {
 		defer close(r.over)
 		var changed bool
-		if changed, r.err = again(s.life, source); r.err != nil {
+		if changed, r.err = connect(s.life, source); r.err != nil {
 			s.opts.Log.Debug("a server failed again", "server", source.Name(), "error", r.err)
 			if errors.Is(r.err, registry.ErrNeedsLogin) && s.lacksLogin(source) { // it failed for another reason before
 				s.refresh(s.life, []registry.Source{source})
@@ -93,9 +96,10 @@ func (s *Server) resolve(ctx context.Context, o *offer, profile string, req mcp.
 		return o, err
 	}
 	name := call.Params.Name
-	if t := v.find(name); err == nil && t != nil && o.isLogin(t.Tool) {
+	if o.loginNamed(name, &v.profile) != nil {
 		return o, nil
-	} else if err == nil && t != nil {
+	}
+	if t := v.find(name); err == nil && t != nil {
 		name = t.Inner(call.Params.Arguments)
 	} else if err == nil {
 		name = "" // every call of it is denied

@@ -428,6 +428,9 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if err != nil {
 			return nil, err
 		}
+		if o, err = s.useLogins(ctx, o); err != nil {
+			return nil, err
+		}
 		s.retryFailed(o)
 		o, err = s.resolve(ctx, o, who.profile, req)
 		if errors.Is(err, registry.ErrSourceFailed) || errors.Is(err, registry.ErrNeedsLogin) {

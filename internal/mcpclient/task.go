@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -36,7 +37,7 @@ const (
 	pollMax   = 30 * time.Second
 	// cancelWithin is how long a server may take to cancel a task.
 	cancelWithin = 2 * time.Second
-	// maxTaskRounds is how often a task may ask for input.
+	// maxTaskRounds is how often a task may ask for more input.
 	maxTaskRounds = 50
 )
 
@@ -133,8 +134,9 @@ func (q *requester) await(ctx context.Context, sess *session, r *request, t *tas
 }
 
 func (q *requester) follow(ctx context.Context, sess *session, r *request, t *task) (json.RawMessage, error) {
-	id, legacy, round, shown := t.id, t.legacy, 0, ""
+	id, legacy, round, shown, answered := t.id, t.legacy, 0, "", map[string]bool{}
 	for {
+		asks := unanswered(t, answered)
 		if r.progress != nil && t.message != shown {
 			shown = t.message
 			r.progress(registry.Progress{Message: text.Valid(text.Head(shown, maxMessage))})
@@ -154,10 +156,12 @@ func (q *requester) follow(ctx context.Context, sess *session, r *request, t *ta
 			return nil, failed
 		case t.status == taskCancelled:
 			return nil, &ask.InputError{Reason: "the server cancelled the task"}
+		case t.status == taskWorking || t.status == taskInput && asks == nil:
+			pause(ctx, t.poll)
 		case t.status == taskInput && round >= maxTaskRounds:
 			return nil, &ask.InputError{Reason: fmt.Sprintf("its task asked for input more than %d times", maxTaskRounds)}
 		case t.status == taskInput:
-			answers, err := q.inputs(ctx, r, t.raw, round)
+			answers, err := q.inputs(ctx, r, asks, round)
 			if err != nil {
 				return nil, err
 			}
@@ -165,8 +169,6 @@ func (q *requester) follow(ctx context.Context, sess *session, r *request, t *ta
 			if _, err := sess.task(ctx, "tasks/update", t, answers, r.asked); err != nil {
 				return nil, err
 			}
-		case t.status == taskWorking:
-			pause(ctx, t.poll)
 		default:
 			return nil, &ask.InputError{Reason: "its task is in an unknown state: " + text.Quote(text.Head(t.status, 40))}
 		}
@@ -184,6 +186,30 @@ func (q *requester) follow(ctx context.Context, sess *session, r *request, t *ta
 			return nil, &ask.InputError{Reason: err.Error()}
 		}
 	}
+}
+
+// unanswered returns the questions of a modern task in state input_required whose keys are not in
+// answered, and adds their keys; nil if there are none. A key stands for one question in the life
+// of a task, and a server may go on showing it for a while after the answer.
+func unanswered(t *task, answered map[string]bool) json.RawMessage {
+	requests := jsonx.Get(t.raw, "inputRequests")
+	switch {
+	case t.status != taskInput:
+		return nil
+	case !jsonx.IsNull(requests) && jsonx.KindOf(requests) != jsonx.Object:
+		return t.raw // inputs reports it
+	}
+	var open []byte
+	for key, request := range jsonx.Members(requests) {
+		if !answered[key] {
+			answered[key] = true
+			open = append(append(append(append(open, ','), jsonx.Quote(key)...), ':'), request...)
+		}
+	}
+	if open == nil {
+		return nil
+	}
+	return slices.Concat([]byte(`{"inputRequests":{`), open[1:], []byte(`}}`))
 }
 
 // resultOf returns the result of a task, which must not be another task.

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -27,6 +30,9 @@ type serverTask struct {
 	wants   map[string]any            // input requests
 	got     map[string]map[string]any // and the answers
 	resumed chan struct{}             // closed when all are there
+	repeats bool                      // questions stay after their answers, whose keys are in updates
+	updates []string
+	gets    int // since the first answer
 	over    chan struct{}
 	once    sync.Once
 	result  map[string]any
@@ -54,7 +60,7 @@ type rpcMessage struct {
 var taskTools = []struct{ name, support string }{
 	{"greet", "forbidden"}, {"slow_compute", "optional"}, {"failing_job", "required"}, {"protocol_error_job", "optional"}, {"confirm_delete", "optional"},
 	{"multi_input", "optional"}, {"test_tool_with_task", "required"}, {"endless", "required"}, {"liar", "optional"},
-	{"done", "required"}, {"nested", "required"}, {"stateless", "required"},
+	{"done", "required"}, {"nested", "required"}, {"stateless", "required"}, {"repeats", "required"},
 }
 
 func textResult(text string) map[string]any {
@@ -162,6 +168,11 @@ func (s *taskServer) call(m *rpcMessage) (any, *rpcError) {
 			<-t.resumed
 			t.end(s, "completed", textResult("both"), nil)
 		}), nil
+	case "repeats":
+		t := &serverTask{status: "input_required", created: time.Now(), wants: map[string]any{"one": asksFor("name", "One?")}, repeats: true, over: make(chan struct{})}
+		out := s.add(t)
+		out["inputRequests"] = t.wants // not yet
+		return out, nil
 	case "test_tool_with_task":
 		answer, ok := m.Params.Answers["user_name"]
 		if !ok {
@@ -223,6 +234,15 @@ func (s *taskServer) add(t *serverTask) map[string]any {
 func (s *taskServer) describe(id string, t *serverTask) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(t.updates) > 0 {
+		t.gets++
+		switch t.gets {
+		case 3:
+			t.wants = map[string]any{"one": asksFor("name", "One?"), "two": asksFor("name", "Two?")}
+		case 6:
+			t.status, t.wants, t.result = "completed", nil, textResult("answered "+strings.Join(t.updates, ", then "))
+		}
+	}
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	out := map[string]any{"taskId": id, "status": t.status, "statusMessage": "it is " + t.status, "createdAt": t.created.UTC().Format(time.RFC3339Nano), "lastUpdatedAt": now}
 	if s.legacy {
@@ -245,6 +265,10 @@ func (s *taskServer) describe(id string, t *serverTask) map[string]any {
 func (s *taskServer) update(t *serverTask, answers map[string]map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if t.repeats {
+		t.updates = append(t.updates, strings.Join(slices.Sorted(maps.Keys(answers)), " and "))
+		return
+	}
 	rest := map[string]any{}
 	for key, want := range t.wants {
 		if answer, ok := answers[key]; ok {

@@ -58,6 +58,7 @@ type taskRun struct {
 	question *question
 	pending  mcp.InputRequestMap // questions without an answer
 	answers  mcp.InputResponseMap
+	keys     map[string]string // of all questions so far, and those of the server or of serve: no key may occur twice in a task
 	expiry   *time.Timer
 	value    *mcp.CallToolResult
 	failed   *jsonrpc.Error
@@ -93,7 +94,7 @@ func (t *tasks) add(from identity, call *waitingCall, result func(any, error) (*
 	if t.replica != "" {
 		id += taskSeparator + t.replica
 	}
-	run := &taskRun{id: id, from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{})}
+	run := &taskRun{id: id, from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{}), keys: map[string]string{}}
 	if t.byID == nil {
 		t.byID = map[string]*taskRun{}
 	}
@@ -174,7 +175,15 @@ func (r *taskRun) ask(q question) {
 		return true
 	}
 	r.mu.Lock()
-	r.question, r.pending, r.answers = &q, maps.Clone(q.requests), mcp.InputResponseMap{}
+	r.question, r.pending, r.answers = &q, mcp.InputRequestMap{}, mcp.InputResponseMap{}
+	for key, request := range q.requests {
+		unique, n := key, 1
+		for _, used := r.keys[unique]; used; _, used = r.keys[unique] {
+			n++
+			unique = fmt.Sprintf("%s-%d", key, n)
+		}
+		r.keys[unique], r.pending[unique] = key, request
+	}
 	r.status, r.updated = "input_required", time.Now()
 	r.expiry = time.AfterFunc(stateLifetime, func() { r.call.cancel(errNoAnswer) })
 	r.mu.Unlock()
@@ -209,7 +218,7 @@ func (r *taskRun) update(answers map[string]json.RawMessage) error {
 		if err != nil || answer[key] == nil {
 			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the answer to %s is malformed", text.Quote(key))}
 		}
-		r.answers[key] = answer[key]
+		r.answers[r.keys[key]] = answer[key]
 		delete(r.pending, key)
 		r.updated = time.Now()
 	}

@@ -30,6 +30,7 @@ type options struct {
 	description string
 	listing     string
 	tasks       bool
+	undeclared  bool
 	steps       string
 	roots       bool
 }
@@ -94,6 +95,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.listing, "listing", "", "list the tools that the JSON in `FILE` has under \"tools\", as they are; a call gives back its name and params")
 	f.BoolVar(&o.roots, "roots", false, "have a tool that asks for the roots")
 	f.BoolVar(&o.tasks, "tasks", false, "have tools that go on as tasks, and nothing else")
+	f.BoolVar(&o.undeclared, "undeclared", false, "with --tasks and a protocol before 2026-07-28: have no tasks capability, and refuse calls that ask for a task")
 	f.StringVar(&o.steps, "steps", "", "be no real server but follow the script in `FILE`, a JSON list of steps")
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -143,7 +145,7 @@ func (o *options) run(stdin io.Reader, stdout, stderr io.Writer) (int, error) {
 		}
 		return code, err
 	case o.tasks && o.httpAddr == "":
-		return (&taskServer{legacy: o.legacyTasks(), marker: o.marker}).serve(stdin, stdout)
+		return o.taskServer().serve(stdin, stdout)
 	case o.httpAddr != "":
 		return 1, o.serveHTTP()
 	}

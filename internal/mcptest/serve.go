@@ -67,11 +67,13 @@ func Handler(args ...string) (http.Handler, error) {
 	return o.handler(), nil
 }
 
-func (o *options) legacyTasks() bool { return o.protocol != "" && o.protocol < firstModern }
+func (o *options) taskServer() *taskServer {
+	return &taskServer{legacy: o.protocol != "" && o.protocol < firstModern, undeclared: o.undeclared, marker: o.marker}
+}
 
 func (o *options) handler() http.Handler {
 	if o.tasks {
-		return &taskServer{legacy: o.legacyTasks(), marker: o.marker}
+		return o.taskServer()
 	}
 	server := o.server(make(exits, 1))
 	get := func(*http.Request) *mcp.Server { return server }

@@ -18,10 +18,11 @@ import (
 // 2026-07-28, or revision 2025-11-25), which the SDK does not know. Its tools are those that the
 // public conformance suite wants.
 type taskServer struct {
-	legacy bool
-	marker string // file that gets a line for each canceled task
-	mu     sync.Mutex
-	tasks  map[string]*serverTask
+	legacy     bool
+	undeclared bool   // it does not declare tasks, and refuses to make one
+	marker     string // file that gets a line for each canceled task
+	mu         sync.Mutex
+	tasks      map[string]*serverTask
 }
 
 type serverTask struct {
@@ -88,6 +89,8 @@ func (s *taskServer) handle(data []byte) any {
 func (s *taskServer) answer(m *rpcMessage) (any, *rpcError) {
 	info := map[string]any{"name": "tasks", "version": "1"}
 	switch {
+	case m.Method == "initialize" && s.undeclared:
+		return map[string]any{"protocolVersion": "2025-11-25", "serverInfo": info, "capabilities": map[string]any{"tools": struct{}{}}}, nil
 	case m.Method == "initialize" && s.legacy:
 		return map[string]any{"protocolVersion": "2025-11-25", "serverInfo": info, "capabilities": map[string]any{"tools": struct{}{},
 			"tasks": map[string]any{"cancel": struct{}{}, "requests": map[string]any{"tools": map[string]any{"call": struct{}{}}}}}}, nil
@@ -137,6 +140,9 @@ func (s *taskServer) call(m *rpcMessage) (any, *rpcError) {
 	args := m.Params.Arguments
 	seconds, _ := args["seconds"].(float64)
 	wait := time.Duration(seconds * float64(time.Second))
+	if s.undeclared && m.Params.Task != nil {
+		return nil, &rpcError{-32602, "unknown param task"}
+	}
 	if s.legacy && m.Params.Task == nil { // the client decides
 		if m.Params.Name == "failing_job" {
 			return nil, &rpcError{-32601, "it must be a task"}

@@ -64,6 +64,7 @@ type Server struct {
 	Capabilities mcp.ServerCapabilities
 	Instructions string          // for models; not to be trusted
 	Info         json.RawMessage // its name and version as it sent them; nil if it did not
+	Tasks        bool            // a call may ask to go on as a task (revision 2025-11-25)
 }
 
 // opening is the result of the handshake.
@@ -125,6 +126,7 @@ type Opening struct {
 	Capabilities mcp.ServerCapabilities `json:"capabilities"`
 	Instructions string                 `json:"instructions,omitempty"`
 	Info         json.RawMessage        `json:"info,omitempty"`
+	Tasks        bool                   `json:"tasks,omitempty"`
 }
 
 // Opening returns the result of the handshake.
@@ -132,7 +134,7 @@ func (s *Session) Opening() Opening {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.opening
-	return Opening{o.revision, o.server.Capabilities, o.server.Instructions, o.server.Info}
+	return Opening{o.revision, o.server.Capabilities, o.server.Instructions, o.server.Info, o.server.Tasks}
 }
 
 // Continue takes the result of a handshake that another session has made with the server,
@@ -140,7 +142,7 @@ func (s *Session) Opening() Opening {
 func (s *Session) Continue(o Opening) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.opening = opening{revision: o.Revision, server: Server{o.Capabilities, o.Instructions, o.Info}}
+	s.opening = opening{revision: o.Revision, server: Server{o.Capabilities, o.Instructions, o.Info, o.Tasks}}
 	s.table.beginAfter(rand.Int64N(1 << 50)) // ids of requests must not occur twice in a session
 }
 
@@ -244,7 +246,11 @@ func (s *Session) initialize(ctx context.Context) (opening, error) {
 		return opening{}, answerError(fmt.Sprintf("it speaks revision %s of the protocol, and toolreg speaks %s",
 			text.Quote(result.ProtocolVersion), strings.Join(Revisions(), ", ")))
 	}
-	return opening{revision: result.ProtocolVersion, server: Server{result.Capabilities, result.Instructions, jsonx.Get(raw, "serverInfo")}}, nil
+	tasks := jsonx.Get(raw, "capabilities") // the SDK's type does not have them
+	for _, name := range []string{"tasks", "requests", "tools", "call"} {
+		tasks = jsonx.Get(tasks, name)
+	}
+	return opening{revision: result.ProtocolVersion, server: Server{result.Capabilities, result.Instructions, jsonx.Get(raw, "serverInfo"), jsonx.KindOf(tasks) == jsonx.Object}}, nil
 }
 
 // discover performs the handshake of later revisions. If the server names another revision
@@ -278,7 +284,7 @@ func (s *Session) discover(ctx context.Context) (opening, error) {
 	if info == nil {
 		info = jsonx.Get(jsonx.Get(raw, "_meta"), mcp.MetaKeyServerInfo)
 	}
-	return opening{revision: revision, server: Server{result.Capabilities, result.Instructions, info}}, nil
+	return opening{revision: revision, server: Server{result.Capabilities, result.Instructions, info, false}}, nil
 }
 
 // shared returns a modern revision that both sides speak: asked if possible, otherwise the

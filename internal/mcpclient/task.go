@@ -39,6 +39,8 @@ const (
 	cancelWithin = 2 * time.Second
 	// maxTaskRounds is how often a task may ask for more input.
 	maxTaskRounds = 50
+	// maxTaskID is the longest id of a task in bytes, since ids are stored.
+	maxTaskID = 1 << 10
 )
 
 // task is a call that goes on after its request was answered.
@@ -73,8 +75,11 @@ func readTask(raw json.RawMessage, legacy bool) (*task, error) {
 	if json.Unmarshal(jsonx.Get(raw, name), &ms) == nil && ms > 0 {
 		t.poll = min(max(time.Duration(min(ms, 1e9))*time.Millisecond, pollMin), pollMax)
 	}
-	if t.id == "" {
+	switch {
+	case t.id == "":
 		return nil, errors.New("the server answered with a task that has no id")
+	case len(t.id) > maxTaskID:
+		return nil, fmt.Errorf("the server answered with a task whose id is longer than %d bytes", maxTaskID)
 	}
 	return t, nil
 }

@@ -2,11 +2,13 @@ package mcpclient
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
 // A server's task is read without trusting what it says.
 func TestTaskOf(t *testing.T) {
+	long := strings.Repeat("a", 1024)
 	for _, tt := range []struct{ raw, id, status, poll string }{
 		{`{"resultType":"task","taskId":"a","status":"working","pollIntervalMs":250}`, "a", "working", "250ms"},
 		{`{"resultType":"task","taskId":"a","status":"working","pollIntervalMs":1e300}`, "a", "working", "30s"},
@@ -16,6 +18,8 @@ func TestTaskOf(t *testing.T) {
 		{`{"task":{"taskId":"b"},"content":[]}`, "", "", ""}, // a result with a field of that name
 		{`{"content":[]}`, "", "", ""},
 		{`{"resultType":"task"}`, "error", "", ""},
+		{`{"resultType":"task","taskId":"` + long + `","status":"working"}`, long, "working", "1s"},
+		{`{"resultType":"task","taskId":"` + long + `a","status":"working"}`, "error", "", ""},
 	} {
 		got, err := taskOf(json.RawMessage(tt.raw))
 		switch {

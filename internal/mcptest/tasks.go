@@ -61,7 +61,7 @@ type rpcMessage struct {
 var taskTools = []struct{ name, support string }{
 	{"greet", "forbidden"}, {"slow_compute", "optional"}, {"failing_job", "required"}, {"protocol_error_job", "optional"}, {"confirm_delete", "optional"},
 	{"multi_input", "optional"}, {"test_tool_with_task", "required"}, {"endless", "required"}, {"liar", "optional"},
-	{"done", "required"}, {"nested", "required"}, {"stateless", "required"}, {"repeats", "required"},
+	{"done", "required"}, {"nested", "required"}, {"stateless", "required"}, {"repeats", "required"}, {"long_id", "required"},
 }
 
 func textResult(text string) map[string]any {
@@ -196,6 +196,8 @@ func (s *taskServer) call(m *rpcMessage) (any, *rpcError) {
 		return s.ended("completed", map[string]any{"resultType": "task", "taskId": "x", "status": "working"}), nil
 	case "stateless":
 		return s.ended("odd", nil), nil
+	case "long_id":
+		return map[string]any{"resultType": "task", "taskId": strings.Repeat("x", 2000), "status": "working"}, nil
 	case "liar":
 		return map[string]any{"resultType": "task", "taskId": "", "status": "working"}, nil
 	}

@@ -144,7 +144,7 @@ func New(ctx context.Context, set *settings.Settings, deps Deps, opts Options) (
 	calls.tools = &Tools{run: r, finder: f, offers: offers}
 	scripts.offers, offers.scripts = offers, scripts
 	return &Session{Settings: set, Expander: r.expander, Tools: calls.tools, Offers: offers, Calls: calls, Servers: sources.Servers, Connections: connections,
-		Plugins: sources.plugins, Scripts: scripts, Tasks: &Tasks{r, sources.Servers}, Records: cached.Records, Store: r.store, run: r, cached: cached, loader: loader, gate: gate}, nil
+		Plugins: sources.plugins, Scripts: scripts, Tasks: &Tasks{r, sources.Servers, calls.tools, gate.runs}, Records: cached.Records, Store: r.store, run: r, cached: cached, loader: loader, gate: gate}, nil
 }
 
 // findLock reads the lock file that counts. That of a project that the person does not trust

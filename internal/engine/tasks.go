@@ -49,6 +49,8 @@ func (taskNotFound) Unwrap() error { return registry.ErrNotFound }
 type Tasks struct {
 	*run
 	servers *Servers
+	tools   *Tools
+	runs    toolRuns
 }
 
 // Detach prepares a call to be left to its server, which must outlast the run. saved is called
@@ -142,6 +144,21 @@ func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
 		return task, nil, &InputError{Err: fmt.Errorf("the server %q of the task is not the one in the settings any more", task.Server)}
 	}
 	return task, on[0], nil
+}
+
+// Await waits for the result of a task, which is checked, reduced and shortened as that of a call.
+// If its tool is not known any more, the result is as the server gave it. It returns the errors of
+// [mcpclient.Source.AwaitTask].
+func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source, progress func(registry.Progress)) (*registry.Tool, registry.Result, error) {
+	tool := registry.Tool{Definition: registry.Definition{Name: task.Tool, Server: task.Server, ServerTool: task.ServerTool, Source: registry.MCPPrefix + task.Server, OutputMarkdown: true}}
+	if f, err := t.tools.Find(ctx, task.Tool, Query{Call: true}); err == nil && f.Tool.Server == task.Server && f.Tool.ServerTool == task.ServerTool {
+		tool = *f.Tool
+	}
+	tool.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
+		return server.AwaitTask(ctx, task.RemoteTask, tool.Upstream(), call.Progress)
+	}
+	result, err := t.runs.LimitOutput(t.runs.projectResults(tool)).Run(ctx, registry.Call{Progress: progress})
+	return &tool, result, err
 }
 
 // Forget forgets a task.

@@ -267,17 +267,22 @@ func (s *Source) CancelTask(ctx context.Context, of registry.RemoteTask) error {
 }
 
 // AwaitTask waits for the result of a task of a tool, as a call does, but does not cancel the
-// task if ctx ends first.
-func (s *Source) AwaitTask(ctx context.Context, of registry.RemoteTask, tool string, progress func(registry.Progress)) (r registry.Result, err error) {
-	start := time.Now()
+// task if ctx ends first. At a time limit the error is the cause of ctx.
+func (s *Source) AwaitTask(ctx context.Context, of registry.RemoteTask, tool *registry.Definition, progress func(registry.Progress)) (r registry.Result, err error) {
+	start, name := time.Now(), tool.ServerTool
 	err = s.withTask(ctx, of, func(ctx context.Context, sess *session, t *task) error {
-		request := &request{method: "tools/call", name: tool, progress: progress, asked: ask.NewRequest(ctx, "tool "+text.Quote(tool))}
+		request := &request{method: "tools/call", name: name, progress: progress, asked: ask.NewRequest(ctx, "tool "+text.Quote(name))}
 		raw, err := s.requests.follow(ctx, sess, request, t)
-		if err != nil {
-			r, err = s.requests.callFailed(ctx, sess, tool, start, err)
+		switch {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return context.Cause(ctx)
+		case err != nil:
+			r, err = s.requests.callFailed(ctx, sess, name, start, err)
 			return err
 		}
-		r = content.Result(tool, raw)
+		if r = content.Result(name, raw); tool.OutputSchema != nil && !r.IsError {
+			r = checkOutput(ctx, r, registry.NewValidator(tool.OutputSchema))
+		}
 		return nil
 	})
 	return r, err

@@ -61,7 +61,7 @@ type rpcMessage struct {
 var taskTools = []struct{ name, support string }{
 	{"greet", "forbidden"}, {"slow_compute", "optional"}, {"failing_job", "required"}, {"protocol_error_job", "optional"}, {"confirm_delete", "optional"},
 	{"multi_input", "optional"}, {"test_tool_with_task", "required"}, {"endless", "required"}, {"liar", "optional"},
-	{"done", "required"}, {"nested", "required"}, {"stateless", "required"}, {"repeats", "required"}, {"long_id", "required"},
+	{"done", "required"}, {"nested", "required"}, {"stateless", "required"}, {"repeats", "required"}, {"long_id", "required"}, {"report", "required"},
 }
 
 func textResult(text string) map[string]any {
@@ -100,7 +100,11 @@ func (s *taskServer) answer(m *rpcMessage) (any, *rpcError) {
 	case m.Method == "tools/list":
 		var list []any
 		for _, t := range taskTools {
-			list = append(list, map[string]any{"name": t.name, "description": "Runs as a task: " + t.support + ".", "inputSchema": map[string]any{"type": "object"}, "execution": map[string]any{"taskSupport": t.support}})
+			tool := map[string]any{"name": t.name, "description": "Runs as a task: " + t.support + ".", "inputSchema": map[string]any{"type": "object"}, "execution": map[string]any{"taskSupport": t.support}}
+			if t.name == "report" {
+				tool["outputSchema"] = map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}}
+			}
+			list = append(list, tool)
 		}
 		return map[string]any{"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": list}, nil
 	case m.Method == "tools/call":
@@ -192,6 +196,11 @@ func (s *taskServer) call(m *rpcMessage) (any, *rpcError) {
 		return s.start(nil, func(t *serverTask) { <-t.over }), nil
 	case "done": // before the answer that creates it
 		return s.ended("completed", textResult("done")), nil
+	case "report":
+		length, _ := args["length"].(float64)
+		result := textResult(strings.Repeat("x", int(length)))
+		result["structuredContent"] = map[string]any{"n": args["n"]}
+		return s.ended("completed", result), nil
 	case "nested":
 		return s.ended("completed", map[string]any{"resultType": "task", "taskId": "x", "status": "working"}), nil
 	case "stateless":

@@ -16,7 +16,6 @@ import (
 	"github.com/toolreg/toolreg/internal/engine"
 	"github.com/toolreg/toolreg/internal/exec"
 	"github.com/toolreg/toolreg/internal/mcpclient"
-	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/ui"
 )
 
@@ -130,14 +129,13 @@ func show(ctx context.Context, e *cli.Env, id string, wait bool) error {
 	}
 	if mcpclient.TaskEnded(state) || wait {
 		if limit := s.Settings.Globals.Timeout; s.Settings.Globals.TimeoutSet && limit > 0 {
-			within, stop := context.WithTimeoutCause(ctx, limit, &exec.TimeoutError{Tool: task.Tool, Limit: limit})
+			within, stop := context.WithTimeoutCause(ctx, limit, &runningError{task.ID, limit})
 			defer stop()
 			ctx = within
 		}
 		progress, hide := e.IO.Screen.Progress(task.Tool)
-		result, err := server.AwaitTask(ctx, task.RemoteTask, task.ServerTool, progress)
+		t, result, err := s.Tasks.Await(ctx, task, server, progress)
 		hide()
-		t := &registry.Tool{Definition: registry.Definition{Name: task.Tool, Server: task.Server, ServerTool: task.ServerTool, Source: registry.MCPPrefix + task.Server, OutputMarkdown: true}}
 		return callcmd.Print(ctx, e, t, result, err)
 	}
 	if e.IO.JSON {
@@ -147,6 +145,24 @@ func show(ctx context.Context, e *cli.Env, id string, wait bool) error {
 	t.Add(task.ID, task.Tool, state, task.Created.Local().Format(time.DateTime), message)
 	return e.IO.PrintTable(&t)
 }
+
+// runningError reports that a task had not ended within the time limit. It wraps [exec.ErrTimeout].
+type runningError struct {
+	id    string
+	limit time.Duration
+}
+
+func (e *runningError) Error() string {
+	return fmt.Sprintf("task %s has not ended within the time limit of %s, and goes on", e.id, e.limit)
+}
+
+// Hint says how to look at the task later.
+func (e *runningError) Hint() string {
+	return fmt.Sprintf("toolreg tasks %s shows it later, toolreg tasks cancel %s ends it", e.id, e.id)
+}
+
+// Unwrap returns [exec.ErrTimeout].
+func (e *runningError) Unwrap() error { return exec.ErrTimeout }
 
 // forgotten returns the error of a request about a task, and forgets the task if its server does
 // not know it any more.

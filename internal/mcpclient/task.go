@@ -108,7 +108,11 @@ func taskSupport(d *registry.Definition) string {
 // task asks meanwhile. If ctx ends first, the server is asked to cancel it.
 func (q *requester) await(ctx context.Context, sess *session, r *request, t *task) (json.RawMessage, error) {
 	if r.detach != nil {
-		if err := r.detach(registry.RemoteTask{ID: t.id, Legacy: t.legacy}); err != nil {
+		remote := registry.RemoteTask{ID: t.id, Legacy: t.legacy}
+		if sess.kept != nil {
+			remote.Started = sess.kept.Since
+		}
+		if err := r.detach(remote); err != nil {
 			return nil, err
 		}
 		r.detached = true
@@ -242,6 +246,9 @@ func TaskEnded(state string) bool {
 	return state == taskCompleted || state == taskFailed || state == taskCancelled
 }
 
+// ErrServerEnded reports that the process of the server that had a task has ended.
+var ErrServerEnded = errors.New("its server has ended")
+
 // TaskState returns the state of a task, such as working, and what the server says of it.
 func (s *Source) TaskState(ctx context.Context, of registry.RemoteTask) (state, message string, err error) {
 	err = s.withTask(ctx, of, func(ctx context.Context, sess *session, t *task) error {
@@ -288,11 +295,18 @@ func (s *Source) AwaitTask(ctx context.Context, of registry.RemoteTask, tool *re
 	return r, err
 }
 
-// withTask calls f for a task in a session with its server.
+// withTask calls f for a task in a session with its server. The error may be [ErrServerEnded].
 func (s *Source) withTask(ctx context.Context, of registry.RemoteTask, f func(context.Context, *session, *task) error) error {
 	sess, err := s.pool.live(ctx)
 	if err != nil {
 		return err
+	}
+	switch { // another process may have given its id to another task
+	case of.Started.IsZero():
+	case sess.kept == nil:
+		return s.opts.errorf("tasks/get", nil, "the task is in the process of the server that is kept, and this run has started its own")
+	case !sess.kept.Since.Equal(of.Started):
+		return ErrServerEnded
 	}
 	ctx, done, err := sess.begin(ctx)
 	if err != nil {

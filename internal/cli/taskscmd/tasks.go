@@ -165,14 +165,18 @@ func (e *runningError) Hint() string {
 func (e *runningError) Unwrap() error { return exec.ErrTimeout }
 
 // forgotten returns the error of a request about a task, and forgets the task if its server does
-// not know it any more.
+// not know it any more or has ended.
 func forgotten(ctx context.Context, s *engine.Session, task engine.Task, err error) error {
 	refused, ok := errors.AsType[*mcpclient.RefusedError](err)
-	if !ok || !refused.Unknown() {
+	ended := errors.Is(err, mcpclient.ErrServerEnded)
+	if !ended && (!ok || !refused.Unknown()) {
 		return err
 	}
 	if err := s.Tasks.Forget(ctx, task); err != nil {
 		return err
+	}
+	if ended {
+		return fmt.Errorf("server %q has ended since the call, and the task with it, so it was forgotten (a kept server ends when it is unused for the time in mcpServers.%s.keep): %w", task.Server, task.Server, engine.ErrNoTask)
 	}
 	return fmt.Errorf("server %q does not know the task any more, so it was forgotten: %w", task.Server, engine.ErrNoTask)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -146,9 +147,10 @@ func (t *Tasks) Find(prefix string) (Task, *mcpclient.Source, error) {
 	return task, on[0], nil
 }
 
-// Await waits for the result of a task, which is checked, reduced and shortened as that of a call.
-// If its tool is not known any more, the result is as the server gave it. It returns the errors of
-// [mcpclient.Source.AwaitTask].
+// Await waits for the result of a task, which is checked, reduced, shortened and passed to the
+// hooks as that of a call, but the hooks do not get its params. If its tool is not known any more,
+// the result is as the server gave it. It returns the errors of [mcpclient.Source.AwaitTask], and
+// of hooks.
 func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source, progress func(registry.Progress)) (*registry.Tool, registry.Result, error) {
 	tool := registry.Tool{Definition: registry.Definition{Name: task.Tool, Server: task.Server, ServerTool: task.ServerTool, Source: registry.MCPPrefix + task.Server, OutputMarkdown: true}}
 	if f, err := t.tools.Find(ctx, task.Tool, Query{Call: true}); err == nil && f.Tool.Server == task.Server && f.Tool.ServerTool == task.ServerTool {
@@ -157,7 +159,15 @@ func (t *Tasks) Await(ctx context.Context, task Task, server *mcpclient.Source, 
 	tool.Run = func(ctx context.Context, call registry.Call) (registry.Result, error) {
 		return server.AwaitTask(ctx, task.RemoteTask, tool.Upstream(), call.Progress)
 	}
+	screen, hooksErr := t.hooks(ctx)
+	if hooksErr != nil {
+		return &tool, registry.Result{}, hooksErr
+	}
 	result, err := t.runs.LimitOutput(t.runs.projectResults(tool)).Run(ctx, registry.Call{Progress: progress})
+	if screen != nil && (err == nil || result.IsError) {
+		after, hookErr := screen.After(ctx, &tool, registry.Call{Tool: task.Tool}, result)
+		return &tool, after, cmp.Or(hookErr, err)
+	}
 	return &tool, result, err
 }
 

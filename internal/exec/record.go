@@ -95,7 +95,7 @@ func (x *Executor) finish(ctx context.Context, r Record) (registry.Result, error
 	if observe, ok := ctx.Value(observerKey{}).(func(Record)); ok {
 		observe(r)
 	}
-	if x.Hooks == nil || r.Err != nil && !r.Result.IsError {
+	if x.Hooks == nil || r.Err != nil && !r.Result.IsError || r.Result.Detached {
 		return r.Result, r.Err
 	}
 	result, err := x.Hooks.After(ctx, r.Tool, r.Call, r.Result)

@@ -75,7 +75,7 @@ func (q *requester) result(ctx context.Context, sess *session, name string, requ
 	r := content.Result(name, raw)
 	r.Asked, r.Confined = request.asked.Asked(), sess.confined
 	if request.detached {
-		r.Asked = true // it is not the result
+		r.Asked, r.Detached = true, true
 		return r, nil
 	}
 	if output != nil && !r.IsError {

@@ -159,6 +159,7 @@ type Result struct {
 	Truncated  bool   // Content is incomplete and says what is missing
 	Whole      string // absolute path of the file with all of the text, if it was cut; may be empty
 	Cached     bool   // from the cache of results
+	Detached   bool   // the call goes on as a task, see [Call.Detach], and this is not its result
 	Asked      bool   // depends on answers of a person or a model, which may differ next time
 	// SavedTokens estimates the number of tokens that an override of the result
 	// saves.

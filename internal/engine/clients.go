@@ -43,7 +43,7 @@ func (f *finder) of(ctx context.Context) *finder {
 	own := f.clients.finders[client]
 	if own == nil {
 		from := f.clients.newSources(context.WithoutCancel(ctx), client)
-		own = &finder{run: f.run, names: f.names, cached: f.cached, sources: from, loader: f.loader, renewer: renewer{f.run, from, f.loader, f.cached.Records}, isClients: true}
+		own = &finder{run: f.run, names: f.names, cached: f.cached, sources: from, loader: f.loader, renewer: renewer{f.run, from, f.loader, f.cached.Records}, ofClient: true}
 		if f.clients.finders == nil {
 			f.clients.finders = map[string]*finder{}
 		}

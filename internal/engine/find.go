@@ -54,8 +54,8 @@ type finder struct {
 	loader  *registry.Loader
 	renewer renewer
 
-	clients   clients // that have finders of their own
-	isClients bool    // it is one of these
+	clients  clients // that have finders of their own
+	ofClient bool    // it is one of these
 
 	mu         sync.Mutex
 	registries map[string]*registry.Registry // loaded registries by the name of their step

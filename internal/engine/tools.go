@@ -71,7 +71,7 @@ func (t *Tools) All(ctx context.Context) (*registry.Registry, error) {
 		return reg, err
 	}
 	reg = f.resolveComposites(ctx, reg)
-	if !f.isClients {
+	if !f.ofClient {
 		f.checkNames(ctx, reg)
 	}
 	return reg, t.announce(ctx, reg)

@@ -102,6 +102,15 @@ func ownOf(servers *engine.Servers) []*mcpclient.Source {
 	return slices.DeleteFunc(on, func(server *mcpclient.Source) bool { return !server.Settings().LoginPerClient() })
 }
 
+// ownServers returns those of the offer for a client; nil of the one for all, for which the logins
+// are the person's.
+func (o *offer) ownServers() []*mcpclient.Source {
+	if o.client == "" {
+		return nil
+	}
+	return ownOf(o.servers)
+}
+
 // clientOf returns the client with whose login a server is reached; "" if it is the same for all.
 func (o *offer) clientOf(server *mcpclient.Source) string {
 	if server.Settings().LoginPerClient() {
@@ -129,12 +138,11 @@ func (s *Server) offers() []*offer {
 // connected returns the servers of the current offers.
 func (s *Server) connected() (out []*mcpclient.Source) {
 	for _, o := range s.offers() {
-		if o.client != "" {
-			out = append(out, ownOf(o.servers)...)
-		} else {
-			on, _, _ := o.servers.Named() // without a name there is no error
-			out = append(out, on...)
+		own := o.ownServers()
+		if o.client == "" {
+			own, _, _ = o.servers.Named() // without a name there is no error
 		}
+		out = append(out, own...)
 	}
 	return out
 }
@@ -172,7 +180,7 @@ func (s *Server) refreshClients(ctx context.Context, current *offer, sources []r
 	}
 	s.mu.Unlock()
 	for client, c := range own {
-		servers := slices.DeleteFunc(ownOf(c.offer.servers), func(server *mcpclient.Source) bool { return !slices.Contains(sources, registry.Source(server)) })
+		servers := slices.DeleteFunc(c.offer.ownServers(), func(server *mcpclient.Source) bool { return !slices.Contains(sources, registry.Source(server)) })
 		if err := current.session.Relist(ctx, sourcesOf(servers)...); err != nil {
 			s.opts.Log.Debug("a server of a client could not list its tools; its earlier tools stay", "client", client, "error", err)
 		}

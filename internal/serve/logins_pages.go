@@ -128,7 +128,7 @@ func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, on
 func (s *Server) useLogin(ctx context.Context, one login) {
 	ctx = caller.With(ctx, &caller.Caller{Name: one.Client, Token: one.Client})
 	for _, o := range s.offers() {
-		for _, server := range ownOf(o.servers) {
+		for _, server := range o.ownServers() {
 			if o.client == one.Client && server.Info().Name == one.Server {
 				s.loggedIn(ctx, server)
 			}

@@ -30,7 +30,7 @@ type loginTool struct {
 // addLoginTools adds a tool for each server that the client may have to log in to, unless the
 // rules deny every call of it. It needs no approval, because the user decides on the page.
 func (s *Server) addLoginTools(ctx context.Context, o *offer) {
-	for _, server := range ownOf(o.servers) {
+	for _, server := range o.ownServers() {
 		of := server.Info().Name
 		name := registry.ValidName(of + "__login")
 		if _, err := o.registry.Lookup(name); err == nil {
@@ -59,7 +59,7 @@ func (s *Server) addLoginTools(ctx context.Context, o *offer) {
 // in to it.
 func (s *Server) lacksLogin(source registry.Source) bool {
 	return slices.ContainsFunc(s.offers(), func(o *offer) bool {
-		return slices.ContainsFunc(ownOf(o.servers), func(server *mcpclient.Source) bool { return registry.Source(server) == source }) &&
+		return slices.ContainsFunc(o.ownServers(), func(server *mcpclient.Source) bool { return registry.Source(server) == source }) &&
 			!slices.ContainsFunc(o.logins, func(l loginTool) bool { return l.listed && registry.Source(l.server) == source })
 	})
 }
@@ -96,8 +96,8 @@ func (o *offer) loginFirst(server registry.Source, failed error) error {
 
 // ownServer returns the server of a tool if it is reached with the login of the client, or nil.
 func (o *offer) ownServer(t *registry.Tool) *mcpclient.Source {
-	for _, server := range ownOf(o.servers) {
-		if o.client != "" && server.Name() == t.Source {
+	for _, server := range o.ownServers() {
+		if server.Name() == t.Source {
 			return server
 		}
 	}

@@ -93,6 +93,8 @@ func (m *escapeMachine) try(t *testing.T, batch []*escapeProgram) {
 	for i, p := range possible {
 		t.Run(p.name, func(t *testing.T) {
 			switch {
+			case strings.Contains(outside[i].output, "UNSUPPORTED"):
+				t.Skip("this machine does not have what it uses")
 			case !outside[i].escaped:
 				t.Errorf("the control fails: outside the sandbox this program must succeed:\n%s", outside[i].output)
 			case inside[i].escaped:

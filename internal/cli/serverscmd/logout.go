@@ -25,8 +25,9 @@ func newLogoutCommand(e *cli.Env) *cobra.Command {
 		Use:   "logout NAME | --all",
 		Short: "Log out of a server",
 		Long: `Revoke the tokens of a server if its authorization server supports that, and
-delete them. --all ends every login, including those of servers that are no longer
-in the settings and those of clients of toolreg serve; --client ends that of one client.
+delete them. --client ends the login of a client of toolreg serve instead. --all ends
+every login, including those of clients and of servers that are no longer in the
+settings.
 
 Exit codes: 0 (also if there was no login), 1, 2, 3 (no such server), 5 (inside
 a tool's run).`,

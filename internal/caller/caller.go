@@ -9,6 +9,13 @@ import (
 	"errors"
 )
 
+// The names of callers without a token of their own: the client on stdin, and those over HTTP
+// that need none or use the one that was generated for them.
+const (
+	Stdio = "stdio"
+	Local = "local"
+)
+
 // Caller is one client of a server process.
 type Caller struct {
 	// ID identifies the client: calls with equal IDs belong to the same client.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/mcpclient"
 	"github.com/toolreg/toolreg/internal/oauth"
 	"github.com/toolreg/toolreg/internal/openapi"
@@ -126,7 +127,7 @@ func CheckClient(server settings.Server, client string) error {
 	switch {
 	case client == "":
 		return nil
-	case client == "stdio" || client == "local":
+	case client == caller.Stdio || client == caller.Local:
 		return &InputError{Err: fmt.Errorf("clients without a token (%s) use your own login", client), Hint: "leave out --client"}
 	case !server.LoginPerClient():
 		return &InputError{Err: fmt.Errorf("server %q has one login, which all clients use (%s)", server.Name, server.Origin), Hint: "set oauth.per: client in its settings"}

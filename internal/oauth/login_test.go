@@ -198,6 +198,50 @@ func TestCodeIsUsedOnce(t *testing.T) {
 	}
 }
 
+// A client of serve has its own login, whose user has a browser elsewhere.
+func TestLoginsOfClients(t *testing.T) {
+	s := newSite(t)
+	const back = "http://127.0.0.1:1/login/callback"
+	ada := s.client(t, nil).For("ada")
+	address, pending, err := ada.Begin(t.Context(), back, "id.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	at := parse(t, resp.Header.Get("Location"))
+	answer := at.Query()
+	if !strings.HasPrefix(at.String(), back+"?") || !strings.HasPrefix(answer.Get("state"), "id.") || len(answer.Get("state")) < 20 {
+		t.Errorf("the browser returns to %s", at)
+	}
+	answer.Set("state", "id.other")
+	if err := ada.Finish(t.Context(), pending, answer); err == nil || !strings.Contains(err.Error(), "its state does not match") {
+		t.Errorf("with another state: %v", err)
+	}
+	answer.Set("state", at.Query().Get("state"))
+	if err := s.client(t, nil).For("ada").Finish(t.Context(), pending, answer); err != nil { // in another process
+		t.Fatal(err)
+	}
+	if !s.accepted(t, held(t, s.client(t, nil).For("ada"))) {
+		t.Error("the token is refused")
+	}
+	for _, other := range []string{"", "bob", "ada\x00secret"} {
+		if token, err := s.client(t, nil).For(other).Token(t.Context()); token != "" || err != nil {
+			t.Errorf("%q has the token %q, %v", other, token, err)
+		}
+	}
+	if out, err := s.client(t, nil).For("ada").Logout(t.Context()); err != nil || !out.Had {
+		t.Errorf("the logout: %+v, %v", out, err)
+	}
+}
+
 // Tokens are sent only to servers that are reached securely.
 func TestNoTokenWithoutHTTPS(t *testing.T) {
 	s := newSite(t)

@@ -142,6 +142,9 @@ func secureHeaders(w http.ResponseWriter) {
 	}
 }
 
+// issuerAway is what a form says while no token can be verified.
+const issuerAway = "Tokens cannot be verified now: the issuer does not give its keys. Try again."
+
 // signIn checks the token of the form and gives the browser a cookie for it.
 func (h *HTTP) signIn(w http.ResponseWriter, r *http.Request, pages ConsolePages) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -150,7 +153,7 @@ func (h *HTTP) signIn(w http.ResponseWriter, r *http.Request, pages ConsolePages
 	reason := ""
 	switch {
 	case no != nil && no.status == http.StatusServiceUnavailable:
-		reason = "Tokens cannot be verified now: the issuer does not give its keys. Try again."
+		reason = issuerAway
 	case no != nil && no.status == http.StatusForbidden:
 		reason = "This token may not enter the console: " + strings.TrimPrefix(no.reason, "forbidden: ") + "."
 	case no != nil:

@@ -61,7 +61,7 @@ func (s *Server) withClient(ctx context.Context, from identity, session *mcp.Ser
 		c.can.Elicitation = nil
 	}
 	who := &caller.Caller{ID: session, Name: from.name, Groups: from.groups, Profile: from.profile, Peer: c, Input: c.input, Answered: c.answered, Owner: c.owner()} // each modern request has its own session
-	if from.name != stdioName && from.name != LocalName {
+	if from.name != caller.Stdio && from.name != caller.Local {
 		who.Token = from.name
 	}
 	if from.under != nil {
@@ -84,7 +84,7 @@ func (s *Server) withClient(ctx context.Context, from identity, session *mcp.Ser
 // even if it was created only for this request, which avoids the 64 KiB that the SDK
 // needs to read it from the request. On stdin each request of a modern client may differ.
 func (c *client) declared(req sender) (*mcp.Implementation, *mcp.ClientCapabilities) {
-	if p := c.session.InitializeParams(); p != nil && c.from.name != stdioName {
+	if p := c.session.InitializeParams(); p != nil && c.from.name != caller.Stdio {
 		return p.ClientInfo, p.Capabilities
 	}
 	return req.ClientInfo(), req.ClientCapabilities()

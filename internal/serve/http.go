@@ -83,10 +83,6 @@ type HTTP struct {
 	visits      requests // to the console
 }
 
-// LocalName is the name of clients that need no token, or use the one generated
-// for them.
-const LocalName = "local"
-
 // inboundHeader is added to requests that are passed to the SDK. Its value is the key of the
 // request in [Server].inbound.
 const inboundHeader = "Toolreg-Inbound"

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/caller"
 )
 
 // identity says who sends a request, and what its token permits.
@@ -62,7 +64,7 @@ func (s *Server) identify(ctx context.Context, req mcp.Request) identity {
 	if from, ok := ctx.Value(identityKey{}).(identity); ok {
 		return from
 	}
-	return identity{name: stdioName, profile: s.opts.Profile}
+	return identity{name: caller.Stdio, profile: s.opts.Profile}
 }
 
 // tokens says whose tokens the bearer tokens of requests are. It is safe for concurrent use.
@@ -92,7 +94,7 @@ var errNoToken = &rejection{status: http.StatusUnauthorized, reason: "unauthoriz
 // authenticate returns who sends a request, or why it is rejected.
 func (h *HTTP) authenticate(r *http.Request) (identity, *rejection) {
 	if h.tokens == nil {
-		return identity{name: LocalName}, nil
+		return identity{name: caller.Local}, nil
 	}
 	token := ""
 	if values := r.Header.Values("Authorization"); len(values) == 1 {

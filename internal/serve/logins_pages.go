@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
@@ -67,8 +66,12 @@ func (h *HTTP) beginLogin(w http.ResponseWriter, r *http.Request, id string, one
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTime))
 	from, no := h.tokens.find(r.Context(), strings.TrimSpace(r.PostFormValue("token")), r.URL.EscapedPath())
 	if no != nil || from.name != one.Client {
+		wrong := "This is not the token of " + one.Client + "."
+		if no != nil && no.status == http.StatusServiceUnavailable {
+			wrong = issuerAway
+		}
 		h.opts.Log.Warn("login refused: another token", "server", one.Server, "caller", one.Client, "from", r.RemoteAddr)
-		h.loginPage(w, http.StatusForbidden, one.form(r.URL.Path, "This is not the token of "+one.Client+"."))
+		h.loginPage(w, http.StatusForbidden, one.form(r.URL.Path, wrong))
 		return
 	}
 	var address string
@@ -78,8 +81,7 @@ func (h *HTTP) beginLogin(w http.ResponseWriter, r *http.Request, id string, one
 		return err
 	})
 	if err == nil {
-		sum := sha256.Sum256([]byte(cookie))
-		one.Browser = hex.EncodeToString(sum[:])
+		one.Browser = sha256.Sum256([]byte(cookie))
 		err = h.server.logins.put(r.Context(), id, one)
 	}
 	if err != nil {
@@ -99,7 +101,7 @@ func (h *HTTP) beginLogin(w http.ResponseWriter, r *http.Request, id string, one
 // finishLogin gets the tokens when the browser has come back from the authorization server.
 func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, one login) {
 	cookie, err := r.Cookie(loginCookie(id))
-	if err != nil || one.Browser == "" || !sameHash(one.Browser, cookie.Value) {
+	if err != nil || !isHashOf(one.Browser, cookie.Value) {
 		h.opts.Log.Warn("login refused: another browser", "server", one.Server, "caller", one.Client, "from", r.RemoteAddr)
 		h.loginPage(w, http.StatusForbidden, LoginPage{Heading: "This login was begun elsewhere", Text: "Open the address that your program has shown in this browser."})
 		return
@@ -108,7 +110,7 @@ func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, on
 		return session.Connections.FinishLogin(r.Context(), one.Server, one.Client, one.Pending, r.URL.Query())
 	})
 	if err == nil {
-		h.server.useLogin(context.WithoutCancel(r.Context()), one)
+		h.server.connectClient(context.WithoutCancel(r.Context()), one)
 		if one.Done, one.Pending = true, nil; h.server.replica != nil {
 			one.Replica = h.server.replica.id
 		}
@@ -124,8 +126,8 @@ func (h *HTTP) finishLogin(w http.ResponseWriter, r *http.Request, id string, on
 	h.loginPage(w, http.StatusOK, LoginPage{Heading: "You are logged in to " + one.Server, Text: "You can close this page and go back to your program."})
 }
 
-// useLogin offers the client what its new login gives access to, if it is here.
-func (s *Server) useLogin(ctx context.Context, one login) {
+// connectClient offers the client what its new login gives access to, if it is here.
+func (s *Server) connectClient(ctx context.Context, one login) {
 	ctx = caller.With(ctx, &caller.Caller{Name: one.Client, Token: one.Client})
 	for _, o := range s.offers() {
 		for _, server := range o.ownServers() {
@@ -136,9 +138,9 @@ func (s *Server) useLogin(ctx context.Context, one login) {
 	}
 }
 
-func sameHash(digits, value string) bool {
+func isHashOf(hash tokenHash, value string) bool {
 	sum := sha256.Sum256([]byte(value))
-	return subtle.ConstantTimeCompare([]byte(digits), []byte(hex.EncodeToString(sum[:]))) == 1
+	return subtle.ConstantTimeCompare(hash[:], sum[:]) == 1
 }
 
 // loginCookie returns the name of the cookie of a login. A browser may have several.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -269,6 +270,114 @@ func TestLoginToALateServer(t *testing.T) {
 	}
 	there.Store(true)
 	waitFor(t, func() bool { return ada.tools(t) == "gh__login" })
+}
+
+// Only a browser that has the token of the client goes on with a login, and only it completes it.
+func TestPagesOfLogins(t *testing.T) {
+	a := newAccounts(t).serve(t)
+	ada := a.connect(t, "lovelace", aliceToken, "")
+	ada.declines.Store(true)
+	ada.call(t, "gh__login")
+	address, next := *ada.address.Load(), ""
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, without := &http.Client{Jar: jar}, &http.Client{}
+	visit := func(browser *http.Client, method, address, origin, token string) string {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(url.Values{"token": {token}}.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if origin != "" {
+			r.Header.Set("Origin", origin)
+		}
+		resp, err := browser.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, to, ok := strings.Cut(resp.Header.Get("Refresh"), "url="); ok {
+			next = to
+		}
+		return resp.Status + " " + string(text)
+	}
+	for _, tt := range []struct{ what, got, want string }{
+		{"the form", visit(with, http.MethodGet, address, "", ""), "200 OK {Heading:Log in to gh"},
+		{"no origin", visit(with, http.MethodPost, address, "", aliceToken), "403 Forbidden forbidden"},
+		{"a page of another site", visit(with, http.MethodPost, address, "http://evil.example", aliceToken), "403 Forbidden forbidden"},
+		{"another client's token", visit(with, http.MethodPost, address, a.url, bobToken), "403 Forbidden {Heading:Log in to gh"},
+		{"no login yet", visit(with, http.MethodGet, a.url+"/login/callback?code=c&state="+strings.TrimPrefix(address, a.url+"/login/")+".x", "", ""), "403 Forbidden {Heading:This login was begun elsewhere"},
+		{"the token", visit(with, http.MethodPost, address, a.url, aliceToken), "200 OK {Heading:Log in to gh"},
+	} {
+		if !strings.HasPrefix(tt.got, tt.want) {
+			t.Errorf("%s: %s", tt.what, tt.got)
+		}
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, next, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	back := resp.Header.Get("Location")
+	for _, tt := range []struct{ what, got, want string }{
+		{"another browser", visit(without, http.MethodGet, back, "", ""), "403 Forbidden {Heading:This login was begun elsewhere"},
+		{"another state", visit(with, http.MethodGet, strings.Replace(back, "state=", "state="+strings.TrimPrefix(address, a.url+"/login/")+".", 1), "", ""), "422 Unprocessable Entity {Heading:The login failed"},
+		{"the answer", visit(with, http.MethodGet, back, "", ""), "200 OK {Heading:You are logged in to gh"},
+		{"again", visit(with, http.MethodGet, back, "", ""), "404 Not Found {Heading:There is no such login"},
+	} {
+		if !strings.HasPrefix(tt.got, tt.want) {
+			t.Errorf("%s: %s", tt.what, tt.got)
+		}
+	}
+}
+
+// A client cannot fill the memory with logins that it does not complete.
+func TestLoginsThatWait(t *testing.T) {
+	a := newAccounts(t).serve(t)
+	ada, bob := a.connect(t, "lovelace", aliceToken, ""), a.connect(t, "bob", bobToken, "")
+	ada.declines.Store(true)
+	for range maxLoginsOwn {
+		ada.call(t, "gh__login")
+	}
+	if got := ada.call(t, "gh__login"); !strings.Contains(got, errManyLogins.Error()) {
+		t.Errorf("one too many: %s", got)
+	}
+	if got := bob.call(t, "gh__login"); !strings.HasPrefix(got, "Logged in") {
+		t.Errorf("another client: %s", got)
+	}
+}
+
+// The address of a request counts only if nothing but this process can have it.
+func TestBaseOf(t *testing.T) {
+	for _, tt := range []struct {
+		host     string
+		loopback bool
+		want     string
+	}{
+		{"127.0.0.1:80", true, "http://127.0.0.1:80"},
+		{"localhost:80", true, "http://localhost:80"},
+		{"localhost:81", true, ""},
+		{"localhost", true, ""},
+		{"tools.example.com:80", false, ""},
+	} {
+		h := &HTTP{opts: HTTPOptions{Loopback: tt.loopback}}
+		ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80})
+		r := (&http.Request{Host: tt.host}).WithContext(ctx)
+		if got := h.baseOf(r); got != tt.want {
+			t.Errorf("%+v: %q", tt, got)
+		}
+	}
 }
 
 // Where browsers reach the server may be in the settings.

@@ -23,7 +23,7 @@ type loginTool struct {
 	tool    *registry.Tool
 	server  *mcpclient.Source
 	account func(context.Context) (string, error) // identifies the login that the client has
-	tried   *atomic.Pointer[string]               // the account with which the server was last reached
+	tried   atomic.Pointer[string]                // the account with which the server was last reached
 	listed  bool                                  // the client must log in; a call of the tool may have begun before it did
 }
 
@@ -45,7 +45,7 @@ func (s *Server) addLoginTools(ctx context.Context, o *offer) {
 		if err != nil || len(offered) == 0 {
 			continue
 		}
-		l := loginTool{tool: t, server: server, tried: &atomic.Pointer[string]{}, listed: server.Info().State == mcpclient.StateNeedsLogin}
+		l := &loginTool{tool: t, server: server, listed: server.Info().State == mcpclient.StateNeedsLogin}
 		if l.account, err = o.session.Connections.Account(ctx, of, o.client); err != nil {
 			continue
 		}
@@ -60,7 +60,7 @@ func (s *Server) addLoginTools(ctx context.Context, o *offer) {
 func (s *Server) lacksLogin(source registry.Source) bool {
 	return slices.ContainsFunc(s.offers(), func(o *offer) bool {
 		return slices.ContainsFunc(o.ownServers(), func(server *mcpclient.Source) bool { return registry.Source(server) == source }) &&
-			!slices.ContainsFunc(o.logins, func(l loginTool) bool { return l.listed && registry.Source(l.server) == source })
+			!slices.ContainsFunc(o.logins, func(l *loginTool) bool { return l.listed && registry.Source(l.server) == source })
 	})
 }
 
@@ -88,7 +88,7 @@ func (o *offer) loginNamed(name string, p *Profile) *registry.Tool {
 func (o *offer) loginFirst(server registry.Source, failed error) error {
 	for _, l := range o.logins {
 		if l.listed && registry.Source(l.server) == server && errors.Is(failed, registry.ErrNeedsLogin) {
-			return fmt.Errorf("%w: server %q has no tools before that; call %s", registry.ErrNeedsLogin, l.server.Info().Name, l.tool.Name)
+			return fmt.Errorf("%w: server %q lists its tools after that; call %s", registry.ErrNeedsLogin, l.server.Info().Name, l.tool.Name)
 		}
 	}
 	return failed
@@ -178,16 +178,18 @@ func (s *Server) loggedIn(ctx context.Context, server *mcpclient.Source) {
 // useLogins returns the current offer for the caller of ctx after it has connected to servers to
 // which the client has logged in since o was made, elsewhere.
 func (s *Server) useLogins(ctx context.Context, o *offer) (*offer, error) {
-	if !slices.ContainsFunc(o.logins, func(l loginTool) bool { return l.listed }) {
-		return o, nil
-	}
+	connected := false
 	for _, l := range o.logins {
 		if !l.listed {
 			continue
 		}
 		if now, err := l.account(ctx); err == nil && now != *l.tried.Swap(&now) {
 			s.loggedIn(ctx, l.server)
+			connected = true
 		}
+	}
+	if !connected {
+		return o, nil
 	}
 	return s.offered(ctx)
 }

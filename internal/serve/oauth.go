@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/oauth/accesstoken"
 	"github.com/toolreg/toolreg/internal/settings"
 )
@@ -97,7 +98,7 @@ func (o *OAuth) find(ctx context.Context, token, path string) (identity, *reject
 
 // checkCaller returns an error for a name that clients without a token have.
 func checkCaller(name string) error {
-	if name == stdioName || name == LocalName {
+	if name == caller.Stdio || name == caller.Local {
 		return fmt.Errorf("%s is the name of clients without a token", name)
 	}
 	return nil

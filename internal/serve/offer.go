@@ -33,7 +33,7 @@ type offer struct {
 	failed   []registry.Source       // servers and APIs that could not list their tools
 	isFirst  bool                    // neither an offer nor an error came before
 	clients  map[string]*clientOffer // those made for one client; Server.mu guards it
-	logins   []loginTool
+	logins   []*loginTool
 	offers
 }
 
@@ -49,14 +49,15 @@ type held struct {
 // what they had, and the SDK notifies clients. It checks headers of calls by the schemas of tools;
 // everything else is looked up in the offer of the caller. s.mu is held.
 func (s *Server) publish() {
-	now := s.offer.views.union()
+	now := map[string]*declaration{}
+	s.offer.views.addTo(now)
 	all := offers{prompts: declared(s.offer.prompts), resources: maps.Clone(s.offer.resources), templates: maps.Clone(s.offer.templates)}
 	for _, client := range slices.Sorted(maps.Keys(s.offer.clients)) {
 		own := s.offer.clients[client].offer
 		if own == nil { // it is being made
 			continue
 		}
-		addMissing(now, own.views.union())
+		own.views.addTo(now)
 		addMissing(all.prompts, declared(own.prompts))
 		addMissing(all.resources, own.resources)
 		addMissing(all.templates, own.templates)

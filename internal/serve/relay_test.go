@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/store/storetest"
 )
 
@@ -39,7 +40,7 @@ func TestRelayedRequestsAreHandledOnce(t *testing.T) {
 	replicas := newSharing(t, nil, nil, storetest.Start(t).URL())
 	r := replicas[0].server.replica
 	handled := func(id string, sent time.Time) bool {
-		m := &relayMessage{Kind: relayRequest, ID: id, From: "other", Sent: sent.Unix(), Method: http.MethodGet, Sender: &relayedSender{Name: LocalName}}
+		m := &relayMessage{Kind: relayRequest, ID: id, From: "other", Sent: sent.Unix(), Method: http.MethodGet, Sender: &relayedSender{Name: caller.Local}}
 		data, err := m.encode()
 		if err != nil {
 			t.Fatal(err)

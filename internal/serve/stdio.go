@@ -17,9 +17,6 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 )
 
-// stdioName is the name of the client on stdin.
-const stdioName = "stdio"
-
 // maxLine is the maximum size of a message on stdin.
 const maxLine = 16 << 20
 

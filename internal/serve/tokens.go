@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 	"unicode"
+
+	"github.com/toolreg/toolreg/internal/caller"
 )
 
 // minToken is the minimum length of a token; shorter ones could be guessed.
@@ -166,7 +168,7 @@ const hashPrefix = "sha256:"
 // CheckTokenName returns an error for a name that no token can have.
 func CheckTokenName(name string) error {
 	switch {
-	case name == stdioName || name == LocalName:
+	case name == caller.Stdio || name == caller.Local:
 		return fmt.Errorf("%s is the name of clients without a token; choose another", name)
 	case name == "" || strings.HasPrefix(name, "#") || strings.ContainsFunc(name, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }):
 		return fmt.Errorf("the name %q must be one word that does not begin with #", name)

@@ -100,15 +100,15 @@ type views struct {
 	declared map[*registry.Tool]*declaration // that views share
 }
 
-// union returns what the views that were made have, by names as declared.
-func (v *views) union() map[string]*declaration {
+// addTo adds what the views that were made have, by names as declared, except what is there.
+func (v *views) addTo(to map[string]*declaration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	out := make(map[string]*declaration, len(v.declared))
 	for _, d := range v.declared {
-		out[d.sdk.Name] = d
+		if _, ok := to[d.sdk.Name]; !ok {
+			to[d.sdk.Name] = d
+		}
 	}
-	return out
 }
 
 // view returns what the clients of a profile are offered, and whether it was made just now. If

@@ -90,6 +90,8 @@ func TestMistakesHavePositions(t *testing.T) {
 		{"empty program", "s.yaml", "toolCallCommand: ['', x]\n", []string{"s.yaml:1:19: toolCallCommand: the program's name is empty"}},
 		{"server with a malformed glob", "s.yaml", "mcpServers:\n  a: {command: x, excludeTools: ['[a']}\n", []string{"s.yaml:2:6: mcpServers.a: excludeTools: \"[a\" is not a valid glob"}},
 		{"server without a way to reach it", "s.yaml", "mcpServers:\n  a: {args: [x]}\n", []string{"s.yaml:2:6: mcpServers.a: needs a command, a url or an httpUrl"}},
+		{"logins of clients without a browser", "s.yaml", "mcpServers:\n  a: {url: 'http://h', oauth: {per: client, grant: client_credentials}}\n", []string{"s.yaml:2:6: mcpServers.a: oauth.per: client needs a url, and the grant authorization_code"}},
+		{"logins of clients to a program", "s.yaml", "mcpServers:\n  a: {command: x, oauth: {per: client}}\n", []string{"s.yaml:2:6: mcpServers.a: oauth.per: client needs a url"}},
 		{"command of another type", "s.yaml", "mcpServers:\n  a: {command: 5}\n", []string{"s.yaml:2:16: mcpServers.a.command: expected a string, got number (put it in quotes)"}},
 		{"server that is null", "s.yaml", "mcpServers:\n  a:\n", []string{"s.yaml:2:5: mcpServers.a: expected an object, got null"}},
 		{"address of another kind", "s.yaml", "mcpServers:\n  a: {url: 'file:///etc/passwd'}\n", []string{"s.yaml:2:6: mcpServers.a: the URL must begin with http:// or https:// and name a host"}},

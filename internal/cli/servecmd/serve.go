@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolreg/toolreg/internal/caller"
 	"github.com/toolreg/toolreg/internal/cli"
 	"github.com/toolreg/toolreg/internal/cli/complete"
 	"github.com/toolreg/toolreg/internal/console"
@@ -486,5 +487,5 @@ func (o *options) tokens(ios *cli.IO, hasProfile func(string) bool, loopback boo
 		return tokens, "", nil
 	}
 	made = rand.Text()
-	return serve.NewTokens(map[string]string{serve.LocalName: made}), made, nil
+	return serve.NewTokens(map[string]string{caller.Local: made}), made, nil
 }

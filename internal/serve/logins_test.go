@@ -283,7 +283,11 @@ func TestPagesOfLogins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, without := &http.Client{Jar: jar}, &http.Client{}
+	wrong, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, without, guessing := &http.Client{Jar: jar}, &http.Client{}, &http.Client{Jar: wrong}
 	visit := func(browser *http.Client, method, address, origin, token string) string {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(url.Values{"token": {token}}.Encode()))
@@ -330,8 +334,14 @@ func TestPagesOfLogins(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	back := resp.Header.Get("Location")
+	at, err := url.Parse(back)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong.SetCookies(at, []*http.Cookie{{Name: loginCookie(strings.TrimPrefix(address, a.url+"/login/")), Value: "guessed"}})
 	for _, tt := range []struct{ what, got, want string }{
 		{"another browser", visit(without, http.MethodGet, back, "", ""), "403 Forbidden {Heading:This login was begun elsewhere"},
+		{"another cookie", visit(guessing, http.MethodGet, back, "", ""), "403 Forbidden {Heading:This login was begun elsewhere"},
 		{"another state", visit(with, http.MethodGet, strings.Replace(back, "state=", "state="+strings.TrimPrefix(address, a.url+"/login/")+".", 1), "", ""), "422 Unprocessable Entity {Heading:The login failed"},
 		{"the answer", visit(with, http.MethodGet, back, "", ""), "200 OK {Heading:You are logged in to gh"},
 		{"again", visit(with, http.MethodGet, back, "", ""), "404 Not Found {Heading:There is no such login"},

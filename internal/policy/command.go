@@ -171,6 +171,7 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 		}
 		switch certain {
 		case shell.Yes:
+			r = d.prevailing(i, func(r *Rule) bool { return d.ruleCommand(r, s) == shell.Yes && d.unmet(r) == "" })
 			c.Decision, c.Reason = d.ruled(r)
 			c.Origin, c.rule = r.Origin, r
 			d.unsure = d.unsure || doubt != ""

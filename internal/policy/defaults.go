@@ -10,9 +10,8 @@ import (
 // plain decides on a call that is not a shell command.
 func (d *decision) plain() Verdict {
 	for i := range d.policy.Rules {
-		r := &d.policy.Rules[i]
-		if r.Command == "" && d.unmet(r) == "" {
-			return d.verdictOf(r)
+		if d.rulePlain(&d.policy.Rules[i]) {
+			return d.verdictOf(d.prevailing(i, d.rulePlain))
 		}
 	}
 	if v, ok := d.autoEdit(); ok {
@@ -29,6 +28,23 @@ func (d *decision) plain() Verdict {
 		v.Reason = changedReason(d.changes)
 	}
 	return v
+}
+
+// rulePlain reports whether a rule matches a call that is not a shell command.
+func (d *decision) rulePlain(r *Rule) bool { return r.Command == "" && d.unmet(r) == "" }
+
+// prevailing returns the rule that decides if rule i is the first that matches: a rule of the
+// caller's profile goes before all others, except those that deny and are read before it.
+func (d *decision) prevailing(i int, matches func(*Rule) bool) *Rule {
+	first := &d.policy.Rules[i]
+	if who := d.caller(); who != nil && who.Profile != "" && first.Decision != Deny && first.Profile == "" {
+		for j := i + 1; j < len(d.policy.Rules); j++ {
+			if r := &d.policy.Rules[j]; r.Profile == who.Profile && matches(r) {
+				return r
+			}
+		}
+	}
+	return first
 }
 
 // verdictOf returns the verdict of a rule that matches.

@@ -9,32 +9,41 @@ func (d *decision) hides(decided *Rule) func(string) bool {
 		return nil
 	}
 	rules := make([]int, 0, len(d.policy.Rules)) // indices of the rules for this tool, up to one that matches every path
-	strict := false
+	strict, ended := false, false
 	for i := range d.policy.Rules {
 		r := &d.policy.Rules[i]
-		if r.Command != "" || !d.ruleNames(r) || !d.ruleWhen(r) {
+		if ended && r.Profile == "" || !d.isAboutPaths(r) {
 			continue
 		}
-		rules = append(rules, i)
-		if r.Path == "" {
-			break
+		strict = strict || r.Path != "" && !r.isNarrow()
+		if !ended {
+			rules = append(rules, i)
+			ended = r.Path == ""
 		}
-		strict = strict || !r.isNarrow()
 	}
 	if !strict {
 		return nil
 	}
 	return func(path string) bool {
 		p := d.pathname(path)
+		about := func(r *Rule) bool { return r.Path == "" || d.pathMatch(r, p) }
 		for _, i := range rules {
-			r := &d.policy.Rules[i]
-			if r.Path == "" || !d.pathMatch(r, p) {
+			if !about(&d.policy.Rules[i]) {
 				continue
+			}
+			r := d.prevailing(i, func(r *Rule) bool { return d.isAboutPaths(r) && about(r) })
+			if r.Path == "" {
+				return false
 			}
 			return r.Decision == Deny || r.Decision == Ask && r != decided && d.policy.Mode != ModeYolo
 		}
 		return false
 	}
+}
+
+// isAboutPaths reports whether the call meets all conditions of a rule but that on its path.
+func (d *decision) isAboutPaths(r *Rule) bool {
+	return r.Command == "" && d.ruleNames(r) && d.ruleWhen(r)
 }
 
 // anyRule reports whether the function returns true for any rule.

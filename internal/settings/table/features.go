@@ -65,7 +65,7 @@ func featureRows() []Row {
 			{Name: "tag", Type: Strings, Doc: "Only tools with one of these tags."},
 			{Name: "expose", Type: Choice, Choices: []string{"all", "search", "scripts"}, Default: `"all"`, Doc: "How these are offered, as in --expose."},
 			{Name: "always", Type: Strings, Doc: "With search or scripts: tools that are offered too, names or globs."},
-			{Name: "rules", Type: Objects, Strict: true, Fields: ruleFields(), Doc: "Rules as in policy.rules, for the profile alone. They stand before the others of their file, those that deny before all."},
+			{Name: "rules", Type: Objects, Strict: true, Fields: ruleFields(), Doc: "Rules as in policy.rules, for the profile alone. They go before all other rules, but loosen nothing that a file read before denies."},
 			{Name: "groups", Type: Strings, Doc: "Groups of callers that get the profile: names or globs. Then it is for nobody else but tokens that name it."},
 		}},
 		{Name: "serve.stateKey", Type: String, Secret: true, Looser: notByProject,

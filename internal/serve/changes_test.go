@@ -129,7 +129,7 @@ func TestFirstOfferIsNotNotified(t *testing.T) {
 			sent = append(sent, method)
 			return nil, nil
 		}
-		if _, err := s.dropFirstChanges(next)(t.Context(), "notifications/"+method, nil); err != nil {
+		if _, err := s.dropOldNews(next)(t.Context(), "notifications/"+method, &mcp.ToolListChangedRequest{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -441,6 +441,23 @@ func TestResourcesOfAccounts(t *testing.T) {
 	}
 }
 
+// A client hears of a change of the lists that it is offered, and of no other one's.
+func TestChangesOfAccounts(t *testing.T) {
+	a := newAccounts(t).serve(t)
+	ada, bob := a.connect(t, "lovelace", aliceToken, "2025-11-25"), a.connect(t, "bob", bobToken, "2025-11-25")
+	ada.tools(t)
+	bob.tools(t)
+	ada.call(t, "gh__login")
+	await(t, ada.changed)
+	bob.call(t, "gh__login")
+	await(t, bob.changed)
+	ada.call(t, "mail")
+	bob.call(t, "mail")
+	if len(ada.changed)+len(bob.changed) > 0 {
+		t.Errorf("%d more notifications to the first client, %d to the other one", len(ada.changed), len(bob.changed))
+	}
+}
+
 // When the settings are read again, a server that is the same goes on with the logins of clients,
 // and still nothing that it listed for one is listed for another.
 func TestReloadKeepsLogins(t *testing.T) {

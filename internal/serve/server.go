@@ -80,6 +80,7 @@ type Server struct {
 
 	logins        logins
 	subscriptions subscriptions
+	heard         heard
 	reporting     atomic.Pointer[mcpclient.Source] // the server that has reported the change of which clients are being notified
 	calls         runningCalls
 	tasks         tasks
@@ -227,6 +228,7 @@ func (s *Server) reapUnused(ctx context.Context) {
 			s.closing.Go(func() { _ = session.Close() }) // waits for calls, which were canceled
 		}
 		s.endSubscriptions(ctx)
+		s.heard.forget(s.gone)
 		s.closeIdle()
 		s.forgetUnused()
 	}
@@ -304,7 +306,7 @@ func (s *Server) loadFor(ctx context.Context, h *held, now, base *offer, client 
 		}
 	}
 	o := &offer{held: h, client: client, servers: h.session.ServersFor(ctx), registry: reg, clients: map[string]*clientOffer{},
-		views: views{profiles: s.opts.Profiles(h.session), who: who, warn: opts.Warn, life: ctx, made: map[string]*view{}, declared: map[*registry.Tool]*declaration{}}}
+		views: views{profiles: s.opts.Profiles(h.session), who: who, warn: opts.Warn, life: ctx, made: map[string]*view{}, declared: map[*registry.Tool]*declaration{}, digests: map[[2]string]listDigest{}}}
 	everything := Profile{Servers: s.opts.Servers}
 	if client != "" {
 		s.addLoginTools(ctx, o)
@@ -392,7 +394,7 @@ func (s *Server) newSDKServer() *mcp.Server {
 	})
 	s.addTasks(server)
 	server.AddReceivingMiddleware(spans, s.remember, s.receive)
-	server.AddSendingMiddleware(s.dropFirstChanges, s.dropDeniedUpdates)
+	server.AddSendingMiddleware(s.dropOldNews, s.dropDeniedUpdates)
 	return server
 }
 
@@ -408,7 +410,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		case !ok || session == nil:
 			return next(ctx, method, req)
 		case method == listenMethod:
-			return s.listen(s.withClient(ctx, who, session, from), next, req)
+			return s.listen(s.withClient(ctx, who, session, from), next, req, session)
 		case method == "initialize":
 			result, err := next(ctx, method, req)
 			if err == nil && session.ID() != "" {
@@ -444,6 +446,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		v := s.view(o, who.profile)
+		s.lists(ctx, o, method, session)
 		if isCall && v.find(call.Params.Name) != nil { // another name is the client's alone
 			tracing.Current(ctx).Target("gen_ai.tool.name", call.Params.Name)
 		}
@@ -467,12 +470,16 @@ func (s *Server) beginStream(req mcp.Request) {
 	}
 }
 
-// dropFirstChanges is the middleware that drops the SDK's change notifications for the
-// first offer: requests have waited for it, so no client knows an earlier one.
-func (s *Server) dropFirstChanges(next mcp.MethodHandler) mcp.MethodHandler {
+// dropOldNews is the middleware that drops the SDK's change notifications for the first offer,
+// because requests have waited for it, so no client knows an earlier one, and those about lists
+// that only others are offered.
+func (s *Server) dropOldNews(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if strings.HasSuffix(method, "/list_changed") && s.offersTheFirst() {
-			return nil, nil
+		if strings.HasSuffix(method, listChanged) {
+			session, _ := req.GetSession().(*mcp.ServerSession)
+			if s.offersTheFirst() || !s.isNews(method, session) {
+				return nil, nil
+			}
 		}
 		return next(ctx, method, req)
 	}

@@ -98,6 +98,7 @@ type views struct {
 	mu       sync.Mutex
 	made     map[string]*view
 	declared map[*registry.Tool]*declaration // that views share
+	digests  map[[2]string]listDigest        // of lists, by profile and kind
 }
 
 // addTo adds what the views that were made have, by names as declared, except what is there.

@@ -1,0 +1,158 @@
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/mcpclient"
+)
+
+// heard is what sessions know of the lists that they are offered, so that they are not told of
+// changes of what only others are offered. The zero value knows of no session, and then tells all.
+// It is safe for concurrent use.
+type heard struct {
+	mu        sync.Mutex
+	bySession map[*mcp.ServerSession]*hearer
+}
+
+// listChanged is the end of the methods of notifications about lists.
+const listChanged = "/list_changed"
+
+// hearer is a session that is told of changes.
+type hearer struct {
+	client, profile string
+	lists           map[string]listDigest // that it knows, by kind: tools, prompts or resources
+}
+
+// listDigest is the same for equal lists.
+type listDigest [sha256.Size]byte
+
+// listens returns what the caller of ctx knows in a session, in which it hears of changes.
+func (h *heard) listens(ctx context.Context, session *mcp.ServerSession) *hearer {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.bySession == nil {
+		h.bySession = map[*mcp.ServerSession]*hearer{}
+	}
+	if h.bySession[session] == nil {
+		h.bySession[session] = &hearer{client: caller.Token(ctx), profile: caller.Profile(ctx), lists: map[string]listDigest{}}
+	}
+	return h.bySession[session]
+}
+
+// forget forgets sessions that have ended.
+func (h *heard) forget(ended func(*mcp.ServerSession) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for session := range h.bySession {
+		if ended(session) {
+			delete(h.bySession, session)
+		}
+	}
+}
+
+func (h *heard) of(session *mcp.ServerSession) *hearer {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.bySession[session]
+}
+
+func (h *heard) knows(who *hearer, kind string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, ok := who.lists[kind]
+	return ok
+}
+
+// tell records what a session is offered of a kind of list, and reports whether it has to be told.
+func (h *heard) tell(to *hearer, kind string, now listDigest) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before, known := to.lists[kind]
+	to.lists[kind] = now
+	return !known || before != now
+}
+
+// lists records that a client asks for a list, from which on it hears of changes.
+func (s *Server) lists(ctx context.Context, o *offer, method string, session *mcp.ServerSession) {
+	kind, what, _ := strings.Cut(method, "/")
+	if session.ID() == "" || !strings.HasSuffix(what, "list") { // a modern client listens by another request
+		return
+	}
+	if to := s.heard.listens(ctx, session); !s.heard.knows(to, kind) {
+		s.heard.tell(to, kind, s.digestOf(o, to.profile, kind))
+	}
+}
+
+// isNews reports whether a notification that a list has changed is news for a session.
+func (s *Server) isNews(method string, session *mcp.ServerSession) bool {
+	to := s.heard.of(session)
+	if to == nil {
+		return true
+	}
+	s.mu.Lock()
+	o := s.offer
+	if o != nil && to.client != "" && o.session.HasClients() {
+		own := o.clients[to.client]
+		if own == nil || own.offer == nil { // the next request of the client makes it
+			s.mu.Unlock()
+			return false
+		}
+		o = own.offer
+	}
+	s.mu.Unlock()
+	if o == nil {
+		return true
+	}
+	kind := strings.TrimSuffix(strings.TrimPrefix(method, "notifications/"), listChanged)
+	return s.heard.tell(to, kind, s.digestOf(o, to.profile, kind))
+}
+
+// digestOf returns the digest of a kind of list: tools, prompts or resources.
+func (s *Server) digestOf(o *offer, profile, kind string) listDigest {
+	v := s.view(o, profile)
+	o.views.mu.Lock()
+	defer o.views.mu.Unlock()
+	key := [2]string{profile, kind}
+	d, ok := o.views.digests[key]
+	if !ok {
+		d = o.digest(v, kind)
+		o.views.digests[key] = d
+	}
+	return d
+}
+
+func (o *offer) digest(v *view, kind string) listDigest {
+	hash := sha256.New()
+	add := func(name string, from *mcpclient.Source, what any) {
+		if v.profile.showsServer(from.Info().Name) {
+			_ = json.NewEncoder(hash).Encode([]any{name, what}) // what was read from JSON
+		}
+	}
+	switch kind {
+	case "tools":
+		for _, t := range v.tools {
+			_, _ = hash.Write(t.raw)
+		}
+	case "prompts":
+		for _, name := range slices.Sorted(maps.Keys(o.prompts)) {
+			add(name, o.prompts[name].server, o.prompts[name].is)
+		}
+	case "resources":
+		for _, uri := range slices.Sorted(maps.Keys(o.resources)) {
+			add(uri, o.resources[uri].server, o.resources[uri].is)
+		}
+		for _, uri := range slices.Sorted(maps.Keys(o.templates)) {
+			add(uri, o.templates[uri].server, o.templates[uri].like)
+		}
+	}
+	return listDigest(hash.Sum(nil))
+}

@@ -157,13 +157,24 @@ func (h *rpcHost) next() rpcMessage {
 // await returns the answer to a request, and handles what comes before.
 func (h *rpcHost) await(id string) rpcMessage {
 	h.t.Helper()
-	for {
+	return h.awaitAll(id)[0]
+}
+
+// awaitAll returns the answers to requests, which may come in any order, and handles what comes
+// before.
+func (h *rpcHost) awaitAll(ids ...string) []rpcMessage {
+	h.t.Helper()
+	out := make([]rpcMessage, len(ids))
+	for open := len(ids); open > 0; {
 		m := h.next()
 		if m.Method == "" {
-			if string(m.ID) != `"`+id+`"` {
+			at := slices.IndexFunc(ids, func(id string) bool { return string(m.ID) == `"`+id+`"` })
+			if at < 0 {
 				h.t.Fatalf("an answer to %s: %s %v", m.ID, m.Result, m.Error)
 			}
-			return m
+			out[at] = m
+			open--
+			continue
 		}
 		h.told = append(h.told, m)
 		if m.ID != nil && h.answer != nil {
@@ -172,6 +183,7 @@ func (h *rpcHost) await(id string) rpcMessage {
 			}
 		}
 	}
+	return out
 }
 
 // until returns the next message of a method, and handles what comes before.
@@ -535,18 +547,18 @@ func TestRPCOrder(t *testing.T) {
 	h.reply(beside, yes) // out of order
 	h.reply(beside, map[string]string{"choice": "no"})
 	h.await("parallel")
+	var order []string
+	h.answer = func(m rpcMessage) any { order = append(order, m.get("requestId")+" "+m.get("callId")); return yes }
 	h.send("cancel", "cancel", map[string]string{"id": "first"})
-	if m := h.next(); m.get("cancelled") != "true" {
+	over := h.awaitAll("cancel", "first")
+	if m := over[0]; m.get("cancelled") != "true" {
 		t.Fatalf("cancel: %s", m.Result)
 	}
-	if m := h.await("first"); m.Error == nil || m.Error.Code != -32800 {
+	if m := over[1]; m.Error == nil || m.Error.Code != -32800 {
 		t.Fatalf("the canceled call: %s", m.Result)
 	}
 	h.reply(asked, yes) // too late
-	var order []string
-	h.answer = func(m rpcMessage) any { order = append(order, m.get("requestId")+" "+m.get("callId")); return yes }
-	h.await("second")
-	h.await("third")
+	h.awaitAll("second", "third")
 	if diff := rpcDiff([]string{"second call_0", "second call_1", "third third"}, order); diff != "" {
 		t.Errorf("the order of the questions (-want +got):\n%s", diff)
 	}

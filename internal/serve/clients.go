@@ -50,9 +50,6 @@ func (s *Server) forCaller(ctx context.Context, base *offer) (o *offer, done fun
 			s.loadClient(s.life, base.held, base, base, client, own, nil)
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if s.offer == base {
-				s.publish()
-			}
 			base.users--
 			s.closeUnused(base.held)
 		})
@@ -93,6 +90,9 @@ func (s *Server) loadClient(ctx context.Context, h *held, base, now *offer, clie
 		delete(base.clients, client) // the next request tries again
 	}
 	c.offer = o
+	if s.offer == base && base.clients[client] == c {
+		s.publish() // before a request gets the offer, whose tools the SDK must know
+	}
 	close(c.made)
 }
 

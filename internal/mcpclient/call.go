@@ -40,7 +40,7 @@ func (q *requester) call(ctx context.Context, tool *registry.Definition, call re
 		headers: wire.ParamHeaders(tool.InputSchema, params),
 		detach:  call.Detach,
 	}
-	if (NeedsTask(tool) || call.Detach != nil && taskSupport(tool) == "optional") && sess.wire.Server().Tasks { // a modern server decides by itself
+	if (TaskSupport(tool) == TaskRequired || call.Detach != nil && TaskSupport(tool) == TaskOptional) && sess.wire.Server().Tasks { // a modern server decides by itself
 		request.params = map[string]any{"name": name, "arguments": params, "task": struct{}{}}
 	}
 	r, err := q.result(ctx, sess, name, request, call.Last, output)

@@ -96,12 +96,19 @@ func (q *requester) finished(ctx context.Context, sess *session, r *request, raw
 	return raw, nil
 }
 
-// NeedsTask reports whether a tool can only be called as a task.
-func NeedsTask(d *registry.Definition) bool { return taskSupport(d) == "required" }
+// The values of [TaskSupport].
+const (
+	TaskOptional = "optional"
+	TaskRequired = "required"
+)
 
-func taskSupport(d *registry.Definition) string {
-	support, _ := jsonx.Text(jsonx.Get(d.MCP.Execution, "taskSupport"))
-	return support
+// TaskSupport returns whether a tool can or must be called as a task; "" if it cannot (revision
+// 2025-11-25, tasks, "Tool-Level Negotiation").
+func TaskSupport(d *registry.Definition) string {
+	if support, _ := jsonx.Text(jsonx.Get(d.MCP.Execution, "taskSupport")); support == TaskOptional || support == TaskRequired {
+		return support
+	}
+	return ""
 }
 
 // await waits for the end of a task and returns the result of its call, and answers what the

@@ -28,11 +28,21 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		return errorResult(err.Error()), nil
 	}
 	defer func() { done() }()
-	if c.modern && !c.knowsTasks() && s.needsTask(ctx, req.Params.Name) {
+	if c.modern && !c.knowsTasks() && s.taskSupport(ctx, req.Params.Name) == mcpclient.TaskRequired {
 		return nil, errNeedsTasks()
 	}
-	v, ask, err := s.states.make(ctx, turn{"tools/call", req.Params.Name, req.Params.Arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses},
-		func(ctx context.Context) (any, error) { return s.execute(ctx, req, true) })
+	t := turn{"tools/call", req.Params.Name, req.Params.Arguments, req.Params.GetProgressToken(), req.Params.RequestState, req.Params.InputResponses}
+	run := func(ctx context.Context) (any, error) { return s.execute(ctx, req, true) }
+	var v any
+	var ask *asks
+	switch {
+	case !c.wantsTask(req.Params):
+		v, ask, err = s.states.make(ctx, t, run)
+	case s.taskSupport(ctx, req.Params.Name) == "":
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the tool %q cannot be called as a task", req.Params.Name)}
+	default:
+		v = s.states.start(ctx, t, nil, run)
+	}
 	if call, ok := v.(*waitingCall); ok {
 		if ctx.Err() != nil { // nobody would learn the id of the task
 			call.cancel(errBrokenOff)
@@ -45,7 +55,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 			return errorResult(err.Error()), nil
 		}
 		done = func() {} // at the end of the task
-		return nil, &errAsTask{task}
+		return nil, &errAsTask{task, c.knowsLegacyTasks()}
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -56,12 +66,14 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	return c.resultOfCall(v, err)
 }
 
-// needsTask reports whether a tool can only be called as a task.
-func (s *Server) needsTask(ctx context.Context, name string) bool {
+// taskSupport returns whether a tool can be called as a task, as in [mcpclient.TaskSupport].
+func (s *Server) taskSupport(ctx context.Context, name string) string {
 	o, done := s.use(ctx)
 	defer done()
-	t := s.view(o, caller.Profile(ctx)).find(name)
-	return t != nil && mcpclient.NeedsTask(&t.Tool.Definition)
+	if t := s.view(o, caller.Profile(ctx)).find(name); t != nil {
+		return mcpclient.TaskSupport(&t.Tool.Definition)
+	}
+	return ""
 }
 
 // resultOfCall converts the outcome of a call for the client.

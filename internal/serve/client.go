@@ -27,9 +27,12 @@ type client struct {
 	session *mcp.ServerSession
 	can     mcp.ClientCapabilities
 	asking  Asking
-	modern  bool            // receives questions in results, not as requests
-	request context.Context // context of its request; notifications sent with it belong to the request
-	call    *waitingCall
+	// revision is that of its request, which decides if it is modern: it receives questions in
+	// results, not as requests.
+	revision string
+	modern   bool
+	request  context.Context // context of its request; notifications sent with it belong to the request
+	call     *waitingCall
 	// progress is the progress token of its request; nil if it did not ask for progress.
 	progress any
 	out      outbox
@@ -52,7 +55,8 @@ type sender interface {
 
 // withClient returns a context for a client's request.
 func (s *Server) withClient(ctx context.Context, from identity, session *mcp.ServerSession, req sender) context.Context {
-	c := &client{from: from, session: session, asking: s.opts.Asking, modern: req.ProtocolVersion() >= firstModern, request: ctx}
+	c := &client{from: from, session: session, asking: s.opts.Asking, revision: req.ProtocolVersion(), request: ctx}
+	c.modern = c.revision >= firstModern
 	info, caps := c.declared(req)
 	if caps != nil {
 		c.can = *caps
@@ -171,15 +175,15 @@ func (c *client) elicit(ctx context.Context, key string, q *mcp.ElicitParams, st
 	return &mcp.ElicitResult{Action: "cancel"}, nil
 }
 
-// ask asks the client questions: in the result of its request or, before revision
+// ask asks the client questions: in the result of its request, by its task or, before revision
 // 2026-07-28, by one request after the other. stage is what another process would need to
 // continue the call; nil: it can only continue here.
 func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap, stage *callStage) (mcp.InputResponseMap, error) {
 	switch {
-	case c.modern && c.call == nil: // such as a completion, whose result cannot carry questions
-		return nil, errors.New("the client cannot be asked during this request")
-	case c.modern:
+	case c.call != nil:
 		return c.call.ask(ctx, questions, stage)
+	case c.modern: // such as a completion, whose result cannot carry questions
+		return nil, errors.New("the client cannot be asked during this request")
 	}
 	out := mcp.InputResponseMap{}
 	for _, key := range slices.Sorted(maps.Keys(questions)) {

@@ -200,3 +200,67 @@ func TestMessagesTakeSlots(t *testing.T) {
 		t.Errorf("a message was answered with %d although it had no slot", code)
 	}
 }
+
+// A request without params, or with others than its method has, ends no other request.
+func TestOddParams(t *testing.T) {
+	methods := []string{"initialize", "ping", "server/discover", "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read",
+		"resources/subscribe", "resources/unsubscribe", "completion/complete", "logging/setLevel", "tasks/get", "tasks/update", "tasks/cancel", "tasks/result", "tasks/list",
+		"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed", "unknown"}
+	for _, revision := range []string{"", "2025-06-18", "2025-11-25", firstModern} {
+		t.Run(revision, func(t *testing.T) {
+			h := listen(t, newServer(t, map[string]string{"m": "--offers"}), NewTokens(map[string]string{"me": hostileToken}))
+			session, serial := "", 0
+			send := func(method, params string) string {
+				t.Helper()
+				serial++
+				body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q%s}`, serial, method, params)
+				if strings.HasPrefix(method, "notifications/") {
+					body = fmt.Sprintf(`{"jsonrpc":"2.0","method":%q%s}`, method, params)
+				}
+				verb := http.MethodPost
+				if method == "end" {
+					verb = http.MethodDelete
+				}
+				r, err := http.NewRequestWithContext(t.Context(), verb, h.URL+"/mcp", strings.NewReader(body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for name, value := range map[string]string{"Authorization": "Bearer " + hostileToken, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+					"Mcp-Protocol-Version": revision, "Mcp-Method": method, "Mcp-Session-Id": session} {
+					if value != "" {
+						r.Header.Set(name, value)
+					}
+				}
+				resp, err := http.DefaultClient.Do(r)
+				if err != nil {
+					t.Fatalf("%s: %v", body, err)
+				}
+				defer resp.Body.Close()
+				answer, err := io.ReadAll(resp.Body)
+				if err != nil || strings.Contains(string(answer), "internal error") {
+					t.Errorf("%s: %s %v", body, answer, err)
+				}
+				if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
+					session = id
+				}
+				return string(answer)
+			}
+			meta := fmt.Sprintf(`"_meta":{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`, firstModern)
+			list := `,"params":{` + meta + `}`
+			if revision != "" && revision != firstModern {
+				list = ""
+				send("initialize", fmt.Sprintf(`,"params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"x","version":"1"}}`, revision))
+				send("notifications/initialized", "")
+			}
+			for _, method := range methods {
+				for _, params := range []string{"", `,"params":null`, `,"params":{}`, `,"params":[]`, `,"params":"x"`, `,"params":{"_meta":null}`, `,"params":{` + meta + `}`, `,"params":{"task":{}}`, `,"params":{"_meta":[],"task":{}}`} {
+					send(method, params)
+				}
+			}
+			if got := send("tools/list", list); revision != "" && !strings.Contains(got, `"name":"echo"`) {
+				t.Errorf("the tools afterwards: %s", got)
+			}
+			send("end", "")
+		})
+	}
+}

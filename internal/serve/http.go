@@ -299,6 +299,8 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, from identity, moder
 	}
 	if modern {
 		at = h.whereIs(r.Context(), body, from)
+	} else {
+		body = withTask(body)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	h.pass(w, r, from, modern, id, at)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -393,9 +394,26 @@ func (s *Server) newSDKServer() *mcp.Server {
 		},
 	})
 	s.addTasks(server)
-	server.AddReceivingMiddleware(spans, s.remember, s.receive)
+	server.AddReceivingMiddleware(s.guard, spans, s.remember, s.receive)
 	server.AddSendingMiddleware(s.dropOldNews, s.dropDeniedUpdates)
 	return server
+}
+
+// guard is the outermost middleware for requests of clients. A request whose handling panics ends
+// no other one. Methods of the params that are not the SDK's own panic where it leaves them nil.
+func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (_ mcp.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.opts.Log.Error("a request failed by a mistake in toolreg", "method", method, "panic", p, "stack", string(debug.Stack()))
+				err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+			}
+		}()
+		if r, ok := req.(*mcp.ServerRequest[*taskParams]); ok && r.Params == nil {
+			r.Params = &taskParams{}
+		}
+		return next(ctx, method, req)
+	}
 }
 
 // receive is the middleware for requests of clients: it adds the client to the context and
@@ -416,8 +434,13 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			if err == nil && session.ID() != "" {
 				s.sessions.add(who, session)
 			}
+			if r, ok := result.(*mcp.InitializeResult); ok && err == nil {
+				return withLegacyTasks(r, who), nil
+			}
 			return result, err
-		case slices.Contains(taskMethods, method):
+		case strings.HasPrefix(method, "tasks/"):
+			ctx, done := s.sessions.call(ctx, session.ID())
+			defer done()
 			return next(s.withClient(ctx, who, session, from), method, req)
 		case !needsOffer(method):
 			return next(ctx, method, req)

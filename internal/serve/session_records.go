@@ -85,7 +85,7 @@ func (s *Server) remember(next mcp.MethodHandler) mcp.MethodHandler {
 		switch p := req.GetParams().(type) {
 		case *mcp.InitializeParams:
 			now := sessionRecord{Holder: s.replica.id, Account: s.identify(ctx, req).account(), State: mcp.ServerSessionState{InitializeParams: session.InitializeParams(), InitializedParams: &mcp.InitializedParams{}}}
-			if r, ok := result.(*mcp.InitializeResult); ok {
+			if r, ok := result.(initialized); ok {
 				now.State.NegotiatedProtocolVersion = r.ProtocolVersion
 			}
 			s.replica.records.add(session.ID(), &record{now: now})

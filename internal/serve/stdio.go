@@ -130,7 +130,7 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 				return nil, err
 			}
 		}
-		data := c.queue[0]
+		data := withTask(c.queue[0])
 		c.queue = c.queue[1:]
 		m, err := jsonrpc.DecodeMessage(data)
 		if err == nil {

@@ -30,8 +30,8 @@ const (
 )
 
 // tasks are the calls that go on after the requests of clients were answered (extension
-// io.modelcontextprotocol/tasks of revision 2026-07-28), in this process. The zero value has
-// none. It is safe for concurrent use.
+// io.modelcontextprotocol/tasks of revision 2026-07-28, and tasks of revision 2025-11-25), in this
+// process. The zero value has none. It is safe for concurrent use.
 type tasks struct {
 	replica string // id of this one, with which the ids of its tasks end; "": there are no others
 
@@ -42,7 +42,8 @@ type tasks struct {
 // taskSeparator is between the parts of the id of a task.
 const taskSeparator = "-"
 
-// taskRun is a call that its server, or that of one of its steps, continues as a task.
+// taskRun is a call that its server, or that of one of its steps, continues as a task, or that
+// its client wants as one.
 type taskRun struct {
 	id      string
 	from    identity
@@ -59,13 +60,18 @@ type taskRun struct {
 	pending  mcp.InputRequestMap // questions without an answer
 	answers  mcp.InputResponseMap
 	keys     map[string]string // of all questions so far, and those of the server or of serve: no key may occur twice in a task
+	asker    *client           // of 2025-11-25, that is asked; nil: the next one
+	changed  chan struct{}     // closed, and replaced, when the question or the asker is another one
 	expiry   *time.Timer
 	value    *mcp.CallToolResult
 	failed   *jsonrpc.Error
 }
 
 // errAsTask is the error of a call that goes on as a task.
-type errAsTask struct{ task *taskRun }
+type errAsTask struct {
+	task   *taskRun
+	legacy bool // the client is one of 2025-11-25
+}
 
 func (*errAsTask) Error() string { return "the call goes on as a task" }
 
@@ -94,13 +100,27 @@ func (t *tasks) add(from identity, call *waitingCall, result func(any, error) (*
 	if t.replica != "" {
 		id += taskSeparator + t.replica
 	}
-	run := &taskRun{id: id, from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{}), keys: map[string]string{}}
+	run := &taskRun{id: id, from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{}), changed: make(chan struct{}), keys: map[string]string{}}
 	if t.byID == nil {
 		t.byID = map[string]*taskRun{}
 	}
 	t.byID[run.id] = run
 	go run.follow(release)
 	return run, nil
+}
+
+// of returns the tasks of an account, oldest first.
+func (t *tasks) of(account string) []*taskRun {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []*taskRun
+	for _, run := range t.byID {
+		if run.from.account() == account && !run.isOver(time.Now()) {
+			out = append(out, run)
+		}
+	}
+	slices.SortFunc(out, func(a, b *taskRun) int { return a.created.Compare(b.created) })
+	return out
 }
 
 // find returns the task with an id that belongs to the sender of a request; nil if there is none.
@@ -186,6 +206,7 @@ func (r *taskRun) ask(q question) {
 	}
 	r.status, r.updated = "input_required", time.Now()
 	r.expiry = time.AfterFunc(stateLifetime, func() { r.call.cancel(errNoAnswer) })
+	r.change()
 	r.mu.Unlock()
 	if !q.settled.asked(take) {
 		take()
@@ -199,6 +220,13 @@ func (r *taskRun) working() {
 	}
 	r.question, r.pending = nil, nil
 	r.status, r.updated = "working", time.Now()
+	r.change()
+}
+
+// change tells those who wait that the question or the asker is another one. r.mu is held.
+func (r *taskRun) change() {
+	close(r.changed)
+	r.changed = make(chan struct{})
 }
 
 // update passes answers on when there is one to each question of the server. Answers to what
@@ -218,15 +246,27 @@ func (r *taskRun) update(answers map[string]json.RawMessage) error {
 		if err != nil || answer[key] == nil {
 			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the answer to %s is malformed", text.Quote(key))}
 		}
-		r.answers[r.keys[key]] = answer[key]
-		delete(r.pending, key)
-		r.updated = time.Now()
+		r.answer(key, answer[key])
 	}
+	r.goOn()
+	return nil
+}
+
+// answer records the answer to a question; nil if there will be none. r.mu is held.
+func (r *taskRun) answer(key string, answer mcp.InputResponse) {
+	if answer != nil {
+		r.answers[r.keys[key]] = answer
+	}
+	delete(r.pending, key)
+	r.updated = time.Now()
+}
+
+// goOn passes the answers on if none is missing. r.mu is held.
+func (r *taskRun) goOn() {
 	if r.question != nil && len(r.pending) == 0 {
 		r.question.answer <- r.answers // it has room for one
 		r.working()
 	}
-	return nil
 }
 
 func (r *taskRun) end(o outcome) {
@@ -276,11 +316,14 @@ func (r *taskRun) state() *taskState {
 // createdTask is the answer to a call that goes on as a task.
 type createdTask struct {
 	*mcp.CallToolResult // for the methods that only the SDK can implement
-	task                *taskRun
+	*errAsTask
 }
 
 // MarshalJSON implements json.Marshaler.
 func (c createdTask) MarshalJSON() ([]byte, error) {
+	if c.legacy {
+		return json.Marshal(map[string]any{"task": c.task.legacyState()})
+	}
 	state := c.task.state()
 	state.Type, state.Requests, state.Result, state.Error = "task", nil, nil, nil
 	return json.Marshal(state)
@@ -289,7 +332,7 @@ func (c createdTask) MarshalJSON() ([]byte, error) {
 // asTask replaces the error of a call that goes on as a task by its answer.
 func asTask[R mcp.Result](result R, err error) (mcp.Result, error) {
 	if t, ok := errors.AsType[*errAsTask](err); ok {
-		return createdTask{&mcp.CallToolResult{}, t.task}, nil
+		return createdTask{&mcp.CallToolResult{}, t}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -310,32 +353,51 @@ type acknowledged struct {
 	Type string `json:"resultType"`
 }
 
-// addTasks adds the methods of the extension to the SDK's server.
+// answerAboutTask answers a request about a task.
+type answerAboutTask func(context.Context, *taskRun, *taskParams) (mcp.Result, error)
+
+// addTasks adds the methods of the extension, and those of revision 2025-11-25, to the SDK's
+// server.
 func (s *Server) addTasks(server *mcp.Server) {
-	add := func(method string, answer func(*taskRun, *taskParams) (mcp.Result, error)) {
-		_ = mcp.AddReceivingCustomMethod(server, method, func(ctx context.Context, _ *mcp.ServerSession, p *taskParams) (mcp.Result, error) {
-			c := clientFrom(ctx)
-			if c == nil || !c.modern {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
-			}
-			if !c.knowsTasks() {
-				return nil, errNeedsTasks()
-			}
+	add := func(method string, modern, legacy answerAboutTask) {
+		s.addTaskMethod(server, method, modern != nil, legacy != nil, func(ctx context.Context, c *client, p *taskParams) (mcp.Result, error) {
 			run := s.tasks.find(p.ID, c.from)
-			if run == nil {
+			switch {
+			case run == nil:
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task; it may have ended long ago"}
+			case c.modern:
+				return modern(ctx, run, p)
 			}
-			return answer(run, p)
-		}) // only names of the protocol are errors
+			return legacy(ctx, run, p)
+		})
 	}
-	add("tasks/get", func(run *taskRun, _ *taskParams) (mcp.Result, error) { return run.state(), nil })
-	add("tasks/update", func(run *taskRun, p *taskParams) (mcp.Result, error) {
+	add("tasks/get", func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) { return run.state(), nil },
+		func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
+			return run.legacyState(), nil
+		})
+	add("tasks/update", func(_ context.Context, run *taskRun, p *taskParams) (mcp.Result, error) {
 		return &acknowledged{Type: "complete"}, run.update(p.Answers)
-	})
-	add("tasks/cancel", func(run *taskRun, _ *taskParams) (mcp.Result, error) {
+	}, nil)
+	add("tasks/cancel", func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
 		run.call.cancel(errTaskCancelled)
 		return &acknowledged{Type: "complete"}, nil
-	})
+	}, cancelLegacy)
+	add("tasks/result", nil, awaitLegacy)
+	s.addTaskMethod(server, "tasks/list", false, true, s.listLegacy)
+}
+
+// addTaskMethod adds a method about tasks, which only some clients have.
+func (s *Server) addTaskMethod(server *mcp.Server, method string, modern, legacy bool, answer func(context.Context, *client, *taskParams) (mcp.Result, error)) {
+	_ = mcp.AddReceivingCustomMethod(server, method, func(ctx context.Context, _ *mcp.ServerSession, p *taskParams) (mcp.Result, error) {
+		c := clientFrom(ctx)
+		switch {
+		case c == nil || c.modern && !modern || !c.modern && !(legacy && c.knowsLegacyTasks()):
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+		case c.modern && !c.knowsTasks():
+			return nil, errNeedsTasks()
+		}
+		return answer(ctx, c, p)
+	}) // only names of the protocol are errors
 }
 
 // knowsTasks reports whether the client declared the extension for tasks.

@@ -1,7 +1,7 @@
 // client.mjs FEATURES SDK REVISION TRANSPORT…: does with toolreg what a client of the
 // TypeScript SDK can do, and prints "ok FEATURE" for each, or why not. SDK is v1 or v2,
 // TRANSPORT "stdio COMMAND ARGUMENT…" or "http URL TOKEN". The server has the built-in tools
-// and those of mcp-testserver -dialogs; FILE of "changed:FILE" is its settings file.
+// and those of mcp-testserver -dialogs and -tasks; FILE of "changed:FILE" is its settings file.
 import { appendFileSync, existsSync, rmSync } from "node:fs";
 
 const [features, sdk, revision, transport, ...where] = process.argv.slice(2);
@@ -79,6 +79,14 @@ const run = {
     const working = call("work", { steps: 100000, pause: 20 }, { signal: stop.signal, onprogress: () => stop.abort(), resetTimeoutOnProgress: true });
     want("the call ended by itself", await working.then(() => false, () => true));
     want("echo after it", (await call("echo", { text: "hello" })) === "hello");
+  },
+  async task() {
+    answer = () => ({ action: "accept", content: {} });
+    questions = [];
+    const seen = [];
+    for await (const step of client.experimental.tasks.callToolStream({ name: "multi_input", arguments: {} }, m.CallToolResultSchema, { task: {} })) seen.push(step);
+    want(`asked ${questions.length} times`, questions.length === 2);
+    want(`saw ${JSON.stringify(seen)}`, seen[0].type === "taskCreated" && seen.at(-1).result?.content[0].text === "both");
   },
   async progress() {
     const seen = [];

@@ -1,0 +1,250 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+)
+
+const (
+	// askedForTask is the member of _meta that a call has if its params have a task, which the
+	// SDK does not read (revision 2025-11-25, tasks, "Creating Tasks").
+	askedForTask = "toolreg/task"
+	relatedTask  = "io.modelcontextprotocol/related-task"
+)
+
+// withTask returns a message that tells the SDK if its sender wants the call to go on as a task.
+func withTask(message []byte) []byte {
+	if !bytes.Contains(message, []byte(`"task"`)) || jsonx.KindOf(jsonx.Get(jsonx.Get(message, "params"), "task")) != jsonx.Object {
+		return message
+	}
+	var all, params, meta map[string]json.RawMessage
+	if json.Unmarshal(message, &all) != nil || json.Unmarshal(all["params"], &params) != nil || params["_meta"] != nil && json.Unmarshal(params["_meta"], &meta) != nil || meta == nil && params["_meta"] != nil {
+		return message
+	}
+	if meta == nil {
+		meta = map[string]json.RawMessage{}
+	}
+	meta[askedForTask] = json.RawMessage("true")
+	var err error
+	if params["_meta"], err = jsonx.Marshal(meta); err != nil {
+		return message
+	}
+	if all["params"], err = jsonx.Marshal(params); err != nil {
+		return message
+	}
+	out, err := jsonx.Marshal(all)
+	if err != nil {
+		return message
+	}
+	return out
+}
+
+// knowsLegacyTasks reports whether the client's revision is the one that has tasks of its own.
+func (c *client) knowsLegacyTasks() bool { return c.revision == wire.LastLegacy }
+
+// wantsTask reports whether the client wants a call to go on as a task.
+func (c *client) wantsTask(call *mcp.CallToolParamsRaw) bool {
+	return c.knowsLegacyTasks() && call.Meta[askedForTask] != nil
+}
+
+// initialized is the answer to initialize, with what the SDK does not declare.
+type initialized struct {
+	*mcp.InitializeResult
+	tasks map[string]any // nil: the client has none
+}
+
+// withLegacyTasks declares tasks to a client that may know them. Without tokens its tasks cannot
+// be listed, because they are not told from those of others.
+func withLegacyTasks(result *mcp.InitializeResult, who identity) initialized {
+	if result.ProtocolVersion != wire.LastLegacy {
+		return initialized{result, nil}
+	}
+	tasks := map[string]any{"cancel": struct{}{}, "requests": map[string]any{"tools": map[string]any{"call": struct{}{}}}}
+	if who.name != caller.Local {
+		tasks["list"] = struct{}{}
+	}
+	return initialized{result, tasks}
+}
+
+// MarshalJSON implements json.Marshaler.
+func (i initialized) MarshalJSON() ([]byte, error) {
+	data, err := json.Marshal(i.InitializeResult)
+	if err != nil || i.tasks == nil {
+		return data, err
+	}
+	var all map[string]any
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, err
+	}
+	if capabilities, ok := all["capabilities"].(map[string]any); ok {
+		capabilities["tasks"] = i.tasks
+	}
+	return json.Marshal(all)
+}
+
+// legacyTask is the state of a task as clients of 2025-11-25 get it.
+type legacyTask struct {
+	mcp.ResultBase
+	ID      string    `json:"taskId"`
+	Status  string    `json:"status"`
+	Created time.Time `json:"createdAt"`
+	Updated time.Time `json:"lastUpdatedAt"`
+	TTL     int64     `json:"ttl"`          // in ms
+	Poll    int64     `json:"pollInterval"` // in ms
+}
+
+// legacyState returns the state. A call whose result is an error has failed.
+func (r *taskRun) legacyState() *legacyTask {
+	s := r.state()
+	if s.Result != nil && s.Result.IsError {
+		s.Status = "failed"
+	}
+	return &legacyTask{ID: s.ID, Status: s.Status, Created: s.Created, Updated: s.Updated, TTL: s.TTL, Poll: s.Poll}
+}
+
+// legacyTasks are the tasks of a client.
+type legacyTasks struct {
+	mcp.ResultBase
+	Tasks []*legacyTask `json:"tasks"`
+}
+
+func (s *Server) listLegacy(_ context.Context, c *client, _ *taskParams) (mcp.Result, error) {
+	if c.from.name == caller.Local {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
+	}
+	out := &legacyTasks{Tasks: []*legacyTask{}}
+	for _, run := range s.tasks.of(c.from.account()) {
+		out.Tasks = append(out.Tasks, run.legacyState())
+	}
+	return out, nil
+}
+
+// cancelLegacy cancels a task and waits for its end.
+func cancelLegacy(ctx context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
+	run.call.cancel(errTaskCancelled)
+	select {
+	case <-run.over:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	state := run.legacyState()
+	if state.Status != "cancelled" {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the task has ended already (%s)", state.Status)}
+	}
+	return state, nil
+}
+
+// awaitLegacy waits for the end of a task and returns the result of the call. Meanwhile it asks
+// the client what the task asks (revision 2025-11-25, tasks, "Input Required Status"), if no later
+// request does: the client may not have the connection of this one any more.
+func awaitLegacy(ctx context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
+	c := clientFrom(ctx)
+	run.askBy(nil, c)
+	defer run.askBy(c, nil)
+	for {
+		questions, changed := run.take(c)
+		if len(questions) > 0 {
+			until, settle := context.WithCancel(ctx)
+			go func() {
+				select {
+				case <-changed:
+				case <-until.Done():
+				}
+				settle()
+			}()
+			run.askLegacy(until, c, questions)
+			settle()
+		}
+		select {
+		case <-run.over:
+			return run.legacyResult()
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// askBy lets a request ask what the task asks; nil: the next one that looks. It does so only if
+// that was done by the request before; nil: whichever it is.
+func (r *taskRun) askBy(before, next *client) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if before == nil || r.asker == before {
+		r.asker = next
+		r.change()
+	}
+}
+
+// take returns the questions of the task, unless another request asks them, and the channel that is
+// closed when that changes.
+func (r *taskRun) take(c *client) (mcp.InputRequestMap, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asker == nil {
+		r.asker = c
+	}
+	if r.asker != c {
+		return nil, r.changed
+	}
+	return maps.Clone(r.pending), r.changed
+}
+
+// askLegacy asks a client questions until ctx is done. One that it answers by an error is without
+// an answer.
+func (r *taskRun) askLegacy(ctx context.Context, c *client, questions mcp.InputRequestMap) {
+	for _, key := range slices.Sorted(maps.Keys(questions)) {
+		q := questions[key]
+		if params, ok := q.(mcp.Params); ok {
+			params.SetMeta(r.related(params.GetMeta()))
+		}
+		answer, err := c.send(ctx, q)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			answer = nil
+		}
+		r.mu.Lock()
+		if r.pending[key] != nil {
+			r.answer(key, answer)
+			r.goOn()
+		}
+		r.mu.Unlock()
+	}
+}
+
+// related returns the metadata of what belongs to the task.
+func (r *taskRun) related(meta mcp.Meta) mcp.Meta {
+	out := mcp.Meta{}
+	maps.Copy(out, meta)
+	out[relatedTask] = map[string]any{"taskId": r.id}
+	return out
+}
+
+// legacyResult returns the result of the call when it is over.
+func (r *taskRun) legacyResult() (mcp.Result, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.value != nil:
+		out := *r.value
+		out.Meta = r.related(out.Meta)
+		return &out, nil
+	case r.failed != nil:
+		return nil, r.failed
+	}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the task was canceled"}
+}

@@ -71,7 +71,7 @@ func (d *decision) unmetName(r *Rule) string {
 		return conditionSource
 	case r.Server != "" && (!t.OfServer() || !match(r.Server, t.Server)):
 		return conditionServer
-	case r.Tool == "" || r.isNarrow() && d.allowsTool(r) || !r.isNarrow() && d.namesTool(r.Tool):
+	case r.Tool == "" || r.isNarrow() && d.allowsTool(r) || !r.isNarrow() && d.namesTool(r):
 		return ""
 	}
 	return conditionTool
@@ -111,7 +111,7 @@ func (r *Rule) unmetCaller(who *caller.Caller) string {
 }
 
 func (r *Rule) matchesGroup(groups []string) bool {
-	prefix := literalPrefix(r.Group)
+	_, prefix := r.prefixes()
 	for _, group := range groups {
 		if beginsFold(group, prefix) && r.matcher()(r.Group, group) {
 			return true
@@ -135,21 +135,21 @@ func (d *decision) ruleCategory(r *Rule) bool {
 	return strings.EqualFold(r.Category, string(d.tool.Category)) || strings.EqualFold(r.Category, string(d.category()))
 }
 
-// namesTool reports whether a glob matches any name of the tool, ignoring case.
-func (d *decision) namesTool(glob string) bool {
+// namesTool reports whether a rule's glob matches any name of the tool, ignoring case.
+func (d *decision) namesTool(r *Rule) bool {
 	t := d.tool
 	if d.spellings == nil {
 		for _, name := range t.Spellings() {
 			d.spellings = append(d.spellings, strings.ToLower(name))
 		}
 	}
-	prefix := literalPrefix(glob)
+	prefix, _ := r.prefixes()
 	for _, name := range d.spellings {
-		if beginsFold(name, prefix) && foldMatch(glob, name) {
+		if beginsFold(name, prefix) && foldMatch(r.Tool, name) {
 			return true
 		}
 	}
-	return t.Source == registry.SourceBuiltin && d.canonical(glob) == t.OriginalName()
+	return t.Source == registry.SourceBuiltin && d.canonical(r.Tool) == t.OriginalName()
 }
 
 // beginsFold reports whether a name begins with an ASCII prefix, ignoring case. It returns true
@@ -195,7 +195,7 @@ func (d *decision) allowsTool(r *Rule) bool {
 	if d.names == nil {
 		d.names = d.unambiguousNames()
 	}
-	prefix := literalPrefix(r.Tool)
+	prefix, _ := r.prefixes()
 	return slices.ContainsFunc(d.names, func(name string) bool { return strings.HasPrefix(name, prefix) && text.MatchName(r.Tool, name) })
 }
 

@@ -38,7 +38,9 @@ type Rule struct {
 	Reason      string // shown to the person and to the model
 	Origin      string // file:line, flag or "default"
 
-	literals *literals // of Path, in lower case unless the rule loosens
+	literals                *literals // of Path, in lower case unless the rule loosens
+	compiled                bool
+	toolPrefix, groupPrefix string // literalPrefix of Tool and Group
 }
 
 // Compile prepares the rule for fast matching; a rule that was not compiled
@@ -73,7 +75,16 @@ func (r *Rule) Compile() error {
 		path = strings.ToLower(path)
 	}
 	r.literals = literalsOf(path)
+	r.toolPrefix, r.groupPrefix, r.compiled = literalPrefix(r.Tool), literalPrefix(r.Group), true
 	return nil
+}
+
+// prefixes returns what the names of tools and groups that match begin with.
+func (r *Rule) prefixes() (tool, group string) {
+	if r.compiled {
+		return r.toolPrefix, r.groupPrefix
+	}
+	return literalPrefix(r.Tool), literalPrefix(r.Group)
 }
 
 // isNarrow reports whether the rule loosens. Such a rule must not match in case of

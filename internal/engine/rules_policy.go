@@ -28,7 +28,7 @@ func (r *run) policy(reg *registry.Registry) (*policy.Policy, error) {
 		p.Mode, p.ModeOrigin = policy.ModeYolo, "--yes"
 	}
 	p.Canonical = canonical()
-	p.Rules = r.rules.all
+	p.Rules, p.Callers = r.rules.all, &policy.Callers{}
 	if p.Defaults, err = policyDefaults(r.set); err != nil {
 		return nil, &InputError{Err: err}
 	}

@@ -47,6 +47,7 @@ type decision struct {
 
 // computed holds values that are computed at most once per decision.
 type computed struct {
+	about            []*Rule  // see [decision.rules]
 	spellings, names []string // names of the tool: in lower case for strict rules, exact for rules that loosen
 	paths            []pathname
 	decoded          any // the params, for expressions

@@ -163,8 +163,7 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 			doubt = fmt.Sprintf("%s, so setting shell.banned cannot be checked", s.Doubt)
 		}
 	}
-	for i := range d.policy.Rules {
-		r := &d.policy.Rules[i]
+	for i, r := range d.rules() {
 		certain := d.ruleCommand(r, s)
 		if certain == shell.No || d.unmet(r) != "" {
 			continue

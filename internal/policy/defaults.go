@@ -9,8 +9,8 @@ import (
 
 // plain decides on a call that is not a shell command.
 func (d *decision) plain() Verdict {
-	for i := range d.policy.Rules {
-		if d.rulePlain(&d.policy.Rules[i]) {
+	for i, r := range d.rules() {
+		if d.rulePlain(r) {
 			return d.verdictOf(d.prevailing(i, d.rulePlain))
 		}
 	}
@@ -36,10 +36,10 @@ func (d *decision) rulePlain(r *Rule) bool { return r.Command == "" && d.unmet(r
 // prevailing returns the rule that decides if rule i is the first that matches: a rule of the
 // caller's profile goes before all others, except those that deny and are read before it.
 func (d *decision) prevailing(i int, matches func(*Rule) bool) *Rule {
-	first := &d.policy.Rules[i]
+	first := d.rules()[i]
 	if who := d.caller(); who != nil && who.Profile != "" && first.Decision != Deny && first.Profile == "" {
-		for j := i + 1; j < len(d.policy.Rules); j++ {
-			if r := &d.policy.Rules[j]; r.Profile == who.Profile && matches(r) {
+		for _, r := range d.rules()[i+1:] {
+			if r.Profile == who.Profile && matches(r) {
 				return r
 			}
 		}

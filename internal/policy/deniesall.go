@@ -25,8 +25,7 @@ func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool
 // of the tool. A rule that matches only some calls and does not deny them also
 // ends the search, because then not every call is denied.
 func (d *decision) beforeDefaults() (v Verdict, ok bool) {
-	for i := range d.policy.Rules {
-		r := &d.policy.Rules[i]
+	for _, r := range d.rules() {
 		if !d.ruleNames(r) {
 			continue
 		}

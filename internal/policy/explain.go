@@ -112,7 +112,7 @@ func (d *decision) valueOf(condition string) string {
 // call. A rule that loosens must match all parts of a command line, other rules at least one.
 func (p *Policy) Matches(ctx context.Context, r *Rule, t *registry.Tool, call registry.Call) (bool, error) {
 	alone := *p
-	alone.Rules = []Rule{*r}
+	alone.Rules, alone.Callers = []Rule{*r}, nil
 	alone.Rules[0].Client, alone.Rules[0].Group, alone.Rules[0].Profile = "", "", ""
 	reports, err := alone.Explain(ctx, t, call)
 	for _, report := range reports {

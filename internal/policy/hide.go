@@ -1,5 +1,7 @@
 package policy
 
+import "slices"
+
 // hides returns a function that reports whether the call must not show a path, or
 // nil if it may show everything. A search, for instance, names a folder and reads
 // the files in it. If the rule that decided on the call asks, it hides nothing,
@@ -8,10 +10,9 @@ func (d *decision) hides(decided *Rule) func(string) bool {
 	if !d.anyRule(func(r *Rule) bool { return r.Path != "" && r.Decision != Allow }) {
 		return nil
 	}
-	rules := make([]int, 0, len(d.policy.Rules)) // indices of the rules for this tool, up to one that matches every path
+	var rules []int // indices of the rules for this tool, up to one that matches every path
 	strict, ended := false, false
-	for i := range d.policy.Rules {
-		r := &d.policy.Rules[i]
+	for i, r := range d.rules() {
 		if ended && r.Profile == "" || !d.isAboutPaths(r) {
 			continue
 		}
@@ -28,7 +29,7 @@ func (d *decision) hides(decided *Rule) func(string) bool {
 		p := d.pathname(path)
 		about := func(r *Rule) bool { return r.Path == "" || d.pathMatch(r, p) }
 		for _, i := range rules {
-			if !about(&d.policy.Rules[i]) {
+			if !about(d.rules()[i]) {
 				continue
 			}
 			r := d.prevailing(i, func(r *Rule) bool { return d.isAboutPaths(r) && about(r) })
@@ -48,10 +49,5 @@ func (d *decision) isAboutPaths(r *Rule) bool {
 
 // anyRule reports whether the function returns true for any rule.
 func (d *decision) anyRule(has func(*Rule) bool) bool {
-	for i := range d.policy.Rules {
-		if has(&d.policy.Rules[i]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.rules(), has)
 }

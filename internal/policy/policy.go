@@ -11,6 +11,8 @@ type Policy struct {
 	// Rules are tried in order, and the first that matches decides. The caller
 	// must order them: exclusions, flags, then system, user and project settings.
 	Rules []Rule
+	// Callers remembers which rules are about whom. If nil, each decision looks at all.
+	Callers *Callers
 	// Mode is the approval mode; "" means ModeDefault. ModeOrigin says where it
 	// was set, for messages.
 	Mode       Mode

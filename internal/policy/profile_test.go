@@ -70,3 +70,38 @@ func TestProfileHides(t *testing.T) {
 		}
 	}
 }
+
+// What was remembered for a caller is not used for one whose groups, name or profile differ.
+func TestCallersAreTold(t *testing.T) {
+	p := &Policy{Callers: &Callers{}, Rules: []Rule{
+		{Group: "a:b", Decision: Deny},
+		{Client: "eve", Decision: Deny},
+		{Profile: "p", Decision: Deny},
+	}}
+	for range 2 {
+		for _, tt := range []struct {
+			who  *caller.Caller
+			want Decision
+		}{
+			{nil, Ask},
+			{&caller.Caller{Name: "a", Groups: []string{"a", "b"}}, Ask},
+			{&caller.Caller{Name: "a", Groups: []string{"a:b"}}, Deny},
+			{&caller.Caller{Name: "a", Groups: []string{"1:a"}}, Ask},
+			{&caller.Caller{Name: "eve"}, Deny},
+			{&caller.Caller{Profile: "eve"}, Ask},
+			{&caller.Caller{Profile: "p"}, Deny},
+			{&caller.Caller{Name: "p"}, Ask},
+		} {
+			v := p.Decide(caller.With(t.Context(), tt.who), mcpTool("s", "t", "t"), registry.Call{})
+			if v.Decision != tt.want {
+				t.Errorf("%+v: %v (%s)", tt.who, v.Decision, v.Reason)
+			}
+		}
+	}
+	for i := range 2 * maxCallers {
+		p.Decide(caller.With(t.Context(), &caller.Caller{Name: string(rune('a' + i))}), mcpTool("s", "t", "t"), registry.Call{})
+	}
+	if n := len(p.Callers.rules); n > maxCallers {
+		t.Errorf("%d callers are remembered", n)
+	}
+}

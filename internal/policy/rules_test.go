@@ -225,7 +225,7 @@ func BenchmarkRules(b *testing.B) {
 	}
 	for _, tt := range tests {
 		b.Run(tt.name, func(b *testing.B) {
-			p := Policy{Rules: tt.rules, Workspace: "/work", Shell: "bash", Canonical: canonical}
+			p := Policy{Rules: tt.rules, Workspace: "/work", Shell: "bash", Canonical: canonical, Callers: &Callers{}}
 			ctx := caller.With(b.Context(), &caller.Caller{Name: "alice", Groups: []string{"staff", "team-x-dev", "ops", "on-call", "team-1000-a"}})
 			for b.Loop() {
 				if v := p.Decide(ctx, tt.tool, registry.Call{}); v.Decision != Ask {

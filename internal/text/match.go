@@ -24,4 +24,12 @@ func MatchName(pattern, name string) bool {
 func IsPattern(pattern string) bool { return doublestar.ValidatePattern(pattern) }
 
 // IsGlob reports whether a name is a pattern for [MatchName].
-func IsGlob(name string) bool { return strings.ContainsAny(name, "*?[{") }
+func IsGlob(name string) bool {
+	for i := range len(name) {
+		switch name[i] {
+		case '*', '?', '[', '{':
+			return true
+		}
+	}
+	return false
+}

@@ -49,8 +49,11 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 			<-call.done
 			return nil, context.Cause(ctx)
 		}
-		task, err := s.tasks.add(c.from, call, c.resultOfCall, done)
+		_, stays := s.sessions.call(ctx, c.session.ID()) // the client has to find the task
+		over := done
+		task, err := s.tasks.add(c.from, call, c.resultOfCall, func() { over(); stays() })
 		if err != nil {
+			stays()
 			<-call.done
 			return errorResult(err.Error()), nil
 		}

@@ -100,7 +100,7 @@ func (s *Server) unreachable(ctx context.Context) []string {
 
 // Drain makes the health check fail, gives a load balancer time to notice, refuses
 // new requests from then on, and ends those that wait for notifications. It returns
-// the number of requests that are still running when ctx is done.
+// the number of requests and tasks that are still running when ctx is done.
 func (h *HTTP) Drain(ctx context.Context) int {
 	h.leaving.Store(true)
 	if h.checks.regular(time.Now()) {
@@ -116,10 +116,10 @@ func (h *HTTP) Drain(ctx context.Context) int {
 	return h.wait(ctx)
 }
 
-// busy reports whether requests are running, or calls wait whose answers arrive through other
-// replicas and that none of them can run again.
+// busy reports whether requests or tasks are running, or calls wait whose answers arrive through
+// other replicas and that none of them can run again.
 func (h *HTTP) busy() bool {
-	return h.calls.Load() > 0 || h.server.replica != nil && h.server.states.onlyHere()
+	return h.calls.Load() > 0 || h.server.tasks.running() > 0 || h.server.replica != nil && h.server.states.onlyHere()
 }
 
 // giveUpSessions lets other replicas take over the sessions without calls; if all is set, every
@@ -138,7 +138,7 @@ func (h *HTTP) giveUpSessions(ctx context.Context, all bool) {
 	}
 }
 
-// wait waits until no request is running, or ctx is done, and returns how many
+// wait waits until no request and no task is running, or ctx is done, and returns how many
 // still are.
 func (h *HTTP) wait(ctx context.Context) int {
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -150,5 +150,5 @@ func (h *HTTP) wait(ctx context.Context) int {
 		}
 	}
 	h.giveUpSessions(ctx, true)
-	return int(h.calls.Load())
+	return int(h.calls.Load()) + h.server.tasks.running()
 }

@@ -115,7 +115,7 @@ func New(opts Options) *Server {
 	if opts.Questions.Store != nil {
 		s.logins.store = opts.Questions.Store
 		s.replica = newReplica(s, opts.Questions.Store)
-		s.tasks.replica = s.replica.id
+		s.tasks.replica, s.tasks.store = s.replica.id, opts.Questions.Store
 		s.sessions.over = s.replica.sessionOver
 		s.states.answered.holder = s.replica.id
 	}
@@ -400,7 +400,8 @@ func (s *Server) newSDKServer() *mcp.Server {
 }
 
 // guard is the outermost middleware for requests of clients. A request whose handling panics ends
-// no other one. Methods of the params that are not the SDK's own panic where it leaves them nil.
+// no other one. The SDK leaves params nil that are missing, and methods of those that are not its
+// own panic then.
 func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (_ mcp.Result, err error) {
 		defer func() {
@@ -409,6 +410,9 @@ func (s *Server) guard(next mcp.MethodHandler) mcp.MethodHandler {
 				err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
+		if method, req, err = ofPing(method, req); err != nil {
+			return nil, err
+		}
 		if r, ok := req.(*mcp.ServerRequest[*taskParams]); ok && r.Params == nil {
 			r.Params = &taskParams{}
 		}

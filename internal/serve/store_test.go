@@ -5,6 +5,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -493,6 +494,106 @@ func TestTasksAmongReplicas(t *testing.T) {
 	waitFor(t, func() bool {
 		return strings.Contains(about(replicas[2], aliceToken, "tasks/get", task), `"status":"cancelled"`)
 	})
+
+	// A replica that is to end waits for its tasks, whose results outlast it.
+	idOf := func(created string) string {
+		found := regexp.MustCompile(`"taskId":"[^"]*"`).FindString(created)
+		if found == "" {
+			t.Fatal(created)
+		}
+		return found
+	}
+	short := idOf(about(replicas[0], aliceToken, "tools/call", `"name":"slow_compute","arguments":{"seconds":0.5}`))
+	endless := idOf(about(replicas[1], aliceToken, "tools/call", `"name":"endless","arguments":{}`))
+	within, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if left := replicas[0].handler.Drain(within); left != 0 {
+		t.Errorf("%d are left", left)
+	}
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	if left := replicas[1].handler.Drain(over); left != 1 {
+		t.Errorf("%d are left", left)
+	}
+	for _, r := range replicas[:2] {
+		r.leave()
+		r.server.Wait()
+	}
+	last := replicas[2]
+	for task, want := range map[string]string{short: `"status":"completed".*"result":\{"content":\[\{"type":"text","text":"computed"\}\]\}`, endless: "the server is stopping"} {
+		if got := about(last, aliceToken, "tasks/get", task); !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("a task of a replica that has ended: %s", got)
+		}
+		if got := about(last, bobToken, "tasks/get", task); !strings.Contains(got, "there is no such task") {
+			t.Error(got)
+		}
+		if got := about(last, aliceToken, "tasks/cancel", task); !strings.Contains(got, `"resultType":"complete"`) {
+			t.Error(got)
+		}
+	}
+}
+
+// A client of 2025-11-25 finds its task when its session goes on in another replica.
+func TestTasksOfTakenOverSessions(t *testing.T) {
+	replicas := newSharing(t, NewTokens(map[string]string{"alice": aliceToken}), map[string]string{"s": "--tasks"}, three(storetest.Start(t).URL())...)
+	session := ""
+	post := func(r *sharing, method, params string) string {
+		t.Helper()
+		body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params + `}}`
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL+"/mcp", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + aliceToken}}
+		if session != "" {
+			req.Header.Set("Mcp-Session-Id", session)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		answer, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		session = cmp.Or(resp.Header.Get("Mcp-Session-Id"), session)
+		return string(answer)
+	}
+	post(replicas[0], "initialize", `"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}`)
+	created := post(replicas[1], "tools/call", `"name":"slow_compute","arguments":{"seconds":0.2},"task":{}`)
+	task := regexp.MustCompile(`"taskId":"[^"]*"`).FindString(created)
+	if task == "" {
+		t.Fatal(created)
+	}
+	if got := post(replicas[2], "tasks/result", task); !strings.Contains(got, "computed") {
+		t.Errorf("the result: %s", got)
+	}
+	within, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if left := replicas[0].handler.Drain(within); left != 0 {
+		t.Errorf("%d are left", left)
+	}
+	replicas[0].leave()
+	if got := post(replicas[1], "tasks/result", task); !strings.Contains(got, "computed") {
+		t.Errorf("the result after the session was taken over: %s", got)
+	}
+	if got := post(replicas[2], "tasks/get", task); !strings.Contains(got, `"status":"completed"`) {
+		t.Errorf("the state: %s", got)
+	}
+	if got := post(replicas[2], "tasks/update", task); !strings.Contains(got, "-32601") {
+		t.Errorf("a method of another revision: %s", got)
+	}
+	if got := post(replicas[2], "tools/call", `"name":"slow_compute","arguments":{},"task":{}`); !strings.Contains(got, `"task":{"taskId":`) {
+		t.Errorf("another task: %s", got)
+	}
+	post(replicas[2], "ping", `"_meta":{"toolreg/request":{"method":"tools/call"}}`)
+	if got := post(replicas[1], "ping", ""); !strings.Contains(got, `"result":{}`) {
+		t.Errorf("ping: %s", got)
+	}
+	for _, r := range replicas[1:] {
+		r.handler.Drain(within)
+	}
 }
 
 // An answer that cannot be recorded, because the store is away, can be given again later.

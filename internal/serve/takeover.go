@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -168,6 +169,12 @@ func (h *HTTP) serveAdopted(w http.ResponseWriter, r *http.Request, id string, t
 			http.Error(w, "Content-Type must be 'application/json'", http.StatusUnsupportedMediaType)
 			return
 		}
+		body, err := io.ReadAll(r.Body) // in memory already
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(asPing(body)))
 	}
 	transport.ServeHTTP(w, r)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
+	"github.com/toolreg/toolreg/internal/store"
 	"github.com/toolreg/toolreg/internal/text"
 )
 
@@ -33,7 +34,8 @@ const (
 // io.modelcontextprotocol/tasks of revision 2026-07-28, and tasks of revision 2025-11-25), in this
 // process. The zero value has none. It is safe for concurrent use.
 type tasks struct {
-	replica string // id of this one, with which the ids of its tasks end; "": there are no others
+	replica string       // id of this one, with which the ids of its tasks end; "": there are no others
+	store   *store.Store // where ended ones are kept, for the others; nil: there are none
 
 	mu   sync.Mutex
 	byID map[string]*taskRun
@@ -46,7 +48,8 @@ const taskSeparator = "-"
 // its client wants as one.
 type taskRun struct {
 	id      string
-	from    identity
+	account string   // see [identity.account]
+	from    identity // the last who asked for it; tasks.mu guards it
 	call    *waitingCall
 	result  func(any, error) (*mcp.CallToolResult, error) // for the outcome of the call
 	created time.Time
@@ -63,9 +66,24 @@ type taskRun struct {
 	asker    *client           // of 2025-11-25, that is asked; nil: the next one
 	changed  chan struct{}     // closed, and replaced, when the question or the asker is another one
 	expiry   *time.Timer
-	value    *mcp.CallToolResult
+	value    json.RawMessage // the result; nil: there is none
+	isError  bool            // of the result
 	failed   *jsonrpc.Error
 }
+
+// endedTask is a task that has ended, as it is in the store.
+type endedTask struct {
+	Account string          `json:"account"`
+	Created time.Time       `json:"created"`
+	Ended   time.Time       `json:"ended"`
+	Status  string          `json:"status"`
+	Value   json.RawMessage `json:"value,omitempty"`
+	IsError bool            `json:"isError,omitempty"`
+	Failed  *jsonrpc.Error  `json:"failed,omitempty"`
+}
+
+// taskKind is the kind of values that are tasks.
+const taskKind = "task"
 
 // errAsTask is the error of a call that goes on as a task.
 type errAsTask struct {
@@ -87,7 +105,7 @@ func (t *tasks) add(from identity, call *waitingCall, result func(any, error) (*
 	for id, other := range t.byID {
 		if other.isOver(now) {
 			delete(t.byID, id)
-		} else if other.from.account() == from.account() {
+		} else if other.account == from.account() {
 			own++
 		}
 	}
@@ -100,12 +118,48 @@ func (t *tasks) add(from identity, call *waitingCall, result func(any, error) (*
 	if t.replica != "" {
 		id += taskSeparator + t.replica
 	}
-	run := &taskRun{id: id, from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{}), changed: make(chan struct{}), keys: map[string]string{}}
+	run := &taskRun{id: id, account: from.account(), from: from, call: call, result: result, created: now, updated: now, status: "working", over: make(chan struct{}), changed: make(chan struct{}), keys: map[string]string{}}
 	if t.byID == nil {
 		t.byID = map[string]*taskRun{}
 	}
 	t.byID[run.id] = run
-	go run.follow(release)
+	go func() {
+		defer close(run.over)
+		defer release()
+		run.follow()
+		t.keep(run)
+	}()
+	return run, nil
+}
+
+// keep stores a task that has ended, until it cannot be asked for any more. If that fails, it is
+// known only here.
+func (t *tasks) keep(run *taskRun) {
+	if t.store == nil {
+		return
+	}
+	run.mu.Lock()
+	data, err := json.Marshal(endedTask{run.account, run.created, run.ended, run.status, run.value, run.isError, run.failed})
+	left := run.lifetime() - time.Since(run.created)
+	run.mu.Unlock()
+	if err == nil {
+		_ = t.store.Put(context.Background(), taskKind, run.id, data, left)
+	}
+}
+
+// ended returns a task of another process that has ended; nil if there is none of the sender of the
+// request.
+func (t *tasks) ended(ctx context.Context, id string, from identity) (*taskRun, error) {
+	if t.store == nil {
+		return nil, nil
+	}
+	v, err := t.store.Get(ctx, taskKind, id)
+	var e endedTask
+	if err != nil || !v.Exists() || json.Unmarshal(v.Data, &e) != nil || e.Account != from.account() {
+		return nil, err
+	}
+	run := &taskRun{id: id, account: e.Account, from: from, created: e.Created, updated: e.Ended, status: e.Status, ended: e.Ended, over: make(chan struct{}), changed: make(chan struct{}), value: e.Value, isError: e.IsError, failed: e.Failed}
+	close(run.over)
 	return run, nil
 }
 
@@ -115,7 +169,7 @@ func (t *tasks) of(account string) []*taskRun {
 	defer t.mu.Unlock()
 	var out []*taskRun
 	for _, run := range t.byID {
-		if run.from.account() == account && !run.isOver(time.Now()) {
+		if run.account == account && !run.isOver(time.Now()) {
 			out = append(out, run)
 		}
 	}
@@ -129,7 +183,7 @@ func (t *tasks) find(id string, from identity) *taskRun {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	run := t.byID[id]
-	if run == nil || run.from.account() != from.account() || run.isOver(time.Now()) {
+	if run == nil || run.account != from.account() || run.isOver(time.Now()) {
 		return nil
 	}
 	run.from = from
@@ -152,6 +206,20 @@ func (t *tasks) endOf(over func(identity) bool, cause error) []*taskRun {
 	return out
 }
 
+// running returns how many tasks have not ended.
+func (t *tasks) running() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, run := range t.byID {
+		select {
+		case <-run.over:
+		default:
+			n++
+		}
+	}
+	return n
+}
+
 // isOver reports whether the task has ended and its time is over.
 func (r *taskRun) isOver(now time.Time) bool {
 	r.mu.Lock()
@@ -168,10 +236,15 @@ func (r *taskRun) lifetime() time.Duration {
 	return max(taskTime, until.Sub(r.created)+taskTime/6).Truncate(time.Second)
 }
 
+// cancel cancels the call, unless it is over.
+func (r *taskRun) cancel() {
+	if r.call != nil {
+		r.call.cancel(errTaskCancelled)
+	}
+}
+
 // follow keeps the state of the task until the call ends.
-func (r *taskRun) follow(release func()) {
-	defer close(r.over)
-	defer release()
+func (r *taskRun) follow() {
 	for {
 		select {
 		case q := <-r.call.questions:
@@ -286,7 +359,11 @@ func (r *taskRun) end(o outcome) {
 	case err != nil:
 		r.status, r.failed = "failed", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	default:
-		r.status, r.value = "completed", value
+		if r.value, err = json.Marshal(value); err != nil {
+			r.status, r.failed = "failed", &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+			return
+		}
+		r.status, r.isError = "completed", value.IsError
 	}
 }
 
@@ -301,7 +378,7 @@ type taskState struct {
 	TTL      int64               `json:"ttlMs"`
 	Poll     int64               `json:"pollIntervalMs"`
 	Requests mcp.InputRequestMap `json:"inputRequests,omitempty"`
-	Result   *mcp.CallToolResult `json:"result,omitempty"`
+	Result   json.RawMessage     `json:"result,omitempty"`
 	Error    *jsonrpc.Error      `json:"error,omitempty"`
 }
 
@@ -362,7 +439,13 @@ func (s *Server) addTasks(server *mcp.Server) {
 	add := func(method string, modern, legacy answerAboutTask) {
 		s.addTaskMethod(server, method, modern != nil, legacy != nil, func(ctx context.Context, c *client, p *taskParams) (mcp.Result, error) {
 			run := s.tasks.find(p.ID, c.from)
+			var err error
+			if run == nil {
+				run, err = s.tasks.ended(ctx, p.ID, c.from)
+			}
 			switch {
+			case err != nil:
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 			case run == nil:
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task; it may have ended long ago"}
 			case c.modern:
@@ -379,7 +462,7 @@ func (s *Server) addTasks(server *mcp.Server) {
 		return &acknowledged{Type: "complete"}, run.update(p.Answers)
 	}, nil)
 	add("tasks/cancel", func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
-		run.call.cancel(errTaskCancelled)
+		run.cancel()
 		return &acknowledged{Type: "complete"}, nil
 	}, cancelLegacy)
 	add("tasks/result", nil, awaitLegacy)

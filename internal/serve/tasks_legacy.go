@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -49,6 +50,50 @@ func withTask(message []byte) []byte {
 		return message
 	}
 	return out
+}
+
+// pingFor is the member of _meta of a ping that is another request.
+const pingFor = "toolreg/request"
+
+// taskRequest is a request about tasks.
+type taskRequest struct {
+	Method string      `json:"method"`
+	Params *taskParams `json:"params"`
+}
+
+// asPing returns a request about tasks as a ping, because the SDK's transport of a session that
+// was taken over refuses methods that are not its own.
+func asPing(message []byte) []byte {
+	method, _ := jsonx.Text(jsonx.Get(message, "method"))
+	if !strings.HasPrefix(method, "tasks/") {
+		return message
+	}
+	request := map[string]json.RawMessage{"method": jsonx.Get(message, "method")}
+	if params := jsonx.Get(message, "params"); params != nil {
+		request["params"] = params
+	}
+	out, err := jsonx.Marshal(map[string]any{"jsonrpc": "2.0", "id": jsonx.Get(message, "id"), "method": "ping", "params": map[string]any{"_meta": map[string]any{pingFor: request}}})
+	if err != nil {
+		return message
+	}
+	return out
+}
+
+// ofPing returns the request that a ping is, and its method.
+func ofPing(method string, req mcp.Request) (string, mcp.Request, error) {
+	ping, ok := req.(*mcp.ServerRequest[*mcp.PingParams])
+	if !ok || ping.Params == nil || ping.Params.Meta[pingFor] == nil {
+		return method, req, nil
+	}
+	var is taskRequest
+	data, err := json.Marshal(ping.Params.Meta[pingFor])
+	if err == nil {
+		err = json.Unmarshal(data, &is)
+	}
+	if err != nil || !strings.HasPrefix(is.Method, "tasks/") {
+		return "", nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid params"}
+	}
+	return is.Method, &mcp.ServerRequest[*taskParams]{Session: ping.Session, Params: is.Params, Extra: ping.Extra}, nil
 }
 
 // knowsLegacyTasks reports whether the client's revision is the one that has tasks of its own.
@@ -108,7 +153,7 @@ type legacyTask struct {
 // legacyState returns the state. A call whose result is an error has failed.
 func (r *taskRun) legacyState() *legacyTask {
 	s := r.state()
-	if s.Result != nil && s.Result.IsError {
+	if r.isError { // set before the task is over
 		s.Status = "failed"
 	}
 	return &legacyTask{ID: s.ID, Status: s.Status, Created: s.Created, Updated: s.Updated, TTL: s.TTL, Poll: s.Poll}
@@ -133,7 +178,7 @@ func (s *Server) listLegacy(_ context.Context, c *client, _ *taskParams) (mcp.Re
 
 // cancelLegacy cancels a task and waits for its end.
 func cancelLegacy(ctx context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
-	run.call.cancel(errTaskCancelled)
+	run.cancel()
 	select {
 	case <-run.over:
 	case <-ctx.Done():
@@ -240,11 +285,34 @@ func (r *taskRun) legacyResult() (mcp.Result, error) {
 	defer r.mu.Unlock()
 	switch {
 	case r.value != nil:
-		out := *r.value
-		out.Meta = r.related(out.Meta)
-		return &out, nil
+		return relatedResult{&mcp.CallToolResult{}, r}, nil
 	case r.failed != nil:
 		return nil, r.failed
 	}
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the task was canceled"}
+}
+
+// relatedResult is the result of the call of a task, and names the task.
+type relatedResult struct {
+	*mcp.CallToolResult // for the methods that only the SDK can implement
+	task                *taskRun
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r relatedResult) MarshalJSON() ([]byte, error) {
+	var all map[string]json.RawMessage
+	var meta mcp.Meta
+	if err := json.Unmarshal(r.task.value, &all); err != nil {
+		return nil, err
+	}
+	if all["_meta"] != nil {
+		if err := json.Unmarshal(all["_meta"], &meta); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if all["_meta"], err = json.Marshal(r.task.related(meta)); err != nil {
+		return nil, err
+	}
+	return json.Marshal(all)
 }

@@ -380,7 +380,7 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 		return err
 	}
 	defer stop()
-	following, unfollow := context.WithCancel(ctx)
+	following, unfollow := context.WithCancel(context.WithoutCancel(ctx)) // also while calls end
 	var tokensFollowed sync.WaitGroup
 	tokensFollowed.Go(func() { handler.FollowTokens(following) })
 	defer tokensFollowed.Wait()

@@ -318,7 +318,10 @@ func (o *options) selected(ctx context.Context, s *engine.Session, expose string
 		tools = slices.DeleteFunc(tools, func(t *registry.Tool) bool {
 			return !matches(t) || expose == exposeScripts && !always(&t.Definition)
 		})
-		found, err = engine.FoundIn(reg, tools), cmp.Or(splitErr, o.StrictFailure(reg))
+		found, err = engine.FoundIn(reg, tools), splitErr
+		if err == nil && caller.Token(ctx) == "" { // a client's own servers may need its login first
+			err = o.StrictFailure(reg)
+		}
 	}
 	if err != nil || expose != exposeScripts && !s.Settings.Script.Declared() {
 		return reg, found, err

@@ -16,14 +16,14 @@ const (
 	kindCalls = 3               // callers of each kind
 )
 
-// storeKinds are the kinds of calls: a revision and a server of [storeRun.settings]. Those to q ask
-// and those to l are limited, so they need the store.
-var storeKinds = []string{"2025-11-25 m", "2026-07-28 m", "2025-11-25 q", "2026-07-28 q", "2025-11-25 l", "2026-07-28 l"}
+// storeKinds are the kinds of calls: a revision and a server of [storeRun.settings]. Those to q ask,
+// those to l are limited and those to t are tasks, so they need the store.
+var storeKinds = []string{"2025-11-25 m", "2026-07-28 m", "2025-11-25 q", "2026-07-28 q", "2025-11-25 l", "2026-07-28 l", "2025-11-25 t", "2026-07-28 t"}
 
 // underFault are the calls that are made during a fault.
 type underFault struct {
 	*storeRun
-	answered [6]atomic.Int64 // of each of storeKinds
+	answered [8]atomic.Int64 // of each of storeKinds
 
 	mu     sync.Mutex
 	failed []failedCall
@@ -129,6 +129,9 @@ func (u *underFault) run(t *testing.T, fault func()) {
 // one makes a call of a kind.
 func (u *underFault) one(t *testing.T, id int64, kind string) error {
 	revision, server, _ := strings.Cut(kind, " ")
+	if server == "t" {
+		return u.task(t.Context(), id, revision == "2026-07-28")
+	}
 	if revision == "2026-07-28" {
 		return u.converse(t.Context(), id, server+"__slow", u.slow(id), "slept")
 	}

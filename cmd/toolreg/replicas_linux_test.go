@@ -276,14 +276,19 @@ func (r *replicas) converse(ctx context.Context, id int64, tool, args, want stri
 
 // post sends a request and returns the answer and the replica that sent it.
 func (r *replicas) post(ctx context.Context, id int64, tool, args, answers string) (answer []byte, by string, err error) {
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s,%s
-		"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"replicas","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}`, id, tool, args, answers)
+	return r.request(ctx, id, "tools/call", tool, fmt.Sprintf(`%s"name":%q,"arguments":%s`, answers, tool, args))
+}
+
+// request sends a request of revision 2026-07-28 about what has a name.
+func (r *replicas) request(ctx context.Context, id int64, method, name, params string) (answer []byte, by string, err error) {
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s,
+		"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"replicas","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`, id, method, params)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1:"+r.ports[0]+"/mcp", strings.NewReader(body))
 	if err != nil {
 		return nil, "", err
 	}
 	for name, value := range map[string]string{"Authorization": "Bearer " + replicaToken, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool} {
+		"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name} {
 		req.Header.Set(name, value)
 	}
 	resp, err := http.DefaultClient.Do(req)

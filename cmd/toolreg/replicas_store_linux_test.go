@@ -54,12 +54,12 @@ func newStoreRun(t *testing.T) *storeRun {
 	return r
 }
 
-// settings writes the settings: m is trusted, calls of q need approval, and those of l are
-// limited. more is added to the servers.
+// settings writes the settings: m is trusted, calls of q need approval, those of l are
+// limited, and those of t go on as tasks. more is added to the servers.
 func (r *storeRun) settings(t *testing.T, more string) {
 	t.Helper()
 	const server = `{"command": "mcp-testserver", "args": ["--dialogs"], "inheritEnv": true, "trust": %t}`
-	r.write(t, "settings.json", fmt.Sprintf(`{"mcpServers": {"m": `+server+`, "q": `+server+`, "l": `+server+more+`}, "serve": {"stateKey": "0123456789abcdef0123456789abcdef",
+	r.write(t, "settings.json", fmt.Sprintf(`{"mcpServers": {"m": `+server+`, "q": `+server+`, "l": `+server+`, "t": {"command": "mcp-testserver", "args": ["--tasks"], "trust": true}`+more+`}, "serve": {"stateKey": "0123456789abcdef0123456789abcdef",
 		"store": %q, "maxClients": 0, "limits": [{"tool": "l__*", "calls": 1000000, "per": "24h"}]}}`, true, false, true, r.store.URL()))
 }
 
@@ -129,6 +129,49 @@ func (r *storeRun) callOlder(ctx context.Context, port, session, tool string, id
 	}
 	return errors.New("the stream has ended")
 }
+
+// task makes a call that goes on as a task, and asks for its result until it is there.
+func (r *storeRun) task(ctx context.Context, id int64, modern bool) error {
+	args, session := fmt.Sprintf(`{"seconds":0.02,"started":%q}`, r.marker(id)), r.sessions[id%int64(len(r.sessions))]
+	ask := func(method, name, params string) (string, error) {
+		if modern {
+			answer, _, err := r.request(ctx, id, method, name, params)
+			return string(answer), err
+		}
+		resp, err := r.older(ctx, r.ports[0], session, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s}}`, id, method, params))
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		answer, err := io.ReadAll(resp.Body)
+		return string(answer), err
+	}
+	created, err := ask("tools/call", "t__slow_compute", fmt.Sprintf(`"name":"t__slow_compute","arguments":%s,"task":{}`, args))
+	if err != nil {
+		return err
+	}
+	found := taskID.FindStringSubmatch(created)
+	if found == nil {
+		return fmt.Errorf("no task: %s", created)
+	}
+	method := "tasks/result"
+	if modern {
+		method = "tasks/get"
+	}
+	for {
+		answer, err := ask(method, found[1], fmt.Sprintf(`"taskId":%q`, found[1]))
+		switch {
+		case err != nil:
+			return err
+		case strings.Contains(answer, "computed"):
+			return nil
+		case !modern || !strings.Contains(answer, `"status":"working"`):
+			return fmt.Errorf("the task: %s", answer)
+		}
+	}
+}
+
+var taskID = regexp.MustCompile(`"taskId":"([^"]*)"`)
 
 // Every session works through any replica: none of its calls fails.
 func TestReplicasStoreSessions(t *testing.T) {

@@ -158,6 +158,9 @@ func (s *taskServer) call(m *rpcMessage) (any, *rpcError) {
 	case "greet":
 		return textResult(fmt.Sprintf("Hello, %v!", args["name"])), nil
 	case "slow_compute":
+		if file, ok := args["started"].(string); ok {
+			_ = appendLine(file, "started")
+		}
 		if wait == 0 {
 			return textResult("at once"), nil
 		}

@@ -51,7 +51,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		}
 		_, stays := s.sessions.call(ctx, c.session.ID()) // the client has to find the task
 		over := done
-		task, err := s.tasks.add(c.from, call, c.resultOfCall, func() { over(); stays() })
+		task, err := s.tasks.add(ctx, c.from, call, c.resultOfCall, func() { over(); stays() })
 		if err != nil {
 			stays()
 			<-call.done

@@ -26,7 +26,8 @@ const (
 	taskTime = time.Hour
 	// taskPoll is how often clients are told to ask.
 	taskPoll = time.Second
-	// maxTasks is how many tasks a token may have.
+	// maxTasks is how many tasks of a token are known. A new one takes the place of the oldest that
+	// has ended.
 	maxTasks = 100
 )
 
@@ -97,20 +98,28 @@ func (*errAsTask) Error() string { return "the call goes on as a task" }
 var errTaskCancelled = errors.New("the client canceled the task")
 
 // add adds a call as a task. release is called at its end.
-func (t *tasks) add(from identity, call *waitingCall, result func(any, error) (*mcp.CallToolResult, error), release func()) (*taskRun, error) {
+func (t *tasks) add(ctx context.Context, from identity, call *waitingCall, result func(any, error) (*mcp.CallToolResult, error), release func()) (*taskRun, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
 	own := 0
+	var oldest *taskRun // that has ended
 	for id, other := range t.byID {
 		if other.isOver(now) {
 			delete(t.byID, id)
 		} else if other.account == from.account() {
 			own++
+			if !other.runs() && (oldest == nil || other.created.Before(oldest.created)) {
+				oldest = other
+			}
 		}
 	}
-	if own >= maxTasks {
-		err := fmt.Errorf("there are %d tasks of this token; cancel some, or ask for their results later", maxTasks)
+	switch {
+	case own < maxTasks:
+	case oldest != nil:
+		delete(t.byID, oldest.id)
+	default:
+		err := fmt.Errorf("%d tasks of this token are running; cancel some, or wait for one of them to end", maxTasks)
 		call.cancel(err)
 		return nil, err
 	}
@@ -127,14 +136,14 @@ func (t *tasks) add(from identity, call *waitingCall, result func(any, error) (*
 		defer close(run.over)
 		defer release()
 		run.follow()
-		t.keep(run)
+		t.keep(context.WithoutCancel(ctx), run)
 	}()
 	return run, nil
 }
 
 // keep stores a task that has ended, until it cannot be asked for any more. If that fails, it is
 // known only here.
-func (t *tasks) keep(run *taskRun) {
+func (t *tasks) keep(ctx context.Context, run *taskRun) {
 	if t.store == nil {
 		return
 	}
@@ -143,7 +152,7 @@ func (t *tasks) keep(run *taskRun) {
 	left := run.lifetime() - time.Since(run.created)
 	run.mu.Unlock()
 	if err == nil {
-		_ = t.store.Put(context.Background(), taskKind, run.id, data, left)
+		_ = t.store.Put(ctx, taskKind, run.id, data, left)
 	}
 }
 
@@ -211,13 +220,21 @@ func (t *tasks) running() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, run := range t.byID {
-		select {
-		case <-run.over:
-		default:
+		if run.runs() {
 			n++
 		}
 	}
 	return n
+}
+
+// runs reports whether the task has not ended.
+func (r *taskRun) runs() bool {
+	select {
+	case <-r.over:
+		return false
+	default:
+		return true
+	}
 }
 
 // isOver reports whether the task has ended and its time is over.

@@ -1,0 +1,54 @@
+package serve
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A new task takes the place of the oldest that has ended; one that runs is not forgotten.
+func TestTasksMakeRoom(t *testing.T) {
+	all := &tasks{}
+	alice, bob := identity{name: "alice"}, identity{name: "bob"}
+	var runs []*waitingCall
+	add := func(from identity, ended bool) (*taskRun, error) {
+		call := &waitingCall{questions: make(chan question), done: make(chan outcome, 1), cancel: func(error) {}}
+		if ended {
+			call.done <- outcome{}
+		} else {
+			runs = append(runs, call)
+		}
+		run, err := all.add(t.Context(), from, call, func(any, error) (*mcp.CallToolResult, error) { return &mcp.CallToolResult{}, nil }, func() {})
+		if err == nil && ended {
+			<-run.over
+		}
+		return run, err
+	}
+	first, _ := add(alice, true)
+	second, _ := add(alice, true)
+	for range maxTasks - 1 {
+		if _, err := add(alice, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all.find(first.id, alice) != nil || all.find(second.id, alice) == nil {
+		t.Error("the oldest that has ended is known, or the other one is not")
+	}
+	last, err := add(alice, false)
+	if err != nil || all.find(second.id, alice) != nil || all.find(last.id, alice) == nil {
+		t.Errorf("there is no room for one more: %v", err)
+	}
+	if _, err := add(alice, false); err == nil || !strings.Contains(err.Error(), "100 tasks of this token are running") {
+		t.Errorf("one too many: %v", err)
+	}
+	if _, err := add(bob, false); err != nil {
+		t.Errorf("another token: %v", err)
+	}
+	if n := all.running(); n != maxTasks+1 {
+		t.Errorf("%d run", n)
+	}
+	for _, call := range runs {
+		call.done <- outcome{}
+	}
+}

@@ -59,7 +59,7 @@ func TestReplicasStoreFaults(t *testing.T) {
 		{"the store stands still for 5 seconds", func(u *underFault) { u.away(t, u.store.Pause, u.store.Continue) }, failedCall.usesStore},
 	} {
 		u := &underFault{storeRun: r}
-		first := r.next.Load()
+		first, again := r.next.Load(), r.askedAgain.Load()
 		u.run(t, func() { fault.do(u) })
 		idle, lost, twice, causes := 0, 0, 0, map[string]int{}
 		for _, f := range u.failed {
@@ -80,6 +80,12 @@ func TestReplicasStoreFaults(t *testing.T) {
 		}
 		for cause, n := range causes {
 			t.Logf("%s: %d × %s", fault.name, n, cause)
+		}
+		if again = r.askedAgain.Load() - again; again > 0 {
+			t.Logf("%s: clients asked %d times again for the result of a task", fault.name, again)
+			if !fault.may(failedCall{}) {
+				t.Errorf("%s: it was not there at once", fault.name)
+			}
 		}
 		sessions := u.lostSessions(t)
 		if twice > 0 || sessions > 0 {

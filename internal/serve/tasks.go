@@ -397,6 +397,7 @@ type taskState struct {
 	Requests mcp.InputRequestMap `json:"inputRequests,omitempty"`
 	Result   json.RawMessage     `json:"result,omitempty"`
 	Error    *jsonrpc.Error      `json:"error,omitempty"`
+	isError  bool                // of the result
 }
 
 // state returns the state, with what the task asks and its result.
@@ -404,7 +405,7 @@ func (r *taskRun) state() *taskState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &taskState{Type: "complete", ID: r.id, Status: r.status, Created: r.created.UTC(), Updated: r.updated.UTC(), TTL: r.lifetime().Milliseconds(), Poll: taskPoll.Milliseconds(),
-		Requests: maps.Clone(r.pending), Result: r.value, Error: r.failed}
+		Requests: maps.Clone(r.pending), Result: r.value, Error: r.failed, isError: r.isError}
 }
 
 // createdTask is the answer to a call that goes on as a task.

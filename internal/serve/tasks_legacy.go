@@ -26,28 +26,32 @@ const (
 )
 
 // withTask returns a message that tells the SDK if its sender wants the call to go on as a task.
-func withTask(message []byte) []byte {
-	if !bytes.Contains(message, []byte(`"task"`)) || jsonx.KindOf(jsonx.Get(jsonx.Get(message, "params"), "task")) != jsonx.Object {
+func withTask(message json.RawMessage) json.RawMessage {
+	if !bytes.Contains(message, []byte(`"task"`)) {
 		return message
 	}
-	var all, params, meta map[string]json.RawMessage
-	if json.Unmarshal(message, &all) != nil || json.Unmarshal(all["params"], &params) != nil || params["_meta"] != nil && json.Unmarshal(params["_meta"], &meta) != nil || meta == nil && params["_meta"] != nil {
+	params := jsonx.Get(message, "params")
+	if jsonx.KindOf(jsonx.Get(params, "task")) != jsonx.Object {
 		return message
 	}
-	if meta == nil {
-		meta = map[string]json.RawMessage{}
+	meta := withMember(jsonx.Get(params, "_meta"), askedForTask, true)
+	return withMember(message, "params", withMember(params, "_meta", meta))
+}
+
+// withMember returns an object with a member, or what is not an object as it is; nil is an empty
+// object.
+func withMember(object json.RawMessage, name string, value any) json.RawMessage {
+	members := map[string]json.RawMessage{}
+	if object != nil && json.Unmarshal(object, &members) != nil || members == nil {
+		return object
 	}
-	meta[askedForTask] = json.RawMessage("true")
 	var err error
-	if params["_meta"], err = jsonx.Marshal(meta); err != nil {
-		return message
+	if members[name], err = jsonx.Marshal(value); err != nil {
+		return object
 	}
-	if all["params"], err = jsonx.Marshal(params); err != nil {
-		return message
-	}
-	out, err := jsonx.Marshal(all)
+	out, err := jsonx.Marshal(members)
 	if err != nil {
-		return message
+		return object
 	}
 	return out
 }
@@ -63,20 +67,13 @@ type taskRequest struct {
 
 // asPing returns a request about tasks as a ping, because the SDK's transport of a session that
 // was taken over refuses methods that are not its own.
-func asPing(message []byte) []byte {
+func asPing(message json.RawMessage) json.RawMessage {
 	method, _ := jsonx.Text(jsonx.Get(message, "method"))
 	if !strings.HasPrefix(method, "tasks/") {
 		return message
 	}
-	request := map[string]json.RawMessage{"method": jsonx.Get(message, "method")}
-	if params := jsonx.Get(message, "params"); params != nil {
-		request["params"] = params
-	}
-	out, err := jsonx.Marshal(map[string]any{"jsonrpc": "2.0", "id": jsonx.Get(message, "id"), "method": "ping", "params": map[string]any{"_meta": map[string]any{pingFor: request}}})
-	if err != nil {
-		return message
-	}
-	return out
+	request := map[string]any{"_meta": map[string]json.RawMessage{pingFor: message}}
+	return withMember(withMember(message, "params", request), "method", "ping")
 }
 
 // ofPing returns the request that a ping is, and its method.
@@ -153,7 +150,7 @@ type legacyTask struct {
 // legacyState returns the state. A call whose result is an error has failed.
 func (r *taskRun) legacyState() *legacyTask {
 	s := r.state()
-	if r.isError { // set before the task is over
+	if s.isError {
 		s.Status = "failed"
 	}
 	return &legacyTask{ID: s.ID, Status: s.Status, Created: s.Created, Updated: s.Updated, TTL: s.TTL, Poll: s.Poll}

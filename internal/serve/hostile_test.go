@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -231,19 +232,12 @@ func TestOddParams(t *testing.T) {
 						r.Header.Set(name, value)
 					}
 				}
-				resp, err := http.DefaultClient.Do(r)
-				if err != nil {
-					t.Fatalf("%s: %v", body, err)
+				answer, header := answerTo(t, r)
+				if strings.Contains(answer, "internal error") {
+					t.Errorf("%s: %s", body, answer)
 				}
-				defer resp.Body.Close()
-				answer, err := io.ReadAll(resp.Body)
-				if err != nil || strings.Contains(string(answer), "internal error") {
-					t.Errorf("%s: %s %v", body, answer, err)
-				}
-				if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
-					session = id
-				}
-				return string(answer)
+				session = cmp.Or(header.Get("Mcp-Session-Id"), session)
+				return answer
 			}
 			meta := fmt.Sprintf(`"_meta":{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`, firstModern)
 			list := `,"params":{` + meta + `}`

@@ -449,6 +449,21 @@ func TestOneProcessOfEachClientAmongReplicas(t *testing.T) {
 	}
 }
 
+// answerTo sends a request and returns the answer.
+func answerTo(t *testing.T, req *http.Request) (string, http.Header) {
+	t.Helper()
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer), resp.Header
+}
+
 // A client asks any replica for its task.
 func TestTasksAmongReplicas(t *testing.T) {
 	tokens := NewTokens(map[string]string{"alice": aliceToken, "bob": bobToken})
@@ -465,16 +480,8 @@ func TestTasksAmongReplicas(t *testing.T) {
 		}
 		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2026-07-28"},
 			"Mcp-Method": {method}, "Mcp-Name": {name}, "Authorization": {"Bearer " + token}}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		answer, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(answer)
+		answer, _ := answerTo(t, req)
+		return answer
 	}
 	created := about(replicas[0], aliceToken, "tools/call", `"name":"endless","arguments":{}`)
 	found := regexp.MustCompile(`"taskId":"([^"]*)"`).FindStringSubmatch(created)
@@ -548,17 +555,9 @@ func TestTasksOfTakenOverSessions(t *testing.T) {
 		if session != "" {
 			req.Header.Set("Mcp-Session-Id", session)
 		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		answer, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		session = cmp.Or(resp.Header.Get("Mcp-Session-Id"), session)
-		return string(answer)
+		answer, header := answerTo(t, req)
+		session = cmp.Or(header.Get("Mcp-Session-Id"), session)
+		return answer
 	}
 	post(replicas[0], "initialize", `"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}`)
 	created := post(replicas[1], "tools/call", `"name":"slow_compute","arguments":{"seconds":0.2},"task":{}`)

@@ -23,8 +23,8 @@ func (s *Store) Send(ctx context.Context, channel string, data []byte) (receiver
 	return receivers, err
 }
 
-// Receive calls receive with each message of a channel, in order, until ctx is done. It must
-// not wait. ready is called when messages can arrive, and lost when some may have been missed.
+// Receive calls receive with each message of a channel, in order, until ctx is done and all that
+// [Store.Send] has counted this receiver for have arrived. It must not wait. ready is called when messages can arrive, and lost when some may have been missed.
 // Messages that no replica has sealed for the channel are dropped.
 func (s *Store) Receive(ctx context.Context, channel string, ready, lost func(), receive func(data []byte)) {
 	name := s.name("channel", channel)
@@ -70,6 +70,9 @@ func (s *Store) subscribe(ctx context.Context, name string, ready func(), receiv
 	case err := <-over:
 		return err
 	case <-ctx.Done():
-		return ctx.Err()
 	}
+	ending, stop := context.WithTimeout(context.WithoutCancel(ctx), Timeout)
+	defer stop()
+	_ = connection.Do(ending, connection.B().Unsubscribe().Channel(name).Build()).Error() // its answer comes after the last message
+	return ctx.Err()
 }

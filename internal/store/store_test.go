@@ -348,3 +348,45 @@ func eventually(t *testing.T, is func() bool) {
 		}
 	}
 }
+
+// A message that a receiver was counted for arrives, even if it stops receiving just then.
+func TestLastMessagesConcurrent(t *testing.T) {
+	server := storetest.Start(t)
+	for range 20 {
+		from, to := open(t, server.URL(), secret), open(t, server.URL(), secret)
+		ctx, stop := context.WithCancel(t.Context())
+		ready, over := make(chan struct{}), make(chan struct{})
+		var received, counted atomic.Int64
+		go func() {
+			defer close(over)
+			to.Receive(ctx, "a", func() { close(ready) }, func() {}, func([]byte) {
+				if received.Add(1) == 200 {
+					stop()
+				}
+			})
+		}()
+		<-ready
+		var senders sync.WaitGroup
+		for range 4 {
+			senders.Go(func() {
+				for {
+					n, err := from.Send(t.Context(), "a", []byte("x"))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if n == 0 {
+						return
+					}
+					counted.Add(1)
+				}
+			})
+		}
+		senders.Wait()
+		<-over
+		if counted.Load() != received.Load() {
+			t.Errorf("%d of %d messages arrived", received.Load(), counted.Load())
+		}
+		stop()
+	}
+}

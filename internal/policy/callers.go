@@ -25,12 +25,8 @@ func (d *decision) rules() []*Rule {
 	return d.about
 }
 
-// rulesFor returns the rules about a caller; with any, those about whomever the profile of the
-// caller has.
+// rulesFor returns the rules about a caller, see [Rule.unmetCaller].
 func (p *Policy) rulesFor(who *caller.Caller, any bool) []*Rule {
-	if who == nil {
-		who = &caller.Caller{}
-	}
 	c := p.Callers
 	if c == nil || any {
 		return p.selectRules(who, any)
@@ -51,8 +47,7 @@ func (p *Policy) rulesFor(who *caller.Caller, any bool) []*Rule {
 func (p *Policy) selectRules(who *caller.Caller, any bool) []*Rule {
 	out := []*Rule{}
 	for i := range p.Rules {
-		r := &p.Rules[i]
-		if (r.Profile == "" || r.Profile == who.Profile) && (any || !r.isForSome() || r.unmetCaller(who) == "") {
+		if r := &p.Rules[i]; r.unmetCaller(who, any) == "" {
 			out = append(out, r)
 		}
 	}
@@ -61,6 +56,9 @@ func (p *Policy) selectRules(who *caller.Caller, any bool) []*Rule {
 
 // callerKey is the same for callers that the same rules are about.
 func callerKey(who *caller.Caller) string {
+	if who == nil {
+		return ""
+	}
 	var key []byte
 	for _, part := range append([]string{who.Name, who.Profile}, who.Groups...) {
 		key = append(strconv.AppendInt(key, int64(len(part)), 10), ':')

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -53,7 +54,7 @@ func (d *decision) explain() []RuleReport {
 // explainRule reports separately about each part of the line if the other
 // conditions are met.
 func (d *decision) explainRule(r *Rule, line shell.Line) []RuleReport {
-	report := RuleReport{Rule: r, Unmet: d.unmet(r)}
+	report := RuleReport{Rule: r, Unmet: cmp.Or(r.unmetCaller(d.caller(), d.anyClient), d.unmet(r))}
 	if r.When != nil && !d.whole && d.ruleNames(r) {
 		_, report.Failed = d.evaluate(r.When)
 	}

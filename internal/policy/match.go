@@ -42,24 +42,17 @@ func (d *decision) unmet(r *Rule) string {
 	return ""
 }
 
-// ruleNames reports whether the rule applies to this tool and this caller, regardless of
+// ruleNames reports whether a rule that is about the caller applies to this tool, regardless of
 // commands, paths and params.
 func (d *decision) ruleNames(r *Rule) bool { return d.unmetName(r) == "" }
 
-// unmetName returns the first condition of a rule that this tool or this caller does not meet.
+// unmetName returns the first condition of a rule that this tool does not meet.
 func (d *decision) unmetName(r *Rule) string {
 	switch {
 	case r.Prompt != "":
 		return conditionPrompt
 	case r.Resource != "":
 		return conditionResource
-	case r.Profile != "" && (d.caller() == nil || r.Profile != d.caller().Profile):
-		return conditionProfile
-	}
-	if r.isForSome() && !d.anyClient {
-		if unmet := r.unmetCaller(d.caller()); unmet != "" {
-			return unmet
-		}
 	}
 	match, t := r.matcher(), d.tool
 	switch {
@@ -95,13 +88,17 @@ func exactMatch(pattern, name string) bool {
 func (r *Rule) isForSome() bool { return r.Client != "" || r.Group != "" }
 
 // unmetCaller returns the first condition that the caller does not meet; nil is the person at the
-// command line.
-func (r *Rule) unmetCaller(who *caller.Caller) string {
+// command line. With any, the caller may have any name and groups.
+func (r *Rule) unmetCaller(who *caller.Caller, any bool) string {
 	if who == nil {
 		who = &caller.Caller{}
 	}
 	match := r.matcher()
 	switch {
+	case r.Profile != "" && r.Profile != who.Profile:
+		return conditionProfile
+	case any || !r.isForSome():
+		return ""
 	case r.Client != "" && !match(r.Client, who.Name):
 		return conditionClient
 	case r.Group != "" && !r.matchesGroup(who.Groups):

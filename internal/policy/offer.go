@@ -32,7 +32,7 @@ func (p *Policy) DecideOffer(ctx context.Context, o Offer) Verdict {
 	who := caller.From(ctx)
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if r.isAboutOffers() && (r.Profile == "" || who != nil && r.Profile == who.Profile) && r.unmetCaller(who) == "" && r.matchesOffer(o) {
+		if r.isAboutOffers() && r.unmetCaller(who, false) == "" && r.matchesOffer(o) {
 			v := Verdict{Decision: Allow, Reason: r.Reason, Origin: r.Origin, Rule: r}
 			if r.Decision == Deny {
 				v.Decision, v.Reason = Deny, cmp.Or(r.Reason, "a rule denies it")

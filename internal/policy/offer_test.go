@@ -82,6 +82,27 @@ func TestDecideOfferByDefault(t *testing.T) {
 	if v := p.DecideOffer(t.Context(), policy.Offer{Server: "a", URI: "x:y"}); v.Decision != policy.Deny || v.Origin != "s.yaml:1" {
 		t.Errorf("got %+v", v)
 	}
+	p.Defaults[registry.CategoryRead] = policy.Rule{Decision: policy.Ask}
+	if v := p.DecideOffer(t.Context(), policy.Offer{Server: "a", URI: "x:y"}); v.Decision != policy.Allow {
+		t.Errorf("by a default that asks: %+v", v)
+	}
+}
+
+// A rule of a profile about prompts is for its clients alone. A name of any length can be denied,
+// and no longer one than a rule reads be allowed.
+func TestDecideOfferInProfile(t *testing.T) {
+	p := &policy.Policy{Rules: []policy.Rule{{Profile: "p", Prompt: "review", Decision: policy.Deny}}}
+	for who, want := range map[*caller.Caller]policy.Decision{nil: policy.Allow, {Name: "a"}: policy.Allow, {Profile: "q"}: policy.Allow, {Profile: "p"}: policy.Deny} {
+		if v := p.DecideOffer(caller.With(t.Context(), who), policy.Offer{Server: "s", Prompt: "review", Name: "review"}); v.Decision != want {
+			t.Errorf("%+v: %s", who, v.Decision)
+		}
+	}
+	for length, want := range map[int]policy.Decision{64 << 10: policy.Allow, 64<<10 + 1: policy.Deny} {
+		p := &policy.Policy{Rules: []policy.Rule{{Resource: "x:*", Decision: policy.Allow}, {Decision: policy.Deny}}}
+		if v := p.DecideOffer(t.Context(), policy.Offer{Server: "s", URI: "x:" + strings.Repeat("y", length-2)}); v.Decision != want {
+			t.Errorf("%d bytes: %s", length, v.Decision)
+		}
+	}
 }
 
 // A rule about clients does not match the person at the command line, whatever it decides.

@@ -98,10 +98,35 @@ func TestCallersAreTold(t *testing.T) {
 			}
 		}
 	}
-	for i := range 2 * maxCallers {
+	p.Callers = &Callers{}
+	for i := range maxCallers + 1 {
+		if n := len(p.Callers.rules); n != i {
+			t.Fatalf("%d of %d callers are remembered", n, i)
+		}
 		p.Decide(caller.With(t.Context(), &caller.Caller{Name: string(rune('a' + i))}), mcpTool("s", "t", "t"), registry.Call{})
 	}
-	if n := len(p.Callers.rules); n > maxCallers {
-		t.Errorf("%d callers are remembered", n)
+	if n := len(p.Callers.rules); n != 1 {
+		t.Errorf("%d callers are remembered after too many", n)
+	}
+}
+
+// A rule about a server is about no other one, and an explanation says whom a rule is about.
+func TestRulesAboutOthers(t *testing.T) {
+	tool, p := mcpTool("github", "t", "t"), &Policy{}
+	for unmet, r := range map[string]Rule{
+		conditionServer: {Server: "bank"}, conditionProfile: {Profile: "p"}, conditionClient: {Client: "eve"}, conditionGroup: {Group: "ops"},
+	} {
+		r.Decision = Deny
+		p.Rules = []Rule{r}
+		for _, who := range []*caller.Caller{nil, {Name: "a", Profile: "q", Groups: []string{"dev"}}} {
+			ctx := caller.With(t.Context(), who)
+			if v := p.Decide(ctx, tool, registry.Call{}); v.Decision != Ask {
+				t.Errorf("%+v, %+v: %s", r, who, v.Reason)
+			}
+			reports, err := p.Explain(ctx, tool, registry.Call{})
+			if err != nil || len(reports) != 1 || reports[0].Matches || reports[0].Unmet != unmet {
+				t.Errorf("%+v, %+v: %+v, %v", r, who, reports, err)
+			}
+		}
 	}
 }

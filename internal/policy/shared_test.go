@@ -31,6 +31,25 @@ func (m *memory) Update(_ context.Context, change func([]byte) ([]byte, error)) 
 
 func (m *memory) Key() []byte { return []byte("key") }
 
+// What cannot be stored in one place does not touch the other one.
+func TestApprovalsAreAddedWhereTheyBelong(t *testing.T) {
+	own, client := Approval{ID: "1"}, Approval{ID: "2", Client: "alice"}
+	m := &memory{away: errors.New("gone")}
+	a := &Approvals{Dir: stateDir(t), Project: "/p", Shared: m}
+	if err := a.Add(t.Context(), []Approval{own}); err != nil {
+		t.Errorf("without the store: %v", err)
+	}
+	unavailable := &Approvals{Unavailable: errors.New("no folder"), Project: "/p", Shared: &memory{}}
+	if err := unavailable.Add(t.Context(), []Approval{client}); err != nil {
+		t.Errorf("without a folder: %v", err)
+	}
+	shared := &memory{}
+	unavailable.Shared = shared
+	if err := unavailable.Add(t.Context(), []Approval{own, client}); err == nil || shared.data != nil {
+		t.Errorf("both, without a folder: %v, %s", err, shared.data)
+	}
+}
+
 // Approvals of clients are shared, those of the person are not; what cannot be read denies.
 func TestSharedApprovals(t *testing.T) {
 	m := &memory{}

@@ -161,7 +161,7 @@ func TestSeparateProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = large.Apart(evaluator(t)).Value(t.Context(), nil)
-	if err == nil || !strings.Contains(err.Error(), "it took too much memory: more than 256 MiB") && !strings.Contains(err.Error(), "output limit reached") { // what is noticed first
+	if err == nil || !strings.Contains(err.Error(), "it took") && !strings.Contains(err.Error(), "output limit reached") { // the memory, the time on a busy machine, or the output: what is noticed first
 		t.Errorf("%v", err)
 	}
 	if _, err := e.Apart([]string{"/nonexistent"}).Value(t.Context(), nil); err == nil {

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
 )
@@ -40,9 +41,16 @@ type Options struct {
 
 // Exporter exports what the run does. The zero value exports nothing.
 type Exporter struct {
-	traces  *trace.TracerProvider
-	metrics *metric.MeterProvider
-	scraped *metric.ManualReader // nil unless metrics are scraped
+	// The SDK's types are behind interfaces: each package that can reach the type of a field
+	// compiles all of its generic methods, which takes two seconds.
+	providers []provider
+	scraped   reader // nil unless metrics are scraped
+}
+
+type provider interface{ Shutdown(context.Context) error }
+
+type reader interface {
+	Collect(context.Context, *metricdata.ResourceMetrics) error
 }
 
 // Start sets OpenTelemetry's global providers to ones that export. Without an endpoint it
@@ -88,20 +96,23 @@ func Start(ctx context.Context, o Options) (*Exporter, error) {
 	}
 	to := sender{headers: headers, client: &http.Client{Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	if traces != "" {
-		x.traces = trace.NewTracerProvider(trace.WithResource(about), trace.WithBatcher(&spans{to, traces}, trace.WithMaxQueueSize(maxSpans), trace.WithExportTimeout(timeout)))
-		otel.SetTracerProvider(x.traces)
+		p := trace.NewTracerProvider(trace.WithResource(about), trace.WithBatcher(&spans{to, traces}, trace.WithMaxQueueSize(maxSpans), trace.WithExportTimeout(timeout)))
+		otel.SetTracerProvider(p)
+		x.providers = append(x.providers, p)
 	}
 	with := []metric.Option{metric.WithResource(about)}
 	if metrics != "" {
 		with = append(with, metric.WithReader(metric.NewPeriodicReader(&histograms{to, metrics}, metric.WithTimeout(timeout))))
 	}
 	if o.Scrape {
-		x.scraped = metric.NewManualReader()
-		with = append(with, metric.WithReader(x.scraped))
+		manual := metric.NewManualReader()
+		with = append(with, metric.WithReader(manual))
+		x.scraped = manual
 	}
 	if len(with) > 1 {
-		x.metrics = metric.NewMeterProvider(with...)
-		otel.SetMeterProvider(x.metrics)
+		p := metric.NewMeterProvider(with...)
+		otel.SetMeterProvider(p)
+		x.providers = append(x.providers, p)
 	}
 	return x, nil
 }
@@ -134,24 +145,12 @@ func (o *Options) address(signal string) (string, error) {
 
 // Close sends what is left until ctx ends.
 func (x *Exporter) Close(ctx context.Context) error {
-	done := make(chan error, 2)
-	n := 0
-	for _, p := range []interface{ Shutdown(context.Context) error }{x.traces, x.metrics} {
-		switch p := p.(type) {
-		case *trace.TracerProvider:
-			if p == nil {
-				continue
-			}
-		case *metric.MeterProvider:
-			if p == nil {
-				continue
-			}
-		}
-		n++
+	done := make(chan error, len(x.providers))
+	for _, p := range x.providers {
 		go func() { done <- p.Shutdown(ctx) }()
 	}
 	var errs []error
-	for range n {
+	for range x.providers {
 		select {
 		case err := <-done:
 			errs = append(errs, err)

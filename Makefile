@@ -81,7 +81,7 @@ test: $(NPM)/node_modules/.package-lock.json programs ## install what the tests 
 	cd $(PROVIDERS) && go test -vet=off -count=1 $(UNOPTIMIZED) ./... </dev/null
 	cd $(RELEASE) && go test -short -count=1 ./... </dev/null
 	go test $(TESTFLAGS) $(RACE) -run '$(CONCURRENT)|Concurrent' ./cmd/toolreg $(SHARED) </dev/null
-	go test $(TESTFLAGS) $(RACE) $(RACING) </dev/null
+	go test $(TESTFLAGS) $(RACE) -p 4 $(RACING) </dev/null
 	go test $(TESTFLAGS) -parallel 3 -skip '$(CONCURRENT)' $$(go list ./... | grep -vxF "$$(go list $(RACING))") </dev/null
 
 race: programs $(NPM)/node_modules/.package-lock.json ## run all tests with the race detector (half an hour)

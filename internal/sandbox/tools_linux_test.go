@@ -47,7 +47,7 @@ func TestTools(t *testing.T) {
 			}
 			profile := sandbox.Default(sandbox.Place{Workspace: []string{dir}, Home: home, Environ: os.Environ()})
 			env := append(os.Environ(), "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@example.com", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@example.com",
-				"GOFLAGS=-mod=mod", "GOPROXY=off", "GOTOOLCHAIN=local", "GOWORK=off")
+				"GOFLAGS=-mod=mod "+os.Getenv("GOFLAGS"), "GOPROXY=off", "GOTOOLCHAIN=local", "GOWORK=off")
 			o, err := process.Run(t.Context(), process.Spec{Argv: []string{"/bin/bash", "-c", script}, Env: env, Dir: dir, Confine: &profile})
 			if err != nil || o.ExitCode != 0 {
 				t.Errorf("%v, exit code %d\n%s%s", err, o.ExitCode, o.Stdout, o.Stderr)

@@ -170,7 +170,16 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 		}
 		switch certain {
 		case shell.Yes:
-			r = d.prevailing(i, func(r *Rule) bool { return d.ruleCommand(r, s) == shell.Yes && d.unmet(r) == "" })
+			r = d.prevailing(i, func(r *Rule) bool {
+				certain := d.ruleCommand(r, s)
+				if certain == shell.No || d.unmet(r) != "" {
+					return false
+				}
+				if certain == shell.Maybe {
+					doubt = mayApply(r)
+				}
+				return certain == shell.Yes
+			})
 			c.Decision, c.Reason = d.ruled(r)
 			c.Origin, c.rule = r.Origin, r
 			d.unsure = d.unsure || doubt != ""
@@ -179,7 +188,7 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 			}
 			return c
 		case shell.Maybe:
-			doubt = fmt.Sprintf("the rule on %q (%s) may apply to it", r.Command, r.Decision)
+			doubt = mayApply(r)
 		}
 	}
 	v := d.byDefault()
@@ -210,6 +219,11 @@ func (d *decision) part(s *shell.Command) CommandVerdict {
 	}
 	d.unsure = d.unsure || doubt != "" && !s.Unread
 	return c.floor(doubt)
+}
+
+// mayApply is the doubt whether a rule is about a command that is not understood completely.
+func mayApply(r *Rule) string {
+	return fmt.Sprintf("the rule on %q (%s) may apply to it", r.Command, r.Decision)
 }
 
 // floor changes the decision to Ask if the command would run unasked although a

@@ -34,12 +34,12 @@ func (d *decision) plain() Verdict {
 func (d *decision) rulePlain(r *Rule) bool { return r.Command == "" && d.unmet(r) == "" }
 
 // prevailing returns the rule that decides if rule i is the first that matches: a rule of the
-// caller's profile goes before all others, except those that deny and are read before it.
+// caller's profile loosens no deny of a file that is read before it.
 func (d *decision) prevailing(i int, matches func(*Rule) bool) *Rule {
 	first := d.rules()[i]
-	if who := d.caller(); who != nil && who.Profile != "" && first.Decision != Deny && first.Profile == "" {
+	if first.Profile != "" && first.Decision != Deny {
 		for _, r := range d.rules()[i+1:] {
-			if r.Profile == who.Profile && matches(r) {
+			if r.Decision == Deny && r.Layer < first.Layer && matches(r) {
 				return r
 			}
 		}

@@ -25,14 +25,11 @@ func (p *Policy) DeniesAll(ctx context.Context, t *registry.Tool) (Verdict, bool
 // of the tool. A rule that matches only some calls and does not deny them also
 // ends the search, because then not every call is denied.
 func (d *decision) beforeDefaults() (v Verdict, ok bool) {
-	for _, r := range d.rules() {
-		if !d.ruleNames(r) {
-			continue
+	all := func(r *Rule) bool { return r.Command == "" && r.Path == "" && r.When == nil && !r.isForSome() }
+	for i, r := range d.rules() {
+		if d.ruleNames(r) && (r.Decision != Deny || all(r)) {
+			return d.verdictOf(d.prevailing(i, func(r *Rule) bool { return d.ruleNames(r) && all(r) })), true
 		}
-		if some := r.Command != "" || r.Path != "" || r.When != nil || r.isForSome(); some && r.Decision == Deny {
-			continue
-		}
-		return d.verdictOf(r), true
 	}
 	return Verdict{}, false
 }

@@ -12,9 +12,13 @@ func (d *decision) hides(decided *Rule) func(string) bool {
 	}
 	var rules []int // indices of the rules for this tool, up to one that matches every path
 	strict, ended := false, false
+	loosens := 0 // layer of the profile's rules
 	for i, r := range d.rules() {
-		if ended && r.Profile == "" || !d.isAboutPaths(r) {
+		if ended && (r.Decision != Deny || r.Layer >= loosens) || !d.isAboutPaths(r) {
 			continue
+		}
+		if r.Profile != "" {
+			loosens = r.Layer
 		}
 		strict = strict || r.Path != "" && !r.isNarrow()
 		if !ended {

@@ -8,22 +8,24 @@ import (
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
-// The rules of the caller's profile go before those that are read before them, but for what
-// these deny.
+// The rules of the caller's profile go before all others, but for denials of files that are read
+// before theirs.
 func TestRulesOfProfile(t *testing.T) {
 	rules := []Rule{
-		{Path: "asked/denied", Decision: Deny},
-		{Path: "asked/**", Decision: Ask},
-		{Path: "open/**", Decision: Allow},
-		{Tool: "run_shell_command", Command: "git push", Decision: Deny},
-		{Tool: "run_shell_command", Command: "git", Decision: Ask},
-		{Tool: "run_shell_command", Command: "ls", Decision: Allow},
-		{Path: "asked/other", Decision: Allow, Profile: "other"},
-		{Path: "{asked,asked/denied}/**", Decision: Allow, Profile: "p"},
-		{Path: "asked/*", Decision: Allow, Profile: "p"},
-		{Path: "open/secret", Decision: Ask, Profile: "p"},
-		{Tool: "run_shell_command", Command: "git", Decision: Allow, Profile: "p"},
-		{Tool: "run_shell_command", Command: "ls", Decision: Ask, Profile: "p"},
+		{Path: "asked/other", Decision: Allow, Profile: "other", Layer: 2},
+		{Path: "{asked,asked/denied}/**", Decision: Allow, Profile: "p", Layer: 2},
+		{Path: "asked/*", Decision: Allow, Profile: "p", Layer: 2},
+		{Path: "open/secret", Decision: Ask, Profile: "p", Layer: 2},
+		{Tool: "run_shell_command", Command: "git", Decision: Allow, Profile: "p", Layer: 2},
+		{Tool: "run_shell_command", Command: "ls", Decision: Ask, Profile: "p", Layer: 2},
+		{Path: "asked/denied", Decision: Deny, Layer: 1},
+		{Path: "asked/later", Decision: Deny, Layer: 3},
+		{Path: "asked/same", Decision: Deny, Layer: 2},
+		{Path: "asked/**", Decision: Ask, Layer: 1},
+		{Path: "open/**", Decision: Allow, Layer: 1},
+		{Tool: "run_shell_command", Command: "git push", Decision: Deny, Layer: 1},
+		{Tool: "run_shell_command", Command: "git", Decision: Ask, Layer: 1},
+		{Tool: "run_shell_command", Command: "ls", Decision: Allow, Layer: 1},
 	}
 	path := func(p string) *registry.Tool { return pathTool("write_file", registry.CategoryWrite, p) }
 	for _, tt := range []struct {
@@ -34,11 +36,14 @@ func TestRulesOfProfile(t *testing.T) {
 	}{
 		{"loosened", path("asked/a"), Ask, Allow},
 		{"denied before", path("asked/denied"), Deny, Deny},
+		{"denied in the same file", path("asked/same"), Deny, Allow},
+		{"denied later", path("asked/later"), Deny, Allow},
 		{"another profile", path("elsewhere/a"), Ask, Ask},
 		{"stricter", path("open/secret"), Allow, Ask},
 		{"not about it", path("open/a"), Allow, Allow},
 		{"command loosened", shellTool("git status"), Ask, Allow},
 		{"command denied before", shellTool("git status && git push"), Deny, Deny},
+		{"command perhaps denied before", shellTool("git $x"), Ask, Ask},
 		{"command stricter", shellTool("ls"), Allow, Ask},
 	} {
 		for profile, want := range map[string]Decision{"": tt.without, "p": tt.with} {
@@ -54,17 +59,18 @@ func TestRulesOfProfile(t *testing.T) {
 // What a rule of the profile allows is shown, and what one asks about is not.
 func TestProfileHides(t *testing.T) {
 	p := &Policy{Workspace: "/w", Rules: []Rule{
-		{Path: "asked/**", Decision: Ask},
-		{Tool: "grep", Decision: Allow},
-		{Path: "asked/open", Decision: Allow, Profile: "p"},
-		{Path: "secret", Decision: Ask, Profile: "p"},
+		{Path: "{asked,denied}/open", Decision: Allow, Profile: "p", Layer: 2},
+		{Path: "secret", Decision: Ask, Profile: "p", Layer: 2},
+		{Path: "asked/**", Decision: Ask, Layer: 1},
+		{Tool: "grep", Decision: Allow, Layer: 1},
+		{Path: "denied/**", Decision: Deny, Layer: 1},
 	}}
 	ctx := caller.With(context.Background(), &caller.Caller{Profile: "p"})
 	v := p.Decide(ctx, pathTool("grep", registry.CategoryRead, "."), registry.Call{})
 	if v.Hides == nil {
 		t.Fatal("nothing is hidden")
 	}
-	for path, want := range map[string]bool{"asked/a": true, "asked/open": false, "secret": true, "a": false} {
+	for path, want := range map[string]bool{"asked/a": true, "asked/open": false, "denied/open": true, "secret": true, "a": false} {
 		if got := v.Hides(path); got != want {
 			t.Errorf("%s is hidden: %t", path, got)
 		}

@@ -31,6 +31,7 @@ type Rule struct {
 	Client      string          // glob over names of callers; a call without one does not match
 	Group       string          // glob over the groups of callers; a call without one does not match
 	Profile     string          // name of the profile of serve that the rule is for; "" = for all calls
+	Layer       int             // of its file; a rule of a profile loosens no deny of a lower one
 	Prompt      string          // glob over names of servers' prompts; the rule is about them alone
 	Resource    string          // glob over URIs of servers' resources; the rule is about them alone
 	When        *jq.Expression  // must return true for the params; nil matches all params

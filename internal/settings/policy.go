@@ -37,42 +37,25 @@ func (m *merged) ruleNode() *jsonx.Value {
 	return out
 }
 
-// rules returns the rules in their order. Those of profiles stand before the others of their
-// place; what they deny stands before all.
+// rules returns the rules in their order, those of profiles first.
 func (m *merged) rules() []Rule {
-	var first, rest []Rule
-	profiles := m.profileEntries()
+	out := m.profileRules()
 	for _, e := range m.ruleEntries() {
-		i := 0
-		for ; i < len(profiles) && ruleOrder(profiles[i].entry, e) <= 0; i++ {
-			rest = append(rest, profiles[i].rules...)
-		}
-		profiles = profiles[i:]
-		rest = append(rest, rulesOf(m.index.Row(rulesKey), e.node, e.origin, "")...)
+		out = append(out, rulesOf(m.index.Row(rulesKey), e.node, e, "")...)
 	}
-	for _, p := range profiles {
-		rest = append(rest, p.rules...)
-	}
-	rest = slices.DeleteFunc(rest, func(r Rule) bool {
-		denies := r.Profile != "" && r.Decision == "deny"
-		if denies {
-			first = append(first, r)
-		}
-		return denies
-	})
-	return append(first, rest...)
+	return out
 }
 
-// rulesOf reads a checked list of rules; row is that of a rule's fields, in names the file.
-func rulesOf(row *table.Row, list *jsonx.Value, in Origin, profile string) []Rule {
+// rulesOf reads a checked list of rules; row is that of a rule's fields, in is where they are.
+func rulesOf(row *table.Row, list *jsonx.Value, in entry, profile string) []Rule {
 	if list == nil {
 		return nil
 	}
 	var out []Rule
 	for _, n := range list.Items {
-		o := in
+		o := in.origin
 		o.Line, o.Col = n.Place()
-		r := Rule{Profile: profile, Origin: o, Match: exampleCalls(n.Get("match"), o), NotMatch: exampleCalls(n.Get("notMatch"), o)}
+		r := Rule{Profile: profile, Layer: in.layer, Origin: o, Match: exampleCalls(n.Get("match"), o), NotMatch: exampleCalls(n.Get("notMatch"), o)}
 		if hints := n.Get("annotations"); hints != nil {
 			r.Annotations = map[string]bool{}
 			for _, m := range hints.Members {

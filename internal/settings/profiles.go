@@ -1,7 +1,5 @@
 package settings
 
-import "slices"
-
 // profilesKey is the setting serve.profiles, which merges by name.
 const profilesKey = "serve.profiles"
 
@@ -29,23 +27,16 @@ func (m *merged) profiles() []Profile {
 	return out
 }
 
-// profileRules are the rules of a profile and their place.
-type profileRules struct {
-	entry
-	rules []Rule
-}
-
-// profileEntries returns the rules of the profiles in effect, in the order of their places.
-func (m *merged) profileEntries() []profileRules {
+// profileRules returns the rules of the profiles in effect.
+func (m *merged) profileRules() []Rule {
 	row := m.index.Row(profilesKey)
-	var out []profileRules
+	var out []Rule
 	for _, n := range m.named(profilesKey) {
 		for _, e := range m.entries[row] {
 			if e.node.Get(n.Name) == n.Value {
-				out = append(out, profileRules{e, rulesOf(row.Field("rules"), n.Value.Get("rules"), e.origin, n.Name)})
+				out = append(out, rulesOf(row.Field("rules"), n.Value.Get("rules"), e, n.Name)...)
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b profileRules) int { return ruleOrder(a.entry, b.entry) })
 	return out
 }

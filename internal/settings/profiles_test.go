@@ -9,7 +9,7 @@ import (
 	"github.com/toolreg/toolreg/internal/settings"
 )
 
-// The rules of a profile stand before the others of their file, and those that deny before all.
+// The rules of profiles stand before all others, in their order.
 func TestRulesOfProfiles(t *testing.T) {
 	dir := t.TempDir()
 	var files []string
@@ -32,7 +32,7 @@ func TestRulesOfProfiles(t *testing.T) {
 	for _, r := range set.Rules {
 		got = append(got, r.Profile+" "+r.Tool)
 	}
-	want := []string{"p first-deny", " third", "q second-ask", "p first-allow", " first"}
+	want := []string{"p first-allow", "p first-deny", "q second-ask", " third", " first"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -161,6 +161,7 @@ type Rule struct {
 	Prompt   string `setting:"prompt"`
 	Resource string `setting:"resource"`
 	Profile  string // of serve, whose rule it is; "" = for all
+	Layer    int    // of its file; files are read in the order of their layers
 	When     string `setting:"when"`
 	Decision string `setting:"decision"` // allow, sandbox, ask, deny
 	Reason   string `setting:"reason"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,10 +24,10 @@ type quotas struct {
 }
 
 // quota is what is counted together: calls of one client, under a limit whose number of calls
-// may change.
+// and time may change.
 type quota struct {
 	caller, client, group, tool string
-	per                         time.Duration
+	rank                        int
 }
 
 // span is the time in which calls are counted.
@@ -44,9 +45,9 @@ func (g *gate) countCall(ctx context.Context, t *registry.Tool) error {
 	}
 	var limits []settings.CallLimit
 	for _, l := range g.set.CallLimits {
-		matches := func(spelling string) bool { return text.MatchName(l.Tool, spelling) }
-		ofGroup := func(group string) bool { return text.MatchName(l.Group, group) }
-		if (l.Client == "" || text.MatchName(l.Client, name)) && (l.Group == "" || slices.ContainsFunc(caller.Groups(ctx), ofGroup)) && (l.Tool == "" || slices.ContainsFunc(t.Spellings(), matches)) {
+		matches := func(spelling string) bool { return foldMatch(l.Tool, spelling) }
+		ofGroup := func(group string) bool { return foldMatch(l.Group, group) }
+		if (l.Client == "" || foldMatch(l.Client, name)) && (l.Group == "" || slices.ContainsFunc(caller.Groups(ctx), ofGroup)) && (l.Tool == "" || slices.ContainsFunc(t.Spellings(), matches)) {
 			limits = append(limits, l)
 		}
 	}
@@ -54,6 +55,11 @@ func (g *gate) countCall(ctx context.Context, t *registry.Tool) error {
 		return takeShared(ctx, g.store, t.Name, name, limits)
 	}
 	return g.quotas.take(t.Name, name, limits, time.Now())
+}
+
+// foldMatch is [text.MatchName], but ignores case, as rules that deny do.
+func foldMatch(pattern, name string) bool {
+	return text.MatchName(strings.ToLower(pattern), strings.ToLower(name))
 }
 
 func (q *quotas) take(tool, name string, limits []settings.CallLimit, now time.Time) error {
@@ -65,7 +71,7 @@ func (q *quotas) take(tool, name string, limits []settings.CallLimit, now time.T
 	}
 	var spans []*span
 	for _, l := range limits {
-		key := quota{name, l.Client, l.Group, l.Tool, l.Per}
+		key := quota{name, l.Client, l.Group, l.Tool, l.Rank}
 		s := q.spans[key]
 		if s == nil || !now.Before(s.end) {
 			s = &span{end: now.Add(l.Per)}

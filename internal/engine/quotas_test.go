@@ -14,6 +14,8 @@ func TestQuotas(t *testing.T) {
 	q := &quotas{}
 	now := time.Now()
 	few, many := settings.CallLimit{Tool: "a", Calls: 1, Per: time.Minute}, settings.CallLimit{Calls: 3, Per: time.Hour}
+	longer := many
+	longer.Per = 2 * time.Hour
 	take := func(caller string, limits ...settings.CallLimit) time.Duration {
 		t.Helper()
 		err := q.take("t", caller, limits, now)
@@ -35,7 +37,8 @@ func TestQuotas(t *testing.T) {
 		{"y", []settings.CallLimit{few, many}, 0, 0},
 		{"x", []settings.CallLimit{many}, 0, 0},
 		{"x", []settings.CallLimit{many, few}, time.Minute, 0},
-		{"x", []settings.CallLimit{many}, time.Minute, 58 * time.Minute},
+		{"x", []settings.CallLimit{longer}, time.Minute, 58 * time.Minute}, // the time goes on
+		{"x", []settings.CallLimit{many}, 0, 58 * time.Minute},
 		{"x", []settings.CallLimit{many, many}, time.Hour, 0}, // counted once
 		{"x", []settings.CallLimit{many}, 0, 0},
 		{"x", []settings.CallLimit{many}, 0, 0},

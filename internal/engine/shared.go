@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,7 +60,7 @@ func takeShared(ctx context.Context, s *store.Store, tool, name string, limits [
 	var spans []store.Span
 	var of []settings.CallLimit // each span's
 	for _, l := range limits {
-		span := store.Span{ID: strings.Join([]string{name, l.Client, l.Group, l.Tool, l.Per.String()}, "\x00"), Most: l.Calls, Per: l.Per}
+		span := store.Span{ID: strings.Join([]string{name, l.Client, l.Group, l.Tool, strconv.Itoa(l.Rank)}, "\x00"), Most: l.Calls, Per: l.Per}
 		switch i := slices.IndexFunc(spans, func(other store.Span) bool { return other.ID == span.ID }); {
 		case i < 0:
 			spans, of = append(spans, span), append(of, l)

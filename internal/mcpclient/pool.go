@@ -106,6 +106,7 @@ func (p *pool) open(ctx context.Context) (*session, error) {
 	p.mu.Unlock()
 	p.connector.reached(ctx, sess)
 	p.opened(ctx, sess)
+	go p.report(sess)
 	return sess, nil
 }
 
@@ -201,12 +202,18 @@ func (p *pool) endSessions() {
 	ending.Wait()
 }
 
+// report logs when a server ends by itself.
+func (p *pool) report(sess *session) {
+	<-sess.wire.Done()
+	if _, died := sess.died(); died {
+		p.opts.log().Warn("the server ended", "how", sess.ending(io.EOF))
+	}
+}
+
 // lost ends what is left of a session and removes it.
 func (p *pool) lost(owner any, sess *session) {
 	if at, died := sess.died(); died {
-		how := sess.ending(io.EOF)
-		p.opts.log().Warn("the server ended", "how", how)
-		p.restarts.failed(owner, at, p.opts.errorf("start", nil, how))
+		p.restarts.failed(owner, at, p.opts.errorf("start", nil, sess.ending(io.EOF)))
 		sess.endWith(io.EOF) // the error of its calls, too
 	}
 	leaving := sess.isLeaving()

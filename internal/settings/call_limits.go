@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
+	"github.com/toolreg/toolreg/internal/settings/table"
 )
 
 // limitsKey is the setting serve.limits, a list to which all scopes add.
@@ -16,19 +17,36 @@ type CallLimit struct {
 	Tool   string        `setting:"tool"`   // glob; "" = all
 	Calls  int           `setting:"calls"`
 	Per    time.Duration `setting:"per"` // positive
+	// Rank tells limits for the same client, group and tool apart: it is the number of
+	// different shorter times among them. A changed time does not change it.
+	Rank   int
 	Origin Origin
 }
 
 func (m *merged) callLimits() []CallLimit {
-	return listOf(m, limitsKey, func(l *CallLimit) *Origin { return &l.Origin })
+	limits := listOf(m, limitsKey, func(l *CallLimit) *Origin { return &l.Origin })
+	for i := range limits {
+		l, shorter := &limits[i], map[time.Duration]bool{}
+		for _, other := range limits {
+			if other.Client == l.Client && other.Group == l.Group && other.Tool == l.Tool && other.Per < l.Per {
+				shorter[other.Per] = true
+			}
+		}
+		l.Rank = len(shorter)
+	}
+	return limits
 }
 
-// checkLimit reports a time of an entry of serve.limits in which no calls could be counted.
+// checkLimit reports numbers in an entry of serve.limits with which nothing could be counted.
 func (r *reader) checkLimit(key string, n *jsonx.Value) {
-	var per time.Duration
 	if given := n.Get("per"); given != nil {
-		if set(&per, given, Origin{}); per <= 0 {
+		if per, err := table.ParseDuration(given); err == nil && per <= 0 {
 			r.fail(given.Pos, "such as 1m or 24h", "%s.per: must be a time of more than 0", key)
+		}
+	}
+	if given := n.Get("calls"); given != nil {
+		if calls, err := table.ParseInt(given); err == nil && calls < 1 {
+			r.fail(given.Pos, "a rule denies all calls (policy.rules)", "%s.calls: must be 1 or more", key)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/table"
+	"github.com/toolreg/toolreg/internal/text"
 )
 
 // sourceCommands are the settings that hold the command line of one source.
@@ -48,6 +49,18 @@ func (r *reader) check(row *table.Row, key string, n *jsonx.Value) {
 		r.strings(key, n, "a list of strings")
 	default:
 		r.checkObject(row, key, n)
+	}
+	if row.Globs {
+		r.checkGlobs(key, n)
+	}
+}
+
+// checkGlobs reports malformed globs.
+func (r *reader) checkGlobs(key string, n *jsonx.Value) {
+	for _, glob := range append(slices.Clone(n.Items), n) {
+		if glob.Kind == jsonx.String && !text.IsPattern(glob.Text()) {
+			r.fail(glob.Pos, "", "%s: %q is not a valid glob", key, glob.Text())
+		}
 	}
 }
 
@@ -192,8 +205,8 @@ func (r *reader) named(row *table.Row, key string, n *jsonx.Value) {
 		case apisKey:
 			r.entry(row, key+"."+f.Name, f.Value, checkAPI)
 		default:
-			if row.Name == profilesKey && strings.Trim(f.Name, serverNameChars) != "" {
-				r.fail(f.Pos, "use letters, digits, and _ . -", "%s: %q cannot be the name of a profile, because it is part of an address", key, f.Name)
+			if row.Name == profilesKey && (strings.Trim(f.Name, serverNameChars) != "" || strings.Trim(f.Name, ".") == "") {
+				r.fail(f.Pos, "use letters, digits, and _ . -, not dots alone", "%s: %q cannot be the name of a profile, because it is part of an address", key, f.Name)
 			}
 			r.object(row, key+"."+f.Name, f.Value)
 		}

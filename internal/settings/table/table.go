@@ -68,6 +68,7 @@ type Row struct {
 	Fields   []Row
 	Required bool
 	Strict   bool                    // an unknown, null or empty field is an error, because without it the object would match or allow more
+	Globs    bool                    // values are names or globs
 	Secret   bool                    // values are masked wherever they are shown
 	Runs     bool                    // its paths, or the commands anywhere in it, are run: the trust question shows them
 	Loosens  func(*jsonx.Value) bool // whether a value allows more than the default; nil = no value does

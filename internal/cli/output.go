@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -109,6 +111,11 @@ func (o *IO) Notef(format string, args ...any) {
 	}
 }
 
+// Announce is Notef for a line that is printed in any case.
+func (o *IO) Announce(format string, args ...any) {
+	o.noteText(failure{message: fmt.Sprintf(format, args...)})
+}
+
 // Summary prints the number of results on stderr below the results, only on a
 // terminal and not with --quiet.
 func (o *IO) Summary(format string, args ...any) {
@@ -171,11 +178,38 @@ func (o *IO) printDiagnostic(d registry.Diagnostic) {
 
 // noteDiagnostic prints a diagnostic, even if it was printed before.
 func (o *IO) noteDiagnostic(d registry.Diagnostic) {
-	if !o.JSON {
+	if o.jsonLog != nil {
+		level := slog.LevelInfo
+		switch d.Severity {
+		case registry.SeverityError:
+			level = slog.LevelError
+		case registry.SeverityWarning:
+			level = slog.LevelWarn
+		}
+		o.logLine(level, diagnosticText(d), d.Hint)
+	} else if !o.JSON {
 		o.NoteSpans(diagnosticSpans(d)...)
 	} else if line, err := EncodeJSON(map[string]registry.Diagnostic{"diagnostic": d}); err == nil {
 		o.Note(string(line))
 	}
+}
+
+// logLine adds a line to the log in JSON.
+func (o *IO) logLine(level slog.Level, message, hint string) {
+	r := slog.NewRecord(time.Now(), level, message, 0)
+	if hint != "" {
+		r.Add("hint", hint)
+	}
+	_ = o.jsonLog.Handle(context.Background(), r) // as for other output on stderr
+}
+
+// diagnosticText returns the message of a diagnostic, which names its source.
+func diagnosticText(d registry.Diagnostic) string {
+	message := NamingTool(d)
+	if d.Source != "" && !namesSource(message, d.Source) {
+		message = d.Source + ": " + message
+	}
+	return message
 }
 
 func diagnosticSpans(d registry.Diagnostic) []ui.Span {
@@ -186,11 +220,7 @@ func diagnosticSpans(d registry.Diagnostic) []ui.Span {
 	case registry.SeverityInfo:
 		style = ui.Dim
 	}
-	message := NamingTool(d)
-	if d.Source != "" && !namesSource(message, d.Source) {
-		message = d.Source + ": " + message
-	}
-	spans := []ui.Span{{Text: "toolreg: "}, {Text: string(d.Severity) + ":", Style: style}, {Text: " " + Indent(ui.Visible(message))}}
+	spans := []ui.Span{{Text: "toolreg: "}, {Text: string(d.Severity) + ":", Style: style}, {Text: " " + Indent(ui.Visible(diagnosticText(d)))}}
 	return append(spans, hintSpans(d.Hint)...)
 }
 
@@ -257,6 +287,14 @@ func classifyForPerson(ctx context.Context, err error) failure {
 
 // noteText prints a failure or a warning as text.
 func (o *IO) noteText(f failure) {
+	if o.jsonLog != nil {
+		level := slog.LevelInfo
+		if f.exit != ExitOK {
+			level = slog.LevelError
+		}
+		o.logLine(level, f.message, f.hint)
+		return
+	}
 	prefix := ui.Span{Text: "toolreg:"}
 	if f.exit != ExitOK {
 		prefix.Style = ui.Red | ui.Bold

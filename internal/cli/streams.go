@@ -51,6 +51,7 @@ type IO struct {
 	// Relay receives each diagnostic instead of stderr. nil: they are printed.
 	Relay func(registry.Diagnostic)
 
+	jsonLog  slog.Handler           // of all that is printed on stderr; nil: it is text
 	environ  []string               // of the process, "K=V"
 	vars     expand.Environ         // environ by name
 	context  func() context.Context // of the running command, which ends --jq
@@ -87,10 +88,12 @@ func (o *IO) live() {
 }
 
 // LogAt makes Log print entries from a level on, as lines of text or, if asJSON is set, of JSON.
+// Then all else that is printed on stderr is in such lines too, at any level.
 func (o *IO) LogAt(level slog.Level, asJSON bool) {
 	options := &slog.HandlerOptions{Level: level}
 	if asJSON {
-		o.Log = slog.New(slog.NewJSONHandler(o.Screen, options))
+		o.jsonLog = slog.NewJSONHandler(o.Screen, options)
+		o.Log = slog.New(o.jsonLog)
 		return
 	}
 	o.Log = slog.New(slog.NewTextHandler(o.Screen, options))

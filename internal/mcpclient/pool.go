@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -205,7 +206,7 @@ func (p *pool) endSessions() {
 // report logs when a server ends by itself.
 func (p *pool) report(sess *session) {
 	<-sess.wire.Done()
-	if _, died := sess.died(); died {
+	if _, died := sess.died(); died && !errors.Is(sess.wire.Err(), context.Canceled) {
 		p.opts.log().Warn("the server ended", "how", sess.ending(io.EOF))
 	}
 }

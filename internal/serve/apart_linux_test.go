@@ -52,7 +52,7 @@ func TestClientThatDoesNotReadDelaysNoOther(t *testing.T) {
 // The number of running calls is limited for each token and for all clients together.
 func TestRunningCallsAreLimited(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
-	s.opts.MaxCalls = 2
+	s.SetLimits(Limits{MaxCalls: 2})
 	h := listen(t, s, NewTokens(map[string]string{"greedy": "0123456789abcdef", "other": "fedcba9876543210"}))
 	greedy, same, other := newClient(t, h.URL, "0123456789abcdef", "greedy", "2025-11-25"), newClient(t, h.URL, "0123456789abcdef", "same", ""), newClient(t, h.URL, "fedcba9876543210", "other", "2025-11-25")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -87,8 +87,9 @@ func TestRunningCallsAreLimited(t *testing.T) {
 // Clients without sessions are counted by their connections.
 func TestClientsWithoutSessionsAreLimited(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
+	s.SetLimits(Limits{MaxClients: 2})
 	h := httptest.NewUnstartedServer(nil)
-	h.Config = s.HTTP(HTTPOptions{Loopback: true, MaxClients: 2}).Server()
+	h.Config = s.HTTP(HTTPOptions{Loopback: true}).Server()
 	h.Start()
 	defer h.Close()
 	call := func(c *http.Client) error {

@@ -207,7 +207,8 @@ const (
 // admit counts a call of a client. If too many are running, it fails after a pause, so that
 // a client that floods the server is slowed down.
 func (s *Server) admit(ctx context.Context, c *client) (done func(), err error) {
-	if err := s.calls.add(c.from.name, s.opts.MaxCalls); err != nil {
+	if err := s.calls.add(c.from.name, s.limits().MaxCalls); err != nil {
+		s.opts.Log.Warn("call refused", "caller", c.from.name, "reason", err.Error())
 		pause := time.NewTimer(refusalPause)
 		defer pause.Stop()
 		select {

@@ -151,12 +151,12 @@ func (s *Server) connected() (out []*mcpclient.Source) {
 func (s *Server) forgetUnused() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.offer == nil || s.opts.Idle <= 0 {
+	if s.offer == nil || s.limits().Idle <= 0 {
 		return
 	}
 	forgotten := false
 	for client, c := range s.offer.clients {
-		if c.requests == 0 && c.offer != nil && time.Since(c.last) > s.opts.Idle && !s.subscriptions.ofClient(client) {
+		if c.requests == 0 && c.offer != nil && time.Since(c.last) > s.limits().Idle && !s.subscriptions.ofClient(client) {
 			delete(s.offer.clients, client)
 			session := s.offer.session
 			s.closing.Go(func() { session.Forget(client) })

@@ -47,13 +47,6 @@ type HTTPOptions struct {
 	// Loopback says that only this machine can reach the address. Requests for other
 	// hosts are then rejected, because web pages can send such requests (DNS rebinding).
 	Loopback bool
-	// Session is how long a session may be idle; 0 means forever.
-	Session time.Duration
-	// MaxClients is the maximum number of concurrent sessions; 0 means no
-	// limit.
-	MaxClients int
-	// KeepAlive is how often a stream without events gets a comment; 0 means never.
-	KeepAlive time.Duration
 	// LoginPage writes a page of a login (oauth.per: client). nil: there are no such logins.
 	LoginPage func(io.Writer, LoginPage)
 	// Log receives refused requests at level warn. nil: none.
@@ -92,7 +85,6 @@ func (s *Server) HTTP(opts HTTPOptions) *HTTP {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s.sessions.limit(opts.Session)
 	h := &HTTP{server: s, opts: opts, bodyTime: bodyTime, slots: slots{Processors: runtime.GOMAXPROCS(0)}}
 	switch {
 	case opts.OAuth != nil:
@@ -311,12 +303,12 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, from identity, moder
 func (h *HTTP) admit(ctx context.Context, name string, modern bool, id string, body json.RawMessage) bool {
 	switch {
 	case modern:
-		return h.connections.Admit(ctx, name, h.opts.MaxClients)
+		return h.connections.Admit(ctx, name, h.server.limits().MaxClients)
 	case id != "":
 		return true
 	}
 	method, _ := jsonx.Text(jsonx.Get(body, "method"))
-	ended, ok := h.server.sessions.makeRoom(name, h.opts.MaxClients, method == "initialize")
+	ended, ok := h.server.sessions.makeRoom(name, h.server.limits().MaxClients, method == "initialize")
 	if ended != nil {
 		h.server.closing.Go(func() { _ = ended.Close() })
 	}
@@ -330,7 +322,7 @@ func (h *HTTP) pass(w http.ResponseWriter, r *http.Request, from identity, moder
 		return
 	}
 	decodeName(r.Header)
-	stream := newSteady(w, h.opts.KeepAlive)
+	stream := newSteady(w, h.server.limits().KeepAlive)
 	defer stream.end()
 	key := strconv.FormatInt(h.serial.Add(1), 10)
 	h.server.inbound.Store(key, &inbound{stream, from})

@@ -487,7 +487,7 @@ func TestAbsentClientsAreForgotten(t *testing.T) {
 	a := newAccounts(t)
 	a.session = newSession(t, map[string]string{"gh": a.Resource + ";login"})
 	t.Cleanup(a.session.Close)
-	a.server = serverFrom(t, a.session, Options{Idle: 50 * time.Millisecond})
+	a.server = serverFrom(t, a.session, Options{Limits: Limits{Idle: 50 * time.Millisecond}})
 	a.url = serveHandler(t, a.server.HTTP(a.options())).URL
 	ada := a.connect(t, "lovelace", aliceToken, "")
 	ada.call(t, "gh__login")

@@ -43,15 +43,12 @@ type Options struct {
 	Profile string
 	// Version is the version of toolreg that clients see.
 	Version string
-	// Idle is how long a server may be without a call before its session is closed;
-	// 0 means forever.
-	Idle time.Duration
+	// Limits may be changed later, see [Server.SetLimits].
+	Limits Limits
 	// Asking limits what clients may be asked. The zero value sets no limit.
 	Asking Asking
 	// Console says that people at the console answer for clients that cannot ask.
 	Console bool
-	// MaxCalls is how many calls may run with one token; 0 means no limit.
-	MaxCalls int
 	// Questions are options for questions to modern clients.
 	Questions QuestionOptions
 	// Log receives refusals at level warn. nil: none.
@@ -62,10 +59,20 @@ type Options struct {
 	Warn func(registry.Diagnostic)
 }
 
+// Limits are limits for clients and servers. 0 means that there is none.
+type Limits struct {
+	Idle       time.Duration // how long a server may be without a call before its session is closed
+	Session    time.Duration // how long a session over HTTP may be unused
+	KeepAlive  time.Duration // how often a stream without events gets a comment
+	MaxClients int           // sessions over HTTP
+	MaxCalls   int           // calls that run with one token
+}
+
 // Server offers the tools of a session to MCP clients. It is safe for concurrent
 // use.
 type Server struct {
 	opts  Options
+	max   atomic.Pointer[Limits]
 	ready chan struct{}   // closed when offer is set
 	life  context.Context // set before ready is closed
 
@@ -111,6 +118,7 @@ func New(opts Options) *Server {
 	}
 	s := &Server{opts: opts, ready: make(chan struct{}), stopping: make(chan struct{}), changes: newChanges(), registered: map[string]json.RawMessage{},
 		retrying: map[registry.Source]*retry{}, states: newStates(opts.Questions)}
+	s.SetLimits(opts.Limits)
 	s.sdk = s.newSDKServer()
 	if opts.Questions.Store != nil {
 		s.logins.store = opts.Questions.Store
@@ -121,6 +129,12 @@ func New(opts Options) *Server {
 	}
 	return s
 }
+
+// SetLimits replaces the limits. What is running goes on.
+func (s *Server) SetLimits(l Limits) { s.max.Store(&l) }
+
+// limits returns the limits in effect.
+func (s *Server) limits() *Limits { return s.max.Load() }
 
 // ChangeStateKey replaces the Key of [QuestionOptions]. Questions that were asked before can
 // still be answered.
@@ -225,7 +239,7 @@ func (s *Server) reapUnused(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, session := range s.sessions.endUnused() {
+		for _, session := range s.sessions.endUnused(s.limits().Session) {
 			s.closing.Go(func() { _ = session.Close() }) // waits for calls, which were canceled
 		}
 		s.endSubscriptions(ctx)
@@ -244,7 +258,7 @@ func (s *Server) closeIdle() {
 		return ok && s.gone(session)
 	}
 	for _, server := range s.connected() {
-		server.CloseIdle(s.opts.Idle, gone)
+		server.CloseIdle(s.limits().Idle, gone)
 	}
 }
 

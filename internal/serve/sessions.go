@@ -16,7 +16,6 @@ type sessions struct {
 	mu   sync.Mutex
 	byID map[string]*clientSession
 	held shares
-	idle time.Duration   // how long a session may be unused; 0 means forever
 	over func(id string) // is told of sessions that have ended; it must not wait. nil: nobody is
 }
 
@@ -199,18 +198,11 @@ func (s *sessions) endLocked(id string, c *clientSession) {
 	}
 }
 
-// limit sets how long a session may be unused; 0 means forever.
-func (s *sessions) limit(idle time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.idle = idle
-}
-
 // endUnused ends the sessions that were unused for too long, and returns them to be
-// closed.
-func (s *sessions) endUnused() []*mcp.ServerSession {
+// closed; 0 means that none was.
+func (s *sessions) endUnused(idle time.Duration) []*mcp.ServerSession {
 	return s.endIf(func(c *clientSession) bool {
-		return s.idle > 0 && c.requests == 0 && time.Since(c.used) >= s.idle
+		return idle > 0 && c.requests == 0 && time.Since(c.used) >= idle
 	})
 }
 

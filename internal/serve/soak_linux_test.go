@@ -44,7 +44,8 @@ func TestNothingIsLeft(t *testing.T) {
 	sessions := soak(t)
 	from := newSession(t, map[string]string{"m": "", "l": ";legacy"})
 	server := serverOf(t, from)
-	h := httptest.NewServer(server.HTTP(HTTPOptions{Session: 2 * time.Second, Loopback: true}))
+	server.SetLimits(Limits{Session: 2 * time.Second})
+	h := httptest.NewServer(server.HTTP(HTTPOptions{Loopback: true}))
 	defer h.Close()
 	soakClient(t, h, 0).visit(t.Context(), false) // creates what is created only once
 	h.CloseClientConnections()

@@ -62,7 +62,8 @@ func newSharingReplica(t *testing.T, opts HTTPOptions, servers map[string]string
 func sharingOf(t *testing.T, opts HTTPOptions, from *engine.Session, shared *store.Store) *sharing {
 	t.Helper()
 	r := &sharing{server: serverWith(t, from, QuestionOptions{Key: stateKey, Store: shared})}
-	opts.Loopback, opts.KeepAlive = true, 50*time.Millisecond
+	r.server.SetLimits(Limits{KeepAlive: 50 * time.Millisecond})
+	opts.Loopback = true
 	r.handler = r.server.HTTP(opts)
 	r.leave = sync.OnceFunc(r.handler.Replicas(context.WithoutCancel(t.Context())))
 	t.Cleanup(func() { r.leave() })

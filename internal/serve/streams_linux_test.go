@@ -48,7 +48,9 @@ const (
 
 // A stream sends its headers before there is an event, and comments while there is none.
 func TestSilentStreamsStayAlive(t *testing.T) {
-	h := serveHandler(t, newServer(t, map[string]string{"m": ""}).HTTP(HTTPOptions{Loopback: true, KeepAlive: 10 * time.Millisecond}))
+	s := newServer(t, map[string]string{"m": ""})
+	s.SetLimits(Limits{KeepAlive: 10 * time.Millisecond})
+	h := serveHandler(t, s.HTTP(HTTPOptions{Loopback: true}))
 	for name, stream := range map[string]struct{ revision, method, body string }{
 		"call of a session":      {"2025-11-25", http.MethodPost, slowCall},
 		"stream of a session":    {"2025-11-25", http.MethodGet, ""},
@@ -81,7 +83,9 @@ func TestSilentStreamsStayAlive(t *testing.T) {
 
 // Comments stand between events, never within one.
 func TestCommentsDoNotSplitEvents(t *testing.T) {
-	h := serveHandler(t, newServer(t, map[string]string{"m": "--dialogs"}).HTTP(HTTPOptions{Loopback: true, KeepAlive: time.Nanosecond}))
+	s := newServer(t, map[string]string{"m": "--dialogs"})
+	s.SetLimits(Limits{KeepAlive: time.Nanosecond})
+	h := serveHandler(t, s.HTTP(HTTPOptions{Loopback: true}))
 	c := newClient(t, h.URL, "", "c", "2025-11-25")
 	for range 20 {
 		if r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "work", Arguments: map[string]any{"steps": 20, "pause": 0, "message": strings.Repeat("x", 10_000)}, Meta: mcp.Meta{"progressToken": "p"}}); err != nil || r.IsError {
@@ -202,7 +206,8 @@ func TestRemovedTokensEndWhatRuns(t *testing.T) {
 // is not ended.
 func TestUnusedSessionsMakeRoom(t *testing.T) {
 	s := newServer(t, map[string]string{"m": ""})
-	h := serveHandler(t, s.HTTP(HTTPOptions{Loopback: true, MaxClients: 2}))
+	s.SetLimits(Limits{MaxClients: 2})
+	h := serveHandler(t, s.HTTP(HTTPOptions{Loopback: true}))
 	client := func() *soaking {
 		return &soaking{url: h.URL + endpoint, http: h.Client(), revision: "2025-11-25"}
 	}

@@ -174,7 +174,7 @@ func TestSubscriptionsOutliveProcesses(t *testing.T) {
 	for _, protocol := range []string{"legacy", "modern"} {
 		t.Run(protocol, func(t *testing.T) {
 			s := newServer(t, map[string]string{"m": "--changes --offers;" + protocol})
-			s.opts.Idle = time.Nanosecond
+			s.SetLimits(Limits{Idle: time.Nanosecond})
 			c, _, updated := newFollower(t, listen(t, s, nil).URL, "2025-11-25")
 			if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: notes}); err != nil {
 				t.Fatal(err)

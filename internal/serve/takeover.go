@@ -95,7 +95,7 @@ func (r *replica) takeOver(ctx context.Context, id string, v store.Value, now se
 	if r.http.draining.Load() {
 		return errLeaving
 	}
-	ended, room := r.server.sessions.makeRoom(from.name, r.http.opts.MaxClients, true)
+	ended, room := r.server.sessions.makeRoom(from.name, r.server.limits().MaxClients, true)
 	if ended != nil {
 		r.server.closing.Go(func() { _ = ended.Close() })
 	}

@@ -13,14 +13,18 @@ import (
 // Certificates are the files of a server that speaks TLS. They are read again after a change.
 // Create it with [ReadCertificates]. It is safe for concurrent use.
 type Certificates struct {
-	cert, key, clientCA string
-	warn                func(error)
+	warn func(error)
 
 	mu       sync.Mutex
+	files    CertificateFiles
 	read     []stamp
 	config   *tls.Config
 	reported string // the error since then; "" = none
 }
+
+// CertificateFiles are paths of files in PEM. ClientCA has the authorities that issue the
+// certificates of clients; "": clients need none.
+type CertificateFiles struct{ Cert, Key, ClientCA string }
 
 // stamp tells whether a file has changed.
 type stamp struct {
@@ -28,16 +32,23 @@ type stamp struct {
 	size     int64
 }
 
-// ReadCertificates reads a certificate with its chain and its key, in PEM. clientCA has the
-// authorities that issue the certificates of clients; "": clients need none. warn receives the
-// error if the files cannot be read after a change; the earlier ones then stay in use.
-func ReadCertificates(cert, key, clientCA string, warn func(error)) (*Certificates, error) {
-	c := &Certificates{cert: cert, key: key, clientCA: clientCA, warn: warn}
-	read, err := c.stamps()
+// ReadCertificates reads a certificate with its chain and its key. warn receives the error if the
+// files cannot be read after a change; the earlier ones then stay in use.
+func ReadCertificates(files CertificateFiles, warn func(error)) (*Certificates, error) {
+	c := &Certificates{warn: warn}
+	return c, c.Change(files)
+}
+
+// Change reads other files for connections that are made from now on. After an error the earlier
+// ones stay in use.
+func (c *Certificates) Change(files CertificateFiles) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	read, err := files.stamps()
 	if err == nil {
-		err = c.load(read)
+		err = c.load(files, read)
 	}
-	return c, err
+	return err
 }
 
 // Config returns the configuration of the server. It speaks HTTP/1.1.
@@ -49,12 +60,12 @@ func (c *Certificates) Config() *tls.Config {
 func (c *Certificates) current() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now, err := c.stamps()
+	now, err := c.files.stamps()
 	if err == nil && slices.Equal(now, c.read) {
 		return c.config
 	}
 	if err == nil {
-		err = c.load(now)
+		err = c.load(c.files, now)
 	}
 	if err != nil && err.Error() != c.reported {
 		c.reported = err.Error()
@@ -63,8 +74,8 @@ func (c *Certificates) current() *tls.Config {
 	return c.config
 }
 
-func (c *Certificates) stamps() (out []stamp, err error) {
-	for _, path := range []string{c.cert, c.key, c.clientCA} {
+func (f CertificateFiles) stamps() (out []stamp, err error) {
+	for _, path := range []string{f.Cert, f.Key, f.ClientCA} {
 		if path == "" {
 			continue
 		}
@@ -77,22 +88,22 @@ func (c *Certificates) stamps() (out []stamp, err error) {
 	return out, nil
 }
 
-func (c *Certificates) load(read []stamp) error {
-	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+func (c *Certificates) load(files CertificateFiles, read []stamp) error {
+	pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
 	if err != nil {
-		return fmt.Errorf("%s and %s: %w", c.cert, c.key, err)
+		return fmt.Errorf("%s and %s: %w", files.Cert, files.Key, err)
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}
-	if c.clientCA != "" {
-		data, err := os.ReadFile(c.clientCA)
+	if files.ClientCA != "" {
+		data, err := os.ReadFile(files.ClientCA)
 		if err != nil {
 			return err
 		}
 		config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
 		if !config.ClientCAs.AppendCertsFromPEM(data) {
-			return fmt.Errorf("%s has no certificate in PEM", c.clientCA)
+			return fmt.Errorf("%s has no certificate in PEM", files.ClientCA)
 		}
 	}
-	c.config, c.read, c.reported = config, read, ""
+	c.files, c.config, c.read, c.reported = files, config, read, ""
 	return nil
 }

@@ -48,7 +48,7 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := writeCertificate(t, dir, "first")
 	var warned []string
-	c, err := ReadCertificates(cert, key, "", func(err error) { warned = append(warned, err.Error()) })
+	c, err := ReadCertificates(CertificateFiles{cert, key, ""}, func(err error) { warned = append(warned, err.Error()) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 func TestClientCertificates(t *testing.T) {
 	cert, key := writeCertificate(t, t.TempDir(), "server")
 	ca, caKey := writeCertificate(t, t.TempDir(), "client")
-	c, err := ReadCertificates(cert, key, ca, func(error) {})
+	c, err := ReadCertificates(CertificateFiles{cert, key, ca}, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,10 +113,16 @@ func TestClientCertificates(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := ReadCertificates(cert, key, key, nil); err == nil || !strings.Contains(err.Error(), "has no certificate in PEM") {
+	if err := c.Change(CertificateFiles{cert, key, ""}); err != nil {
+		t.Fatal(err)
+	}
+	if got := peer(t, addr); got != "server" {
+		t.Errorf("without an authority, a client without a certificate sees %q", got)
+	}
+	if _, err := ReadCertificates(CertificateFiles{cert, key, key}, nil); err == nil || !strings.Contains(err.Error(), "has no certificate in PEM") {
 		t.Error(err)
 	}
-	if _, err := ReadCertificates(cert, filepath.Join(t.TempDir(), "absent"), "", nil); err == nil {
+	if _, err := ReadCertificates(CertificateFiles{cert, filepath.Join(t.TempDir(), "absent"), ""}, nil); err == nil {
 		t.Error("a key that is absent is accepted")
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -69,6 +71,22 @@ func ReadTokens(path string, has func(profile string) bool, warn func(error)) (*
 	return t, t.refresh()
 }
 
+// CheckProfiles returns an error if a token has a profile that has reports not to exist.
+func (t *Tokens) CheckProfiles(has func(profile string) bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(t.byName)) {
+		if profile := t.byName[name].profile; profile != "" && !has(profile) {
+			return noProfile(profile, name)
+		}
+	}
+	return nil
+}
+
+func noProfile(profile, name string) error {
+	return fmt.Errorf("the profile %q of %s is not in serve.profiles of the settings", profile, name)
+}
+
 // refresh reads the file if it has changed. If it cannot be read, the tokens
 // stay unchanged.
 func (t *Tokens) refresh() error {
@@ -95,7 +113,7 @@ func (t *Tokens) refresh() error {
 }
 
 func parseTokens(data []byte, has func(profile string) bool) (map[string]token, error) {
-	out := map[string]token{}
+	out, names := map[string]token{}, map[tokenHash]string{}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
@@ -109,6 +127,10 @@ func parseTokens(data []byte, has func(profile string) bool) (map[string]token, 
 		if _, twice := out[name]; twice {
 			return nil, fmt.Errorf("%d: %s already has a token", n, name)
 		}
+		if other, taken := names[t.hash]; taken {
+			return nil, fmt.Errorf("%d: %s has the token of %s", n, name, other)
+		}
+		names[t.hash] = name
 		out[name] = t
 	}
 	if err := lines.Err(); err != nil {
@@ -139,14 +161,18 @@ func parseToken(words []string, has func(profile string) bool) (name string, t t
 	} else {
 		t.hash = sha256.Sum256([]byte(words[1]))
 	}
-	for _, word := range words[2:] {
+	for i, word := range words[2:] {
+		key, _, _ := strings.Cut(word, "=")
+		if slices.ContainsFunc(words[2:2+i], func(before string) bool { return before == key || strings.HasPrefix(before, key+"=") }) {
+			return "", t, fmt.Errorf("%s of %s is given twice", key, name)
+		}
 		if word == "console" {
 			t.console = true
 			continue
 		}
 		if profile, ok := strings.CutPrefix(word, "profile="); ok {
 			if t.profile = profile; !has(profile) {
-				return "", t, fmt.Errorf("the profile %q of %s is not in serve.profiles of the settings", profile, name)
+				return "", t, noProfile(profile, name)
 			}
 			continue
 		}

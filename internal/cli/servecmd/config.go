@@ -74,7 +74,7 @@ func printConfig(e *cli.Env, o *options, cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		if o.preset == "" {
+		if o.preset == "" && o.profile == "" {
 			args = append([]string{"--preset", builtin.PresetMCP}, args...)
 			e.IO.Notef("%s has file and shell tools of its own, so the built-in ones are left out; --preset full keeps them", c.name)
 		}

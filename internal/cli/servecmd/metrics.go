@@ -36,7 +36,7 @@ func (o *options) serveMetrics(ctx context.Context, e *cli.Env, clients *serve.H
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", handler)
 	hs := serve.OwnServer(mux, address != nil && address.IP.IsLoopback())
-	e.IO.Note(fmt.Sprintf("toolreg: metrics at http://%s/metrics\n", listener.Addr()))
+	e.IO.Announce("metrics at http://%s/metrics", listener.Addr())
 	go func() {
 		if err := hs.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			e.IO.Log.Warn("metrics are not served any more", "err", err)

@@ -28,7 +28,15 @@ func (o *options) checkProfiles(from *engine.Session) error {
 			return &cli.UsageError{Err: fmt.Errorf("%s: serve.profiles.%s: %w", p.Origin, p.Name, err)}
 		}
 	}
-	if o.profile != "" && !slices.ContainsFunc(from.Settings.Profiles, func(p settings.Profile) bool { return p.Name == o.profile }) {
+	has := func(name string) bool {
+		return slices.ContainsFunc(from.Settings.Profiles, func(p settings.Profile) bool { return p.Name == name })
+	}
+	if tokens := o.tokenList.Load(); tokens != nil {
+		if err := tokens.CheckProfiles(has); err != nil {
+			return err
+		}
+	}
+	if o.profile != "" && !has(o.profile) {
 		return &cli.UsageError{Err: fmt.Errorf("--profile %q: there is no such profile in serve.profiles", o.profile), Hint: "toolreg settings show serve.profiles lists them"}
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,7 +49,9 @@ type options struct {
 	metrics     string   // address, or metricsOn
 	console     bool
 	profile     string
-	oauth       *serve.OAuth // of serve.oauth; nil: there is none
+	oauth       *serve.OAuth        // of serve.oauth; nil: there is none
+	tls         *serve.Certificates // of serve.tls; nil: there are none
+	tokenList   atomic.Pointer[serve.Tokens]
 }
 
 // levels are the values of --log-level.
@@ -87,6 +90,9 @@ Exit codes: 0, 1, 2, 3 (no such server), 143.`,
   toolreg serve --expose search --always 'read_*'`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("token-file") && o.tokenFile == "" {
+				return &cli.UsageError{Err: errors.New("--token-file: the name of the file is empty")}
+			}
 			if err := o.check(); err != nil {
 				return err
 			}
@@ -193,11 +199,14 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if err := o.useOAuth(e, set.OAuth); err != nil {
 		return err
 	}
+	if err := o.useTLS(e, set); err != nil {
+		return err
+	}
 	var messages *slog.Logger
 	if level == slog.LevelDebug {
 		messages = e.IO.Log
 	}
-	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Profiles: o.profiles, Profile: o.profile, Version: e.Version, Asking: o.asking(e), Idle: set.Idle, Console: view != nil, MaxCalls: set.MaxCalls, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: e.IO.Warn})
+	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Profiles: o.profiles, Profile: o.profile, Version: e.Version, Asking: o.asking(e), Limits: limits(set), Console: view != nil, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: e.IO.Warn})
 	server.SetProfiles(o.profiles(from))
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -223,7 +232,7 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	})
 	switch {
 	case o.overHTTP():
-		err = o.serveHTTP(serving, e, server, view, set)
+		err = o.serveHTTP(serving, e, server, view)
 	default:
 		var stop func()
 		if stop, err = o.serveMetrics(serving, e, nil); err == nil {
@@ -278,11 +287,11 @@ func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server, 
 		err = o.checkProfiles(from)
 	}
 	if err == nil {
-		err = o.changeOAuth(from.Settings.Serve.OAuth)
-	}
-	if err == nil {
-		if err = server.Load(ctx, from); err != nil {
-			_ = o.changeOAuth(earlier.Settings.Serve.OAuth) // they were in effect
+		if err = o.change(e, from.Settings.Serve, earlier.Settings.Serve); err == nil {
+			err = server.Load(ctx, from)
+		}
+		if err != nil {
+			_ = o.change(e, earlier.Settings.Serve, earlier.Settings.Serve) // they were in effect
 		}
 	}
 	if err != nil {
@@ -290,7 +299,34 @@ func (o *options) reload(ctx context.Context, e *cli.Env, server *serve.Server, 
 		return nil, err
 	}
 	server.ChangeStateKey(key)
+	server.SetLimits(limits(from.Settings.Serve))
 	return from, nil
+}
+
+// change applies changed settings of what clients connect to.
+func (o *options) change(e *cli.Env, now, earlier settings.Serve) error {
+	switch {
+	case !o.overHTTP():
+		return nil
+	case now.Store.Value != earlier.Store.Value || now.Store.Value != "" && now.StateKey.Value != earlier.StateKey.Value:
+		return errors.New("serve.store, or serve.stateKey with it, was changed, which needs a restart of serve")
+	case usesTLS(now) != (o.tls != nil):
+		return errors.New("serve.tls was added or removed, which needs a restart of serve")
+	case o.tls != nil:
+		files, err := certificateFiles(e, now)
+		if err == nil {
+			err = o.tls.Change(files)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return o.changeOAuth(now.OAuth)
+}
+
+// limits returns the limits of the settings for clients and servers.
+func limits(set settings.Serve) serve.Limits {
+	return serve.Limits{Idle: set.Idle, Session: set.Session, KeepAlive: set.KeepAlive, MaxClients: set.MaxClients, MaxCalls: set.MaxCalls}
 }
 
 // offered returns the tools to offer: those that the flags select, except tools whose
@@ -343,7 +379,7 @@ func entries(globs []string, setting string) []registry.Entry {
 }
 
 // serveHTTP serves until ctx is done, then waits for running calls.
-func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Server, view *console.Console, set settings.Serve) error {
+func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Server, view *console.Console) error {
 	ios := e.IO
 	listener, err := o.listen(ctx)
 	if err != nil {
@@ -356,26 +392,22 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 		_ = listener.Close()
 		return err
 	}
+	o.tokenList.Store(tokens)
 	scheme := "http"
-	certificates, err := certificates(e, set)
-	if err != nil {
-		_ = listener.Close()
-		return err
+	if o.tls != nil {
+		listener, scheme = tls.NewListener(listener, o.tls.Config()), "https"
 	}
-	if certificates != nil {
-		listener, scheme = tls.NewListener(listener, certificates.Config()), "https"
-	}
-	ios.Note(fmt.Sprintf("toolreg: listening on %s://%s/mcp\n", scheme, listener.Addr()))
+	ios.Announce("listening on %s://%s/mcp", scheme, listener.Addr())
 	if made != "" {
-		ios.Note("toolreg: bearer token: " + made + "\n")
+		ios.Announce("bearer token: %s", made)
 	}
-	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, OAuth: o.oauth, Loopback: loopback, Session: set.Session, MaxClients: set.MaxClients, KeepAlive: set.KeepAlive, LoginPage: loginPage, Log: ios.Log})
+	handler := server.HTTP(serve.HTTPOptions{Tokens: tokens, OAuth: o.oauth, Loopback: loopback, LoginPage: loginPage, Log: ios.Log})
 	if o.metrics == metricsOn {
 		handler.Metrics(e.Engine.WriteMetrics)
 	}
 	if view != nil {
 		handler.Console(pages(e, server, view))
-		ios.Note(fmt.Sprintf("toolreg: console at %s://%s%s\n", scheme, listener.Addr(), serve.ConsolePath))
+		ios.Announce("console at %s://%s%s", scheme, listener.Addr(), serve.ConsolePath)
 	}
 	stop, err := o.serveMetrics(ctx, e, handler)
 	if err != nil {
@@ -401,8 +433,31 @@ func (o *options) serveHTTP(ctx context.Context, e *cli.Env, server *serve.Serve
 	return o.drained(ctx, hs, handler)
 }
 
-// certificates reads the files of serve.tls; nil without them.
-func certificates(e *cli.Env, set settings.Serve) (*serve.Certificates, error) {
+// usesTLS reports whether settings make the server speak TLS.
+func usesTLS(set settings.Serve) bool {
+	return set.Cert.Value != "" || set.Key.Value != "" || set.ClientCA.Value != ""
+}
+
+// useTLS makes the server speak TLS if the settings say so.
+func (o *options) useTLS(e *cli.Env, set settings.Serve) error {
+	if !o.overHTTP() || !usesTLS(set) {
+		return nil
+	}
+	files, err := certificateFiles(e, set)
+	if err != nil {
+		return err
+	}
+	o.tls, err = serve.ReadCertificates(files, func(err error) {
+		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "certificates_unread", Message: err.Error(), Hint: "the earlier certificates stay in use until the files are corrected"})
+	})
+	if err != nil {
+		return &cli.UsageError{Err: fmt.Errorf("%s: serve.tls: %w", set.Cert.Origin, err)}
+	}
+	return nil
+}
+
+// certificateFiles returns the files of serve.tls.
+func certificateFiles(e *cli.Env, set settings.Serve) (serve.CertificateFiles, error) {
 	path := func(from settings.Entry) string {
 		name := expand.Home(from.Value, expand.NewEnviron(e.Config.Environ).Home())
 		if from.Value == "" || filepath.IsAbs(name) || from.Origin.Line == 0 { // not of a file
@@ -410,20 +465,11 @@ func certificates(e *cli.Env, set settings.Serve) (*serve.Certificates, error) {
 		}
 		return filepath.Join(filepath.Dir(from.Origin.Name), name)
 	}
-	switch {
-	case set.Cert.Value == "" && set.Key.Value == "" && set.ClientCA.Value == "":
-		return nil, nil
-	case set.Cert.Value == "" || set.Key.Value == "":
+	if set.Cert.Value == "" || set.Key.Value == "" {
 		given := cmp.Or(set.Cert, set.Key, set.ClientCA)
-		return nil, &cli.UsageError{Err: fmt.Errorf("%s: serve.tls needs cert and key", given.Origin), Hint: "toolreg settings show serve.tls shows what is set"}
+		return serve.CertificateFiles{}, &cli.UsageError{Err: fmt.Errorf("%s: serve.tls needs cert and key", given.Origin), Hint: "toolreg settings show serve.tls shows what is set"}
 	}
-	c, err := serve.ReadCertificates(path(set.Cert), path(set.Key), path(set.ClientCA), func(err error) {
-		e.IO.Warn(registry.Diagnostic{Severity: registry.SeverityWarning, Code: "certificates_unread", Message: err.Error(), Hint: "the earlier certificates stay in use until the files are corrected"})
-	})
-	if err != nil {
-		return nil, &cli.UsageError{Err: fmt.Errorf("%s: serve.tls: %w", set.Cert.Origin, err)}
-	}
-	return c, nil
+	return serve.CertificateFiles{Cert: path(set.Cert), Key: path(set.Key), ClientCA: path(set.ClientCA)}, nil
 }
 
 // drained waits for running requests, at most as long as --drain allows.
@@ -466,7 +512,7 @@ func listenOn(ctx context.Context, flag, address string) (net.Listener, error) {
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, fmt.Errorf("listening on %s: %w", address, err)
+		return nil, fmt.Errorf("cannot listen: %w", err)
 	}
 	return listener, nil
 }

@@ -49,6 +49,14 @@ func ofRule(r settings.Rule) comparison {
 	return exactGlob
 }
 
+// rulesSetting returns the setting that has a rule.
+func rulesSetting(r settings.Rule) string {
+	if r.Profile != "" {
+		return "serve.profiles." + r.Profile + ".rules"
+	}
+	return "policy.rules"
+}
+
 // nameCheck compares the names in the settings with those that exist.
 type nameCheck struct {
 	*finder
@@ -157,7 +165,18 @@ func (m *nameCheck) namesOfTools() []named {
 	list("tools.only", m.set.OnlyTools, exactGlob)
 	list("search.always", m.set.Search.Always, exactGlob)
 	for _, r := range m.set.Rules {
-		add("policy.rules", r.Tool, r.Origin.String(), ofRule(r))
+		add(rulesSetting(r), r.Tool, r.Origin.String(), ofRule(r))
+	}
+	for _, l := range m.set.CallLimits {
+		add("serve.limits", l.Tool, l.Origin.String(), foldedGlob)
+	}
+	for _, s := range m.set.Serve.OAuth.Scopes {
+		add("serve.oauth.scopes", s.Tool, s.Origin.String(), exactGlob)
+	}
+	for _, p := range m.set.Profiles {
+		for _, glob := range p.Always {
+			add("serve.profiles."+p.Name+".always", glob, p.Origin.String(), exactGlob)
+		}
 	}
 	for i := range m.set.ToolOptions {
 		add("toolOptions", m.set.ToolOptions[i].Pattern, m.set.ToolOptions[i].Origin.String(), exactGlob)
@@ -186,7 +205,7 @@ func (m *nameCheck) namedSources() []named {
 	var out []named
 	for _, r := range m.set.Rules {
 		if r.Source != "" && r.Source != "*" {
-			out = append(out, named{"policy.rules", r.Source, r.Origin.String(), ofRule(r)})
+			out = append(out, named{rulesSetting(r), r.Source, r.Origin.String(), ofRule(r)})
 		}
 	}
 	return out
@@ -214,7 +233,12 @@ func (m *nameCheck) namedServers() []named {
 	var out []named
 	for _, r := range m.set.Rules {
 		if r.Server != "" && r.Server != "*" {
-			out = append(out, named{"policy.rules", r.Server, r.Origin.String(), ofRule(r)})
+			out = append(out, named{rulesSetting(r), r.Server, r.Origin.String(), ofRule(r)})
+		}
+	}
+	for _, p := range m.set.Profiles {
+		for _, glob := range p.Server {
+			out = append(out, named{"serve.profiles." + p.Name + ".server", glob, p.Origin.String(), exactGlob})
 		}
 	}
 	for _, n := range m.set.RawNamed("sandbox.servers") {

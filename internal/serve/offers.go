@@ -334,6 +334,8 @@ func (s *Server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 		server, ref.Name, about = p.server, p.is.Name, offerOf(p.server, p.is.Name, p.declared)
 	} else if r := o.templates[ref.URI]; ref.Type == "ref/resource" && r != nil {
 		server, about = r.server, offerOf(r.server, "", ref.URI)
+	} else if of := o.resourceServer(ref.URI); ref.Type == "ref/resource" && of != nil { // it has no arguments
+		return none, s.permit(ctx, o, "completion/complete", offerOf(of, "", ref.URI))
 	} else {
 		return none, nil
 	}

@@ -206,10 +206,15 @@ func run(ctx context.Context, e *cli.Env, o *options) error {
 	if level == slog.LevelDebug {
 		messages = e.IO.Log
 	}
-	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Profiles: o.profiles, Profile: o.profile, Version: e.Version, Asking: o.asking(e), Limits: limits(set), Console: view != nil, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: e.IO.Warn})
-	server.SetProfiles(o.profiles(from))
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	warn := func(d registry.Diagnostic) {
+		if serving.Err() == nil { // what fails because of the end is not worth a warning
+			e.IO.Warn(d)
+		}
+	}
+	server := serve.New(serve.Options{Select: o.offered, Servers: o.MatchesServer, Profiles: o.profiles, Profile: o.profile, Version: e.Version, Asking: o.asking(e), Limits: limits(set), Console: view != nil, Questions: questions, Log: e.IO.Log, Messages: messages, Warn: warn})
+	server.SetProfiles(o.profiles(from))
 	load := sync.OnceValue(func() error { return server.Load(serving, from) })
 	if o.NeedsRegistry() { // load first, so that the error is reported even if the client disconnects at once
 		if err := load(); err != nil {

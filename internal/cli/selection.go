@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -228,11 +229,18 @@ func (s *Selection) CheckSource(from *engine.Session) error {
 		if server == "" || text.IsGlob(server) {
 			continue
 		}
-		if _, _, err := from.Servers.Named(server); err != nil {
+		if _, _, err := from.Servers.Named(server); err != nil && !isLeftOut(from, err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// isLeftOut reports whether err is about a server that the session does not have because of its
+// preset.
+func isLeftOut(from *engine.Session, err error) bool {
+	absent, ok := errors.AsType[*engine.NoServerError](err)
+	return ok && slices.Contains(from.Settings.ServerNamesKnown(), absent.Name)
 }
 
 func hasPlugin(from *engine.Session, id string) bool {

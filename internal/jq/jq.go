@@ -44,8 +44,8 @@ func Compile(text string) (*Expression, error) {
 	return &Expression{Text: text, code: code}, nil
 }
 
-// callerVariable is the variable that has who makes the call: an object with name, groups, profile,
-// client and version, each only if it is known, or null if it is the person at the command line.
+// callerVariable is the variable that has who makes the call: an object with groups and, each only if
+// it is known, name, profile, client and version, or null if it is the person at the command line.
 const callerVariable = "$caller"
 
 func callerOf(ctx context.Context) any {
@@ -53,14 +53,11 @@ func callerOf(ctx context.Context) any {
 	if c == nil {
 		return nil
 	}
-	out := map[string]any{}
-	if len(c.Groups) > 0 {
-		groups := make([]any, len(c.Groups))
-		for i, group := range c.Groups {
-			groups[i] = group
-		}
-		out["groups"] = groups
+	groups := make([]any, len(c.Groups))
+	for i, group := range c.Groups {
+		groups[i] = group
 	}
+	out := map[string]any{"groups": groups}
 	for name, value := range map[string]string{"name": c.Name, "profile": c.Profile, "client": c.Client, "version": c.Version} {
 		if value != "" {
 			out[name] = value

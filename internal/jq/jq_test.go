@@ -183,8 +183,8 @@ func TestCaller(t *testing.T) {
 		want string
 	}{
 		{t.Context(), "null"},
-		{caller.With(t.Context(), &caller.Caller{Name: "alice", Client: "agent", Version: "1"}), `{"client":"agent","name":"alice","version":"1"}`},
-		{caller.With(t.Context(), &caller.Caller{Client: "host"}), `{"client":"host"}`},
+		{caller.With(t.Context(), &caller.Caller{Name: "alice", Client: "agent", Version: "1"}), `{"client":"agent","groups":[],"name":"alice","version":"1"}`},
+		{caller.With(t.Context(), &caller.Caller{Client: "host"}), `{"client":"host","groups":[]}`},
 	} {
 		for _, e := range []*jq.Expression{e, e.Apart(evaluator(t))} {
 			got, err := e.ValueBriefly(one.ctx, nil)

@@ -167,7 +167,7 @@ func (h *HTTP) signIn(w http.ResponseWriter, r *http.Request, pages ConsolePages
 		http.Redirect(w, r, ConsolePath, http.StatusSeeOther)
 		return
 	}
-	h.opts.Log.Warn("console: sign-in refused", "caller", from.name, "from", r.RemoteAddr)
+	h.opts.Log.Warn("console: sign-in refused", "reason", reason, "caller", from.name, "from", r.RemoteAddr)
 	pages.SignIn(w, reason)
 }
 

@@ -123,7 +123,11 @@ func (s *oauthState) permit(from identity, spellings ...string) *rejection {
 			scopes = append(scopes, known.Scope)
 		}
 	}
-	return &rejection{status: http.StatusForbidden, reason: "forbidden: the request needs the scopes " + strings.Join(scopes, " "), code: "insufficient_scope", scopes: scopes}
+	what := "scopes "
+	if len(scopes) == 1 {
+		what = "scope "
+	}
+	return &rejection{status: http.StatusForbidden, reason: "forbidden: the request needs the " + what + strings.Join(scopes, " "), code: "insufficient_scope", scopes: scopes}
 }
 
 // missing is the Lacks of a [caller.Caller].

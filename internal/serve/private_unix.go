@@ -24,14 +24,14 @@ func private(info fs.FileInfo) error {
 // reads through its group.
 func privateOf(mode fs.FileMode, owner, user int) error {
 	if owner != user && owner != 0 {
-		return fmt.Errorf("it is owned by user %d; run: chown %d FILE", owner, user)
+		return fmt.Errorf("it is owned by user %d; its owner must be user %d", owner, user)
 	}
 	others := fs.FileMode(0o077)
 	if owner == 0 && user != 0 {
 		others = 0o037
 	}
 	if mode&others != 0 {
-		return fmt.Errorf("other users can read this file (mode %04o); run: chmod 600 FILE", mode)
+		return fmt.Errorf("other users can read or change this file (mode %04o); its mode must be 0600", mode)
 	}
 	return nil
 }

@@ -97,6 +97,9 @@ func (t *Tokens) refresh() error {
 	if info.ModTime().Equal(t.read) && info.Size() == t.size {
 		return nil
 	}
+	if info.IsDir() {
+		return fmt.Errorf("%s is a directory", t.path)
+	}
 	if err := private(info); err != nil {
 		return fmt.Errorf("%s: %w", t.path, err)
 	}

@@ -273,7 +273,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, from identity, moder
 		return
 	}
 	if modern && !sameTask(nameOf(r.Header), body) {
-		refuseHeader(w, body, "the header Mcp-Name and the message name different tasks")
+		refuseMessage(w, body, mcp.CodeHeaderMismatch, "the header Mcp-Name and the message name different tasks")
 		return
 	}
 	if err := checkBody(body); err != nil {
@@ -282,6 +282,10 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, from identity, moder
 	}
 	if no := h.permitCalls(r.Context(), from, body); no != nil {
 		h.reject(w, r, no)
+		return
+	}
+	if method, _ := jsonx.Text(jsonx.Get(body, "method")); !modern && id == "" && method != "" && method != "initialize" {
+		refuseMessage(w, body, jsonrpc.CodeInvalidRequest, "the header Mcp-Session-Id is missing: a session begins with initialize, and revision "+firstModern+" needs the header Mcp-Protocol-Version")
 		return
 	}
 	if !h.admit(r.Context(), from.name, modern, id, body) {
@@ -363,15 +367,15 @@ func sameRevision(modern bool, body json.RawMessage) bool {
 
 // refuseRevision answers a message whose revision differs from that of its header.
 func refuseRevision(w http.ResponseWriter, body json.RawMessage) {
-	refuseHeader(w, body, "the header Mcp-Protocol-Version and the message name different revisions of the protocol")
+	refuseMessage(w, body, mcp.CodeHeaderMismatch, "the header Mcp-Protocol-Version and the message name different revisions of the protocol")
 }
 
-// refuseHeader answers a message that differs from a header of its request.
-func refuseHeader(w http.ResponseWriter, body json.RawMessage, reason string) {
+// refuseMessage answers a message that does not agree with the headers of its request.
+func refuseMessage(w http.ResponseWriter, body json.RawMessage, code int64, reason string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
 	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": jsonx.Get(body, "id"), "error": jsonrpc.Error{
-		Code: mcp.CodeHeaderMismatch, Message: reason}})
+		Code: code, Message: reason}})
 }
 
 // decodeName decodes the header Mcp-Name, because the SDK does not.

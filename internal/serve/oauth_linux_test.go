@@ -290,7 +290,7 @@ func TestScopesOfInnerCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := organizationOf(t, server, []settings.ToolScope{{Tool: "echo", Scope: "b"}})
-	for name, want := range map[string]int{"echo": 403, "m__echo": 403, "sum": 200} { // it is then refused for want of a session
+	for name, want := range map[string]int{"echo": 403, "m__echo": 403, "sum": 400} { // it is then refused for want of a session
 		if status, _, answer := o.send(t, "/mcp", o.token(t, "", nil), callOf("call_tool", `{"name":"`+name+`","params":{}}`)); status != want {
 			t.Errorf("%s: status %d, %s", name, status, answer)
 		}

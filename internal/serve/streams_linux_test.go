@@ -221,7 +221,7 @@ func TestUnusedSessionsMakeRoom(t *testing.T) {
 	if err := echo(first); err != nil { // the second is now unused for longer
 		t.Fatal(err)
 	}
-	if _, err := third.post(t.Context(), `{"jsonrpc":"2.0","id":1,"method":"ping"}`); err == nil || !strings.Contains(err.Error(), "503") {
+	if _, err := third.post(t.Context(), `{"jsonrpc":"2.0","id":1,"method":"ping"}`); err == nil || !strings.Contains(err.Error(), "Mcp-Session-Id is missing") {
 		t.Errorf("a message that begins no session: %v", err)
 	}
 	if err := third.begin(t.Context()); err != nil {

@@ -83,26 +83,28 @@ func takeShared(ctx context.Context, s *store.Store, tool, name string, limits [
 	return &exec.LimitedError{Tool: tool, Calls: of[full].Calls, Per: of[full].Per, Again: max(left.Round(time.Second), time.Second), Origin: of[full].Origin.String()}
 }
 
-// sharedApprovals keeps the approvals of clients in a store, for a season after the last
-// change.
+// sharedApprovals keeps the approvals of clients, and questions about their calls, in a store, for
+// a season after the last change.
 type sharedApprovals struct{ store *store.Store }
 
 const (
-	approvalsKind = "approvals"
 	approvalsTime = 90 * 24 * time.Hour
 	// updates is how often a change is tried that others get ahead of.
 	updates = 100
 )
 
 // Read implements policy.SharedApprovals.
-func (a sharedApprovals) Read(ctx context.Context) ([]byte, error) {
-	v, err := a.store.Get(ctx, approvalsKind, "")
+func (a sharedApprovals) Read(ctx context.Context, file string) ([]byte, error) {
+	v, err := a.store.Get(ctx, kindOf(file), "")
 	return v.Data, err
 }
 
+// kindOf returns the kind of value that a file is in the store.
+func kindOf(file string) string { return strings.TrimSuffix(file, ".json") }
+
 // Update implements policy.SharedApprovals.
-func (a sharedApprovals) Update(ctx context.Context, change func([]byte) ([]byte, error)) error {
-	now, err := a.store.Get(ctx, approvalsKind, "")
+func (a sharedApprovals) Update(ctx context.Context, file string, change func([]byte) ([]byte, error)) error {
+	now, err := a.store.Get(ctx, kindOf(file), "")
 	for range updates {
 		if err != nil {
 			return err
@@ -112,7 +114,7 @@ func (a sharedApprovals) Update(ctx context.Context, change func([]byte) ([]byte
 			return changeErr
 		}
 		var done bool
-		if now, done, err = a.store.Swap(ctx, approvalsKind, "", now, data, approvalsTime); done {
+		if now, done, err = a.store.Swap(ctx, kindOf(file), "", now, data, approvalsTime); done {
 			return nil
 		}
 	}

@@ -55,7 +55,7 @@ func (u *unattended) Answered(ctx context.Context, q *exec.Question) (exec.Answe
 	if err != nil || len(q.Denied) > 0 {
 		return exec.Answer{}, "", false
 	}
-	found, ok := u.questions.Answered(call, state)
+	found, ok := u.questions.Answered(ctx, call, state)
 	if found.Choice == exec.WordYes {
 		return exec.Answer{Choice: exec.Yes}, found.ID, ok
 	}
@@ -151,7 +151,11 @@ func (u *unattended) identify(ctx context.Context, q *exec.Question) (call, stat
 	}
 	rule.When = nil
 	a := u.questions.Approvals
-	call = digest(q.Tool.Source, q.Tool.OriginalName(), jsonx.Canonical(q.Call.Params), u.set.Workspace, a.Project, a.Folder, caller.Name(ctx), q.Copy)
+	folder := a.Folder
+	if a.Shares(ctx) { // with processes that may be on other machines
+		folder = ""
+	}
+	call = digest(q.Tool.Source, q.Tool.OriginalName(), jsonx.Canonical(q.Call.Params), u.set.Workspace, a.Project, folder, caller.Name(ctx), q.Copy)
 	state = digest(pin, p.Kind, p.Basis, p.FileName, p.OriginalContent, p.NewContent, p.Diff, p.Command, p.Directory, p.Background,
 		v.Reason, v.Origin, rule, when, v.Commands, v.Confine.On, v.Confine.By, v.Confine.Missing)
 	return call, state, nil

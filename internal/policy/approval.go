@@ -192,7 +192,7 @@ func remedy(name string, err error) string {
 // returns none and, if it is the file, warns.
 func (a *Approvals) load(ctx context.Context) []Approval {
 	client := caller.Name(ctx)
-	if a.ofClient(ctx) {
+	if a.Shares(ctx) {
 		list, _ := a.shared(ctx, false) // [Approvals.Unreachable] says why there are none
 		return slices.DeleteFunc(list, func(x Approval) bool { return x.Client != client })
 	}

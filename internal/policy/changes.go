@@ -32,7 +32,7 @@ func (a *Approvals) approvedTool(ctx context.Context, t *registry.Tool) (Approve
 
 // behind returns the keyed hash of what provides a tool.
 func (a *Approvals) behind(ctx context.Context, t *registry.Tool) (string, error) {
-	if a.Behind == nil || a.Dir == nil && !a.ofClient(ctx) {
+	if a.Behind == nil || a.Dir == nil && !a.Shares(ctx) {
 		return "", nil
 	}
 	all := a.Behind(t)
@@ -40,7 +40,7 @@ func (a *Approvals) behind(ctx context.Context, t *registry.Tool) (string, error
 		return "", nil
 	}
 	var key []byte
-	if a.ofClient(ctx) {
+	if a.Shares(ctx) {
 		key = a.Shared.Key()
 	} else {
 		var err error

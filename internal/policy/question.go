@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -83,8 +84,8 @@ type questionFile struct {
 	Questions []KeptQuestion `json:"questions"`
 }
 
-// Questions keeps questions that nobody could be asked for a day, in the state folder of
-// the approvals. It is safe for concurrent use, also by several processes.
+// Questions keeps questions that nobody could be asked for a day, where the approvals of the
+// caller are. It is safe for concurrent use, also by several processes.
 type Questions struct {
 	Approvals *Approvals // required
 
@@ -95,15 +96,19 @@ type Questions struct {
 // the same call. The caller sets Client, Question, Call, State and Always. A void question about
 // the same call is forgotten.
 func (s *Questions) Keep(ctx context.Context, k KeptQuestion) (KeptQuestion, error) {
-	if k.size() > maxQuestionBytes {
-		return k, fmt.Errorf("the question is longer than %d bytes", maxQuestionBytes)
+	most := maxQuestionBytes
+	if s.Approvals.Shares(ctx) {
+		most = maxShared / 2
+	}
+	if k.size() > most {
+		return k, fmt.Errorf("the question is longer than %d bytes", most)
 	}
 	var random [5]byte
 	_, _ = rand.Read(random[:]) // never fails
 	k.ID, k.Project, k.Created = hex.EncodeToString(random[:]), s.Approvals.Project, s.Approvals.now()
 	k.Expires = k.Created.Add(QuestionLifetime)
 	kept := k
-	err := s.update(ctx, func(list []KeptQuestion) ([]KeptQuestion, error) {
+	err := s.update(ctx, s.Approvals.Shares(ctx), func(list []KeptQuestion) ([]KeptQuestion, error) {
 		i := slices.IndexFunc(list, func(x KeptQuestion) bool { return x.Call == k.Call && x.State == k.State })
 		if i >= 0 {
 			kept = list[i]
@@ -133,13 +138,14 @@ func limited(list []KeptQuestion, client string) []KeptQuestion {
 }
 
 // Answered returns the question about a call that was answered, if its state is unchanged.
-func (s *Questions) Answered(call, state string) (KeptQuestion, bool) {
-	if dir := s.Approvals.Dir; dir != nil { // most calls have no answer, and decoding a full file takes milliseconds
+func (s *Questions) Answered(ctx context.Context, call, state string) (KeptQuestion, bool) {
+	shared := s.Approvals.Shares(ctx)
+	if dir := s.Approvals.Dir; dir != nil && !shared { // most calls have no answer, and decoding a full file takes milliseconds
 		if data, err := dir.Read(questionsFile); err == nil && !bytes.Contains(data, []byte(call)) {
 			return KeptQuestion{}, false
 		}
 	}
-	list, err := s.open()
+	list, err := s.open(ctx, shared)
 	if err != nil {
 		s.warn(err)
 		return KeptQuestion{}, false
@@ -164,7 +170,7 @@ func (s *Questions) warn(err error) {
 // Claim takes answered questions, which are then forgotten: all of them, or none if one is not
 // there any more. It returns false and warns if the file cannot be changed.
 func (s *Questions) Claim(ctx context.Context, ids ...string) bool {
-	err := s.update(ctx, func(list []KeptQuestion) ([]KeptQuestion, error) {
+	err := s.update(ctx, s.Approvals.Shares(ctx), func(list []KeptQuestion) ([]KeptQuestion, error) {
 		for _, id := range ids {
 			i := slices.IndexFunc(list, func(x KeptQuestion) bool { return x.ID == id && x.Choice != "" })
 			if i < 0 {
@@ -184,8 +190,13 @@ var errClaimed = errors.New("another call has the answer")
 
 // Pending returns the questions of the project, or of all projects, that nobody has answered,
 // oldest first.
-func (s *Questions) Pending(all bool) ([]KeptQuestion, error) {
-	list, err := s.open()
+func (s *Questions) Pending(ctx context.Context, all bool) ([]KeptQuestion, error) {
+	list, err := s.open(ctx, false)
+	if err == nil && s.Approvals.Shared != nil {
+		var shared []KeptQuestion
+		shared, err = s.open(ctx, true)
+		list = append(list, shared...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +230,15 @@ func (e *NoQuestionError) Unwrap() error { return registry.ErrNotFound }
 // error is a *NoQuestionError if there is no such question, or it was answered before, and wraps
 // [ErrNotOffered] if the question does not offer the choice.
 func (s *Questions) Answer(ctx context.Context, id, choice, reason string) (answered string, err error) {
-	err = s.update(ctx, func(list []KeptQuestion) ([]KeptQuestion, error) {
+	answered, err = s.answer(ctx, false, id, choice, reason)
+	if none, ok := errors.AsType[*NoQuestionError](err); ok && !none.Answered && s.Approvals.Shared != nil {
+		return s.answer(ctx, true, id, choice, reason)
+	}
+	return answered, err
+}
+
+func (s *Questions) answer(ctx context.Context, shared bool, id, choice, reason string) (answered string, err error) {
+	err = s.update(ctx, shared, func(list []KeptQuestion) ([]KeptQuestion, error) {
 		i, err := find(list, id)
 		if err != nil {
 			return nil, err
@@ -270,14 +289,21 @@ func find(list []KeptQuestion, id string) (int, error) {
 	return fits[0], nil
 }
 
-// open returns the questions that have not expired.
-func (s *Questions) open() ([]KeptQuestion, error) {
-	if s.Approvals.Dir == nil {
-		return nil, nil
-	}
+// open returns the questions that have not expired: the shared ones, or those in the file.
+func (s *Questions) open(ctx context.Context, shared bool) ([]KeptQuestion, error) {
 	var f questionFile
-	if err := s.Approvals.read(questionsFile, &f); err != nil {
-		return nil, err
+	if shared {
+		data, err := s.Approvals.Shared.Read(ctx, questionsFile)
+		if err == nil {
+			err = parseFile(data, &f)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the questions of clients: %w", err)
+		}
+	} else if s.Approvals.Dir != nil {
+		if err := s.Approvals.read(questionsFile, &f); err != nil {
+			return nil, err
+		}
 	}
 	return s.current(f.Questions), nil
 }
@@ -287,11 +313,34 @@ func (s *Questions) current(list []KeptQuestion) []KeptQuestion {
 	return slices.DeleteFunc(list, func(x KeptQuestion) bool { return !now.Before(x.Expires) })
 }
 
-// update changes the questions that have not expired while holding the lock of their file.
-func (s *Questions) update(ctx context.Context, change func([]KeptQuestion) ([]KeptQuestion, error)) error {
+// update changes the questions that have not expired, shared ones or those in the file, while
+// nobody else does.
+func (s *Questions) update(ctx context.Context, shared bool, change func([]KeptQuestion) ([]KeptQuestion, error)) error {
+	if shared {
+		return s.updateShared(ctx, change)
+	}
 	return replaceFile(ctx, s.Approvals, questionsFile, func(f *questionFile) (err error) {
 		f.Version = approvalsVersion
 		f.Questions, err = change(s.current(f.Questions))
 		return err
+	})
+}
+
+// updateShared is update for the shared questions. The oldest are forgotten if there are too many.
+func (s *Questions) updateShared(ctx context.Context, change func([]KeptQuestion) ([]KeptQuestion, error)) error {
+	return s.Approvals.Shared.Update(ctx, questionsFile, func(old []byte) ([]byte, error) {
+		var f questionFile
+		if err := parseFile(old, &f); errors.Is(err, errNewer) {
+			return nil, err
+		}
+		list, err := change(s.current(f.Questions))
+		for err == nil {
+			var data []byte
+			if data, err = json.Marshal(questionFile{approvalsVersion, list}); err == nil && len(data) <= maxShared {
+				return data, nil
+			}
+			list = list[min(1, len(list)):]
+		}
+		return nil, err
 	})
 }

@@ -46,7 +46,7 @@ func answer(t *testing.T, s *Questions, id, choice string) {
 
 func pendingIDs(t *testing.T, s *Questions) []string {
 	t.Helper()
-	list, err := s.Pending(false)
+	list, err := s.Pending(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,11 +63,11 @@ func TestQuestionIsAnsweredOnce(t *testing.T) {
 	if again := keep(t, s, KeptQuestion{Call: "c", State: "s", Question: "{}"}); again != id {
 		t.Errorf("the same call has the questions %s and %s", id, again)
 	}
-	if _, ok := s.Answered("c", "s"); ok || s.Claim(t.Context(), id) {
+	if _, ok := s.Answered(t.Context(), "c", "s"); ok || s.Claim(t.Context(), id) {
 		t.Error("an open question has an answer")
 	}
 	answer(t, s, id[:4], "no")
-	if got, ok := s.Answered("c", "s"); !ok || got.ID != id || got.Choice != "no" || got.Reason != "because" {
+	if got, ok := s.Answered(t.Context(), "c", "s"); !ok || got.ID != id || got.Choice != "no" || got.Reason != "because" {
 		t.Errorf("%+v, %t", got, ok)
 	}
 	for _, wrong := range []string{id, "zz", ""} {
@@ -91,7 +91,7 @@ func TestAnswerIsVoidAfterAChange(t *testing.T) {
 	s, _ := newQuestions(t)
 	id := keep(t, s, KeptQuestion{Call: "c", State: "before"})
 	answer(t, s, id, "yes")
-	if _, ok := s.Answered("c", "after"); ok {
+	if _, ok := s.Answered(t.Context(), "c", "after"); ok {
 		t.Error("the answer applies to another state")
 	}
 	fresh := keep(t, s, KeptQuestion{Call: "c", State: "after"})
@@ -105,11 +105,11 @@ func TestQuestionExpires(t *testing.T) {
 	open, answered := keep(t, s, KeptQuestion{Call: "a"}), keep(t, s, KeptQuestion{Call: "b"})
 	answer(t, s, answered, "yes")
 	*now = now.Add(QuestionLifetime - time.Second)
-	if _, ok := s.Answered("b", ""); !ok || len(pendingIDs(t, s)) != 1 {
+	if _, ok := s.Answered(t.Context(), "b", ""); !ok || len(pendingIDs(t, s)) != 1 {
 		t.Error("it expired too early")
 	}
 	*now = now.Add(time.Second)
-	if _, ok := s.Answered("b", ""); ok || len(pendingIDs(t, s)) != 0 || s.Claim(t.Context(), answered) {
+	if _, ok := s.Answered(t.Context(), "b", ""); ok || len(pendingIDs(t, s)) != 0 || s.Claim(t.Context(), answered) {
 		t.Error("it did not expire")
 	}
 	if _, err := s.Answer(t.Context(), open, "yes", ""); !errors.Is(err, registry.ErrNotFound) {
@@ -197,10 +197,10 @@ func TestDamagedQuestions(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"version":1,"questions":[{"id":"`+id+`","choice":"yes","call":"a"},`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := s.Answered("a", ""); ok {
+	if _, ok := s.Answered(t.Context(), "a", ""); ok {
 		t.Error("a damaged file has answers")
 	}
-	if _, err := s.Pending(true); err == nil || !strings.Contains(err.Error(), "the next question that is kept sets it aside") {
+	if _, err := s.Pending(t.Context(), true); err == nil || !strings.Contains(err.Error(), "the next question that is kept sets it aside") {
 		t.Errorf("listing: %v", err)
 	}
 	keep(t, s, KeptQuestion{Call: "b"})
@@ -274,14 +274,14 @@ func TestClaimWarnsAboutTheFileOnly(t *testing.T) {
 		t.Errorf("warned %q", warned)
 	}
 	next := &Questions{Approvals: s.Approvals}
-	if _, ok := next.Answered("c", ""); ok || len(warned) != 2 {
+	if _, ok := next.Answered(t.Context(), "c", ""); ok || len(warned) != 2 {
 		t.Errorf("a file that cannot be read: %t, warned %q", ok, warned)
 	}
 }
 
 func TestNoQuestionIsAnsweredWithoutState(t *testing.T) {
 	s := &Questions{Approvals: &Approvals{}}
-	if _, ok := s.Answered("c", "s"); ok {
+	if _, ok := s.Answered(t.Context(), "c", "s"); ok {
 		t.Error("a question that cannot be kept has an answer")
 	}
 }

@@ -11,30 +11,31 @@ import (
 )
 
 // SharedApprovals keeps the approvals of the clients of several processes that serve the same
-// project. Those of the person at the command line stay in the state folder.
+// project, and questions about their calls. Those of the person at the command line stay in the
+// state folder. file is the name that a file of it would have.
 type SharedApprovals interface {
 	// Read returns what was stored last; nil = nothing.
-	Read(ctx context.Context) ([]byte, error)
+	Read(ctx context.Context, file string) ([]byte, error)
 	// Update replaces what is stored by the result of change, which may be called more than once.
-	Update(ctx context.Context, change func([]byte) ([]byte, error)) error
+	Update(ctx context.Context, file string, change func([]byte) ([]byte, error)) error
 	// Key returns the key for hashes that all the processes compare.
 	Key() []byte
 }
 
-// maxShared is the maximum size in bytes of the approvals that are shared.
+// maxShared is the maximum size in bytes of the approvals that are shared, and of the questions.
 const maxShared = 4 << 20
 
-// ofClient reports whether the caller's approvals are the shared ones.
-func (a *Approvals) ofClient(ctx context.Context) bool {
+// Shares reports whether the caller's approvals and questions are the shared ones.
+func (a *Approvals) Shares(ctx context.Context) bool {
 	return a.Shared != nil && caller.Name(ctx) != ""
 }
 
 // Unreachable returns why the caller's approvals cannot be read, or nil.
 func (a *Approvals) Unreachable(ctx context.Context) error {
-	if !a.ofClient(ctx) {
+	if !a.Shares(ctx) {
 		return nil
 	}
-	_, err := a.Shared.Read(ctx)
+	_, err := a.Shared.Read(ctx, approvalsFile)
 	return err
 }
 
@@ -43,7 +44,7 @@ func (a *Approvals) shared(ctx context.Context, all bool) ([]Approval, error) {
 	if a.Shared == nil {
 		return nil, nil
 	}
-	data, err := a.Shared.Read(ctx)
+	data, err := a.Shared.Read(ctx, approvalsFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading the approvals of clients: %w", err)
 	}
@@ -56,7 +57,7 @@ func (a *Approvals) shared(ctx context.Context, all bool) ([]Approval, error) {
 
 // updateShared changes the shared approvals. What cannot be read is replaced.
 func (a *Approvals) updateShared(ctx context.Context, change func([]Approval) []Approval) error {
-	err := a.Shared.Update(ctx, func(old []byte) ([]byte, error) {
+	err := a.Shared.Update(ctx, approvalsFile, func(old []byte) ([]byte, error) {
 		var f approvalFile
 		if err := parseFile(old, &f); errors.Is(err, errNewer) {
 			return nil, err

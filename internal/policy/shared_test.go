@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/caller"
@@ -12,19 +13,27 @@ import (
 
 // memory is what processes share.
 type memory struct {
-	data []byte
-	away error
+	data      []byte // of the approvals
+	questions []byte
+	away      error
 }
 
-func (m *memory) Read(context.Context) ([]byte, error) { return m.data, m.away }
+func (m *memory) of(file string) *[]byte {
+	if file == questionsFile {
+		return &m.questions
+	}
+	return &m.data
+}
 
-func (m *memory) Update(_ context.Context, change func([]byte) ([]byte, error)) error {
+func (m *memory) Read(_ context.Context, file string) ([]byte, error) { return *m.of(file), m.away }
+
+func (m *memory) Update(_ context.Context, file string, change func([]byte) ([]byte, error)) error {
 	if m.away != nil {
 		return m.away
 	}
-	data, err := change(m.data)
+	data, err := change(*m.of(file))
 	if err == nil {
-		m.data = data
+		*m.of(file) = data
 	}
 	return err
 }
@@ -104,5 +113,55 @@ func TestSharedApprovals(t *testing.T) {
 	}
 	if err := a.Remember(alice, tool, Scope{Kind: ScopeTool}); err != nil {
 		t.Error(err)
+	}
+}
+
+// Questions about calls of clients are shared, those of the person are not; the oldest are
+// forgotten if there are too many.
+func TestSharedQuestions(t *testing.T) {
+	m := &memory{}
+	one, two := Questions{Approvals: &Approvals{Dir: stateDir(t), Project: "/p", Shared: m}}, Questions{Approvals: &Approvals{Dir: stateDir(t), Project: "/p", Shared: m}}
+	alice := caller.With(t.Context(), &caller.Caller{Name: "alice"})
+	keep := func(ctx context.Context, q Questions, k KeptQuestion) string {
+		t.Helper()
+		kept, err := q.Keep(ctx, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kept.ID
+	}
+	keep(t.Context(), one, KeptQuestion{Call: "own", State: "s"})
+	id := keep(alice, one, KeptQuestion{Call: "c", State: "s", Client: "alice"})
+	if list, err := two.Pending(t.Context(), false); err != nil || len(list) != 1 || list[0].ID != id {
+		t.Fatalf("the other process sees %v, %v", list, err)
+	}
+	if answered, err := two.Answer(t.Context(), id, "yes", ""); answered != id || err != nil {
+		t.Fatalf("answered %q, %v", answered, err)
+	}
+	if _, ok := one.Answered(t.Context(), "c", "s"); ok {
+		t.Error("the person has the answer of a client")
+	}
+	if got, ok := one.Answered(alice, "c", "s"); !ok || got.Choice != "yes" {
+		t.Errorf("the answer is %+v, %t", got, ok)
+	}
+	if !two.Claim(alice, id) || one.Claim(alice, id) {
+		t.Error("the answer can be taken twice, or not at all")
+	}
+	first := keep(alice, one, KeptQuestion{Call: "1", Client: "alice", Question: strings.Repeat("x", maxShared/3)})
+	for _, call := range []string{"2", "3"} {
+		keep(alice, one, KeptQuestion{Call: call, Client: "alice", Question: strings.Repeat("x", maxShared/3)})
+	}
+	if _, err := one.Answer(t.Context(), first, "yes", ""); err == nil {
+		t.Error("the oldest question is kept beside too many")
+	}
+	if _, err := one.Keep(alice, KeptQuestion{Call: "4", Question: strings.Repeat("x", maxShared/2+1)}); err == nil {
+		t.Error("a question is kept that leaves no room for others")
+	}
+	m.away = errors.New("gone")
+	if _, err := one.Pending(t.Context(), false); err == nil {
+		t.Error("no error without the store")
+	}
+	if _, ok := one.Answered(alice, "2", ""); ok || one.Claim(alice, id) {
+		t.Error("there is an answer without the store")
 	}
 }

@@ -21,9 +21,9 @@ import (
 
 // completeQuestions completes the ids of questions that wait for an answer.
 func completeQuestions(e *cli.Env) cobra.CompletionFunc {
-	return e.Complete().Settings(func(_ context.Context, set *settings.Settings) []cobra.Completion {
+	return e.Complete().Settings(func(ctx context.Context, set *settings.Settings) []cobra.Completion {
 		questions := policy.Questions{Approvals: engine.OpenApprovals(set, e.Config.Folders, nil, e.IO.Warn)}
-		list, err := pending(&questions, true)
+		list, err := pending(ctx, &questions, true)
 		if err != nil {
 			return nil
 		}
@@ -35,8 +35,8 @@ func completeQuestions(e *cli.Env) cobra.CompletionFunc {
 	})
 }
 
-func pending(questions *policy.Questions, all bool) ([]engine.KeptQuestion, error) {
-	list, err := questions.Pending(all)
+func pending(ctx context.Context, questions *policy.Questions, all bool) ([]engine.KeptQuestion, error) {
+	list, err := questions.Pending(ctx, all)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func runPending(ctx context.Context, e *cli.Env, o *options) error {
 	if err != nil {
 		return err
 	}
-	list, err := pending(&policy.Questions{Approvals: store}, o.all)
+	list, err := pending(ctx, &policy.Questions{Approvals: store}, o.all)
 	if err != nil {
 		return err
 	}

@@ -120,9 +120,9 @@ func TestSharedApprovals(t *testing.T) {
 // forgotten if there are too many.
 func TestSharedQuestions(t *testing.T) {
 	m := &memory{}
-	one, two := Questions{Approvals: &Approvals{Dir: stateDir(t), Project: "/p", Shared: m}}, Questions{Approvals: &Approvals{Dir: stateDir(t), Project: "/p", Shared: m}}
+	one, two := &Questions{Approvals: &Approvals{Dir: stateDir(t), Project: "/p", Shared: m}}, &Questions{Approvals: &Approvals{Dir: stateDir(t), Project: "/p", Shared: m}}
 	alice := caller.With(t.Context(), &caller.Caller{Name: "alice"})
-	keep := func(ctx context.Context, q Questions, k KeptQuestion) string {
+	keep := func(ctx context.Context, q *Questions, k KeptQuestion) string {
 		t.Helper()
 		kept, err := q.Keep(ctx, k)
 		if err != nil {

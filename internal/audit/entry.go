@@ -41,6 +41,9 @@ type Caller struct {
 	Name    string `json:"name,omitempty"`    // name of its token, "stdio" or "local"; absent for a host
 	Client  string `json:"client,omitempty"`  // name that it reports
 	Version string `json:"version,omitempty"` // version that it reports
+
+	Groups  []string `json:"groups,omitempty"`  // groups that its token names
+	Profile string   `json:"profile,omitempty"` // its profile of serve
 }
 
 // Entry is one line of the log. Absent values are omitted.

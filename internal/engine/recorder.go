@@ -240,7 +240,7 @@ func aboutTool(ctx context.Context, t *registry.Tool, start time.Time) audit.Ent
 		e.Script, e.Parent, e.ID = info.audit()
 	}
 	if c := caller.From(ctx); c != nil {
-		e.Caller = &audit.Caller{Name: c.Name, Client: c.Client, Version: c.Version}
+		e.Caller = &audit.Caller{Name: c.Name, Client: c.Client, Version: c.Version, Groups: c.Groups, Profile: c.Profile}
 	}
 	return e
 }

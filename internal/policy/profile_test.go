@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolreg/toolreg/internal/caller"
+	"github.com/toolreg/toolreg/internal/jq"
 	"github.com/toolreg/toolreg/internal/registry"
 )
 
@@ -134,5 +135,18 @@ func TestRulesAboutOthers(t *testing.T) {
 				t.Errorf("%+v, %+v: %+v, %v", r, who, reports, err)
 			}
 		}
+	}
+}
+
+// A rule that denies because its expression failed says so.
+func TestFailedConditionIsTold(t *testing.T) {
+	when, err := jq.Compile(`error("no")`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Policy{Rules: []Rule{{Decision: Deny, When: when, Reason: "not today"}}}
+	v := p.Decide(t.Context(), mcpTool("s", "t", "t"), registry.Call{Params: []byte("{}")})
+	if want := "not today; its condition counts as met because when failed: error: no"; v.Decision != Deny || v.Reason != want {
+		t.Errorf("%v: %s, want %s", v.Decision, v.Reason, want)
 	}
 }

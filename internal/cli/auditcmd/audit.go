@@ -87,6 +87,11 @@ func (o *auditOptions) filter(now time.Time) (func(*audit.Entry) bool, error) {
 	if known := outcomeWords(); o.outcome != "" && !slices.Contains(known, o.outcome) {
 		return nil, &cli.UsageError{Err: fmt.Errorf("--outcome: unknown word %q", o.outcome), Hint: "one of " + strings.Join(known, ", ")}
 	}
+	for _, glob := range []string{o.tool, o.client} {
+		if !text.IsPattern(glob) {
+			return nil, &cli.UsageError{Err: fmt.Errorf("%q is not a valid glob", glob)}
+		}
+	}
 	return func(e *audit.Entry) bool {
 		return !e.Time.Before(since) &&
 			(o.tool == "" || text.MatchName(o.tool, e.Tool) || e.ServerTool != "" && text.MatchName(o.tool, e.ServerTool) || e.Upstream != "" && text.MatchName(o.tool, e.Upstream)) &&

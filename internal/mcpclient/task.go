@@ -14,6 +14,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/mcpclient/ask"
 	"github.com/toolreg/toolreg/internal/mcpclient/content"
+	"github.com/toolreg/toolreg/internal/mcpclient/keep"
 	"github.com/toolreg/toolreg/internal/mcpclient/wire"
 	"github.com/toolreg/toolreg/internal/registry"
 	"github.com/toolreg/toolreg/internal/text"
@@ -117,7 +118,7 @@ func (q *requester) await(ctx context.Context, sess *session, r *request, t *tas
 	if r.detach != nil {
 		remote := registry.RemoteTask{ID: t.id, Legacy: t.legacy}
 		if sess.kept != nil {
-			remote.Started = sess.kept.Since
+			remote.Started, remote.Socket = sess.kept.Since, sess.kept.Socket
 		}
 		if err := r.detach(remote); err != nil {
 			return nil, err
@@ -304,6 +305,15 @@ func (s *Source) AwaitTask(ctx context.Context, of registry.RemoteTask, tool *re
 
 // withTask calls f for a task in a session with its server. The error may be [ErrServerEnded].
 func (s *Source) withTask(ctx context.Context, of registry.RemoteTask, f func(context.Context, *session, *task) error) error {
+	if !of.Started.IsZero() {
+		runs, err := keep.Runs(ctx, of.Socket, of.Started)
+		switch {
+		case err != nil:
+			return s.opts.errorf("tasks/get", err, "looking for the process of the server that has the task: "+text.Escape(err.Error()))
+		case !runs:
+			return ErrServerEnded
+		}
+	}
 	sess, err := s.pool.live(ctx)
 	if err != nil {
 		return err
@@ -313,7 +323,7 @@ func (s *Source) withTask(ctx context.Context, of registry.RemoteTask, f func(co
 	case sess.kept == nil:
 		return s.opts.errorf("tasks/get", nil, "the task is in the process of the server that is kept, and this run has started its own")
 	case !sess.kept.Since.Equal(of.Started):
-		return ErrServerEnded
+		return s.opts.errorf("tasks/get", nil, "the task is in a kept process of the server that was started with other environment variables or settings, or in another project; look at the task from there")
 	}
 	ctx, done, err := sess.begin(ctx)
 	if err != nil {

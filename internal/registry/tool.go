@@ -102,9 +102,10 @@ const (
 type RemoteTask struct {
 	ID     string `json:"taskId"`           // of the server
 	Legacy bool   `json:"legacy,omitempty"` // of revision 2025-11-25
-	// Started is when the process of its server was started, if that is kept between runs: the
-	// task ends with it.
+	// Started is when the process of its server was started, and Socket how it is reached, if that
+	// is kept between runs: the task ends with it.
 	Started time.Time `json:"started,omitzero"`
+	Socket  string    `json:"socket,omitempty"`
 }
 
 // Call is a request to run a tool.

@@ -37,7 +37,8 @@ func (f *Failure) Error() string { return f.Phase + ": " + f.Reason }
 // Stdin and Stdout.
 type Conn struct {
 	Opened
-	Started bool // by this run
+	Socket  string // its path
+	Started bool   // by this run
 
 	// Declined and Unclear are called for questions of the server that were declined before
 	// they reached the run: one that came during no request, and one that may have been
@@ -129,7 +130,7 @@ func dial(ctx context.Context, path string, first []byte) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{conn: conn, r: bufio.NewReaderSize(conn, 64<<10), done: make(chan struct{})}
+	c := &Conn{Socket: path, conn: conn, r: bufio.NewReaderSize(conn, 64<<10), done: make(chan struct{})}
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	if err = checkPeer(conn); err == nil {
 		_, err = conn.Write(first)
@@ -296,7 +297,7 @@ func Stop(ctx context.Context, dir, name string) (stopped bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxStop, errors.New("the process that keeps the server does not end"))
 	defer cancel()
 	c, err := dial(ctx, filepath.Join(dir, name), notification(methodStop, struct{}{}))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+	if isGone(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -313,4 +314,25 @@ func Stop(ctx context.Context, dir, name string) (stopped bool, err error) {
 		return false, context.Cause(ctx)
 	}
 	return true, nil
+}
+
+// isGone reports whether an error means that there is no keeper behind a socket.
+func isGone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+}
+
+// Runs reports whether the keeper behind a socket has a server that was started at a time. This
+// does not count as use.
+func Runs(ctx context.Context, socket string, since time.Time) (bool, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no answer within %s", within))
+	defer cancel()
+	c, err := dial(ctx, socket, notification(methodAttach, Attach{Name: filepath.Base(socket), Looks: true}))
+	if err == nil {
+		defer c.Stop(0, 0)
+		err = c.open(ctx)
+	}
+	if _, failed := errors.AsType[*Failure](err); failed || isGone(err) {
+		return false, nil
+	}
+	return err == nil && c.Since.Equal(since), err
 }

@@ -57,8 +57,10 @@ failed), 124 (time limit).`,
 	cmd.AddCommand(&cobra.Command{
 		Use: "cancel ID", Short: "Ask the server to cancel a task", Args: cli.ArgsBetween(1, 1, "the id of a task"), ValidArgsFunction: complete.Args(completeIDs(e)),
 		Long: `Ask the server of a task to cancel it. Whether it stops the work is up to the server.
+A task that has ended is not canceled: "toolreg tasks ID" prints its result.
 
-Exit codes: 0, 2, 3 (no such task), 5 (inside a tool's run), 7, 8 (its server failed).`,
+Exit codes: 0 (also if the task had ended), 2, 3 (no such task), 5 (inside a tool's
+run), 7, 8 (its server failed).`,
 		Example: "  toolreg tasks cancel 3f9a",
 		RunE:    func(cmd *cobra.Command, argv []string) error { return cancel(cmd.Context(), e, argv[0]) },
 	})
@@ -77,6 +79,12 @@ type running struct {
 	kept
 	State   string `json:"state"`             // working or input_required
 	Message string `json:"message,omitempty"` // what the server says of it
+}
+
+// canceled is the JSON of tasks cancel.
+type canceled struct {
+	kept
+	Canceled bool `json:"canceled"` // false: the task had ended
 }
 
 func list(e *cli.Env) error {
@@ -189,9 +197,20 @@ func cancel(ctx context.Context, e *cli.Env, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := server.CancelTask(ctx, task.RemoteTask); err != nil {
-		return forgotten(ctx, s, task, err)
+	state, _, err := server.TaskState(ctx, task.RemoteTask)
+	ended := mcpclient.TaskEnded(state)
+	if err == nil && !ended {
+		err = server.CancelTask(ctx, task.RemoteTask)
 	}
-	e.IO.Notef("task %s of %s was canceled", task.ID, task.Tool)
+	switch {
+	case err != nil:
+		return forgotten(ctx, s, task, err)
+	case e.IO.JSON:
+		return e.IO.PrintJSON(canceled{kept{task.ID, task.Tool, task.Created}, !ended})
+	case ended:
+		e.IO.Notef("task %s of %s has ended already; toolreg tasks %s prints its result", task.ID, task.Tool, task.ID)
+	default:
+		e.IO.Notef("task %s of %s was canceled", task.ID, task.Tool)
+	}
 	return nil
 }

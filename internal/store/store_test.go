@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -137,6 +138,49 @@ func TestValuesAreSealed(t *testing.T) {
 	}
 	if v, err := a.Get(ctx, "k", "hunter-id"); err != nil || string(v.Data) != "hunter2" {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// Each value of a kind is found and can be removed, however many there are; nothing else is.
+func TestEach(t *testing.T) {
+	to, ctx := storetest.Start(t), t.Context()
+	s, want := open(t, to.URL(), secret), map[string]bool{}
+	put := func(s *Store, kind, id string) {
+		if err := s.Put(ctx, kind, id, []byte(id), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 2*scanned + 1 {
+		want[strconv.Itoa(i)] = true
+		put(s, "k", strconv.Itoa(i))
+	}
+	put(s, "k2", "other kind")
+	put(open(t, to.URL(), "another secret of a deployment.."), "k", "other key")
+	put(open(t, to.URL()+"?prefix=p", secret), "k", "other prefix")
+	each := func() (got []string) {
+		err := s.Each(ctx, "k", func(data []byte, remove func(context.Context) error) error {
+			got = append(got, string(data))
+			return remove(ctx)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	got := each()
+	for _, id := range got {
+		delete(want, id)
+	}
+	if len(got) != 2*scanned+1 || len(want) != 0 {
+		t.Errorf("%d values, without %v", len(got), want)
+	}
+	if got := each(); len(got) != 0 {
+		t.Errorf("not removed: %v", got)
+	}
+	stop := errors.New("stop")
+	put(s, "k", "1")
+	if err := s.Each(ctx, "k", func([]byte, func(context.Context) error) error { return stop }); !errors.Is(err, stop) {
+		t.Error(err)
 	}
 }
 

@@ -33,8 +33,11 @@ func (s *Store) Put(ctx context.Context, kind, id string, data []byte, ttl time.
 }
 
 // Get returns a value, which may not exist.
-func (s *Store) Get(ctx context.Context, kind, id string) (v Value, err error) {
-	name := s.name(kind, id)
+func (s *Store) Get(ctx context.Context, kind, id string) (Value, error) {
+	return s.get(ctx, s.name(kind, id))
+}
+
+func (s *Store) get(ctx context.Context, name string) (v Value, err error) {
 	err = s.do(ctx, func(ctx context.Context, c valkey.Client) error {
 		sealed, err := c.Do(ctx, c.B().Get().Key(name).Build()).ToString()
 		if err == nil {
@@ -70,9 +73,45 @@ func (s *Store) Swap(ctx context.Context, kind, id string, old Value, data []byt
 
 // Delete removes a value.
 func (s *Store) Delete(ctx context.Context, kind, id string) error {
+	return s.delete(ctx, s.name(kind, id))
+}
+
+func (s *Store) delete(ctx context.Context, name string) error {
 	return s.do(ctx, func(ctx context.Context, c valkey.Client) error {
-		return c.Do(ctx, c.B().Del().Key(s.name(kind, id)).Build()).Error()
+		return c.Do(ctx, c.B().Del().Key(name).Build()).Error()
 	})
+}
+
+// scanned is how many names a request of [Store.Each] looks at.
+const scanned = 1000
+
+// Each calls use with each value of a kind and a function that removes it, until use returns an
+// error. It may miss values that are stored meanwhile.
+func (s *Store) Each(ctx context.Context, kind string, use func(data []byte, remove func(context.Context) error) error) error {
+	names := map[string]bool{} // the server may repeat some
+	for cursor, more := uint64(0), true; more; more = cursor != 0 {
+		err := s.do(ctx, func(ctx context.Context, c valkey.Client) error {
+			page, err := c.Do(ctx, c.B().Scan().Cursor(cursor).Match(s.prefix+":"+kind+":*").Count(scanned).Build()).AsScanEntry()
+			for _, name := range page.Elements {
+				names[name] = true
+			}
+			cursor = page.Cursor
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for name := range names {
+		v, err := s.get(ctx, name)
+		if err == nil && v.Exists() {
+			err = use(v.Data, func(ctx context.Context) error { return s.delete(ctx, name) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A value that is taken once counts only for the process of the server that stored it:

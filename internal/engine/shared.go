@@ -177,3 +177,8 @@ func (l sharedLogins) Update(ctx context.Context, key string, change func([]byte
 func (l sharedLogins) Remove(ctx context.Context, key string) error {
 	return l.store.Delete(ctx, loginsKind, key)
 }
+
+// Each implements oauth.Place.
+func (l sharedLogins) Each(ctx context.Context, use func([]byte, func(context.Context) error) error) error {
+	return l.store.Each(ctx, loginsKind, use)
+}

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,47 +63,66 @@ func (w *web) revoke(ctx context.Context, r *record, who credentials, now time.T
 	return true, nil
 }
 
-// LogoutRest ends all remaining logins, such as those of servers that are no
-// longer in the settings, and returns the URLs of their servers; "" for an
-// unreadable login. It revokes tokens if that does not need a secret of the
-// settings. It continues after a failure; err joins all errors.
-func (s *Store) LogoutRest(ctx context.Context) (servers []string, err error) {
+// Rest is a login that [Store.LogoutRest] has ended.
+type Rest struct {
+	Server string // its URL; "" if the login could not be read
+	Client string // of serve, whose login it was; "" = the person's
+	Logout
+}
+
+// LogoutRest ends all remaining logins, such as those of clients and of servers that are no
+// longer in the settings. It revokes tokens if that does not need a secret of the settings. It
+// continues after a failure; the error says which logins remain.
+func (s *Store) LogoutRest(ctx context.Context) ([]Rest, error) {
 	d, err := s.dir()
 	if err != nil {
 		return nil, err
 	}
-	names, err := d.Names(filePrefix, fileSuffix)
-	if err != nil {
-		return nil, err
+	done, err := logoutAll(ctx, folder{d})
+	if s.Clients == nil || context.Cause(ctx) != nil {
+		return done, err
 	}
-	for _, name := range names {
-		if cause := context.Cause(ctx); cause != nil {
-			return servers, cause
-		}
-		server := ""
-		if data, readErr := d.Read(name); readErr == nil {
-			server, readErr = revokeLeft(ctx, data)
-			err = errors.Join(err, readErr)
-		}
-		if removeErr := d.Remove(context.WithoutCancel(ctx), name); removeErr != nil {
-			err = errors.Join(err, removeErr)
-			continue
-		}
-		servers = append(servers, server)
+	place, clientsErr := s.Clients(ctx)
+	if clientsErr == nil {
+		var clients []Rest
+		clients, clientsErr = logoutAll(ctx, place)
+		done = append(done, clients...)
 	}
-	return servers, err
+	if clientsErr != nil {
+		err = errors.Join(err, fmt.Errorf("logins of clients were not ended: %w", clientsErr))
+	}
+	return done, err
 }
 
-func revokeLeft(ctx context.Context, data []byte) (server string, err error) {
+// logoutAll ends all logins of a place.
+func logoutAll(ctx context.Context, place Place) (done []Rest, err error) {
+	var failed []error
+	err = place.Each(ctx, func(data []byte, remove func(context.Context) error) error {
+		rest := revokeLeft(ctx, data)
+		if cause := context.Cause(ctx); cause != nil {
+			return cause // the user interrupted it
+		}
+		if err := remove(context.WithoutCancel(ctx)); err != nil {
+			failed = append(failed, fmt.Errorf("the login to %s was not deleted: %w", cmp.Or(rest.Server, "an unknown server"), err))
+			return nil
+		}
+		done = append(done, rest)
+		return nil
+	})
+	return done, errors.Join(append(failed, err)...)
+}
+
+// revokeLeft revokes the tokens of a login without a server in the settings.
+func revokeLeft(ctx context.Context, data []byte) Rest {
 	var r record
 	if json.Unmarshal(data, &r) != nil {
-		return "", nil
+		return Rest{Logout: Logout{Had: true}}
 	}
-	if !r.Client.Registered && r.Client.Method != methodNone {
-		return r.Server, nil
+	rest := Rest{Server: r.Server, Client: r.Of, Logout: Logout{Had: true}}
+	if r.Client.Registered || r.Client.Method == methodNone {
+		w := newWeb(r.Server, r.Issuer)
+		defer w.close()
+		rest.Revoked, rest.Err = w.revoke(ctx, &r, credentials{identity: r.Client}, time.Now())
 	}
-	w := newWeb(r.Server, r.Issuer)
-	defer w.close()
-	_, err = w.revoke(ctx, &r, credentials{identity: r.Client}, time.Now())
-	return r.Server, err
+	return rest
 }

@@ -32,6 +32,7 @@ type record struct {
 	ProofKey   string   `json:"proofKey,omitempty"` // private key (PEM) to which the tokens are bound
 	Wanted     []string `json:"wanted,omitempty"`   // scopes that were missing since the login
 	LoggedInAt int64    `json:"loggedInAt"`         // Unix seconds
+	Of         string   `json:"of,omitempty"`       // client of serve whose login it is; "": the person's
 }
 
 // identity is our client at an authorization server.
@@ -91,6 +92,8 @@ type Place interface {
 	Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error
 	// Remove deletes a login.
 	Remove(ctx context.Context, key string) error
+	// Each calls use with each login and a function that deletes it, until use returns an error.
+	Each(ctx context.Context, use func(data []byte, remove func(context.Context) error) error) error
 }
 
 // place returns where the login is stored.
@@ -139,6 +142,18 @@ func (f folder) Update(ctx context.Context, key string, change func([]byte) ([]b
 // Remove implements Place.
 func (f folder) Remove(ctx context.Context, key string) error {
 	return f.Dir.Remove(ctx, fileName(key))
+}
+
+// Each implements Place. What cannot be read is nil.
+func (f folder) Each(_ context.Context, use func([]byte, func(context.Context) error) error) error {
+	names, err := f.Names(filePrefix, fileSuffix)
+	for _, name := range names {
+		data, _ := f.Dir.Read(name)
+		if err := use(data, func(ctx context.Context) error { return f.Dir.Remove(ctx, name) }); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 func fileName(key string) string { return filePrefix + key[:32] + fileSuffix }
@@ -193,7 +208,7 @@ func (c *Client) update(ctx context.Context, change func(*record) (*record, erro
 		if err != nil || r == nil {
 			return nil, err
 		}
-		r.Version, r.Key = recordVersion, c.key()
+		r.Version, r.Key, r.Of = recordVersion, c.key(), c.client
 		data, err := json.MarshalIndent(r, "", "  ")
 		return append(data, '\n'), err
 	})

@@ -1,6 +1,7 @@
 package serverscmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,8 @@ delete them. --client ends the login of a client of toolreg serve instead. --all
 every login, including those of clients and of servers that are no longer in the
 settings.
 
-Exit codes: 0 (also if there was no login), 1, 2, 3 (no such server), 5 (inside
-a tool's run).`,
+Exit codes: 0 (also if there was no login), 1 (one remains), 2, 3 (no such server),
+5 (inside a tool's run).`,
 		Example: `  toolreg servers logout github
   toolreg servers logout --all`,
 		ValidArgsFunction: complete.Arg(e.Complete().Servers),
@@ -75,19 +76,17 @@ func runLogout(ctx context.Context, e *cli.Env, names []string, client string) e
 		done = append(done, out)
 	}
 	if len(names) == 0 {
-		if done, err = logoutAll(ctx, e.IO, s); err != nil {
-			return err
-		}
+		done, err = logoutAll(ctx, e.IO, s)
 	}
 	if e.IO.JSON {
-		return e.IO.PrintJSON(map[string][]loggedOut{"logouts": done})
+		return cmp.Or(err, e.IO.PrintJSON(map[string][]loggedOut{"logouts": done}))
 	}
 	for _, d := range done {
 		if !e.IO.Quiet {
 			e.IO.Note("toolreg: " + ui.Line(d.text()) + "\n")
 		}
 	}
-	return nil
+	return err
 }
 
 func (d loggedOut) text() string {
@@ -143,21 +142,18 @@ func logoutAll(ctx context.Context, ios *cli.IO, s *engine.Session) ([]loggedOut
 	for _, server := range s.Settings.Entries() {
 		out, err := logout(ctx, ios, s, server.Name, "")
 		if cause := context.Cause(ctx); cause != nil {
-			return nil, cause
+			return done, cause
 		}
 		if err == nil && out.Had { // failures are handled below
 			done = append(done, out)
 		}
 	}
 	rest, err := s.Connections.Logins().LogoutRest(ctx)
-	for _, address := range rest {
-		done = append(done, loggedOut{Address: address, Had: true})
+	for _, r := range rest {
+		if r.Err != nil {
+			warnLogout(ios, "", r.Err)
+		}
+		done = append(done, loggedOut{Address: r.Server, Client: r.Client, Had: true, Revoked: r.Revoked})
 	}
-	if cause := context.Cause(ctx); cause != nil {
-		return nil, cause
-	}
-	if err != nil {
-		warnLogout(ios, "", err)
-	}
-	return done, nil
+	return done, err
 }

@@ -89,10 +89,13 @@ func address(raw string) (plain, query string) {
 	return u.String(), query
 }
 
-// key returns the key of the login. It depends on the URL and the OAuth
-// settings, so that changing them requires a new login.
+// key returns the key of the login. It depends on the URL and the values of the OAuth
+// settings, so that changing them requires a new login. A default is the same as no value.
 func (c *Client) key() string {
 	o := c.config
+	if o.Grant == settings.GrantAuthorizationCode {
+		o.Grant = ""
+	}
 	parts := []string{"1", c.server, c.query, o.Grant, o.ClientID, o.Issuer, o.AuthorizationURL, o.TokenURL, o.IDPIssuer}
 	if o.DPoP != "" && o.DPoP != settings.DPoPAuto {
 		parts = append(parts, "dpop", o.DPoP)

@@ -179,6 +179,11 @@ func parseRecord(data []byte, key string) (*record, error) {
 	if r.Version < 1 || r.Key != key || r.TokenURL == "" {
 		return nil, errDamaged
 	}
+	if r.ProofKey != "" || r.Token.Bound { // no request can be made without the key
+		if _, _, err := readProofKey(r.ProofKey); err != nil {
+			return nil, err
+		}
+	}
 	return &r, nil
 }
 

@@ -84,12 +84,20 @@ func (o *offer) loginNamed(name string, p *Profile) *registry.Tool {
 	return nil
 }
 
+// loginTo returns the tool that logs in to a server whose tools are listed after that, or nil.
+func (o *offer) loginTo(server registry.Source) *registry.Tool {
+	for _, l := range o.logins {
+		if l.listed && registry.Source(l.server) == server {
+			return l.tool
+		}
+	}
+	return nil
+}
+
 // loginFirst returns the error of a server, or which tool to call first if that logs in to it.
 func (o *offer) loginFirst(server registry.Source, failed error) error {
-	for _, l := range o.logins {
-		if l.listed && registry.Source(l.server) == server && errors.Is(failed, registry.ErrNeedsLogin) {
-			return fmt.Errorf("%w: server %q lists its tools after that; call %s", registry.ErrNeedsLogin, l.server.Info().Name, l.tool.Name)
-		}
+	if tool := o.loginTo(server); tool != nil && errors.Is(failed, registry.ErrNeedsLogin) {
+		return fmt.Errorf("%w: server %q lists its tools after that; call %s", registry.ErrNeedsLogin, tool.Server, tool.Name)
 	}
 	return failed
 }

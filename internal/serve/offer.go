@@ -156,7 +156,7 @@ func (o *offer) resolveTool(ctx context.Context, v *view, params *mcp.CallToolPa
 		}
 	}
 	near := registry.Near(name, v.names())
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: o.unknownTool(name, len(v.tools), near)}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: o.unknownTool(v, name, near)}
 }
 
 // denied returns the tool with a name if it is not offered because rules deny every call of
@@ -180,16 +180,21 @@ func hiddenBy(err error) *registry.Hidden {
 	return nil
 }
 
-func (o *offer) unknownTool(name string, offered int, near []string) string {
-	message := fmt.Sprintf("unknown tool %q (%d tools are offered)", name, offered)
+func (o *offer) unknownTool(v *view, name string, near []string) string {
+	message := fmt.Sprintf("unknown tool %q (%d tools are offered)", name, len(v.tools))
 	if len(near) > 0 {
 		message += "; did you mean " + strings.Join(near, ", ") + "?"
 	}
-	if len(o.failed) > 0 {
-		failed := make([]string, len(o.failed))
-		for i, server := range o.failed {
-			failed[i], _ = registry.ServerOf(server.Name())
+	var failed []string
+	for _, server := range o.failed {
+		of, _ := registry.ServerOf(server.Name())
+		if login := o.loginTo(server); login != nil && v.profile.showsServer(of) {
+			message += fmt.Sprintf("; server %q needs a login and lists its tools after that; call %s", of, login.Name)
+			continue
 		}
+		failed = append(failed, of)
+	}
+	if len(failed) > 0 {
 		message += "; servers that could not list their tools: " + strings.Join(failed, ", ")
 	}
 	return message

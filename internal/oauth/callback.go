@@ -98,15 +98,15 @@ func openCallback(ctx context.Context, redirect, state string) (*callback, error
 	u := &url.URL{Scheme: "http", Host: "127.0.0.1:0", Path: "/callback"}
 	if redirect != "" {
 		var err error
-		if u, err = url.Parse(redirect); err != nil || u.Host == "" {
-			return nil, fmt.Errorf("oauth.redirectUri %q is not a web address", redirect)
+		if err = webaddr.Check(redirect); err == nil {
+			u, err = url.Parse(redirect)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("oauth.redirectUri: %w", err)
 		}
 	}
 	back := &callback{redirect: redirect, replies: make(chan reply, 1)}
 	if u.Scheme != "http" || !webaddr.IsLoopback(u.Hostname()) {
-		if u.Scheme != "https" {
-			return nil, fmt.Errorf("oauth.redirectUri %q is neither https nor http on this machine", redirect)
-		}
 		return back, nil
 	}
 	host, port := u.Hostname(), u.Port()

@@ -13,6 +13,7 @@ import (
 	"github.com/toolreg/toolreg/internal/jsonx"
 	"github.com/toolreg/toolreg/internal/settings/table"
 	"github.com/toolreg/toolreg/internal/text"
+	"github.com/toolreg/toolreg/internal/webaddr"
 )
 
 // The values of OAuth.Grant.
@@ -96,9 +97,12 @@ func checkServer(n *jsonx.Value) error {
 	if err := checkGlobs(n, "includeTools", "excludeTools"); err != nil {
 		return err
 	}
-	if login := n.Get("oauth"); login.Is(jsonx.Object) && login.Get("per").Text() == PerClient {
-		if grant := login.Get("grant").Text(); address == "" || grant != "" && grant != GrantAuthorizationCode {
+	if login := n.Get("oauth"); login.Is(jsonx.Object) {
+		if grant := login.Get("grant").Text(); login.Get("per").Text() == PerClient && (address == "" || grant != "" && grant != GrantAuthorizationCode) {
 			return errors.New("oauth.per: client needs a url, and the grant authorization_code: clients log in with a browser")
+		}
+		if err := CheckRedirectURI(login.Get("redirectUri").Text()); err != nil {
+			return err
 		}
 	}
 	return CheckURL(address)
@@ -130,6 +134,18 @@ func CheckURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return errors.New("the URL must begin with http:// or https:// and name a host") // the URL could hold a secret
+	}
+	return nil
+}
+
+// CheckRedirectURI rejects an oauth.redirectUri that is neither https nor http on this machine. It
+// accepts an empty one and any that contains variables.
+func CheckRedirectURI(address string) error {
+	if address == "" || strings.Contains(address, "$") {
+		return nil
+	}
+	if err := webaddr.Check(address); err != nil {
+		return fmt.Errorf("oauth.redirectUri: %w", err)
 	}
 	return nil
 }

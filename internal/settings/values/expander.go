@@ -248,6 +248,9 @@ func (x *Expander) oauth(ctx context.Context, in *settings.OAuth) (*settings.OAu
 			return nil, fmt.Errorf("oauth: %w", err)
 		}
 	}
+	if err := settings.CheckRedirectURI(strings.ReplaceAll(o.RedirectURI, "$", "")); err != nil {
+		return nil, err
+	}
 	if o.Scopes, err = x.words(o.Scopes); err == nil {
 		o.Audiences, err = x.words(o.Audiences)
 	}

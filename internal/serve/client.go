@@ -36,6 +36,9 @@ type client struct {
 	// progress is the progress token of its request; nil if it did not ask for progress.
 	progress any
 	out      outbox
+	// elsewhere is the answer to its request that arrived at another replica, which passes on
+	// what it is asked; nil: the request is here.
+	elsewhere *relayWriter
 }
 
 func clientFrom(ctx context.Context) *client {
@@ -197,6 +200,9 @@ func (c *client) ask(ctx context.Context, questions mcp.InputRequestMap, stage *
 }
 
 func (c *client) send(until context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	if c.elsewhere != nil {
+		return c.elsewhere.ask(until, q)
+	}
 	ctx, cancel := context.WithCancelCause(c.request) // over HTTP it is sent in the response to that request
 	defer cancel(nil)
 	defer context.AfterFunc(until, func() { cancel(context.Cause(until)) })()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/toolreg/toolreg/internal/jsonx"
@@ -62,7 +61,6 @@ func (p *processes) remove(id string) {
 type concern struct {
 	question string // the id of one that a call waits for
 	process  string // the id of a caller's process
-	task     string // the id of a task
 }
 
 // concernOf returns what a request is about; the zero value: nothing that binds it.
@@ -74,10 +72,6 @@ func (s *Server) concernOf(body json.RawMessage, from identity) concern {
 		}
 	}
 	method, _ := jsonx.Text(jsonx.Get(body, "method"))
-	if slices.Contains(taskMethods, method) {
-		id, _ := jsonx.Text(jsonx.Get(params, "taskId"))
-		return concern{task: id}
-	}
 	if server := s.serverOf(method, params); server != nil && server.Settings().PerClient {
 		return concern{process: from.name + "\x00" + server.Info().Name}
 	}
@@ -123,11 +117,6 @@ func (h *HTTP) whereIs(ctx context.Context, body json.RawMessage, from identity)
 		return ""
 	}
 	switch about := h.server.concernOf(body, from); {
-	case about.task != "":
-		_, holder, _ := strings.Cut(about.task, taskSeparator)
-		if is, err := r.lives(ctx, holder); err == nil && is && holder != r.id {
-			return holder
-		}
 	case about.question != "" && !h.server.states.waitsHere(about.question):
 		v, err := r.store.Get(ctx, waitingKind, about.question)
 		if is, livesErr := r.lives(ctx, string(v.Data)); err == nil && livesErr == nil && is && string(v.Data) != r.id {
@@ -142,7 +131,7 @@ func (h *HTTP) whereIs(ctx context.Context, body json.RawMessage, from identity)
 // has reports whether this replica has what a request without a session is about.
 func (h *HTTP) has(body json.RawMessage, from identity) bool {
 	about := h.server.concernOf(body, from)
-	return about.task != "" && h.server.tasks.find(about.task, from) != nil || about.question != "" && h.server.states.waitsHere(about.question) || about.question == "" && about.process != "" && h.server.replica.processes.has(about.process)
+	return about.question != "" && h.server.states.waitsHere(about.question) || about.question == "" && about.process != "" && h.server.replica.processes.has(about.process)
 }
 
 // claim returns the replica that has a caller's process. If none has, this one gets it, and

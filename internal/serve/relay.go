@@ -29,6 +29,7 @@ const (
 	relayStopped = "stopped" // the receiver did not finish the request
 	relayRefused = "refused" // nothing was done: the receiver does not have the session
 	relayCancel  = "cancel"
+	relayAnswer  = "answer" // of a client, to what the answer to its request asks
 )
 
 const (
@@ -119,6 +120,8 @@ func (r *replica) receive(ctx context.Context, data []byte) {
 		r.serve(ctx, m)
 	case relayCancel:
 		r.served.end(m.ID, m.From)
+	case relayAnswer:
+		r.answered(m)
 	default:
 		r.relays.deliver(m)
 	}
@@ -248,14 +251,13 @@ func (o *relay) part(ctx context.Context) (*relayMessage, error) {
 // have what it is about (any more).
 var errElsewhereNow = errors.New("the replica does not have the session")
 
-// relay passes a request to another replica and its answer to the client. If the error is
+// relay passes a request to another replica and its answer to w. If the error is
 // errNotThere, errElsewhereNow or that of the store, nothing was done and w is unused.
-func (r *replica) relay(w http.ResponseWriter, req *http.Request, from identity, to string, body []byte) error {
-	ctx := req.Context()
-	header := req.Header.Clone()
+func (r *replica) relay(ctx context.Context, w http.ResponseWriter, method string, header http.Header, from identity, to string, body []byte) error {
+	header = header.Clone()
 	header.Del("Authorization") // the identity is what counts
 	header.Del("Cookie")
-	m := &relayMessage{Kind: relayRequest, ID: rand.Text(), Sent: time.Now().Unix(), Method: req.Method, Header: header, body: body,
+	m := &relayMessage{Kind: relayRequest, ID: rand.Text(), Sent: time.Now().Unix(), Method: method, Header: header, body: body,
 		Sender: &relayedSender{from.name, from.groups, from.profile, from.expires, from.scopes, from.console, from.sum, from.base}}
 	if !r.connected.Load() {
 		return errNotThere // its answer could not arrive
@@ -340,7 +342,7 @@ func (h *HTTP) passOn(w http.ResponseWriter, r *http.Request, from identity, mod
 		return
 	}
 	for deadline := time.Now().Add(2 * alive); ; {
-		err := h.server.replica.relay(w, r, from, to, body)
+		err := h.server.replica.relay(r.Context(), w, r.Method, r.Header, from, to, body)
 		if err == nil || r.Context().Err() != nil {
 			return
 		}

@@ -96,8 +96,7 @@ func (r *replica) serve(ctx context.Context, m *relayMessage) {
 		defer r.served.remove(m.ID)
 		defer cancel()
 		w := &relayWriter{ctx: ctx, replica: r, to: m.From, id: m.ID, header: http.Header{}, cancel: cancel}
-		req, err := http.NewRequestWithContext(ctx, m.Method, endpoint, io.NopCloser(bytes.NewReader(m.body)))
-		if err != nil || !r.http.relayed(w, withHeader(req, m.Header), from, m.body) {
+		if !r.http.relayed(w, m, from) {
 			w.send(&relayMessage{Kind: relayRefused})
 			return
 		}
@@ -110,18 +109,21 @@ func (r *replica) serve(ctx context.Context, m *relayMessage) {
 	})
 }
 
-func withHeader(req *http.Request, header http.Header) *http.Request {
-	if header != nil {
-		req.Header = header
-	}
-	return req
-}
-
 // relayed handles a request that arrived at another replica. It reports false, and does
 // nothing, if what the request is about is not here.
-func (h *HTTP) relayed(w http.ResponseWriter, r *http.Request, from identity, body []byte) bool {
+func (h *HTTP) relayed(w *relayWriter, m *relayMessage, from identity) bool {
+	if _, aboutTask := taskMethods[m.Method]; aboutTask {
+		return h.relayedAboutTask(w, m, from)
+	}
+	r, err := http.NewRequestWithContext(w.ctx, m.Method, endpoint, io.NopCloser(bytes.NewReader(m.body)))
+	if err != nil {
+		return false
+	}
+	if m.Header != nil {
+		r.Header = m.Header
+	}
 	id, modern := r.Header.Get("Mcp-Session-Id"), isModern(r)
-	if modern && !h.has(body, from) || !modern && !h.server.sessions.belongs(id, from.account()) {
+	if modern && !h.has(m.body, from) || !modern && !h.server.sessions.belongs(id, from.account()) {
 		return false
 	}
 	ctx, done := h.requests.add(r.Context(), from)

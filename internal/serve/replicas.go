@@ -42,6 +42,7 @@ type replica struct {
 	relays    relays // that others answer
 	served    served // for others
 	processes processes
+	asked     sync.Map // chan mcp.InputResponse by ID: what clients of others are asked
 
 	mu       sync.Mutex
 	adopting map[string]chan struct{} // closed when the session was taken over, or was not

@@ -454,37 +454,71 @@ type answerAboutTask func(context.Context, *taskRun, *taskParams) (mcp.Result, e
 // addTasks adds the methods of the extension, and those of revision 2025-11-25, to the SDK's
 // server.
 func (s *Server) addTasks(server *mcp.Server) {
-	add := func(method string, modern, legacy answerAboutTask) {
-		s.addTaskMethod(server, method, modern != nil, legacy != nil, func(ctx context.Context, c *client, p *taskParams) (mcp.Result, error) {
-			run := s.tasks.find(p.ID, c.from)
-			var err error
-			if run == nil {
-				run, err = s.tasks.ended(ctx, p.ID, c.from)
-			}
-			switch {
-			case err != nil:
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-			case run == nil:
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task; it may have ended long ago"}
-			case c.modern:
-				return modern(ctx, run, p)
-			}
-			return legacy(ctx, run, p)
+	for method, by := range taskMethods {
+		s.addTaskMethod(server, method, by.modern != nil, by.legacy != nil, func(ctx context.Context, c *client, p *taskParams) (mcp.Result, error) {
+			return s.aboutTask(ctx, c, method, p)
 		})
 	}
-	add("tasks/get", func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) { return run.state(), nil },
+	s.addTaskMethod(server, "tasks/list", false, true, s.listLegacy)
+}
+
+// taskMethod answers requests about a task, of clients of 2026-07-28 and of those of 2025-11-25;
+// nil: they have no such request.
+type taskMethod struct{ modern, legacy answerAboutTask }
+
+// taskMethods are the requests about a task, by their methods.
+var taskMethods = map[string]taskMethod{
+	"tasks/get": {func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) { return run.state(), nil },
 		func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
 			return run.legacyState(), nil
-		})
-	add("tasks/update", func(_ context.Context, run *taskRun, p *taskParams) (mcp.Result, error) {
+		}},
+	"tasks/update": {func(_ context.Context, run *taskRun, p *taskParams) (mcp.Result, error) {
 		return &acknowledged{Type: "complete"}, run.update(p.Answers)
-	}, nil)
-	add("tasks/cancel", func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
+	}, nil},
+	"tasks/cancel": {func(_ context.Context, run *taskRun, _ *taskParams) (mcp.Result, error) {
 		run.cancel()
 		return &acknowledged{Type: "complete"}, nil
-	}, cancelLegacy)
-	add("tasks/result", nil, awaitLegacy)
-	s.addTaskMethod(server, "tasks/list", false, true, s.listLegacy)
+	}, cancelLegacy},
+	"tasks/result": {nil, awaitLegacy},
+}
+
+// of returns what answers the requests of a client.
+func (m taskMethod) of(c *client) answerAboutTask {
+	if c.modern {
+		return m.modern
+	}
+	return m.legacy
+}
+
+// aboutTask answers a request about a task, which may have ended or be in another replica.
+func (s *Server) aboutTask(ctx context.Context, c *client, method string, p *taskParams) (mcp.Result, error) {
+	run := s.tasks.find(p.ID, c.from)
+	var err error
+	if run == nil {
+		run, err = s.tasks.ended(ctx, p.ID, c.from)
+	}
+	if run != nil {
+		return taskMethods[method].of(c)(ctx, run, p)
+	}
+	var result mcp.Result
+	if err == nil && s.replica != nil {
+		result, err = s.replica.askAboutTask(ctx, c, method, p)
+	}
+	switch {
+	case err != nil:
+		return nil, asProtocolError(err)
+	case result == nil:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task; it may have ended long ago"}
+	}
+	return result, nil
+}
+
+// asProtocolError returns an error as the protocol has it.
+func asProtocolError(err error) *jsonrpc.Error {
+	if is, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return is
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 }
 
 // addTaskMethod adds a method about tasks, which only some clients have.
@@ -513,12 +547,9 @@ func errNeedsTasks() error {
 	return &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the request needs a client with the extension " + wire.TasksExtension, Data: data}
 }
 
-// taskMethods are the requests whose header Mcp-Name is the id of a task.
-var taskMethods = []string{"tasks/get", "tasks/update", "tasks/cancel"}
-
 // sameTask reports whether a message about a task and the header of its request name the same.
 func sameTask(header string, body json.RawMessage) bool {
 	method, _ := jsonx.Text(jsonx.Get(body, "method"))
 	id, _ := jsonx.Text(jsonx.Get(jsonx.Get(body, "params"), "taskId"))
-	return header == id || !slices.Contains(taskMethods, method)
+	return header == id || taskMethods[method].modern == nil
 }
